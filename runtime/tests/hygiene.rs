@@ -1,0 +1,84 @@
+//! What the repository promises about its own form: short files, listed unsafe, working links.
+
+mod tree;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use tree::Source;
+
+/// The most lines of a file, tests apart.
+const FILE_LINES_MAX: usize = 500;
+
+const CRATES: [&str; 4] = ["runtime", "macros", "examples", "benches"];
+
+#[test]
+fn no_file_is_too_long_to_read() {
+    let long = rust().filter(|source| !source.is_test()).filter_map(|source| {
+        let lines = source.text.lines().count();
+        (lines > FILE_LINES_MAX).then(|| format!("{}: {lines} lines", source.path))
+    });
+    let long: Vec<_> = long.collect();
+    assert!(long.is_empty(), "split these, {FILE_LINES_MAX} lines are the most: {long:#?}");
+}
+
+#[test]
+fn unsafe_files_are_those_listed_in_the_book() {
+    let present: BTreeSet<_> =
+        rust().filter(|source| is_unsafe(&source.text)).map(|source| source.path).collect();
+    let pages = tree::files("book/src/internals", "md");
+    let page =
+        pages.iter().find(|page| page.path.ends_with("/unsafe.md")).expect("the page is there");
+    // A row of the table: | `path` | why |
+    let listed: BTreeSet<_> = page
+        .text
+        .lines()
+        .filter_map(|line| Some(line.strip_prefix("| `")?.split_once('`')?.0.to_owned()))
+        .collect();
+    assert_eq!(listed, present, "left: listed in {}, right: found", page.path);
+}
+
+#[test]
+fn the_book_has_no_page_out_of_reach() {
+    let pages = tree::files("book/src", "md");
+    let summary = pages.iter().find(|page| page.path.ends_with("/SUMMARY.md")).expect("a summary");
+    let linked: BTreeSet<_> = links(&summary.text).map(|link| format!("book/src/{link}")).collect();
+    let present: BTreeSet<_> =
+        pages.iter().map(|page| page.path.clone()).filter(|path| *path != summary.path).collect();
+    assert_eq!(linked, present, "left: linked from the summary, right: found");
+}
+
+#[test]
+fn links_between_documents_hold() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("runtime/ lies in the root");
+    let mut broken = Vec::new();
+    for page in tree::files(".", "md") {
+        let folder = root.join(&page.path);
+        let folder = folder.parent().expect("a file lies in a folder");
+        let local =
+            links(&page.text).filter(|link| !link.contains("://") && !link.starts_with('#'));
+        for link in local {
+            let file = link.split('#').next().unwrap_or(link);
+            if !folder.join(file).exists() {
+                broken.push(format!("{}: {link}", page.path));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{broken:#?}");
+}
+
+fn rust() -> impl Iterator<Item = Source> {
+    CRATES.iter().flat_map(|folder| tree::files(folder, "rs"))
+}
+
+/// Whether the code, without its comments and strings, has the word.
+fn is_unsafe(text: &str) -> bool {
+    let code = text.lines().map(|line| line.split("//").next().unwrap_or(line));
+    code.flat_map(|line| line.split('"').step_by(2))
+        .flat_map(|code| code.split(|c: char| !c.is_alphanumeric() && c != '_'))
+        .any(|word| word == "unsafe")
+}
+
+/// The targets of a document's links.
+fn links(text: &str) -> impl Iterator<Item = &str> {
+    text.split("](").skip(1).filter_map(|rest| rest.split(')').next())
+}
