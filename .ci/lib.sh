@@ -1,0 +1,69 @@
+# What the stages share. A stage sources this file; it then runs at the repository's root.
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cd "$root"
+
+cargo_deny_version=0.20.2
+mdbook_version=0.5.4
+
+export CI=true CARGO_INCREMENTAL=0
+target=${CARGO_TARGET_DIR:-$root/target}
+[[ $target == /* ]] || target=$root/$target
+export CARGO_TARGET_DIR=$target
+export PATH=$target/tools/bin:$PATH
+
+die() {
+    echo "error: $*" >&2
+    exit 1
+}
+
+# step NAME COMMAND...: runs the command under a heading and says how long it took.
+step() {
+    local name=$1 began=$SECONDS
+    shift
+    echo "--- $name"
+    "$@"
+    echo "--- $name: $((SECONDS - began)) s"
+}
+
+# some_tests COMMAND...: runs a test command and fails when it ran no test, which proves nothing.
+some_tests() {
+    local log=$target/some_tests.log ran
+    mkdir -p "$target"
+    "$@" 2>&1 | tee "$log"
+    ran=$(awk '/^test result: ok/ { n += $4 } END { print n + 0 }' "$log")
+    echo "$ran tests ran"
+    ((ran > 0)) || die "no test ran: $*"
+}
+
+# need_command COMMAND PACKAGE: installs Debian's PACKAGE where COMMAND is missing.
+need_command() {
+    command -v "$1" >/dev/null && return
+    command -v apt-get >/dev/null || die "'$1' is missing: install the package '$2'"
+    local sudo=()
+    if ((EUID)); then
+        command -v sudo >/dev/null || die "'$1' is missing: as root, run apt-get install $2"
+        sudo=(sudo -n)
+    fi
+    "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq update
+    "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive \
+        apt-get -qq install --no-install-recommends -y "$2"
+}
+
+# need_tool CRATE VERSION: builds the tool into target/tools unless that version is at hand.
+# Built without optimisation and default features, which is quickest and enough for one run.
+need_tool() {
+    [[ $("$1" --version 2>/dev/null) =~ [[:space:]]v?"$2"$ ]] && return
+    env -u CARGO_TARGET_DIR CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_DEBUG=0 \
+        CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 \
+        cargo install --quiet --locked --no-default-features --force \
+        --root "$target/tools" --version "$2" "$1"
+}
+
+# need_nightly: the sanitizers are flags of the nightly compiler.
+need_nightly() {
+    rustc +nightly --version 2>/dev/null && return
+    rustup toolchain install nightly --profile minimal ||
+        die "no nightly compiler: run 'rustup toolchain install nightly'"
+}
