@@ -70,12 +70,14 @@ fn rust() -> impl Iterator<Item = Source> {
     CRATES.iter().flat_map(|folder| tree::files(folder, "rs"))
 }
 
-/// Whether the code, without its comments and strings, has the word.
+/// Whether the code, without its comments and strings, opens anything unsafe.
 fn is_unsafe(text: &str) -> bool {
     let code = text.lines().map(|line| line.split("//").next().unwrap_or(line));
-    code.flat_map(|line| line.split('"').step_by(2))
-        .flat_map(|code| code.split(|c: char| !c.is_alphanumeric() && c != '_'))
-        .any(|word| word == "unsafe")
+    code.flat_map(|line| line.split('"').step_by(2)).any(|code| {
+        ["unsafe {", "unsafe fn", "unsafe impl", "unsafe trait", "unsafe extern", "#[unsafe("]
+            .iter()
+            .any(|opening| code.contains(opening))
+    })
 }
 
 /// The targets of a document's links.
