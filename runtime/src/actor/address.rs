@@ -1,0 +1,201 @@
+//! References to actors.
+
+use super::ask::{Ask, Asked, Plain, Reply};
+use super::control::{End, send_end};
+use super::dispatch::{self, Dispatch};
+use super::tell::Tell;
+use super::traits::{Behavior, ByMacro, Calls, Message, Protocol, Receive};
+use crate::event::ActorId;
+use crate::task::cell::CellRef;
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::Deref;
+
+/// The narrowest reference: to any actor that receives `M`, whatever its type.
+///
+/// Cloning counts a reference. Sending to an actor that has ended gives the message back.
+pub struct Recipient<M: Message> {
+    cell: CellRef,
+    dispatch: &'static Dispatch,
+    receives: PhantomData<fn(M)>,
+}
+
+impl<M: Message> Recipient<M> {
+    pub(crate) fn new(cell: CellRef, dispatch: &'static Dispatch) -> Self {
+        Self { cell, dispatch, receives: PhantomData }
+    }
+
+    pub(crate) fn cell(&self) -> &CellRef {
+        &self.cell
+    }
+
+    /// Tells the actor `message`; see [`Tell`] for the three ways to send it.
+    #[inline]
+    pub fn tell(&self, message: M) -> Tell<'_, M> {
+        Tell::new(&self.cell, &self.dispatch.tell, message)
+    }
+
+    /// Asks the actor `message` and waits for its reply when awaited.
+    #[inline]
+    pub fn ask(&self, message: M) -> Ask<'_, Asked<M>, M::Reply> {
+        Ask::new(&self.cell, &self.dispatch.ask, |reply| Asked { message, reply })
+    }
+
+    /// Asks by a message that carries the reply itself.
+    #[inline]
+    pub fn call<R: Send + 'static>(&self, message: impl FnOnce(Reply<R>) -> M) -> Ask<'_, M, R> {
+        Ask::<M, R, Plain>::new(&self.cell, &self.dispatch.tell, message)
+    }
+
+    /// Which actor it is.
+    #[must_use]
+    pub fn id(&self) -> ActorId {
+        self.cell.actor_id()
+    }
+}
+
+impl<M: Message> Clone for Recipient<M> {
+    fn clone(&self) -> Self {
+        Self::new(self.cell.clone(), self.dispatch)
+    }
+}
+
+impl<M: Message> fmt::Debug for Recipient<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Recipient({})", self.id())
+    }
+}
+
+impl<M: Message> PartialEq for Recipient<M> {
+    /// Whether both lead to the same actor.
+    fn eq(&self, other: &Self) -> bool {
+        self.cell == other.cell
+    }
+}
+
+impl<M: Message> Eq for Recipient<M> {}
+
+/// A reference to an actor that speaks `P`: the actor's own type, or a protocol made by
+/// `#[handlers(api = …)]`.
+///
+/// It dereferences to the generated calls, so `book.quote(101)` is a method call here too. It stays
+/// valid when the actor restarts; when the actor has ended, messages come back. Cloning counts a
+/// reference; dropping the last one does not end the actor.
+pub struct Ref<P: Protocol> {
+    calls: P::Calls,
+}
+
+impl<P: Protocol> Ref<P> {
+    pub(crate) fn cell(&self) -> &CellRef {
+        self.calls.recipient().cell()
+    }
+
+    /// Which actor it is.
+    #[must_use]
+    pub fn id(&self) -> ActorId {
+        self.cell().actor_id()
+    }
+
+    /// Ends the actor after the message it is handling; the rest of its mail becomes dead letters.
+    /// Returns at once; `false` if it had ended before.
+    pub fn stop(&self) -> bool {
+        send_end(self.cell(), End::Stop)
+    }
+
+    /// Ends the actor after the mail it has accepted; new mail is refused from now on. Returns at
+    /// once; `false` if it had ended before.
+    ///
+    /// A send that overlaps this call may still be accepted and then be reported as a dead letter.
+    pub fn drain(&self) -> bool {
+        send_end(self.cell(), End::Drain)
+    }
+
+    /// Ends the actor now: a handler that waits is dropped at its await, the stop hook does not run.
+    /// Returns at once; `false` if it had ended before.
+    pub fn kill(&self) -> bool {
+        send_end(self.cell(), End::Kill)
+    }
+
+    /// Whether the actor accepts no more mail: it is ending or has ended.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.cell().inbox.is_closed()
+    }
+
+    /// Waits until the actor has ended for good.
+    pub async fn ended(&self) {
+        super::context::ended(self.cell()).await;
+    }
+}
+
+impl<A: Behavior> Ref<A> {
+    pub(crate) fn from_cell(cell: CellRef) -> Self {
+        Self { calls: A::Calls::from_recipient(dispatch::recipient::<A, A::Message, ByMacro>(cell)) }
+    }
+
+    /// Tells the actor a message that it handles by a hand-written [`Handle`](crate::Handle).
+    #[inline]
+    pub fn tell<M: Message, Via: 'static>(&self, message: M) -> Tell<'_, M>
+    where
+        A: Receive<M, Via>,
+    {
+        Tell::new(self.cell(), &dispatch::dispatch::<A, M, Via>().tell, message)
+    }
+
+    /// Asks the actor a message that it handles by a hand-written [`Handle`](crate::Handle).
+    #[inline]
+    pub fn ask<M: Message, Via: 'static>(&self, message: M) -> Ask<'_, Asked<M>, M::Reply>
+    where
+        A: Receive<M, Via>,
+    {
+        Ask::new(self.cell(), &dispatch::dispatch::<A, M, Via>().ask, |reply| Asked { message, reply })
+    }
+
+    /// The narrow reference for one message.
+    #[must_use]
+    pub fn recipient<M: Message, Via: 'static>(&self) -> Recipient<M>
+    where
+        A: Receive<M, Via>,
+    {
+        dispatch::recipient::<A, M, Via>(self.cell().clone())
+    }
+
+    /// The reference for a protocol that does not name the actor's type.
+    #[must_use]
+    pub fn api<P: Protocol>(&self) -> Ref<P>
+    where
+        A: Receive<P::Message, ByMacro>,
+    {
+        Ref { calls: P::Calls::from_recipient(dispatch::recipient::<A, P::Message, ByMacro>(self.cell().clone())) }
+    }
+}
+
+impl<P: Protocol> Deref for Ref<P> {
+    type Target = P::Calls;
+
+    #[inline]
+    fn deref(&self) -> &P::Calls {
+        &self.calls
+    }
+}
+
+impl<P: Protocol> Clone for Ref<P> {
+    fn clone(&self) -> Self {
+        Self { calls: self.calls.clone() }
+    }
+}
+
+impl<P: Protocol> fmt::Debug for Ref<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Ref({})", self.id())
+    }
+}
+
+impl<P: Protocol> PartialEq for Ref<P> {
+    /// Whether both lead to the same actor.
+    fn eq(&self, other: &Self) -> bool {
+        self.cell() == other.cell()
+    }
+}
+
+impl<P: Protocol> Eq for Ref<P> {}

@@ -1,0 +1,261 @@
+//! Asking: one message, exactly one outcome.
+
+use super::dispatch::weight;
+use super::error::{AskError, TellError};
+use super::tell::{Room, poll_send};
+use super::traits::Message;
+use crate::queue::node::Kind;
+use crate::queue::oneshot;
+use crate::task::cell::CellRef;
+use crate::task::core::{Alarm, AlarmKey};
+use crate::task::current;
+use crate::time::Time;
+use std::fmt;
+use std::future::{Future, IntoFuture};
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+/// The right to answer an `ask`, once. Dropped unused, the asker gets
+/// [`NoReply`](AskError::NoReply).
+#[must_use = "dropped unused, the asker gets no reply"]
+pub struct Reply<R> {
+    sender: oneshot::Sender<R>,
+}
+
+impl<R> Reply<R> {
+    /// Answers. An asker that has stopped waiting does not see it; the answer is dropped and counted
+    /// in [`Counts::late_replies`](crate::Counts::late_replies).
+    pub fn send(self, answer: R) {
+        if self.sender.send(answer).is_err() {
+            current::with_core(|core| core.events.counters.late_replies.add_one());
+        }
+    }
+
+    /// Whether the asker has stopped waiting, so that an answer would be for nothing.
+    #[must_use]
+    pub fn is_abandoned(&self) -> bool {
+        self.sender.is_abandoned()
+    }
+
+    pub(super) fn deadline(&self) -> Time {
+        Time(self.sender.deadline())
+    }
+}
+
+impl<R> fmt::Debug for Reply<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Reply")
+    }
+}
+
+/// A hand-written message on its way as a question.
+#[derive(Debug)]
+pub struct Asked<M: Message> {
+    pub(super) message: M,
+    pub(super) reply: Reply<M::Reply>,
+}
+
+impl<M: Message> Message for Asked<M> {
+    type Reply = ();
+
+    fn heap_bytes(&self) -> usize {
+        self.message.heap_bytes()
+    }
+}
+
+/// Marks an [`Ask`] whose answer is taken as it is.
+#[derive(Debug)]
+pub enum Plain {}
+
+/// Marks an [`Ask`] whose answer is a `Result` that becomes the ask's own.
+#[derive(Debug)]
+pub enum Flat {}
+
+/// A question about to be asked; awaited, it is sent, and ready with the answer `R`.
+///
+/// It waits for room in a bounded mailbox and for the answer together no longer than its deadline:
+/// [`Ask::within`], or the system's default, and never longer than the caller of the running handler
+/// waits itself.
+#[must_use = "nothing is asked before `.await`"]
+pub struct Ask<'a, P, R, Shape = Plain> {
+    cell: &'a CellRef,
+    kind: &'static Kind,
+    message: P,
+    receiver: oneshot::Receiver<R>,
+    timeout: Option<Duration>,
+    shape: PhantomData<Shape>,
+}
+
+impl<'a, P: Message, R, Shape> Ask<'a, P, R, Shape> {
+    pub(super) fn new(cell: &'a CellRef, kind: &'static Kind, message: impl FnOnce(Reply<R>) -> P) -> Self {
+        let (sender, receiver) = oneshot::pair();
+        let message = message(Reply { sender });
+        Self { cell, kind, message, receiver, timeout: None, shape: PhantomData }
+    }
+
+    /// Waits `timeout` at most, from when it is awaited.
+    pub fn within(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    fn deadline(&self) -> Time {
+        let core = &self.cell.core;
+        let own = match self.timeout {
+            Some(timeout) => core.clock.now().after(timeout),
+            None => core.slice_now().after(core.limits.ask_timeout),
+        };
+        own.min(current::deadline())
+    }
+
+    fn start(self) -> Asking<'a, P, R> {
+        let deadline = self.deadline();
+        self.receiver.set_deadline(deadline.0);
+        Asking {
+            cell: self.cell,
+            kind: self.kind,
+            message: Some(self.message),
+            room: None,
+            receiver: self.receiver,
+            deadline,
+            alarm: None,
+        }
+    }
+}
+
+impl<'a, P: Message, T, E> Ask<'a, P, Result<T, E>, Plain> {
+    /// Makes the handler's own error one of the ask's: [`AskError::Failed`].
+    pub fn flat(self) -> Ask<'a, P, Result<T, E>, Flat> {
+        let Self { cell, kind, message, receiver, timeout, .. } = self;
+        Ask { cell, kind, message, receiver, timeout, shape: PhantomData }
+    }
+}
+
+impl<P, R, Shape> fmt::Debug for Ask<'_, P, R, Shape> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Ask({} of {})", (self.kind.name)(), self.cell.actor_id())
+    }
+}
+
+impl<'a, P: Message, R: Send + 'static> IntoFuture for Ask<'a, P, R, Plain> {
+    type Output = Result<R, AskError>;
+    type IntoFuture = Asking<'a, P, R>;
+
+    fn into_future(self) -> Asking<'a, P, R> {
+        self.start()
+    }
+}
+
+impl<'a, P: Message, T: Send + 'static, E: Send + 'static> IntoFuture for Ask<'a, P, Result<T, E>, Flat> {
+    type Output = Result<T, AskError<E>>;
+    type IntoFuture = AskingFlat<'a, P, T, E>;
+
+    fn into_future(self) -> AskingFlat<'a, P, T, E> {
+        AskingFlat(self.start())
+    }
+}
+
+/// The future of an awaited [`Ask`].
+///
+/// # Cancel safety
+/// Dropped before it is ready, the question may still be handled; its answer is dropped and counted.
+#[must_use = "futures do nothing unless polled"]
+pub struct Asking<'a, P: Message, R> {
+    cell: &'a CellRef,
+    kind: &'static Kind,
+    message: Option<P>,
+    room: Option<Room<'a>>,
+    receiver: oneshot::Receiver<R>,
+    deadline: Time,
+    alarm: Option<AlarmKey>,
+}
+
+// No field is ever pinned in place: the wait for room has its own box.
+impl<P: Message, R> Unpin for Asking<'_, P, R> {}
+
+impl<P: Message, R> Asking<'_, P, R> {
+    /// Sends the question; an error ends the ask.
+    fn poll_send(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), AskError>> {
+        if self.message.is_none() {
+            return Poll::Ready(Ok(()));
+        }
+        let sent = poll_send(self.cell, self.kind, &mut self.message, &mut self.room, weight, cx);
+        sent.map(|sent| match sent {
+            Ok(()) => Ok(()),
+            Err(TellError::Closed(_) | TellError::Full(_)) => Err(AskError::Closed),
+        })
+    }
+
+    /// Ready when the deadline has passed; else sees that the task is woken then.
+    fn poll_deadline(&mut self, cx: &mut Context<'_>, moved: bool) -> Poll<()> {
+        let core = &self.cell.core;
+        if self.alarm.is_some() && core.clock.now() >= self.deadline {
+            return Poll::Ready(());
+        }
+        if moved || self.alarm.is_none() {
+            self.cancel_alarm();
+            self.alarm = Some(core.set_alarm(self.deadline, Alarm::Wake(cx.waker().clone())));
+        }
+        Poll::Pending
+    }
+
+    fn cancel_alarm(&mut self) {
+        if let Some(alarm) = self.alarm.take() {
+            self.cell.core.cancel_alarm(alarm);
+        }
+    }
+}
+
+impl<P: Message, R> Future for Asking<'_, P, R> {
+    type Output = Result<R, AskError>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.get_mut();
+        let mut moved = false;
+        match this.poll_send(cx) {
+            Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+            Poll::Ready(Ok(())) => {
+                moved = this.receiver.is_waited_for_by_another(cx.waker());
+                if let Poll::Ready(answer) = this.receiver.poll(cx) {
+                    return Poll::Ready(answer.ok_or(AskError::NoReply));
+                }
+            }
+            // A task that waits for room may move too, and nothing tells.
+            Poll::Pending => moved |= this.alarm.is_some(),
+        }
+        this.poll_deadline(cx, moved).map(|()| Err(AskError::Expired))
+    }
+}
+
+impl<P: Message, R> Drop for Asking<'_, P, R> {
+    fn drop(&mut self) {
+        self.cancel_alarm();
+    }
+}
+
+impl<P: Message, R> fmt::Debug for Asking<'_, P, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Asking({} of {})", (self.kind.name)(), self.cell.actor_id())
+    }
+}
+
+/// As [`Asking`], with the handler's error made one of the ask's.
+#[derive(Debug)]
+#[must_use = "futures do nothing unless polled"]
+pub struct AskingFlat<'a, P: Message, T, E>(Asking<'a, P, Result<T, E>>);
+
+impl<P: Message, T, E> Future for AskingFlat<'_, P, T, E> {
+    type Output = Result<T, AskError<E>>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        Pin::new(&mut self.0).poll(cx).map(|outcome| match outcome {
+            Ok(answer) => answer.map_err(AskError::Failed),
+            Err(AskError::Closed) => Err(AskError::Closed),
+            Err(AskError::Expired) => Err(AskError::Expired),
+            Err(AskError::NoReply) => Err(AskError::NoReply),
+            Err(AskError::Failed(never)) => match never {},
+        })
+    }
+}

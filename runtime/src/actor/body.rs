@@ -1,0 +1,227 @@
+//! The cell of an actor: header, control, context and state, in one block.
+//!
+//! ```text
+//! | Frame: header, control, bound | context | stage: arguments, then the actor |
+//! ```
+//!
+//! Invariants, beside those of [`crate::task`]:
+//! 1. Everything but the header's atomics and the bound belongs to the token's holder.
+//! 2. While a handler waits, its future has `&mut` to the stage and the context; until it is dropped
+//!    the runtime touches the control and the header's owner part only.
+//! 3. `stage` holds what `phase` says: arguments in `Starting` before the hook, the actor from
+//!    `Running` to the end of the stop hook, else nothing.
+
+use super::context::Context;
+use super::extras::Extras;
+use super::life::{self, Phase};
+use super::traits::Behavior;
+use crate::mailbox::Bound;
+use crate::queue::pool;
+use crate::sync::{Arc, UnsafeCell};
+use crate::task::cell::{CellRef, Header, VTable};
+use crate::task::core::Core;
+use std::alloc::Layout;
+use std::any::TypeId;
+use std::ptr::NonNull;
+
+/// What the runtime keeps of an actor's place and fate.
+#[derive(Debug)]
+pub(crate) struct Control {
+    /// `None` for children of the system.
+    pub(crate) parent: Option<CellRef>,
+    /// The newest child; the others are linked to it.
+    pub(crate) children: Option<NonNull<Header>>,
+    /// What most actors never need.
+    pub(crate) extras: Option<Box<Extras>>,
+}
+
+impl Control {
+    pub(crate) fn extras(&mut self) -> &mut Extras {
+        self.extras.get_or_insert_default()
+    }
+}
+
+/// The part of a cell that is laid out alike for every actor.
+#[repr(C)]
+pub(crate) struct Frame {
+    header: Header,
+    control: UnsafeCell<Control>,
+    bound: Option<Box<Bound>>,
+}
+
+/// The whole cell.
+#[repr(C)]
+struct Body<A: Behavior> {
+    frame: Frame,
+    context: UnsafeCell<Context<A>>,
+    stage: UnsafeCell<Stage<A>>,
+}
+
+/// Arguments, or the actor made of them.
+enum Stage<A: Behavior> {
+    Empty,
+    Args(A::Args),
+    Live(A),
+}
+
+/// The frame of a live cell.
+pub(crate) fn frame(header: &Header) -> &Frame {
+    // SAFETY: every header is the start of a frame (`spawn` is the only maker of cells).
+    unsafe { NonNull::from(header).cast::<Frame>().as_ref() }
+}
+
+/// The bound of an actor's mailbox, if it has one.
+pub(crate) fn bound(header: &Header) -> Option<&Bound> {
+    frame(header).bound.as_deref()
+}
+
+/// Works on a cell's control, for the length of a closure that calls no user code.
+///
+/// # Safety
+/// The caller holds the token, and no other such closure is open.
+pub(crate) unsafe fn control_of<R>(header: &Header, work: impl FnOnce(&mut Control) -> R) -> R {
+    // SAFETY: by invariant 1 the holder of the token owns the control.
+    frame(header).control.with_mut(|control| work(unsafe { &mut *control }))
+}
+
+/// The context of a cell, for a hook, a handler or its future.
+///
+/// # Safety
+/// The caller holds the token and uses the reference no longer than the handler or its future runs
+/// (invariant 2); the cell is an `A`'s.
+pub(super) unsafe fn context<'a, A: Behavior>(header: NonNull<Header>) -> &'a mut Context<A> {
+    // SAFETY: the caller's promise; the cell outlives its handlers.
+    unsafe { (*header.cast::<Body<A>>().as_ptr()).context.with_mut(|context| &mut *context) }
+}
+
+/// The actor in a cell; as [`context`].
+///
+/// # Safety
+/// As [`context`]; the actor has started and not ended.
+pub(super) unsafe fn live<'a, A: Behavior>(header: NonNull<Header>) -> &'a mut A {
+    // SAFETY: the caller's promise; the cell outlives its handlers.
+    let stage = unsafe { (*header.cast::<Body<A>>().as_ptr()).stage.with_mut(|stage| &mut *stage) };
+    match stage {
+        Stage::Live(actor) => actor,
+        Stage::Empty | Stage::Args(_) => unreachable!("a running actor is live"),
+    }
+}
+
+/// Takes the start arguments out.
+///
+/// # Safety
+/// The caller holds the token, no handler waits, and the cell is an `A`'s.
+pub(super) unsafe fn take_args<A: Behavior>(header: NonNull<Header>) -> A::Args {
+    // SAFETY: the caller's promise.
+    match unsafe { replace_stage::<A>(header, Stage::Empty) } {
+        Stage::Args(args) => args,
+        Stage::Empty | Stage::Live(_) => unreachable!("an actor that is to start has its arguments"),
+    }
+}
+
+/// Puts arguments in for the next start.
+///
+/// # Safety
+/// As [`take_args`].
+pub(super) unsafe fn set_args<A: Behavior>(header: NonNull<Header>, args: A::Args) {
+    // SAFETY: the caller's promise.
+    unsafe { replace_stage::<A>(header, Stage::Args(args)) };
+}
+
+/// Puts the started actor in.
+///
+/// # Safety
+/// As [`take_args`].
+pub(super) unsafe fn set_live<A: Behavior>(header: NonNull<Header>, actor: A) {
+    // SAFETY: the caller's promise.
+    unsafe { replace_stage::<A>(header, Stage::Live(actor)) };
+}
+
+/// Drops the actor, or the arguments it was to be made of.
+///
+/// # Safety
+/// As [`take_args`].
+pub(super) unsafe fn clear_stage<A: Behavior>(header: NonNull<Header>) {
+    // SAFETY: the caller's promise.
+    drop(unsafe { replace_stage::<A>(header, Stage::Empty) });
+}
+
+/// Whether the actor is there.
+///
+/// # Safety
+/// As [`take_args`].
+pub(super) unsafe fn is_live<A: Behavior>(header: NonNull<Header>) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { (*header.cast::<Body<A>>().as_ptr()).stage.with(|stage| matches!(*stage, Stage::Live(_))) }
+}
+
+unsafe fn replace_stage<A: Behavior>(header: NonNull<Header>, stage: Stage<A>) -> Stage<A> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        (*header.cast::<Body<A>>().as_ptr()).stage.with_mut(|place| std::mem::replace(&mut *place, stage))
+    }
+}
+
+fn vtable<A: Behavior>() -> &'static VTable {
+    const {
+        &VTable {
+            advance: life::advance::<A>,
+            crashed: life::crashed,
+            free: free::<A>,
+            name: std::any::type_name::<A>,
+            type_id: TypeId::of::<A>,
+        }
+    }
+}
+
+/// Makes the cell of an actor that is about to start; its maker holds the token and one reference,
+/// which is the cell's own.
+pub(super) fn build<A: Behavior>(core: Arc<Core>, parent: Option<CellRef>, args: A::Args) -> NonNull<Header> {
+    let body = pool::acquire(Layout::new::<Body<A>>()).cast::<Body<A>>();
+    let mailbox = A::OPTIONS.get_mailbox();
+    let kept = A::keep_args(&args);
+    // SAFETY: the pool handed out a free block of at least this layout.
+    unsafe { Header::init(body.cast(), vtable::<A>(), core, mailbox.is_bounded()) };
+    let mut control = Control { parent, children: None, extras: None };
+    if let Some(kept) = kept {
+        control.extras().kept_args = Some(Box::new(kept));
+    }
+    let place = body.as_ptr();
+    let header = body.cast::<Header>();
+    // SAFETY: as above; the fields behind the header are written one by one.
+    unsafe { (&raw mut (*place).frame.control).write(UnsafeCell::new(control)) };
+    // SAFETY: as above.
+    unsafe { (&raw mut (*place).frame.bound).write(Bound::of(mailbox)) };
+    // SAFETY: as above.
+    unsafe { (&raw mut (*place).context).write(UnsafeCell::new(Context::new(header))) };
+    // SAFETY: as above.
+    unsafe { (&raw mut (*place).stage).write(UnsafeCell::new(Stage::Args(args))) };
+    // SAFETY: the maker holds the token.
+    unsafe { header.as_ref().with_owner(|owner| owner.phase = Phase::Starting as u8) };
+    header
+}
+
+/// # Safety
+/// The last reference is gone, and the cell is an `A`'s.
+unsafe fn free<A: Behavior>(header: NonNull<Header>) {
+    let body = header.cast::<Body<A>>();
+    // SAFETY: the caller's promise.
+    unsafe { body.drop_in_place() };
+    // SAFETY: the block came from the pool with this layout.
+    unsafe { pool::release(body.cast(), Layout::new::<Body<A>>()) };
+}
+
+/// The name of an actor, if it has one, and which it is; for reports of what hangs.
+pub(crate) fn describe_cell(cell: &CellRef) -> String {
+    let name = cell.core.names.iter().find(|entry| entry.value() == cell).map(|entry| entry.key().clone());
+    match name {
+        Some(name) => format!("{name} ({})", cell.actor_id()),
+        None => cell.actor_id().to_string(),
+    }
+}
+
+/// Bytes of a cell beside its actor and arguments.
+#[cfg(test)]
+pub(crate) const fn overhead<A: Behavior>() -> usize {
+    size_of::<Body<A>>() - size_of::<Stage<A>>()
+}

@@ -1,0 +1,459 @@
+//! What a handler can do: the [`Context`] of its actor.
+
+use super::address::Ref;
+use super::ask::Reply;
+use super::body::control_of;
+use super::control::{self, Order};
+use super::dispatch::{drop_payload, wait};
+use super::extras::{Down, Watcher};
+use super::life::{self, Ending};
+use super::local::LocalCall;
+use super::spawn::{Owner, Spawn};
+use super::traits::{Actor, Behavior, Protocol, Step};
+use super::body;
+use crate::event::{ActorId, ExitReason};
+use crate::queue::node::{Kind, Lane, Node};
+use crate::queue::oneshot;
+use crate::task::cell::{CellRef, Header};
+use crate::task::core::{Alarm, AlarmKey, Letter};
+use crate::task::current;
+use crate::time::Time;
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+use std::time::Duration;
+use tokio::task::AbortHandle;
+
+/// The running actor's own view of itself and its system.
+///
+/// Handlers and hooks get it as `cx: &mut Context<Self>`.
+pub struct Context<A: Actor> {
+    header: NonNull<Header>,
+    /// Counts incarnations, so that what an old one began does not reach a new one.
+    epoch: u32,
+    side: Option<Box<Side>>,
+    of: PhantomData<fn(A)>,
+}
+
+/// What an incarnation has begun and must end with it.
+#[derive(Default)]
+struct Side {
+    timers: Vec<(TimerId, AlarmKey)>,
+    watches: Vec<(WatchId, CellRef)>,
+    tasks: Vec<AbortHandle>,
+}
+
+/// Names a timer of an actor; see [`Context::cancel`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TimerId(u64);
+
+/// Names a watch of an actor; see [`Context::unwatch`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct WatchId(u64);
+
+// SAFETY: a context is used by whoever runs its actor, on one thread at a time; the header's shared
+// parts may be used by any thread.
+unsafe impl<A: Actor> Send for Context<A> {}
+// SAFETY: a shared context offers reads of the header's shared parts only.
+unsafe impl<A: Actor> Sync for Context<A> {}
+
+impl<A: Actor> Context<A> {
+    pub(super) fn new(header: NonNull<Header>) -> Self {
+        Self { header, epoch: 0, side: None, of: PhantomData }
+    }
+
+    pub(super) fn header(&self) -> &Header {
+        // SAFETY: the context lies in the same cell as the header.
+        unsafe { self.header.as_ref() }
+    }
+
+    fn cell(&self) -> CellRef {
+        // SAFETY: a running actor's cell is live.
+        unsafe { CellRef::to(self.header) }
+    }
+
+    fn side(&mut self) -> &mut Side {
+        self.side.get_or_insert_default()
+    }
+
+    /// Ends everything that the incarnation began.
+    pub(super) fn end_incarnation(&mut self) {
+        self.epoch = self.epoch.wrapping_add(1);
+        let Some(side) = self.side.take() else { return };
+        for (_, alarm) in side.timers {
+            self.header().core.cancel_alarm(alarm);
+        }
+        for (WatchId(id), target) in side.watches {
+            control::send(&target, Order::Unwatch(id));
+        }
+        for task in side.tasks {
+            task.abort();
+        }
+    }
+
+    /// Which actor this is.
+    #[must_use]
+    pub fn id(&self) -> ActorId {
+        self.header().actor_id()
+    }
+
+    /// How often the actor was restarted.
+    #[must_use]
+    pub const fn incarnation(&self) -> u32 {
+        self.epoch
+    }
+
+    /// How long the caller of the running handler still waits; [`Duration::MAX`] where nobody waits.
+    #[must_use]
+    pub fn remaining(&self) -> Duration {
+        match current::deadline() {
+            Time::NEVER => Duration::MAX,
+            deadline => deadline.since(self.header().core.clock.now()),
+        }
+    }
+
+    /// The system that the actor lives in.
+    ///
+    /// The handle does not keep the system alive by itself.
+    #[must_use]
+    pub fn system(&self) -> crate::System {
+        crate::System::of_core(self.header().core.clone())
+    }
+
+    /// Starts a child: an actor that ends before this one does.
+    pub fn spawn<C: Behavior>(&mut self, args: C::Args) -> Spawn<'_, C> {
+        Spawn::new(self.header().core.clone(), Owner::Parent(self.cell()), args)
+    }
+
+    /// Ends this actor after the running handler.
+    pub fn stop(&mut self) {
+        let ending = Ending { reason: ExitReason::Stopped, hook: true, own_wish: true };
+        life::begin_end(self.header(), ending);
+    }
+
+    /// Fails this actor after the running handler, for `reason`; its restart policy decides what
+    /// follows.
+    pub fn fail(&mut self, reason: impl fmt::Display) {
+        life::fail(self.header(), ExitReason::Failed(reason.to_string()));
+    }
+
+    #[doc(hidden)]
+    pub fn enter_ask<R>(&mut self, reply: &Reply<R>) {
+        current::swap_deadline(reply.deadline());
+    }
+
+    /// Runs `work`, which may block, on a thread kept for that, and is ready with its result.
+    ///
+    /// # Panics
+    /// The future panics as `work` does.
+    pub fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> impl Future<Output = T> + Send + 'static {
+        let task = tokio::task::spawn_blocking(work);
+        async move {
+            match task.await {
+                Ok(value) => value,
+                Err(error) => match error.try_into_panic() {
+                    Ok(payload) => std::panic::resume_unwind(payload),
+                    // The worker is ending, and with it this handler: it will not be polled again.
+                    Err(_) => std::future::pending().await,
+                },
+            }
+        }
+    }
+}
+
+impl<A: Behavior> Context<A> {
+    /// A reference to this actor.
+    #[must_use]
+    pub fn me(&self) -> Ref<A> {
+        Ref::from_cell(self.cell())
+    }
+
+    /// Calls `method` with a [`Down`] once, when `target` has ended for good, or at once if it has
+    /// ended already.
+    pub fn watch<P: Protocol, Shape: 'static>(
+        &mut self,
+        target: &Ref<P>,
+        method: impl LocalCall<A, Down, Shape>,
+    ) -> WatchId {
+        let id = WatchId(self.header().core.next_id());
+        let (me, epoch) = (self.cell(), self.epoch);
+        let target = target.cell().clone();
+        let tell = Box::new(move |down: Down| {
+            let signal = Signal { method, value: (id, down), epoch };
+            send_signal::<A, _, _>(me, watched::<A, _, Shape>(&signal.method), signal);
+        });
+        let watcher = Watcher { id: id.0, target: target.actor_id(), tell };
+        self.side().watches.push((id, target.clone()));
+        control::send(&target, Order::Watch(watcher));
+        id
+    }
+
+    /// Ends a watch. A `Down` that is already on its way is dropped.
+    pub fn unwatch(&mut self, watch: WatchId) {
+        if let Some(target) = self.forget_watch(watch) {
+            control::send(&target, Order::Unwatch(watch.0));
+        }
+    }
+
+    fn forget_watch(&mut self, watch: WatchId) -> Option<CellRef> {
+        let watches = &mut self.side.as_mut()?.watches;
+        let place = watches.iter().position(|(id, _)| *id == watch)?;
+        Some(watches.swap_remove(place).1)
+    }
+
+    /// Calls `method` once, `delay` from now or a little later, unless the incarnation ends before.
+    pub fn after<Shape: 'static>(&mut self, delay: Duration, method: impl LocalCall<A, (), Shape>) -> TimerId {
+        self.set_timer(delay, None, method)
+    }
+
+    /// Calls `method` every `period`, first one period from now, until the incarnation ends. A call
+    /// that is due while an earlier one still waits is left out.
+    ///
+    /// # Panics
+    /// If `period` is zero.
+    pub fn every<Shape: 'static>(&mut self, period: Duration, method: impl LocalCall<A, (), Shape>) -> TimerId {
+        assert!(!period.is_zero(), "a timer has a period above zero");
+        self.set_timer(period, Some(period), method)
+    }
+
+    /// Ends a timer; `false` if it was over. Its method is not called after this.
+    pub fn cancel(&mut self, timer: TimerId) -> bool {
+        let alarm = self.forget_timer(timer);
+        if let Some(alarm) = alarm {
+            self.header().core.cancel_alarm(alarm);
+        }
+        alarm.is_some()
+    }
+
+    fn forget_timer(&mut self, timer: TimerId) -> Option<AlarmKey> {
+        let timers = &mut self.side.as_mut()?.timers;
+        let place = timers.iter().position(|(id, _)| *id == timer)?;
+        Some(timers.swap_remove(place).1)
+    }
+
+    fn set_timer<F: LocalCall<A, (), Shape>, Shape: 'static>(
+        &mut self,
+        delay: Duration,
+        period: Option<Duration>,
+        method: F,
+    ) -> TimerId {
+        let id = TimerId(self.header().core.next_id());
+        let due = self.header().core.clock.now().after(delay);
+        self.arm::<F, Shape>(Tick { id, due, period }, method);
+        id
+    }
+
+    fn arm<F: LocalCall<A, (), Shape>, Shape: 'static>(&mut self, tick: Tick, method: F) {
+        let signal = Signal { method, value: tick, epoch: self.epoch };
+        let node = Node::new(ticked::<A, F, Shape>(&signal.method), signal);
+        // SAFETY: the node is new, and its kind was made for this actor.
+        let letter = unsafe { Letter::new(self.cell(), node) };
+        let alarm = self.header().core.set_alarm(tick.due, Alarm::Push(letter));
+        self.side().timers.push((tick.id, alarm));
+    }
+
+    /// Runs `future` beside the actor and calls `method` with its output. It ends with the
+    /// incarnation; if it panics, the actor fails.
+    pub fn pipe<T: Send + 'static, Shape: 'static>(
+        &mut self,
+        future: impl Future<Output = T> + Send + 'static,
+        method: impl LocalCall<A, T, Shape>,
+    ) {
+        let (me, epoch) = (self.cell(), self.epoch);
+        let task = tokio::spawn(async move {
+            let guard = FailOnPanic(me);
+            let value = future.await;
+            let signal = Signal { method, value, epoch };
+            send_signal::<A, _, _>(guard.0.clone(), piped::<A, _, T, Shape>(&signal.method), signal);
+        });
+        let tasks = &mut self.side().tasks;
+        if tasks.len() == tasks.capacity() {
+            tasks.retain(|task| !task.is_finished());
+        }
+        tasks.push(task.abort_handle());
+    }
+}
+
+impl<A: Actor> fmt::Debug for Context<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Context({})", self.id())
+    }
+}
+
+/// Fails the actor when the task that holds this panics.
+struct FailOnPanic(CellRef);
+
+impl Drop for FailOnPanic {
+    fn drop(&mut self) {
+        if crate::sync::thread::panicking() {
+            let reason = ExitReason::Panicked("a piped future panicked".to_owned());
+            control::send(&self.0, Order::Fail(reason));
+        }
+    }
+}
+
+/// A call of `method` on its way.
+struct Signal<F, V> {
+    method: F,
+    value: V,
+    epoch: u32,
+}
+
+#[derive(Clone, Copy)]
+struct Tick {
+    id: TimerId,
+    due: Time,
+    period: Option<Duration>,
+}
+
+fn send_signal<A: Behavior, F: Send, V: Send>(to: CellRef, kind: &'static Kind, signal: Signal<F, V>) {
+    let node = Node::new(kind, signal);
+    // SAFETY: the node is new, and its kind was made for an `A`, whose cell this is.
+    unsafe { to.push_urgent(node) };
+}
+
+macro_rules! signal_kind {
+    ($deliver:expr, $payload:ty) => {
+        const {
+            &Kind {
+                lane: Lane::Signal,
+                deliver: $deliver,
+                discard: discard_signal::<$payload>,
+                recycle: |_| {},
+                name: std::any::type_name::<$payload>,
+            }
+        }
+    };
+}
+
+// The methods are named by a reference because most are of types that cannot be written.
+
+fn watched<A: Behavior, F: LocalCall<A, Down, S>, S: 'static>(_: &F) -> &'static Kind {
+    signal_kind!(deliver_down::<A, F, S>, Signal<F, (WatchId, Down)>)
+}
+
+fn ticked<A: Behavior, F: LocalCall<A, (), S>, S: 'static>(_: &F) -> &'static Kind {
+    signal_kind!(deliver_tick::<A, F, S>, Signal<F, Tick>)
+}
+
+fn piped<A: Behavior, F: LocalCall<A, T, S>, T: Send + 'static, S: 'static>(_: &F) -> &'static Kind {
+    signal_kind!(deliver_value::<A, F, T, S>, Signal<F, T>)
+}
+
+/// # Safety
+/// The caller owns `node`, whose payload is a `T`.
+unsafe fn discard_signal<T>(node: NonNull<Node>) {
+    // SAFETY: the caller's promise; afterwards only the block is left.
+    let _block = BlockOf::<T>(node, PhantomData);
+    // SAFETY: as above.
+    unsafe { drop_payload::<T>(node) };
+}
+
+/// Gives a signal's block back, even when its payload's drop panics.
+struct BlockOf<T>(NonNull<Node>, PhantomData<T>);
+
+impl<T> Drop for BlockOf<T> {
+    fn drop(&mut self) {
+        // SAFETY: the node is in no list, and its payload was moved out.
+        unsafe { Node::recycle::<T>(self.0) };
+    }
+}
+
+/// # Safety
+/// As [`Kind::deliver`]; the cell is an `A`'s, and the payload a `Signal<F, (WatchId, Down)>`.
+unsafe fn deliver_down<A: Behavior, F: LocalCall<A, Down, S>, S>(to: NonNull<()>, node: NonNull<Node>) {
+    // SAFETY: the caller's promise.
+    let signal = unsafe { Node::into_payload::<Signal<F, (WatchId, Down)>>(node) };
+    let header = to.cast::<Header>();
+    // SAFETY: as above; no handler waits.
+    let context = unsafe { body::context::<A>(header) };
+    let (watch, down) = signal.value;
+    if signal.epoch == context.epoch && context.forget_watch(watch).is_some() {
+        // SAFETY: as above.
+        unsafe { call::<A, F, Down, S>(header, signal.method, down) };
+    }
+}
+
+/// # Safety
+/// As [`Kind::deliver`]; the cell is an `A`'s, and the payload a `Signal<F, Tick>`.
+unsafe fn deliver_tick<A: Behavior, F: LocalCall<A, (), S>, S: 'static>(to: NonNull<()>, node: NonNull<Node>) {
+    // SAFETY: the caller's promise.
+    let signal = unsafe { Node::into_payload::<Signal<F, Tick>>(node) };
+    let header = to.cast::<Header>();
+    // SAFETY: as above; no handler waits.
+    let context = unsafe { body::context::<A>(header) };
+    let tick = signal.value;
+    if signal.epoch != context.epoch || context.forget_timer(tick.id).is_none() {
+        return;
+    }
+    if let Some(period) = tick.period {
+        let now = context.header().core.clock.now();
+        let mut due = tick.due.after(period);
+        if due <= now {
+            // Calls that were missed are left out, and the rhythm is kept.
+            let behind = now.since(due).as_nanos() / period.as_nanos() + 1;
+            due = due.after(period.saturating_mul(u32::try_from(behind).unwrap_or(u32::MAX)));
+        }
+        context.arm::<F, S>(Tick { due, ..tick }, signal.method);
+    }
+    // SAFETY: as above.
+    unsafe { call::<A, F, (), S>(header, signal.method, ()) };
+}
+
+/// # Safety
+/// As [`Kind::deliver`]; the cell is an `A`'s, and the payload a `Signal<F, T>`.
+unsafe fn deliver_value<A: Behavior, F: LocalCall<A, T, S>, T, S>(to: NonNull<()>, node: NonNull<Node>) {
+    // SAFETY: the caller's promise.
+    let signal = unsafe { Node::into_payload::<Signal<F, T>>(node) };
+    let header = to.cast::<Header>();
+    // SAFETY: as above; no handler waits.
+    if signal.epoch == unsafe { body::context::<A>(header) }.epoch {
+        // SAFETY: as above.
+        unsafe { call::<A, F, T, S>(header, signal.method, signal.value) };
+    }
+}
+
+/// # Safety
+/// The caller holds the token of an `A` that runs, and no handler waits.
+unsafe fn call<A: Behavior, F: LocalCall<A, T, S>, T, S>(header: NonNull<Header>, method: F, value: T) {
+    // SAFETY: the caller's promise.
+    let (actor, context) = unsafe { (body::live::<A>(header), body::context::<A>(header)) };
+    match method.call(actor, value, context) {
+        Step::Done(()) => {}
+        // SAFETY: as above.
+        Step::Later(future) => unsafe { wait(header, future) },
+    }
+}
+
+/// Waits until an actor has ended for good.
+pub(super) async fn ended(target: &CellRef) {
+    let (sender, mut receiver) = oneshot::pair::<()>();
+    let tell = Box::new(move |_: Down| {
+        // An error means that nobody waits any more.
+        let _ = sender.send(());
+    });
+    let watcher = Watcher { id: target.core.next_id(), target: target.actor_id(), tell };
+    control::send(target, Order::Watch(watcher));
+    poll_fn(|cx| receiver.poll(cx)).await;
+}
+
+/// Makes `child` one of the actor's children; `false` when the actor is ending.
+///
+/// # Safety
+/// The caller runs the parent's handler or hook.
+pub(super) unsafe fn adopt(parent: &Header, child: NonNull<Header>) -> bool {
+    // SAFETY: the caller's promise: its thread holds the parent's token.
+    unsafe {
+        control_of(parent, |control| {
+            let ending = control.extras.as_ref().is_some_and(|extras| extras.ending.is_some());
+            if !ending {
+                crate::task::core::link(&mut control.children, child);
+            }
+            !ending
+        })
+    }
+}

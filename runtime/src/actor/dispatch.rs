@@ -1,0 +1,151 @@
+//! From a node back to a typed handler.
+//!
+//! For each actor and message type there is one constant table of functions. A reference carries the
+//! table, so a message finds its handler by one indirect call, and a reference need not name the
+//! actor's type.
+
+use super::address::Recipient;
+use super::ask::Asked;
+use super::body;
+use super::context::Context;
+use super::traits::{Message, Receive, Step};
+use crate::event::Event;
+use crate::queue::node::{Kind, Lane, Node};
+use crate::task::cell::{CellRef, Header};
+use crate::task::future::Pending;
+use std::fmt;
+use std::future::Future;
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+
+/// How an actor receives `M`: told, and asked.
+#[derive(Debug)]
+pub(crate) struct Dispatch {
+    pub(crate) tell: Kind,
+    pub(crate) ask: Kind,
+}
+
+/// The table of one actor and message type.
+struct Table<A, M, Via>(PhantomData<(A, M, Via)>);
+
+impl<A: super::Behavior + Receive<M, Via>, M: Message, Via: 'static> Table<A, M, Via> {
+    const DISPATCH: Dispatch = Dispatch {
+        tell: Kind {
+            lane: Lane::User,
+            deliver: told::<A, M, Via>,
+            discard: drop_payload::<M>,
+            recycle: Node::recycle::<M>,
+            name: std::any::type_name::<M>,
+        },
+        ask: Kind {
+            lane: Lane::User,
+            deliver: asked::<A, M, Via>,
+            discard: drop_payload::<Asked<M>>,
+            recycle: Node::recycle::<Asked<M>>,
+            name: std::any::type_name::<M>,
+        },
+    };
+}
+
+/// How an `A` receives `M`.
+pub(crate) fn dispatch<A: super::Behavior + Receive<M, Via>, M: Message, Via: 'static>() -> &'static Dispatch {
+    const { &Table::<A, M, Via>::DISPATCH }
+}
+
+/// The address of an `A` for `M`.
+pub(crate) fn recipient<A, M, Via>(cell: CellRef) -> Recipient<M>
+where
+    A: super::Behavior + Receive<M, Via>,
+    M: Message,
+    Via: 'static,
+{
+    Recipient::new(cell, dispatch::<A, M, Via>())
+}
+
+/// Bytes that a message counts for in a mailbox bounded by bytes.
+pub(crate) fn weight<M: Message>(message: &M) -> usize {
+    size_of::<M>().saturating_add(message.heap_bytes())
+}
+
+/// Gives the room of a message that was taken out of its mailbox back.
+fn make_room<M: Message>(cell: &Header, message: &M) {
+    if let Some(bound) = body::bound(cell) {
+        bound.release(weight(message));
+    }
+}
+
+unsafe fn told<A: super::Behavior + Receive<M, Via>, M: Message, Via>(to: NonNull<()>, node: NonNull<Node>) {
+    let header = to.cast::<Header>();
+    // SAFETY: the caller owns the node, whose kind this is.
+    let message = unsafe { Node::take_payload::<M>(node) };
+    // SAFETY: the caller holds the token, so the cell is live.
+    make_room(unsafe { header.as_ref() }, &message);
+    // SAFETY: the caller holds the token, the actor runs, and no handler waits.
+    let (actor, context) = unsafe { (body::live::<A>(header), body::context::<A>(header)) };
+    match actor.receive(message, context) {
+        Step::Done(_) => {}
+        // SAFETY: as above.
+        Step::Later(future) => unsafe {
+            wait(header, async move {
+                future.await;
+            });
+        },
+    }
+}
+
+unsafe fn asked<A: super::Behavior + Receive<M, Via>, M: Message, Via>(to: NonNull<()>, node: NonNull<Node>) {
+    let header = to.cast::<Header>();
+    // SAFETY: the caller owns the node, whose kind this is.
+    let question = unsafe { Node::take_payload::<Asked<M>>(node) };
+    // SAFETY: the caller holds the token, so the cell is live.
+    make_room(unsafe { header.as_ref() }, &question);
+    let Asked { message, reply } = question;
+    // SAFETY: the caller holds the token, the actor runs, and no handler waits.
+    let (actor, context) = unsafe { (body::live::<A>(header), body::context::<A>(header)) };
+    context.enter_ask(&reply);
+    match actor.receive(message, context) {
+        Step::Done(answer) => reply.send(answer),
+        // SAFETY: as above.
+        Step::Later(future) => unsafe { wait(header, async move { reply.send(future.await) }) },
+    }
+}
+
+/// Leaves a handler's future in its cell.
+///
+/// # Safety
+/// The caller holds the token; the future is `Send` and borrows nothing but the cell.
+pub(super) unsafe fn wait(header: NonNull<Header>, future: impl Future<Output = ()>) {
+    // SAFETY: the caller's promise; the cell drops the future before what it borrows.
+    let pending = unsafe { Pending::new(future) };
+    // SAFETY: the caller's promise.
+    unsafe { header.as_ref().with_owner(|owner| owner.pending = Some(pending)) };
+}
+
+/// # Safety
+/// The caller owns `node`, whose payload is a `T`.
+pub(super) unsafe fn drop_payload<T>(node: NonNull<Node>) {
+    // SAFETY: the caller's promise.
+    drop(unsafe { Node::take_payload::<T>(node) });
+}
+
+/// What a told handler may return: nothing, or a result whose error becomes an
+/// [`Event::TellFailed`].
+pub trait Told {
+    /// Deals with what `handler` returned.
+    fn told<A: super::Actor>(self, context: &Context<A>, handler: &'static str);
+}
+
+impl Told for () {
+    fn told<A: super::Actor>(self, _context: &Context<A>, _handler: &'static str) {}
+}
+
+impl<E: fmt::Display> Told for Result<(), E> {
+    fn told<A: super::Actor>(self, context: &Context<A>, handler: &'static str) {
+        if let Err(error) = self {
+            let cell = context.header();
+            cell.core.events.counters.tell_failures.add_one();
+            let actor = cell.actor_id();
+            cell.core.events.emit(|| Event::TellFailed { actor, handler, error: error.to_string() });
+        }
+    }
+}

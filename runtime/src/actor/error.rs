@@ -1,0 +1,124 @@
+//! One small error per operation.
+
+use std::convert::Infallible;
+use std::fmt;
+
+/// Why a message was not accepted; it comes back.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TellError<M> {
+    /// The mailbox is full. Worth another try, or `.await`, which waits for room.
+    Full(M),
+    /// The actor has ended or is draining. Not worth another try.
+    Closed(M),
+}
+
+impl<M> TellError<M> {
+    /// The message.
+    pub fn into_message(self) -> M {
+        match self {
+            Self::Full(message) | Self::Closed(message) => message,
+        }
+    }
+}
+
+impl<M> fmt::Debug for TellError<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Full(_) => "Full(..)",
+            Self::Closed(_) => "Closed(..)",
+        })
+    }
+}
+
+impl<M> fmt::Display for TellError<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Full(_) => "the mailbox is full",
+            Self::Closed(_) => "the actor has ended",
+        })
+    }
+}
+
+impl<M> std::error::Error for TellError<M> {}
+
+/// Why an `ask` has no answer. `E` is the error of a handler that returns `Result<T, E>`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AskError<E = Infallible> {
+    /// The actor has ended or is draining; the question was not handled.
+    Closed,
+    /// The deadline passed. The question may still be handled; its answer will be dropped.
+    Expired,
+    /// The handler went without an answer: it panicked, was killed, or the actor ended first.
+    NoReply,
+    /// The handler answered with its own error.
+    Failed(E),
+}
+
+impl<E: fmt::Display> fmt::Display for AskError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Closed => f.write_str("the actor has ended"),
+            Self::Expired => f.write_str("the deadline passed before the answer came"),
+            Self::NoReply => f.write_str("the handler ended without an answer"),
+            Self::Failed(error) => error.fmt(f),
+        }
+    }
+}
+
+impl<E: std::error::Error + 'static> std::error::Error for AskError<E> {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Failed(error) => Some(error),
+            Self::Closed | Self::Expired | Self::NoReply => None,
+        }
+    }
+}
+
+/// Why a start hook gave up; any error converts into it.
+pub struct StartError(String);
+
+impl StartError {
+    /// An error with this text.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    pub(crate) fn into_text(self) -> String {
+        self.0
+    }
+}
+
+impl<E: std::error::Error> From<E> for StartError {
+    fn from(error: E) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl fmt::Debug for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("StartError").field(&self.0).finish()
+    }
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Why there is no new actor.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SpawnError {
+    /// The system or the parent is ending.
+    #[error("the parent or the system is ending")]
+    Closed,
+    /// Another actor has the name.
+    #[error("the name {0:?} is taken")]
+    NameTaken(String),
+    /// The start hook failed, panicked, or was cut off; the text says how.
+    #[error("the actor did not start: {0}")]
+    StartFailed(String),
+}

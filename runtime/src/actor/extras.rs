@@ -1,0 +1,60 @@
+//! What most actors never need, kept in a box of its own.
+
+use super::life::Ending;
+use super::restart::History;
+use crate::event::{ActorId, ExitReason};
+use crate::queue::oneshot;
+use std::any::Any;
+use std::fmt;
+
+/// What an actor is told about the end of another that it watches.
+#[derive(Clone, Debug)]
+pub struct Down {
+    /// Which actor ended.
+    pub actor: ActorId,
+    /// Why.
+    pub reason: ExitReason,
+}
+
+/// Somebody who wants to know of an actor's end.
+pub(super) struct Watcher {
+    /// Unique within the system.
+    pub(super) id: u64,
+    /// Who is watched.
+    pub(super) target: ActorId,
+    /// Sends the news.
+    pub(super) tell: Box<dyn FnOnce(Down) + Send>,
+}
+
+impl fmt::Debug for Watcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Watcher({})", self.id)
+    }
+}
+
+/// See the [module](self).
+#[derive(Default)]
+pub(crate) struct Extras {
+    /// The name to free at the end.
+    pub(super) name: Option<String>,
+    /// Who wants to know of the end.
+    pub(super) watchers: Vec<Watcher>,
+    /// When it was restarted.
+    pub(super) history: History,
+    /// How often it was restarted.
+    pub(super) incarnation: u32,
+    /// Why and how it is ending.
+    pub(super) ending: Option<Ending>,
+    /// An end that was asked for while another was under way.
+    pub(super) final_reason: Option<ExitReason>,
+    /// Who waits for the start; told once.
+    pub(super) starter: Option<oneshot::Sender<Result<(), String>>>,
+    /// What a restart starts from.
+    pub(super) kept_args: Option<Box<dyn Any + Send>>,
+}
+
+impl fmt::Debug for Extras {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Extras").field("name", &self.name).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,40 @@
+//! Actors as their users write and see them.
+
+mod address;
+mod ask;
+mod body;
+mod context;
+mod control;
+mod dispatch;
+mod error;
+mod expansion;
+mod extras;
+mod life;
+mod local;
+mod options;
+mod restart;
+mod spawn;
+mod tell;
+mod traits;
+
+pub use address::{Recipient, Ref};
+pub use ask::{Ask, Asked, Asking, AskingFlat, Flat, Plain, Reply};
+pub use context::{Context, TimerId, WatchId};
+pub use dispatch::Told;
+pub use error::{AskError, SpawnError, StartError, TellError};
+pub use expansion::{Keep, Started, assert_answer, assert_argument, portable};
+pub use extras::Down;
+pub use local::{
+    Async, AsyncMethod, AsyncMethodOf, AsyncMethodOfWithContext, AsyncMethodWithContext, AsyncWithContext,
+    LocalCall, NoValue, Sync, SyncWithContext,
+};
+pub use options::{Options, Restart, RestartKind};
+pub use spawn::{Spawn, Starting};
+pub use tell::{Tell, Telling};
+pub use traits::{
+    Actor, Behavior, ByAsync, ByMacro, BySync, Calls, Handle, HandleAsync, Message, Protocol, Receive, Step,
+};
+
+pub(crate) use body::describe_cell;
+pub(crate) use control::{End, send_end};
+pub(crate) use spawn::Owner;

@@ -1,0 +1,173 @@
+//! Starting actors.
+
+use super::address::Ref;
+use super::body::{self, control_of};
+use super::context::adopt;
+use super::error::SpawnError;
+use super::traits::Behavior;
+use crate::queue::oneshot;
+use crate::sync::Arc;
+use crate::task::cell::CellRef;
+use crate::task::core::Core;
+use crate::task::{Hint, Ready};
+use dashmap::mapref::entry::Entry;
+use std::fmt;
+use std::future::{Future, IntoFuture};
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+/// Whose child a new actor is.
+pub(crate) enum Owner {
+    /// The system's.
+    System,
+    /// The running actor's.
+    Parent(CellRef),
+}
+
+/// An actor about to be started.
+///
+/// `.await` starts it and waits for its start hook; [`Spawn::start`] starts it and goes on.
+#[must_use = "nothing starts before `.await` or `.start()`"]
+pub struct Spawn<'a, A: Behavior> {
+    core: Arc<Core>,
+    owner: Owner,
+    args: A::Args,
+    name: Option<String>,
+    /// A child is started by its parent's handler, which this borrows.
+    by: PhantomData<&'a mut ()>,
+}
+
+impl<A: Behavior> Spawn<'_, A> {
+    pub(crate) fn new(core: Arc<Core>, owner: Owner, args: A::Args) -> Self {
+        Self { core, owner, args, name: None, by: PhantomData }
+    }
+
+    /// Registers the actor under `name`, unique in its system, until it ends.
+    pub fn named(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// Starts the actor and returns at once; its start hook runs in its first turn, and mail waits
+    /// for it. If the hook fails, the actor ends, and who watches it is told.
+    ///
+    /// # Errors
+    /// [`SpawnError::NameTaken`], or [`SpawnError::Closed`] when the parent or system is ending.
+    pub fn start(self) -> Result<Ref<A>, SpawnError> {
+        self.build(None)
+    }
+
+    fn build(self, starter: Option<oneshot::Sender<Result<(), String>>>) -> Result<Ref<A>, SpawnError> {
+        let Self { core, owner, args, name, .. } = self;
+        let parent = match &owner {
+            Owner::System => None,
+            Owner::Parent(parent) => Some(parent.clone()),
+        };
+        let header = body::build::<A>(core, parent, args);
+        // SAFETY: the cell is new; this is its own reference, given to it below.
+        let cell = unsafe { CellRef::from_raw(header) };
+        if name.is_some() || starter.is_some() {
+            // SAFETY: the maker of a cell holds its token.
+            unsafe {
+                control_of(&cell, |control| {
+                    control.extras().name.clone_from(&name);
+                    control.extras().starter = starter;
+                });
+            }
+        }
+        if let Some(name) = name {
+            register(&cell, name)?;
+        }
+        if !belongs(&cell, &owner) {
+            unregister(&cell);
+            return Err(SpawnError::Closed);
+        }
+        let own = cell.clone();
+        let reference: Ref<A> = Ref::from_cell(cell);
+        let header = own.into_raw();
+        // SAFETY: the maker of the cell holds its token, and hands it over here.
+        let ready = unsafe { Ready::new(header) };
+        reference.cell().core.schedule(ready, Hint::Back);
+        Ok(reference)
+    }
+}
+
+fn register(cell: &CellRef, name: String) -> Result<(), SpawnError> {
+    match cell.core.names.entry(name) {
+        Entry::Occupied(taken) => Err(SpawnError::NameTaken(taken.key().clone())),
+        Entry::Vacant(free) => {
+            free.insert(cell.clone());
+            Ok(())
+        }
+    }
+}
+
+fn unregister(cell: &CellRef) {
+    // SAFETY: the maker of a cell that never ran holds its token.
+    let name = unsafe {
+        control_of(cell, |control| control.extras.as_mut().and_then(|extras| extras.name.take()))
+    };
+    if let Some(name) = name {
+        cell.core.names.remove(&name);
+    }
+}
+
+fn belongs(cell: &CellRef, owner: &Owner) -> bool {
+    match owner {
+        Owner::System => cell.core.roots.add(cell),
+        // SAFETY: a `Spawn` of a child borrows its parent's context, so the parent's handler runs.
+        Owner::Parent(parent) => unsafe { adopt(parent, cell.as_ptr()) },
+    }
+}
+
+impl<A: Behavior> fmt::Debug for Spawn<'_, A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Spawn({})", std::any::type_name::<A>())
+    }
+}
+
+impl<'a, A: Behavior> IntoFuture for Spawn<'a, A> {
+    type Output = Result<Ref<A>, SpawnError>;
+    type IntoFuture = Starting<'a, A>;
+
+    fn into_future(self) -> Starting<'a, A> {
+        let (sender, receiver) = oneshot::pair();
+        Starting { actor: Some(self.build(Some(sender))), receiver, by: PhantomData }
+    }
+}
+
+/// The future of an awaited [`Spawn`]: ready when the start hook is done.
+///
+/// # Cancel safety
+/// Dropped before it is ready, the actor goes on starting.
+#[must_use = "futures do nothing unless polled"]
+pub struct Starting<'a, A: Behavior> {
+    actor: Option<Result<Ref<A>, SpawnError>>,
+    receiver: oneshot::Receiver<Result<(), String>>,
+    by: PhantomData<&'a mut ()>,
+}
+
+impl<A: Behavior> Unpin for Starting<'_, A> {}
+
+impl<A: Behavior> Future for Starting<'_, A> {
+    type Output = Result<Ref<A>, SpawnError>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.get_mut();
+        if matches!(this.actor, Some(Ok(_))) {
+            let Poll::Ready(started) = this.receiver.poll(cx) else { return Poll::Pending };
+            let cut_off = || Err("it was cut off".to_owned());
+            if let Err(text) = started.unwrap_or_else(cut_off) {
+                return Poll::Ready(Err(SpawnError::StartFailed(text)));
+            }
+        }
+        Poll::Ready(this.actor.take().expect("a future is not polled after it was ready"))
+    }
+}
+
+impl<A: Behavior> fmt::Debug for Starting<'_, A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Starting({})", std::any::type_name::<A>())
+    }
+}

@@ -1,0 +1,314 @@
+//! Telling: one message, no answer.
+
+use super::body;
+use super::control::drop_evicted;
+use super::dispatch::weight;
+use super::error::TellError;
+use super::traits::Message;
+use crate::event::DeadLetterReason;
+use crate::mailbox::{Admission, Bound, Full};
+use crate::queue::inbox::Push;
+use crate::queue::node::{Kind, Lane, Node};
+use crate::task::cell::{CellRef, Header};
+use crate::task::{Hint, Ready};
+use std::fmt;
+use std::future::{Future, IntoFuture};
+use std::pin::Pin;
+use std::ptr::NonNull;
+use std::task::{Context, Poll};
+
+/// A message about to be told. Nothing is sent until one of the three spellings says how:
+///
+/// | | mailbox has room | mailbox is full |
+/// |---|---|---|
+/// | `.await` | sent | waits for room |
+/// | `.try_send()` | sent | gives the message back: `Full` |
+/// | `.tell()` | sent | what the receiver declared: wait and reject give it back, the drop policies drop |
+#[must_use = "nothing is sent before `.await`, `.try_send()` or `.tell()`"]
+pub struct Tell<'a, M: Message> {
+    cell: &'a CellRef,
+    kind: &'static Kind,
+    message: M,
+}
+
+impl<'a, M: Message> Tell<'a, M> {
+    #[inline]
+    pub(super) fn new(cell: &'a CellRef, kind: &'static Kind, message: M) -> Self {
+        Self { cell, kind, message }
+    }
+
+    /// Sends at once or not at all. Does not block, does not allocate in steady state.
+    ///
+    /// # Errors
+    /// [`TellError::Full`] or [`TellError::Closed`], with the message.
+    #[inline]
+    pub fn try_send(self) -> Result<(), TellError<M>> {
+        let Self { cell, kind, message } = self;
+        if !cell.bounded {
+            return push(cell, kind, message).map_err(TellError::Closed);
+        }
+        try_bounded(cell, kind, message, weight)
+    }
+
+    /// Sends at once, and lets the receiver's declared policy decide when its mailbox is full. Does
+    /// not block, does not allocate in steady state.
+    ///
+    /// # Errors
+    /// [`TellError::Closed`]; and [`TellError::Full`] where the policy is to wait or to reject, or the
+    /// message is larger than the whole mailbox.
+    #[inline]
+    pub fn tell(self) -> Result<(), TellError<M>> {
+        let Self { cell, kind, message } = self;
+        if !cell.bounded {
+            return push(cell, kind, message).map_err(TellError::Closed);
+        }
+        tell_bounded(cell, kind, message)
+    }
+}
+
+impl<M: Message> fmt::Debug for Tell<'_, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Tell({} to {})", (self.kind.name)(), self.cell.actor_id())
+    }
+}
+
+impl<'a, M: Message> IntoFuture for Tell<'a, M> {
+    type Output = Result<(), TellError<M>>;
+    type IntoFuture = Telling<'a, M>;
+
+    fn into_future(self) -> Telling<'a, M> {
+        Telling { cell: self.cell, kind: self.kind, message: Some(self.message), room: None }
+    }
+}
+
+/// A wait for room that allocates, but only when there is none.
+pub(super) type Room<'a> = Pin<Box<dyn Future<Output = Admission> + Send + 'a>>;
+
+/// The future of an awaited [`Tell`]: waits for room, then sends.
+///
+/// # Cancel safety
+/// Dropped before it is ready, it has not sent the message, which is dropped with it.
+#[must_use = "futures do nothing unless polled"]
+pub struct Telling<'a, M: Message> {
+    cell: &'a CellRef,
+    kind: &'static Kind,
+    message: Option<M>,
+    room: Option<Room<'a>>,
+}
+
+// No field is ever pinned in place: the wait for room has its own box.
+impl<M: Message> Unpin for Telling<'_, M> {}
+
+impl<M: Message> Future for Telling<'_, M> {
+    type Output = Result<(), TellError<M>>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.get_mut();
+        poll_send(this.cell, this.kind, &mut this.message, &mut this.room, weight, cx)
+    }
+}
+
+impl<M: Message> fmt::Debug for Telling<'_, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Telling({} to {})", (self.kind.name)(), self.cell.actor_id())
+    }
+}
+
+/// Sends a message of any payload type as soon as there is room; `weigh` tells what it counts for.
+pub(super) fn poll_send<'a, P: Send + 'static>(
+    cell: &'a CellRef,
+    kind: &'static Kind,
+    message: &mut Option<P>,
+    room: &mut Option<Room<'a>>,
+    weigh: fn(&P) -> usize,
+    cx: &mut Context<'_>,
+) -> Poll<Result<(), TellError<P>>> {
+    if room.is_none() {
+        let payload = message.take().expect("a send is not polled after it was ready");
+        if !cell.bounded {
+            return Poll::Ready(push(cell, kind, payload).map_err(TellError::Closed));
+        }
+        match try_bounded(cell, kind, payload, weigh) {
+            Err(TellError::Full(payload)) => {
+                let Some(bound) = body::bound(cell) else { return Poll::Ready(Err(TellError::Full(payload))) };
+                *room = Some(Box::pin(bound.admit(weigh(&payload))));
+                *message = Some(payload);
+            }
+            sent => return Poll::Ready(sent),
+        }
+    }
+    let Some(wait) = room else { return Poll::Pending };
+    let Poll::Ready(admission) = wait.as_mut().poll(cx) else { return Poll::Pending };
+    let payload = message.take().expect("a send that waits has its message");
+    *room = None;
+    Poll::Ready(match admission {
+        Admission::Admitted => push_admitted(cell, kind, payload, weigh),
+        Admission::Full => Err(refuse_full(cell, payload)),
+        Admission::Closed => Err(refuse_closed(cell, payload)),
+    })
+}
+
+/// Puts a message into the lane of an unbounded mailbox.
+///
+/// # Errors
+/// The message, when the actor has ended or is draining.
+#[inline]
+fn push<P: Send>(cell: &CellRef, kind: &'static Kind, message: P) -> Result<(), P> {
+    if cell.inbox.is_closed() {
+        cell.core.events.counters.rejected_closed.add_one();
+        return Err(message);
+    }
+    push_node(cell, Node::new(kind, message));
+    Ok(())
+}
+
+/// Puts a node into the user lane and sees that the actor runs.
+#[inline]
+fn push_node(cell: &CellRef, node: NonNull<Node>) {
+    // SAFETY: the node is new, and its kind was made for this cell's actor.
+    match unsafe { cell.inbox.push(node) } {
+        Push::Queued => {}
+        Push::Woke => {
+            // SAFETY: `Woke` says that this thread took the token.
+            let ready = unsafe { Ready::new(cell.as_ptr()) };
+            cell.core.schedule(ready, Hint::Next);
+        }
+        // SAFETY: `Dead` says that this thread took the token of an actor that has ended.
+        Push::Dead => unsafe { cell.bury() },
+    }
+}
+
+fn refuse_closed<P>(cell: &CellRef, message: P) -> TellError<P> {
+    cell.core.events.counters.rejected_closed.add_one();
+    TellError::Closed(message)
+}
+
+fn refuse_full<P>(cell: &CellRef, message: P) -> TellError<P> {
+    cell.core.events.counters.rejected_full.add_one();
+    TellError::Full(message)
+}
+
+/// Sends to a bounded mailbox if there is room now.
+fn try_bounded<P: Send + 'static>(
+    cell: &CellRef,
+    kind: &'static Kind,
+    message: P,
+    weigh: fn(&P) -> usize,
+) -> Result<(), TellError<P>> {
+    let Some(bound) = body::bound(cell) else { return push(cell, kind, message).map_err(TellError::Closed) };
+    match bound.try_admit(weigh(&message)) {
+        Admission::Admitted => push_admitted(cell, kind, message, weigh),
+        Admission::Full => Err(refuse_full(cell, message)),
+        Admission::Closed => Err(refuse_closed(cell, message)),
+    }
+}
+
+/// Sends a message whose room is taken.
+fn push_admitted<P: Send + 'static>(
+    cell: &CellRef,
+    kind: &'static Kind,
+    message: P,
+    weigh: fn(&P) -> usize,
+) -> Result<(), TellError<P>> {
+    let Some(bound) = body::bound(cell) else { return push(cell, kind, message).map_err(TellError::Closed) };
+    let bytes = weigh(&message);
+    if cell.inbox.is_closed() {
+        bound.release(bytes);
+        return Err(refuse_closed(cell, message));
+    }
+    let node = Node::new(kind, message);
+    if !bound.has_window() {
+        push_node(cell, node);
+    } else if bound.slide_in(node, bytes) {
+        push_node(cell, Node::new(&TICKET, ()));
+    }
+    Ok(())
+}
+
+#[cold]
+fn tell_bounded<M: Message>(cell: &CellRef, kind: &'static Kind, message: M) -> Result<(), TellError<M>> {
+    let Some(bound) = body::bound(cell) else { return push(cell, kind, message).map_err(TellError::Closed) };
+    let bytes = weight(&message);
+    loop {
+        match bound.try_admit(bytes) {
+            Admission::Admitted => return push_admitted(cell, kind, message, weight),
+            Admission::Closed => return Err(refuse_closed(cell, message)),
+            Admission::Full => {}
+        }
+        let refused = match bound.when_full() {
+            Full::Wait | Full::Reject => true,
+            Full::DropNewest => {
+                report_dropped(cell, kind, DeadLetterReason::DroppedNewest);
+                return Ok(());
+            }
+            Full::DropOldest => bound.is_too_large(bytes) || !evict(cell, bound),
+        };
+        if refused {
+            return Err(refuse_full(cell, message));
+        }
+    }
+}
+
+fn report_dropped(cell: &Header, kind: &'static Kind, reason: DeadLetterReason) {
+    cell.core.events.dead_letter(cell.actor_id(), (kind.name)(), reason);
+}
+
+/// Drops the oldest message of a window; `false` if there is none.
+fn evict(cell: &Header, bound: &Bound) -> bool {
+    let Some(node) = bound.evict() else { return false };
+    // SAFETY: the window gave the node away.
+    report_dropped(cell, unsafe { Node::kind(node) }, DeadLetterReason::DroppedOldest);
+    drop_evicted(node);
+    true
+}
+
+/// Stands in the lane for whatever is oldest in the window.
+static TICKET: Kind = Kind {
+    // It is no user's message: nobody misses it.
+    lane: Lane::Signal,
+    deliver: redeem,
+    discard: super::dispatch::drop_payload::<()>,
+    recycle: Node::recycle::<()>,
+    name: || "ticket",
+};
+
+/// # Safety
+/// `to` is a cell whose token the caller holds.
+unsafe fn redeem(to: NonNull<()>, _ticket: NonNull<Node>) {
+    // SAFETY: the caller holds the token, so the cell is live.
+    let cell = unsafe { CellRef::to(to.cast::<Header>()) };
+    let Some((node, more)) = body::bound(&cell).and_then(Bound::slide_out) else { return };
+    if more {
+        push_node(&cell, Node::new(&TICKET, ()));
+    }
+    // SAFETY: the window gave the node away; it was made for this cell.
+    let kind = unsafe { Node::kind(node) };
+    let _block = Redeemed { cell: &cell, node, kind };
+    // SAFETY: as above.
+    unsafe { (kind.deliver)(to, node) };
+    // SAFETY: as above: this is still the run that holds the token.
+    unsafe {
+        cell.with_owner(|owner| {
+            if let Some(pending) = &mut owner.pending {
+                pending.belongs_to(Some(kind), crate::task::current::deadline());
+            }
+        });
+    }
+}
+
+/// Gives the block of a delivered node back, and reports the message if its handler panics.
+struct Redeemed<'a> {
+    cell: &'a Header,
+    node: NonNull<Node>,
+    kind: &'static Kind,
+}
+
+impl Drop for Redeemed<'_> {
+    fn drop(&mut self) {
+        if crate::sync::thread::panicking() {
+            self.cell.report_crashed(self.kind);
+        }
+        // SAFETY: the node is in no lane, and its payload was moved out.
+        unsafe { (self.kind.recycle)(self.node) };
+    }
+}

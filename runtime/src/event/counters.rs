@@ -1,0 +1,72 @@
+//! Counters of one system. Every message that is not handled is in exactly one of them.
+
+use super::DeadLetterReason;
+use crate::sync::{AtomicU64, Ordering};
+
+macro_rules! counters {
+    ($($(#[doc = $doc:literal])+ $name:ident),+ $(,)?) => {
+        /// What a system has counted since it was built; see [`System::counts`](crate::System::counts).
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub struct Counts { $($(#[doc = $doc])+ pub $name: u64),+ }
+
+        /// The counters behind [`Counts`].
+        #[derive(Debug, Default)]
+        pub(crate) struct Counters { $(pub(crate) $name: Count),+ }
+
+        impl Counters {
+            pub(crate) fn read(&self) -> Counts {
+                Counts { $($name: self.$name.0.load(Ordering::Relaxed)),+ }
+            }
+        }
+    };
+}
+
+counters! {
+    /// Actors whose start hook succeeded, restarts not counted.
+    started,
+    /// Actors that ended.
+    ended,
+    /// Restarts.
+    restarts,
+    /// Panics of handlers and hooks.
+    panics,
+    /// Errors that told handlers returned.
+    tell_failures,
+    /// Messages given back to their sender because the mailbox was full.
+    rejected_full,
+    /// Messages given back to their sender because the actor had ended or was draining.
+    rejected_closed,
+    /// Messages queued when their actor ended.
+    dead_stopped,
+    /// Messages dropped on arrival by the policy of a full mailbox.
+    dropped_newest,
+    /// Messages dropped to make room by the policy of a full mailbox.
+    dropped_oldest,
+    /// Messages whose handler panicked or was killed.
+    dead_crashed,
+    /// Replies that came too late.
+    late_replies,
+}
+
+/// One counter. Relaxed throughout: it orders nothing, it only counts.
+#[derive(Debug, Default)]
+pub(crate) struct Count(AtomicU64);
+
+impl Count {
+    pub(crate) fn add_one(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Counters {
+    pub(crate) fn dead_letter(&self, reason: DeadLetterReason) {
+        let counter = match reason {
+            DeadLetterReason::Stopped => &self.dead_stopped,
+            DeadLetterReason::DroppedNewest => &self.dropped_newest,
+            DeadLetterReason::DroppedOldest => &self.dropped_oldest,
+            DeadLetterReason::Crashed => &self.dead_crashed,
+        };
+        counter.add_one();
+    }
+}

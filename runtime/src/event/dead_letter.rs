@@ -1,0 +1,85 @@
+//! Messages that were accepted or offered, and will not be handled.
+
+use super::ActorId;
+use std::fmt;
+use tokio::sync::broadcast;
+
+/// Why a message will not be handled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DeadLetterReason {
+    /// It was still queued when its actor ended.
+    Stopped,
+    /// The mailbox was full, and its policy is to drop what comes last.
+    DroppedNewest,
+    /// The mailbox was full, and its policy is to drop what waited longest.
+    DroppedOldest,
+    /// Its handler panicked while it ran, or was cut off by a kill.
+    Crashed,
+}
+
+impl fmt::Display for DeadLetterReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Stopped => "the actor ended first",
+            Self::DroppedNewest => "the mailbox was full: newest dropped",
+            Self::DroppedOldest => "the mailbox was full: oldest dropped",
+            Self::Crashed => "its handler crashed",
+        })
+    }
+}
+
+/// One message that will not be handled.
+#[derive(Clone, Debug)]
+pub struct DeadLetter {
+    /// Whose mail it was.
+    pub actor: ActorId,
+    /// The message's type.
+    pub message: &'static str,
+    /// Why it will not be handled.
+    pub reason: DeadLetterReason,
+}
+
+/// A subscription to dead letters.
+#[derive(Debug)]
+pub struct DeadLetters {
+    letters: broadcast::Receiver<DeadLetter>,
+    missed: u64,
+}
+
+impl DeadLetters {
+    pub(super) fn new(letters: broadcast::Receiver<DeadLetter>) -> Self {
+        Self { letters, missed: 0 }
+    }
+
+    /// Waits for the next letter; `None` when the system is gone.
+    ///
+    /// # Cancel safety
+    /// No letter is lost when the future is dropped.
+    pub async fn next(&mut self) -> Option<DeadLetter> {
+        loop {
+            match self.letters.recv().await {
+                Ok(letter) => return Some(letter),
+                Err(broadcast::error::RecvError::Lagged(missed)) => self.missed += missed,
+                Err(broadcast::error::RecvError::Closed) => return None,
+            }
+        }
+    }
+
+    /// Takes the next letter if there is one.
+    pub fn try_next(&mut self) -> Option<DeadLetter> {
+        loop {
+            match self.letters.try_recv() {
+                Ok(letter) => return Some(letter),
+                Err(broadcast::error::TryRecvError::Lagged(missed)) => self.missed += missed,
+                Err(_) => return None,
+            }
+        }
+    }
+
+    /// Letters that this subscriber was too slow for. They are in the counters all the same.
+    #[must_use]
+    pub const fn missed(&self) -> u64 {
+        self.missed
+    }
+}

@@ -1,0 +1,196 @@
+//! What happens inside a system, as typed events that logs, metrics and tests all read.
+
+mod counters;
+mod dead_letter;
+
+pub use counters::Counts;
+pub use dead_letter::{DeadLetter, DeadLetterReason, DeadLetters};
+
+pub(crate) use counters::Counters;
+
+use std::fmt;
+use tokio::sync::broadcast;
+
+/// Letters and events that a slow subscriber may be behind before it misses the oldest.
+pub(crate) const SUBSCRIBER_BACKLOG: usize = 1024;
+
+/// Which actor: its number, unique within its system, and its type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ActorId {
+    pub(crate) number: u64,
+    pub(crate) kind: &'static str,
+}
+
+impl ActorId {
+    /// The number, unique within the system and never used again.
+    #[must_use]
+    pub const fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The full name of the actor's type.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        self.kind
+    }
+}
+
+impl fmt::Display for ActorId {
+    /// Writes the type without its path, and the number: `Book#7`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.kind.split('<').next().unwrap_or(self.kind);
+        write!(f, "{}#{}", path.rsplit("::").next().unwrap_or(path), self.number)
+    }
+}
+
+/// Why an incarnation of an actor ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ExitReason {
+    /// It was asked to stop, or stopped itself.
+    Stopped,
+    /// It handled all accepted mail first, as asked.
+    Drained,
+    /// It was killed.
+    Killed,
+    /// A handler or hook panicked with this text.
+    Panicked(String),
+    /// It called [`Context::fail`](crate::Context::fail) with this text.
+    Failed(String),
+    /// The start hook returned this error.
+    StartFailed(String),
+    /// It failed more often than its restart policy allows; the text is the last failure's.
+    TooManyRestarts(String),
+    /// There was no actor to begin with, or it had ended before it was watched.
+    NoActor,
+}
+
+impl ExitReason {
+    /// Whether it ended as it was meant to, so that a transient actor is not restarted.
+    #[must_use]
+    pub const fn is_normal(&self) -> bool {
+        matches!(self, Self::Stopped | Self::Drained)
+    }
+}
+
+impl fmt::Display for ExitReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stopped => f.write_str("stopped"),
+            Self::Drained => f.write_str("drained"),
+            Self::Killed => f.write_str("killed"),
+            Self::Panicked(text) => write!(f, "panicked: {text}"),
+            Self::Failed(text) => write!(f, "failed: {text}"),
+            Self::StartFailed(text) => write!(f, "start failed: {text}"),
+            Self::TooManyRestarts(text) => write!(f, "too many restarts, the last because it {text}"),
+            Self::NoActor => f.write_str("no such actor"),
+        }
+    }
+}
+
+/// Something that happened to an actor.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Event {
+    /// The start hook succeeded. `incarnation` is 0 at first and counts restarts.
+    Started {
+        /// Which actor.
+        actor: ActorId,
+        /// How many incarnations it had before.
+        incarnation: u32,
+    },
+    /// An incarnation failed and another one follows after `delay`.
+    Restarting {
+        /// Which actor.
+        actor: ActorId,
+        /// Why the incarnation ended.
+        reason: ExitReason,
+        /// Back-off before the next start.
+        delay: std::time::Duration,
+    },
+    /// The actor ended for good.
+    Ended {
+        /// Which actor.
+        actor: ActorId,
+        /// Why.
+        reason: ExitReason,
+    },
+    /// A told handler returned an error; the actor goes on.
+    TellFailed {
+        /// Which actor.
+        actor: ActorId,
+        /// The handler.
+        handler: &'static str,
+        /// The error's text.
+        error: String,
+    },
+    /// A value that nobody wanted any more panicked in its drop.
+    DropPanicked {
+        /// Which actor held it.
+        actor: ActorId,
+    },
+}
+
+/// A subscription to [`Event`]s.
+#[derive(Debug)]
+pub struct EventStream(broadcast::Receiver<Event>);
+
+impl EventStream {
+    /// Waits for the next event; `None` when the system is gone. Missed events are skipped and
+    /// counted in [`Counts::events_missed`].
+    ///
+    /// # Cancel safety
+    /// No event is lost when the future is dropped.
+    pub async fn next(&mut self) -> Option<Event> {
+        loop {
+            match self.0.recv().await {
+                Ok(event) => return Some(event),
+                Err(broadcast::error::RecvError::Lagged(_)) => {}
+                Err(broadcast::error::RecvError::Closed) => return None,
+            }
+        }
+    }
+}
+
+/// Where a system's events go.
+#[derive(Debug)]
+pub(crate) struct Events {
+    events: broadcast::Sender<Event>,
+    letters: broadcast::Sender<DeadLetter>,
+    pub(crate) counters: Counters,
+}
+
+impl Events {
+    pub(crate) fn new() -> Self {
+        Self {
+            events: broadcast::Sender::new(SUBSCRIBER_BACKLOG),
+            letters: broadcast::Sender::new(SUBSCRIBER_BACKLOG),
+            counters: Counters::default(),
+        }
+    }
+
+    pub(crate) fn subscribe(&self) -> EventStream {
+        EventStream(self.events.subscribe())
+    }
+
+    pub(crate) fn subscribe_letters(&self) -> DeadLetters {
+        DeadLetters::new(self.letters.subscribe())
+    }
+
+    /// Counts the event and tells whoever listens; nobody pays for it when nobody does.
+    pub(crate) fn emit(&self, event: impl FnOnce() -> Event) {
+        if self.events.receiver_count() > 0 {
+            // An error means that the last listener just left.
+            let _ = self.events.send(event());
+        }
+    }
+
+    /// Counts a message that will not be handled and tells whoever listens.
+    pub(crate) fn dead_letter(&self, actor: ActorId, message: &'static str, reason: DeadLetterReason) {
+        self.counters.dead_letter(reason);
+        if self.letters.receiver_count() > 0 {
+            // An error means that the last listener just left.
+            let _ = self.letters.send(DeadLetter { actor, message, reason });
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Greenroom: an actor runtime for Rust.
+//!
+//! The greenroom is where actors wait until they are called on stage: here, the ready queue. An actor
+//! is written once, with derive macros, and runs on the scheduler that is chosen in the builder.
+//!
+//! ```
+//! use greenroom::{Actor, System, handlers};
+//!
+//! #[derive(Actor)]
+//! struct Counter {
+//!     total: u64,
+//! }
+//!
+//! #[handlers]
+//! impl Counter {
+//!     #[start]
+//!     fn start() -> Self {
+//!         Counter { total: 0 }
+//!     }
+//!     #[tell]
+//!     fn add(&mut self, amount: u64) {
+//!         self.total += amount;
+//!     }
+//!     #[ask]
+//!     fn total(&self) -> u64 {
+//!         self.total
+//!     }
+//! }
+//!
+//! #[greenroom::main]
+//! async fn main(system: System) -> Result<(), Box<dyn std::error::Error>> {
+//!     let counter = system.spawn::<Counter>(()).await?;
+//!     counter.add(40).await?;
+//!     counter.add(2).await?;
+//!     assert_eq!(counter.total().await?, 42);
+//!     Ok(())
+//! }
+//! ```
+//!
+//! | to | see |
+//! |---|---|
+//! | write an actor | [`Actor`], [`handlers`], [`Context`] |
+//! | talk to one | [`Ref`], [`Recipient`], [`Tell`], [`Ask`] |
+//! | build and end a system | [`System`], [`Scheduler`], [`Config`] |
+//! | see what goes wrong | [`DeadLetters`], [`Event`], [`Counts`] |
+//! | write a ready queue | [`ReadyQueue`], [`testing`] |
+
+// The macros name the crate by its outside name, also inside it.
+extern crate self as greenroom;
+
+mod queue;
+mod sync;
+mod time;
+
+#[cfg(not(loom))]
+mod actor;
+#[cfg(not(loom))]
+mod event;
+#[cfg(not(loom))]
+mod mailbox;
+#[cfg(not(loom))]
+mod scheduler;
+#[cfg(not(loom))]
+mod system;
+#[cfg(not(loom))]
+mod task;
+
+#[cfg(not(loom))]
+mod face;
+#[cfg(not(loom))]
+pub use face::*;

@@ -1,0 +1,324 @@
+//! The shared end of a mailbox: many producers, one consumer, and the scheduling token, in one word.
+//!
+//! ```text
+//! user lane:    outlet.tail -> node -> node -> ... -> newest        (linked oldest to newest)
+//! urgent lane:  urgent -> node -> node                              (a stack, taken whole)
+//! newest = address of the newest user node (its low bits are free) | flags
+//!
+//! flag      meaning                                  set by              cleared by
+//! IDLE      nothing to do, nobody holds the token    runner              whoever takes it
+//! PARKED    a handler waits; user mail may pile up   runner              whoever takes it
+//! URGENT    the urgent lane or a wake-up is new      waker, signals      runner
+//! DEAD      the actor has ended                      runner              a late sender, for a moment
+//! ```
+//!
+//! Invariants:
+//! 1. **One token.** The right to run the consumer (the token) is held by exactly one of: the IDLE,
+//!    PARKED or DEAD flag, or the thread that last took one of them from the word. That thread runs
+//!    the consumer, passes the token on through a ready queue, or puts the flag back.
+//! 2. A user push is one swap. It takes every flag along, and answers for what it took: IDLE makes it
+//!    schedule the consumer, PARKED and URGENT it puts back (or schedules, if both met), and with
+//!    DEAD it buries its own message.
+//! 3. Only the token's holder touches the [`Outlet`].
+//!
+//! Every rendezvous is a read-modify-write on `newest`, so giving the token back fails if anything
+//! arrived, and nothing has to be checked twice. Between a sender's swap and its link the user lane
+//! is broken; the runner then ends its turn instead of waiting ([`Pop::Broken`]).
+//!
+//! The lane is Vyukov's intrusive queue, the token in its head Pony's; what makes one word serve
+//! both lanes is ours. Measured against other shapes in `book/src/decisions/0001-inbox.md`.
+
+use super::list::Chain;
+use super::node::Node;
+use crate::sync::{AtomicBool, AtomicPtr, Ordering};
+use std::ptr::{self, NonNull};
+
+const IDLE: usize = 1;
+const PARKED: usize = 2;
+const URGENT: usize = 4;
+const DEAD: usize = 8;
+const FLAGS: usize = 15;
+
+fn has(word: *mut Node, flags: usize) -> bool {
+    word.addr() & flags != 0
+}
+
+fn set(word: *mut Node, flags: usize) -> *mut Node {
+    word.map_addr(|address| address | flags)
+}
+
+fn clear(word: *mut Node, flags: usize) -> *mut Node {
+    word.map_addr(|address| address & !flags)
+}
+
+/// What became of a push.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Push {
+    /// The consumer will find it; somebody else answers for the token.
+    Queued,
+    /// The caller now holds the token and must see that the consumer runs.
+    Woke,
+    /// The actor has ended. A user node is in the lane all the same and the caller holds the token:
+    /// it must empty the outlet and [`Inbox::die`] again. An urgent node is in the urgent lane,
+    /// which the caller must empty.
+    Dead,
+}
+
+/// The consumer's next step.
+#[derive(Debug)]
+pub(crate) enum Pop {
+    /// The oldest message; its payload is to be moved out at once, because its node stays behind as
+    /// the lane's end until the next pop.
+    Node(NonNull<Node>),
+    /// Nothing there.
+    Empty,
+    /// A sender is between its swap and its link: more is coming.
+    Broken,
+}
+
+/// The shared end of one mailbox. It must not move while an [`Outlet`] of it exists.
+#[derive(Debug)]
+pub(crate) struct Inbox {
+    newest: AtomicPtr<Node>,
+    urgent: AtomicPtr<Node>,
+    closed: AtomicBool,
+}
+
+/// The consumer's end: the node whose successor is the oldest message.
+#[derive(Debug)]
+pub(crate) struct Outlet {
+    tail: NonNull<Node>,
+}
+
+impl Inbox {
+    /// An open inbox, empty but for `stub`, whose token is held by its maker.
+    pub(crate) fn new(stub: NonNull<Node>) -> (Self, Outlet) {
+        let inbox = Self {
+            newest: AtomicPtr::new(stub.as_ptr()),
+            urgent: AtomicPtr::new(ptr::null_mut()),
+            closed: AtomicBool::new(false),
+        };
+        (inbox, Outlet { tail: stub })
+    }
+
+    /// Whether user mail is refused. Senders ask before they push; one that asked too early is
+    /// served as if it had pushed before the closing.
+    #[inline]
+    pub(crate) fn is_closed(&self) -> bool {
+        // Acquire: pairs with the Release in `close`, so that what the consumer did before is seen.
+        self.closed.load(Ordering::Acquire)
+    }
+
+    /// Refuses user mail from now on.
+    pub(crate) fn close(&self) {
+        // Release: pairs with the Acquire in `is_closed`.
+        self.closed.store(true, Ordering::Release);
+    }
+
+    /// Puts a user node behind all others: one read-modify-write, unless a flag has to go back.
+    ///
+    /// # Safety
+    /// The caller owns `node` and gives it away.
+    #[inline]
+    pub(crate) unsafe fn push(&self, node: NonNull<Node>) -> Push {
+        // SAFETY: the node is still the caller's.
+        unsafe { Node::set_next(node, ptr::null_mut()) };
+        // AcqRel: releases the node to the next swap and to `rest`; with IDLE or DEAD, acquires what
+        // the consumer released together with the token.
+        let before = self.newest.swap(node.as_ptr(), Ordering::AcqRel);
+        let previous = NonNull::new(clear(before, FLAGS)).expect("the lane ends in a node");
+        // SAFETY: the consumer keeps the newest node until its successor is linked.
+        unsafe { Node::link(previous, node) };
+        if !has(before, FLAGS) {
+            return Push::Queued;
+        }
+        self.answer_for(before.addr() & FLAGS)
+    }
+
+    /// Settles what a push took away with its swap.
+    #[cold]
+    fn answer_for(&self, taken: usize) -> Push {
+        if taken & DEAD != 0 {
+            return Push::Dead;
+        }
+        if taken & IDLE != 0 {
+            return Push::Woke;
+        }
+        if taken & URGENT != 0 {
+            return if self.raise() { Push::Woke } else { Push::Queued };
+        }
+        if self.park() { Push::Queued } else { Push::Woke }
+    }
+
+    /// Puts a node into the urgent lane, which no bound and no close holds back.
+    ///
+    /// # Safety
+    /// The caller owns `node` and gives it away.
+    pub(crate) unsafe fn push_urgent(&self, node: NonNull<Node>) -> Push {
+        // Relaxed: only a guess; the exchange decides.
+        let mut top = self.urgent.load(Ordering::Relaxed);
+        loop {
+            // SAFETY: the node is still the caller's.
+            unsafe { Node::set_next(node, top) };
+            // Release: publishes the node; pairs with the Acquire in `take_urgent`.
+            match self.urgent.compare_exchange_weak(
+                top,
+                node.as_ptr(),
+                Ordering::Release,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => break,
+                Err(now) => top = now,
+            }
+        }
+        // Relaxed: only a guess; the exchange decides.
+        let mut word = self.newest.load(Ordering::Relaxed);
+        loop {
+            let dead = has(word, DEAD);
+            let next = if dead { word } else { set(clear(word, IDLE | PARKED), URGENT) };
+            // AcqRel: the rendezvous with `rest`, `park` and `die`; acquires the consumer's state
+            // when it takes the token.
+            match self.newest.compare_exchange_weak(word, next, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) if dead => return Push::Dead,
+                Ok(_) if has(word, IDLE | PARKED) => return Push::Woke,
+                Ok(_) => return Push::Queued,
+                Err(now) => word = now,
+            }
+        }
+    }
+
+    /// Says that a waiting handler can go on. `true`: the caller took the token and must schedule.
+    pub(crate) fn wake(&self) -> bool {
+        // Relaxed: only a guess; the exchange decides.
+        let mut word = self.newest.load(Ordering::Relaxed);
+        loop {
+            if has(word, IDLE | DEAD) {
+                // Nobody waits: the waker outlived its future.
+                return false;
+            }
+            let next = set(clear(word, PARKED), URGENT);
+            // AcqRel: releases what the waker did to the Acquire in `calm`, even when the flag is
+            // set already; with PARKED it acquires what `park` released.
+            match self.newest.compare_exchange_weak(word, next, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => return has(word, PARKED),
+                Err(now) => word = now,
+            }
+        }
+    }
+
+    /// Sets URGENT again. `true`: the caller took the token meanwhile and must schedule.
+    fn raise(&self) -> bool {
+        // Relaxed: only a guess; the exchange decides.
+        let mut word = self.newest.load(Ordering::Relaxed);
+        loop {
+            let next = set(clear(word, IDLE | PARKED), URGENT);
+            // AcqRel: as in `wake`, on behalf of the one whose flag the push took away.
+            match self.newest.compare_exchange_weak(word, next, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => return has(word, IDLE | PARKED),
+                Err(now) => word = now,
+            }
+        }
+    }
+
+    /// Whether a wake-up or something in the urgent lane is new. Token's holder only.
+    #[inline]
+    pub(crate) fn is_urgent(&self) -> bool {
+        // Relaxed: a hint; `calm` acquires.
+        has(self.newest.load(Ordering::Relaxed), URGENT)
+    }
+
+    /// Takes URGENT away and hands over the urgent lane. Token's holder only.
+    pub(crate) fn take_urgent(&self) -> Chain {
+        // Relaxed: only a guess; the exchange decides.
+        let mut word = self.newest.load(Ordering::Relaxed);
+        loop {
+            let next = clear(word, URGENT);
+            // AcqRel: acquires what the wakers released.
+            match self.newest.compare_exchange_weak(word, next, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => break,
+                Err(now) => word = now,
+            }
+        }
+        self.empty_urgent()
+    }
+
+    /// Hands over the urgent lane. For the token's holder, and for anyone who met a dead actor.
+    pub(crate) fn empty_urgent(&self) -> Chain {
+        // AcqRel: acquires the nodes released by `push_urgent`; the release keeps their order.
+        Chain::new(self.urgent.swap(ptr::null_mut(), Ordering::AcqRel))
+    }
+
+    /// Gives the token back if nothing arrived behind `end`, the outlet's tail: from now on any push
+    /// takes it. Token's holder only; after `true` the caller must not touch the consumer again.
+    #[inline]
+    pub(crate) fn rest(&self, end: NonNull<Node>) -> bool {
+        self.give_back(end, IDLE)
+    }
+
+    /// As [`Inbox::rest`], for an actor that has ended.
+    pub(crate) fn die(&self, end: NonNull<Node>) -> bool {
+        self.give_back(end, DEAD)
+    }
+
+    #[inline]
+    fn give_back(&self, end: NonNull<Node>, flag: usize) -> bool {
+        let empty = end.as_ptr();
+        // AcqRel: releases the consumer's state to whoever takes the flag; pairs with the swap in
+        // `push`. Relaxed on failure: what arrived is acquired when it is taken.
+        self.newest
+            .compare_exchange(empty, set(empty, flag), Ordering::AcqRel, Ordering::Relaxed)
+            .is_ok()
+    }
+
+    /// Gives the token back while a handler waits, unless something urgent is new: only a wake-up or
+    /// the urgent lane takes it then. Token's holder only; after `true` the caller must not touch
+    /// the consumer again.
+    pub(crate) fn park(&self) -> bool {
+        // Relaxed: only a guess; the exchange decides.
+        let mut word = self.newest.load(Ordering::Relaxed);
+        loop {
+            if has(word, URGENT) {
+                return false;
+            }
+            // AcqRel: releases the consumer's state to `wake` and `push_urgent`.
+            match self.newest.compare_exchange_weak(
+                word,
+                set(word, PARKED),
+                Ordering::AcqRel,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return true,
+                Err(now) => word = now,
+            }
+        }
+    }
+
+    /// Whether the lane has no more than `outlet` has seen. A hint.
+    #[inline]
+    fn ends_at(&self, tail: NonNull<Node>) -> bool {
+        // Relaxed: a hint; `rest` decides.
+        clear(self.newest.load(Ordering::Relaxed), FLAGS) == tail.as_ptr()
+    }
+}
+
+impl Outlet {
+    /// Takes the oldest message. The node before it, which had stayed behind as the lane's end, is
+    /// handed to `recycle`. Token's holder only.
+    #[inline]
+    pub(crate) fn pop(&mut self, inbox: &Inbox, recycle: impl FnOnce(NonNull<Node>)) -> Pop {
+        // SAFETY: the outlet keeps its tail node.
+        match NonNull::new(unsafe { Node::linked(self.tail) }) {
+            Some(node) => {
+                recycle(std::mem::replace(&mut self.tail, node));
+                Pop::Node(node)
+            }
+            None if inbox.ends_at(self.tail) => Pop::Empty,
+            None => Pop::Broken,
+        }
+    }
+
+    /// The node that has stayed behind, where the lane ends for the consumer.
+    pub(crate) fn tail(&self) -> NonNull<Node> {
+        self.tail
+    }
+}

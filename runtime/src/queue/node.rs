@@ -1,0 +1,159 @@
+//! A message on its way: a link, the functions that know its type, and the payload inline behind them.
+//!
+//! ```text
+//! | next | kind | payload ............ |   one pool block, aligned to a cache line
+//! ```
+//!
+//! A node is owned by exactly one place at a time: its maker, an inbox, a list, or its receiver.
+
+use super::pool;
+use crate::sync::{AtomicPtr, Ordering, UnsafeCell};
+use std::alloc::Layout;
+use std::mem::ManuallyDrop;
+use std::ptr::{self, NonNull};
+
+/// Which lane of a mailbox a node travels in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lane {
+    /// For the runtime itself: stop, watch, a child's end. Handled even while a handler waits.
+    Control,
+    /// Runs a handler, but no bound holds it back: timers, results, `Down`.
+    Signal,
+    /// What users send.
+    User,
+}
+
+/// What the runtime must know of a payload's type.
+#[derive(Debug)]
+pub(crate) struct Kind {
+    /// The lane that the node travels in.
+    pub(crate) lane: Lane,
+    /// Moves the payload out and hands it to the receiver at `to`. The block stays for user nodes
+    /// (see [`Pop::Node`](super::inbox::Pop::Node)), and is recycled at once for the others.
+    pub(crate) deliver: unsafe fn(to: NonNull<()>, node: NonNull<Node>),
+    /// Drops the payload undelivered; the block as in `deliver`.
+    pub(crate) discard: unsafe fn(node: NonNull<Node>),
+    /// Gives the block of a user node back after its payload is gone.
+    pub(crate) recycle: unsafe fn(node: NonNull<Node>),
+    /// The payload's type, for reports.
+    pub(crate) name: fn() -> &'static str,
+}
+
+/// The head of a message; its payload lies behind it.
+#[derive(Debug)]
+#[repr(C, align(16))]
+pub(crate) struct Node {
+    next: AtomicPtr<Self>,
+    kind: &'static Kind,
+}
+
+#[repr(C)]
+struct Block<T> {
+    head: Node,
+    payload: UnsafeCell<ManuallyDrop<T>>,
+}
+
+impl Node {
+    /// A node without payload, for the end of an empty lane.
+    pub(crate) fn stub(kind: &'static Kind) -> Self {
+        Self { next: AtomicPtr::new(ptr::null_mut()), kind }
+    }
+
+    /// Puts `payload` into a block of its own. Does not allocate in steady state, up to 1000 bytes.
+    #[inline]
+    pub(crate) fn new<T: Send>(kind: &'static Kind, payload: T) -> NonNull<Self> {
+        let block = pool::acquire(Layout::new::<Block<T>>()).cast::<Block<T>>();
+        let payload = UnsafeCell::new(ManuallyDrop::new(payload));
+        let head = Self { next: AtomicPtr::new(ptr::null_mut()), kind };
+        // SAFETY: the pool handed out a free block of at least this layout.
+        unsafe { block.write(Block { head, payload }) };
+        block.cast()
+    }
+
+    /// Moves the payload out; the block stays.
+    ///
+    /// # Safety
+    /// `node` was made by `Node::new::<T>`, the caller owns the payload, and nobody reads it again.
+    #[inline]
+    pub(crate) unsafe fn take_payload<T>(node: NonNull<Self>) -> T {
+        let block = node.cast::<Block<T>>().as_ptr();
+        // SAFETY: the caller's promise.
+        unsafe { (*block).payload.with_mut(|payload| ManuallyDrop::take(&mut *payload)) }
+    }
+
+    /// Gives the block of a node without payload back.
+    ///
+    /// # Safety
+    /// `node` was made by `Node::new::<T>`, its payload was moved out, and the caller owns it.
+    #[inline]
+    pub(crate) unsafe fn recycle<T>(node: NonNull<Self>) {
+        // SAFETY: the caller's promise.
+        unsafe { pool::release(node.cast(), Layout::new::<Block<T>>()) };
+    }
+
+    /// Moves the payload out and gives the block back.
+    ///
+    /// # Safety
+    /// `node` was made by `Node::new::<T>`, and the caller owns it.
+    pub(crate) unsafe fn into_payload<T>(node: NonNull<Self>) -> T {
+        // SAFETY: the caller's promise.
+        let payload = unsafe { Self::take_payload::<T>(node) };
+        // SAFETY: as above; the payload was just moved out.
+        unsafe { Self::recycle::<T>(node) };
+        payload
+    }
+
+    /// The functions that know the payload.
+    ///
+    /// # Safety
+    /// `node` is live.
+    #[inline(always)]
+    pub(crate) unsafe fn kind(node: NonNull<Self>) -> &'static Kind {
+        // SAFETY: the kind is written once, before the node is shared.
+        unsafe { (*node.as_ptr()).kind }
+    }
+
+    /// The link of a node in a list that one thread owns.
+    ///
+    /// # Safety
+    /// `node` is live, and the caller owns it or the list that it is in.
+    #[inline(always)]
+    pub(crate) unsafe fn next(node: NonNull<Self>) -> *mut Self {
+        // Relaxed: the owner of the list wrote it, or acquired the list.
+        // SAFETY: the node is live.
+        unsafe { (*node.as_ptr()).next.load(Ordering::Relaxed) }
+    }
+
+    /// Sets the link of a node that the caller owns.
+    ///
+    /// # Safety
+    /// As for [`Node::next`].
+    #[inline(always)]
+    pub(crate) unsafe fn set_next(node: NonNull<Self>, to: *mut Self) {
+        // Relaxed: whoever shares the node afterwards publishes it.
+        // SAFETY: the node is live.
+        unsafe { (*node.as_ptr()).next.store(to, Ordering::Relaxed) }
+    }
+
+    /// Makes `node` the shared successor of `previous`.
+    ///
+    /// # Safety
+    /// `previous` is live, and the caller is the one that makes its link.
+    #[inline(always)]
+    pub(crate) unsafe fn link(previous: NonNull<Self>, node: NonNull<Self>) {
+        // Release: publishes the node and its payload; pairs with the Acquire in `linked`.
+        // SAFETY: the caller's promise.
+        unsafe { (*previous.as_ptr()).next.store(node.as_ptr(), Ordering::Release) }
+    }
+
+    /// The shared successor of `node`, null until it is linked.
+    ///
+    /// # Safety
+    /// `node` is live.
+    #[inline(always)]
+    pub(crate) unsafe fn linked(node: NonNull<Self>) -> *mut Self {
+        // Acquire: pairs with the Release in `link`.
+        // SAFETY: the caller's promise.
+        unsafe { (*node.as_ptr()).next.load(Ordering::Acquire) }
+    }
+}

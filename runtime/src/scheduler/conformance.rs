@@ -1,0 +1,164 @@
+//! What every ready queue must pass, whoever wrote it.
+
+use super::{Batch, Origin, ReadyQueue, WorkerId};
+use crate::sync::{Arc, AtomicUsize, Ordering, thread};
+use crate::task::{Hint, Ready};
+use std::collections::BTreeSet;
+
+/// Times that each actor is pushed again in the threaded check.
+const ROUNDS: usize = if cfg!(shuttle) { 3 } else { 200 };
+/// Actors in the threaded check.
+const ACTORS: usize = if cfg!(shuttle) { 12 } else { 600 };
+
+/// Checks that the queues which `make` builds (for a number of workers) keep the promises of
+/// [`ReadyQueue`].
+///
+/// Meant for tests; it starts threads and takes a second or two.
+///
+/// # Panics
+/// With a description of the broken promise.
+pub fn ready_queue_conforms<Q: ReadyQueue>(make: impl Fn(usize) -> Q) {
+    hands_out_each_once(&make(1));
+    is_fair(&make(1));
+    shares_between_workers(&make(2));
+    survives_threads(make(3));
+}
+
+/// # Safety
+/// As [`WorkerId::new`].
+unsafe fn worker(index: usize) -> WorkerId {
+    // SAFETY: the caller's promise.
+    unsafe { WorkerId::new(index) }
+}
+
+fn drain(queue: &impl ReadyQueue, id: WorkerId) -> Vec<usize> {
+    let mut batch = Batch::new();
+    let mut seen = Vec::new();
+    loop {
+        queue.pop(id, &mut batch);
+        if batch.is_empty() {
+            return seen;
+        }
+        while let Some(ready) = batch.pop() {
+            seen.push(ready.into_fake());
+        }
+    }
+}
+
+fn hands_out_each_once(queue: &impl ReadyQueue) {
+    // SAFETY: the queue is used by this thread alone.
+    let id = unsafe { worker(0) };
+    assert!(!queue.has_work(id), "a new queue has no work");
+    assert!(drain(queue, id).is_empty(), "a new queue is empty");
+    for number in 0..1000 {
+        let from = if number % 3 == 0 { Origin::External } else { Origin::Worker(id) };
+        let hint = if number % 2 == 0 { Hint::Next } else { Hint::Back };
+        queue.push(from, Ready::fake(number), hint);
+        assert!(queue.has_work(id), "a queue with an actor has work");
+    }
+    assert_eq!(queue.len(), 1000, "an unshared queue knows its length");
+    let seen = drain(queue, id);
+    assert_eq!(seen.len(), 1000, "each actor is popped once");
+    assert_eq!(seen.iter().collect::<BTreeSet<_>>().len(), 1000, "no actor is popped twice");
+    assert!(!queue.has_work(id) && queue.is_empty(), "a drained queue is empty");
+}
+
+/// Actor 0 makes itself ready again each time it ran; the others must get their turn.
+fn is_fair(queue: &impl ReadyQueue) {
+    // SAFETY: the queue is used by this thread alone.
+    let id = unsafe { worker(0) };
+    for hint in [Hint::Next, Hint::Back] {
+        queue.push(Origin::Worker(id), Ready::fake(0), hint);
+        for number in 1..=300 {
+            let from = if number % 2 == 0 { Origin::External } else { Origin::Worker(id) };
+            queue.push(from, Ready::fake(number), Hint::Back);
+        }
+        let mut waiting = 300;
+        let mut batch = Batch::new();
+        for _ in 0..100_000 {
+            queue.pop(id, &mut batch);
+            while let Some(ready) = batch.pop() {
+                match ready.into_fake() {
+                    0 => queue.push(Origin::Worker(id), Ready::fake(0), hint),
+                    _ => waiting -= 1,
+                }
+            }
+            if waiting == 0 {
+                break;
+            }
+        }
+        assert_eq!(waiting, 0, "an actor that is always ready ({hint:?}) starves no other");
+        drain(queue, id);
+    }
+}
+
+/// What one worker pushed, another one finds when it is the only one to look.
+fn shares_between_workers(queue: &impl ReadyQueue) {
+    // SAFETY: the queue is used by this thread alone, which plays both workers in turn.
+    let (first, second) = unsafe { (worker(0), worker(1)) };
+    for number in 0..100 {
+        let hint = if number % 10 == 0 { Hint::Next } else { Hint::Back };
+        queue.push(Origin::Worker(first), Ready::fake(number), hint);
+    }
+    let mut seen = Vec::new();
+    while queue.has_work(second) {
+        let stolen = drain(queue, second);
+        if stolen.is_empty() {
+            break;
+        }
+        seen.extend(stolen);
+    }
+    seen.extend(drain(queue, first));
+    assert_eq!(seen.iter().collect::<BTreeSet<_>>().len(), 100, "nothing is lost between workers");
+    assert_eq!(seen.len(), 100, "nothing is doubled between workers");
+    assert!(!queue.has_work(first) && !queue.has_work(second), "both find the queue drained");
+}
+
+/// Two workers and two other threads push and pop at once; every push is popped exactly once.
+fn survives_threads<Q: ReadyQueue>(queue: Q) {
+    let queue = Arc::new(queue);
+    let popped: Arc<Vec<AtomicUsize>> = Arc::new((0..ACTORS).map(|_| AtomicUsize::new(0)).collect());
+    let left = Arc::new(AtomicUsize::new(ACTORS * ROUNDS));
+    let mut threads = Vec::new();
+    for index in 0..3 {
+        let (queue, popped, left) = (queue.clone(), popped.clone(), left.clone());
+        threads.push(thread::spawn(move || work(index, &*queue, &popped, &left)));
+    }
+    for half in 0..2 {
+        let queue = queue.clone();
+        threads.push(thread::spawn(move || {
+            for number in (half..ACTORS).step_by(2) {
+                queue.push(Origin::External, Ready::fake(number), Hint::Back);
+            }
+        }));
+    }
+    for thread in threads {
+        thread.join().expect("a thread of the check panicked");
+    }
+    for count in popped.iter() {
+        assert_eq!(count.load(Ordering::Relaxed), ROUNDS, "each push is popped exactly once");
+    }
+    assert!(queue.is_empty(), "nothing is left over");
+}
+
+fn work(index: usize, queue: &impl ReadyQueue, popped: &[AtomicUsize], left: &AtomicUsize) {
+    // SAFETY: each thread of the check is a different worker.
+    let id = unsafe { worker(index) };
+    let mut batch = Batch::new();
+    // Relaxed: counters only.
+    while left.load(Ordering::Relaxed) > 0 {
+        queue.pop(id, &mut batch);
+        if batch.is_empty() {
+            thread::yield_now();
+        }
+        while let Some(ready) = batch.pop() {
+            let number = ready.into_fake();
+            let round = popped[number].fetch_add(1, Ordering::Relaxed) + 1;
+            left.fetch_sub(1, Ordering::Relaxed);
+            if round < ROUNDS {
+                let hint = if (number + round) % 4 == 0 { Hint::Next } else { Hint::Back };
+                queue.push(Origin::Worker(id), Ready::fake(number), hint);
+            }
+        }
+    }
+}

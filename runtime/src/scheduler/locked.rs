@@ -1,0 +1,62 @@
+//! One queue behind one lock, taken for whole batches.
+//!
+//! The simplest that works: right for one or two workers, and the oracle for the others.
+
+use super::{Batch, Origin, ReadyQueue, WorkerId};
+use crate::sync::{AtomicUsize, Mutex, Ordering};
+use crate::task::{Hint, Ready};
+use std::collections::VecDeque;
+
+/// Capacity at the start, so that small systems never grow it.
+const CAPACITY_AT_START: usize = 1024;
+
+/// See the [module](self).
+#[derive(Debug)]
+pub(crate) struct LockedQueue {
+    actors: Mutex<VecDeque<Ready>>,
+    /// The queue's length, written under the lock.
+    len: AtomicUsize,
+    workers: usize,
+}
+
+impl LockedQueue {
+    pub(crate) fn new(workers: usize) -> Self {
+        Self {
+            actors: Mutex::new(VecDeque::with_capacity(CAPACITY_AT_START)),
+            len: AtomicUsize::new(0),
+            workers,
+        }
+    }
+}
+
+impl ReadyQueue for LockedQueue {
+    fn push(&self, _from: Origin, ready: Ready, _hint: Hint) {
+        let mut actors = self.actors.lock();
+        actors.push_back(ready);
+        // Release: pairs with the Acquire in `len`; the lock orders the rest.
+        self.len.store(actors.len(), Ordering::Release);
+    }
+
+    fn pop(&self, _worker: WorkerId, batch: &mut Batch) {
+        if self.len() == 0 {
+            return;
+        }
+        let mut actors = self.actors.lock();
+        // A fair share, so that one worker does not run in turn what others could run at once.
+        let count = actors.len().div_ceil(self.workers).min(Batch::CAPACITY);
+        for ready in actors.drain(..count) {
+            batch.push(ready);
+        }
+        // Release: pairs with the Acquire in `len`.
+        self.len.store(actors.len(), Ordering::Release);
+    }
+
+    fn has_work(&self, _worker: WorkerId) -> bool {
+        self.len() > 0
+    }
+
+    fn len(&self) -> usize {
+        // Acquire: pairs with the Release in `push`.
+        self.len.load(Ordering::Acquire)
+    }
+}

@@ -1,0 +1,96 @@
+//! The threads of a system's workers.
+
+use super::ReadyQueue;
+use super::idle::Idle;
+use super::worker::{Front, Limits, Shared, Worker};
+use crate::sync::{Arc, AtomicBool, thread};
+use crate::task::core::Core;
+use crate::task::current;
+use std::future::poll_fn;
+use std::io;
+use std::pin::pin;
+use std::sync::OnceLock;
+
+/// How a system's workers are to be.
+#[derive(Clone, Debug)]
+pub(crate) struct WorkerOptions {
+    /// How many.
+    pub(crate) count: usize,
+    /// What their threads are called, before a number.
+    pub(crate) name: String,
+    /// Whether each is pinned to a core.
+    pub(crate) pinned: bool,
+    /// Stack of each thread in bytes.
+    pub(crate) stack_bytes: usize,
+    /// Limits of each.
+    pub(crate) limits: Limits,
+}
+
+/// A system's workers, before or after their threads run.
+pub(crate) struct Pool {
+    shared: Arc<Shared>,
+}
+
+impl Pool {
+    pub(crate) fn new(queue: Box<dyn ReadyQueue>, workers: usize) -> Self {
+        let shared = Shared {
+            queue,
+            idle: Idle::new(workers),
+            wakers: (0..workers).map(|_| OnceLock::new()).collect(),
+            ending: AtomicBool::new(false),
+        };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// What cells schedule themselves with.
+    pub(crate) fn front(&self) -> Front {
+        Front(self.shared.clone())
+    }
+
+    /// Starts the threads.
+    ///
+    /// # Errors
+    /// When a thread or its runtime cannot be made; those already running end.
+    pub(crate) fn start(&self, core: &Arc<Core>, options: &WorkerOptions) -> io::Result<()> {
+        let cores = if options.pinned { core_affinity::get_core_ids().unwrap_or_default() } else { Vec::new() };
+        for index in 0..options.count {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+            let cpu = cores.get(index % cores.len().max(1)).copied();
+            let (shared, core, limits) = (self.shared.clone(), core.clone(), options.limits);
+            let work = move || work(index, runtime, &shared, &core, limits, cpu);
+            thread::Builder::new()
+                .name(format!("{}-{index}", options.name))
+                .stack_size(options.stack_bytes)
+                .spawn(work)
+                .inspect_err(|_| self.shared.end())?;
+        }
+        Ok(())
+    }
+}
+
+/// The life of one worker's thread.
+fn work(
+    index: usize,
+    runtime: tokio::runtime::Runtime,
+    shared: &Arc<Shared>,
+    core: &Arc<Core>,
+    limits: Limits,
+    cpu: Option<core_affinity::CoreId>,
+) {
+    if let Some(cpu) = cpu {
+        core_affinity::set_for_current(cpu);
+    }
+    current::enter(core, u32::try_from(index).unwrap_or(u32::MAX));
+    runtime.block_on(async {
+        // SAFETY: this thread is the worker, and inside its runtime.
+        let mut worker = pin!(unsafe { Worker::new(index, shared.clone(), core.clone(), limits) });
+        // Unconstrained: the handlers of a slice do not share one task's budget of tokio.
+        tokio::task::unconstrained(poll_fn(|cx| {
+            shared.wakers[index].get_or_init(|| cx.waker().clone());
+            worker.as_mut().poll(cx)
+        }))
+        .await;
+    });
+    current::leave();
+    runtime.shutdown_background();
+}

@@ -1,0 +1,120 @@
+//! The seam: what a ready queue must do.
+
+use crate::task::{Hint, Ready};
+use std::fmt;
+use std::marker::PhantomData;
+
+/// Which worker the calling thread is.
+///
+/// A value exists only on its worker's own thread (it is neither `Send` nor `Sync`), so a queue may
+/// keep parts that only their worker touches.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct WorkerId {
+    index: usize,
+    stays_on_its_thread: PhantomData<*const ()>,
+}
+
+impl WorkerId {
+    /// Names the calling thread.
+    ///
+    /// # Safety
+    /// No other thread is worker `index` of the same queue at the same time.
+    pub(crate) const unsafe fn new(index: usize) -> Self {
+        Self { index, stays_on_its_thread: PhantomData }
+    }
+
+    /// The worker's number, counted from zero.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.index
+    }
+}
+
+impl fmt::Debug for WorkerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "WorkerId({})", self.index)
+    }
+}
+
+/// Where a push comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The calling thread is this worker.
+    Worker(WorkerId),
+    /// Any other thread.
+    External,
+}
+
+/// Actors taken from a queue to be run in order. Holds [`Batch::CAPACITY`] at most.
+#[derive(Debug)]
+pub struct Batch {
+    actors: std::collections::VecDeque<Ready>,
+}
+
+impl Batch {
+    /// Actors that fit.
+    pub const CAPACITY: usize = 32;
+
+    pub(crate) fn new() -> Self {
+        Self { actors: std::collections::VecDeque::with_capacity(Self::CAPACITY) }
+    }
+
+    /// Adds an actor behind the others.
+    ///
+    /// # Panics
+    /// When the batch is full.
+    #[inline]
+    pub fn push(&mut self, ready: Ready) {
+        assert!(self.actors.len() < Self::CAPACITY, "a batch holds {} actors", Self::CAPACITY);
+        self.actors.push_back(ready);
+    }
+
+    /// Takes the first actor.
+    #[inline]
+    pub fn pop(&mut self) -> Option<Ready> {
+        self.actors.pop_front()
+    }
+
+    /// Actors in the batch.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.actors.len()
+    }
+
+    /// Whether no actor is in the batch.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.actors.is_empty()
+    }
+}
+
+/// A queue of actors that are ready to run.
+///
+/// It is shared by all workers and pushed to from any thread. An actor is in it at most once (its
+/// mailbox sees to that), so a queue needs no set and checks for no duplicates.
+///
+/// What an implementation must keep, and [`ready_queue_conforms`](crate::testing::ready_queue_conforms)
+/// checks:
+/// 1. Every actor pushed is popped exactly once, by some worker.
+/// 2. [`has_work`](ReadyQueue::has_work) is true for every worker that could pop an actor whose push
+///    has happened before the call: workers ask it last before they sleep.
+/// 3. Nothing waits for ever: an actor pushed with [`Hint::Back`] is popped after finitely many
+///    others, even if some actors are pushed again each time they ran.
+pub trait ReadyQueue: Send + Sync + 'static {
+    /// Takes `ready` in. Callable from any thread; must not fail and should not block.
+    fn push(&self, from: Origin, ready: Ready, hint: Hint);
+
+    /// Moves actors for `worker` to run into `batch`, which is empty; none if there is nothing.
+    fn pop(&self, worker: WorkerId, batch: &mut Batch);
+
+    /// Whether `worker` would find something in [`pop`](ReadyQueue::pop).
+    fn has_work(&self, worker: WorkerId) -> bool;
+
+    /// Actors in the queue, roughly.
+    fn len(&self) -> usize;
+
+    /// Whether the queue is empty, roughly.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}

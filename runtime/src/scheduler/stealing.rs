@@ -1,0 +1,218 @@
+//! Work stealing: a queue per worker, and thieves.
+//!
+//! Each worker has a slot for the actor that was made ready last (its message is still in the cache)
+//! and a fixed ring. What does not fit, and what comes from outside, goes through the injector, a
+//! shared queue behind a lock. A worker looks in its slot, its ring, the injector, and then takes half
+//! of another worker's ring, or its slot.
+//!
+//! Fairness: the slot is used at most [`SLOT_STREAK_MAX`] times in a row, and every
+//! [`INJECTOR_INTERVAL`]th pop looks into the injector first.
+
+use super::{Batch, Origin, ReadyQueue, WorkerId};
+use crate::queue::ring::Ring;
+use crate::sync::{AtomicU32, AtomicUsize, CachePadded, Mutex, Ordering};
+use crate::task::{Hint, Ready};
+use std::collections::VecDeque;
+
+/// Runs from the slot before the ring gets its turn.
+const SLOT_STREAK_MAX: u32 = 3;
+/// Pops between two looks into the injector that come before the worker's own queue; a prime, as Go
+/// and tokio use.
+const INJECTOR_INTERVAL: u32 = 61;
+/// Actors taken from the injector at once.
+const INJECTOR_BATCH: usize = 16;
+
+/// One worker's part. `streak`, `tick` and `seed` are its own; they are atomic only to be shareable.
+#[derive(Debug)]
+struct Local {
+    slot: CachePadded<AtomicUsize>,
+    ring: Ring,
+    streak: AtomicU32,
+    tick: AtomicU32,
+    seed: AtomicU32,
+}
+
+/// See the [module](self).
+#[derive(Debug)]
+pub(crate) struct StealingQueue {
+    locals: Box<[CachePadded<Local>]>,
+    injector: Mutex<VecDeque<Ready>>,
+    /// The injector's length, written under its lock.
+    injected: CachePadded<AtomicUsize>,
+}
+
+impl StealingQueue {
+    pub(crate) fn new(workers: usize) -> Self {
+        let local = |index: usize| Local {
+            slot: CachePadded(AtomicUsize::new(0)),
+            ring: Ring::new(),
+            streak: AtomicU32::new(0),
+            tick: AtomicU32::new(0),
+            seed: AtomicU32::new(u32::try_from(index).unwrap_or(0).wrapping_mul(0x9E37_79B9) | 1),
+        };
+        Self {
+            locals: (0..workers).map(|index| CachePadded(local(index))).collect(),
+            injector: Mutex::new(VecDeque::new()),
+            injected: CachePadded(AtomicUsize::new(0)),
+        }
+    }
+
+    fn inject(&self, ready: Ready) {
+        let mut injector = self.injector.lock();
+        injector.push_back(ready);
+        // Release: pairs with the Acquire in `has_injected`.
+        self.injected.store(injector.len(), Ordering::Release);
+    }
+
+    fn has_injected(&self) -> bool {
+        // Acquire: pairs with the Release of the pushes.
+        self.injected.load(Ordering::Acquire) > 0
+    }
+
+    fn pop_injected(&self, local: &Local, batch: &mut Batch) {
+        if !self.has_injected() {
+            return;
+        }
+        let mut injector = self.injector.lock();
+        let share = injector.len().div_ceil(self.locals.len()).min(INJECTOR_BATCH);
+        let mut taken = injector.drain(..share);
+        if let Some(first) = taken.next() {
+            batch.push(first);
+        }
+        // The rest goes where others can steal it.
+        let mut back = Vec::new();
+        for ready in taken {
+            if let Err(word) = local.ring.push(ready.into_word()) {
+                back.push(word);
+            }
+        }
+        for word in back.into_iter().rev() {
+            // SAFETY: the ring gave the word back; it was made by `into_word` just now.
+            injector.push_front(unsafe { Ready::from_word(word) });
+        }
+        // Release: pairs with the Acquire in `has_injected`.
+        self.injected.store(injector.len(), Ordering::Release);
+    }
+
+    fn push_local(&self, local: &Local, mut word: usize) {
+        while let Err(back) = local.ring.push(word) {
+            word = back;
+            let mut injector = self.injector.lock();
+            // SAFETY: each word in a ring was made by `into_word` and is taken out once.
+            let shed = local.ring.shed(|word| injector.push_back(unsafe { Ready::from_word(word) }));
+            if shed == 0 {
+                // SAFETY: the ring gave the word back.
+                injector.push_back(unsafe { Ready::from_word(word) });
+            }
+            // Release: pairs with the Acquire in `has_injected`.
+            self.injected.store(injector.len(), Ordering::Release);
+            if shed == 0 {
+                return;
+            }
+        }
+    }
+
+    fn take_slot(local: &Local) -> Option<usize> {
+        // Relaxed: only a guess; the swap decides.
+        if local.slot.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        // AcqRel: acquires the actor released by the push; thieves compete by the same swap.
+        Some(local.slot.swap(0, Ordering::AcqRel)).filter(|&word| word != 0)
+    }
+
+    fn pop_own(local: &Local) -> Option<usize> {
+        // Relaxed, here and below: only the worker itself uses its streak.
+        let streak = local.streak.load(Ordering::Relaxed);
+        if streak < SLOT_STREAK_MAX {
+            if let Some(word) = Self::take_slot(local) {
+                local.streak.store(streak + 1, Ordering::Relaxed);
+                return Some(word);
+            }
+        }
+        local.streak.store(0, Ordering::Relaxed);
+        local.ring.pop().or_else(|| Self::take_slot(local))
+    }
+
+    /// Half of some other worker's ring, else the actor in its slot; victims from a random start.
+    fn steal(&self, thief: usize) -> Option<usize> {
+        let count = self.locals.len();
+        let start = next_random(&self.locals[thief].seed) as usize;
+        let victims = (0..count).map(|offset| (start + offset) % count).filter(|&at| at != thief);
+        let mut slots = victims.clone();
+        let mut rings = victims;
+        let own = &self.locals[thief].ring;
+        rings
+            .find_map(|victim| self.locals[victim].ring.steal_into(own))
+            .or_else(|| slots.find_map(|victim| Self::take_slot(&self.locals[victim])))
+    }
+}
+
+/// A xorshift step (Marsaglia 2003); only its own worker uses a seed.
+fn next_random(seed: &AtomicU32) -> u32 {
+    let mut x = seed.load(Ordering::Relaxed);
+    x ^= x << 13;
+    x ^= x >> 17;
+    x ^= x << 5;
+    seed.store(x, Ordering::Relaxed);
+    x
+}
+
+impl ReadyQueue for StealingQueue {
+    fn push(&self, from: Origin, ready: Ready, hint: Hint) {
+        let Origin::Worker(worker) = from else { return self.inject(ready) };
+        let local = &self.locals[worker.index()];
+        let word = ready.into_word();
+        match hint {
+            Hint::Back => self.push_local(local, word),
+            Hint::Next => {
+                // AcqRel: releases the actor to whoever swaps it out, acquires the one it displaces.
+                let displaced = local.slot.swap(word, Ordering::AcqRel);
+                if displaced != 0 {
+                    self.push_local(local, displaced);
+                }
+            }
+        }
+    }
+
+    fn pop(&self, worker: WorkerId, batch: &mut Batch) {
+        let local = &self.locals[worker.index()];
+        // Relaxed: only the worker itself uses its tick.
+        let tick = local.tick.load(Ordering::Relaxed).wrapping_add(1);
+        local.tick.store(tick, Ordering::Relaxed);
+        if tick.is_multiple_of(INJECTOR_INTERVAL) {
+            self.pop_injected(local, batch);
+            if !batch.is_empty() {
+                return;
+            }
+        }
+        if let Some(word) = Self::pop_own(local) {
+            // SAFETY: each word was made by `into_word` and is taken out once.
+            return batch.push(unsafe { Ready::from_word(word) });
+        }
+        self.pop_injected(local, batch);
+        if batch.is_empty() {
+            if let Some(word) = self.steal(worker.index()) {
+                // SAFETY: as above.
+                batch.push(unsafe { Ready::from_word(word) });
+            }
+        }
+    }
+
+    fn has_work(&self, _worker: WorkerId) -> bool {
+        // Acquire, in the slot: pairs with the swap in `push`.
+        self.has_injected()
+            || self
+                .locals
+                .iter()
+                .any(|local| local.ring.len() > 0 || local.slot.load(Ordering::Acquire) != 0)
+    }
+
+    fn len(&self) -> usize {
+        // Relaxed: a rough figure.
+        let local = |local: &CachePadded<Local>| {
+            local.ring.len() + usize::from(local.slot.load(Ordering::Relaxed) != 0)
+        };
+        self.injected.load(Ordering::Relaxed) + self.locals.iter().map(local).sum::<usize>()
+    }
+}

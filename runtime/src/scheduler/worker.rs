@@ -1,0 +1,253 @@
+//! One worker: a thread with a tokio runtime whose root future is the scheduling loop.
+//!
+//! The loop runs actors in slices. Between slices tokio polls its sockets, timers and tasks; when
+//! there is nothing to run, the root future waits and tokio sleeps in epoll, so whatever ends that
+//! sleep (a socket, a timer, another thread) ends the worker's.
+
+use super::idle::Idle;
+use super::{Batch, Origin, ReadyQueue, WorkerId};
+use crate::sync::{Arc, AtomicBool, Ordering, spin_loop};
+use crate::task::core::{Alarm, Core, Schedule};
+use crate::task::current;
+use crate::task::run::{Outcome, Turn};
+use crate::task::{Hint, Ready};
+use crate::time::Time;
+use std::cell::Cell;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::OnceLock;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+/// Turns between two looks at the clock.
+const TURNS_PER_CLOCK: u32 = 16;
+
+/// What all workers of a system share.
+pub(crate) struct Shared {
+    pub(crate) queue: Box<dyn ReadyQueue>,
+    pub(crate) idle: Idle,
+    /// What wakes each worker's root future.
+    pub(crate) wakers: Box<[OnceLock<Waker>]>,
+    pub(crate) ending: AtomicBool,
+}
+
+thread_local! {
+    /// Whether this thread is a worker that waits in tokio: a push on its own thread must wake it.
+    static WAITS: Cell<bool> = const { Cell::new(false) };
+}
+
+impl Shared {
+    pub(crate) fn wake(&self, worker: usize) {
+        // A worker without a waker has not begun to run, and will look for work when it does.
+        if let Some(waker) = self.wakers[worker].get() {
+            waker.wake_by_ref();
+        }
+    }
+
+    /// Ends every worker once it is done with its slice.
+    pub(crate) fn end(&self) {
+        // Release: pairs with the Acquire in `poll`.
+        self.ending.store(true, Ordering::Release);
+        for worker in 0..self.wakers.len() {
+            self.wake(worker);
+        }
+    }
+}
+
+/// The scheduler, as cells see it.
+pub(crate) struct Front(pub(crate) Arc<Shared>);
+
+impl Schedule for Front {
+    fn schedule(&self, at: Option<u32>, ready: Ready, hint: Hint) {
+        let shared = &self.0;
+        let Some(worker) = at else {
+            shared.queue.push(Origin::External, ready, hint);
+            if let Some(sleeper) = shared.idle.notify() {
+                shared.wake(sleeper);
+            }
+            return;
+        };
+        let index = worker as usize;
+        // SAFETY: `at` names the calling thread, as `current::enter` was told by the worker itself.
+        let id = unsafe { WorkerId::new(index) };
+        shared.queue.push(Origin::Worker(id), ready, hint);
+        if WAITS.get() {
+            shared.wake(index);
+        } else if let Some(sleeper) = shared.idle.notify_helper() {
+            shared.wake(sleeper);
+        }
+    }
+
+    fn wake_worker(&self, worker: u32) {
+        self.0.wake(worker as usize);
+    }
+
+    fn end(&self) {
+        self.0.end();
+    }
+}
+
+/// What a worker needs to know besides what all share.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// Messages in one actor's turn at most.
+    pub(crate) batch: u32,
+    /// Length of a slice.
+    pub(crate) slice: Duration,
+    /// How long to look for work before sleeping.
+    pub(crate) spin: Duration,
+}
+
+/// The root future of a worker's runtime.
+pub(crate) struct Worker {
+    id: WorkerId,
+    shared: Arc<Shared>,
+    core: Arc<Core>,
+    limits: Limits,
+    batch: Batch,
+    searching: bool,
+    sleeping: bool,
+    alarms: Vec<Alarm>,
+    sleep: Pin<Box<tokio::time::Sleep>>,
+    sleep_until: Time,
+}
+
+impl Worker {
+    /// # Safety
+    /// The calling thread is worker `index`, alone, and inside its runtime.
+    pub(crate) unsafe fn new(index: usize, shared: Arc<Shared>, core: Arc<Core>, limits: Limits) -> Self {
+        Self {
+            // SAFETY: the caller's promise.
+            id: unsafe { WorkerId::new(index) },
+            shared,
+            core,
+            limits,
+            batch: Batch::new(),
+            searching: false,
+            sleeping: false,
+            alarms: Vec::new(),
+            sleep: Box::pin(tokio::time::sleep(Duration::ZERO)),
+            sleep_until: Time::NEVER,
+        }
+    }
+
+    fn number(&self) -> u32 {
+        u32::try_from(self.id.index()).unwrap_or(u32::MAX)
+    }
+
+    /// Runs actors for one slice; `false` when there was nothing to run.
+    fn slice(&mut self) -> bool {
+        let mut now = self.core.clock.now();
+        current::set_now(now);
+        let mut alarms = std::mem::take(&mut self.alarms);
+        self.core.fire_alarms(self.number(), now, &mut alarms);
+        self.alarms = alarms;
+        let core = self.core.clone();
+        let end = now.after(self.limits.slice);
+        let mut turns = 0_u32;
+        while let Some(ready) = self.next() {
+            let turn = Turn { batch: self.limits.batch, until: now.after(self.limits.slice), clock: &core.clock };
+            if let Outcome::Yielded(ready) = ready.run(&turn) {
+                self.shared.queue.push(Origin::Worker(self.id), ready, Hint::Back);
+            }
+            turns += 1;
+            if turns.is_multiple_of(TURNS_PER_CLOCK) {
+                now = core.clock.now();
+                current::set_now(now);
+                if now >= end {
+                    return true;
+                }
+            }
+        }
+        turns > 0
+    }
+
+    /// The next actor to run, from this worker's batch or its queue.
+    fn next(&mut self) -> Option<Ready> {
+        if self.batch.is_empty() {
+            self.shared.queue.pop(self.id, &mut self.batch);
+        }
+        let ready = self.batch.pop()?;
+        if std::mem::take(&mut self.searching) {
+            if let Some(sleeper) = self.shared.idle.found() {
+                self.shared.wake(sleeper);
+            }
+        }
+        Some(ready)
+    }
+
+    /// Looks for work for a while; `true` when there is some.
+    fn search(&mut self) -> bool {
+        if !std::mem::replace(&mut self.searching, true) {
+            self.shared.idle.search();
+        }
+        if self.shared.queue.has_work(self.id) {
+            return true;
+        }
+        if self.limits.spin.is_zero() {
+            return false;
+        }
+        let until = self.core.clock.now().after(self.limits.spin);
+        while self.core.clock.now() < until {
+            for _ in 0..8 {
+                spin_loop();
+            }
+            if self.shared.queue.has_work(self.id) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Announces the sleep and looks once more; `false` when there is work after all.
+    fn fall_asleep(&mut self, cx: &mut Context<'_>) -> bool {
+        self.shared.idle.sleep(self.id.index());
+        self.searching = false;
+        self.sleeping = true;
+        if self.shared.queue.has_work(self.id) {
+            return false;
+        }
+        self.set_alarm_clock(cx)
+    }
+
+    /// Lets tokio end the sleep when the next timer is due; `false` when one is due already.
+    fn set_alarm_clock(&mut self, cx: &mut Context<'_>) -> bool {
+        let next = self.core.next_alarm(self.number()).unwrap_or(Time::NEVER);
+        if next == Time::NEVER {
+            return true;
+        }
+        if next != self.sleep_until {
+            self.sleep_until = next;
+            self.sleep.as_mut().reset(self.core.clock.instant(next).into());
+        }
+        self.sleep.as_mut().poll(cx).is_pending()
+    }
+
+    fn wake_up(&mut self) {
+        if std::mem::take(&mut self.sleeping) {
+            self.searching = self.shared.idle.wake(self.id.index());
+        }
+    }
+}
+
+impl Future for Worker {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let this = self.get_mut();
+        WAITS.set(false);
+        this.wake_up();
+        // Acquire: pairs with the Release in `end`.
+        if this.shared.ending.load(Ordering::Acquire) {
+            return Poll::Ready(());
+        }
+        let busy = this.slice() || this.search();
+        if busy || !this.fall_asleep(cx) {
+            this.wake_up();
+            cx.waker().wake_by_ref();
+        } else {
+            WAITS.set(true);
+        }
+        Poll::Pending
+    }
+}

@@ -1,0 +1,33 @@
+//! The only door to atomics, cells, locks and threads.
+//!
+//! Every other module takes its concurrency primitives from here, so that the same code runs on the
+//! standard library in production, on loom (`--cfg loom`, every interleaving of a small model) and on
+//! shuttle (`--cfg shuttle`, many random interleavings of a large one).
+//!
+//! Invariants:
+//! 1. No other module names `std::sync::atomic`, `std::sync::Arc`, `std::sync::Mutex` or `std::thread`.
+//! 2. References are counted by read-modify-writes alone ([`Arc`]): the standard `Arc` ends in a fence,
+//!    which ThreadSanitizer cannot see.
+//! 3. There is no fence in the crate: a rendezvous is a read-modify-write on one word.
+
+mod arc;
+mod pad;
+
+#[cfg(loom)]
+#[path = "loom.rs"]
+mod door;
+#[cfg(all(shuttle, not(loom)))]
+#[path = "shuttle.rs"]
+mod door;
+#[cfg(not(any(loom, shuttle)))]
+#[path = "std.rs"]
+mod door;
+
+pub(crate) use arc::Arc;
+pub(crate) use door::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Mutex, UnsafeCell};
+pub(crate) use door::thread;
+#[cfg(not(loom))]
+pub(crate) use door::spin_loop;
+pub(crate) use pad::CachePadded;
+pub(crate) use thread::yield_now;
+pub(crate) use std::sync::atomic::Ordering;

@@ -1,0 +1,206 @@
+//! Building a system.
+
+use super::config::{BuildError, Config, Idle, Maker};
+use super::handle::System;
+use crate::scheduler::{LockedQueue, Pool, ReadyQueue, StealingQueue, WorkerLimits, WorkerOptions};
+use crate::sync::{Arc, thread};
+use crate::task::core::{Core, Limits};
+use crate::time::Clock;
+use std::time::Duration;
+
+/// Workers in one system at most.
+const WORKERS_MAX: usize = 1024;
+/// Up to this many workers [`Scheduler::auto`] takes the locked queue.
+const AUTO_LOCKED_WORKERS_MAX: usize = 1;
+
+/// Which ready queue the workers share.
+#[derive(Debug)]
+pub struct Scheduler(Kind);
+
+#[derive(Debug)]
+enum Kind {
+    Auto,
+    Locked,
+    Stealing,
+    Custom(Maker),
+}
+
+impl Scheduler {
+    /// Locked for one worker, stealing for more.
+    #[must_use]
+    pub const fn auto() -> Self {
+        Self(Kind::Auto)
+    }
+
+    /// One queue behind one lock: the simplest, for one or two workers.
+    #[must_use]
+    pub const fn locked() -> Self {
+        Self(Kind::Locked)
+    }
+
+    /// A queue per worker; idle workers steal from busy ones.
+    #[must_use]
+    pub const fn stealing() -> Self {
+        Self(Kind::Stealing)
+    }
+
+    /// A queue of your own: `make` is called once, with the number of workers. Check it with
+    /// [`testing::ready_queue_conforms`](crate::testing::ready_queue_conforms).
+    pub fn custom<Q: ReadyQueue>(make: impl FnOnce(usize) -> Q + Send + 'static) -> Self {
+        Self(Kind::Custom(Maker(Box::new(|workers| Box::new(make(workers))))))
+    }
+
+    fn named(name: &str) -> Result<Self, BuildError> {
+        match name {
+            "auto" => Ok(Self::auto()),
+            "locked" => Ok(Self::locked()),
+            "stealing" => Ok(Self::stealing()),
+            _ => Err(BuildError::Config(format!(
+                "there is no scheduler {name:?}; take \"auto\", \"locked\" or \"stealing\""
+            ))),
+        }
+    }
+
+    fn make(self, workers: usize) -> Box<dyn ReadyQueue> {
+        match self.0 {
+            Kind::Auto if workers <= AUTO_LOCKED_WORKERS_MAX => Self::locked().make(workers),
+            Kind::Auto | Kind::Stealing => Box::new(StealingQueue::new(workers)),
+            Kind::Locked => Box::new(LockedQueue::new(workers)),
+            Kind::Custom(maker) => maker.0(workers),
+        }
+    }
+}
+
+/// Settings of a system to be built; see [`System::builder`].
+#[derive(Debug)]
+#[must_use = "a builder does nothing before `build`"]
+pub struct Builder {
+    scheduler: Scheduler,
+    workers: WorkerOptions,
+    limits: Limits,
+}
+
+impl Builder {
+    pub(super) fn new() -> Self {
+        let count = thread::available_parallelism().map_or(1, usize::from);
+        let limits =
+            WorkerLimits { batch: 64, slice: Duration::from_micros(50), spin: Duration::ZERO };
+        let workers = WorkerOptions {
+            count,
+            name: "greenroom".to_owned(),
+            pinned: false,
+            stack_bytes: 2 << 20,
+            limits,
+        };
+        Self {
+            scheduler: Scheduler::auto(),
+            workers,
+            limits: Limits { ask_timeout: Duration::from_secs(5) },
+        }
+    }
+
+    /// Sets the number of worker threads; by default one per core.
+    pub fn workers(mut self, count: usize) -> Self {
+        self.workers.count = count;
+        self
+    }
+
+    /// Sets the ready queue; by default [`Scheduler::auto`].
+    pub fn scheduler(mut self, scheduler: Scheduler) -> Self {
+        self.scheduler = scheduler;
+        self
+    }
+
+    /// Pins each worker to a core, in the order of their numbers; by default the kernel places them.
+    pub fn pinned(mut self, pinned: bool) -> Self {
+        self.workers.pinned = pinned;
+        self
+    }
+
+    /// Sets what worker threads are called, before `-0`, `-1`, …; by default `greenroom`.
+    pub fn thread_name(mut self, name: impl Into<String>) -> Self {
+        self.workers.name = name.into();
+        self
+    }
+
+    /// Sets the stack of each worker in bytes; by default 2 MiB.
+    pub fn stack_bytes(mut self, bytes: usize) -> Self {
+        self.workers.stack_bytes = bytes;
+        self
+    }
+
+    /// Sets how many messages an actor may handle in one turn; by default 64.
+    pub fn batch(mut self, messages: u32) -> Self {
+        self.workers.limits.batch = messages;
+        self
+    }
+
+    /// Sets the time after which a turn ends at the next message, and tokio is polled; by default
+    /// 50 µs.
+    pub fn slice(mut self, slice: Duration) -> Self {
+        self.workers.limits.slice = slice;
+        self
+    }
+
+    /// Sets what a worker does when it has nothing to run; by default [`Idle::Park`]. Spinning is
+    /// ignored where there are more workers than cores.
+    pub fn idle(mut self, idle: Idle) -> Self {
+        self.workers.limits.spin = match idle {
+            Idle::Park => Duration::ZERO,
+            Idle::Spin(time) => time,
+        };
+        self
+    }
+
+    /// Sets how long an `ask` waits unless told otherwise; by default 5 s.
+    pub fn ask_timeout(mut self, timeout: Duration) -> Self {
+        self.limits.ask_timeout = timeout;
+        self
+    }
+
+    /// Takes over the settings that `config` has; the others stay.
+    ///
+    /// # Errors
+    /// [`BuildError::Config`] for an unknown scheduler.
+    pub fn config(mut self, config: &Config) -> Result<Self, BuildError> {
+        let workers = &mut self.workers;
+        workers.count = config.workers.unwrap_or(workers.count);
+        workers.pinned = config.pinned.unwrap_or(workers.pinned);
+        workers.stack_bytes = config.stack_bytes.unwrap_or(workers.stack_bytes);
+        workers.limits.batch = config.batch.unwrap_or(workers.limits.batch);
+        if let Some(name) = &config.thread_name {
+            workers.name.clone_from(name);
+        }
+        let micros = |value: Option<u64>, default| value.map_or(default, Duration::from_micros);
+        workers.limits.slice = micros(config.slice_us, workers.limits.slice);
+        workers.limits.spin = micros(config.spin_us, workers.limits.spin);
+        if let Some(timeout) = config.ask_timeout_ms {
+            self.limits.ask_timeout = Duration::from_millis(timeout);
+        }
+        if let Some(name) = &config.scheduler {
+            self.scheduler = Scheduler::named(name)?;
+        }
+        Ok(self)
+    }
+
+    /// Starts the workers. Needs no tokio runtime, and does not mind one.
+    ///
+    /// # Errors
+    /// [`BuildError::Config`] for a setting out of range, [`BuildError::Worker`] when a thread cannot
+    /// be made.
+    pub fn build(mut self) -> Result<System, BuildError> {
+        let count = self.workers.count;
+        let check = |ok: bool, text: &str| ok.then_some(()).ok_or_else(|| BuildError::Config(text.to_owned()));
+        check((1..=WORKERS_MAX).contains(&count), "workers must be between 1 and 1024")?;
+        check(self.workers.limits.batch > 0, "batch must be above 0")?;
+        check(!self.workers.name.contains('\0'), "thread_name must not contain a zero byte")?;
+        if thread::available_parallelism().is_ok_and(|cores| count > cores.get()) {
+            self.workers.limits.spin = Duration::ZERO;
+        }
+        let pool = Pool::new(self.scheduler.make(count), count);
+        let core = Core::new(Box::new(pool.front()), Clock::start(), self.limits, count);
+        let core = Arc::new(core);
+        pool.start(&core, &self.workers)?;
+        Ok(System::new(core))
+    }
+}

@@ -1,0 +1,143 @@
+//! Every setting of a system, with its default and unit; from code, TOML and the environment.
+
+use crate::scheduler::ReadyQueue;
+use serde::Deserialize;
+use std::fmt;
+use std::io;
+use std::time::Duration;
+
+/// What a worker does when it has nothing to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Idle {
+    /// Sleeps at once, until a message, socket or timer wakes it.
+    Park,
+    /// Looks for work this long first: saves the wake-up when work comes soon, and burns CPU.
+    Spin(Duration),
+}
+
+/// A system's settings as text: the keys of a TOML file, or of variables `GREENROOM_…`.
+///
+/// ```
+/// let config = greenroom::Config::from_toml("workers = 2\nscheduler = 'locked'\nslice_us = 100")?;
+/// let system = greenroom::System::builder().config(&config)?.build()?;
+/// # drop(system);
+/// # Ok::<(), greenroom::BuildError>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Config {
+    /// Worker threads; one per core by default.
+    pub workers: Option<usize>,
+    /// `locked`, `stealing` or `auto`.
+    pub scheduler: Option<String>,
+    /// Whether each worker is pinned to a core; no by default.
+    pub pinned: Option<bool>,
+    /// What worker threads are called, before their number; `greenroom` by default.
+    pub thread_name: Option<String>,
+    /// Stack of each worker in bytes; 2 MiB by default.
+    pub stack_bytes: Option<usize>,
+    /// Messages in one actor's turn at most; 64 by default.
+    pub batch: Option<u32>,
+    /// Time after which a turn or slice ends at the next message, in microseconds; 50 by default.
+    pub slice_us: Option<u64>,
+    /// How long an idle worker looks for work before it sleeps, in microseconds; 0 to sleep at once.
+    pub spin_us: Option<u64>,
+    /// How long an `ask` waits by default, in milliseconds; 5000 by default.
+    pub ask_timeout_ms: Option<u64>,
+}
+
+impl Config {
+    /// Reads settings from TOML.
+    ///
+    /// # Errors
+    /// [`BuildError::Config`] for malformed text, an unknown key or a wrong type.
+    pub fn from_toml(text: &str) -> Result<Self, BuildError> {
+        toml::from_str(text).map_err(|error| BuildError::Config(error.to_string()))
+    }
+
+    /// Reads settings from the environment: each key in capitals after `GREENROOM_`.
+    ///
+    /// # Errors
+    /// [`BuildError::Config`] for a value of the wrong type.
+    pub fn from_env() -> Result<Self, BuildError> {
+        Self::from_vars(|key| std::env::var(key).ok())
+    }
+
+    fn from_vars(get: impl Fn(&str) -> Option<String>) -> Result<Self, BuildError> {
+        fn read<T: std::str::FromStr>(
+            get: impl Fn(&str) -> Option<String>,
+            key: &str,
+        ) -> Result<Option<T>, BuildError> {
+            let Some(text) = get(key) else { return Ok(None) };
+            let wrong = |_| BuildError::Config(format!("{key}={text} is not of the right type"));
+            text.parse().map(Some).map_err(wrong)
+        }
+        Ok(Self {
+            workers: read(&get, "GREENROOM_WORKERS")?,
+            scheduler: get("GREENROOM_SCHEDULER"),
+            pinned: read(&get, "GREENROOM_PINNED")?,
+            thread_name: get("GREENROOM_THREAD_NAME"),
+            stack_bytes: read(&get, "GREENROOM_STACK_BYTES")?,
+            batch: read(&get, "GREENROOM_BATCH")?,
+            slice_us: read(&get, "GREENROOM_SLICE_US")?,
+            spin_us: read(&get, "GREENROOM_SPIN_US")?,
+            ask_timeout_ms: read(&get, "GREENROOM_ASK_TIMEOUT_MS")?,
+        })
+    }
+}
+
+/// Why a system could not be built.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// A setting is malformed or out of range; the text says which.
+    #[error("bad setting: {0}")]
+    Config(String),
+    /// A worker's thread or runtime could not be made.
+    #[error("cannot start a worker: {0}")]
+    Worker(#[from] io::Error),
+}
+
+/// A ready queue to be made for a number of workers.
+pub(crate) type MakeQueue = Box<dyn FnOnce(usize) -> Box<dyn ReadyQueue> + Send>;
+
+/// Opaque: a queue's maker.
+pub(crate) struct Maker(pub(crate) MakeQueue);
+
+impl fmt::Debug for Maker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Maker")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Config;
+
+    #[test]
+    fn the_environment_has_every_key_of_the_file() {
+        let file = "workers = 3\nscheduler = 'locked'\npinned = true\nthread_name = 'w'\n\
+                    stack_bytes = 65536\nbatch = 8\nslice_us = 70\nspin_us = 5\nask_timeout_ms = 9";
+        let value = |key: &str| {
+            let key = key.strip_prefix("GREENROOM_")?.to_lowercase();
+            let line = file.lines().find_map(|line| line.strip_prefix(&format!("{key} = ")))?;
+            Some(line.trim_matches('\'').to_owned())
+        };
+        let from_file = Config::from_toml(file).unwrap();
+        assert_eq!(Config::from_vars(value).unwrap(), from_file);
+        assert!(from_file.ask_timeout_ms.is_some() && from_file.workers == Some(3));
+    }
+
+    #[test]
+    fn wrong_types_and_unknown_keys_are_errors() {
+        assert!(Config::from_toml("worker = 1").is_err());
+        assert!(Config::from_toml("workers = 'two'").is_err());
+        let error = Config::from_vars(|key| (key == "GREENROOM_BATCH").then(|| "many".to_owned()));
+        assert_eq!(
+            error.unwrap_err().to_string(),
+            "bad setting: GREENROOM_BATCH=many is not of the right type"
+        );
+    }
+}

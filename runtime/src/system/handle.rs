@@ -1,0 +1,209 @@
+//! The handle of a running system.
+
+use super::builder::Builder;
+use crate::actor::{Behavior, End, Owner, Ref, Spawn, describe_cell, send_end};
+use crate::event::{Counts, DeadLetters, EventStream};
+use crate::sync::Arc;
+use crate::task::core::Core;
+use std::any::TypeId;
+use std::fmt;
+use std::future::Future;
+use std::pin::pin;
+use std::task::Poll;
+use std::time::Duration;
+
+/// A running system of actors. Cloning gives another handle.
+///
+/// When the last handle is dropped without [`System::shutdown`], every actor is killed and the
+/// workers end; handles from [`Context::system`](crate::Context::system) do not count.
+///
+/// ```
+/// # #[greenroom::main]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let system = greenroom::System::builder().workers(2).build()?;
+/// system.shutdown(std::time::Duration::from_secs(1)).await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct System {
+    core: Arc<Core>,
+    _keep: Option<Arc<Keep>>,
+}
+
+/// Ends the system when the last handle goes.
+struct Keep(Arc<Core>);
+
+/// Why there is no reference to give.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FindError {
+    /// No actor has the name.
+    #[error("no actor is named {0:?}")]
+    NoSuchName(String),
+    /// The actor is of another type.
+    #[error("the actor named {name:?} is a {found}, not a {wanted}")]
+    OtherType {
+        /// The name asked for.
+        name: String,
+        /// The type asked for.
+        wanted: &'static str,
+        /// The type found.
+        found: &'static str,
+    },
+}
+
+/// What kept a system from ending in time.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{} actors did not end in time: {}", self.hanging.len(), self.hanging.join(", "))]
+pub struct ShutdownError {
+    /// The actors at the top that had not ended, by name where they have one.
+    pub hanging: Vec<String>,
+}
+
+impl System {
+    /// Settings of a new system, all at their defaults.
+    pub fn builder() -> Builder {
+        Builder::new()
+    }
+
+    pub(super) fn new(core: Arc<Core>) -> Self {
+        let keep = Keep(core.clone());
+        Self { core, _keep: Some(Arc::new(keep)) }
+    }
+
+    pub(crate) fn of_core(core: Arc<Core>) -> Self {
+        Self { core, _keep: None }
+    }
+
+    /// Starts an actor at the top of the system.
+    pub fn spawn<A: Behavior>(&self, args: A::Args) -> Spawn<'static, A> {
+        Spawn::new(self.core.clone(), Owner::System, args)
+    }
+
+    /// The actor with a name.
+    ///
+    /// # Errors
+    /// [`FindError`] when there is none, or it is of another type.
+    pub fn find<A: Behavior>(&self, name: &str) -> Result<Ref<A>, FindError> {
+        let Some(cell) = self.core.names.get(name).map(|entry| entry.value().clone()) else {
+            return Err(FindError::NoSuchName(name.to_owned()));
+        };
+        if (cell.vtable.type_id)() == TypeId::of::<A>() {
+            return Ok(Ref::from_cell(cell));
+        }
+        Err(FindError::OtherType {
+            name: name.to_owned(),
+            wanted: std::any::type_name::<A>(),
+            found: (cell.vtable.name)(),
+        })
+    }
+
+    /// The messages that will not be handled, from now on.
+    #[must_use]
+    pub fn dead_letters(&self) -> DeadLetters {
+        self.core.events.subscribe_letters()
+    }
+
+    /// What happens to actors, from now on.
+    #[must_use]
+    pub fn events(&self) -> EventStream {
+        self.core.events.subscribe()
+    }
+
+    /// What the system has counted.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.core.events.counters.read()
+    }
+
+    /// Stops every actor, children before parents, and then the workers. New actors are refused from
+    /// now on. Every later call waits for the same end.
+    ///
+    /// # Errors
+    /// [`ShutdownError`] with the actors that had not ended after `deadline`; they are killed, and the
+    /// workers end as soon as their handlers let them.
+    pub async fn shutdown(&self, deadline: Duration) -> Result<(), ShutdownError> {
+        self.end_all(End::Stop, deadline).await
+    }
+
+    /// As [`System::shutdown`], but every actor at the top handles the mail it has accepted first.
+    ///
+    /// # Errors
+    /// As [`System::shutdown`].
+    pub async fn drain(&self, deadline: Duration) -> Result<(), ShutdownError> {
+        self.end_all(End::Drain, deadline).await
+    }
+
+    async fn end_all(&self, end: End, deadline: Duration) -> Result<(), ShutdownError> {
+        self.core.roots.seal();
+        for root in self.core.roots.all() {
+            send_end(&root, end);
+        }
+        let ended = self.within(deadline, self.all_ended()).await;
+        let mut hanging = Vec::new();
+        if ended.is_none() {
+            for root in self.core.roots.all() {
+                hanging.push(describe_cell(&root));
+                send_end(&root, End::Kill);
+            }
+        }
+        self.core.end_workers();
+        if hanging.is_empty() { Ok(()) } else { Err(ShutdownError { hanging }) }
+    }
+
+    /// Waits until no actor is left.
+    async fn all_ended(&self) {
+        let mut told = pin!(self.core.roots.empty.notified());
+        loop {
+            told.as_mut().enable();
+            if self.core.roots.count() == 0 {
+                return;
+            }
+            told.as_mut().await;
+            told.set(self.core.roots.empty.notified());
+        }
+    }
+
+    /// `future`'s output, or `None` after `limit`. Works on any executor: the clock is a worker's.
+    async fn within<F: Future>(&self, limit: Duration, future: F) -> Option<F::Output> {
+        let mut future = pin!(future);
+        let until = self.core.clock.now().after(limit);
+        let mut alarm = None;
+        let outcome = std::future::poll_fn(|cx| {
+            if let Poll::Ready(output) = future.as_mut().poll(cx) {
+                return Poll::Ready(Some(output));
+            }
+            if self.core.clock.now() >= until {
+                return Poll::Ready(None);
+            }
+            if let Some(old) = alarm.take() {
+                self.core.cancel_alarm(old);
+            }
+            let wake = crate::task::core::Alarm::Wake(cx.waker().clone());
+            alarm = Some(self.core.set_alarm(until, wake));
+            Poll::Pending
+        })
+        .await;
+        if let Some(alarm) = alarm {
+            self.core.cancel_alarm(alarm);
+        }
+        outcome
+    }
+}
+
+impl Drop for Keep {
+    fn drop(&mut self) {
+        self.0.roots.seal();
+        for root in self.0.roots.all() {
+            send_end(&root, End::Kill);
+        }
+        self.0.end_with_last_root();
+    }
+}
+
+impl fmt::Debug for System {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("System").field("actors_at_top", &self.core.roots.count()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,12 @@
+//! A system of actors: how it is built, used and ended.
+
+mod builder;
+mod config;
+mod entry;
+mod handle;
+
+pub use builder::{Builder, Scheduler};
+pub use config::{BuildError, Config, Idle};
+pub use handle::{FindError, ShutdownError, System};
+
+pub use entry::{run, run_with_system};

@@ -1,0 +1,351 @@
+//! The header of every cell, and the counted pointer to it.
+
+use super::core::Core;
+use super::future::Pending;
+use crate::event::{ActorId, DeadLetterReason};
+use crate::queue::inbox::{Inbox, Outlet, Pop, Push};
+use crate::queue::list::List;
+use crate::queue::node::{Kind, Lane, Node};
+use crate::sync::{Arc, AtomicUsize, Ordering, UnsafeCell, yield_now};
+use std::any::TypeId;
+use std::fmt;
+use std::ptr::NonNull;
+
+/// What the type of an actor adds to its cell.
+#[derive(Debug)]
+pub(crate) struct VTable {
+    /// Takes the next step of a cell that is not simply running: start, stop, restart.
+    pub(crate) advance: unsafe fn(NonNull<Header>) -> Advance,
+    /// Notes that a handler or hook panicked; its future is gone already.
+    pub(crate) crashed: unsafe fn(NonNull<Header>, String),
+    /// Frees the whole cell, whose last reference is gone.
+    pub(crate) free: unsafe fn(NonNull<Header>),
+    /// The actor's type, for reports.
+    pub(crate) name: fn() -> &'static str,
+    /// The actor's type, to be compared.
+    pub(crate) type_id: fn() -> TypeId,
+}
+
+/// What became of a step between messages.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Advance {
+    /// Something changed: look again.
+    Again,
+    /// Nothing to do until something urgent arrives.
+    Wait,
+    /// The actor has ended and its own reference is released: do not touch the cell.
+    Ended,
+}
+
+/// What the token's holder owns of a cell.
+#[derive(Debug)]
+pub(crate) struct Owner {
+    /// The user lane's far end.
+    pub(crate) outlet: Outlet,
+    /// Timers, results and `Down`s, before user mail.
+    pub(crate) signals: List,
+    /// The handler or hook that waits.
+    pub(crate) pending: Option<Pending>,
+    /// Whether messages may be handled; otherwise `VTable::advance` has the say.
+    pub(crate) running: bool,
+    /// Whether the actor is to end when its mail is handled.
+    pub(crate) draining: bool,
+    /// Whether an incarnation has ever started.
+    pub(crate) born: bool,
+    /// Where in its life the actor is, for the layer above.
+    pub(crate) phase: u8,
+}
+
+/// Neighbours in the parent's list of children; guarded by the parent's token, or for children of
+/// the system by the lock of their root list.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Links {
+    pub(crate) previous: Option<NonNull<Header>>,
+    pub(crate) next: Option<NonNull<Header>>,
+}
+
+/// The part of a cell that does not depend on the actor's type.
+#[repr(C)]
+pub(crate) struct Header {
+    pub(crate) inbox: Inbox,
+    refs: AtomicUsize,
+    pub(crate) vtable: &'static VTable,
+    pub(crate) core: Arc<Core>,
+    pub(crate) id: u64,
+    /// Whether senders need room; the bound is the layer above's.
+    pub(crate) bounded: bool,
+    pub(crate) owner: UnsafeCell<Owner>,
+    pub(crate) links: UnsafeCell<Links>,
+    /// The end of a user lane that nothing was ever sent through.
+    stub: Node,
+}
+
+/// The kind of [`Header::stub`], which is never delivered.
+static STUB: Kind = Kind {
+    lane: Lane::User,
+    deliver: |_, _| unreachable!("the stub carries no message"),
+    discard: |_| unreachable!("the stub carries no message"),
+    recycle: |_| {},
+    name: || "stub",
+};
+
+impl Header {
+    /// Writes a header with one reference to `place`, where it stays; the caller holds its token.
+    ///
+    /// # Safety
+    /// `place` is free, aligned and large enough.
+    pub(crate) unsafe fn init(
+        place: NonNull<Self>,
+        vtable: &'static VTable,
+        core: Arc<Core>,
+        bounded: bool,
+    ) {
+        // SAFETY: the caller's promise; only the address of the field is taken.
+        let stub = unsafe { NonNull::new_unchecked(&raw mut (*place.as_ptr()).stub) };
+        let (inbox, outlet) = Inbox::new(stub);
+        let owner = Owner {
+            outlet,
+            signals: List::new(),
+            pending: None,
+            running: false,
+            draining: false,
+            born: false,
+            phase: 0,
+        };
+        let header = Self {
+            inbox,
+            refs: AtomicUsize::new(1),
+            vtable,
+            id: core.next_id(),
+            core,
+            bounded,
+            owner: UnsafeCell::new(owner),
+            links: UnsafeCell::new(Links { previous: None, next: None }),
+            stub: Node::stub(&STUB),
+        };
+        // SAFETY: the caller's promise.
+        unsafe { place.write(header) };
+    }
+
+    /// Gives the token back in the way of `rest`, which is [`Inbox::rest`] or [`Inbox::die`].
+    ///
+    /// # Safety
+    /// The caller holds the token; after `true` it must not touch the cell without a reference.
+    #[inline]
+    pub(crate) unsafe fn rest_as(&self, rest: impl FnOnce(&Inbox, NonNull<Node>) -> bool) -> bool {
+        // SAFETY: the caller's promise.
+        let end = unsafe { self.with_owner(|owner| owner.outlet.tail()) };
+        rest(&self.inbox, end)
+    }
+
+    /// Takes the oldest user message. Its payload must be moved out before the next call.
+    ///
+    /// # Safety
+    /// The caller holds the token.
+    #[inline]
+    pub(crate) unsafe fn pop(&self) -> Pop {
+        // SAFETY: the caller's promise.
+        unsafe { self.with_owner(|owner| owner.outlet.pop(&self.inbox, |node| recycle(node))) }
+    }
+
+    /// Discards everything that is still queued; `false` if a sender is in the middle of a push.
+    ///
+    /// # Safety
+    /// The caller holds the token of an actor that has ended.
+    pub(crate) unsafe fn discard_mail(&self) -> bool {
+        self.inbox.take_urgent().into_oldest_first(discard);
+        loop {
+            // SAFETY: the caller's promise, here and below.
+            let node = unsafe { self.with_owner(|owner| owner.signals.pop_front()) };
+            let Some(node) = node else { break };
+            discard(node);
+        }
+        loop {
+            // SAFETY: as above.
+            match unsafe { self.pop() } {
+                Pop::Node(node) => {
+                    self.core.undelivered(self, node);
+                    discard(node);
+                }
+                Pop::Empty => return true,
+                Pop::Broken => return false,
+            }
+        }
+    }
+
+    /// Buries what a late sender pushed to an actor that had ended, and gives the token back.
+    ///
+    /// # Safety
+    /// The caller's push returned [`Push::Dead`].
+    #[cold]
+    pub(crate) unsafe fn bury(&self) {
+        loop {
+            // SAFETY: with DEAD the caller took the token of an actor that has ended.
+            let whole = unsafe { self.discard_mail() };
+            // SAFETY: as above.
+            if whole && unsafe { self.rest_as(Inbox::die) } {
+                return;
+            }
+            if !whole {
+                // Another late sender is between its swap and its link.
+                yield_now();
+            }
+        }
+    }
+
+    /// Which actor the cell is.
+    pub(crate) fn actor_id(&self) -> ActorId {
+        ActorId { number: self.id, kind: (self.vtable.name)() }
+    }
+
+    /// Reports a message whose handler did not finish.
+    pub(crate) fn report_crashed(&self, kind: &'static Kind) {
+        if kind.lane == Lane::User {
+            self.core.events.dead_letter(self.actor_id(), (kind.name)(), DeadLetterReason::Crashed);
+        }
+    }
+
+    /// Works on what the token's holder owns, for the length of a closure that calls no user code.
+    ///
+    /// # Safety
+    /// The caller holds the token, and no other such closure is open.
+    #[inline(always)]
+    pub(crate) unsafe fn with_owner<R>(&self, work: impl FnOnce(&mut Owner) -> R) -> R {
+        // SAFETY: by invariant 2 of the module the holder of the token owns the value.
+        self.owner.with_mut(|owner| work(unsafe { &mut *owner }))
+    }
+}
+
+/// A counted pointer to a cell.
+pub(crate) struct CellRef(NonNull<Header>);
+
+// SAFETY: what is shared of a header is atomic or guarded by the token; the actor behind it is
+// `Send`, as every maker of a cell demands.
+unsafe impl Send for CellRef {}
+// SAFETY: as above.
+unsafe impl Sync for CellRef {}
+
+impl CellRef {
+    /// Takes over one counted reference.
+    ///
+    /// # Safety
+    /// The caller owns one reference to the live cell and gives it away.
+    pub(crate) unsafe fn from_raw(header: NonNull<Header>) -> Self {
+        Self(header)
+    }
+
+    /// Counts one more reference to a live cell.
+    ///
+    /// # Safety
+    /// The cell is live.
+    pub(crate) unsafe fn to(header: NonNull<Header>) -> Self {
+        // SAFETY: the caller's promise; the temporary is never dropped.
+        let there = std::mem::ManuallyDrop::new(Self(header));
+        Self::clone(&there)
+    }
+
+    pub(crate) fn as_ptr(&self) -> NonNull<Header> {
+        self.0
+    }
+
+    /// Gives the reference away uncounted.
+    pub(crate) fn into_raw(self) -> NonNull<Header> {
+        std::mem::ManuallyDrop::new(self).0
+    }
+
+    /// Sends a signal or control node; `false` if the actor has ended, and the node is dropped.
+    ///
+    /// # Safety
+    /// The caller owns `node`, whose kind fits this cell's actor.
+    pub(crate) unsafe fn push_urgent(&self, node: NonNull<Node>) -> bool {
+        // SAFETY: the caller owns the node.
+        match unsafe { self.inbox.push_urgent(node) } {
+            Push::Queued => true,
+            Push::Woke => {
+                // SAFETY: `Woke` says that this thread took the token.
+                let ready = unsafe { super::Ready::new(self.0) };
+                self.core.schedule(ready, super::Hint::Back);
+                true
+            }
+            Push::Dead => {
+                self.inbox.empty_urgent().into_oldest_first(discard);
+                false
+            }
+        }
+    }
+
+    /// Says that the waiting handler can go on.
+    pub(crate) fn wake(&self) {
+        if self.inbox.wake() {
+            // SAFETY: `true` says that this thread took the token.
+            let ready = unsafe { super::Ready::new(self.0) };
+            self.core.schedule(ready, super::Hint::Next);
+        }
+    }
+}
+
+impl std::ops::Deref for CellRef {
+    type Target = Header;
+
+    #[inline(always)]
+    fn deref(&self) -> &Header {
+        // SAFETY: a counted reference keeps the cell alive.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl Clone for CellRef {
+    #[inline]
+    fn clone(&self) -> Self {
+        // Relaxed: a new reference is made from one that exists, which orders everything already.
+        let before = self.refs.fetch_add(1, Ordering::Relaxed);
+        assert!(before < usize::MAX / 2, "reference count overflow");
+        Self(self.0)
+    }
+}
+
+impl Drop for CellRef {
+    #[inline]
+    fn drop(&mut self) {
+        // AcqRel: releases this owner's uses, and in the last owner acquires those released by the
+        // other drops of this same count.
+        if self.refs.fetch_sub(1, Ordering::AcqRel) == 1 {
+            // SAFETY: this was the last reference; a live actor would hold one to itself.
+            unsafe { (self.vtable.free)(self.0) };
+        }
+    }
+}
+
+impl PartialEq for CellRef {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl fmt::Debug for CellRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}#{}", (self.vtable.name)(), self.id)
+    }
+}
+
+fn recycle(node: NonNull<Node>) {
+    // SAFETY: the outlet has passed the node, whose payload was moved out.
+    let kind = unsafe { Node::kind(node) };
+    // SAFETY: as above; it is given to its own kind.
+    unsafe { (kind.recycle)(node) };
+}
+
+fn discard(node: NonNull<Node>) {
+    // SAFETY: the lane or list gave the node away.
+    let kind = unsafe { Node::kind(node) };
+    // SAFETY: as above; it is given to its own kind.
+    super::run::quietly(|| unsafe { (kind.discard)(node) });
+}
+
+impl Drop for Header {
+    fn drop(&mut self) {
+        // SAFETY: the last reference is gone, so this is the only user of the lane's end.
+        let tail = unsafe { self.with_owner(|owner| owner.outlet.tail()) };
+        recycle(tail);
+    }
+}

@@ -1,0 +1,357 @@
+//! What the cells of one system share.
+
+use super::cell::{CellRef, Header};
+use super::{Hint, Ready, current};
+use crate::event::{DeadLetterReason, Events};
+use crate::queue::node::{Lane, Node};
+use crate::sync::{AtomicU64, AtomicUsize, CachePadded, Mutex, Ordering};
+use crate::time::{Clock, Time, TimerKey, Wheel};
+use dashmap::DashMap;
+use std::fmt;
+use std::ptr::NonNull;
+use std::task::Waker;
+use std::time::Duration;
+
+/// The scheduler, as a cell sees it.
+pub(crate) trait Schedule: Send + Sync {
+    /// Queues `ready`; `at` is the calling thread's worker, if it is one of this system's.
+    fn schedule(&self, at: Option<u32>, ready: Ready, hint: Hint);
+    /// Ends the sleep of `worker`, which has a new timer to look at.
+    fn wake_worker(&self, worker: u32);
+    /// Ends the workers, each after its slice.
+    fn end(&self);
+}
+
+/// Lists of the system's own children; more than one, so that spawning threads seldom meet.
+const ROOT_LISTS: u64 = 16;
+
+/// Limits and defaults that cells ask for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// How long an `ask` waits unless told otherwise.
+    pub(crate) ask_timeout: Duration,
+}
+
+/// What the cells of one system share.
+pub(crate) struct Core {
+    scheduler: Box<dyn Schedule>,
+    pub(crate) clock: Clock,
+    pub(crate) events: Events,
+    pub(crate) limits: Limits,
+    pub(crate) names: DashMap<String, CellRef>,
+    pub(crate) roots: Roots,
+    alarms: Box<[CachePadded<Mutex<Alarms>>]>,
+    ids: CachePadded<AtomicU64>,
+}
+
+impl fmt::Debug for Core {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Core").finish_non_exhaustive()
+    }
+}
+
+impl Core {
+    pub(crate) fn new(scheduler: Box<dyn Schedule>, clock: Clock, limits: Limits, workers: usize) -> Self {
+        Self {
+            scheduler,
+            clock,
+            events: Events::new(),
+            limits,
+            names: DashMap::new(),
+            roots: Roots::new(),
+            alarms: (0..workers).map(|_| CachePadded(Mutex::new(Alarms::new()))).collect(),
+            ids: CachePadded(AtomicU64::new(1)),
+        }
+    }
+
+    pub(crate) fn next_id(&self) -> u64 {
+        // Relaxed: only uniqueness matters.
+        self.ids.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Sees that `ready` runs. Never blocks for long, callable from any thread.
+    #[inline]
+    pub(crate) fn schedule(&self, ready: Ready, hint: Hint) {
+        self.scheduler.schedule(current::worker_of(self), ready, hint);
+    }
+
+    /// Reports a message that its actor did not live to handle. The node stays the caller's.
+    pub(crate) fn undelivered(&self, header: &Header, node: NonNull<Node>) {
+        // SAFETY: the caller owns the node.
+        let kind = unsafe { Node::kind(node) };
+        if kind.lane == Lane::User {
+            self.events.dead_letter(header.actor_id(), (kind.name)(), DeadLetterReason::Stopped);
+        }
+    }
+
+    /// Forgets a child of the system that has ended.
+    pub(crate) fn root_ended(&self, header: NonNull<Header>) {
+        if self.roots.remove(header) {
+            self.scheduler.end();
+        }
+    }
+
+    /// Lets the workers end with the last child, or now.
+    pub(crate) fn end_with_last_root(&self) {
+        let flags = Roots::SEALED | Roots::ORPHANED;
+        // AcqRel: the rendezvous with `leave`: one of the two sees that the other came first.
+        if self.roots.count.fetch_or(flags, Ordering::AcqRel) & !flags == 0 {
+            self.scheduler.end();
+        }
+    }
+
+    /// Ends the workers, each after its slice.
+    pub(crate) fn end_workers(&self) {
+        self.scheduler.end();
+    }
+
+    /// The clock as of the running slice, or read now on other threads.
+    pub(crate) fn slice_now(&self) -> Time {
+        current::now_of(self).unwrap_or_else(|| self.clock.now())
+    }
+
+    /// Lets `alarm` go off at `due`. O(1).
+    pub(crate) fn set_alarm(&self, due: Time, alarm: Alarm) -> AlarmKey {
+        let at = current::worker_of(self);
+        let worker = at.unwrap_or(0);
+        let mut alarms = self.alarms[worker as usize].lock();
+        let key = alarms.wheel.insert(due, alarm);
+        let early = due < alarms.armed;
+        if early {
+            alarms.armed = due;
+        }
+        drop(alarms);
+        if early && at.is_none() {
+            self.scheduler.wake_worker(worker);
+        }
+        AlarmKey { worker, key }
+    }
+
+    /// Takes an alarm back; nothing happens if it went off. O(1).
+    pub(crate) fn cancel_alarm(&self, key: AlarmKey) {
+        let alarm = self.alarms[key.worker as usize].lock().wheel.cancel(key.key);
+        drop(alarm);
+    }
+
+    /// Lets the alarms of `worker` that are due go off; `scratch` is kept by the caller for reuse.
+    pub(crate) fn fire_alarms(&self, worker: u32, now: Time, scratch: &mut Vec<Alarm>) {
+        self.alarms[worker as usize].lock().wheel.advance(now, |alarm| scratch.push(alarm));
+        for alarm in scratch.drain(..) {
+            alarm.go_off();
+        }
+    }
+
+    /// When `worker` must look at its alarms again. It is woken if an earlier one is set until then.
+    pub(crate) fn next_alarm(&self, worker: u32) -> Option<Time> {
+        let mut alarms = self.alarms[worker as usize].lock();
+        let next = alarms.wheel.next_time();
+        alarms.armed = next.unwrap_or(Time::NEVER);
+        next
+    }
+}
+
+struct Alarms {
+    wheel: Wheel<Alarm>,
+    /// What the worker will wake for by itself.
+    armed: Time,
+}
+
+impl Alarms {
+    fn new() -> Self {
+        Self { wheel: Wheel::new(), armed: Time::NEVER }
+    }
+}
+
+/// Names an alarm until it goes off or is cancelled.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AlarmKey {
+    worker: u32,
+    key: TimerKey,
+}
+
+/// What happens at a time.
+#[derive(Debug)]
+pub(crate) enum Alarm {
+    /// Somebody who waits is woken.
+    Wake(Waker),
+    /// A node is sent to a cell.
+    Push(Letter),
+}
+
+impl Alarm {
+    fn go_off(self) {
+        match self {
+            Self::Wake(waker) => waker.wake(),
+            Self::Push(letter) => letter.send(),
+        }
+    }
+}
+
+/// A signal or control with its address, to be sent later or never.
+#[derive(Debug)]
+pub(crate) struct Letter {
+    to: CellRef,
+    node: NonNull<Node>,
+}
+
+// SAFETY: the payload of every node is `Send`.
+unsafe impl Send for Letter {}
+
+impl Letter {
+    /// # Safety
+    /// The caller owns `node`, whose kind fits the actor at `to` and travels in an urgent lane.
+    pub(crate) unsafe fn new(to: CellRef, node: NonNull<Node>) -> Self {
+        Self { to, node }
+    }
+
+    /// Sends it; if the actor has ended, the node is dropped.
+    pub(crate) fn send(self) {
+        let this = std::mem::ManuallyDrop::new(self);
+        // SAFETY: `this` is not used again, so the reference is moved out.
+        let to = unsafe { std::ptr::read(&raw const this.to) };
+        // SAFETY: the maker's promise.
+        unsafe { to.push_urgent(this.node) };
+    }
+}
+
+impl Drop for Letter {
+    fn drop(&mut self) {
+        // SAFETY: the letter owns its node.
+        let kind = unsafe { Node::kind(self.node) };
+        // SAFETY: as above.
+        unsafe { (kind.discard)(self.node) };
+    }
+}
+
+/// The children of the system itself, linked through their headers.
+pub(crate) struct Roots {
+    lists: Box<[CachePadded<Mutex<RootList>>]>,
+    /// Children, with [`Roots::SEALED`] when no more may come, and [`Roots::ORPHANED`] when the last
+    /// of them ends the workers.
+    count: CachePadded<AtomicUsize>,
+    /// Told when the last child has ended.
+    pub(crate) empty: tokio::sync::Notify,
+}
+
+struct RootList(Option<NonNull<Header>>);
+
+// SAFETY: the list owns no more than addresses of live cells, which are shared anyway.
+unsafe impl Send for RootList {}
+
+impl Roots {
+    const SEALED: usize = 1 << (usize::BITS - 1);
+    const ORPHANED: usize = 1 << (usize::BITS - 2);
+
+    fn new() -> Self {
+        Self {
+            lists: (0..ROOT_LISTS).map(|_| CachePadded(Mutex::new(RootList(None)))).collect(),
+            count: CachePadded(AtomicUsize::new(0)),
+            empty: tokio::sync::Notify::new(),
+        }
+    }
+
+    fn list(&self, header: &Header) -> &Mutex<RootList> {
+        &self.lists[usize::try_from(header.id % ROOT_LISTS).expect("fewer than sixteen")]
+    }
+
+    /// Adds a cell; `false` when the system takes no more.
+    pub(crate) fn add(&self, cell: &CellRef) -> bool {
+        // AcqRel: pairs with `seal`: either the seal is seen here, or the seal's walk sees the cell.
+        if self.count.fetch_add(1, Ordering::AcqRel) & Self::SEALED != 0 {
+            let _ = self.leave();
+            return false;
+        }
+        let mut list = self.list(cell).lock();
+        // SAFETY: the links of a root are guarded by its list's lock.
+        unsafe { link(&mut list.0, cell.as_ptr()) };
+        true
+    }
+
+    /// Removes a cell that has ended; `true` if the workers are to end now.
+    fn remove(&self, header: NonNull<Header>) -> bool {
+        // SAFETY: the caller, who ends the cell, still holds a reference.
+        let mut list = self.list(unsafe { header.as_ref() }).lock();
+        // SAFETY: the links of a root are guarded by its list's lock.
+        unsafe { unlink(&mut list.0, header) };
+        drop(list);
+        self.leave()
+    }
+
+    fn leave(&self) -> bool {
+        // AcqRel: pairs with `count` in the waiter that is told, and with `orphan`.
+        let before = self.count.fetch_sub(1, Ordering::AcqRel);
+        if before & !(Self::SEALED | Self::ORPHANED) == 1 && before & Self::SEALED != 0 {
+            self.empty.notify_waiters();
+            return before & Self::ORPHANED != 0;
+        }
+        false
+    }
+
+    /// Refuses every later child.
+    pub(crate) fn seal(&self) {
+        // AcqRel: pairs with `add`.
+        self.count.fetch_or(Self::SEALED, Ordering::AcqRel);
+    }
+
+    /// Children that have not ended.
+    pub(crate) fn count(&self) -> usize {
+        // Acquire: pairs with `leave`.
+        self.count.load(Ordering::Acquire) & !(Self::SEALED | Self::ORPHANED)
+    }
+
+    /// References to all children, at some moment during the call.
+    pub(crate) fn all(&self) -> Vec<CellRef> {
+        let mut cells = Vec::new();
+        for list in &self.lists {
+            let list = list.lock();
+            let mut next = list.0;
+            while let Some(header) = next {
+                // SAFETY: a linked cell has not ended, so it is live.
+                cells.push(unsafe { CellRef::to(header) });
+                // SAFETY: as above; its links are guarded by the lock that is held.
+                next = unsafe { header.as_ref().links.with(|links| (*links).next) };
+            }
+        }
+        cells
+    }
+}
+
+/// Puts `cell` at the front of a list of siblings.
+///
+/// # Safety
+/// The caller guards the list, and `cell` is in none.
+pub(crate) unsafe fn link(first: &mut Option<NonNull<Header>>, cell: NonNull<Header>) {
+    let next = *first;
+    if let Some(next) = next {
+        // SAFETY: the list links live cells, and the caller guards it.
+        unsafe { next.as_ref().links.with_mut(|links| (*links).previous = Some(cell)) };
+    }
+    // SAFETY: as above.
+    unsafe {
+        cell.as_ref().links.with_mut(|links| {
+            (*links).previous = None;
+            (*links).next = next;
+        });
+    }
+    *first = Some(cell);
+}
+
+/// Takes `cell` out of a list of siblings.
+///
+/// # Safety
+/// The caller guards the list, and `cell` is in it.
+pub(crate) unsafe fn unlink(first: &mut Option<NonNull<Header>>, cell: NonNull<Header>) {
+    // SAFETY: the list links live cells, and the caller guards it.
+    let links = unsafe { cell.as_ref().links.with(|links| *links) };
+    if let Some(next) = links.next {
+        // SAFETY: as above.
+        unsafe { next.as_ref().links.with_mut(|next| (*next).previous = links.previous) };
+    }
+    match links.previous {
+        // SAFETY: as above.
+        Some(previous) => unsafe {
+            previous.as_ref().links.with_mut(|previous| (*previous).next = links.next);
+        },
+        None => *first = links.next,
+    }
+}

@@ -1,0 +1,78 @@
+//! What the running thread is doing: which worker of which system, and under which deadline.
+//!
+//! The values are hints that save work (the local queue, the cached clock, the deadline that travels
+//! on); a thread that is no worker simply has none.
+
+use super::core::Core;
+use crate::time::Time;
+use std::cell::Cell;
+use std::ptr;
+
+/// What a worker thread says of itself.
+struct Current {
+    core: Cell<*const Core>,
+    worker: Cell<u32>,
+    /// The clock as of the running slice.
+    now: Cell<Time>,
+    /// When the running handler's caller stops waiting.
+    deadline: Cell<Time>,
+}
+
+thread_local! {
+    static CURRENT: Current = const {
+        Current {
+            core: Cell::new(ptr::null()),
+            worker: Cell::new(0),
+            now: Cell::new(Time(0)),
+            deadline: Cell::new(Time::NEVER),
+        }
+    };
+}
+
+/// Says that this thread is worker `worker` of `core`, until [`leave`].
+pub(crate) fn enter(core: &Core, worker: u32) {
+    CURRENT.with(|current| {
+        current.core.set(core);
+        current.worker.set(worker);
+        current.now.set(core.clock.now());
+    });
+}
+
+/// Says that this thread is no worker any more.
+pub(crate) fn leave() {
+    CURRENT.with(|current| current.core.set(ptr::null()));
+}
+
+/// The number of the running worker, when it belongs to `core`.
+#[inline]
+pub(crate) fn worker_of(core: &Core) -> Option<u32> {
+    CURRENT.with(|current| ptr::eq(current.core.get(), core).then(|| current.worker.get()))
+}
+
+/// The clock as of the running slice, when the thread is a worker of `core`.
+pub(crate) fn now_of(core: &Core) -> Option<Time> {
+    CURRENT.with(|current| ptr::eq(current.core.get(), core).then(|| current.now.get()))
+}
+
+/// Works with the system that the running worker belongs to.
+pub(crate) fn with_core<R>(work: impl FnOnce(&Core) -> R) -> Option<R> {
+    let core = CURRENT.with(|current| current.core.get());
+    // SAFETY: a worker keeps its system's core alive from `enter` to `leave`.
+    unsafe { core.as_ref() }.map(work)
+}
+
+/// Notes the clock as read now.
+pub(crate) fn set_now(now: Time) {
+    CURRENT.with(|current| current.now.set(now));
+}
+
+/// When the running handler's caller stops waiting.
+pub(crate) fn deadline() -> Time {
+    CURRENT.with(|current| current.deadline.get())
+}
+
+/// Sets the deadline of the running handler and returns the one before.
+#[inline]
+pub(crate) fn swap_deadline(deadline: Time) -> Time {
+    CURRENT.with(|current| current.deadline.replace(deadline))
+}

@@ -1,0 +1,306 @@
+//! One run of a cell: from taking the token to giving it back.
+
+use super::cell::{Advance, Header};
+use super::{current, waker};
+use crate::queue::inbox::{Inbox, Pop};
+use crate::queue::list::List;
+use crate::queue::node::{Kind, Lane, Node};
+use crate::time::{Clock, Time};
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
+use std::task::{Context, Poll};
+
+/// An actor that is ready to run: the right, held once, to run it.
+///
+/// A [`ReadyQueue`](crate::ReadyQueue) hands out each `Ready` that it was given exactly once; an
+/// actor whose `Ready` is lost never runs again.
+#[must_use = "an actor whose `Ready` is lost never runs again"]
+pub struct Ready(NonNull<Header>);
+
+// SAFETY: the token may be passed to any thread: the actor is `Send`.
+unsafe impl Send for Ready {}
+// SAFETY: a shared `Ready` offers nothing but its identity.
+unsafe impl Sync for Ready {}
+
+impl fmt::Debug for Ready {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Ready({:p})", self.0)
+    }
+}
+
+/// Where in its ready queue an actor wants to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hint {
+    /// Soon: the running actor just sent it something, which is still in this core's cache.
+    Next,
+    /// Behind the others: it used up its turn, or comes from elsewhere.
+    Back,
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// The token was given back.
+    Rested,
+    /// The turn was used up; the token is returned to be queued at the back.
+    Yielded(Ready),
+}
+
+/// What one turn may use.
+#[derive(Debug)]
+pub(crate) struct Turn<'a> {
+    /// Messages in one turn at most.
+    pub(crate) batch: u32,
+    /// Time after which a turn ends at the next message.
+    pub(crate) until: Time,
+    /// The clock to read.
+    pub(crate) clock: &'a Clock,
+}
+
+impl Ready {
+    /// Names the token of `header`.
+    ///
+    /// # Safety
+    /// The caller has just taken the token from the cell's inbox, or made the cell.
+    pub(crate) unsafe fn new(header: NonNull<Header>) -> Self {
+        Self(header)
+    }
+
+    /// A token of no cell, for checks of queues; it must not be run.
+    pub(crate) fn fake(number: usize) -> Self {
+        let address = std::ptr::without_provenance_mut::<Header>((number + 1) * align_of::<Header>());
+        Self(NonNull::new(address).expect("numbers count from one here"))
+    }
+
+    /// The number of a fake.
+    pub(crate) fn into_fake(self) -> usize {
+        self.0.addr().get() / align_of::<Header>() - 1
+    }
+
+    /// The token as a word, for queues of words; [`Ready::from_word`] undoes it.
+    pub(crate) fn into_word(self) -> usize {
+        self.0.as_ptr().expose_provenance()
+    }
+
+    /// # Safety
+    /// `word` came from [`Ready::into_word`] and is used once.
+    pub(crate) unsafe fn from_word(word: usize) -> Self {
+        let header = std::ptr::with_exposed_provenance_mut(word);
+        // SAFETY: the word was made from a non-null pointer.
+        Self(unsafe { NonNull::new_unchecked(header) })
+    }
+
+    /// Runs the actor until it has nothing to do or its turn is over.
+    pub(crate) fn run(self, turn: &Turn<'_>) -> Outcome {
+        let mut run = Run { header: self.0, turn, handled: 0, woken: false, handling: None };
+        loop {
+            // Panics of user code are caught per batch, not per message: entering costs nothing then.
+            match catch_unwind(AssertUnwindSafe(|| run.batch())) {
+                Ok(true) => return Outcome::Yielded(Self(self.0)),
+                Ok(false) => return Outcome::Rested,
+                Err(payload) => run.crashed(payload),
+            }
+        }
+    }
+}
+
+/// The holder of a token at work.
+struct Run<'a> {
+    header: NonNull<Header>,
+    turn: &'a Turn<'a>,
+    handled: u32,
+    /// Whether the waiting handler is new or was woken; otherwise polling it is for nothing.
+    woken: bool,
+    /// What the running handler was sent.
+    handling: Option<&'static Kind>,
+}
+
+impl Run<'_> {
+    fn header(&self) -> &Header {
+        // SAFETY: by invariant 3 of the module the cell lives while its token is held.
+        unsafe { self.header.as_ref() }
+    }
+
+    /// Works until the token is given back (`false`) or the turn is over (`true`).
+    fn batch(&mut self) -> bool {
+        loop {
+            if self.header().inbox.is_urgent() {
+                self.collect();
+            }
+            // SAFETY: this run holds the token.
+            let (waiting, running) = unsafe { self.header().with_owner(|o| (o.pending.is_some(), o.running)) };
+            let more = match (waiting, running) {
+                (true, _) => self.wait(),
+                (false, true) => self.handle(),
+                (false, false) => self.advance(),
+            };
+            match more {
+                Some(rested) => return !rested,
+                None if self.is_spent() => return true,
+                None => {}
+            }
+        }
+    }
+
+    /// Lets the waiting handler go on. `Some(true)`: rested, `Some(false)`: the turn is over.
+    fn wait(&mut self) -> Option<bool> {
+        // A handler that was woken while it ran goes behind the others: it may wake itself for ever.
+        self.poll().is_pending().then(|| self.header().inbox.park())
+    }
+
+    /// Takes the next step of an actor that is starting or ending; the result as in `wait`.
+    fn advance(&mut self) -> Option<bool> {
+        // SAFETY: this run holds the token; no reference into the cell is open.
+        let next = unsafe { (self.header().vtable.advance)(self.header) };
+        self.woken = true;
+        match next {
+            Advance::Again => None,
+            Advance::Ended => Some(true),
+            Advance::Wait => self.header().inbox.park().then_some(true),
+        }
+    }
+
+    /// Handles one message, or rests; the result as in `wait`.
+    fn handle(&mut self) -> Option<bool> {
+        // SAFETY: this run holds the token.
+        if let Some(signal) = unsafe { self.header().with_owner(|owner| owner.signals.pop_front()) } {
+            self.deliver(signal);
+            return None;
+        }
+        // SAFETY: as above.
+        match unsafe { self.header().pop() } {
+            Pop::Node(node) => {
+                self.deliver(node);
+                None
+            }
+            Pop::Broken => Some(false),
+            Pop::Empty => self.rest(),
+        }
+    }
+
+    /// Gives the token back, unless the actor is to end now that its mail is handled.
+    fn rest(&mut self) -> Option<bool> {
+        // SAFETY: this run holds the token.
+        let draining = unsafe {
+            self.header().with_owner(|owner| {
+                owner.running = !owner.draining;
+                owner.draining
+            })
+        };
+        if draining {
+            return None;
+        }
+        // SAFETY: as above; after `true` the run ends.
+        unsafe { self.header().rest_as(Inbox::rest) }.then_some(true)
+    }
+
+    /// Moves new signals to their list and obeys controls.
+    fn collect(&mut self) {
+        self.woken = true;
+        let mut controls = List::new();
+        // SAFETY: this run holds the token.
+        unsafe {
+            self.header().with_owner(|owner| {
+                self.header().inbox.take_urgent().into_oldest_first(|node| {
+                    let is_control = Node::kind(node).lane == Lane::Control;
+                    if is_control { &mut controls } else { &mut owner.signals }.push_back(node);
+                });
+            });
+        }
+        while let Some(node) = controls.pop_front() {
+            self.hand_over(node);
+        }
+    }
+
+    /// Hands a message to its handler; if that waits, notes what for.
+    fn deliver(&mut self, node: NonNull<Node>) {
+        self.handled += 1;
+        // SAFETY: the lane or list gave the node away.
+        self.handling = Some(unsafe { Node::kind(node) });
+        self.hand_over(node);
+        let kind = self.handling.take();
+        let deadline = current::swap_deadline(Time::NEVER);
+        // SAFETY: this run holds the token.
+        self.woken |= unsafe {
+            self.header().with_owner(|owner| match &mut owner.pending {
+                Some(pending) => {
+                    pending.belongs_to(pending.kind().or(kind), deadline);
+                    true
+                }
+                None => false,
+            })
+        };
+    }
+
+    fn hand_over(&self, node: NonNull<Node>) {
+        // SAFETY: the lane or list gave the node away.
+        let kind = unsafe { Node::kind(node) };
+        // SAFETY: this run holds the token; the node was sent to this cell, so its kind fits.
+        unsafe { (kind.deliver)(self.header.cast(), node) };
+    }
+
+    /// Polls the waiting handler.
+    fn poll(&mut self) -> Poll<()> {
+        if !std::mem::take(&mut self.woken) {
+            return Poll::Pending;
+        }
+        // SAFETY: this run holds the token.
+        let Some(mut pending) = (unsafe { self.header().with_owner(|owner| owner.pending.take()) }) else {
+            return Poll::Ready(());
+        };
+        self.handling = pending.kind();
+        let before = current::swap_deadline(pending.deadline());
+        let waker = waker::borrowed(self.header);
+        let polled = pending.poll(&mut Context::from_waker(&waker));
+        current::swap_deadline(before);
+        self.handling = None;
+        if polled.is_pending() {
+            // SAFETY: this run holds the token.
+            unsafe { self.header().with_owner(|owner| owner.pending = Some(pending)) };
+        }
+        polled
+    }
+
+    /// Whether the turn is over. The clock is read after 2, 4, 8, … messages.
+    fn is_spent(&self) -> bool {
+        if self.handled >= self.turn.batch {
+            return true;
+        }
+        self.handled.is_power_of_two() && self.handled > 1 && self.turn.clock.now() >= self.turn.until
+    }
+
+    fn crashed(&mut self, payload: Box<dyn std::any::Any + Send>) {
+        current::swap_deadline(Time::NEVER);
+        let message = describe(payload);
+        if let Some(kind) = self.handling.take() {
+            self.header().report_crashed(kind);
+        }
+        // SAFETY: this run holds the token; the panic unwound every reference into the cell.
+        unsafe { (self.header().vtable.crashed)(self.header, message) };
+    }
+}
+
+/// The text of a panic; the payload is dropped, and if that panics too, forgotten.
+pub(crate) fn describe(payload: Box<dyn std::any::Any + Send>) -> String {
+    let text = payload
+        .downcast_ref::<&'static str>()
+        .map(ToString::to_string)
+        .or_else(|| payload.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a panic without text".to_owned());
+    quietly(move || drop(payload));
+    text
+}
+
+/// Runs user code whose panic must not get further, and reports nothing: drops, above all.
+/// `false` if it panicked.
+pub(crate) fn quietly(work: impl FnOnce()) -> bool {
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(()) => true,
+        Err(payload) => {
+            // A payload whose own drop panics would escape: give it up.
+            let _ = std::mem::ManuallyDrop::new(payload);
+            false
+        }
+    }
+}

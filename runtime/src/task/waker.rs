@@ -1,0 +1,48 @@
+//! The waker of a waiting handler is its cell: no allocation, no table.
+
+use super::cell::{CellRef, Header};
+use std::mem::ManuallyDrop;
+use std::ptr::NonNull;
+use std::task::{RawWaker, RawWakerVTable, Waker};
+
+static VTABLE: RawWakerVTable = RawWakerVTable::new(clone, wake, wake_by_ref, release);
+
+/// A waker that borrows the running cell: it counts no reference, and must not be dropped.
+pub(crate) fn borrowed(header: NonNull<Header>) -> ManuallyDrop<Waker> {
+    let raw = RawWaker::new(header.as_ptr().cast_const().cast(), &VTABLE);
+    // SAFETY: the functions below keep the contract of a raw waker; the count that this one lacks
+    // is never given back, because it is never dropped.
+    ManuallyDrop::new(unsafe { Waker::from_raw(raw) })
+}
+
+/// # Safety
+/// `data` is the address of a live cell.
+unsafe fn cell(data: *const ()) -> ManuallyDrop<CellRef> {
+    // SAFETY: a waker is made from a non-null header.
+    let header = unsafe { NonNull::new_unchecked(data.cast::<Header>().cast_mut()) };
+    // SAFETY: the waker owns or borrows a reference; this one is not dropped.
+    ManuallyDrop::new(unsafe { CellRef::from_raw(header) })
+}
+
+unsafe fn clone(data: *const ()) -> RawWaker {
+    // SAFETY: the waker that is cloned keeps the cell alive.
+    let cell = unsafe { cell(data) };
+    let _one_more = ManuallyDrop::new(CellRef::clone(&cell));
+    RawWaker::new(data, &VTABLE)
+}
+
+unsafe fn wake(data: *const ()) {
+    // SAFETY: the waker owns a reference, which is dropped here.
+    let cell = ManuallyDrop::into_inner(unsafe { cell(data) });
+    cell.wake();
+}
+
+unsafe fn wake_by_ref(data: *const ()) {
+    // SAFETY: the waker keeps the cell alive.
+    unsafe { cell(data) }.wake();
+}
+
+unsafe fn release(data: *const ()) {
+    // SAFETY: the waker owns a reference, which is dropped here.
+    drop(ManuallyDrop::into_inner(unsafe { cell(data) }));
+}
