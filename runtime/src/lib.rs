@@ -45,12 +45,14 @@
 //! | see what goes wrong | [`DeadLetters`], [`Event`], [`Counts`] |
 //! | write a ready queue | [`ReadyQueue`], [`testing`] |
 
+#![cfg_attr(loom, allow(dead_code, unused_imports, reason = "models use parts of the crate"))]
+
 // The macros name the crate by its outside name, also inside it.
 extern crate self as greenroom;
 
 mod queue;
+mod scheduler;
 mod sync;
-mod time;
 
 #[cfg(not(loom))]
 mod actor;
@@ -59,11 +61,11 @@ mod event;
 #[cfg(not(loom))]
 mod mailbox;
 #[cfg(not(loom))]
-mod scheduler;
-#[cfg(not(loom))]
 mod system;
 #[cfg(not(loom))]
 mod task;
+#[cfg(not(loom))]
+mod time;
 
 #[cfg(not(loom))]
 mod face;

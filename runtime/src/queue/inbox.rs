@@ -322,3 +322,6 @@ impl Outlet {
         self.tail
     }
 }
+
+#[cfg(all(test, loom))]
+mod model;

@@ -301,3 +301,6 @@ impl<T> fmt::Debug for Receiver<T> {
         f.write_str("Receiver")
     }
 }
+
+#[cfg(all(test, loom))]
+mod model;

@@ -8,8 +8,8 @@
 //! Invariants:
 //! 1. A block of class `c` has `CLASS_BYTES[c]` bytes and is aligned to [`BLOCK_ALIGN`].
 //! 2. A free block is in exactly one magazine; its first word links to the next block there.
-//! 3. The depot holds at most [`DEPOT_MAGAZINES_MAX`] magazines per class; the rest returns to the
-//!    global allocator.
+//! 3. Blocks are carved from the global allocator a magazine at a time and never returned to it: the
+//!    pool stays as large as the most that was in use at once.
 //!
 //! Under the sanitizers and the model checkers every block comes straight from the global allocator,
 //! so that they see each use after free.
@@ -17,35 +17,34 @@
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 
-/// Alignment of every block: a cache line, which also leaves six low bits of its address for tags.
-pub(crate) const BLOCK_ALIGN: usize = 64;
-
-/// Rounds `layout` up to what [`acquire`] really hands out.
-const fn block_layout(layout: Layout) -> Layout {
-    let size = match class_of(layout) {
-        Some(class) => CLASS_BYTES[class],
-        None => layout.size(),
-    };
-    let align = if layout.align() > BLOCK_ALIGN { layout.align() } else { BLOCK_ALIGN };
-    match Layout::from_size_align(size, align) {
-        Ok(layout) => layout,
-        Err(_) => panic!("a valid layout stays valid when rounded up to a cache line"),
-    }
-}
+/// Alignment of every block; it leaves low bits of its address for tags.
+pub(crate) const BLOCK_ALIGN: usize = 32;
 
 /// Block sizes in bytes; larger requests go to the global allocator.
-const CLASS_BYTES: [usize; 10] = [64, 128, 192, 256, 320, 384, 448, 512, 768, 1024];
+const CLASS_BYTES: [usize; 12] = [32, 64, 96, 128, 192, 256, 320, 384, 448, 512, 768, 1024];
 
 const fn class_of(layout: Layout) -> Option<usize> {
     if layout.align() > BLOCK_ALIGN {
         return None;
     }
     match layout.size() {
-        0..=64 => Some(0),
-        size @ 65..=512 => Some(size.div_ceil(64) - 1),
-        513..=768 => Some(8),
-        769..=1024 => Some(9),
+        0..=32 => Some(0),
+        size @ 33..=128 => Some(size.div_ceil(32) - 1),
+        size @ 129..=512 => Some(size.div_ceil(64) + 1),
+        513..=768 => Some(10),
+        769..=1024 => Some(11),
         _ => None,
+    }
+}
+
+/// Rounds `layout` up to what [`acquire`] really hands out.
+#[cfg(any(loom, shuttle, sanitized))]
+const fn block_layout(layout: Layout) -> Layout {
+    let align = if layout.align() > BLOCK_ALIGN { layout.align() } else { BLOCK_ALIGN };
+    let size = if layout.size() == 0 { 1 } else { layout.size() };
+    match Layout::from_size_align(size, align) {
+        Ok(layout) => layout,
+        Err(_) => panic!("a valid layout stays valid when rounded up to a cache line"),
     }
 }
 
@@ -54,8 +53,8 @@ const fn class_of(layout: Layout) -> Option<usize> {
 #[inline]
 pub(crate) fn acquire(layout: Layout) -> NonNull<u8> {
     match class_of(layout) {
-        Some(class) => recycle::acquire(class, block_layout(layout)),
-        None => fresh(block_layout(layout)),
+        Some(class) => recycle::acquire(class, layout),
+        None => fresh(layout),
     }
 }
 
@@ -67,15 +66,14 @@ pub(crate) fn acquire(layout: Layout) -> NonNull<u8> {
 pub(crate) unsafe fn release(block: NonNull<u8>, layout: Layout) {
     match class_of(layout) {
         // SAFETY: the caller's promise is passed on.
-        Some(class) => unsafe { recycle::release(block, class, block_layout(layout)) },
-        // SAFETY: the block came from `fresh` with this same rounded layout.
-        None => unsafe { discard(block, block_layout(layout)) },
+        Some(class) => unsafe { recycle::release(block, class, layout) },
+        // SAFETY: the block came from `fresh` with this same layout.
+        None => unsafe { discard(block, layout) },
     }
 }
 
 fn fresh(layout: Layout) -> NonNull<u8> {
-    // SAFETY: a block layout is never of size zero: it is at least one cache line, or larger than
-    // the largest class.
+    // SAFETY: the size is not zero: it is larger than the largest class, or rounded up.
     let block = unsafe { alloc(layout) };
     NonNull::new(block).unwrap_or_else(|| handle_alloc_error(layout))
 }
@@ -89,30 +87,28 @@ unsafe fn discard(block: NonNull<u8>, layout: Layout) {
 
 #[cfg(any(loom, shuttle, sanitized))]
 mod recycle {
-    use super::{Layout, NonNull, discard, fresh};
+    use super::{Layout, NonNull, block_layout, discard, fresh};
 
     pub(super) fn acquire(_class: usize, layout: Layout) -> NonNull<u8> {
-        fresh(layout)
+        fresh(block_layout(layout))
     }
 
     /// # Safety
     /// As [`super::release`].
     pub(super) unsafe fn release(block: NonNull<u8>, _class: usize, layout: Layout) {
         // SAFETY: the caller's promise; every block here is fresh.
-        unsafe { discard(block, layout) }
+        unsafe { discard(block, block_layout(layout)) }
     }
 }
 
 #[cfg(not(any(loom, shuttle, sanitized)))]
 mod recycle {
-    use super::{CLASS_BYTES, Layout, NonNull, discard, fresh};
+    use super::{BLOCK_ALIGN, CLASS_BYTES, Layout, NonNull, fresh};
     use crate::sync::Mutex;
     use std::cell::Cell;
 
     /// Blocks in a full magazine.
     const MAGAZINE_BLOCKS: usize = 64;
-    /// Magazines the depot keeps per class: 4 MiB of the smallest blocks.
-    const DEPOT_MAGAZINES_MAX: usize = 1024;
 
     /// A chain of free blocks.
     #[derive(Clone, Copy)]
@@ -178,24 +174,22 @@ mod recycle {
     }
 
     #[inline]
-    pub(super) fn acquire(class: usize, layout: Layout) -> NonNull<u8> {
-        RACKS
-            .try_with(|racks| {
-                let rack = &racks.0[class];
-                let mut loaded = rack.loaded.get();
-                let block = loaded.pop();
-                rack.loaded.set(loaded);
-                block.or_else(|| reload(rack, class))
-            })
-            .ok()
-            .flatten()
-            .unwrap_or_else(|| fresh(layout))
+    pub(super) fn acquire(class: usize, _layout: Layout) -> NonNull<u8> {
+        let block = RACKS.try_with(|racks| {
+            let rack = &racks.0[class];
+            let mut loaded = rack.loaded.get();
+            let block = loaded.pop();
+            rack.loaded.set(loaded);
+            block.unwrap_or_else(|| reload(rack, class))
+        });
+        // A thread that is ending has no racks any more.
+        block.unwrap_or_else(|_| carve(class, 1).pop().expect("a magazine of one block"))
     }
 
     /// # Safety
     /// As [`super::release`].
     #[inline]
-    pub(super) unsafe fn release(block: NonNull<u8>, class: usize, layout: Layout) {
+    pub(super) unsafe fn release(block: NonNull<u8>, class: usize, _layout: Layout) {
         let kept = RACKS.try_with(|racks| {
             let rack = &racks.0[class];
             let mut loaded = rack.loaded.get();
@@ -207,39 +201,42 @@ mod recycle {
             rack.loaded.set(loaded);
         });
         if kept.is_err() {
-            // SAFETY: the thread is ending; every block is a fresh one of this layout.
-            unsafe { discard(block, layout) };
+            let mut single = Magazine::EMPTY;
+            single.push(block);
+            deposit(class, single);
         }
     }
 
     #[cold]
-    fn reload(rack: &Rack, class: usize) -> Option<NonNull<u8>> {
+    fn reload(rack: &Rack, class: usize) -> NonNull<u8> {
         let mut loaded = rack.spare.replace(Magazine::EMPTY);
         if loaded.count == 0 {
-            loaded = DEPOT[class].lock().pop()?;
+            let stored = DEPOT[class].lock().pop();
+            loaded = stored.unwrap_or_else(|| carve(class, MAGAZINE_BLOCKS));
         }
-        let block = loaded.pop();
+        let block = loaded.pop().expect("a magazine in the depot is not empty");
         rack.loaded.set(loaded);
         block
     }
 
+    /// Makes `count` new blocks, which are handed out in the order of their addresses.
     #[cold]
-    fn deposit(class: usize, mut magazine: Magazine) {
-        if magazine.count == 0 {
-            return;
+    fn carve(class: usize, count: usize) -> Magazine {
+        let bytes = CLASS_BYTES[class];
+        let layout = Layout::from_size_align(bytes * count, BLOCK_ALIGN).expect("a valid layout");
+        let chunk = fresh(layout);
+        let mut magazine = Magazine::EMPTY;
+        for index in (0..count).rev() {
+            // SAFETY: the chunk is `count` blocks long.
+            magazine.push(unsafe { chunk.add(index * bytes) });
         }
-        let mut depot = DEPOT[class].lock();
-        if depot.len() < DEPOT_MAGAZINES_MAX {
-            depot.push(magazine);
-            return;
-        }
-        drop(depot);
-        let layout = super::block_layout(Layout::new::<[u8; 1]>());
-        let layout = Layout::from_size_align(CLASS_BYTES[class], layout.align())
-            .expect("a class is a valid layout");
-        while let Some(block) = magazine.pop() {
-            // SAFETY: the magazine owned the block, which came from `fresh` with its class's layout.
-            unsafe { discard(block, layout) };
+        magazine
+    }
+
+    #[cold]
+    fn deposit(class: usize, magazine: Magazine) {
+        if magazine.count > 0 {
+            DEPOT[class].lock().push(magazine);
         }
     }
 }

@@ -197,3 +197,6 @@ impl Ring {
         if length > CAPACITY { 0 } else { length as usize }
     }
 }
+
+#[cfg(all(test, loom))]
+mod model;

@@ -104,3 +104,6 @@ impl Idle {
         false
     }
 }
+
+#[cfg(all(test, loom))]
+mod model;

@@ -5,19 +5,32 @@
 //! worker: ReadyQueue::pop -> Ready::run -> Yielded? ReadyQueue::push at the back
 //! ```
 
-mod conformance;
 mod idle;
-mod locked;
-mod ready_queue;
-mod stealing;
 
+#[cfg(not(loom))]
+mod conformance;
+#[cfg(not(loom))]
+mod locked;
+#[cfg(not(loom))]
 mod pool;
+#[cfg(not(loom))]
+mod ready_queue;
+#[cfg(not(loom))]
+mod stealing;
+#[cfg(not(loom))]
 mod worker;
 
-pub use conformance::ready_queue_conforms;
-pub use ready_queue::{Batch, Origin, ReadyQueue, WorkerId};
+#[cfg(not(loom))]
+mod face {
+    pub use super::conformance::ready_queue_conforms;
+    pub use super::ready_queue::{Batch, Origin, ReadyQueue, WorkerId};
 
-pub(crate) use locked::LockedQueue;
-pub(crate) use pool::{Pool, WorkerOptions};
-pub(crate) use stealing::StealingQueue;
-pub(crate) use worker::Limits as WorkerLimits;
+    pub(crate) use super::locked::LockedQueue;
+    pub(crate) use super::pool::{Pool, WorkerOptions};
+    pub(crate) use super::stealing::StealingQueue;
+    pub(crate) use super::worker::Limits as WorkerLimits;
+}
+#[cfg(not(loom))]
+pub use face::{Batch, Origin, ReadyQueue, WorkerId, ready_queue_conforms};
+#[cfg(not(loom))]
+pub(crate) use face::{LockedQueue, Pool, StealingQueue, WorkerLimits, WorkerOptions};

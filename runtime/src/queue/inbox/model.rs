@@ -1,0 +1,238 @@
+//! loom: every interleaving of a few senders and whoever holds the token.
+//!
+//! Instead of passing the token through a ready queue, the thread that took it runs the consumer. The
+//! consumer's state is a loom cell, so two runners, or a runner that misses what the one before it
+//! wrote, are errors by themselves.
+
+use super::{Inbox, Outlet, Pop, Push};
+use crate::queue::node::{Kind, Lane, Node};
+use crate::sync::{UnsafeCell, thread};
+use loom::sync::Arc;
+use std::ptr::NonNull;
+
+static USER: Kind = Kind {
+    lane: Lane::User,
+    deliver: |_, _| {},
+    discard: |_| {},
+    // SAFETY: every user node of the models carries a number.
+    recycle: |node| unsafe { Node::recycle::<usize>(node) },
+    name: || "user",
+};
+static URGENT: Kind = Kind { lane: Lane::Signal, ..USER };
+static STUB: Kind = Kind { recycle: |_| {}, ..USER };
+
+struct Consumer {
+    outlet: Outlet,
+    users: Vec<usize>,
+    urgents: Vec<usize>,
+    /// Whether a handler waits; it is done at the first wake-up.
+    waits: bool,
+    dead: bool,
+}
+
+struct Cell {
+    inbox: Inbox,
+    consumer: UnsafeCell<Consumer>,
+}
+
+// SAFETY: the token guards the consumer; loom checks that it does.
+unsafe impl Sync for Cell {}
+// SAFETY: as above.
+unsafe impl Send for Cell {}
+
+fn recycle(node: NonNull<Node>) {
+    // SAFETY: the outlet has passed the node.
+    unsafe { (Node::kind(node).recycle)(node) };
+}
+
+impl Cell {
+    /// A cell whose maker holds the token.
+    fn new(waits: bool) -> Arc<Self> {
+        let stub = NonNull::from(Box::leak(Box::new(Node::stub(&STUB))));
+        let (inbox, outlet) = Inbox::new(stub);
+        let consumer = Consumer { outlet, users: Vec::new(), urgents: Vec::new(), waits, dead: false };
+        Arc::new(Self { inbox, consumer: UnsafeCell::new(consumer) })
+    }
+
+    fn with<R>(&self, work: impl FnOnce(&mut Consumer) -> R) -> R {
+        // SAFETY: only the token's holder calls; loom checks it.
+        self.consumer.with_mut(|consumer| work(unsafe { &mut *consumer }))
+    }
+
+    fn end(&self) -> NonNull<Node> {
+        self.with(|consumer| consumer.outlet.tail())
+    }
+
+    fn send(&self, number: usize) {
+        // SAFETY: the node is new.
+        match unsafe { self.inbox.push(Node::new(&USER, number)) } {
+            Push::Queued => {}
+            Push::Woke => self.run(),
+            Push::Dead => self.bury(),
+        }
+    }
+
+    fn send_urgent(&self, number: usize) -> Push {
+        // SAFETY: the node is new.
+        let push = unsafe { self.inbox.push_urgent(Node::new(&URGENT, number)) };
+        match push {
+            Push::Queued => {}
+            Push::Woke => self.run(),
+            Push::Dead => self.inbox.empty_urgent().into_oldest_first(|node| {
+                // SAFETY: every urgent node carries a number.
+                unsafe { Node::recycle::<usize>(node) };
+            }),
+        }
+        push
+    }
+
+    fn wake(&self) {
+        if self.inbox.wake() {
+            self.run();
+        }
+    }
+
+    fn take_urgent(&self) {
+        let chain = self.inbox.take_urgent();
+        self.with(|consumer| {
+            consumer.waits = false;
+            chain.into_oldest_first(|node| {
+                // SAFETY: every urgent node carries a number.
+                consumer.urgents.push(unsafe { Node::into_payload::<usize>(node) });
+            });
+        });
+    }
+
+    fn pop(&self) -> bool {
+        let pop = self.with(|consumer| consumer.outlet.pop(&self.inbox, recycle));
+        match pop {
+            Pop::Node(node) => {
+                // SAFETY: every user node carries a number.
+                let number = unsafe { Node::take_payload::<usize>(node) };
+                self.with(|consumer| consumer.users.push(number));
+                true
+            }
+            Pop::Empty => false,
+            Pop::Broken => {
+                thread::yield_now();
+                true
+            }
+        }
+    }
+
+    /// What a runner does: holds the token until it rests or parks.
+    fn run(&self) {
+        loop {
+            if self.inbox.is_urgent() {
+                self.take_urgent();
+            }
+            if self.with(|consumer| consumer.waits) {
+                if self.inbox.park() {
+                    return;
+                }
+            } else if !self.pop() && self.inbox.rest(self.end()) {
+                return;
+            }
+        }
+    }
+
+    /// What the end of an actor does, and a late sender after it.
+    fn bury(&self) {
+        loop {
+            self.take_urgent();
+            while self.pop() {}
+            self.with(|consumer| consumer.dead = true);
+            if self.inbox.die(self.end()) {
+                return;
+            }
+        }
+    }
+}
+
+fn model(check: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound.get_or_insert(3);
+    builder.check(check);
+}
+
+#[test]
+fn two_senders_and_a_signal_lose_nothing_and_never_run_twice() {
+    model(|| {
+        let cell = Cell::new(false);
+        cell.run();
+        let (first, second) = (cell.clone(), cell.clone());
+        let threads = [
+            thread::spawn(move || {
+                first.send(1);
+                first.send(2);
+            }),
+            thread::spawn(move || {
+                second.send_urgent(9);
+            }),
+        ];
+        cell.send(3);
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        // Whoever takes the token now sees everything; there is nothing left to take.
+        cell.send(4);
+        cell.with(|consumer| {
+            assert_eq!(consumer.urgents, [9]);
+            assert_eq!(consumer.users.len(), 4);
+            let place = |number| consumer.users.iter().position(|&user| user == number).unwrap();
+            assert!(place(1) < place(2), "one sender's messages stay in order");
+        });
+    });
+}
+
+#[test]
+fn a_waiting_handler_is_woken_while_mail_arrives() {
+    model(|| {
+        let cell = Cell::new(true);
+        cell.run();
+        let (sender, waker) = (cell.clone(), cell.clone());
+        let threads = [thread::spawn(move || sender.send(1)), thread::spawn(move || waker.wake())];
+        cell.send(2);
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        cell.with(|consumer| {
+            assert!(!consumer.waits, "the wake-up arrived");
+            assert_eq!(consumer.users.len(), 2);
+        });
+    });
+}
+
+#[test]
+fn a_wake_up_between_poll_and_park_is_seen() {
+    model(|| {
+        let cell = Cell::new(true);
+        let waker = cell.clone();
+        let thread = thread::spawn(move || waker.wake());
+        cell.run();
+        thread.join().unwrap();
+        cell.with(|consumer| assert!(!consumer.waits, "the wake-up arrived"));
+    });
+}
+
+#[test]
+fn what_comes_after_the_end_is_buried_once() {
+    model(|| {
+        let cell = Cell::new(false);
+        let (late, urgent) = (cell.clone(), cell.clone());
+        let threads = [
+            thread::spawn(move || late.send(1)),
+            thread::spawn(move || {
+                urgent.send_urgent(9);
+            }),
+        ];
+        cell.bury();
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        let dead = cell.send_urgent(8);
+        assert_eq!(dead, Push::Dead, "the end is final");
+        cell.send(2);
+        cell.with(|consumer| assert_eq!(consumer.users.len(), 2, "late mail is buried, once"));
+    });
+}

@@ -1,0 +1,85 @@
+//! loom: answering, giving up and leaving, in every order.
+
+use super::pair;
+use crate::sync::thread;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::task::{Context, Poll, Wake, Waker};
+
+/// Counts wake-ups; how often it is dropped shows that no waker leaks.
+struct Count(AtomicUsize);
+
+impl Wake for Count {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, SeqCst);
+    }
+}
+
+fn waker() -> (Arc<Count>, Waker) {
+    let count = Arc::new(Count(AtomicUsize::new(0)));
+    (count.clone(), Waker::from(count))
+}
+
+#[test]
+fn a_value_arrives_or_its_waker_is_woken() {
+    loom::model(|| {
+        let (sender, mut receiver) = pair::<Box<usize>>();
+        let (count, waker) = waker();
+        let thread = thread::spawn(move || sender.send(Box::new(7)).is_ok());
+        let early = receiver.poll(&mut Context::from_waker(&waker));
+        let sent = thread.join().unwrap();
+        assert!(sent, "the receiver waits");
+        let answer = match early {
+            Poll::Ready(answer) => answer,
+            Poll::Pending => {
+                assert_eq!(count.0.load(SeqCst), 1, "who waits is woken once");
+                match receiver.poll(&mut Context::from_waker(&waker)) {
+                    Poll::Ready(answer) => answer,
+                    Poll::Pending => panic!("who was woken finds the value"),
+                }
+            }
+        };
+        assert_eq!(answer, Some(Box::new(7)));
+        drop(receiver);
+        drop(waker);
+        assert_eq!(Arc::strong_count(&count), 1, "no waker is left behind");
+    });
+}
+
+#[test]
+fn a_receiver_that_leaves_gives_the_value_back_or_drops_it() {
+    loom::model(|| {
+        let value = Arc::new(());
+        let (sender, mut receiver) = pair::<Arc<()>>();
+        let (count, waker) = waker();
+        let sent = value.clone();
+        let thread = thread::spawn(move || drop(sender.send(sent)));
+        let _ = receiver.poll(&mut Context::from_waker(&waker));
+        drop(receiver);
+        thread.join().unwrap();
+        drop(waker);
+        assert_eq!(Arc::strong_count(&value), 1, "the value is dropped once, somewhere");
+        assert_eq!(Arc::strong_count(&count), 1, "no waker is left behind");
+    });
+}
+
+#[test]
+fn a_waker_may_change_while_the_sender_leaves() {
+    loom::model(|| {
+        let (sender, mut receiver) = pair::<usize>();
+        let ((first, one), (second, two)) = (waker(), waker());
+        let thread = thread::spawn(move || drop(sender));
+        let mut done = receiver.poll(&mut Context::from_waker(&one)).is_ready();
+        if !done {
+            done = receiver.poll(&mut Context::from_waker(&two)).is_ready();
+        }
+        thread.join().unwrap();
+        let woken = first.0.load(SeqCst) + second.0.load(SeqCst);
+        assert!(done || woken == 1, "who waits learns that nobody answers");
+        if !done {
+            assert_eq!(receiver.poll(&mut Context::from_waker(&two)), Poll::Ready(None));
+        }
+        drop((receiver, one, two));
+        assert_eq!(Arc::strong_count(&first) + Arc::strong_count(&second), 2, "no waker is left behind");
+    });
+}

@@ -1,0 +1,93 @@
+//! loom: work that arrives while workers fall asleep. A lost wake-up is a deadlock, which loom reports.
+
+use super::Idle;
+use crate::sync::{AtomicUsize, Ordering, thread};
+use loom::sync::{Arc, Notify};
+
+struct Pool {
+    idle: Idle,
+    /// Work that waits; not ordered by anything but the rendezvous.
+    work: AtomicUsize,
+    bells: Vec<Notify>,
+}
+
+impl Pool {
+    fn new(workers: usize) -> Arc<Self> {
+        Arc::new(Self {
+            idle: Idle::new(workers),
+            work: AtomicUsize::new(0),
+            bells: (0..workers).map(|_| Notify::new()).collect(),
+        })
+    }
+
+    fn ring(&self, worker: Option<usize>) {
+        if let Some(worker) = worker {
+            self.bells[worker].notify();
+        }
+    }
+
+    fn push(&self) {
+        // Relaxed: what makes it visible is to be the rendezvous alone.
+        self.work.fetch_add(1, Ordering::Relaxed);
+        self.ring(self.idle.notify());
+    }
+
+    fn take(&self) -> bool {
+        let take = |work: usize| work.checked_sub(1);
+        self.work.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok()
+    }
+
+    /// Finds one piece of work, asleep in between.
+    fn work(&self, worker: usize) {
+        let mut searching = false;
+        loop {
+            if !searching {
+                self.idle.search();
+            }
+            if self.take() {
+                self.ring(self.idle.found());
+                return;
+            }
+            self.idle.sleep(worker);
+            if self.work.load(Ordering::Relaxed) == 0 {
+                self.bells[worker].wait();
+            }
+            searching = self.idle.wake(worker);
+        }
+    }
+}
+
+fn model(check: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound.get_or_insert(3);
+    builder.check(check);
+}
+
+#[test]
+fn a_worker_that_falls_asleep_finds_what_was_pushed() {
+    model(|| {
+        let pool = Pool::new(1);
+        let worker = pool.clone();
+        let thread = thread::spawn(move || worker.work(0));
+        pool.push();
+        thread.join().unwrap();
+    });
+}
+
+#[test]
+fn two_workers_finish_two_pieces_of_work() {
+    model(|| {
+        let pool = Pool::new(2);
+        let threads: Vec<_> = (0..2)
+            .map(|index| {
+                let pool = pool.clone();
+                thread::spawn(move || pool.work(index))
+            })
+            .collect();
+        pool.push();
+        pool.push();
+        for thread in threads {
+            thread.join().unwrap();
+        }
+    });
+}
