@@ -1,0 +1,22 @@
+//! `bench` with another global allocator: what `bench run` starts for the rows `+mimalloc`.
+
+#![forbid(unsafe_code)]
+#![expect(clippy::print_stdout, reason = "the figures are the program's purpose")]
+
+use std::process::ExitCode;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    match greenroom_benches::cli::run(std::env::args().skip(1)) {
+        Ok(text) => {
+            println!("{text}");
+            ExitCode::SUCCESS
+        }
+        Err(why) => {
+            eprintln!("{why}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! Measures greenroom, alone and against its peers; `bench` without arguments says how.
+
+#![forbid(unsafe_code)]
+#![expect(clippy::print_stdout, reason = "the figures are the program's purpose")]
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match greenroom_benches::cli::run(std::env::args().skip(1)) {
+        Ok(text) => {
+            println!("{text}");
+            ExitCode::SUCCESS
+        }
+        Err(why) => {
+            eprintln!("{why}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! What idle actors cost: processor time, and how often a thread was switched to.
+
+use crate::ours::{Queue, block_on};
+use crate::results::Section;
+use greenroom::{Actor, Ref, System, handlers};
+use std::env;
+use std::fs;
+use std::process::Command;
+use std::thread::sleep;
+use std::time::Duration;
+
+const ACTORS: usize = 10_000;
+const WORKERS: usize = 2;
+const WATCHED: Duration = Duration::from_secs(10);
+/// Until what the start left to do is done.
+const SETTLING: Duration = Duration::from_secs(1);
+
+#[derive(Actor)]
+struct Sleeper;
+
+#[handlers]
+impl Sleeper {
+    #[start]
+    fn start() -> Self {
+        Self
+    }
+
+    #[ask]
+    fn awake(&self) -> bool {
+        true
+    }
+}
+
+/// Measures every scheduler, each in a process of its own.
+///
+/// # Errors
+/// When a child fails.
+pub fn section() -> Result<Section, String> {
+    let seconds = WATCHED.as_secs();
+    let mut text = format!(
+        "{ACTORS} actors, each asked once and then left alone for {seconds} s, {WORKERS} workers: \
+         processor time and context switches of the whole process in these {seconds} s.\n\n\
+         | scheduler | processor time | context switches |\n|---|---|---|\n",
+    );
+    for scheduler in ["stealing", "locked"] {
+        eprintln!("idle: {scheduler}");
+        let exe = env::current_exe().map_err(|error| error.to_string())?;
+        let child = Command::new(exe).args(["idle", scheduler]).output();
+        let child = child.map_err(|error| error.to_string())?;
+        if !child.status.success() {
+            return Err(String::from_utf8_lossy(&child.stderr).trim().to_owned());
+        }
+        let row = String::from_utf8_lossy(&child.stdout).trim().to_owned();
+        text.push_str(&format!("| {scheduler} | {row} |\n"));
+    }
+    Ok(Section::new("Idle", &["idle"], text))
+}
+
+/// Measures one scheduler in this process; returns the cells of its row.
+///
+/// # Errors
+/// When there is no such scheduler, or the system does not say what the process used.
+pub fn measure(scheduler: &str) -> Result<String, String> {
+    let queue = match scheduler {
+        "stealing" => Queue::Stealing,
+        "locked" => Queue::Locked,
+        _ => return Err(format!("no such scheduler: {scheduler}")),
+    };
+    let system = queue.system(WORKERS);
+    let actors = block_on(start(&system));
+    sleep(SETTLING);
+    let before = Used::so_far().ok_or("needs /proc/self/task")?;
+    sleep(WATCHED);
+    let after = Used::so_far().ok_or("needs /proc/self/task")?;
+    assert_eq!(actors.len(), ACTORS, "the actors lived until here");
+    let micros = (after.nanos - before.nanos) / 1000;
+    // One switch is this thread's own, when it wakes up to look.
+    Ok(format!("{micros} µs | {}", after.switches - before.switches))
+}
+
+async fn start(system: &System) -> Vec<Ref<Sleeper>> {
+    let mut actors = Vec::with_capacity(ACTORS);
+    for _ in 0..ACTORS {
+        let actor = system.spawn::<Sleeper>(()).await.expect("an actor starts");
+        actor.awake().await.expect("the actor answers");
+        actors.push(actor);
+    }
+    actors
+}
+
+/// What all threads of this process used since they started.
+#[derive(Debug, Default)]
+struct Used {
+    nanos: u64,
+    switches: u64,
+}
+
+impl Used {
+    fn so_far() -> Option<Self> {
+        let mut used = Self::default();
+        for thread in fs::read_dir("/proc/self/task").ok()? {
+            let path = thread.ok()?.path();
+            // Time on a processor, in nanoseconds, is the first of three numbers.
+            let times = fs::read_to_string(path.join("schedstat")).ok()?;
+            used.nanos += times.split_whitespace().next()?.parse::<u64>().ok()?;
+            let status = fs::read_to_string(path.join("status")).ok()?;
+            let switches = status.lines().filter_map(|line| line.split_once("_ctxt_switches:"));
+            for (_, count) in switches {
+                used.switches += count.trim().parse::<u64>().ok()?;
+            }
+        }
+        Some(used)
+    }
+}

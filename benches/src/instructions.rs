@@ -1,0 +1,80 @@
+//! Instructions per operation, counted by callgrind: a figure that no noise moves.
+//!
+//! A program is run with two numbers of operations; the difference leaves out its start and end.
+
+use crate::contest::PROGRAMS;
+use crate::ours;
+use crate::results::Section;
+use greenroom_peers::programs;
+use std::env;
+use std::io;
+use std::process::{Command, Stdio};
+
+/// Instructions that this very program executes when called with `args`.
+///
+/// # Errors
+/// When valgrind is missing, the child fails, or callgrind does not say how much it collected.
+pub fn of_self(args: &[&str]) -> io::Result<u64> {
+    let child = Command::new("valgrind")
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .arg(env::current_exe()?)
+        .args(args)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .output()
+        .map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => io::Error::other("needs the package valgrind"),
+            _ => error,
+        })?;
+    let report = String::from_utf8_lossy(&child.stderr);
+    if !child.status.success() {
+        return Err(io::Error::other(format!("the child failed: {report}")));
+    }
+    report
+        .lines()
+        .filter_map(|line| line.split_once("Collected :"))
+        .find_map(|(_, count)| count.trim().parse().ok())
+        .ok_or_else(|| io::Error::other("callgrind did not say what it collected"))
+}
+
+/// Instructions per operation between `few` and `many` operations.
+///
+/// # Errors
+/// Those of `count`.
+#[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+pub fn per_op(count: impl Fn(u64) -> io::Result<u64>, few: u64, many: u64) -> io::Result<f64> {
+    let (low, high) = (count(few)?, count(many)?);
+    Ok((high as f64 - low as f64) / (many - few) as f64)
+}
+
+/// Operations of the shorter and the longer run.
+const FEW: u64 = 5_000;
+const MANY: u64 = 25_000;
+
+/// Counts the programs called `names`, or all, with one worker: where more of them wait for work in a
+/// loop, the count depends on luck.
+///
+/// # Errors
+/// When valgrind is missing or a child fails.
+pub fn section(names: &[&str]) -> Result<Section, String> {
+    let mut text = format!(
+        "Instructions per operation with one thread at work, the difference between {MANY} and {FEW} \
+         operations under callgrind.\n\n| program | who | instructions |\n|---|---|---|\n",
+    );
+    let programs: Vec<_> = ours::programs().into_iter().chain(programs()).collect();
+    for (name, _) in PROGRAMS {
+        if !names.is_empty() && !names.contains(&name) {
+            continue;
+        }
+        for program in programs.iter().filter(|one| one.name == name && one.cores == 1) {
+            let label = format!("{program:?}");
+            eprintln!("{label}");
+            let count = |n: u64| of_self(&["one", &label, &n.to_string()]);
+            let count = per_op(count, FEW, MANY).map_err(|error| error.to_string())?;
+            text.push_str(&format!("| {name} | {} | {count:.0} |\n", program.peer));
+        }
+    }
+    let mut command = vec!["instructions"];
+    command.extend(names);
+    Ok(Section::new("Instructions", &command, text))
+}

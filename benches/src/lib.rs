@@ -1,0 +1,25 @@
+//! Greenroom's benches: the harness, and greenroom's side of the programs that `greenroom-peers` has.
+//!
+//! | module | what is in it |
+//! |---|---|
+//! | [`cli`] | the commands of the `bench` program |
+//! | [`contest`] | programs against each other: one process per measurement, rounds interleaved |
+//! | [`ours`] | the programs as greenroom actors |
+//! | [`idle`] | what idle actors cost |
+//! | [`kv`] | the kv server against `redis-server` |
+//! | [`instructions`] | instructions per operation, counted by callgrind |
+//! | [`machine`] | the line that says where a figure comes from |
+//! | [`results`] | the file that the figures are kept in |
+//! | [`stats`] | medians |
+
+#![forbid(unsafe_code)]
+
+pub mod cli;
+pub mod contest;
+pub mod idle;
+pub mod instructions;
+pub mod kv;
+pub mod machine;
+pub mod ours;
+pub mod results;
+pub mod stats;

@@ -1,0 +1,87 @@
+//! The file that the figures are kept in: one section per measurement, each rewritten as a whole.
+//!
+//! A section starts with its heading and ends before the next one. The command and the machine stand
+//! beside the figures of each, as sections may come from different runs.
+
+use crate::machine;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+const TITLE: &str = "# Results\n\nWritten by `bench`, not by hand; every section has the command that \
+                     wrote it.\n";
+
+/// What one measurement found.
+#[derive(Debug)]
+pub struct Section {
+    /// Its heading, by which an older one is replaced.
+    pub heading: &'static str,
+    /// The arguments of `bench` that repeat it.
+    pub command: String,
+    /// How to read it, and the tables.
+    pub text: String,
+}
+
+impl Section {
+    /// The section as it stands in the file.
+    #[must_use]
+    pub fn to_markdown(&self) -> String {
+        format!(
+            "## {}\n\n`cargo run --release -p greenroom-benches -- {}`\n\n{}\n\n{}\n",
+            self.heading,
+            self.command,
+            machine::line(),
+            self.text.trim_end(),
+        )
+    }
+
+    /// Writes the section to `file`, in the place of an older one if there is one.
+    ///
+    /// # Errors
+    /// When the file cannot be read or written.
+    pub fn write(&self, file: &Path) -> io::Result<()> {
+        let old = match fs::read_to_string(file) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => TITLE.to_owned(),
+            old => old?,
+        };
+        fs::write(file, replace(&old, self.heading, &self.to_markdown()))
+    }
+}
+
+/// `old` with the section under `heading` replaced by `new`, or with `new` at its end.
+fn replace(old: &str, heading: &str, new: &str) -> String {
+    let first_line = format!("## {heading}\n");
+    let mut parts = old.split("\n## ").map(|part| part.trim_end().to_owned());
+    let mut text = parts.next().unwrap_or_default() + "\n";
+    let mut found = false;
+    for part in parts {
+        let part = format!("## {part}\n");
+        text.push('\n');
+        if part.starts_with(&first_line) {
+            found = true;
+            text.push_str(new);
+        } else {
+            text.push_str(&part);
+        }
+    }
+    if !found {
+        text.push('\n');
+        text.push_str(new);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::replace;
+
+    #[test]
+    fn a_section_is_appended_then_replaced_in_place() {
+        let one = replace("# Results\n", "one", "## one\n\n1\n");
+        assert_eq!(one, "# Results\n\n## one\n\n1\n");
+        let two = replace(&one, "two", "## two\n\n2\n");
+        assert_eq!(two, "# Results\n\n## one\n\n1\n\n## two\n\n2\n");
+        let new = replace(&two, "one", "## one\n\n3\n");
+        assert_eq!(new, "# Results\n\n## one\n\n3\n\n## two\n\n2\n");
+    }
+}
