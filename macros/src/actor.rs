@@ -1,0 +1,216 @@
+//! `#[derive(Actor)]`.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{quote, quote_spanned};
+use syn::ext::IdentExt;
+use syn::parse::{ParseStream, Parser};
+use syn::{
+    Data, DeriveInput, Error, Expr, ExprLit, Generics, Lit, LitStr, Token, parenthesized,
+    parse_quote,
+};
+
+use crate::{crate_path, options, quantity};
+
+/// How a mailbox may be declared.
+const MAILBOX: &str = "`unbounded` or `bounded(1024)`";
+
+/// How a restart policy may be declared.
+const RESTART: &str = "`never`, `transient(5 in \"10s\")` or `permanent(5 in \"10s\")`";
+
+/// What to do with a message that finds the mailbox full.
+const FULL: [(&str, &str); 4] = [
+    ("wait", "Wait"),
+    ("reject", "Reject"),
+    ("drop_newest", "DropNewest"),
+    ("drop_oldest", "DropOldest"),
+];
+
+/// What `#[actor(..)]` says: builder calls for the options, in any order.
+#[derive(Default)]
+struct Declared {
+    calls: TokenStream,
+    /// Where the policy is written that needs a copy of the start arguments.
+    restarts: Option<Span>,
+}
+
+pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
+    let input: DeriveInput = syn::parse2(input)?;
+    check(&input)?;
+    let runtime = crate_path::private();
+    let declared = match options::only(&input.attrs, "actor")? {
+        Some(attr) => attr.parse_args_with(|input: ParseStream<'_>| declared(input, &runtime))?,
+        None => Declared::default(),
+    };
+    let name = &input.ident;
+    let calls = &declared.calls;
+    let keep_args = declared.restarts.map(|span| keep_args(span, &runtime));
+    let generics = generics(&input, declared.restarts.is_some(), &runtime);
+    let (impl_generics, ty_generics, where_clause) = generics.split_for_impl();
+    Ok(quote! {
+        #[automatically_derived]
+        impl #impl_generics #runtime::Actor for #name #ty_generics #where_clause {
+            const OPTIONS: #runtime::Options = #runtime::Options::new() #calls;
+            #keep_args
+        }
+    })
+}
+
+/// What a generic actor needs is asked of the whole type, so that its declaration need not repeat
+/// the bounds of its `#[handlers]` impl.
+fn generics(input: &DeriveInput, restarts: bool, runtime: &TokenStream) -> Generics {
+    let mut generics = input.generics.clone();
+    if generics.type_params().next().is_some() {
+        let clause = generics.make_where_clause();
+        clause.predicates.push(parse_quote!(Self: ::core::marker::Send + 'static));
+        if restarts {
+            clause.predicates.push(parse_quote! {
+                Self: #runtime::Behavior<Args: ::core::clone::Clone>
+            });
+        }
+    }
+    generics
+}
+
+fn check(input: &DeriveInput) -> syn::Result<()> {
+    if let Data::Union(union) = &input.data {
+        let message = "an actor is a struct or an enum: wrap the union in a struct";
+        return Err(Error::new_spanned(union.union_token, message));
+    }
+    if let Some(lifetime) = input.generics.lifetimes().next() {
+        let message = "an actor outlives whoever spawns it: it owns its state, so store `String` \
+                       instead of `&str`, or share what is borrowed in an `Arc`";
+        return Err(Error::new_spanned(&lifetime.lifetime, message));
+    }
+    Ok(())
+}
+
+/// The arguments are cloned under a span of their own, so that an argument which is not `Clone` is
+/// an error at the policy that needs the copy.
+fn keep_args(span: Span, runtime: &TokenStream) -> TokenStream {
+    let span = Span::call_site().located_at(span);
+    let keep = quote_spanned!(span=> #runtime::Keep::keep(args));
+    quote! {
+        fn keep_args(
+            args: &<Self as #runtime::Behavior>::Args,
+        ) -> ::core::option::Option<<Self as #runtime::Behavior>::Args> {
+            ::core::option::Option::Some(#keep)
+        }
+    }
+}
+
+fn declared(input: ParseStream<'_>, runtime: &TokenStream) -> syn::Result<Declared> {
+    let mut declared = Declared::default();
+    options::read(input, &["mailbox", "restart"], |name, input| {
+        if name == "mailbox" {
+            let mailbox = mailbox(input, runtime)?;
+            declared.calls.extend(quote!(.mailbox(#mailbox)));
+        } else {
+            let policy = input.fork().call(Ident::parse_any)?;
+            let restart = restart(input, runtime)?;
+            declared.calls.extend(quote!(.restart(#restart)));
+            declared.restarts = (policy != "never").then(|| policy.span());
+        }
+        Ok(())
+    })?;
+    Ok(declared)
+}
+
+fn mailbox(input: ParseStream<'_>, runtime: &TokenStream) -> syn::Result<TokenStream> {
+    let kind = Ident::parse_any(input)?;
+    if kind == "unbounded" {
+        return Ok(quote!(#runtime::Mailbox::unbounded()));
+    }
+    if kind != "bounded" {
+        let message = format!("unknown mailbox `{kind}`: write {MAILBOX}");
+        return Err(Error::new(kind.span(), message));
+    }
+    let arguments = arguments(&kind, input, "`bounded(1024)`")?;
+    let bound = |input: ParseStream<'_>| {
+        let count: Expr = input.parse()?;
+        if is_zero(&count) {
+            let message = "a mailbox without room takes no message: write at least 1";
+            return Err(Error::new_spanned(count, message));
+        }
+        let mut calls = quote!(#runtime::Mailbox::bounded(#count));
+        comma(input)?;
+        options::read(input, &["bytes", "full"], |name, input| {
+            let value =
+                if name == "bytes" { quantity::size(input)? } else { full(input, runtime)? };
+            let name = Ident::new(name, Span::call_site());
+            calls.extend(quote!(.#name(#value)));
+            Ok(())
+        })?;
+        Ok(calls)
+    };
+    bound.parse2(arguments)
+}
+
+fn full(input: ParseStream<'_>, runtime: &TokenStream) -> syn::Result<TokenStream> {
+    let policy = Ident::parse_any(input)?;
+    let Some((_, variant)) = FULL.iter().find(|(name, _)| policy == name) else {
+        let message = format!(
+            "unknown policy `{policy}`: write `wait`, `reject`, `drop_newest` or `drop_oldest`"
+        );
+        return Err(Error::new(policy.span(), message));
+    };
+    let variant = Ident::new(variant, Span::call_site());
+    Ok(quote!(#runtime::Full::#variant))
+}
+
+fn restart(input: ParseStream<'_>, runtime: &TokenStream) -> syn::Result<TokenStream> {
+    let policy = Ident::parse_any(input)?;
+    if policy == "never" {
+        return Ok(quote!(#runtime::Restart::never()));
+    }
+    if policy != "transient" && policy != "permanent" {
+        let message = format!("unknown policy `{policy}`: write {RESTART}");
+        return Err(Error::new(policy.span(), message));
+    }
+    let arguments = arguments(&policy, input, &format!("`{policy}(5 in \"10s\")`"))?;
+    let intensity = |input: ParseStream<'_>| {
+        let count: Expr = input.parse()?;
+        if is_zero(&count) {
+            let message = "this policy allows no restart: write `never`";
+            return Err(Error::new_spanned(count, message));
+        }
+        input.parse::<Token![in]>()?;
+        let text: LitStr = input.parse()?;
+        let window = quantity::duration(&text)?;
+        if window.is_zero() {
+            return Err(Error::new(
+                text.span(),
+                "restarts are counted over some time: write \"10s\"",
+            ));
+        }
+        let mut calls = quote!(#runtime::Restart::#policy(#count, #window));
+        comma(input)?;
+        options::read(input, &["backoff"], |_, input| {
+            let (first, last) = quantity::duration_range(&input.parse()?)?;
+            calls.extend(quote!(.backoff(#first, #last)));
+            Ok(())
+        })?;
+        Ok(calls)
+    };
+    intensity.parse2(arguments)
+}
+
+/// Reads the parentheses after `name`.
+fn arguments(name: &Ident, input: ParseStream<'_>, example: &str) -> syn::Result<TokenStream> {
+    if !input.peek(syn::token::Paren) {
+        return Err(Error::new(name.span(), format!("`{name}` takes arguments: write {example}")));
+    }
+    let content;
+    parenthesized!(content in input);
+    content.parse()
+}
+
+fn comma(input: ParseStream<'_>) -> syn::Result<()> {
+    if input.is_empty() { Ok(()) } else { input.parse::<Token![,]>().map(drop) }
+}
+
+fn is_zero(value: &Expr) -> bool {
+    match value {
+        Expr::Lit(ExprLit { lit: Lit::Int(int), .. }) => int.base10_digits() == "0",
+        _ => false,
+    }
+}
