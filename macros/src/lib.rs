@@ -6,6 +6,8 @@
 
 mod actor;
 mod crate_path;
+mod entry;
+mod errors;
 mod message;
 mod options;
 mod quantity;
@@ -99,6 +101,46 @@ pub fn derive_actor(item: TokenStream) -> TokenStream {
 #[proc_macro_derive(Message, attributes(message))]
 pub fn derive_message(item: TokenStream) -> TokenStream {
     tokens(message::expand(item.into()))
+}
+
+/// Runs an `async fn main`.
+///
+/// With an argument, `main` gets a `System` that is built from the environment and shut down when
+/// `main` returns. Without one it builds its own. It may return whatever a `main` may.
+///
+/// # Examples
+///
+/// ```
+/// use greenroom::System;
+///
+/// #[greenroom::main]
+/// async fn main(system: System) {
+///     assert_eq!(system.counts().ended, 0);
+/// }
+/// ```
+#[proc_macro_attribute]
+pub fn main(options: TokenStream, item: TokenStream) -> TokenStream {
+    tokens(entry::expand("greenroom::main", &quote::quote!(), &options.into(), item.into()))
+}
+
+/// Runs an `async` test, with a `System` of its own if it takes one.
+///
+/// The system is built from the environment and shut down when the test is over; a test whose
+/// actors do not end in time fails.
+///
+/// # Examples
+///
+/// ```
+/// # fn main() {}
+/// #[greenroom::test]
+/// async fn nothing_has_ended(system: greenroom::System) {
+///     assert_eq!(system.counts().ended, 0);
+/// }
+/// ```
+#[proc_macro_attribute]
+pub fn test(options: TokenStream, item: TokenStream) -> TokenStream {
+    let mark = quote::quote!(#[::core::prelude::v1::test]);
+    tokens(entry::expand("greenroom::test", &mark, &options.into(), item.into()))
 }
 
 /// Returns what to put into the user's crate: the expansion, or its errors.

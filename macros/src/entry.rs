@@ -1,0 +1,68 @@
+//! `#[greenroom::main]` and `#[greenroom::test]`.
+
+use proc_macro2::TokenStream;
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{FnArg, ItemFn, Type};
+
+use crate::{crate_path, errors::Errors};
+
+/// Writes a plain function around an `async` one, which keeps its body and return type.
+///
+/// `attribute` is how the user calls the macro, `mark` what the plain function carries beside the
+/// attributes of the user.
+pub(crate) fn expand(
+    attribute: &str,
+    mark: &TokenStream,
+    options: &TokenStream,
+    item: TokenStream,
+) -> syn::Result<TokenStream> {
+    let function: ItemFn = syn::parse2(item)?;
+    check(attribute, options, &function)?;
+    let runtime = crate_path::private();
+    let ItemFn { attrs, vis, sig, block, .. } = &function;
+    let (name, output) = (&sig.ident, &sig.output);
+    let run = match sig.inputs.first() {
+        // Located at the argument, where a type that is not `System` is the mistake.
+        Some(input) => {
+            let span = proc_macro2::Span::call_site().located_at(input.span());
+            quote_spanned!(span=> #runtime::run_with_system(#name))
+        }
+        None => quote!(#runtime::run(#name())),
+    };
+    Ok(quote! {
+        #mark
+        #(#attrs)*
+        #vis fn #name() #output {
+            #[allow(clippy::unused_async, reason = "the attribute asks for `async`")]
+            #sig #block
+            #run
+        }
+    })
+}
+
+fn check(attribute: &str, options: &TokenStream, function: &ItemFn) -> syn::Result<()> {
+    let mut errors = Errors::default();
+    let sig = &function.sig;
+    if !options.is_empty() {
+        let message = format!(
+            "`#[{attribute}]` takes no options: configure the system in the environment, or build \
+             it with `System::builder()`"
+        );
+        errors.push(options, message);
+    }
+    if sig.asyncness.is_none() {
+        errors.push(sig.fn_token, format!("`#[{attribute}]` runs a future: write `async fn`"));
+    }
+    if !sig.generics.params.is_empty() {
+        errors.push(&sig.generics, format!("a function under `#[{attribute}]` is not generic"));
+    }
+    let message = "this function takes nothing, or one `System` by value: `system: System`";
+    for (index, input) in sig.inputs.iter().enumerate() {
+        match input {
+            FnArg::Typed(typed) if index == 0 && !matches!(*typed.ty, Type::Reference(_)) => {}
+            FnArg::Typed(_) | FnArg::Receiver(_) => errors.push(input, message),
+        }
+    }
+    errors.or(())
+}
