@@ -2,12 +2,43 @@
 //!
 //! Use them through `greenroom`, which re-exports them all. What they expand to names the runtime
 //! by the name that the using crate gives it in its `Cargo.toml`.
+//!
+//! ```
+//! use greenroom::{Actor, System, handlers};
+//!
+//! #[derive(Actor)]
+//! struct Counter {
+//!     total: u64,
+//! }
+//!
+//! #[handlers]
+//! impl Counter {
+//!     #[tell]
+//!     fn add(&mut self, amount: u64) {
+//!         self.total += amount;
+//!     }
+//!
+//!     #[ask]
+//!     fn total(&self) -> u64 {
+//!         self.total
+//!     }
+//! }
+//!
+//! #[greenroom::main]
+//! async fn main(system: System) -> Result<(), Box<dyn std::error::Error>> {
+//!     let counter = system.spawn::<Counter>(Counter { total: 40 }).await?;
+//!     counter.add(2).await?;
+//!     assert_eq!(counter.total().await?, 42);
+//!     Ok(())
+//! }
+//! ```
 #![forbid(unsafe_code)]
 
 mod actor;
 mod crate_path;
 mod entry;
 mod errors;
+mod handlers;
 mod message;
 mod options;
 mod quantity;
@@ -101,6 +132,99 @@ pub fn derive_actor(item: TokenStream) -> TokenStream {
 #[proc_macro_derive(Message, attributes(message))]
 pub fn derive_message(item: TokenStream) -> TokenStream {
     tokens(message::expand(item.into()))
+}
+
+/// Makes the methods of an impl the handlers of an actor.
+///
+/// The methods stay what they are. Beside the impl of `Book` stand, generated from it, the enum
+/// `BookMessage` with one variant for each handler, and `BookCalls` with the methods that a
+/// `Ref<Book>` has for its callers. Documentation, `#[cfg]` and `#[deprecated]` on a handler are
+/// carried over.
+///
+/// # Roles
+///
+/// | attribute | method | is called |
+/// |---|---|---|
+/// | `#[start]` | `fn(args..) -> Self` | to make the actor, also at a restart |
+/// | `#[stop]` | `fn(&mut self)` | last, unless the actor panicked or was killed |
+/// | `#[tell]` | `fn(&mut self, args..)` | for a message that nobody waits for |
+/// | `#[ask]` | `fn(&mut self, args..) -> R` | for a message whose answer is awaited |
+/// | `#[local]` | `fn(&mut self)` | by `cx.after`, `cx.every` and `cx.pipe` |
+/// | `#[down]` | `fn(&mut self, down: Down)` | by `cx.watch`, when another actor has ended |
+///
+/// All may be `async`, and all may take `cx: &mut Context<Self>`, which is found by this type; a
+/// `#[local]` or `#[down]` method takes it last. Methods without a role are left alone. What else
+/// there is to each:
+///
+/// - `#[start]` may return `Result<Self, E>`, with an error or a `StartError`. Without it, the
+///   actor itself is what `spawn` takes.
+/// - `#[stop]` may take `reason: ExitReason`.
+/// - `#[tell]` and `#[stop]` may return `Result<(), E>` whose error displays: an `Err` is reported
+///   as an event, and does not end the actor.
+/// - `#[ask]` with a type that is written `Result<..>` answers the caller with the value, or with
+///   the error as `AskError::Failed`.
+/// - `#[tell]` and `#[ask]` work on `&self` too; an `async` one then needs an actor that is `Sync`.
+///   Their arguments are the parts of a message: they are owned, `Send`, and have a name.
+/// - `#[local]` may take one value, as `cx.pipe` gives it.
+///
+/// # Protocols
+///
+/// `#[handlers(api = BookApi)]` makes a type `BookApi`, too: a `Ref<BookApi>` has the same methods
+/// as a `Ref<Book>` and does not name the actor's type, which may be private. The generated items
+/// are then called `BookApiMessage` and `BookApiCalls`.
+///
+/// # Examples
+///
+/// ```
+/// use greenroom::{Actor, AskError, Context, Ref, System, handlers};
+///
+/// #[derive(Actor)]
+/// struct Account {
+///     cents: u64,
+/// }
+///
+/// #[derive(Debug, PartialEq)]
+/// struct Overdrawn;
+///
+/// #[handlers(api = AccountApi)]
+/// impl Account {
+///     #[start]
+///     fn open() -> Self {
+///         Account { cents: 0 }
+///     }
+///
+///     /// Adds to the account.
+///     #[tell]
+///     fn deposit(&mut self, cents: u64) {
+///         self.cents += cents;
+///     }
+///
+///     #[ask]
+///     async fn withdraw(&mut self, cents: u64) -> Result<u64, Overdrawn> {
+///         self.cents = self.cents.checked_sub(cents).ok_or(Overdrawn)?;
+///         Ok(self.cents)
+///     }
+///
+///     #[tell]
+///     fn close(&mut self, cx: &mut Context<Self>) {
+///         cx.stop();
+///     }
+/// }
+///
+/// #[greenroom::main]
+/// async fn main(system: System) -> Result<(), Box<dyn std::error::Error>> {
+///     let account = system.spawn::<Account>(()).await?;
+///     account.deposit(100).await?;
+///     let account: Ref<AccountApi> = account.api();
+///     assert_eq!(account.withdraw(40).await.ok(), Some(60));
+///     assert!(matches!(account.withdraw(70).await, Err(AskError::Failed(Overdrawn))));
+///     account.close().await?;
+///     Ok(())
+/// }
+/// ```
+#[proc_macro_attribute]
+pub fn handlers(options: TokenStream, item: TokenStream) -> TokenStream {
+    tokens(handlers::expand(options.into(), item.into()))
 }
 
 /// Runs an `async fn main`.

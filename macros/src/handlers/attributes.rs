@@ -1,0 +1,126 @@
+//! The attributes of a method: its role, and what generated items take over.
+
+use syn::punctuated::Punctuated;
+use syn::{Attribute, ImplItem, ItemImpl, Meta, Path, Token, parse_quote};
+
+use crate::errors::Errors;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    Start,
+    Stop,
+    Tell,
+    Ask,
+    Local,
+    Down,
+}
+
+impl Role {
+    const ALL: [Self; 6] =
+        [Self::Start, Self::Stop, Self::Tell, Self::Ask, Self::Local, Self::Down];
+
+    /// Returns the attribute as the user writes it.
+    pub(crate) fn written(self) -> &'static str {
+        match self {
+            Self::Start => "#[start]",
+            Self::Stop => "#[stop]",
+            Self::Tell => "#[tell]",
+            Self::Ask => "#[ask]",
+            Self::Local => "#[local]",
+            Self::Down => "#[down]",
+        }
+    }
+
+    fn of(path: &Path) -> Option<Self> {
+        let name = path.get_ident()?.to_string();
+        Self::ALL.into_iter().find(|role| role.written()[2..].trim_end_matches(']') == name)
+    }
+}
+
+/// Takes the role off a method's attributes, and leaves lints quiet that its role decides.
+pub(crate) fn take_role(attrs: &mut Vec<Attribute>, errors: &mut Errors) -> Option<Role> {
+    for attr in attrs.iter() {
+        check_conditional(attr, errors);
+    }
+    let mut taken = None;
+    for attr in attrs.extract_if(.., |attr| Role::of(attr.path()).is_some()) {
+        let Some(role) = Role::of(attr.path()) else { continue };
+        let written = role.written();
+        if !matches!(attr.meta, Meta::Path(_)) {
+            errors.push(&attr, format!("`{written}` takes no options"));
+        }
+        match taken {
+            None => taken = Some(role),
+            Some(first) if first == role => {
+                errors.push(&attr, format!("`{written}` is written twice: once is enough"));
+            }
+            Some(first) => errors.push(&attr, two_roles(first, role)),
+        }
+    }
+    if taken.is_some() {
+        // First, so that what the user says about these lints has the last word.
+        attrs.insert(
+            0,
+            parse_quote! {
+                #[allow(
+                    clippy::missing_const_for_fn, clippy::needless_pass_by_ref_mut,
+                    clippy::needless_pass_by_value, clippy::unused_self,
+                    reason = "the role of this method decides on its shape"
+                )]
+            },
+        );
+    }
+    taken
+}
+
+/// A role under a condition would come too late: only rustc knows whether it holds.
+fn check_conditional(attr: &Attribute, errors: &mut Errors) {
+    if !attr.path().is_ident("cfg_attr") {
+        return;
+    }
+    let list = Punctuated::<Meta, Token![,]>::parse_terminated;
+    // What is no list of attributes is left to rustc.
+    for meta in attr.parse_args_with(list).into_iter().flatten().skip(1) {
+        if let Some(role) = Role::of(meta.path()) {
+            let written = role.written();
+            let message =
+                format!("a role has no condition: write `{written}`, and `#[cfg(..)]` beside it");
+            errors.push(meta.path(), message);
+        }
+    }
+}
+
+fn two_roles(first: Role, second: Role) -> String {
+    match (first, second) {
+        (Role::Tell, Role::Ask) | (Role::Ask, Role::Tell) => "a handler is told or asked, never \
+             both: keep `#[ask]` if callers need the answer, and `#[tell]` if they do not wait"
+            .to_owned(),
+        _ => format!(
+            "a method has one role, and this one is `{}` already: write a second method for \
+             `{}`, and let both call a third",
+            first.written(),
+            second.written()
+        ),
+    }
+}
+
+/// Takes all roles off all methods, when there is nothing to generate from them.
+pub(crate) fn strip(item: &mut ItemImpl) {
+    for item in &mut item.items {
+        if let ImplItem::Fn(method) = item {
+            method.attrs.retain(|attr| Role::of(attr.path()).is_none());
+        }
+    }
+}
+
+/// Returns the conditions under which a method exists.
+pub(crate) fn cfgs(attrs: &[Attribute]) -> Vec<Attribute> {
+    attrs.iter().filter(|attr| attr.path().is_ident("cfg")).cloned().collect()
+}
+
+/// Returns what a method says to its callers.
+pub(crate) fn docs(attrs: &[Attribute]) -> Vec<Attribute> {
+    let said =
+        |attr: &&Attribute| attr.path().is_ident("doc") || attr.path().is_ident("deprecated");
+    attrs.iter().filter(said).cloned().collect()
+}

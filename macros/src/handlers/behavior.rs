@@ -1,0 +1,96 @@
+//! How the actor starts and stops.
+
+use proc_macro2::TokenStream;
+use quote::{quote, quote_spanned};
+
+use super::model::{Block, Method};
+use super::types;
+
+pub(crate) fn expand(block: &Block, runtime: &TokenStream) -> TokenStream {
+    let actor = &block.actor;
+    let (impl_generics, _, where_clause) = block.generics.split_for_impl();
+    let start = start(block.start.as_ref(), runtime);
+    let stop = block.stop.as_ref().map(|stop| self::stop(stop, runtime));
+    quote! {
+        #[automatically_derived]
+        #[allow(deprecated, unused_variables, reason = "a hook need not use all it is given")]
+        impl #impl_generics #runtime::Behavior for #actor #where_clause {
+            #start
+            #stop
+        }
+    }
+}
+
+fn start(hook: Option<&Method>, runtime: &TokenStream) -> TokenStream {
+    let started = quote!(::core::result::Result<Self, #runtime::StartError>);
+    let now = quote!(#runtime::Step::<#started, ::core::future::Ready<#started>>::Done);
+    let (args, body) = match hook {
+        // An actor without a hook is its own argument.
+        None => (quote!(Self), quote!(#now(::core::result::Result::Ok(args)))),
+        Some(hook) => {
+            let take = tuple(&hook.bindings().collect::<Vec<_>>());
+            let args = tuple(&hook.values().map(|(_, ty)| ty).collect::<Vec<_>>());
+            let call = hook.call(runtime);
+            let call = quote_spanned!(hook.span()=> #runtime::Started::<Self>::started(#call));
+            let run = match hook.is_async {
+                true => quote!(#runtime::Step::Later(async move { #call })),
+                false => quote!(#now(#call)),
+            };
+            (args, quote!(let #take = args; #run))
+        }
+    };
+    quote! {
+        type Args = #args;
+
+        fn start<'a>(
+            args: Self::Args,
+            cx: &'a mut #runtime::Context<Self>,
+        ) -> #runtime::Step<
+            #started,
+            impl ::core::future::Future<Output = #started> + ::core::marker::Send + 'a,
+        > {
+            #body
+        }
+    }
+}
+
+fn stop(hook: &Method, runtime: &TokenStream) -> TokenStream {
+    let reasons = hook.values().map(|(_, ty)| {
+        let reason = match types::peel(ty) {
+            syn::Type::Reference(_) => quote!(reason),
+            _ => quote!(::core::clone::Clone::clone(reason)),
+        };
+        quote!(let arg0 = #reason;)
+    });
+    let call = hook.call(runtime);
+    let text = "stop";
+    let call = quote_spanned!(hook.span()=> #runtime::Told::told(#call, cx, #text));
+    let run = match hook.is_async {
+        true => quote!(#runtime::Step::Later(async move { #(#reasons)* #call })),
+        false => quote! {
+            #(#reasons)*
+            #call;
+            #runtime::Step::<(), ::core::future::Ready<()>>::Done(())
+        },
+    };
+    quote! {
+        fn stop<'a>(
+            &'a mut self,
+            reason: &'a #runtime::ExitReason,
+            cx: &'a mut #runtime::Context<Self>,
+        ) -> #runtime::Step<
+            (),
+            impl ::core::future::Future<Output = ()> + ::core::marker::Send + 'a,
+        > {
+            #run
+        }
+    }
+}
+
+/// Returns nothing as `()`, one thing as itself, and several as a tuple.
+fn tuple(parts: &[impl quote::ToTokens]) -> TokenStream {
+    match parts {
+        [one] => quote!(#one),
+        parts => quote!((#(#parts),*)),
+    }
+}

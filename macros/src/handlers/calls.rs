@@ -1,0 +1,111 @@
+//! The typed callers: one method for each handler.
+
+use proc_macro2::{Span, TokenStream};
+use quote::quote;
+use syn::Ident;
+
+use super::model::{Block, Handler, Kind};
+use super::types;
+
+pub(crate) fn expand(block: &Block, runtime: &TokenStream) -> TokenStream {
+    let (message, calls) = (&block.names.message, &block.names.calls);
+    let generics = &block.generics;
+    let (impl_generics, ty_generics, where_clause) = generics.split_for_impl();
+    let methods = block.handlers.iter().map(|handler| method(handler, block, runtime));
+    let text = calls.to_string();
+    let doc = format!("The handlers of `{}`, as its callers see them.", block.name());
+    quote! {
+        #[doc = #doc]
+        #[allow(
+            private_bounds, private_interfaces, unnameable_types, unreachable_pub,
+            reason = "how far it is visible depends on where the actor is declared"
+        )]
+        pub struct #calls #generics (#runtime::Recipient<#message #ty_generics>) #where_clause;
+
+        #[automatically_derived]
+        impl #impl_generics ::core::clone::Clone for #calls #ty_generics #where_clause {
+            fn clone(&self) -> Self {
+                Self(::core::clone::Clone::clone(&self.0))
+            }
+        }
+
+        #[automatically_derived]
+        impl #impl_generics ::core::fmt::Debug for #calls #ty_generics #where_clause {
+            fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                ::core::fmt::Formatter::debug_struct(f, #text).finish_non_exhaustive()
+            }
+        }
+
+        #[automatically_derived]
+        impl #impl_generics #runtime::Calls for #calls #ty_generics #where_clause {
+            type Message = #message #ty_generics;
+
+            fn from_recipient(recipient: #runtime::Recipient<Self::Message>) -> Self {
+                Self(recipient)
+            }
+
+            fn recipient(&self) -> &#runtime::Recipient<Self::Message> {
+                &self.0
+            }
+        }
+
+        #[allow(
+            dead_code, private_interfaces, unreachable_pub, clippy::too_many_arguments,
+            reason = "these repeat the handlers, and not every caller is written yet"
+        )]
+        impl #impl_generics #calls #ty_generics #where_clause {
+            #(#methods)*
+        }
+    }
+}
+
+fn method(handler: &Handler, block: &Block, runtime: &TokenStream) -> TokenStream {
+    let Handler { variant, cfgs, docs, fields, .. } = handler;
+    let message = &block.names.message;
+    let (_, ty_generics, _) = block.generics.split_for_impl();
+    let mut name = handler.method.name.clone();
+    name.set_span(types::located(name.span()));
+    let names: Vec<_> = fields.iter().map(|field| &field.name).collect();
+    let parts = fields.iter().map(|field| &field.ty);
+    let (output, body) = match &handler.kind {
+        Kind::Tell => (
+            quote!(#runtime::Tell<'_, #message #ty_generics>),
+            quote!(self.0.tell(#message::#variant { #(#names,)* })),
+        ),
+        Kind::Ask(field) => {
+            let answer = block.answer(handler);
+            let flat = handler.method.output.as_ref().is_some_and(types::is_result);
+            // Of this expansion alone, so that an argument may have the same name.
+            let reply = Ident::new("reply", Span::mixed_site());
+            let message_of = quote!(#message::#variant { #(#names,)* #field: #reply });
+            let shape = flat.then(|| quote!(, #runtime::Flat));
+            let flatten = flat.then(|| quote!(.flat()));
+            (
+                quote!(#runtime::Ask<'_, #message #ty_generics, #answer #shape>),
+                quote!(self.0.call(|#reply| #message_of)#flatten),
+            )
+        }
+    };
+    let doc = default_doc(handler, block);
+    quote! {
+        #(#cfgs)*
+        #doc
+        #(#docs)*
+        pub fn #name(&self #(, #names: #parts)*) -> #output {
+            #body
+        }
+    }
+}
+
+/// Documents a caller whose handler is not.
+fn default_doc(handler: &Handler, block: &Block) -> Option<TokenStream> {
+    if handler.docs.iter().any(|attr| attr.path().is_ident("doc")) {
+        return None;
+    }
+    let (actor, method) = (block.name(), handler.text());
+    let doc = match &handler.kind {
+        Kind::Tell => format!("Tells `{actor}::{method}`, and does not wait until it is handled."),
+        Kind::Ask(_) => format!("Asks `{actor}::{method}`, and waits for the answer."),
+    };
+    Some(quote!(#[doc = #doc]))
+}

@@ -1,0 +1,65 @@
+//! `#[handlers]`: from an inherent impl to a message enum, typed callers and the actor's behaviour.
+//!
+//! 1. [`parse`] takes the role attributes off the methods and checks each against its role; what it
+//!    returns is a [`Block`](model::Block), which can be generated from without further errors.
+//! 2. [`message`], [`calls`], [`receive`] and [`behavior`] each generate one part of it.
+//!
+//! The impl itself is always put back, also beside errors, so that they are not followed by others
+//! about missing methods.
+
+mod attributes;
+mod behavior;
+mod calls;
+mod message;
+mod model;
+mod names;
+mod parse;
+mod receive;
+mod signature;
+mod types;
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::parse::{ParseStream, Parser};
+use syn::{Error, Ident, Item, ItemImpl};
+
+use crate::{crate_path, options};
+
+pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> syn::Result<TokenStream> {
+    let mut item = match syn::parse2(item)? {
+        Item::Impl(item) => item,
+        other => {
+            let message = "`#[handlers]` goes on the impl block of an actor: `impl Book { .. }`";
+            return Err(Error::new_spanned(first_token(&other), message));
+        }
+    };
+    let generated = api.parse2(arguments).and_then(|api| generate(api, &mut item));
+    let generated = generated.unwrap_or_else(|error| {
+        attributes::strip(&mut item);
+        error.into_compile_error()
+    });
+    Ok(quote!(#item #generated))
+}
+
+fn generate(api: Option<Ident>, item: &mut ItemImpl) -> syn::Result<TokenStream> {
+    let block = parse::block(api, item)?;
+    let runtime = crate_path::private();
+    let message = message::expand(&block, &runtime);
+    let calls = calls::expand(&block, &runtime);
+    let receive = receive::expand(&block, &runtime);
+    let behavior = behavior::expand(&block, &runtime);
+    Ok(quote!(#message #calls #receive #behavior))
+}
+
+fn api(input: ParseStream<'_>) -> syn::Result<Option<Ident>> {
+    let mut api = None;
+    options::read(input, &["api"], |_, input| {
+        api = Some(input.parse()?);
+        Ok(())
+    })?;
+    Ok(api)
+}
+
+fn first_token(item: &Item) -> TokenStream {
+    quote!(#item).into_iter().take(1).collect()
+}

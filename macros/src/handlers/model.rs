@@ -1,0 +1,150 @@
+//! What the parser hands to the generators.
+
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote, quote_spanned};
+use syn::ext::IdentExt;
+use syn::spanned::Spanned;
+use syn::{Attribute, Generics, Ident, Pat, Type};
+
+use super::names::Names;
+use super::types;
+
+/// A checked `#[handlers]` block. Wherever a type is to be repeated outside of the impl, `Self` has
+/// been replaced by the type it stands for.
+pub(crate) struct Block {
+    pub(crate) actor: Type,
+    pub(crate) generics: Generics,
+    pub(crate) names: Names,
+    pub(crate) handlers: Vec<Handler>,
+    pub(crate) start: Option<Method>,
+    pub(crate) stop: Option<Method>,
+}
+
+/// A `#[tell]` or `#[ask]` method.
+pub(crate) struct Handler {
+    pub(crate) kind: Kind,
+    pub(crate) method: Method,
+    pub(crate) variant: Ident,
+    pub(crate) fields: Vec<Field>,
+    /// `#[cfg]`s: they go wherever the handler is named.
+    pub(crate) cfgs: Vec<Attribute>,
+    /// Documentation and deprecation: they go on the caller method.
+    pub(crate) docs: Vec<Attribute>,
+}
+
+pub(crate) enum Kind {
+    Tell,
+    /// The field of the message that holds the reply.
+    Ask(Ident),
+}
+
+/// An argument of a handler, as a part of its message.
+pub(crate) struct Field {
+    pub(crate) name: Ident,
+    pub(crate) ty: TokenStream,
+}
+
+/// A method as it is called by generated code.
+pub(crate) struct Method {
+    pub(crate) name: Ident,
+    pub(crate) receiver: Receiver,
+    pub(crate) is_async: bool,
+    pub(crate) params: Vec<Param>,
+    pub(crate) output: Option<Type>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Receiver {
+    /// No `self` at all.
+    Missing,
+    /// `&self`
+    Shared,
+    /// `&mut self`
+    Exclusive,
+}
+
+pub(crate) enum Param {
+    /// `&mut Context<Self>`, found by its type.
+    Context(Type),
+    /// Anything else: an argument that comes from outside.
+    Value { pattern: Pat, ty: Type },
+}
+
+impl Block {
+    /// Returns the name of the actor, without its parameters, for documentation.
+    pub(crate) fn name(&self) -> String {
+        let Type::Path(path) = &self.actor else { return String::new() };
+        path.path.segments.last().map(|last| last.ident.unraw().to_string()).unwrap_or_default()
+    }
+
+    /// Returns a type that uses every type parameter and holds none, where there are any: a
+    /// parameter may appear in no handler, and rustc wants each to be used.
+    pub(crate) fn phantom(&self) -> Option<TokenStream> {
+        let params: Vec<_> = self.generics.type_params().map(|param| &param.ident).collect();
+        let phantom = quote!(::core::marker::PhantomData<fn() -> (#(*const #params,)*)>);
+        (!params.is_empty()).then_some(phantom)
+    }
+
+    /// Returns the type that an asked handler answers with.
+    pub(crate) fn answer(&self, handler: &Handler) -> TokenStream {
+        match &handler.method.output {
+            Some(output) => types::without_self(output, &self.actor),
+            None => quote!(()),
+        }
+    }
+}
+
+impl Method {
+    /// Returns the arguments that come from outside, in order.
+    pub(crate) fn values(&self) -> impl Iterator<Item = (&Pat, &Type)> {
+        self.params.iter().filter_map(|param| match param {
+            Param::Value { pattern, ty } => Some((pattern, ty)),
+            Param::Context(_) => None,
+        })
+    }
+
+    /// Returns the names under which [`call`](Self::call) finds the arguments from outside.
+    pub(crate) fn bindings(&self) -> impl Iterator<Item = Ident> {
+        self.values().enumerate().map(|(index, _)| format_ident!("arg{index}"))
+    }
+
+    /// Writes the call, with `self` and `cx` as the caller has them.
+    ///
+    /// The method is named through `Self`, not called on `self`, so that it is found before the
+    /// trait methods of the same name. Each argument is located at its type, the rest at the return
+    /// type: those are the places to change when rustc finds a mistake.
+    pub(crate) fn call(&self, runtime: &TokenStream) -> TokenStream {
+        let name = &self.name;
+        let mut bindings = self.bindings();
+        let receiver = match self.receiver {
+            Receiver::Missing => None,
+            Receiver::Shared => Some(quote!(&*self,)),
+            Receiver::Exclusive => Some(quote!(self,)),
+        };
+        let arguments = self.params.iter().map(|param| match param {
+            Param::Context(ty) => quote_spanned!(types::located(ty.span())=> cx),
+            Param::Value { ty, .. } => {
+                let binding = bindings.next();
+                quote_spanned!(types::located(ty.span())=> #binding)
+            }
+        });
+        let call = quote_spanned!(self.span()=> Self::#name(#receiver #(#arguments),*));
+        if self.is_async {
+            quote_spanned!(self.span()=> #runtime::portable(#call).await)
+        } else {
+            call
+        }
+    }
+
+    /// Returns where a mistake in what the method returns is to be shown.
+    pub(crate) fn span(&self) -> proc_macro2::Span {
+        types::located(self.output.as_ref().map_or_else(|| self.name.span(), Spanned::span))
+    }
+}
+
+impl Handler {
+    /// Returns the name of the method as text, for events.
+    pub(crate) fn text(&self) -> String {
+        self.method.name.unraw().to_string()
+    }
+}

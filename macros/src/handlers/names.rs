@@ -1,0 +1,79 @@
+//! The names that are made up for generated items, and those that are taken.
+
+use proc_macro2::Ident;
+use quote::format_ident;
+use syn::ext::IdentExt;
+
+use super::types;
+
+/// What a reference has methods for. Callers write `book.quote(..)` on a `Ref<Book>`, whose own
+/// methods come first: a handler of the same name could not be reached.
+const RESERVED: [&str; 17] = [
+    "api",
+    "ask",
+    "clone",
+    "clone_from",
+    "drain",
+    "ended",
+    "eq",
+    "id",
+    "into",
+    "is_closed",
+    "kill",
+    "ne",
+    "recipient",
+    "stop",
+    "tell",
+    "to_owned",
+    "try_into",
+];
+
+/// The items that one block generates.
+pub(crate) struct Names {
+    /// The protocol, where it has a name of its own.
+    pub(crate) api: Option<Ident>,
+    pub(crate) message: Ident,
+    pub(crate) calls: Ident,
+}
+
+impl Names {
+    pub(crate) fn new(actor: &Ident, api: Option<Ident>) -> Self {
+        let base = api.as_ref().unwrap_or(actor);
+        let span = types::located(base.span());
+        let message = format_ident!("{}Message", base.unraw(), span = span);
+        let calls = format_ident!("{}Calls", base.unraw(), span = span);
+        Self { api, message, calls }
+    }
+}
+
+/// Says whether callers could not reach a handler of this name.
+pub(crate) fn is_reserved(method: &Ident) -> bool {
+    RESERVED.iter().any(|reserved| method == reserved)
+}
+
+/// Returns the name of the message variant for a handler: `best_bid` becomes `BestBid`.
+pub(crate) fn variant(method: &Ident) -> Ident {
+    let mut name = String::new();
+    for word in method.unraw().to_string().split('_') {
+        let mut letters = word.chars();
+        name.extend(letters.next().into_iter().flat_map(char::to_uppercase));
+        name.extend(letters);
+    }
+    // Two digits that an underscore separated would read as one number.
+    let starts_well = name.starts_with(|c: char| c.is_alphabetic());
+    let name = match name.as_str() {
+        "Self" => "Self_".to_owned(),
+        _ if starts_well => name,
+        _ => format!("Handler{name}"),
+    };
+    Ident::new(&name, types::located(method.span()))
+}
+
+/// Returns a name for the reply that no argument has.
+pub(crate) fn reply(arguments: &[Ident]) -> Ident {
+    let mut name = "reply".to_owned();
+    while arguments.iter().any(|argument| *argument == name) {
+        name.push('_');
+    }
+    format_ident!("{name}")
+}

@@ -1,0 +1,247 @@
+//! Reads a `#[handlers]` impl, and checks each method against its role.
+
+use proc_macro2::TokenStream;
+use syn::{Error, Generics, Ident, ImplItem, ImplItemFn, ItemImpl, Pat, Type};
+
+use super::attributes::{self, Role};
+use super::model::{Block, Field, Handler, Kind, Method, Param, Receiver};
+use super::names::{self, Names};
+use super::{signature, types};
+use crate::errors::Errors;
+
+/// Takes the roles off the methods of an impl, and returns what is to be generated for them.
+///
+/// # Errors
+///
+/// Returns everything that is wrong with the impl, each at its place.
+pub(crate) fn block(api: Option<Ident>, item: &mut ItemImpl) -> syn::Result<Block> {
+    let actor = actor(item)?;
+    let name = actor_name(&actor)?;
+    let mut errors = Errors::default();
+    check_impl(item, &mut errors);
+    let mut block = Block {
+        generics: generics(&item.generics, &actor)?,
+        names: Names::new(name, api),
+        actor: actor.clone(),
+        handlers: Vec::new(),
+        start: None,
+        stop: None,
+    };
+    for item in &mut item.items {
+        if let ImplItem::Fn(method) = item
+            && let Some(role) = attributes::take_role(&mut method.attrs, &mut errors)
+        {
+            read(role, method, &mut block, &mut errors);
+        }
+    }
+    check_variants(&block.handlers, &mut errors);
+    errors.or(block)
+}
+
+fn actor(item: &ItemImpl) -> syn::Result<Type> {
+    if let Some((path, _)) = &item.trait_ {
+        let message = "`#[handlers]` goes on the actor's own impl: move these methods to \
+                       `impl Book { .. }`, without a trait";
+        return Err(Error::new_spanned(path, message));
+    }
+    Ok(types::peel(&item.self_ty).clone())
+}
+
+fn actor_name(actor: &Type) -> syn::Result<&Ident> {
+    match actor {
+        Type::Path(path) if path.qself.is_none() => {
+            path.path.segments.last().map(|last| &last.ident)
+        }
+        _ => None,
+    }
+    .ok_or_else(|| {
+        let message = "an actor has a name that its message type derives from: wrap this type in \
+                       a struct";
+        Error::new_spanned(actor, message)
+    })
+}
+
+fn check_impl(item: &ItemImpl, errors: &mut Errors) {
+    for lifetime in item.generics.lifetimes() {
+        let message = "an actor outlives whoever spawns it: it owns its state, and has no lifetime";
+        errors.push(&lifetime.lifetime, message);
+    }
+    if item.generics.lifetimes().next().is_none() {
+        types::check_owned(&item.self_ty, "an actor", errors);
+    }
+    for cfg in attributes::cfgs(&item.attrs) {
+        let message = "write this above `#[handlers]`, so that it covers what is generated too";
+        errors.push(cfg, message);
+    }
+}
+
+/// Returns the generics of the impl as they can stand on items beside it.
+fn generics(written: &Generics, actor: &Type) -> syn::Result<Generics> {
+    let mut generics: Generics = syn::parse2(types::without_self(written, actor))?;
+    if let Some(clause) = &written.where_clause {
+        generics.where_clause = Some(syn::parse2(types::without_self(clause, actor))?);
+    }
+    Ok(generics)
+}
+
+fn read(role: Role, item: &ImplItemFn, block: &mut Block, errors: &mut Errors) {
+    let method = signature::method(role, &item.sig, errors);
+    match role {
+        Role::Start => {
+            check_start(&method, errors);
+            set_hook(role, &mut block.start, method, item, errors);
+        }
+        Role::Stop => {
+            check_stop(&method, item, errors);
+            set_hook(role, &mut block.stop, method, item, errors);
+        }
+        Role::Tell => {
+            let handler = handler(Kind::Tell, method, item, &block.actor, errors);
+            block.handlers.push(handler);
+        }
+        Role::Ask => {
+            if let Some(output) = &method.output {
+                types::check_owned(output, "an answer", errors);
+            }
+            let arguments: Vec<_> =
+                method.values().filter_map(|(pat, _)| pattern_name(pat)).collect();
+            let kind = Kind::Ask(names::reply(&arguments));
+            block.handlers.push(handler(kind, method, item, &block.actor, errors));
+        }
+        Role::Local | Role::Down => check_callback(role, &method, item, errors),
+    }
+}
+
+fn set_hook(
+    role: Role,
+    hook: &mut Option<Method>,
+    method: Method,
+    item: &ImplItemFn,
+    errors: &mut Errors,
+) {
+    let written = role.written();
+    if hook.is_some() {
+        errors.push(&item.sig.ident, format!("this is the second `{written}`: an actor has one"));
+    }
+    for cfg in attributes::cfgs(&item.attrs) {
+        let message = format!("`{written}` is always there: write the `#[cfg]` in its body");
+        errors.push(cfg, message);
+    }
+    *hook = Some(method);
+}
+
+fn check_start(method: &Method, errors: &mut Errors) {
+    for (_, ty) in method.values() {
+        types::check_owned(ty, "an argument of `#[start]`", errors);
+    }
+    match &method.output {
+        Some(output) => types::check_owned(output, "an actor", errors),
+        None => {
+            let message = "`#[start]` returns the actor: write `-> Self`, or \
+                           `-> Result<Self, StartError>` if it can fail";
+            errors.push(&method.name, message);
+        }
+    }
+}
+
+fn check_stop(method: &Method, item: &ImplItemFn, errors: &mut Errors) {
+    check_has_receiver(method, item, errors);
+    for (_, ty) in method.values().skip(1) {
+        let message = "`#[stop]` is given nothing but `reason: ExitReason` and the context";
+        errors.push(ty, message);
+    }
+}
+
+/// Checks a method that is handed to the context as a function: its shape must be one that the
+/// context takes.
+fn check_callback(role: Role, method: &Method, item: &ImplItemFn, errors: &mut Errors) {
+    check_has_receiver(method, item, errors);
+    let values = method.values().count();
+    if role == Role::Down && values != 1 {
+        let message = "`#[down]` is given what ended: write `(&mut self, down: Down)`, with or \
+                       without the context";
+        errors.push(&method.name, message);
+    }
+    for (_, ty) in method.values().skip(1).filter(|_| role == Role::Local) {
+        errors.push(ty, "a `#[local]` method is given at most one value: make them a tuple");
+    }
+    let last = method.params.len().saturating_sub(1);
+    for (index, param) in method.params.iter().enumerate() {
+        if let Param::Context(ty) = param
+            && index != last
+        {
+            let written = role.written();
+            errors.push(ty, format!("a `{written}` method takes the context last"));
+        }
+    }
+}
+
+fn check_has_receiver(method: &Method, item: &ImplItemFn, errors: &mut Errors) {
+    if method.receiver == Receiver::Missing && item.sig.receiver().is_none() {
+        errors.push(&method.name, "this works on the actor: add `&mut self` as the first argument");
+    }
+}
+
+fn handler(
+    kind: Kind,
+    method: Method,
+    item: &ImplItemFn,
+    actor: &Type,
+    errors: &mut Errors,
+) -> Handler {
+    check_has_receiver(&method, item, errors);
+    if names::is_reserved(&method.name) {
+        let name = &method.name;
+        let message = format!(
+            "every reference has a method `{name}`, which would hide this one: choose another name"
+        );
+        errors.push(name, message);
+    }
+    let values: Vec<_> = method.values().map(|(pat, ty)| field(pat, ty, actor, errors)).collect();
+    Handler {
+        kind,
+        variant: names::variant(&method.name),
+        fields: values.into_iter().flatten().collect(),
+        cfgs: attributes::cfgs(&item.attrs),
+        docs: attributes::docs(&item.attrs),
+        method,
+    }
+}
+
+fn field(pattern: &Pat, ty: &Type, actor: &Type, errors: &mut Errors) -> Option<Field> {
+    types::check_owned(ty, "an argument of a handler", errors);
+    let Some(name) = pattern_name(pattern) else {
+        let message = "an argument is a part of the message and needs a name: write `name: Type`, \
+                       and take it apart in the body";
+        errors.push(pattern, message);
+        return None;
+    };
+    let ty: TokenStream = types::without_self(ty, actor);
+    Some(Field { name, ty })
+}
+
+/// Returns the name that a pattern gives to the whole value; `mut` does not matter.
+fn pattern_name(pattern: &Pat) -> Option<Ident> {
+    match pattern {
+        Pat::Ident(pat) if pat.by_ref.is_none() && pat.subpat.is_none() => Some(pat.ident.clone()),
+        _ => None,
+    }
+}
+
+/// Two names that differ in their underscores alone would be one variant. Two methods of one name
+/// are left to rustc, as they may stand under different `#[cfg]`s.
+fn check_variants(handlers: &[Handler], errors: &mut Errors) {
+    for (index, handler) in handlers.iter().enumerate() {
+        let name = &handler.method.name;
+        let clash = handlers[..index]
+            .iter()
+            .find(|earlier| earlier.variant == handler.variant && earlier.method.name != *name);
+        if let Some(earlier) = clash {
+            let message = format!(
+                "`{}` and `{name}` would both be the message `{}`: rename one",
+                earlier.method.name, handler.variant
+            );
+            errors.add(Error::new(name.span(), message));
+        }
+    }
+}

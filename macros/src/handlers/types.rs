@@ -1,0 +1,155 @@
+//! Looks into the types that the user wrote.
+
+use proc_macro2::{Ident, Spacing, Span, TokenStream, TokenTree};
+use quote::{ToTokens, quote};
+use syn::visit::{self, Visit};
+use syn::{GenericArgument, Lifetime, PathArguments, Type};
+
+use crate::errors::Errors;
+
+/// Returns a span that points at the user's code and still counts as generated, so that lints on
+/// what the user did not write stay quiet.
+pub(crate) fn located(span: Span) -> Span {
+    Span::call_site().located_at(span)
+}
+
+/// Takes off the invisible groups that `macro_rules!` puts around a type, and parentheses.
+pub(crate) fn peel(mut ty: &Type) -> &Type {
+    loop {
+        ty = match ty {
+            Type::Group(group) => &group.elem,
+            Type::Paren(paren) => &paren.elem,
+            _ => return ty,
+        };
+    }
+}
+
+/// Says whether this is a `Context<..>`, behind whatever reference.
+pub(crate) fn is_context(ty: &Type) -> bool {
+    match peel(ty) {
+        Type::Reference(reference) => is_context(&reference.elem),
+        // Another `Context`, such as that of `std::task`, is not generic over a type.
+        ty => last_segment(ty).is_some_and(|(name, types)| name == "Context" && types == 1),
+    }
+}
+
+/// Says whether the return type is written as some `Result<..>`.
+///
+/// Its error is flattened into the one of the ask. A bare `Result` may be anybody's type, and a
+/// macro does not see whose; with arguments it is one of `core`'s or an alias of it.
+pub(crate) fn is_result(ty: &Type) -> bool {
+    last_segment(peel(ty)).is_some_and(|(name, types)| name == "Result" && types > 0)
+}
+
+/// Returns the last name of a path, and how many types it is given.
+fn last_segment(ty: &Type) -> Option<(&Ident, usize)> {
+    let Type::Path(path) = ty else { return None };
+    let segment = path.path.segments.last()?;
+    let types = match &segment.arguments {
+        PathArguments::AngleBracketed(list) => {
+            list.args.iter().filter(|arg| matches!(arg, GenericArgument::Type(_))).count()
+        }
+        _ => 0,
+    };
+    Some((&segment.ident, types))
+}
+
+/// Checks that values of a type may outlive the caller, and that the type can be repeated.
+pub(crate) fn check_owned(ty: &Type, what: &str, errors: &mut Errors) {
+    Owned { what, errors, bound: Vec::new() }.visit_type(ty);
+}
+
+struct Owned<'a> {
+    /// What has the type, as an error calls it.
+    what: &'a str,
+    errors: &'a mut Errors,
+    /// The lifetimes that a `for<..>` around this place has introduced.
+    bound: Vec<Ident>,
+}
+
+impl<'ast> Visit<'ast> for Owned<'_> {
+    fn visit_type_reference(&mut self, reference: &'ast syn::TypeReference) {
+        if reference.lifetime.is_none() {
+            let what = self.what;
+            let message = format!(
+                "{what} outlives the caller, so it is owned: write `String` instead \
+                 of `&str`, `Vec<T>` instead of `&[T]`, `Arc<T>` to share; the context of the \
+                 actor is `cx: &mut Context<Self>`"
+            );
+            self.errors.push(reference, message);
+        }
+        visit::visit_type_reference(self, reference);
+    }
+
+    fn visit_lifetime(&mut self, lifetime: &'ast Lifetime) {
+        if lifetime.ident != "static" && !self.bound.contains(&lifetime.ident) {
+            let what = self.what;
+            let message =
+                format!("{what} outlives the caller: it borrows nothing but `'static` data");
+            self.errors.push(lifetime, message);
+        }
+    }
+
+    fn visit_type_impl_trait(&mut self, ty: &'ast syn::TypeImplTrait) {
+        let message = "a handler has one message, whose parts have types with a name: write the \
+                       type, or `Box<dyn Trait + Send>`";
+        self.errors.push(ty, message);
+    }
+
+    // Lifetimes left out in the arguments of a function belong to that function.
+    fn visit_type_fn_ptr(&mut self, _: &'ast syn::TypeFnPtr) {}
+    fn visit_parenthesized_generic_arguments(
+        &mut self,
+        _: &'ast syn::ParenthesizedGenericArguments,
+    ) {
+    }
+
+    fn visit_trait_bound(&mut self, bound: &'ast syn::TraitBound) {
+        let outside = self.bound.len();
+        for param in bound.lifetimes.iter().flat_map(|lifetimes| &lifetimes.lifetimes) {
+            if let syn::GenericParam::Lifetime(param) = param {
+                self.bound.push(param.lifetime.ident.clone());
+            }
+        }
+        self.visit_path(&bound.path);
+        self.bound.truncate(outside);
+    }
+}
+
+/// Repeats tokens with `Self` replaced by the type it stands for.
+///
+/// This works on tokens and not on the syntax tree so as to reach into macros too.
+pub(crate) fn without_self(tokens: impl ToTokens, actor: &Type) -> TokenStream {
+    let mut tokens = tokens.into_token_stream().into_iter().peekable();
+    let mut replaced = TokenStream::new();
+    while let Some(token) = tokens.next() {
+        match token {
+            TokenTree::Ident(ident) if ident == "Self" => {
+                let actor = relocate(actor.to_token_stream(), ident.span());
+                // `Self::Item` needs `<Book<T>>::Item`; a type as such must not have the brackets.
+                let is_path = matches!(
+                    tokens.peek(),
+                    Some(TokenTree::Punct(p)) if p.as_char() == ':' && p.spacing() == Spacing::Joint
+                );
+                replaced.extend(if is_path { quote!(<#actor>) } else { actor });
+            }
+            TokenTree::Group(group) => {
+                let inner = without_self(group.stream(), actor);
+                let mut outer = proc_macro2::Group::new(group.delimiter(), inner);
+                outer.set_span(group.span());
+                replaced.extend([TokenTree::Group(outer)]);
+            }
+            token => replaced.extend([token]),
+        }
+    }
+    replaced
+}
+
+/// Makes tokens point at `span`, and resolve where they did.
+fn relocate(tokens: TokenStream, span: Span) -> TokenStream {
+    let relocated = tokens.into_iter().map(|mut token| {
+        token.set_span(token.span().located_at(span));
+        token
+    });
+    relocated.collect()
+}
