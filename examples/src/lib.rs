@@ -1,0 +1,3 @@
+//! Greenroom's examples.
+
+#![forbid(unsafe_code)]
