@@ -1,0 +1,117 @@
+//! `SCAN`: every key that is there from the first call to the last is returned.
+//!
+//! A cursor is a place in an order that never changes: that of the keys' hashes, cut to 43 bits, shard after shard.
+//! Ten more bits name the shard, so a cursor stays below 2^53, which every client language can hold. Keys added
+//! or removed meanwhile move nobody, and neither does a table that grows. Keys of one place are returned together.
+
+use super::db::{SEGMENTS, hash, scan_order, segment_at};
+use super::{Args, Error, Shard, matches};
+use crate::kv::resp::Reply;
+
+/// Bits of a cursor that name the shard, and so the logarithm of the most shards there can be.
+pub(crate) const SHARD_BITS: u32 = 10;
+/// Bits of the scan order that a cursor leaves out.
+const CUT_BITS: u32 = 21;
+/// Keys returned per call unless `COUNT` says otherwise.
+const COUNT: usize = 10;
+
+/// Returns the shard a cursor points into.
+pub(crate) fn cursor_shard(cursor: &[u8], shards: usize) -> Option<usize> {
+    let cursor = read_cursor(cursor)?;
+    let shard = usize::try_from(cursor & ((1 << SHARD_BITS) - 1)).ok()?;
+    Some(shard.min(shards - 1))
+}
+
+/// Reads a cursor as Redis does: any unsigned integer.
+fn read_cursor(text: &[u8]) -> Option<u64> {
+    std::str::from_utf8(text).ok()?.trim_start().parse().ok()
+}
+
+struct Options<'a> {
+    count: usize,
+    pattern: Option<&'a [u8]>,
+    type_name: Option<&'a [u8]>,
+}
+
+fn options(args: Args<'_>) -> Result<Options<'_>, Error> {
+    let mut options = Options { count: COUNT, pattern: None, type_name: None };
+    for index in (2..args.len()).step_by(2) {
+        if index + 1 >= args.len() {
+            return Err(Error::SYNTAX);
+        }
+        if args.is(index, "count") {
+            let count = args.integer(index + 1)?;
+            options.count =
+                usize::try_from(count).ok().filter(|&count| count > 0).ok_or(Error::SYNTAX)?;
+        } else if args.is(index, "match") {
+            options.pattern = Some(args.get(index + 1));
+        } else if args.is(index, "type") {
+            options.type_name = Some(args.get(index + 1));
+        } else {
+            return Err(Error::SYNTAX);
+        }
+    }
+    Ok(options)
+}
+
+/// `SCAN cursor [MATCH pattern] [COUNT count] [TYPE type]`
+pub(crate) fn scan(shard: &mut Shard, args: Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let cursor = read_cursor(args.get(1)).ok_or(Error::CURSOR)?;
+    let options = options(args)?;
+    let (mut next, found) = shard.scan_from(cursor >> SHARD_BITS, options.count);
+    let keys: Vec<&[u8]> = found.iter().map(|(_, key)| key.as_ref()).collect();
+    let mut chosen = Vec::with_capacity(keys.len());
+    for key in keys {
+        let Some(entry) = shard.find(key) else { continue };
+        let typed = options
+            .type_name
+            .is_none_or(|name| name.eq_ignore_ascii_case(entry.value.type_name().as_bytes()));
+        if typed && options.pattern.is_none_or(|pattern| matches(pattern, key)) {
+            chosen.push(key);
+        }
+    }
+    let place = shard.place;
+    let cursor = match next.take() {
+        Some(order) => order << SHARD_BITS | place.index as u64,
+        None if place.index + 1 < place.count => place.index as u64 + 1,
+        None => 0,
+    };
+    reply.array(2);
+    reply.bulk(cursor.to_string().as_bytes());
+    reply.array(chosen.len());
+    for key in chosen {
+        reply.bulk(key);
+    }
+    Ok(())
+}
+
+/// A key and its place.
+type Placed = (u64, Box<[u8]>);
+
+impl Shard {
+    /// Returns at least `count` keys (fewer at the end) from place `from` on, in order, and the place after them.
+    fn scan_from(&self, from: u64, count: usize) -> (Option<u64>, Vec<Placed>) {
+        let db = &self.dbs[self.current];
+        let mut found: Vec<Placed> = Vec::new();
+        if db.len() == 0 || from >> (64 - CUT_BITS) != 0 {
+            return (None, found);
+        }
+        for segment in segment_at(from << CUT_BITS)..SEGMENTS {
+            let before = found.len();
+            let places =
+                db.segment(segment).map(|entry| (scan_order(hash(&entry.key)) >> CUT_BITS, entry));
+            let ahead = places.filter(|(place, _)| *place >= from);
+            found.extend(ahead.map(|(place, entry)| (place, entry.key.clone())));
+            if let Some(tail) = found.get_mut(before..) {
+                tail.sort_unstable_by_key(|(place, _)| *place);
+            }
+            if found.len() >= count {
+                let last = found[count - 1].0;
+                found.retain(|(place, _)| *place <= last);
+                let next = (last + 1 < 1 << (64 - CUT_BITS)).then_some(last + 1);
+                return (next, found);
+            }
+        }
+        (None, found)
+    }
+}

@@ -1,0 +1,241 @@
+//! One shard: its databases, their memory, and the one entrance for commands.
+//!
+//! Invariants:
+//!
+//! 1. Every change of an entry goes through [`Shard::update`], [`Shard::put`] or [`Shard::remove`], so `used` is
+//!    always the sum of the entries' costs.
+//! 2. A key that has expired is never seen: [`Shard::find`] and the rest take it out first.
+//! 3. An empty list, hash or set does not exist.
+
+use super::db::{Db, Entry, NEVER, hash};
+use super::value::Value;
+use super::watch::Watches;
+use super::{Args, Error};
+use crate::kv::command::Spec;
+use crate::kv::resp::Reply;
+
+/// Databases a client can `SELECT`.
+pub(crate) const DATABASES: usize = 16;
+
+/// Which of how many shards one is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub(crate) index: usize,
+    pub(crate) count: usize,
+}
+
+/// The keys of one shard.
+#[derive(Debug)]
+pub(crate) struct Shard {
+    pub(super) dbs: Vec<Db>,
+    /// The database of the command under way.
+    pub(super) current: usize,
+    pub(super) now: i64,
+    pub(super) place: Place,
+    used: usize,
+    /// Bytes that may be used before writes are refused.
+    limit: usize,
+    /// Keys changed so far; a command changed something if this grew.
+    changes: u64,
+    pub(super) expired: u64,
+    pub(super) watches: Watches,
+    pub(super) random: u64,
+    pub(super) swept: usize,
+}
+
+impl Shard {
+    pub(crate) fn new(place: Place) -> Self {
+        Self {
+            dbs: (0..DATABASES).map(|_| Db::default()).collect(),
+            current: 0,
+            now: 0,
+            place,
+            used: 0,
+            limit: usize::MAX,
+            changes: 0,
+            expired: 0,
+            watches: Watches::default(),
+            random: 0x9e37_79b9_7f4a_7c15 ^ place.index as u64,
+            swept: 0,
+        }
+    }
+
+    /// Sets the time, in milliseconds since 1970, at which the next commands run.
+    pub(crate) fn set_now(&mut self, now: i64) {
+        self.now = now;
+    }
+
+    /// Sets how many bytes this shard may use before it refuses writes.
+    pub(crate) fn set_limit(&mut self, limit: usize) {
+        self.limit = limit;
+    }
+
+    /// Returns the bytes used, about.
+    pub(crate) fn used(&self) -> usize {
+        self.used
+    }
+
+    /// Returns what `INFO` needs to know: bytes used, keys expired, then keys and volatile keys of each database.
+    pub(crate) fn numbers(&self) -> String {
+        let mut text = format!("{} {}", self.used, self.expired);
+        for db in &self.dbs {
+            text.push_str(&format!(" {} {}", db.len(), db.volatile()));
+        }
+        text
+    }
+
+    /// Returns whether writes that need memory are refused now.
+    pub(crate) fn is_full(&self) -> bool {
+        self.used > self.limit
+    }
+
+    /// Runs one command in database `db` and writes its one reply. Its arity was checked.
+    pub(crate) fn execute(
+        &mut self,
+        spec: &Spec,
+        db: usize,
+        args: Args<'_>,
+        reply: &mut Reply<'_>,
+    ) {
+        self.current = db;
+        let Some(run) = spec.run() else {
+            return reply.error("ERR this command does not belong to a shard");
+        };
+        if self.is_full() && spec.needs_memory() {
+            return reply.error(&Error::OUT_OF_MEMORY.0);
+        }
+        let changes = self.changes;
+        if let Err(error) = run(self, args, reply) {
+            reply.error(&error.0);
+        }
+        if self.changes != changes && !self.watches.is_empty() {
+            for key in spec.keys(args) {
+                self.watches.touch(db, key);
+            }
+        }
+    }
+
+    /// Returns the entry of `key` unless it has expired.
+    pub(super) fn find(&mut self, key: &[u8]) -> Option<&Entry> {
+        let hash = hash(key);
+        if self.dbs[self.current].volatile() > 0 {
+            let expires = self.dbs[self.current].find(hash, key)?.expires;
+            if expires <= self.now {
+                self.expire(self.current, hash, key);
+                return None;
+            }
+        }
+        self.dbs[self.current].find(hash, key)
+    }
+
+    /// Returns the value of `key`.
+    pub(super) fn value(&mut self, key: &[u8]) -> Option<&Value> {
+        self.find(key).map(|entry| &entry.value)
+    }
+
+    /// Changes the value of `key` if there is one; a collection left empty is taken out.
+    pub(super) fn update<T>(
+        &mut self,
+        key: &[u8],
+        change: impl FnOnce(&mut Value) -> Result<T, Error>,
+    ) -> Option<Result<T, Error>> {
+        let hash = hash(key);
+        let entry = self.dbs[self.current].find_mut(hash, key)?;
+        if entry.expires <= self.now {
+            self.expire(self.current, hash, key);
+            return None;
+        }
+        let before = entry.value.cost();
+        let result = change(&mut entry.value);
+        self.used = self.used + entry.value.cost() - before;
+        self.changes += u64::from(result.is_ok());
+        if entry.value.is_empty_collection() {
+            self.remove(key);
+        }
+        Some(result)
+    }
+
+    /// Changes the value of `key`, which begins as `fresh` if there is none.
+    pub(super) fn upsert<T>(
+        &mut self,
+        key: &[u8],
+        fresh: impl FnOnce() -> Value,
+        change: impl FnOnce(&mut Value) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        if self.find(key).is_none() {
+            let mut value = fresh();
+            let result = change(&mut value)?;
+            self.put(key, value, NEVER);
+            return Ok(result);
+        }
+        self.update(key, change).unwrap_or(Err(Error::SYNTAX))
+    }
+
+    /// Sets `key` to the string `text`, in place where it can.
+    pub(super) fn put_text(&mut self, key: &[u8], text: &[u8], expires: i64) {
+        let hash = hash(key);
+        let db = &mut self.dbs[self.current];
+        let Some(entry) = db.find_mut(hash, key) else {
+            return self.put(key, Value::text(text), expires);
+        };
+        let before = entry.value.cost();
+        entry.value.set_text(text);
+        let was = std::mem::replace(&mut entry.expires, expires);
+        self.used = self.used + entry.value.cost() - before;
+        self.changes += 1;
+        db.expiry_changed(was, expires);
+    }
+
+    /// Sets `key` to `value`, whatever it was.
+    pub(super) fn put(&mut self, key: &[u8], value: Value, expires: i64) {
+        self.remove(key);
+        let entry = self.dbs[self.current].insert(Entry { key: key.into(), value, expires });
+        self.used += entry.cost();
+        self.changes += 1;
+    }
+
+    /// Takes `key` out; returns its value if it was there.
+    pub(super) fn remove(&mut self, key: &[u8]) -> Option<Value> {
+        let entry = self.dbs[self.current].remove(hash(key), key)?;
+        self.used -= entry.cost();
+        self.changes += 1;
+        (entry.expires > self.now).then_some(entry.value)
+    }
+
+    /// Sets when `key`, which is there, ends.
+    pub(super) fn set_expiry(&mut self, key: &[u8], expires: i64) {
+        let db = &mut self.dbs[self.current];
+        if let Some(entry) = db.find_mut(hash(key), key) {
+            let was = std::mem::replace(&mut entry.expires, expires);
+            db.expiry_changed(was, expires);
+            self.changes += 1;
+        }
+    }
+
+    /// Empties one database.
+    pub(super) fn clear(&mut self, db: usize) {
+        let old = std::mem::take(&mut self.dbs[db]);
+        for entry in old.iter() {
+            self.used -= entry.cost();
+            self.watches.touch(db, &entry.key);
+        }
+        self.changes += 1;
+    }
+
+    /// Takes an expired key out.
+    pub(super) fn expire(&mut self, db: usize, hash: u64, key: &[u8]) {
+        if let Some(entry) = self.dbs[db].remove(hash, key) {
+            self.used -= entry.cost();
+            self.expired += 1;
+            self.watches.touch(db, key);
+        }
+    }
+
+    /// Returns the next of a repeatable sequence of random numbers (xorshift64*).
+    pub(super) fn random(&mut self) -> u64 {
+        self.random ^= self.random >> 12;
+        self.random ^= self.random << 25;
+        self.random ^= self.random >> 27;
+        self.random.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+}

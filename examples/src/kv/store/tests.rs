@@ -1,0 +1,186 @@
+//! The store by itself: expiry, memory, scanning, patterns.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+
+use super::fields::Fields;
+use super::{matches, route};
+use crate::kv::tests::Server;
+
+#[test]
+fn keys_end_when_their_time_comes() {
+    let mut server = Server::new(1);
+    let mut client = server.connect();
+    assert_eq!(
+        server.say(&mut client, "SET a 1 PX 100\nSET b 1 EX 1\nPTTL a\nTTL b"),
+        "+OK +OK :100 :1"
+    );
+    server.now += 100;
+    assert_eq!(server.say(&mut client, "GET a\nEXISTS b\nDBSIZE\nTTL a"), "$-1 :1 :1 :-2");
+    assert_eq!(
+        server.say(&mut client, "PERSIST b\nTTL b\nEXPIRE b 100 GT\nEXPIRE b 100 LT\nEXPIRE b 0"),
+        ":1 :-1 :0 :1 :1"
+    );
+    assert_eq!(
+        server.say(
+            &mut client,
+            "SET c 1 KEEPTTL GET\nGETEX c EX 5\nTTL c\nSET c 2 KEEPTTL\nTTL c\nSET c 3\nTTL c"
+        ),
+        "$-1 $1 1 :5 +OK :5 +OK :-1"
+    );
+}
+
+#[test]
+fn sweeping_takes_out_what_nobody_asks_for() {
+    let mut server = Server::new(1);
+    let mut client = server.connect();
+    for n in 0..5000 {
+        server.say(&mut client, &format!("SET stays{n} 1\nSET goes{n} 1 PX 50"));
+    }
+    server.now += 51;
+    let now = server.now;
+    let shard = &mut server.shards()[0];
+    shard.set_now(now);
+    let before = shard.used();
+    let mut taken = 0;
+    for _ in 0..20 {
+        taken += shard.sweep(2000);
+    }
+    assert_eq!(taken, 5000);
+    assert!(shard.used() < before * 6 / 10);
+    assert_eq!(shard.sweep(1_000_000), 0);
+    assert_eq!(server.say(&mut client, "DBSIZE"), ":5000");
+}
+
+#[test]
+fn memory_is_given_back_whatever_was_stored() {
+    let mut server = Server::new(1);
+    let mut client = server.connect();
+    let long = "x".repeat(500);
+    let script = format!(
+        "SET s {long}\nAPPEND s {long}\nSET s 1\nINCR s\nAPPEND s a\nGETSET s b\nRPUSH l a b {long} c\nLPOP l 2\n\
+         HSET h a 1 b {long}\nHSET h a 2 c 3\nHDEL h b\nSADD m a b {long}\nSREM m {long}\nSET e 1 PX 10\nMSET x 1 y 2"
+    );
+    server.say(&mut client, &script);
+    assert!(server.shards()[0].used() > 1000);
+    server.now += 10;
+    server.say(&mut client, "GET e\nDEL s l\nHDEL h a c\nSREM m a b\nGETDEL x\nFLUSHALL");
+    assert_eq!(server.shards()[0].used(), 0);
+    assert_eq!(server.say(&mut client, "EXISTS l h m"), ":0");
+}
+
+#[test]
+fn scanning_misses_nothing_that_stays() {
+    for shards in [1, 3] {
+        let mut server = Server::new(shards);
+        let (mut client, mut other) = (server.connect(), server.connect());
+        for n in 0..2000 {
+            server.say(&mut client, &format!("SET stays{n} 1\nSET goes{n} 1"));
+        }
+        let (mut cursor, mut seen, mut calls) = ("0".to_owned(), BTreeSet::new(), 0);
+        loop {
+            let reply = server.say(&mut client, &format!("SCAN {cursor} COUNT 30 MATCH stays*"));
+            let words: Vec<&str> = reply.split(' ').collect();
+            cursor = words[2].to_owned();
+            seen.extend(
+                words[3..]
+                    .iter()
+                    .filter(|word| word.starts_with("stays"))
+                    .map(|word| (*word).to_owned()),
+            );
+            // The table grows and shrinks meanwhile.
+            for n in 0..20 {
+                server
+                    .say(&mut other, &format!("SET new{calls}x{n} 1\nDEL goes{}", calls * 20 + n));
+            }
+            calls += 1;
+            if cursor == "0" {
+                break;
+            }
+        }
+        assert_eq!(seen.len(), 2000, "{shards} shards");
+        assert!(calls < 400, "{calls} calls");
+    }
+}
+
+#[test]
+fn scan_filters_and_refuses() {
+    let mut server = Server::new(1);
+    let mut client = server.connect();
+    server.say(&mut client, "SET a 1\nLPUSH b 1\nHSET c f 1");
+    assert_eq!(server.say(&mut client, "SCAN 0 TYPE list"), "*2 $1 0 *1 $1 b");
+    assert_eq!(
+        server.say(&mut client, "SCAN 0 MATCH [a-b] TYPE STRING COUNT 100"),
+        "*2 $1 0 *1 $1 a"
+    );
+    assert_eq!(server.say(&mut client, "SCAN x"), "-ERR invalid cursor");
+    assert_eq!(server.say(&mut client, "SCAN 0 COUNT 0"), "-ERR syntax error");
+    assert_eq!(server.say(&mut client, "SCAN 18446744073709551615"), "*2 $1 0 *0");
+}
+
+#[test]
+fn tagged_keys_lie_together() {
+    for shards in [1, 2, 5, 64] {
+        let home = route(b"{user7}.name", shards);
+        assert!(home < shards);
+        assert_eq!(home, route(b"user7", shards));
+        assert_eq!(home, route(b"x{user7}{other}", shards));
+    }
+    // An empty or open tag is none.
+    let spread: BTreeSet<usize> =
+        (0..100).map(|n| route(format!("{{}}{n}").as_bytes(), 64)).collect();
+    assert!(spread.len() > 20);
+    let even = (0..10_000).filter(|n| route(format!("key:{n:012}").as_bytes(), 2) == 0).count();
+    assert!((4_700..5_300).contains(&even), "{even}");
+}
+
+#[test]
+fn patterns_match_as_in_redis() {
+    let cases: [(&str, &str, bool); 14] = [
+        ("*", "", true),
+        ("h?llo", "hello", true),
+        ("h*llo", "heeeello", true),
+        ("h[ae]llo", "hallo", true),
+        ("h[^e]llo", "hello", false),
+        ("h[a-c]llo", "hbllo", true),
+        ("h[c-a]llo", "hbllo", true),
+        ("\\*", "*", true),
+        ("\\*", "a", false),
+        ("[\\]]", "]", true),
+        ("a*b*c", "aXbYbc", true),
+        ("a*b*c", "aXbY", false),
+        ("[ab", "a", true),
+        ("", "a", false),
+    ];
+    for (pattern, text, expected) in cases {
+        assert_eq!(matches(pattern.as_bytes(), text.as_bytes()), expected, "{pattern} {text}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn fields_behave_as_a_map(changes in prop::collection::vec((0u16..300, any::<bool>()), 0..600)) {
+        let mut fields: Fields<Box<[u8]>> = Fields::default();
+        let mut model = std::collections::BTreeMap::new();
+        for (name, insert) in changes {
+            let name = name.to_string().into_bytes();
+            if insert {
+                prop_assert_eq!(fields.insert(&name, name.as_slice().into()), model.insert(name.clone(), name).is_none());
+            } else {
+                prop_assert_eq!(fields.remove(&name), model.remove(&name).is_some());
+            }
+        }
+        prop_assert_eq!(fields.len(), model.len());
+        let mut listed = BTreeSet::new();
+        fields.for_each(|name, _| { listed.insert(name.to_vec()); });
+        prop_assert_eq!(listed, model.keys().cloned().collect::<BTreeSet<_>>());
+        model.keys().for_each(|name| assert!(fields.remove(name)));
+        prop_assert!(fields.len() == 0);
+    }
+
+    #[test]
+    fn a_pattern_without_meaning_matches_itself(text in "[a-z0-9:{}]{0,20}") {
+        prop_assert!(matches(text.as_bytes(), text.as_bytes()));
+    }
+}
