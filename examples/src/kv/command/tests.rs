@@ -1,0 +1,50 @@
+//! The table and what `COMMAND` makes of it.
+
+use super::{TABLE, find};
+use crate::kv::tests::Server;
+
+#[test]
+fn every_command_is_found_in_any_case() {
+    for spec in TABLE {
+        assert!(
+            find(spec.name.as_bytes()).is_some_and(|found| std::ptr::eq(found, spec)),
+            "{}",
+            spec.name
+        );
+        assert!(find(spec.name.to_ascii_uppercase().as_bytes()).is_some(), "{}", spec.name);
+        assert_eq!(spec.name, spec.name.to_ascii_lowercase());
+    }
+    assert!(find(b"").is_none() && find(b"nope").is_none() && find(&[b'a'; 100]).is_none());
+}
+
+#[test]
+fn the_table_describes_itself() {
+    let mut server = Server::new(1);
+    let mut client = server.connect();
+    assert_eq!(server.say(&mut client, "COMMAND COUNT"), format!(":{}", TABLE.len()));
+    let get = server.say(&mut client, "COMMAND INFO get nope");
+    assert!(get.starts_with("*2 *10 $3 get :2 *2 +readonly +fast :1 :1 :1 "), "{get}");
+    assert!(get.ends_with("*-1"), "{get}");
+    assert!(server.say(&mut client, "COMMAND DOCS get").starts_with("*2 $3 get *6 $7 summary"));
+    assert_eq!(server.say(&mut client, "COMMAND GETKEYS mset a 1 b 2"), "*2 $1 a $1 b");
+    assert_eq!(server.say(&mut client, "COMMAND LIST FILTERBY PATTERN xyz*"), "*0");
+}
+
+#[test]
+fn errors_repeat_the_client_with_care() {
+    let mut server = Server::new(1);
+    let mut client = server.connect();
+    assert_eq!(
+        server.say(&mut client, "foo a \"b\\r\\n\""),
+        "-ERR unknown command 'foo', with args beginning with: 'a' 'b  ' ".trim_end()
+    );
+    assert_eq!(server.say(&mut client, "get"), "-ERR wrong number of arguments for 'get' command");
+    assert_eq!(
+        server.say(&mut client, "client foo"),
+        "-ERR unknown subcommand 'foo'. Try CLIENT HELP."
+    );
+    assert_eq!(
+        server.say(&mut client, "client setname"),
+        "-ERR wrong number of arguments for 'client|setname' command"
+    );
+}
