@@ -1,0 +1,146 @@
+//! What others can see of a client, and how they reach it: the record behind `CLIENT LIST` and `CLIENT KILL`.
+
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use tokio::sync::{Notify, mpsc};
+
+use super::clock::now_ms;
+use super::stats::{Count, Cut};
+
+/// Something that comes to a client from elsewhere.
+#[derive(Clone, Debug)]
+pub(crate) enum Event {
+    /// A message on a channel it listens to; `pattern` if it is by a pattern that it does.
+    Message { pattern: Option<Bytes>, channel: Bytes, message: Bytes },
+    /// The server is closing: finish, then go.
+    Close,
+}
+
+impl Event {
+    /// Returns about how many bytes wait while this waits.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Self::Message { pattern, channel, message } => {
+                64 + pattern.as_ref().map_or(0, Bytes::len) + channel.len() + message.len()
+            }
+            Self::Close => 0,
+        }
+    }
+}
+
+/// What changes about a client, brought up to date once per turn.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Shown {
+    pub(crate) name: Vec<u8>,
+    pub(crate) db: usize,
+    pub(crate) resp: u8,
+    pub(crate) channels: usize,
+    pub(crate) patterns: usize,
+    /// Commands queued in a transaction, -1 outside of one.
+    pub(crate) multi: i64,
+    pub(crate) command: &'static str,
+    pub(crate) active_ms: i64,
+    pub(crate) query_bytes: usize,
+}
+
+/// One client, seen from outside.
+#[derive(Debug)]
+pub(crate) struct Client {
+    pub(crate) id: u64,
+    pub(crate) address: SocketAddr,
+    pub(crate) local: SocketAddr,
+    pub(crate) created_ms: i64,
+    pub(crate) shown: Mutex<Shown>,
+    events: mpsc::UnboundedSender<Event>,
+    /// Bytes of events that wait.
+    pub(crate) waiting: Count,
+    cut: Mutex<Option<Cut>>,
+    cutting: Notify,
+}
+
+impl Client {
+    pub(crate) fn new(
+        id: u64,
+        address: SocketAddr,
+        local: SocketAddr,
+        events: mpsc::UnboundedSender<Event>,
+    ) -> Self {
+        let now = now_ms();
+        let shown =
+            Shown { resp: 2, multi: -1, command: "NULL", active_ms: now, ..Shown::default() };
+        Self {
+            id,
+            address,
+            local,
+            created_ms: now,
+            shown: Mutex::new(shown),
+            events,
+            waiting: Count::default(),
+            cut: Mutex::new(None),
+            cutting: Notify::new(),
+        }
+    }
+
+    /// Hands an event over; cuts the client off if more than `bytes_max` bytes wait then.
+    pub(crate) fn send(&self, event: Event, bytes_max: usize) {
+        self.waiting.add(event.bytes() as u64);
+        if self.waiting.get() > bytes_max as u64 {
+            return self.cut(Cut::SlowListener);
+        }
+        // A client that is gone needs no events.
+        drop(self.events.send(event));
+    }
+
+    /// Has the client cut off, whatever it is doing.
+    pub(crate) fn cut(&self, reason: Cut) {
+        self.cut.lock().get_or_insert(reason);
+        self.cutting.notify_one();
+        drop(self.events.send(Event::Close));
+    }
+
+    /// Returns why the client is to be cut off, if it is.
+    pub(crate) fn is_cut(&self) -> Option<Cut> {
+        *self.cut.lock()
+    }
+
+    /// Waits until the client is to be cut off.
+    pub(crate) async fn until_cut(&self) {
+        self.cutting.notified().await;
+    }
+
+    /// Writes the client's line of `CLIENT LIST`.
+    pub(crate) fn line(&self) -> Vec<u8> {
+        let shown = self.shown.lock().clone();
+        let now = now_ms();
+        let mut line =
+            format!("id={} addr={} laddr={} fd=0 name=", self.id, self.address, self.local)
+                .into_bytes();
+        line.extend_from_slice(&shown.name);
+        let flags = match (shown.channels + shown.patterns, shown.multi) {
+            (0, 0..) => "x",
+            (0, _) => "N",
+            _ => "P",
+        };
+        line.extend_from_slice(
+            format!(
+                " age={} idle={} flags={flags} db={} sub={} psub={} ssub=0 multi={} qbuf={} qbuf-free=0 argv-mem=0 \
+                 multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 omem={} tot-mem={} events=r cmd={} user=default redir=-1 resp={}\n",
+                (now - self.created_ms).max(0) / 1000,
+                (now - shown.active_ms).max(0) / 1000,
+                shown.db,
+                shown.channels,
+                shown.patterns,
+                shown.multi,
+                shown.query_bytes,
+                self.waiting.get(),
+                shown.query_bytes,
+                shown.command,
+                shown.resp,
+            )
+            .as_bytes(),
+        );
+        line
+    }
+}

@@ -1,0 +1,184 @@
+//! A client's connection without its socket: bytes in, a turn's jobs out, replies back.
+//!
+//! ```text
+//! fill -> parse -> jobs() .. put_back() -> stitch -> out -> again
+//! ```
+
+use super::client::Event;
+use super::job::{Job, clear};
+use super::resp::{Reply, Request, Requests, Span};
+use super::session::Session;
+use super::shared::Limits;
+use super::stats::Cut;
+use super::stitch::Stitched;
+use super::store::{Args, WatchId};
+use super::turn::Turn;
+
+/// Commands taken into one turn: what one client can make a shard do before it is another's turn.
+const COMMANDS_MAX: usize = 512;
+/// Bytes read at one time.
+const READ_BYTES: usize = 16 * 1024;
+
+/// The state of a conversation with one client.
+#[derive(Debug)]
+pub(crate) struct Conversation {
+    pub(crate) session: Session,
+    requests: Requests,
+    input: Vec<u8>,
+    spans: Vec<Span>,
+    turn: Turn,
+    out: Vec<u8>,
+    /// The last parse stopped for its limit, not for want of bytes.
+    has_more: bool,
+    /// Why the client is cut off once its replies are written.
+    pub(crate) cut: Option<Cut>,
+}
+
+impl Conversation {
+    pub(crate) fn new(session: Session) -> Self {
+        let turn = Turn::new(WatchId(session.client.id), session.shared.shards);
+        Self {
+            session,
+            requests: Requests::default(),
+            input: Vec::new(),
+            spans: Vec::new(),
+            turn,
+            out: Vec::new(),
+            has_more: false,
+            cut: None,
+        }
+    }
+
+    /// Returns the buffer to read into, with room.
+    pub(crate) fn input(&mut self) -> &mut Vec<u8> {
+        // A long argument is read in pieces that grow with it; what is only announced takes no memory.
+        let step = self.input.len().clamp(READ_BYTES, 1 << 20);
+        if self.input.capacity() - self.input.len() < READ_BYTES {
+            self.input.reserve(step);
+        }
+        &mut self.input
+    }
+
+    /// Returns whether commands may be left in the buffer, so that nothing need be read for the next turn.
+    pub(crate) fn has_more(&self) -> bool {
+        self.has_more
+    }
+
+    /// Returns whether a command has begun to arrive.
+    pub(crate) fn is_partial(&self) -> bool {
+        !self.input.is_empty()
+    }
+
+    /// Returns the bytes held for a command that is not complete.
+    pub(crate) fn partial_bytes(&self) -> usize {
+        self.input.len()
+    }
+
+    /// Takes commands into the turn; returns how many.
+    pub(crate) fn parse(&mut self) -> usize {
+        let mut count = 0;
+        self.has_more = false;
+        if self.input.len() < self.requests.needed() {
+            return 0;
+        }
+        while !self.session.is_closing {
+            if count == COMMANDS_MAX {
+                self.has_more = true;
+                break;
+            }
+            match self.requests.next(&mut self.input, &mut self.spans) {
+                Ok(Request::Complete) => {
+                    self.session.plan(Args::new(&self.input, &self.spans), &mut self.turn);
+                    self.spans.clear();
+                    count += 1;
+                }
+                Ok(Request::Partial) => break,
+                Err(error) => {
+                    self.turn.local(self.session.proto, |reply| reply.error_bytes(&error.text()));
+                    self.session.is_closing = true;
+                    self.cut = Some(Cut::Protocol);
+                    count += 1;
+                }
+            }
+        }
+        self.drop_read();
+        if self.input.len() >= Limits::QUERY_BYTES_MAX {
+            self.session.is_closing = true;
+            self.cut = Some(Cut::Oversize);
+        }
+        count
+    }
+
+    /// Takes the bytes of complete commands out of the buffer.
+    fn drop_read(&mut self) {
+        let done = self.requests.complete();
+        if done == 0 {
+            return;
+        }
+        self.spans.clear();
+        self.requests.restart();
+        if done >= self.input.len() {
+            clear(&mut self.input);
+        } else {
+            self.input.drain(..done);
+        }
+    }
+
+    /// Takes the jobs of the turn that have something to run.
+    pub(crate) fn jobs(&mut self) -> impl Iterator<Item = (usize, Box<Job>)> {
+        self.turn.take_jobs()
+    }
+
+    /// Takes the job of one shard.
+    pub(crate) fn job(&mut self, shard: usize) -> Option<Box<Job>> {
+        self.turn.take_job(shard)
+    }
+
+    /// Puts back a job that was run.
+    pub(crate) fn put_back(&mut self, shard: usize, job: Box<Job>) {
+        self.turn.put_back(shard, job);
+    }
+
+    /// Ends the conversation: returns what the shards must be told of it.
+    pub(crate) fn end(&mut self) -> Vec<(usize, Box<Job>)> {
+        let mut last = Turn::new(WatchId(self.session.client.id), self.session.shared.shards);
+        self.session.unwatch(&mut last);
+        last.take_jobs().collect()
+    }
+
+    /// Moves replies into the output, in order, as far as they are there.
+    pub(crate) fn stitch(&mut self) -> Stitched {
+        self.turn.stitch(&mut self.out)
+    }
+
+    /// Returns what is to be written.
+    pub(crate) fn out(&mut self) -> &mut Vec<u8> {
+        &mut self.out
+    }
+
+    /// Empties the output, which was written.
+    pub(crate) fn written(&mut self) {
+        clear(&mut self.out);
+    }
+
+    /// Appends a message from a channel. Only between turns: it must not come to lie inside a reply.
+    pub(crate) fn push(&mut self, event: &Event) {
+        let mut reply = Reply::new(&mut self.out, self.session.proto);
+        match event {
+            Event::Message { pattern: None, channel, message } => {
+                reply.push(3);
+                reply.bulk(b"message");
+                reply.bulk(channel);
+                reply.bulk(message);
+            }
+            Event::Message { pattern: Some(pattern), channel, message } => {
+                reply.push(4);
+                reply.bulk(b"pmessage");
+                reply.bulk(pattern);
+                reply.bulk(channel);
+                reply.bulk(message);
+            }
+            Event::Close => {}
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! What a connection sends to a shard: the commands for it of one turn, in one message, and their replies back.
+//!
+//! A job travels back and forth and is filled again each turn, so that in steady state nothing is allocated per
+//! command. The steps of a job run one after the other with nothing in between: that is what makes a transaction
+//! atomic.
+
+use super::command::Spec;
+use super::resp::{Proto, Reply, Span};
+use super::store::{Args, Error, Shard, WatchId};
+
+/// Reply bytes after which a job pauses and lets its client read: what one client can make a shard hold at a time,
+/// beside one single reply.
+const PAUSE_BYTES: usize = 1 << 20;
+/// What a job keeps allocated between turns.
+const KEEP_BYTES_MAX: usize = 256 * 1024;
+
+/// One thing to do on a shard.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Task {
+    /// Run a command.
+    Run(&'static Spec),
+    /// Watch keys.
+    Watch,
+    /// Forget the watched keys.
+    Unwatch,
+    /// Begin a transaction of so many replies, the next so many steps of which are on this shard.
+    Begin { replies: u32, steps: u32 },
+    /// Tell numbers for `INFO`.
+    Numbers,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    task: Task,
+    first: u32,
+    words: u32,
+    db: u8,
+    proto: Proto,
+}
+
+/// Commands for one shard and, after [`Job::run`], their replies.
+#[derive(Debug)]
+pub(crate) struct Job {
+    client: WatchId,
+    arena: Vec<u8>,
+    spans: Vec<Span>,
+    steps: Vec<Step>,
+    /// The step to run next.
+    next: usize,
+    out: Vec<u8>,
+    /// Where in `out` the reply of each step that was run ends.
+    ends: Vec<usize>,
+    /// Replies taken out.
+    taken: usize,
+}
+
+impl Job {
+    pub(crate) fn new(client: WatchId) -> Self {
+        Self {
+            client,
+            arena: Vec::new(),
+            spans: Vec::new(),
+            steps: Vec::new(),
+            next: 0,
+            out: Vec::new(),
+            ends: Vec::new(),
+            taken: 0,
+        }
+    }
+
+    /// Adds a step whose words are copied one after the other.
+    pub(crate) fn push<'a>(
+        &mut self,
+        task: Task,
+        db: usize,
+        proto: Proto,
+        words: impl Iterator<Item = &'a [u8]>,
+    ) {
+        let first = self.spans.len();
+        for word in words {
+            let start = self.arena.len();
+            self.arena.extend_from_slice(word);
+            self.spans.push(Span::new(start, self.arena.len()));
+        }
+        self.steps.push(Step {
+            task,
+            first: narrow(first),
+            words: narrow(self.spans.len() - first),
+            db: u8::try_from(db).unwrap_or(0),
+            proto,
+        });
+    }
+
+    /// Adds a step that is one whole command: its words lie in one piece and are copied so.
+    pub(crate) fn push_command(
+        &mut self,
+        spec: &'static Spec,
+        db: usize,
+        proto: Proto,
+        args: Args<'_>,
+    ) {
+        let first = self.spans.len();
+        args.copy_to(&mut self.arena, &mut self.spans);
+        self.steps.push(Step {
+            task: Task::Run(spec),
+            first: narrow(first),
+            words: narrow(self.spans.len() - first),
+            db: u8::try_from(db).unwrap_or(0),
+            proto,
+        });
+    }
+
+    /// Returns whether every step was run.
+    pub(crate) fn is_done(&self) -> bool {
+        self.next == self.steps.len()
+    }
+
+    /// Runs the steps, until the end or until there is enough to read for now.
+    pub(crate) fn run(&mut self, shard: &mut Shard) {
+        let pause = self.out.len() + PAUSE_BYTES;
+        let mut transaction = 0;
+        while let Some(step) = self.steps.get(self.next).copied() {
+            if transaction == 0 && self.out.len() >= pause {
+                break;
+            }
+            let first = step.first as usize;
+            let spans = self.spans.get(first..first + step.words as usize).unwrap_or_default();
+            let args = Args::new(&self.arena, spans);
+            let db = usize::from(step.db);
+            let mut reply = Reply::new(&mut self.out, step.proto);
+            transaction = u32::saturating_sub(transaction, 1);
+            let mut skip = 0;
+            match step.task {
+                Task::Run(spec) => shard.execute(spec, db, args, &mut reply),
+                Task::Watch => {
+                    shard.watch(self.client, db, args);
+                    reply.ok();
+                }
+                Task::Unwatch => {
+                    shard.unwatch(self.client);
+                }
+                Task::Begin { replies, steps } => {
+                    let grows =
+                        self.steps.iter().skip(self.next + 1).take(steps as usize).any(Step::grows);
+                    if shard.unwatch(self.client) {
+                        reply.null_array();
+                        skip = steps;
+                    } else if grows && shard.is_full() {
+                        reply.error(&format!(
+                            "EXECABORT Transaction discarded because of: {}",
+                            Error::OUT_OF_MEMORY.0
+                        ));
+                        skip = steps;
+                    } else {
+                        reply.array(replies as usize);
+                        transaction = steps;
+                    }
+                }
+                Task::Numbers => reply.raw(shard.numbers().as_bytes()),
+            }
+            self.ends.push(self.out.len());
+            self.next += 1;
+            for _ in 0..skip {
+                self.ends.push(self.out.len());
+                self.next += 1;
+            }
+        }
+    }
+
+    /// Takes the next reply out, if that step was run.
+    pub(crate) fn take(&mut self) -> Option<&[u8]> {
+        let start = if self.taken == 0 { 0 } else { *self.ends.get(self.taken - 1)? };
+        let end = *self.ends.get(self.taken)?;
+        self.taken += 1;
+        self.out.get(start..end)
+    }
+
+    /// Returns whether a reply can be taken out.
+    pub(crate) fn has_reply(&self) -> bool {
+        self.taken < self.ends.len()
+    }
+
+    /// Takes up to `count` replies out in one piece; returns how many and the piece.
+    pub(crate) fn take_many(&mut self, count: usize) -> (usize, &[u8]) {
+        let start =
+            if self.taken == 0 { 0 } else { self.ends.get(self.taken - 1).copied().unwrap_or(0) };
+        let available = count.min(self.ends.len() - self.taken);
+        if available == 0 {
+            return (0, &[]);
+        }
+        self.taken += available;
+        let end = self.ends.get(self.taken - 1).copied().unwrap_or(start);
+        (available, self.out.get(start..end).unwrap_or_default())
+    }
+
+    /// Returns all replies at once if every step was run and none was taken.
+    pub(crate) fn swap_replies(&mut self, out: &mut Vec<u8>) {
+        std::mem::swap(&mut self.out, out);
+        self.clear();
+    }
+
+    /// Forgets the replies that were taken, when all that there are were.
+    pub(crate) fn forget_taken(&mut self) {
+        if self.taken == self.ends.len() {
+            self.steps.drain(..self.next);
+            self.next = 0;
+            self.taken = 0;
+            self.ends.clear();
+            clear(&mut self.out);
+        }
+    }
+
+    /// Makes the job ready for the next turn.
+    pub(crate) fn clear(&mut self) {
+        clear(&mut self.arena);
+        clear(&mut self.spans);
+        clear(&mut self.steps);
+        clear(&mut self.out);
+        clear(&mut self.ends);
+        self.next = 0;
+        self.taken = 0;
+    }
+}
+
+impl Step {
+    fn grows(&self) -> bool {
+        matches!(self.task, Task::Run(spec) if spec.needs_memory())
+    }
+}
+
+/// Empties a buffer, giving back what one large request made it grow to.
+pub(crate) fn clear<T>(buffer: &mut Vec<T>) {
+    buffer.clear();
+    buffer.shrink_to(KEEP_BYTES_MAX / size_of::<T>());
+}
+
+fn narrow(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,261 @@
+//! What a connection knows of its client, and where each of its commands goes.
+//!
+//! [`Session::plan`] is given the commands in order and fills a [`Turn`]. It changes nothing but the session: what a
+//! command means for those behind it (`SELECT`, `MULTI`, `HELLO`) holds at once, what it does happens when the turn
+//! runs.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::client::Client;
+use super::command::{Action, Own, Spec, find};
+use super::job::Task;
+use super::own;
+use super::resp::{Proto, Span};
+use super::shared::Shared;
+use super::store::{Args, Error, cursor_shard, route};
+use super::turn::Turn;
+
+/// The state of one client's connection.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) client: Arc<Client>,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) proto: Proto,
+    pub(crate) db: usize,
+    pub(crate) name: Vec<u8>,
+    pub(crate) channels: BTreeSet<Box<[u8]>>,
+    pub(crate) patterns: BTreeSet<Box<[u8]>>,
+    pub(crate) transaction: Option<Transaction>,
+    /// The shard of the watched keys.
+    pub(crate) watching: Option<usize>,
+    /// Nothing more is to be read: the connection closes when its replies are written.
+    pub(crate) is_closing: bool,
+    pub(crate) last_command: &'static str,
+}
+
+/// Commands between `MULTI` and `EXEC`.
+#[derive(Debug, Default)]
+pub(crate) struct Transaction {
+    arena: Vec<u8>,
+    spans: Vec<Span>,
+    commands: Vec<(&'static Spec, usize)>,
+    /// The shard of the keys so far.
+    home: Option<usize>,
+    /// A command was refused, so `EXEC` will be.
+    pub(crate) is_broken: bool,
+}
+
+impl Transaction {
+    pub(crate) fn len(&self) -> usize {
+        self.commands.len()
+    }
+}
+
+/// Where a command goes.
+enum Target {
+    Own(Own),
+    Shard(usize),
+    Split,
+    All,
+}
+
+impl Session {
+    pub(crate) fn new(client: Arc<Client>, shared: Arc<Shared>) -> Self {
+        Self {
+            client,
+            shared,
+            proto: Proto::Resp2,
+            db: 0,
+            name: Vec::new(),
+            channels: BTreeSet::new(),
+            patterns: BTreeSet::new(),
+            transaction: None,
+            watching: None,
+            is_closing: false,
+            last_command: "NULL",
+        }
+    }
+
+    /// Returns whether the client listens to something.
+    pub(crate) fn is_listening(&self) -> bool {
+        !self.channels.is_empty() || !self.patterns.is_empty()
+    }
+
+    /// Adds one command to the turn.
+    pub(crate) fn plan(&mut self, args: Args<'_>, turn: &mut Turn) {
+        let Some(spec) = find(args.get(0)) else {
+            return self.refuse(turn, &Error::unknown(args));
+        };
+        self.last_command = spec.name;
+        if let Err(error) = own::check(spec, args) {
+            return self.refuse(turn, error.0.as_bytes());
+        }
+        if self.proto == Proto::Resp2 && self.is_listening() && !may_while_listening(spec) {
+            let text = format!(
+                "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in \
+                 this context",
+                own::full_name(spec, args)
+            );
+            return self.refuse(turn, text.as_bytes());
+        }
+        if self.transaction.is_some() && !runs_in_transaction(spec) {
+            return self.queue(spec, args, turn);
+        }
+        self.run(spec, args, turn);
+    }
+
+    /// Answers an error that also breaks a transaction under way.
+    fn refuse(&mut self, turn: &mut Turn, text: &[u8]) {
+        if let Some(transaction) = &mut self.transaction {
+            transaction.is_broken = true;
+        }
+        turn.local(self.proto, |reply| reply.error_bytes(text));
+    }
+
+    /// Runs a command outside of a transaction, or one of those within.
+    pub(crate) fn run(&mut self, spec: &'static Spec, args: Args<'_>, turn: &mut Turn) {
+        match (target(spec, args, turn.shards()), spec.action) {
+            (Ok(Target::Own(own)), _) => {
+                if let Err(error) = own::run(self, own, args, turn) {
+                    turn.local(self.proto, |reply| reply.error(&error.0));
+                }
+            }
+            (Ok(Target::Shard(shard)), _) => turn.command(shard, spec, self.db, self.proto, args),
+            (Ok(Target::Split), Action::Split(_, merge)) => {
+                turn.split(spec, merge, self.db, self.proto, args);
+            }
+            (Ok(Target::All), Action::All(_, merge)) => {
+                turn.all(Task::Run(spec), merge, self.db, self.proto, args);
+            }
+            (Ok(Target::Split | Target::All), _) => {}
+            (Err(error), _) => turn.local(self.proto, |reply| reply.error(&error.0)),
+        }
+    }
+
+    fn queue(&mut self, spec: &'static Spec, args: Args<'_>, turn: &mut Turn) {
+        let home = match target(spec, args, turn.shards()) {
+            Ok(Target::Shard(shard)) => Some(shard),
+            // Its error is the reply when its turn comes.
+            Ok(Target::Own(_)) | Err(_) => None,
+            Ok(Target::Split | Target::All) => {
+                return self.refuse(turn, Error::CROSS_SHARD.0.as_bytes());
+            }
+        };
+        let Some(transaction) = &mut self.transaction else { return };
+        let fixed = transaction.home.or(self.watching);
+        if home.is_some() && fixed.is_some() && home != fixed {
+            return self.refuse(turn, Error::CROSS_SHARD.0.as_bytes());
+        }
+        transaction.home = fixed.or(home);
+        transaction.commands.push((spec, args.len()));
+        args.copy_to(&mut transaction.arena, &mut transaction.spans);
+        turn.local(self.proto, |reply| reply.simple("QUEUED"));
+    }
+
+    /// Runs the queued commands as one.
+    pub(crate) fn exec(&mut self, turn: &mut Turn) -> Result<(), Error> {
+        let transaction = self.transaction.take().ok_or(Error::new("ERR EXEC without MULTI"))?;
+        let watching = self.watching;
+        if transaction.is_broken {
+            self.unwatch(turn);
+            return Err(Error::new("EXECABORT Transaction discarded because of previous errors."));
+        }
+        self.watching = None;
+        let shards = turn.shards();
+        let mut commands = Vec::with_capacity(transaction.commands.len());
+        let mut first = 0;
+        for (spec, words) in &transaction.commands {
+            let spans = transaction.spans.get(first..first + words).unwrap_or_default();
+            commands.push((*spec, Args::new(&transaction.arena, spans)));
+            first += words;
+        }
+        let on_shard = |(spec, args): &&(&'static Spec, Args<'_>)| {
+            matches!(target(spec, *args, shards), Ok(Target::Shard(_) | Target::Own(Own::Info)))
+        };
+        let steps = commands.iter().filter(on_shard).count();
+        let begun = match transaction.home.or(watching) {
+            Some(home) => Some(turn.begin(home, commands.len(), steps, self.proto)),
+            None => {
+                turn.local(self.proto, |reply| reply.array(commands.len()));
+                None
+            }
+        };
+        for (spec, args) in commands {
+            self.run(spec, args, turn);
+        }
+        if let Some(begun) = begun {
+            turn.end(begun);
+        }
+        Ok(())
+    }
+
+    /// Makes the next transaction depend on keys.
+    pub(crate) fn watch(&mut self, args: Args<'_>, turn: &mut Turn) -> Result<(), Error> {
+        let mut shards = args.tail(1).map(|key| route(key, turn.shards()));
+        let home = self.watching.or_else(|| shards.clone().next()).unwrap_or(0);
+        if !shards.all(|shard| shard == home) {
+            return Err(Error::CROSS_SHARD);
+        }
+        self.watching = Some(home);
+        turn.step(home, Task::Watch, self.db, args);
+        Ok(())
+    }
+
+    /// Forgets the watched keys.
+    pub(crate) fn unwatch(&mut self, turn: &mut Turn) {
+        if let Some(home) = self.watching.take() {
+            turn.step(home, Task::Unwatch, 0, Args::new(&[], &[]));
+        }
+    }
+}
+
+/// Decides where a command goes.
+fn target(spec: &Spec, args: Args<'_>, shards: usize) -> Result<Target, Error> {
+    if let Action::Own(own) = spec.action {
+        return Ok(Target::Own(own));
+    }
+    if spec.keys.step == 2 && args.len().is_multiple_of(2) {
+        return Err(Error::arity(spec.name));
+    }
+    if shards == 1 {
+        return Ok(Target::Shard(0));
+    }
+    let home = || spec.keys(args).next().map_or(0, |key| route(key, shards));
+    let is_together = |home| {
+        spec.keys.last == spec.keys.first || spec.keys(args).all(|key| route(key, shards) == home)
+    };
+    match spec.action {
+        Action::Keyed(_) if is_together(home()) => Ok(Target::Shard(home())),
+        Action::Keyed(_) => Err(Error::CROSS_SHARD),
+        Action::Split(..) if is_together(home()) => Ok(Target::Shard(home())),
+        Action::Split(..) => Ok(Target::Split),
+        Action::Cursor(_) => {
+            cursor_shard(args.get(1), shards).map(Target::Shard).ok_or(Error::CURSOR)
+        }
+        Action::All(..) | Action::Own(_) => Ok(Target::All),
+    }
+}
+
+/// Returns whether a command is run between `MULTI` and `EXEC` instead of queued.
+fn runs_in_transaction(spec: &Spec) -> bool {
+    matches!(
+        spec.action,
+        Action::Own(Own::Exec | Own::Discard | Own::Multi | Own::Watch | Own::Quit | Own::Reset)
+    )
+}
+
+fn may_while_listening(spec: &Spec) -> bool {
+    matches!(
+        spec.action,
+        Action::Own(
+            Own::Subscribe
+                | Own::Unsubscribe
+                | Own::Psubscribe
+                | Own::Punsubscribe
+                | Own::Ping
+                | Own::Quit
+                | Own::Reset
+        )
+    )
+}

@@ -1,0 +1,119 @@
+//! What all connections and shards of one server share: settings, counts, the list of clients.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use super::client::Client;
+use super::clock::now_ms;
+use super::stats::{Count, Stats};
+
+/// The limits of a server that are not Redis's own constants.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Clients connected at one time.
+    pub clients_max: usize,
+    /// Bytes of data after which commands that add some are refused.
+    pub memory_bytes_max: Option<u64>,
+    /// How long a client may send nothing; `None`: as long as it likes.
+    pub idle_timeout: Option<Duration>,
+    /// How long a client may leave its replies unread.
+    pub write_timeout: Duration,
+    /// How long a client may take over one command before it must send [`Limits::REQUEST_BYTES_PER_S`].
+    pub request_timeout: Duration,
+    /// Bytes that may wait for a client that listens to channels.
+    pub listener_bytes_max: usize,
+}
+
+impl Limits {
+    /// Bytes a second that a command under way must grow by in the long run.
+    pub const REQUEST_BYTES_PER_S: u64 = 16 * 1024;
+    /// Bytes of one read buffer, as Redis's `client-query-buffer-limit`.
+    pub const QUERY_BYTES_MAX: usize = 1 << 30;
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            clients_max: 10_000,
+            memory_bytes_max: None,
+            idle_timeout: None,
+            write_timeout: Duration::from_secs(60),
+            request_timeout: Duration::from_secs(60),
+            listener_bytes_max: 32 << 20,
+        }
+    }
+}
+
+/// The shared part of a server.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) limits: Limits,
+    pub(crate) address: SocketAddr,
+    pub(crate) shards: usize,
+    pub(crate) workers: usize,
+    pub(crate) scheduler: String,
+    pub(crate) stats: Stats,
+    pub(crate) started_ms: i64,
+    /// Bytes of data after which commands that add some are refused; zero: no limit.
+    pub(crate) memory_max: Count,
+    /// Bytes of data on all shards.
+    pub(crate) memory_used: Count,
+    clients: Mutex<Clients>,
+}
+
+#[derive(Debug, Default)]
+struct Clients {
+    next: u64,
+    by_id: BTreeMap<u64, Arc<Client>>,
+}
+
+impl Shared {
+    pub(crate) fn new(
+        limits: Limits,
+        address: SocketAddr,
+        shards: usize,
+        workers: usize,
+        scheduler: String,
+    ) -> Self {
+        let memory_max = Count::default();
+        memory_max.set(limits.memory_bytes_max.unwrap_or(0));
+        Self {
+            limits,
+            address,
+            shards,
+            workers,
+            scheduler,
+            stats: Stats::default(),
+            started_ms: now_ms(),
+            memory_max,
+            memory_used: Count::default(),
+            clients: Mutex::default(),
+        }
+    }
+
+    /// Adds a client; `make` is given its id.
+    pub(crate) fn add_client(&self, make: impl FnOnce(u64) -> Client) -> Arc<Client> {
+        let mut clients = self.clients.lock();
+        clients.next += 1;
+        let client = Arc::new(make(clients.next));
+        clients.by_id.insert(client.id, Arc::clone(&client));
+        client
+    }
+
+    pub(crate) fn remove_client(&self, id: u64) {
+        self.clients.lock().by_id.remove(&id);
+    }
+
+    /// Returns all clients, oldest first.
+    pub(crate) fn clients(&self) -> Vec<Arc<Client>> {
+        self.clients.lock().by_id.values().cloned().collect()
+    }
+
+    pub(crate) fn client_count(&self) -> usize {
+        self.clients.lock().by_id.len()
+    }
+}

@@ -1,0 +1,99 @@
+//! What the server counts, shown by `INFO`.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A count that any thread may add to.
+#[derive(Debug, Default)]
+pub(crate) struct Count(AtomicU64);
+
+impl Count {
+    pub(crate) fn add(&self, more: u64) {
+        // Relaxed: counts order nothing.
+        self.0.fetch_add(more, Ordering::Relaxed);
+    }
+
+    pub(crate) fn subtract(&self, less: u64) {
+        // Relaxed: as above.
+        self.0.fetch_sub(less, Ordering::Relaxed);
+    }
+
+    pub(crate) fn set(&self, value: u64) {
+        // Relaxed: as above.
+        self.0.store(value, Ordering::Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> u64 {
+        // Relaxed: as above.
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Why a client was cut off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cut {
+    /// It did not speak the protocol.
+    Protocol,
+    /// There were too many clients.
+    Crowd,
+    /// It listened to channels and did not read.
+    SlowListener,
+    /// It asked and did not read the answers.
+    SlowReader,
+    /// It began a command and did not end it.
+    SlowWriter,
+    /// It sent nothing for longer than `--timeout`.
+    Idle,
+    /// Its request was larger than the read buffer may be.
+    Oversize,
+    /// Another client killed it.
+    Killed,
+    /// Its connection broke.
+    Broken,
+}
+
+impl Cut {
+    /// Every reason with the name `INFO` shows it under.
+    pub(crate) const ALL: [(Self, &'static str); 9] = [
+        (Self::Protocol, "cut_protocol_error"),
+        (Self::Crowd, "rejected_connections"),
+        (Self::SlowListener, "cut_slow_listener"),
+        (Self::SlowReader, "cut_slow_reader"),
+        (Self::SlowWriter, "cut_slow_writer"),
+        (Self::Idle, "cut_idle"),
+        (Self::Oversize, "cut_oversize_request"),
+        (Self::Killed, "cut_killed"),
+        (Self::Broken, "cut_broken"),
+    ];
+}
+
+/// The counts of one server.
+#[derive(Debug, Default)]
+pub(crate) struct Stats {
+    pub(crate) connections: Count,
+    pub(crate) commands: Count,
+    pub(crate) turns: Count,
+    pub(crate) bytes_in: Count,
+    pub(crate) bytes_out: Count,
+    cuts: [Count; Cut::ALL.len()],
+}
+
+impl Stats {
+    /// Counts a client that was cut off.
+    pub(crate) fn cut(&self, reason: Cut) {
+        if let Some(count) = self.cuts.get(reason as usize) {
+            count.add(1);
+        }
+    }
+
+    /// Starts all counts anew.
+    pub(crate) fn reset(&self) {
+        let counts =
+            [&self.connections, &self.commands, &self.turns, &self.bytes_in, &self.bytes_out];
+        counts.into_iter().chain(&self.cuts).for_each(|count| count.set(0));
+    }
+
+    /// Returns how many clients were cut off for `reason`.
+    pub(crate) fn cuts(&self, reason: Cut) -> u64 {
+        self.cuts.get(reason as usize).map_or(0, Count::get)
+    }
+}

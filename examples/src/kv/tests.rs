@@ -1,0 +1,255 @@
+//! Whole conversations without a socket: bytes in, bytes out, shards and time in the test's hand.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+
+use super::client::Client;
+use super::conversation::Conversation;
+use super::job::Job;
+use super::session::Session;
+use super::shared::{Limits, Shared};
+use super::stitch::Stitched;
+use super::store::{Place, Shard};
+
+/// A server without I/O.
+pub(super) struct Server {
+    shards: Vec<Shard>,
+    shared: Arc<Shared>,
+    pub(super) now: i64,
+}
+
+impl Server {
+    pub(super) fn new(count: usize) -> Self {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 6379));
+        let shared = Shared::new(Limits::default(), address, count, 1, "none".to_owned());
+        let shards = (0..count).map(|index| Shard::new(Place { index, count })).collect();
+        Self { shards, shared: Arc::new(shared), now: 1_000_000 }
+    }
+
+    pub(super) fn shards(&mut self) -> &mut [Shard] {
+        &mut self.shards
+    }
+
+    pub(super) fn connect(&self) -> Conversation {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
+        let events = mpsc::unbounded_channel().0;
+        let client = self.shared.add_client(|id| Client::new(id, address, address, events));
+        Conversation::new(Session::new(client, Arc::clone(&self.shared)))
+    }
+
+    fn run(&mut self, shard: usize, mut job: Box<Job>, conversation: &mut Conversation) {
+        self.shards[shard].set_now(self.now);
+        job.run(&mut self.shards[shard]);
+        conversation.put_back(shard, job);
+    }
+
+    /// Sends bytes and returns the replies, and how often a job paused.
+    pub(super) fn feed(
+        &mut self,
+        conversation: &mut Conversation,
+        bytes: &[u8],
+    ) -> (Vec<u8>, usize) {
+        conversation.input().extend_from_slice(bytes);
+        let (mut replies, mut pauses) = (Vec::new(), 0);
+        loop {
+            conversation.parse();
+            let jobs: Vec<_> = conversation.jobs().collect();
+            for (shard, job) in jobs {
+                self.run(shard, job, conversation);
+            }
+            loop {
+                let stitched = conversation.stitch();
+                replies.append(conversation.out());
+                conversation.written();
+                match stitched {
+                    Stitched::Done => break,
+                    Stitched::Late(_) => replies.extend_from_slice(b"<late>"),
+                    Stitched::Paused(shard) => {
+                        pauses += 1;
+                        let job = conversation.job(shard).expect("the job is here");
+                        self.run(shard, job, conversation);
+                    }
+                }
+            }
+            if !conversation.has_more() {
+                return (replies, pauses);
+            }
+        }
+    }
+
+    /// Sends lines and returns the replies as text, line ends as blanks.
+    pub(super) fn say(&mut self, conversation: &mut Conversation, lines: &str) -> String {
+        let (replies, _) = self.feed(conversation, format!("{lines}\n").as_bytes());
+        String::from_utf8_lossy(&replies).trim_end().replace("\r\n", " ")
+    }
+}
+
+#[test]
+fn replies_keep_the_order_of_commands_over_shards() {
+    for shards in [1, 2, 7] {
+        let mut server = Server::new(shards);
+        let mut client = server.connect();
+        let script: String =
+            (0..300).map(|n| format!("SET key{n} {n}\nPING p{n}\nGET key{n}\n")).collect();
+        let (replies, _) = server.feed(&mut client, script.as_bytes());
+        let expected: String = (0..300)
+            .map(|n| {
+                format!(
+                    "+OK\r\n${}\r\np{n}\r\n${}\r\n{n}\r\n",
+                    format!("p{n}").len(),
+                    n.to_string().len()
+                )
+            })
+            .collect();
+        assert_eq!(String::from_utf8_lossy(&replies), expected, "{shards} shards");
+    }
+}
+
+#[test]
+fn many_keys_answer_as_one_over_shards() {
+    for shards in [1, 3, 8] {
+        let mut server = Server::new(shards);
+        let mut client = server.connect();
+        assert_eq!(server.say(&mut client, "MSET a 1 b 2 c 3 d 4 e 5 a 6"), "+OK");
+        assert_eq!(
+            server.say(&mut client, "MGET e nope a b e"),
+            "*5 $1 5 $-1 $1 6 $1 2 $1 5",
+            "{shards} shards"
+        );
+        assert_eq!(server.say(&mut client, "EXISTS a a b x"), ":3");
+        assert_eq!(server.say(&mut client, "DBSIZE"), ":5");
+        assert_eq!(server.say(&mut client, "DEL a b x c"), ":3");
+        assert_eq!(
+            server.say(&mut client, "MSET a 1 b"),
+            "-ERR wrong number of arguments for 'mset' command"
+        );
+        assert_eq!(server.say(&mut client, "FLUSHALL\nDBSIZE\nRANDOMKEY"), "+OK :0 $-1");
+        assert_eq!(
+            server
+                .say(&mut client, "HELLO 3\nMGET a b")
+                .split_once("*0 ")
+                .map(|(_, values)| values.to_owned()),
+            Some("*2 _ _".to_owned())
+        );
+    }
+}
+
+#[test]
+fn transactions_run_on_one_shard_and_say_so() {
+    let mut server = Server::new(4);
+    let mut client = server.connect();
+    assert_eq!(
+        server.say(&mut client, "MULTI\nSET {u}a 1\nPING\nINCR {u}a\nEXEC"),
+        "+OK +QUEUED +QUEUED +QUEUED *3 +OK +PONG :2"
+    );
+    let refused =
+        server.say(&mut client, "MULTI\nSET a 1\nSET b 1\nSET c 1\nSET d 1\nSET e 1\nEXEC");
+    assert!(refused.contains("-CROSSSLOT"), "{refused}");
+    assert!(
+        refused.ends_with("-EXECABORT Transaction discarded because of previous errors."),
+        "{refused}"
+    );
+    assert_eq!(
+        server.say(&mut client, "EXEC\nDISCARD"),
+        "-ERR EXEC without MULTI -ERR DISCARD without MULTI"
+    );
+    assert_eq!(
+        server.say(&mut client, "MULTI\nMULTI\nDISCARD"),
+        "+OK -ERR MULTI calls can not be nested +OK"
+    );
+    assert_eq!(
+        server.say(&mut client, "MULTI\nNOPE\nEXEC").split(" -").last(),
+        Some("EXECABORT Transaction discarded because of previous errors.")
+    );
+    assert_eq!(server.say(&mut client, "GET a"), "$-1");
+}
+
+#[test]
+fn a_watched_key_that_changes_stops_the_transaction() {
+    for shards in [1, 4] {
+        let mut server = Server::new(shards);
+        let (mut one, mut two) = (server.connect(), server.connect());
+        assert_eq!(
+            server.say(&mut one, "SET {u}a 1\nWATCH {u}a {u}b\nMULTI\nINCR {u}a\nPING"),
+            "+OK +OK +OK +QUEUED +QUEUED"
+        );
+        assert_eq!(server.say(&mut two, "SET {u}b 1"), "+OK");
+        assert_eq!(server.say(&mut one, "EXEC\nGET {u}a"), "*-1 $1 1");
+        assert_eq!(
+            server.say(&mut one, "WATCH {u}a\nMULTI\nINCR {u}a\nEXEC"),
+            "+OK +OK +QUEUED *1 :2"
+        );
+        assert_eq!(
+            server.say(&mut one, "WATCH {u}a\nUNWATCH\nSET {u}a 5\nMULTI\nINCR {u}a\nEXEC"),
+            "+OK +OK +OK +OK +QUEUED *1 :6"
+        );
+        // Expiry counts as a change.
+        assert_eq!(server.say(&mut one, "SET {u}a 5 PX 10\nWATCH {u}a"), "+OK +OK");
+        server.now += 20;
+        assert_eq!(server.say(&mut one, "MULTI\nINCR {u}a\nEXEC"), "+OK +QUEUED *-1");
+    }
+}
+
+#[test]
+fn one_client_cannot_make_a_shard_hold_more_than_it_reads() {
+    let mut server = Server::new(2);
+    let mut client = server.connect();
+    let (_, _) =
+        server.feed(&mut client, &[b"SET big ".as_slice(), &[b'x'; 60_000], b"\n"].concat());
+    let script = "GET big\n".repeat(400);
+    let (replies, pauses) = server.feed(&mut client, script.as_bytes());
+    assert_eq!(replies.len(), 400 * (60_000 + "$60000\r\n\r\n".len()));
+    assert!(pauses >= 20, "{pauses} pauses");
+}
+
+#[test]
+fn subscribing_narrows_what_resp2_may_do() {
+    let mut server = Server::new(1);
+    let mut client = server.connect();
+    assert_eq!(
+        server.say(&mut client, "SUBSCRIBE a b"),
+        "<late>*3 $9 subscribe $1 a :1 *3 $9 subscribe $1 b :2"
+    );
+    assert_eq!(server.say(&mut client, "PING"), "*2 $4 pong $0");
+    assert!(
+        server
+            .say(&mut client, "GET a")
+            .starts_with("-ERR Can't execute 'get': only (P|S)SUBSCRIBE")
+    );
+    assert_eq!(
+        server.say(&mut client, "UNSUBSCRIBE"),
+        "<late>*3 $11 unsubscribe $1 a :1 *3 $11 unsubscribe $1 b :0"
+    );
+    assert_eq!(server.say(&mut client, "UNSUBSCRIBE"), "*3 $11 unsubscribe $-1 :0");
+    assert_eq!(server.say(&mut client, "GET a"), "$-1");
+}
+
+#[test]
+fn quit_and_errors_end_the_conversation() {
+    let mut server = Server::new(1);
+    let mut client = server.connect();
+    assert_eq!(server.say(&mut client, "QUIT\nPING"), "+OK");
+    assert!(client.session.is_closing);
+    let mut client = server.connect();
+    assert_eq!(server.say(&mut client, "*1\r\n:1\r"), "-ERR Protocol error: expected '$', got ':'");
+    assert!(client.session.is_closing && client.cut.is_some());
+}
+
+#[test]
+fn memory_short_refuses_growth_and_transactions_that_grow() {
+    let mut server = Server::new(1);
+    let mut client = server.connect();
+    server.say(&mut client, "SET a 1");
+    server.shards()[0].set_limit(1);
+    assert_eq!(
+        server.say(&mut client, "SET b 1"),
+        "-OOM command not allowed when used memory > 'maxmemory'."
+    );
+    assert_eq!(server.say(&mut client, "GET a"), "$1 1");
+    assert!(server.say(&mut client, "MULTI\nSET b 1\nGET a\nEXEC").ends_with(
+        "-EXECABORT Transaction discarded because of: OOM command not allowed when used memory > 'maxmemory'."
+    ));
+    assert_eq!(server.say(&mut client, "DEL a\nSET b 1"), ":1 +OK");
+}

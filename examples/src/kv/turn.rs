@@ -1,0 +1,252 @@
+//! One turn of a connection: the commands of one read, where each runs, and how their replies become one stream.
+//!
+//! ```text
+//! read -> plan: job for shard 0  -> shard 0 ->  \
+//!               job for shard 1  -> shard 1 ->   > stitch: replies in the order of the commands -> write
+//!               local replies, parts (the order) /
+//! ```
+//!
+//! Invariants:
+//!
+//! 1. A shard sees the commands of a client in the order they were sent. Commands for different shards run side by
+//!    side: a client cannot tell, for it sees replies in order only.
+//! 2. A turn makes at most one message per shard, and never waits for one shard before asking the next.
+//! 3. Reply bytes held at one time are bounded: a job pauses when it has produced enough, and goes on when the client
+//!    has taken what there is.
+
+use super::command::{Merge, Spec};
+use super::info::Numbers;
+use super::job::{Job, Task};
+use super::resp::{Proto, Reply};
+use super::store::{Args, WatchId, route};
+
+/// Something to be asked of the broker when the replies before it are in place.
+#[derive(Debug)]
+pub(crate) enum Late {
+    /// Send a message; the reply is how many got it.
+    Publish { channel: Box<[u8]>, message: Box<[u8]> },
+    /// Begin or end to listen; the replies are written already.
+    Listen { names: Vec<Box<[u8]>>, patterns: bool, listen: bool },
+    /// Answer `PUBSUB CHANNELS`.
+    Channels { pattern: Option<Box<[u8]>>, proto: Proto },
+    /// Answer `PUBSUB NUMSUB`.
+    Listeners { names: Vec<Box<[u8]>>, proto: Proto },
+    /// Answer `PUBSUB NUMPAT`.
+    Patterns,
+    /// Answer `INFO`; the numbers were gathered before.
+    Info { asked: Vec<Box<[u8]>>, proto: Proto, numbers: Numbers },
+}
+
+/// Where the next replies of a turn come from.
+#[derive(Debug)]
+pub(super) enum Part {
+    /// Bytes of `local` up to here.
+    Local(usize),
+    /// So many replies of one shard.
+    Shard {
+        shard: usize,
+        count: usize,
+    },
+    /// One reply from each shard in `fan[from..to]`.
+    Gather {
+        merge: Merge,
+        proto: Proto,
+        from: usize,
+        to: usize,
+    },
+    /// The numbers of every shard, for `INFO`.
+    Info {
+        asked: Vec<Box<[u8]>>,
+        proto: Proto,
+    },
+    /// The beginning of a transaction; if the shard refuses, its reply stands for all parts up to `end`.
+    Begin {
+        shard: usize,
+        end: usize,
+    },
+    Late(Late),
+}
+
+/// The commands and replies of one turn.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    /// By shard; a job that is away is `None`.
+    pub(super) jobs: Vec<Option<Box<Job>>>,
+    pub(super) parts: Vec<Part>,
+    /// The part to stitch next.
+    pub(super) at: usize,
+    pub(super) local: Vec<u8>,
+    /// Bytes of `local` stitched.
+    pub(super) local_taken: usize,
+    pub(super) fan: Vec<usize>,
+    client: WatchId,
+}
+
+impl Turn {
+    pub(crate) fn new(client: WatchId, shards: usize) -> Self {
+        Self {
+            jobs: (0..shards).map(|_| None).collect(),
+            parts: Vec::new(),
+            at: 0,
+            local: Vec::new(),
+            local_taken: 0,
+            fan: Vec::new(),
+            client,
+        }
+    }
+
+    pub(crate) fn shards(&self) -> usize {
+        self.jobs.len()
+    }
+
+    /// Writes a reply that needs no shard.
+    pub(crate) fn local<T>(&mut self, proto: Proto, write: impl FnOnce(&mut Reply<'_>) -> T) -> T {
+        let result = write(&mut Reply::new(&mut self.local, proto));
+        let end = self.local.len();
+        match self.parts.last_mut() {
+            Some(Part::Local(last)) => *last = end,
+            Some(_) | None => self.parts.push(Part::Local(end)),
+        }
+        result
+    }
+
+    /// Writes a plain `OK`.
+    pub(crate) fn ok(&mut self, proto: Proto) {
+        self.local(proto, |reply| reply.ok());
+    }
+
+    /// Adds something to ask the broker.
+    pub(crate) fn late(&mut self, late: Late) {
+        self.parts.push(Part::Late(late));
+    }
+
+    /// Adds a whole command for one shard.
+    pub(crate) fn command(
+        &mut self,
+        shard: usize,
+        spec: &'static Spec,
+        db: usize,
+        proto: Proto,
+        args: Args<'_>,
+    ) {
+        self.job(shard).push_command(spec, db, proto, args);
+        self.expect(shard);
+    }
+
+    /// Adds a step for one shard, with one reply.
+    pub(crate) fn step(&mut self, shard: usize, task: Task, db: usize, args: Args<'_>) {
+        self.job(shard).push(task, db, Proto::Resp2, args.tail(0));
+        self.expect(shard);
+    }
+
+    /// Adds a command for every shard.
+    pub(crate) fn all(
+        &mut self,
+        task: Task,
+        merge: Merge,
+        db: usize,
+        proto: Proto,
+        args: Args<'_>,
+    ) {
+        let from = self.fan.len();
+        for shard in 0..self.shards() {
+            self.job(shard).push(task, db, proto, args.tail(0));
+            self.fan.push(shard);
+        }
+        self.parts.push(Part::Gather { merge, proto, from, to: self.fan.len() });
+    }
+
+    /// Adds a question for the numbers of every shard.
+    pub(crate) fn info(&mut self, asked: Vec<Box<[u8]>>, proto: Proto) {
+        for shard in 0..self.shards() {
+            self.job(shard).push(Task::Numbers, 0, Proto::Resp2, std::iter::empty());
+        }
+        self.parts.push(Part::Info { asked, proto });
+    }
+
+    /// Adds a command whose keys lie on several shards: each gets the command with its own keys.
+    pub(crate) fn split(
+        &mut self,
+        spec: &'static Spec,
+        merge: Merge,
+        db: usize,
+        proto: Proto,
+        args: Args<'_>,
+    ) {
+        let shards = self.shards();
+        let step = usize::try_from(spec.keys.step).unwrap_or(1);
+        let homes: Vec<usize> = spec.keys(args).map(|key| route(key, shards)).collect();
+        let from = self.fan.len();
+        for shard in 0..shards {
+            if !homes.contains(&shard) {
+                continue;
+            }
+            let mine = homes.iter().enumerate().filter(|(_, home)| **home == shard);
+            let words = mine.flat_map(|(index, _)| args.tail(1 + index * step).take(step));
+            self.job(shard).push(Task::Run(spec), db, proto, args.tail(0).take(1).chain(words));
+            if merge != Merge::Values {
+                self.fan.push(shard);
+            }
+        }
+        if merge == Merge::Values {
+            self.fan.extend(homes);
+        }
+        self.parts.push(Part::Gather { merge, proto, from, to: self.fan.len() });
+    }
+
+    /// Opens a transaction on a shard; the commands of it follow, then [`Turn::end`].
+    pub(crate) fn begin(
+        &mut self,
+        shard: usize,
+        replies: usize,
+        steps: usize,
+        proto: Proto,
+    ) -> usize {
+        let narrow = |count| u32::try_from(count).unwrap_or(u32::MAX);
+        let task = Task::Begin { replies: narrow(replies), steps: narrow(steps) };
+        self.job(shard).push(task, 0, proto, std::iter::empty());
+        self.parts.push(Part::Begin { shard, end: 0 });
+        self.parts.len() - 1
+    }
+
+    /// Closes the transaction that was opened as part `begun`.
+    pub(crate) fn end(&mut self, begun: usize) {
+        let here = self.parts.len();
+        if let Some(Part::Begin { end, .. }) = self.parts.get_mut(begun) {
+            *end = here;
+        }
+        // What follows must not be taken for a part of the transaction.
+        self.parts.push(Part::Local(self.local.len()));
+    }
+
+    /// Takes the jobs that have something to run.
+    pub(crate) fn take_jobs(&mut self) -> impl Iterator<Item = (usize, Box<Job>)> {
+        let ready = |job: &mut Option<Box<Job>>| job.take_if(|job| !job.is_done());
+        self.jobs.iter_mut().enumerate().filter_map(move |(shard, job)| Some((shard, ready(job)?)))
+    }
+
+    /// Takes the job of one shard.
+    pub(crate) fn take_job(&mut self, shard: usize) -> Option<Box<Job>> {
+        self.jobs.get_mut(shard)?.take()
+    }
+
+    /// Puts a job back that has been run.
+    pub(crate) fn put_back(&mut self, shard: usize, job: Box<Job>) {
+        if let Some(slot) = self.jobs.get_mut(shard) {
+            *slot = Some(job);
+        }
+    }
+
+    fn job(&mut self, shard: usize) -> &mut Job {
+        let client = self.client;
+        self.jobs[shard].get_or_insert_with(|| Box::new(Job::new(client)))
+    }
+
+    /// Notes that the next reply is one of `shard`.
+    fn expect(&mut self, of: usize) {
+        match self.parts.last_mut() {
+            Some(Part::Shard { shard, count }) if *shard == of => *count += 1,
+            Some(_) | None => self.parts.push(Part::Shard { shard: of, count: 1 }),
+        }
+    }
+}
