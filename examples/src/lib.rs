@@ -1,3 +1,5 @@
-//! Greenroom's examples.
+//! Greenroom's examples: the small ones under `examples/`, and [`kv`], a service that real clients talk to.
 
 #![forbid(unsafe_code)]
+
+pub mod kv;

@@ -1,0 +1,113 @@
+//! The actor that knows who listens to what.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use greenroom::{Actor, handlers};
+
+use super::client::{Client, Event};
+use super::shared::Shared;
+use super::store::matches;
+
+type Listeners = BTreeMap<u64, Arc<Client>>;
+
+/// Delivers messages to the clients that listen.
+#[derive(Actor)]
+pub(crate) struct Broker {
+    shared: Arc<Shared>,
+    channels: BTreeMap<Bytes, Listeners>,
+    patterns: BTreeMap<Bytes, Listeners>,
+}
+
+/// What to begin or end to listen to.
+#[derive(Debug)]
+pub(crate) struct Listening {
+    pub(crate) names: Vec<Box<[u8]>>,
+    pub(crate) patterns: bool,
+    pub(crate) listen: bool,
+}
+
+#[handlers]
+impl Broker {
+    #[start]
+    fn start(shared: Arc<Shared>) -> Self {
+        Self { shared, channels: BTreeMap::new(), patterns: BTreeMap::new() }
+    }
+
+    /// Begins or ends to listen.
+    #[ask]
+    fn listen(&mut self, client: Arc<Client>, to: Listening) {
+        let listeners = if to.patterns { &mut self.patterns } else { &mut self.channels };
+        for name in to.names {
+            if to.listen {
+                listeners
+                    .entry(Bytes::from(name))
+                    .or_default()
+                    .insert(client.id, Arc::clone(&client));
+            } else {
+                remove(listeners, &name, client.id);
+            }
+        }
+    }
+
+    /// Takes a client that is gone out, given what it listened to.
+    #[tell]
+    fn leave(&mut self, client: u64, channels: Vec<Box<[u8]>>, patterns: Vec<Box<[u8]>>) {
+        channels.iter().for_each(|name| remove(&mut self.channels, name, client));
+        patterns.iter().for_each(|name| remove(&mut self.patterns, name, client));
+    }
+
+    /// Sends a message to all who listen; returns to how many.
+    #[ask]
+    fn publish(&mut self, channel: Bytes, message: Bytes) -> usize {
+        let limit = self.shared.limits.listener_bytes_max;
+        let mut count = 0;
+        for client in self.channels.get(&channel).into_iter().flat_map(BTreeMap::values) {
+            let (channel, message) = (channel.clone(), message.clone());
+            client.send(Event::Message { pattern: None, channel, message }, limit);
+            count += 1;
+        }
+        for (pattern, listeners) in &self.patterns {
+            if !matches(pattern, &channel) {
+                continue;
+            }
+            for client in listeners.values() {
+                let (pattern, channel, message) =
+                    (Some(pattern.clone()), channel.clone(), message.clone());
+                client.send(Event::Message { pattern, channel, message }, limit);
+                count += 1;
+            }
+        }
+        count
+    }
+
+    /// Returns the channels listened to.
+    #[ask]
+    fn channels(&self, pattern: Option<Box<[u8]>>) -> Vec<Bytes> {
+        let wanted = |name: &&Bytes| pattern.as_ref().is_none_or(|pattern| matches(pattern, name));
+        self.channels.keys().filter(wanted).cloned().collect()
+    }
+
+    /// Returns how many listen to each of these channels.
+    #[ask]
+    fn listeners(&self, names: Vec<Box<[u8]>>) -> Vec<(Box<[u8]>, usize)> {
+        let count = |name: &[u8]| self.channels.get(name).map_or(0, BTreeMap::len);
+        names.into_iter().map(|name| (name.clone(), count(&name))).collect()
+    }
+
+    /// Returns how many patterns are listened to.
+    #[ask]
+    fn patterns(&self) -> usize {
+        self.patterns.len()
+    }
+}
+
+fn remove(listeners: &mut BTreeMap<Bytes, Listeners>, name: &[u8], client: u64) {
+    if let Some(clients) = listeners.get_mut(name) {
+        clients.remove(&client);
+        if clients.is_empty() {
+            listeners.remove(name);
+        }
+    }
+}

@@ -1,0 +1,365 @@
+//! The actor that serves one client, from accept to close.
+//!
+//! Its one handler, [`Connection::serve`], runs as long as the connection does: a conversation with a peer is a
+//! sequence, and written as one it needs no states. Being busy in it, the actor would not see mail, so what comes from
+//! elsewhere (messages on channels, the order to close) comes through a queue that the handler reads beside the
+//! socket.
+//!
+//! Back-pressure: the socket is read only when all replies to what was read before are written. What a client does
+//! not read stays in its socket, in the kernel's buffers, and a little here; the shards never wait for it.
+
+use std::future::{Future, poll_fn};
+use std::io;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use greenroom::{Actor, Context, Ref, StartError, handlers};
+use tokio::io::AsyncReadExt;
+use tokio::net::TcpStream;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, Sleep, sleep_until};
+
+use super::broker::{Broker, Listening};
+use super::client::{Client, Event};
+use super::clock::now_ms;
+use super::conversation::Conversation;
+use super::info;
+use super::job::Job;
+use super::resp::Reply;
+use super::session::Session;
+use super::shard_actor::ShardActor;
+use super::shared::{Limits, Shared};
+use super::stats::Cut;
+use super::stitch::Stitched;
+use super::turn::Late;
+
+/// The actors behind the connections.
+#[derive(Clone, Debug)]
+pub(crate) struct Backend {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) shards: Arc<[Ref<ShardActor>]>,
+    pub(crate) broker: Ref<Broker>,
+}
+
+/// Serves one client.
+#[derive(Actor)]
+pub(crate) struct Connection {
+    backend: Backend,
+    stream: TcpStream,
+    events: mpsc::UnboundedReceiver<Event>,
+    conversation: Conversation,
+    /// Since when a command has been on its way, and how long it may be.
+    begun: Option<Instant>,
+    _listed: Listed,
+}
+
+/// Takes the client off the list however its connection ends.
+struct Listed {
+    client: Arc<Client>,
+    shared: Arc<Shared>,
+}
+
+impl Drop for Listed {
+    fn drop(&mut self) {
+        self.shared.remove_client(self.client.id);
+    }
+}
+
+/// Why a wait for input ended.
+enum Input {
+    /// So many bytes came.
+    Bytes(usize),
+    /// Something came from elsewhere.
+    Event(Event),
+    /// The time is up.
+    Timeout(Cut),
+}
+
+#[handlers]
+impl Connection {
+    #[start]
+    fn start(
+        stream: std::net::TcpStream,
+        backend: Backend,
+        cx: &mut Context<Self>,
+    ) -> Result<Self, StartError> {
+        // Registered here, so that the worker that runs the connection also watches its socket.
+        let stream = TcpStream::from_std(stream)?;
+        stream.set_nodelay(true)?;
+        let (sender, events) = mpsc::unbounded_channel();
+        let (address, local) = (stream.peer_addr()?, stream.local_addr()?);
+        let client = backend.shared.add_client(|id| Client::new(id, address, local, sender));
+        let listed = Listed { client: Arc::clone(&client), shared: Arc::clone(&backend.shared) };
+        let session = Session::new(client, Arc::clone(&backend.shared));
+        let conversation = Conversation::new(session);
+        // The first message of this actor, and the last.
+        drop(cx.me().serve().try_send());
+        Ok(Self { backend, stream, events, conversation, begun: None, _listed: listed })
+    }
+
+    /// Serves the client until one of the two has enough.
+    #[tell]
+    async fn serve(&mut self, cx: &mut Context<Self>) {
+        let cut = match self.converse().await {
+            Ok(()) => self.conversation.cut,
+            Err(cut) => Some(cut),
+        };
+        if let Some(cut) = cut {
+            self.backend.shared.stats.cut(cut);
+        }
+        self.leave().await;
+        cx.stop();
+    }
+
+    /// Takes turns until the connection is to be closed.
+    async fn converse(&mut self) -> Result<(), Cut> {
+        while !self.conversation.session.is_closing {
+            if !self.conversation.has_more() {
+                match self.wait().await.map_err(|_| Cut::Broken)? {
+                    Input::Bytes(0) => return Ok(()),
+                    Input::Bytes(count) => self.backend.shared.stats.bytes_in.add(count as u64),
+                    Input::Event(event) => {
+                        if !self.take_events(event)? {
+                            return Ok(());
+                        }
+                        self.write().await?;
+                        continue;
+                    }
+                    Input::Timeout(cut) => return Err(cut),
+                }
+            }
+            let commands = self.conversation.parse();
+            self.note_partial();
+            if commands > 0 {
+                self.turn().await?;
+                self.count(commands);
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for bytes, an event or the end of the client's time.
+    async fn wait(&mut self) -> io::Result<Input> {
+        let deadline = self.deadline();
+        let mut sleep = pin!(deadline.map(|(at, _)| sleep_until(at)));
+        let Self { stream, events, conversation, .. } = self;
+        poll_fn(|cx| {
+            // A fresh future at each poll holds nothing between polls: what waits is the stream.
+            let read = pin!(stream.read_buf(conversation.input())).poll(cx);
+            if let Poll::Ready(count) = read {
+                return Poll::Ready(count.map(Input::Bytes));
+            }
+            if let Poll::Ready(Some(event)) = events.poll_recv(cx) {
+                return Poll::Ready(Ok(Input::Event(event)));
+            }
+            if let Some(timer) = sleep.as_mut().as_pin_mut()
+                && Sleep::poll(timer, cx).is_ready()
+            {
+                let cut = deadline.map_or(Cut::Idle, |(_, cut)| cut);
+                return Poll::Ready(Ok(Input::Timeout(cut)));
+            }
+            Poll::Pending
+        })
+        .await
+    }
+
+    /// Returns when to stop waiting, if ever, and what the client would be cut off for.
+    fn deadline(&self) -> Option<(Instant, Cut)> {
+        let limits = &self.backend.shared.limits;
+        if let Some(begun) = self.begun {
+            let bytes = self.conversation.partial_bytes() as u64;
+            let earned = Duration::from_secs(bytes / Limits::REQUEST_BYTES_PER_S);
+            return Some((begun + limits.request_timeout + earned, Cut::SlowWriter));
+        }
+        if self.conversation.session.is_listening() {
+            return None;
+        }
+        limits.idle_timeout.map(|limit| (Instant::now() + limit, Cut::Idle))
+    }
+
+    /// Starts or stops the clock for a command under way.
+    fn note_partial(&mut self) {
+        if !self.conversation.is_partial() || self.conversation.has_more() {
+            self.begun = None;
+        } else if self.begun.is_none() {
+            self.begun = Some(Instant::now());
+        }
+    }
+
+    /// Takes this event and all that wait behind it; `false` if the connection is to be closed.
+    fn take_events(&mut self, event: Event) -> Result<bool, Cut> {
+        let mut next = Some(event);
+        while let Some(event) = next {
+            let client = &self.conversation.session.client;
+            client.waiting.subtract(event.bytes() as u64);
+            if let Event::Close = event {
+                return client.is_cut().map_or(Ok(false), Err);
+            }
+            self.conversation.push(&event);
+            if self.conversation.out().len() >= WRITE_BYTES {
+                break;
+            }
+            next = self.events.try_recv().ok();
+        }
+        Ok(true)
+    }
+
+    /// Runs the commands of one turn and writes their replies.
+    async fn turn(&mut self) -> Result<(), Cut> {
+        self.run_jobs().await?;
+        loop {
+            match self.conversation.stitch() {
+                Stitched::Done => return self.write().await,
+                Stitched::Late(late) => self.ask_broker(late).await?,
+                Stitched::Paused(shard) => {
+                    // The client must have taken what there is before more is made.
+                    self.write().await?;
+                    let job = self.conversation.job(shard).ok_or(Cut::Broken)?;
+                    let job = self.backend.shards[shard].run(job).await.map_err(|_| Cut::Broken)?;
+                    self.conversation.put_back(shard, job);
+                }
+            }
+        }
+    }
+
+    /// Sends each shard its job, all at once, and waits for all of them.
+    async fn run_jobs(&mut self) -> Result<(), Cut> {
+        let shards = &self.backend.shards;
+        let mut jobs = self.conversation.jobs();
+        let Some((shard, job)) = jobs.next() else { return Ok(()) };
+        let Some(second) = jobs.next() else {
+            drop(jobs);
+            let job = shards[shard].run(job).await.map_err(|_| Cut::Broken)?;
+            self.conversation.put_back(shard, job);
+            return Ok(());
+        };
+        let all = [(shard, job), second].into_iter().chain(jobs);
+        let mut asked: Vec<_> =
+            all.map(|(shard, job)| (shard, shards[shard].run(job).into_future(), None)).collect();
+        poll_fn(|cx| {
+            let mut is_pending = false;
+            for (_, ask, answer) in asked.iter_mut().filter(|(_, _, answer)| answer.is_none()) {
+                match pin!(ask).poll(cx) {
+                    Poll::Ready(reply) => *answer = Some(reply),
+                    Poll::Pending => is_pending = true,
+                }
+            }
+            if is_pending { Poll::Pending } else { Poll::Ready(()) }
+        })
+        .await;
+        let answers: Vec<(usize, Box<Job>)> = asked
+            .into_iter()
+            .filter_map(|(shard, _, answer)| Some((shard, answer?.ok()?)))
+            .collect();
+        for (shard, job) in answers {
+            self.conversation.put_back(shard, job);
+        }
+        Ok(())
+    }
+
+    /// Asks the broker what the turn has come to, and writes the reply where it belongs.
+    async fn ask_broker(&mut self, late: Late) -> Result<(), Cut> {
+        let broker = &self.backend.broker;
+        let proto = self.conversation.session.proto;
+        match late {
+            Late::Publish { channel, message } => {
+                let count = broker
+                    .publish(channel.into(), message.into())
+                    .await
+                    .map_err(|_| Cut::Broken)?;
+                Reply::new(self.conversation.out(), proto).count(count);
+            }
+            Late::Listen { names, patterns, listen } => {
+                let client = Arc::clone(&self.conversation.session.client);
+                let to = Listening { names, patterns, listen };
+                broker.listen(client, to).await.map_err(|_| Cut::Broken)?;
+            }
+            Late::Channels { pattern, proto } => {
+                let channels = broker.channels(pattern).await.map_err(|_| Cut::Broken)?;
+                let mut reply = Reply::new(self.conversation.out(), proto);
+                reply.array(channels.len());
+                channels.iter().for_each(|channel| reply.bulk(channel));
+            }
+            Late::Listeners { names, proto } => {
+                let counts = broker.listeners(names).await.map_err(|_| Cut::Broken)?;
+                let mut reply = Reply::new(self.conversation.out(), proto);
+                reply.map(counts.len());
+                for (name, count) in counts {
+                    reply.bulk(&name);
+                    reply.count(count);
+                }
+            }
+            Late::Patterns => {
+                let count = broker.patterns().await.map_err(|_| Cut::Broken)?;
+                Reply::new(self.conversation.out(), proto).count(count);
+            }
+            Late::Info { asked, proto, numbers } => {
+                let text = info::render(&self.backend.shared, &asked, &numbers);
+                Reply::new(self.conversation.out(), proto).verbatim(text.as_bytes());
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes all replies; the client has a limited time to take them.
+    async fn write(&mut self) -> Result<(), Cut> {
+        let out = std::mem::take(self.conversation.out());
+        let mut done = 0;
+        while done < out.len() {
+            match self.stream.try_write(&out[done..]) {
+                Ok(0) => return Err(Cut::Broken),
+                Ok(count) => done += count,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.wait_for_reader().await?;
+                }
+                Err(_) => return Err(Cut::Broken),
+            }
+        }
+        self.backend.shared.stats.bytes_out.add(done as u64);
+        *self.conversation.out() = out;
+        self.conversation.written();
+        Ok(())
+    }
+
+    /// Waits until the client has read something, its time is up, or it is cut off.
+    async fn wait_for_reader(&mut self) -> Result<(), Cut> {
+        let limit = self.backend.shared.limits.write_timeout;
+        let client = &self.conversation.session.client;
+        tokio::select! {
+            ready = self.stream.writable() => ready.map_err(|_| Cut::Broken),
+            () = tokio::time::sleep(limit) => Err(Cut::SlowReader),
+            () = client.until_cut() => Err(client.is_cut().unwrap_or(Cut::Broken)),
+        }
+    }
+
+    fn count(&self, commands: usize) {
+        let stats = &self.backend.shared.stats;
+        stats.commands.add(commands as u64);
+        stats.turns.add(1);
+        let session = &self.conversation.session;
+        session.show();
+        let mut shown = session.client.shown.lock();
+        shown.active_ms = now_ms();
+        shown.query_bytes = self.conversation.partial_bytes();
+    }
+
+    /// Takes back what others know of the client.
+    async fn leave(&mut self) {
+        let session = &mut self.conversation.session;
+        if session.is_listening() {
+            let channels = std::mem::take(&mut session.channels).into_iter().collect();
+            let patterns = std::mem::take(&mut session.patterns).into_iter().collect();
+            // A broker that is gone has forgotten everybody.
+            let _ = self.backend.broker.leave(session.client.id, channels, patterns).await;
+        }
+        for (shard, job) in self.conversation.end() {
+            // As for the broker.
+            let _ = self.backend.shards[shard].run(job).await;
+        }
+    }
+}
+
+/// Bytes of channel messages gathered before they are written.
+const WRITE_BYTES: usize = 64 * 1024;

@@ -1,0 +1,56 @@
+//! `kv`: a key-value server that speaks the Redis protocol, hosted by actors.
+//!
+//! ```text
+//!             accept                       one message per turn and shard
+//! Listener ----------> Connection (each client) <===================> ShardActor (each part of the keys)
+//!                          |  ^
+//!                subscribe |  | messages
+//!                 publish  v  |
+//!                         Broker
+//! ```
+//!
+//! | to read about | see |
+//! |---|---|
+//! | requests and replies on the wire | [`resp`] |
+//! | the commands and where each runs | [`command`], [`own`] |
+//! | the data | [`store`] |
+//! | one read's worth of commands | [`turn`], [`job`], [`stitch`], [`merge`] |
+//! | a client without its socket | [`conversation`], [`session`] |
+//! | the actors | [`connection`], [`shard_actor`], [`broker`], [`listener`] |
+//! | setting up and ending | [`server`], [`options`] |
+//!
+//! Where `kv` differs from a single Redis: keys are spread over shards, and what must be atomic over several keys
+//! (`MULTI`, `WATCH`, `MSETNX`) needs them on one shard. Keys with a common `{tag}` are; otherwise the answer is a
+//! `CROSSSLOT` error, as from a Redis Cluster. `MSET`, `DEL` and the like run on each shard by itself.
+
+#![deny(clippy::wildcard_enum_match_arm)]
+
+mod broker;
+mod client;
+mod client_command;
+mod clock;
+mod command;
+mod config;
+mod connection;
+mod conversation;
+mod info;
+mod job;
+mod listener;
+mod merge;
+mod options;
+mod own;
+mod resp;
+mod server;
+mod session;
+mod shard_actor;
+mod shared;
+mod stats;
+mod stitch;
+mod store;
+#[cfg(test)]
+mod tests;
+mod turn;
+
+pub use options::{Options, run};
+pub use server::{Queue, SHARDS_MAX, Server, Settings, StartError};
+pub use shared::Limits;

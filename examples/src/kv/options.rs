@@ -1,0 +1,210 @@
+//! The command line.
+
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::config::parse_bytes;
+use super::server::{Queue, SHARDS_MAX, Server, Settings, StartError};
+
+const HELP: &str = "\
+kv: a key-value server that speaks the Redis protocol, hosted by actors
+
+Usage: kv [OPTIONS]
+
+  --listen ADDR         address to listen on [127.0.0.1:6379]
+  --workers N           worker threads [one per core]
+  --scheduler NAME      auto, locked or stealing [auto]
+  --shards N            parts of the key space, each owned by an actor [as many as workers]
+  --max-memory BYTES    refuse writes above this much data, such as 256mb [no limit]
+  --max-clients N       refuse more clients [10000]
+  --timeout SECONDS     close connections that are idle for so long [never]
+  --demo                start on a free port, put a mixed load on it, print figures, exit
+  --help, --version     print this, or the version, and exit
+";
+
+/// How long clients have to finish when the server is told to end.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
+/// File descriptors beside those of clients.
+const SPARE_FILES: u64 = 64;
+
+/// What the command line says.
+#[derive(Clone, Debug)]
+pub enum Options {
+    /// Serve until a signal comes.
+    Serve(Settings),
+    /// Serve and drive itself for a while.
+    Demo(Settings),
+    /// Print a text.
+    Print(String),
+}
+
+impl Options {
+    /// Reads a command line, without the program's name.
+    ///
+    /// # Errors
+    ///
+    /// A text for the user about an option that is unknown or has no good value.
+    pub fn parse(words: impl IntoIterator<Item = String>) -> Result<Self, lexopt::Error> {
+        use lexopt::{Arg, ValueExt};
+        let mut parser = lexopt::Parser::from_args(words);
+        let mut settings = Settings::default();
+        let mut demo = false;
+        while let Some(argument) = parser.next()? {
+            match argument {
+                Arg::Long("listen") => settings.listen = parser.value()?.parse_with(address)?,
+                Arg::Long("workers") => settings.workers = parser.value()?.parse_with(positive)?,
+                Arg::Long("scheduler") => settings.queue = parser.value()?.parse_with(queue)?,
+                Arg::Long("shards") => settings.shards = Some(parser.value()?.parse_with(shards)?),
+                Arg::Long("max-memory") => {
+                    settings.limits.memory_bytes_max = Some(parser.value()?.parse_with(bytes)?);
+                }
+                Arg::Long("max-clients") => {
+                    settings.limits.clients_max = parser.value()?.parse_with(positive)?;
+                }
+                Arg::Long("timeout") => {
+                    let seconds: u64 = parser.value()?.parse()?;
+                    settings.limits.idle_timeout =
+                        (seconds > 0).then(|| Duration::from_secs(seconds));
+                }
+                Arg::Long("demo") => demo = true,
+                Arg::Short('h') | Arg::Long("help") => return Ok(Self::Print(HELP.to_owned())),
+                Arg::Short('V') | Arg::Long("version") => {
+                    return Ok(Self::Print(format!("kv {}\n", env!("CARGO_PKG_VERSION"))));
+                }
+                Arg::Short(_) | Arg::Long(_) | Arg::Value(_) => return Err(argument.unexpected()),
+            }
+        }
+        if demo {
+            settings.listen.set_port(0);
+            return Ok(Self::Demo(settings));
+        }
+        Ok(Self::Serve(settings))
+    }
+}
+
+/// Reads an address; a port alone means this machine.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    if let Ok(port) = text.parse::<u16>() {
+        return Ok(SocketAddr::from(([127, 0, 0, 1], port)));
+    }
+    let text = text.replace("localhost", "127.0.0.1");
+    text.parse()
+        .map_err(|_| "an address is an IP address and a port, such as 127.0.0.1:6379".to_owned())
+}
+
+fn positive(text: &str) -> Result<usize, String> {
+    text.parse()
+        .ok()
+        .filter(|&count| count > 0)
+        .ok_or_else(|| "it must be a number above zero".to_owned())
+}
+
+fn shards(text: &str) -> Result<usize, String> {
+    positive(text)
+        .ok()
+        .filter(|&count| count <= SHARDS_MAX)
+        .ok_or_else(|| format!("it must be a number from 1 to {SHARDS_MAX}"))
+}
+
+fn queue(text: &str) -> Result<Queue, String> {
+    let found = Queue::ALL.iter().find(|(_, name)| *name == text);
+    found.map(|(queue, _)| *queue).ok_or_else(|| "there are auto, locked and stealing".to_owned())
+}
+
+fn bytes(text: &str) -> Result<u64, String> {
+    parse_bytes(text).ok_or_else(|| {
+        "it must be a number of bytes, such as 1000000, 512kb, 256mb or 2gb".to_owned()
+    })
+}
+
+/// Does what the command line says; the program's whole work.
+///
+/// # Errors
+///
+/// What cannot be written to the terminal.
+pub fn run(words: impl IntoIterator<Item = String>) -> io::Result<ExitCode> {
+    let options = match Options::parse(words) {
+        Ok(options) => options,
+        Err(error) => {
+            writeln!(io::stderr(), "kv: {error}\nTry: kv --help")?;
+            return Ok(ExitCode::from(2));
+        }
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    match options {
+        Options::Print(text) => io::stdout().write_all(text.as_bytes()).map(|()| ExitCode::SUCCESS),
+        Options::Serve(settings) => runtime.block_on(serve(settings)),
+        Options::Demo(settings) => runtime.block_on(serve(settings)),
+    }
+}
+
+async fn serve(settings: Settings) -> io::Result<ExitCode> {
+    raise_file_limit(settings.limits.clients_max)?;
+    let mut interrupted = signal(SignalKind::interrupt())?;
+    let mut terminated = signal(SignalKind::terminate())?;
+    let workers = settings.workers;
+    let server = match Server::start(settings).await {
+        Ok(server) => server,
+        Err(error) => {
+            explain(&error)?;
+            return Ok(ExitCode::FAILURE);
+        }
+    };
+    let (address, shards) = (server.address(), server.shards());
+    let port = address.port();
+    writeln!(
+        io::stdout(),
+        "kv listens on {address} with {workers} workers and {shards} shards. Try:\n\n  \
+         redis-cli -p {port} set greeting hello\n  redis-cli -p {port} get greeting\n\nCtrl-C ends it."
+    )?;
+    tokio::select! {
+        _ = interrupted.recv() => {}
+        _ = terminated.recv() => {}
+    }
+    writeln!(io::stdout(), "\nkv finishes what its {} clients have asked ...", server.clients())?;
+    match server.shutdown(SHUTDOWN_TIMEOUT).await {
+        Ok(()) => Ok(ExitCode::SUCCESS),
+        Err(error) => {
+            writeln!(io::stderr(), "kv: {error}")?;
+            Ok(ExitCode::FAILURE)
+        }
+    }
+}
+
+/// Says why the server did not start and what to do about it.
+fn explain(error: &StartError) -> io::Result<()> {
+    let mut stderr = io::stderr();
+    writeln!(stderr, "kv: {error}")?;
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        writeln!(stderr, "  because: {cause}")?;
+        source = cause.source();
+    }
+    if let StartError::Listen { address, source } = error
+        && source.kind() == io::ErrorKind::AddrInUse
+    {
+        let other = SocketAddr::new(address.ip(), address.port().checked_add(1).unwrap_or(6380));
+        writeln!(
+            stderr,
+            "Another program has this port, perhaps a Redis. Take another one:\n\n  kv --listen {other}"
+        )?;
+    }
+    Ok(())
+}
+
+/// Asks the system for as many open files as there may be clients.
+fn raise_file_limit(clients_max: usize) -> io::Result<()> {
+    let wanted = clients_max as u64 + SPARE_FILES;
+    let got = rlimit::increase_nofile_limit(wanted).unwrap_or(0);
+    if got < wanted {
+        writeln!(
+            io::stderr(),
+            "kv: the system allows {got} open files, which is fewer than {clients_max} clients need"
+        )?;
+    }
+    Ok(())
+}

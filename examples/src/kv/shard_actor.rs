@@ -1,0 +1,81 @@
+//! The actor that owns one shard: it runs jobs, one after the other, and takes out expired keys.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use greenroom::{Actor, Context, handlers};
+
+use super::clock::now_ms;
+use super::job::Job;
+use super::shared::Shared;
+use super::store::{Place, Shard};
+
+/// Time between two looks for expired keys.
+const SWEEP_PERIOD: Duration = Duration::from_millis(100);
+/// Keys looked at each time: what expiry may cost other clients.
+const SWEEP_KEYS: usize = 2_000;
+
+/// Owns the keys of one shard.
+#[derive(Actor)]
+pub(crate) struct ShardActor {
+    shard: Shard,
+    shared: Arc<Shared>,
+    /// What this shard has added to the server's sum of bytes used.
+    told: u64,
+}
+
+#[handlers]
+impl ShardActor {
+    #[start]
+    fn start(index: usize, shared: Arc<Shared>, cx: &mut Context<Self>) -> Self {
+        cx.every(SWEEP_PERIOD, Self::sweep);
+        let place = Place { index, count: shared.shards };
+        Self { shard: Shard::new(place), shared, told: 0 }
+    }
+
+    /// Runs the commands of a job and sends it back with the replies.
+    #[ask]
+    fn run(&mut self, mut job: Box<Job>) -> Box<Job> {
+        self.shard.set_now(now_ms());
+        self.limit();
+        job.run(&mut self.shard);
+        self.tell_used();
+        job
+    }
+
+    #[local]
+    fn sweep(&mut self) {
+        self.shard.set_now(now_ms());
+        let mut taken = self.shard.sweep(SWEEP_KEYS);
+        // While much has expired, go on, but not for so long that a client would notice.
+        for _ in 0..8 {
+            if taken < SWEEP_KEYS / 4 {
+                break;
+            }
+            taken = self.shard.sweep(SWEEP_KEYS);
+        }
+        self.tell_used();
+    }
+
+    /// Gives this shard what the others leave of the server's memory.
+    fn limit(&mut self) {
+        let limit = match self.shared.memory_max.get() {
+            0 => usize::MAX,
+            max => {
+                let others = self.shared.memory_used.get().saturating_sub(self.told);
+                usize::try_from(max.saturating_sub(others)).unwrap_or(usize::MAX)
+            }
+        };
+        self.shard.set_limit(limit);
+    }
+
+    fn tell_used(&mut self) {
+        let used = self.shard.used() as u64;
+        if used > self.told {
+            self.shared.memory_used.add(used - self.told);
+        } else if used < self.told {
+            self.shared.memory_used.subtract(self.told - used);
+        }
+        self.told = used;
+    }
+}
