@@ -1,14 +1,18 @@
 //! The crate's public face: every item has one path.
 
 pub use crate::actor::{
-    Actor, Ask, AskError, Asked, Behavior, Calls, Context, Down, Flat, Handle, HandleAsync, Message, Options,
-    Plain, Protocol, Receive, Recipient, Ref, Reply, Restart, RestartKind, Spawn, SpawnError, StartError, Step,
-    Tell, TellError, TimerId, Told, WatchId,
+    Actor, Ask, AskError, Asked, Behavior, Calls, Context, Down, Flat, Handle, HandleAsync,
+    Message, Options, Plain, Protocol, Receive, Recipient, Ref, Reply, Restart, RestartKind, Spawn,
+    SpawnError, StartError, Step, Tell, TellError, TimerId, Told, WatchId,
 };
-pub use crate::event::{ActorId, Counts, DeadLetter, DeadLetterReason, DeadLetters, Event, EventStream, ExitReason};
+pub use crate::event::{
+    ActorId, Counts, DeadLetter, DeadLetterReason, DeadLetters, Event, EventStream, ExitReason,
+};
 pub use crate::mailbox::{Full, Mailbox};
 pub use crate::scheduler::{Batch, Origin, ReadyQueue, WorkerId};
-pub use crate::system::{BuildError, Builder, Config, FindError, Idle, Scheduler, ShutdownError, System};
+pub use crate::system::{
+    BuildError, Builder, Config, FindError, Idle, Scheduler, ShutdownError, System,
+};
 pub use crate::task::{Hint, Ready};
 pub use greenroom_macros::*;
 
@@ -21,10 +25,11 @@ pub mod testing {
 #[doc(hidden)]
 pub mod __private {
     pub use crate::actor::{
-        Actor, Ask, Asking, AskingFlat, Async, AsyncMethod, AsyncMethodOf, AsyncMethodOfWithContext,
-        AsyncMethodWithContext, AsyncWithContext, Behavior, ByAsync, ByMacro, BySync, Calls, Context, Flat,
-        Keep, LocalCall, Message, NoValue, Options, Plain, Protocol, Receive, Recipient, Reply, Restart, StartError,
-        Started, Starting, Step, Sync, SyncWithContext, Tell, Telling, Told, assert_answer, assert_argument, portable,
+        Actor, Ask, Asking, AskingFlat, Async, AsyncMethod, AsyncMethodOf,
+        AsyncMethodOfWithContext, AsyncMethodWithContext, AsyncWithContext, Behavior, ByAsync,
+        ByMacro, BySync, Calls, Context, Flat, Keep, LocalCall, Message, NoValue, Options, Plain,
+        Protocol, Receive, Recipient, Reply, Restart, StartError, Started, Starting, Step, Sync,
+        SyncWithContext, Tell, Telling, Told, assert_answer, assert_argument, portable,
     };
     pub use crate::event::ExitReason;
     pub use crate::mailbox::{Full, Mailbox};

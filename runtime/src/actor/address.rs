@@ -130,7 +130,9 @@ impl<P: Protocol> Ref<P> {
 
 impl<A: Behavior> Ref<A> {
     pub(crate) fn from_cell(cell: CellRef) -> Self {
-        Self { calls: A::Calls::from_recipient(dispatch::recipient::<A, A::Message, ByMacro>(cell)) }
+        Self {
+            calls: A::Calls::from_recipient(dispatch::recipient::<A, A::Message, ByMacro>(cell)),
+        }
     }
 
     /// Tells the actor a message that it handles by a hand-written [`Handle`](crate::Handle).
@@ -148,7 +150,10 @@ impl<A: Behavior> Ref<A> {
     where
         A: Receive<M, Via>,
     {
-        Ask::new(self.cell(), &dispatch::dispatch::<A, M, Via>().ask, |reply| Asked { message, reply })
+        Ask::new(self.cell(), &dispatch::dispatch::<A, M, Via>().ask, |reply| Asked {
+            message,
+            reply,
+        })
     }
 
     /// The narrow reference for one message.
@@ -166,7 +171,11 @@ impl<A: Behavior> Ref<A> {
     where
         A: Receive<P::Message, ByMacro>,
     {
-        Ref { calls: P::Calls::from_recipient(dispatch::recipient::<A, P::Message, ByMacro>(self.cell().clone())) }
+        Ref {
+            calls: P::Calls::from_recipient(dispatch::recipient::<A, P::Message, ByMacro>(
+                self.cell().clone(),
+            )),
+        }
     }
 }
 

@@ -89,7 +89,11 @@ pub struct Ask<'a, P, R, Shape = Plain> {
 }
 
 impl<'a, P: Message, R, Shape> Ask<'a, P, R, Shape> {
-    pub(super) fn new(cell: &'a CellRef, kind: &'static Kind, message: impl FnOnce(Reply<R>) -> P) -> Self {
+    pub(super) fn new(
+        cell: &'a CellRef,
+        kind: &'static Kind,
+        message: impl FnOnce(Reply<R>) -> P,
+    ) -> Self {
         let (sender, receiver) = oneshot::pair();
         let message = message(Reply { sender });
         Self { cell, kind, message, receiver, timeout: None, shape: PhantomData }
@@ -148,7 +152,9 @@ impl<'a, P: Message, R: Send + 'static> IntoFuture for Ask<'a, P, R, Plain> {
     }
 }
 
-impl<'a, P: Message, T: Send + 'static, E: Send + 'static> IntoFuture for Ask<'a, P, Result<T, E>, Flat> {
+impl<'a, P: Message, T: Send + 'static, E: Send + 'static> IntoFuture
+    for Ask<'a, P, Result<T, E>, Flat>
+{
     type Output = Result<T, AskError<E>>;
     type IntoFuture = AskingFlat<'a, P, T, E>;
 

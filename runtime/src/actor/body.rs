@@ -115,7 +115,9 @@ pub(super) unsafe fn take_args<A: Behavior>(header: NonNull<Header>) -> A::Args 
     // SAFETY: the caller's promise.
     match unsafe { replace_stage::<A>(header, Stage::Empty) } {
         Stage::Args(args) => args,
-        Stage::Empty | Stage::Live(_) => unreachable!("an actor that is to start has its arguments"),
+        Stage::Empty | Stage::Live(_) => {
+            unreachable!("an actor that is to start has its arguments")
+        }
     }
 }
 
@@ -152,13 +154,17 @@ pub(super) unsafe fn clear_stage<A: Behavior>(header: NonNull<Header>) {
 /// As [`take_args`].
 pub(super) unsafe fn is_live<A: Behavior>(header: NonNull<Header>) -> bool {
     // SAFETY: the caller's promise.
-    unsafe { (*header.cast::<Body<A>>().as_ptr()).stage.with(|stage| matches!(*stage, Stage::Live(_))) }
+    unsafe {
+        (*header.cast::<Body<A>>().as_ptr()).stage.with(|stage| matches!(*stage, Stage::Live(_)))
+    }
 }
 
 unsafe fn replace_stage<A: Behavior>(header: NonNull<Header>, stage: Stage<A>) -> Stage<A> {
     // SAFETY: the caller's promise.
     unsafe {
-        (*header.cast::<Body<A>>().as_ptr()).stage.with_mut(|place| std::mem::replace(&mut *place, stage))
+        (*header.cast::<Body<A>>().as_ptr())
+            .stage
+            .with_mut(|place| std::mem::replace(&mut *place, stage))
     }
 }
 
@@ -176,7 +182,11 @@ fn vtable<A: Behavior>() -> &'static VTable {
 
 /// Makes the cell of an actor that is about to start; its maker holds the token and one reference,
 /// which is the cell's own.
-pub(super) fn build<A: Behavior>(core: Arc<Core>, parent: Option<CellRef>, args: A::Args) -> NonNull<Header> {
+pub(super) fn build<A: Behavior>(
+    core: Arc<Core>,
+    parent: Option<CellRef>,
+    args: A::Args,
+) -> NonNull<Header> {
     let body = pool::acquire(Layout::new::<Body<A>>()).cast::<Body<A>>();
     let mailbox = A::OPTIONS.get_mailbox();
     let kept = A::keep_args(&args);
@@ -197,7 +207,7 @@ pub(super) fn build<A: Behavior>(core: Arc<Core>, parent: Option<CellRef>, args:
     // SAFETY: as above.
     unsafe { (&raw mut (*place).stage).write(UnsafeCell::new(Stage::Args(args))) };
     // SAFETY: the maker holds the token.
-    unsafe { header.as_ref().with_owner(|owner| owner.phase = Phase::Starting as u8) };
+    unsafe { header.as_ref().with_owner(|owner| owner.life.phase = Phase::Starting as u8) };
     header
 }
 
@@ -213,7 +223,8 @@ unsafe fn free<A: Behavior>(header: NonNull<Header>) {
 
 /// The name of an actor, if it has one, and which it is; for reports of what hangs.
 pub(crate) fn describe_cell(cell: &CellRef) -> String {
-    let name = cell.core.names.iter().find(|entry| entry.value() == cell).map(|entry| entry.key().clone());
+    let name =
+        cell.core.names.iter().find(|entry| entry.value() == cell).map(|entry| entry.key().clone());
     match name {
         Some(name) => format!("{name} ({})", cell.actor_id()),
         None => cell.actor_id().to_string(),

@@ -2,6 +2,7 @@
 
 use super::address::Ref;
 use super::ask::Reply;
+use super::body;
 use super::body::control_of;
 use super::control::{self, Order};
 use super::dispatch::{drop_payload, wait};
@@ -10,7 +11,6 @@ use super::life::{self, Ending};
 use super::local::LocalCall;
 use super::spawn::{Owner, Spawn};
 use super::traits::{Actor, Behavior, Protocol, Step};
-use super::body;
 use crate::event::{ActorId, ExitReason};
 use crate::queue::node::{Kind, Lane, Node};
 use crate::queue::oneshot;
@@ -128,14 +128,13 @@ impl<A: Actor> Context<A> {
 
     /// Ends this actor after the running handler.
     pub fn stop(&mut self) {
-        let ending = Ending { reason: ExitReason::Stopped, hook: true, own_wish: true };
-        life::begin_end(self.header(), ending);
+        life::begin_end(self.header(), Ending::Own, true);
     }
 
     /// Fails this actor after the running handler, for `reason`; its restart policy decides what
     /// follows.
     pub fn fail(&mut self, reason: impl fmt::Display) {
-        life::fail(self.header(), ExitReason::Failed(reason.to_string()));
+        life::fail_with(self.header(), ExitReason::Failed(reason.to_string()), true);
     }
 
     #[doc(hidden)]
@@ -206,7 +205,11 @@ impl<A: Behavior> Context<A> {
     }
 
     /// Calls `method` once, `delay` from now or a little later, unless the incarnation ends before.
-    pub fn after<Shape: 'static>(&mut self, delay: Duration, method: impl LocalCall<A, (), Shape>) -> TimerId {
+    pub fn after<Shape: 'static>(
+        &mut self,
+        delay: Duration,
+        method: impl LocalCall<A, (), Shape>,
+    ) -> TimerId {
         self.set_timer(delay, None, method)
     }
 
@@ -215,7 +218,11 @@ impl<A: Behavior> Context<A> {
     ///
     /// # Panics
     /// If `period` is zero.
-    pub fn every<Shape: 'static>(&mut self, period: Duration, method: impl LocalCall<A, (), Shape>) -> TimerId {
+    pub fn every<Shape: 'static>(
+        &mut self,
+        period: Duration,
+        method: impl LocalCall<A, (), Shape>,
+    ) -> TimerId {
         assert!(!period.is_zero(), "a timer has a period above zero");
         self.set_timer(period, Some(period), method)
     }
@@ -268,7 +275,11 @@ impl<A: Behavior> Context<A> {
             let guard = FailOnPanic(me);
             let value = future.await;
             let signal = Signal { method, value, epoch };
-            send_signal::<A, _, _>(guard.0.clone(), piped::<A, _, T, Shape>(&signal.method), signal);
+            send_signal::<A, _, _>(
+                guard.0.clone(),
+                piped::<A, _, T, Shape>(&signal.method),
+                signal,
+            );
         });
         let tasks = &mut self.side().tasks;
         if tasks.len() == tasks.capacity() {
@@ -310,7 +321,11 @@ struct Tick {
     period: Option<Duration>,
 }
 
-fn send_signal<A: Behavior, F: Send, V: Send>(to: CellRef, kind: &'static Kind, signal: Signal<F, V>) {
+fn send_signal<A: Behavior, F: Send, V: Send>(
+    to: CellRef,
+    kind: &'static Kind,
+    signal: Signal<F, V>,
+) {
     let node = Node::new(kind, signal);
     // SAFETY: the node is new, and its kind was made for an `A`, whose cell this is.
     unsafe { to.push_urgent(node) };
@@ -340,7 +355,9 @@ fn ticked<A: Behavior, F: LocalCall<A, (), S>, S: 'static>(_: &F) -> &'static Ki
     signal_kind!(deliver_tick::<A, F, S>, Signal<F, Tick>)
 }
 
-fn piped<A: Behavior, F: LocalCall<A, T, S>, T: Send + 'static, S: 'static>(_: &F) -> &'static Kind {
+fn piped<A: Behavior, F: LocalCall<A, T, S>, T: Send + 'static, S: 'static>(
+    _: &F,
+) -> &'static Kind {
     signal_kind!(deliver_value::<A, F, T, S>, Signal<F, T>)
 }
 
@@ -365,7 +382,10 @@ impl<T> Drop for BlockOf<T> {
 
 /// # Safety
 /// As [`Kind::deliver`]; the cell is an `A`'s, and the payload a `Signal<F, (WatchId, Down)>`.
-unsafe fn deliver_down<A: Behavior, F: LocalCall<A, Down, S>, S>(to: NonNull<()>, node: NonNull<Node>) {
+unsafe fn deliver_down<A: Behavior, F: LocalCall<A, Down, S>, S>(
+    to: NonNull<()>,
+    node: NonNull<Node>,
+) {
     // SAFETY: the caller's promise.
     let signal = unsafe { Node::into_payload::<Signal<F, (WatchId, Down)>>(node) };
     let header = to.cast::<Header>();
@@ -380,7 +400,10 @@ unsafe fn deliver_down<A: Behavior, F: LocalCall<A, Down, S>, S>(to: NonNull<()>
 
 /// # Safety
 /// As [`Kind::deliver`]; the cell is an `A`'s, and the payload a `Signal<F, Tick>`.
-unsafe fn deliver_tick<A: Behavior, F: LocalCall<A, (), S>, S: 'static>(to: NonNull<()>, node: NonNull<Node>) {
+unsafe fn deliver_tick<A: Behavior, F: LocalCall<A, (), S>, S: 'static>(
+    to: NonNull<()>,
+    node: NonNull<Node>,
+) {
     // SAFETY: the caller's promise.
     let signal = unsafe { Node::into_payload::<Signal<F, Tick>>(node) };
     let header = to.cast::<Header>();
@@ -406,7 +429,10 @@ unsafe fn deliver_tick<A: Behavior, F: LocalCall<A, (), S>, S: 'static>(to: NonN
 
 /// # Safety
 /// As [`Kind::deliver`]; the cell is an `A`'s, and the payload a `Signal<F, T>`.
-unsafe fn deliver_value<A: Behavior, F: LocalCall<A, T, S>, T, S>(to: NonNull<()>, node: NonNull<Node>) {
+unsafe fn deliver_value<A: Behavior, F: LocalCall<A, T, S>, T, S>(
+    to: NonNull<()>,
+    node: NonNull<Node>,
+) {
     // SAFETY: the caller's promise.
     let signal = unsafe { Node::into_payload::<Signal<F, T>>(node) };
     let header = to.cast::<Header>();
@@ -419,7 +445,11 @@ unsafe fn deliver_value<A: Behavior, F: LocalCall<A, T, S>, T, S>(to: NonNull<()
 
 /// # Safety
 /// The caller holds the token of an `A` that runs, and no handler waits.
-unsafe fn call<A: Behavior, F: LocalCall<A, T, S>, T, S>(header: NonNull<Header>, method: F, value: T) {
+unsafe fn call<A: Behavior, F: LocalCall<A, T, S>, T, S>(
+    header: NonNull<Header>,
+    method: F,
+    value: T,
+) {
     // SAFETY: the caller's promise.
     let (actor, context) = unsafe { (body::live::<A>(header), body::context::<A>(header)) };
     match method.call(actor, value, context) {
@@ -446,14 +476,10 @@ pub(super) async fn ended(target: &CellRef) {
 /// # Safety
 /// The caller runs the parent's handler or hook.
 pub(super) unsafe fn adopt(parent: &Header, child: NonNull<Header>) -> bool {
-    // SAFETY: the caller's promise: its thread holds the parent's token.
-    unsafe {
-        control_of(parent, |control| {
-            let ending = control.extras.as_ref().is_some_and(|extras| extras.ending.is_some());
-            if !ending {
-                crate::task::core::link(&mut control.children, child);
-            }
-            !ending
-        })
+    if life::is_ending(parent) {
+        return false;
     }
+    // SAFETY: the caller's promise: its thread holds the parent's token.
+    unsafe { control_of(parent, |control| crate::task::core::link(&mut control.children, child)) };
+    true
 }

@@ -37,13 +37,8 @@ pub(super) enum Order {
     Fail(ExitReason),
 }
 
-static KIND: Kind = Kind {
-    lane: Lane::Control,
-    deliver,
-    discard,
-    recycle: |_| {},
-    name: || "control",
-};
+static KIND: Kind =
+    Kind { lane: Lane::Control, deliver, discard, recycle: |_| {}, name: || "control" };
 
 /// # Safety
 /// `to` is a cell whose token the caller holds, and the caller owns `node`, which is of `KIND`.
@@ -62,10 +57,14 @@ unsafe fn deliver(to: NonNull<()>, node: NonNull<Node>) {
         }
         Order::Unwatch(id) => {
             // SAFETY: as above.
-            unsafe { control_of(cell, |control| control.extras().watchers.retain(|watcher| watcher.id != id)) };
+            unsafe {
+                control_of(cell, |control| {
+                    control.extras().watchers.retain(|watcher| watcher.id != id)
+                })
+            };
         }
         Order::EndBackoff => life::end_backoff(cell),
-        Order::Fail(reason) => life::fail(cell, reason),
+        Order::Fail(reason) => life::fail_with(cell, reason, true),
     }
 }
 

@@ -48,7 +48,8 @@ impl<A: super::Behavior + Receive<M, Via>, M: Message, Via: 'static> Table<A, M,
 }
 
 /// How an `A` receives `M`.
-pub(crate) fn dispatch<A: super::Behavior + Receive<M, Via>, M: Message, Via: 'static>() -> &'static Dispatch {
+pub(crate) fn dispatch<A: super::Behavior + Receive<M, Via>, M: Message, Via: 'static>()
+-> &'static Dispatch {
     const { &Table::<A, M, Via>::DISPATCH }
 }
 
@@ -74,7 +75,10 @@ fn make_room<M: Message>(cell: &Header, message: &M) {
     }
 }
 
-unsafe fn told<A: super::Behavior + Receive<M, Via>, M: Message, Via>(to: NonNull<()>, node: NonNull<Node>) {
+unsafe fn told<A: super::Behavior + Receive<M, Via>, M: Message, Via>(
+    to: NonNull<()>,
+    node: NonNull<Node>,
+) {
     let header = to.cast::<Header>();
     // SAFETY: the caller owns the node, whose kind this is.
     let message = unsafe { Node::take_payload::<M>(node) };
@@ -93,7 +97,10 @@ unsafe fn told<A: super::Behavior + Receive<M, Via>, M: Message, Via>(to: NonNul
     }
 }
 
-unsafe fn asked<A: super::Behavior + Receive<M, Via>, M: Message, Via>(to: NonNull<()>, node: NonNull<Node>) {
+unsafe fn asked<A: super::Behavior + Receive<M, Via>, M: Message, Via>(
+    to: NonNull<()>,
+    node: NonNull<Node>,
+) {
     let header = to.cast::<Header>();
     // SAFETY: the caller owns the node, whose kind this is.
     let question = unsafe { Node::take_payload::<Asked<M>>(node) };
@@ -145,7 +152,11 @@ impl<E: fmt::Display> Told for Result<(), E> {
             let cell = context.header();
             cell.core.events.counters.tell_failures.add_one();
             let actor = cell.actor_id();
-            cell.core.events.emit(|| Event::TellFailed { actor, handler, error: error.to_string() });
+            cell.core.events.emit(|| Event::TellFailed {
+                actor,
+                handler,
+                error: error.to_string(),
+            });
         }
     }
 }

@@ -1,6 +1,5 @@
 //! What most actors never need, kept in a box of its own.
 
-use super::life::Ending;
 use super::restart::History;
 use crate::event::{ActorId, ExitReason};
 use crate::queue::oneshot;
@@ -43,10 +42,8 @@ pub(crate) struct Extras {
     pub(super) history: History,
     /// How often it was restarted.
     pub(super) incarnation: u32,
-    /// Why and how it is ending.
-    pub(super) ending: Option<Ending>,
-    /// An end that was asked for while another was under way.
-    pub(super) final_reason: Option<ExitReason>,
+    /// Why it failed.
+    pub(super) failure: Option<ExitReason>,
     /// Who waits for the start; told once.
     pub(super) starter: Option<oneshot::Sender<Result<(), String>>>,
     /// What a restart starts from.

@@ -15,9 +15,10 @@
 //! takes one step. An incarnation ends wholly (children, stop hook, state) before the next one starts
 //! or the end is announced.
 
-use super::body::{self, control_of};
+use super::body::{self, Control, control_of};
 use super::control::{self, End, Order};
-use super::extras::Down;
+use super::extras::{Down, Extras};
+use super::options::{Restart, RestartKind};
 use super::restart::Verdict;
 use super::traits::{Behavior, Step};
 use crate::event::{Event, ExitReason};
@@ -62,7 +63,7 @@ impl Phase {
             Phase::Burial,
         ];
         // SAFETY: only the token's holder asks.
-        ALL[usize::from(unsafe { header.with_owner(|owner| owner.phase) })]
+        ALL[usize::from(unsafe { header.with_owner(|owner| owner.life.phase) })]
     }
 }
 
@@ -70,21 +71,63 @@ fn enter(header: &Header, phase: Phase) {
     // SAFETY: only the token's holder takes steps.
     unsafe {
         header.with_owner(|owner| {
-            owner.phase = phase as u8;
+            owner.life.phase = phase as u8;
             owner.running = phase == Phase::Running;
         });
     }
 }
 
-/// Why and how an incarnation ends.
-#[derive(Clone, Debug)]
-pub(crate) struct Ending {
-    /// Why.
-    pub(crate) reason: ExitReason,
-    /// Whether the stop hook runs.
-    pub(crate) hook: bool,
-    /// Whether the actor itself asked for it, by `cx.stop()`.
-    pub(crate) own_wish: bool,
+/// How an incarnation ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Ending {
+    /// It does not.
+    None,
+    /// The actor stops itself.
+    Own,
+    /// It was asked to stop.
+    Stopped,
+    /// It was asked to handle its mail and stop.
+    Drained,
+    /// It was killed.
+    Killed,
+    /// It failed; why is in the extras.
+    Failed,
+}
+
+impl Ending {
+    fn from_mark(mark: u8) -> Self {
+        const ALL: [Ending; 6] = [
+            Ending::None,
+            Ending::Own,
+            Ending::Stopped,
+            Ending::Drained,
+            Ending::Killed,
+            Ending::Failed,
+        ];
+        ALL[usize::from(mark)]
+    }
+
+    fn of(cell: &Header) -> Self {
+        // SAFETY: only the token's holder asks.
+        Self::from_mark(unsafe { cell.with_owner(|owner| owner.life.ending) })
+    }
+
+    /// As others are told it.
+    fn reason(self, cell: &Header) -> ExitReason {
+        match self {
+            Self::None | Self::Own | Self::Stopped => ExitReason::Stopped,
+            Self::Drained => ExitReason::Drained,
+            Self::Killed => ExitReason::Killed,
+            // SAFETY: only the token's holder asks.
+            Self::Failed => unsafe {
+                control_of(cell, |control| {
+                    let failure = control.extras.as_ref().and_then(|extras| extras.failure.clone());
+                    failure.unwrap_or(ExitReason::Stopped)
+                })
+            },
+        }
+    }
 }
 
 /// Takes the next step; see the [module](self).
@@ -98,7 +141,7 @@ pub(super) unsafe fn advance<A: Behavior>(header: NonNull<Header>) -> Advance {
         // SAFETY, for all hooks: the caller's promise.
         Phase::Starting => unsafe { start::<A>(header) },
         Phase::Running => {
-            begin_end(cell, Ending { reason: ExitReason::Drained, hook: true, own_wish: false });
+            begin_end(cell, Ending::Drained, true);
             Advance::Again
         }
         Phase::Children => wait_for_children(cell),
@@ -150,70 +193,94 @@ unsafe fn started<A: Behavior>(header: NonNull<Header>, result: Result<A, super:
             // SAFETY: the caller's promise.
             unsafe { body::set_live(header, actor) };
             // SAFETY: as above.
-            unsafe { cell.with_owner(|owner| owner.born = true) };
-            // SAFETY: as above.
-            let (incarnation, ending) = unsafe {
-                control_of(cell, |control| {
-                    let extras = control.extras.as_mut();
-                    extras.map_or((0, false), |extras| (extras.incarnation, extras.ending.is_some()))
-                })
-            };
+            unsafe { cell.with_owner(|owner| owner.life.born = true) };
+            let incarnation = incarnation(cell);
             let counters = &cell.core.events.counters;
-            if incarnation == 0 { counters.started.add_one() } else { counters.restarts.add_one() }
+            if incarnation == 0 {
+                counters.started.add_one()
+            } else {
+                counters.restarts.add_one()
+            }
             cell.core.events.emit(|| Event::Started { actor: cell.actor_id(), incarnation });
             tell_starter(cell, Ok(()));
             // Its end may have been asked for meanwhile.
-            if ending { part_with_children(cell) } else { enter(cell, Phase::Running) }
+            if Ending::of(cell) == Ending::None {
+                enter(cell, Phase::Running)
+            } else {
+                part_with_children(cell)
+            }
         }
         Err(error) => {
-            let reason = ExitReason::StartFailed(error.into_text());
-            begin_end(cell, Ending { reason, hook: false, own_wish: false });
+            fail_with(cell, ExitReason::StartFailed(error.into_text()), false);
             part_with_children(cell);
         }
     }
 }
 
+fn incarnation(cell: &Header) -> u32 {
+    // SAFETY: only the token's holder asks.
+    unsafe {
+        control_of(cell, |control| control.extras.as_ref().map_or(0, |extras| extras.incarnation))
+    }
+}
+
 fn tell_starter(cell: &Header, result: Result<(), String>) {
     // SAFETY: only the token's holder takes steps.
-    let starter =
-        unsafe { control_of(cell, |control| control.extras.as_mut().and_then(|extras| extras.starter.take())) };
+    let starter = unsafe {
+        control_of(cell, |control| control.extras.as_mut().and_then(|extras| extras.starter.take()))
+    };
     if let Some(starter) = starter {
         // An error means that nobody waits any more.
         let _ = starter.send(result);
     }
 }
 
-/// Ends the incarnation after the running handler. An end that is under way is not replaced.
-pub(super) fn begin_end(cell: &Header, ending: Ending) {
+/// Ends the incarnation after the running handler; with `hook`, its stop hook runs. An end that is
+/// under way is not replaced.
+pub(super) fn begin_end(cell: &Header, ending: Ending, hook: bool) {
     // SAFETY: only the token's holder ends an actor, in a step, a control, or its own handler.
-    let begun = unsafe {
-        control_of(cell, |control| {
-            let place = &mut control.extras().ending;
-            let begun = place.is_none();
-            place.get_or_insert(ending);
-            begun
+    let (begun, hook_waits) = unsafe {
+        cell.with_owner(|owner| {
+            let begun = owner.life.ending == Ending::None as u8;
+            if begun {
+                owner.life.ending = ending as u8;
+                owner.life.hook = hook;
+            }
+            (begun, owner.pending.is_some())
         })
     };
-    // SAFETY: as above.
-    let hook_waits = unsafe { cell.with_owner(|owner| owner.pending.is_some()) };
     // A start hook that waits is let finish: `started` goes on from there.
     if begun && !(hook_waits && Phase::of(cell) == Phase::Starting) {
         part_with_children(cell);
     }
 }
 
+/// The incarnation fails, after the running handler.
+pub(super) fn fail_with(cell: &Header, reason: ExitReason, hook: bool) {
+    if Ending::of(cell) != Ending::None {
+        return;
+    }
+    // SAFETY: only the token's holder ends an actor.
+    unsafe { control_of(cell, |control| control.extras().failure = Some(reason)) };
+    begin_end(cell, Ending::Failed, hook);
+}
+
+/// Whether the incarnation is ending. For the actor's own handlers and hooks.
+pub(super) fn is_ending(cell: &Header) -> bool {
+    Ending::of(cell) != Ending::None
+}
+
 /// Tells the children to end, and waits for them in the next steps.
 fn part_with_children(cell: &Header) {
     enter(cell, Phase::Children);
-    // SAFETY: only the token's holder takes steps.
-    let killed = unsafe {
-        control_of(cell, |control| {
-            control.extras().ending.as_ref().is_some_and(|ending| ending.reason == ExitReason::Killed)
-        })
-    };
-    // SAFETY: as above.
+    let end = if Ending::of(cell) == Ending::Killed { End::Kill } else { End::Stop };
+    end_children(cell, end);
+}
+
+fn end_children(cell: &Header, end: End) {
+    // SAFETY: only the token's holder takes steps and obeys controls.
     for child in unsafe { control::children(cell) } {
-        control::send_end(&child, if killed { End::Kill } else { End::Stop });
+        control::send_end(&child, end);
     }
 }
 
@@ -231,14 +298,13 @@ unsafe fn stop<A: Behavior>(header: NonNull<Header>) -> Advance {
     let cell = unsafe { header.as_ref() };
     enter(cell, Phase::Cleanup);
     // SAFETY: the caller's promise.
-    let ending = unsafe { control_of(cell, |control| control.extras().ending.clone()) };
-    // SAFETY: as above.
-    let Some(ending) = ending.filter(|ending| ending.hook && unsafe { body::is_live::<A>(header) }) else {
+    let hook = unsafe { cell.with_owner(|owner| owner.life.hook) && body::is_live::<A>(header) };
+    if !hook {
         return Advance::Again;
-    };
+    }
     // SAFETY: as above.
     let (actor, context) = unsafe { (body::live::<A>(header), body::context::<A>(header)) };
-    let reason = ending.reason;
+    let reason = Ending::of(cell).reason(cell);
     let hook = async move {
         match actor.stop(&reason, context) {
             Step::Done(()) => {}
@@ -261,36 +327,44 @@ unsafe fn clean_up<A: Behavior>(header: NonNull<Header>) -> Advance {
     }
     // SAFETY: as above; no handler runs any more.
     unsafe { body::context::<A>(header) }.end_incarnation();
-    let now = cell.core.clock.now();
-    // SAFETY: as above.
-    let born = unsafe { cell.with_owner(|owner| owner.born) };
-    // SAFETY: as above.
-    let verdict = unsafe {
-        control_of(cell, |control| {
-            let extras = control.extras();
-            let ending = extras.ending.take();
-            let Some(ending) = ending else { return Verdict::End(ExitReason::Stopped) };
-            match extras.final_reason.take() {
-                Some(reason) => Verdict::End(reason),
-                // A first start that fails is the spawner's to deal with.
-                None if !born => Verdict::End(ending.reason),
-                None => extras.history.judge(&A::OPTIONS.get_restart(), ending.reason, ending.own_wish, now),
-            }
-        })
-    };
-    match verdict {
-        Verdict::Restart(delay) => {
-            // SAFETY: as above.
-            unsafe { prepare_restart::<A>(header, delay) };
-        }
-        Verdict::End(reason) => {
-            let ending = Ending { reason, hook: false, own_wish: false };
-            // SAFETY: as above.
-            unsafe { control_of(cell, |control| control.extras().ending = Some(ending)) };
-            enter(cell, Phase::Burial);
-        }
+    match restart_after(cell, &A::OPTIONS.get_restart()) {
+        // SAFETY: as above.
+        Some(delay) => unsafe { prepare_restart::<A>(header, delay) },
+        None => enter(cell, Phase::Burial),
     }
     Advance::Again
+}
+
+/// How long to wait before a restart; `None` if the actor ends with this incarnation.
+fn restart_after(cell: &Header, policy: &Restart) -> Option<Duration> {
+    // SAFETY: only the token's holder takes steps.
+    let (last, born) = unsafe { cell.with_owner(|owner| (owner.life.last, owner.life.born)) };
+    if last != Ending::None as u8 {
+        // SAFETY: as above.
+        unsafe { cell.with_owner(|owner| owner.life.ending = last) };
+        return None;
+    }
+    // A first start that fails is the spawner's to deal with.
+    if policy.kind() == RestartKind::Never || !born {
+        return None;
+    }
+    let ending = Ending::of(cell);
+    let reason = ending.reason(cell);
+    let now = cell.core.clock.now();
+    let judge = |control: &mut Control| {
+        control.extras().history.judge(policy, &reason, ending == Ending::Own, now)
+    };
+    // SAFETY: as above.
+    match unsafe { control_of(cell, judge) } {
+        Verdict::Restart(delay) => return Some(delay),
+        Verdict::End => {}
+        Verdict::TooMany => {
+            // SAFETY: as above.
+            unsafe { cell.with_owner(|owner| owner.life.ending = Ending::None as u8) };
+            fail_with(cell, ExitReason::TooManyRestarts(reason.to_string()), false);
+        }
+    }
+    None
 }
 
 unsafe fn prepare_restart<A: Behavior>(header: NonNull<Header>, delay: Duration) {
@@ -301,10 +375,18 @@ unsafe fn prepare_restart<A: Behavior>(header: NonNull<Header>, delay: Duration)
         control_of(cell, |control| {
             let extras = control.extras();
             extras.incarnation += 1;
-            extras.kept_args.as_deref().and_then(|args| args.downcast_ref::<A::Args>()).and_then(A::keep_args)
+            extras
+                .kept_args
+                .as_deref()
+                .and_then(|args| args.downcast_ref::<A::Args>())
+                .and_then(A::keep_args)
         })
     };
     let args = args.expect("an actor that restarts has kept its arguments");
+    let (actor, reason) = (cell.actor_id(), Ending::of(cell).reason(cell));
+    cell.core.events.emit(|| Event::Restarting { actor, reason, delay });
+    // SAFETY: as above.
+    unsafe { cell.with_owner(|owner| owner.life.ending = Ending::None as u8) };
     // SAFETY: as above.
     unsafe { body::set_args::<A>(header, args) };
     if delay.is_zero() {
@@ -315,11 +397,6 @@ unsafe fn prepare_restart<A: Behavior>(header: NonNull<Header>, delay: Duration)
     let to = unsafe { CellRef::to(header) };
     let letter = control::letter(to, Order::EndBackoff);
     cell.core.set_alarm(cell.core.clock.now().after(delay), Alarm::Push(letter));
-}
-
-/// The actor fails after the running handler.
-pub(super) fn fail(cell: &Header, reason: ExitReason) {
-    begin_end(cell, Ending { reason, hook: true, own_wish: false });
 }
 
 /// A control: the back-off is over.
@@ -336,41 +413,34 @@ pub(super) fn end_requested(cell: &Header, end: End) {
         return;
     }
     cell.inbox.close();
-    let reason = match end {
+    let ending = match end {
         End::Drain => {
             // Whatever is under way, the mail is handled before the end.
             // SAFETY: controls are obeyed under the token.
             return unsafe { cell.with_owner(|owner| owner.draining = true) };
         }
-        End::Stop => ExitReason::Stopped,
-        End::Kill => ExitReason::Killed,
+        End::Stop => Ending::Stopped,
+        End::Kill => Ending::Killed,
     };
     if end == End::Kill {
         drop_pending(cell);
     }
-    // SAFETY: as above. Whatever is under way, no restart follows it.
+    // Whatever is under way, no restart follows it.
+    // SAFETY: controls are obeyed under the token.
     unsafe {
-        control_of(cell, |control| {
-            let last = &mut control.extras().final_reason;
-            if end == End::Kill || last.is_none() {
-                *last = Some(reason.clone());
+        cell.with_owner(|owner| {
+            if end == End::Kill || owner.life.last == Ending::None as u8 {
+                owner.life.last = ending as u8;
             }
         });
     }
-    begin_end(cell, Ending { reason, hook: end == End::Stop, own_wish: false });
+    begin_end(cell, ending, end == End::Stop);
     match (end, phase) {
         (_, Phase::Backoff) => enter(cell, Phase::Cleanup),
         // Children that are stopping are killed as well; a start hook was just dropped.
-        (End::Kill, Phase::Children) => kill_children(cell),
+        (End::Kill, Phase::Children) => end_children(cell, End::Kill),
         (End::Kill, Phase::Starting) => part_with_children(cell),
         _ => {}
-    }
-}
-
-fn kill_children(cell: &Header) {
-    // SAFETY: controls are obeyed under the token.
-    for child in unsafe { control::children(cell) } {
-        control::send_end(&child, End::Kill);
     }
 }
 
@@ -396,8 +466,7 @@ pub(super) unsafe fn crashed(header: NonNull<Header>, text: String) {
     cell.core.events.counters.panics.add_one();
     drop_pending(cell);
     let phase = Phase::of(cell);
-    let hook = phase == Phase::Running;
-    begin_end(cell, Ending { reason: ExitReason::Panicked(text), hook, own_wish: false });
+    fail_with(cell, ExitReason::Panicked(text), phase == Phase::Running);
 }
 
 /// Tells everybody, turns what is queued into dead letters, and gives up the cell's own reference.
@@ -419,23 +488,15 @@ unsafe fn bury(header: NonNull<Header>) -> Advance {
         yield_now();
         return Advance::Again;
     }
+    let reason = Ending::of(cell).reason(cell);
     // SAFETY: as above.
-    let (parent, extras) = unsafe { control_of(cell, |control| (control.parent.take(), control.extras.take())) };
-    let mut extras = extras.unwrap_or_default();
-    let reason = extras.ending.take().map_or(ExitReason::Stopped, |ending| ending.reason);
-    if let Some(name) = &extras.name {
-        cell.core.names.remove_if(name, |_, named| named.as_ptr() == header);
-    }
-    if let Some(starter) = extras.starter.take() {
-        // An error means that nobody waits any more.
-        let _ = starter.send(Err(reason.to_string()));
-    }
+    let (parent, extras) =
+        unsafe { control_of(cell, |control| (control.parent.take(), control.extras.take())) };
     cell.core.events.counters.ended.add_one();
-    let actor = cell.actor_id();
-    for watcher in extras.watchers.drain(..) {
-        (watcher.tell)(Down { actor, reason: reason.clone() });
+    cell.core.events.emit(|| Event::Ended { actor: cell.actor_id(), reason: reason.clone() });
+    if let Some(extras) = extras {
+        tell_all(cell, *extras, &reason);
     }
-    cell.core.events.emit(|| Event::Ended { actor, reason });
     // SAFETY: this is the cell's own reference, given up here and nowhere else.
     let own = unsafe { CellRef::from_raw(header) };
     // SAFETY: the caller's promise; from `die` on late senders own the token.
@@ -450,4 +511,18 @@ unsafe fn bury(header: NonNull<Header>) -> Advance {
         None => own.core.root_ended(own.as_ptr()),
     }
     Advance::Ended
+}
+
+/// Frees the name, and tells the starter and the watchers.
+fn tell_all(cell: &Header, mut extras: Extras, reason: &ExitReason) {
+    if let Some(name) = &extras.name {
+        cell.core.names.remove_if(name, |_, named| named.as_ptr() == NonNull::from(cell));
+    }
+    if let Some(starter) = extras.starter.take() {
+        // An error means that nobody waits any more.
+        let _ = starter.send(Err(reason.to_string()));
+    }
+    for watcher in extras.watchers.drain(..) {
+        (watcher.tell)(Down { actor: cell.actor_id(), reason: reason.clone() });
+    }
 }

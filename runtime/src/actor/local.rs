@@ -84,12 +84,32 @@ fn done(_: ()) -> Step<(), Ready<()>> {
     Step::Done(())
 }
 
-shape!((), NoValue<Sync>, (), (for<'b> Fn(&'b mut A)), actor, value, context, |method: F| done(method(actor)));
-shape!((), NoValue<SyncWithContext>, (), (for<'b> Fn(&'b mut A, &'b mut Context<A>)), actor, value, context,
-    |method: F| done(method(actor, context)));
-shape!(T, Sync, (T), (for<'b> Fn(&'b mut A, T)), actor, value, context, |method: F| done(method(actor, value)));
-shape!(T, SyncWithContext, (T), (for<'b> Fn(&'b mut A, T, &'b mut Context<A>)), actor, value, context,
-    |method: F| done(method(actor, value, context)));
+shape!((), NoValue<Sync>, (), (for<'b> Fn(&'b mut A)), actor, value, context, |method: F| done(
+    method(actor)
+));
+shape!(
+    (),
+    NoValue<SyncWithContext>,
+    (),
+    (for<'b> Fn(&'b mut A, &'b mut Context<A>)),
+    actor,
+    value,
+    context,
+    |method: F| done(method(actor, context))
+);
+shape!(T, Sync, (T), (for<'b> Fn(&'b mut A, T)), actor, value, context, |method: F| done(method(
+    actor, value
+)));
+shape!(
+    T,
+    SyncWithContext,
+    (T),
+    (for<'b> Fn(&'b mut A, T, &'b mut Context<A>)),
+    actor,
+    value,
+    context,
+    |method: F| done(method(actor, value, context))
+);
 
 macro_rules! async_shape {
     ($value:ty, $shape:ty, ($($generic:ident)?), $bound:ident, $actor:ident, $given:ident, $context:ident, ($($argument:expr),+)) => {
@@ -111,6 +131,24 @@ macro_rules! async_shape {
 }
 
 async_shape!((), NoValue<Async>, (), AsyncMethod, actor, value, context, (actor));
-async_shape!((), NoValue<AsyncWithContext>, (), AsyncMethodWithContext, actor, value, context, (actor, context));
+async_shape!(
+    (),
+    NoValue<AsyncWithContext>,
+    (),
+    AsyncMethodWithContext,
+    actor,
+    value,
+    context,
+    (actor, context)
+);
 async_shape!(T, Async, (T), AsyncMethodOf, actor, value, context, (actor, value));
-async_shape!(T, AsyncWithContext, (T), AsyncMethodOfWithContext, actor, value, context, (actor, value, context));
+async_shape!(
+    T,
+    AsyncWithContext,
+    (T),
+    AsyncMethodOfWithContext,
+    actor,
+    value,
+    context,
+    (actor, value, context)
+);

@@ -25,14 +25,15 @@ pub use error::{AskError, SpawnError, StartError, TellError};
 pub use expansion::{Keep, Started, assert_answer, assert_argument, portable};
 pub use extras::Down;
 pub use local::{
-    Async, AsyncMethod, AsyncMethodOf, AsyncMethodOfWithContext, AsyncMethodWithContext, AsyncWithContext,
-    LocalCall, NoValue, Sync, SyncWithContext,
+    Async, AsyncMethod, AsyncMethodOf, AsyncMethodOfWithContext, AsyncMethodWithContext,
+    AsyncWithContext, LocalCall, NoValue, Sync, SyncWithContext,
 };
 pub use options::{Options, Restart, RestartKind};
 pub use spawn::{Spawn, Starting};
 pub use tell::{Tell, Telling};
 pub use traits::{
-    Actor, Behavior, ByAsync, ByMacro, BySync, Calls, Handle, HandleAsync, Message, Protocol, Receive, Step,
+    Actor, Behavior, ByAsync, ByMacro, BySync, Calls, Handle, HandleAsync, Message, Protocol,
+    Receive, Step,
 };
 
 pub(crate) use body::describe_cell;

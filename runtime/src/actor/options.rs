@@ -127,6 +127,8 @@ impl Restart {
 
     /// The wait before restart number `nth` of the window, counted from zero.
     pub(crate) fn delay(&self, nth: u32) -> Duration {
-        self.backoff_min.saturating_mul(1_u32.checked_shl(nth).unwrap_or(u32::MAX)).min(self.backoff_max)
+        self.backoff_min
+            .saturating_mul(1_u32.checked_shl(nth).unwrap_or(u32::MAX))
+            .min(self.backoff_max)
     }
 }

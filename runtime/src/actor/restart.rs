@@ -9,8 +9,10 @@ use std::time::Duration;
 /// What follows the end of an incarnation.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// The actor ends for this reason.
-    End(ExitReason),
+    /// The actor ends for the reason that the incarnation did.
+    End,
+    /// The actor ends, because it would be restarted too often.
+    TooMany,
     /// It starts again after the delay.
     Restart(Duration),
 }
@@ -21,21 +23,29 @@ pub(crate) struct History(VecDeque<Time>);
 
 impl History {
     /// Decides on the end of an incarnation at `now`, for `reason`, by itself or not.
-    pub(crate) fn judge(&mut self, policy: &Restart, reason: ExitReason, own_wish: bool, now: Time) -> Verdict {
+    pub(crate) fn judge(
+        &mut self,
+        policy: &Restart,
+        reason: &ExitReason,
+        own_wish: bool,
+        now: Time,
+    ) -> Verdict {
         let again = match policy.kind() {
             RestartKind::Never => false,
-            RestartKind::Transient => !reason.is_normal() && reason != ExitReason::Killed,
-            RestartKind::Permanent => reason != ExitReason::Killed && (own_wish || !reason.is_normal()),
+            RestartKind::Transient => !reason.is_normal() && *reason != ExitReason::Killed,
+            RestartKind::Permanent => {
+                *reason != ExitReason::Killed && (own_wish || !reason.is_normal())
+            }
         };
         if !again {
-            return Verdict::End(reason);
+            return Verdict::End;
         }
         while self.0.front().is_some_and(|&old| now.since(old) >= policy.window()) {
             self.0.pop_front();
         }
         let recent = u32::try_from(self.0.len()).unwrap_or(u32::MAX);
         if recent >= policy.count_max() {
-            return Verdict::End(ExitReason::TooManyRestarts(reason.to_string()));
+            return Verdict::TooMany;
         }
         self.0.push_back(now);
         Verdict::Restart(policy.delay(recent))

@@ -58,11 +58,14 @@ impl<A: Behavior> Spawn<'_, A> {
         self.build(None)
     }
 
-    fn build(self, starter: Option<oneshot::Sender<Result<(), String>>>) -> Result<Ref<A>, SpawnError> {
+    fn build(
+        self,
+        starter: Option<oneshot::Sender<Result<(), String>>>,
+    ) -> Result<Ref<A>, SpawnError> {
         let Self { core, owner, args, name, .. } = self;
-        let parent = match &owner {
+        let parent = match owner {
             Owner::System => None,
-            Owner::Parent(parent) => Some(parent.clone()),
+            Owner::Parent(parent) => Some(parent),
         };
         let header = body::build::<A>(core, parent, args);
         // SAFETY: the cell is new; this is its own reference, given to it below.
@@ -79,7 +82,7 @@ impl<A: Behavior> Spawn<'_, A> {
         if let Some(name) = name {
             register(&cell, name)?;
         }
-        if !belongs(&cell, &owner) {
+        if !belongs(&cell) {
             unregister(&cell);
             return Err(SpawnError::Closed);
         }
@@ -113,11 +116,14 @@ fn unregister(cell: &CellRef) {
     }
 }
 
-fn belongs(cell: &CellRef, owner: &Owner) -> bool {
-    match owner {
-        Owner::System => cell.core.roots.add(cell),
-        // SAFETY: a `Spawn` of a child borrows its parent's context, so the parent's handler runs.
-        Owner::Parent(parent) => unsafe { adopt(parent, cell.as_ptr()) },
+fn belongs(cell: &CellRef) -> bool {
+    // SAFETY: the maker of a cell holds its token. A `Spawn` of a child borrows its parent's context,
+    // so the parent's handler runs; the parent outlives the closure.
+    unsafe {
+        match control_of(cell, |control| control.parent.as_ref().map(CellRef::as_ptr)) {
+            None => cell.core.roots.add(cell),
+            Some(parent) => adopt(parent.as_ref(), cell.as_ptr()),
+        }
     }
 }
 

@@ -130,7 +130,9 @@ pub(super) fn poll_send<'a, P: Send + 'static>(
         }
         match try_bounded(cell, kind, payload, weigh) {
             Err(TellError::Full(payload)) => {
-                let Some(bound) = body::bound(cell) else { return Poll::Ready(Err(TellError::Full(payload))) };
+                let Some(bound) = body::bound(cell) else {
+                    return Poll::Ready(Err(TellError::Full(payload)));
+                };
                 *room = Some(Box::pin(bound.admit(weigh(&payload))));
                 *message = Some(payload);
             }
@@ -195,7 +197,9 @@ fn try_bounded<P: Send + 'static>(
     message: P,
     weigh: fn(&P) -> usize,
 ) -> Result<(), TellError<P>> {
-    let Some(bound) = body::bound(cell) else { return push(cell, kind, message).map_err(TellError::Closed) };
+    let Some(bound) = body::bound(cell) else {
+        return push(cell, kind, message).map_err(TellError::Closed);
+    };
     match bound.try_admit(weigh(&message)) {
         Admission::Admitted => push_admitted(cell, kind, message, weigh),
         Admission::Full => Err(refuse_full(cell, message)),
@@ -210,7 +214,9 @@ fn push_admitted<P: Send + 'static>(
     message: P,
     weigh: fn(&P) -> usize,
 ) -> Result<(), TellError<P>> {
-    let Some(bound) = body::bound(cell) else { return push(cell, kind, message).map_err(TellError::Closed) };
+    let Some(bound) = body::bound(cell) else {
+        return push(cell, kind, message).map_err(TellError::Closed);
+    };
     let bytes = weigh(&message);
     if cell.inbox.is_closed() {
         bound.release(bytes);
@@ -226,8 +232,14 @@ fn push_admitted<P: Send + 'static>(
 }
 
 #[cold]
-fn tell_bounded<M: Message>(cell: &CellRef, kind: &'static Kind, message: M) -> Result<(), TellError<M>> {
-    let Some(bound) = body::bound(cell) else { return push(cell, kind, message).map_err(TellError::Closed) };
+fn tell_bounded<M: Message>(
+    cell: &CellRef,
+    kind: &'static Kind,
+    message: M,
+) -> Result<(), TellError<M>> {
+    let Some(bound) = body::bound(cell) else {
+        return push(cell, kind, message).map_err(TellError::Closed);
+    };
     let bytes = weight(&message);
     loop {
         match bound.try_admit(bytes) {

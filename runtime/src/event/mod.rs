@@ -82,7 +82,9 @@ impl fmt::Display for ExitReason {
             Self::Panicked(text) => write!(f, "panicked: {text}"),
             Self::Failed(text) => write!(f, "failed: {text}"),
             Self::StartFailed(text) => write!(f, "start failed: {text}"),
-            Self::TooManyRestarts(text) => write!(f, "too many restarts, the last because it {text}"),
+            Self::TooManyRestarts(text) => {
+                write!(f, "too many restarts, the last because it {text}")
+            }
             Self::NoActor => f.write_str("no such actor"),
         }
     }
@@ -186,7 +188,12 @@ impl Events {
     }
 
     /// Counts a message that will not be handled and tells whoever listens.
-    pub(crate) fn dead_letter(&self, actor: ActorId, message: &'static str, reason: DeadLetterReason) {
+    pub(crate) fn dead_letter(
+        &self,
+        actor: ActorId,
+        message: &'static str,
+        reason: DeadLetterReason,
+    ) {
         self.counters.dead_letter(reason);
         if self.letters.receiver_count() > 0 {
             // An error means that the last listener just left.

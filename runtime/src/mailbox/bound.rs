@@ -68,7 +68,11 @@ impl Bound {
     }
 
     fn weigh(&self, bytes: usize) -> u32 {
-        if self.mailbox.bytes_max().is_none() { 0 } else { u32::try_from(bytes).unwrap_or(u32::MAX) }
+        if self.mailbox.bytes_max().is_none() {
+            0
+        } else {
+            u32::try_from(bytes).unwrap_or(u32::MAX)
+        }
     }
 
     /// Whether a message of `bytes` could never fit.
@@ -79,7 +83,9 @@ impl Bound {
     /// Takes room for a message of `bytes` if there is some now.
     pub(crate) fn try_admit(&self, bytes: usize) -> Admission {
         let Ok(message) = self.messages.try_acquire() else { return self.refusal() };
-        let Ok(weight) = self.bytes.try_acquire_many(self.weigh(bytes)) else { return self.refusal() };
+        let Ok(weight) = self.bytes.try_acquire_many(self.weigh(bytes)) else {
+            return self.refusal();
+        };
         message.forget();
         weight.forget();
         Admission::Admitted

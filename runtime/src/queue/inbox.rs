@@ -178,7 +178,8 @@ impl Inbox {
             let next = if dead { word } else { set(clear(word, IDLE | PARKED), URGENT) };
             // AcqRel: the rendezvous with `rest`, `park` and `die`; acquires the consumer's state
             // when it takes the token.
-            match self.newest.compare_exchange_weak(word, next, Ordering::AcqRel, Ordering::Relaxed) {
+            match self.newest.compare_exchange_weak(word, next, Ordering::AcqRel, Ordering::Relaxed)
+            {
                 Ok(_) if dead => return Push::Dead,
                 Ok(_) if has(word, IDLE | PARKED) => return Push::Woke,
                 Ok(_) => return Push::Queued,
@@ -199,7 +200,8 @@ impl Inbox {
             let next = set(clear(word, PARKED), URGENT);
             // AcqRel: releases what the waker did to the Acquire in `calm`, even when the flag is
             // set already; with PARKED it acquires what `park` released.
-            match self.newest.compare_exchange_weak(word, next, Ordering::AcqRel, Ordering::Relaxed) {
+            match self.newest.compare_exchange_weak(word, next, Ordering::AcqRel, Ordering::Relaxed)
+            {
                 Ok(_) => return has(word, PARKED),
                 Err(now) => word = now,
             }
@@ -213,7 +215,8 @@ impl Inbox {
         loop {
             let next = set(clear(word, IDLE | PARKED), URGENT);
             // AcqRel: as in `wake`, on behalf of the one whose flag the push took away.
-            match self.newest.compare_exchange_weak(word, next, Ordering::AcqRel, Ordering::Relaxed) {
+            match self.newest.compare_exchange_weak(word, next, Ordering::AcqRel, Ordering::Relaxed)
+            {
                 Ok(_) => return has(word, IDLE | PARKED),
                 Err(now) => word = now,
             }
@@ -234,7 +237,8 @@ impl Inbox {
         loop {
             let next = clear(word, URGENT);
             // AcqRel: acquires what the wakers released.
-            match self.newest.compare_exchange_weak(word, next, Ordering::AcqRel, Ordering::Relaxed) {
+            match self.newest.compare_exchange_weak(word, next, Ordering::AcqRel, Ordering::Relaxed)
+            {
                 Ok(_) => break,
                 Err(now) => word = now,
             }

@@ -105,7 +105,10 @@ unsafe impl<T: Send> Sync for Receiver<T> {}
 /// Makes a connected pair. Does not allocate in steady state for values up to about 1000 bytes.
 pub(crate) fn pair<T>() -> (Sender<T>, Receiver<T>) {
     let slot = Slot::acquire();
-    (Sender { slot, owns: PhantomData }, Receiver { slot, registered: false, received: false, owns: PhantomData })
+    (
+        Sender { slot, owns: PhantomData },
+        Receiver { slot, registered: false, received: false, owns: PhantomData },
+    )
 }
 
 impl<T> Sender<T> {
@@ -192,7 +195,8 @@ impl<T> Receiver<T> {
     pub(crate) fn is_waited_for_by_another(&self, waker: &Waker) -> bool {
         // SAFETY: a registered waker is initialised; the sender may read it at the same time, nobody
         // writes it.
-        let same = |old: *const MaybeUninit<Waker>| unsafe { (*old).assume_init_ref().will_wake(waker) };
+        let same =
+            |old: *const MaybeUninit<Waker>| unsafe { (*old).assume_init_ref().will_wake(waker) };
         self.registered && !self.slot().waker.with(same)
     }
 

@@ -117,7 +117,8 @@ fn shares_between_workers(queue: &impl ReadyQueue) {
 /// Two workers and two other threads push and pop at once; every push is popped exactly once.
 fn survives_threads<Q: ReadyQueue>(queue: Q) {
     let queue = Arc::new(queue);
-    let popped: Arc<Vec<AtomicUsize>> = Arc::new((0..ACTORS).map(|_| AtomicUsize::new(0)).collect());
+    let popped: Arc<Vec<AtomicUsize>> =
+        Arc::new((0..ACTORS).map(|_| AtomicUsize::new(0)).collect());
     let left = Arc::new(AtomicUsize::new(ACTORS * ROUNDS));
     let mut threads = Vec::new();
     for index in 0..3 {

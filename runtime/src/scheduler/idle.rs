@@ -37,7 +37,10 @@ pub(crate) struct Idle {
 
 impl Idle {
     pub(crate) fn new(workers: usize) -> Self {
-        Self { word: CachePadded(AtomicU64::new(0)), stack: Mutex::new(Vec::with_capacity(workers)) }
+        Self {
+            word: CachePadded(AtomicU64::new(0)),
+            stack: Mutex::new(Vec::with_capacity(workers)),
+        }
     }
 
     /// After a push that a sleeper might have to find: the worker to wake, if any. It counts as

@@ -52,7 +52,11 @@ impl Pool {
     /// # Errors
     /// When a thread or its runtime cannot be made; those already running end.
     pub(crate) fn start(&self, core: &Arc<Core>, options: &WorkerOptions) -> io::Result<()> {
-        let cores = if options.pinned { core_affinity::get_core_ids().unwrap_or_default() } else { Vec::new() };
+        let cores = if options.pinned {
+            core_affinity::get_core_ids().unwrap_or_default()
+        } else {
+            Vec::new()
+        };
         for index in 0..options.count {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             let cpu = cores.get(index % cores.len().max(1)).copied();

@@ -99,7 +99,8 @@ impl StealingQueue {
             word = back;
             let mut injector = self.injector.lock();
             // SAFETY: each word in a ring was made by `into_word` and is taken out once.
-            let shed = local.ring.shed(|word| injector.push_back(unsafe { Ready::from_word(word) }));
+            let shed =
+                local.ring.shed(|word| injector.push_back(unsafe { Ready::from_word(word) }));
             if shed == 0 {
                 // SAFETY: the ring gave the word back.
                 injector.push_back(unsafe { Ready::from_word(word) });

@@ -115,7 +115,12 @@ pub(crate) struct Worker {
 impl Worker {
     /// # Safety
     /// The calling thread is worker `index`, alone, and inside its runtime.
-    pub(crate) unsafe fn new(index: usize, shared: Arc<Shared>, core: Arc<Core>, limits: Limits) -> Self {
+    pub(crate) unsafe fn new(
+        index: usize,
+        shared: Arc<Shared>,
+        core: Arc<Core>,
+        limits: Limits,
+    ) -> Self {
         Self {
             // SAFETY: the caller's promise.
             id: unsafe { WorkerId::new(index) },
@@ -146,7 +151,11 @@ impl Worker {
         let end = now.after(self.limits.slice);
         let mut turns = 0_u32;
         while let Some(ready) = self.next() {
-            let turn = Turn { batch: self.limits.batch, until: now.after(self.limits.slice), clock: &core.clock };
+            let turn = Turn {
+                batch: self.limits.batch,
+                until: now.after(self.limits.slice),
+                clock: &core.clock,
+            };
             if let Outcome::Yielded(ready) = ready.run(&turn) {
                 self.shared.queue.push(Origin::Worker(self.id), ready, Hint::Back);
             }

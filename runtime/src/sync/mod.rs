@@ -24,10 +24,12 @@ mod door;
 mod door;
 
 pub(crate) use arc::Arc;
-pub(crate) use door::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Mutex, UnsafeCell};
-pub(crate) use door::thread;
 #[cfg(not(loom))]
 pub(crate) use door::spin_loop;
+pub(crate) use door::thread;
+pub(crate) use door::{
+    AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Mutex, UnsafeCell,
+};
 pub(crate) use pad::CachePadded;
-pub(crate) use thread::yield_now;
 pub(crate) use std::sync::atomic::Ordering;
+pub(crate) use thread::yield_now;

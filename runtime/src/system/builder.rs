@@ -190,7 +190,9 @@ impl Builder {
     /// be made.
     pub fn build(mut self) -> Result<System, BuildError> {
         let count = self.workers.count;
-        let check = |ok: bool, text: &str| ok.then_some(()).ok_or_else(|| BuildError::Config(text.to_owned()));
+        let check = |ok: bool, text: &str| {
+            ok.then_some(()).ok_or_else(|| BuildError::Config(text.to_owned()))
+        };
         check((1..=WORKERS_MAX).contains(&count), "workers must be between 1 and 1024")?;
         check(self.workers.limits.batch > 0, "batch must be above 0")?;
         check(!self.workers.name.contains('\0'), "thread_name must not contain a zero byte")?;

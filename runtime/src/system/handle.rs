@@ -204,6 +204,8 @@ impl Drop for Keep {
 
 impl fmt::Debug for System {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("System").field("actors_at_top", &self.core.roots.count()).finish_non_exhaustive()
+        f.debug_struct("System")
+            .field("actors_at_top", &self.core.roots.count())
+            .finish_non_exhaustive()
     }
 }

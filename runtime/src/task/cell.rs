@@ -50,10 +50,23 @@ pub(crate) struct Owner {
     pub(crate) running: bool,
     /// Whether the actor is to end when its mail is handled.
     pub(crate) draining: bool,
+    /// What the layer above notes of the actor's life.
+    pub(crate) life: Life,
+}
+
+/// Notes of the layer above, kept here because there is room.
+#[derive(Debug, Default)]
+pub(crate) struct Life {
+    /// Where in its life the actor is.
+    pub(crate) phase: u8,
+    /// How the incarnation ends; zero while it does not.
+    pub(crate) ending: u8,
+    /// How the actor ends whatever follows; zero while that is open.
+    pub(crate) last: u8,
+    /// Whether the stop hook is to run.
+    pub(crate) hook: bool,
     /// Whether an incarnation has ever started.
     pub(crate) born: bool,
-    /// Where in its life the actor is, for the layer above.
-    pub(crate) phase: u8,
 }
 
 /// Neighbours in the parent's list of children; guarded by the parent's token, or for children of
@@ -109,8 +122,7 @@ impl Header {
             pending: None,
             running: false,
             draining: false,
-            born: false,
-            phase: 0,
+            life: Life::default(),
         };
         let header = Self {
             inbox,

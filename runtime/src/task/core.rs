@@ -51,7 +51,12 @@ impl fmt::Debug for Core {
 }
 
 impl Core {
-    pub(crate) fn new(scheduler: Box<dyn Schedule>, clock: Clock, limits: Limits, workers: usize) -> Self {
+    pub(crate) fn new(
+        scheduler: Box<dyn Schedule>,
+        clock: Clock,
+        limits: Limits,
+        workers: usize,
+    ) -> Self {
         Self {
             scheduler,
             clock,

@@ -36,7 +36,8 @@ impl Pending {
     /// The future is `Send`, and whatever it borrows outlives this value.
     pub(crate) unsafe fn new<F: Future<Output = ()>>(future: F) -> Self {
         let block = pool::acquire(Layout::new::<Block<F>>()).cast::<Block<F>>();
-        let head = Head { poll: poll::<F>, drop: drop_in_place::<F>, deadline: Time::NEVER, kind: None };
+        let head =
+            Head { poll: poll::<F>, drop: drop_in_place::<F>, deadline: Time::NEVER, kind: None };
         // SAFETY: the pool handed out a free block of at least this layout.
         unsafe { block.write(Block { head, future }) };
         Self(block.cast())

@@ -69,7 +69,8 @@ impl Ready {
 
     /// A token of no cell, for checks of queues; it must not be run.
     pub(crate) fn fake(number: usize) -> Self {
-        let address = std::ptr::without_provenance_mut::<Header>((number + 1) * align_of::<Header>());
+        let address =
+            std::ptr::without_provenance_mut::<Header>((number + 1) * align_of::<Header>());
         Self(NonNull::new(address).expect("numbers count from one here"))
     }
 
@@ -129,7 +130,8 @@ impl Run<'_> {
                 self.collect();
             }
             // SAFETY: this run holds the token.
-            let (waiting, running) = unsafe { self.header().with_owner(|o| (o.pending.is_some(), o.running)) };
+            let (waiting, running) =
+                unsafe { self.header().with_owner(|o| (o.pending.is_some(), o.running)) };
             let more = match (waiting, running) {
                 (true, _) => self.wait(),
                 (false, true) => self.handle(),
@@ -164,7 +166,8 @@ impl Run<'_> {
     /// Handles one message, or rests; the result as in `wait`.
     fn handle(&mut self) -> Option<bool> {
         // SAFETY: this run holds the token.
-        if let Some(signal) = unsafe { self.header().with_owner(|owner| owner.signals.pop_front()) } {
+        if let Some(signal) = unsafe { self.header().with_owner(|owner| owner.signals.pop_front()) }
+        {
             self.deliver(signal);
             return None;
         }
@@ -246,7 +249,8 @@ impl Run<'_> {
             return Poll::Pending;
         }
         // SAFETY: this run holds the token.
-        let Some(mut pending) = (unsafe { self.header().with_owner(|owner| owner.pending.take()) }) else {
+        let Some(mut pending) = (unsafe { self.header().with_owner(|owner| owner.pending.take()) })
+        else {
             return Poll::Ready(());
         };
         self.handling = pending.kind();
@@ -267,7 +271,9 @@ impl Run<'_> {
         if self.handled >= self.turn.batch {
             return true;
         }
-        self.handled.is_power_of_two() && self.handled > 1 && self.turn.clock.now() >= self.turn.until
+        self.handled.is_power_of_two()
+            && self.handled > 1
+            && self.turn.clock.now() >= self.turn.until
     }
 
     fn crashed(&mut self, payload: Box<dyn std::any::Any + Send>) {

@@ -108,7 +108,14 @@ impl<T> Wheel<T> {
         if self.free == NONE {
             let index = u32::try_from(self.entries.len()).expect("fewer than 2^32 timers");
             let item = Some(item);
-            self.entries.push(Entry { tick, generation: 0, previous: NONE, next: NONE, slot: 0, item });
+            self.entries.push(Entry {
+                tick,
+                generation: 0,
+                previous: NONE,
+                next: NONE,
+                slot: 0,
+                item,
+            });
             return index;
         }
         let index = self.free;

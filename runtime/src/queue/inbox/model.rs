@@ -50,7 +50,8 @@ impl Cell {
     fn new(waits: bool) -> Arc<Self> {
         let stub = NonNull::from(Box::leak(Box::new(Node::stub(&STUB))));
         let (inbox, outlet) = Inbox::new(stub);
-        let consumer = Consumer { outlet, users: Vec::new(), urgents: Vec::new(), waits, dead: false };
+        let consumer =
+            Consumer { outlet, users: Vec::new(), urgents: Vec::new(), waits, dead: false };
         Arc::new(Self { inbox, consumer: UnsafeCell::new(consumer) })
     }
 

@@ -80,6 +80,10 @@ fn a_waker_may_change_while_the_sender_leaves() {
             assert_eq!(receiver.poll(&mut Context::from_waker(&two)), Poll::Ready(None));
         }
         drop((receiver, one, two));
-        assert_eq!(Arc::strong_count(&first) + Arc::strong_count(&second), 2, "no waker is left behind");
+        assert_eq!(
+            Arc::strong_count(&first) + Arc::strong_count(&second),
+            2,
+            "no waker is left behind"
+        );
     });
 }
