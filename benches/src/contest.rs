@@ -6,15 +6,19 @@
 //! choose it.
 
 use crate::results::Section;
-use crate::{machine, ours, stats};
+use crate::{child, machine, ours, stats};
 use greenroom_peers::{Program, programs as peers_programs};
 use std::env;
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Duration;
 
 /// The programs, and how many operations a measurement has.
 pub const PROGRAMS: [(&str, u64); 4] =
     [("tell", 1_000_000), ("ask", 100_000), ("ping_pong", 100_000), ("spawn", 100_000)];
+
+/// How long one measurement may take.
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// Ours has to be at most this much of the best peer.
 const GOAL: f64 = 0.5;
@@ -57,8 +61,10 @@ impl Contestant {
     fn measure(&mut self, n: u64) -> Result<(), String> {
         let exe = executable(self.allocator).ok_or("bench-mimalloc is not built")?;
         let name = format!("{}/{}", self.program, self.who);
-        let child = Command::new(exe).args(["one", &name, &n.to_string()]).output();
-        let child = child.map_err(|error| format!("{name}: {error}"))?;
+        let mut command = Command::new(exe);
+        command.args(["one", &name, &n.to_string()]);
+        let child =
+            child::output(&mut command, LIMIT).map_err(|error| format!("{name}: {error}"))?;
         let text = String::from_utf8_lossy(&child.stdout);
         let nanos: u64 = text.trim().parse().map_err(|_| {
             format!("{name} failed: {}", String::from_utf8_lossy(&child.stderr).trim())

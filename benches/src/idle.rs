@@ -1,5 +1,6 @@
 //! What idle actors cost: processor time, and how often a thread was switched to.
 
+use crate::child;
 use crate::ours::{Queue, block_on};
 use crate::results::Section;
 use greenroom::{Actor, Ref, System, handlers};
@@ -14,6 +15,9 @@ const WORKERS: usize = 2;
 const WATCHED: Duration = Duration::from_secs(10);
 /// Until what the start left to do is done.
 const SETTLING: Duration = Duration::from_secs(1);
+
+/// How long one scheduler's turn may take.
+const LIMIT: Duration = Duration::from_secs(60);
 
 #[derive(Actor)]
 struct Sleeper;
@@ -45,7 +49,7 @@ pub fn section() -> Result<Section, String> {
     for scheduler in ["stealing", "locked"] {
         eprintln!("idle: {scheduler}");
         let exe = env::current_exe().map_err(|error| error.to_string())?;
-        let child = Command::new(exe).args(["idle", scheduler]).output();
+        let child = child::output(Command::new(exe).args(["idle", scheduler]), LIMIT);
         let child = child.map_err(|error| error.to_string())?;
         if !child.status.success() {
             return Err(String::from_utf8_lossy(&child.stderr).trim().to_owned());

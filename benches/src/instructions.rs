@@ -2,30 +2,31 @@
 //!
 //! A program is run with two numbers of operations; the difference leaves out its start and end.
 
+use crate::child;
 use crate::contest::PROGRAMS;
 use crate::ours;
 use crate::results::Section;
 use greenroom_peers::programs;
 use std::env;
 use std::io;
-use std::process::{Command, Stdio};
+use std::process::Command;
+use std::time::Duration;
+
+/// How long one count may take.
+const LIMIT: Duration = Duration::from_secs(300);
 
 /// Instructions that this very program executes when called with `args`.
 ///
 /// # Errors
 /// When valgrind is missing, the child fails, or callgrind does not say how much it collected.
 pub fn of_self(args: &[&str]) -> io::Result<u64> {
-    let child = Command::new("valgrind")
-        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
-        .arg(env::current_exe()?)
-        .args(args)
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .output()
-        .map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => io::Error::other("needs the package valgrind"),
-            _ => error,
-        })?;
+    let mut command = Command::new("valgrind");
+    command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
+    command.arg(env::current_exe()?).args(args);
+    let child = child::output(&mut command, LIMIT).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => io::Error::other("needs the package valgrind"),
+        _ => error,
+    })?;
     let report = String::from_utf8_lossy(&child.stderr);
     if !child.status.success() {
         return Err(io::Error::other(format!("the child failed: {report}")));

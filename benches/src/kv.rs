@@ -1,7 +1,7 @@
 //! The kv server against `redis-server`, both driven by `redis-benchmark`, in turns.
 
 use crate::results::Section;
-use crate::stats;
+use crate::{child, stats};
 use std::collections::BTreeMap;
 use std::env;
 use std::io;
@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 const DEPTHS: [(u32, u32); 2] = [(1, 100_000), (16, 400_000)];
 const TESTS: &str = "set,get,incr,lpush,mset";
 const CLIENTS: &str = "50";
+/// How long one run of every test may take.
+const LIMIT: Duration = Duration::from_secs(120);
 /// How long a server may take until it listens.
 const STARTING_MAX: Duration = Duration::from_secs(10);
 
@@ -73,11 +75,12 @@ impl Server {
         let port = self.address.port().to_string();
         let flushed = Command::new("redis-cli").args(["-p", &port, "flushall"]).output();
         flushed.map_err(|error| missing(&error, "redis-tools"))?;
-        let output = Command::new("redis-benchmark")
-            .args(["-p", &port, "-t", TESTS, "-c", CLIENTS, "--csv"])
-            .args(["-n", &requests.to_string(), "-P", &depth.to_string()])
-            .output()
-            .map_err(|error| missing(&error, "redis-tools"))?;
+        let mut command = Command::new("redis-benchmark");
+        command.args(["-p", &port, "-t", TESTS, "-c", CLIENTS, "--csv"]);
+        command.args(["-n", &requests.to_string(), "-P", &depth.to_string()]);
+        // It tries for ever to reach a server that is gone.
+        let output = child::output(&mut command, LIMIT);
+        let output = output.map_err(|error| missing(&error, "redis-tools"))?;
         let text = String::from_utf8_lossy(&output.stdout);
         let rows: Vec<_> = text.lines().filter_map(parse).collect();
         if rows.len() == TESTS.split(',').count() {

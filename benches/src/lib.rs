@@ -2,6 +2,7 @@
 //!
 //! | module | what is in it |
 //! |---|---|
+//! | [`child`] | child processes that may not hang |
 //! | [`cli`] | the commands of the `bench` program |
 //! | [`contest`] | programs against each other: one process per measurement, rounds interleaved |
 //! | [`ours`] | the programs as greenroom actors |
@@ -14,6 +15,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod child;
 pub mod cli;
 pub mod contest;
 pub mod idle;

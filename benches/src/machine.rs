@@ -25,6 +25,14 @@ pub fn line() -> String {
     )
 }
 
+/// How many threads wanted to run in the last minute; above zero before a measurement means that
+/// others share the machine.
+#[must_use]
+pub fn load() -> String {
+    let loads = read("/proc/loadavg").unwrap_or_default();
+    loads.split_whitespace().next().unwrap_or("?").to_owned()
+}
+
 fn processor() -> Option<String> {
     let info = read("/proc/cpuinfo")?;
     let field = |name: &str| {

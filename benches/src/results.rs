@@ -20,6 +20,8 @@ pub struct Section {
     pub command: String,
     /// How to read it, and the tables.
     pub text: String,
+    /// How busy the machine was before: see [`machine::load`].
+    pub load: String,
 }
 
 impl Section {
@@ -27,10 +29,11 @@ impl Section {
     #[must_use]
     pub fn to_markdown(&self) -> String {
         format!(
-            "## {}\n\n`cargo run --release -p greenroom-benches -- {}`\n\n{}\n\n{}\n",
+            "## {}\n\n`cargo run --release -p greenroom-benches -- {}`\n\n{}, load before {}\n\n{}\n",
             self.heading,
             self.command,
             machine::line(),
+            self.load,
             self.text.trim_end(),
         )
     }
