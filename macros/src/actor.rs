@@ -9,7 +9,7 @@ use syn::{
     parse_quote,
 };
 
-use crate::{crate_path, options, quantity};
+use crate::{crate_path, options, quantity, spans};
 
 /// How a mailbox may be declared.
 const MAILBOX: &str = "`unbounded` or `bounded(1024)`";
@@ -87,8 +87,9 @@ fn check(input: &DeriveInput) -> syn::Result<()> {
 /// The arguments are cloned under a span of their own, so that an argument which is not `Clone` is
 /// an error at the policy that needs the copy.
 fn keep_args(span: Span, runtime: &TokenStream) -> TokenStream {
-    let span = Span::call_site().located_at(span);
-    let keep = quote_spanned!(span=> #runtime::Keep::keep(args));
+    let span = spans::located(span);
+    let keep = spans::relocate(quote!(#runtime::Keep::keep), span);
+    let keep = quote_spanned!(span=> #keep(args));
     quote! {
         fn keep_args(
             args: &<Self as #runtime::Behavior>::Args,

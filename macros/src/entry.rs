@@ -1,11 +1,12 @@
 //! `#[greenroom::main]` and `#[greenroom::test]`.
 
 use proc_macro2::TokenStream;
-use quote::{quote, quote_spanned};
+use quote::quote;
 use syn::spanned::Spanned;
 use syn::{FnArg, ItemFn, Type};
 
-use crate::{crate_path, errors::Errors};
+use crate::errors::Errors;
+use crate::{crate_path, spans};
 
 /// Writes a plain function around an `async` one, which keeps its body and return type.
 ///
@@ -25,8 +26,8 @@ pub(crate) fn expand(
     let run = match sig.inputs.first() {
         // Located at the argument, where a type that is not `System` is the mistake.
         Some(input) => {
-            let span = proc_macro2::Span::call_site().located_at(input.span());
-            quote_spanned!(span=> #runtime::run_with_system(#name))
+            let call = quote!(#runtime::run_with_system(#name));
+            spans::relocate(call, spans::located(input.span()))
         }
         None => quote!(#runtime::run(#name())),
     };

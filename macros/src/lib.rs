@@ -42,6 +42,7 @@ mod handlers;
 mod message;
 mod options;
 mod quantity;
+mod spans;
 
 use proc_macro::TokenStream;
 

@@ -1,7 +1,7 @@
 //! How the actor starts and stops.
 
 use proc_macro2::TokenStream;
-use quote::{quote, quote_spanned};
+use quote::quote;
 
 use super::model::{Block, Method};
 use super::types;
@@ -31,7 +31,7 @@ fn start(hook: Option<&Method>, runtime: &TokenStream) -> TokenStream {
             let take = tuple(&hook.bindings().collect::<Vec<_>>());
             let args = tuple(&hook.values().map(|(_, ty)| ty).collect::<Vec<_>>());
             let call = hook.call(runtime);
-            let call = quote_spanned!(hook.span()=> #runtime::Started::<Self>::started(#call));
+            let call = hook.pass(quote!(#runtime::Started::<Self>::started), &call);
             let run = match hook.is_async {
                 true => quote!(#runtime::Step::Later(async move { #call })),
                 false => quote!(#now(#call)),
@@ -63,8 +63,7 @@ fn stop(hook: &Method, runtime: &TokenStream) -> TokenStream {
         quote!(let arg0 = #reason;)
     });
     let call = hook.call(runtime);
-    let text = "stop";
-    let call = quote_spanned!(hook.span()=> #runtime::Told::told(#call, cx, #text));
+    let call = hook.pass(quote!(#runtime::Told::told), &quote!(#call, cx, "stop"));
     let run = match hook.is_async {
         true => quote!(#runtime::Step::Later(async move { #(#reasons)* #call })),
         false => quote! {

@@ -6,6 +6,7 @@ use syn::Ident;
 
 use super::model::{Block, Handler, Kind};
 use super::types;
+use crate::spans;
 
 pub(crate) fn expand(block: &Block, runtime: &TokenStream) -> TokenStream {
     let (message, calls) = (&block.names.message, &block.names.calls);
@@ -64,7 +65,7 @@ fn method(handler: &Handler, block: &Block, runtime: &TokenStream) -> TokenStrea
     let message = &block.names.message;
     let (_, ty_generics, _) = block.generics.split_for_impl();
     let mut name = handler.method.name.clone();
-    name.set_span(types::located(name.span()));
+    name.set_span(spans::located(name.span()));
     let names: Vec<_> = fields.iter().map(|field| &field.name).collect();
     let parts = fields.iter().map(|field| &field.ty);
     let (output, body) = match &handler.kind {

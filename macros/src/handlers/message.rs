@@ -5,7 +5,7 @@ use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 
 use super::model::{Block, Handler, Kind};
-use super::types;
+use crate::spans;
 
 pub(crate) fn expand(block: &Block, runtime: &TokenStream) -> TokenStream {
     let enumeration = enumeration(block, runtime);
@@ -105,13 +105,13 @@ fn checks(block: &Block, runtime: &TokenStream) -> TokenStream {
         let cfgs = &handler.cfgs;
         let arguments = handler.fields.iter().map(|field| {
             let ty = &field.ty;
-            quote_spanned!(types::located(ty.span())=> #runtime::assert_argument::<#ty>();)
+            quote_spanned!(spans::located(ty.span())=> #runtime::assert_argument::<#ty>();)
         });
         let answer =
             handler.method.output.as_ref().filter(|_| matches!(handler.kind, Kind::Ask(_)));
         let answer = answer.map(|ty| {
             let answer = block.answer(handler);
-            quote_spanned!(types::located(ty.span())=> #runtime::assert_answer::<#answer>();)
+            quote_spanned!(spans::located(ty.span())=> #runtime::assert_answer::<#answer>();)
         });
         quote!(#(#cfgs)* { #(#arguments)* #answer })
     });

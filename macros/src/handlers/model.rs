@@ -1,6 +1,6 @@
 //! What the parser hands to the generators.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
@@ -8,6 +8,7 @@ use syn::{Attribute, Generics, Ident, Pat, Type};
 
 use super::names::Names;
 use super::types;
+use crate::spans;
 
 /// A checked `#[handlers]` block. Wherever a type is to be repeated outside of the impl, `Self` has
 /// been replaced by the type it stands for.
@@ -122,23 +123,36 @@ impl Method {
             Receiver::Exclusive => Some(quote!(self,)),
         };
         let arguments = self.params.iter().map(|param| match param {
-            Param::Context(ty) => quote_spanned!(types::located(ty.span())=> cx),
+            Param::Context(ty) => quote_spanned!(spans::located(ty.span())=> cx),
             Param::Value { ty, .. } => {
-                let binding = bindings.next();
-                quote_spanned!(types::located(ty.span())=> #binding)
+                let mut binding = bindings.next();
+                binding.iter_mut().for_each(|name| name.set_span(spans::located(ty.span())));
+                quote!(#binding)
             }
         });
-        let call = quote_spanned!(self.span()=> Self::#name(#receiver #(#arguments),*));
+        let span = self.span();
+        let call = quote_spanned!(span=> Self::#name(#receiver #(#arguments),*));
         if self.is_async {
-            quote_spanned!(self.span()=> #runtime::portable(#call).await)
+            let portable = spans::relocate(quote!(#runtime::portable), span);
+            quote_spanned!(span=> #portable(#call).await)
         } else {
             call
         }
     }
 
     /// Returns where a mistake in what the method returns is to be shown.
-    pub(crate) fn span(&self) -> proc_macro2::Span {
-        types::located(self.output.as_ref().map_or_else(|| self.name.span(), Spanned::span))
+    pub(crate) fn span(&self) -> Span {
+        spans::located(self.output.as_ref().map_or_else(|| self.name.span(), Spanned::span))
+    }
+}
+
+impl Method {
+    /// Hands what the method returned to a function of the runtime, at the place where a mistake in
+    /// it is to be shown.
+    pub(crate) fn pass(&self, function: TokenStream, arguments: &TokenStream) -> TokenStream {
+        let span = self.span();
+        let function = spans::relocate(function, span);
+        quote_spanned!(span=> #function(#arguments))
     }
 }
 

@@ -4,7 +4,7 @@ use proc_macro2::Ident;
 use quote::format_ident;
 use syn::ext::IdentExt;
 
-use super::types;
+use crate::spans;
 
 /// What a reference has methods for. Callers write `book.quote(..)` on a `Ref<Book>`, whose own
 /// methods come first: a handler of the same name could not be reached.
@@ -39,7 +39,7 @@ pub(crate) struct Names {
 impl Names {
     pub(crate) fn new(actor: &Ident, api: Option<Ident>) -> Self {
         let base = api.as_ref().unwrap_or(actor);
-        let span = types::located(base.span());
+        let span = spans::located(base.span());
         let message = format_ident!("{}Message", base.unraw(), span = span);
         let calls = format_ident!("{}Calls", base.unraw(), span = span);
         Self { api, message, calls }
@@ -66,7 +66,7 @@ pub(crate) fn variant(method: &Ident) -> Ident {
         _ if starts_well => name,
         _ => format!("Handler{name}"),
     };
-    Ident::new(&name, types::located(method.span()))
+    Ident::new(&name, spans::located(method.span()))
 }
 
 /// Returns a name for the reply that no argument has.

@@ -69,10 +69,6 @@ fn check_impl(item: &ItemImpl, errors: &mut Errors) {
     if item.generics.lifetimes().next().is_none() {
         types::check_owned(&item.self_ty, "an actor", errors);
     }
-    for cfg in attributes::cfgs(&item.attrs) {
-        let message = "write this above `#[handlers]`, so that it covers what is generated too";
-        errors.push(cfg, message);
-    }
 }
 
 /// Returns the generics of the impl as they can stand on items beside it.

@@ -4,7 +4,7 @@
 //! a block that matches the message again, in which the plain ones do not occur.
 
 use proc_macro2::TokenStream;
-use quote::{quote, quote_spanned};
+use quote::quote;
 
 use super::message;
 use super::model::{Block, Handler, Kind};
@@ -79,7 +79,7 @@ fn arm(handler: &Handler, message: &syn::Ident, runtime: &TokenStream) -> TokenS
     match &handler.kind {
         Kind::Tell => {
             let text = handler.text();
-            let told = quote_spanned!(method.span()=> #runtime::Told::told(#call, cx, #text));
+            let told = method.pass(quote!(#runtime::Told::told), &quote!(#call, cx, #text));
             quote!(#(#cfgs)* #message::#variant { #fields } => { #told; })
         }
         Kind::Ask(reply) => quote! {

@@ -50,13 +50,13 @@ fn check_generics(role: Role, sig: &Signature, errors: &mut Errors) {
     let written = role.written();
     if !sig.generics.params.is_empty() {
         let message = format!(
-            "a `{written}` method is not generic: write concrete types, or make the actor \
+            "`{written}` methods are not generic: write concrete types, or make the actor \
              generic, as in `impl<T: Send + 'static> Cache<T>`"
         );
         errors.push(&sig.generics, message);
     }
     if let Some(clause) = &sig.generics.where_clause {
-        let message = format!("a `{written}` method has no conditions: write them on the impl");
+        let message = format!("`{written}` methods have no conditions: write them on the impl");
         errors.push(clause, message);
     }
 }

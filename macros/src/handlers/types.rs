@@ -1,17 +1,12 @@
 //! Looks into the types that the user wrote.
 
-use proc_macro2::{Ident, Spacing, Span, TokenStream, TokenTree};
+use proc_macro2::{Ident, Spacing, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
 use syn::visit::{self, Visit};
 use syn::{GenericArgument, Lifetime, PathArguments, Type};
 
 use crate::errors::Errors;
-
-/// Returns a span that points at the user's code and still counts as generated, so that lints on
-/// what the user did not write stay quiet.
-pub(crate) fn located(span: Span) -> Span {
-    Span::call_site().located_at(span)
-}
+use crate::spans;
 
 /// Takes off the invisible groups that `macro_rules!` puts around a type, and parentheses.
 pub(crate) fn peel(mut ty: &Type) -> &Type {
@@ -125,7 +120,7 @@ pub(crate) fn without_self(tokens: impl ToTokens, actor: &Type) -> TokenStream {
     while let Some(token) = tokens.next() {
         match token {
             TokenTree::Ident(ident) if ident == "Self" => {
-                let actor = relocate(actor.to_token_stream(), ident.span());
+                let actor = spans::relocate(actor.to_token_stream(), ident.span());
                 // `Self::Item` needs `<Book<T>>::Item`; a type as such must not have the brackets.
                 let is_path = matches!(
                     tokens.peek(),
@@ -143,13 +138,4 @@ pub(crate) fn without_self(tokens: impl ToTokens, actor: &Type) -> TokenStream {
         }
     }
     replaced
-}
-
-/// Makes tokens point at `span`, and resolve where they did.
-fn relocate(tokens: TokenStream, span: Span) -> TokenStream {
-    let relocated = tokens.into_iter().map(|mut token| {
-        token.set_span(token.span().located_at(span));
-        token
-    });
-    relocated.collect()
 }
