@@ -1,0 +1,10 @@
+#![allow(unused)]
+
+use greenroom::Actor;
+
+#[derive(Actor)]
+union Book {
+    best: u64,
+}
+
+fn main() {}

@@ -1,0 +1,29 @@
+#![allow(unused)]
+
+use greenroom::Actor;
+
+#[derive(Actor)]
+#[actor(mailbox = endless)]
+struct Unknown;
+
+#[derive(Actor)]
+#[actor(mailbox = bounded)]
+struct NoBound;
+
+#[derive(Actor)]
+#[actor(mailbox = bounded(0))]
+struct NoRoom;
+
+#[derive(Actor)]
+#[actor(mailbox = bounded(10, bytes = "1MB"))]
+struct Megabytes;
+
+#[derive(Actor)]
+#[actor(mailbox = bounded(10, full = forget))]
+struct UnknownPolicy;
+
+#[derive(Actor)]
+#[actor(mailbox = bounded(10, weight = 3))]
+struct UnknownBound;
+
+fn main() {}

@@ -1,0 +1,16 @@
+#![allow(unused)]
+
+use greenroom::{Actor, handlers};
+
+#[derive(Actor)]
+struct Book {
+    best: u64,
+}
+
+#[handlers]
+impl Book {
+    #[tell]
+    fn quote(&mut self, #[cfg(unix)] price: u64) {}
+}
+
+fn main() {}

@@ -1,0 +1,21 @@
+#![allow(unused)]
+
+use greenroom::{Actor, handlers};
+
+#[derive(Actor)]
+struct Book {
+    best: u64,
+}
+
+#[handlers]
+impl Book {
+    #[tell]
+    fn stop(&mut self) {}
+
+    #[ask]
+    fn id(&self) -> u64 {
+        self.best
+    }
+}
+
+fn main() {}

@@ -1,0 +1,4 @@
+#![allow(unused)]
+
+#[greenroom::main]
+async fn main(count: u64) {}

@@ -1,0 +1,18 @@
+#![allow(unused)]
+
+use greenroom::{Actor, handlers};
+
+#[derive(Actor)]
+struct Book {
+    best: u64,
+}
+
+#[handlers]
+impl Book {
+    #[start]
+    fn start(best: u64) -> Option<Self> {
+        Some(Book { best })
+    }
+}
+
+fn main() {}
