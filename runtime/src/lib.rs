@@ -45,7 +45,10 @@
 //! | see what goes wrong | [`DeadLetters`], [`Event`], [`Counts`] |
 //! | write a ready queue | [`ReadyQueue`], [`testing`] |
 
-#![cfg_attr(loom, allow(dead_code, unused_imports, reason = "models use parts of the crate"))]
+#![cfg_attr(
+    any(loom, shuttle),
+    allow(dead_code, unused_imports, reason = "models use parts of the crate")
+)]
 
 // The macros name the crate by its outside name, also inside it.
 extern crate self as greenroom;

@@ -236,3 +236,6 @@ pub(crate) fn describe_cell(cell: &CellRef) -> String {
 pub(crate) const fn overhead<A: Behavior>() -> usize {
     size_of::<Body<A>>() - size_of::<Stage<A>>()
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;

@@ -51,3 +51,6 @@ impl History {
         Verdict::Restart(policy.delay(recent))
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;

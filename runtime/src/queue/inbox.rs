@@ -90,6 +90,9 @@ pub(crate) struct Outlet {
     tail: NonNull<Node>,
 }
 
+// SAFETY: an outlet owns the nodes behind its tail, whose payloads are `Send`.
+unsafe impl Send for Outlet {}
+
 impl Inbox {
     /// An open inbox, empty but for `stub`, whose token is held by its maker.
     pub(crate) fn new(stub: NonNull<Node>) -> (Self, Outlet) {
@@ -329,3 +332,6 @@ impl Outlet {
 
 #[cfg(all(test, loom))]
 mod model;
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;

@@ -2,9 +2,9 @@
 //!
 //! | part | shape | locked twin |
 //! |---|---|---|
-//! | [`inbox`] | many producers, one consumer, with the scheduling token in the same word | `inbox::twin` |
-//! | [`ring`] | fixed ring: its owner pushes and pops, thieves take half | `ring::twin` |
-//! | [`oneshot`] | one value, one producer, one consumer | `oneshot::twin` |
+//! | [`inbox`] | many producers, one consumer, with the scheduling token in the same word | `twin::LockedInbox` |
+//! | [`ring`] | fixed ring: its owner pushes and pops, thieves take half | `twin::LockedRing` |
+//! | [`oneshot`] | one value, one producer, one consumer | tokio's |
 //! | [`list`] | the consumer's own FIFO, no sharing at all | |
 //! | [`pool`] | recycled memory blocks | the global allocator |
 
@@ -14,3 +14,5 @@ pub(crate) mod node;
 pub(crate) mod oneshot;
 pub(crate) mod pool;
 pub(crate) mod ring;
+#[cfg(all(test, not(any(loom, shuttle))))]
+pub(crate) mod twin;

@@ -308,3 +308,6 @@ impl<T> fmt::Debug for Receiver<T> {
 
 #[cfg(all(test, loom))]
 mod model;
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;

@@ -200,3 +200,6 @@ impl Ring {
 
 #[cfg(all(test, loom))]
 mod model;
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;

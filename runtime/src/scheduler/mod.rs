@@ -34,3 +34,5 @@ mod face {
 pub use face::{Batch, Origin, ReadyQueue, WorkerId, ready_queue_conforms};
 #[cfg(not(loom))]
 pub(crate) use face::{LockedQueue, Pool, StealingQueue, WorkerLimits, WorkerOptions};
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -2,7 +2,11 @@
 
 pub(crate) use shuttle::hint::spin_loop;
 pub(crate) use shuttle::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
-pub(crate) use shuttle::thread;
+/// shuttle's threads where a schedule is explored, and what else the crate needs to compile.
+pub(crate) mod thread {
+    pub(crate) use shuttle::thread::{spawn, yield_now};
+    pub(crate) use std::thread::{Builder, available_parallelism, panicking};
+}
 
 /// The same face as loom's cell; shuttle itself does not watch plain memory.
 #[derive(Debug)]

@@ -211,3 +211,6 @@ impl<T> Wheel<T> {
         }
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;

@@ -1,0 +1,21 @@
+//! The price of an idle actor.
+
+use super::overhead;
+use crate::{Actor, handlers};
+
+#[derive(Actor)]
+struct Idle;
+
+#[handlers]
+impl Idle {
+    #[start]
+    fn start() -> Self {
+        Self
+    }
+}
+
+#[test]
+fn an_idle_actor_costs_at_most_256_bytes_beside_its_state() {
+    // Cells come in blocks of 64 bytes more each, so up to 63 may be lost to rounding.
+    assert!(overhead::<Idle>() <= 192, "{} bytes", overhead::<Idle>());
+}
