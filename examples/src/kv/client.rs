@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc};
 
 use super::clock::now_ms;
-use super::stats::{Count, Cut};
+use super::stats::{Count, Cut, Traffic};
 
 /// Something that comes to a client from elsewhere.
 #[derive(Clone, Debug)]
@@ -43,6 +43,7 @@ pub(crate) struct Shown {
     pub(crate) command: &'static str,
     pub(crate) active_ms: i64,
     pub(crate) query_bytes: usize,
+    pub(crate) traffic: Traffic,
 }
 
 /// One client, seen from outside.

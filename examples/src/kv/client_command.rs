@@ -1,5 +1,6 @@
 //! `CLIENT` and its subcommands.
 
+use super::client::Shown;
 use super::own::help;
 use super::session::Session;
 use super::stats::Cut;
@@ -29,7 +30,7 @@ pub(crate) fn run(session: &mut Session, args: Args<'_>, turn: &mut Turn) -> Res
         b"getname" if session.name.is_empty() => turn.local(proto, |reply| reply.null()),
         b"getname" => turn.local(proto, |reply| reply.bulk(&session.name)),
         b"info" => {
-            session.show();
+            session.show(&mut session.client.shown.lock());
             let line = session.client.line();
             turn.local(proto, |reply| reply.verbatim(&line));
         }
@@ -56,7 +57,7 @@ pub(crate) fn run(session: &mut Session, args: Args<'_>, turn: &mut Turn) -> Res
 
 /// `CLIENT LIST [TYPE NORMAL|PUBSUB] [ID id ..]`
 fn list(session: &Session, args: Args<'_>, turn: &mut Turn) -> Result<(), Error> {
-    session.show();
+    session.show(&mut session.client.shown.lock());
     let mut clients = session.shared.clients();
     if args.len() > 3 && args.is(2, "id") {
         let ids: Result<Vec<i64>, Error> =
@@ -129,8 +130,7 @@ fn kill(session: &mut Session, args: Args<'_>, turn: &mut Turn) -> Result<(), Er
 
 impl Session {
     /// Brings what others see of the client up to date.
-    pub(crate) fn show(&self) {
-        let mut shown = self.client.shown.lock();
+    pub(crate) fn show(&self, shown: &mut Shown) {
         if shown.name != self.name {
             shown.name.clone_from(&self.name);
         }

@@ -107,12 +107,12 @@ fn memory(shared: &Shared, numbers: &Numbers, text: &mut String) {
 }
 
 fn stats(shared: &Shared, numbers: &Numbers, text: &mut String) {
-    let stats = &shared.stats;
+    let (stats, traffic) = (&shared.stats, shared.traffic());
     line(text, format_args!("total_connections_received:{}", stats.connections.get()));
-    line(text, format_args!("total_commands_processed:{}", stats.commands.get()));
-    line(text, format_args!("total_turns:{}", stats.turns.get()));
-    line(text, format_args!("total_net_input_bytes:{}", stats.bytes_in.get()));
-    line(text, format_args!("total_net_output_bytes:{}", stats.bytes_out.get()));
+    line(text, format_args!("total_commands_processed:{}", traffic.commands));
+    line(text, format_args!("total_turns:{}", traffic.turns));
+    line(text, format_args!("total_net_input_bytes:{}", traffic.bytes_in));
+    line(text, format_args!("total_net_output_bytes:{}", traffic.bytes_out));
     line(text, format_args!("expired_keys:{}", numbers.expired()));
     line(text, format_args!("evicted_keys:0"));
     for (reason, name) in Cut::ALL {

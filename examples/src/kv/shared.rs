@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use super::client::Client;
 use super::clock::now_ms;
-use super::stats::{Count, Stats};
+use super::stats::{Count, Stats, Traffic};
 
 /// The limits of a server that are not Redis's own constants.
 #[derive(Clone, Debug)]
@@ -69,6 +69,8 @@ pub(crate) struct Shared {
 struct Clients {
     next: u64,
     by_id: BTreeMap<u64, Arc<Client>>,
+    /// The traffic of clients that are gone.
+    past: Traffic,
 }
 
 impl Shared {
@@ -105,12 +107,31 @@ impl Shared {
     }
 
     pub(crate) fn remove_client(&self, id: u64) {
-        self.clients.lock().by_id.remove(&id);
+        let mut clients = self.clients.lock();
+        if let Some(client) = clients.by_id.remove(&id) {
+            clients.past.add(client.shown.lock().traffic);
+        }
     }
 
     /// Returns all clients, oldest first.
     pub(crate) fn clients(&self) -> Vec<Arc<Client>> {
         self.clients.lock().by_id.values().cloned().collect()
+    }
+
+    /// Returns the traffic of all clients so far.
+    pub(crate) fn traffic(&self) -> Traffic {
+        let clients = self.clients.lock();
+        let mut sum = clients.past;
+        clients.by_id.values().for_each(|client| sum.add(client.shown.lock().traffic));
+        sum
+    }
+
+    /// Starts all counts anew.
+    pub(crate) fn reset_stats(&self) {
+        self.stats.reset();
+        let mut clients = self.clients.lock();
+        clients.past = Traffic::default();
+        clients.by_id.values().for_each(|client| client.shown.lock().traffic = Traffic::default());
     }
 
     pub(crate) fn client_count(&self) -> usize {

@@ -70,10 +70,6 @@ impl Cut {
 #[derive(Debug, Default)]
 pub(crate) struct Stats {
     pub(crate) connections: Count,
-    pub(crate) commands: Count,
-    pub(crate) turns: Count,
-    pub(crate) bytes_in: Count,
-    pub(crate) bytes_out: Count,
     cuts: [Count; Cut::ALL.len()],
 }
 
@@ -87,13 +83,30 @@ impl Stats {
 
     /// Starts all counts anew.
     pub(crate) fn reset(&self) {
-        let counts =
-            [&self.connections, &self.commands, &self.turns, &self.bytes_in, &self.bytes_out];
-        counts.into_iter().chain(&self.cuts).for_each(|count| count.set(0));
+        std::iter::once(&self.connections).chain(&self.cuts).for_each(|count| count.set(0));
     }
 
     /// Returns how many clients were cut off for `reason`.
     pub(crate) fn cuts(&self, reason: Cut) -> u64 {
         self.cuts.get(reason as usize).map_or(0, Count::get)
+    }
+}
+
+/// What one client has made the server do; each connection counts for itself, so that no two workers write to one
+/// place.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Traffic {
+    pub(crate) commands: u64,
+    pub(crate) turns: u64,
+    pub(crate) bytes_in: u64,
+    pub(crate) bytes_out: u64,
+}
+
+impl Traffic {
+    pub(crate) fn add(&mut self, other: Self) {
+        self.commands += other.commands;
+        self.turns += other.turns;
+        self.bytes_in += other.bytes_in;
+        self.bytes_out += other.bytes_out;
     }
 }
