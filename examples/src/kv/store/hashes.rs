@@ -1,6 +1,7 @@
 //! Commands on hashes.
 
 use super::fields::Fields;
+use super::shard::Change;
 use super::value::Value;
 use super::{Args, Error, Shard};
 use crate::kv::resp::Reply;
@@ -14,7 +15,9 @@ fn insert(shard: &mut Shard, args: Args<'_>, name: &str) -> Result<usize, Error>
         || Value::Hash(Box::default()),
         |value| {
             let fields = value.hash_mut()?;
-            Ok(args.pairs(2).filter(|(field, value)| fields.insert(field, (*value).into())).count())
+            let pairs = args.pairs(2);
+            let added = pairs.filter(|(field, value)| fields.insert(field, (*value).into()));
+            Ok(Change::Made(added.count()))
         },
     )
 }
@@ -67,7 +70,7 @@ pub(crate) fn hmget(shard: &mut Shard, args: Args<'_>, reply: &mut Reply<'_>) ->
 pub(crate) fn hdel(shard: &mut Shard, args: Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let removed = shard.update(args.get(1), |value| {
         let fields = value.hash_mut()?;
-        Ok(args.tail(2).filter(|field| fields.remove(field)).count())
+        Ok(Change::counted(args.tail(2).filter(|field| fields.remove(field)).count()))
     });
     reply.count(removed.unwrap_or(Ok(0))?);
     Ok(())

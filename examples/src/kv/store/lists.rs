@@ -1,5 +1,6 @@
 //! Commands on lists.
 
+use super::shard::Change;
 use super::value::{List, Value};
 use super::{Args, Error, Shard};
 use crate::kv::resp::Reply;
@@ -35,7 +36,7 @@ fn push(shard: &mut Shard, args: Args<'_>, reply: &mut Reply<'_>, end: End) -> R
             for item in args.tail(2) {
                 end.push(list, item);
             }
-            Ok(list.items().len())
+            Ok(Change::Made(list.items().len()))
         },
     )?;
     reply.count(len);
@@ -74,17 +75,18 @@ fn pop(
                 Some(item) => reply.bulk(&item),
                 None => reply.null(),
             }
-            return Ok(());
+            return Ok(Change::Made(1));
         };
-        reply.array(count.min(list.items().len()));
+        let count = count.min(list.items().len());
+        reply.array(count);
         for _ in 0..count {
             let Some(item) = end.pop(list) else { break };
             reply.bulk(&item);
         }
-        Ok(())
+        Ok(Change::counted(count))
     });
     match (popped, count) {
-        (Some(result), _) => result?,
+        (Some(result), _) => return result.map(|_| ()),
         (None, Some(_)) => reply.null_array(),
         (None, None) => reply.null(),
     }

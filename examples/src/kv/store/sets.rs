@@ -1,6 +1,7 @@
 //! Commands on sets.
 
 use super::fields::Fields;
+use super::shard::Change;
 use super::value::Value;
 use super::{Args, Error, Shard};
 use crate::kv::resp::Reply;
@@ -16,7 +17,8 @@ pub(crate) fn sadd(shard: &mut Shard, args: Args<'_>, reply: &mut Reply<'_>) -> 
         || Value::Set(Box::default()),
         |value| {
             let members = value.set_mut()?;
-            Ok(args.tail(2).filter(|member| members.insert(member, ())).count())
+            let added = args.tail(2).filter(|member| members.insert(member, ()));
+            Ok(Change::counted(added.count()))
         },
     )?;
     reply.count(added);
@@ -27,7 +29,7 @@ pub(crate) fn sadd(shard: &mut Shard, args: Args<'_>, reply: &mut Reply<'_>) -> 
 pub(crate) fn srem(shard: &mut Shard, args: Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let removed = shard.update(args.get(1), |value| {
         let members = value.set_mut()?;
-        Ok(args.tail(2).filter(|member| members.remove(member)).count())
+        Ok(Change::counted(args.tail(2).filter(|member| members.remove(member)).count()))
     });
     reply.count(removed.unwrap_or(Ok(0))?);
     Ok(())

@@ -17,6 +17,21 @@ use crate::kv::resp::Reply;
 /// Databases a client can `SELECT`.
 pub(crate) const DATABASES: usize = 16;
 
+/// What working on a value came to.
+pub(super) enum Change<T> {
+    /// The value is another one now.
+    Made(T),
+    /// It is as it was: who watches the key need not know.
+    Void(T),
+}
+
+impl Change<usize> {
+    /// Returns the change that so many things were made different.
+    pub(super) fn counted(count: usize) -> Self {
+        if count > 0 { Self::Made(count) } else { Self::Void(count) }
+    }
+}
+
 /// Which of how many shards one is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
@@ -137,7 +152,7 @@ impl Shard {
     pub(super) fn update<T>(
         &mut self,
         key: &[u8],
-        change: impl FnOnce(&mut Value) -> Result<T, Error>,
+        change: impl FnOnce(&mut Value) -> Result<Change<T>, Error>,
     ) -> Option<Result<T, Error>> {
         let hash = hash(key);
         let entry = self.dbs[self.current].find_mut(hash, key)?;
@@ -148,11 +163,10 @@ impl Shard {
         let before = entry.value.cost();
         let result = change(&mut entry.value);
         self.used = self.used + entry.value.cost() - before;
-        self.changes += u64::from(result.is_ok());
         if entry.value.is_empty_collection() {
             self.remove(key);
         }
-        Some(result)
+        Some(result.map(|change| self.note(change)))
     }
 
     /// Changes the value of `key`, which begins as `fresh` if there is none.
@@ -160,15 +174,25 @@ impl Shard {
         &mut self,
         key: &[u8],
         fresh: impl FnOnce() -> Value,
-        change: impl FnOnce(&mut Value) -> Result<T, Error>,
+        change: impl FnOnce(&mut Value) -> Result<Change<T>, Error>,
     ) -> Result<T, Error> {
         if self.find(key).is_none() {
             let mut value = fresh();
             let result = change(&mut value)?;
             self.put(key, value, NEVER);
-            return Ok(result);
+            return Ok(self.note(result));
         }
         self.update(key, change).unwrap_or(Err(Error::SYNTAX))
+    }
+
+    fn note<T>(&mut self, change: Change<T>) -> T {
+        match change {
+            Change::Made(value) => {
+                self.changes += 1;
+                value
+            }
+            Change::Void(value) => value,
+        }
     }
 
     /// Sets `key` to the string `text`, in place where it can.

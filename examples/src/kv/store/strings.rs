@@ -1,6 +1,7 @@
 //! Commands on strings.
 
 use super::db::NEVER;
+use super::shard::Change;
 use super::ttl::Unit;
 use super::value::Value;
 use super::{Args, Error, Shard};
@@ -211,7 +212,7 @@ fn add(shard: &mut Shard, key: &[u8], amount: i64, reply: &mut Reply<'_>) -> Res
         |value| {
             let sum = value.number()?.checked_add(amount).ok_or(Error::OVERFLOW)?;
             *value = Value::Number(sum);
-            Ok(sum)
+            Ok(Change::Made(sum))
         },
     )?;
     reply.integer(sum);
@@ -263,7 +264,7 @@ pub(crate) fn append(
                 return Err(Error::TOO_LONG);
             }
             text.extend_from_slice(tail);
-            Ok(text.len())
+            Ok(Change::Made(text.len()))
         },
     )?;
     reply.count(len);
