@@ -47,7 +47,7 @@ pub(crate) fn run(session: &Session, args: Args<'_>, turn: &mut Turn) -> Result<
             turn.ok(proto);
         }
         b"resetstat" => {
-            shared.stats.reset();
+            shared.reset_stats();
             turn.ok(proto);
         }
         b"rewrite" => return Err(Error::new("ERR The server is running without a config file")),

@@ -31,7 +31,7 @@ use super::resp::Reply;
 use super::session::Session;
 use super::shard_actor::ShardActor;
 use super::shared::{Limits, Shared};
-use super::stats::Cut;
+use super::stats::{Cut, Traffic};
 use super::stitch::Stitched;
 use super::turn::Late;
 
@@ -52,6 +52,8 @@ pub(crate) struct Connection {
     conversation: Conversation,
     /// Since when a command has been on its way, and how long it may be.
     begun: Option<Instant>,
+    /// What was not yet added to the client's record.
+    traffic: Traffic,
     _listed: Listed,
 }
 
@@ -96,7 +98,15 @@ impl Connection {
         let conversation = Conversation::new(session);
         // The first message of this actor, and the last.
         drop(cx.me().serve().try_send());
-        Ok(Self { backend, stream, events, conversation, begun: None, _listed: listed })
+        Ok(Self {
+            backend,
+            stream,
+            events,
+            conversation,
+            begun: None,
+            traffic: Traffic::default(),
+            _listed: listed,
+        })
     }
 
     /// Serves the client until one of the two has enough.
@@ -119,7 +129,7 @@ impl Connection {
             if !self.conversation.has_more() {
                 match self.wait().await.map_err(|_| Cut::Broken)? {
                     Input::Bytes(0) => return Ok(()),
-                    Input::Bytes(count) => self.backend.shared.stats.bytes_in.add(count as u64),
+                    Input::Bytes(count) => self.traffic.bytes_in += count as u64,
                     Input::Event(event) => {
                         if !self.take_events(event)? {
                             return Ok(());
@@ -317,7 +327,7 @@ impl Connection {
                 Err(_) => return Err(Cut::Broken),
             }
         }
-        self.backend.shared.stats.bytes_out.add(done as u64);
+        self.traffic.bytes_out += done as u64;
         *self.conversation.out() = out;
         self.conversation.written();
         Ok(())
@@ -334,15 +344,16 @@ impl Connection {
         }
     }
 
-    fn count(&self, commands: usize) {
-        let stats = &self.backend.shared.stats;
-        stats.commands.add(commands as u64);
-        stats.turns.add(1);
+    /// Lets others see what the turn has changed.
+    fn count(&mut self, commands: usize) {
+        self.traffic.commands += commands as u64;
+        self.traffic.turns += 1;
         let session = &self.conversation.session;
-        session.show();
         let mut shown = session.client.shown.lock();
+        session.show(&mut shown);
         shown.active_ms = now_ms();
         shown.query_bytes = self.conversation.partial_bytes();
+        shown.traffic.add(std::mem::take(&mut self.traffic));
     }
 
     /// Takes back what others know of the client.

@@ -33,6 +33,7 @@ mod command;
 mod config;
 mod connection;
 mod conversation;
+mod demo;
 mod info;
 mod job;
 mod listener;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::config::parse_bytes;
+use super::demo;
 use super::server::{Queue, SHARDS_MAX, Server, Settings, StartError};
 
 const HELP: &str = "\
@@ -138,7 +139,7 @@ pub fn run(words: impl IntoIterator<Item = String>) -> io::Result<ExitCode> {
     match options {
         Options::Print(text) => io::stdout().write_all(text.as_bytes()).map(|()| ExitCode::SUCCESS),
         Options::Serve(settings) => runtime.block_on(serve(settings)),
-        Options::Demo(settings) => runtime.block_on(serve(settings)),
+        Options::Demo(settings) => runtime.block_on(demonstrate(settings)),
     }
 }
 
@@ -173,6 +174,35 @@ async fn serve(settings: Settings) -> io::Result<ExitCode> {
             Ok(ExitCode::FAILURE)
         }
     }
+}
+
+/// Starts a server, has it serve a mixed load, and prints how that went.
+async fn demonstrate(settings: Settings) -> io::Result<ExitCode> {
+    let (workers, queue) = (settings.workers, settings.queue.name());
+    let server = match Server::start(settings).await {
+        Ok(server) => server,
+        Err(error) => {
+            explain(&error)?;
+            return Ok(ExitCode::FAILURE);
+        }
+    };
+    let (address, shards) = (server.address(), server.shards());
+    let mut stdout = io::stdout();
+    writeln!(
+        stdout,
+        "kv on {address}: {workers} workers, {shards} shards, scheduler {queue}, under a mixed load ..."
+    )?;
+    let report = demo::drive(address).await?;
+    stdout.write_all(report.text().as_bytes())?;
+    if let Err(error) = server.shutdown(SHUTDOWN_TIMEOUT).await {
+        writeln!(io::stderr(), "kv: {error}")?;
+        return Ok(ExitCode::FAILURE);
+    }
+    writeln!(
+        stdout,
+        "Next: start it with `kv`, and measure it with `redis-benchmark -t set,get -P 16`."
+    )?;
+    Ok(if report.is_clean() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Says why the server did not start and what to do about it.
