@@ -1,0 +1,377 @@
+//! `kv` beside a real Redis: the same commands, byte-equal replies; and driven by Redis's own clients.
+//!
+//! Needs `redis-server`, `redis-cli` and `redis-benchmark`, so it is behind the feature `redis-tests`. There, a missing
+//! program is a failure: on Debian they are in the packages redis-server and redis-tools.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+
+mod kv_support;
+#[path = "kv_support/script.rs"]
+mod script;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use greenroom_examples::kv::Limits;
+use kv_support::{Client, PATIENCE, Running, encode, show};
+use script::Script;
+
+/// Commands compared in each run.
+const COMMANDS: usize = 6000;
+
+fn program(name: &str) -> Command {
+    let mut command = Command::new(name);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn missing(name: &str, error: &std::io::Error) -> ! {
+    panic!("cannot run {name}: {error}; on Debian: apt-get install redis-server redis-tools")
+}
+
+/// A Redis on a free port, ended when dropped.
+struct Redis {
+    child: Child,
+    address: SocketAddr,
+}
+
+impl Redis {
+    fn start() -> Self {
+        let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let port = address.port().to_string();
+        let arguments =
+            ["--port", &port, "--save", "", "--appendonly", "no", "--bind", "127.0.0.1"];
+        let child = program("redis-server").args(arguments).stdout(Stdio::null()).spawn();
+        let child = child.unwrap_or_else(|error| missing("redis-server", &error));
+        let redis = Self { child, address };
+        let end = Instant::now() + PATIENCE;
+        while TcpStream::connect(address).is_err() {
+            assert!(Instant::now() < end, "redis-server does not listen");
+            std::thread::yield_now();
+        }
+        redis
+    }
+}
+
+impl Drop for Redis {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A reply as it came, with its items apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Raw {
+    head: Vec<u8>,
+    items: Vec<Self>,
+}
+
+impl Raw {
+    fn bytes(&self) -> Vec<u8> {
+        let items = self.items.iter().flat_map(Self::bytes);
+        self.head.iter().copied().chain(items).collect()
+    }
+
+    /// Sorts the items, `group` at a time.
+    fn sort(&mut self, group: usize) {
+        let mut groups: Vec<Vec<Self>> = self.items.chunks(group).map(<[Self]>::to_vec).collect();
+        groups.sort_by_key(|group| group.iter().flat_map(Self::bytes).collect::<Vec<_>>());
+        self.items = groups.concat();
+    }
+
+    fn integer(&self) -> Option<i64> {
+        std::str::from_utf8(self.head.strip_prefix(b":")?).ok()?.trim().parse().ok()
+    }
+}
+
+struct Peer {
+    stream: TcpStream,
+    reader: BufReader<TcpStream>,
+}
+
+impl Peer {
+    fn connect(address: SocketAddr) -> Self {
+        let stream = TcpStream::connect(address).unwrap();
+        stream.set_nodelay(true).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        Self { reader: BufReader::new(stream.try_clone().unwrap()), stream }
+    }
+
+    fn send(&mut self, command: &[Vec<u8>]) {
+        let words: Vec<&[u8]> = command.iter().map(Vec::as_slice).collect();
+        self.stream.write_all(&encode(&words)).unwrap();
+    }
+
+    fn reply(&mut self) -> Raw {
+        let mut head = Vec::new();
+        self.reader.read_until(b'\n', &mut head).unwrap();
+        let count =
+            std::str::from_utf8(&head[1..]).ok().and_then(|text| text.trim().parse::<usize>().ok());
+        let items = match (head[0], count) {
+            (b'$' | b'=', Some(len)) => {
+                let start = head.len();
+                head.resize(start + len + 2, 0);
+                self.reader.read_exact(&mut head[start..]).unwrap();
+                0
+            }
+            (b'*' | b'~' | b'>', Some(len)) => len,
+            (b'%', Some(len)) => len * 2,
+            _ => 0,
+        };
+        Raw { head, items: (0..items).map(|_| self.reply()).collect() }
+    }
+
+    fn call(&mut self, words: &[&str]) -> Raw {
+        self.send(&words.iter().map(|word| word.as_bytes().to_vec()).collect::<Vec<_>>());
+        self.reply()
+    }
+}
+
+/// Takes out of a reply what Redis itself does not determine.
+fn settle(command: &[Vec<u8>], reply: &mut Raw) {
+    let is_hashed = |reply: &Raw| reply.items.iter().any(|item| item.head.len() > 64);
+    match command[0].to_ascii_uppercase().as_slice() {
+        b"KEYS" | b"SMEMBERS" | b"HKEYS" => reply.sort(1),
+        // A hash with a long value has no order; a small one that of insertion.
+        b"HVALS" => reply.sort(1),
+        b"HGETALL" if is_hashed(reply) => reply.sort(2),
+        // The client's number.
+        b"HELLO" if reply.items.len() == 14 => reply.items[7].head.clear(),
+        _ => {}
+    }
+}
+
+/// Returns whether two replies differ by no more than the time that passed between them.
+fn is_same_time(command: &[Vec<u8>], ours: &Raw, theirs: &Raw) -> bool {
+    let tolerance = match command[0].to_ascii_uppercase().as_slice() {
+        b"TTL" | b"EXPIRETIME" => 1,
+        b"PTTL" | b"PEXPIRETIME" => 1000,
+        _ => return false,
+    };
+    let (Some(ours), Some(theirs)) = (ours.integer(), theirs.integer()) else { return false };
+    ours > 0 && theirs > 0 && (ours - theirs).abs() <= tolerance
+}
+
+/// Runs one script against both and returns the first differences.
+fn compare(seed: u64, shards: usize, hello: &str) -> Vec<String> {
+    let redis = Redis::start();
+    let server = Running::start(shards, Limits::default());
+    let (mut theirs, mut ours) = (Peer::connect(redis.address), Peer::connect(server.address));
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+    let mut script = Script::new(seed, now);
+    let mut queued: Vec<Vec<Vec<u8>>> = Vec::new();
+    let (mut differences, mut errors) = (Vec::new(), 0);
+    theirs.call(&["HELLO", hello]);
+    ours.call(&["HELLO", hello]);
+    for number in 0..COMMANDS {
+        let command = script.next();
+        theirs.send(&command);
+        ours.send(&command);
+        let (mut expected, mut got) = (theirs.reply(), ours.reply());
+        script.answered(&command, &expected.head);
+        errors += usize::from(expected.head.starts_with(b"-"));
+        if expected.head == b"+QUEUED\r\n" {
+            queued.push(command.clone());
+        } else if command[0].eq_ignore_ascii_case(b"EXEC") {
+            let items = expected.items.iter_mut().zip(&mut got.items);
+            for (command, (expected, got)) in queued.drain(..).zip(items) {
+                settle(&command, expected);
+                settle(&command, got);
+                if is_same_time(&command, expected, got) {
+                    got.clone_from(expected);
+                }
+            }
+        } else if matches!(command[0].to_ascii_uppercase().as_slice(), b"DISCARD" | b"RESET") {
+            queued.clear();
+        }
+        settle(&command, &mut expected);
+        settle(&command, &mut got);
+        if expected != got && !is_same_time(&command, &expected, &got) {
+            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+            let words: Vec<String> = command.iter().map(|word| text(word)).collect();
+            differences.push(format!(
+                "{number}: {words:?}\n  redis {:?}\n  kv    {:?}",
+                text(&expected.bytes()),
+                text(&got.bytes())
+            ));
+        }
+    }
+    assert!(errors < COMMANDS / 2, "the script says too little: {errors} errors");
+    compare_scans(&mut theirs, &mut ours, &mut differences);
+    drop((theirs, ours));
+    server.stop();
+    differences
+}
+
+/// Compares all keys as found by scans.
+fn compare_scans(theirs: &mut Peer, ours: &mut Peer, differences: &mut Vec<String>) {
+    for options in
+        [&["COUNT", "3"][..], &["MATCH", "k*"], &["TYPE", "hash"], &["COUNT", "100", "MATCH", "*1"]]
+    {
+        let scan = |peer: &mut Peer| {
+            peer.call(&["DISCARD"]);
+            let (mut cursor, mut keys) = ("0".to_owned(), std::collections::BTreeSet::new());
+            loop {
+                let mut reply = peer.call(&[&["SCAN", &cursor], options].concat());
+                keys.extend(reply.items.remove(1).items.iter().map(Raw::bytes));
+                let head = String::from_utf8(reply.items.remove(0).head).unwrap();
+                cursor = head.split("\r\n").nth(1).unwrap().to_owned();
+                if cursor == "0" {
+                    return keys;
+                }
+            }
+        };
+        let (expected, got) = (scan(theirs), scan(ours));
+        if expected != got {
+            differences.push(format!("SCAN {options:?}: {expected:?} {got:?}"));
+        }
+    }
+}
+
+fn assert_same(seed: u64, shards: usize, hello: &str) {
+    let differences = compare(seed, shards, hello);
+    let shown: Vec<_> = differences.iter().take(10).map(String::as_str).collect();
+    assert!(
+        differences.is_empty(),
+        "{} differences, seed {seed}:\n{}",
+        differences.len(),
+        shown.join("\n")
+    );
+}
+
+#[test]
+fn replies_are_those_of_redis_in_resp2() {
+    assert_same(1, 1, "2");
+}
+
+#[test]
+fn replies_are_those_of_redis_in_resp3() {
+    assert_same(2, 1, "3");
+}
+
+#[test]
+fn replies_are_those_of_redis_over_shards() {
+    assert_same(3, 2, "2");
+    assert_same(4, 5, "3");
+}
+
+#[test]
+fn malformed_requests_get_the_errors_of_redis() {
+    let redis = Redis::start();
+    let server = Running::start(2, Limits::default());
+    let long = |start: &str| [start.as_bytes(), &[b'1'; 70_000]].concat();
+    for bytes in [
+        b"*x\r\n".to_vec(),
+        b"*2147483648\r\n".to_vec(),
+        b"*1\r\n:3\r\n".to_vec(),
+        b"*1\r\n$-1\r\n".to_vec(),
+        b"*1\r\n$600000000\r\n".to_vec(),
+        b"*2\r\n$3\r\nGET\r\n+a\r\n".to_vec(),
+        b"SET a \"b\r\n".to_vec(),
+        b"SET a 'b'c\r\n".to_vec(),
+        b"PING\r\n*1\r\nx\r\n".to_vec(),
+        b"*0\r\n\r\n*-1\r\nPING\n QUIT \r\n".to_vec(),
+        long("*"),
+        long("*1\r\n$"),
+        long(""),
+    ] {
+        let answer = |address| {
+            let mut peer = Peer::connect(address);
+            peer.stream.write_all(&bytes).unwrap();
+            let mut all = Vec::new();
+            // A connection closed with bytes unread is reset; what was answered before counts.
+            let _ = peer.reader.read_to_end(&mut all);
+            String::from_utf8_lossy(&all).into_owned()
+        };
+        let start = String::from_utf8_lossy(&bytes[..bytes.len().min(40)]).into_owned();
+        assert_eq!(answer(server.address), answer(redis.address), "{start:?}");
+    }
+    server.stop();
+}
+
+fn run(name: &str, arguments: &[&str]) -> String {
+    let output =
+        program(name).args(arguments).output().unwrap_or_else(|error| missing(name, &error));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(
+        output.status.success(),
+        "{name} {arguments:?}: {text}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    text
+}
+
+#[test]
+fn redis_cli_works() {
+    let server = Running::start(2, Limits::default());
+    let port = server.address.port().to_string();
+    let cli = |arguments: &[&str]| {
+        run("redis-cli", &[&["-p", &port], arguments].concat()).trim().to_owned()
+    };
+    assert_eq!(cli(&["set", "greeting", "hello"]), "OK");
+    assert_eq!(cli(&["get", "greeting"]), "hello");
+    assert_eq!(cli(&["-3", "--json", "hgetall", "nope"]), "{}");
+    assert_eq!(cli(&["-n", "5", "get", "greeting"]), "");
+    assert_eq!(cli(&["-r", "5", "incr", "n"]), "1\n2\n3\n4\n5");
+    for n in 0..100 {
+        cli(&["set", &format!("key{n}"), "x"]);
+    }
+    assert_eq!(cli(&["--scan", "--pattern", "key*"]).lines().count(), 100);
+    assert!(cli(&["info", "server"]).contains("redis_version:"));
+    assert!(cli(&["client", "list"]).contains("cmd=client"));
+    assert!(cli(&["--bigkeys"]).contains("Sampled 102 keys"));
+    server.stop();
+}
+
+#[test]
+fn redis_benchmark_works() {
+    let server = Running::start(2, Limits::default());
+    let port = server.address.port().to_string();
+    let tests =
+        "ping_inline,ping_mbulk,set,get,incr,lpush,rpush,lpop,rpop,sadd,hset,lrange_100,mset";
+    for pipeline in ["1", "16"] {
+        let arguments = [
+            "-p", &port, "-t", tests, "-c", "50", "-n", "20000", "-P", pipeline, "-r", "1000",
+            "--csv",
+        ];
+        let figures = run("redis-benchmark", &arguments);
+        assert!(figures.lines().count() >= 13, "{figures}");
+    }
+    server.stop();
+}
+
+#[test]
+fn ten_thousand_clients_are_served() {
+    const CLIENTS: usize = 10_000;
+    rlimit::increase_nofile_limit(CLIENTS as u64 + 100).unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_kv"))
+        .args(["--listen", "127.0.0.1:0", "--workers", "2", "--max-clients", "10100"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut reader = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    reader.read_line(&mut line).unwrap();
+    let address: SocketAddr = line.split(' ').nth(3).unwrap().parse().unwrap();
+    let mut clients: Vec<Client> = (0..CLIENTS).map(|_| Client::connect(address)).collect();
+    for (n, client) in clients.iter_mut().enumerate() {
+        client.send(&encode(&[b"SET", format!("key{n}").as_bytes(), b"x"]));
+    }
+    for client in &mut clients {
+        assert_eq!(show(&client.reply()), "OK");
+    }
+    // With all of them connected and idle, one client is served without delay.
+    let mut worst = Duration::ZERO;
+    for (n, client) in clients.iter_mut().take(1000).enumerate() {
+        let asked = Instant::now();
+        assert_eq!(client.text(&["GET", &format!("key{}", n * 7)]), "x");
+        worst = worst.max(asked.elapsed());
+    }
+    assert!(worst < Duration::from_secs(1), "{worst:?}");
+    assert!(clients[0].text(&["INFO", "clients"]).contains("connected_clients:10000"));
+    assert!(Command::new("kill").arg(child.id().to_string()).status().unwrap().success());
+    assert!(child.wait().unwrap().success());
+}

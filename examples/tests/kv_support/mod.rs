@@ -1,0 +1,173 @@
+//! A server on a free port and a small client, for the tests of `kv`.
+
+#![allow(dead_code, reason = "each test program uses a part of it")]
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use bytes::Bytes;
+use greenroom_examples::kv::{Limits, Server, Settings};
+use resp_rs::resp3::{Frame, Parser};
+
+/// How long a test waits for what must come, before it says that it did not.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A server in a thread of its own, and what it takes to end it.
+pub(crate) struct Running {
+    runtime: tokio::runtime::Runtime,
+    server: Option<Server>,
+    pub(crate) address: SocketAddr,
+}
+
+impl Running {
+    /// Starts a server with these limits.
+    pub(crate) fn start(shards: usize, limits: Limits) -> Self {
+        let settings = Settings {
+            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+            workers: 2,
+            shards: Some(shards),
+            limits,
+            ..Settings::default()
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let server = runtime.block_on(Server::start(settings)).unwrap();
+        let address = server.address();
+        Self { runtime, server: Some(server), address }
+    }
+
+    pub(crate) fn connect(&self) -> Client {
+        Client::connect(self.address)
+    }
+
+    /// Ends the server; the test fails if it does not end.
+    pub(crate) fn stop(mut self) {
+        let server = self.server.take().unwrap();
+        self.runtime.block_on(server.shutdown(PATIENCE)).unwrap();
+    }
+
+    /// Returns a number from `INFO`.
+    pub(crate) fn info(&self, name: &str) -> u64 {
+        let text = self.connect().text(&["INFO"]);
+        let line = text.lines().find_map(|line| line.strip_prefix(&format!("{name}:")));
+        line.unwrap_or_else(|| panic!("INFO has {name}")).trim().parse().unwrap()
+    }
+
+    /// Waits until a number from `INFO` is `wanted`.
+    pub(crate) fn until(&self, name: &str, wanted: u64) {
+        let mut client = self.connect();
+        let end = std::time::Instant::now() + PATIENCE;
+        loop {
+            let text = client.text(&["INFO"]);
+            let line = format!("{name}:{wanted}");
+            if text.lines().any(|found| found.trim() == line) {
+                return;
+            }
+            assert!(std::time::Instant::now() < end, "waited for {line} in:\n{text}");
+            std::thread::yield_now();
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(server) = self.server.take() {
+            let _ = self.runtime.block_on(server.shutdown(Duration::from_secs(1)));
+        }
+    }
+}
+
+/// A blocking client.
+pub(crate) struct Client {
+    pub stream: TcpStream,
+    parser: Parser,
+}
+
+impl Client {
+    pub(crate) fn connect(address: SocketAddr) -> Self {
+        let stream = TcpStream::connect(address).unwrap();
+        stream.set_nodelay(true).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        Self { stream, parser: Parser::new() }
+    }
+
+    /// Sends one command and returns its reply.
+    pub(crate) fn call(&mut self, words: &[&str]) -> Frame {
+        self.send(&encode(&words.iter().map(|word| word.as_bytes()).collect::<Vec<_>>()));
+        self.reply()
+    }
+
+    /// Sends one command and returns its reply as text: a string, an error, a number.
+    pub(crate) fn text(&mut self, words: &[&str]) -> String {
+        show(&self.call(words))
+    }
+
+    pub(crate) fn send(&mut self, bytes: &[u8]) {
+        self.stream.write_all(bytes).unwrap();
+    }
+
+    /// Returns the next reply; the test fails if none comes.
+    pub(crate) fn reply(&mut self) -> Frame {
+        self.try_reply().expect("a reply")
+    }
+
+    /// Returns the next reply, or why there is none.
+    pub(crate) fn try_reply(&mut self) -> io::Result<Frame> {
+        let mut buffer = vec![0; 1 << 16];
+        loop {
+            if let Some(frame) = self.parser.next_frame().map_err(io::Error::other)? {
+                return Ok(frame);
+            }
+            match self.stream.read(&mut buffer)? {
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                count => self.parser.feed(Bytes::copy_from_slice(&buffer[..count])),
+            }
+        }
+    }
+
+    /// Returns whether the server closes the connection, dropping what it still sends.
+    pub(crate) fn is_closed(&mut self) -> bool {
+        let mut buffer = vec![0; 1 << 16];
+        loop {
+            match self.stream.read(&mut buffer) {
+                Ok(0) => return true,
+                Ok(_) => {}
+                Err(error) => return error.kind() == io::ErrorKind::ConnectionReset,
+            }
+        }
+    }
+}
+
+/// Returns a command as it is sent.
+pub(crate) fn encode(words: &[&[u8]]) -> Vec<u8> {
+    let mut out = format!("*{}\r\n", words.len()).into_bytes();
+    for word in words {
+        out.extend_from_slice(format!("${}\r\n", word.len()).as_bytes());
+        out.extend_from_slice(word);
+        out.extend_from_slice(b"\r\n");
+    }
+    out
+}
+
+/// Returns a reply as text, items in brackets.
+pub(crate) fn show(frame: &Frame) -> String {
+    match frame {
+        Frame::Array(None) | Frame::BulkString(None) | Frame::Null => "nil".to_owned(),
+        Frame::Array(Some(items)) | Frame::Set(items) | Frame::Push(items) => {
+            let items: Vec<String> = items.iter().map(show).collect();
+            format!("[{}]", items.join(" "))
+        }
+        Frame::Map(pairs) => {
+            let pairs: Vec<String> = pairs
+                .iter()
+                .map(|(name, value)| format!("{}={}", show(name), show(value)))
+                .collect();
+            format!("{{{}}}", pairs.join(" "))
+        }
+        Frame::Integer(number) => number.to_string(),
+        Frame::VerbatimString { payload } => {
+            String::from_utf8_lossy(payload.get(4..).unwrap_or_default()).into_owned()
+        }
+        other => other.as_str().map_or_else(|| format!("{other:?}"), str::to_owned),
+    }
+}
