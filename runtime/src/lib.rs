@@ -74,3 +74,12 @@ mod time;
 mod face;
 #[cfg(not(loom))]
 pub use face::*;
+
+/// The README and the book, so that every snippet in them compiles and runs.
+#[cfg(doctest)]
+mod documents {
+    #[doc = include_str!("../../README.md")]
+    mod readme {}
+    #[doc = include_str!("../../book/src/tour/01-first-actor.md")]
+    mod tour {}
+}

@@ -20,6 +20,7 @@ use crate::queue::pool;
 use crate::sync::{Arc, UnsafeCell};
 use crate::task::cell::{CellRef, Header, VTable};
 use crate::task::core::Core;
+use crate::task::held::Held;
 use std::alloc::Layout;
 use std::any::TypeId;
 use std::ptr::NonNull;
@@ -75,13 +76,21 @@ pub(crate) fn bound(header: &Header) -> Option<&Bound> {
     frame(header).bound.as_deref()
 }
 
-/// Works on a cell's control, for the length of a closure that calls no user code.
+/// The control of a cell.
+pub(super) fn control(held: &mut Held) -> &mut Control {
+    let control = frame(held.cell()).control.with_mut(|control| control);
+    // SAFETY: by invariant 1 the holder of the token owns the control, and the borrow of `held` keeps
+    // others away.
+    unsafe { &mut *control }
+}
+
+/// The body of a cell.
 ///
 /// # Safety
-/// The caller holds the token, and no other such closure is open.
-pub(crate) unsafe fn control_of<R>(header: &Header, work: impl FnOnce(&mut Control) -> R) -> R {
-    // SAFETY: by invariant 1 the holder of the token owns the control.
-    frame(header).control.with_mut(|control| work(unsafe { &mut *control }))
+/// The cell is live and an `A`'s.
+unsafe fn body<'a, A: Behavior>(header: NonNull<Header>) -> &'a Body<A> {
+    // SAFETY: the caller's promise.
+    unsafe { header.cast::<Body<A>>().as_ref() }
 }
 
 /// The context of a cell, for a hook, a handler or its future.
@@ -91,7 +100,20 @@ pub(crate) unsafe fn control_of<R>(header: &Header, work: impl FnOnce(&mut Contr
 /// (invariant 2); the cell is an `A`'s.
 pub(super) unsafe fn context<'a, A: Behavior>(header: NonNull<Header>) -> &'a mut Context<A> {
     // SAFETY: the caller's promise; the cell outlives its handlers.
-    unsafe { (*header.cast::<Body<A>>().as_ptr()).context.with_mut(|context| &mut *context) }
+    let context = unsafe { body::<A>(header) }.context.with_mut(|context| context);
+    // SAFETY: as above.
+    unsafe { &mut *context }
+}
+
+/// The stage of a cell; as [`context`].
+///
+/// # Safety
+/// As [`context`].
+unsafe fn stage<'a, A: Behavior>(header: NonNull<Header>) -> &'a mut Stage<A> {
+    // SAFETY: the caller's promise; the cell outlives its handlers.
+    let stage = unsafe { body::<A>(header) }.stage.with_mut(|stage| stage);
+    // SAFETY: as above.
+    unsafe { &mut *stage }
 }
 
 /// The actor in a cell; as [`context`].
@@ -99,9 +121,8 @@ pub(super) unsafe fn context<'a, A: Behavior>(header: NonNull<Header>) -> &'a mu
 /// # Safety
 /// As [`context`]; the actor has started and not ended.
 pub(super) unsafe fn live<'a, A: Behavior>(header: NonNull<Header>) -> &'a mut A {
-    // SAFETY: the caller's promise; the cell outlives its handlers.
-    let stage = unsafe { (*header.cast::<Body<A>>().as_ptr()).stage.with_mut(|stage| &mut *stage) };
-    match stage {
+    // SAFETY: the caller's promise.
+    match unsafe { stage::<A>(header) } {
         Stage::Live(actor) => actor,
         Stage::Empty | Stage::Args(_) => unreachable!("a running actor is live"),
     }
@@ -113,7 +134,7 @@ pub(super) unsafe fn live<'a, A: Behavior>(header: NonNull<Header>) -> &'a mut A
 /// The caller holds the token, no handler waits, and the cell is an `A`'s.
 pub(super) unsafe fn take_args<A: Behavior>(header: NonNull<Header>) -> A::Args {
     // SAFETY: the caller's promise.
-    match unsafe { replace_stage::<A>(header, Stage::Empty) } {
+    match std::mem::replace(unsafe { stage::<A>(header) }, Stage::Empty) {
         Stage::Args(args) => args,
         Stage::Empty | Stage::Live(_) => {
             unreachable!("an actor that is to start has its arguments")
@@ -127,7 +148,7 @@ pub(super) unsafe fn take_args<A: Behavior>(header: NonNull<Header>) -> A::Args 
 /// As [`take_args`].
 pub(super) unsafe fn set_args<A: Behavior>(header: NonNull<Header>, args: A::Args) {
     // SAFETY: the caller's promise.
-    unsafe { replace_stage::<A>(header, Stage::Args(args)) };
+    *unsafe { stage::<A>(header) } = Stage::Args(args);
 }
 
 /// Puts the started actor in.
@@ -136,7 +157,7 @@ pub(super) unsafe fn set_args<A: Behavior>(header: NonNull<Header>, args: A::Arg
 /// As [`take_args`].
 pub(super) unsafe fn set_live<A: Behavior>(header: NonNull<Header>, actor: A) {
     // SAFETY: the caller's promise.
-    unsafe { replace_stage::<A>(header, Stage::Live(actor)) };
+    *unsafe { stage::<A>(header) } = Stage::Live(actor);
 }
 
 /// Drops the actor, or the arguments it was to be made of.
@@ -145,7 +166,7 @@ pub(super) unsafe fn set_live<A: Behavior>(header: NonNull<Header>, actor: A) {
 /// As [`take_args`].
 pub(super) unsafe fn clear_stage<A: Behavior>(header: NonNull<Header>) {
     // SAFETY: the caller's promise.
-    drop(unsafe { replace_stage::<A>(header, Stage::Empty) });
+    drop(std::mem::replace(unsafe { stage::<A>(header) }, Stage::Empty));
 }
 
 /// Whether the actor is there.
@@ -154,18 +175,7 @@ pub(super) unsafe fn clear_stage<A: Behavior>(header: NonNull<Header>) {
 /// As [`take_args`].
 pub(super) unsafe fn is_live<A: Behavior>(header: NonNull<Header>) -> bool {
     // SAFETY: the caller's promise.
-    unsafe {
-        (*header.cast::<Body<A>>().as_ptr()).stage.with(|stage| matches!(*stage, Stage::Live(_)))
-    }
-}
-
-unsafe fn replace_stage<A: Behavior>(header: NonNull<Header>, stage: Stage<A>) -> Stage<A> {
-    // SAFETY: the caller's promise.
-    unsafe {
-        (*header.cast::<Body<A>>().as_ptr())
-            .stage
-            .with_mut(|place| std::mem::replace(&mut *place, stage))
-    }
+    matches!(unsafe { stage::<A>(header) }, Stage::Live(_))
 }
 
 fn vtable<A: Behavior>() -> &'static VTable {
@@ -182,33 +192,56 @@ fn vtable<A: Behavior>() -> &'static VTable {
 
 /// Makes the cell of an actor that is about to start; its maker holds the token and one reference,
 /// which is the cell's own.
-pub(super) fn build<A: Behavior>(
-    core: Arc<Core>,
-    parent: Option<CellRef>,
-    args: A::Args,
-) -> NonNull<Header> {
+pub(super) fn build<A: Behavior>(core: Arc<Core>, parent: Option<CellRef>, args: A::Args) -> Held {
     let body = pool::acquire(Layout::new::<Body<A>>()).cast::<Body<A>>();
     let mailbox = A::OPTIONS.get_mailbox();
     let kept = A::keep_args(&args);
     // SAFETY: the pool handed out a free block of at least this layout.
     unsafe { Header::init(body.cast(), vtable::<A>(), core, mailbox.is_bounded()) };
+    let header = body.cast::<Header>();
     let mut control = Control { parent, children: None, extras: None };
     if let Some(kept) = kept {
         control.extras().kept_args = Some(Box::new(kept));
     }
-    let place = body.as_ptr();
-    let header = body.cast::<Header>();
     // SAFETY: as above; the fields behind the header are written one by one.
-    unsafe { (&raw mut (*place).frame.control).write(UnsafeCell::new(control)) };
+    let place = unsafe { Fields::of(body) };
     // SAFETY: as above.
-    unsafe { (&raw mut (*place).frame.bound).write(Bound::of(mailbox)) };
+    unsafe { place.control.write(UnsafeCell::new(control)) };
     // SAFETY: as above.
-    unsafe { (&raw mut (*place).context).write(UnsafeCell::new(Context::new(header))) };
+    unsafe { place.bound.write(Bound::of(mailbox)) };
     // SAFETY: as above.
-    unsafe { (&raw mut (*place).stage).write(UnsafeCell::new(Stage::Args(args))) };
-    // SAFETY: the maker holds the token.
-    unsafe { header.as_ref().with_owner(|owner| owner.life.phase = Phase::Starting as u8) };
-    header
+    unsafe { place.context.write(UnsafeCell::new(Context::new(header))) };
+    // SAFETY: as above.
+    unsafe { place.stage.write(UnsafeCell::new(Stage::Args(args))) };
+    // SAFETY: the maker of a cell holds its token.
+    let mut held = unsafe { Held::new(header) };
+    held.owner().life.phase = Phase::Starting as u8;
+    held
+}
+
+/// Where the fields behind the header go.
+struct Fields<A: Behavior> {
+    control: *mut UnsafeCell<Control>,
+    bound: *mut Option<Box<Bound>>,
+    context: *mut UnsafeCell<Context<A>>,
+    stage: *mut UnsafeCell<Stage<A>>,
+}
+
+impl<A: Behavior> Fields<A> {
+    /// # Safety
+    /// `body` points to memory for a body, initialised or not.
+    unsafe fn of(body: NonNull<Body<A>>) -> Self {
+        let body = body.as_ptr();
+        // SAFETY: only an address is computed, inside the caller's memory.
+        let control = unsafe { &raw mut (*body).frame.control };
+        // SAFETY: as above.
+        let bound = unsafe { &raw mut (*body).frame.bound };
+        // SAFETY: as above.
+        let context = unsafe { &raw mut (*body).context };
+        // SAFETY: as above.
+        let stage = unsafe { &raw mut (*body).stage };
+        Self { control, bound, context, stage }
+    }
 }
 
 /// # Safety

@@ -3,7 +3,6 @@
 use super::address::Ref;
 use super::ask::Reply;
 use super::body;
-use super::body::control_of;
 use super::control::{self, Order};
 use super::dispatch::{drop_payload, wait};
 use super::extras::{Down, Watcher};
@@ -14,9 +13,11 @@ use super::traits::{Actor, Behavior, Protocol, Step};
 use crate::event::{ActorId, ExitReason};
 use crate::queue::node::{Kind, Lane, Node};
 use crate::queue::oneshot;
+use crate::sync::Arc;
 use crate::task::cell::{CellRef, Header};
-use crate::task::core::{Alarm, AlarmKey, Letter};
+use crate::task::core::{Alarm, AlarmKey, Core, Letter};
 use crate::task::current;
+use crate::task::held::Held;
 use crate::time::Time;
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -68,6 +69,17 @@ impl<A: Actor> Context<A> {
         unsafe { self.header.as_ref() }
     }
 
+    /// The token, which the thread holds that runs the actor.
+    fn held(&mut self) -> Held {
+        // SAFETY: the actor's own handler or hook runs, to the end of which the runner uses no
+        // reference of its own.
+        unsafe { Held::new(self.header) }
+    }
+
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.header().core
+    }
+
     fn cell(&self) -> CellRef {
         // SAFETY: a running actor's cell is live.
         unsafe { CellRef::to(self.header) }
@@ -113,14 +125,6 @@ impl<A: Actor> Context<A> {
         }
     }
 
-    /// The system that the actor lives in.
-    ///
-    /// The handle does not keep the system alive by itself.
-    #[must_use]
-    pub fn system(&self) -> crate::System {
-        crate::System::of_core(self.header().core.clone())
-    }
-
     /// Starts a child: an actor that ends before this one does.
     pub fn spawn<C: Behavior>(&mut self, args: C::Args) -> Spawn<'_, C> {
         Spawn::new(self.header().core.clone(), Owner::Parent(self.cell()), args)
@@ -128,13 +132,14 @@ impl<A: Actor> Context<A> {
 
     /// Ends this actor after the running handler.
     pub fn stop(&mut self) {
-        life::begin_end(self.header(), Ending::Own, true);
+        life::begin_end(&mut self.held(), Ending::Own, true);
     }
 
     /// Fails this actor after the running handler, for `reason`; its restart policy decides what
     /// follows.
     pub fn fail(&mut self, reason: impl fmt::Display) {
-        life::fail_with(self.header(), ExitReason::Failed(reason.to_string()), true);
+        let reason = ExitReason::Failed(reason.to_string());
+        life::fail_with(&mut self.held(), reason, true);
     }
 
     #[doc(hidden)]
@@ -183,7 +188,7 @@ impl<A: Behavior> Context<A> {
         let target = target.cell().clone();
         let tell = Box::new(move |down: Down| {
             let signal = Signal { method, value: (id, down), epoch };
-            send_signal::<A, _, _>(me, watched::<A, _, Shape>(&signal.method), signal);
+            send_signal(&me, watched::<A, _, Shape>(&signal.method), signal);
         });
         let watcher = Watcher { id: id.0, target: target.actor_id(), tell };
         self.side().watches.push((id, target.clone()));
@@ -275,11 +280,7 @@ impl<A: Behavior> Context<A> {
             let guard = FailOnPanic(me);
             let value = future.await;
             let signal = Signal { method, value, epoch };
-            send_signal::<A, _, _>(
-                guard.0.clone(),
-                piped::<A, _, T, Shape>(&signal.method),
-                signal,
-            );
+            send_signal(&guard.0, piped::<A, _, T, Shape>(&signal.method), signal);
         });
         let tasks = &mut self.side().tasks;
         if tasks.len() == tasks.capacity() {
@@ -321,11 +322,8 @@ struct Tick {
     period: Option<Duration>,
 }
 
-fn send_signal<A: Behavior, F: Send, V: Send>(
-    to: CellRef,
-    kind: &'static Kind,
-    signal: Signal<F, V>,
-) {
+/// `kind` is for the actor whose cell `to` is.
+fn send_signal<F: Send, V: Send>(to: &CellRef, kind: &'static Kind, signal: Signal<F, V>) {
     let node = Node::new(kind, signal);
     // SAFETY: the node is new, and its kind was made for an `A`, whose cell this is.
     unsafe { to.push_urgent(node) };
@@ -451,7 +449,9 @@ unsafe fn call<A: Behavior, F: LocalCall<A, T, S>, T, S>(
     value: T,
 ) {
     // SAFETY: the caller's promise.
-    let (actor, context) = unsafe { (body::live::<A>(header), body::context::<A>(header)) };
+    let actor = unsafe { body::live::<A>(header) };
+    // SAFETY: as above.
+    let context = unsafe { body::context::<A>(header) };
     match method.call(actor, value, context) {
         Step::Done(()) => {}
         // SAFETY: as above.
@@ -469,17 +469,4 @@ pub(super) async fn ended(target: &CellRef) {
     let watcher = Watcher { id: target.core.next_id(), target: target.actor_id(), tell };
     control::send(target, Order::Watch(watcher));
     poll_fn(|cx| receiver.poll(cx)).await;
-}
-
-/// Makes `child` one of the actor's children; `false` when the actor is ending.
-///
-/// # Safety
-/// The caller runs the parent's handler or hook.
-pub(super) unsafe fn adopt(parent: &Header, child: NonNull<Header>) -> bool {
-    if life::is_ending(parent) {
-        return false;
-    }
-    // SAFETY: the caller's promise: its thread holds the parent's token.
-    unsafe { control_of(parent, |control| crate::task::core::link(&mut control.children, child)) };
-    true
 }

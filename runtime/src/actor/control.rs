@@ -1,12 +1,13 @@
 //! Orders to the runtime itself, sent to a cell through its urgent lane.
 
-use super::body::control_of;
+use super::body::control;
 use super::extras::{Down, Watcher};
 use super::life;
 use crate::event::{DeadLetterReason, ExitReason};
 use crate::queue::node::{Kind, Lane, Node};
 use crate::task::cell::{CellRef, Header};
-use crate::task::core::{Letter, unlink};
+use crate::task::core::{Letter, listed, unlink};
+use crate::task::held::Held;
 use std::ptr::NonNull;
 
 /// How an actor is to end.
@@ -45,26 +46,19 @@ static KIND: Kind =
 unsafe fn deliver(to: NonNull<()>, node: NonNull<Node>) {
     // SAFETY: the caller's promise.
     let order = unsafe { Node::into_payload::<Order>(node) };
-    // SAFETY: as above.
-    let cell = unsafe { to.cast::<Header>().as_ref() };
+    // SAFETY: as above; the runner uses its own value again when this is over.
+    let held = &mut unsafe { Held::new(to.cast::<Header>()) };
     match order {
-        Order::End(end) => life::end_requested(cell, end),
-        // SAFETY: as above.
-        Order::ChildEnded(child) => unsafe { forget_child(cell, child) },
-        Order::Watch(watcher) => {
-            // SAFETY: as above.
-            unsafe { control_of(cell, |control| control.extras().watchers.push(watcher)) };
-        }
+        Order::End(end) => life::end_requested(held, end),
+        Order::ChildEnded(child) => forget_child(held, &child),
+        Order::Watch(watcher) => control(held).extras().watchers.push(watcher),
         Order::Unwatch(id) => {
-            // SAFETY: as above.
-            unsafe {
-                control_of(cell, |control| {
-                    control.extras().watchers.retain(|watcher| watcher.id != id)
-                })
-            };
+            if let Some(extras) = &mut control(held).extras {
+                extras.watchers.retain(|watcher| watcher.id != id);
+            }
         }
-        Order::EndBackoff => life::end_backoff(cell),
-        Order::Fail(reason) => life::fail_with(cell, reason, true),
+        Order::EndBackoff => life::end_backoff(held),
+        Order::Fail(reason) => life::fail_with(held, reason, true),
     }
 }
 
@@ -77,29 +71,15 @@ unsafe fn discard(node: NonNull<Node>) {
     }
 }
 
-/// # Safety
-/// The caller holds the token of `cell`, the child's parent.
-unsafe fn forget_child(cell: &Header, child: CellRef) {
-    // SAFETY: the list is the token holder's, and the child is in it until now.
-    unsafe { control_of(cell, |control| unlink(&mut control.children, child.as_ptr())) };
-    drop(child);
+fn forget_child(held: &mut Held, child: &CellRef) {
+    // SAFETY: the list is guarded by the parent's token, and the child is in it until now.
+    unsafe { unlink(&mut control(held).children, child.as_ptr()) };
 }
 
 /// The children of a cell.
-///
-/// # Safety
-/// The caller holds the cell's token.
-pub(super) unsafe fn children(cell: &Header) -> Vec<CellRef> {
-    let mut cells = Vec::new();
-    // SAFETY: the caller's promise.
-    let mut next = unsafe { control_of(cell, |control| control.children) };
-    while let Some(child) = next {
-        // SAFETY: a linked child has not been forgotten, so it is live.
-        cells.push(unsafe { CellRef::to(child) });
-        // SAFETY: as above; its links are guarded by the parent's token.
-        next = unsafe { child.as_ref().links.with(|links| (*links).next) };
-    }
-    cells
+pub(super) fn children(held: &mut Held) -> Vec<CellRef> {
+    // SAFETY: the list is guarded by the parent's token.
+    unsafe { listed(control(held).children) }
 }
 
 /// Sends an order; `false` if the actor had ended.

@@ -13,6 +13,7 @@ use crate::event::Event;
 use crate::queue::node::{Kind, Lane, Node};
 use crate::task::cell::{CellRef, Header};
 use crate::task::future::Pending;
+use crate::task::held::Held;
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
@@ -85,7 +86,9 @@ unsafe fn told<A: super::Behavior + Receive<M, Via>, M: Message, Via>(
     // SAFETY: the caller holds the token, so the cell is live.
     make_room(unsafe { header.as_ref() }, &message);
     // SAFETY: the caller holds the token, the actor runs, and no handler waits.
-    let (actor, context) = unsafe { (body::live::<A>(header), body::context::<A>(header)) };
+    let actor = unsafe { body::live::<A>(header) };
+    // SAFETY: as above.
+    let context = unsafe { body::context::<A>(header) };
     match actor.receive(message, context) {
         Step::Done(_) => {}
         // SAFETY: as above.
@@ -108,7 +111,9 @@ unsafe fn asked<A: super::Behavior + Receive<M, Via>, M: Message, Via>(
     make_room(unsafe { header.as_ref() }, &question);
     let Asked { message, reply } = question;
     // SAFETY: the caller holds the token, the actor runs, and no handler waits.
-    let (actor, context) = unsafe { (body::live::<A>(header), body::context::<A>(header)) };
+    let actor = unsafe { body::live::<A>(header) };
+    // SAFETY: as above.
+    let context = unsafe { body::context::<A>(header) };
     context.enter_ask(&reply);
     match actor.receive(message, context) {
         Step::Done(answer) => reply.send(answer),
@@ -124,8 +129,8 @@ unsafe fn asked<A: super::Behavior + Receive<M, Via>, M: Message, Via>(
 pub(super) unsafe fn wait(header: NonNull<Header>, future: impl Future<Output = ()>) {
     // SAFETY: the caller's promise; the cell drops the future before what it borrows.
     let pending = unsafe { Pending::new(future) };
-    // SAFETY: the caller's promise.
-    unsafe { header.as_ref().with_owner(|owner| owner.pending = Some(pending)) };
+    // SAFETY: as above.
+    unsafe { Held::new(header) }.owner().pending = Some(pending);
 }
 
 /// # Safety

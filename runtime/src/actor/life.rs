@@ -15,8 +15,8 @@
 //! takes one step. An incarnation ends wholly (children, stop hook, state) before the next one starts
 //! or the end is announced.
 
-use super::body::{self, Control, control_of};
-use super::control::{self, End, Order};
+use super::body::{self, control};
+use super::control::{self as orders, End, Order};
 use super::extras::{Down, Extras};
 use super::options::{Restart, RestartKind};
 use super::restart::Verdict;
@@ -27,6 +27,7 @@ use crate::sync::yield_now;
 use crate::task::cell::{Advance, CellRef, Header};
 use crate::task::core::Alarm;
 use crate::task::future::Pending;
+use crate::task::held::Held;
 use crate::task::run::quietly;
 use std::ptr::NonNull;
 use std::time::Duration;
@@ -52,7 +53,7 @@ pub(super) enum Phase {
 }
 
 impl Phase {
-    fn of(header: &Header) -> Self {
+    fn of(held: &mut Held) -> Self {
         const ALL: [Phase; 7] = [
             Phase::Starting,
             Phase::Running,
@@ -62,19 +63,14 @@ impl Phase {
             Phase::Backoff,
             Phase::Burial,
         ];
-        // SAFETY: only the token's holder asks.
-        ALL[usize::from(unsafe { header.with_owner(|owner| owner.life.phase) })]
+        ALL[usize::from(held.owner().life.phase)]
     }
 }
 
-fn enter(header: &Header, phase: Phase) {
-    // SAFETY: only the token's holder takes steps.
-    unsafe {
-        header.with_owner(|owner| {
-            owner.life.phase = phase as u8;
-            owner.running = phase == Phase::Running;
-        });
-    }
+fn enter(held: &mut Held, phase: Phase) {
+    let owner = held.owner();
+    owner.life.phase = phase as u8;
+    owner.running = phase == Phase::Running;
 }
 
 /// How an incarnation ends.
@@ -96,7 +92,7 @@ pub(super) enum Ending {
 }
 
 impl Ending {
-    fn from_mark(mark: u8) -> Self {
+    fn of(held: &mut Held) -> Self {
         const ALL: [Ending; 6] = [
             Ending::None,
             Ending::Own,
@@ -105,27 +101,19 @@ impl Ending {
             Ending::Killed,
             Ending::Failed,
         ];
-        ALL[usize::from(mark)]
+        ALL[usize::from(held.owner().life.ending)]
     }
+}
 
-    fn of(cell: &Header) -> Self {
-        // SAFETY: only the token's holder asks.
-        Self::from_mark(unsafe { cell.with_owner(|owner| owner.life.ending) })
-    }
-
-    /// As others are told it.
-    fn reason(self, cell: &Header) -> ExitReason {
-        match self {
-            Self::None | Self::Own | Self::Stopped => ExitReason::Stopped,
-            Self::Drained => ExitReason::Drained,
-            Self::Killed => ExitReason::Killed,
-            // SAFETY: only the token's holder asks.
-            Self::Failed => unsafe {
-                control_of(cell, |control| {
-                    let failure = control.extras.as_ref().and_then(|extras| extras.failure.clone());
-                    failure.unwrap_or(ExitReason::Stopped)
-                })
-            },
+/// Why the incarnation ends, as others are told it.
+fn reason(held: &mut Held) -> ExitReason {
+    match Ending::of(held) {
+        Ending::None | Ending::Own | Ending::Stopped => ExitReason::Stopped,
+        Ending::Drained => ExitReason::Drained,
+        Ending::Killed => ExitReason::Killed,
+        Ending::Failed => {
+            let extras = control(held).extras.as_ref();
+            extras.and_then(|extras| extras.failure.clone()).unwrap_or(ExitReason::Stopped)
         }
     }
 }
@@ -133,103 +121,94 @@ impl Ending {
 /// Takes the next step; see the [module](self).
 ///
 /// # Safety
-/// The caller holds the token, no hook or handler waits, and the cell is an `A`'s.
-pub(super) unsafe fn advance<A: Behavior>(header: NonNull<Header>) -> Advance {
-    // SAFETY: the cell is live while its token is held.
-    let cell = unsafe { header.as_ref() };
-    match Phase::of(cell) {
-        // SAFETY, for all hooks: the caller's promise.
-        Phase::Starting => unsafe { start::<A>(header) },
-        Phase::Running => {
-            begin_end(cell, Ending::Drained, true);
-            Advance::Again
-        }
-        Phase::Children => wait_for_children(cell),
-        // SAFETY: as above.
-        Phase::StopHook => unsafe { stop::<A>(header) },
-        // SAFETY: as above.
-        Phase::Cleanup => unsafe { clean_up::<A>(header) },
-        Phase::Backoff => Advance::Wait,
-        // SAFETY: as above.
-        Phase::Burial => unsafe { bury(header) },
-    }
-}
-
-unsafe fn start<A: Behavior>(header: NonNull<Header>) -> Advance {
-    // SAFETY: the caller's promise.
-    let args = unsafe { body::take_args::<A>(header) };
-    // From here on a panic, or a kill while the hook waits, is a failed start.
-    // SAFETY: as above.
-    let context = unsafe { body::context::<A>(header) };
-    match A::start(args, context) {
-        // SAFETY: as above; the hook is over.
-        Step::Done(result) => unsafe { started::<A>(header, result) },
-        Step::Later(hook) => {
-            // SAFETY: the runner polls this future under the token, and drops it before the cell.
-            let hook = async move { unsafe { started::<A>(Cell(header).into(), hook.await) } };
-            // SAFETY: what it borrows is the cell, which outlives it; the hook is `Send`.
-            let pending = unsafe { Pending::new(hook) };
-            // SAFETY: the caller's promise.
-            unsafe { header.as_ref().with_owner(|owner| owner.pending = Some(pending)) };
-        }
+/// No hook or handler waits, and the cell is an `A`'s.
+pub(super) unsafe fn advance<A: Behavior>(held: &mut Held) -> Advance {
+    match Phase::of(held) {
+        // SAFETY: the caller's promise.
+        Phase::Starting => unsafe { start::<A>(held) },
+        Phase::Running => begin_end(held, Ending::Drained, true),
+        Phase::Children => return wait_for_children(held),
+        // SAFETY: the caller's promise.
+        Phase::StopHook => unsafe { stop::<A>(held) },
+        // SAFETY: the caller's promise.
+        Phase::Cleanup => unsafe { clean_up::<A>(held) },
+        Phase::Backoff => return Advance::Wait,
+        Phase::Burial => return bury(held),
     }
     Advance::Again
 }
 
-/// A pointer to a cell in its own future.
-struct Cell(NonNull<Header>);
+/// Leaves a hook's future in its cell.
+///
+/// # Safety
+/// The future is `Send` and borrows nothing but the cell.
+unsafe fn wait(held: &mut Held, hook: impl Future<Output = ()>) {
+    // SAFETY: the caller's promise; the cell drops the future before what it borrows.
+    let pending = unsafe { Pending::new(hook) };
+    held.owner().pending = Some(pending);
+}
 
-impl From<Cell> for NonNull<Header> {
-    fn from(cell: Cell) -> Self {
-        cell.0
+/// # Safety
+/// As [`advance`].
+unsafe fn start<A: Behavior>(held: &mut Held) {
+    // SAFETY: the caller's promise.
+    let args = unsafe { body::take_args::<A>(held.header()) };
+    // SAFETY: as above.
+    let context = unsafe { body::context::<A>(held.header()) };
+    match A::start(args, context) {
+        // SAFETY: as above; the hook is over.
+        Step::Done(result) => unsafe { started::<A>(held, result) },
+        Step::Later(hook) => {
+            let address = Address(held.header());
+            let hook = async move {
+                let result = hook.await;
+                // SAFETY: the runner polls this under the token.
+                let mut held = unsafe { Held::new(address.header()) };
+                // SAFETY: the cell is an `A`'s, and its hook is over.
+                unsafe { started::<A>(&mut held, result) };
+            };
+            // SAFETY: the hook is `Send`, and borrows the context.
+            unsafe { wait(held, hook) };
+        }
     }
 }
 
-unsafe fn started<A: Behavior>(header: NonNull<Header>, result: Result<A, super::StartError>) {
-    // SAFETY: the cell is live while its token is held.
-    let cell = unsafe { header.as_ref() };
-    match result {
-        Ok(actor) => {
-            // SAFETY: the caller's promise.
-            unsafe { body::set_live(header, actor) };
-            // SAFETY: as above.
-            unsafe { cell.with_owner(|owner| owner.life.born = true) };
-            let incarnation = incarnation(cell);
-            let counters = &cell.core.events.counters;
-            if incarnation == 0 {
-                counters.started.add_one()
-            } else {
-                counters.restarts.add_one()
-            }
-            cell.core.events.emit(|| Event::Started { actor: cell.actor_id(), incarnation });
-            tell_starter(cell, Ok(()));
-            // Its end may have been asked for meanwhile.
-            if Ending::of(cell) == Ending::None {
-                enter(cell, Phase::Running)
-            } else {
-                part_with_children(cell)
-            }
-        }
+/// The address of a cell in its own future.
+struct Address(NonNull<Header>);
+
+impl Address {
+    /// A method, so that a future holds the whole and not the bare pointer.
+    fn header(&self) -> NonNull<Header> {
+        self.0
+    }
+}
+
+/// # Safety
+/// As [`advance`].
+unsafe fn started<A: Behavior>(held: &mut Held, result: Result<A, super::StartError>) {
+    let actor = match result {
+        Ok(actor) => actor,
         Err(error) => {
-            fail_with(cell, ExitReason::StartFailed(error.into_text()), false);
-            part_with_children(cell);
+            fail_with(held, ExitReason::StartFailed(error.into_text()), false);
+            return part_with_children(held);
         }
-    }
-}
-
-fn incarnation(cell: &Header) -> u32 {
-    // SAFETY: only the token's holder asks.
-    unsafe {
-        control_of(cell, |control| control.extras.as_ref().map_or(0, |extras| extras.incarnation))
-    }
-}
-
-fn tell_starter(cell: &Header, result: Result<(), String>) {
-    // SAFETY: only the token's holder takes steps.
-    let starter = unsafe {
-        control_of(cell, |control| control.extras.as_mut().and_then(|extras| extras.starter.take()))
     };
-    if let Some(starter) = starter {
+    // SAFETY: the caller's promise.
+    unsafe { body::set_live(held.header(), actor) };
+    held.owner().life.born = true;
+    let incarnation = control(held).extras.as_ref().map_or(0, |extras| extras.incarnation);
+    let cell = held.cell();
+    let counters = &cell.core.events.counters;
+    let counter = if incarnation == 0 { &counters.started } else { &counters.restarts };
+    counter.add_one();
+    cell.core.events.emit(|| Event::Started { actor: cell.actor_id(), incarnation });
+    tell_starter(held, Ok(()));
+    // Its end may have been asked for meanwhile.
+    if is_ending(held) { part_with_children(held) } else { enter(held, Phase::Running) }
+}
+
+fn tell_starter(held: &mut Held, result: Result<(), String>) {
+    if let Some(starter) = control(held).extras.as_mut().and_then(|extras| extras.starter.take()) {
         // An error means that nobody waits any more.
         let _ = starter.send(result);
     }
@@ -237,276 +216,236 @@ fn tell_starter(cell: &Header, result: Result<(), String>) {
 
 /// Ends the incarnation after the running handler; with `hook`, its stop hook runs. An end that is
 /// under way is not replaced.
-pub(super) fn begin_end(cell: &Header, ending: Ending, hook: bool) {
-    // SAFETY: only the token's holder ends an actor, in a step, a control, or its own handler.
-    let (begun, hook_waits) = unsafe {
-        cell.with_owner(|owner| {
-            let begun = owner.life.ending == Ending::None as u8;
-            if begun {
-                owner.life.ending = ending as u8;
-                owner.life.hook = hook;
-            }
-            (begun, owner.pending.is_some())
-        })
-    };
+pub(super) fn begin_end(held: &mut Held, ending: Ending, hook: bool) {
+    let owner = held.owner();
+    if owner.life.ending != Ending::None as u8 {
+        return;
+    }
+    owner.life.ending = ending as u8;
+    owner.life.hook = hook;
     // A start hook that waits is let finish: `started` goes on from there.
-    if begun && !(hook_waits && Phase::of(cell) == Phase::Starting) {
-        part_with_children(cell);
+    if owner.pending.is_none() || owner.life.phase != Phase::Starting as u8 {
+        part_with_children(held);
     }
 }
 
 /// The incarnation fails, after the running handler.
-pub(super) fn fail_with(cell: &Header, reason: ExitReason, hook: bool) {
-    if Ending::of(cell) != Ending::None {
-        return;
+pub(super) fn fail_with(held: &mut Held, reason: ExitReason, hook: bool) {
+    if !is_ending(held) {
+        control(held).extras().failure = Some(reason);
+        begin_end(held, Ending::Failed, hook);
     }
-    // SAFETY: only the token's holder ends an actor.
-    unsafe { control_of(cell, |control| control.extras().failure = Some(reason)) };
-    begin_end(cell, Ending::Failed, hook);
 }
 
-/// Whether the incarnation is ending. For the actor's own handlers and hooks.
-pub(super) fn is_ending(cell: &Header) -> bool {
-    Ending::of(cell) != Ending::None
+/// Whether the incarnation is ending.
+pub(super) fn is_ending(held: &mut Held) -> bool {
+    Ending::of(held) != Ending::None
 }
 
 /// Tells the children to end, and waits for them in the next steps.
-fn part_with_children(cell: &Header) {
-    enter(cell, Phase::Children);
-    let end = if Ending::of(cell) == Ending::Killed { End::Kill } else { End::Stop };
-    end_children(cell, end);
+fn part_with_children(held: &mut Held) {
+    enter(held, Phase::Children);
+    let end = if Ending::of(held) == Ending::Killed { End::Kill } else { End::Stop };
+    end_children(held, end);
 }
 
-fn end_children(cell: &Header, end: End) {
-    // SAFETY: only the token's holder takes steps and obeys controls.
-    for child in unsafe { control::children(cell) } {
-        control::send_end(&child, end);
+fn end_children(held: &mut Held, end: End) {
+    for child in orders::children(held) {
+        orders::send_end(&child, end);
     }
 }
 
-fn wait_for_children(cell: &Header) -> Advance {
-    // SAFETY: only the token's holder takes steps.
-    if unsafe { control_of(cell, |control| control.children.is_some()) } {
+fn wait_for_children(held: &mut Held) -> Advance {
+    if control(held).children.is_some() {
         return Advance::Wait;
     }
-    enter(cell, Phase::StopHook);
+    enter(held, Phase::StopHook);
     Advance::Again
 }
 
-unsafe fn stop<A: Behavior>(header: NonNull<Header>) -> Advance {
-    // SAFETY: the cell is live while its token is held.
-    let cell = unsafe { header.as_ref() };
-    enter(cell, Phase::Cleanup);
+/// # Safety
+/// As [`advance`].
+unsafe fn stop<A: Behavior>(held: &mut Held) {
+    enter(held, Phase::Cleanup);
     // SAFETY: the caller's promise.
-    let hook = unsafe { cell.with_owner(|owner| owner.life.hook) && body::is_live::<A>(header) };
-    if !hook {
-        return Advance::Again;
+    if !held.owner().life.hook || !unsafe { body::is_live::<A>(held.header()) } {
+        return;
     }
     // SAFETY: as above.
-    let (actor, context) = unsafe { (body::live::<A>(header), body::context::<A>(header)) };
-    let reason = Ending::of(cell).reason(cell);
+    let actor = unsafe { body::live::<A>(held.header()) };
+    // SAFETY: as above.
+    let context = unsafe { body::context::<A>(held.header()) };
+    let reason = reason(held);
     let hook = async move {
         match actor.stop(&reason, context) {
             Step::Done(()) => {}
             Step::Later(hook) => hook.await,
         }
     };
-    // SAFETY: what it borrows is the cell, which outlives it; the hook is `Send`.
-    let pending = unsafe { Pending::new(hook) };
-    // SAFETY: as above.
-    unsafe { cell.with_owner(|owner| owner.pending = Some(pending)) };
-    Advance::Again
+    // SAFETY: the hook is `Send`, and borrows the actor and the context.
+    unsafe { wait(held, hook) };
 }
 
-unsafe fn clean_up<A: Behavior>(header: NonNull<Header>) -> Advance {
-    // SAFETY: the cell is live while its token is held.
-    let cell = unsafe { header.as_ref() };
+/// # Safety
+/// As [`advance`].
+unsafe fn clean_up<A: Behavior>(held: &mut Held) {
+    let header = held.header();
     // SAFETY: the caller's promise.
     if !quietly(|| unsafe { body::clear_stage::<A>(header) }) {
-        cell.core.events.emit(|| Event::DropPanicked { actor: cell.actor_id() });
+        report_bad_drop(held.cell());
     }
     // SAFETY: as above; no handler runs any more.
     unsafe { body::context::<A>(header) }.end_incarnation();
-    match restart_after(cell, &A::OPTIONS.get_restart()) {
+    match restart_after(held, &A::OPTIONS.get_restart()) {
         // SAFETY: as above.
-        Some(delay) => unsafe { prepare_restart::<A>(header, delay) },
-        None => enter(cell, Phase::Burial),
+        Some(delay) => unsafe { prepare_restart::<A>(held, delay) },
+        None => enter(held, Phase::Burial),
     }
-    Advance::Again
+}
+
+fn report_bad_drop(cell: &Header) {
+    cell.core.events.emit(|| Event::DropPanicked { actor: cell.actor_id() });
 }
 
 /// How long to wait before a restart; `None` if the actor ends with this incarnation.
-fn restart_after(cell: &Header, policy: &Restart) -> Option<Duration> {
-    // SAFETY: only the token's holder takes steps.
-    let (last, born) = unsafe { cell.with_owner(|owner| (owner.life.last, owner.life.born)) };
-    if last != Ending::None as u8 {
-        // SAFETY: as above.
-        unsafe { cell.with_owner(|owner| owner.life.ending = last) };
+fn restart_after(held: &mut Held, policy: &Restart) -> Option<Duration> {
+    let life = &mut held.owner().life;
+    if life.last != Ending::None as u8 {
+        life.ending = life.last;
         return None;
     }
     // A first start that fails is the spawner's to deal with.
-    if policy.kind() == RestartKind::Never || !born {
+    if policy.kind() == RestartKind::Never || !life.born {
         return None;
     }
-    let ending = Ending::of(cell);
-    let reason = ending.reason(cell);
-    let now = cell.core.clock.now();
-    let judge = |control: &mut Control| {
-        control.extras().history.judge(policy, &reason, ending == Ending::Own, now)
-    };
-    // SAFETY: as above.
-    match unsafe { control_of(cell, judge) } {
+    let own_wish = Ending::of(held) == Ending::Own;
+    let reason = reason(held);
+    let now = held.cell().core.clock.now();
+    match control(held).extras().history.judge(policy, &reason, own_wish, now) {
         Verdict::Restart(delay) => return Some(delay),
         Verdict::End => {}
         Verdict::TooMany => {
-            // SAFETY: as above.
-            unsafe { cell.with_owner(|owner| owner.life.ending = Ending::None as u8) };
-            fail_with(cell, ExitReason::TooManyRestarts(reason.to_string()), false);
+            let reason = ExitReason::TooManyRestarts(reason.to_string());
+            control(held).extras().failure = Some(reason);
+            held.owner().life.ending = Ending::Failed as u8;
         }
     }
     None
 }
 
-unsafe fn prepare_restart<A: Behavior>(header: NonNull<Header>, delay: Duration) {
-    // SAFETY: the cell is live while its token is held.
-    let cell = unsafe { header.as_ref() };
+/// # Safety
+/// As [`advance`].
+unsafe fn prepare_restart<A: Behavior>(held: &mut Held, delay: Duration) {
+    let reason = reason(held);
+    let cell = held.cell();
+    cell.core.events.emit(|| Event::Restarting { actor: cell.actor_id(), reason, delay });
+    held.owner().life.ending = Ending::None as u8;
+    let extras = control(held).extras();
+    extras.incarnation += 1;
+    let kept = extras.kept_args.as_deref().and_then(|args| args.downcast_ref::<A::Args>());
+    let args = kept.and_then(A::keep_args).expect("an actor that restarts has kept its arguments");
     // SAFETY: the caller's promise.
-    let args = unsafe {
-        control_of(cell, |control| {
-            let extras = control.extras();
-            extras.incarnation += 1;
-            extras
-                .kept_args
-                .as_deref()
-                .and_then(|args| args.downcast_ref::<A::Args>())
-                .and_then(A::keep_args)
-        })
-    };
-    let args = args.expect("an actor that restarts has kept its arguments");
-    let (actor, reason) = (cell.actor_id(), Ending::of(cell).reason(cell));
-    cell.core.events.emit(|| Event::Restarting { actor, reason, delay });
-    // SAFETY: as above.
-    unsafe { cell.with_owner(|owner| owner.life.ending = Ending::None as u8) };
-    // SAFETY: as above.
-    unsafe { body::set_args::<A>(header, args) };
+    unsafe { body::set_args::<A>(held.header(), args) };
     if delay.is_zero() {
-        return enter(cell, Phase::Starting);
+        return enter(held, Phase::Starting);
     }
-    enter(cell, Phase::Backoff);
-    // SAFETY: the cell is live.
-    let to = unsafe { CellRef::to(header) };
-    let letter = control::letter(to, Order::EndBackoff);
-    cell.core.set_alarm(cell.core.clock.now().after(delay), Alarm::Push(letter));
+    enter(held, Phase::Backoff);
+    let letter = orders::letter(held.reference(), Order::EndBackoff);
+    let core = &held.cell().core;
+    core.set_alarm(core.clock.now().after(delay), Alarm::Push(letter));
 }
 
 /// A control: the back-off is over.
-pub(super) fn end_backoff(cell: &Header) {
-    if Phase::of(cell) == Phase::Backoff {
-        enter(cell, Phase::Starting);
+pub(super) fn end_backoff(held: &mut Held) {
+    if Phase::of(held) == Phase::Backoff {
+        enter(held, Phase::Starting);
     }
 }
 
 /// A control: somebody asks for the end.
-pub(super) fn end_requested(cell: &Header, end: End) {
-    let phase = Phase::of(cell);
+pub(super) fn end_requested(held: &mut Held, end: End) {
+    let phase = Phase::of(held);
     if phase == Phase::Burial {
         return;
     }
-    cell.inbox.close();
+    held.cell().inbox.close();
     let ending = match end {
+        // Whatever is under way, the mail is handled before the end.
         End::Drain => {
-            // Whatever is under way, the mail is handled before the end.
-            // SAFETY: controls are obeyed under the token.
-            return unsafe { cell.with_owner(|owner| owner.draining = true) };
+            held.owner().draining = true;
+            return;
         }
         End::Stop => Ending::Stopped,
         End::Kill => Ending::Killed,
     };
     if end == End::Kill {
-        drop_pending(cell);
+        drop_pending(held);
     }
     // Whatever is under way, no restart follows it.
-    // SAFETY: controls are obeyed under the token.
-    unsafe {
-        cell.with_owner(|owner| {
-            if end == End::Kill || owner.life.last == Ending::None as u8 {
-                owner.life.last = ending as u8;
-            }
-        });
+    let last = &mut held.owner().life.last;
+    if end == End::Kill || *last == Ending::None as u8 {
+        *last = ending as u8;
     }
-    begin_end(cell, ending, end == End::Stop);
+    begin_end(held, ending, end == End::Stop);
     match (end, phase) {
-        (_, Phase::Backoff) => enter(cell, Phase::Cleanup),
+        (_, Phase::Backoff) => enter(held, Phase::Cleanup),
         // Children that are stopping are killed as well; a start hook was just dropped.
-        (End::Kill, Phase::Children) => end_children(cell, End::Kill),
-        (End::Kill, Phase::Starting) => part_with_children(cell),
+        (End::Kill, Phase::Children) => end_children(held, End::Kill),
+        (End::Kill, Phase::Starting) => part_with_children(held),
         _ => {}
     }
 }
 
 /// Drops a handler or hook in the middle of its wait.
-fn drop_pending(cell: &Header) {
-    // SAFETY: controls are obeyed under the token.
-    let Some(pending) = (unsafe { cell.with_owner(|owner| owner.pending.take()) }) else { return };
+fn drop_pending(held: &mut Held) {
+    let Some(pending) = held.owner().pending.take() else { return };
     if let Some(kind) = pending.kind() {
-        cell.report_crashed(kind);
+        held.cell().report_crashed(kind);
     }
     if !quietly(|| drop(pending)) {
-        cell.core.events.emit(|| Event::DropPanicked { actor: cell.actor_id() });
+        report_bad_drop(held.cell());
     }
 }
 
-/// A handler or hook panicked.
-///
-/// # Safety
-/// The caller holds the token; the panic has unwound every reference into the cell.
-pub(super) unsafe fn crashed(header: NonNull<Header>, text: String) {
-    // SAFETY: the cell is live while its token is held.
-    let cell = unsafe { header.as_ref() };
-    cell.core.events.counters.panics.add_one();
-    drop_pending(cell);
-    let phase = Phase::of(cell);
-    fail_with(cell, ExitReason::Panicked(text), phase == Phase::Running);
+/// A handler or hook panicked; the panic has unwound every reference into the cell.
+pub(super) fn crashed(held: &mut Held, text: String) {
+    held.cell().core.events.counters.panics.add_one();
+    drop_pending(held);
+    let hook = Phase::of(held) == Phase::Running;
+    fail_with(held, ExitReason::Panicked(text), hook);
 }
 
 /// Tells everybody, turns what is queued into dead letters, and gives up the cell's own reference.
-///
-/// # Safety
-/// The caller holds the token, and the state is dropped.
-unsafe fn bury(header: NonNull<Header>) -> Advance {
-    // SAFETY: the cell is live while its token is held.
-    let cell = unsafe { header.as_ref() };
-    cell.inbox.close();
-    if let Some(bound) = body::bound(cell) {
+fn bury(held: &mut Held) -> Advance {
+    held.cell().inbox.close();
+    if let Some(bound) = body::bound(held.cell()) {
         bound.close();
         while let Some(node) = bound.evict() {
-            control::discard_evicted(cell, node);
+            orders::discard_evicted(held.cell(), node);
         }
     }
-    // SAFETY: the caller's promise.
-    if !unsafe { cell.discard_mail() } {
+    if !held.discard_mail() {
         yield_now();
         return Advance::Again;
     }
-    let reason = Ending::of(cell).reason(cell);
-    // SAFETY: as above.
-    let (parent, extras) =
-        unsafe { control_of(cell, |control| (control.parent.take(), control.extras.take())) };
+    let reason = reason(held);
+    let parent = control(held).parent.take();
+    let extras = control(held).extras.take();
+    let cell = held.cell();
     cell.core.events.counters.ended.add_one();
     cell.core.events.emit(|| Event::Ended { actor: cell.actor_id(), reason: reason.clone() });
     if let Some(extras) = extras {
         tell_all(cell, *extras, &reason);
     }
     // SAFETY: this is the cell's own reference, given up here and nowhere else.
-    let own = unsafe { CellRef::from_raw(header) };
-    // SAFETY: the caller's promise; from `die` on late senders own the token.
-    while !unsafe { cell.rest_as(Inbox::die) } {
-        // SAFETY: as above.
-        unsafe { cell.discard_mail() };
+    let own = unsafe { CellRef::from_raw(held.header()) };
+    // From the success of `die` on late senders own the token.
+    while !held.rest_as(Inbox::die) {
+        held.discard_mail();
     }
     match parent {
         Some(parent) => {
-            control::send(&parent, Order::ChildEnded(own));
+            orders::send(&parent, Order::ChildEnded(own));
         }
         None => own.core.root_ended(own.as_ptr()),
     }

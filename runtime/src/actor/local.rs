@@ -74,18 +74,15 @@ macro_rules! shape {
                 $context: &'a mut Context<A>,
             ) -> Step<(), impl Future<Output = ()> + Send + 'a> {
                 let _ = (&$given, &$context);
-                $call(self)
+                $call(self);
+                Step::<(), Ready<()>>::Done(())
             }
         }
     };
 }
 
-fn done(_: ()) -> Step<(), Ready<()>> {
-    Step::Done(())
-}
-
-shape!((), NoValue<Sync>, (), (for<'b> Fn(&'b mut A)), actor, value, context, |method: F| done(
-    method(actor)
+shape!((), NoValue<Sync>, (), (for<'b> Fn(&'b mut A)), actor, value, context, |method: F| method(
+    actor
 ));
 shape!(
     (),
@@ -95,11 +92,11 @@ shape!(
     actor,
     value,
     context,
-    |method: F| done(method(actor, context))
+    |method: F| method(actor, context)
 );
-shape!(T, Sync, (T), (for<'b> Fn(&'b mut A, T)), actor, value, context, |method: F| done(method(
+shape!(T, Sync, (T), (for<'b> Fn(&'b mut A, T)), actor, value, context, |method: F| method(
     actor, value
-)));
+));
 shape!(
     T,
     SyncWithContext,
@@ -108,7 +105,7 @@ shape!(
     actor,
     value,
     context,
-    |method: F| done(method(actor, value, context))
+    |method: F| method(actor, value, context)
 );
 
 macro_rules! async_shape {

@@ -1,14 +1,15 @@
 //! Starting actors.
 
 use super::address::Ref;
-use super::body::{self, control_of};
-use super::context::adopt;
+use super::body::{self, control};
 use super::error::SpawnError;
+use super::life;
 use super::traits::Behavior;
 use crate::queue::oneshot;
 use crate::sync::Arc;
 use crate::task::cell::CellRef;
-use crate::task::core::Core;
+use crate::task::core::{Core, link};
+use crate::task::held::Held;
 use crate::task::{Hint, Ready};
 use dashmap::mapref::entry::Entry;
 use std::fmt;
@@ -67,37 +68,33 @@ impl<A: Behavior> Spawn<'_, A> {
             Owner::System => None,
             Owner::Parent(parent) => Some(parent),
         };
-        let header = body::build::<A>(core, parent, args);
+        let mut held = body::build::<A>(core, parent, args);
         // SAFETY: the cell is new; this is its own reference, given to it below.
-        let cell = unsafe { CellRef::from_raw(header) };
-        if name.is_some() || starter.is_some() {
-            // SAFETY: the maker of a cell holds its token.
-            unsafe {
-                control_of(&cell, |control| {
-                    control.extras().name.clone_from(&name);
-                    control.extras().starter = starter;
-                });
-            }
-        }
-        if let Some(name) = name {
+        let cell = unsafe { CellRef::from_raw(held.header()) };
+        if let Some(name) = &name {
             register(&cell, name)?;
         }
-        if !belongs(&cell) {
-            unregister(&cell);
+        if !belongs(&mut held, &cell) {
+            if let Some(name) = &name {
+                cell.core.names.remove(name);
+            }
             return Err(SpawnError::Closed);
         }
-        let own = cell.clone();
-        let reference: Ref<A> = Ref::from_cell(cell);
-        let header = own.into_raw();
-        // SAFETY: the maker of the cell holds its token, and hands it over here.
-        let ready = unsafe { Ready::new(header) };
+        if name.is_some() || starter.is_some() {
+            let extras = control(&mut held).extras();
+            extras.name = name;
+            extras.starter = starter;
+        }
+        let reference: Ref<A> = Ref::from_cell(cell.clone());
+        // SAFETY: the maker of the cell holds its token and its own reference, and hands both over.
+        let ready = unsafe { Ready::new(cell.into_raw()) };
         reference.cell().core.schedule(ready, Hint::Back);
         Ok(reference)
     }
 }
 
-fn register(cell: &CellRef, name: String) -> Result<(), SpawnError> {
-    match cell.core.names.entry(name) {
+fn register(cell: &CellRef, name: &str) -> Result<(), SpawnError> {
+    match cell.core.names.entry(name.to_owned()) {
         Entry::Occupied(taken) => Err(SpawnError::NameTaken(taken.key().clone())),
         Entry::Vacant(free) => {
             free.insert(cell.clone());
@@ -106,25 +103,23 @@ fn register(cell: &CellRef, name: String) -> Result<(), SpawnError> {
     }
 }
 
-fn unregister(cell: &CellRef) {
-    // SAFETY: the maker of a cell that never ran holds its token.
-    let name = unsafe {
-        control_of(cell, |control| control.extras.as_mut().and_then(|extras| extras.name.take()))
-    };
-    if let Some(name) = name {
-        cell.core.names.remove(&name);
+/// Makes the cell its parent's or the system's; `false` when that is ending.
+fn belongs(held: &mut Held, cell: &CellRef) -> bool {
+    match control(held).parent.as_ref().map(CellRef::as_ptr) {
+        None => cell.core.roots.add(cell),
+        // SAFETY: a `Spawn` of a child borrows its parent's context, so the parent's handler runs.
+        Some(parent) => adopt(&mut unsafe { Held::new(parent) }, cell),
     }
 }
 
-fn belongs(cell: &CellRef) -> bool {
-    // SAFETY: the maker of a cell holds its token. A `Spawn` of a child borrows its parent's context,
-    // so the parent's handler runs; the parent outlives the closure.
-    unsafe {
-        match control_of(cell, |control| control.parent.as_ref().map(CellRef::as_ptr)) {
-            None => cell.core.roots.add(cell),
-            Some(parent) => adopt(parent.as_ref(), cell.as_ptr()),
-        }
+/// Makes `child` one of the actor's children; `false` when the actor is ending.
+fn adopt(parent: &mut Held, child: &CellRef) -> bool {
+    if life::is_ending(parent) {
+        return false;
     }
+    // SAFETY: the list is guarded by the parent's token, and the child is new.
+    unsafe { link(&mut control(parent).children, child.as_ptr()) };
+    true
 }
 
 impl<A: Behavior> fmt::Debug for Spawn<'_, A> {

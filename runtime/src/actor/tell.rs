@@ -10,6 +10,8 @@ use crate::mailbox::{Admission, Bound, Full};
 use crate::queue::inbox::Push;
 use crate::queue::node::{Kind, Lane, Node};
 use crate::task::cell::{CellRef, Header};
+use crate::task::current;
+use crate::task::held::Held;
 use crate::task::{Hint, Ready};
 use std::fmt;
 use std::future::{Future, IntoFuture};
@@ -176,7 +178,7 @@ fn push_node(cell: &CellRef, node: NonNull<Node>) {
             cell.core.schedule(ready, Hint::Next);
         }
         // SAFETY: `Dead` says that this thread took the token of an actor that has ended.
-        Push::Dead => unsafe { cell.bury() },
+        Push::Dead => unsafe { Held::new(cell.as_ptr()) }.bury(),
     }
 }
 
@@ -299,12 +301,8 @@ unsafe fn redeem(to: NonNull<()>, _ticket: NonNull<Node>) {
     // SAFETY: as above.
     unsafe { (kind.deliver)(to, node) };
     // SAFETY: as above: this is still the run that holds the token.
-    unsafe {
-        cell.with_owner(|owner| {
-            if let Some(pending) = &mut owner.pending {
-                pending.belongs_to(Some(kind), crate::task::current::deadline());
-            }
-        });
+    if let Some(pending) = &mut unsafe { Held::new(to.cast::<Header>()) }.owner().pending {
+        pending.belongs_to(Some(kind), current::deadline());
     }
 }
 

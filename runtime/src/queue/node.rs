@@ -76,9 +76,14 @@ impl Node {
     /// `node` was made by `Node::new::<T>`, the caller owns the payload, and nobody reads it again.
     #[inline]
     pub(crate) unsafe fn take_payload<T>(node: NonNull<Self>) -> T {
-        let block = node.cast::<Block<T>>().as_ptr();
         // SAFETY: the caller's promise.
-        unsafe { (*block).payload.with_mut(|payload| ManuallyDrop::take(&mut *payload)) }
+        let block = unsafe { node.cast::<Block<T>>().as_ref() };
+        block.payload.with_mut(|payload| {
+            // SAFETY: the caller owns the payload.
+            let payload = unsafe { &mut *payload };
+            // SAFETY: it is not used again.
+            unsafe { ManuallyDrop::take(payload) }
+        })
     }
 
     /// Gives the block of a node without payload back.
@@ -110,7 +115,7 @@ impl Node {
     #[inline(always)]
     pub(crate) unsafe fn kind(node: NonNull<Self>) -> &'static Kind {
         // SAFETY: the kind is written once, before the node is shared.
-        unsafe { (*node.as_ptr()).kind }
+        unsafe { node.as_ref() }.kind
     }
 
     /// The link of a node in a list that one thread owns.
@@ -121,7 +126,7 @@ impl Node {
     pub(crate) unsafe fn next(node: NonNull<Self>) -> *mut Self {
         // Relaxed: the owner of the list wrote it, or acquired the list.
         // SAFETY: the node is live.
-        unsafe { (*node.as_ptr()).next.load(Ordering::Relaxed) }
+        unsafe { node.as_ref() }.next.load(Ordering::Relaxed)
     }
 
     /// Sets the link of a node that the caller owns.
@@ -132,7 +137,7 @@ impl Node {
     pub(crate) unsafe fn set_next(node: NonNull<Self>, to: *mut Self) {
         // Relaxed: whoever shares the node afterwards publishes it.
         // SAFETY: the node is live.
-        unsafe { (*node.as_ptr()).next.store(to, Ordering::Relaxed) }
+        unsafe { node.as_ref() }.next.store(to, Ordering::Relaxed);
     }
 
     /// Makes `node` the shared successor of `previous`.
@@ -143,7 +148,7 @@ impl Node {
     pub(crate) unsafe fn link(previous: NonNull<Self>, node: NonNull<Self>) {
         // Release: publishes the node and its payload; pairs with the Acquire in `linked`.
         // SAFETY: the caller's promise.
-        unsafe { (*previous.as_ptr()).next.store(node.as_ptr(), Ordering::Release) }
+        unsafe { previous.as_ref() }.next.store(node.as_ptr(), Ordering::Release);
     }
 
     /// The shared successor of `node`, null until it is linked.
@@ -154,6 +159,6 @@ impl Node {
     pub(crate) unsafe fn linked(node: NonNull<Self>) -> *mut Self {
         // Acquire: pairs with the Release in `link`.
         // SAFETY: the caller's promise.
-        unsafe { (*node.as_ptr()).next.load(Ordering::Acquire) }
+        unsafe { node.as_ref() }.next.load(Ordering::Acquire)
     }
 }

@@ -65,15 +65,23 @@ impl<T> Slot<T> {
     /// # Safety
     /// The caller owns the initialised value, by invariant 2.
     unsafe fn take_value(&self) -> T {
-        // SAFETY: the caller's promise.
-        self.value.with(|value| unsafe { (*value).assume_init_read() })
+        self.value.with(|value| {
+            // SAFETY: the caller owns the place.
+            let value = unsafe { &*value };
+            // SAFETY: the caller's promise.
+            unsafe { value.assume_init_read() }
+        })
     }
 
     /// # Safety
     /// The caller owns the initialised waker.
     unsafe fn take_waker(&self) -> Waker {
-        // SAFETY: the caller's promise.
-        self.waker.with(|waker| unsafe { (*waker).assume_init_read() })
+        self.waker.with(|waker| {
+            // SAFETY: the caller owns the place.
+            let waker = unsafe { &*waker };
+            // SAFETY: the caller's promise.
+            unsafe { waker.assume_init_read() }
+        })
     }
 }
 
@@ -193,10 +201,12 @@ impl<T> Receiver<T> {
 
     /// Whether a waker is registered, and it is not `waker`.
     pub(crate) fn is_waited_for_by_another(&self, waker: &Waker) -> bool {
-        // SAFETY: a registered waker is initialised; the sender may read it at the same time, nobody
-        // writes it.
-        let same =
-            |old: *const MaybeUninit<Waker>| unsafe { (*old).assume_init_ref().will_wake(waker) };
+        let same = |old: *const MaybeUninit<Waker>| {
+            // SAFETY: the sender may read the place at the same time, nobody writes it.
+            let old = unsafe { &*old };
+            // SAFETY: a registered waker is initialised.
+            unsafe { old.assume_init_ref() }.will_wake(waker)
+        };
         self.registered && !self.slot().waker.with(same)
     }
 

@@ -118,7 +118,7 @@ mod recycle {
     }
 
     struct Free {
-        next: *mut Free,
+        next: *mut Self,
     }
 
     // SAFETY: a magazine owns its blocks; nobody else holds a pointer to them.

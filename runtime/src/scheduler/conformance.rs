@@ -95,7 +95,9 @@ fn is_fair(queue: &impl ReadyQueue) {
 /// What one worker pushed, another one finds when it is the only one to look.
 fn shares_between_workers(queue: &impl ReadyQueue) {
     // SAFETY: the queue is used by this thread alone, which plays both workers in turn.
-    let (first, second) = unsafe { (worker(0), worker(1)) };
+    let first = unsafe { worker(0) };
+    // SAFETY: as above.
+    let second = unsafe { worker(1) };
     for number in 0..100 {
         let hint = if number % 10 == 0 { Hint::Next } else { Hint::Back };
         queue.push(Origin::Worker(first), Ready::fake(number), hint);
@@ -157,7 +159,7 @@ fn work(index: usize, queue: &impl ReadyQueue, popped: &[AtomicUsize], left: &At
             let round = popped[number].fetch_add(1, Ordering::Relaxed) + 1;
             left.fetch_sub(1, Ordering::Relaxed);
             if round < ROUNDS {
-                let hint = if (number + round) % 4 == 0 { Hint::Next } else { Hint::Back };
+                let hint = if (number + round).is_multiple_of(4) { Hint::Next } else { Hint::Back };
                 queue.push(Origin::Worker(id), Ready::fake(number), hint);
             }
         }

@@ -125,11 +125,11 @@ impl StealingQueue {
     fn pop_own(local: &Local) -> Option<usize> {
         // Relaxed, here and below: only the worker itself uses its streak.
         let streak = local.streak.load(Ordering::Relaxed);
-        if streak < SLOT_STREAK_MAX {
-            if let Some(word) = Self::take_slot(local) {
-                local.streak.store(streak + 1, Ordering::Relaxed);
-                return Some(word);
-            }
+        if streak < SLOT_STREAK_MAX
+            && let Some(word) = Self::take_slot(local)
+        {
+            local.streak.store(streak + 1, Ordering::Relaxed);
+            return Some(word);
         }
         local.streak.store(0, Ordering::Relaxed);
         local.ring.pop().or_else(|| Self::take_slot(local))
@@ -192,11 +192,11 @@ impl ReadyQueue for StealingQueue {
             return batch.push(unsafe { Ready::from_word(word) });
         }
         self.pop_injected(local, batch);
-        if batch.is_empty() {
-            if let Some(word) = self.steal(worker.index()) {
-                // SAFETY: as above.
-                batch.push(unsafe { Ready::from_word(word) });
-            }
+        if batch.is_empty()
+            && let Some(word) = self.steal(worker.index())
+        {
+            // SAFETY: as above.
+            batch.push(unsafe { Ready::from_word(word) });
         }
     }
 

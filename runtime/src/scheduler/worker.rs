@@ -177,10 +177,10 @@ impl Worker {
             self.shared.queue.pop(self.id, &mut self.batch);
         }
         let ready = self.batch.pop()?;
-        if std::mem::take(&mut self.searching) {
-            if let Some(sleeper) = self.shared.idle.found() {
-                self.shared.wake(sleeper);
-            }
+        if std::mem::take(&mut self.searching)
+            && let Some(sleeper) = self.shared.idle.found()
+        {
+            self.shared.wake(sleeper);
         }
         Some(ready)
     }

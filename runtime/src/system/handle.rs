@@ -1,7 +1,7 @@
 //! The handle of a running system.
 
 use super::builder::Builder;
-use crate::actor::{Behavior, End, Owner, Ref, Spawn, describe_cell, send_end};
+use crate::actor::{Actor, Behavior, Context, End, Owner, Ref, Spawn, describe_cell, send_end};
 use crate::event::{Counts, DeadLetters, EventStream};
 use crate::sync::Arc;
 use crate::task::core::Core;
@@ -70,10 +70,6 @@ impl System {
     pub(super) fn new(core: Arc<Core>) -> Self {
         let keep = Keep(core.clone());
         Self { core, _keep: Some(Arc::new(keep)) }
-    }
-
-    pub(crate) fn of_core(core: Arc<Core>) -> Self {
-        Self { core, _keep: None }
     }
 
     /// Starts an actor at the top of the system.
@@ -189,6 +185,16 @@ impl System {
             self.core.cancel_alarm(alarm);
         }
         outcome
+    }
+}
+
+impl<A: Actor> Context<A> {
+    /// The system that the actor lives in.
+    ///
+    /// The handle does not keep the system alive by itself.
+    #[must_use]
+    pub fn system(&self) -> System {
+        System { core: self.core().clone(), _keep: None }
     }
 }
 

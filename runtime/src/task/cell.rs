@@ -2,11 +2,12 @@
 
 use super::core::Core;
 use super::future::Pending;
+use super::held::Held;
 use crate::event::{ActorId, DeadLetterReason};
-use crate::queue::inbox::{Inbox, Outlet, Pop, Push};
+use crate::queue::inbox::{Inbox, Outlet, Push};
 use crate::queue::list::List;
 use crate::queue::node::{Kind, Lane, Node};
-use crate::sync::{Arc, AtomicUsize, Ordering, UnsafeCell, yield_now};
+use crate::sync::{Arc, AtomicUsize, Ordering, UnsafeCell};
 use std::any::TypeId;
 use std::fmt;
 use std::ptr::NonNull;
@@ -15,9 +16,10 @@ use std::ptr::NonNull;
 #[derive(Debug)]
 pub(crate) struct VTable {
     /// Takes the next step of a cell that is not simply running: start, stop, restart.
-    pub(crate) advance: unsafe fn(NonNull<Header>) -> Advance,
-    /// Notes that a handler or hook panicked; its future is gone already.
-    pub(crate) crashed: unsafe fn(NonNull<Header>, String),
+    /// The cell must be of that type.
+    pub(crate) advance: unsafe fn(&mut Held) -> Advance,
+    /// Notes that a handler or hook panicked.
+    pub(crate) crashed: fn(&mut Held, String),
     /// Frees the whole cell, whose last reference is gone.
     pub(crate) free: unsafe fn(NonNull<Header>),
     /// The actor's type, for reports.
@@ -114,7 +116,8 @@ impl Header {
         bounded: bool,
     ) {
         // SAFETY: the caller's promise; only the address of the field is taken.
-        let stub = unsafe { NonNull::new_unchecked(&raw mut (*place.as_ptr()).stub) };
+        let stub = unsafe { &raw mut (*place.as_ptr()).stub };
+        let stub = NonNull::new(stub).expect("a field of a place that is there");
         let (inbox, outlet) = Inbox::new(stub);
         let owner = Owner {
             outlet,
@@ -139,72 +142,6 @@ impl Header {
         unsafe { place.write(header) };
     }
 
-    /// Gives the token back in the way of `rest`, which is [`Inbox::rest`] or [`Inbox::die`].
-    ///
-    /// # Safety
-    /// The caller holds the token; after `true` it must not touch the cell without a reference.
-    #[inline]
-    pub(crate) unsafe fn rest_as(&self, rest: impl FnOnce(&Inbox, NonNull<Node>) -> bool) -> bool {
-        // SAFETY: the caller's promise.
-        let end = unsafe { self.with_owner(|owner| owner.outlet.tail()) };
-        rest(&self.inbox, end)
-    }
-
-    /// Takes the oldest user message. Its payload must be moved out before the next call.
-    ///
-    /// # Safety
-    /// The caller holds the token.
-    #[inline]
-    pub(crate) unsafe fn pop(&self) -> Pop {
-        // SAFETY: the caller's promise.
-        unsafe { self.with_owner(|owner| owner.outlet.pop(&self.inbox, |node| recycle(node))) }
-    }
-
-    /// Discards everything that is still queued; `false` if a sender is in the middle of a push.
-    ///
-    /// # Safety
-    /// The caller holds the token of an actor that has ended.
-    pub(crate) unsafe fn discard_mail(&self) -> bool {
-        self.inbox.take_urgent().into_oldest_first(discard);
-        loop {
-            // SAFETY: the caller's promise, here and below.
-            let node = unsafe { self.with_owner(|owner| owner.signals.pop_front()) };
-            let Some(node) = node else { break };
-            discard(node);
-        }
-        loop {
-            // SAFETY: as above.
-            match unsafe { self.pop() } {
-                Pop::Node(node) => {
-                    self.core.undelivered(self, node);
-                    discard(node);
-                }
-                Pop::Empty => return true,
-                Pop::Broken => return false,
-            }
-        }
-    }
-
-    /// Buries what a late sender pushed to an actor that had ended, and gives the token back.
-    ///
-    /// # Safety
-    /// The caller's push returned [`Push::Dead`].
-    #[cold]
-    pub(crate) unsafe fn bury(&self) {
-        loop {
-            // SAFETY: with DEAD the caller took the token of an actor that has ended.
-            let whole = unsafe { self.discard_mail() };
-            // SAFETY: as above.
-            if whole && unsafe { self.rest_as(Inbox::die) } {
-                return;
-            }
-            if !whole {
-                // Another late sender is between its swap and its link.
-                yield_now();
-            }
-        }
-    }
-
     /// Which actor the cell is.
     pub(crate) fn actor_id(&self) -> ActorId {
         ActorId { number: self.id, kind: (self.vtable.name)() }
@@ -215,16 +152,6 @@ impl Header {
         if kind.lane == Lane::User {
             self.core.events.dead_letter(self.actor_id(), (kind.name)(), DeadLetterReason::Crashed);
         }
-    }
-
-    /// Works on what the token's holder owns, for the length of a closure that calls no user code.
-    ///
-    /// # Safety
-    /// The caller holds the token, and no other such closure is open.
-    #[inline(always)]
-    pub(crate) unsafe fn with_owner<R>(&self, work: impl FnOnce(&mut Owner) -> R) -> R {
-        // SAFETY: by invariant 2 of the module the holder of the token owns the value.
-        self.owner.with_mut(|owner| work(unsafe { &mut *owner }))
     }
 }
 
@@ -340,14 +267,16 @@ impl fmt::Debug for CellRef {
     }
 }
 
-fn recycle(node: NonNull<Node>) {
+/// Gives the block of a node back that the outlet has passed.
+pub(super) fn recycle(node: NonNull<Node>) {
     // SAFETY: the outlet has passed the node, whose payload was moved out.
     let kind = unsafe { Node::kind(node) };
     // SAFETY: as above; it is given to its own kind.
     unsafe { (kind.recycle)(node) };
 }
 
-fn discard(node: NonNull<Node>) {
+/// Drops the payload of a node that its lane or list gave away.
+pub(super) fn discard(node: NonNull<Node>) {
     // SAFETY: the lane or list gave the node away.
     let kind = unsafe { Node::kind(node) };
     // SAFETY: as above; it is given to its own kind.
@@ -356,8 +285,8 @@ fn discard(node: NonNull<Node>) {
 
 impl Drop for Header {
     fn drop(&mut self) {
-        // SAFETY: the last reference is gone, so this is the only user of the lane's end.
-        let tail = unsafe { self.with_owner(|owner| owner.outlet.tail()) };
-        recycle(tail);
+        let owner = self.owner.with_mut(|owner| owner);
+        // SAFETY: the last reference is gone, so nobody else uses the value.
+        recycle(unsafe { &*owner }.outlet.tail());
     }
 }

@@ -1,6 +1,6 @@
 //! What the cells of one system share.
 
-use super::cell::{CellRef, Header};
+use super::cell::{CellRef, Header, Links};
 use super::{Hint, Ready, current};
 use crate::event::{DeadLetterReason, Events};
 use crate::queue::node::{Lane, Node};
@@ -306,38 +306,49 @@ impl Roots {
 
     /// References to all children, at some moment during the call.
     pub(crate) fn all(&self) -> Vec<CellRef> {
-        let mut cells = Vec::new();
-        for list in &self.lists {
-            let list = list.lock();
-            let mut next = list.0;
-            while let Some(header) = next {
-                // SAFETY: a linked cell has not ended, so it is live.
-                cells.push(unsafe { CellRef::to(header) });
-                // SAFETY: as above; its links are guarded by the lock that is held.
-                next = unsafe { header.as_ref().links.with(|links| (*links).next) };
-            }
-        }
-        cells
+        // SAFETY: the lock that guards the list is held.
+        self.lists.iter().flat_map(|list| unsafe { listed(list.lock().0) }).collect()
     }
+}
+
+/// The neighbours of a cell.
+///
+/// # Safety
+/// The cell is live, the caller guards its list, and uses the reference for one step only.
+unsafe fn links<'a>(cell: NonNull<Header>) -> &'a mut Links {
+    // SAFETY: the caller's promise.
+    let links = unsafe { cell.as_ref() }.links.with_mut(|links| links);
+    // SAFETY: as above.
+    unsafe { &mut *links }
+}
+
+/// References to all cells of a list of siblings.
+///
+/// # Safety
+/// The caller guards the list.
+pub(crate) unsafe fn listed(first: Option<NonNull<Header>>) -> Vec<CellRef> {
+    let mut cells = Vec::new();
+    let mut next = first;
+    while let Some(cell) = next {
+        // SAFETY: a listed cell holds a reference to itself, or is about to be taken out.
+        cells.push(unsafe { CellRef::to(cell) });
+        // SAFETY: as above; the caller guards the list.
+        next = unsafe { links(cell) }.next;
+    }
+    cells
 }
 
 /// Puts `cell` at the front of a list of siblings.
 ///
 /// # Safety
-/// The caller guards the list, and `cell` is in none.
+/// The caller guards the list, and `cell` is live and in none.
 pub(crate) unsafe fn link(first: &mut Option<NonNull<Header>>, cell: NonNull<Header>) {
-    let next = *first;
-    if let Some(next) = next {
+    if let Some(next) = *first {
         // SAFETY: the list links live cells, and the caller guards it.
-        unsafe { next.as_ref().links.with_mut(|links| (*links).previous = Some(cell)) };
+        unsafe { links(next) }.previous = Some(cell);
     }
-    // SAFETY: as above.
-    unsafe {
-        cell.as_ref().links.with_mut(|links| {
-            (*links).previous = None;
-            (*links).next = next;
-        });
-    }
+    // SAFETY: the caller's promise.
+    *unsafe { links(cell) } = Links { previous: None, next: *first };
     *first = Some(cell);
 }
 
@@ -347,16 +358,14 @@ pub(crate) unsafe fn link(first: &mut Option<NonNull<Header>>, cell: NonNull<Hea
 /// The caller guards the list, and `cell` is in it.
 pub(crate) unsafe fn unlink(first: &mut Option<NonNull<Header>>, cell: NonNull<Header>) {
     // SAFETY: the list links live cells, and the caller guards it.
-    let links = unsafe { cell.as_ref().links.with(|links| *links) };
-    if let Some(next) = links.next {
+    let Links { previous, next } = *unsafe { links(cell) };
+    if let Some(next) = next {
         // SAFETY: as above.
-        unsafe { next.as_ref().links.with_mut(|next| (*next).previous = links.previous) };
+        unsafe { links(next) }.previous = previous;
     }
-    match links.previous {
+    match previous {
         // SAFETY: as above.
-        Some(previous) => unsafe {
-            previous.as_ref().links.with_mut(|previous| (*previous).next = links.next);
-        },
-        None => *first = links.next,
+        Some(previous) => unsafe { links(previous) }.next = next,
+        None => *first = next,
     }
 }

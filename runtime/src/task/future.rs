@@ -12,8 +12,8 @@ use std::task::{Context, Poll};
 
 /// The start of the block; the future lies behind it.
 struct Head {
-    poll: unsafe fn(NonNull<Head>, &mut Context<'_>) -> Poll<()>,
-    drop: unsafe fn(NonNull<Head>),
+    poll: unsafe fn(NonNull<Self>, &mut Context<'_>) -> Poll<()>,
+    drop: unsafe fn(NonNull<Self>),
     deadline: Time,
     kind: Option<&'static Kind>,
 }

@@ -18,6 +18,7 @@ pub(crate) mod cell;
 pub(crate) mod core;
 pub(crate) mod current;
 pub(crate) mod future;
+pub(crate) mod held;
 pub(crate) mod run;
 pub(crate) mod waker;
 

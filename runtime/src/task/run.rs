@@ -1,6 +1,7 @@
 //! One run of a cell: from taking the token to giving it back.
 
 use super::cell::{Advance, Header};
+use super::held::Held;
 use super::{current, waker};
 use crate::queue::inbox::{Inbox, Pop};
 use crate::queue::list::List;
@@ -94,7 +95,9 @@ impl Ready {
 
     /// Runs the actor until it has nothing to do or its turn is over.
     pub(crate) fn run(self, turn: &Turn<'_>) -> Outcome {
-        let mut run = Run { header: self.0, turn, handled: 0, woken: false, handling: None };
+        // SAFETY: a `Ready` is the token of its cell.
+        let held = unsafe { Held::new(self.0) };
+        let mut run = Run { held, turn, handled: 0, handling: None };
         loop {
             // Panics of user code are caught per batch, not per message: entering costs nothing then.
             match catch_unwind(AssertUnwindSafe(|| run.batch())) {
@@ -108,31 +111,22 @@ impl Ready {
 
 /// The holder of a token at work.
 struct Run<'a> {
-    header: NonNull<Header>,
+    held: Held,
     turn: &'a Turn<'a>,
     handled: u32,
-    /// Whether the waiting handler is new or was woken; otherwise polling it is for nothing.
-    woken: bool,
     /// What the running handler was sent.
     handling: Option<&'static Kind>,
 }
 
 impl Run<'_> {
-    fn header(&self) -> &Header {
-        // SAFETY: by invariant 3 of the module the cell lives while its token is held.
-        unsafe { self.header.as_ref() }
-    }
-
     /// Works until the token is given back (`false`) or the turn is over (`true`).
     fn batch(&mut self) -> bool {
         loop {
-            if self.header().inbox.is_urgent() {
+            if self.held.cell().inbox.is_urgent() {
                 self.collect();
             }
-            // SAFETY: this run holds the token.
-            let (waiting, running) =
-                unsafe { self.header().with_owner(|o| (o.pending.is_some(), o.running)) };
-            let more = match (waiting, running) {
+            let owner = self.held.owner();
+            let more = match (owner.pending.is_some(), owner.running) {
                 (true, _) => self.wait(),
                 (false, true) => self.handle(),
                 (false, false) => self.advance(),
@@ -148,31 +142,28 @@ impl Run<'_> {
     /// Lets the waiting handler go on. `Some(true)`: rested, `Some(false)`: the turn is over.
     fn wait(&mut self) -> Option<bool> {
         // A handler that was woken while it ran goes behind the others: it may wake itself for ever.
-        self.poll().is_pending().then(|| self.header().inbox.park())
+        self.poll().is_pending().then(|| self.held.cell().inbox.park())
     }
 
     /// Takes the next step of an actor that is starting or ending; the result as in `wait`.
     fn advance(&mut self) -> Option<bool> {
-        // SAFETY: this run holds the token; no reference into the cell is open.
-        let next = unsafe { (self.header().vtable.advance)(self.header) };
-        self.woken = true;
+        let advance = self.held.cell().vtable.advance;
+        // SAFETY: the cell's own table is for its actor's type.
+        let next = unsafe { advance(&mut self.held) };
         match next {
             Advance::Again => None,
             Advance::Ended => Some(true),
-            Advance::Wait => self.header().inbox.park().then_some(true),
+            Advance::Wait => self.held.cell().inbox.park().then_some(true),
         }
     }
 
     /// Handles one message, or rests; the result as in `wait`.
     fn handle(&mut self) -> Option<bool> {
-        // SAFETY: this run holds the token.
-        if let Some(signal) = unsafe { self.header().with_owner(|owner| owner.signals.pop_front()) }
-        {
+        if let Some(signal) = self.held.owner().signals.pop_front() {
             self.deliver(signal);
             return None;
         }
-        // SAFETY: as above.
-        match unsafe { self.header().pop() } {
+        match self.held.pop() {
             Pop::Node(node) => {
                 self.deliver(node);
                 None
@@ -184,33 +175,26 @@ impl Run<'_> {
 
     /// Gives the token back, unless the actor is to end now that its mail is handled.
     fn rest(&mut self) -> Option<bool> {
-        // SAFETY: this run holds the token.
-        let draining = unsafe {
-            self.header().with_owner(|owner| {
-                owner.running = !owner.draining;
-                owner.draining
-            })
-        };
-        if draining {
+        let owner = self.held.owner();
+        owner.running = !owner.draining;
+        if owner.draining {
             return None;
         }
-        // SAFETY: as above; after `true` the run ends.
-        unsafe { self.header().rest_as(Inbox::rest) }.then_some(true)
+        self.held.rest_as(Inbox::rest).then_some(true)
     }
 
     /// Moves new signals to their list and obeys controls.
     fn collect(&mut self) {
-        self.woken = true;
         let mut controls = List::new();
-        // SAFETY: this run holds the token.
-        unsafe {
-            self.header().with_owner(|owner| {
-                self.header().inbox.take_urgent().into_oldest_first(|node| {
-                    let is_control = Node::kind(node).lane == Lane::Control;
-                    if is_control { &mut controls } else { &mut owner.signals }.push_back(node);
-                });
-            });
-        }
+        let arrived = self.held.cell().inbox.take_urgent();
+        let signals = &mut self.held.owner().signals;
+        arrived.into_oldest_first(|node| {
+            // SAFETY: the lane gave the node away.
+            let is_control = unsafe { Node::kind(node) }.lane == Lane::Control;
+            let list = if is_control { &mut controls } else { &mut *signals };
+            // SAFETY: as above.
+            unsafe { list.push_back(node) };
+        });
         while let Some(node) = controls.pop_front() {
             self.hand_over(node);
         }
@@ -224,44 +208,29 @@ impl Run<'_> {
         self.hand_over(node);
         let kind = self.handling.take();
         let deadline = current::swap_deadline(Time::NEVER);
-        // SAFETY: this run holds the token.
-        self.woken |= unsafe {
-            self.header().with_owner(|owner| match &mut owner.pending {
-                Some(pending) => {
-                    pending.belongs_to(pending.kind().or(kind), deadline);
-                    true
-                }
-                None => false,
-            })
-        };
+        if let Some(pending) = &mut self.held.owner().pending {
+            pending.belongs_to(pending.kind().or(kind), deadline);
+        }
     }
 
     fn hand_over(&self, node: NonNull<Node>) {
         // SAFETY: the lane or list gave the node away.
         let kind = unsafe { Node::kind(node) };
         // SAFETY: this run holds the token; the node was sent to this cell, so its kind fits.
-        unsafe { (kind.deliver)(self.header.cast(), node) };
+        unsafe { (kind.deliver)(self.held.header().cast(), node) };
     }
 
     /// Polls the waiting handler.
     fn poll(&mut self) -> Poll<()> {
-        if !std::mem::take(&mut self.woken) {
-            return Poll::Pending;
-        }
-        // SAFETY: this run holds the token.
-        let Some(mut pending) = (unsafe { self.header().with_owner(|owner| owner.pending.take()) })
-        else {
-            return Poll::Ready(());
-        };
+        let Some(mut pending) = self.held.owner().pending.take() else { return Poll::Ready(()) };
         self.handling = pending.kind();
         let before = current::swap_deadline(pending.deadline());
-        let waker = waker::borrowed(self.header);
+        let waker = waker::borrowed(self.held.header());
         let polled = pending.poll(&mut Context::from_waker(&waker));
         current::swap_deadline(before);
         self.handling = None;
         if polled.is_pending() {
-            // SAFETY: this run holds the token.
-            unsafe { self.header().with_owner(|owner| owner.pending = Some(pending)) };
+            self.held.owner().pending = Some(pending);
         }
         polled
     }
@@ -280,10 +249,9 @@ impl Run<'_> {
         current::swap_deadline(Time::NEVER);
         let message = describe(payload);
         if let Some(kind) = self.handling.take() {
-            self.header().report_crashed(kind);
+            self.held.cell().report_crashed(kind);
         }
-        // SAFETY: this run holds the token; the panic unwound every reference into the cell.
-        unsafe { (self.header().vtable.crashed)(self.header, message) };
+        (self.held.cell().vtable.crashed)(&mut self.held, message);
     }
 }
 

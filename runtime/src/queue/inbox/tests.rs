@@ -108,15 +108,17 @@ proptest! {
         let twin = LockedInbox::new();
         let mut held = true;
         for (number, step) in steps.into_iter().enumerate() {
-            // SAFETY, for both pushes: the node is new.
             match step {
                 Step::Push => {
+                    // SAFETY: the node is new.
                     let outcome = answer(unsafe { real.inbox.push(Node::new(&USER, number)) });
                     prop_assert_eq!(outcome, expected(twin.push(number)));
                     held |= outcome.is_some();
                 }
                 Step::PushUrgent => {
-                    let outcome = answer(unsafe { real.inbox.push_urgent(Node::new(&USER, number)) });
+                    let node = Node::new(&USER, number);
+                    // SAFETY: the node is new.
+                    let outcome = answer(unsafe { real.inbox.push_urgent(node) });
                     prop_assert_eq!(outcome, expected(twin.push_urgent(number)));
                     match outcome {
                         Some(true) => {

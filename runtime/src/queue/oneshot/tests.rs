@@ -41,10 +41,10 @@ fn every_value_is_dropped_once_whoever_leaves_first() {
     let value = Arc::new(());
     for round in 0..2_000 {
         let (sender, mut receiver) = pair::<Arc<()>>();
-        let sent = value.clone();
+        let sent = Arc::clone(&value);
         let thread = thread::spawn(move || {
             if round % 3 > 0 {
-                drop(sender.send(sent))
+                drop(sender.send(sent));
             }
         });
         if round % 2 == 0 {

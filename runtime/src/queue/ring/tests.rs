@@ -77,10 +77,10 @@ fn thieves_and_owner_take_each_value_once() {
         .collect();
     let mut seen = Vec::new();
     for value in 1..=VALUES {
-        if let Err(value) = ring.push(value) {
-            if ring.shed(|shed| seen.push(shed)) == 0 || ring.push(value).is_err() {
-                seen.push(value);
-            }
+        if let Err(value) = ring.push(value)
+            && (ring.shed(|shed| seen.push(shed)) == 0 || ring.push(value).is_err())
+        {
+            seen.push(value);
         }
         if value % 5 == 0 {
             seen.extend(ring.pop());

@@ -1,0 +1,105 @@
+//! The token of a cell, as a value: whoever has it may use what the token's holder owns.
+
+use super::cell::{CellRef, Header, Owner, discard, recycle};
+use crate::queue::inbox::{Inbox, Pop};
+use crate::queue::node::Node;
+use crate::sync::yield_now;
+use std::ptr::NonNull;
+
+/// Says that the running thread holds a cell's token.
+///
+/// The borrow checker then keeps uses of the owner's part apart. A second value for the same cell
+/// exists only inside user code that a first one runs, where the first one is not in use.
+#[derive(Debug)]
+pub(crate) struct Held {
+    header: NonNull<Header>,
+}
+
+impl Held {
+    /// # Safety
+    /// The calling thread holds the token of the live cell while the value is used, and no reference
+    /// that another value for the same cell gave out is in use.
+    #[inline(always)]
+    pub(crate) unsafe fn new(header: NonNull<Header>) -> Self {
+        Self { header }
+    }
+
+    /// The address of the cell.
+    #[inline(always)]
+    pub(crate) fn header(&self) -> NonNull<Header> {
+        self.header
+    }
+
+    /// What everybody may use of the cell.
+    #[inline(always)]
+    pub(crate) fn cell(&self) -> &Header {
+        // SAFETY: by invariant 3 of the layer a cell lives while its token is held.
+        unsafe { self.header.as_ref() }
+    }
+
+    /// What only the token's holder may use.
+    #[inline(always)]
+    pub(crate) fn owner(&mut self) -> &mut Owner {
+        let owner = self.cell().owner.with_mut(|owner| owner);
+        // SAFETY: by invariant 2 of the layer the holder of the token owns the value, and the borrow
+        // of `self` keeps others away.
+        unsafe { &mut *owner }
+    }
+
+    /// One more reference to the cell.
+    pub(crate) fn reference(&self) -> CellRef {
+        // SAFETY: the cell is live.
+        unsafe { CellRef::to(self.header) }
+    }
+
+    /// Takes the oldest user message. Its payload must be moved out before the next call.
+    #[inline]
+    pub(crate) fn pop(&mut self) -> Pop {
+        let header = self.header;
+        // SAFETY: as in `cell`; the inbox lies beside what `owner` borrows.
+        let inbox = unsafe { &header.as_ref().inbox };
+        self.owner().outlet.pop(inbox, recycle)
+    }
+
+    /// Gives the token back in the way of `rest`, which is [`Inbox::rest`] or [`Inbox::die`]. After
+    /// `true` the value must not be used again.
+    #[inline]
+    pub(crate) fn rest_as(&mut self, rest: impl FnOnce(&Inbox, NonNull<Node>) -> bool) -> bool {
+        let end = self.owner().outlet.tail();
+        rest(&self.cell().inbox, end)
+    }
+
+    /// Discards everything that is still queued; `false` if a sender is in the middle of a push. Only
+    /// for an actor that has ended.
+    pub(crate) fn discard_mail(&mut self) -> bool {
+        self.cell().inbox.take_urgent().into_oldest_first(discard);
+        while let Some(node) = self.owner().signals.pop_front() {
+            discard(node);
+        }
+        loop {
+            match self.pop() {
+                Pop::Node(node) => {
+                    self.cell().core.undelivered(self.cell(), node);
+                    discard(node);
+                }
+                Pop::Empty => return true,
+                Pop::Broken => return false,
+            }
+        }
+    }
+
+    /// Buries what a late sender pushed to an actor that had ended, and gives the token back.
+    #[cold]
+    pub(crate) fn bury(mut self) {
+        loop {
+            let whole = self.discard_mail();
+            if whole && self.rest_as(Inbox::die) {
+                return;
+            }
+            if !whole {
+                // Another late sender is between its swap and its link.
+                yield_now();
+            }
+        }
+    }
+}
