@@ -2,7 +2,7 @@
 
 use super::dispatch::weight;
 use super::error::{AskError, TellError};
-use super::tell::{Room, poll_send};
+use super::tell::{Room, Sending, poll_send, run_now};
 use super::traits::Message;
 use crate::queue::node::Kind;
 use crate::queue::oneshot;
@@ -187,7 +187,9 @@ impl<P: Message, R> Asking<'_, P, R> {
         if self.message.is_none() {
             return Poll::Ready(Ok(()));
         }
-        let sent = poll_send(self.cell, self.kind, &mut self.message, &mut self.room, weight, cx);
+        let sending = Sending { weigh: weight, run: run_now };
+        let sent =
+            poll_send(self.cell, self.kind, &mut self.message, &mut self.room, sending, cx);
         sent.map(|sent| match sent {
             Ok(()) => Ok(()),
             Err(TellError::Closed(_) | TellError::Full(_)) => Err(AskError::Closed),

@@ -1,11 +1,11 @@
 //! The cell of an actor: header, control, context and state, in one block.
 //!
 //! ```text
-//! | Frame: header, control, bound | context | stage: arguments, then the actor |
+//! | Frame: header, control, bound, children | context | stage: arguments, then the actor |
 //! ```
 //!
 //! Invariants, beside those of [`crate::task`]:
-//! 1. Everything but the header's atomics and the bound belongs to the token's holder.
+//! 1. Everything but the header's atomics, the bound and the children belongs to the token's holder.
 //! 2. While a handler waits, its future has `&mut` to the stage and the context; until it is dropped
 //!    the runtime touches the control and the header's owner part only.
 //! 3. `stage` holds what `phase` says: arguments in `Starting` before the hook, the actor from
@@ -17,7 +17,7 @@ use super::life::{self, Phase};
 use super::traits::Behavior;
 use crate::mailbox::Bound;
 use crate::queue::pool;
-use crate::sync::{Arc, UnsafeCell};
+use crate::sync::{Arc, Mutex, UnsafeCell};
 use crate::task::cell::{CellRef, Header, VTable};
 use crate::task::core::Core;
 use crate::task::held::Held;
@@ -30,8 +30,6 @@ use std::ptr::NonNull;
 pub(crate) struct Control {
     /// `None` for children of the system.
     pub(crate) parent: Option<CellRef>,
-    /// The newest child; the others are linked to it.
-    pub(crate) children: Option<NonNull<Header>>,
     /// What most actors never need.
     pub(crate) extras: Option<Box<Extras>>,
 }
@@ -42,12 +40,25 @@ impl Control {
     }
 }
 
+/// The children of an actor. Each takes itself out when it has ended.
+#[derive(Debug, Default)]
+pub(crate) struct Children {
+    /// The newest child; the others are linked to it.
+    pub(crate) newest: Option<NonNull<Header>>,
+    /// Whether the parent waits for the last one to end.
+    pub(crate) awaited: bool,
+}
+
+// SAFETY: the list has no more than addresses of live cells, which are shared anyway.
+unsafe impl Send for Children {}
+
 /// The part of a cell that is laid out alike for every actor.
 #[repr(C)]
 pub(crate) struct Frame {
     header: Header,
     control: UnsafeCell<Control>,
     bound: Option<Box<Bound>>,
+    children: Mutex<Children>,
 }
 
 /// The whole cell.
@@ -74,6 +85,11 @@ pub(crate) fn frame(header: &Header) -> &Frame {
 /// The bound of an actor's mailbox, if it has one.
 pub(crate) fn bound(header: &Header) -> Option<&Bound> {
     frame(header).bound.as_deref()
+}
+
+/// The children of a cell.
+pub(super) fn children(header: &Header) -> &Mutex<Children> {
+    &frame(header).children
 }
 
 /// The control of a cell.
@@ -199,7 +215,7 @@ pub(super) fn build<A: Behavior>(core: Arc<Core>, parent: Option<CellRef>, args:
     // SAFETY: the pool handed out a free block of at least this layout.
     unsafe { Header::init(body.cast(), vtable::<A>(), core, mailbox.is_bounded()) };
     let header = body.cast::<Header>();
-    let mut control = Control { parent, children: None, extras: None };
+    let mut control = Control { parent, extras: None };
     if let Some(kept) = kept {
         control.extras().kept_args = Some(Box::new(kept));
     }
@@ -209,6 +225,8 @@ pub(super) fn build<A: Behavior>(core: Arc<Core>, parent: Option<CellRef>, args:
     unsafe { place.control.write(UnsafeCell::new(control)) };
     // SAFETY: as above.
     unsafe { place.bound.write(Bound::of(mailbox)) };
+    // SAFETY: as above.
+    unsafe { place.children.write(Mutex::new(Children::default())) };
     // SAFETY: as above.
     unsafe { place.context.write(UnsafeCell::new(Context::new(header))) };
     // SAFETY: as above.
@@ -223,6 +241,7 @@ pub(super) fn build<A: Behavior>(core: Arc<Core>, parent: Option<CellRef>, args:
 struct Fields<A: Behavior> {
     control: *mut UnsafeCell<Control>,
     bound: *mut Option<Box<Bound>>,
+    children: *mut Mutex<Children>,
     context: *mut UnsafeCell<Context<A>>,
     stage: *mut UnsafeCell<Stage<A>>,
 }
@@ -237,10 +256,12 @@ impl<A: Behavior> Fields<A> {
         // SAFETY: as above.
         let bound = unsafe { &raw mut (*body).frame.bound };
         // SAFETY: as above.
+        let children = unsafe { &raw mut (*body).frame.children };
+        // SAFETY: as above.
         let context = unsafe { &raw mut (*body).context };
         // SAFETY: as above.
         let stage = unsafe { &raw mut (*body).stage };
-        Self { control, bound, context, stage }
+        Self { control, bound, children, context, stage }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Orders to the runtime itself, sent to a cell through its urgent lane.
 
-use super::body::control;
+use super::body::{self, control};
 use super::extras::{Down, Watcher};
 use super::life;
 use crate::event::{DeadLetterReason, ExitReason};
@@ -26,8 +26,6 @@ pub(crate) enum End {
 pub(super) enum Order {
     /// Somebody asks for the end.
     End(End),
-    /// A child has ended; its own reference comes along.
-    ChildEnded(CellRef),
     /// Somebody wants to know of the end.
     Watch(Watcher),
     /// And no longer.
@@ -50,7 +48,6 @@ unsafe fn deliver(to: NonNull<()>, node: NonNull<Node>) {
     let held = &mut unsafe { Held::new(to.cast::<Header>()) };
     match order {
         Order::End(end) => life::end_requested(held, end),
-        Order::ChildEnded(child) => forget_child(held, &child),
         Order::Watch(watcher) => control(held).extras().watchers.push(watcher),
         Order::Unwatch(id) => {
             if let Some(extras) = &mut control(held).extras {
@@ -71,15 +68,23 @@ unsafe fn discard(node: NonNull<Node>) {
     }
 }
 
-fn forget_child(held: &mut Held, child: &CellRef) {
-    // SAFETY: the list is guarded by the parent's token, and the child is in it until now.
-    unsafe { unlink(&mut control(held).children, child.as_ptr()) };
+/// Takes a child that has ended from its parent, and wakes a parent that waits for its last one.
+pub(super) fn leave_parent(parent: &CellRef, child: &CellRef) {
+    let mut children = body::children(parent).lock();
+    // SAFETY: the list's lock is held, and the child is in it until now.
+    unsafe { unlink(&mut children.newest, child.as_ptr()) };
+    let last = children.awaited && children.newest.is_none();
+    drop(children);
+    if last {
+        parent.wake();
+    }
 }
 
 /// The children of a cell.
-pub(super) fn children(held: &mut Held) -> Vec<CellRef> {
-    // SAFETY: the list is guarded by the parent's token.
-    unsafe { listed(control(held).children) }
+pub(super) fn children(held: &Held) -> Vec<CellRef> {
+    let children = body::children(held.cell()).lock();
+    // SAFETY: the list's lock is held.
+    unsafe { listed(children.newest) }
 }
 
 /// Sends an order; `false` if the actor had ended.

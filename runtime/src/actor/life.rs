@@ -256,7 +256,11 @@ fn end_children(held: &mut Held, end: End) {
 }
 
 fn wait_for_children(held: &mut Held) -> Advance {
-    if control(held).children.is_some() {
+    let mut children = body::children(held.cell()).lock();
+    children.awaited = children.newest.is_some();
+    let wait = children.awaited;
+    drop(children);
+    if wait {
         return Advance::Wait;
     }
     enter(held, Phase::StopHook);
@@ -444,9 +448,7 @@ fn bury(held: &mut Held) -> Advance {
         held.discard_mail();
     }
     match parent {
-        Some(parent) => {
-            orders::send(&parent, Order::ChildEnded(own));
-        }
+        Some(parent) => orders::leave_parent(&parent, &own),
         None => own.core.root_ended(own.as_ptr()),
     }
     Advance::Ended

@@ -117,8 +117,9 @@ fn adopt(parent: &mut Held, child: &CellRef) -> bool {
     if life::is_ending(parent) {
         return false;
     }
-    // SAFETY: the list is guarded by the parent's token, and the child is new.
-    unsafe { link(&mut control(parent).children, child.as_ptr()) };
+    let mut children = body::children(parent.cell()).lock();
+    // SAFETY: the list's lock is held, and the child is new.
+    unsafe { link(&mut children.newest, child.as_ptr()) };
     true
 }
 

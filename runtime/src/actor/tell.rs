@@ -47,7 +47,7 @@ impl<'a, M: Message> Tell<'a, M> {
     pub fn try_send(self) -> Result<(), TellError<M>> {
         let Self { cell, kind, message } = self;
         if !cell.bounded {
-            return push(cell, kind, message).map_err(TellError::Closed);
+            return push(cell, kind, message, run_soon).map_err(TellError::Closed);
         }
         try_bounded(cell, kind, message, weight)
     }
@@ -62,7 +62,7 @@ impl<'a, M: Message> Tell<'a, M> {
     pub fn tell(self) -> Result<(), TellError<M>> {
         let Self { cell, kind, message } = self;
         if !cell.bounded {
-            return push(cell, kind, message).map_err(TellError::Closed);
+            return push(cell, kind, message, run_soon).map_err(TellError::Closed);
         }
         tell_bounded(cell, kind, message)
     }
@@ -106,7 +106,8 @@ impl<M: Message> Future for Telling<'_, M> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
-        poll_send(this.cell, this.kind, &mut this.message, &mut this.room, weight, cx)
+        let sending = Sending { weigh: weight, run: run_soon };
+        poll_send(this.cell, this.kind, &mut this.message, &mut this.room, sending, cx)
     }
 }
 
@@ -116,19 +117,38 @@ impl<M: Message> fmt::Debug for Telling<'_, M> {
     }
 }
 
-/// Sends a message of any payload type as soon as there is room; `weigh` tells what it counts for.
+/// How a message of one payload type is sent.
+pub(super) struct Sending<P> {
+    /// What it counts for in a mailbox bounded by bytes.
+    pub(super) weigh: fn(&P) -> usize,
+    /// How its receiver is run, if the message wakes it.
+    pub(super) run: fn(&CellRef, Ready),
+}
+
+/// Runs the receiver soon: the sender goes on.
+pub(super) fn run_soon(cell: &CellRef, ready: Ready) {
+    cell.core.schedule(ready, Hint::Next);
+}
+
+/// Runs the receiver now, if that is all right: the sender waits for it.
+pub(super) fn run_now(cell: &CellRef, ready: Ready) {
+    cell.core.run_or_schedule(ready);
+}
+
+/// Sends a message of any payload type as soon as there is room.
 pub(super) fn poll_send<'a, P: Send + 'static>(
     cell: &'a CellRef,
     kind: &'static Kind,
     message: &mut Option<P>,
     room: &mut Option<Room<'a>>,
-    weigh: fn(&P) -> usize,
+    sending: Sending<P>,
     cx: &mut Context<'_>,
 ) -> Poll<Result<(), TellError<P>>> {
+    let weigh = sending.weigh;
     if room.is_none() {
         let payload = message.take().expect("a send is not polled after it was ready");
         if !cell.bounded {
-            return Poll::Ready(push(cell, kind, payload).map_err(TellError::Closed));
+            return Poll::Ready(push(cell, kind, payload, sending.run).map_err(TellError::Closed));
         }
         match try_bounded(cell, kind, payload, weigh) {
             Err(TellError::Full(payload)) => {
@@ -157,25 +177,30 @@ pub(super) fn poll_send<'a, P: Send + 'static>(
 /// # Errors
 /// The message, when the actor has ended or is draining.
 #[inline]
-fn push<P: Send>(cell: &CellRef, kind: &'static Kind, message: P) -> Result<(), P> {
+fn push<P: Send>(
+    cell: &CellRef,
+    kind: &'static Kind,
+    message: P,
+    run: fn(&CellRef, Ready),
+) -> Result<(), P> {
     if cell.inbox.is_closed() {
         cell.core.events.counters.rejected_closed.add_one();
         return Err(message);
     }
-    push_node(cell, Node::new(kind, message));
+    push_node(cell, Node::new(kind, message), run);
     Ok(())
 }
 
 /// Puts a node into the user lane and sees that the actor runs.
 #[inline]
-fn push_node(cell: &CellRef, node: NonNull<Node>) {
+fn push_node(cell: &CellRef, node: NonNull<Node>, run: fn(&CellRef, Ready)) {
     // SAFETY: the node is new, and its kind was made for this cell's actor.
     match unsafe { cell.inbox.push(node) } {
         Push::Queued => {}
         Push::Woke => {
             // SAFETY: `Woke` says that this thread took the token.
             let ready = unsafe { Ready::new(cell.as_ptr()) };
-            cell.core.schedule(ready, Hint::Next);
+            run(cell, ready);
         }
         // SAFETY: `Dead` says that this thread took the token of an actor that has ended.
         Push::Dead => unsafe { Held::new(cell.as_ptr()) }.bury(),
@@ -200,7 +225,7 @@ fn try_bounded<P: Send + 'static>(
     weigh: fn(&P) -> usize,
 ) -> Result<(), TellError<P>> {
     let Some(bound) = body::bound(cell) else {
-        return push(cell, kind, message).map_err(TellError::Closed);
+        return push(cell, kind, message, run_soon).map_err(TellError::Closed);
     };
     match bound.try_admit(weigh(&message)) {
         Admission::Admitted => push_admitted(cell, kind, message, weigh),
@@ -217,7 +242,7 @@ fn push_admitted<P: Send + 'static>(
     weigh: fn(&P) -> usize,
 ) -> Result<(), TellError<P>> {
     let Some(bound) = body::bound(cell) else {
-        return push(cell, kind, message).map_err(TellError::Closed);
+        return push(cell, kind, message, run_soon).map_err(TellError::Closed);
     };
     let bytes = weigh(&message);
     if cell.inbox.is_closed() {
@@ -226,9 +251,9 @@ fn push_admitted<P: Send + 'static>(
     }
     let node = Node::new(kind, message);
     if !bound.has_window() {
-        push_node(cell, node);
+        push_node(cell, node, run_soon);
     } else if bound.slide_in(node, bytes) {
-        push_node(cell, Node::new(&TICKET, ()));
+        push_node(cell, Node::new(&TICKET, ()), run_soon);
     }
     Ok(())
 }
@@ -240,7 +265,7 @@ fn tell_bounded<M: Message>(
     message: M,
 ) -> Result<(), TellError<M>> {
     let Some(bound) = body::bound(cell) else {
-        return push(cell, kind, message).map_err(TellError::Closed);
+        return push(cell, kind, message, run_soon).map_err(TellError::Closed);
     };
     let bytes = weight(&message);
     loop {
@@ -293,7 +318,7 @@ unsafe fn redeem(to: NonNull<()>, _ticket: NonNull<Node>) {
     let cell = unsafe { CellRef::to(to.cast::<Header>()) };
     let Some((node, more)) = body::bound(&cell).and_then(Bound::slide_out) else { return };
     if more {
-        push_node(&cell, Node::new(&TICKET, ()));
+        push_node(&cell, Node::new(&TICKET, ()), run_soon);
     }
     // SAFETY: the window gave the node away; it was made for this cell.
     let kind = unsafe { Node::kind(node) };

@@ -251,6 +251,10 @@ impl Inbox {
 
     /// Hands over the urgent lane. For the token's holder, and for anyone who met a dead actor.
     pub(crate) fn empty_urgent(&self) -> Chain {
+        // Relaxed: whoever set the flag had pushed before, and the caller has acquired the flag.
+        if self.urgent.load(Ordering::Relaxed).is_null() {
+            return Chain::new(ptr::null_mut());
+        }
         // AcqRel: acquires the nodes released by `push_urgent`; the release keeps their order.
         Chain::new(self.urgent.swap(ptr::null_mut(), Ordering::AcqRel))
     }

@@ -61,6 +61,13 @@ impl Idle {
         self.pick(self.word.load(Ordering::Relaxed))
     }
 
+    /// Whether no worker sleeps. A hint.
+    #[inline]
+    pub(crate) fn is_all_awake(&self) -> bool {
+        // Relaxed: a hint.
+        sleepers(self.word.load(Ordering::Relaxed)) == 0
+    }
+
     #[inline]
     fn pick(&self, word: u64) -> Option<usize> {
         if sleepers(word) == 0 || searchers(word) > 0 { None } else { self.rouse() }

@@ -166,6 +166,12 @@ impl ReadyQueue for StealingQueue {
         let word = ready.into_word();
         match hint {
             Hint::Back => self.push_local(local, word),
+            // Acquire: pairs with the AcqRel of a thief's swap; only this worker fills its slot, so an
+            // empty one stays empty.
+            Hint::Next if local.slot.load(Ordering::Acquire) == 0 => {
+                // Release: hands the actor to whoever swaps it out; pairs with `take_slot`.
+                local.slot.store(word, Ordering::Release);
+            }
             Hint::Next => {
                 // AcqRel: releases the actor to whoever swaps it out, acquires the one it displaces.
                 let displaced = local.slot.swap(word, Ordering::AcqRel);

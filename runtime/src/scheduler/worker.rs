@@ -78,6 +78,10 @@ impl Schedule for Front {
         }
     }
 
+    fn is_all_awake(&self) -> bool {
+        self.0.idle.is_all_awake()
+    }
+
     fn wake_worker(&self, worker: u32) {
         self.0.wake(worker as usize);
     }

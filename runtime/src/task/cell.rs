@@ -71,8 +71,7 @@ pub(crate) struct Life {
     pub(crate) born: bool,
 }
 
-/// Neighbours in the parent's list of children; guarded by the parent's token, or for children of
-/// the system by the lock of their root list.
+/// Neighbours in the parent's or the system's list of children; guarded by that list's lock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Links {
     pub(crate) previous: Option<NonNull<Header>>,

@@ -1,6 +1,7 @@
 //! What the cells of one system share.
 
 use super::cell::{CellRef, Header, Links};
+use super::run::{Outcome, Turn};
 use super::{Hint, Ready, current};
 use crate::event::{DeadLetterReason, Events};
 use crate::queue::node::{Lane, Node};
@@ -16,6 +17,8 @@ use std::time::Duration;
 pub(crate) trait Schedule: Send + Sync {
     /// Queues `ready`; `at` is the calling thread's worker, if it is one of this system's.
     fn schedule(&self, at: Option<u32>, ready: Ready, hint: Hint);
+    /// Whether every worker is awake, so that nobody could take work over at once.
+    fn is_all_awake(&self) -> bool;
     /// Ends the sleep of `worker`, which has a new timer to look at.
     fn wake_worker(&self, worker: u32);
     /// Ends the workers, each after its slice.
@@ -24,6 +27,9 @@ pub(crate) trait Schedule: Send + Sync {
 
 /// Lists of the system's own children; more than one, so that spawning threads seldom meet.
 const ROOT_LISTS: u64 = 16;
+
+/// Messages in a turn inside another one: the question, and then rest if there is no more.
+const NESTED_BATCH: u32 = 2;
 
 /// Limits and defaults that cells ask for.
 #[derive(Clone, Copy, Debug)]
@@ -78,6 +84,25 @@ impl Core {
     #[inline]
     pub(crate) fn schedule(&self, ready: Ready, hint: Hint) {
         self.scheduler.schedule(current::worker_of(self), ready, hint);
+    }
+
+    /// Sees that `ready` runs: at once, inside the running turn, if this is a worker and none sleeps
+    /// that could run it meanwhile. For a caller that waits for what `ready` will do.
+    pub(crate) fn run_or_schedule(&self, ready: Ready) {
+        let mut ready = Some(ready);
+        if current::worker_of(self).is_some() && self.scheduler.is_all_awake() {
+            let turn = Turn { batch: NESTED_BATCH, until: Time(0), clock: &self.clock };
+            current::nest(|| {
+                if let Some(ready) = ready.take()
+                    && let Outcome::Yielded(ready) = ready.run(&turn)
+                {
+                    self.schedule(ready, Hint::Back);
+                }
+            });
+        }
+        if let Some(ready) = ready {
+            self.schedule(ready, Hint::Next);
+        }
     }
 
     /// Reports a message that its actor did not live to handle. The node stays the caller's.

@@ -16,7 +16,12 @@ struct Current {
     now: Cell<Time>,
     /// When the running handler's caller stops waiting.
     deadline: Cell<Time>,
+    /// Turns that run inside the turn of an asker.
+    nested: Cell<u32>,
 }
+
+/// Turns inside each other at most; each takes a little of the worker's stack.
+const NESTED_MAX: u32 = 8;
 
 thread_local! {
     static CURRENT: Current = const {
@@ -25,6 +30,7 @@ thread_local! {
             worker: Cell::new(0),
             now: Cell::new(Time(0)),
             deadline: Cell::new(Time::NEVER),
+            nested: Cell::new(0),
         }
     };
 }
@@ -75,4 +81,20 @@ pub(crate) fn deadline() -> Time {
 #[inline]
 pub(crate) fn swap_deadline(deadline: Time) -> Time {
     CURRENT.with(|current| current.deadline.replace(deadline))
+}
+
+/// Runs `turn`, another actor's, inside the running one, unless there are too many already.
+pub(crate) fn nest(turn: impl FnOnce()) -> bool {
+    CURRENT.with(|current| {
+        let depth = current.nested.get();
+        if depth == NESTED_MAX {
+            return false;
+        }
+        current.nested.set(depth + 1);
+        let deadline = current.deadline.replace(Time::NEVER);
+        turn();
+        current.deadline.set(deadline);
+        current.nested.set(depth);
+        true
+    })
 }
