@@ -18,6 +18,9 @@ mod receive;
 mod signature;
 mod types;
 
+#[cfg(test)]
+mod tests;
+
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::parse::{ParseStream, Parser};

@@ -59,7 +59,7 @@ pub(crate) fn variant(method: &Ident) -> Ident {
         name.extend(letters.next().into_iter().flat_map(char::to_uppercase));
         name.extend(letters);
     }
-    // Two digits that an underscore separated would read as one number.
+    // A method may start with underscores and a digit, a variant only with a letter.
     let starts_well = name.starts_with(|c: char| c.is_alphabetic());
     let name = match name.as_str() {
         "Self" => "Self_".to_owned(),

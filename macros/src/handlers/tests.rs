@@ -1,0 +1,111 @@
+use proc_macro2::TokenStream;
+use quote::quote;
+
+use super::{expand, names, types};
+
+fn expansion(item: TokenStream) -> String {
+    expand(TokenStream::new(), item).expect("it is an impl").to_string()
+}
+
+/// Returns how often `tokens` occur.
+fn count(expansion: &str, tokens: &TokenStream) -> usize {
+    expansion.matches(&tokens.to_string()).count()
+}
+
+#[test]
+fn callers_say_what_the_handler_says() {
+    let expansion = expansion(quote! {
+        impl Book {
+            /// The best price.
+            #[deprecated]
+            #[inline]
+            #[ask]
+            fn best(&self) -> u64 { self.best }
+
+            #[tell]
+            fn quote(&mut self, price: u64) {}
+        }
+    });
+    assert_eq!(count(&expansion, &quote!(#[doc = r" The best price."])), 2);
+    assert_eq!(count(&expansion, &quote!(#[deprecated])), 2);
+    assert_eq!(count(&expansion, &quote!(#[inline])), 1);
+    let doc = "Tells `Book::quote`, and does not wait until it is handled.";
+    assert_eq!(count(&expansion, &quote!(#[doc = #doc])), 1);
+}
+
+#[test]
+fn conditions_go_wherever_the_handler_is_named() {
+    let expansion = expansion(quote! {
+        impl Book {
+            #[cfg(unix)]
+            #[ask]
+            async fn best(&mut self, count: usize) -> u64 { self.best }
+        }
+    });
+    // The method, the variant, its name, the check of its parts, the caller and the call.
+    assert_eq!(count(&expansion, &quote!(#[cfg(unix)])), 6);
+}
+
+#[test]
+fn plain_handlers_build_no_future() {
+    let plain = expansion(quote! { impl Book { #[tell] fn quote(&mut self) {} } });
+    assert_eq!(count(&plain, &quote!(async)), 0);
+    let both = expansion(quote! {
+        impl Book {
+            #[tell] fn quote(&mut self) {}
+            #[tell] async fn first(&mut self) {}
+            #[tell] async fn second(&mut self) {}
+        }
+    });
+    assert_eq!(count(&both, &quote!(async move)), 1);
+}
+
+#[test]
+fn methods_outlive_an_error() {
+    let expansion = expansion(quote! {
+        impl Book {
+            #[tell] fn quote(&mut self) {}
+            #[tell] fn stop(&mut self) {}
+        }
+    });
+    assert_eq!(
+        count(
+            &expansion,
+            &quote!(
+                fn quote(&mut self) {}
+            )
+        ),
+        1
+    );
+    assert_eq!(count(&expansion, &quote!(#[tell])), 0);
+    assert_eq!(count(&expansion, &quote!(::core::compile_error!)), 1);
+}
+
+#[test]
+fn variants_are_named_after_methods() {
+    let variant =
+        |method: TokenStream| names::variant(&syn::parse2(method).expect("a name")).to_string();
+    assert_eq!(variant(quote!(best)), "Best");
+    assert_eq!(variant(quote!(best_bid_2)), "BestBid2");
+    assert_eq!(variant(quote!(_best)), "Best");
+    assert_eq!(variant(quote!(r#type)), "Type");
+    assert_eq!(variant(quote!(self_)), "Self_");
+    assert_eq!(variant(quote!(_1)), "Handler1");
+}
+
+#[test]
+fn replies_have_a_name_of_their_own() {
+    let arguments: Vec<syn::Ident> =
+        ["reply", "reply_"].map(|name| quote::format_ident!("{name}")).into();
+    assert_eq!(names::reply(&arguments), "reply__");
+}
+
+#[test]
+fn self_is_spelled_out() {
+    let actor = syn::parse_quote!(Cache<T>);
+    let spelled =
+        |tokens: TokenStream| types::without_self(tokens, &actor).to_string().replace(' ', "");
+    assert_eq!(spelled(quote!(Option<Self>)), "Option<Cache<T>>");
+    assert_eq!(spelled(quote!(Self::Key)), "<Cache<T>>::Key");
+    assert_eq!(spelled(quote!([Self: Sized])), "[Cache<T>:Sized]");
+}
