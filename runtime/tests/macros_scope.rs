@@ -1,0 +1,235 @@
+//! Generated code works wherever it stands, and whatever names are in scope there.
+
+use greenroom::{Actor, Context, System, handlers};
+
+type Outcome = Result<(), Box<dyn std::error::Error>>;
+
+mod hostile {
+    //! Names that generated code must not look up here.
+    #![allow(dead_code, reason = "they are there to be in the way")]
+
+    struct Clone;
+    struct Err;
+    struct Future;
+    struct Message;
+    struct None;
+    struct Ok;
+    struct Option;
+    struct Recipient;
+    pub(crate) struct Result;
+    struct Send;
+    struct Sized;
+    struct Some;
+    struct Step;
+    mod core {}
+    mod greenroom {}
+    mod std {}
+
+    #[derive(::greenroom::Actor)]
+    #[actor(mailbox = bounded(8, full = reject), restart = permanent(3 in "1s"))]
+    pub(crate) struct Odd;
+
+    impl ::core::clone::Clone for Odd {
+        fn clone(&self) -> Self {
+            Self
+        }
+    }
+
+    #[::greenroom::handlers]
+    impl Odd {
+        #[tell]
+        fn take(&mut self, _result: Result) {}
+
+        // A bare `Result` is somebody's own, and is not flattened.
+        #[ask]
+        async fn make(&mut self) -> Result {
+            Result
+        }
+
+        #[ask]
+        fn fail(&self) -> ::core::result::Result<(), u8> {
+            ::core::result::Result::Err(4)
+        }
+
+        #[stop]
+        fn end(&mut self, _reason: &::greenroom::ExitReason) {}
+    }
+}
+
+#[greenroom::test]
+async fn names_in_scope_do_not_matter(system: System) -> Outcome {
+    let odd = system.spawn::<hostile::Odd>(hostile::Odd).await?;
+    odd.take(hostile::Result).await?;
+    let hostile::Result = odd.make().await?;
+    assert!(matches!(odd.fail().await, Err(greenroom::AskError::Failed(4))));
+    Ok(())
+}
+
+macro_rules! counter {
+    ($actor:ident, $number:ty, $add:ident($by:ident)) => {
+        #[derive(Actor)]
+        struct $actor($number);
+
+        #[handlers]
+        impl $actor {
+            #[start]
+            fn start(first: $number) -> Self {
+                Self(first)
+            }
+
+            #[tell]
+            fn $add(&mut self, $by: $number, times: u8, cx: &mut Context<Self>) {
+                let _ = cx.id();
+                self.0 += $by * <$number>::from(times);
+            }
+
+            #[ask]
+            fn total(&self) -> $number {
+                self.0
+            }
+        }
+    };
+}
+
+mod nested {
+    pub(crate) mod deeply {
+        use greenroom::{Actor, Context, handlers};
+
+        counter!(Nested, u32, r#move(by));
+
+        pub(crate) async fn count(system: &greenroom::System) -> super::super::Outcome {
+            let counter = system.spawn::<Nested>(1).await?;
+            counter.r#move(2, 3).await?;
+            assert_eq!(counter.total().await?, 7);
+            Ok(())
+        }
+    }
+}
+
+#[greenroom::test]
+async fn it_works_in_modules_functions_and_macros(system: System) -> Outcome {
+    counter!(Local, u64, add(reply));
+    let counter = system.spawn::<Local>(1).await?;
+    counter.add(2, 3).await?;
+    assert_eq!(counter.total().await?, 7);
+    nested::deeply::count(&system).await
+}
+
+mod conditional {
+    use greenroom::{Actor, handlers};
+
+    #[derive(Actor)]
+    pub(crate) struct Conditional;
+
+    #[handlers]
+    impl Conditional {
+        #[ask]
+        #[cfg(any())]
+        async fn never(&mut self, missing: Missing) -> Missing {
+            missing
+        }
+
+        #[ask]
+        #[cfg(not(any()))]
+        fn which(&self) -> u8 {
+            1
+        }
+
+        #[ask]
+        #[cfg(any())]
+        async fn which(&self, other: Missing) -> u8 {
+            2
+        }
+    }
+
+    /// All of whose handlers are left out.
+    #[derive(Actor)]
+    pub(crate) struct Mute;
+
+    #[handlers(api = MuteApi)]
+    impl Mute {
+        #[tell]
+        #[cfg(any())]
+        fn speak(&mut self) {}
+    }
+}
+
+#[greenroom::test]
+async fn handlers_may_be_conditional(system: System) -> Outcome {
+    let conditional = system.spawn::<conditional::Conditional>(conditional::Conditional).await?;
+    assert_eq!(conditional.which().await?, 1);
+    let mute = system.spawn::<conditional::Mute>(conditional::Mute).await?;
+    assert_eq!(mute.api::<conditional::MuteApi>().id(), mute.id());
+    Ok(())
+}
+
+mod renamed {
+    extern crate greenroom as other;
+
+    #[derive(other::Actor)]
+    pub(crate) struct Book;
+
+    #[other::handlers(api = BookApi)]
+    impl Book {
+        #[ask]
+        fn pages(&self, _cx: &mut other::Context<Self>) -> usize {
+            300
+        }
+    }
+
+    #[other::main]
+    pub(crate) async fn main(system: other::System) -> usize {
+        let book = system.spawn::<Book>(Book).await.expect("it starts");
+        book.api::<BookApi>().pages().await.expect("it answers")
+    }
+}
+
+#[test]
+fn the_crate_may_have_another_name() {
+    assert_eq!(renamed::main(), 300);
+}
+
+mod private {
+    //! An actor whose own type and arguments stay here; what its protocol shows is public.
+
+    use greenroom::{Actor, Ref, SpawnError, System, handlers};
+
+    #[derive(Actor)]
+    struct Hidden {
+        secret: Secret,
+    }
+
+    struct Secret(u8);
+
+    #[handlers(api = Guess)]
+    impl Hidden {
+        #[ask]
+        fn is(&self, number: u8) -> bool {
+            self.secret.0 == number
+        }
+
+        #[tell]
+        fn change(&mut self, secret: Secret) {
+            self.secret = secret;
+        }
+    }
+
+    pub(crate) async fn spawn(system: &System) -> Result<Ref<Guess>, SpawnError> {
+        let hidden = system.spawn::<Hidden>(Hidden { secret: Secret(1) }).await?;
+        hidden.change(Secret(2)).try_send().expect("there is room");
+        Ok(hidden.api())
+    }
+}
+
+#[greenroom::test]
+async fn a_protocol_outlives_the_privacy_of_its_actor(system: System) -> Outcome {
+    let guess = private::spawn(&system).await?;
+    assert!(guess.is(2).await?);
+    Ok(())
+}
+
+#[greenroom::test]
+#[should_panic(expected = "as wanted")]
+async fn tests_keep_their_attributes(_system: System) {
+    panic!("as wanted");
+}
