@@ -188,8 +188,7 @@ impl<P: Message, R> Asking<'_, P, R> {
             return Poll::Ready(Ok(()));
         }
         let sending = Sending { weigh: weight, run: run_now };
-        let sent =
-            poll_send(self.cell, self.kind, &mut self.message, &mut self.room, sending, cx);
+        let sent = poll_send(self.cell, self.kind, &mut self.message, &mut self.room, &sending, cx);
         sent.map(|sent| match sent {
             Ok(()) => Ok(()),
             Err(TellError::Closed(_) | TellError::Full(_)) => Err(AskError::Closed),

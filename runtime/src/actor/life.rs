@@ -3,9 +3,9 @@
 //! ```text
 //!            start hook                 stop, drain, kill, panic, fail
 //! Starting ------------> Running ------------------------------------> Children
-//!    ^  | failed                                                          | none left
-//!    |  +------------------------------------------------------> ...      v
-//!  Backoff <---- restart ---- Cleanup <------------------------------ StopHook
+//!    ^  | failed                                                          | none left,
+//!    |  +------------------------------------------------------> ...      | stop hook
+//!  Backoff <---- restart ---- Cleanup <-----------------------------------+
 //!                                | end
 //!                                v
 //!                             Burial  (mail becomes dead letters, watchers and parent are told)
@@ -40,11 +40,9 @@ pub(super) enum Phase {
     Starting,
     /// Messages are handled.
     Running,
-    /// The children are told to stop, and waited for.
+    /// The children are told to stop, and waited for; then the stop hook is to run.
     Children,
-    /// The stop hook is to run, or runs.
-    StopHook,
-    /// The state is to be dropped, and what follows decided.
+    /// After the stop hook the state is to be dropped, and what follows decided.
     Cleanup,
     /// The next incarnation waits for its time.
     Backoff,
@@ -54,11 +52,10 @@ pub(super) enum Phase {
 
 impl Phase {
     fn of(held: &mut Held) -> Self {
-        const ALL: [Phase; 7] = [
+        const ALL: [Phase; 6] = [
             Phase::Starting,
             Phase::Running,
             Phase::Children,
-            Phase::StopHook,
             Phase::Cleanup,
             Phase::Backoff,
             Phase::Burial,
@@ -106,14 +103,14 @@ impl Ending {
 }
 
 /// Why the incarnation ends, as others are told it.
-fn reason(held: &mut Held) -> ExitReason {
+fn reason(held: &mut Held) -> &ExitReason {
     match Ending::of(held) {
-        Ending::None | Ending::Own | Ending::Stopped => ExitReason::Stopped,
-        Ending::Drained => ExitReason::Drained,
-        Ending::Killed => ExitReason::Killed,
+        Ending::None | Ending::Own | Ending::Stopped => &ExitReason::Stopped,
+        Ending::Drained => &ExitReason::Drained,
+        Ending::Killed => &ExitReason::Killed,
         Ending::Failed => {
             let extras = control(held).extras.as_ref();
-            extras.and_then(|extras| extras.failure.clone()).unwrap_or(ExitReason::Stopped)
+            extras.and_then(|extras| extras.failure.as_ref()).unwrap_or(&ExitReason::Stopped)
         }
     }
 }
@@ -127,9 +124,9 @@ pub(super) unsafe fn advance<A: Behavior>(held: &mut Held) -> Advance {
         // SAFETY: the caller's promise.
         Phase::Starting => unsafe { start::<A>(held) },
         Phase::Running => begin_end(held, Ending::Drained, true),
-        Phase::Children => return wait_for_children(held),
+        Phase::Children if has_children(held) => return Advance::Wait,
         // SAFETY: the caller's promise.
-        Phase::StopHook => unsafe { stop::<A>(held) },
+        Phase::Children => unsafe { stop::<A>(held) },
         // SAFETY: the caller's promise.
         Phase::Cleanup => unsafe { clean_up::<A>(held) },
         Phase::Backoff => return Advance::Wait,
@@ -255,16 +252,11 @@ fn end_children(held: &mut Held, end: End) {
     }
 }
 
-fn wait_for_children(held: &mut Held) -> Advance {
+/// Whether children are left; the last one then wakes the cell.
+fn has_children(held: &Held) -> bool {
     let mut children = body::children(held.cell()).lock();
     children.awaited = children.newest.is_some();
-    let wait = children.awaited;
-    drop(children);
-    if wait {
-        return Advance::Wait;
-    }
-    enter(held, Phase::StopHook);
-    Advance::Again
+    children.awaited
 }
 
 /// # Safety
@@ -279,15 +271,13 @@ unsafe fn stop<A: Behavior>(held: &mut Held) {
     let actor = unsafe { body::live::<A>(held.header()) };
     // SAFETY: as above.
     let context = unsafe { body::context::<A>(held.header()) };
-    let reason = reason(held);
-    let hook = async move {
-        match actor.stop(&reason, context) {
-            Step::Done(()) => {}
-            Step::Later(hook) => hook.await,
-        }
-    };
-    // SAFETY: the hook is `Send`, and borrows the actor and the context.
-    unsafe { wait(held, hook) };
+    // SAFETY: the reason is a constant, or lies in the extras, where it stays until the hook is over.
+    let reason = unsafe { NonNull::from(reason(held)).as_ref() };
+    match actor.stop(reason, context) {
+        Step::Done(()) => {}
+        // SAFETY: the hook is `Send`, and borrows the actor, the context and the reason.
+        Step::Later(hook) => unsafe { wait(held, hook) },
+    }
 }
 
 /// # Safety
@@ -323,7 +313,7 @@ fn restart_after(held: &mut Held, policy: &Restart) -> Option<Duration> {
         return None;
     }
     let own_wish = Ending::of(held) == Ending::Own;
-    let reason = reason(held);
+    let reason = reason(held).clone();
     let now = held.cell().core.clock.now();
     match control(held).extras().history.judge(policy, &reason, own_wish, now) {
         Verdict::Restart(delay) => return Some(delay),
@@ -340,7 +330,7 @@ fn restart_after(held: &mut Held, policy: &Restart) -> Option<Duration> {
 /// # Safety
 /// As [`advance`].
 unsafe fn prepare_restart<A: Behavior>(held: &mut Held, delay: Duration) {
-    let reason = reason(held);
+    let reason = reason(held).clone();
     let cell = held.cell();
     cell.core.events.emit(|| Event::Restarting { actor: cell.actor_id(), reason, delay });
     held.owner().life.ending = Ending::None as u8;
@@ -432,7 +422,7 @@ fn bury(held: &mut Held) -> Advance {
         yield_now();
         return Advance::Again;
     }
-    let reason = reason(held);
+    let reason = reason(held).clone();
     let parent = control(held).parent.take();
     let extras = control(held).extras.take();
     let cell = held.cell();

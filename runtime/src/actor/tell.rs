@@ -107,7 +107,7 @@ impl<M: Message> Future for Telling<'_, M> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
         let sending = Sending { weigh: weight, run: run_soon };
-        poll_send(this.cell, this.kind, &mut this.message, &mut this.room, sending, cx)
+        poll_send(this.cell, this.kind, &mut this.message, &mut this.room, &sending, cx)
     }
 }
 
@@ -141,7 +141,7 @@ pub(super) fn poll_send<'a, P: Send + 'static>(
     kind: &'static Kind,
     message: &mut Option<P>,
     room: &mut Option<Room<'a>>,
-    sending: Sending<P>,
+    sending: &Sending<P>,
     cx: &mut Context<'_>,
 ) -> Poll<Result<(), TellError<P>>> {
     let weigh = sending.weigh;

@@ -26,7 +26,7 @@
 //! is broken; the runner then ends its turn instead of waiting ([`Pop::Broken`]).
 //!
 //! The lane is Vyukov's intrusive queue, the token in its head Pony's; what makes one word serve
-//! both lanes is ours. Measured against other shapes in `book/src/decisions/0001-inbox.md`.
+//! both lanes is ours. Measured against other shapes in `book/src/decisions/0002-inbox.md`.
 
 use super::list::Chain;
 use super::node::Node;

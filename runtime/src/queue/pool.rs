@@ -21,7 +21,8 @@ use std::ptr::NonNull;
 pub(crate) const BLOCK_ALIGN: usize = 32;
 
 /// Block sizes in bytes; larger requests go to the global allocator.
-const CLASS_BYTES: [usize; 12] = [32, 64, 96, 128, 192, 256, 320, 384, 448, 512, 768, 1024];
+const CLASS_BYTES: [usize; 18] =
+    [32, 64, 96, 128, 160, 192, 224, 256, 288, 320, 352, 384, 416, 448, 480, 512, 768, 1024];
 
 const fn class_of(layout: Layout) -> Option<usize> {
     if layout.align() > BLOCK_ALIGN {
@@ -29,10 +30,9 @@ const fn class_of(layout: Layout) -> Option<usize> {
     }
     match layout.size() {
         0..=32 => Some(0),
-        size @ 33..=128 => Some(size.div_ceil(32) - 1),
-        size @ 129..=512 => Some(size.div_ceil(64) + 1),
-        513..=768 => Some(10),
-        769..=1024 => Some(11),
+        size @ 33..=512 => Some(size.div_ceil(32) - 1),
+        513..=768 => Some(16),
+        769..=1024 => Some(17),
         _ => None,
     }
 }
