@@ -80,6 +80,6 @@ pub use face::*;
 mod documents {
     #[doc = include_str!("../../README.md")]
     mod readme {}
-    #[doc = include_str!("../../book/src/tour/01-first-actor.md")]
+    #[doc = include_str!("../../book/src/tour/first-actor.md")]
     mod tour {}
 }

@@ -142,6 +142,11 @@ pub(super) unsafe fn drop_payload<T>(node: NonNull<Node>) {
 
 /// What a told handler may return: nothing, or a result whose error becomes an
 /// [`Event::TellFailed`].
+#[diagnostic::on_unimplemented(
+    message = "a told handler cannot return `{Self}`",
+    label = "return nothing, or a `Result<(), E>` whose error displays",
+    note = "use `#[ask]` to answer the caller"
+)]
 pub trait Told {
     /// Deals with what `handler` returned.
     fn told<A: super::Actor>(self, context: &Context<A>, handler: &'static str);
