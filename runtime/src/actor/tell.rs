@@ -49,7 +49,10 @@ impl<'a, M: Message> Tell<'a, M> {
         if !cell.bounded {
             return push(cell, kind, message, run_soon).map_err(TellError::Closed);
         }
-        try_bounded(cell, kind, message, weight)
+        try_bounded(cell, kind, message, weight).map_err(|error| match error {
+            TellError::Full(message) => refuse_full(cell, message),
+            closed @ TellError::Closed(_) => closed,
+        })
     }
 
     /// Sends at once, and lets the receiver's declared policy decide when its mailbox is full. Does
@@ -217,7 +220,8 @@ fn refuse_full<P>(cell: &CellRef, message: P) -> TellError<P> {
     TellError::Full(message)
 }
 
-/// Sends to a bounded mailbox if there is room now.
+/// Sends to a bounded mailbox if there is room now; whether that there is none matters is the
+/// caller's to say and to count.
 fn try_bounded<P: Send + 'static>(
     cell: &CellRef,
     kind: &'static Kind,
@@ -229,7 +233,7 @@ fn try_bounded<P: Send + 'static>(
     };
     match bound.try_admit(weigh(&message)) {
         Admission::Admitted => push_admitted(cell, kind, message, weigh),
-        Admission::Full => Err(refuse_full(cell, message)),
+        Admission::Full => Err(TellError::Full(message)),
         Admission::Closed => Err(refuse_closed(cell, message)),
     }
 }
