@@ -72,7 +72,7 @@ pub(crate) fn weight<M: Message>(message: &M) -> usize {
 /// Gives the room of a message that was taken out of its mailbox back.
 fn make_room<M: Message>(cell: &Header, message: &M) {
     if let Some(bound) = body::bound(cell) {
-        bound.release(weight(message));
+        bound.taken_out(weight(message));
     }
 }
 

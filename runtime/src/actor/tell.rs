@@ -6,8 +6,9 @@ use super::dispatch::weight;
 use super::error::TellError;
 use super::traits::Message;
 use crate::event::DeadLetterReason;
-use crate::mailbox::{Admission, Bound, Full};
+use crate::mailbox::{Admission, Bound, Full, RoomFrom, Slide};
 use crate::queue::inbox::Push;
+use crate::queue::list::List;
 use crate::queue::node::{Kind, Lane, Node};
 use crate::task::cell::{CellRef, Header};
 use crate::task::current;
@@ -59,8 +60,8 @@ impl<'a, M: Message> Tell<'a, M> {
     /// not block, does not allocate in steady state.
     ///
     /// # Errors
-    /// [`TellError::Closed`]; and [`TellError::Full`] where the policy is to wait or to reject, or the
-    /// message is larger than the whole mailbox.
+    /// [`TellError::Closed`]; and [`TellError::Full`] where the policy is to wait or to reject, the
+    /// message is larger than the whole mailbox, or all its room is promised to senders that wait.
     #[inline]
     pub fn tell(self) -> Result<(), TellError<M>> {
         let Self { cell, kind, message } = self;
@@ -231,7 +232,11 @@ fn try_bounded<P: Send + 'static>(
     let Some(bound) = body::bound(cell) else {
         return push(cell, kind, message, run_soon).map_err(TellError::Closed);
     };
-    match bound.try_admit(weigh(&message)) {
+    let bytes = weigh(&message);
+    if bound.has_window() {
+        return slide_in(cell, bound, kind, message, bytes, RoomFrom::Rest);
+    }
+    match bound.try_admit(bytes) {
         Admission::Admitted => push_admitted(cell, kind, message, weigh),
         Admission::Full => Err(TellError::Full(message)),
         Admission::Closed => Err(refuse_closed(cell, message)),
@@ -249,15 +254,49 @@ fn push_admitted<P: Send + 'static>(
         return push(cell, kind, message, run_soon).map_err(TellError::Closed);
     };
     let bytes = weigh(&message);
+    if bound.has_window() {
+        return slide_in(cell, bound, kind, message, bytes, RoomFrom::Wait);
+    }
     if cell.inbox.is_closed() {
         bound.release(bytes);
         return Err(refuse_closed(cell, message));
     }
+    push_node(cell, Node::new(kind, message), run_soon);
+    Ok(())
+}
+
+/// Sends a message of `bytes` through the window.
+fn slide_in<P: Send + 'static>(
+    cell: &CellRef,
+    bound: &Bound,
+    kind: &'static Kind,
+    message: P,
+    bytes: usize,
+    room: RoomFrom,
+) -> Result<(), TellError<P>> {
+    if cell.inbox.is_closed() {
+        if room == RoomFrom::Wait {
+            bound.release(bytes);
+        }
+        return Err(refuse_closed(cell, message));
+    }
     let node = Node::new(kind, message);
-    if !bound.has_window() {
-        push_node(cell, node, run_soon);
-    } else if bound.slide_in(node, bytes) {
-        push_node(cell, Node::new(&TICKET, ()), run_soon);
+    let mut pushed_out = List::new();
+    let slide = bound.slide_in(node, bytes, room, &mut pushed_out);
+    while let Some(oldest) = pushed_out.pop_front() {
+        // SAFETY: the list gave the node away.
+        report_dropped(cell, unsafe { Node::kind(oldest) }, DeadLetterReason::DroppedOldest);
+        drop_evicted(oldest);
+    }
+    match slide {
+        Slide::In => {}
+        Slide::InWithTicket => push_node(cell, Node::new(&TICKET, ()), run_soon),
+        Slide::Full | Slide::Closed => {
+            // SAFETY: the window did not take the node.
+            let message = unsafe { Node::into_payload(node) };
+            let full = slide == Slide::Full;
+            return Err(if full { TellError::Full(message) } else { refuse_closed(cell, message) });
+        }
     }
     Ok(())
 }
@@ -271,38 +310,24 @@ fn tell_bounded<M: Message>(
     let Some(bound) = body::bound(cell) else {
         return push(cell, kind, message, run_soon).map_err(TellError::Closed);
     };
-    let bytes = weight(&message);
-    loop {
-        match bound.try_admit(bytes) {
-            Admission::Admitted => return push_admitted(cell, kind, message, weight),
-            Admission::Closed => return Err(refuse_closed(cell, message)),
-            Admission::Full => {}
+    let sent = if bound.has_window() {
+        let bytes = weight(&message);
+        slide_in(cell, bound, kind, message, bytes, RoomFrom::Oldest)
+    } else {
+        try_bounded(cell, kind, message, weight)
+    };
+    match sent {
+        Err(TellError::Full(_)) if bound.when_full() == Full::DropNewest => {
+            report_dropped(cell, kind, DeadLetterReason::DroppedNewest);
+            Ok(())
         }
-        let refused = match bound.when_full() {
-            Full::Wait | Full::Reject => true,
-            Full::DropNewest => {
-                report_dropped(cell, kind, DeadLetterReason::DroppedNewest);
-                return Ok(());
-            }
-            Full::DropOldest => bound.is_too_large(bytes) || !evict(cell, bound),
-        };
-        if refused {
-            return Err(refuse_full(cell, message));
-        }
+        Err(TellError::Full(message)) => Err(refuse_full(cell, message)),
+        sent => sent,
     }
 }
 
 fn report_dropped(cell: &Header, kind: &'static Kind, reason: DeadLetterReason) {
     cell.core.events.dead_letter(cell.actor_id(), (kind.name)(), reason);
-}
-
-/// Drops the oldest message of a window; `false` if there is none.
-fn evict(cell: &Header, bound: &Bound) -> bool {
-    let Some(node) = bound.evict() else { return false };
-    // SAFETY: the window gave the node away.
-    report_dropped(cell, unsafe { Node::kind(node) }, DeadLetterReason::DroppedOldest);
-    drop_evicted(node);
-    true
 }
 
 /// Stands in the lane for whatever is oldest in the window.

@@ -6,14 +6,17 @@
 //!
 //! Dropping the oldest needs a queue that senders can take from. There the messages wait in a
 //! *window* behind a lock, and the lane of the inbox carries one *ticket* while the window is not
-//! empty; whoever handles the ticket takes the oldest message and renews the ticket.
+//! empty; whoever handles the ticket takes the oldest message and renews the ticket. Room is taken
+//! and given back under that lock, so a sender that may push the oldest out always finds it, unless
+//! the room is promised to senders that wait.
 
 use super::policy::{Full, Mailbox};
+use crate::queue::list::List;
 use crate::queue::node::Node;
 use crate::sync::Mutex;
 use std::collections::VecDeque;
 use std::ptr::NonNull;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// What the bound says to a message.
 #[derive(Debug, PartialEq, Eq)]
@@ -21,6 +24,30 @@ pub(crate) enum Admission {
     /// There is room, and it is taken.
     Admitted,
     /// There is none now.
+    Full,
+    /// The actor has ended.
+    Closed,
+}
+
+/// Where the room of a message for the window comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RoomFrom {
+    /// The sender has waited for it and has it.
+    Wait,
+    /// What is free.
+    Rest,
+    /// What is free, and the oldest messages.
+    Oldest,
+}
+
+/// What became of a message for the window. Unless it is in, the node stays the caller's.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Slide {
+    /// It is in.
+    In,
+    /// It is in, and a ticket has to be sent.
+    InWithTicket,
+    /// There is no room.
     Full,
     /// The actor has ended.
     Closed,
@@ -39,6 +66,7 @@ pub(crate) struct Bound {
 struct Window {
     nodes: VecDeque<(NonNull<Node>, usize)>,
     ticket: bool,
+    closed: bool,
 }
 
 // SAFETY: the nodes' payloads are `Send`, and the lock gives each node to one thread.
@@ -51,7 +79,7 @@ impl Bound {
             Box::new(Self {
                 messages: Semaphore::new(mailbox.messages_max().unwrap_or(Semaphore::MAX_PERMITS)),
                 bytes: Semaphore::new(mailbox.bytes_max().unwrap_or(Semaphore::MAX_PERMITS)),
-                window: Mutex::new(Window { nodes: VecDeque::new(), ticket: false }),
+                window: Mutex::new(Window { nodes: VecDeque::new(), ticket: false, closed: false }),
                 mailbox,
             })
         })
@@ -112,40 +140,111 @@ impl Bound {
         Admission::Admitted
     }
 
-    /// Gives back the room of a message of `bytes`.
-    pub(crate) fn release(&self, bytes: usize) {
-        self.messages.add_permits(1);
-        if let Some(weight) = usize::try_from(self.weigh(bytes)).ok().filter(|&weight| weight > 0) {
-            self.bytes.add_permits(weight);
+    /// Gives back the room of a message of `bytes` that was taken out of the lane.
+    pub(crate) fn taken_out(&self, bytes: usize) {
+        // A window has given it back before.
+        if !self.has_window() {
+            self.release(bytes);
         }
     }
 
-    /// Ends every wait: the actor has ended.
+    /// Gives back the room of a message of `bytes`.
+    pub(crate) fn release(&self, bytes: usize) {
+        self.messages.add_permits(1);
+        self.release_bytes(self.weigh(bytes));
+    }
+
+    fn release_bytes(&self, weight: u32) {
+        if weight > 0 {
+            self.bytes.add_permits(weight as usize);
+        }
+    }
+
+    /// Ends every wait: the actor has ended. Whatever is in the window is to be evicted then.
     pub(crate) fn close(&self) {
         self.messages.close();
         self.bytes.close();
+        self.window.lock().closed = true;
     }
 
-    /// Puts an admitted message into the window; `true` if a ticket has to be sent.
-    pub(crate) fn slide_in(&self, node: NonNull<Node>, bytes: usize) -> bool {
+    /// Puts a message of `bytes` into the window; what has to make room for it goes to `pushed_out`.
+    pub(crate) fn slide_in(
+        &self,
+        node: NonNull<Node>,
+        bytes: usize,
+        room: RoomFrom,
+        pushed_out: &mut List,
+    ) -> Slide {
         let mut window = self.window.lock();
+        if window.closed {
+            return Slide::Closed;
+        }
+        let has_room = match room {
+            RoomFrom::Wait => true,
+            RoomFrom::Rest => self.try_admit(bytes) == Admission::Admitted,
+            RoomFrom::Oldest => {
+                !self.is_too_large(bytes) && self.take_room(bytes, &mut window.nodes, pushed_out)
+            }
+        };
+        if !has_room {
+            return Slide::Full;
+        }
         window.nodes.push_back((node, bytes));
-        !std::mem::replace(&mut window.ticket, true)
+        if std::mem::replace(&mut window.ticket, true) { Slide::In } else { Slide::InWithTicket }
+    }
+
+    /// Takes room for a message of `bytes`: what is free, and the oldest messages' until it suffices.
+    /// Senders that wait get nothing of theirs.
+    fn take_room(
+        &self,
+        bytes: usize,
+        nodes: &mut VecDeque<(NonNull<Node>, usize)>,
+        pushed_out: &mut List,
+    ) -> bool {
+        let needed = self.weigh(bytes);
+        let mut weight = 0;
+        let mut has_message = take(&self.messages, 1);
+        loop {
+            if has_message && needed <= weight {
+                self.release_bytes(weight - needed);
+                return true;
+            }
+            if has_message && take(&self.bytes, needed - weight) {
+                return true;
+            }
+            let Some((oldest, bytes)) = nodes.pop_front() else { break };
+            // SAFETY: the window gave the node away.
+            unsafe { pushed_out.push_back(oldest) };
+            weight += self.weigh(bytes);
+            if std::mem::replace(&mut has_message, true) {
+                self.messages.add_permits(1);
+            }
+        }
+        self.release_bytes(weight);
+        if has_message {
+            self.messages.add_permits(1);
+        }
+        false
     }
 
     /// Takes the oldest message out of the window; `true` beside it if the ticket has to be renewed.
-    /// Its room is given back when it is delivered.
     pub(crate) fn slide_out(&self) -> Option<(NonNull<Node>, bool)> {
         let mut window = self.window.lock();
         let oldest = window.nodes.pop_front();
         window.ticket = !window.nodes.is_empty();
-        oldest.map(|(node, _)| (node, window.ticket))
+        let (node, bytes) = oldest?;
+        self.release(bytes);
+        Some((node, window.ticket))
     }
 
-    /// Pushes the oldest message out of the window and gives its room back.
+    /// Takes a message that will not be handled out of the window.
     pub(crate) fn evict(&self) -> Option<NonNull<Node>> {
-        let (node, bytes) = self.window.lock().nodes.pop_front()?;
-        self.release(bytes);
-        Some(node)
+        Some(self.window.lock().nodes.pop_front()?.0)
     }
+}
+
+/// Takes permits that are free now and not promised to anyone.
+fn take(permits: &Semaphore, count: u32) -> bool {
+    let taken = permits.try_acquire_many(count);
+    taken.map(SemaphorePermit::forget).is_ok()
 }

@@ -3,5 +3,5 @@
 mod bound;
 mod policy;
 
-pub(crate) use bound::{Admission, Bound};
+pub(crate) use bound::{Admission, Bound, RoomFrom, Slide};
 pub use policy::{Full, Mailbox};
