@@ -15,33 +15,20 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use greenroom::{Actor, Context, Ref, StartError, handlers};
+use greenroom::{Actor, Context, handlers};
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use super::broker::{Broker, Listening};
+use super::backend::Backend;
 use super::client::{Client, Event};
 use super::clock::now_ms;
 use super::conversation::Conversation;
-use super::info;
-use super::job::Job;
-use super::resp::Reply;
 use super::session::Session;
-use super::shard_actor::ShardActor;
 use super::shared::{Limits, Shared};
 use super::stats::{Cut, Traffic};
 use super::stitch::Stitched;
-use super::turn::Late;
-
-/// The actors behind the connections.
-#[derive(Clone, Debug)]
-pub(crate) struct Backend {
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) shards: Arc<[Ref<ShardActor>]>,
-    pub(crate) broker: Ref<Broker>,
-}
 
 /// Serves one client.
 #[derive(Actor)]
@@ -57,7 +44,27 @@ pub(crate) struct Connection {
     _listed: Listed,
 }
 
+/// A client that has just come.
+#[derive(Debug)]
+pub(crate) struct Arrival {
+    stream: TcpStream,
+    events: mpsc::UnboundedReceiver<Event>,
+    listed: Listed,
+}
+
+impl Arrival {
+    /// Puts the client on the list, where it stays until its connection ends.
+    pub(crate) fn new(stream: TcpStream, shared: &Arc<Shared>) -> io::Result<Self> {
+        stream.set_nodelay(true)?;
+        let (sender, events) = mpsc::unbounded_channel();
+        let (address, local) = (stream.peer_addr()?, stream.local_addr()?);
+        let client = shared.add_client(|id| Client::new(id, address, local, sender));
+        Ok(Self { stream, events, listed: Listed { client, shared: Arc::clone(shared) } })
+    }
+}
+
 /// Takes the client off the list however its connection ends.
+#[derive(Debug)]
 struct Listed {
     client: Arc<Client>,
     shared: Arc<Shared>,
@@ -82,31 +89,20 @@ enum Input {
 #[handlers]
 impl Connection {
     #[start]
-    fn start(
-        stream: std::net::TcpStream,
-        backend: Backend,
-        cx: &mut Context<Self>,
-    ) -> Result<Self, StartError> {
-        // Registered here, so that the worker that runs the connection also watches its socket.
-        let stream = TcpStream::from_std(stream)?;
-        stream.set_nodelay(true)?;
-        let (sender, events) = mpsc::unbounded_channel();
-        let (address, local) = (stream.peer_addr()?, stream.local_addr()?);
-        let client = backend.shared.add_client(|id| Client::new(id, address, local, sender));
-        let listed = Listed { client: Arc::clone(&client), shared: Arc::clone(&backend.shared) };
-        let session = Session::new(client, Arc::clone(&backend.shared));
-        let conversation = Conversation::new(session);
+    fn start(arrival: Arrival, backend: Backend, cx: &mut Context<Self>) -> Self {
+        let Arrival { stream, events, listed } = arrival;
+        let session = Session::new(Arc::clone(&listed.client), Arc::clone(&backend.shared));
         // The first message of this actor, and the last.
         drop(cx.me().serve().try_send());
-        Ok(Self {
+        Self {
             backend,
             stream,
             events,
-            conversation,
+            conversation: Conversation::new(session),
             begun: None,
             traffic: Traffic::default(),
             _listed: listed,
-        })
+        }
     }
 
     /// Serves the client until one of the two has enough.
@@ -218,99 +214,20 @@ impl Connection {
 
     /// Runs the commands of one turn and writes their replies.
     async fn turn(&mut self) -> Result<(), Cut> {
-        self.run_jobs().await?;
+        self.backend.run_jobs(&mut self.conversation).await?;
         loop {
             match self.conversation.stitch() {
                 Stitched::Done => return self.write().await,
-                Stitched::Late(late) => self.ask_broker(late).await?,
+                Stitched::Late(late) => self.backend.answer(late, &mut self.conversation).await?,
                 Stitched::Paused(shard) => {
                     // The client must have taken what there is before more is made.
                     self.write().await?;
                     let job = self.conversation.job(shard).ok_or(Cut::Broken)?;
-                    let job = self.backend.shards[shard].run(job).await.map_err(|_| Cut::Broken)?;
+                    let job = self.backend.run(shard, job).await?;
                     self.conversation.put_back(shard, job);
                 }
             }
         }
-    }
-
-    /// Sends each shard its job, all at once, and waits for all of them.
-    async fn run_jobs(&mut self) -> Result<(), Cut> {
-        let shards = &self.backend.shards;
-        let mut jobs = self.conversation.jobs();
-        let Some((shard, job)) = jobs.next() else { return Ok(()) };
-        let Some(second) = jobs.next() else {
-            drop(jobs);
-            let job = shards[shard].run(job).await.map_err(|_| Cut::Broken)?;
-            self.conversation.put_back(shard, job);
-            return Ok(());
-        };
-        let all = [(shard, job), second].into_iter().chain(jobs);
-        let mut asked: Vec<_> =
-            all.map(|(shard, job)| (shard, shards[shard].run(job).into_future(), None)).collect();
-        poll_fn(|cx| {
-            let mut is_pending = false;
-            for (_, ask, answer) in asked.iter_mut().filter(|(_, _, answer)| answer.is_none()) {
-                match pin!(ask).poll(cx) {
-                    Poll::Ready(reply) => *answer = Some(reply),
-                    Poll::Pending => is_pending = true,
-                }
-            }
-            if is_pending { Poll::Pending } else { Poll::Ready(()) }
-        })
-        .await;
-        let answers: Vec<(usize, Box<Job>)> = asked
-            .into_iter()
-            .filter_map(|(shard, _, answer)| Some((shard, answer?.ok()?)))
-            .collect();
-        for (shard, job) in answers {
-            self.conversation.put_back(shard, job);
-        }
-        Ok(())
-    }
-
-    /// Asks the broker what the turn has come to, and writes the reply where it belongs.
-    async fn ask_broker(&mut self, late: Late) -> Result<(), Cut> {
-        let broker = &self.backend.broker;
-        let proto = self.conversation.session.proto;
-        match late {
-            Late::Publish { channel, message } => {
-                let count = broker
-                    .publish(channel.into(), message.into())
-                    .await
-                    .map_err(|_| Cut::Broken)?;
-                Reply::new(self.conversation.out(), proto).count(count);
-            }
-            Late::Listen { names, patterns, listen } => {
-                let client = Arc::clone(&self.conversation.session.client);
-                let to = Listening { names, patterns, listen };
-                broker.listen(client, to).await.map_err(|_| Cut::Broken)?;
-            }
-            Late::Channels { pattern, proto } => {
-                let channels = broker.channels(pattern).await.map_err(|_| Cut::Broken)?;
-                let mut reply = Reply::new(self.conversation.out(), proto);
-                reply.array(channels.len());
-                channels.iter().for_each(|channel| reply.bulk(channel));
-            }
-            Late::Listeners { names, proto } => {
-                let counts = broker.listeners(names).await.map_err(|_| Cut::Broken)?;
-                let mut reply = Reply::new(self.conversation.out(), proto);
-                reply.map(counts.len());
-                for (name, count) in counts {
-                    reply.bulk(&name);
-                    reply.count(count);
-                }
-            }
-            Late::Patterns => {
-                let count = broker.patterns().await.map_err(|_| Cut::Broken)?;
-                Reply::new(self.conversation.out(), proto).count(count);
-            }
-            Late::Info { asked, proto, numbers } => {
-                let text = info::render(&self.backend.shared, &asked, &numbers);
-                Reply::new(self.conversation.out(), proto).verbatim(text.as_bytes());
-            }
-        }
-        Ok(())
     }
 
     /// Writes all replies; the client has a limited time to take them.
@@ -362,12 +279,11 @@ impl Connection {
         if session.is_listening() {
             let channels = std::mem::take(&mut session.channels).into_iter().collect();
             let patterns = std::mem::take(&mut session.patterns).into_iter().collect();
-            // A broker that is gone has forgotten everybody.
-            let _ = self.backend.broker.leave(session.client.id, channels, patterns).await;
+            self.backend.leave(session.client.id, channels, patterns).await;
         }
         for (shard, job) in self.conversation.end() {
-            // As for the broker.
-            let _ = self.backend.shards[shard].run(job).await;
+            // A shard that is gone has forgotten everybody.
+            let _ = self.backend.run(shard, job).await;
         }
     }
 }

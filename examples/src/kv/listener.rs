@@ -1,6 +1,6 @@
 //! The actor that accepts connections.
 
-use std::io::{self, Write};
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,7 +8,8 @@ use greenroom::{Actor, Context, handlers};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 
-use super::connection::{Backend, Connection};
+use super::backend::Backend;
+use super::connection::{Arrival, Connection};
 use super::stats::Cut;
 
 /// How long to wait when the process has no file descriptor left.
@@ -56,14 +57,15 @@ impl Listener {
     fn admit(&self, stream: TcpStream, cx: &Context<Self>) {
         let shared = &self.backend.shared;
         shared.stats.connections.add(1);
-        let Ok(mut stream) = stream.into_std() else { return };
         if shared.client_count() >= shared.limits.clients_max {
             shared.stats.cut(Cut::Crowd);
             // It may have no room for the text, and then it gets none.
-            let _ = stream.write_all(b"-ERR max number of clients reached\r\n");
+            let _ = stream.try_write(b"-ERR max number of clients reached\r\n");
             return;
         }
+        // A client that is gone already needs no connection.
+        let Ok(arrival) = Arrival::new(stream, shared) else { return };
         // At the top of the system: a client outlives the listener, which ends first.
-        let _ = cx.system().spawn::<Connection>((stream, self.backend.clone())).start();
+        let _ = cx.system().spawn::<Connection>((arrival, self.backend.clone())).start();
     }
 }

@@ -16,7 +16,7 @@
 //! | the data | [`store`] |
 //! | one read's worth of commands | [`turn`], [`job`], [`stitch`], [`merge`] |
 //! | a client without its socket | [`conversation`], [`session`] |
-//! | the actors | [`connection`], [`shard_actor`], [`broker`], [`listener`] |
+//! | the actors | [`connection`], [`backend`], [`shard_actor`], [`broker`], [`listener`] |
 //! | setting up and ending | [`server`], [`options`] |
 //!
 //! Where `kv` differs from a single Redis: keys are spread over shards, and what must be atomic over several keys
@@ -25,6 +25,7 @@
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
+mod backend;
 mod broker;
 mod client;
 mod client_command;
@@ -36,6 +37,7 @@ mod conversation;
 mod demo;
 mod info;
 mod job;
+mod listen;
 mod listener;
 mod merge;
 mod options;

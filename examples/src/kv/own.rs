@@ -2,9 +2,10 @@
 
 use super::client_command;
 use super::clock;
-use super::command::{Own, Spec, answer_command};
+use super::command::{Action, Own, Spec, answer_command};
 use super::config;
 use super::info::REDIS_VERSION;
+use super::listen::{Listen, listen, pubsub};
 use super::resp::{Proto, parse_integer};
 use super::session::{Session, Transaction};
 use super::store::{Args, DATABASES, Error};
@@ -36,7 +37,8 @@ const SUBCOMMANDS: [(&str, &[(&str, i32)]); 4] = [
 
 /// Checks that a command and its subcommand exist in this form.
 pub(crate) fn check(spec: &Spec, args: Args<'_>) -> Result<(), Error> {
-    if let Some((_, subcommands)) = SUBCOMMANDS.iter().find(|(name, _)| *name == spec.name)
+    if let Action::Own(_) = spec.action
+        && let Some((_, subcommands)) = SUBCOMMANDS.iter().find(|(name, _)| *name == spec.name)
         && args.len() > 1
     {
         let Some((name, arity)) = subcommands.iter().find(|(name, _)| args.is(1, name)) else {
@@ -233,85 +235,6 @@ fn time(turn: &mut Turn, proto: Proto) {
         reply.bulk_integer(now / 1_000_000);
         reply.bulk_integer(now % 1_000_000);
     });
-}
-
-#[derive(Clone, Copy)]
-struct Listen {
-    patterns: bool,
-    listen: bool,
-}
-
-impl Listen {
-    fn kind(self) -> &'static [u8] {
-        match (self.patterns, self.listen) {
-            (false, true) => b"subscribe",
-            (false, false) => b"unsubscribe",
-            (true, true) => b"psubscribe",
-            (true, false) => b"punsubscribe",
-        }
-    }
-}
-
-/// Begins or ends to listen: the broker is told first, then one message per name confirms it.
-fn listen(session: &mut Session, args: Args<'_>, turn: &mut Turn, how: Listen) {
-    let mut names: Vec<Box<[u8]>> = args.tail(1).map(Box::from).collect();
-    if names.is_empty() {
-        let all = if how.patterns { &session.patterns } else { &session.channels };
-        names = all.iter().cloned().collect();
-    }
-    if !names.is_empty() {
-        turn.late(Late::Listen {
-            names: names.clone(),
-            patterns: how.patterns,
-            listen: how.listen,
-        });
-    }
-    let mut confirm = |session: &Session, name: Option<&[u8]>| {
-        let count = session.channels.len() + session.patterns.len();
-        turn.local(session.proto, |reply| {
-            reply.push(3);
-            reply.bulk(how.kind());
-            match name {
-                Some(name) => reply.bulk(name),
-                None => reply.null(),
-            }
-            reply.count(count);
-        });
-    };
-    if names.is_empty() {
-        confirm(session, None);
-    }
-    for name in names {
-        let mine = if how.patterns { &mut session.patterns } else { &mut session.channels };
-        if how.listen {
-            mine.insert(name.clone());
-        } else {
-            mine.remove(&name);
-        }
-        confirm(session, Some(&name));
-    }
-}
-
-fn pubsub(session: &Session, args: Args<'_>, turn: &mut Turn) -> Result<(), Error> {
-    let proto = session.proto;
-    match args.get(1).to_ascii_lowercase().as_slice() {
-        b"channels" if args.len() <= 3 => {
-            let pattern = (args.len() == 3).then(|| args.get(2).into());
-            turn.late(Late::Channels { pattern, proto });
-        }
-        b"numsub" => {
-            turn.late(Late::Listeners { names: args.tail(2).map(Box::from).collect(), proto });
-        }
-        b"numpat" => turn.late(Late::Patterns),
-        b"help" => help(
-            turn,
-            proto,
-            "PUBSUB",
-            &["CHANNELS [<pattern>]", "NUMPAT", "NUMSUB [<channel> ...]"],
-        ),
-        _ => return Err(Error::arity("pubsub|channels")),
-    }
-    Ok(())
 }
 
 /// Lists a command's subcommands.

@@ -6,12 +6,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use greenroom::{BuildError, Scheduler, ShutdownError, SpawnError, System};
+use greenroom::{BuildError, Config, Scheduler, ShutdownError, SpawnError, System};
 use tokio::sync::Notify;
 
+use super::backend::Backend;
 use super::broker::Broker;
 use super::client::Event;
-use super::connection::Backend;
 use super::listener::Listener;
 use super::shard_actor::ShardActor;
 use super::shared::{Limits, Shared};
@@ -130,6 +130,7 @@ impl Server {
         let shared =
             Arc::new(Shared::new(settings.limits, address, shards, settings.workers, queue));
         let system = System::builder()
+            .config(&Config::from_env()?)?
             .workers(settings.workers)
             .scheduler(settings.queue.scheduler())
             .thread_name("kv")
