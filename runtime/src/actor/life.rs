@@ -381,6 +381,12 @@ pub(super) fn end_requested(held: &mut Held, end: End) {
         *last = ending as u8;
     }
     begin_end(held, ending, end == End::Stop);
+    if end == End::Kill {
+        // Whatever was under way, no hook runs any more, and the children are killed too.
+        let life = &mut held.owner().life;
+        life.ending = Ending::Killed as u8;
+        life.hook = false;
+    }
     match (end, phase) {
         (_, Phase::Backoff) => enter(held, Phase::Cleanup),
         // Children that are stopping are killed as well; a start hook was just dropped.
@@ -424,8 +430,11 @@ fn bury(held: &mut Held) -> Advance {
     }
     let reason = reason(held).clone();
     let parent = control(held).parent.take();
-    let extras = control(held).extras.take();
+    let mut extras = control(held).extras.take();
     let cell = held.cell();
+    if let Some(extras) = &mut extras {
+        give_up(cell, extras);
+    }
     cell.core.events.counters.ended.add_one();
     cell.core.events.emit(|| Event::Ended { actor: cell.actor_id(), reason: reason.clone() });
     if let Some(extras) = extras {
@@ -444,11 +453,19 @@ fn bury(held: &mut Held) -> Advance {
     Advance::Ended
 }
 
-/// Frees the name, and tells the starter and the watchers.
-fn tell_all(cell: &Header, mut extras: Extras, reason: &ExitReason) {
+/// Frees the name and the arguments, before anybody is told of the end.
+fn give_up(cell: &Header, extras: &mut Extras) {
     if let Some(name) = &extras.name {
         cell.core.names.remove_if(name, |_, named| named.as_ptr() == NonNull::from(cell));
     }
+    let args = extras.kept_args.take();
+    if !quietly(|| drop(args)) {
+        report_bad_drop(cell);
+    }
+}
+
+/// Tells the starter and the watchers.
+fn tell_all(cell: &Header, mut extras: Extras, reason: &ExitReason) {
     if let Some(starter) = extras.starter.take() {
         // An error means that nobody waits any more.
         let _ = starter.send(Err(reason.to_string()));
