@@ -1,0 +1,112 @@
+//! What the tests of the promises share: systems of every kind, waits that end, and a ledger of
+//! messages.
+
+#![allow(dead_code, unused_imports, reason = "each test file uses a part of it")]
+#![allow(clippy::needless_pass_by_value, reason = "closures are written where they are passed")]
+
+mod hold;
+mod ledger;
+
+pub(crate) use hold::hold_worker;
+pub(crate) use ledger::{Ledger, Parcel};
+
+use greenroom::{Event, EventStream, ExitReason, Protocol, Ref, Scheduler, System};
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+use std::time::Duration;
+
+/// Longer than anything here takes: what is not done by then hangs.
+pub(crate) const LONG: Duration = Duration::from_secs(40);
+
+/// Runs `test` under each scheduler with one, two and four workers, and shuts each system down.
+pub(crate) fn everywhere(test: impl AsyncFn(&System)) {
+    for scheduler in [Scheduler::locked, Scheduler::stealing] {
+        for workers in [1, 2, 4] {
+            on(workers, scheduler(), &test);
+        }
+    }
+}
+
+/// Runs `test` on a system of its own, which must shut down afterwards.
+pub(crate) fn on(workers: usize, scheduler: Scheduler, test: impl AsyncFn(&System)) {
+    let system = System::builder().workers(workers).scheduler(scheduler).build();
+    let system = system.expect("the settings are in range");
+    run(async {
+        test(&system).await;
+        system.shutdown(LONG).await.expect("every actor ends");
+    });
+}
+
+/// Runs a future on a tokio runtime of this thread.
+pub(crate) fn run<F: Future>(future: F) -> F::Output {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a tokio runtime").block_on(future)
+}
+
+/// The future's output, which must come.
+pub(crate) async fn soon<F: Future>(future: F) -> F::Output {
+    tokio::time::timeout(LONG, future).await.expect("it does not hang")
+}
+
+/// Waits until `ready` holds, by looking again each time others had their turn.
+pub(crate) async fn until(mut ready: impl FnMut() -> bool) {
+    soon(async {
+        while !ready() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    })
+    .await;
+}
+
+/// Polls a future once, as a sender does that then goes on to something else.
+pub(crate) fn poll_once<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
+    std::pin::Pin::new(future).poll(&mut Context::from_waker(Waker::noop()))
+}
+
+/// Runs a future on this thread without any runtime.
+pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
+    struct Unpark(Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut future = pin!(future);
+    loop {
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => thread::park_timeout(LONG),
+        }
+    }
+}
+
+/// Waits until `actor` has ended and returns why; `events` must have been taken before.
+pub(crate) async fn exit_of<P: Protocol>(actor: &Ref<P>, events: &mut EventStream) -> ExitReason {
+    loop {
+        match soon(events.next()).await.expect("the system lives") {
+            Event::Ended { actor: ended, reason } if ended == actor.id() => return reason,
+            _ => {}
+        }
+    }
+}
+
+/// A generator of numbers that are the same in every run (xorshift64*, Vigna 2016).
+pub(crate) struct Dice(u64);
+
+impl Dice {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+    }
+
+    /// A number below `end`.
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 32) % end
+    }
+}
