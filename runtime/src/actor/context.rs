@@ -277,10 +277,10 @@ impl<A: Behavior> Context<A> {
     ) {
         let (me, epoch) = (self.cell(), self.epoch);
         let task = tokio::spawn(async move {
-            let guard = FailOnPanic(me);
+            let guard = FailOnPanic { actor: me, incarnation: epoch };
             let value = future.await;
             let signal = Signal { method, value, epoch };
-            send_signal(&guard.0, piped::<A, _, T, Shape>(&signal.method), signal);
+            send_signal(&guard.actor, piped::<A, _, T, Shape>(&signal.method), signal);
         });
         let tasks = &mut self.side().tasks;
         if tasks.len() == tasks.capacity() {
@@ -296,14 +296,18 @@ impl<A: Actor> fmt::Debug for Context<A> {
     }
 }
 
-/// Fails the actor when the task that holds this panics.
-struct FailOnPanic(CellRef);
+/// Fails the incarnation when the task that holds this panics.
+struct FailOnPanic {
+    actor: CellRef,
+    incarnation: u32,
+}
 
 impl Drop for FailOnPanic {
     fn drop(&mut self) {
         if crate::sync::thread::panicking() {
             let reason = ExitReason::Panicked("a piped future panicked".to_owned());
-            control::send(&self.0, Order::Fail(reason));
+            let order = Order::Fail { incarnation: self.incarnation, reason };
+            control::send(&self.actor, order);
         }
     }
 }

@@ -32,8 +32,8 @@ pub(super) enum Order {
     Unwatch(u64),
     /// The wait before a restart is over.
     EndBackoff,
-    /// Something that the actor depends on failed, and so it fails.
-    Fail(ExitReason),
+    /// Something that the incarnation depends on failed, and so it fails.
+    Fail { incarnation: u32, reason: ExitReason },
 }
 
 static KIND: Kind =
@@ -55,7 +55,7 @@ unsafe fn deliver(to: NonNull<()>, node: NonNull<Node>) {
             }
         }
         Order::EndBackoff => life::end_backoff(held),
-        Order::Fail(reason) => life::fail_with(held, reason, true),
+        Order::Fail { incarnation, reason } => life::fail_incarnation(held, incarnation, reason),
     }
 }
 

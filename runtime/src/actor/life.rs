@@ -193,7 +193,7 @@ unsafe fn started<A: Behavior>(held: &mut Held, result: Result<A, super::StartEr
     // SAFETY: the caller's promise.
     unsafe { body::set_live(held.header(), actor) };
     held.owner().life.born = true;
-    let incarnation = control(held).extras.as_ref().map_or(0, |extras| extras.incarnation);
+    let incarnation = incarnation(held);
     let cell = held.cell();
     let counters = &cell.core.events.counters;
     let counter = if incarnation == 0 { &counters.started } else { &counters.restarts };
@@ -232,6 +232,18 @@ pub(super) fn fail_with(held: &mut Held, reason: ExitReason, hook: bool) {
         control(held).extras().failure = Some(reason);
         begin_end(held, Ending::Failed, hook);
     }
+}
+
+/// Something that incarnation `number` depended on failed, and so it fails, unless it is over.
+pub(super) fn fail_incarnation(held: &mut Held, number: u32, reason: ExitReason) {
+    if incarnation(held) == number {
+        fail_with(held, reason, true);
+    }
+}
+
+/// How often the actor was restarted.
+fn incarnation(held: &mut Held) -> u32 {
+    control(held).extras.as_ref().map_or(0, |extras| extras.incarnation)
 }
 
 /// Whether the incarnation is ending.
@@ -413,6 +425,10 @@ pub(super) fn crashed(held: &mut Held, text: String) {
     drop_pending(held);
     let hook = Phase::of(held) == Phase::Running;
     fail_with(held, ExitReason::Panicked(text), hook);
+    if Phase::of(held) == Phase::Starting {
+        // The end that was asked for meanwhile has waited for this start hook.
+        part_with_children(held);
+    }
 }
 
 /// Tells everybody, turns what is queued into dead letters, and gives up the cell's own reference.
