@@ -279,14 +279,14 @@ fn overlapping_ends_lose_nothing_where_the_oldest_is_dropped() {
 /// A parcel that is passed on: it is handled when it has made all its hops.
 #[derive(Actor, Default)]
 struct Node {
-    peers: Vec<Ref<Node>>,
+    peers: Vec<Ref<Self>>,
     at: usize,
 }
 
 #[handlers]
 impl Node {
     #[tell]
-    fn meet(&mut self, peers: Vec<Ref<Node>>) {
+    fn meet(&mut self, peers: Vec<Ref<Self>>) {
         self.peers = peers;
     }
     #[tell]

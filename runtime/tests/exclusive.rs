@@ -66,7 +66,7 @@ impl Canary {
     }
     /// Timers, results and ends of others arrive as well.
     #[ask]
-    fn invite(&mut self, ending: Ref<Canary>, cx: &mut Context<Self>) {
+    fn invite(&mut self, ending: Ref<Self>, cx: &mut Context<Self>) {
         cx.every(Duration::from_millis(1), Self::tick);
         for _ in 0..20 {
             cx.pipe(tokio::task::yield_now(), Self::piped);
