@@ -50,6 +50,18 @@ pub(crate) struct Extras {
     pub(super) kept_args: Option<Box<dyn Any + Send>>,
 }
 
+impl Extras {
+    /// Whether nothing is noted here, so that the box can go.
+    pub(super) fn is_empty(&self) -> bool {
+        self.name.is_none()
+            && self.watchers.is_empty()
+            && self.incarnation == 0
+            && self.failure.is_none()
+            && self.starter.is_none()
+            && self.kept_args.is_none()
+    }
+}
+
 impl fmt::Debug for Extras {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Extras").field("name", &self.name).finish_non_exhaustive()

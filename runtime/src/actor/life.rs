@@ -205,10 +205,13 @@ unsafe fn started<A: Behavior>(held: &mut Held, result: Result<A, super::StartEr
 }
 
 fn tell_starter(held: &mut Held, result: Result<(), String>) {
-    if let Some(starter) = control(held).extras.as_mut().and_then(|extras| extras.starter.take()) {
+    let extras = &mut control(held).extras;
+    if let Some(starter) = extras.as_mut().and_then(|extras| extras.starter.take()) {
         // An error means that nobody waits any more.
         let _ = starter.send(result);
     }
+    // Many had the box for the starter alone.
+    extras.take_if(|extras| extras.is_empty());
 }
 
 /// Ends the incarnation after the running handler; with `hook`, its stop hook runs. An end that is
@@ -460,7 +463,9 @@ fn bury(held: &mut Held) -> Advance {
     let own = unsafe { CellRef::from_raw(held.header()) };
     // From the success of `die` on late senders own the token.
     while !held.rest_as(Inbox::die) {
-        held.discard_mail();
+        if !held.discard_mail() {
+            yield_now();
+        }
     }
     match parent {
         Some(parent) => orders::leave_parent(&parent, &own),

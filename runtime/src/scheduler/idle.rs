@@ -61,6 +61,14 @@ impl Idle {
         self.pick(self.word.load(Ordering::Relaxed))
     }
 
+    /// Whether a worker sleeps and none searches. A hint.
+    #[inline]
+    pub(crate) fn could_help(&self) -> bool {
+        // Relaxed: a hint.
+        let word = self.word.load(Ordering::Relaxed);
+        sleepers(word) > 0 && searchers(word) == 0
+    }
+
     /// Whether no worker sleeps. A hint.
     #[inline]
     pub(crate) fn is_all_awake(&self) -> bool {

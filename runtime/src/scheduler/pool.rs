@@ -3,9 +3,10 @@
 use super::ReadyQueue;
 use super::idle::Idle;
 use super::worker::{Front, Limits, Shared, Worker};
-use crate::sync::{Arc, AtomicBool, thread};
+use crate::sync::{Arc, AtomicBool, Ordering, thread};
 use crate::task::core::Core;
 use crate::task::current;
+use crate::time::Clock;
 use std::future::poll_fn;
 use std::io;
 use std::pin::pin;
@@ -32,12 +33,16 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    pub(crate) fn new(queue: Box<dyn ReadyQueue>, workers: usize) -> Self {
+    pub(crate) fn new(queue: Box<dyn ReadyQueue>, options: &WorkerOptions, clock: Clock) -> Self {
+        let workers = options.count;
         let shared = Shared {
             queue,
             idle: Idle::new(workers),
             wakers: (0..workers).map(|_| OnceLock::new()).collect(),
+            timekeeper: OnceLock::new(),
             ending: AtomicBool::new(false),
+            clock,
+            alone: options.limits.slice,
         };
         Self { shared: Arc::new(shared) }
     }
@@ -68,7 +73,29 @@ impl Pool {
                 .spawn(work)
                 .inspect_err(|_| self.shared.end())?;
         }
+        let (shared, core) = (self.shared.clone(), core.clone());
+        thread::Builder::new()
+            .name(format!("{}-timer", options.name))
+            .stack_size(options.stack_bytes)
+            .spawn(move || keep_time(&shared, &core))
+            .inspect_err(|_| self.shared.end())?;
         Ok(())
+    }
+}
+
+/// The life of the timekeeper: timers of threads that are no workers go off though every worker may
+/// be busy. It sleeps until the next one.
+fn keep_time(shared: &Shared, core: &Core) {
+    shared.timekeeper.get_or_init(thread::current);
+    let mut alarms = Vec::new();
+    // Acquire: pairs with the Release in `end`.
+    while !shared.ending.load(Ordering::Acquire) {
+        let now = core.clock.now();
+        core.fire_alarms(core.timekeeper(), now, &mut alarms);
+        match core.next_alarm(core.timekeeper()) {
+            Some(next) => thread::park_timeout(next.since(core.clock.now())),
+            None => thread::park(),
+        }
     }
 }
 

@@ -6,12 +6,12 @@
 
 use super::idle::Idle;
 use super::{Batch, Origin, ReadyQueue, WorkerId};
-use crate::sync::{Arc, AtomicBool, Ordering, spin_loop};
+use crate::sync::{Arc, AtomicBool, Ordering, spin_loop, thread};
 use crate::task::core::{Alarm, Core, Schedule};
 use crate::task::current;
 use crate::task::run::{Outcome, Turn};
 use crate::task::{Hint, Ready};
-use crate::time::Time;
+use crate::time::{Clock, Time};
 use std::cell::Cell;
 use std::future::Future;
 use std::pin::Pin;
@@ -28,7 +28,12 @@ pub(crate) struct Shared {
     pub(crate) idle: Idle,
     /// What wakes each worker's root future.
     pub(crate) wakers: Box<[OnceLock<Waker>]>,
+    /// The thread that looks after the timers of those who are no workers.
+    pub(crate) timekeeper: OnceLock<thread::Thread>,
     pub(crate) ending: AtomicBool,
+    pub(crate) clock: Clock,
+    /// How long a worker works alone before it wakes another one to help.
+    pub(crate) alone: Duration,
 }
 
 thread_local! {
@@ -37,7 +42,22 @@ thread_local! {
 }
 
 impl Shared {
+    /// Whether the running slice has lasted so long that another worker is worth waking. Waking costs
+    /// more than a few short turns, and most slices are over by then.
+    fn is_late(&self) -> bool {
+        self.clock.now() >= current::slice_began().after(self.alone)
+    }
+
+    fn call_helper(&self) {
+        if let Some(sleeper) = self.idle.notify_helper() {
+            self.wake(sleeper);
+        }
+    }
+
     pub(crate) fn wake(&self, worker: usize) {
+        if worker == self.wakers.len() {
+            return self.wake_timekeeper();
+        }
         // A worker without a waker has not begun to run, and will look for work when it does.
         if let Some(waker) = self.wakers[worker].get() {
             waker.wake_by_ref();
@@ -48,8 +68,15 @@ impl Shared {
     pub(crate) fn end(&self) {
         // Release: pairs with the Acquire in `poll`.
         self.ending.store(true, Ordering::Release);
-        for worker in 0..self.wakers.len() {
+        for worker in 0..=self.wakers.len() {
             self.wake(worker);
+        }
+    }
+
+    fn wake_timekeeper(&self) {
+        // Before it has begun it has nothing to wake from.
+        if let Some(thread) = self.timekeeper.get() {
+            thread.unpark();
         }
     }
 }
@@ -73,8 +100,8 @@ impl Schedule for Front {
         shared.queue.push(Origin::Worker(id), ready, hint);
         if WAITS.get() {
             shared.wake(index);
-        } else if let Some(sleeper) = shared.idle.notify_helper() {
-            shared.wake(sleeper);
+        } else if shared.idle.could_help() && (hint == Hint::Back || shared.is_late()) {
+            shared.call_helper();
         }
     }
 
@@ -168,6 +195,9 @@ impl Worker {
                 now = core.clock.now();
                 current::set_now(now);
                 if now >= end {
+                    if self.shared.queue.has_work(self.id) {
+                        self.shared.call_helper();
+                    }
                     return true;
                 }
             }

@@ -5,7 +5,9 @@ pub(crate) use shuttle::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU
 /// shuttle's threads where a schedule is explored, and what else the crate needs to compile.
 pub(crate) mod thread {
     pub(crate) use shuttle::thread::{spawn, yield_now};
-    pub(crate) use std::thread::{Builder, available_parallelism, panicking};
+    pub(crate) use std::thread::{
+        Builder, Thread, available_parallelism, current, panicking, park, park_timeout,
+    };
 }
 
 /// The same face as loom's cell; shuttle itself does not watch plain memory.

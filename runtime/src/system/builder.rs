@@ -199,8 +199,9 @@ impl Builder {
         if thread::available_parallelism().is_ok_and(|cores| count > cores.get()) {
             self.workers.limits.spin = Duration::ZERO;
         }
-        let pool = Pool::new(self.scheduler.make(count), count);
-        let core = Core::new(Box::new(pool.front()), Clock::start(), self.limits, count);
+        let clock = Clock::start();
+        let pool = Pool::new(self.scheduler.make(count), &self.workers, clock);
+        let core = Core::new(Box::new(pool.front()), clock, self.limits, count);
         let core = Arc::new(core);
         pool.start(&core, &self.workers)?;
         Ok(System::new(core))

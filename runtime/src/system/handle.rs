@@ -144,8 +144,13 @@ impl System {
                 send_end(&root, End::Kill);
             }
         }
-        self.core.end_workers();
-        if hanging.is_empty() { Ok(()) } else { Err(ShutdownError { hanging }) }
+        if hanging.is_empty() {
+            self.core.end_workers();
+            return Ok(());
+        }
+        // Until then the workers are there to carry the kills out.
+        self.core.end_with_last_root();
+        Err(ShutdownError { hanging })
     }
 
     /// Waits until no actor is left.
@@ -161,7 +166,7 @@ impl System {
         }
     }
 
-    /// `future`'s output, or `None` after `limit`. Works on any executor: the clock is a worker's.
+    /// `future`'s output, or `None` after `limit`. Works on any executor: the timekeeper wakes it.
     async fn within<F: Future>(&self, limit: Duration, future: F) -> Option<F::Output> {
         let mut future = pin!(future);
         let until = self.core.clock.now().after(limit);

@@ -19,7 +19,7 @@ pub(crate) trait Schedule: Send + Sync {
     fn schedule(&self, at: Option<u32>, ready: Ready, hint: Hint);
     /// Whether every worker is awake, so that nobody could take work over at once.
     fn is_all_awake(&self) -> bool;
-    /// Ends the sleep of `worker`, which has a new timer to look at.
+    /// Ends the sleep of `worker`, or the timekeeper, which has a new timer to look at.
     fn wake_worker(&self, worker: u32);
     /// Ends the workers, each after its slice.
     fn end(&self);
@@ -70,7 +70,8 @@ impl Core {
             limits,
             names: DashMap::new(),
             roots: Roots::new(),
-            alarms: (0..workers).map(|_| CachePadded(Mutex::new(Alarms::new()))).collect(),
+            // One more for those who are no workers; the timekeeper looks after it.
+            alarms: (0..=workers).map(|_| CachePadded(Mutex::new(Alarms::new()))).collect(),
             ids: CachePadded(AtomicU64::new(1)),
         }
     }
@@ -140,10 +141,15 @@ impl Core {
         current::now_of(self).unwrap_or_else(|| self.clock.now())
     }
 
+    /// The number under which the timekeeper is known.
+    pub(crate) fn timekeeper(&self) -> u32 {
+        u32::try_from(self.alarms.len() - 1).unwrap_or(u32::MAX)
+    }
+
     /// Lets `alarm` go off at `due`. O(1).
     pub(crate) fn set_alarm(&self, due: Time, alarm: Alarm) -> AlarmKey {
         let at = current::worker_of(self);
-        let worker = at.unwrap_or(0);
+        let worker = at.unwrap_or(self.timekeeper());
         let mut alarms = self.alarms[worker as usize].lock();
         let key = alarms.wheel.insert(due, alarm);
         let early = due < alarms.armed;

@@ -67,6 +67,11 @@ pub(crate) fn with_core<R>(work: impl FnOnce(&Core) -> R) -> Option<R> {
     unsafe { core.as_ref() }.map(work)
 }
 
+/// The clock as it was last read in the running slice. For workers.
+pub(crate) fn slice_began() -> Time {
+    CURRENT.with(|current| current.now.get())
+}
+
 /// Notes the clock as read now.
 pub(crate) fn set_now(now: Time) {
     CURRENT.with(|current| current.now.set(now));

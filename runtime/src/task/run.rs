@@ -227,9 +227,11 @@ impl Run<'_> {
         let before = current::swap_deadline(pending.deadline());
         let waker = waker::borrowed(self.held.header());
         let polled = pending.poll(&mut Context::from_waker(&waker));
-        current::swap_deadline(before);
+        // The handler of an ask sets its deadline when it is polled first.
+        let deadline = current::swap_deadline(before);
         self.handling = None;
         if polled.is_pending() {
+            pending.belongs_to(pending.kind(), deadline);
             self.held.owner().pending = Some(pending);
         }
         polled
