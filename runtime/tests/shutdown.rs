@@ -1,0 +1,524 @@
+//! How actors and systems end: in order, within their deadline, and without losing a message.
+
+#![cfg(target_os = "linux")]
+// The names of threads are read from /proc.
+
+mod support;
+
+use greenroom::{
+    Actor, Context, DeadLetterReason, DeadLetters, ExitReason, Mailbox, Options, Ref, Scheduler,
+    SpawnError, System, TellError, handlers,
+};
+use parking_lot::Mutex;
+use std::future::pending;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
+use support::{LONG, Ledger, Parcel, block_on, everywhere, exit_of, run, soon, until};
+use tokio::sync::oneshot;
+
+/// Takes parcels, at once or when a gate opens.
+#[derive(Actor)]
+struct Porter;
+
+#[handlers]
+impl Porter {
+    #[tell]
+    fn take(&mut self, parcel: Parcel) {
+        parcel.handled();
+    }
+    /// Waits in an `.await`.
+    #[tell]
+    async fn wait(
+        &mut self,
+        parcel: Parcel,
+        entered: oneshot::Sender<()>,
+        gate: oneshot::Receiver<()>,
+    ) {
+        let _ = entered.send(());
+        // An error says that the gate was dropped, which opens it too.
+        let _ = gate.await;
+        parcel.handled();
+    }
+    /// Holds its worker, and then waits for ever if `forever`.
+    #[tell]
+    async fn block(
+        &mut self,
+        parcel: Parcel,
+        entered: oneshot::Sender<()>,
+        gate: mpsc::Receiver<()>,
+        forever: bool,
+    ) {
+        let _ = entered.send(());
+        // As above.
+        let _ = gate.recv();
+        if forever {
+            pending::<()>().await;
+        }
+        parcel.handled();
+    }
+    #[ask]
+    async fn never(&mut self, entered: oneshot::Sender<()>) {
+        let _ = entered.send(());
+        pending().await
+    }
+}
+
+/// Parcels that wait behind the first one.
+const WAITING: usize = 10;
+
+/// Whatever holds a porter in its handler until it is dropped.
+type Gate = Box<dyn std::any::Any>;
+
+/// A porter that waits in an `.await` of its first handler, while more parcels wait behind it.
+async fn waiting(system: &System, ledger: &Arc<Ledger>) -> (Ref<Porter>, Gate) {
+    let porter = system.spawn::<Porter>(Porter).await.unwrap();
+    let (entered, is_in) = oneshot::channel();
+    let (gate, opened) = oneshot::channel();
+    porter.wait(ledger.issue(), entered, opened).await.unwrap();
+    soon(is_in).await.unwrap();
+    for _ in 0..WAITING {
+        porter.take(ledger.issue()).await.unwrap();
+    }
+    (porter, Box::new(gate))
+}
+
+/// As [`waiting`], but the handler holds its worker.
+async fn blocking(system: &System, ledger: &Arc<Ledger>, forever: bool) -> (Ref<Porter>, Gate) {
+    let porter = system.spawn::<Porter>(Porter).await.unwrap();
+    let (entered, is_in) = oneshot::channel();
+    let (gate, opened) = mpsc::channel();
+    porter.block(ledger.issue(), entered, opened, forever).await.unwrap();
+    is_in.await.unwrap();
+    for _ in 0..WAITING {
+        porter.take(ledger.issue()).await.unwrap();
+    }
+    (porter, Box::new(gate))
+}
+
+fn ledger() -> Arc<Ledger> {
+    Ledger::new(WAITING + 2)
+}
+
+/// The reasons of all letters so far: crashed, stopped.
+fn reasons(letters: &mut DeadLetters) -> (usize, usize) {
+    let mut reasons = (0, 0);
+    while let Some(letter) = letters.try_next() {
+        match letter.reason {
+            DeadLetterReason::Crashed => reasons.0 += 1,
+            DeadLetterReason::Stopped => reasons.1 += 1,
+            other => panic!("{other:?}"),
+        }
+    }
+    reasons
+}
+
+/// Offers one more parcel, which must come back.
+async fn refuses(porter: &Ref<Porter>, ledger: &Arc<Ledger>) {
+    match porter.take(ledger.issue()).await {
+        Err(TellError::Closed(PorterMessage::Take { parcel })) => parcel.returned(),
+        other => panic!("{other:?}"),
+    }
+}
+
+// [G-STOP-1]
+#[test]
+fn stop_lets_the_running_message_finish_and_reports_the_rest() {
+    everywhere(async |system| {
+        for blocks in [false, true] {
+            let (mut letters, mut events) = (system.dead_letters(), system.events());
+            let ledger = ledger();
+            let (porter, gate) = if blocks {
+                blocking(system, &ledger, false).await
+            } else {
+                waiting(system, &ledger).await
+            };
+            assert!(porter.stop());
+            drop(gate);
+            assert_eq!(exit_of(&porter, &mut events).await, ExitReason::Stopped);
+            refuses(&porter, &ledger).await;
+            assert_eq!(reasons(&mut letters), (0, WAITING), "blocks: {blocks}");
+            let tally = ledger.tally();
+            assert_eq!((tally.handled, tally.dropped), (1, WAITING as u64), "blocks: {blocks}");
+            soon(porter.ended()).await;
+            // The news comes shortly before the very end.
+            until(|| !porter.stop()).await;
+        }
+    });
+}
+
+// [G-STOP-2]
+#[test]
+fn drain_handles_what_was_accepted_and_refuses_the_rest() {
+    everywhere(async |system| {
+        let mut events = system.events();
+        let ledger = ledger();
+        let (porter, gate) = waiting(system, &ledger).await;
+        assert!(porter.drain());
+        until(|| porter.is_closed()).await;
+        refuses(&porter, &ledger).await;
+        drop(gate);
+        assert_eq!(exit_of(&porter, &mut events).await, ExitReason::Drained);
+        let tally = ledger.settle(&system.counts());
+        assert_eq!((tally.handled, tally.dropped), (1 + WAITING as u64, 0));
+    });
+}
+
+// [G-STOP-3]
+#[test]
+fn kill_drops_a_handler_that_waits() {
+    everywhere(async |system| {
+        let (mut letters, mut events) = (system.dead_letters(), system.events());
+        let ledger = ledger();
+        let (porter, _gate) = waiting(system, &ledger).await;
+        assert!(porter.kill());
+        assert_eq!(exit_of(&porter, &mut events).await, ExitReason::Killed);
+        assert_eq!(reasons(&mut letters), (1, WAITING));
+        let tally = ledger.settle(&system.counts());
+        assert_eq!((tally.handled, tally.dropped), (0, 1 + WAITING as u64));
+    });
+}
+
+// [G-STOP-3]
+#[test]
+fn kill_drops_a_handler_that_runs_at_its_next_await() {
+    everywhere(async |system| {
+        let mut letters = system.dead_letters();
+        let ledger = ledger();
+        let (porter, gate) = blocking(system, &ledger, true).await;
+        assert!(porter.kill());
+        drop(gate);
+        soon(porter.ended()).await;
+        assert_eq!(reasons(&mut letters), (1, WAITING));
+        assert_eq!(ledger.settle(&system.counts()).handled, 0);
+    });
+}
+
+// [G-STOP-3] [G-ASK-1]
+#[test]
+fn whoever_asked_a_handler_that_is_killed_gets_no_reply() {
+    everywhere(async |system| {
+        let porter = system.spawn::<Porter>(Porter).await.unwrap();
+        let (entered, is_in) = oneshot::channel();
+        let killer = porter.clone();
+        let (outcome, _) = tokio::join!(porter.never(entered).within(LONG), async {
+            soon(is_in).await.unwrap();
+            killer.kill()
+        });
+        assert_eq!(outcome, Err(greenroom::AskError::NoReply));
+    });
+}
+
+/// An actor whose mailbox holds one message.
+struct Narrow;
+
+impl Actor for Narrow {
+    const OPTIONS: Options = Options::new().mailbox(Mailbox::bounded(1));
+}
+
+#[handlers]
+impl Narrow {
+    #[tell]
+    async fn wait(&mut self, entered: oneshot::Sender<()>) {
+        let _ = entered.send(());
+        pending().await
+    }
+}
+
+// [G-SYSTEM-1]
+#[test]
+fn a_full_mailbox_delays_no_kill() {
+    everywhere(async |system| {
+        let narrow = system.spawn::<Narrow>(Narrow).await.unwrap();
+        let (entered, is_in) = oneshot::channel();
+        narrow.wait(entered).await.unwrap();
+        soon(is_in).await.unwrap();
+        narrow.wait(oneshot::channel().0).try_send().unwrap();
+        assert!(matches!(narrow.wait(oneshot::channel().0).try_send(), Err(TellError::Full(_))));
+        narrow.kill();
+        soon(narrow.ended()).await;
+    });
+}
+
+/// A node of a tree; each notes its path when its stop hook is over.
+#[derive(Actor)]
+struct Branch {
+    path: String,
+    ends: Arc<Mutex<Vec<String>>>,
+}
+
+#[handlers]
+impl Branch {
+    #[start]
+    fn start(
+        path: String,
+        depth: usize,
+        ends: Arc<Mutex<Vec<String>>>,
+        cx: &mut Context<Self>,
+    ) -> Result<Self, SpawnError> {
+        for number in 0..if depth == 0 { 0 } else { 3 } {
+            cx.spawn::<Self>((format!("{path}/{number}"), depth - 1, Arc::clone(&ends))).start()?;
+        }
+        Ok(Self { path, ends })
+    }
+    #[stop]
+    async fn stop(&mut self) {
+        tokio::task::yield_now().await;
+        self.ends.lock().push(self.path.clone());
+    }
+}
+
+// [G-SHUTDOWN-1]
+#[test]
+fn shutdown_stops_children_before_their_parents() {
+    everywhere(async |system| {
+        let ends = Arc::new(Mutex::new(Vec::new()));
+        for root in ["a", "b"] {
+            system.spawn::<Branch>((root.to_owned(), 3, Arc::clone(&ends))).await.unwrap();
+        }
+        until(|| system.counts().started == 2 * (1 + 3 + 9 + 27)).await;
+        soon(system.shutdown(LONG)).await.unwrap();
+        let ends = ends.lock();
+        assert_eq!(ends.len(), 2 * (1 + 3 + 9 + 27), "every stop hook ran");
+        for (place, path) in ends.iter().enumerate() {
+            let child = format!("{path}/");
+            let late = ends[place..].iter().find(|later| later.starts_with(&child));
+            assert_eq!(late, None, "it ended after its parent {path}");
+        }
+    });
+}
+
+/// A system of its own kind, for tests that end it themselves.
+fn system(workers: usize, scheduler: Scheduler) -> System {
+    System::builder().workers(workers).scheduler(scheduler).build().expect("it can be built")
+}
+
+// [G-SHUTDOWN-1]
+#[test]
+fn shutdown_names_what_waits_for_ever_and_then_kills_it() {
+    for workers in [1, 2] {
+        run(async {
+            let system = system(workers, Scheduler::auto());
+            let ledger = ledger();
+            let quick = system.spawn::<Porter>(Porter).named("quick").await.unwrap();
+            let stuck = system.spawn::<Porter>(Porter).named("stuck").await.unwrap();
+            let (entered, is_in) = oneshot::channel();
+            let (_gate, opened) = oneshot::channel();
+            stuck.wait(ledger.issue(), entered, opened).await.unwrap();
+            soon(is_in).await.unwrap();
+            let ended = soon(system.shutdown(Duration::from_millis(50))).await;
+            let error = ended.expect_err("it waits for ever");
+            assert_eq!(error.hanging, [format!("stuck ({})", stuck.id())]);
+            assert!(error.to_string().contains("stuck"), "{error}");
+            assert!(quick.is_closed());
+            // The kill reaches it all the same, and the handler's parcel is dropped and reported.
+            until(|| ledger.tally().lost == 0).await;
+            soon(stuck.ended()).await;
+            assert_eq!(ledger.settle(&system.counts()).dropped, 1);
+        });
+    }
+}
+
+// [G-SHUTDOWN-1]
+#[test]
+fn shutdown_ends_in_time_though_every_worker_is_held() {
+    for workers in [1, 2] {
+        run(async {
+            let system = system(workers, Scheduler::auto());
+            let mut gates = Vec::new();
+            let ledger = Ledger::new(100);
+            for _ in 0..workers {
+                gates.push(blocking(&system, &ledger, false).await);
+            }
+            let ended = soon(system.shutdown(Duration::from_millis(50))).await;
+            let mut hanging = ended.expect_err("no handler returns").hanging;
+            hanging.sort();
+            let held = gates.iter().map(|(porter, _)| porter.id().to_string());
+            assert_eq!(hanging, held.collect::<Vec<_>>());
+            for (porter, gate) in gates {
+                drop(gate);
+                soon(porter.ended()).await;
+            }
+            assert_eq!(ledger.tally().lost, 0);
+        });
+    }
+}
+
+#[test]
+fn shutdown_can_be_called_again_and_refuses_new_actors() {
+    run(async {
+        let system = system(2, Scheduler::auto());
+        let porter = system.spawn::<Porter>(Porter).await.unwrap();
+        let (first, second) = tokio::join!(system.shutdown(LONG), system.shutdown(LONG));
+        assert_eq!((first, second), (Ok(()), Ok(())));
+        assert_eq!(soon(system.shutdown(Duration::ZERO)).await, Ok(()));
+        assert!(!porter.stop());
+        assert!(matches!(system.spawn::<Porter>(Porter).start(), Err(SpawnError::Closed)));
+        assert!(matches!(system.spawn::<Porter>(Porter).await, Err(SpawnError::Closed)));
+    });
+}
+
+#[test]
+fn drain_of_a_system_handles_all_its_mail() {
+    everywhere(async |system| {
+        let ledger = ledger();
+        let (_porter, gate) = waiting(system, &ledger).await;
+        let (drained, ()) = tokio::join!(system.drain(LONG), async { drop(gate) });
+        drained.unwrap();
+        assert_eq!(ledger.settle(&system.counts()).handled, 1 + WAITING as u64);
+    });
+}
+
+/// Threads of this process whose name begins so.
+fn threads(prefix: &str) -> usize {
+    let tasks = std::fs::read_dir("/proc/self/task").expect("Linux lists its threads");
+    let names = tasks.filter_map(|task| {
+        // A thread may end while it is looked at.
+        std::fs::read_to_string(task.ok()?.path().join("comm")).ok()
+    });
+    names.filter(|name| name.starts_with(prefix)).count()
+}
+
+/// Counts its drops.
+struct Guard(Arc<AtomicUsize>);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+#[derive(Actor)]
+struct Keeper {
+    _guard: Guard,
+    system: Option<System>,
+}
+
+#[handlers]
+impl Keeper {
+    #[ask]
+    fn keep_system(&mut self, cx: &mut Context<Self>) {
+        self.system = Some(cx.system());
+    }
+    #[tell]
+    async fn wait(&mut self) {
+        assert!(self.system.is_some());
+        pending().await
+    }
+}
+
+#[test]
+fn dropping_the_last_handle_ends_actors_and_threads() {
+    run(async {
+        let drops = Arc::new(AtomicUsize::new(0));
+        let built = System::builder().workers(3).thread_name("dropped").build().unwrap();
+        let other = built.clone();
+        for _ in 0..5 {
+            let keeper = Keeper { _guard: Guard(Arc::clone(&drops)), system: None };
+            let keeper = built.spawn::<Keeper>(keeper).await.unwrap();
+            keeper.keep_system().await.unwrap();
+            keeper.wait().await.unwrap();
+        }
+        // The workers and the timekeeper.
+        until(|| threads("dropped-") == 3 + 1).await;
+        drop(built);
+        let late = Keeper { _guard: Guard(Arc::clone(&drops)), system: None };
+        let late = other.spawn::<Keeper>(late).await.unwrap();
+        assert_eq!(drops.load(Ordering::SeqCst), 0, "another handle is there");
+        drop(other);
+        until(|| threads("dropped-") == 0).await;
+        assert_eq!(drops.load(Ordering::SeqCst), 6);
+        assert!(!late.stop());
+    });
+}
+
+#[test]
+fn shutdown_ends_the_threads() {
+    run(async {
+        let built = System::builder().workers(2).thread_name("shut").build().unwrap();
+        until(|| threads("shut-") == 2 + 1).await;
+        built.shutdown(LONG).await.unwrap();
+        until(|| threads("shut-") == 0).await;
+    });
+}
+
+/// Asks on in another system.
+#[derive(Actor)]
+struct Relay {
+    next: Option<Ref<Relay>>,
+}
+
+#[handlers]
+impl Relay {
+    #[ask]
+    async fn hops(&self) -> usize {
+        match &self.next {
+            Some(next) => 1 + next.hops().await.unwrap_or(100),
+            None => 0,
+        }
+    }
+}
+
+#[test]
+fn actors_of_several_systems_talk_until_one_ends() {
+    run(async {
+        let schedulers = [Scheduler::locked(), Scheduler::stealing(), Scheduler::auto()];
+        let systems = schedulers.map(|scheduler| system(2, scheduler));
+        let mut next = None;
+        for system in &systems {
+            next = Some(system.spawn::<Relay>(Relay { next }).await.unwrap());
+        }
+        let last = next.unwrap();
+        for _ in 0..200 {
+            assert_eq!(last.hops().await, Ok(2));
+        }
+        systems[0].shutdown(LONG).await.unwrap();
+        assert_eq!(last.hops().await, Ok(1 + 1 + 100), "the first has ended, the others live");
+        for system in &systems[1..] {
+            system.shutdown(LONG).await.unwrap();
+        }
+    });
+}
+
+/// What works anywhere: spawn, tell, ask, wait for an end, shut down.
+async fn lives(system: System) {
+    let ledger = ledger();
+    let porter = system.spawn::<Porter>(Porter).await.unwrap();
+    porter.take(ledger.issue()).await.unwrap();
+    let relay = system.spawn::<Relay>(Relay { next: None }).await.unwrap();
+    assert_eq!(relay.hops().await, Ok(0));
+    porter.drain();
+    porter.ended().await;
+    assert_eq!(ledger.tally().handled, 1);
+    system.shutdown(LONG).await.unwrap();
+}
+
+#[test]
+fn a_system_lives_inside_any_runtime_or_none() {
+    for workers in [1, 2] {
+        run(lives(system(workers, Scheduler::auto())));
+        block_on(lives(system(workers, Scheduler::auto())));
+        let threads = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build();
+        threads.unwrap().block_on(async {
+            // Built inside a task of that runtime, too.
+            let task = tokio::spawn(async move { lives(system(workers, Scheduler::auto())).await });
+            task.await.unwrap();
+        });
+        let plain = thread::spawn(move || block_on(lives(system(workers, Scheduler::auto()))));
+        plain.join().unwrap();
+    }
+}
+
+// [G-SHUTDOWN-1]
+#[test]
+fn shutdown_ends_in_time_without_a_runtime_too() {
+    let system = system(1, Scheduler::auto());
+    let ledger = ledger();
+    let (porter, gate) = block_on(blocking(&system, &ledger, false));
+    let ended = block_on(system.shutdown(Duration::from_millis(50)));
+    assert_eq!(ended.unwrap_err().hanging, [porter.id().to_string()]);
+    drop(gate);
+    block_on(porter.ended());
+    assert_eq!(ledger.tally().lost, 0);
+}
