@@ -14,7 +14,7 @@ type Notes = mpsc::UnboundedSender<String>;
 #[derive(Actor)]
 struct Sleeper {
     notes: Notes,
-    child: Option<Ref<Sleeper>>,
+    child: Option<Ref<Self>>,
     is_slow_to_stop: bool,
 }
 
