@@ -1,5 +1,4 @@
-//! A panic ends one incarnation of one actor: the worker, every other actor and the counts are none
-//! the worse for it, however often it happens.
+//! A panic ends one incarnation of one actor; its worker and the others live on, however often.
 
 #![allow(clippy::unwrap_used, reason = "what is not there fails the test")]
 #![allow(clippy::needless_pass_by_value, reason = "handlers own what they are sent")]
