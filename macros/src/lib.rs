@@ -147,7 +147,7 @@ pub fn derive_message(item: TokenStream) -> TokenStream {
 /// | attribute | method | is called |
 /// |---|---|---|
 /// | `#[start]` | `fn(args..) -> Self` | to make the actor, also at a restart |
-/// | `#[stop]` | `fn(&mut self)` | last, unless the actor panicked or was killed |
+/// | `#[stop]` | `fn(&mut self)` | last, unless the actor was killed |
 /// | `#[tell]` | `fn(&mut self, args..)` | for a message that nobody waits for |
 /// | `#[ask]` | `fn(&mut self, args..) -> R` | for a message whose answer is awaited |
 /// | `#[local]` | `fn(&mut self)` | by `cx.after`, `cx.every` and `cx.pipe` |

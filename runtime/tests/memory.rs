@@ -5,6 +5,7 @@
 //! see each use after free), and there is nothing to measure.
 
 #![cfg(not(sanitized))]
+#![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
 mod support;
 
@@ -209,7 +210,7 @@ const RUNS: [(&str, Start); 4] = [
     ("a tell to a handler that waits", |player, count| player.ponder(count).try_send().unwrap()),
     ("an ask", |player, count| player.question(count).try_send().unwrap()),
     ("an ask of a handler that waits", |player, count| {
-        player.question_later(count).try_send().unwrap()
+        player.question_later(count).try_send().unwrap();
     }),
 ];
 
@@ -337,7 +338,6 @@ fn an_idle_actor_takes_at_most_256_bytes_beside_its_state() {
         }
         let bytes = BYTES.load(Ordering::SeqCst) - before;
         let each = bytes as f64 / ACTORS as f64;
-        println!("{each:.1} bytes an idle actor, its state of {} included", size_of::<Idle>());
         assert_eq!(size_of::<Idle>(), 8);
         assert!(each >= 8.0, "{each} bytes: they were not counted");
         assert!(each - 8.0 <= 256.0, "{each} bytes, its state included");

@@ -1,7 +1,8 @@
 //! How actors and systems end: in order, within their deadline, and without losing a message.
 
-#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 // The names of threads are read from /proc.
+#![cfg(target_os = "linux")]
 
 mod support;
 
@@ -13,7 +14,6 @@ use parking_lot::Mutex;
 use std::future::pending;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
-use std::thread;
 use std::time::Duration;
 use support::{LONG, Ledger, Parcel, block_on, everywhere, exit_of, run, soon, until};
 use tokio::sync::oneshot;
@@ -61,7 +61,7 @@ impl Porter {
     #[ask]
     async fn never(&mut self, entered: oneshot::Sender<()>) {
         let _ = entered.send(());
-        pending().await
+        pending::<()>().await;
     }
 }
 
@@ -222,7 +222,7 @@ impl Narrow {
     #[tell]
     async fn wait(&mut self, entered: oneshot::Sender<()>) {
         let _ = entered.send(());
-        pending().await
+        pending::<()>().await;
     }
 }
 
@@ -404,7 +404,7 @@ impl Keeper {
     #[tell]
     async fn wait(&mut self) {
         assert!(self.system.is_some());
-        pending().await
+        pending::<()>().await;
     }
 }
 
@@ -441,73 +441,6 @@ fn shutdown_ends_the_threads() {
         built.shutdown(LONG).await.unwrap();
         until(|| threads("shut-") == 0).await;
     });
-}
-
-/// Asks on in another system.
-#[derive(Actor)]
-struct Relay {
-    next: Option<Ref<Relay>>,
-}
-
-#[handlers]
-impl Relay {
-    #[ask]
-    async fn hops(&self) -> usize {
-        match &self.next {
-            Some(next) => 1 + next.hops().await.unwrap_or(100),
-            None => 0,
-        }
-    }
-}
-
-#[test]
-fn actors_of_several_systems_talk_until_one_ends() {
-    run(async {
-        let schedulers = [Scheduler::locked(), Scheduler::stealing(), Scheduler::auto()];
-        let systems = schedulers.map(|scheduler| system(2, scheduler));
-        let mut next = None;
-        for system in &systems {
-            next = Some(system.spawn::<Relay>(Relay { next }).await.unwrap());
-        }
-        let last = next.unwrap();
-        for _ in 0..200 {
-            assert_eq!(last.hops().await, Ok(2));
-        }
-        systems[0].shutdown(LONG).await.unwrap();
-        assert_eq!(last.hops().await, Ok(1 + 1 + 100), "the first has ended, the others live");
-        for system in &systems[1..] {
-            system.shutdown(LONG).await.unwrap();
-        }
-    });
-}
-
-/// What works anywhere: spawn, tell, ask, wait for an end, shut down.
-async fn lives(system: System) {
-    let ledger = ledger();
-    let porter = system.spawn::<Porter>(Porter).await.unwrap();
-    porter.take(ledger.issue()).await.unwrap();
-    let relay = system.spawn::<Relay>(Relay { next: None }).await.unwrap();
-    assert_eq!(relay.hops().await, Ok(0));
-    porter.drain();
-    porter.ended().await;
-    assert_eq!(ledger.tally().handled, 1);
-    system.shutdown(LONG).await.unwrap();
-}
-
-#[test]
-fn a_system_lives_inside_any_runtime_or_none() {
-    for workers in [1, 2] {
-        run(lives(system(workers, Scheduler::auto())));
-        block_on(lives(system(workers, Scheduler::auto())));
-        let threads = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build();
-        threads.unwrap().block_on(async {
-            // Built inside a task of that runtime, too.
-            let task = tokio::spawn(async move { lives(system(workers, Scheduler::auto())).await });
-            task.await.unwrap();
-        });
-        let plain = thread::spawn(move || block_on(lives(system(workers, Scheduler::auto()))));
-        plain.join().unwrap();
-    }
 }
 
 // [G-SHUTDOWN-1]

@@ -135,13 +135,22 @@ impl<A: Behavior> Ref<A> {
         }
     }
 
+    /// The cell, which really is an `A`'s: `Calls` may be written by hand, and hand out another's.
+    #[inline]
+    fn own_cell(&self) -> &CellRef {
+        let cell = self.cell();
+        let same = (cell.vtable.type_id)() == std::any::TypeId::of::<A>();
+        assert!(same, "the calls of {} lead to another actor", std::any::type_name::<A>());
+        cell
+    }
+
     /// Tells the actor a message that it handles by a hand-written [`Handle`](crate::Handle).
     #[inline]
     pub fn tell<M: Message, Via: 'static>(&self, message: M) -> Tell<'_, M>
     where
         A: Receive<M, Via>,
     {
-        Tell::new(self.cell(), &dispatch::dispatch::<A, M, Via>().tell, message)
+        Tell::new(self.own_cell(), &dispatch::dispatch::<A, M, Via>().tell, message)
     }
 
     /// Asks the actor a message that it handles by a hand-written [`Handle`](crate::Handle).
@@ -150,7 +159,7 @@ impl<A: Behavior> Ref<A> {
     where
         A: Receive<M, Via>,
     {
-        Ask::new(self.cell(), &dispatch::dispatch::<A, M, Via>().ask, |reply| Asked {
+        Ask::new(self.own_cell(), &dispatch::dispatch::<A, M, Via>().ask, |reply| Asked {
             message,
             reply,
         })
@@ -162,7 +171,7 @@ impl<A: Behavior> Ref<A> {
     where
         A: Receive<M, Via>,
     {
-        dispatch::recipient::<A, M, Via>(self.cell().clone())
+        dispatch::recipient::<A, M, Via>(self.own_cell().clone())
     }
 
     /// The reference for a protocol that does not name the actor's type.
@@ -173,7 +182,7 @@ impl<A: Behavior> Ref<A> {
     {
         Ref {
             calls: P::Calls::from_recipient(dispatch::recipient::<A, P::Message, ByMacro>(
-                self.cell().clone(),
+                self.own_cell().clone(),
             )),
         }
     }

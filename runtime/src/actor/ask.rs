@@ -28,9 +28,8 @@ impl<R> Reply<R> {
     /// Answers. An asker that has stopped waiting does not see it; the answer is dropped and counted
     /// in [`Counts::late_replies`](crate::Counts::late_replies).
     pub fn send(self, answer: R) {
-        if self.sender.send(answer).is_err() {
-            current::with_core(|core| core.events.counters.late_replies.add_one());
-        }
+        // An error means that the asker had left; it left word to count the answer.
+        let _ = self.sender.send(answer);
     }
 
     /// Whether the asker has stopped waiting, so that an answer would be for nothing.
@@ -221,10 +220,13 @@ impl<P: Message, R> Future for Asking<'_, P, R> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
         let mut moved = false;
+        let sends = this.message.is_some();
         match this.poll_send(cx) {
             Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
             Poll::Ready(Ok(())) => {
-                moved = this.receiver.is_waited_for_by_another(cx.waker());
+                // While it waited for room it may have moved to another task.
+                moved = sends && this.alarm.is_some()
+                    || this.receiver.is_waited_for_by_another(cx.waker());
                 if let Poll::Ready(answer) = this.receiver.poll(cx) {
                     return Poll::Ready(answer.ok_or(AskError::NoReply));
                 }
@@ -239,6 +241,10 @@ impl<P: Message, R> Future for Asking<'_, P, R> {
 impl<P: Message, R> Drop for Asking<'_, P, R> {
     fn drop(&mut self) {
         self.cancel_alarm();
+        if self.message.is_none() && !self.receiver.is_received() {
+            let core = self.cell.core.clone();
+            self.receiver.leave_word(Box::new(move || core.events.counters.late_replies.add_one()));
+        }
     }
 }
 

@@ -82,6 +82,11 @@ pub(crate) fn frame(header: &Header) -> &Frame {
     unsafe { NonNull::from(header).cast::<Frame>().as_ref() }
 }
 
+/// Where in its cell a context lies, whatever the actor's type: right behind the frame.
+pub(super) fn context_address(header: NonNull<Header>) -> usize {
+    header.addr().get() + size_of::<Frame>()
+}
+
 /// The bound of an actor's mailbox, if it has one.
 pub(crate) fn bound(header: &Header) -> Option<&Bound> {
     frame(header).bound.as_deref()

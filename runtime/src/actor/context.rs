@@ -65,12 +65,16 @@ impl<A: Actor> Context<A> {
     }
 
     pub(super) fn header(&self) -> &Header {
+        // Two contexts can be swapped by whoever has `&mut` to both; then neither speaks for its cell.
+        let here = std::ptr::from_ref(self).addr();
+        assert!(here == body::context_address(self.header), "a context was moved out of its actor");
         // SAFETY: the context lies in the same cell as the header.
         unsafe { self.header.as_ref() }
     }
 
     /// The token, which the thread holds that runs the actor.
     fn held(&mut self) -> Held {
+        self.header();
         // SAFETY: the actor's own handler or hook runs, to the end of which the runner uses no
         // reference of its own.
         unsafe { Held::new(self.header) }
@@ -81,6 +85,7 @@ impl<A: Actor> Context<A> {
     }
 
     fn cell(&self) -> CellRef {
+        self.header();
         // SAFETY: a running actor's cell is live.
         unsafe { CellRef::to(self.header) }
     }
@@ -97,7 +102,7 @@ impl<A: Actor> Context<A> {
             self.header().core.cancel_alarm(alarm);
         }
         for (WatchId(id), target) in side.watches {
-            control::send(&target, Order::Unwatch(id));
+            control::send(&target, Order::Unwatch { id, by: self.cell() });
         }
         for task in side.tasks {
             task.abort();
@@ -185,12 +190,13 @@ impl<A: Behavior> Context<A> {
     ) -> WatchId {
         let id = WatchId(self.header().core.next_id());
         let (me, epoch) = (self.cell(), self.epoch);
+        let by = Some(me.clone());
         let target = target.cell().clone();
         let tell = Box::new(move |down: Down| {
             let signal = Signal { method, value: (id, down), epoch };
             send_signal(&me, watched::<A, _, Shape>(&signal.method), signal);
         });
-        let watcher = Watcher { id: id.0, target: target.actor_id(), tell };
+        let watcher = Watcher { id: id.0, by, target: target.actor_id(), tell };
         self.side().watches.push((id, target.clone()));
         control::send(&target, Order::Watch(watcher));
         id
@@ -199,7 +205,7 @@ impl<A: Behavior> Context<A> {
     /// Ends a watch. A `Down` that is already on its way is dropped.
     pub fn unwatch(&mut self, watch: WatchId) {
         if let Some(target) = self.forget_watch(watch) {
-            control::send(&target, Order::Unwatch(watch.0));
+            control::send(&target, Order::Unwatch { id: watch.0, by: self.cell() });
         }
     }
 
@@ -470,7 +476,7 @@ pub(super) async fn ended(target: &CellRef) {
         // An error means that nobody waits any more.
         let _ = sender.send(());
     });
-    let watcher = Watcher { id: target.core.next_id(), target: target.actor_id(), tell };
+    let watcher = Watcher { id: target.core.next_id(), by: None, target: target.actor_id(), tell };
     control::send(target, Order::Watch(watcher));
     poll_fn(|cx| receiver.poll(cx)).await;
 }

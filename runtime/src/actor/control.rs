@@ -29,7 +29,12 @@ pub(super) enum Order {
     /// Somebody wants to know of the end.
     Watch(Watcher),
     /// And no longer.
-    Unwatch(u64),
+    Unwatch {
+        /// Which watch.
+        id: u64,
+        /// Whose: numbers are one system's own.
+        by: CellRef,
+    },
     /// The wait before a restart is over.
     EndBackoff,
     /// Something that the incarnation depends on failed, and so it fails.
@@ -49,9 +54,11 @@ unsafe fn deliver(to: NonNull<()>, node: NonNull<Node>) {
     match order {
         Order::End(end) => life::end_requested(held, end),
         Order::Watch(watcher) => control(held).extras().watchers.push(watcher),
-        Order::Unwatch(id) => {
+        Order::Unwatch { id, by } => {
             if let Some(extras) = &mut control(held).extras {
-                extras.watchers.retain(|watcher| watcher.id != id);
+                extras
+                    .watchers
+                    .retain(|watcher| watcher.id != id || watcher.by.as_ref() != Some(&by));
             }
         }
         Order::EndBackoff => life::end_backoff(held),
@@ -98,6 +105,9 @@ pub(super) fn send(to: &CellRef, order: Order) -> bool {
 pub(crate) fn send_end(to: &CellRef, end: End) -> bool {
     // From here on senders are refused; the order itself may take a turn to arrive.
     to.inbox.close();
+    if let Some(bound) = body::bound(to) {
+        bound.close();
+    }
     send(to, Order::End(end))
 }
 

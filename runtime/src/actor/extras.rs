@@ -3,6 +3,7 @@
 use super::restart::History;
 use crate::event::{ActorId, ExitReason};
 use crate::queue::oneshot;
+use crate::task::cell::CellRef;
 use std::any::Any;
 use std::fmt;
 
@@ -19,6 +20,8 @@ pub struct Down {
 pub(super) struct Watcher {
     /// Unique within the system.
     pub(super) id: u64,
+    /// Who watches, if an actor does.
+    pub(super) by: Option<CellRef>,
     /// Who is watched.
     pub(super) target: ActorId,
     /// Sends the news.

@@ -304,7 +304,10 @@ unsafe fn clean_up<A: Behavior>(held: &mut Held) {
         report_bad_drop(held.cell());
     }
     // SAFETY: as above; no handler runs any more.
-    unsafe { body::context::<A>(header) }.end_incarnation();
+    let context = unsafe { body::context::<A>(header) };
+    if !quietly(|| context.end_incarnation()) {
+        report_bad_drop(held.cell());
+    }
     match restart_after(held, &A::OPTIONS.get_restart()) {
         // SAFETY: as above.
         Some(delay) => unsafe { prepare_restart::<A>(held, delay) },

@@ -106,7 +106,7 @@ fn register(cell: &CellRef, name: &str) -> Result<(), SpawnError> {
 /// Makes the cell its parent's or the system's; `false` when that is ending.
 fn belongs(held: &mut Held, cell: &CellRef) -> bool {
     match control(held).parent.as_ref().map(CellRef::as_ptr) {
-        None => cell.core.roots.add(cell),
+        None => cell.core.add_root(cell),
         // SAFETY: a `Spawn` of a child borrows its parent's context, so the parent's handler runs.
         Some(parent) => adopt(&mut unsafe { Held::new(parent) }, cell),
     }
@@ -161,6 +161,7 @@ impl<A: Behavior> Future for Starting<'_, A> {
             let Poll::Ready(started) = this.receiver.poll(cx) else { return Poll::Pending };
             let cut_off = || Err("it was cut off".to_owned());
             if let Err(text) = started.unwrap_or_else(cut_off) {
+                this.actor = None;
                 return Poll::Ready(Err(SpawnError::StartFailed(text)));
             }
         }

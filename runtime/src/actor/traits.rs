@@ -9,6 +9,9 @@ use std::future::{Future, Ready};
 
 /// Something that can be sent to an actor.
 ///
+/// It is moved by value, through a few stack frames of a worker: keep what is larger than some kilobytes
+/// in a `Box` or `Vec`.
+///
 /// Derive it, with `#[message(reply = Type)]` if it is asked.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a message",
@@ -87,7 +90,8 @@ pub trait Behavior: Actor + Protocol + Receive<<Self as Protocol>::Message, ByMa
         cx: &'a mut Context<Self>,
     ) -> Step<Result<Self, StartError>, impl Future<Output = Result<Self, StartError>> + Send + 'a>;
 
-    /// The last thing an incarnation does, unless it panicked or was killed.
+    /// The last thing an incarnation does after it started, also when a handler panicked; a kill
+    /// leaves it out.
     fn stop<'a>(
         &'a mut self,
         reason: &'a ExitReason,

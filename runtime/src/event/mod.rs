@@ -135,22 +135,30 @@ pub enum Event {
 
 /// A subscription to [`Event`]s.
 #[derive(Debug)]
-pub struct EventStream(broadcast::Receiver<Event>);
+pub struct EventStream {
+    events: broadcast::Receiver<Event>,
+    missed: u64,
+}
 
 impl EventStream {
-    /// Waits for the next event; `None` when the system is gone. Missed events are skipped and
-    /// counted in [`Counts::events_missed`].
+    /// Waits for the next event; `None` when the system is gone.
     ///
     /// # Cancel safety
     /// No event is lost when the future is dropped.
     pub async fn next(&mut self) -> Option<Event> {
         loop {
-            match self.0.recv().await {
+            match self.events.recv().await {
                 Ok(event) => return Some(event),
-                Err(broadcast::error::RecvError::Lagged(_)) => {}
+                Err(broadcast::error::RecvError::Lagged(missed)) => self.missed += missed,
                 Err(broadcast::error::RecvError::Closed) => return None,
             }
         }
+    }
+
+    /// Events that this subscriber was too slow for.
+    #[must_use]
+    pub const fn missed(&self) -> u64 {
+        self.missed
     }
 }
 
@@ -172,7 +180,7 @@ impl Events {
     }
 
     pub(crate) fn subscribe(&self) -> EventStream {
-        EventStream(self.events.subscribe())
+        EventStream { events: self.events.subscribe(), missed: 0 }
     }
 
     pub(crate) fn subscribe_letters(&self) -> DeadLetters {

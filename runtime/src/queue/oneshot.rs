@@ -39,6 +39,8 @@ struct Slot<T> {
     deadline: AtomicU64,
     waker: UnsafeCell<MaybeUninit<Waker>>,
     value: UnsafeCell<MaybeUninit<T>>,
+    /// What a late sender is to do; the receiver's before GONE, the sender's after it.
+    late: UnsafeCell<Option<Box<dyn FnOnce() + Send>>>,
 }
 
 impl<T> Slot<T> {
@@ -49,6 +51,7 @@ impl<T> Slot<T> {
             deadline: AtomicU64::new(u64::MAX),
             waker: UnsafeCell::new(MaybeUninit::uninit()),
             value: UnsafeCell::new(MaybeUninit::uninit()),
+            late: UnsafeCell::new(None),
         };
         // SAFETY: the pool handed out a free block of at least this layout.
         unsafe { slot.write(empty) };
@@ -58,6 +61,10 @@ impl<T> Slot<T> {
     /// # Safety
     /// Both sides have left, and value and waker are moved out or dropped.
     unsafe fn release(slot: NonNull<Self>) {
+        // SAFETY: the caller is the last to know the slot.
+        let slot_ref = unsafe { slot.as_ref() };
+        // SAFETY: as above; a word that nobody needed ends here.
+        drop(slot_ref.late.with_mut(|late| unsafe { (*late).take() }));
         // SAFETY: the caller is the last to know the slot.
         unsafe { pool::release(slot.cast(), Layout::new::<Self>()) }
     }
@@ -98,6 +105,7 @@ pub(crate) struct Receiver<T> {
     registered: bool,
     /// Whether the value was moved out by `poll`.
     received: bool,
+    late: Option<Box<dyn FnOnce() + Send>>,
     owns: PhantomData<T>,
 }
 
@@ -115,7 +123,7 @@ pub(crate) fn pair<T>() -> (Sender<T>, Receiver<T>) {
     let slot = Slot::acquire();
     (
         Sender { slot, owns: PhantomData },
-        Receiver { slot, registered: false, received: false, owns: PhantomData },
+        Receiver { slot, registered: false, received: false, late: None, owns: PhantomData },
     )
 }
 
@@ -147,6 +155,10 @@ impl<T> Sender<T> {
         let this = std::mem::ManuallyDrop::new(self);
         if this.leave(VALUE) {
             return Ok(());
+        }
+        // SAFETY: the receiver was gone before VALUE, and left its word to the sender.
+        if let Some(late) = this.slot().late.with_mut(|late| unsafe { (*late).take() }) {
+            late();
         }
         // SAFETY: the receiver was gone before VALUE, so the value is still the sender's.
         let value = unsafe { this.slot().take_value() };
@@ -199,6 +211,11 @@ impl<T> Receiver<T> {
         self.slot().deadline.store(deadline, Ordering::Relaxed);
     }
 
+    /// Whether the value, or that there is none, was handed out.
+    pub(crate) fn is_received(&self) -> bool {
+        self.received
+    }
+
     /// Whether a waker is registered, and it is not `waker`.
     pub(crate) fn is_waited_for_by_another(&self, waker: &Waker) -> bool {
         let same = |old: *const MaybeUninit<Waker>| {
@@ -210,9 +227,15 @@ impl<T> Receiver<T> {
         self.registered && !self.slot().waker.with(same)
     }
 
+    /// Notes what a sender that comes too late is to do. Before the receiver is dropped unanswered.
+    pub(crate) fn leave_word(&mut self, late: Box<dyn FnOnce() + Send>) {
+        self.late = Some(late);
+    }
+
     /// Asks for the value: `None` when the sender went without one. Not to be called again after
     /// it was ready.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<T>> {
+        assert!(!self.received, "a future is not polled after it was ready");
         // Acquire: pairs with the sender's AcqRel in `leave`.
         let state = self.slot().state.load(Ordering::Acquire);
         if state & (VALUE | CLOSED) == 0 && !self.register(cx.waker()) {
@@ -280,6 +303,11 @@ impl<T> Drop for Receiver<T> {
             // SAFETY: the sender saw no waker, so it left when it ended.
             unsafe { Slot::release(self.slot) };
             return;
+        }
+        if !ended {
+            let word = self.late.take();
+            // SAFETY: before GONE the place is the receiver's.
+            self.slot().late.with_mut(|late| unsafe { *late = word });
         }
         // AcqRel: releases this side's uses to a sender that frees the slot, or acquires the end of
         // a sender that left.

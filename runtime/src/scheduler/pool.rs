@@ -63,7 +63,8 @@ impl Pool {
             Vec::new()
         };
         for index in 0..options.count {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            let runtime = runtime.inspect_err(|_| self.shared.end())?;
             let cpu = cores.get(index % cores.len().max(1)).copied();
             let (shared, core, limits) = (self.shared.clone(), core.clone(), options.limits);
             let work = move || work(index, runtime, &shared, &core, limits, cpu);

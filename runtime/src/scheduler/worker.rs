@@ -85,7 +85,7 @@ impl Shared {
 pub(crate) struct Front(pub(crate) Arc<Shared>);
 
 impl Schedule for Front {
-    fn schedule(&self, at: Option<u32>, ready: Ready, hint: Hint) {
+    fn schedule(&self, at: Option<u32>, ready: Ready, hint: Hint, pause: bool) {
         let shared = &self.0;
         let Some(worker) = at else {
             shared.queue.push(Origin::External, ready, hint);
@@ -100,7 +100,7 @@ impl Schedule for Front {
         shared.queue.push(Origin::Worker(id), ready, hint);
         if WAITS.get() {
             shared.wake(index);
-        } else if shared.idle.could_help() && (hint == Hint::Back || shared.is_late()) {
+        } else if shared.idle.could_help() && (!pause || shared.is_late()) {
             shared.call_helper();
         }
     }
@@ -110,6 +110,10 @@ impl Schedule for Front {
     }
 
     fn wake_worker(&self, worker: u32) {
+        if current::is_worker(worker) && !WAITS.get() {
+            // It looks at its timers before it sleeps.
+            return;
+        }
         self.0.wake(worker as usize);
     }
 
@@ -141,6 +145,8 @@ pub(crate) struct Worker {
     alarms: Vec<Alarm>,
     sleep: Pin<Box<tokio::time::Sleep>>,
     sleep_until: Time,
+    /// Since when it has had nothing to run.
+    bored_since: Option<Time>,
 }
 
 impl Worker {
@@ -164,6 +170,7 @@ impl Worker {
             alarms: Vec::new(),
             sleep: Box::pin(tokio::time::sleep(Duration::ZERO)),
             sleep_until: Time::NEVER,
+            bored_since: None,
         }
     }
 
@@ -219,7 +226,7 @@ impl Worker {
         Some(ready)
     }
 
-    /// Looks for work for a while; `true` when there is some.
+    /// Looks for work for a while; `true` when it is too early to sleep.
     fn search(&mut self) -> bool {
         if !std::mem::replace(&mut self.searching, true) {
             self.shared.idle.search();
@@ -230,16 +237,22 @@ impl Worker {
         if self.limits.spin.is_zero() {
             return false;
         }
-        let until = self.core.clock.now().after(self.limits.spin);
+        let now = self.core.clock.now();
+        let began = *self.bored_since.get_or_insert(now);
+        if now >= began.after(self.limits.spin) {
+            return false;
+        }
+        // One slice at a time: tokio has sockets and timers to look at in between.
+        let until = now.after(self.limits.slice);
         while self.core.clock.now() < until {
             for _ in 0..8 {
                 spin_loop();
             }
             if self.shared.queue.has_work(self.id) {
-                return true;
+                break;
             }
         }
-        false
+        true
     }
 
     /// Announces the sleep and looks once more; `false` when there is work after all.
@@ -284,7 +297,11 @@ impl Future for Worker {
         if this.shared.ending.load(Ordering::Acquire) {
             return Poll::Ready(());
         }
-        let busy = this.slice() || this.search();
+        let ran = this.slice();
+        if ran {
+            this.bored_since = None;
+        }
+        let busy = ran || this.search();
         if busy || !this.fall_asleep(cx) {
             this.wake_up();
             cx.waker().wake_by_ref();

@@ -89,7 +89,7 @@ impl Builder {
             count,
             name: "greenroom".to_owned(),
             pinned: false,
-            stack_bytes: 2 << 20,
+            stack_bytes: 8 << 20,
             limits,
         };
         Self {
@@ -123,7 +123,8 @@ impl Builder {
         self
     }
 
-    /// Sets the stack of each worker in bytes; by default 2 MiB.
+    /// Sets the stack of each worker in bytes; by default 8 MiB. A message travels
+    /// by value, so the largest one must fit several times.
     pub fn stack_bytes(mut self, bytes: usize) -> Self {
         self.workers.stack_bytes = bytes;
         self

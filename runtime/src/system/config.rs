@@ -36,7 +36,7 @@ pub struct Config {
     pub pinned: Option<bool>,
     /// What worker threads are called, before their number; `greenroom` by default.
     pub thread_name: Option<String>,
-    /// Stack of each worker in bytes; 2 MiB by default.
+    /// Stack of each worker in bytes; 8 MiB by default.
     pub stack_bytes: Option<usize>,
     /// Messages in one actor's turn at most; 64 by default.
     pub batch: Option<u32>,

@@ -217,7 +217,7 @@ impl CellRef {
         if self.inbox.wake() {
             // SAFETY: `true` says that this thread took the token.
             let ready = unsafe { super::Ready::new(self.0) };
-            self.core.schedule(ready, super::Hint::Next);
+            self.core.schedule_in_pause(ready);
         }
     }
 }

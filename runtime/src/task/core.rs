@@ -15,11 +15,13 @@ use std::time::Duration;
 
 /// The scheduler, as a cell sees it.
 pub(crate) trait Schedule: Send + Sync {
-    /// Queues `ready`; `at` is the calling thread's worker, if it is one of this system's.
-    fn schedule(&self, at: Option<u32>, ready: Ready, hint: Hint);
+    /// Queues `ready`; `at` is the calling thread's worker, if it is one of this system's. With
+    /// `pause` the running handler is about to wait or is done, so that this worker is soon free.
+    fn schedule(&self, at: Option<u32>, ready: Ready, hint: Hint, pause: bool);
     /// Whether every worker is awake, so that nobody could take work over at once.
     fn is_all_awake(&self) -> bool;
     /// Ends the sleep of `worker`, or the timekeeper, which has a new timer to look at.
+    /// Called by that worker itself, nothing happens unless it waits in tokio.
     fn wake_worker(&self, worker: u32);
     /// Ends the workers, each after its slice.
     fn end(&self);
@@ -84,7 +86,13 @@ impl Core {
     /// Sees that `ready` runs. Never blocks for long, callable from any thread.
     #[inline]
     pub(crate) fn schedule(&self, ready: Ready, hint: Hint) {
-        self.scheduler.schedule(current::worker_of(self), ready, hint);
+        self.scheduler.schedule(current::worker_of(self), ready, hint, false);
+    }
+
+    /// As [`Core::schedule`], where the running handler is about to wait for `ready` or has just
+    /// answered it: no other worker needs to be woken for it.
+    pub(crate) fn schedule_in_pause(&self, ready: Ready) {
+        self.scheduler.schedule(current::worker_of(self), ready, Hint::Next, true);
     }
 
     /// Sees that `ready` runs: at once, inside the running turn, if this is a worker and none sleeps
@@ -102,7 +110,7 @@ impl Core {
             });
         }
         if let Some(ready) = ready {
-            self.schedule(ready, Hint::Next);
+            self.schedule_in_pause(ready);
         }
     }
 
@@ -113,6 +121,15 @@ impl Core {
         if kind.lane == Lane::User {
             self.events.dead_letter(header.actor_id(), (kind.name)(), DeadLetterReason::Stopped);
         }
+    }
+
+    /// Adds a child of the system; `false` when it takes no more.
+    pub(crate) fn add_root(&self, cell: &CellRef) -> bool {
+        let added = self.roots.add(cell);
+        if added == Err(true) {
+            self.scheduler.end();
+        }
+        added.is_ok()
     }
 
     /// Forgets a child of the system that has ended.
@@ -157,7 +174,7 @@ impl Core {
             alarms.armed = due;
         }
         drop(alarms);
-        if early && at.is_none() {
+        if early {
             self.scheduler.wake_worker(worker);
         }
         AlarmKey { worker, key }
@@ -173,7 +190,8 @@ impl Core {
     pub(crate) fn fire_alarms(&self, worker: u32, now: Time, scratch: &mut Vec<Alarm>) {
         self.alarms[worker as usize].lock().wheel.advance(now, |alarm| scratch.push(alarm));
         for alarm in scratch.drain(..) {
-            alarm.go_off();
+            // What is woken may be anybody's, and must not end the worker.
+            super::run::quietly(|| alarm.go_off());
         }
     }
 
@@ -290,17 +308,17 @@ impl Roots {
         &self.lists[usize::try_from(header.id % ROOT_LISTS).expect("fewer than sixteen")]
     }
 
-    /// Adds a cell; `false` when the system takes no more.
-    pub(crate) fn add(&self, cell: &CellRef) -> bool {
+    /// Adds a cell; otherwise the system takes no more, and `Err(true)` says that the workers are to
+    /// end now.
+    fn add(&self, cell: &CellRef) -> Result<(), bool> {
         // AcqRel: pairs with `seal`: either the seal is seen here, or the seal's walk sees the cell.
         if self.count.fetch_add(1, Ordering::AcqRel) & Self::SEALED != 0 {
-            let _ = self.leave();
-            return false;
+            return Err(self.leave());
         }
         let mut list = self.list(cell).lock();
         // SAFETY: the links of a root are guarded by its list's lock.
         unsafe { link(&mut list.0, cell.as_ptr()) };
-        true
+        Ok(())
     }
 
     /// Removes a cell that has ended; `true` if the workers are to end now.

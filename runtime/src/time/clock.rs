@@ -1,8 +1,10 @@
-//! The door to the clock: nanoseconds since the system was built.
+//! The door to the clock: nanoseconds since the process first asked.
 
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// A point in a system's time, in nanoseconds since it was built.
+/// A point in time, in nanoseconds since the process first asked: the same for all its systems, so that
+/// a deadline may travel from one to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Time(pub(crate) u64);
 
@@ -22,7 +24,7 @@ impl Time {
     }
 }
 
-/// The monotonic clock of one system.
+/// The monotonic clock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     origin: Instant,
@@ -31,7 +33,8 @@ pub(crate) struct Clock {
 impl Clock {
     #[expect(clippy::disallowed_methods, reason = "this is the door to the clock")]
     pub(crate) fn start() -> Self {
-        Self { origin: Instant::now() }
+        static ORIGIN: OnceLock<Instant> = OnceLock::new();
+        Self { origin: *ORIGIN.get_or_init(Instant::now) }
     }
 
     pub(crate) fn now(&self) -> Time {
