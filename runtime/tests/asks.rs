@@ -310,6 +310,11 @@ impl Middle {
         let question = keep(&self.oracle).within(LONG * 2);
         let _ = outcome.send(question.await);
     }
+    /// As above, while nobody asks this one.
+    #[tell]
+    async fn wait_alone(&mut self, outcome: oneshot::Sender<Result<u32, AskError>>) {
+        let _ = outcome.send(keep(&self.oracle).within(SHORT).await);
+    }
     /// As above, beside the actor.
     #[tell]
     fn wait_beside(
@@ -426,6 +431,31 @@ fn deadlines_hold_between_systems_of_different_age() {
         young.shutdown(LONG).await.unwrap();
         old.shutdown(LONG).await.unwrap();
     });
+}
+
+// [G-ASK-1]
+#[test]
+fn an_ask_of_another_system_expires() {
+    for (askers, others) in [(1, 1), (4, 1), (4, 2), (4, 3), (2, 4)] {
+        let [system, other] =
+            [askers, others].map(|workers| System::builder().workers(workers).build().unwrap());
+        run(async {
+            let oracle = oracle(&other).await;
+            let mut outcomes = Vec::new();
+            for _ in 0..8 {
+                let middle = Middle { next: None, oracle: oracle.clone() };
+                let middle = system.spawn::<Middle>(middle).await.unwrap();
+                let (tell, told) = oneshot::channel();
+                middle.wait_alone(tell).await.unwrap();
+                outcomes.push(told);
+            }
+            for told in outcomes {
+                assert_eq!(soon(told).await.unwrap(), Err(AskError::Expired));
+            }
+            system.shutdown(LONG).await.unwrap();
+            other.shutdown(LONG).await.unwrap();
+        });
+    }
 }
 
 /// Has little room.
