@@ -109,12 +109,11 @@ impl Schedule for Front {
         self.0.idle.is_all_awake()
     }
 
-    fn wake_worker(&self, worker: u32) {
-        if current::is_worker(worker) && !WAITS.get() {
-            // It looks at its timers before it sleeps.
-            return;
+    fn wake_sleeper(&self, at: Option<u32>, worker: u32) {
+        // The calling worker looks at its timers before it sleeps, unless it waits in tokio already.
+        if at.is_none() || WAITS.get() {
+            self.0.wake(worker as usize);
         }
-        self.0.wake(worker as usize);
     }
 
     fn end(&self) {

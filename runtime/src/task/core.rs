@@ -20,9 +20,9 @@ pub(crate) trait Schedule: Send + Sync {
     fn schedule(&self, at: Option<u32>, ready: Ready, hint: Hint, pause: bool);
     /// Whether every worker is awake, so that nobody could take work over at once.
     fn is_all_awake(&self) -> bool;
-    /// Ends the sleep of `worker`, or the timekeeper, which has a new timer to look at.
-    /// Called by that worker itself, nothing happens unless it waits in tokio.
-    fn wake_worker(&self, worker: u32);
+    /// Ends the sleep of `worker`, or of the timekeeper, who has a new timer to look at; `at` as in
+    /// `schedule`.
+    fn wake_sleeper(&self, at: Option<u32>, worker: u32);
     /// Ends the workers, each after its slice.
     fn end(&self);
 }
@@ -175,7 +175,7 @@ impl Core {
         }
         drop(alarms);
         if early {
-            self.scheduler.wake_worker(worker);
+            self.scheduler.wake_sleeper(at, worker);
         }
         AlarmKey { worker, key }
     }

@@ -55,11 +55,6 @@ pub(crate) fn worker_of(core: &Core) -> Option<u32> {
     CURRENT.with(|current| ptr::eq(current.core.get(), core).then(|| current.worker.get()))
 }
 
-/// Whether the thread is worker `worker` of some system.
-pub(crate) fn is_worker(worker: u32) -> bool {
-    CURRENT.with(|current| !current.core.get().is_null() && current.worker.get() == worker)
-}
-
 /// The clock as of the running slice, when the thread is a worker of `core`.
 pub(crate) fn now_of(core: &Core) -> Option<Time> {
     CURRENT.with(|current| ptr::eq(current.core.get(), core).then(|| current.now.get()))
