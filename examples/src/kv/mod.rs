@@ -11,13 +11,13 @@
 //!
 //! | to read about | see |
 //! |---|---|
-//! | requests and replies on the wire | [`resp`] |
-//! | the commands and where each runs | [`command`], [`own`] |
-//! | the data | [`store`] |
-//! | one read's worth of commands | [`turn`], [`job`], [`stitch`], [`merge`] |
-//! | a client without its socket | [`conversation`], [`session`] |
-//! | the actors | [`connection`], [`backend`], [`shard_actor`], [`broker`], [`listener`] |
-//! | setting up and ending | [`server`], [`options`] |
+//! | requests and replies on the wire | `resp` |
+//! | the commands and where each runs | `command`, `own` |
+//! | the data | `store` |
+//! | one read's worth of commands | `turn`, `job`, `stitch`, `merge` |
+//! | a client without its socket | `conversation`, `session` |
+//! | the actors | `connection`, `backend`, `shard_actor`, `broker`, `listener` |
+//! | setting up and ending | `server`, `options` |
 //!
 //! Where `kv` differs from a single Redis: keys are spread over shards, and what must be atomic over several keys
 //! (`MULTI`, `WATCH`, `MSETNX`) needs them on one shard. Keys with a common `{tag}` are; otherwise the answer is a
