@@ -3,9 +3,11 @@
 use super::restart::History;
 use crate::event::{ActorId, ExitReason};
 use crate::queue::oneshot;
-use crate::task::cell::CellRef;
+use crate::task::cell::{CellRef, Header};
+use crate::task::core::AlarmKey;
 use std::any::Any;
 use std::fmt;
+use std::ptr::NonNull;
 
 /// What an actor is told about the end of another that it watches.
 #[derive(Clone, Debug)]
@@ -45,6 +47,8 @@ pub(crate) struct Extras {
     pub(super) history: History,
     /// How often it was restarted.
     pub(super) incarnation: u32,
+    /// What ends the wait before a restart.
+    pub(super) backoff: Option<AlarmKey>,
     /// Why it failed.
     pub(super) failure: Option<ExitReason>,
     /// Who waits for the start; told once.
@@ -54,6 +58,18 @@ pub(crate) struct Extras {
 }
 
 impl Extras {
+    /// Frees what would outlive the actor, before anybody is told of its end. The arguments come last,
+    /// because their drop may panic.
+    pub(super) fn give_up(&mut self, cell: &Header) {
+        if let Some(name) = &self.name {
+            cell.core.names.remove_if(name, |_, named| named.as_ptr() == NonNull::from(cell));
+        }
+        if let Some(alarm) = self.backoff.take() {
+            cell.core.cancel_alarm(alarm);
+        }
+        drop(self.kept_args.take());
+    }
+
     /// Whether nothing is noted here, so that the box can go.
     pub(super) fn is_empty(&self) -> bool {
         self.name.is_none()

@@ -364,7 +364,8 @@ unsafe fn prepare_restart<A: Behavior>(held: &mut Held, delay: Duration) {
     enter(held, Phase::Backoff);
     let letter = orders::letter(held.reference(), Order::EndBackoff);
     let core = &held.cell().core;
-    core.set_alarm(core.clock.now().after(delay), Alarm::Push(letter));
+    let alarm = core.set_alarm(core.clock.now().after(delay), Alarm::Push(letter));
+    control(held).extras().backoff = Some(alarm);
 }
 
 /// A control: the back-off is over.
@@ -454,8 +455,10 @@ fn bury(held: &mut Held) -> Advance {
     let parent = control(held).parent.take();
     let mut extras = control(held).extras.take();
     let cell = held.cell();
-    if let Some(extras) = &mut extras {
-        give_up(cell, extras);
+    if let Some(extras) = &mut extras
+        && !quietly(|| extras.give_up(cell))
+    {
+        report_bad_drop(cell);
     }
     cell.core.events.counters.ended.add_one();
     cell.core.events.emit(|| Event::Ended { actor: cell.actor_id(), reason: reason.clone() });
@@ -475,17 +478,6 @@ fn bury(held: &mut Held) -> Advance {
         None => own.core.root_ended(own.as_ptr()),
     }
     Advance::Ended
-}
-
-/// Frees the name and the arguments, before anybody is told of the end.
-fn give_up(cell: &Header, extras: &mut Extras) {
-    if let Some(name) = &extras.name {
-        cell.core.names.remove_if(name, |_, named| named.as_ptr() == NonNull::from(cell));
-    }
-    let args = extras.kept_args.take();
-    if !quietly(|| drop(args)) {
-        report_bad_drop(cell);
-    }
 }
 
 /// Tells the starter and the watchers.
