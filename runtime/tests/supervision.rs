@@ -414,6 +414,22 @@ fn an_actor_that_backs_off_can_be_ended() {
     });
 }
 
+// [G-SHUTDOWN-1]
+#[test]
+fn a_system_that_ends_in_the_middle_of_a_backoff_leaves_nothing_behind() {
+    let system = System::builder().workers(1).build().unwrap();
+    support::run(async {
+        let mut events = system.events();
+        let (patient, _entries) = patient::<HourOfBackoff>(&system).await;
+        patient.panic().await.unwrap();
+        delays(&mut events, 1).await;
+        system.shutdown(support::LONG).await.unwrap();
+        drop((patient, system));
+        // The stream ends when the last part of the system is freed.
+        while soon(events.next()).await.is_some() {}
+    });
+}
+
 /// Writes down the ends of others.
 #[derive(Actor)]
 struct Watcher {
