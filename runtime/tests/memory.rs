@@ -144,11 +144,6 @@ impl Player {
     #[tell]
     fn produce(&mut self, count: u64) {
         SEEN.store(0, Ordering::SeqCst);
-        // A worker calls another one for help once its slice is long.
-        let begun = tokio::time::Instant::now();
-        while begun.elapsed() < Duration::from_millis(5) {
-            thread::yield_now();
-        }
         for number in 0..count {
             while number - SEEN.load(Ordering::SeqCst) >= AHEAD {
                 thread::yield_now();
@@ -350,32 +345,29 @@ fn an_idle_actor_takes_at_most_256_bytes_beside_its_state() {
     });
 }
 
-/// The first threads that wait for one lock make `parking_lot` allocate its table, once and for all.
+/// The first threads that wait for a lock make `parking_lot` allocate its table, once and for all.
 fn let_threads_wait_for_a_lock() {
-    const THREADS: usize = 12;
+    const THREADS: usize = 16;
     let lock = Arc::new(parking_lot::Mutex::new(()));
     let guard = lock.lock();
-    let begun = Arc::new(AtomicUsize::new(0));
+    let waited = Arc::new(AtomicUsize::new(0));
     let threads: Vec<_> = (0..THREADS)
         .map(|_| {
-            let (lock, begun) = (Arc::clone(&lock), Arc::clone(&begun));
+            let (lock, waited) = (Arc::clone(&lock), Arc::clone(&waited));
             thread::spawn(move || {
-                begun.fetch_add(1, Ordering::SeqCst);
-                drop(lock.lock());
-                while begun.load(Ordering::SeqCst) < 2 * THREADS {
+                assert!(lock.try_lock_for(Duration::from_millis(2)).is_none());
+                waited.fetch_add(1, Ordering::SeqCst);
+                // The table has room for the threads that there are at once.
+                while waited.load(Ordering::SeqCst) < THREADS {
                     thread::yield_now();
                 }
             })
         })
         .collect();
-    while begun.load(Ordering::SeqCst) < THREADS {
-        thread::yield_now();
-    }
-    drop(guard);
-    begun.fetch_add(THREADS, Ordering::SeqCst);
     for thread in threads {
         thread.join().unwrap();
     }
+    drop(guard);
 }
 
 /// Threads of this process; the end of one that goes may allocate, and would be counted.
