@@ -298,7 +298,7 @@ fn stays_within_its_bound<P: Policy>() {
         let gauge = Arc::new(Gauge::default());
         let send = |_| {
             let (gauge, actor) = (Arc::clone(&gauge), gated.actor.clone());
-            thread::spawn(move || (0..300).for_each(|number| gauge.send(&actor, number)))
+            thread::spawn(move || (0..600).for_each(|number| gauge.send(&actor, number)))
         };
         let threads: Vec<_> = (0..SENDERS).map(send).collect();
         threads.into_iter().for_each(|thread| thread.join().expect("the bound is kept"));

@@ -106,7 +106,7 @@ fn many_senders_never_meet_inside_an_actor() {
         let send = |_| {
             let canary = canary.clone();
             thread::spawn(move || {
-                for number in 0..400 {
+                for number in 0..1000 {
                     let tell = if number % 8 == 0 { canary.slowly() } else { canary.now() };
                     tell.try_send().unwrap();
                 }
@@ -118,8 +118,8 @@ fn many_senders_never_meet_inside_an_actor() {
         }
         threads.into_iter().for_each(|thread| thread.join().unwrap());
         // 20 results, 20 asks and one end, and whatever the timer added.
-        let expected = 4 * 400 + 20 + 20 + 1;
-        while canary.count().await.unwrap() < expected {}
+        let expected = 4 * 1000 + 20 + 20 + 1;
+        soon(async { while canary.count().await.unwrap() < expected {} }).await;
         assert_eq!(system.counts().panics, 0);
     });
 }
