@@ -217,4 +217,7 @@ fn threads_lose_nothing_and_keep_each_senders_order() {
         thread.join().unwrap();
     }
     assert_eq!(cell.taken.load(Ordering::Relaxed), SENDERS * EACH);
+    recycle(cell.outlet.lock().tail());
+    // SAFETY: the stub came from a box, and the lane has left it behind or was the last to use it.
+    drop(unsafe { Box::from_raw(stub.as_ptr()) });
 }
