@@ -277,8 +277,10 @@ pub(crate) fn quietly(work: impl FnOnce()) -> bool {
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(()) => true,
         Err(payload) => {
-            // A payload whose own drop panics would escape: give it up.
-            let _ = std::mem::ManuallyDrop::new(payload);
+            if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+                // A payload whose own drop panics: what that leaves is given up.
+                let _ = std::mem::ManuallyDrop::new(again);
+            }
             false
         }
     }
