@@ -8,7 +8,7 @@ use std::path::PathBuf;
 pub const USAGE: &str = "\
 usage: bench COMMAND [NAME…] [--rounds N] [--out FILE]
 
-  run [NAME…]           the programs tell, ask, ping_pong, spawn: greenroom against its peers
+  run [NAME…]           the programs, or those named: greenroom against its peers
   instructions [NAME…]  the same, instructions per operation (needs valgrind)
   idle                  what 10,000 idle actors cost
   kv                    the kv server against redis-server (needs redis-server, redis-tools)

@@ -14,8 +14,12 @@ use std::process::Command;
 use std::time::Duration;
 
 /// The programs, and how many operations a measurement has.
-pub const PROGRAMS: [(&str, u64); 4] =
-    [("tell", 1_000_000), ("ask", 100_000), ("ping_pong", 100_000), ("spawn", 100_000)];
+pub const PROGRAMS: [(&str, u64); 4] = [
+    ("counting", 1_000_000),
+    ("ask", 100_000),
+    ("ping_pong", 100_000),
+    ("fork_join_create", 100_000),
+];
 
 /// How long one measurement may take.
 const LIMIT: Duration = Duration::from_secs(60);

@@ -111,7 +111,7 @@ impl Handler<Produce> for Producer {
     }
 }
 
-async fn tell(second: ArbiterHandle, n: u64) -> Duration {
+async fn counting(second: ArbiterHandle, n: u64) -> Duration {
     let counter = Counter::start_in_arbiter(&second, |_| Counter(0));
     let producer = Producer(counter).start();
     let clock = Instant::now();
@@ -189,7 +189,7 @@ impl Handler<Once> for Short {
     }
 }
 
-async fn spawn_here(n: u64) -> Duration {
+async fn create_here(n: u64) -> Duration {
     let countdown = Countdown::new(n);
     let clock = Instant::now();
     for _ in 0..n {
@@ -204,7 +204,7 @@ async fn spawn_here(n: u64) -> Duration {
 }
 
 /// Every other actor on the second arbiter.
-async fn spawn_on_both(second: ArbiterHandle, n: u64) -> Duration {
+async fn create_on_both(second: ArbiterHandle, n: u64) -> Duration {
     let countdown = Countdown::new(n);
     let clock = Instant::now();
     for turn in 0..n {
@@ -226,16 +226,16 @@ pub(crate) fn programs() -> Vec<Program> {
             Arbiters::Two => 2,
         };
         [
-            Program::new("tell", peer, cores, move |n| {
-                on_actix(arbiters, |second| tell(second, n))
+            Program::new("counting", peer, cores, move |n| {
+                on_actix(arbiters, |second| counting(second, n))
             }),
             Program::new("ask", peer, cores, move |n| on_actix(arbiters, |second| ask(second, n))),
             Program::new("ping_pong", peer, cores, move |n| {
                 on_actix(arbiters, |second| ping_pong(second, n))
             }),
-            Program::new("spawn", peer, cores, move |n| match arbiters {
-                Arbiters::One => on_actix(arbiters, |_| spawn_here(n)),
-                Arbiters::Two => on_actix(arbiters, |second| spawn_on_both(second, n)),
+            Program::new("fork_join_create", peer, cores, move |n| match arbiters {
+                Arbiters::One => on_actix(arbiters, |_| create_here(n)),
+                Arbiters::Two => on_actix(arbiters, |second| create_on_both(second, n)),
             }),
         ]
     }

@@ -104,7 +104,7 @@ impl<B: Mailbox> Message<Produce> for Producer<B> {
     }
 }
 
-async fn tell<B: Mailbox>(n: u64) -> Duration {
+async fn counting<B: Mailbox>(n: u64) -> Duration {
     let producer = B::spawn(Producer::<B>(B::spawn(Counter(0)), std::marker::PhantomData));
     producer.wait_for_startup().await;
     let clock = Instant::now();
@@ -198,7 +198,7 @@ impl Message<Once> for Short {
     }
 }
 
-async fn spawn<B: Mailbox>(n: u64) -> Duration {
+async fn fork_join_create<B: Mailbox>(n: u64) -> Duration {
     let countdown = Countdown::new(n);
     let clock = Instant::now();
     for _ in 0..n {
@@ -212,10 +212,12 @@ async fn spawn<B: Mailbox>(n: u64) -> Duration {
 pub(crate) fn programs() -> Vec<Program> {
     fn of<B: Mailbox>(peer: &'static str, workers: usize) -> [Program; 4] {
         [
-            Program::new("tell", peer, workers, move |n| on_tokio(workers, tell::<B>(n))),
+            Program::new("counting", peer, workers, move |n| on_tokio(workers, counting::<B>(n))),
             Program::new("ask", peer, workers, move |n| on_tokio(workers, ask::<B>(n))),
             Program::new("ping_pong", peer, workers, move |n| on_tokio(workers, ping_pong::<B>(n))),
-            Program::new("spawn", peer, workers, move |n| on_tokio(workers, spawn::<B>(n))),
+            Program::new("fork_join_create", peer, workers, move |n| {
+                on_tokio(workers, fork_join_create::<B>(n))
+            }),
         ]
     }
     of::<Unbounded>("kameo", 2)

@@ -2,10 +2,10 @@
 //!
 //! | program | what happens | one operation |
 //! |---|---|---|
-//! | `tell` | one actor sends numbers to another, then asks it for their count | a message |
+//! | `counting` | one actor sends numbers to another, then asks it for their count | a message |
 //! | `ask` | one actor asks another, one question after the other | a question and its answer |
 //! | `ping_pong` | two actors bounce a ball | a round trip |
-//! | `spawn` | actors are started, each handles one message, stops and is dropped | an actor |
+//! | `fork_join_create` | actors are started, each handles one message, stops and is dropped | an actor |
 //!
 //! Every program is written as the library's own documents show it, with the settings that they
 //! name as the fastest. A program measures its own time: set-up and teardown lie outside. What
@@ -38,7 +38,7 @@ use std::time::Duration;
 
 /// A program as one peer runs it.
 pub struct Program {
-    /// What it does: `tell`, `ask`, `ping_pong`, `spawn`.
+    /// What it does: `counting`, `ask`, `ping_pong`, `fork_join_create`.
     pub name: &'static str,
     /// Which library, with which settings.
     pub peer: &'static str,

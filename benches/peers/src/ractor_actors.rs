@@ -62,7 +62,7 @@ impl Actor for Producer {
     }
 }
 
-async fn tell(n: u64) -> Duration {
+async fn counting(n: u64) -> Duration {
     let (counter, _) = Actor::spawn(None, Counter, ()).await.expect("the counter starts");
     let (producer, _) = Actor::spawn(None, Producer, counter).await.expect("the producer starts");
     let clock = Instant::now();
@@ -198,7 +198,7 @@ impl Actor for Short {
     }
 }
 
-async fn spawn(n: u64) -> Duration {
+async fn fork_join_create(n: u64) -> Duration {
     let countdown = Countdown::new(n);
     let clock = Instant::now();
     for _ in 0..n {
@@ -213,10 +213,12 @@ async fn spawn(n: u64) -> Duration {
 pub(crate) fn programs() -> Vec<Program> {
     fn of(peer: &'static str, workers: usize) -> [Program; 4] {
         [
-            Program::new("tell", peer, workers, move |n| on_tokio(workers, tell(n))),
+            Program::new("counting", peer, workers, move |n| on_tokio(workers, counting(n))),
             Program::new("ask", peer, workers, move |n| on_tokio(workers, ask(n))),
             Program::new("ping_pong", peer, workers, move |n| on_tokio(workers, ping_pong(n))),
-            Program::new("spawn", peer, workers, move |n| on_tokio(workers, spawn(n))),
+            Program::new("fork_join_create", peer, workers, move |n| {
+                on_tokio(workers, fork_join_create(n))
+            }),
         ]
     }
     of("ractor", 2).into_iter().chain(of("ractor-1", 1)).collect()

@@ -85,7 +85,7 @@ async fn produce<C: Channel>(counter: C::Sender<Count>, n: u64) {
     assert_eq!(total.await, Ok(n), "every message was handled once");
 }
 
-async fn tell<C: Channel>(n: u64) -> Duration {
+async fn counting<C: Channel>(n: u64) -> Duration {
     let (counter, mut mailbox) = C::new();
     tokio::spawn(async move {
         let mut total = 0;
@@ -100,7 +100,7 @@ async fn tell<C: Channel>(n: u64) -> Duration {
     timed(produce::<C>(counter, n)).await
 }
 
-async fn tell_many(n: u64) -> Duration {
+async fn counting_many(n: u64) -> Duration {
     let (counter, mut mailbox) = mpsc::unbounded_channel();
     tokio::spawn(async move {
         let (mut total, mut taken) = (0, Vec::with_capacity(MANY));
@@ -162,7 +162,7 @@ async fn ping_pong<C: Channel>(n: u64) -> Duration {
     clock.elapsed()
 }
 
-async fn spawn<C: Channel>(n: u64) -> Duration {
+async fn fork_join_create<C: Channel>(n: u64) -> Duration {
     let countdown = Countdown::new(n);
     let clock = Instant::now();
     for _ in 0..n {
@@ -181,10 +181,12 @@ async fn spawn<C: Channel>(n: u64) -> Duration {
 pub(crate) fn programs() -> Vec<Program> {
     fn of<C: Channel>(peer: &'static str, workers: usize) -> [Program; 4] {
         [
-            Program::new("tell", peer, workers, move |n| on_tokio(workers, tell::<C>(n))),
+            Program::new("counting", peer, workers, move |n| on_tokio(workers, counting::<C>(n))),
             Program::new("ask", peer, workers, move |n| on_tokio(workers, ask::<C>(n))),
             Program::new("ping_pong", peer, workers, move |n| on_tokio(workers, ping_pong::<C>(n))),
-            Program::new("spawn", peer, workers, move |n| on_tokio(workers, spawn::<C>(n))),
+            Program::new("fork_join_create", peer, workers, move |n| {
+                on_tokio(workers, fork_join_create::<C>(n))
+            }),
         ]
     }
     of::<Unbounded>("tokio", 2)
@@ -194,8 +196,8 @@ pub(crate) fn programs() -> Vec<Program> {
         .chain(of::<Unbounded>("tokio-1", 1))
         .chain(of::<Bounded>("tokio-1-bounded", 1))
         .chain([
-            Program::new("tell", "tokio-many", 2, |n| on_tokio(2, tell_many(n))),
-            Program::new("tell", "tokio-1-many", 1, |n| on_tokio(1, tell_many(n))),
+            Program::new("counting", "tokio-many", 2, |n| on_tokio(2, counting_many(n))),
+            Program::new("counting", "tokio-1-many", 1, |n| on_tokio(1, counting_many(n))),
         ])
         .collect()
 }

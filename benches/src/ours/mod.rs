@@ -8,9 +8,9 @@
 //! | `…-bounded` | `tell` to a mailbox of 1024, whose sender waits for room |
 
 mod ask;
+mod counting;
+mod fork_join_create;
 mod ping_pong;
-mod spawn;
-mod tell;
 
 use greenroom::{Scheduler, System};
 use greenroom_peers::Program;
@@ -52,11 +52,11 @@ pub fn programs() -> Vec<Program> {
     ];
     let programs = kinds.map(|(who, bounded, queue, workers)| {
         [
-            Program::new("tell", who, workers, move |n| {
-                on_greenroom(queue, workers, |system| tell::unbounded(system, n))
+            Program::new("counting", who, workers, move |n| {
+                on_greenroom(queue, workers, |system| counting::unbounded(system, n))
             }),
-            Program::new("tell", bounded, workers, move |n| {
-                on_greenroom(queue, workers, |system| tell::bounded(system, n))
+            Program::new("counting", bounded, workers, move |n| {
+                on_greenroom(queue, workers, |system| counting::bounded(system, n))
             }),
             Program::new("ask", who, workers, move |n| {
                 on_greenroom(queue, workers, |system| ask::run(system, n))
@@ -64,8 +64,8 @@ pub fn programs() -> Vec<Program> {
             Program::new("ping_pong", who, workers, move |n| {
                 on_greenroom(queue, workers, |system| ping_pong::run(system, n))
             }),
-            Program::new("spawn", who, workers, move |n| {
-                on_greenroom(queue, workers, |system| spawn::run(system, n))
+            Program::new("fork_join_create", who, workers, move |n| {
+                on_greenroom(queue, workers, |system| fork_join_create::run(system, n))
             }),
         ]
     });

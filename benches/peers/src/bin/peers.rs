@@ -1,7 +1,7 @@
 //! Runs one program of one peer by hand.
 //!
 //! ```text
-//! cargo run --release -p greenroom-peers -- tell/tokio 1000000
+//! cargo run --release -p greenroom-peers -- counting/tokio 1000000
 //! ```
 
 #![forbid(unsafe_code)]
