@@ -5,6 +5,7 @@
 //! which is the same but for its allocator; no peer's documents ask for it, but users of tokio often
 //! choose it.
 
+use crate::programs::{PROGRAMS, Row};
 use crate::results::Section;
 use crate::{child, machine, ours, stats};
 use greenroom_peers::{Program, programs as peers_programs};
@@ -13,19 +14,8 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-/// The programs, and how many operations a measurement has.
-pub const PROGRAMS: [(&str, u64); 4] = [
-    ("counting", 1_000_000),
-    ("ask", 100_000),
-    ("ping_pong", 100_000),
-    ("fork_join_create", 100_000),
-];
-
 /// How long one measurement may take.
 const LIMIT: Duration = Duration::from_secs(60);
-
-/// Ours has to be at most this much of the best peer.
-const GOAL: f64 = 0.5;
 
 /// One line of a table.
 struct Contestant {
@@ -114,8 +104,7 @@ pub fn list() -> String {
 /// # Errors
 /// When there is no such program, or a measurement fails.
 pub fn section(names: &[&str], rounds: usize) -> Result<Section, String> {
-    if let Some(name) = names.iter().find(|name| !PROGRAMS.iter().any(|(known, _)| known == *name))
-    {
+    if let Some(name) = names.iter().find(|name| !PROGRAMS.iter().any(|row| row.name == **name)) {
         return Err(format!("no such program: {name}"));
     }
     let mut text = format!(
@@ -123,9 +112,9 @@ pub fn section(names: &[&str], rounds: usize) -> Result<Section, String> {
          measurement; ratios are ours over theirs, so below 1 is faster. Allocator: the system's, \
          unless a row says mimalloc.\n",
     );
-    for (program, n) in PROGRAMS {
-        if names.is_empty() || names.contains(&program) {
-            text.push_str(&compete(program, n, rounds)?);
+    for row in PROGRAMS {
+        if names.is_empty() || names.contains(&row.name) {
+            text.push_str(&compete(row, rounds)?);
         }
     }
     let mut command = vec!["run"];
@@ -146,7 +135,8 @@ fn contestants(program: &str) -> Vec<Contestant> {
     ours.chain(peers).chain(with_mimalloc).collect()
 }
 
-fn compete(program: &'static str, n: u64, rounds: usize) -> Result<String, String> {
+fn compete(row: &Row, rounds: usize) -> Result<String, String> {
+    let (program, n) = (row.name, row.n);
     let mimalloc = executable(Allocator::Mimalloc).is_some();
     let (mut runners, mut absent): (Vec<_>, Vec<_>) =
         contestants(program).into_iter().partition(|one| {
@@ -170,7 +160,7 @@ fn compete(program: &'static str, n: u64, rounds: usize) -> Result<String, Strin
     let control = control.map_or(f64::NAN, |again| again.median() / of_control);
     runners.sort_by(|a, b| a.median().total_cmp(&b.median()));
     absent.sort_by_key(Contestant::label);
-    Ok(table(program, n, &runners, &absent, control))
+    Ok(table(row, &runners, &absent, control))
 }
 
 fn best(of: &[Contestant], which: impl Fn(&Contestant) -> bool) -> Option<&Contestant> {
@@ -178,18 +168,13 @@ fn best(of: &[Contestant], which: impl Fn(&Contestant) -> bool) -> Option<&Conte
     of.iter().find(|one| which(one))
 }
 
-fn table(
-    program: &str,
-    n: u64,
-    runners: &[Contestant],
-    absent: &[Contestant],
-    control: f64,
-) -> String {
+fn table(row: &Row, runners: &[Contestant], absent: &[Contestant], control: f64) -> String {
     let ours = best(runners, |one| one.ours);
     let our_median = ours.map_or(f64::NAN, Contestant::median);
-    let mut text = format!("\n### {program}\n\n{n} operations.\n\n");
-    text.push_str(
-        "| who | ns per operation | least | most | ours over it |\n|---|---|---|---|---|\n",
+    let mut text = format!(
+        "\n### {}\n\nn = {}.\n\n| who | ns per {} | least | most | ours over it |\n\
+         |---|---|---|---|---|\n",
+        row.name, row.n, row.unit,
     );
     for one in runners {
         let least = one.nanos.iter().copied().fold(f64::INFINITY, f64::min);
@@ -217,8 +202,10 @@ fn table(
         if let (Some(ours), Some(rival)) = (ours, rival) {
             let ratio = our_median / rival.median();
             let goal = match allocator {
-                Allocator::System if ratio <= GOAL => format!(", goal {GOAL:.2}: reached"),
-                Allocator::System => format!(", goal {GOAL:.2}: missed"),
+                Allocator::System if ratio <= row.goal => {
+                    format!(", goal {:.2}: reached", row.goal)
+                }
+                Allocator::System => format!(", goal {:.2}: missed", row.goal),
                 Allocator::Mimalloc => String::new(),
             };
             let (ours, rival) = (ours.label(), rival.label());

@@ -3,8 +3,8 @@
 //! A program is run with two numbers of operations; the difference leaves out its start and end.
 
 use crate::child;
-use crate::contest::PROGRAMS;
 use crate::ours;
+use crate::programs::PROGRAMS;
 use crate::results::Section;
 use greenroom_peers::programs;
 use std::env;
@@ -63,7 +63,7 @@ pub fn section(names: &[&str]) -> Result<Section, String> {
          operations under callgrind.\n\n| program | who | instructions |\n|---|---|---|\n",
     );
     let programs: Vec<_> = ours::programs().into_iter().chain(programs()).collect();
-    for (name, _) in PROGRAMS {
+    for name in PROGRAMS.iter().map(|row| row.name) {
         if !names.is_empty() && !names.contains(&name) {
             continue;
         }

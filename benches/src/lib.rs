@@ -9,6 +9,7 @@
 //! | [`idle`] | what idle actors cost |
 //! | [`kv`] | the kv server against `redis-server` |
 //! | [`instructions`] | instructions per operation, counted by callgrind |
+//! | [`programs`] | the table of the programs |
 //! | [`machine`] | the line that says where a figure comes from |
 //! | [`results`] | the file that the figures are kept in |
 //! | [`stats`] | medians |
@@ -23,5 +24,6 @@ pub mod instructions;
 pub mod kv;
 pub mod machine;
 pub mod ours;
+pub mod programs;
 pub mod results;
 pub mod stats;

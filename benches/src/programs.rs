@@ -1,0 +1,26 @@
+//! The table of the programs: what one operation is, how many a measurement has, and the goal.
+
+/// A program of the contest, which every contestant has in its own words.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    /// Its name, the same for everybody.
+    pub name: &'static str,
+    /// How many operations a measurement has.
+    pub n: u64,
+    /// What one operation is.
+    pub unit: &'static str,
+    /// Our time has to be at most this much of the best peer's.
+    pub goal: f64,
+}
+
+const fn row(name: &'static str, n: u64, unit: &'static str, goal: f64) -> Row {
+    Row { name, n, unit, goal }
+}
+
+/// Every program, in the order of the results.
+pub const PROGRAMS: &[Row] = &[
+    row("counting", 1_000_000, "message", 0.5),
+    row("ask", 100_000, "question and answer", 0.5),
+    row("ping_pong", 100_000, "round trip", 0.4),
+    row("fork_join_create", 100_000, "actor", 0.4),
+];
