@@ -1,7 +1,7 @@
 //! The commands of `bench`.
 
 use crate::results::Section;
-use crate::{contest, idle, instructions, kv, machine};
+use crate::{contest, idle, instructions, kv};
 use std::path::PathBuf;
 
 /// What `bench` prints when it is called wrongly.
@@ -60,8 +60,7 @@ impl Args {
 pub fn run(args: impl IntoIterator<Item = String>) -> Result<String, String> {
     let args = Args::parse(args)?;
     let words: Vec<&str> = args.words.iter().map(String::as_str).collect();
-    let load = machine::load();
-    let mut section = match words[..] {
+    let section = match words[..] {
         ["run", ref names @ ..] => contest::section(names, args.rounds)?,
         ["instructions", ref names @ ..] => instructions::section(names)?,
         ["idle"] => idle::section()?,
@@ -71,7 +70,6 @@ pub fn run(args: impl IntoIterator<Item = String>) -> Result<String, String> {
         ["one", name, n] => return contest::one(name, n),
         _ => return Err(USAGE.into()),
     };
-    section.load = load;
     if let Some(file) = args.out {
         section.write(&file).map_err(|error| format!("{}: {error}", file.display()))?;
     }
@@ -82,6 +80,6 @@ impl Section {
     /// A section of that heading, to be repeated by `command`.
     #[must_use]
     pub fn new(heading: &'static str, command: &[&str], text: String) -> Self {
-        Self { heading, command: command.join(" "), text, load: "?".into() }
+        Self { heading, command: command.join(" "), text }
     }
 }

@@ -6,12 +6,14 @@
 //! | [`cli`] | the commands of the `bench` program |
 //! | [`contest`] | programs against each other: one process per measurement, rounds interleaved |
 //! | [`ours`] | the programs as greenroom actors |
+//! | [`core_to_core`] | how long a cache line takes between two cores |
 //! | [`idle`] | what idle actors cost |
 //! | [`kv`] | the kv server against `redis-server` |
 //! | [`instructions`] | instructions per operation, counted by callgrind |
 //! | [`programs`] | the table of the programs |
 //! | [`machine`] | the line that says where a figure comes from |
 //! | [`results`] | the file that the figures are kept in |
+//! | [`rows`] | the Parquet files that measurements are kept in |
 //! | [`stats`] | medians |
 
 #![forbid(unsafe_code)]
@@ -19,6 +21,7 @@
 pub mod child;
 pub mod cli;
 pub mod contest;
+pub mod core_to_core;
 pub mod idle;
 pub mod instructions;
 pub mod kv;
@@ -26,4 +29,5 @@ pub mod machine;
 pub mod ours;
 pub mod programs;
 pub mod results;
+pub mod rows;
 pub mod stats;

@@ -1,8 +1,41 @@
 //! Where a figure comes from: processor, cores, kernel, compiler, commit.
 
+use crate::core_to_core;
 use std::fs;
 use std::process::Command;
+use std::sync::OnceLock;
 use std::thread;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// What stands beside every figure; `?` and `None` for what cannot be found out.
+#[derive(Debug)]
+pub struct Machine {
+    /// The processor and its clock.
+    pub cpu: String,
+    /// How many threads can run at once.
+    pub cores: usize,
+    /// A line's way from one core to another, where there are two.
+    pub core_to_core_ns: Option<f64>,
+    /// The kernel's release.
+    pub kernel: String,
+    /// The compiler that built this program.
+    pub rustc: String,
+    /// The profile and the flags that it was built with.
+    pub flags: String,
+    /// The commit, and whether files differ from it.
+    pub commit: String,
+    /// When this was asked first, since 1970.
+    pub time_ms: Option<i64>,
+    /// How many threads wanted to run in the minute before; above zero before a measurement means that
+    /// others share the machine.
+    pub load: Option<f64>,
+}
+
+/// The facts about this machine, found out once, when they are first asked for.
+pub fn facts() -> &'static Machine {
+    static FACTS: OnceLock<Machine> = OnceLock::new();
+    FACTS.get_or_init(Machine::look)
+}
 
 /// How many threads can run at once; 1 when the system does not say.
 #[must_use]
@@ -10,27 +43,42 @@ pub fn cores() -> usize {
     thread::available_parallelism().map_or(1, Into::into)
 }
 
-/// One line: processor, cores, kernel, compiler, commit, with `?` for what cannot be found out.
-#[must_use]
-pub fn line() -> String {
-    let cores = cores();
-    let dirty = output("git", &["status", "--porcelain"]).is_some_and(|files| !files.is_empty());
-    format!(
-        "{}, {cores} cores, Linux {}, {}, commit {}{}",
-        processor().unwrap_or_else(|| "?".into()),
-        read("/proc/sys/kernel/osrelease").unwrap_or_else(|| "?".into()),
-        output("rustc", &["--version"]).unwrap_or_else(|| "rustc ?".into()),
-        output("git", &["rev-parse", "--short", "HEAD"]).unwrap_or_else(|| "?".into()),
-        if dirty { " with changes" } else { "" },
-    )
-}
+impl Machine {
+    fn look() -> Self {
+        // First of all, as looking around is work too.
+        let load = read("/proc/loadavg");
+        let load = load.and_then(|load| load.split_whitespace().next()?.parse().ok());
+        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).ok();
+        let changed = output("git", &["status", "--porcelain", "--untracked-files=no"]);
+        let changed = changed.is_some_and(|files| !files.is_empty());
+        let commit = output("git", &["rev-parse", "--short", "HEAD"]).unwrap_or_else(|| "?".into());
+        Self {
+            cpu: processor().unwrap_or_else(|| "?".into()),
+            cores: cores(),
+            core_to_core_ns: core_to_core::one_way_ns(),
+            kernel: read("/proc/sys/kernel/osrelease").unwrap_or_else(|| "?".into()),
+            rustc: env!("BENCH_RUSTC").to_owned(),
+            flags: env!("BENCH_FLAGS").to_owned(),
+            commit: if changed { format!("{commit} with changes") } else { commit },
+            time_ms: since_1970.and_then(|time| i64::try_from(time.as_millis()).ok()),
+            load,
+        }
+    }
 
-/// How many threads wanted to run in the last minute; above zero before a measurement means that
-/// others share the machine.
-#[must_use]
-pub fn load() -> String {
-    let loads = read("/proc/loadavg").unwrap_or_default();
-    loads.split_whitespace().next().unwrap_or("?").to_owned()
+    /// All of it in one line.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let Self { cpu, cores, kernel, rustc, flags, commit, .. } = self;
+        let known = |value: Option<f64>, digits| {
+            value.map_or_else(|| "?".to_owned(), |value| format!("{value:.digits$}"))
+        };
+        format!(
+            "{cpu}, {cores} cores, core to core {} ns, Linux {kernel}, {rustc}, {flags}, commit \
+             {commit}, load before {}",
+            known(self.core_to_core_ns, 0),
+            known(self.load, 2),
+        )
+    }
 }
 
 fn processor() -> Option<String> {

@@ -20,8 +20,6 @@ pub struct Section {
     pub command: String,
     /// How to read it, and the tables.
     pub text: String,
-    /// How busy the machine was before: see [`machine::load`].
-    pub load: String,
 }
 
 impl Section {
@@ -29,11 +27,10 @@ impl Section {
     #[must_use]
     pub fn to_markdown(&self) -> String {
         format!(
-            "## {}\n\n`cargo run --release -p greenroom-benches -- {}`\n\n{}, load before {}\n\n{}\n",
+            "## {}\n\n`cargo run --release -p greenroom-benches -- {}`\n\n{}\n\n{}\n",
             self.heading,
             self.command,
-            machine::line(),
-            self.load,
+            machine::facts().line(),
             self.text.trim_end(),
         )
     }

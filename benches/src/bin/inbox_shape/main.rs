@@ -97,7 +97,7 @@ fn nanos(took: Duration, ops: u64) -> f64 {
 }
 
 fn table() {
-    println!("{}", machine::line());
+    println!("{}", machine::facts().line());
     println!("medians of {ROUNDS} interleaved rounds, ns per message; A/A: swap against swap");
     if machine::cores() < 3 {
         println!("fan-in has three threads, which share {} cores here", machine::cores());
