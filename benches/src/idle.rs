@@ -1,7 +1,7 @@
 //! What idle actors cost: processor time, and how often a thread was switched to.
 
 use crate::child;
-use crate::ours::{Queue, block_on};
+use crate::ours::{SETTINGS, Setting, block_on};
 use crate::results::Section;
 use greenroom::{Actor, Ref, System, handlers};
 use std::env;
@@ -46,7 +46,7 @@ pub fn section() -> Result<Section, String> {
          processor time and context switches of the whole process in these {seconds} s.\n\n\
          | scheduler | processor time | context switches |\n|---|---|---|\n",
     );
-    for scheduler in ["stealing", "locked"] {
+    for scheduler in SETTINGS.iter().filter(|one| one.workers == WORKERS).map(|one| one.who) {
         eprintln!("idle: {scheduler}");
         let exe = env::current_exe().map_err(|error| error.to_string())?;
         let child = child::output(Command::new(exe).args(["idle", scheduler]), LIMIT);
@@ -65,12 +65,8 @@ pub fn section() -> Result<Section, String> {
 /// # Errors
 /// When there is no such scheduler, or the system does not say what the process used.
 pub fn measure(scheduler: &str) -> Result<String, String> {
-    let queue = match scheduler {
-        "stealing" => Queue::Stealing,
-        "locked" => Queue::Locked,
-        _ => return Err(format!("no such scheduler: {scheduler}")),
-    };
-    let system = queue.system(WORKERS);
+    let setting = Setting::named(scheduler);
+    let system = setting.ok_or_else(|| format!("no such scheduler: {scheduler}"))?.system();
     let actors = block_on(start(&system));
     sleep(SETTLING);
     let before = Used::so_far().ok_or("needs /proc/self/task")?;

@@ -1,0 +1,101 @@
+//! The one place that lists greenroom's settings: each scheduler with each number of workers.
+
+use super::{PATIENCE, block_on};
+use greenroom::{Scheduler, System};
+use greenroom_peers::Program;
+use std::future::Future;
+use std::time::Duration;
+
+/// A scheduler with a number of workers.
+#[derive(Debug)]
+pub(crate) struct Setting {
+    make: fn() -> Scheduler,
+    /// Threads that run actors.
+    pub(crate) workers: usize,
+    /// What it is called in tables: the scheduler, and the number of workers unless it is 2.
+    pub(crate) who: &'static str,
+    /// The same, for a program with bounded mailboxes.
+    bounded: &'static str,
+}
+
+macro_rules! settings {
+    ($($scheduler:ident)+) => {
+        /// Every setting, the default one first.
+        pub(crate) const SETTINGS: &[Setting] = &[
+            $(setting!($scheduler, 2, ""),)+
+            $(setting!($scheduler, 1, "-1"),)+
+            $(setting!($scheduler, 4, "-4"),)+
+        ];
+    };
+}
+
+macro_rules! setting {
+    ($scheduler:ident, $workers:literal, $suffix:literal) => {
+        Setting {
+            make: Scheduler::$scheduler,
+            workers: $workers,
+            who: concat!(stringify!($scheduler), $suffix),
+            bounded: concat!(stringify!($scheduler), $suffix, "-bounded"),
+        }
+    };
+}
+
+settings! { auto locked stealing }
+
+impl Setting {
+    /// The setting that tables call `who`.
+    pub(crate) fn named(who: &str) -> Option<&'static Self> {
+        let who = who.trim_end_matches("-bounded");
+        SETTINGS.iter().find(|setting| setting.who == who)
+    }
+
+    /// A fresh system.
+    pub(crate) fn system(&self) -> System {
+        let builder = System::builder().workers(self.workers).scheduler((self.make)());
+        builder.build().expect("a system starts")
+    }
+
+    /// An actor program with this setting.
+    pub(super) fn program<F>(
+        &'static self,
+        name: &'static str,
+        run: impl Fn(System, u64) -> F + 'static,
+    ) -> Program
+    where
+        F: Future<Output = Duration>,
+    {
+        self.called(self.who, name, run)
+    }
+
+    /// An actor program whose mailboxes are bounded.
+    pub(super) fn bounded<F>(
+        &'static self,
+        name: &'static str,
+        run: impl Fn(System, u64) -> F + 'static,
+    ) -> Program
+    where
+        F: Future<Output = Duration>,
+    {
+        self.called(self.bounded, name, run)
+    }
+
+    /// The teardown of the system is nobody's time.
+    fn called<F>(
+        &'static self,
+        who: &'static str,
+        name: &'static str,
+        run: impl Fn(System, u64) -> F + 'static,
+    ) -> Program
+    where
+        F: Future<Output = Duration>,
+    {
+        Program::new(name, who, self.workers, move |n| {
+            let system = self.system();
+            block_on(async {
+                let took = run(system.clone(), n).await;
+                system.shutdown(PATIENCE).await.expect("the actors stop");
+                took
+            })
+        })
+    }
+}
