@@ -307,6 +307,7 @@ impl Future for Worker {
         } else {
             WAITS.set(true);
         }
+        current::end_slice();
         Poll::Pending
     }
 }

@@ -153,7 +153,7 @@ impl Core {
         self.scheduler.end();
     }
 
-    /// The clock as of the running slice, or read now on other threads.
+    /// The clock as of the running slice, or read now by those who run in none.
     pub(crate) fn slice_now(&self) -> Time {
         current::now_of(self).unwrap_or_else(|| self.clock.now())
     }

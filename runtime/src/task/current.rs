@@ -12,8 +12,10 @@ use std::ptr;
 struct Current {
     core: Cell<*const Core>,
     worker: Cell<u32>,
-    /// The clock as of the running slice.
+    /// The clock as it was last read in a slice.
     now: Cell<Time>,
+    /// Whether a slice runs, so that `now` is not long ago; otherwise tokio's tasks do, or nothing.
+    in_slice: Cell<bool>,
     /// When the running handler's caller stops waiting.
     deadline: Cell<Time>,
     /// Turns that run inside the turn of an asker.
@@ -29,6 +31,7 @@ thread_local! {
             core: Cell::new(ptr::null()),
             worker: Cell::new(0),
             now: Cell::new(Time(0)),
+            in_slice: Cell::new(false),
             deadline: Cell::new(Time::NEVER),
             nested: Cell::new(0),
         }
@@ -55,19 +58,30 @@ pub(crate) fn worker_of(core: &Core) -> Option<u32> {
     CURRENT.with(|current| ptr::eq(current.core.get(), core).then(|| current.worker.get()))
 }
 
-/// The clock as of the running slice, when the thread is a worker of `core`.
+/// The clock as of the running slice, when the thread is a worker of `core` and runs one.
 pub(crate) fn now_of(core: &Core) -> Option<Time> {
-    CURRENT.with(|current| ptr::eq(current.core.get(), core).then(|| current.now.get()))
+    CURRENT.with(|current| {
+        let is_fresh = ptr::eq(current.core.get(), core) && current.in_slice.get();
+        is_fresh.then(|| current.now.get())
+    })
 }
 
-/// The clock as it was last read in the running slice. For workers.
+/// The clock as it was last read in a slice. For workers.
 pub(crate) fn slice_began() -> Time {
     CURRENT.with(|current| current.now.get())
 }
 
-/// Notes the clock as read now.
+/// Notes the clock as read now, in a slice.
 pub(crate) fn set_now(now: Time) {
-    CURRENT.with(|current| current.now.set(now));
+    CURRENT.with(|current| {
+        current.now.set(now);
+        current.in_slice.set(true);
+    });
+}
+
+/// Says that the slice is over: tokio's tasks have the thread, and it may sleep.
+pub(crate) fn end_slice() {
+    CURRENT.with(|current| current.in_slice.set(false));
 }
 
 /// When the running handler's caller stops waiting.
