@@ -22,5 +22,6 @@ pub const PROGRAMS: &[Row] = &[
     row("counting", 1_000_000, "message", 0.5),
     row("ask", 100_000, "question and answer", 0.5),
     row("ping_pong", 100_000, "round trip", 0.4),
+    row("thread_ring", 200_000, "hop", 0.4),
     row("fork_join_create", 100_000, "actor", 0.4),
 ];

@@ -5,6 +5,7 @@
 //! | `counting` | one actor sends numbers to another, then asks it for their count | a message |
 //! | `ask` | one actor asks another, one question after the other | a question and its answer |
 //! | `ping_pong` | two actors bounce a ball | a round trip |
+//! | `thread_ring` | a hundred actors in a ring pass a token on | a hop |
 //! | `fork_join_create` | actors are started, each handles one message, stops and is dropped | an actor |
 //!
 //! Every program is written as the library's own documents show it, with the settings that they
@@ -29,6 +30,7 @@ mod actix_actors;
 mod countdown;
 mod kameo_actors;
 mod ractor_actors;
+pub mod sizes;
 mod tokio_tasks;
 
 pub use countdown::{Countdown, Ticket};
@@ -38,7 +40,7 @@ use std::time::Duration;
 
 /// A program as one peer runs it.
 pub struct Program {
-    /// What it does: `counting`, `ask`, `ping_pong`, `fork_join_create`.
+    /// What it does: the first column above.
     pub name: &'static str,
     /// Which library, with which settings.
     pub peer: &'static str,

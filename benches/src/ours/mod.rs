@@ -12,6 +12,7 @@ mod counting;
 mod fork_join_create;
 mod ping_pong;
 mod settings;
+mod thread_ring;
 
 pub(crate) use settings::{SETTINGS, Setting};
 
@@ -31,6 +32,7 @@ pub fn programs() -> Vec<Program> {
             setting.bounded("counting", counting::bounded),
             setting.program("ask", ask::run),
             setting.program("ping_pong", ping_pong::run),
+            setting.program("thread_ring", thread_ring::run),
             setting.program("fork_join_create", fork_join_create::run),
         ]
     };

@@ -1,0 +1,93 @@
+//! actix: synchronous handlers on arbiters, `do_send` to tell and `send` to ask.
+
+mod ask;
+mod counting;
+mod fork_join_create;
+mod ping_pong;
+mod thread_ring;
+
+use crate::Program;
+use actix::{Arbiter, ArbiterHandle, System};
+use std::future::Future;
+use std::time::Duration;
+
+/// Where the actors live: both threads are the same one if there is but one arbiter.
+#[derive(Clone, Debug)]
+struct Stage {
+    first: ArbiterHandle,
+    second: ArbiterHandle,
+}
+
+impl Stage {
+    /// The arbiter of the actor with this number: they take turns.
+    fn of(&self, index: u64) -> &ArbiterHandle {
+        if index.is_multiple_of(2) { &self.first } else { &self.second }
+    }
+}
+
+/// Runs `program` on a fresh system: on its own arbiter alone, or with a second one.
+fn on_actix<F>(arbiters: usize, program: impl FnOnce(Stage) -> F) -> Duration
+where
+    F: Future<Output = Duration>,
+{
+    let system = System::new();
+    let second = (arbiters > 1).then(|| system.block_on(async { Arbiter::new() }));
+    let took = system.block_on(async {
+        let first = Arbiter::current();
+        let second = second.as_ref().map_or_else(|| first.clone(), Arbiter::handle);
+        program(Stage { first, second }).await
+    });
+    if let Some(second) = second {
+        second.stop();
+        // It ended, whether or not it panicked.
+        let _ = second.join();
+    }
+    took
+}
+
+/// Gives each message its result, `()` unless it says another one.
+macro_rules! messages {
+    ($($message:ident $(=> $result:ty)?),* $(,)?) => {
+        $(impl actix::Message for $message {
+            type Result = messages!(@ $($result)?);
+        })*
+    };
+    (@) => { () };
+    (@ $result:ty) => { $result };
+}
+
+/// Actors that need no more than a mailbox.
+macro_rules! plain_actors {
+    ($($actor:ty),* $(,)?) => {
+        $(impl actix::Actor for $actor {
+            type Context = actix::Context<Self>;
+        })*
+    };
+}
+
+use {messages, plain_actors};
+
+fn of(peer: &'static str, arbiters: usize) -> Vec<Program> {
+    fn program<F: Future<Output = Duration>>(
+        name: &'static str,
+        (peer, arbiters): (&'static str, usize),
+        run: impl Fn(Stage, u64) -> F + 'static,
+    ) -> Program {
+        Program::new(name, peer, arbiters, move |n| on_actix(arbiters, |stage| run(stage, n)))
+    }
+    let who = (peer, arbiters);
+    vec![
+        program("counting", who, counting::run),
+        program("ask", who, ask::run),
+        program("ping_pong", who, ping_pong::run),
+        program("thread_ring", who, thread_ring::run),
+        match arbiters {
+            1 => program("fork_join_create", who, |_, n| fork_join_create::here(n)),
+            _ => program("fork_join_create", who, fork_join_create::on_both),
+        },
+    ]
+}
+
+pub(crate) fn programs() -> Vec<Program> {
+    of("actix", 1).into_iter().chain(of("actix-2", 2)).collect()
+}
