@@ -19,8 +19,8 @@
 
 use crate::sync::{AtomicU32, AtomicU64, AtomicUsize, CachePadded, Ordering};
 
-/// Slots; four in models, so that overflow and wrap-around are reached.
-pub(crate) const CAPACITY: u32 = if cfg!(loom) { 4 } else { 256 };
+/// Slots; four under the model checkers, so that overflow and wrap-around are reached.
+pub(crate) const CAPACITY: u32 = if cfg!(any(loom, shuttle)) { 4 } else { 256 };
 
 /// A ring of non-zero words.
 #[derive(Debug)]

@@ -10,6 +10,8 @@ mod idle;
 #[cfg(not(loom))]
 mod conformance;
 #[cfg(not(loom))]
+mod driver;
+#[cfg(not(loom))]
 mod locked;
 #[cfg(not(loom))]
 mod pool;

@@ -1,15 +1,16 @@
 //! The threads of a system's workers.
 
 use super::ReadyQueue;
+use super::driver::Driver;
 use super::idle::Idle;
 use super::worker::{Front, Limits, Shared, Worker};
 use crate::sync::{Arc, AtomicBool, Ordering, thread};
 use crate::task::core::Core;
 use crate::task::current;
 use crate::time::Clock;
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::io;
-use std::pin::pin;
+use std::pin::Pin;
 use std::sync::OnceLock;
 
 /// How a system's workers are to be.
@@ -63,11 +64,10 @@ impl Pool {
             Vec::new()
         };
         for index in 0..options.count {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-            let runtime = runtime.inspect_err(|_| self.shared.end())?;
+            let driver = Driver::new().inspect_err(|_| self.shared.end())?;
             let cpu = cores.get(index % cores.len().max(1)).copied();
             let (shared, core, limits) = (self.shared.clone(), core.clone(), options.limits);
-            let work = move || work(index, runtime, &shared, &core, limits, cpu);
+            let work = move || work(index, driver, &shared, &core, limits, cpu);
             thread::Builder::new()
                 .name(format!("{}-{index}", options.name))
                 .stack_size(options.stack_bytes)
@@ -103,7 +103,7 @@ fn keep_time(shared: &Shared, core: &Core) {
 /// The life of one worker's thread.
 fn work(
     index: usize,
-    runtime: tokio::runtime::Runtime,
+    driver: Driver,
     shared: &Arc<Shared>,
     core: &Arc<Core>,
     limits: Limits,
@@ -113,16 +113,14 @@ fn work(
         core_affinity::set_for_current(cpu);
     }
     current::enter(core, u32::try_from(index).unwrap_or(u32::MAX));
-    runtime.block_on(async {
+    driver.run(|| {
         // SAFETY: this thread is the worker, and inside its runtime.
-        let mut worker = pin!(unsafe { Worker::new(index, shared.clone(), core.clone(), limits) });
-        // Unconstrained: the handlers of a slice do not share one task's budget of tokio.
-        tokio::task::unconstrained(poll_fn(|cx| {
+        let mut worker = unsafe { Worker::new(index, shared.clone(), core.clone(), limits) };
+        poll_fn(move |cx| {
             shared.wakers[index].get_or_init(|| cx.waker().clone());
-            worker.as_mut().poll(cx)
-        }))
-        .await;
+            Pin::new(&mut worker).poll(cx)
+        })
     });
     current::leave();
-    runtime.shutdown_background();
+    driver.end();
 }

@@ -4,9 +4,10 @@
 //! there is nothing to run, the root future waits and tokio sleeps in epoll, so whatever ends that
 //! sleep (a socket, a timer, another thread) ends the worker's.
 
+use super::driver::AlarmClock;
 use super::idle::Idle;
 use super::{Batch, Origin, ReadyQueue, WorkerId};
-use crate::sync::{Arc, AtomicBool, Ordering, spin_loop, thread};
+use crate::sync::{Arc, AtomicBool, Ordering, spin_loop, thread, thread_local};
 use crate::task::core::{Alarm, Core, Schedule};
 use crate::task::current;
 use crate::task::run::{Outcome, Turn};
@@ -98,7 +99,7 @@ impl Schedule for Front {
         // SAFETY: `at` names the calling thread, as `current::enter` was told by the worker itself.
         let id = unsafe { WorkerId::new(index) };
         shared.queue.push(Origin::Worker(id), ready, hint);
-        if WAITS.get() {
+        if WAITS.with(Cell::get) {
             shared.wake(index);
         } else if shared.idle.could_help() && (!pause || shared.is_late()) {
             shared.call_helper();
@@ -111,7 +112,7 @@ impl Schedule for Front {
 
     fn wake_sleeper(&self, at: Option<u32>, worker: u32) {
         // The calling worker looks at its timers before it sleeps, unless it waits in tokio already.
-        if at.is_none() || WAITS.get() {
+        if at.is_none() || WAITS.with(Cell::get) {
             self.0.wake(worker as usize);
         }
     }
@@ -142,8 +143,7 @@ pub(crate) struct Worker {
     searching: bool,
     sleeping: bool,
     alarms: Vec<Alarm>,
-    sleep: Pin<Box<tokio::time::Sleep>>,
-    sleep_until: Time,
+    alarm_clock: AlarmClock,
     /// Since when it has had nothing to run.
     bored_since: Option<Time>,
 }
@@ -167,8 +167,7 @@ impl Worker {
             searching: false,
             sleeping: false,
             alarms: Vec::new(),
-            sleep: Box::pin(tokio::time::sleep(Duration::ZERO)),
-            sleep_until: Time::NEVER,
+            alarm_clock: AlarmClock::new(),
             bored_since: None,
         }
     }
@@ -262,20 +261,10 @@ impl Worker {
         if self.shared.queue.has_work(self.id) {
             return false;
         }
-        self.set_alarm_clock(cx)
-    }
-
-    /// Lets tokio end the sleep when the next timer is due; `false` when one is due already.
-    fn set_alarm_clock(&mut self, cx: &mut Context<'_>) -> bool {
-        let next = self.core.next_alarm(self.number()).unwrap_or(Time::NEVER);
-        if next == Time::NEVER {
-            return true;
+        match self.core.next_alarm(self.number()) {
+            Some(Time::NEVER) | None => true,
+            Some(next) => self.alarm_clock.set(next, &self.core.clock, cx),
         }
-        if next != self.sleep_until {
-            self.sleep_until = next;
-            self.sleep.as_mut().reset(self.core.clock.instant(next).into());
-        }
-        self.sleep.as_mut().poll(cx).is_pending()
     }
 
     fn wake_up(&mut self) {
@@ -290,7 +279,7 @@ impl Future for Worker {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let this = self.get_mut();
-        WAITS.set(false);
+        WAITS.with(|waits| waits.set(false));
         this.wake_up();
         // Acquire: pairs with the Release in `end`.
         if this.shared.ending.load(Ordering::Acquire) {
@@ -305,7 +294,7 @@ impl Future for Worker {
             this.wake_up();
             cx.waker().wake_by_ref();
         } else {
-            WAITS.set(true);
+            WAITS.with(|waits| waits.set(true));
         }
         current::end_slice();
         Poll::Pending

@@ -27,9 +27,13 @@ pub(crate) use arc::Arc;
 #[cfg(not(loom))]
 pub(crate) use door::spin_loop;
 pub(crate) use door::thread;
+#[cfg(not(loom))]
+pub(crate) use door::thread_local;
 pub(crate) use door::{
     AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Mutex, UnsafeCell,
 };
+#[cfg(all(shuttle, not(loom)))]
+pub(crate) use door::{ticks, unparker};
 pub(crate) use pad::CachePadded;
 pub(crate) use std::sync::atomic::Ordering;
 pub(crate) use thread::yield_now;

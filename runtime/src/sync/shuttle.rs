@@ -1,13 +1,15 @@
 //! Systematic tests: shuttle's primitives, explored at random.
 
+use super::Ordering;
 pub(crate) use shuttle::hint::spin_loop;
 pub(crate) use shuttle::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
+pub(crate) use shuttle::thread_local;
 /// shuttle's threads where a schedule is explored, and what else the crate needs to compile.
 pub(crate) mod thread {
-    pub(crate) use shuttle::thread::{spawn, yield_now};
-    pub(crate) use std::thread::{
-        Builder, Thread, available_parallelism, current, panicking, park, park_timeout,
+    pub(crate) use shuttle::thread::{
+        Builder, Thread, current, park, park_timeout, spawn, yield_now,
     };
+    pub(crate) use std::thread::{available_parallelism, panicking};
 }
 
 /// The same face as loom's cell; shuttle itself does not watch plain memory.
@@ -41,4 +43,27 @@ impl<T> Mutex<T> {
     pub(crate) fn lock(&self) -> shuttle::sync::MutexGuard<'_, T> {
         self.0.lock().expect("a test ends at its first panic")
     }
+}
+
+shuttle::lazy_static! {
+    static ref TICKS: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+}
+
+/// How often this was asked in the running schedule.
+pub(crate) fn ticks() -> u64 {
+    // Relaxed: shuttle runs one thread at a time, and this is not to be a place where it chooses.
+    TICKS.fetch_add(1, Ordering::Relaxed)
+}
+
+struct Unpark(thread::Thread);
+
+impl std::task::Wake for Unpark {
+    fn wake(self: std::sync::Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// A waker that ends the calling thread's next park.
+pub(crate) fn unparker() -> std::task::Waker {
+    std::sync::Arc::new(Unpark(thread::current())).into()
 }

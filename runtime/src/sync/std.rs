@@ -4,6 +4,7 @@ pub(crate) use parking_lot::Mutex;
 pub(crate) use std::hint::spin_loop;
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
 pub(crate) use std::thread;
+pub(crate) use std::thread_local;
 
 /// A cell whose every access is a closure, so that loom can watch it; free of cost here.
 #[derive(Debug)]

@@ -4,6 +4,7 @@
 //! on); a thread that is no worker simply has none.
 
 use super::core::Core;
+use crate::sync::thread_local;
 use crate::time::Time;
 use std::cell::Cell;
 use std::ptr;

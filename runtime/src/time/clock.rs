@@ -37,8 +37,15 @@ impl Clock {
         Self { origin: *ORIGIN.get_or_init(Instant::now) }
     }
 
+    #[cfg(not(shuttle))]
     pub(crate) fn now(&self) -> Time {
         Time(u64::try_from(self.origin.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    /// Time passes as it is looked at, so that a schedule can be repeated.
+    #[cfg(shuttle)]
+    pub(crate) fn now(&self) -> Time {
+        Time(crate::sync::ticks() * 10_000)
     }
 
     /// The same point for other libraries.

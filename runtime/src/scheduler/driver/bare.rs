@@ -1,0 +1,42 @@
+//! Systematic tests: a thread that parks. Time ends no sleep here, only other threads do.
+
+use crate::sync::{thread, unparker};
+use crate::time::{Clock, Time};
+use std::future::Future;
+use std::io;
+use std::pin::pin;
+use std::task::Context;
+
+/// A worker's loop.
+pub(crate) struct Driver;
+
+impl Driver {
+    pub(crate) fn new() -> io::Result<Self> {
+        Ok(Self)
+    }
+
+    /// Runs to its end what `root` makes.
+    pub(crate) fn run<F: Future<Output = ()>>(&self, root: impl FnOnce() -> F) {
+        let waker = unparker();
+        let mut root = pin!(root());
+        while root.as_mut().poll(&mut Context::from_waker(&waker)).is_pending() {
+            thread::park();
+        }
+    }
+
+    pub(crate) fn end(self) {}
+}
+
+/// Never rings.
+pub(crate) struct AlarmClock;
+
+impl AlarmClock {
+    pub(crate) fn new() -> Self {
+        Self
+    }
+
+    /// Whether `next` is still to come.
+    pub(crate) fn set(&mut self, next: Time, clock: &Clock, _cx: &mut Context<'_>) -> bool {
+        clock.now() < next
+    }
+}

@@ -1,0 +1,53 @@
+//! Production: a tokio runtime per worker, which sleeps in epoll.
+
+use crate::time::{Clock, Time};
+use std::future::Future;
+use std::io;
+use std::pin::{Pin, pin};
+use std::task::Context;
+use std::time::Duration;
+use tokio::runtime::{self, Runtime};
+
+/// A worker's runtime.
+pub(crate) struct Driver(Runtime);
+
+impl Driver {
+    pub(crate) fn new() -> io::Result<Self> {
+        runtime::Builder::new_current_thread().enable_all().build().map(Self)
+    }
+
+    /// Runs to its end what `root` makes inside the runtime.
+    pub(crate) fn run<F: Future<Output = ()>>(&self, root: impl FnOnce() -> F) {
+        self.0.block_on(async {
+            // Unconstrained: the handlers of a slice do not share one task's budget of tokio.
+            tokio::task::unconstrained(pin!(root())).await;
+        });
+    }
+
+    /// Leaves what still blocks in the background to itself.
+    pub(crate) fn end(self) {
+        self.0.shutdown_background();
+    }
+}
+
+/// Ends a worker's sleep when its next timer is due.
+pub(crate) struct AlarmClock {
+    sleep: Pin<Box<tokio::time::Sleep>>,
+    until: Time,
+}
+
+impl AlarmClock {
+    /// Inside a runtime only.
+    pub(crate) fn new() -> Self {
+        Self { sleep: Box::pin(tokio::time::sleep(Duration::ZERO)), until: Time::NEVER }
+    }
+
+    /// Wakes the task at `next`; `false` when that time has come already.
+    pub(crate) fn set(&mut self, next: Time, clock: &Clock, cx: &mut Context<'_>) -> bool {
+        if next != self.until {
+            self.until = next;
+            self.sleep.as_mut().reset(clock.instant(next).into());
+        }
+        self.sleep.as_mut().poll(cx).is_pending()
+    }
+}

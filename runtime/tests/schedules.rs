@@ -1,0 +1,130 @@
+//! The whole runtime under shuttle: real workers, real actors, and a schedule that shuttle draws, step by
+//! step. Each workload must end with every message accounted for, in order for each pair of actors, and
+//! no actor ever run by two workers.
+//!
+//! Built only with `--cfg shuttle`. A failure prints its schedule, which `GREENROOM_SCHEDULE` repeats.
+
+#![cfg(shuttle)]
+
+mod stage;
+
+use stage::{Plan, Scene, explore};
+
+#[test]
+fn mesh_on_the_stealing_queue() {
+    explore(Plan::stealing(3), mesh);
+}
+
+#[test]
+fn mesh_on_the_locked_queue() {
+    explore(Plan::locked(2), mesh);
+}
+
+#[test]
+fn fan_in_on_the_stealing_queue() {
+    explore(Plan::stealing(4), fan_in);
+}
+
+#[test]
+fn fan_in_on_the_locked_queue() {
+    explore(Plan::locked(2), fan_in);
+}
+
+#[test]
+fn ring_on_the_stealing_queue() {
+    explore(Plan::stealing(2), ring);
+}
+
+#[test]
+fn ring_on_the_locked_queue() {
+    explore(Plan::locked(3), ring);
+}
+
+#[test]
+fn churn_on_the_stealing_queue() {
+    explore(Plan::stealing(3), churn);
+}
+
+#[test]
+fn churn_on_the_locked_queue() {
+    explore(Plan::locked(2), churn);
+}
+
+#[test]
+fn asks_on_the_stealing_queue() {
+    explore(Plan::stealing(3), asks);
+}
+
+#[test]
+fn asks_on_the_locked_queue() {
+    explore(Plan::locked(2), asks);
+}
+
+/// Three actors each send two messages to both others.
+async fn mesh(scene: &Scene) {
+    let actors = scene.spawn(3).await;
+    for actor in &actors {
+        scene.tell(actor.meet(actors.clone()));
+    }
+    for actor in &actors {
+        scene.tell(actor.flood(2));
+    }
+    scene.done(12).await;
+}
+
+/// Five actors and this thread send to one; its ring overflows.
+async fn fan_in(scene: &Scene) {
+    let actors = scene.spawn(6).await;
+    let target = vec![actors[0].clone()];
+    for actor in &actors[1..] {
+        scene.tell(actor.meet(target.clone()));
+        scene.tell(actor.flood(2));
+    }
+    for count in 0..3 {
+        scene.send(&actors[0], count);
+    }
+    scene.done(13).await;
+}
+
+/// Two tokens go round among three actors.
+async fn ring(scene: &Scene) {
+    let actors = scene.spawn(3).await;
+    for (index, actor) in actors.iter().enumerate() {
+        let next = actors[(index + 1) % actors.len()].clone();
+        scene.tell(actor.meet(vec![next]));
+    }
+    for actor in &actors[..2] {
+        scene.tell(actor.pass(4));
+    }
+    scene.done(10).await;
+}
+
+/// Actors send to others that stop or are killed meanwhile, and new ones come.
+async fn churn(scene: &Scene) {
+    let actors = scene.spawn(3).await;
+    scene.tell(actors[0].meet(actors[1..].to_vec()));
+    scene.tell(actors[0].flood(2));
+    actors[1].stop();
+    let more = scene.spawn(2).await;
+    for count in 0..2 {
+        scene.send(&actors[1], count);
+        scene.send(&more[0], count);
+    }
+    actors[2].kill();
+    more[0].drain();
+    scene.tell(more[1].meet(actors.clone()));
+    scene.tell(more[1].flood(1));
+}
+
+/// Two actors ask a third one, which stops some time.
+async fn asks(scene: &Scene) {
+    let actors = scene.spawn(3).await;
+    for actor in &actors[1..] {
+        scene.tell(actor.meet(vec![actors[0].clone()]));
+        scene.tell(actor.inquire(2));
+    }
+    scene.ask(&actors[0], 21).await;
+    actors[0].stop();
+    scene.ask(&actors[0], 22).await;
+    scene.done(6).await;
+}
