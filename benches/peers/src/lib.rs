@@ -30,6 +30,7 @@ mod actix_actors;
 mod countdown;
 mod kameo_actors;
 mod ractor_actors;
+pub mod shape;
 pub mod sizes;
 mod tokio_tasks;
 
@@ -81,6 +82,19 @@ pub fn programs() -> Vec<Program> {
     .into_iter()
     .flatten()
     .collect()
+}
+
+/// A program that is a task of tokio.
+fn task<F>(
+    name: &'static str,
+    peer: &'static str,
+    workers: usize,
+    program: impl Fn(u64) -> F + 'static,
+) -> Program
+where
+    F: Future<Output = Duration> + Send + 'static,
+{
+    Program::new(name, peer, workers, move |n| on_tokio(workers, program(n)))
 }
 
 /// Runs `program` as a task of a fresh runtime, whose teardown is nobody's time. One worker is a
