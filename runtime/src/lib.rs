@@ -44,6 +44,7 @@
 //! | build and end a system | [`System`], [`Scheduler`], [`Config`] |
 //! | see what goes wrong | [`DeadLetters`], [`Event`], [`Counts`] |
 //! | write a ready queue | [`ReadyQueue`], [`testing`] |
+//! | use the queues alone | [`queue`] |
 
 #![cfg_attr(
     any(loom, shuttle),
@@ -53,7 +54,7 @@
 // The macros name the crate by its outside name, also inside it.
 extern crate self as greenroom;
 
-mod queue;
+pub mod queue;
 mod scheduler;
 mod sync;
 

@@ -1,12 +1,21 @@
-//! Pure containers: they know nothing of actors.
+//! Queues, usable on their own: pure containers that know nothing of actors.
 //!
-//! | part | shape | locked twin |
-//! |---|---|---|
-//! | [`inbox`] | many producers, one consumer, with the scheduling token in the same word | `twin::LockedInbox` |
-//! | [`ring`] | fixed ring: its owner pushes and pops, thieves take half | `twin::LockedRing` |
-//! | [`oneshot`] | one value, one producer, one consumer | tokio's |
-//! | [`list`] | the consumer's own FIFO, no sharing at all | |
-//! | [`pool`] | recycled memory blocks | the global allocator |
+//! | to | use |
+//! |---|---|
+//! | send from one thread to one other | [`spsc`] |
+
+// Inside the crate:
+//
+// | part | shape | locked twin |
+// |---|---|---|
+// | `inbox` | many producers, one consumer, with the scheduling token in the same word | `twin::LockedInbox` |
+// | `ring` | fixed ring: its owner pushes and pops, thieves take half | `twin::LockedRing` |
+// | `spsc` | bounded ring, one producer, one consumer | `VecDeque`, in its tests |
+// | `oneshot` | one value, one producer, one consumer | tokio's |
+// | `list` | the consumer's own FIFO, no sharing at all | |
+// | `pool` | recycled memory blocks | the global allocator |
+
+pub mod spsc;
 
 pub(crate) mod inbox;
 pub(crate) mod list;
