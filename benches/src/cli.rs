@@ -1,50 +1,69 @@
 //! The commands of `bench`.
 
-use crate::results::Section;
-use crate::{contest, idle, instructions, kv};
-use std::path::PathBuf;
+use crate::{compare, contest, idle, instructions, kv, machine, rows};
+use std::env;
+use std::path::{Path, PathBuf};
 
 /// What `bench` prints when it is called wrongly.
 pub const USAGE: &str = "\
-usage: bench COMMAND [NAME…] [--rounds N] [--out FILE]
+usage: bench COMMAND [NAME…] [OPTION…]
 
-  run [NAME…]           the programs, or those named: greenroom against its peers
+  run [NAME…]           the programs: greenroom under each scheduler against its peers
   instructions [NAME…]  the same, instructions per operation (needs valgrind)
   idle                  what 10,000 idle actors cost
   kv                    the kv server against redis-server (needs redis-server, redis-tools)
+  compare BASE [NEW]    a run against an earlier one, each a Parquet file or a folder of them:
+                        fails when an operation takes too many instructions more
   list                  every program of every contestant
   one PROGRAM/WHO N     one measurement in this process: prints nanoseconds
 
   --rounds N            interleaved rounds, 7 unless said
-  --out FILE            also writes the figures to FILE, such as benches/RESULTS.md";
+  --out FILE            also writes the figures to FILE, such as benches/RESULTS.md
+  --parquet FILE        where every single measurement goes, target/bench/COMMAND.parquet unless said
+  --threshold PERCENT   what `compare` lets pass, 5 unless said";
 
 /// The arguments, taken apart.
 #[derive(Debug)]
-pub struct Args {
+struct Args {
     /// What is left of them: the command and its names.
-    pub words: Vec<String>,
+    words: Vec<String>,
     /// How often each measurement is repeated.
-    pub rounds: usize,
+    rounds: usize,
     /// Where the figures go, beside the screen.
-    pub out: Option<PathBuf>,
+    out: Option<PathBuf>,
+    /// Where every single measurement goes.
+    parquet: Option<PathBuf>,
+    /// By how many percent instructions may grow.
+    threshold: f64,
+}
+
+/// What to print, and how to end.
+#[derive(Debug)]
+pub struct Report {
+    /// For the standard output.
+    pub text: String,
+    /// Whether the program ends well.
+    pub passed: bool,
 }
 
 impl Args {
-    /// Takes the arguments apart.
-    ///
-    /// # Errors
-    /// A sentence for the user when they cannot be understood.
-    pub fn parse(args: impl IntoIterator<Item = String>) -> Result<Self, String> {
-        let mut parsed = Self { words: Vec::new(), rounds: 7, out: None };
+    fn parse(args: impl IntoIterator<Item = String>) -> Result<Self, String> {
+        let threshold = compare::THRESHOLD_PERCENT;
+        let mut parsed = Self { words: Vec::new(), rounds: 7, out: None, parquet: None, threshold };
         let mut args = args.into_iter();
         while let Some(arg) = args.next() {
+            let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value"));
             match arg.as_str() {
                 "--rounds" => {
-                    let rounds = args.next().and_then(|rounds| rounds.parse().ok());
-                    parsed.rounds =
-                        rounds.filter(|&rounds| rounds > 0).ok_or("--rounds needs a number")?;
+                    let rounds = value()?.parse().ok().filter(|&rounds| rounds > 0);
+                    parsed.rounds = rounds.ok_or("--rounds needs a number")?;
                 }
-                "--out" => parsed.out = Some(args.next().ok_or("--out needs a file")?.into()),
+                "--threshold" => {
+                    let percent = value()?.parse().ok().filter(|&percent: &f64| percent >= 0.0);
+                    parsed.threshold = percent.ok_or("--threshold needs a number")?;
+                }
+                "--out" => parsed.out = Some(value()?.into()),
+                "--parquet" => parsed.parquet = Some(value()?.into()),
                 option if option.starts_with('-') => return Err(USAGE.into()),
                 _ => parsed.words.push(arg),
             }
@@ -53,33 +72,86 @@ impl Args {
     }
 }
 
+impl From<String> for Report {
+    fn from(text: String) -> Self {
+        Self { text, passed: true }
+    }
+}
+
 /// Does what the arguments say; returns what to print.
 ///
 /// # Errors
 /// A sentence for the user.
-pub fn run(args: impl IntoIterator<Item = String>) -> Result<String, String> {
+pub fn run(args: impl IntoIterator<Item = String>) -> Result<Report, String> {
     let args = Args::parse(args)?;
     let words: Vec<&str> = args.words.iter().map(String::as_str).collect();
+    match words[..] {
+        // What children of this program do: nothing else may happen beside it.
+        ["one", name, n] => return contest::one(name, n).map(Report::from),
+        ["idle", scheduler] => return idle::measure(scheduler).map(Report::from),
+        ["list"] => return Ok(contest::list().into()),
+        ["compare", base] => return against(base.as_ref(), &folder()?, args.threshold),
+        ["compare", base, new] => return against(base.as_ref(), new.as_ref(), args.threshold),
+        _ => {}
+    }
+    // Before anything else, since it says how busy the machine was until now.
+    machine::facts();
     let section = match words[..] {
         ["run", ref names @ ..] => contest::section(names, args.rounds)?,
         ["instructions", ref names @ ..] => instructions::section(names)?,
         ["idle"] => idle::section()?,
-        ["idle", scheduler] => return idle::measure(scheduler),
         ["kv"] => kv::section(args.rounds)?,
-        ["list"] => return Ok(contest::list()),
-        ["one", name, n] => return contest::one(name, n),
         _ => return Err(USAGE.into()),
     };
-    if let Some(file) = args.out {
-        section.write(&file).map_err(|error| format!("{}: {error}", file.display()))?;
+    if !section.rows.is_empty() {
+        let default = || folder().map(|folder| folder.join(format!("{}.parquet", words[0])));
+        let file = args.parquet.map_or_else(default, Ok)?;
+        rows::write(&section.rows, &file).map_err(|error| at(&file, &error))?;
+        eprintln!("every measurement is in {}", file.display());
     }
-    Ok(section.to_markdown())
+    if let Some(file) = args.out {
+        section.write(&file).map_err(|error| at(&file, &error))?;
+    }
+    Ok(section.to_markdown().into())
 }
 
-impl Section {
-    /// A section of that heading, to be repeated by `command`.
-    #[must_use]
-    pub fn new(heading: &'static str, command: &[&str], text: String) -> Self {
-        Self { heading, command: command.join(" "), text }
+fn against(base: &Path, new: &Path, threshold: f64) -> Result<Report, String> {
+    let read = |path: &Path| rows::read(path).map_err(|error| at(path, &error));
+    let found = compare::compare(&read(base)?, &read(new)?, threshold);
+    Ok(Report { text: found.text, passed: found.passed })
+}
+
+/// Where measurements go and come from: the folder `bench` beside that of this program.
+fn folder() -> Result<PathBuf, String> {
+    let exe = env::current_exe().map_err(|error| error.to_string())?;
+    let target = exe.parent().and_then(Path::parent).ok_or("this program lies in no folder")?;
+    Ok(target.join("bench"))
+}
+
+fn at(file: &Path, error: &dyn std::error::Error) -> String {
+    format!("{}: {error}", file.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Args, run};
+
+    fn words(line: &str) -> impl Iterator<Item = String> {
+        line.split_whitespace().map(str::to_owned)
+    }
+
+    #[test]
+    fn options_stand_anywhere() {
+        let args = Args::parse(words("run --rounds 3 ask --parquet x.parquet big")).unwrap();
+        assert_eq!(args.words, ["run", "ask", "big"]);
+        assert_eq!((args.rounds, args.parquet), (3, Some("x.parquet".into())));
+    }
+
+    #[test]
+    fn wrong_options_are_told() {
+        for line in ["run --rounds", "run --rounds 0", "compare a --threshold x", "run --fast", ""]
+        {
+            assert!(run(words(line)).is_err(), "{line}");
+        }
     }
 }

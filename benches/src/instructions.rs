@@ -2,11 +2,11 @@
 //!
 //! A program is run with two numbers of operations; the difference leaves out its start and end.
 
-use crate::child;
-use crate::ours;
-use crate::programs::PROGRAMS;
+use crate::contestant::{Allocator, Contestant};
 use crate::results::Section;
-use greenroom_peers::programs;
+use crate::rows::Row;
+use crate::table::Table;
+use crate::{child, contest};
 use std::env;
 use std::io;
 use std::process::Command;
@@ -56,26 +56,26 @@ const MANY: u64 = 25_000;
 /// loop, the count depends on luck.
 ///
 /// # Errors
-/// When valgrind is missing or a child fails.
+/// When there is no such program, valgrind is missing or a child fails.
 pub fn section(names: &[&str]) -> Result<Section, String> {
-    let mut text = format!(
-        "Instructions per operation with one thread at work, the difference between {MANY} and {FEW} \
-         operations under callgrind.\n\n| program | who | instructions |\n|---|---|---|\n",
-    );
-    let programs: Vec<_> = ours::programs().into_iter().chain(programs()).collect();
-    for name in PROGRAMS.iter().map(|row| row.name) {
-        if !names.is_empty() && !names.contains(&name) {
-            continue;
-        }
-        for program in programs.iter().filter(|one| one.name == name && one.cores == 1) {
-            let label = format!("{program:?}");
+    let mut table = Table::new(&["program", "who", "instructions"]);
+    let mut rows = Vec::new();
+    for program in contest::chosen(names)? {
+        let single = |one: &Contestant| one.cores == 1 && one.allocator == Allocator::System;
+        for one in Contestant::all(program.name).into_iter().filter(single) {
+            let label = format!("{}/{}", one.program, one.who);
             eprintln!("{label}");
             let count = |n: u64| of_self(&["one", &label, &n.to_string()]);
-            let count = per_op(count, FEW, MANY).map_err(|error| error.to_string())?;
-            text.push_str(&format!("| {name} | {} | {count:.0} |\n", program.peer));
+            let count = per_op(count, FEW, MANY).map_err(|error| format!("{label}: {error}"))?;
+            table.row([one.program, one.who, &format!("{count:.0}")]);
+            rows.push(Row { instructions_per_op: Some(count), ..one.blank() });
         }
     }
+    let text = format!(
+        "Instructions per operation with one thread at work, the difference between {MANY} and {FEW} \
+         operations under callgrind.\n\n{table}",
+    );
     let mut command = vec!["instructions"];
     command.extend(names);
-    Ok(Section::new("Instructions", &command, text))
+    Ok(Section::new("Instructions", &command, text).with_rows(rows))
 }

@@ -151,7 +151,7 @@ fn table(depth: u32, requests: u32, figures: Figures) -> String {
     );
     for (test, columns) in figures {
         let [redis, kv, again] =
-            columns.map(|(mut rps, mut p99)| (stats::median(&mut rps), stats::median(&mut p99)));
+            columns.map(|(rps, p99)| (stats::median(&rps), stats::median(&p99)));
         text.push_str(&format!(
             "| {test} | {:.0} | {:.0} | {:.2} | {:.3} | {:.3} | {:.2} | {:.2}, {:.2} |\n",
             redis.0,

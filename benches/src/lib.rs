@@ -4,8 +4,10 @@
 //! |---|---|
 //! | [`child`] | child processes that may not hang |
 //! | [`cli`] | the commands of the `bench` program |
+//! | [`compare`] | a run against an earlier one |
 //! | [`contest`] | programs against each other: one process per measurement, rounds interleaved |
 //! | [`ours`] | the programs as greenroom actors |
+//! | `contestant`, `verdict` | who takes part in a contest, and what it found |
 //! | [`core_to_core`] | how long a cache line takes between two cores |
 //! | [`idle`] | what idle actors cost |
 //! | [`kv`] | the kv server against `redis-server` |
@@ -15,12 +17,15 @@
 //! | [`results`] | the file that the figures are kept in |
 //! | [`rows`] | the Parquet files that measurements are kept in |
 //! | [`stats`] | medians |
+//! | [`table`] | tables and figures as text |
 
 #![forbid(unsafe_code)]
 
 pub mod child;
 pub mod cli;
+pub mod compare;
 pub mod contest;
+mod contestant;
 pub mod core_to_core;
 pub mod idle;
 pub mod instructions;
@@ -31,3 +36,5 @@ pub mod programs;
 pub mod results;
 pub mod rows;
 pub mod stats;
+pub mod table;
+mod verdict;

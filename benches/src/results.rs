@@ -4,6 +4,7 @@
 //! beside the figures of each, as sections may come from different runs.
 
 use crate::machine;
+use crate::rows::Row;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -20,9 +21,24 @@ pub struct Section {
     pub command: String,
     /// How to read it, and the tables.
     pub text: String,
+    /// Every single measurement behind the tables.
+    pub rows: Vec<Row>,
 }
 
 impl Section {
+    /// A section of that heading, to be repeated by `command`.
+    #[must_use]
+    pub fn new(heading: &'static str, command: &[&str], text: String) -> Self {
+        Self { heading, command: command.join(" "), text, rows: Vec::new() }
+    }
+
+    /// The same with the measurements behind it.
+    #[must_use]
+    pub fn with_rows(mut self, rows: Vec<Row>) -> Self {
+        self.rows = rows;
+        self
+    }
+
     /// The section as it stands in the file.
     #[must_use]
     pub fn to_markdown(&self) -> String {

@@ -10,9 +10,9 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     match greenroom_benches::cli::run(std::env::args().skip(1)) {
-        Ok(text) => {
-            println!("{text}");
-            ExitCode::SUCCESS
+        Ok(report) => {
+            println!("{}", report.text);
+            if report.passed { ExitCode::SUCCESS } else { ExitCode::FAILURE }
         }
         Err(why) => {
             eprintln!("{why}");

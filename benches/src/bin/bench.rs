@@ -7,9 +7,9 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     match greenroom_benches::cli::run(std::env::args().skip(1)) {
-        Ok(text) => {
-            println!("{text}");
-            ExitCode::SUCCESS
+        Ok(report) => {
+            println!("{}", report.text);
+            if report.passed { ExitCode::SUCCESS } else { ExitCode::FAILURE }
         }
         Err(why) => {
             eprintln!("{why}");

@@ -9,6 +9,8 @@ use std::time::Duration;
 /// A scheduler with a number of workers.
 #[derive(Debug)]
 pub(crate) struct Setting {
+    /// The scheduler's name, as the builder has it.
+    pub(crate) scheduler: &'static str,
     make: fn() -> Scheduler,
     /// Threads that run actors.
     pub(crate) workers: usize,
@@ -32,6 +34,7 @@ macro_rules! settings {
 macro_rules! setting {
     ($scheduler:ident, $workers:literal, $suffix:literal) => {
         Setting {
+            scheduler: stringify!($scheduler),
             make: Scheduler::$scheduler,
             workers: $workers,
             who: concat!(stringify!($scheduler), $suffix),

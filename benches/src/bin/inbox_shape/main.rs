@@ -115,7 +115,7 @@ fn table() {
                 times[column].push(nanos(run(row.ops), row.ops));
             }
         }
-        let [swap, stack, apart, again] = times.map(|mut times| stats::median(&mut times));
+        let [swap, stack, apart, again] = times.map(|times| stats::median(&times));
         println!(
             "| {}: {} | {swap:.1} | {stack:.1} | {apart:.1} | {:.2} | {:.2} | {:.2} | {} |",
             row.name,

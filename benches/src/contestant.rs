@@ -1,0 +1,208 @@
+//! One line of a contest: a program as one library runs it, and what was measured of it.
+
+use crate::ours::{self, Setting};
+use crate::rows::Row;
+use crate::{child, stats};
+use greenroom_peers::{Program, programs as peers_programs};
+use std::env;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+/// How long one measurement may take.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// What are no actor frameworks, but bare tasks and channels.
+const BARE: [&str; 2] = ["go", "tokio"];
+
+/// Whose allocator serves the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Allocator {
+    /// The system's.
+    System,
+    /// mimalloc, in the `bench-mimalloc` program.
+    Mimalloc,
+}
+
+impl Allocator {
+    /// The program that measures with this allocator, if it was built.
+    pub(crate) fn executable(self) -> Option<PathBuf> {
+        let this = env::current_exe().ok()?;
+        match self {
+            Self::System => Some(this),
+            Self::Mimalloc => {
+                Some(this.with_file_name("bench-mimalloc")).filter(|path| path.exists())
+            }
+        }
+    }
+}
+
+/// A program of one library with its settings.
+#[derive(Clone, Debug)]
+pub(crate) struct Contestant {
+    /// What it does.
+    pub(crate) program: &'static str,
+    /// The library and its settings.
+    pub(crate) who: &'static str,
+    /// How many threads it keeps busy.
+    pub(crate) cores: usize,
+    /// Whether it is greenroom's.
+    pub(crate) ours: bool,
+    /// Whose allocator serves it.
+    pub(crate) allocator: Allocator,
+    /// A row for each round.
+    pub(crate) rows: Vec<Row>,
+    /// Why there are no more of them.
+    pub(crate) failure: Option<String>,
+}
+
+impl Contestant {
+    pub(crate) fn new(program: &Program, ours: bool, allocator: Allocator) -> Self {
+        let (name, who, cores) = (program.name, program.peer, program.cores);
+        Self { program: name, who, cores, ours, allocator, rows: Vec::new(), failure: None }
+    }
+
+    /// Everybody who has the program, ours first and the default setting first of ours.
+    pub(crate) fn all(program: &str) -> Vec<Self> {
+        let of =
+            |programs: Vec<Program>| programs.into_iter().filter(|known| known.name == program);
+        let ours = of(ours::programs()).map(|one| Self::new(&one, true, Allocator::System));
+        let peers: Vec<_> = of(peers_programs()).collect();
+        let system = peers.iter().map(|peer| Self::new(peer, false, Allocator::System));
+        let mimalloc = peers.iter().filter(|peer| peer.peer.starts_with("tokio"));
+        let mimalloc = mimalloc.map(|peer| Self::new(peer, false, Allocator::Mimalloc));
+        ours.chain(system).chain(mimalloc).collect()
+    }
+
+    /// What it is called in tables.
+    pub(crate) fn label(&self) -> String {
+        match self.allocator {
+            Allocator::System => self.who.to_owned(),
+            Allocator::Mimalloc => format!("{}+mimalloc", self.who),
+        }
+    }
+
+    /// The library, without its settings.
+    pub(crate) fn library(&self) -> &'static str {
+        if self.ours { "greenroom" } else { self.who.split('-').next().unwrap_or(self.who) }
+    }
+
+    /// Whether it is an actor framework of somebody else.
+    pub(crate) fn is_framework(&self) -> bool {
+        !self.ours && !self.is_bare()
+    }
+
+    /// Whether it is no framework at all.
+    pub(crate) fn is_bare(&self) -> bool {
+        !self.ours && BARE.contains(&self.library())
+    }
+
+    /// Nanoseconds per operation, one value for each round.
+    pub(crate) fn times(&self) -> Vec<f64> {
+        self.rows.iter().filter_map(|row| row.ns_per_op).collect()
+    }
+
+    /// Their median; `NaN` when there is none.
+    pub(crate) fn median(&self) -> f64 {
+        stats::median(&self.times())
+    }
+
+    /// What one idle actor added to the process, if the program says so.
+    pub(crate) fn bytes_each(&self) -> Option<f64> {
+        let bytes: Vec<f64> = self.rows.iter().filter_map(|row| row.bytes_each).collect();
+        (!bytes.is_empty()).then(|| stats::median(&bytes))
+    }
+
+    /// A row without figures.
+    pub(crate) fn blank(&self) -> Row {
+        let setting = if self.ours { Setting::named(self.who) } else { None };
+        let allocator = match self.allocator {
+            Allocator::System => "system",
+            Allocator::Mimalloc => "mimalloc",
+        };
+        Row {
+            library: self.library().to_owned(),
+            scheduler: setting.map_or_else(String::new, |setting| setting.scheduler.to_owned()),
+            workers: i64::try_from(self.cores).ok(),
+            allocator: allocator.to_owned(),
+            ..Row::here(self.program, self.who)
+        }
+    }
+
+    /// Runs it once more, in a process of its own, unless it failed before.
+    pub(crate) fn measure(&mut self, n: u64, round: usize) {
+        if self.failure.is_none() {
+            match self.once(n) {
+                Ok((nanos, bytes_each)) => self.keep(n, round, nanos, bytes_each),
+                Err(why) => {
+                    eprintln!("{}/{}: {why}", self.program, self.label());
+                    self.failure = Some(why);
+                }
+            }
+        }
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+    fn keep(&mut self, n: u64, round: usize, nanos: u64, bytes_each: Option<f64>) {
+        self.rows.push(Row {
+            round: i64::try_from(round).ok(),
+            n: i64::try_from(n).ok(),
+            nanos: i64::try_from(nanos).ok(),
+            ns_per_op: Some(nanos as f64 / n as f64),
+            bytes_each,
+            ..self.blank()
+        });
+    }
+
+    fn once(&self, n: u64) -> Result<(u64, Option<f64>), String> {
+        let exe = self.allocator.executable().ok_or("bench-mimalloc is not built")?;
+        let name = format!("{}/{}", self.program, self.who);
+        let mut command = Command::new(exe);
+        command.args(["one", &name, &n.to_string()]);
+        let child = child::output(&mut command, LIMIT).map_err(|error| error.to_string())?;
+        let said = String::from_utf8_lossy(&child.stderr);
+        let nanos = String::from_utf8_lossy(&child.stdout).trim().parse();
+        let nanos = nanos.map_err(|_| format!("failed: {}", said.lines().next().unwrap_or("?")))?;
+        Ok((nanos, bytes_each(&said)))
+    }
+}
+
+/// The figure of a line `bytes-each N`.
+fn bytes_each(said: &str) -> Option<f64> {
+    said.lines().find_map(|line| line.strip_prefix("bytes-each ")?.trim().parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Allocator, Contestant, bytes_each};
+    use greenroom_peers::Program;
+    use std::time::Duration;
+
+    fn contestant(who: &'static str, ours: bool) -> Contestant {
+        let program = Program::new("ask", who, 2, |_| Duration::ZERO);
+        Contestant::new(&program, ours, Allocator::System)
+    }
+
+    #[test]
+    fn a_library_is_told_from_its_settings() {
+        assert_eq!(contestant("tokio-1-many", false).library(), "tokio");
+        assert_eq!(contestant("stealing-1", true).library(), "greenroom");
+        assert!(contestant("tokio-bounded", false).is_bare());
+        assert!(contestant("actix-2", false).is_framework());
+        let ours = contestant("auto", true);
+        assert!(!ours.is_bare() && !ours.is_framework());
+    }
+
+    #[test]
+    fn a_row_names_the_scheduler() {
+        let row = contestant("locked-1-bounded", true).blank();
+        assert_eq!((row.scheduler.as_str(), row.workers), ("locked", Some(2)));
+        assert_eq!(contestant("actix", false).blank().scheduler, "");
+    }
+
+    #[test]
+    fn bytes_of_an_idle_actor_are_read() {
+        assert_eq!(bytes_each("noise\nbytes-each 312\n"), Some(312.0));
+        assert_eq!(bytes_each("noise"), None);
+    }
+}

@@ -1,0 +1,166 @@
+//! What a contest found: its table, and ours against the others.
+
+use crate::contestant::{Allocator, Contestant};
+use crate::programs::Row;
+use crate::stats;
+use crate::table::{Table, goal};
+
+/// The default setting has to be at most this much of our own best.
+const DEFAULT_GOAL: f64 = 1.3;
+
+/// Which of ours is the default.
+const DEFAULT: &str = "auto";
+
+/// The table of one program, and what follows from it. `control` is a program against itself; `cores`
+/// is how many this machine has.
+pub(crate) fn section(
+    row: &Row,
+    mut contestants: Vec<Contestant>,
+    rounds: usize,
+    control: f64,
+    cores: usize,
+) -> String {
+    contestants.sort_by(|a, b| a.median().total_cmp(&b.median()));
+    let (runners, absent): (Vec<_>, Vec<_>) =
+        contestants.into_iter().partition(|one| !one.rows.is_empty());
+    let mut text = format!("\n### {}\n\nn = {}, {rounds} rounds.\n\n", row.name, row.n);
+    text.push_str(&table(row, &runners).to_string());
+    text.push('\n');
+    for line in absences(&absent, cores).into_iter().chain(lines(row, &runners)) {
+        text.push_str(&format!("- {line}\n"));
+    }
+    text.push_str(&format!("- A/A control, the same program against itself: {control:.2}\n"));
+    text
+}
+
+fn table(row: &Row, runners: &[Contestant]) -> Table {
+    let per = format!("ns per {}", row.unit);
+    let mut heading = vec!["who", per.as_str(), "least", "most", "ours over it"];
+    let weighed = runners.iter().any(|one| one.bytes_each().is_some());
+    if weighed {
+        heading.push("bytes each");
+    }
+    let ours = runners.iter().find(|one| one.ours).map_or(f64::NAN, Contestant::median);
+    let mut table = Table::new(&heading);
+    for one in runners {
+        let (label, median, times) = (one.label(), one.median(), one.times());
+        let label = if one.ours { format!("**{label}**") } else { label };
+        let mut cells = vec![label, format!("{median:.1}")];
+        cells.extend([stats::least(&times), stats::most(&times)].map(|time| format!("{time:.1}")));
+        cells.push(format!("{:.2}", ours / median));
+        cells.extend(one.bytes_each().map(|bytes| format!("{bytes:.0}")));
+        table.row(cells);
+    }
+    table
+}
+
+/// Who has no figures, and why.
+fn absences(absent: &[Contestant], cores: usize) -> Vec<String> {
+    let labels = |which: &dyn Fn(&Contestant) -> bool| {
+        let mut labels: Vec<_> =
+            absent.iter().filter(|one| which(one)).map(Contestant::label).collect();
+        labels.sort();
+        labels.join(", ")
+    };
+    let too_big = labels(&|one| one.cores > cores);
+    let unbuilt = labels(&|one| {
+        one.cores <= cores && one.failure.is_none() && one.allocator == Allocator::Mimalloc
+    });
+    let mut lines = Vec::new();
+    if !too_big.is_empty() {
+        lines.push(format!("not measured here, needs more than {cores} cores: {too_big}"));
+    }
+    if !unbuilt.is_empty() {
+        lines.push(format!("not measured, bench-mimalloc is not built: {unbuilt}"));
+    }
+    let failed = absent.iter().filter_map(|one| Some((one.label(), one.failure.as_ref()?)));
+    lines.extend(failed.map(|(label, why)| format!("{label} {why}")));
+    lines
+}
+
+fn lines(row: &Row, runners: &[Contestant]) -> Vec<String> {
+    // They are sorted by their medians.
+    let best = |which: &dyn Fn(&Contestant) -> bool| runners.iter().find(|one| which(one));
+    let Some(ours) = best(&|one| one.ours) else { return Vec::new() };
+    let named = |one: &Contestant| format!("{}, {:.1} ns", one.label(), one.median());
+    let mut lines = vec![format!("best of ours: {}", named(ours))];
+    if let Some(default) = best(&|one| one.ours && one.who == DEFAULT) {
+        let ratio = goal(default.median() / ours.median(), DEFAULT_GOAL);
+        lines.push(format!("the default over it: {}: {ratio}", named(default)));
+    }
+    let rivals = [
+        ("best framework", best(&Contestant::is_framework)),
+        ("best without a framework", best(&Contestant::is_bare)),
+    ];
+    for (title, rival) in rivals {
+        if let Some(rival) = rival {
+            let ratio = ours.median() / rival.median();
+            lines.push(format!("ours over the {title}: {}: {ratio:.2}", named(rival)));
+        }
+    }
+    if let Some(rival) = best(&|one| !one.ours) {
+        let ratio = goal(ours.median() / rival.median(), row.goal);
+        lines.push(format!("**ours over the best of all: {}: {ratio}**", named(rival)));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::section;
+    use crate::contestant::{Allocator, Contestant};
+    use crate::programs;
+    use crate::rows;
+    use greenroom_peers::Program;
+    use std::time::Duration;
+
+    const ROW: programs::Row = programs::Row { name: "ask", n: 10, unit: "question", goal: 0.5 };
+
+    fn contestant(who: &'static str, ours: bool, cores: usize, times: &[f64]) -> Contestant {
+        let program = Program::new("ask", who, cores, |_| Duration::ZERO);
+        let mut one = Contestant::new(&program, ours, Allocator::System);
+        let row = |&time| rows::Row { ns_per_op: Some(time), ..rows::Row::default() };
+        one.rows = times.iter().map(row).collect();
+        one
+    }
+
+    #[test]
+    fn a_section_names_the_best_of_each_kind() {
+        let mut broken = contestant("kameo", false, 2, &[]);
+        broken.failure = Some("still ran after 60 s".into());
+        let contestants = vec![
+            contestant("auto", true, 2, &[60.0, 50.0, 70.0]),
+            contestant("stealing", true, 2, &[40.0]),
+            contestant("actix", false, 1, &[160.0]),
+            contestant("tokio", false, 2, &[100.0]),
+            contestant("tokio-4", false, 4, &[]),
+            broken,
+        ];
+        let text = section(&ROW, contestants, 3, 1.02, 2);
+        let wanted = "\n### ask\n\nn = 10, 3 rounds.\n\n\
+            | who | ns per question | least | most | ours over it |\n|---|---|---|---|---|\n\
+            | **stealing** | 40.0 | 40.0 | 40.0 | 1.00 |\n\
+            | **auto** | 60.0 | 50.0 | 70.0 | 0.67 |\n\
+            | tokio | 100.0 | 100.0 | 100.0 | 0.40 |\n\
+            | actix | 160.0 | 160.0 | 160.0 | 0.25 |\n\n\
+            - not measured here, needs more than 2 cores: tokio-4\n\
+            - kameo still ran after 60 s\n\
+            - best of ours: stealing, 40.0 ns\n\
+            - the default over it: auto, 60.0 ns: 1.50, goal 1.30: missed\n\
+            - ours over the best framework: actix, 160.0 ns: 0.25\n\
+            - ours over the best without a framework: tokio, 100.0 ns: 0.40\n\
+            - **ours over the best of all: tokio, 100.0 ns: 0.40, goal 0.50: reached**\n\
+            - A/A control, the same program against itself: 1.02\n";
+        assert_eq!(text, wanted);
+    }
+
+    #[test]
+    fn bytes_are_a_column_where_somebody_has_them() {
+        let mut one = contestant("auto", true, 2, &[5.0]);
+        one.rows[0].bytes_each = Some(300.0);
+        let text = section(&ROW, vec![one, contestant("actix", false, 1, &[9.0])], 1, 1.0, 2);
+        assert!(text.contains("| ours over it | bytes each |\n|---|---|---|---|---|---|\n"));
+        assert!(text.contains("| 1.00 | 300 |\n"));
+        assert!(text.contains("| 0.56 |  |\n"));
+    }
+}
