@@ -2,8 +2,8 @@
 
 pub use crate::actor::{
     Actor, Ask, AskError, Asked, Behavior, Calls, Context, Down, Flat, Handle, HandleAsync,
-    Message, Options, Plain, Protocol, Receive, Recipient, Ref, Reply, Restart, RestartKind, Spawn,
-    SpawnError, StartError, Step, Tell, TellError, TimerId, Told, WatchId,
+    Message, MigrateError, Options, Plain, Protocol, Receive, Recipient, Ref, Reply, Restart,
+    RestartKind, Spawn, SpawnError, StartError, Step, Tell, TellError, TimerId, Told, WatchId,
 };
 pub use crate::event::{
     ActorId, Counts, DeadLetter, DeadLetterReason, DeadLetters, Event, EventStream, ExitReason,

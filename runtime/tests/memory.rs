@@ -195,8 +195,14 @@ impl Player {
 
 /// Two players who know each other.
 async fn players(system: &System) -> [Ref<Player>; 2] {
-    let first = system.spawn::<Player>(Player { peer: None }).await.unwrap();
-    let second = system.spawn::<Player>(Player { peer: Some(first.clone()) }).await.unwrap();
+    players_on(system, [0, 0]).await
+}
+
+/// The same, each on a worker of its own where actors live on one.
+async fn players_on(system: &System, [one, other]: [usize; 2]) -> [Ref<Player>; 2] {
+    let first = system.spawn::<Player>(Player { peer: None }).on(one).await.unwrap();
+    let peer = Some(first.clone());
+    let second = system.spawn::<Player>(Player { peer }).on(other).await.unwrap();
     first.meet(second.clone()).await.unwrap();
     [first, second]
 }
@@ -278,6 +284,20 @@ fn messages_between_workers_allocate_nothing(scheduler: Scheduler) {
         allocations(&player, produce, 1000);
         let count = allocations(&player, produce, MESSAGES);
         assert_eq!(count, 0, "{MESSAGES} tells from one worker to the other");
+    });
+}
+
+/// On two workers, with a player on each: everything between them goes through rings.
+fn messages_through_rings_allocate_nothing() {
+    on(2, Scheduler::per_core(), async |system| {
+        let pairs = [players_on(system, [0, 1]).await, players_on(system, [1, 0]).await];
+        for [player, _] in &pairs {
+            warm_up(player);
+        }
+        gather(system).await;
+        for [player, _] in &pairs {
+            nothing_is_allocated(player, 2);
+        }
     });
 }
 
@@ -394,8 +414,11 @@ fn messages_allocate_nothing_and_idle_actors_little() {
     alone(an_idle_actor_takes_at_most_256_bytes_beside_its_state);
     alone(let_threads_wait_for_a_lock);
     for scheduler in [Scheduler::locked, Scheduler::stealing] {
-        alone(|| local_messages_allocate_nothing(scheduler()));
         alone(|| messages_between_workers_allocate_nothing(scheduler()));
+    }
+    alone(messages_through_rings_allocate_nothing);
+    for scheduler in [Scheduler::locked, Scheduler::stealing, Scheduler::per_core] {
+        alone(|| local_messages_allocate_nothing(scheduler()));
         alone(|| messages_from_outside_allocate_nothing(scheduler()));
     }
 }

@@ -126,7 +126,7 @@ fn so_far(events: &mut EventStream) -> Vec<Event> {
 /// Lets one actor after the other fall on a single worker, which all share with a bystander. Each
 /// must end once, for `reason`.
 fn is_contained(reason: &ExitReason, fall: impl AsyncFn(&System) -> ActorId) {
-    for scheduler in [Scheduler::locked, Scheduler::stealing] {
+    for scheduler in [Scheduler::locked, Scheduler::stealing, Scheduler::per_core] {
         on(1, scheduler(), async |system| {
             let mut events = system.events();
             let bystander = system.spawn::<Bystander>(Bystander::default()).await.unwrap();

@@ -168,7 +168,7 @@ impl Busy {
 #[test]
 fn an_actor_that_mails_itself_for_ever_starves_no_other() {
     for batch in [1, 64, u32::MAX] {
-        for scheduler in [Scheduler::locked, Scheduler::stealing] {
+        for scheduler in [Scheduler::locked, Scheduler::stealing, Scheduler::per_core] {
             run(async {
                 let built = System::builder().workers(1).batch(batch).scheduler(scheduler());
                 let system = built.build().unwrap();

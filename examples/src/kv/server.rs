@@ -32,14 +32,20 @@ pub enum Queue {
     Auto,
     /// One queue behind a lock.
     Locked,
+    /// Actors that live on one worker each.
+    PerCore,
     /// A queue per worker, with stealing.
     Stealing,
 }
 
 impl Queue {
     /// Every queue with its name.
-    pub const ALL: [(Self, &'static str); 3] =
-        [(Self::Auto, "auto"), (Self::Locked, "locked"), (Self::Stealing, "stealing")];
+    pub const ALL: [(Self, &'static str); 4] = [
+        (Self::Auto, "auto"),
+        (Self::Locked, "locked"),
+        (Self::PerCore, "per_core"),
+        (Self::Stealing, "stealing"),
+    ];
 
     /// Returns its name.
     #[must_use]
@@ -51,6 +57,7 @@ impl Queue {
         match self {
             Self::Auto => Scheduler::auto(),
             Self::Locked => Scheduler::locked(),
+            Self::PerCore => Scheduler::per_core(),
             Self::Stealing => Scheduler::stealing(),
         }
     }

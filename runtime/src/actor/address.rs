@@ -1,12 +1,14 @@
 //! References to actors.
 
 use super::ask::{Ask, Asked, Plain, Reply};
-use super::control::{End, send_end};
+use super::control::{End, Order, send, send_end};
 use super::dispatch::{self, Dispatch};
+use super::error::MigrateError;
 use super::tell::Tell;
 use super::traits::{Behavior, ByMacro, Calls, Message, Protocol, Receive};
 use crate::event::ActorId;
 use crate::task::cell::CellRef;
+use crate::task::home::Home;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Deref;
@@ -114,6 +116,26 @@ impl<P: Protocol> Ref<P> {
     /// Returns at once; `false` if it had ended before.
     pub fn kill(&self) -> bool {
         send_end(self.cell(), End::Kill)
+    }
+
+    /// Lets the actor live on worker `worker`, counted from zero, from its next turn on, where each lives
+    /// on one ([`Scheduler::per_core`](crate::Scheduler::per_core)). The order of mail is kept; the
+    /// actor rests until every worker has delivered what was on its way, which one that is in the
+    /// middle of a long handler delays. Returns at once.
+    ///
+    /// # Errors
+    /// [`MigrateError`]; nothing has changed then.
+    pub fn migrate(&self, worker: usize) -> Result<(), MigrateError> {
+        let workers = self.cell().core.workers();
+        if self.cell().home() == Home::ANY {
+            return Err(MigrateError::NoHome);
+        }
+        let index = u16::try_from(worker).ok().filter(|_| worker < workers);
+        let index = index.ok_or(MigrateError::NoSuchWorker { worker, workers })?;
+        if self.is_closed() || !send(self.cell(), Order::Migrate(index)) {
+            return Err(MigrateError::Ended);
+        }
+        Ok(())
     }
 
     /// Whether the actor accepts no more mail: it is ending or has ended.

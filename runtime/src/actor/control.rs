@@ -37,6 +37,8 @@ pub(super) enum Order {
     },
     /// The wait before a restart is over.
     EndBackoff,
+    /// The actor is to live on that worker.
+    Migrate(u16),
     /// Something that the incarnation depends on failed, and so it fails.
     Fail { incarnation: u32, reason: ExitReason },
 }
@@ -61,6 +63,7 @@ unsafe fn deliver(to: NonNull<()>, node: NonNull<Node>) {
                     .retain(|watcher| watcher.id != id || watcher.by.as_ref() != Some(&by));
             }
         }
+        Order::Migrate(worker) => held.owner().move_to = worker + 1,
         Order::EndBackoff => life::end_backoff(held),
         Order::Fail { incarnation, reason } => life::fail_incarnation(held, incarnation, reason),
     }

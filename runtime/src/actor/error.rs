@@ -121,4 +121,32 @@ pub enum SpawnError {
     /// The start hook failed, panicked, or was cut off; the text says how.
     #[error("the actor did not start: {0}")]
     StartFailed(String),
+    /// The system has fewer workers.
+    #[error("there is no worker {worker}, only {workers} counted from zero")]
+    NoSuchWorker {
+        /// The worker asked for.
+        worker: usize,
+        /// How many there are.
+        workers: usize,
+    },
+}
+
+/// Why an actor does not move.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum MigrateError {
+    /// Under this scheduler actors do not live on one worker each.
+    #[error("actors of this system do not live on one worker each")]
+    NoHome,
+    /// The system has fewer workers.
+    #[error("there is no worker {worker}, only {workers} counted from zero")]
+    NoSuchWorker {
+        /// The worker asked for.
+        worker: usize,
+        /// How many there are.
+        workers: usize,
+    },
+    /// The actor is ending or has ended.
+    #[error("the actor is ending or has ended")]
+    Ended,
 }

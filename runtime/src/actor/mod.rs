@@ -21,7 +21,7 @@ pub use address::{Recipient, Ref};
 pub use ask::{Ask, Asked, Asking, AskingFlat, Flat, Plain, Reply};
 pub use context::{Context, TimerId, WatchId};
 pub use dispatch::Told;
-pub use error::{AskError, SpawnError, StartError, TellError};
+pub use error::{AskError, MigrateError, SpawnError, StartError, TellError};
 pub use expansion::{Keep, Started, assert_answer, assert_argument, portable};
 pub use extras::Down;
 pub use local::{

@@ -7,10 +7,10 @@ use super::life;
 use super::traits::Behavior;
 use crate::queue::oneshot;
 use crate::sync::Arc;
+use crate::task::Ready;
 use crate::task::cell::CellRef;
 use crate::task::core::{Core, link};
 use crate::task::held::Held;
-use crate::task::{Hint, Ready};
 use dashmap::mapref::entry::Entry;
 use std::fmt;
 use std::future::{Future, IntoFuture};
@@ -35,13 +35,14 @@ pub struct Spawn<'a, A: Behavior> {
     owner: Owner,
     args: A::Args,
     name: Option<String>,
+    worker: Option<usize>,
     /// A child is started by its parent's handler, which this borrows.
     by: PhantomData<&'a mut ()>,
 }
 
 impl<A: Behavior> Spawn<'_, A> {
     pub(crate) fn new(core: Arc<Core>, owner: Owner, args: A::Args) -> Self {
-        Self { core, owner, args, name: None, by: PhantomData }
+        Self { core, owner, args, name: None, worker: None, by: PhantomData }
     }
 
     /// Registers the actor under `name`, unique in its system, until it ends.
@@ -50,11 +51,20 @@ impl<A: Behavior> Spawn<'_, A> {
         self
     }
 
+    /// Lets the actor live on worker `worker`, counted from zero, where each lives on one
+    /// ([`Scheduler::per_core`](crate::Scheduler::per_core)); only [`Ref::migrate`] moves it then.
+    /// Under other schedulers any worker runs it all the same.
+    pub fn on(mut self, worker: usize) -> Self {
+        self.worker = Some(worker);
+        self
+    }
+
     /// Starts the actor and returns at once; its start hook runs in its first turn, and mail waits
     /// for it. If the hook fails, the actor ends, and who watches it is told.
     ///
     /// # Errors
-    /// [`SpawnError::NameTaken`], or [`SpawnError::Closed`] when the parent or system is ending.
+    /// [`SpawnError::NameTaken`], [`SpawnError::NoSuchWorker`], or [`SpawnError::Closed`] when the
+    /// parent or system is ending.
     pub fn start(self) -> Result<Ref<A>, SpawnError> {
         self.build(None)
     }
@@ -63,12 +73,20 @@ impl<A: Behavior> Spawn<'_, A> {
         self,
         starter: Option<oneshot::Sender<Result<(), String>>>,
     ) -> Result<Ref<A>, SpawnError> {
-        let Self { core, owner, args, name, .. } = self;
+        let Self { core, owner, args, name, worker, .. } = self;
+        let workers = core.workers();
+        if let Some(worker) = worker.filter(|&worker| worker >= workers) {
+            return Err(SpawnError::NoSuchWorker { worker, workers });
+        }
         let parent = match owner {
             Owner::System => None,
             Owner::Parent(parent) => Some(parent),
         };
         let mut held = body::build::<A>(core, parent, args);
+        if let Some(worker) = worker {
+            held.cell().set_home(held.cell().core.home_on(worker));
+            held.owner().pinned = true;
+        }
         // SAFETY: the cell is new; this is its own reference, given to it below.
         let cell = unsafe { CellRef::from_raw(held.header()) };
         if let Some(name) = &name {
@@ -88,7 +106,7 @@ impl<A: Behavior> Spawn<'_, A> {
         let reference: Ref<A> = Ref::from_cell(cell.clone());
         // SAFETY: the maker of the cell holds its token and its own reference, and hands both over.
         let ready = unsafe { Ready::new(cell.into_raw()) };
-        reference.cell().core.schedule(ready, Hint::Back);
+        reference.cell().core.schedule_new(ready);
         Ok(reference)
     }
 }

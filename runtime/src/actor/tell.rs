@@ -10,7 +10,7 @@ use crate::mailbox::{Admission, Bound, Full, RoomFrom, Slide};
 use crate::queue::inbox::Push;
 use crate::queue::list::List;
 use crate::queue::node::{Kind, Lane, Node};
-use crate::task::cell::{CellRef, Header};
+use crate::task::cell::{CellRef, Header, Reach};
 use crate::task::current;
 use crate::task::held::Held;
 use crate::task::{Hint, Ready};
@@ -198,8 +198,15 @@ fn push<P: Send>(
 /// Puts a node into the user lane and sees that the actor runs.
 #[inline]
 fn push_node(cell: &CellRef, node: NonNull<Node>, run: fn(&CellRef, Ready)) {
-    // SAFETY: the node is new, and its kind was made for this cell's actor.
-    match unsafe { cell.inbox.push(node) } {
+    let push = match cell.reach() {
+        // SAFETY: the node is new, and its kind was made for this cell's actor.
+        Reach::Shared => unsafe { cell.inbox.push(node) },
+        // SAFETY: as above; the actor lives on this thread.
+        Reach::Home => unsafe { cell.inbox.push_home(node) },
+        // SAFETY: as above.
+        Reach::Away => return unsafe { cell.core.carry_mail(cell, node) },
+    };
+    match push {
         Push::Queued => {}
         Push::Woke => {
             // SAFETY: `Woke` says that this thread took the token.

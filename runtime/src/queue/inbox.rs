@@ -25,6 +25,10 @@
 //! arrived, and nothing has to be checked twice. Between a sender's swap and its link the user lane
 //! is broken; the runner then ends its turn instead of waiting ([`Pop::Broken`]).
 //!
+//! An inbox whose actor lives on one thread needs none of this while only that thread touches it:
+//! [`Inbox::push_home`] and [`Inbox::rest_home`] take the same steps by plain loads and stores. Whoever
+//! lives elsewhere sends its mail to that thread first (`task::cargo`).
+//!
 //! The lane is Vyukov's intrusive queue, the token in its head Pony's; what makes one word serve
 //! both lanes is ours. Measured against other shapes in `book/src/decisions/0002-inbox.md`.
 
@@ -134,6 +138,30 @@ impl Inbox {
         unsafe { Node::link(previous, node) };
         if !has(before, FLAGS) {
             return Push::Queued;
+        }
+        self.answer_for(before.addr() & FLAGS)
+    }
+
+    /// As [`Inbox::push`], by plain loads and stores: the calling thread is the only one that touches
+    /// the inbox's word, now and until it hands the inbox to another thread.
+    ///
+    /// # Safety
+    /// The caller owns `node` and gives it away.
+    #[inline]
+    pub(crate) unsafe fn push_home(&self, node: NonNull<Node>) -> Push {
+        // SAFETY: the node is still the caller's.
+        unsafe { Node::set_next(node, ptr::null_mut()) };
+        // Relaxed, both: no other thread touches the word; a hand-over orders everything before it.
+        let before = self.newest.load(Ordering::Relaxed);
+        self.newest.store(node.as_ptr(), Ordering::Relaxed);
+        let previous = NonNull::new(clear(before, FLAGS)).expect("the lane ends in a node");
+        // SAFETY: the consumer keeps the newest node until its successor is linked.
+        unsafe { Node::link(previous, node) };
+        if !has(before, FLAGS) {
+            return Push::Queued;
+        }
+        if before.addr() & FLAGS == IDLE {
+            return Push::Woke;
         }
         self.answer_for(before.addr() & FLAGS)
     }
@@ -264,6 +292,24 @@ impl Inbox {
     #[inline]
     pub(crate) fn rest(&self, end: NonNull<Node>) -> bool {
         self.give_back(end, IDLE)
+    }
+
+    /// As [`Inbox::rest`], by plain loads and stores, on the terms of [`Inbox::push_home`].
+    #[inline]
+    pub(crate) fn rest_home(&self, end: NonNull<Node>) -> bool {
+        let empty = end.as_ptr();
+        // Relaxed, both: as in `push_home`.
+        if self.newest.load(Ordering::Relaxed) != empty {
+            return false;
+        }
+        self.newest.store(set(empty, IDLE), Ordering::Relaxed);
+        true
+    }
+
+    /// Whether the actor has ended. A hint: it may end right after.
+    pub(crate) fn is_dead(&self) -> bool {
+        // Relaxed: a hint.
+        has(self.newest.load(Ordering::Relaxed), DEAD)
     }
 
     /// As [`Inbox::rest`], for an actor that has ended.

@@ -69,6 +69,11 @@ impl Idle {
         sleepers(word) > 0 && searchers(word) == 0
     }
 
+    /// A worker that sleeps, if any does; it goes on sleeping. A hint.
+    pub(crate) fn sleeper(&self) -> Option<usize> {
+        if self.is_all_awake() { None } else { self.stack.lock().last().copied() }
+    }
+
     /// Whether no worker sleeps. A hint.
     #[inline]
     pub(crate) fn is_all_awake(&self) -> bool {

@@ -14,7 +14,11 @@ mod driver;
 #[cfg(not(loom))]
 mod locked;
 #[cfg(not(loom))]
+mod per_core;
+#[cfg(not(loom))]
 mod pool;
+#[cfg(not(loom))]
+mod queues;
 #[cfg(not(loom))]
 mod ready_queue;
 #[cfg(not(loom))]
@@ -28,13 +32,18 @@ mod face {
     pub use super::ready_queue::{Batch, Origin, ReadyQueue, WorkerId};
 
     pub(crate) use super::locked::LockedQueue;
+    pub(crate) use super::per_core::{PerCore, WORKERS_MAX as PER_CORE_WORKERS_MAX};
     pub(crate) use super::pool::{Pool, WorkerOptions};
+    pub(crate) use super::queues::Queues;
     pub(crate) use super::stealing::StealingQueue;
     pub(crate) use super::worker::Limits as WorkerLimits;
 }
 #[cfg(not(loom))]
 pub use face::{Batch, Origin, ReadyQueue, WorkerId, ready_queue_conforms};
 #[cfg(not(loom))]
-pub(crate) use face::{LockedQueue, Pool, StealingQueue, WorkerLimits, WorkerOptions};
+pub(crate) use face::{
+    LockedQueue, PER_CORE_WORKERS_MAX, PerCore, Pool, Queues, StealingQueue, WorkerLimits,
+    WorkerOptions,
+};
 #[cfg(all(test, not(loom)))]
 mod tests;

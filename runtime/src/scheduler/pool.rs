@@ -1,8 +1,9 @@
 //! The threads of a system's workers.
 
-use super::ReadyQueue;
+use super::WorkerId;
 use super::driver::Driver;
 use super::idle::Idle;
+use super::queues::Queues;
 use super::worker::{Front, Limits, Shared, Worker};
 use crate::sync::{Arc, AtomicBool, Ordering, thread};
 use crate::task::core::Core;
@@ -34,10 +35,10 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    pub(crate) fn new(queue: Box<dyn ReadyQueue>, options: &WorkerOptions, clock: Clock) -> Self {
+    pub(crate) fn new(queues: Queues, options: &WorkerOptions, clock: Clock) -> Self {
         let workers = options.count;
         let shared = Shared {
-            queue,
+            queues,
             idle: Idle::new(workers),
             wakers: (0..workers).map(|_| OnceLock::new()).collect(),
             timekeeper: OnceLock::new(),
@@ -122,5 +123,9 @@ fn work(
         })
     });
     current::leave();
+    if let Queues::PerCore(queue) = &shared.queues {
+        // SAFETY: this thread is the worker still.
+        queue.leave(unsafe { WorkerId::new(index) });
+    }
     driver.end();
 }

@@ -6,8 +6,12 @@
 
 use super::driver::AlarmClock;
 use super::idle::Idle;
-use super::{Batch, Origin, ReadyQueue, WorkerId};
+use super::queues::Queues;
+use super::{Batch, Origin, WorkerId};
+use crate::queue::node::Node;
 use crate::sync::{Arc, AtomicBool, Ordering, spin_loop, thread, thread_local};
+use crate::task::cargo::Cargo;
+use crate::task::cell::CellRef;
 use crate::task::core::{Alarm, Core, Schedule};
 use crate::task::current;
 use crate::task::run::{Outcome, Turn};
@@ -16,6 +20,7 @@ use crate::time::{Clock, Time};
 use std::cell::Cell;
 use std::future::Future;
 use std::pin::Pin;
+use std::ptr::NonNull;
 use std::sync::OnceLock;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -25,7 +30,7 @@ const TURNS_PER_CLOCK: u32 = 16;
 
 /// What all workers of a system share.
 pub(crate) struct Shared {
-    pub(crate) queue: Box<dyn ReadyQueue>,
+    pub(crate) queues: Queues,
     pub(crate) idle: Idle,
     /// What wakes each worker's root future.
     pub(crate) wakers: Box<[OnceLock<Waker>]>,
@@ -49,9 +54,55 @@ impl Shared {
         self.clock.now() >= current::slice_began().after(self.alone)
     }
 
-    fn call_helper(&self) {
-        if let Some(sleeper) = self.idle.notify_helper() {
+    /// Lets a worker that sleeps help the calling one, which has more to run than it should.
+    fn call_helper(&self, id: WorkerId) {
+        match &self.queues {
+            Queues::Shared(_) => {
+                if let Some(sleeper) = self.idle.notify_helper() {
+                    self.wake(sleeper);
+                }
+            }
+            Queues::PerCore(queue) => {
+                if let Some(sleeper) = self.idle.sleeper() {
+                    queue.share(id, sleeper, &|worker| self.wake(worker));
+                }
+            }
+        }
+    }
+
+    /// Whether a push is worth waking another worker; with `pause` this one is soon free. An actor that
+    /// lives here is not handed over before there is too much to do.
+    fn is_to_be_helped(&self, pause: bool) -> bool {
+        match self.queues {
+            Queues::Shared(_) => !pause || self.is_late(),
+            Queues::PerCore(_) => false,
+        }
+    }
+
+    fn push_from_outside(&self, ready: Ready, hint: Hint) {
+        let Queues::Shared(queue) = &self.queues else {
+            unreachable!("who is no worker has no token of an actor with a home")
+        };
+        queue.push(Origin::External, ready, hint);
+        if let Some(sleeper) = self.idle.notify() {
             self.wake(sleeper);
+        }
+    }
+
+    /// Lets an actor live on another worker; where nobody has a home, it is ready here.
+    fn migrate(&self, id: WorkerId, ready: Ready, to: usize) {
+        match &self.queues {
+            Queues::Shared(queue) => queue.push(Origin::Worker(id), ready, Hint::Back),
+            Queues::PerCore(queue) => {
+                queue.begin_move(id, vec![ready], to, &|worker| self.wake(worker));
+            }
+        }
+    }
+
+    /// Lets the calling worker look for work, if it waits in tokio.
+    fn wake_if_waiting(&self, worker: usize) {
+        if WAITS.with(Cell::get) {
+            self.wake(worker);
         }
     }
 
@@ -88,26 +139,52 @@ pub(crate) struct Front(pub(crate) Arc<Shared>);
 impl Schedule for Front {
     fn schedule(&self, at: Option<u32>, ready: Ready, hint: Hint, pause: bool) {
         let shared = &self.0;
-        let Some(worker) = at else {
-            shared.queue.push(Origin::External, ready, hint);
-            if let Some(sleeper) = shared.idle.notify() {
-                shared.wake(sleeper);
-            }
-            return;
-        };
+        let Some(worker) = at else { return shared.push_from_outside(ready, hint) };
         let index = worker as usize;
         // SAFETY: `at` names the calling thread, as `current::enter` was told by the worker itself.
         let id = unsafe { WorkerId::new(index) };
-        shared.queue.push(Origin::Worker(id), ready, hint);
+        shared.queues.push(id, ready, hint);
         if WAITS.with(Cell::get) {
             shared.wake(index);
-        } else if shared.idle.could_help() && (!pause || shared.is_late()) {
-            shared.call_helper();
+        } else if shared.idle.could_help() && shared.is_to_be_helped(pause) {
+            shared.call_helper(id);
         }
     }
 
+    fn carry(&self, at: Option<u32>, cargo: Cargo) {
+        let shared = &self.0;
+        let Queues::PerCore(queue) = &shared.queues else { unreachable!("nobody has a home") };
+        let wake = |worker| shared.wake(worker);
+        let Some(worker) = at else { return queue.carry_from_outside(cargo, &wake) };
+        // SAFETY: as in `schedule`.
+        queue.carry(unsafe { WorkerId::new(worker as usize) }, cargo, &wake);
+        shared.wake_if_waiting(worker as usize);
+    }
+
+    unsafe fn carry_mail(&self, at: Option<u32>, to: &CellRef, node: NonNull<Node>) {
+        let shared = &self.0;
+        let Queues::PerCore(queue) = &shared.queues else { unreachable!("nobody has a home") };
+        let wake = |worker| shared.wake(worker);
+        let Some(worker) = at else {
+            // SAFETY: the caller's promise.
+            let cargo = unsafe { Cargo::mail(to.clone(), node) };
+            return queue.carry_from_outside(cargo, &wake);
+        };
+        // SAFETY: as in `schedule`.
+        let id = unsafe { WorkerId::new(worker as usize) };
+        // SAFETY: the caller's promise.
+        unsafe { queue.carry_mail(id, to, node, &wake) };
+        shared.wake_if_waiting(worker as usize);
+    }
+
+    fn migrate(&self, at: Option<u32>, ready: Ready, to: usize) {
+        let worker = at.expect("only workers run actors");
+        // SAFETY: as in `schedule`.
+        self.0.migrate(unsafe { WorkerId::new(worker as usize) }, ready, to);
+    }
+
     fn is_all_awake(&self) -> bool {
-        self.0.idle.is_all_awake()
+        matches!(self.0.queues, Queues::PerCore(_)) || self.0.idle.is_all_awake()
     }
 
     fn wake_sleeper(&self, at: Option<u32>, worker: u32) {
@@ -192,16 +269,18 @@ impl Worker {
                 until: now.after(self.limits.slice),
                 clock: &core.clock,
             };
-            if let Outcome::Yielded(ready) = ready.run(&turn) {
-                self.shared.queue.push(Origin::Worker(self.id), ready, Hint::Back);
+            match ready.run(&turn) {
+                Outcome::Rested => {}
+                Outcome::Yielded(ready) => self.shared.queues.push(self.id, ready, Hint::Back),
+                Outcome::Moves(ready, to) => self.shared.migrate(self.id, ready, to),
             }
             turns += 1;
             if turns.is_multiple_of(TURNS_PER_CLOCK) {
                 now = core.clock.now();
                 current::set_now(now);
                 if now >= end {
-                    if self.shared.queue.has_work(self.id) {
-                        self.shared.call_helper();
+                    if self.shared.queues.has_work(self.id) {
+                        self.shared.call_helper(self.id);
                     }
                     return true;
                 }
@@ -213,7 +292,8 @@ impl Worker {
     /// The next actor to run, from this worker's batch or its queue.
     fn next(&mut self) -> Option<Ready> {
         if self.batch.is_empty() {
-            self.shared.queue.pop(self.id, &mut self.batch);
+            let shared = &self.shared;
+            shared.queues.pop(self.id, &mut self.batch, &|worker| shared.wake(worker));
         }
         let ready = self.batch.pop()?;
         if std::mem::take(&mut self.searching)
@@ -229,7 +309,7 @@ impl Worker {
         if !std::mem::replace(&mut self.searching, true) {
             self.shared.idle.search();
         }
-        if self.shared.queue.has_work(self.id) {
+        if self.shared.queues.has_work(self.id) {
             return true;
         }
         if self.limits.spin.is_zero() {
@@ -246,7 +326,7 @@ impl Worker {
             for _ in 0..8 {
                 spin_loop();
             }
-            if self.shared.queue.has_work(self.id) {
+            if self.shared.queues.has_work(self.id) {
                 break;
             }
         }
@@ -258,7 +338,7 @@ impl Worker {
         self.shared.idle.sleep(self.id.index());
         self.searching = false;
         self.sleeping = true;
-        if self.shared.queue.has_work(self.id) {
+        if !self.shared.queues.may_sleep(self.id) {
             return false;
         }
         match self.core.next_alarm(self.number()) {
@@ -270,6 +350,7 @@ impl Worker {
     fn wake_up(&mut self) {
         if std::mem::take(&mut self.sleeping) {
             self.searching = self.shared.idle.wake(self.id.index());
+            self.shared.queues.wake_up(self.id);
         }
     }
 }

@@ -2,9 +2,13 @@
 
 use super::config::{BuildError, Config, Idle, Maker};
 use super::handle::System;
-use crate::scheduler::{LockedQueue, Pool, ReadyQueue, StealingQueue, WorkerLimits, WorkerOptions};
+use crate::scheduler::{
+    LockedQueue, PER_CORE_WORKERS_MAX, PerCore, Pool, Queues, ReadyQueue, StealingQueue,
+    WorkerLimits, WorkerOptions,
+};
 use crate::sync::{Arc, thread};
 use crate::task::core::{Core, Limits};
+use crate::task::home::Homes;
 use crate::time::Clock;
 use std::time::Duration;
 
@@ -22,6 +26,7 @@ enum Kind {
     Auto,
     Locked,
     Stealing,
+    PerCore,
     Custom(Maker),
 }
 
@@ -44,6 +49,15 @@ impl Scheduler {
         Self(Kind::Stealing)
     }
 
+    /// Every actor lives on one worker, the one that made it, and is only ever run there: mail between
+    /// neighbours takes no atomic operation, mail to another worker goes through a ring. A busy worker
+    /// hands ready actors to an idle one; nobody steals. For the lowest cost per message, where
+    /// handlers do not block. Up to 62 workers.
+    #[must_use]
+    pub const fn per_core() -> Self {
+        Self(Kind::PerCore)
+    }
+
     /// A queue of your own: `make` is called once, with the number of workers. Check it with
     /// [`testing::ready_queue_conforms`](crate::testing::ready_queue_conforms).
     pub fn custom<Q: ReadyQueue>(make: impl FnOnce(usize) -> Q + Send + 'static) -> Self {
@@ -55,18 +69,20 @@ impl Scheduler {
             "auto" => Ok(Self::auto()),
             "locked" => Ok(Self::locked()),
             "stealing" => Ok(Self::stealing()),
+            "per_core" => Ok(Self::per_core()),
             _ => Err(BuildError::Config(format!(
-                "there is no scheduler {name:?}; take \"auto\", \"locked\" or \"stealing\""
+                "there is no scheduler {name:?}; take \"auto\", \"locked\", \"stealing\" or \"per_core\""
             ))),
         }
     }
 
-    fn make(self, workers: usize) -> Box<dyn ReadyQueue> {
+    fn make(self, workers: usize) -> Queues {
         match self.0 {
             Kind::Auto if workers <= AUTO_LOCKED_WORKERS_MAX => Self::locked().make(workers),
-            Kind::Auto | Kind::Stealing => Box::new(StealingQueue::new(workers)),
-            Kind::Locked => Box::new(LockedQueue::new(workers)),
-            Kind::Custom(maker) => maker.0(workers),
+            Kind::Auto | Kind::Stealing => Queues::Shared(Box::new(StealingQueue::new(workers))),
+            Kind::Locked => Queues::Shared(Box::new(LockedQueue::new(workers))),
+            Kind::PerCore => Queues::PerCore(PerCore::new(workers)),
+            Kind::Custom(maker) => Queues::Shared(maker.0(workers)),
         }
     }
 }
@@ -201,8 +217,14 @@ impl Builder {
             self.workers.limits.spin = Duration::ZERO;
         }
         let clock = Clock::start();
+        let at_home = matches!(self.scheduler.0, Kind::PerCore);
+        check(
+            !at_home || count <= PER_CORE_WORKERS_MAX,
+            "scheduler \"per_core\" takes at most 62 workers",
+        )?;
+        let homes = Homes::new(if at_home { count } else { 0 });
         let pool = Pool::new(self.scheduler.make(count), &self.workers, clock);
-        let core = Core::new(Box::new(pool.front()), clock, self.limits, count);
+        let core = Core::new(Box::new(pool.front()), clock, self.limits, count, homes);
         let core = Arc::new(core);
         pool.start(&core, &self.workers)?;
         Ok(System::new(core))

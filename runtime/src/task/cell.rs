@@ -1,8 +1,11 @@
 //! The header of every cell, and the counted pointer to it.
 
+use super::cargo::Cargo;
 use super::core::Core;
+use super::current;
 use super::future::Pending;
 use super::held::Held;
+use super::home::Home;
 use crate::event::{ActorId, DeadLetterReason};
 use crate::queue::inbox::{Inbox, Outlet, Push};
 use crate::queue::list::List;
@@ -26,6 +29,17 @@ pub(crate) struct VTable {
     pub(crate) name: fn() -> &'static str,
     /// The actor's type, to be compared.
     pub(crate) type_id: fn() -> TypeId,
+}
+
+/// How a thread reaches an inbox.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// By read-modify-writes, as every thread does.
+    Shared,
+    /// By plain loads and stores: the actor lives on this thread.
+    Home,
+    /// Not at all: what is for the actor is carried to where it lives.
+    Away,
 }
 
 /// What became of a step between messages.
@@ -52,6 +66,10 @@ pub(crate) struct Owner {
     pub(crate) running: bool,
     /// Whether the actor is to end when its mail is handled.
     pub(crate) draining: bool,
+    /// Whether only an order moves the actor to another worker.
+    pub(crate) pinned: bool,
+    /// The worker that the actor is to move to, plus one; zero if it stays.
+    pub(crate) move_to: u16,
     /// What the layer above notes of the actor's life.
     pub(crate) life: Life,
 }
@@ -88,6 +106,8 @@ pub(crate) struct Header {
     pub(crate) id: u64,
     /// Whether senders need room; the bound is the layer above's.
     pub(crate) bounded: bool,
+    /// Where it lives; written by the worker that it lives on.
+    home: AtomicUsize,
     pub(crate) owner: UnsafeCell<Owner>,
     pub(crate) links: UnsafeCell<Links>,
     /// The end of a user lane that nothing was ever sent through.
@@ -124,6 +144,8 @@ impl Header {
             pending: None,
             running: false,
             draining: false,
+            pinned: false,
+            move_to: 0,
             life: Life::default(),
         };
         let header = Self {
@@ -131,6 +153,7 @@ impl Header {
             refs: AtomicUsize::new(1),
             vtable,
             id: core.next_id(),
+            home: AtomicUsize::new(core.home_of_new().to_word()),
             core,
             bounded,
             owner: UnsafeCell::new(owner),
@@ -139,6 +162,33 @@ impl Header {
         };
         // SAFETY: the caller's promise.
         unsafe { place.write(header) };
+    }
+
+    /// Where the actor lives.
+    #[inline(always)]
+    pub(crate) fn home(&self) -> Home {
+        // Relaxed: the word itself is all that is read; a stale one leads to a worker that passes the
+        // mail on, and moving waits until no worker can have a stale one.
+        Home::from_word(self.home.load(Ordering::Relaxed))
+    }
+
+    /// Notes where the actor lives from now on.
+    pub(crate) fn set_home(&self, home: Home) {
+        // Relaxed: what makes others see it in time is in the protocol of moving.
+        self.home.store(home.to_word(), Ordering::Relaxed);
+    }
+
+    /// How the calling thread reaches the inbox.
+    #[inline(always)]
+    pub(crate) fn reach(&self) -> Reach {
+        let home = self.home();
+        if home == Home::ANY {
+            Reach::Shared
+        } else if home.to_word() == current::home() {
+            Reach::Home
+        } else {
+            Reach::Away
+        }
     }
 
     /// Which actor the cell is.
@@ -196,6 +246,15 @@ impl CellRef {
     /// # Safety
     /// The caller owns `node`, whose kind fits this cell's actor.
     pub(crate) unsafe fn push_urgent(&self, node: NonNull<Node>) -> bool {
+        if self.reach() == Reach::Away {
+            if self.inbox.is_dead() {
+                discard(node);
+                return false;
+            }
+            // SAFETY: the caller's promise.
+            self.core.carry(unsafe { Cargo::urgent(self.clone(), node) });
+            return true;
+        }
         // SAFETY: the caller owns the node.
         match unsafe { self.inbox.push_urgent(node) } {
             Push::Queued => true,
@@ -214,6 +273,9 @@ impl CellRef {
 
     /// Says that the waiting handler can go on.
     pub(crate) fn wake(&self) {
+        if self.reach() == Reach::Away {
+            return self.core.carry(Cargo::wake(self.clone()));
+        }
         if self.inbox.wake() {
             // SAFETY: `true` says that this thread took the token.
             let ready = unsafe { super::Ready::new(self.0) };

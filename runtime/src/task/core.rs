@@ -1,6 +1,8 @@
 //! What the cells of one system share.
 
-use super::cell::{CellRef, Header, Links};
+use super::cargo::Cargo;
+use super::cell::{CellRef, Header, Links, Reach};
+use super::home::{Home, Homes};
 use super::run::{Outcome, Turn};
 use super::{Hint, Ready, current};
 use crate::event::{DeadLetterReason, Events};
@@ -18,6 +20,15 @@ pub(crate) trait Schedule: Send + Sync {
     /// Queues `ready`; `at` is the calling thread's worker, if it is one of this system's. With
     /// `pause` the running handler is about to wait or is done, so that this worker is soon free.
     fn schedule(&self, at: Option<u32>, ready: Ready, hint: Hint, pause: bool);
+    /// Brings `cargo` to where its actor lives; `at` as in `schedule`.
+    fn carry(&self, at: Option<u32>, cargo: Cargo);
+    /// As `carry`, for one user message, which often joins others on their way.
+    ///
+    /// # Safety
+    /// The caller owns `node`, whose kind fits the actor, and gives it away.
+    unsafe fn carry_mail(&self, at: Option<u32>, to: &CellRef, node: NonNull<Node>);
+    /// Lets the actor, which is ready on the calling worker, live on worker `to` from now on.
+    fn migrate(&self, at: Option<u32>, ready: Ready, to: usize);
     /// Whether every worker is awake, so that nobody could take work over at once.
     fn is_all_awake(&self) -> bool;
     /// Ends the sleep of `worker`, or of the timekeeper, who has a new timer to look at; `at` as in
@@ -48,6 +59,8 @@ pub(crate) struct Core {
     pub(crate) limits: Limits,
     pub(crate) names: DashMap<String, CellRef>,
     pub(crate) roots: Roots,
+    /// Where actors can live, if they live anywhere in particular.
+    pub(crate) homes: Homes,
     alarms: Box<[CachePadded<Mutex<Alarms>>]>,
     ids: CachePadded<AtomicU64>,
 }
@@ -64,9 +77,11 @@ impl Core {
         clock: Clock,
         limits: Limits,
         workers: usize,
+        homes: Homes,
     ) -> Self {
         Self {
             scheduler,
+            homes,
             clock,
             events: Events::new(),
             limits,
@@ -81,6 +96,47 @@ impl Core {
     pub(crate) fn next_id(&self) -> u64 {
         // Relaxed: only uniqueness matters.
         self.ids.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Where an actor lives that is made for worker `index`.
+    pub(crate) fn home_on(&self, index: usize) -> Home {
+        u32::try_from(index).ok().and_then(|index| self.homes.of(index)).unwrap_or(Home::ANY)
+    }
+
+    /// Where an actor that is made now lives: with its maker, and on the first worker if that is none.
+    /// Idle workers are handed what a busy one has too much of.
+    pub(crate) fn home_of_new(&self) -> Home {
+        self.homes.of(current::worker_of(self).unwrap_or(0)).unwrap_or(Home::ANY)
+    }
+
+    /// How many workers there are.
+    pub(crate) fn workers(&self) -> usize {
+        self.alarms.len() - 1
+    }
+
+    /// Brings `cargo` to where its actor lives.
+    #[cold]
+    pub(crate) fn carry(&self, cargo: Cargo) {
+        self.scheduler.carry(current::worker_of(self), cargo);
+    }
+
+    /// Brings a user message to where its actor lives.
+    ///
+    /// # Safety
+    /// The caller owns `node`, whose kind fits the actor, and gives it away.
+    pub(crate) unsafe fn carry_mail(&self, to: &CellRef, node: NonNull<Node>) {
+        // SAFETY: the caller's promise.
+        unsafe { self.scheduler.carry_mail(current::worker_of(self), to, node) };
+    }
+
+    /// Sees that a new actor runs, wherever it lives.
+    pub(crate) fn schedule_new(&self, ready: Ready) {
+        // SAFETY: the maker of a cell holds its token.
+        if unsafe { ready.header() }.reach() == Reach::Away {
+            self.carry(Cargo::token(ready));
+        } else {
+            self.schedule(ready, Hint::Back);
+        }
     }
 
     /// Sees that `ready` runs. Never blocks for long, callable from any thread.
@@ -102,10 +158,13 @@ impl Core {
         if current::worker_of(self).is_some() && self.scheduler.is_all_awake() {
             let turn = Turn { batch: NESTED_BATCH, until: Time(0), clock: &self.clock };
             current::nest(|| {
-                if let Some(ready) = ready.take()
-                    && let Outcome::Yielded(ready) = ready.run(&turn)
-                {
-                    self.schedule(ready, Hint::Back);
+                let Some(ready) = ready.take() else { return };
+                match ready.run(&turn) {
+                    Outcome::Rested => {}
+                    Outcome::Yielded(ready) => self.schedule(ready, Hint::Back),
+                    Outcome::Moves(ready, to) => {
+                        self.scheduler.migrate(current::worker_of(self), ready, to);
+                    }
                 }
             });
         }

@@ -4,6 +4,7 @@
 //! on); a thread that is no worker simply has none.
 
 use super::core::Core;
+use super::home::Home;
 use crate::sync::thread_local;
 use crate::time::Time;
 use std::cell::Cell;
@@ -13,6 +14,8 @@ use std::ptr;
 struct Current {
     core: Cell<*const Core>,
     worker: Cell<u32>,
+    /// The home that this thread is, for actors that live on one worker each.
+    home: Cell<usize>,
     /// The clock as it was last read in a slice.
     now: Cell<Time>,
     /// Whether a slice runs, so that `now` is not long ago; otherwise tokio's tasks do, or nothing.
@@ -31,6 +34,7 @@ thread_local! {
         Current {
             core: Cell::new(ptr::null()),
             worker: Cell::new(0),
+            home: Cell::new(NOWHERE),
             now: Cell::new(Time(0)),
             in_slice: Cell::new(false),
             deadline: Cell::new(Time::NEVER),
@@ -39,24 +43,37 @@ thread_local! {
     };
 }
 
+/// A home that no actor has.
+const NOWHERE: usize = usize::MAX;
+
 /// Says that this thread is worker `worker` of `core`, until [`leave`].
 pub(crate) fn enter(core: &Core, worker: u32) {
     CURRENT.with(|current| {
         current.core.set(core);
         current.worker.set(worker);
+        current.home.set(core.homes.of(worker).map_or(NOWHERE, Home::to_word));
         current.now.set(core.clock.now());
     });
 }
 
 /// Says that this thread is no worker any more.
 pub(crate) fn leave() {
-    CURRENT.with(|current| current.core.set(ptr::null()));
+    CURRENT.with(|current| {
+        current.core.set(ptr::null());
+        current.home.set(NOWHERE);
+    });
 }
 
 /// The number of the running worker, when it belongs to `core`.
 #[inline]
 pub(crate) fn worker_of(core: &Core) -> Option<u32> {
     CURRENT.with(|current| ptr::eq(current.core.get(), core).then(|| current.worker.get()))
+}
+
+/// The home that this thread is; a word that no actor has as its home on other threads.
+#[inline(always)]
+pub(crate) fn home() -> usize {
+    CURRENT.with(|current| current.home.get())
 }
 
 /// The clock as of the running slice, when the thread is a worker of `core` and runs one.

@@ -14,11 +14,13 @@
 //! The layer does not know what an actor is: what to do with a node is in the node's
 //! [`Kind`](crate::queue::node::Kind), what to do between messages in the cell's [`cell::VTable`].
 
+pub(crate) mod cargo;
 pub(crate) mod cell;
 pub(crate) mod core;
 pub(crate) mod current;
 pub(crate) mod future;
 pub(crate) mod held;
+pub(crate) mod home;
 pub(crate) mod run;
 pub(crate) mod waker;
 

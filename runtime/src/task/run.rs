@@ -1,7 +1,8 @@
 //! One run of a cell: from taking the token to giving it back.
 
-use super::cell::{Advance, Header};
+use super::cell::{Advance, CellRef, Header};
 use super::held::Held;
+use super::home::Home;
 use super::{current, waker};
 use crate::queue::inbox::{Inbox, Pop};
 use crate::queue::list::List;
@@ -46,6 +47,8 @@ pub(crate) enum Outcome {
     Rested,
     /// The turn was used up; the token is returned to be queued at the back.
     Yielded(Ready),
+    /// The actor was told to live on that worker; its token is returned.
+    Moves(Ready, usize),
 }
 
 /// What one turn may use.
@@ -84,6 +87,34 @@ impl Ready {
         self.0.as_ptr().expose_provenance()
     }
 
+    /// The cell whose token it is; not of a fake.
+    ///
+    /// # Safety
+    /// The token was made by [`Ready::new`].
+    pub(crate) unsafe fn header(&self) -> &Header {
+        // SAFETY: a cell lives while its token is held.
+        unsafe { self.0.as_ref() }
+    }
+
+    /// Whether only an order moves the actor to another worker; not of a fake.
+    ///
+    /// # Safety
+    /// As [`Ready::header`].
+    pub(crate) unsafe fn is_pinned(&self) -> bool {
+        // SAFETY: the caller's promise; this is the token.
+        unsafe { Held::new(self.0) }.owner().pinned
+    }
+
+    /// Whether it is the token of `cell`.
+    pub(crate) fn is_of(&self, cell: &CellRef) -> bool {
+        self.0 == cell.as_ptr()
+    }
+
+    /// Whose token it is; the token is the caller's to keep.
+    pub(crate) fn into_header(self) -> NonNull<Header> {
+        self.0
+    }
+
     /// # Safety
     /// `word` came from [`Ready::into_word`] and is used once.
     pub(crate) unsafe fn from_word(word: usize) -> Self {
@@ -104,7 +135,7 @@ impl Ready {
         loop {
             // Panics of user code are caught per batch, not per message: entering costs nothing then.
             match catch_unwind(AssertUnwindSafe(|| run.batch())) {
-                Ok(true) => return Outcome::Yielded(Self(self.0)),
+                Ok(true) => return run.yielded(),
                 Ok(false) => return Outcome::Rested,
                 Err(payload) => run.crashed(payload),
             }
@@ -122,11 +153,23 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
+    /// What becomes of the token when the turn is over.
+    fn yielded(&mut self) -> Outcome {
+        let ready = Ready(self.held.header());
+        match std::mem::take(&mut self.held.owner().move_to) {
+            0 => Outcome::Yielded(ready),
+            worker => Outcome::Moves(ready, usize::from(worker) - 1),
+        }
+    }
+
     /// Works until the token is given back (`false`) or the turn is over (`true`).
     fn batch(&mut self) -> bool {
         loop {
             if self.held.cell().inbox.is_urgent() {
                 self.collect();
+                if self.held.owner().move_to != 0 {
+                    return true;
+                }
             }
             let owner = self.held.owner();
             let more = match (owner.pending.is_some(), owner.running) {
@@ -183,7 +226,8 @@ impl Run<'_> {
         if owner.draining {
             return None;
         }
-        self.held.rest_as(Inbox::rest).then_some(true)
+        let at_home = self.held.cell().home() != Home::ANY;
+        self.held.rest_as(if at_home { Inbox::rest_home } else { Inbox::rest }).then_some(true)
     }
 
     /// Moves new signals to their list and obeys controls.

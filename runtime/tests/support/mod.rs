@@ -23,7 +23,7 @@ pub(crate) const LONG: Duration = Duration::from_secs(40);
 
 /// Runs `test` under each scheduler with one, two and four workers, and shuts each system down.
 pub(crate) fn everywhere(test: impl AsyncFn(&System)) {
-    for scheduler in [Scheduler::locked, Scheduler::stealing] {
+    for scheduler in [Scheduler::locked, Scheduler::stealing, Scheduler::per_core] {
         for workers in [1, 2, 4] {
             on(workers, scheduler(), &test);
         }

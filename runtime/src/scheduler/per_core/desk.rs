@@ -1,0 +1,270 @@
+//! What a worker keeps to itself: its ready actors, and its ends of the rings.
+
+use super::dock::EXTERNAL;
+use super::moving::Move;
+use crate::queue::node::Node;
+use crate::queue::spsc::{self, Receiver, Sender, WriteError};
+use crate::task::Ready;
+use crate::task::cargo::Cargo;
+use crate::task::cell::CellRef;
+use crate::task::home::Home;
+use std::collections::VecDeque;
+use std::ptr::NonNull;
+
+/// Parcels that a ring holds.
+const RING_CAPACITY: usize = 256;
+/// Parcels that may wait unseen in a ring while the sending turn goes on.
+const UNSEEN_MAX: usize = 16;
+/// Parcels taken out of one ring before the others get their turn.
+const TAKEN_MAX: usize = 256;
+
+/// What goes from worker to worker.
+#[derive(Debug)]
+pub(super) enum Parcel {
+    /// For an actor.
+    Cargo(Cargo),
+    /// The token of an actor that comes to live with the receiver.
+    Arrival(Ready),
+    /// Asks for an answer, once all that came before it is delivered.
+    Fence(u64),
+    /// The answer.
+    Answer(u64),
+}
+
+/// The way to one other worker.
+#[derive(Debug)]
+struct Outbox {
+    ring: Sender<Parcel>,
+    /// Parcels for which the ring had no room, in order.
+    spill: VecDeque<Parcel>,
+    /// The newest parcel, kept back so that more mail for the same actor can join it.
+    open: Option<Parcel>,
+    /// Parcels in the ring that the receiver has not been told of.
+    unseen: usize,
+}
+
+impl Outbox {
+    fn new(ring: Sender<Parcel>) -> Self {
+        Self { ring, spill: VecDeque::new(), open: None, unseen: 0 }
+    }
+
+    /// Puts a parcel behind the others.
+    fn put(&mut self, parcel: Parcel) {
+        if let Some(before) = self.open.replace(parcel) {
+            self.write(before);
+        }
+    }
+
+    fn write(&mut self, parcel: Parcel) {
+        self.drain_spill();
+        if !self.spill.is_empty() {
+            return self.spill.push_back(parcel);
+        }
+        match self.ring.write(parcel) {
+            Ok(()) => self.unseen += 1,
+            Err(WriteError::Full(parcel) | WriteError::Disconnected(parcel)) => {
+                self.spill.push_back(parcel);
+            }
+        }
+    }
+
+    fn drain_spill(&mut self) {
+        while let Some(parcel) = self.spill.pop_front() {
+            match self.ring.write(parcel) {
+                Ok(()) => self.unseen += 1,
+                Err(WriteError::Full(parcel) | WriteError::Disconnected(parcel)) => {
+                    return self.spill.push_front(parcel);
+                }
+            }
+        }
+    }
+
+    /// Makes everything visible that the ring has room for; `true` if there is something new.
+    fn flush(&mut self) -> bool {
+        self.drain_spill();
+        if let Some(parcel) = self.open.take() {
+            self.write(parcel);
+        }
+        if std::mem::take(&mut self.unseen) == 0 {
+            return false;
+        }
+        // A receiver that has gone has taken its worker with it, and nobody is told any more.
+        self.ring.flush().is_ok()
+    }
+}
+
+/// See the [module](self).
+#[derive(Debug)]
+pub(super) struct Desk {
+    pub(super) ready: VecDeque<Ready>,
+    out: Box<[Outbox]>,
+    rings: Box<[Receiver<Parcel>]>,
+    /// The workers for whom something is kept back, unseen or spilled.
+    dirty: u64,
+    /// The workers who were told in this turn that there is something for them.
+    told: u64,
+    /// Who has left more than was taken so far.
+    pub(super) left_over: u64,
+    /// Where what the lane held is taken to; kept for reuse.
+    pub(super) taken: VecDeque<Cargo>,
+    /// Actors that are about to leave.
+    pub(super) moves: Vec<Move>,
+    /// Mail for actors that are about to arrive, in order.
+    pub(super) held: Vec<Cargo>,
+    /// Fences so far.
+    pub(super) fences: u64,
+}
+
+impl Desk {
+    /// The desks of `count` workers, with a ring from each to each.
+    pub(super) fn all(count: usize) -> Vec<Self> {
+        let mut receivers: Vec<Vec<Receiver<Parcel>>> = (0..count).map(|_| Vec::new()).collect();
+        let mut senders = Vec::new();
+        for _ in 0..count {
+            let mut row = Vec::new();
+            for receivers in &mut receivers {
+                let (sender, receiver) = spsc::channel(RING_CAPACITY);
+                row.push(Outbox::new(sender));
+                receivers.push(receiver);
+            }
+            senders.push(row);
+        }
+        let desk = |(out, rings): (Vec<Outbox>, Vec<Receiver<Parcel>>)| Self {
+            ready: VecDeque::with_capacity(RING_CAPACITY),
+            out: out.into_boxed_slice(),
+            rings: rings.into_boxed_slice(),
+            dirty: 0,
+            told: 0,
+            left_over: 0,
+            taken: VecDeque::new(),
+            moves: Vec::new(),
+            held: Vec::new(),
+            fences: 0,
+        };
+        senders.into_iter().zip(receivers).map(desk).collect()
+    }
+
+    /// Puts a parcel into the box for worker `to`; `true` if it is time to flush that: the first one of
+    /// a turn does not wait for others.
+    #[must_use]
+    pub(super) fn put(&mut self, to: usize, parcel: Parcel) -> bool {
+        let first = self.told & (1 << to) == 0;
+        self.told |= 1 << to;
+        self.dirty |= 1 << to;
+        self.out[to].put(parcel);
+        first || self.out[to].unseen >= UNSEEN_MAX
+    }
+
+    /// The same for one user message, without a parcel of its own if it can join the one before.
+    ///
+    /// # Safety
+    /// The caller owns `node`, whose kind fits the actor, and gives it away.
+    #[must_use]
+    pub(super) unsafe fn put_mail(
+        &mut self,
+        to: usize,
+        cell: &CellRef,
+        node: NonNull<Node>,
+    ) -> bool {
+        if let Some(Parcel::Cargo(cargo)) = &mut self.out[to].open
+            // SAFETY: the caller's promise.
+            && unsafe { cargo.add_mail(cell, node) }
+        {
+            return false;
+        }
+        // SAFETY: the caller's promise; it was not taken above.
+        self.put(to, Parcel::Cargo(unsafe { Cargo::mail(cell.clone(), node) }))
+    }
+
+    /// Makes visible what is in the box for worker `to`; `true` if that must be told.
+    #[must_use]
+    pub(super) fn flush(&mut self, to: usize) -> bool {
+        let out = &mut self.out[to];
+        let told = out.flush();
+        if out.spill.is_empty() {
+            self.dirty &= !(1 << to);
+        }
+        told
+    }
+
+    /// The workers whose boxes want a flush, now that a turn is over.
+    #[inline]
+    pub(super) fn end_turn(&mut self) -> u64 {
+        self.told = 0;
+        self.dirty
+    }
+
+    /// Whether there is room again for what was spilled, or anything else to do.
+    pub(super) fn has_work(&self) -> bool {
+        !self.ready.is_empty() || self.left_over != 0 || self.dirty != 0
+    }
+
+    /// Lets the receiver's end of the ring from worker `from` see what is new.
+    pub(super) fn sync(&mut self, from: usize) {
+        self.rings[from].sync();
+    }
+
+    /// Notes actors that are to leave worker `own` for `to`; returns the number of their fences.
+    pub(super) fn begin_move(&mut self, actors: Vec<Ready>, to: usize, own: usize) -> u64 {
+        self.fences += 1;
+        let others = ((1 << self.out.len()) - 1) & !(1 << own);
+        self.moves.push(Move { actors, to, fence: self.fences, unanswered: others });
+        self.fences
+    }
+
+    /// Gives the actors of a move their new home.
+    pub(super) fn announce(&self, fence: u64, home: Home) {
+        for leaving in self.moves.iter().filter(|leaving| leaving.fence == fence) {
+            for ready in &leaving.actors {
+                // SAFETY: the tokens of real cells are moved only.
+                unsafe { ready.header() }.set_home(home.moving());
+            }
+        }
+    }
+
+    /// Notes that worker `other` has answered a fence.
+    pub(super) fn answered(&mut self, other: usize, fence: u64) {
+        for leaving in self.moves.iter_mut().filter(|leaving| leaving.fence == fence) {
+            leaving.unanswered &= !(1 << other);
+        }
+    }
+
+    /// A move whose fences are all answered.
+    pub(super) fn take_answered(&mut self) -> Option<Move> {
+        let place = self.moves.iter().position(|leaving| leaving.unanswered == 0)?;
+        Some(self.moves.remove(place))
+    }
+
+    /// What was held for an actor that has arrived.
+    pub(super) fn take_held(&mut self, arrived: &Ready) -> Vec<Cargo> {
+        self.held.extract_if(.., |cargo| arrived.is_of(cargo.to())).collect()
+    }
+
+    /// Everything that is on its way to this desk or from it.
+    pub(super) fn take_all(&mut self) -> (Vec<Parcel>, Vec<Cargo>) {
+        let mut parcels = Vec::new();
+        for out in &mut self.out {
+            parcels.extend(out.spill.drain(..).chain(out.open.take()));
+        }
+        for ring in &mut self.rings {
+            ring.sync();
+            parcels.extend(std::iter::from_fn(|| ring.poll()));
+        }
+        (parcels, std::mem::take(&mut self.held))
+    }
+
+    /// The next parcel from worker `from`.
+    pub(super) fn receive(&mut self, from: usize) -> Option<Parcel> {
+        self.rings[from].poll()
+    }
+}
+
+/// The numbers of the workers in a set, with how many parcels may be taken from each at a time.
+pub(super) fn workers_in(mut set: u64) -> impl Iterator<Item = (usize, usize)> {
+    set &= !EXTERNAL;
+    std::iter::from_fn(move || {
+        let worker = set.trailing_zeros() as usize;
+        set &= set.checked_sub(1)?;
+        Some((worker, TAKEN_MAX))
+    })
+}

@@ -1,0 +1,365 @@
+//! Every actor lives on one worker; workers share nothing but rings.
+//!
+//! At home, mail goes into an inbox by plain loads and stores, and ready actors wait in a plain queue:
+//! no atomic operation at all. Between workers it goes through n × n rings with one producer and one
+//! consumer each; what was sent becomes visible in batches, and one word per worker says whose ring has
+//! something new ([`dock`]). Threads that are no workers leave their mail in a lane behind a lock.
+//!
+//! ```text
+//! at home:   tell -> Inbox::push_home -> (woke) -> desk.ready
+//! elsewhere: tell -> carry_mail -> outbox -> ring -> signal bit -> take_in -> Inbox::push_home -> ...
+//! ```
+//!
+//! An actor is made where its maker runs, and moves only at a quiescent point ([`moving`]): when told
+//! to, or when a busy worker sees an idle one and hands it half of its ready actors. Nobody steals.
+//!
+//! Invariants:
+//! 1. A desk is touched by its own worker only, and never while code of users runs (deliveries may drop
+//!    messages, and those may send).
+//! 2. A box that is dirty is flushed when the worker looks for work next, at the latest; so what a
+//!    handler has sent may wait until it is done.
+//! 3. A full ring spills into its sender's memory. Nothing waits for room, so no two workers can wait
+//!    for each other; mailboxes with a bound have bounded what spills before it got here.
+
+mod desk;
+mod dock;
+mod moving;
+
+use super::{Batch, WorkerId};
+use crate::queue::node::Node;
+use crate::sync::{AtomicUsize, CachePadded, Ordering, UnsafeCell};
+use crate::task::Ready;
+use crate::task::cargo::Cargo;
+use crate::task::cell::CellRef;
+use desk::{Desk, Parcel, workers_in};
+use dock::{Dock, EXTERNAL, Left};
+use moving::Move;
+use std::fmt;
+use std::ptr::NonNull;
+
+pub(crate) use dock::WORKERS_MAX;
+
+/// Ready actors handed to an idle worker at once, at most.
+const HANDED_MAX: usize = 32;
+
+/// See the [module](self).
+pub(crate) struct PerCore {
+    desks: Box<[CachePadded<UnsafeCell<Desk>>]>,
+    docks: Box<[CachePadded<Dock>]>,
+    /// Workers that have not left for good.
+    present: AtomicUsize,
+}
+
+// SAFETY: a desk is used by the one thread whose `WorkerId` names it; the rest is made for sharing.
+unsafe impl Sync for PerCore {}
+// SAFETY: nothing in it is bound to the thread that made it.
+unsafe impl Send for PerCore {}
+
+impl fmt::Debug for PerCore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PerCore").field("workers", &self.docks.len()).finish_non_exhaustive()
+    }
+}
+
+impl PerCore {
+    pub(crate) fn new(workers: usize) -> Self {
+        let desk = |desk| CachePadded(UnsafeCell::new(desk));
+        Self {
+            desks: Desk::all(workers).into_iter().map(desk).collect(),
+            docks: (0..workers).map(|_| CachePadded(Dock::new())).collect(),
+            present: AtomicUsize::new(workers),
+        }
+    }
+
+    /// The worker's own desk, for one step that runs no code of users.
+    #[inline(always)]
+    fn desk<R>(&self, id: WorkerId, step: impl FnOnce(&mut Desk) -> R) -> R {
+        self.desks[id.index()].with_mut(|desk| {
+            // SAFETY: by invariant 1; no step uses the desk again.
+            step(unsafe { &mut *desk })
+        })
+    }
+
+    /// Queues an actor that lives here.
+    #[inline]
+    pub(crate) fn push(&self, id: WorkerId, ready: Ready) {
+        self.desk(id, |desk| desk.ready.push_back(ready));
+    }
+
+    /// Delivers what has come, and moves ready actors into `batch`, which is empty.
+    pub(crate) fn pop(&self, id: WorkerId, batch: &mut Batch, wake: &impl Fn(usize)) {
+        self.flush(id, wake);
+        self.take_in(id, wake);
+        self.desk(id, |desk| {
+            while batch.len() < Batch::CAPACITY
+                && let Some(ready) = desk.ready.pop_front()
+            {
+                batch.push(ready);
+            }
+        });
+    }
+
+    /// Whether [`PerCore::pop`] would find something, or there is something to send.
+    pub(crate) fn has_work(&self, id: WorkerId) -> bool {
+        self.docks[id.index()].is_raised() || self.desk(id, |desk| desk.has_work())
+    }
+
+    /// Announces that the worker sleeps; `false` if something has come.
+    #[must_use]
+    pub(crate) fn fall_asleep(&self, id: WorkerId) -> bool {
+        self.docks[id.index()].fall_asleep()
+    }
+
+    /// Takes the announcement back.
+    pub(crate) fn wake_up(&self, id: WorkerId) {
+        self.docks[id.index()].wake();
+    }
+
+    fn flush(&self, id: WorkerId, wake: &impl Fn(usize)) {
+        let dirty = self.desk(id, |desk| desk.end_turn());
+        for (to, _) in workers_in(dirty) {
+            self.flush_to(id, to, wake);
+        }
+    }
+
+    fn flush_to(&self, id: WorkerId, to: usize, wake: &impl Fn(usize)) {
+        if self.desk(id, |desk| desk.flush(to)) && self.docks[to].raise(1 << id.index()) {
+            wake(to);
+        }
+    }
+
+    fn send(&self, id: WorkerId, to: usize, parcel: Parcel, wake: &impl Fn(usize)) {
+        if self.desk(id, |desk| desk.put(to, parcel)) {
+            self.flush_to(id, to, wake);
+        }
+    }
+
+    /// Brings a cargo to where its actor lives; the caller is a worker.
+    pub(crate) fn carry(&self, id: WorkerId, cargo: Cargo, wake: &impl Fn(usize)) {
+        match self.way(id, cargo.to()) {
+            Way::To(worker) => self.send(id, worker, Parcel::Cargo(cargo), wake),
+            Way::Here => self.deliver(id, cargo),
+            Way::Held => self.desk(id, |desk| desk.held.push(cargo)),
+        }
+    }
+
+    /// Brings a user message to where its actor lives; the caller is a worker.
+    ///
+    /// # Safety
+    /// The caller owns `node`, whose kind fits the actor, and gives it away.
+    pub(crate) unsafe fn carry_mail(
+        &self,
+        id: WorkerId,
+        to: &CellRef,
+        node: NonNull<Node>,
+        wake: &impl Fn(usize),
+    ) {
+        if let Way::To(worker) = self.way(id, to) {
+            // SAFETY: the caller's promise.
+            if self.desk(id, |desk| unsafe { desk.put_mail(worker, to, node) }) {
+                self.flush_to(id, worker, wake);
+            }
+        } else {
+            // SAFETY: the caller's promise.
+            self.carry(id, unsafe { Cargo::mail(to.clone(), node) }, wake);
+        }
+    }
+
+    /// Brings a cargo to where its actor lives; the caller is no worker.
+    pub(crate) fn carry_from_outside(&self, mut cargo: Cargo, wake: &impl Fn(usize)) {
+        loop {
+            let home = cargo.to().home();
+            let Some(worker) = cargo.to().core.homes.worker(home) else { return };
+            let left = self.docks[worker].leave(cargo, |to| to.home() == home);
+            cargo = match left {
+                Left::Here { wake: false } => return,
+                Left::Here { wake: true } => return wake(worker),
+                Left::Moved(cargo) => cargo,
+                Left::Closed(cargo) => return drop(cargo),
+            };
+        }
+    }
+
+    /// Which way mail for `to` goes from here.
+    fn way(&self, id: WorkerId, to: &CellRef) -> Way {
+        let home = to.home();
+        let worker = to.core.homes.worker(home).unwrap_or(id.index());
+        let here = worker == id.index();
+        match home.is_moving() {
+            false if here => Way::Here,
+            true if here => Way::Held,
+            true if self.keeps(id, to) => Way::Here,
+            _ => Way::To(worker),
+        }
+    }
+
+    /// Whether the actor is about to leave this worker.
+    fn keeps(&self, id: WorkerId, cell: &CellRef) -> bool {
+        self.desk(id, |desk| {
+            let mut leaving = desk.moves.iter().flat_map(|leaving| &leaving.actors);
+            leaving.any(|ready| ready.is_of(cell))
+        })
+    }
+
+    fn deliver(&self, id: WorkerId, cargo: Cargo) {
+        // SAFETY: the actor lives here, or has not left yet.
+        if let Some(ready) = unsafe { cargo.deliver() } {
+            self.push(id, ready);
+        }
+    }
+
+    /// Delivers what others have left.
+    fn take_in(&self, id: WorkerId, wake: &impl Fn(usize)) {
+        let dock = &self.docks[id.index()];
+        let mut from = self.desk(id, |desk| std::mem::take(&mut desk.left_over));
+        if dock.is_raised() {
+            from |= dock.take();
+        }
+        if from == 0 {
+            return;
+        }
+        if from & EXTERNAL != 0 {
+            self.empty_lane(id, wake, || {});
+        }
+        for (worker, count) in workers_in(from) {
+            self.receive(id, worker, count, wake);
+        }
+    }
+
+    /// Delivers what is in the lane; `meanwhile` is done when it has just been emptied, under its lock.
+    fn empty_lane(&self, id: WorkerId, wake: &impl Fn(usize), meanwhile: impl FnOnce()) {
+        let mut taken = self.desk(id, |desk| std::mem::take(&mut desk.taken));
+        self.docks[id.index()].empty(&mut taken, meanwhile);
+        for cargo in taken.drain(..) {
+            self.carry(id, cargo, wake);
+        }
+        self.desk(id, |desk| desk.taken = taken);
+    }
+
+    /// Delivers up to `count` parcels from one worker.
+    fn receive(&self, id: WorkerId, from: usize, count: usize, wake: &impl Fn(usize)) {
+        self.desk(id, |desk| desk.sync(from));
+        for _ in 0..count {
+            match self.desk(id, |desk| desk.receive(from)) {
+                None => return,
+                Some(Parcel::Cargo(cargo)) => self.carry(id, cargo, wake),
+                Some(Parcel::Arrival(ready)) => self.settle(id, ready),
+                Some(Parcel::Fence(fence)) => self.send(id, from, Parcel::Answer(fence), wake),
+                Some(Parcel::Answer(fence)) => {
+                    self.desk(id, |desk| desk.answered(from, fence));
+                    self.end_moves(id, wake);
+                }
+            }
+        }
+        self.desk(id, |desk| desk.left_over |= 1 << from);
+    }
+
+    /// Hands half of the ready actors to `sleeper`, who sleeps, unless some are on their way already.
+    pub(crate) fn share(&self, id: WorkerId, sleeper: usize, wake: &impl Fn(usize)) {
+        let actors = self.desk(id, |desk| {
+            let half = (desk.ready.len() / 2).min(HANDED_MAX);
+            if !desk.moves.is_empty() {
+                return Vec::new();
+            }
+            let mut actors: Vec<Ready> = Vec::with_capacity(half);
+            for _ in 0..half {
+                match desk.ready.pop_front() {
+                    // SAFETY: the tokens of real cells are in desks only.
+                    Some(ready) if unsafe { ready.is_pinned() } => desk.ready.push_back(ready),
+                    Some(ready) => actors.push(ready),
+                    None => {}
+                }
+            }
+            actors
+        });
+        if !actors.is_empty() {
+            self.begin_move(id, actors, sleeper, wake);
+        }
+    }
+
+    /// Lets actors that are ready here move to worker `to`; see [`moving`].
+    pub(crate) fn begin_move(
+        &self,
+        id: WorkerId,
+        actors: Vec<Ready>,
+        to: usize,
+        wake: &impl Fn(usize),
+    ) {
+        let home = actors.first().and_then(|ready| {
+            // SAFETY: the tokens of real cells are moved only.
+            let homes = &unsafe { ready.header() }.core.homes;
+            u32::try_from(to).ok().and_then(|to| homes.of(to))
+        });
+        let Some(home) = home.filter(|_| to != id.index()) else {
+            return actors.into_iter().for_each(|ready| self.push(id, ready));
+        };
+        self.flush(id, wake);
+        let fence = self.desk(id, |desk| desk.begin_move(actors, to, id.index()));
+        self.empty_lane(id, wake, || self.desk(id, |desk| desk.announce(fence, home)));
+        for other in (0..self.docks.len()).filter(|&other| other != id.index()) {
+            if self.docks[other].is_at_rest() {
+                // What it had sent before it went to sleep is in the ring.
+                self.receive(id, other, usize::MAX, wake);
+                self.desk(id, |desk| desk.answered(other, fence));
+            } else {
+                self.send(id, other, Parcel::Fence(fence), wake);
+                self.flush_to(id, other, wake);
+            }
+        }
+        self.end_moves(id, wake);
+    }
+
+    /// Sends the actors on their way whose fences are all answered.
+    fn end_moves(&self, id: WorkerId, wake: &impl Fn(usize)) {
+        while let Some(Move { actors, to, .. }) = self.desk(id, Desk::take_answered) {
+            for ready in actors {
+                self.send(id, to, Parcel::Arrival(ready), wake);
+            }
+            self.flush_to(id, to, wake);
+        }
+    }
+
+    /// Takes in an actor that comes to live here.
+    fn settle(&self, id: WorkerId, ready: Ready) {
+        // SAFETY: the tokens of real cells are moved only.
+        let cell = unsafe { ready.header() };
+        let home = u32::try_from(id.index()).ok().and_then(|worker| cell.core.homes.of(worker));
+        cell.set_home(home.unwrap_or_else(|| cell.home()));
+        for cargo in self.desk(id, |desk| desk.take_held(&ready)) {
+            self.deliver(id, cargo);
+        }
+        self.push(id, ready);
+    }
+
+    /// Ends a worker's part. What is still on its way to it is reported and discarded, by the last
+    /// worker that leaves. The calling thread does not count as a worker any more.
+    pub(crate) fn leave(&self, id: WorkerId) {
+        drop(self.docks[id.index()].close());
+        let dirty = self.desk(id, |desk| desk.end_turn());
+        for (to, _) in workers_in(dirty) {
+            // Nobody needs to be told: the last one looks into every ring.
+            let _ = self.desk(id, |desk| desk.flush(to));
+        }
+        // AcqRel: the last one acquires what the others did to their desks.
+        if self.present.fetch_sub(1, Ordering::AcqRel) > 1 {
+            return;
+        }
+        for desk in &self.desks {
+            let left = desk.with_mut(|desk| {
+                // SAFETY: every worker has left, and only the last one gets here.
+                unsafe { &mut *desk }.take_all()
+            });
+            drop(left);
+        }
+    }
+}
+
+/// Which way mail goes.
+enum Way {
+    /// Into the actor's inbox, by this worker.
+    Here,
+    /// To another worker.
+    To(usize),
+    /// Nowhere until the actor arrives here.
+    Held,
+}
