@@ -1,6 +1,6 @@
 //! The commands of `bench`.
 
-use crate::{compare, contest, idle, instructions, kv, machine, rows};
+use crate::{charts, compare, contest, idle, instructions, kv, machine, rows};
 use std::env;
 use std::path::{Path, PathBuf};
 
@@ -14,12 +14,14 @@ usage: bench COMMAND [NAME…] [OPTION…]
   kv                    the kv server against redis-server (needs redis-server, redis-tools)
   compare BASE [NEW]    a run against an earlier one, each a Parquet file or a folder of them:
                         fails when an operation takes too many instructions more
+  charts [FILE…]        SVG charts of Parquet files or folders of them, target/bench unless said
   list                  every program of every contestant
   one PROGRAM/WHO N     one measurement in this process: prints nanoseconds
 
   --rounds N            interleaved rounds, 7 unless said
   --out FILE            also writes the figures to FILE, such as benches/RESULTS.md
   --parquet FILE        where every single measurement goes, target/bench/COMMAND.parquet unless said
+  --dir DIR             where charts go, target/bench unless said
   --threshold PERCENT   what `compare` lets pass, 5 unless said";
 
 /// The arguments, taken apart.
@@ -33,6 +35,8 @@ struct Args {
     out: Option<PathBuf>,
     /// Where every single measurement goes.
     parquet: Option<PathBuf>,
+    /// Where charts go.
+    dir: Option<PathBuf>,
     /// By how many percent instructions may grow.
     threshold: f64,
 }
@@ -49,7 +53,8 @@ pub struct Report {
 impl Args {
     fn parse(args: impl IntoIterator<Item = String>) -> Result<Self, String> {
         let threshold = compare::THRESHOLD_PERCENT;
-        let mut parsed = Self { words: Vec::new(), rounds: 7, out: None, parquet: None, threshold };
+        let mut parsed =
+            Self { words: Vec::new(), rounds: 7, out: None, parquet: None, dir: None, threshold };
         let mut args = args.into_iter();
         while let Some(arg) = args.next() {
             let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value"));
@@ -63,6 +68,7 @@ impl Args {
                     parsed.threshold = percent.ok_or("--threshold needs a number")?;
                 }
                 "--out" => parsed.out = Some(value()?.into()),
+                "--dir" => parsed.dir = Some(value()?.into()),
                 "--parquet" => parsed.parquet = Some(value()?.into()),
                 option if option.starts_with('-') => return Err(USAGE.into()),
                 _ => parsed.words.push(arg),
@@ -90,6 +96,9 @@ pub fn run(args: impl IntoIterator<Item = String>) -> Result<Report, String> {
         ["one", name, n] => return contest::one(name, n).map(Report::from),
         ["idle", scheduler] => return idle::measure(scheduler).map(Report::from),
         ["list"] => return Ok(contest::list().into()),
+        ["charts", ref files @ ..] => {
+            return draw(files, &args.dir.map_or_else(folder, Ok)?).map(Report::from);
+        }
         ["compare", base] => return against(base.as_ref(), &folder()?, args.threshold),
         ["compare", base, new] => return against(base.as_ref(), new.as_ref(), args.threshold),
         _ => {}
@@ -119,6 +128,19 @@ fn against(base: &Path, new: &Path, threshold: f64) -> Result<Report, String> {
     let read = |path: &Path| rows::read(path).map_err(|error| at(path, &error));
     let found = compare::compare(&read(base)?, &read(new)?, threshold);
     Ok(Report { text: found.text, passed: found.passed })
+}
+
+fn draw(files: &[&str], dir: &Path) -> Result<String, String> {
+    let mut from: Vec<PathBuf> = files.iter().map(PathBuf::from).collect();
+    if from.is_empty() {
+        from.push(folder()?);
+    }
+    let mut all = Vec::new();
+    for file in &from {
+        all.extend(rows::read(file).map_err(|error| at(file, &error))?);
+    }
+    let charts = charts::write(&all, dir).map_err(|error| at(dir, &error))?;
+    Ok(charts.iter().map(|file| format!("{}\n", file.display())).collect())
 }
 
 /// Where measurements go and come from: the folder `bench` beside that of this program.

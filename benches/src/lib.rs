@@ -2,6 +2,7 @@
 //!
 //! | module | what is in it |
 //! |---|---|
+//! | [`charts`] | charts of measurements |
 //! | [`child`] | child processes that may not hang |
 //! | [`cli`] | the commands of the `bench` program |
 //! | [`compare`] | a run against an earlier one |
@@ -21,6 +22,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod charts;
 pub mod child;
 pub mod cli;
 pub mod compare;
