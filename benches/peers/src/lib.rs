@@ -8,6 +8,8 @@
 //! | `thread_ring` | a hundred actors in a ring pass a token on | a hop |
 //! | `fork_join_create` | actors are started, each handles one message, stops and is dropped | an actor |
 //!
+//! Beside these there are the programs of the [`savina`] suite.
+//!
 //! Every program is written as the library's own documents show it, with the settings that they
 //! name as the fastest. A program measures its own time: set-up and teardown lie outside. What
 //! allocates is up to the binary; nothing here sets a global allocator.
@@ -30,6 +32,7 @@ mod actix_actors;
 mod countdown;
 mod kameo_actors;
 mod ractor_actors;
+pub mod savina;
 pub mod shape;
 pub mod sizes;
 mod tokio_tasks;
