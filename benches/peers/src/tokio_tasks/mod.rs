@@ -5,6 +5,7 @@ mod channel;
 mod counting;
 mod fork_join_create;
 mod ping_pong;
+mod savina;
 mod thread_ring;
 
 use crate::{Program, on_tokio};
@@ -58,6 +59,8 @@ pub(crate) fn programs() -> Vec<Program> {
         of::<Bounded>(("tokio-1-bounded", 1)),
         unbounded(("tokio", 2)),
         unbounded(("tokio-1", 1)),
+        savina::of(("tokio", 2)),
+        savina::of(("tokio-1", 1)),
         many(("tokio-many", 2)),
         many(("tokio-1-many", 1)),
     ]
