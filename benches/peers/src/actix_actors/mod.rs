@@ -4,6 +4,7 @@ mod ask;
 mod counting;
 mod fork_join_create;
 mod ping_pong;
+mod savina;
 mod thread_ring;
 
 use crate::Program;
@@ -67,21 +68,24 @@ macro_rules! plain_actors {
 
 use {messages, plain_actors};
 
-fn of(peer: &'static str, arbiters: usize) -> Vec<Program> {
-    fn program<F: Future<Output = Duration>>(
-        name: &'static str,
-        (peer, arbiters): (&'static str, usize),
-        run: impl Fn(Stage, u64) -> F + 'static,
-    ) -> Program {
-        Program::new(name, peer, arbiters, move |n| on_actix(arbiters, |stage| run(stage, n)))
-    }
-    let who = (peer, arbiters);
+/// Which peer, with how many arbiters.
+type Who = (&'static str, usize);
+
+fn program<F: Future<Output = Duration>>(
+    name: &'static str,
+    (peer, arbiters): Who,
+    run: impl Fn(Stage, u64) -> F + 'static,
+) -> Program {
+    Program::new(name, peer, arbiters, move |n| on_actix(arbiters, |stage| run(stage, n)))
+}
+
+fn of(who: Who) -> Vec<Program> {
     vec![
         program("counting", who, counting::run),
         program("ask", who, ask::run),
         program("ping_pong", who, ping_pong::run),
         program("thread_ring", who, thread_ring::run),
-        match arbiters {
+        match who.1 {
             1 => program("fork_join_create", who, |_, n| fork_join_create::here(n)),
             _ => program("fork_join_create", who, fork_join_create::on_both),
         },
@@ -89,5 +93,9 @@ fn of(peer: &'static str, arbiters: usize) -> Vec<Program> {
 }
 
 pub(crate) fn programs() -> Vec<Program> {
-    of("actix", 1).into_iter().chain(of("actix-2", 2)).collect()
+    [("actix", 1), ("actix-2", 2)]
+        .into_iter()
+        .flat_map(|who| [of(who), savina::of(who)])
+        .flatten()
+        .collect()
 }
