@@ -11,6 +11,7 @@ mod ask;
 mod counting;
 mod fork_join_create;
 mod ping_pong;
+mod savina;
 mod settings;
 mod thread_ring;
 
@@ -36,7 +37,8 @@ pub fn programs() -> Vec<Program> {
             setting.program("fork_join_create", fork_join_create::run),
         ]
     };
-    SETTINGS.iter().flat_map(of).collect()
+    let small = SETTINGS.iter().flat_map(of);
+    small.chain(SETTINGS.iter().flat_map(savina::programs)).collect()
 }
 
 /// Runs a future to its end on this thread.
