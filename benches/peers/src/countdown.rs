@@ -18,6 +18,18 @@ pub struct Countdown {
     pub done: oneshot::Receiver<()>,
 }
 
+/// Hands out the tickets of a countdown that somebody else waits for.
+#[derive(Clone, Debug)]
+pub struct Tickets(Arc<Inner>);
+
+impl Tickets {
+    /// One of the tickets that the countdown was made for.
+    #[must_use]
+    pub fn ticket(&self) -> Ticket {
+        Ticket(Arc::clone(&self.0))
+    }
+}
+
 /// What an actor keeps in its state.
 #[derive(Debug)]
 pub struct Ticket(Arc<Inner>);
@@ -29,6 +41,12 @@ impl Countdown {
         let (tell, done) = oneshot::channel();
         let (left, tell) = (AtomicU64::new(tickets), Mutex::new(Some(tell)));
         Self { inner: Arc::new(Inner { left, done: tell }), done }
+    }
+
+    /// For whoever starts the actors elsewhere.
+    #[must_use]
+    pub fn tickets(&self) -> Tickets {
+        Tickets(Arc::clone(&self.inner))
     }
 
     /// A ticket, one of those that the countdown was made for.

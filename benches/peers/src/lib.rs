@@ -7,6 +7,14 @@
 //! | `ping_pong` | two actors bounce a ball | a round trip |
 //! | `thread_ring` | a hundred actors in a ring pass a token on | a hop |
 //! | `fork_join_create` | actors are started, each handles one message, stops and is dropped | an actor |
+//! | `fork_join_throughput` | one sender gives 60 actors numbers in turn, whose sines they compute | a message |
+//! | `fan_in` | four actors send numbers to one | a message |
+//! | `big` | 120 actors ping each other at random and answer pings meanwhile | a ping and its pong |
+//! | `chameneos` | a hundred creatures meet in pairs at a mall and change their colours | a meeting |
+//! | `skynet` | a tree of actors grows, ten children to a node, and adds up its leaves' numbers | a leaf |
+//! | `ask_outside` | a plain thread asks an actor, one question after the other | a question and its answer |
+//! | `sends_outside` | two plain threads send numbers to one actor | a message |
+//! | `idle_million` | actors are started and stay; on stderr, what each of them takes | an actor |
 //!
 //! Beside these there are the programs of the [`savina`] suite.
 //!
@@ -21,15 +29,23 @@
 //! | `tokio-many` | `tokio`, whose receiver takes up to 64 messages at a time |
 //! | `tokio-1`, `tokio-1-bounded`, `tokio-1-many` | the same on a `current_thread` runtime |
 //! | `tokio-4` | `tokio` with 4 workers |
+//! | `coerce`, `coerce-1` | actors that no registry tracks, with `notify`; 2 workers and `current_thread` |
+//! | `elfo`, `elfo-1` | sends that do not wait, to addresses looked up before; no dumps, no telemetry |
 //! | `ractor`, `ractor-1` | no span propagation; `spawn_instant`; 2 workers and `current_thread` |
 //! | `kameo`, `kameo-1` | unbounded mailboxes, no tracing |
 //! | `kameo-bounded`, `kameo-1-bounded` | the default mailboxes of 64 |
 //! | `actix`, `actix-2` | one arbiter, and two with the actors spread over them; `do_send` |
+//! | xtra | not here: it comes under MPL-2.0, which is none of the licences that we take in |
+//!
+//! A sender that waits for room in another's mailbox can wait for ever where actors send to each other
+//! in circles, so a peer with bounded mailboxes has no more than the first programs.
 
 #![forbid(unsafe_code)]
 
 mod actix_actors;
+mod coerce_actors;
 mod countdown;
+mod elfo_actors;
 mod kameo_actors;
 mod ractor_actors;
 pub mod savina;
@@ -37,7 +53,7 @@ pub mod shape;
 pub mod sizes;
 mod tokio_tasks;
 
-pub use countdown::{Countdown, Ticket};
+pub use countdown::{Countdown, Ticket, Tickets};
 use std::fmt;
 use std::future::Future;
 use std::time::Duration;
@@ -78,9 +94,11 @@ impl fmt::Debug for Program {
 pub fn programs() -> Vec<Program> {
     [
         tokio_tasks::programs(),
+        elfo_actors::programs(),
         ractor_actors::programs(),
         kameo_actors::programs(),
         actix_actors::programs(),
+        coerce_actors::programs(),
     ]
     .into_iter()
     .flatten()
