@@ -6,8 +6,8 @@
 mod support;
 
 use greenroom::{
-    Actor, Ask, AskError, Calls, Context, Handle, HandleAsync, Message, Recipient, Ref, Reply,
-    Scheduler, System, handlers,
+    Actor, Ask, AskError, Calls, Context, Handle, HandleAsync, Idle, Message, Recipient, Ref,
+    Reply, Scheduler, System, handlers,
 };
 use std::sync::Arc;
 use std::thread;
@@ -175,6 +175,57 @@ fn an_ask_expires_at_its_deadline_and_not_before() {
     });
 }
 
+/// Runs `test` on a plain thread.
+fn outside<T: Send + 'static>(test: impl FnOnce() -> T + Send + 'static) -> T {
+    thread::spawn(test).join().unwrap()
+}
+
+// [G-ASK-1]
+#[test]
+fn a_plain_thread_waits_for_every_outcome() {
+    for idle in [Idle::Park, Idle::Spin(SHORT / 4)] {
+        for workers in [1, 2, 4] {
+            let system = System::builder().workers(workers).idle(idle).build().unwrap();
+            let oracle = run(oracle(&system));
+            outside(move || {
+                for number in 0..1000 {
+                    assert_eq!(oracle.double(number).wait(), Ok(2 * number));
+                }
+                assert_eq!(oracle.double_later(5).wait(), Ok(10));
+                assert_eq!(oracle.refuse_odd(4).wait(), Ok(4));
+                assert_eq!(oracle.refuse_odd(5).wait(), Err(AskError::Failed(Refusal(5))));
+                assert_eq!(oracle.ask(Check(5)).wait(), Ok(Err(Refusal(5))));
+                assert_eq!(keep(&oracle).within(NO_TIME).wait(), Err(AskError::Expired));
+                let began = Instant::now();
+                assert_eq!(keep(&oracle).within(SHORT).wait(), Err(AskError::Expired));
+                assert!(began.elapsed() >= SHORT, "{:?}", began.elapsed());
+                let (gate, opened) = oneshot::channel();
+                drop(gate);
+                assert_eq!(oracle.when(opened).wait(), Ok(None));
+                let (_gate, closed) = oneshot::channel();
+                let killer = oracle.clone();
+                let killer = thread::spawn(move || killer.kill());
+                let killed = oracle.when(closed).within(LONG).wait();
+                assert!(matches!(killed, Err(AskError::NoReply | AskError::Closed)), "{killed:?}");
+                killer.join().unwrap();
+                run(soon(oracle.ended()));
+                assert_eq!(oracle.refuse_odd(4).wait(), Err(AskError::Closed));
+            });
+            run(system.shutdown(LONG)).unwrap();
+            assert_eq!(system.counts().late_replies, 0, "nobody answered what was kept");
+        }
+    }
+}
+
+// [G-ASK-1]
+#[test]
+fn to_wait_on_a_worker_is_a_bug() {
+    on(2, Scheduler::locked(), async |system| {
+        let middle = middle(system, None).await;
+        assert_eq!(middle.wait_on_the_worker().await, Err(AskError::NoReply));
+    });
+}
+
 // [G-ASK-1]
 #[test]
 fn the_default_deadline_is_the_systems() {
@@ -290,7 +341,12 @@ impl Middle {
             None => self.oracle.remaining().within(LONG * 2).await.expect("it answers in time"),
         }
     }
-    /// As above, asking only after an await.
+    /// Asks as a plain thread does, which it is not.
+    #[ask]
+    fn wait_on_the_worker(&mut self) -> u32 {
+        self.oracle.double(1).wait().expect("it panics before")
+    }
+    /// As `remaining`, asking only after an await.
     #[ask]
     async fn remaining_later(&mut self) -> Duration {
         tokio::task::yield_now().await;
@@ -508,6 +564,25 @@ fn the_deadline_covers_the_wait_for_room() {
         gate.add_permits(1);
         assert_eq!(soon(narrow.pass(5).into_future()).await, Ok(5));
         assert_eq!(system.counts().late_replies, 0);
+    });
+}
+
+// [G-ASK-1] [G-BOUND-2]
+#[test]
+fn a_plain_thread_waits_for_room_too() {
+    everywhere(async |system| {
+        let gate = Arc::new(Semaphore::new(0));
+        let narrow = system.spawn::<Narrow>(Narrow { gate: Arc::clone(&gate) }).await.unwrap();
+        let ask = |number, within| {
+            let narrow = narrow.clone();
+            thread::spawn(move || narrow.pass(number).within(within).wait())
+        };
+        let asked = [0, 1, 2, 3].map(|number| ask(number, LONG));
+        assert_eq!(ask(4, SHORT).join().unwrap(), Err(AskError::Expired));
+        // One for the question that expired, as it may have found room.
+        gate.add_permits(5);
+        let answers = asked.map(|asked| asked.join().unwrap());
+        assert_eq!(answers, [Ok(0), Ok(1), Ok(2), Ok(3)]);
     });
 }
 

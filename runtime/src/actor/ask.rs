@@ -6,6 +6,7 @@ use super::tell::{Room, Sending, poll_send, run_now};
 use super::traits::Message;
 use crate::queue::node::Kind;
 use crate::queue::oneshot;
+use crate::sync::{spin_loop, thread, waker_of_this_thread};
 use crate::task::cell::CellRef;
 use crate::task::core::{Alarm, AlarmKey};
 use crate::task::current;
@@ -136,6 +137,57 @@ impl<'a, P: Message, T, E> Ask<'a, P, Result<T, E>, Plain> {
     }
 }
 
+impl<P: Message, R: Send + 'static> Ask<'_, P, R, Plain> {
+    /// Asks, and blocks the thread until the outcome is there: for plain threads, which need no
+    /// runtime for it. Allocates.
+    ///
+    /// The thread looks for the answer as long as idle workers look for work
+    /// ([`Builder::idle`](crate::Builder::idle)), then it sleeps.
+    ///
+    /// # Errors
+    /// Those of an awaited ask.
+    ///
+    /// # Panics
+    /// On a worker, which others need: there an ask is awaited.
+    ///
+    /// # Examples
+    /// ```
+    /// use greenroom::{Actor, System, handlers};
+    ///
+    /// #[derive(Actor)]
+    /// struct Doubler;
+    ///
+    /// #[handlers]
+    /// impl Doubler {
+    ///     #[ask]
+    ///     fn double(&self, number: u32) -> u32 {
+    ///         number * 2
+    ///     }
+    /// }
+    ///
+    /// let system = System::builder().workers(1).build()?;
+    /// let doubler = system.spawn::<Doubler>(Doubler).start()?;
+    /// assert_eq!(doubler.double(21).wait()?, 42);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn wait(self) -> Result<R, AskError> {
+        self.start().wait()
+    }
+}
+
+impl<P: Message, T: Send + 'static, E: Send + 'static> Ask<'_, P, Result<T, E>, Flat> {
+    /// Asks, and blocks the thread until the outcome is there: for plain threads.
+    ///
+    /// # Errors
+    /// Those of an awaited ask.
+    ///
+    /// # Panics
+    /// On a worker, which others need: there an ask is awaited.
+    pub fn wait(self) -> Result<T, AskError<E>> {
+        flatten(self.start().wait())
+    }
+}
+
 impl<P, R, Shape> fmt::Debug for Ask<'_, P, R, Shape> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Ask({} of {})", (self.kind.name)(), self.cell.actor_id())
@@ -207,6 +259,34 @@ impl<P: Message, R> Asking<'_, P, R> {
         Poll::Pending
     }
 
+    /// Blocks the thread until the outcome is there.
+    fn wait(mut self) -> Result<R, AskError> {
+        assert!(!current::is_worker(), "`wait` would block a worker: await the ask");
+        let core = &self.cell.core;
+        let (clock, spin) = (core.clock, core.limits.spin);
+        let search_until = clock.now().after(spin);
+        let waker = waker_of_this_thread();
+        let mut cx = Context::from_waker(&waker);
+        loop {
+            if let Poll::Ready(sent) = self.poll_send(&mut cx) {
+                sent?;
+                if let Poll::Ready(answer) = self.receiver.poll(&mut cx) {
+                    return answer.ok_or(AskError::NoReply);
+                }
+            }
+            let now = clock.now();
+            if now >= self.deadline {
+                return Err(AskError::Expired);
+            }
+            if now < search_until {
+                spin_loop();
+            } else {
+                // It may also end without a reason, which the loop does not mind.
+                thread::park_timeout(self.deadline.since(now));
+            }
+        }
+    }
+
     fn cancel_alarm(&mut self) {
         if let Some(alarm) = self.alarm.take() {
             self.cell.core.cancel_alarm(alarm);
@@ -263,12 +343,17 @@ impl<P: Message, T, E> Future for AskingFlat<'_, P, T, E> {
     type Output = Result<T, AskError<E>>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        Pin::new(&mut self.0).poll(cx).map(|outcome| match outcome {
-            Ok(answer) => answer.map_err(AskError::Failed),
-            Err(AskError::Closed) => Err(AskError::Closed),
-            Err(AskError::Expired) => Err(AskError::Expired),
-            Err(AskError::NoReply) => Err(AskError::NoReply),
-            Err(AskError::Failed(never)) => match never {},
-        })
+        Pin::new(&mut self.0).poll(cx).map(flatten)
+    }
+}
+
+/// Makes the handler's error one of the ask's.
+fn flatten<T, E>(outcome: Result<Result<T, E>, AskError>) -> Result<T, AskError<E>> {
+    match outcome {
+        Ok(answer) => answer.map_err(AskError::Failed),
+        Err(AskError::Closed) => Err(AskError::Closed),
+        Err(AskError::Expired) => Err(AskError::Expired),
+        Err(AskError::NoReply) => Err(AskError::NoReply),
+        Err(AskError::Failed(never)) => match never {},
     }
 }

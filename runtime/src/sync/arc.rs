@@ -36,6 +36,21 @@ impl<T> Arc<T> {
 }
 
 impl<T> Arc<T> {
+    /// The address of the allocation, which keeps the count that `self` stood for.
+    #[cfg(not(loom))]
+    pub(crate) fn into_raw(self) -> *const () {
+        std::mem::ManuallyDrop::new(self).inner.as_ptr().cast_const().cast()
+    }
+
+    /// # Safety
+    /// `raw` comes from [`Arc::into_raw`] of the same type, and its count becomes the new pointer's.
+    #[cfg(not(loom))]
+    pub(crate) unsafe fn from_raw(raw: *const ()) -> Self {
+        // SAFETY: by the caller's promise it is the address of an allocation.
+        let inner = unsafe { NonNull::new_unchecked(raw.cast_mut().cast()) };
+        Self { inner, owns: PhantomData }
+    }
+
     fn inner(&self) -> &Inner<T> {
         // SAFETY: the count is at least one while `self` exists, so the allocation is live.
         unsafe { self.inner.as_ref() }

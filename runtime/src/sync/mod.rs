@@ -12,6 +12,8 @@
 
 mod arc;
 mod pad;
+#[cfg(not(loom))]
+mod unpark;
 
 #[cfg(loom)]
 #[path = "loom.rs"]
@@ -37,3 +39,5 @@ pub(crate) use door::{ticks, unparker};
 pub(crate) use pad::CachePadded;
 pub(crate) use std::sync::atomic::Ordering;
 pub(crate) use thread::yield_now;
+#[cfg(not(loom))]
+pub(crate) use unpark::waker_of_this_thread;

@@ -111,7 +111,7 @@ impl Builder {
         Self {
             scheduler: Scheduler::auto(),
             workers,
-            limits: Limits { ask_timeout: Duration::from_secs(5) },
+            limits: Limits { ask_timeout: Duration::from_secs(5), spin: Duration::ZERO },
         }
     }
 
@@ -216,6 +216,7 @@ impl Builder {
         if thread::available_parallelism().is_ok_and(|cores| count > cores.get()) {
             self.workers.limits.spin = Duration::ZERO;
         }
+        self.limits.spin = self.workers.limits.spin;
         let clock = Clock::start();
         let at_home = matches!(self.scheduler.0, Kind::PerCore);
         check(

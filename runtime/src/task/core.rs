@@ -49,6 +49,8 @@ const NESTED_BATCH: u32 = 2;
 pub(crate) struct Limits {
     /// How long an `ask` waits unless told otherwise.
     pub(crate) ask_timeout: Duration,
+    /// How long a plain thread looks for an answer before it sleeps.
+    pub(crate) spin: Duration,
 }
 
 /// What the cells of one system share.

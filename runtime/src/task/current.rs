@@ -64,6 +64,11 @@ pub(crate) fn leave() {
     });
 }
 
+/// Whether the thread is a worker, of whatever system.
+pub(crate) fn is_worker() -> bool {
+    CURRENT.with(|current| !current.core.get().is_null())
+}
+
 /// The number of the running worker, when it belongs to `core`.
 #[inline]
 pub(crate) fn worker_of(core: &Core) -> Option<u32> {
