@@ -48,9 +48,9 @@ pub fn per_op(count: impl Fn(u64) -> io::Result<u64>, few: u64, many: u64) -> io
     Ok((high as f64 - low as f64) / (many - few) as f64)
 }
 
-/// Operations of the shorter and the longer run.
-const FEW: u64 = 5_000;
-const MANY: u64 = 25_000;
+/// Operations of the shorter and the longer run; `skynet` needs powers of ten.
+const FEW: u64 = 10_000;
+const MANY: u64 = 100_000;
 
 /// Counts the programs called `names`, or all but Savina's, which compute more than they send, with one
 /// worker: where more of them wait for work in a loop, the count depends on luck.

@@ -24,11 +24,19 @@ const fn savina(name: &'static str, n: u64, unit: &'static str) -> Row {
 
 /// Every program, in the order of the results.
 pub const PROGRAMS: &[Row] = &[
+    row("ping_pong", 100_000, "round trip", 0.4),
     row("counting", 1_000_000, "message", 0.5),
     row("ask", 100_000, "question and answer", 0.5),
-    row("ping_pong", 100_000, "round trip", 0.4),
+    row("fan_in", 1_000_000, "message", 0.6),
     row("thread_ring", 200_000, "hop", 0.4),
+    row("fork_join_throughput", 600_000, "message", 0.5),
     row("fork_join_create", 100_000, "actor", 0.4),
+    row("big", 240_000, "ping and pong", 0.5),
+    row("chameneos", 100_000, "meeting", 0.4),
+    row("skynet", 100_000, "leaf", 0.5),
+    row("ask_outside", 20_000, "question and answer", 1.0),
+    row("sends_outside", 1_000_000, "message", 0.6),
+    row("idle_million", 1_000_000, "actor", 0.25),
     savina("savina_concdict", 200_000, "request and answer"),
     savina("savina_bndbuffer", 40_000, "item"),
     savina("savina_philosopher", 200_000, "meal"),

@@ -5,7 +5,7 @@ use greenroom::{Actor, Ref, System, handlers};
 use std::time::{Duration, Instant};
 
 #[derive(Actor)]
-struct Server;
+pub(super) struct Server;
 
 #[handlers]
 impl Server {

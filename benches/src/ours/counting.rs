@@ -42,7 +42,7 @@ impl Producer {
     #[ask]
     async fn produce(&mut self, n: u64) -> u64 {
         for _ in 0..n {
-            self.counter.add(1).tell().expect("the counter lives");
+            self.counter.add(1).await.expect("the counter lives");
         }
         self.counter.total().within(PATIENCE).await.expect("the counter answers")
     }

@@ -38,7 +38,7 @@ impl Parent {
         let countdown = Countdown::new(n);
         for _ in 0..n {
             let child = cx.spawn::<Short>(countdown.ticket()).start().expect("a child starts");
-            child.once().tell().expect("the child lives");
+            child.once().await.expect("the child lives");
         }
         countdown.done.await.expect("every child ends");
     }

@@ -8,11 +8,19 @@
 //! | `…-bounded` | `counting` to a mailbox of 1024, whose sender waits for room |
 
 mod ask;
+mod ask_outside;
+mod big;
+mod chameneos;
 mod counting;
+mod fan_in;
 mod fork_join_create;
+mod fork_join_throughput;
+mod idle_million;
 mod ping_pong;
 mod savina;
+mod sends_outside;
 mod settings;
+mod skynet;
 mod thread_ring;
 
 pub(crate) use settings::{SETTINGS, Setting};
@@ -35,6 +43,14 @@ pub fn programs() -> Vec<Program> {
             setting.program("ping_pong", ping_pong::run),
             setting.program("thread_ring", thread_ring::run),
             setting.program("fork_join_create", fork_join_create::run),
+            setting.program("fork_join_throughput", fork_join_throughput::run),
+            setting.program("fan_in", fan_in::run),
+            setting.program("big", big::run),
+            setting.program("chameneos", chameneos::run),
+            setting.program("skynet", skynet::run),
+            setting.program("ask_outside", ask_outside::run),
+            setting.program("sends_outside", sends_outside::run),
+            setting.program("idle_million", idle_million::run),
         ]
     };
     let small = SETTINGS.iter().flat_map(of);
