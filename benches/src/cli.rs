@@ -1,6 +1,8 @@
 //! The commands of `bench`.
 
-use crate::{charts, compare, contest, idle, instructions, kv, machine, rows};
+use crate::{
+    advise, charts, compare, contest, events, idle, instructions, kv, machine, overload, rows, wake,
+};
 use std::env;
 use std::path::{Path, PathBuf};
 
@@ -11,14 +13,19 @@ usage: bench COMMAND [NAME…] [OPTION…]
   run [NAME…]           the programs: greenroom under each scheduler against its peers
   instructions [NAME…]  the same, instructions per operation (needs valgrind)
   idle                  what 10,000 idle actors cost
+  wake                  how long a message waits for a worker that spins or sleeps
+  events                what events cost with and without a listener
+  overload              memory while 10,000 producers send to one slow actor
   kv                    the kv server against redis-server (needs redis-server, redis-tools)
+  advise [TRACE…]       replays traces or patterns (steady, bursty, fan-in, imbalance, ping-pong) under
+                        every scheduler and says which to use
   compare BASE [NEW]    a run against an earlier one, each a Parquet file or a folder of them:
                         fails when an operation takes too many instructions more
   charts [FILE…]        SVG charts of Parquet files or folders of them, target/bench unless said
   list                  every program of every contestant
   one PROGRAM/WHO N     one measurement in this process: prints nanoseconds
 
-  --rounds N            interleaved rounds, 7 unless said
+  --rounds N            interleaved rounds, 7 unless said, for `advise` and `wake` 3
   --out FILE            also writes the figures to FILE, such as benches/RESULTS.md
   --parquet FILE        where every single measurement goes, target/bench/COMMAND.parquet unless said
   --dir DIR             where charts go, target/bench unless said
@@ -30,7 +37,7 @@ struct Args {
     /// What is left of them: the command and its names.
     words: Vec<String>,
     /// How often each measurement is repeated.
-    rounds: usize,
+    rounds: Option<usize>,
     /// Where the figures go, beside the screen.
     out: Option<PathBuf>,
     /// Where every single measurement goes.
@@ -53,15 +60,21 @@ pub struct Report {
 impl Args {
     fn parse(args: impl IntoIterator<Item = String>) -> Result<Self, String> {
         let threshold = compare::THRESHOLD_PERCENT;
-        let mut parsed =
-            Self { words: Vec::new(), rounds: 7, out: None, parquet: None, dir: None, threshold };
+        let mut parsed = Self {
+            words: Vec::new(),
+            rounds: None,
+            out: None,
+            parquet: None,
+            dir: None,
+            threshold,
+        };
         let mut args = args.into_iter();
         while let Some(arg) = args.next() {
             let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value"));
             match arg.as_str() {
                 "--rounds" => {
                     let rounds = value()?.parse().ok().filter(|&rounds| rounds > 0);
-                    parsed.rounds = rounds.ok_or("--rounds needs a number")?;
+                    parsed.rounds = Some(rounds.ok_or("--rounds needs a number")?);
                 }
                 "--threshold" => {
                     let percent = value()?.parse().ok().filter(|&percent: &f64| percent >= 0.0);
@@ -94,7 +107,13 @@ pub fn run(args: impl IntoIterator<Item = String>) -> Result<Report, String> {
     match words[..] {
         // What children of this program do: nothing else may happen beside it.
         ["one", name, n] => return contest::one(name, n).map(Report::from),
+        ["replay", who, trace] => return advise::one(who, trace).map(Report::from),
         ["idle", scheduler] => return idle::measure(scheduler).map(Report::from),
+        ["wake", who, way] => return wake::measure(who, way).map(Report::from),
+        ["overload", scheduler] => return overload::measure(scheduler).map(Report::from),
+        ["events", program, n, listening] => {
+            return events::measure(program, n, listening).map(Report::from);
+        }
         ["list"] => return Ok(contest::list().into()),
         ["charts", ref files @ ..] => {
             return draw(files, &args.dir.map_or_else(folder, Ok)?).map(Report::from);
@@ -106,10 +125,14 @@ pub fn run(args: impl IntoIterator<Item = String>) -> Result<Report, String> {
     // Before anything else, since it says how busy the machine was until now.
     machine::facts();
     let section = match words[..] {
-        ["run", ref names @ ..] => contest::section(names, args.rounds)?,
+        ["run", ref names @ ..] => contest::section(names, args.rounds.unwrap_or(7))?,
         ["instructions", ref names @ ..] => instructions::section(names)?,
+        ["advise", ref names @ ..] => advise::section(names, args.rounds.unwrap_or(3))?,
+        ["wake"] => wake::section(args.rounds.unwrap_or(3))?,
+        ["events"] => events::section(args.rounds.unwrap_or(7))?,
+        ["overload"] => overload::section()?,
         ["idle"] => idle::section()?,
-        ["kv"] => kv::section(args.rounds)?,
+        ["kv"] => kv::section(args.rounds.unwrap_or(7))?,
         _ => return Err(USAGE.into()),
     };
     if !section.rows.is_empty() {
@@ -166,7 +189,7 @@ mod tests {
     fn options_stand_anywhere() {
         let args = Args::parse(words("run --rounds 3 ask --parquet x.parquet big")).unwrap();
         assert_eq!(args.words, ["run", "ask", "big"]);
-        assert_eq!((args.rounds, args.parquet), (3, Some("x.parquet".into())));
+        assert_eq!((args.rounds, args.parquet), (Some(3), Some("x.parquet".into())));
     }
 
     #[test]

@@ -3,9 +3,9 @@
 use crate::child;
 use crate::ours::{SETTINGS, Setting, block_on};
 use crate::results::Section;
+use crate::usage::Used;
 use greenroom::{Actor, Ref, System, handlers};
 use std::env;
-use std::fs;
 use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
@@ -69,9 +69,9 @@ pub fn measure(scheduler: &str) -> Result<String, String> {
     let system = setting.ok_or_else(|| format!("no such scheduler: {scheduler}"))?.system();
     let actors = block_on(start(&system));
     sleep(SETTLING);
-    let before = Used::so_far().ok_or("needs /proc/self/task")?;
+    let before = Used::by_process().ok_or("needs /proc/self/task")?;
     sleep(WATCHED);
-    let after = Used::so_far().ok_or("needs /proc/self/task")?;
+    let after = Used::by_process().ok_or("needs /proc/self/task")?;
     assert_eq!(actors.len(), ACTORS, "the actors lived until here");
     let micros = (after.nanos - before.nanos) / 1000;
     // One switch is this thread's own, when it wakes up to look.
@@ -86,29 +86,4 @@ async fn start(system: &System) -> Vec<Ref<Sleeper>> {
         actors.push(actor);
     }
     actors
-}
-
-/// What all threads of this process used since they started.
-#[derive(Debug, Default)]
-struct Used {
-    nanos: u64,
-    switches: u64,
-}
-
-impl Used {
-    fn so_far() -> Option<Self> {
-        let mut used = Self::default();
-        for thread in fs::read_dir("/proc/self/task").ok()? {
-            let path = thread.ok()?.path();
-            // Time on a processor, in nanoseconds, is the first of three numbers.
-            let times = fs::read_to_string(path.join("schedstat")).ok()?;
-            used.nanos += times.split_whitespace().next()?.parse::<u64>().ok()?;
-            let status = fs::read_to_string(path.join("status")).ok()?;
-            let switches = status.lines().filter_map(|line| line.split_once("_ctxt_switches:"));
-            for (_, count) in switches {
-                used.switches += count.trim().parse::<u64>().ok()?;
-            }
-        }
-        Some(used)
-    }
 }

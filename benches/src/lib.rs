@@ -2,6 +2,7 @@
 //!
 //! | module | what is in it |
 //! |---|---|
+//! | [`advise`] | which scheduler suits an arrival pattern |
 //! | [`charts`] | charts of measurements |
 //! | [`child`] | child processes that may not hang |
 //! | [`cli`] | the commands of the `bench` program |
@@ -10,18 +11,23 @@
 //! | [`ours`] | the programs as greenroom actors |
 //! | `contestant`, `verdict` | who takes part in a contest, and what it found |
 //! | [`core_to_core`] | how long a cache line takes between two cores |
+//! | [`events`] | what events cost |
 //! | [`idle`] | what idle actors cost |
 //! | [`kv`] | the kv server against `redis-server` |
 //! | [`instructions`] | instructions per operation, counted by callgrind |
+//! | [`overload`] | memory under overload |
 //! | [`programs`] | the table of the programs |
 //! | [`machine`] | the line that says where a figure comes from |
 //! | [`results`] | the file that the figures are kept in |
 //! | [`rows`] | the Parquet files that measurements are kept in |
 //! | [`stats`] | medians |
 //! | [`table`] | tables and figures as text |
+//! | `usage` | what this process used of the machine |
+//! | [`wake`] | how long a message waits for an idle worker |
 
 #![forbid(unsafe_code)]
 
+pub mod advise;
 pub mod charts;
 pub mod child;
 pub mod cli;
@@ -29,14 +35,18 @@ pub mod compare;
 pub mod contest;
 mod contestant;
 pub mod core_to_core;
+pub mod events;
 pub mod idle;
 pub mod instructions;
 pub mod kv;
 pub mod machine;
 pub mod ours;
+pub mod overload;
 pub mod programs;
 pub mod results;
 pub mod rows;
 pub mod stats;
 pub mod table;
+mod usage;
 mod verdict;
+pub mod wake;

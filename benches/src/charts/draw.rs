@@ -29,7 +29,8 @@ type Drawn = Result<(), Box<dyn std::error::Error + Send + Sync>>;
 pub(super) fn sheet(charts: &[Chart]) -> Result<String, Box<dyn std::error::Error + Send + Sync>> {
     let heights = charts.iter().map(height);
     let columns = charts.iter().map(|chart| chart.panels.len().min(COLUMNS)).max().unwrap_or(1);
-    let width = u32::try_from(columns)? * PANEL.0;
+    // A title needs the room of two panels.
+    let width = u32::try_from(columns.max(2))? * PANEL.0;
     let mut text = String::new();
     {
         let mut below =
@@ -85,7 +86,7 @@ fn bars(panel: &Panel, bars: &[Bar], area: &Area<'_>) -> Drawn {
         .margin(8)
         .x_label_area_size(36)
         .y_label_area_size(130)
-        .build_cartesian_2d(0.0..most * 1.1, (0..bars.len()).into_segmented())?;
+        .build_cartesian_2d(0.0..most * 1.1, (0..bars.len() - 1).into_segmented())?;
     let name = |at: &SegmentValue<usize>| label(bars, at, |bar| &bar.label);
     chart
         .configure_mesh()
@@ -114,7 +115,7 @@ fn ranges(panel: &Panel, ranges: &[Range], area: &Area<'_>) -> Drawn {
         .y_label_area_size(130)
         .build_cartesian_2d(
             (least / 1.5..most * 1.5).log_scale(),
-            (0..ranges.len()).into_segmented(),
+            (0..ranges.len() - 1).into_segmented(),
         )?;
     let name = |at: &SegmentValue<usize>| label(ranges, at, |range| &range.label);
     chart
@@ -149,13 +150,13 @@ fn lines(panel: &Panel, lines: &[Line], area: &Area<'_>) -> Drawn {
         .build_cartesian_2d(0.8..workers * 1.3, 0.0..most * 1.1)?;
     chart.configure_mesh().x_desc(panel.unit).x_labels(6).y_labels(6).draw()?;
     for (line, colour) in lines.iter().zip(LINES.iter().cycle().copied()) {
-        chart.draw_series(LineSeries::new(line.points.iter().copied(), colour.stroke_width(2)))?;
-        let dots = line.points.iter().map(|&point| Circle::new(point, 3, colour.filled()));
-        chart.draw_series(dots)?;
-        let style = ("sans-serif", 13).into_font().color(&colour);
-        let end = line.points.last().copied().unwrap_or_default();
-        let text = Text::new(line.label.clone(), end, style);
-        chart.draw_series([text])?;
+        let points = line.points.iter().copied();
+        chart
+            .draw_series(LineSeries::new(points.clone(), colour.stroke_width(2)))?
+            .label(&line.label)
+            .legend(move |(x, y)| Rectangle::new([(x, y - 4), (x + 12, y + 4)], colour.filled()));
+        chart.draw_series(points.map(|point| Circle::new(point, 3, colour.filled())))?;
     }
+    chart.configure_series_labels().background_style(WHITE.mix(0.8)).border_style(BLACK).draw()?;
     Ok(())
 }

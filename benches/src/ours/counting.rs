@@ -48,7 +48,7 @@ impl Producer {
     }
 }
 
-pub(super) async fn unbounded(system: System, n: u64) -> Duration {
+pub(crate) async fn unbounded(system: System, n: u64) -> Duration {
     let counter = system.spawn::<Counter>(()).await.expect("the counter starts");
     let producer = system.spawn::<Producer>(counter).await.expect("the producer starts");
     let clock = Instant::now();

@@ -44,7 +44,7 @@ impl Parent {
     }
 }
 
-pub(super) async fn run(system: System, n: u64) -> Duration {
+pub(crate) async fn run(system: System, n: u64) -> Duration {
     let parent = system.spawn::<Parent>(()).await.expect("the parent starts");
     let clock = Instant::now();
     parent.run(n).within(PATIENCE).await.expect("the parent answers");

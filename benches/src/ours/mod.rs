@@ -2,7 +2,7 @@
 //!
 //! | who | settings |
 //! |---|---|
-//! | `auto`, `locked`, `stealing` | 2 workers, unbounded mailboxes |
+//! | `auto`, `locked`, `stealing`, `per_core` | 2 workers, unbounded mailboxes |
 //! | `…-1` | the same with 1 worker |
 //! | `…-4` | 4 workers |
 //! | `…-bounded` | `counting` to a mailbox of 1024, whose sender waits for room |
@@ -23,6 +23,8 @@ mod settings;
 mod skynet;
 mod thread_ring;
 
+pub(crate) use counting::unbounded as counting;
+pub(crate) use fork_join_create::run as fork_join_create;
 pub(crate) use settings::{SETTINGS, Setting};
 
 use greenroom_peers::Program;

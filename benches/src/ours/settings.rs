@@ -1,7 +1,7 @@
 //! The one place that lists greenroom's settings: each scheduler with each number of workers.
 
 use super::{PATIENCE, block_on};
-use greenroom::{Scheduler, System};
+use greenroom::{Builder, Scheduler, System};
 use greenroom_peers::Program;
 use std::future::Future;
 use std::time::Duration;
@@ -52,10 +52,14 @@ impl Setting {
         SETTINGS.iter().find(|setting| setting.who == who)
     }
 
+    /// The settings of a system.
+    pub(crate) fn builder(&self) -> Builder {
+        System::builder().workers(self.workers).scheduler((self.make)())
+    }
+
     /// A fresh system.
     pub(crate) fn system(&self) -> System {
-        let builder = System::builder().workers(self.workers).scheduler((self.make)());
-        builder.build().expect("a system starts")
+        self.builder().build().expect("a system starts")
     }
 
     /// An actor program with this setting.

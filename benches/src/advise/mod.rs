@@ -1,0 +1,209 @@
+//! Which scheduler suits an arrival pattern: it is replayed under each of them.
+//!
+//! The choice goes by the worst that users see: of those whose p99 is close to the best, and of these
+//! those whose throughput is, the one that takes the least processor time wins.
+
+mod pattern;
+mod replay;
+mod trace;
+
+use crate::ours::{SETTINGS, Setting};
+use crate::results::Section;
+use crate::rows::Row;
+use crate::table::{self, Table};
+use crate::{child, machine, stats};
+use pattern::PATTERNS;
+use replay::Found;
+use std::env;
+use std::fs;
+use std::process::Command;
+use std::time::Duration;
+use trace::Plan;
+
+/// How long one replay may take.
+const LIMIT: Duration = Duration::from_secs(300);
+
+/// Up to this many times the best p99 counts as the same.
+const CLOSE_P99: f64 = 1.25;
+/// From this share of the best throughput on, it counts as the same.
+const CLOSE_THROUGHPUT: f64 = 0.9;
+
+/// Replays the patterns or trace files called `names`, or every pattern, and says what to use.
+///
+/// # Errors
+/// When a trace cannot be read, or a replay fails.
+pub fn section(names: &[&str], rounds: usize) -> Result<Section, String> {
+    let every: Vec<&str> = PATTERNS.iter().map(|pattern| pattern.name).collect();
+    let mut text = format!(
+        "Medians of {rounds} interleaved rounds, a process for each. Throughput: all messages sent at \
+         once. Everything else: messages sent as recorded; latency until the handler has finished, \
+         processor time and switches of one message.\n",
+    );
+    let mut rows = Vec::new();
+    for name in if names.is_empty() { every.as_slice() } else { names } {
+        let (plan, about) = load(name)?;
+        let messages = plan.jobs.len();
+        text.push_str(&format!(
+            "\n### {name}\n\n{about}: {messages} messages, {} actors.\n\n",
+            plan.actors
+        ));
+        text.push_str(&compete(name, rounds, &mut rows)?);
+    }
+    let mut command = vec!["advise"];
+    command.extend(names);
+    Ok(Section::new("Advice", &command, text).with_rows(rows))
+}
+
+/// Replays one trace with one setting in this process; returns the figures as a line.
+///
+/// # Errors
+/// When there is no such setting, or the trace cannot be read.
+pub fn one(who: &str, name: &str) -> Result<String, String> {
+    let setting = Setting::named(who).ok_or_else(|| format!("no such setting: {who}"))?;
+    Ok(replay::replay(&load(name)?.0, setting).line())
+}
+
+fn load(name: &str) -> Result<(Plan, String), String> {
+    if let Some(pattern) = PATTERNS.iter().find(|pattern| pattern.name == name) {
+        return Ok((Plan::new((pattern.make)()), pattern.about.to_owned()));
+    }
+    let text = fs::read_to_string(name).map_err(|error| format!("{name}: {error}"))?;
+    let messages = trace::parse(&text).map_err(|error| format!("{name}: {error}"))?;
+    Ok((Plan::new(messages), "as recorded".to_owned()))
+}
+
+fn compete(name: &str, rounds: usize, rows: &mut Vec<Row>) -> Result<String, String> {
+    let fits = |setting: &&Setting| setting.workers <= machine::cores();
+    let mut found: Vec<(&Setting, Vec<Found>)> =
+        SETTINGS.iter().filter(fits).map(|setting| (setting, Vec::new())).collect();
+    for round in 0..rounds {
+        eprintln!("{name}: round {} of {rounds}", round + 1);
+        for (setting, found) in &mut found {
+            let one = measure(setting.who, name)?;
+            rows.push(row(name, setting, round, &one));
+            found.push(one);
+        }
+    }
+    let found: Vec<_> =
+        found.into_iter().map(|(setting, found)| (setting, medians(&found))).collect();
+    let mut table =
+        Table::new(&["who", "messages/s", "p50", "p99", "p99.9", "processor time", "switches"]);
+    for (setting, one) in &found {
+        let mut cells = vec![setting.who.to_owned(), format!("{:.0}", one.per_second)];
+        cells.extend(one.latency_ns[..3].iter().map(|&nanos| table::time(nanos)));
+        cells.extend([table::time(one.cpu_ns), format!("{:.3}", one.switches)]);
+        table.row(cells);
+    }
+    let figures: Vec<Found> = found.iter().map(|(_, found)| *found).collect();
+    let (winner, why) = choose(&figures).ok_or("nothing was measured")?;
+    let setting = found[winner].0;
+    Ok(format!(
+        "{table}\n**{}**: {why}.\n\n```rust\nSystem::builder()\n    .workers({})\n    \
+         .scheduler(Scheduler::{}())\n    .build()?\n```\n",
+        setting.who, setting.workers, setting.scheduler,
+    ))
+}
+
+fn measure(who: &str, name: &str) -> Result<Found, String> {
+    let exe = env::current_exe().map_err(|error| error.to_string())?;
+    let child = child::output(Command::new(exe).args(["replay", who, name]), LIMIT);
+    let child = child.map_err(|error| format!("{who}: {error}"))?;
+    Found::parse(&String::from_utf8_lossy(&child.stdout))
+        .ok_or_else(|| format!("{who} failed: {}", String::from_utf8_lossy(&child.stderr).trim()))
+}
+
+fn row(name: &str, setting: &Setting, round: usize, found: &Found) -> Row {
+    let [p50, p99, p999, most] = found.latency_ns.map(Some);
+    Row {
+        scheduler: setting.scheduler.to_owned(),
+        workers: i64::try_from(setting.workers).ok(),
+        round: i64::try_from(round).ok(),
+        ns_per_op: Some(1e9 / found.per_second),
+        p50_ns: p50,
+        p99_ns: p99,
+        p999_ns: p999,
+        max_ns: most,
+        ..Row::here(&format!("advise {name}"), setting.who)
+    }
+}
+
+fn medians(found: &[Found]) -> Found {
+    let median = |of: &dyn Fn(&Found) -> f64| {
+        let values: Vec<f64> = found.iter().map(of).collect();
+        stats::median(&values)
+    };
+    Found {
+        per_second: median(&|one| one.per_second),
+        latency_ns: [0, 1, 2, 3].map(|at| median(&|one| one.latency_ns[at])),
+        cpu_ns: median(&|one| one.cpu_ns),
+        switches: median(&|one| one.switches),
+    }
+}
+
+/// Which of them to use, and why.
+fn choose(found: &[Found]) -> Option<(usize, String)> {
+    let p99 = |at: usize| found[at].latency_ns[1];
+    let best_of = |of: &[usize], figure: &dyn Fn(usize) -> f64| {
+        of.iter().copied().min_by(|&a, &b| figure(a).total_cmp(&figure(b)))
+    };
+    let all: Vec<usize> = (0..found.len()).collect();
+    let quickest = best_of(&all, &p99)?;
+    let close: Vec<usize> =
+        all.iter().copied().filter(|&at| p99(at) <= CLOSE_P99 * p99(quickest)).collect();
+    let strongest = best_of(&close, &|at| -found[at].per_second)?;
+    let enough = CLOSE_THROUGHPUT * found[strongest].per_second;
+    let strong: Vec<usize> =
+        close.iter().copied().filter(|&at| found[at].per_second >= enough).collect();
+    let winner = best_of(&strong, &|at| found[at].cpu_ns)?;
+    let why = match (close.len(), strong.len()) {
+        (1, _) => format!("the only one whose p99 is near the best, {}", table::time(p99(winner))),
+        (near, 1) => format!(
+            "of {near} settings with about the same p99 it has the highest throughput, {:.0}/s",
+            found[winner].per_second
+        ),
+        (_, near) => format!(
+            "of {near} settings with about the same p99 and throughput it takes the least processor \
+             time, {} per message",
+            table::time(found[winner].cpu_ns)
+        ),
+    };
+    Some((winner, why))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{choose, section};
+    use crate::advise::replay::Found;
+
+    fn found(p99: f64, per_second: f64, cpu_ns: f64) -> Found {
+        Found { per_second, latency_ns: [1.0, p99, p99, p99], cpu_ns, switches: 0.0 }
+    }
+
+    #[test]
+    fn the_lowest_latency_decides_first() {
+        let (winner, why) =
+            choose(&[found(100.0, 9e6, 1.0), found(50.0, 1e6, 9.0)]).expect("a winner");
+        assert_eq!((winner, why.contains("only one")), (1, true), "{why}");
+    }
+
+    #[test]
+    fn throughput_decides_between_close_latencies() {
+        let (winner, why) =
+            choose(&[found(60.0, 9e6, 5.0), found(50.0, 1e6, 1.0)]).expect("a winner");
+        assert_eq!((winner, why.contains("throughput")), (0, true), "{why}");
+    }
+
+    #[test]
+    fn processor_time_decides_last() {
+        let (winner, why) =
+            choose(&[found(60.0, 9e6, 5.0), found(50.0, 9.1e6, 6.0)]).expect("a winner");
+        assert_eq!((winner, why.contains("processor")), (0, true), "{why}");
+        assert!(choose(&[]).is_none());
+    }
+
+    #[test]
+    fn a_trace_that_is_not_there_is_told() {
+        let error = section(&["no/such/trace.csv"], 1).expect_err("no such file");
+        assert!(error.starts_with("no/such/trace.csv: "), "{error}");
+    }
+}

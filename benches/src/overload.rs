@@ -1,0 +1,162 @@
+//! Memory under overload: thousands of producers and one slow actor with a bounded mailbox.
+//!
+//! What waits stands in the mailbox or still with its producer, so memory must not grow while the
+//! mailbox is full, however much there is to send.
+
+use crate::child;
+use crate::ours::{SETTINGS, Setting, block_on};
+use crate::results::Section;
+use crate::table::Table;
+use crate::usage::resident_bytes;
+use greenroom::{Actor, Ref, handlers};
+use greenroom_peers::{Countdown, Ticket};
+use std::env;
+use std::process::Command;
+use std::thread::{self, sleep};
+use std::time::{Duration, Instant};
+
+const PRODUCERS: u64 = 10_000;
+/// Messages of each producer.
+const EACH: u64 = 50;
+const WORK: Duration = Duration::from_micros(2);
+const WORKERS: usize = 2;
+const LOOKING_EVERY: Duration = Duration::from_millis(5);
+/// How much more memory the second half may take than the first.
+const FLAT: f64 = 1.05;
+/// How long one scheduler's turn may take.
+const LIMIT: Duration = Duration::from_secs(120);
+
+#[derive(Actor)]
+#[actor(mailbox = bounded(1024))]
+struct Slow {
+    handled: u64,
+}
+
+#[handlers]
+impl Slow {
+    #[start]
+    fn start() -> Self {
+        Self { handled: 0 }
+    }
+
+    #[tell]
+    fn work(&mut self, _load: [u64; 8]) {
+        let clock = Instant::now();
+        while clock.elapsed() < WORK {
+            std::hint::spin_loop();
+        }
+        self.handled += 1;
+    }
+
+    #[ask]
+    fn handled(&self) -> u64 {
+        self.handled
+    }
+}
+
+#[derive(Actor)]
+struct Producer {
+    slow: Ref<Slow>,
+    _ticket: Ticket,
+}
+
+#[handlers]
+impl Producer {
+    #[start]
+    fn start(slow: Ref<Slow>, ticket: Ticket) -> Self {
+        Self { slow, _ticket: ticket }
+    }
+
+    #[tell]
+    async fn produce(&mut self, cx: &mut greenroom::Context<Self>) {
+        for value in 0..EACH {
+            self.slow.work([value; 8]).await.expect("the slow actor lives");
+        }
+        cx.stop();
+    }
+}
+
+/// Measures every scheduler, each in a process of its own.
+///
+/// # Errors
+/// When a child fails.
+pub fn section() -> Result<Section, String> {
+    let heading = ["scheduler", "before", "most in the first half", "in the second half", "flat"];
+    let mut table = Table::new(&heading);
+    for setting in SETTINGS.iter().filter(|setting| setting.workers == WORKERS) {
+        eprintln!("overload: {}", setting.who);
+        let exe = env::current_exe().map_err(|error| error.to_string())?;
+        let child = child::output(Command::new(exe).args(["overload", setting.who]), LIMIT);
+        let child = child.map_err(|error| format!("{}: {error}", setting.who))?;
+        if !child.status.success() {
+            return Err(String::from_utf8_lossy(&child.stderr).trim().to_owned());
+        }
+        let line = String::from_utf8_lossy(&child.stdout).trim().to_owned();
+        table.row(std::iter::once(setting.who).chain(line.split(" | ")));
+    }
+    let text = format!(
+        "{PRODUCERS} producers send {EACH} messages of 64 bytes each to one actor with a mailbox of \
+         1024, which works {} µs on each, {WORKERS} workers: memory of the whole process, before the \
+         first message and at its most later.\n\n{table}",
+        WORK.as_micros(),
+    );
+    Ok(Section::new("Overload", &["overload"], text))
+}
+
+/// Measures one scheduler in this process; returns the cells of its row.
+///
+/// # Errors
+/// When there is no such scheduler, or the system does not say how much memory is in use.
+pub fn measure(scheduler: &str) -> Result<String, String> {
+    let setting = Setting::named(scheduler);
+    let system = setting.ok_or_else(|| format!("no such scheduler: {scheduler}"))?.system();
+    let countdown = Countdown::new(PRODUCERS);
+    let (slow, producers) = block_on(async {
+        let slow = system.spawn::<Slow>(()).await.expect("the slow actor starts");
+        let mut producers = Vec::new();
+        for _ in 0..PRODUCERS {
+            let args = (slow.clone(), countdown.ticket());
+            producers.push(system.spawn::<Producer>(args).await.expect("a producer starts"));
+        }
+        (slow, producers)
+    });
+    let before = resident_bytes().ok_or("needs /proc/self/status")?;
+    let done = thread::spawn(move || block_on(countdown.done));
+    for producer in &producers {
+        producer.produce().tell().expect("the producer lives");
+    }
+    drop(producers);
+    let mut samples = Vec::new();
+    while !done.is_finished() {
+        samples.push(resident_bytes().ok_or("needs /proc/self/status")?);
+        sleep(LOOKING_EVERY);
+    }
+    let handled = block_on(async { slow.handled().await.ok() });
+    assert_eq!(handled, Some(PRODUCERS * EACH), "every message was handled once");
+    Ok(cells(before, &samples))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+fn cells(before: u64, samples: &[u64]) -> String {
+    let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+    let (first, second) = samples.split_at(samples.len() / 2);
+    let most = |half: &[u64]| mib(half.iter().copied().max().unwrap_or(0));
+    let (first, second) = (most(first), most(second));
+    let flat = if second <= first * FLAT { "yes" } else { "NO" };
+    format!("{:.1} MiB | {first:.1} MiB | {second:.1} MiB | {flat}", mib(before))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cells;
+
+    const MIB: u64 = 1 << 20;
+
+    #[test]
+    fn growth_in_the_second_half_is_seen() {
+        let flat = cells(MIB, &[2 * MIB, 4 * MIB, 4 * MIB, 3 * MIB]);
+        assert_eq!(flat, "1.0 MiB | 4.0 MiB | 4.0 MiB | yes");
+        let growing = cells(MIB, &[2 * MIB, 4 * MIB, 5 * MIB, 6 * MIB]);
+        assert_eq!(growing, "1.0 MiB | 4.0 MiB | 6.0 MiB | NO");
+    }
+}

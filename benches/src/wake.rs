@@ -1,0 +1,139 @@
+//! How long a message from a thread waits for an idle worker: one that spins, and one that sleeps.
+//!
+//! One worker, since a second one that spins would take the sender's core on a small machine. A sender
+//! waits until the worker has nothing to do, then sends the time; the handler looks at the clock.
+
+use crate::child;
+use crate::ours::{SETTINGS, Setting, block_on};
+use crate::results::Section;
+use crate::rows::Row;
+use crate::stats;
+use crate::table::{Table, time};
+use greenroom::{Actor, Idle, handlers};
+use std::env;
+use std::process::Command;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+const MESSAGES: usize = 2_000;
+/// Until the worker has nothing to do.
+const PAUSE: Duration = Duration::from_micros(100);
+/// Until it sleeps too.
+const LONG_PAUSE: Duration = Duration::from_millis(1);
+/// Longer than any pause.
+const SPIN: Duration = Duration::from_millis(100);
+/// How long one child may take.
+const LIMIT: Duration = Duration::from_secs(60);
+
+const WAYS: [&str; 2] = ["spinning", "parked"];
+const QUANTILES: [f64; 4] = [0.5, 0.99, 0.999, 1.0];
+
+#[derive(Actor)]
+struct Watch {
+    waits: Vec<f64>,
+}
+
+#[handlers]
+impl Watch {
+    #[start]
+    fn start() -> Self {
+        Self { waits: Vec::with_capacity(MESSAGES) }
+    }
+
+    #[tell]
+    #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+    fn look(&mut self, sent: Instant) {
+        self.waits.push(sent.elapsed().as_nanos() as f64);
+    }
+
+    #[ask]
+    fn waits(&mut self) -> Vec<f64> {
+        std::mem::take(&mut self.waits)
+    }
+}
+
+/// Measures every scheduler both ways, each in a process of its own.
+///
+/// # Errors
+/// When a child fails.
+pub fn section(rounds: usize) -> Result<Section, String> {
+    let mut table = Table::new(&["who", "worker", "p50", "p99", "p99.9", "most"]);
+    let mut rows = Vec::new();
+    for setting in SETTINGS.iter().filter(|setting| setting.workers == 1) {
+        for way in WAYS {
+            eprintln!("wake: {} {way}", setting.who);
+            let mut found = Vec::new();
+            for round in 0..rounds {
+                let quantiles = measure_in_child(setting.who, way)?;
+                rows.push(row(setting, way, round, quantiles));
+                found.push(quantiles);
+            }
+            let median = |at: usize| {
+                let values: Vec<f64> = found.iter().map(|quantiles| quantiles[at]).collect();
+                time(stats::median(&values))
+            };
+            let cells = [0, 1, 2, 3].map(median);
+            table.row([setting.who.to_owned(), way.to_owned()].into_iter().chain(cells));
+        }
+    }
+    let text = format!(
+        "A plain thread sends to an actor of an idle system with one worker: time from before the \
+         sending until the handler runs, {MESSAGES} messages, medians of {rounds} rounds. It contains \
+         two readings of the clock.\n\n{table}",
+    );
+    Ok(Section::new("Wake", &["wake"], text).with_rows(rows))
+}
+
+fn measure_in_child(who: &str, way: &str) -> Result<[f64; 4], String> {
+    let exe = env::current_exe().map_err(|error| error.to_string())?;
+    let child = child::output(Command::new(exe).args(["wake", who, way]), LIMIT);
+    let child = child.map_err(|error| format!("{who}: {error}"))?;
+    let text = String::from_utf8_lossy(&child.stdout);
+    let values: Vec<f64> = text.split_whitespace().flat_map(str::parse).collect();
+    let failed = || format!("{who}: {}", String::from_utf8_lossy(&child.stderr).trim());
+    values.try_into().map_err(|_| failed())
+}
+
+fn row(setting: &Setting, way: &str, round: usize, quantiles: [f64; 4]) -> Row {
+    let [p50, p99, p999, most] = quantiles.map(Some);
+    Row {
+        scheduler: setting.scheduler.to_owned(),
+        workers: i64::try_from(setting.workers).ok(),
+        round: i64::try_from(round).ok(),
+        n: i64::try_from(MESSAGES).ok(),
+        p50_ns: p50,
+        p99_ns: p99,
+        p999_ns: p999,
+        max_ns: most,
+        ..Row::here(&format!("wake {way}"), setting.who)
+    }
+}
+
+/// Measures one setting in this process; returns the quantiles in one line.
+///
+/// # Errors
+/// When there is no such setting or way.
+pub fn measure(who: &str, way: &str) -> Result<String, String> {
+    let setting = Setting::named(who).ok_or_else(|| format!("no such setting: {who}"))?;
+    let (idle, pause): (_, fn()) = match way {
+        "spinning" => (Idle::Spin(SPIN), || {
+            let clock = Instant::now();
+            while clock.elapsed() < PAUSE {
+                std::hint::spin_loop();
+            }
+        }),
+        "parked" => (Idle::Park, || sleep(LONG_PAUSE)),
+        _ => return Err(format!("no such way to wait: {way}")),
+    };
+    let system = setting.builder().idle(idle).build().map_err(|error| error.to_string())?;
+    let waits = block_on(async {
+        let watch = system.spawn::<Watch>(()).await.expect("the actor starts");
+        for _ in 0..MESSAGES {
+            pause();
+            watch.look(Instant::now()).tell().expect("the actor lives");
+        }
+        watch.waits().await.expect("the actor answers")
+    });
+    assert_eq!(waits.len(), MESSAGES, "every message was handled");
+    Ok(QUANTILES.map(|share| stats::quantile(&waits, share).to_string()).join(" "))
+}
