@@ -6,7 +6,7 @@ mod support;
 
 use greenroom::{Actor, AskError, Ref, Scheduler, System, handlers};
 use std::time::Duration;
-use support::{LONG, everywhere, run, soon};
+use support::{LONG, everywhere, on, run, soon};
 use tokio::sync::oneshot;
 use tokio::time::sleep;
 
@@ -79,6 +79,49 @@ fn a_question_from_a_task_of_a_worker_idle_for_long_has_all_its_time() {
             let outcome = host.ask_sleep(other, TIMEOUT + SHORT).await.unwrap();
             assert_eq!(soon(outcome).await.unwrap(), Ok(()));
             system.shutdown(LONG).await.unwrap();
+        });
+    }
+}
+
+/// Holds its worker's thread in a task until told.
+#[derive(Actor)]
+struct Holder;
+
+#[handlers]
+impl Holder {
+    #[ask]
+    fn hold_in_a_task(&self, held: oneshot::Sender<()>, release: std::sync::mpsc::Receiver<()>) {
+        tokio::spawn(async move {
+            // By then the worker has fallen asleep.
+            sleep(SHORT).await;
+            let _ = held.send(());
+            let _ = release.recv();
+        });
+    }
+    #[ask]
+    fn is_there(&self) {}
+}
+
+#[test]
+fn a_worker_held_in_a_task_keeps_no_other_from_waking() {
+    for scheduler in [Scheduler::locked, Scheduler::stealing] {
+        on(2, scheduler(), async |system| {
+            let holder = system.spawn::<Holder>(Holder).await.unwrap();
+            for _ in 0..10 {
+                let (held, is_held) = oneshot::channel();
+                let (release, until) = std::sync::mpsc::channel();
+                holder.hold_in_a_task(held, until).await.unwrap();
+                soon(is_held).await.unwrap();
+                for _ in 0..100 {
+                    let answer = holder.is_there().within(LONG).await;
+                    // Whatever came of it, let the task end.
+                    if answer.is_err() {
+                        release.send(()).unwrap();
+                    }
+                    assert_eq!(answer, Ok(()));
+                }
+                release.send(()).unwrap();
+            }
         });
     }
 }

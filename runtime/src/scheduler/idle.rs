@@ -1,55 +1,103 @@
 //! Who sleeps, who searches, and who must be woken: no wake-up is lost and few are wasted.
 //!
-//! One word counts the workers that sleep and those that search for work; a stack behind a lock
-//! names the sleepers, so that the one that slept last (its cache is warm) is woken first.
+//! A worker without work is *away*: tokio has its thread. While tokio runs its tasks, nobody knows for
+//! how long, so an away worker can be called but not relied upon. Once tokio has nothing to run either,
+//! the worker is *asleep*, and wakes as fast as the kernel can.
+//!
+//! One word counts the workers of each kind and those that search for work; a list behind a lock
+//! names them, so that the one that slept last (its cache is warm) is woken first. Who changes the list
+//! changes the word under the same lock.
 //!
 //! Steps:
-//! 1. A pusher first pushes, then reads the word by a read-modify-write ([`Idle::notify`]). If someone
-//!    sleeps and nobody searches, it wakes one.
-//! 2. A worker that finds nothing counts itself a sleeper by a read-modify-write ([`Idle::sleep`]),
-//!    looks once more, and only then sleeps.
-//! 3. A searcher that finds work, and was the last one searching, wakes another ([`Idle::found`]).
+//! 1. A pusher first pushes, then reads the word by a read-modify-write ([`Idle::notify`]). If nobody
+//!    searches, it wakes one that sleeps, which counts as searching from then on; or else it calls one
+//!    that is away, which counts as nothing until it comes.
+//! 2. A worker that finds nothing counts itself away by a read-modify-write ([`Idle::leave`]) and looks
+//!    once more. tokio then tells when it falls asleep ([`Idle::doze`]) and when its sleep ends for
+//!    whatever reason ([`Idle::stir`]).
+//! 3. A searcher that finds work, and was the last one searching, wakes or calls another
+//!    ([`Idle::found`]).
 //!
-//! Why no wake-up is lost: both steps change the same word, so one comes first. If the pusher's came
-//! first, the sleeper's acquires the push and the second look finds it. If the sleeper's came first,
-//! the pusher sees a sleeper, and wakes it unless somebody searches; that searcher in turn either
-//! finds the work or becomes a sleeper later, by the same step, and looks again.
+//! Why no wake-up is lost: both first steps change the same word, so one comes first. If the pusher's
+//! came first, the other's acquires the push and the second look finds it. If the other's came first,
+//! the pusher sees a worker that is away or asleep, and calls one unless somebody searches; that
+//! searcher in turn either finds the work or is away later, by the same step, and looks again. A worker
+//! that was called looks when tokio lets it; until then it suppresses no wake-up.
 
 use crate::sync::{AtomicU64, CachePadded, Mutex, Ordering};
 
-const SEARCHER: u64 = 1 << 32;
+const SEARCHER: u64 = 1 << 42;
+const AWAY: u64 = 1 << 21;
 const SLEEPER: u64 = 1;
 
 const fn searchers(word: u64) -> u64 {
     word / SEARCHER
 }
 
-const fn sleepers(word: u64) -> u64 {
-    word % SEARCHER
+const fn is_any_asleep(word: u64) -> bool {
+    !word.is_multiple_of(AWAY)
+}
+
+/// What a worker was last known to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Awake,
+    /// Without work, in tokio.
+    Away,
+    /// Without work, and tokio too.
+    Asleep,
+    /// Woken from its sleep, to search.
+    Roused,
+    /// Called while it was away.
+    Called,
+}
+
+#[derive(Debug)]
+struct Workers {
+    states: Vec<State>,
+    /// Those away or asleep; who has been so for the shortest time comes last.
+    idle: Vec<usize>,
+}
+
+impl Workers {
+    /// The last worker in `state`.
+    fn last(&self, state: State) -> Option<usize> {
+        self.idle.iter().rev().copied().find(|&worker| self.states[worker] == state)
+    }
+
+    /// Takes the last worker in `from` out of the list.
+    fn take(&mut self, from: State, to: State) -> Option<usize> {
+        let place = self.idle.iter().rposition(|&worker| self.states[worker] == from)?;
+        let worker = self.idle.remove(place);
+        self.states[worker] = to;
+        Some(worker)
+    }
 }
 
 /// See the [module](self).
 #[derive(Debug)]
 pub(crate) struct Idle {
     word: CachePadded<AtomicU64>,
-    stack: Mutex<Vec<usize>>,
+    workers: Mutex<Workers>,
 }
 
 impl Idle {
     pub(crate) fn new(workers: usize) -> Self {
         Self {
             word: CachePadded(AtomicU64::new(0)),
-            stack: Mutex::new(Vec::with_capacity(workers)),
+            workers: Mutex::new(Workers {
+                states: vec![State::Awake; workers],
+                idle: Vec::with_capacity(workers),
+            }),
         }
     }
 
-    /// After a push that a sleeper might have to find: the worker to wake, if any. It counts as
-    /// searching from now on.
+    /// After a push that an idle worker might have to find: the worker to wake, if any.
     #[must_use]
     pub(crate) fn notify(&self) -> Option<usize> {
-        // AcqRel: the rendezvous with `sleep`; releases the push to it.
+        // AcqRel: the rendezvous with `leave`; releases the push to it.
         let word = self.word.fetch_add(0, Ordering::AcqRel);
-        self.pick(word)
+        if searchers(word) > 0 { None } else { self.rouse_or_call(word) }
     }
 
     /// The same after a push that the calling worker itself will find: cheaper, and allowed to miss
@@ -57,40 +105,49 @@ impl Idle {
     #[must_use]
     #[inline]
     pub(crate) fn notify_helper(&self) -> Option<usize> {
-        // Relaxed: a guess; the caller itself runs the work if it is wrong.
-        self.pick(self.word.load(Ordering::Relaxed))
+        if self.could_help() { self.rouse() } else { None }
     }
 
     /// Whether a worker sleeps and none searches. A hint.
     #[inline]
     pub(crate) fn could_help(&self) -> bool {
-        // Relaxed: a hint.
+        // Relaxed: a guess; the caller itself runs the work if it is wrong.
         let word = self.word.load(Ordering::Relaxed);
-        sleepers(word) > 0 && searchers(word) == 0
+        is_any_asleep(word) && searchers(word) == 0
     }
 
     /// A worker that sleeps, if any does; it goes on sleeping. A hint.
     pub(crate) fn sleeper(&self) -> Option<usize> {
-        if self.is_all_awake() { None } else { self.stack.lock().last().copied() }
+        if self.is_all_awake() { None } else { self.workers.lock().last(State::Asleep) }
     }
 
     /// Whether no worker sleeps. A hint.
     #[inline]
     pub(crate) fn is_all_awake(&self) -> bool {
         // Relaxed: a hint.
-        sleepers(self.word.load(Ordering::Relaxed)) == 0
+        !is_any_asleep(self.word.load(Ordering::Relaxed))
     }
 
     #[inline]
-    fn pick(&self, word: u64) -> Option<usize> {
-        if sleepers(word) == 0 || searchers(word) > 0 { None } else { self.rouse() }
+    fn rouse_or_call(&self, word: u64) -> Option<usize> {
+        if word.is_multiple_of(SEARCHER) { None } else { self.rouse().or_else(|| self.call()) }
     }
 
     #[cold]
     fn rouse(&self) -> Option<usize> {
-        let worker = self.stack.lock().pop()?;
+        let mut workers = self.workers.lock();
+        let worker = workers.take(State::Asleep, State::Roused)?;
         // AcqRel: keeps the order of the rendezvous for those who read the word later.
         self.word.fetch_add(SEARCHER - SLEEPER, Ordering::AcqRel);
+        Some(worker)
+    }
+
+    #[cold]
+    fn call(&self) -> Option<usize> {
+        let mut workers = self.workers.lock();
+        let worker = workers.take(State::Away, State::Called)?;
+        // AcqRel: as in `rouse`.
+        self.word.fetch_sub(AWAY, Ordering::AcqRel);
         Some(worker)
     }
 
@@ -105,25 +162,52 @@ impl Idle {
     pub(crate) fn found(&self) -> Option<usize> {
         // AcqRel: as in `rouse`.
         let before = self.word.fetch_sub(SEARCHER, Ordering::AcqRel);
-        if searchers(before) == 1 && sleepers(before) > 0 { self.rouse() } else { None }
+        if searchers(before) == 1 { self.rouse_or_call(before) } else { None }
     }
 
-    /// The calling searcher is about to sleep; it must look for work once more after this.
-    pub(crate) fn sleep(&self, worker: usize) {
-        let mut stack = self.stack.lock();
-        stack.push(worker);
+    /// The calling searcher is about to leave its thread to tokio; it must look for work once more
+    /// after this.
+    pub(crate) fn leave(&self, worker: usize) {
+        let mut workers = self.workers.lock();
+        workers.states[worker] = State::Away;
+        workers.idle.push(worker);
         // AcqRel: the rendezvous with `notify`; acquires the push that came before it.
-        self.word.fetch_sub(SEARCHER - SLEEPER, Ordering::AcqRel);
+        self.word.fetch_sub(SEARCHER - AWAY, Ordering::AcqRel);
     }
 
-    /// The calling sleeper is awake, for whatever reason. `true`: it was woken to search, and counts
-    /// as a searcher; `false`: it woke by itself, and counts as neither.
+    /// The thread of an away worker is about to sleep.
+    pub(crate) fn doze(&self, worker: usize) {
+        self.turn(worker, State::Away, State::Asleep, SLEEPER.wrapping_sub(AWAY));
+    }
+
+    /// The thread of a worker has slept.
+    pub(crate) fn stir(&self, worker: usize) {
+        self.turn(worker, State::Asleep, State::Away, AWAY - SLEEPER);
+    }
+
+    /// Turns an idle worker from one kind into the other, unless it was woken or called meanwhile.
+    fn turn(&self, worker: usize, from: State, to: State, change: u64) {
+        let mut workers = self.workers.lock();
+        if workers.states[worker] == from {
+            workers.states[worker] = to;
+            // AcqRel: as in `rouse`.
+            self.word.fetch_add(change, Ordering::AcqRel);
+        }
+    }
+
+    /// The calling worker is back, for whatever reason. `true`: it was woken to search, and counts
+    /// as a searcher; `false`: it counts as nothing.
     pub(crate) fn wake(&self, worker: usize) -> bool {
-        let mut stack = self.stack.lock();
-        let Some(place) = stack.iter().position(|&sleeper| sleeper == worker) else { return true };
-        stack.swap_remove(place);
+        let mut workers = self.workers.lock();
+        let state = std::mem::replace(&mut workers.states[worker], State::Awake);
+        let counted = match state {
+            State::Away => AWAY,
+            State::Asleep => SLEEPER,
+            State::Awake | State::Roused | State::Called => return state == State::Roused,
+        };
+        workers.idle.retain(|&idle| idle != worker);
         // AcqRel: as in `rouse`.
-        self.word.fetch_sub(SLEEPER, Ordering::AcqRel);
+        self.word.fetch_sub(counted, Ordering::AcqRel);
         false
     }
 }

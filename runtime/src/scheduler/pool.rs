@@ -65,7 +65,10 @@ impl Pool {
             Vec::new()
         };
         for index in 0..options.count {
-            let driver = Driver::new().inspect_err(|_| self.shared.end())?;
+            let (falls_asleep, wakes) = (self.shared.clone(), self.shared.clone());
+            let driver =
+                Driver::new(move || falls_asleep.idle.doze(index), move || wakes.stir(index));
+            let driver = driver.inspect_err(|_| self.shared.end())?;
             let cpu = cores.get(index % cores.len().max(1)).copied();
             let (shared, core, limits) = (self.shared.clone(), core.clone(), options.limits);
             let work = move || work(index, driver, &shared, &core, limits, cpu);

@@ -48,10 +48,17 @@ thread_local! {
 }
 
 impl Shared {
-    /// Whether the running slice has lasted so long that another worker is worth waking. Waking costs
-    /// more than a few short turns, and most slices are over by then.
+    /// Whether the running slice, or what tokio runs instead, has lasted so long that another worker is
+    /// worth waking. Waking costs more than a few short turns, and most slices are over by then.
     fn is_late(&self) -> bool {
         self.clock.now() >= current::slice_began().after(self.alone)
+    }
+
+    /// The calling worker's thread has slept, and tokio has something for it.
+    pub(crate) fn stir(&self, worker: usize) {
+        self.idle.stir(worker);
+        current::set_now(self.clock.now());
+        current::end_slice();
     }
 
     /// Lets a worker that sleeps help the calling one, which has more to run than it should.
@@ -146,7 +153,8 @@ impl Schedule for Front {
         shared.queues.push(id, ready, hint);
         if WAITS.with(Cell::get) {
             shared.wake(index);
-        } else if shared.idle.could_help() && shared.is_to_be_helped(pause) {
+        }
+        if shared.idle.could_help() && shared.is_to_be_helped(pause) {
             shared.call_helper(id);
         }
     }
@@ -184,7 +192,9 @@ impl Schedule for Front {
     }
 
     fn is_all_awake(&self) -> bool {
-        matches!(self.0.queues, Queues::PerCore(_)) || self.0.idle.is_all_awake()
+        // In a task of tokio, the calling worker itself is as good as another.
+        matches!(self.0.queues, Queues::PerCore(_))
+            || !WAITS.with(Cell::get) && self.0.idle.is_all_awake()
     }
 
     fn wake_sleeper(&self, at: Option<u32>, worker: u32) {
@@ -333,9 +343,10 @@ impl Worker {
         true
     }
 
-    /// Announces the sleep and looks once more; `false` when there is work after all.
+    /// Announces that tokio has the thread, which may sleep, and looks once more; `false` when there is
+    /// work after all.
     fn fall_asleep(&mut self, cx: &mut Context<'_>) -> bool {
-        self.shared.idle.sleep(self.id.index());
+        self.shared.idle.leave(self.id.index());
         self.searching = false;
         self.sleeping = true;
         if !self.shared.queues.may_sleep(self.id) {

@@ -8,11 +8,18 @@ use std::pin::pin;
 use std::task::Context;
 
 /// A worker's loop.
-pub(crate) struct Driver;
+pub(crate) struct Driver {
+    falls_asleep: Box<dyn Fn() + Send + Sync>,
+    wakes: Box<dyn Fn() + Send + Sync>,
+}
 
 impl Driver {
-    pub(crate) fn new() -> io::Result<Self> {
-        Ok(Self)
+    /// Calls `falls_asleep` before the thread sleeps, and `wakes` after that.
+    pub(crate) fn new(
+        falls_asleep: impl Fn() + Send + Sync + 'static,
+        wakes: impl Fn() + Send + Sync + 'static,
+    ) -> io::Result<Self> {
+        Ok(Self { falls_asleep: Box::new(falls_asleep), wakes: Box::new(wakes) })
     }
 
     /// Runs to its end what `root` makes.
@@ -20,7 +27,9 @@ impl Driver {
         let waker = unparker();
         let mut root = pin!(root());
         while root.as_mut().poll(&mut Context::from_waker(&waker)).is_pending() {
+            (self.falls_asleep)();
             thread::park();
+            (self.wakes)();
         }
     }
 

@@ -12,8 +12,14 @@ use tokio::runtime::{self, Runtime};
 pub(crate) struct Driver(Runtime);
 
 impl Driver {
-    pub(crate) fn new() -> io::Result<Self> {
-        runtime::Builder::new_current_thread().enable_all().build().map(Self)
+    /// Calls `falls_asleep` before the thread sleeps, and `wakes` after that.
+    pub(crate) fn new(
+        falls_asleep: impl Fn() + Send + Sync + 'static,
+        wakes: impl Fn() + Send + Sync + 'static,
+    ) -> io::Result<Self> {
+        let mut builder = runtime::Builder::new_current_thread();
+        builder.enable_all().on_thread_park(falls_asleep).on_thread_unpark(wakes);
+        builder.build().map(Self)
     }
 
     /// Runs to its end what `root` makes inside the runtime.

@@ -48,9 +48,11 @@ impl Pool {
                 self.ring(self.idle.found());
                 return;
             }
-            self.idle.sleep(worker);
+            self.idle.leave(worker);
             if self.work.load(Ordering::Relaxed) == 0 {
+                self.idle.doze(worker);
                 self.bells[worker].wait();
+                self.idle.stir(worker);
             }
             searching = self.idle.wake(worker);
         }
@@ -89,5 +91,20 @@ fn two_workers_finish_two_pieces_of_work() {
         for thread in threads {
             thread.join().unwrap();
         }
+    });
+}
+
+/// A worker that does not come back is called in vain, and keeps nobody else from being woken.
+#[test]
+fn a_worker_that_is_away_for_ever_is_not_relied_upon() {
+    model(|| {
+        let pool = Pool::new(2);
+        pool.idle.search();
+        pool.idle.leave(0);
+        let worker = pool.clone();
+        let thread = thread::spawn(move || (0..2).for_each(|_| worker.work(1)));
+        pool.push();
+        pool.push();
+        thread.join().unwrap();
     });
 }
