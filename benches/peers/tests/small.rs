@@ -1,4 +1,4 @@
-//! Every program of every peer does its work: each checks its own result.
+//! Every peer's version of every small program does its work: each checks its own result.
 
 use greenroom_peers::programs;
 
@@ -9,7 +9,8 @@ fn small(program: &str) -> u64 {
 
 #[test]
 fn every_program_of_every_peer_ends_with_its_own_check() {
-    for program in programs() {
+    // Savina's have sizes of their own, and a test.
+    for program in programs().iter().filter(|program| !program.name.starts_with("savina_")) {
         let n = small(program.name);
         (program.run)(n);
     }
