@@ -116,6 +116,8 @@ fn start_at<L: Layout>(
 ) {
     let mask = sender.capacity() - 1;
     let at = at & !mask;
+    // The marks of one round before.
+    (0..=mask).for_each(|slot| sender.slots.mark(at.wrapping_sub(mask + 1).wrapping_add(slot)));
     sender.shared.publish_tail(at);
     sender.shared.publish_head(at);
     (sender.tail, sender.flushed, sender.limit) = (at, at, at.wrapping_add(mask + 1));
