@@ -11,12 +11,14 @@
 // | `inbox` | many producers, one consumer, with the scheduling token in the same word | `twin::LockedInbox` |
 // | `ring` | fixed ring: its owner pushes and pops, thieves take half | `twin::LockedRing` |
 // | `spsc` | bounded ring, one producer, one consumer | `VecDeque`, in its tests |
+// | `bell` | a place for one waker | |
 // | `oneshot` | one value, one producer, one consumer | tokio's |
 // | `list` | the consumer's own FIFO, no sharing at all | |
 // | `pool` | recycled memory blocks | the global allocator |
 
 pub mod spsc;
 
+pub(crate) mod bell;
 pub(crate) mod inbox;
 pub(crate) mod list;
 pub(crate) mod node;

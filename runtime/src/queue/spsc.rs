@@ -20,6 +20,8 @@
 //! With an index a single message moves two lines, the slot's and the index's; with marks it moves
 //! one, but each slot carries a word more and the receiver reads every mark.
 //!
+//! The ends never wait. Those that [`waiting`] makes can, as futures.
+//!
 //! # Invariants
 //! 1. Positions count up and wrap; a slot is `position % capacity`, so every slot is usable.
 //! 2. The slots in `tail .. head + capacity` are the sender's. It learns of `head` by what the
@@ -61,9 +63,11 @@
 mod error;
 mod layout;
 mod shared;
+mod waiting;
 
 pub use error::{Disconnected, TryRecvError, WriteError};
 pub use layout::{Flagged, Indexed, Layout};
+pub use waiting::{WaitingReceiver, WaitingSender, waiting};
 
 use crate::sync::Arc;
 use shared::{Shared, Slots};
@@ -349,11 +353,16 @@ impl<T: Send, L: Layout> Receiver<T, L> {
         self.shared.publish_head(self.head);
         self.published = self.head;
     }
+
+    /// Says that nothing more will be taken.
+    fn leave(&mut self) {
+        self.shared.receiver_leaves();
+    }
 }
 
 impl<T: Send, L: Layout> Drop for Receiver<T, L> {
     fn drop(&mut self) {
-        self.shared.receiver_leaves();
+        self.leave();
         while let Ok(value) = self.try_recv() {
             // Before the value's drop, which may panic.
             self.publish();
