@@ -94,6 +94,36 @@ impl Ring {
         }
     }
 
+    /// Takes up to `max` of the oldest values out by one claim, oldest first. Owner only. Returns how
+    /// many.
+    #[inline]
+    pub(crate) fn pop_many(&self, max: usize, mut take: impl FnMut(usize)) -> usize {
+        let max = u32::try_from(max).unwrap_or(u32::MAX);
+        // Relaxed: only a guess; the exchange decides.
+        let mut packed = self.head.load(Ordering::Relaxed);
+        loop {
+            let (steal, head) = unpack(packed);
+            // Relaxed: only this thread writes the tail.
+            let count = self.tail.load(Ordering::Relaxed).wrapping_sub(head).min(max);
+            if count == 0 {
+                return 0;
+            }
+            let next = head.wrapping_add(count);
+            let to = if steal == head { pack(next, next) } else { pack(steal, next) };
+            // AcqRel: claims the slots against thieves, whose claims of the same word it acquires.
+            match self.head.compare_exchange_weak(packed, to, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => {
+                    for offset in 0..count {
+                        // Relaxed: this thread wrote the slots, and now owns them.
+                        take(self.slot(head.wrapping_add(offset)).load(Ordering::Relaxed));
+                    }
+                    return count as usize;
+                }
+                Err(now) => packed = now,
+            }
+        }
+    }
+
     /// Takes the older half out to make room, oldest first. Owner only. Returns how many; zero when
     /// a thief is at work, who makes room as well.
     #[cold]

@@ -40,6 +40,23 @@ fn the_last_values_go_to_the_owner_or_one_of_two_thieves() {
 }
 
 #[test]
+fn a_claim_of_several_meets_a_thief() {
+    loom::model(|| {
+        let ring = Arc::new(Ring::new());
+        for value in 1..=3 {
+            ring.push(value).unwrap();
+        }
+        let thief = thief(&ring);
+        let mut seen = Vec::new();
+        ring.pop_many(2, |value| seen.push(value));
+        ring.push(4).unwrap();
+        seen.extend(thief.join().unwrap());
+        seen.extend(drain(&ring));
+        assert_eq!(sorted(seen), [1, 2, 3, 4]);
+    });
+}
+
+#[test]
 fn an_overflow_meets_a_thief() {
     loom::model(|| {
         let ring = Arc::new(Ring::new());

@@ -9,6 +9,7 @@ use proptest::prelude::*;
 enum Step {
     Push(u16),
     Pop(u16),
+    PopMany(u16),
     Shed,
     Steal,
 }
@@ -17,6 +18,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         4 => (1..200_u16).prop_map(Step::Push),
         3 => (1..200_u16).prop_map(Step::Pop),
+        2 => (0..200_u16).prop_map(Step::PopMany),
         1 => Just(Step::Shed),
         2 => Just(Step::Steal),
     ];
@@ -45,6 +47,13 @@ proptest! {
                 Step::Pop(count) => for _ in 0..count {
                     prop_assert_eq!(real.pop(), twin.pop());
                 },
+                Step::PopMany(count) => {
+                    let mut popped = Vec::new();
+                    let count = count.into();
+                    prop_assert_eq!(real.pop_many(count, |value| popped.push(value)), popped.len());
+                    let same: Vec<_> = (0..count).map_while(|_| twin.pop()).collect();
+                    prop_assert_eq!(popped, same);
+                }
                 Step::Shed => {
                     let mut shed = Vec::new();
                     real.shed(|value| shed.push(value));
@@ -84,6 +93,9 @@ fn thieves_and_owner_take_each_value_once() {
         }
         if value % 5 == 0 {
             seen.extend(ring.pop());
+        }
+        if value % 11 == 0 {
+            ring.pop_many(3, |value| seen.push(value));
         }
     }
     seen.extend(std::iter::from_fn(|| ring.pop()));
