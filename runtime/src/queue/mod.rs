@@ -3,6 +3,7 @@
 //! | to | use |
 //! |---|---|
 //! | send from one thread to one other | [`spsc`] |
+//! | know which of many mailboxes are ready, and run each on one worker at a time | [`coordinator`] |
 
 // Inside the crate:
 //
@@ -12,10 +13,12 @@
 // | `ring` | fixed ring: its owner pushes and pops, thieves take half | `twin::LockedRing` |
 // | `spsc` | bounded ring, one producer, one consumer | `VecDeque`, in its tests |
 // | `bell` | a place for one waker | |
+// | `coordinator` | a word per mailbox, over a queue of slots | sets and a deque, in its tests |
 // | `oneshot` | one value, one producer, one consumer | tokio's |
 // | `list` | the consumer's own FIFO, no sharing at all | |
 // | `pool` | recycled memory blocks | the global allocator |
 
+pub mod coordinator;
 pub mod spsc;
 
 pub(crate) mod bell;

@@ -1,0 +1,397 @@
+//! Who is ready to run, and who runs: a coordinator over numbered mailboxes.
+//!
+//! Callers register a mailbox when it has got work; workers drain those that are ready, run them, and
+//! say how that ended. One word per mailbox says where it stands, so there is no set and no hashing,
+//! and a mailbox is never in the queue twice, nor run by two workers at a time.
+//!
+//! ```text
+//!             register          drain            result
+//!   idle ----------------> queued ------> running ------> idle, queued, held, stopped
+//!                          |    ^            |  ^
+//!               unregister |    | register   |  | unregister
+//!                          v    |   register v  |
+//!                         cancelled         noted ------> queued, held, stopped
+//!   held -- its time has come, or resume ----------------> queued
+//! ```
+//!
+//! # Invariants
+//! 1. A mailbox has one entry in the queue exactly while it is queued or cancelled.
+//! 2. Only the drain that took the entry moves a mailbox on to running; there is no other way there.
+//! 3. A registration is never lost: it queues the mailbox, or finds it queued, or is noted and
+//!    queues it after the run, or the mailbox is held and will be queued when that ends.
+//! 4. A stopped mailbox's slot goes on with the next generation; whoever holds an old index is refused.
+//!
+//! # What callers keep
+//! A registration that finds the mailbox queued costs one load, which orders nothing. So work has to be
+//! handed over by read-modify-writes on both sides (a swap, a lock, any channel does), before the
+//! registration by the caller and after the drain by the handler. Then one of the two comes first:
+//! either the handler finds the work, or the caller finds the mailbox running.
+//!
+//! # Example
+//! ```
+//! use greenroom::queue::coordinator::{Coordinator, InvokeResult, MailboxIndex, Registered};
+//! use std::time::Duration;
+//!
+//! let coordinator = Coordinator::locked(16);
+//! let mailbox = MailboxIndex { slot: 3, generation: 0 };
+//! assert_eq!(coordinator.register_ready(mailbox), Registered::Queued);
+//! assert_eq!(coordinator.register_ready(mailbox), Registered::Known);
+//!
+//! let mut batch = Vec::with_capacity(32);
+//! coordinator.drain_ready_cycle(32, &mut batch);
+//! assert_eq!(batch, [mailbox]);
+//!
+//! // More work comes during the run: it is not forgotten.
+//! assert_eq!(coordinator.register_ready(mailbox), Registered::Noted);
+//! let done = InvokeResult::Completed { ready_hint: false };
+//! coordinator.handle_invoke_result(mailbox, done, Duration::ZERO);
+//! batch.clear();
+//! assert_eq!(coordinator.drain_ready_cycle(32, &mut batch), 1);
+//! ```
+
+mod ready;
+mod word;
+
+pub use ready::{Locked, ReadySlots, Stealing, Worker};
+
+use crate::sync::{AtomicU64, Mutex, Ordering};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::time::Duration;
+use word::{Phase, Word};
+
+/// A mailbox's place, and which of the mailboxes that have had this place it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MailboxIndex {
+    /// The place, counted from zero.
+    pub slot: u32,
+    /// How many mailboxes have had the place before.
+    pub generation: u32,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InvokeResult {
+    /// All seen work is done.
+    Completed {
+        /// Whether there is more, so that the mailbox is to run again.
+        ready_hint: bool,
+    },
+    /// There is more work; others go first.
+    Yielded,
+    /// The mailbox is not to run until it is resumed; what is registered until then waits.
+    Suspended {
+        /// After which time it is resumed without being asked.
+        resume_after: Option<Duration>,
+    },
+    /// The run failed.
+    Failed {
+        /// After which time it is run again, whatever is registered until then. Without one it
+        /// rests until it is registered, or runs again at once if that has happened.
+        retry_after: Option<Duration>,
+    },
+    /// The mailbox has ended, and its slot is free for the next generation.
+    Stopped,
+}
+
+/// What became of a registration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Registered {
+    /// The mailbox is now in the queue.
+    Queued,
+    /// The mailbox is running, and will be queued again after the run.
+    Noted,
+    /// Nothing was to be done: it is queued, noted, or held and will be queued.
+    Known,
+    /// There is no such mailbox, or no more.
+    Stale,
+}
+
+/// What became of a mailbox after its run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Handled {
+    /// It is in the queue again.
+    Requeued,
+    /// It rests until it is registered.
+    Rested,
+    /// It is held until it is resumed.
+    Held,
+    /// It has ended.
+    Ended,
+    /// It was not running; nothing was done.
+    NotRunning,
+}
+
+/// Which mailboxes are ready, over a queue of a chosen kind.
+///
+/// Every method may be called from any thread. None blocks for longer than a lock is held for one
+/// batch, and none allocates, except where mailboxes are held for a time.
+#[derive(Debug)]
+pub struct Coordinator<Q = Locked> {
+    words: Box<[AtomicU64]>,
+    ready: Q,
+    /// When which hold ends; some have ended already.
+    held: Mutex<BinaryHeap<Reverse<(Duration, u32, Word)>>>,
+}
+
+impl Coordinator {
+    /// Makes a coordinator of `slots` mailboxes, all idle, over a [`Locked`] queue.
+    #[must_use]
+    pub fn locked(slots: u32) -> Self {
+        Self::with_queue(slots, Locked::new(slots))
+    }
+}
+
+impl Coordinator<Stealing> {
+    /// Makes a coordinator of `slots` mailboxes, all idle, over a [`Stealing`] queue.
+    #[must_use]
+    pub fn stealing(slots: u32, workers: usize) -> Self {
+        Self::with_queue(slots, Stealing::new(slots, workers))
+    }
+}
+
+impl<Q: ReadySlots> Coordinator<Q> {
+    /// Makes a coordinator of `slots` mailboxes, all idle and of generation zero, over `ready`.
+    #[must_use]
+    pub fn with_queue(slots: u32, ready: Q) -> Self {
+        let words = (0..slots).map(|_| AtomicU64::new(Word::FIRST.0)).collect();
+        Self { words, ready, held: Mutex::new(BinaryHeap::new()) }
+    }
+
+    /// Mailboxes there can be.
+    #[must_use]
+    pub fn slots(&self) -> usize {
+        self.words.len()
+    }
+
+    /// The mailbox that has the slot now.
+    #[must_use]
+    pub fn index(&self, slot: u32) -> Option<MailboxIndex> {
+        // Relaxed: a later use of the index is checked again.
+        let word = Word(self.words.get(slot as usize)?.load(Ordering::Relaxed));
+        Some(MailboxIndex { slot, generation: word.generation() })
+    }
+
+    /// Says that a mailbox has work. See the [module](self) for what the caller keeps.
+    #[inline]
+    pub fn register_ready(&self, index: MailboxIndex) -> Registered {
+        self.register(None, index)
+    }
+
+    /// Takes a registration back, in constant time: `true` if the mailbox was queued, noted or held.
+    /// One that is being drained at this moment may run all the same.
+    pub fn unregister(&self, index: MailboxIndex) -> bool {
+        let changed = self.change(index, |phase| match phase {
+            Phase::Queued => Some(Phase::Cancelled),
+            Phase::Noted => Some(Phase::Running),
+            Phase::Held => Some(Phase::Idle),
+            Phase::Idle | Phase::Cancelled | Phase::Running => None,
+        });
+        changed.is_some()
+    }
+
+    /// Ends a mailbox's suspension, or its wait for a retry: it is queued. `true` if it was held.
+    pub fn resume(&self, index: MailboxIndex) -> bool {
+        let held = |phase| (phase == Phase::Held).then_some(Phase::Queued);
+        let resumed = self.change(index, held).is_some();
+        if resumed {
+            self.ready.push(None, index.slot);
+        }
+        resumed
+    }
+
+    /// Moves up to `max` ready mailboxes behind those in `out`, and says how many: they count as
+    /// running until [`handle_invoke_result`](Self::handle_invoke_result). Unregistered ones do not
+    /// count.
+    #[inline]
+    pub fn drain_ready_cycle(&self, max: usize, out: &mut Vec<MailboxIndex>) -> usize {
+        self.drain(None, max, out)
+    }
+
+    /// Says how a run ended. `now` is the time since a moment of the caller's choice.
+    #[inline]
+    pub fn handle_invoke_result(
+        &self,
+        index: MailboxIndex,
+        result: InvokeResult,
+        now: Duration,
+    ) -> Handled {
+        self.handle(None, index, result, now)
+    }
+
+    /// Queues the mailboxes whose hold ends at `now` or before, and says how many.
+    pub fn resume_due(&self, now: Duration) -> usize {
+        let mut resumed = 0;
+        let mut held = self.held.lock();
+        while let Some(&Reverse((due, slot, word))) = held.peek() {
+            if due > now {
+                break;
+            }
+            held.pop();
+            // The very same hold, not a later one: each has a number of its own.
+            // AcqRel: pairs with those of other changes of the word. Relaxed: nothing is done then.
+            let ended = self.words[slot as usize].compare_exchange(
+                word.0,
+                word.at(Phase::Queued).0,
+                Ordering::AcqRel,
+                Ordering::Relaxed,
+            );
+            if ended.is_ok() {
+                self.ready.push(None, slot);
+                resumed += 1;
+            }
+        }
+        resumed
+    }
+
+    /// When [`resume_due`](Self::resume_due) has something to do next, at the earliest.
+    #[must_use]
+    pub fn next_due(&self) -> Option<Duration> {
+        self.held.lock().peek().map(|Reverse((due, ..))| *due)
+    }
+
+    #[inline]
+    fn register(&self, from: Option<usize>, index: MailboxIndex) -> Registered {
+        let Some(state) = self.words.get(index.slot as usize) else { return Registered::Stale };
+        // Relaxed: a guess, or a duplicate, which the caller's hand-over of work orders.
+        let mut word = Word(state.load(Ordering::Relaxed));
+        loop {
+            if word.generation() != index.generation {
+                return Registered::Stale;
+            }
+            let (next, outcome) = match word.phase() {
+                Phase::Idle | Phase::Cancelled => (Phase::Queued, Registered::Queued),
+                Phase::Running => (Phase::Noted, Registered::Noted),
+                Phase::Queued | Phase::Noted | Phase::Held => return Registered::Known,
+            };
+            // AcqRel: releases what the caller did to the drain and to the next change; acquires the
+            // run before. Relaxed: only a guess again.
+            match state.compare_exchange_weak(
+                word.0,
+                word.at(next).0,
+                Ordering::AcqRel,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => {
+                    if word.phase() == Phase::Idle {
+                        self.ready.push(from, index.slot);
+                    }
+                    return outcome;
+                }
+                Err(now) => word = Word(now),
+            }
+        }
+    }
+
+    #[inline]
+    fn drain(&self, at: Option<usize>, max: usize, out: &mut Vec<MailboxIndex>) -> usize {
+        let before = out.len();
+        let mut missing = max;
+        while missing > 0 {
+            let popped = self.ready.pop(at, missing, |slot| out.extend(self.start(slot)));
+            if popped == 0 {
+                break;
+            }
+            missing = max - (out.len() - before);
+        }
+        out.len() - before
+    }
+
+    /// Moves on a mailbox whose entry was taken: to running, or to idle if it was cancelled.
+    #[inline]
+    fn start(&self, slot: u32) -> Option<MailboxIndex> {
+        let state = self.words.get(slot as usize)?;
+        // Relaxed: a guess; the exchange decides.
+        let mut word = Word(state.load(Ordering::Relaxed));
+        loop {
+            // By invariant 1 it is the one or the other, and others may change one into the other.
+            let cancelled = word.phase() == Phase::Cancelled;
+            let next = word.at(if cancelled { Phase::Idle } else { Phase::Running });
+            // AcqRel: acquires what callers did before they registered; pairs with the AcqRel of
+            // registrations during the run. Relaxed: only a guess again.
+            match state.compare_exchange_weak(word.0, next.0, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) if cancelled => return None,
+                Ok(_) => return Some(MailboxIndex { slot, generation: word.generation() }),
+                Err(now) => word = Word(now),
+            }
+        }
+    }
+
+    #[inline]
+    fn handle(
+        &self,
+        from: Option<usize>,
+        index: MailboxIndex,
+        result: InvokeResult,
+        now: Duration,
+    ) -> Handled {
+        let Some(state) = self.words.get(index.slot as usize) else { return Handled::NotRunning };
+        // Relaxed: a guess; the exchange decides.
+        let mut word = Word(state.load(Ordering::Relaxed));
+        let next = loop {
+            if word.generation() != index.generation {
+                return Handled::NotRunning;
+            }
+            let noted = match word.phase() {
+                Phase::Running => false,
+                Phase::Noted => true,
+                Phase::Idle | Phase::Queued | Phase::Cancelled | Phase::Held => {
+                    return Handled::NotRunning;
+                }
+            };
+            let next = word.after(result, noted);
+            // AcqRel: releases the run to the next; acquires what was registered during it.
+            // Relaxed: only a guess again.
+            match state.compare_exchange_weak(word.0, next.0, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => break next,
+                Err(changed) => word = Word(changed),
+            }
+        };
+        match next.phase() {
+            Phase::Queued => {
+                self.ready.push(from, index.slot);
+                Handled::Requeued
+            }
+            Phase::Held => {
+                self.hold(index.slot, next, result, now);
+                Handled::Held
+            }
+            _ if result == InvokeResult::Stopped => Handled::Ended,
+            _ => Handled::Rested,
+        }
+    }
+
+    /// Notes when a hold ends by itself.
+    #[cold]
+    fn hold(&self, slot: u32, word: Word, result: InvokeResult, now: Duration) {
+        if let InvokeResult::Suspended { resume_after: Some(after) }
+        | InvokeResult::Failed { retry_after: Some(after) } = result
+        {
+            self.held.lock().push(Reverse((now.saturating_add(after), slot, word)));
+        }
+    }
+
+    /// Changes a mailbox's phase, where `to` names another; the phase it was in.
+    fn change(&self, index: MailboxIndex, to: impl Fn(Phase) -> Option<Phase>) -> Option<Phase> {
+        let state = self.words.get(index.slot as usize)?;
+        // Relaxed: a guess; the exchange decides.
+        let mut word = Word(state.load(Ordering::Relaxed));
+        loop {
+            if word.generation() != index.generation {
+                return None;
+            }
+            let next = word.at(to(word.phase())?);
+            // AcqRel: pairs with those of other changes of the word. Relaxed: only a guess again.
+            match state.compare_exchange_weak(word.0, next.0, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => return Some(word.phase()),
+                Err(now) => word = Word(now),
+            }
+        }
+    }
+}
+
+#[cfg(all(test, loom))]
+mod model;
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;

@@ -1,0 +1,145 @@
+//! loom: nothing is run by two at a time, and nothing that is registered is overlooked.
+
+use super::{Coordinator, InvokeResult, MailboxIndex, ReadySlots, Registered};
+use crate::sync::{AtomicUsize, Ordering, UnsafeCell, thread};
+use std::sync::Arc;
+use std::time::Duration;
+
+const MAILBOX: MailboxIndex = MailboxIndex { slot: 0, generation: 0 };
+const DONE: InvokeResult = InvokeResult::Completed { ready_hint: false };
+
+/// One mailbox: its mail is handed over by read-modify-writes, its state is the runner's alone.
+struct Stage<Q> {
+    coordinator: Coordinator<Q>,
+    mail: AtomicUsize,
+    handled: UnsafeCell<usize>,
+}
+
+// SAFETY: that the state is one runner's at a time is what loom checks.
+unsafe impl<Q: Sync> Sync for Stage<Q> {}
+
+impl<Q: ReadySlots> Stage<Q> {
+    fn new(coordinator: Coordinator<Q>) -> Arc<Self> {
+        Arc::new(Self { coordinator, mail: AtomicUsize::new(0), handled: UnsafeCell::new(0) })
+    }
+
+    fn tell(&self) -> Registered {
+        // AcqRel: the rendezvous with `run`, which the contract asks for.
+        self.mail.fetch_add(1, Ordering::AcqRel);
+        self.coordinator.register_ready(MAILBOX)
+    }
+
+    fn run(&self) {
+        // AcqRel: the rendezvous with `tell`.
+        let mail = self.mail.swap(0, Ordering::AcqRel);
+        // SAFETY: the runner's alone, which loom checks.
+        self.handled.with_mut(|handled| unsafe { *handled += mail });
+    }
+
+    /// Drains once, and runs what is ready.
+    fn turn(&self, result: InvokeResult) -> usize {
+        let mut out = Vec::with_capacity(1);
+        let count = self.coordinator.drain_ready_cycle(1, &mut out);
+        for index in out {
+            self.run();
+            self.coordinator.handle_invoke_result(index, result, Duration::ZERO);
+        }
+        count
+    }
+
+    fn handled(&self) -> usize {
+        // SAFETY: the other threads have ended.
+        self.handled.with(|handled| unsafe { *handled })
+    }
+}
+
+fn nothing_is_overlooked<Q: ReadySlots + 'static>(coordinator: fn() -> Coordinator<Q>) {
+    loom::model(move || {
+        let stage = Stage::new(coordinator());
+        let (caller, worker) = (stage.clone(), stage.clone());
+        let caller = thread::spawn(move || {
+            caller.tell();
+            caller.tell();
+        });
+        let worker = thread::spawn(move || {
+            worker.turn(DONE);
+        });
+        stage.turn(DONE);
+        caller.join().expect("no panic");
+        worker.join().expect("no panic");
+        while stage.turn(DONE) > 0 {}
+        assert_eq!(stage.handled(), 2);
+        assert_eq!(stage.tell(), Registered::Queued, "it rests");
+    });
+}
+
+#[test]
+fn nothing_is_overlooked_behind_a_lock() {
+    nothing_is_overlooked(|| Coordinator::locked(1));
+}
+
+#[test]
+fn nothing_is_overlooked_where_it_is_stolen() {
+    loom::model(|| {
+        let stage = Stage::new(Coordinator::stealing(1, 1));
+        let thief = stage.clone();
+        let thief = thread::spawn(move || thief.turn(DONE));
+        let mut worker = stage.coordinator.worker(0).expect("it is free");
+        for _ in 0..2 {
+            // AcqRel: as in `tell`.
+            stage.mail.fetch_add(1, Ordering::AcqRel);
+            worker.register_ready(MAILBOX);
+        }
+        let mut out = Vec::with_capacity(1);
+        worker.drain_ready_cycle(1, &mut out);
+        for index in out {
+            stage.run();
+            worker.handle_invoke_result(index, DONE, Duration::ZERO);
+        }
+        thief.join().expect("no panic");
+        while stage.turn(DONE) > 0 {}
+        assert_eq!(stage.handled(), 2);
+    });
+}
+
+#[test]
+fn an_unregistration_meets_everything_else() {
+    loom::model(|| {
+        let stage = Stage::new(Coordinator::locked(1));
+        let (caller, spoiler) = (stage.clone(), stage.clone());
+        let caller = thread::spawn(move || {
+            caller.tell();
+            caller.tell();
+        });
+        let spoiler = thread::spawn(move || {
+            spoiler.coordinator.unregister(MAILBOX);
+        });
+        stage.turn(DONE);
+        caller.join().expect("no panic");
+        spoiler.join().expect("no panic");
+        stage.tell();
+        while stage.turn(DONE) > 0 {}
+        assert_eq!(stage.handled(), 3, "a later registration runs it");
+    });
+}
+
+#[test]
+fn a_hold_meets_its_end_and_a_registration() {
+    loom::model(|| {
+        let stage = Stage::new(Coordinator::locked(1));
+        stage.tell();
+        let (caller, clock) = (stage.clone(), stage.clone());
+        let caller = thread::spawn(move || {
+            caller.tell();
+        });
+        let clock = thread::spawn(move || {
+            clock.coordinator.resume_due(Duration::ZERO);
+        });
+        stage.turn(InvokeResult::Failed { retry_after: Some(Duration::ZERO) });
+        caller.join().expect("no panic");
+        clock.join().expect("no panic");
+        stage.coordinator.resume_due(Duration::ZERO);
+        while stage.turn(DONE) > 0 {}
+        assert_eq!(stage.handled(), 2);
+    });
+}

@@ -1,0 +1,335 @@
+//! The coordinator against sets and a deque, step by step, and under real threads.
+
+use super::{Coordinator, Handled, InvokeResult, MailboxIndex, ReadySlots, Registered};
+use crate::sync::{Arc, AtomicBool, AtomicUsize, Ordering, thread};
+use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+const SLOTS: u32 = 6;
+const DONE: InvokeResult = InvokeResult::Completed { ready_hint: false };
+
+fn at(slot: u32) -> MailboxIndex {
+    MailboxIndex { slot, generation: 0 }
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Register(u32),
+    Unregister(u32),
+    Drain(usize),
+    Finish(u32, u8),
+    Resume(u32),
+    Wait,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        6 => (0..SLOTS).prop_map(Step::Register),
+        2 => (0..SLOTS).prop_map(Step::Unregister),
+        3 => (0..4_usize).prop_map(Step::Drain),
+        5 => (0..SLOTS, 0..7_u8).prop_map(|(slot, result)| Step::Finish(slot, result)),
+        1 => (0..SLOTS).prop_map(Step::Resume),
+        1 => Just(Step::Wait),
+    ];
+    prop::collection::vec(step, 1..120)
+}
+
+fn result(number: u8) -> InvokeResult {
+    let second = Some(Duration::from_secs(1));
+    match number {
+        0 => DONE,
+        1 => InvokeResult::Completed { ready_hint: true },
+        2 => InvokeResult::Yielded,
+        3 => InvokeResult::Suspended { resume_after: None },
+        4 => InvokeResult::Suspended { resume_after: second },
+        5 => InvokeResult::Failed { retry_after: second },
+        _ => InvokeResult::Failed { retry_after: None },
+    }
+}
+
+/// The twin: what is ready, running, noted and held, in sets.
+#[derive(Default)]
+struct Twin {
+    ready: BTreeSet<u32>,
+    running: BTreeSet<u32>,
+    noted: BTreeSet<u32>,
+    held: BTreeMap<u32, Option<Duration>>,
+}
+
+impl Twin {
+    fn register(&mut self, slot: u32) -> Registered {
+        if self.running.contains(&slot) {
+            if self.noted.insert(slot) { Registered::Noted } else { Registered::Known }
+        } else if self.held.contains_key(&slot) || !self.ready.insert(slot) {
+            Registered::Known
+        } else {
+            Registered::Queued
+        }
+    }
+
+    fn unregister(&mut self, slot: u32) -> bool {
+        self.ready.remove(&slot) || self.noted.remove(&slot) || self.held.remove(&slot).is_some()
+    }
+
+    fn finish(&mut self, slot: u32, result: InvokeResult, now: Duration) -> Handled {
+        if !self.running.remove(&slot) {
+            return Handled::NotRunning;
+        }
+        let noted = self.noted.remove(&slot);
+        let after = match result {
+            InvokeResult::Suspended { resume_after } => Some(resume_after),
+            InvokeResult::Failed { retry_after: Some(after) } => Some(Some(after)),
+            _ => None,
+        };
+        if let Some(after) = after {
+            self.held.insert(slot, after.map(|after| now + after));
+            return Handled::Held;
+        }
+        let again = InvokeResult::Completed { ready_hint: true };
+        if noted || result == again || result == InvokeResult::Yielded {
+            self.ready.insert(slot);
+            return Handled::Requeued;
+        }
+        Handled::Rested
+    }
+
+    fn resume_due(&mut self, now: Duration) -> usize {
+        let due: Vec<_> = self
+            .held
+            .iter()
+            .filter(|(_, due)| due.is_some_and(|due| due <= now))
+            .map(|(slot, _)| *slot)
+            .collect();
+        for slot in &due {
+            self.held.remove(slot);
+            self.ready.insert(*slot);
+        }
+        due.len()
+    }
+}
+
+fn follow<Q: ReadySlots>(
+    real: &Coordinator<Q>,
+    mut drain: impl FnMut(usize, &mut Vec<MailboxIndex>) -> usize,
+    steps: Vec<Step>,
+) {
+    let mut twin = Twin::default();
+    let mut now = Duration::ZERO;
+    for step in steps {
+        match step {
+            Step::Register(slot) => assert_eq!(real.register_ready(at(slot)), twin.register(slot)),
+            Step::Unregister(slot) => assert_eq!(real.unregister(at(slot)), twin.unregister(slot)),
+            Step::Drain(max) => {
+                let mut out = Vec::new();
+                assert_eq!(drain(max, &mut out), max.min(twin.ready.len()));
+                for index in out {
+                    assert!(twin.ready.remove(&index.slot), "what is drained was ready");
+                    assert!(twin.running.insert(index.slot), "nothing is run twice at a time");
+                }
+            }
+            Step::Finish(slot, number) => {
+                let result = result(number);
+                let handled = real.handle_invoke_result(at(slot), result, now);
+                assert_eq!(handled, twin.finish(slot, result, now));
+            }
+            Step::Resume(slot) => {
+                let held = twin.held.remove(&slot).is_some();
+                assert_eq!(real.resume(at(slot)), held);
+                if held {
+                    twin.ready.insert(slot);
+                }
+            }
+            Step::Wait => {
+                now += Duration::from_millis(600);
+                assert_eq!(real.resume_due(now), twin.resume_due(now));
+            }
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn it_does_what_sets_do(steps in steps()) {
+        let locked = Coordinator::locked(SLOTS);
+        follow(&locked, |max, out| locked.drain_ready_cycle(max, out), steps.clone());
+        let stealing = Coordinator::stealing(SLOTS, 2);
+        follow(&stealing, |max, out| stealing.drain_ready_cycle(max, out), steps.clone());
+        let mut worker = stealing.worker(1).expect("it is free");
+        let rest = Coordinator::stealing(SLOTS, 2);
+        let mut own = rest.worker(0).expect("it is free");
+        follow(&rest, |max, out| own.drain_ready_cycle(max, out), steps);
+        worker.drain_ready_cycle(usize::MAX, &mut Vec::new());
+    }
+}
+
+#[test]
+fn the_order_is_that_of_registration() {
+    let coordinator = Coordinator::locked(4);
+    for slot in [2, 0, 3, 0, 1] {
+        coordinator.register_ready(at(slot));
+    }
+    let mut out = Vec::new();
+    assert_eq!(coordinator.drain_ready_cycle(3, &mut out), 3);
+    assert_eq!(coordinator.drain_ready_cycle(3, &mut out), 1);
+    assert_eq!(out, [at(2), at(0), at(3), at(1)]);
+}
+
+#[test]
+fn a_stopped_mailbox_leaves_its_slot_to_the_next() {
+    let coordinator = Coordinator::locked(1);
+    let mut out = Vec::new();
+    coordinator.register_ready(at(0));
+    coordinator.drain_ready_cycle(1, &mut out);
+    coordinator.register_ready(at(0));
+    let stopped = InvokeResult::Stopped;
+    assert_eq!(coordinator.handle_invoke_result(at(0), stopped, Duration::ZERO), Handled::Ended);
+    assert_eq!(coordinator.register_ready(at(0)), Registered::Stale);
+    assert!(!coordinator.unregister(at(0)));
+    let next = coordinator.index(0).expect("the slot is there");
+    assert_eq!(next, MailboxIndex { slot: 0, generation: 1 });
+    assert_eq!(coordinator.register_ready(next), Registered::Queued);
+    assert_eq!(coordinator.register_ready(at(7)), Registered::Stale);
+    assert_eq!(coordinator.index(7), None);
+}
+
+#[test]
+fn a_failed_mailbox_is_retried_when_its_time_has_come() {
+    let coordinator = Coordinator::locked(1);
+    let mut out = Vec::new();
+    let retry = InvokeResult::Failed { retry_after: Some(Duration::from_secs(2)) };
+    let seconds = Duration::from_secs;
+    coordinator.register_ready(at(0));
+    coordinator.drain_ready_cycle(1, &mut out);
+    assert_eq!(coordinator.handle_invoke_result(at(0), retry, seconds(1)), Handled::Held);
+    assert_eq!(coordinator.next_due(), Some(seconds(3)));
+    assert_eq!(coordinator.register_ready(at(0)), Registered::Known);
+    assert_eq!(coordinator.resume_due(seconds(2)), 0);
+    assert_eq!(coordinator.drain_ready_cycle(1, &mut out), 0);
+    assert_eq!(coordinator.resume_due(seconds(3)), 1);
+    assert_eq!(coordinator.drain_ready_cycle(1, &mut out), 1);
+    // The end of an earlier hold does not end a later one.
+    coordinator.handle_invoke_result(at(0), retry, seconds(3));
+    assert!(coordinator.resume(at(0)));
+    coordinator.drain_ready_cycle(1, &mut out);
+    coordinator.handle_invoke_result(at(0), retry, seconds(4));
+    assert_eq!(coordinator.resume_due(seconds(5)), 0);
+    assert_eq!(coordinator.resume_due(seconds(6)), 1);
+}
+
+#[test]
+fn a_worker_is_taken_once_and_leaves_its_ring_to_others() {
+    let coordinator = Coordinator::stealing(600, 2);
+    let mut worker = coordinator.worker(0).expect("it is free");
+    assert!(coordinator.worker(0).is_none() && coordinator.worker(2).is_none());
+    for slot in 0..600 {
+        worker.register_ready(at(slot));
+    }
+    drop(worker);
+    let mut out = Vec::new();
+    let mut other = coordinator.worker(1).expect("it is free");
+    while other.drain_ready_cycle(32, &mut out) + coordinator.drain_ready_cycle(1, &mut out) > 0 {}
+    let drained: BTreeSet<_> = out.iter().map(|index| index.slot).collect();
+    assert_eq!((out.len(), drained.len()), (600, 600));
+}
+
+/// What the threads of a stress share: mail by mailbox, and who runs.
+struct Stage<Q> {
+    coordinator: Coordinator<Q>,
+    mail: Vec<AtomicUsize>,
+    running: Vec<AtomicBool>,
+    handled: AtomicUsize,
+}
+
+const MAIL: usize = if cfg!(sanitized) { 5_000 } else { 100_000 };
+const MAILBOXES: usize = 40;
+
+impl<Q: ReadySlots> Stage<Q> {
+    fn tell_all(&self) {
+        for message in 0..MAIL {
+            let slot = message % MAILBOXES;
+            self.mail[slot].fetch_add(1, Ordering::AcqRel);
+            self.coordinator.register_ready(at(u32::try_from(slot).expect("few mailboxes")));
+        }
+    }
+
+    fn work(
+        &self,
+        mut drain: impl FnMut(usize, &mut Vec<MailboxIndex>) -> usize,
+        mut handle: impl FnMut(MailboxIndex, InvokeResult),
+    ) {
+        let mut batch = Vec::new();
+        while self.handled.load(Ordering::Acquire) < 2 * MAIL {
+            if drain(8, &mut batch) == 0 {
+                thread::yield_now();
+            }
+            for index in batch.drain(..) {
+                let slot = index.slot as usize;
+                assert!(!self.running[slot].swap(true, Ordering::AcqRel), "one worker at a time");
+                let mail = self.mail[slot].swap(0, Ordering::AcqRel);
+                self.handled.fetch_add(mail, Ordering::AcqRel);
+                self.running[slot].store(false, Ordering::Release);
+                handle(index, if mail % 3 == 2 { InvokeResult::Yielded } else { DONE });
+            }
+        }
+    }
+}
+
+fn stage<Q>(coordinator: Coordinator<Q>) -> Arc<Stage<Q>> {
+    Arc::new(Stage {
+        coordinator,
+        mail: (0..MAILBOXES).map(|_| AtomicUsize::new(0)).collect(),
+        running: (0..MAILBOXES).map(|_| AtomicBool::new(false)).collect(),
+        handled: AtomicUsize::new(0),
+    })
+}
+
+#[test]
+fn two_workers_handle_everything_behind_a_lock() {
+    let stage = stage(Coordinator::locked(40));
+    let threads: Vec<_> = (0..4)
+        .map(|id| {
+            let stage = stage.clone();
+            thread::spawn(move || {
+                if id < 2 {
+                    return stage.tell_all();
+                }
+                let coordinator = &stage.coordinator;
+                stage.work(
+                    |max, out| coordinator.drain_ready_cycle(max, out),
+                    |index, result| {
+                        coordinator.handle_invoke_result(index, result, Duration::ZERO);
+                    },
+                );
+            })
+        })
+        .collect();
+    for thread in threads {
+        thread.join().expect("no panic");
+    }
+}
+
+#[test]
+fn two_workers_handle_everything_with_rings() {
+    let stage = stage(Coordinator::stealing(40, 2));
+    let threads: Vec<_> = (0..4)
+        .map(|id| {
+            let stage = stage.clone();
+            thread::spawn(move || {
+                let Some(mut worker) = stage.coordinator.worker(id) else {
+                    return stage.tell_all();
+                };
+                let worker = std::cell::RefCell::new(&mut worker);
+                stage.work(
+                    |max, out| worker.borrow_mut().drain_ready_cycle(max, out),
+                    |index, result| {
+                        worker.borrow_mut().handle_invoke_result(index, result, Duration::ZERO);
+                    },
+                );
+            })
+        })
+        .collect();
+    for thread in threads {
+        thread.join().expect("no panic");
+    }
+}
