@@ -3,6 +3,7 @@
 //! | to | use |
 //! |---|---|
 //! | send from one thread to one other | [`spsc`] |
+//! | call and answer between many threads | [`flux`], [`mesh`]; both make the nodes of [`exchange`] |
 //! | know which of many mailboxes are ready, and run each on one worker at a time | [`coordinator`] |
 
 // Inside the crate:
@@ -14,16 +15,21 @@
 // | `spsc` | bounded ring, one producer, one consumer | `VecDeque`, in its tests |
 // | `bell` | a place for one waker | |
 // | `coordinator` | a word per mailbox, over a queue of slots | sets and a deque, in its tests |
+// | `mpsc` | unbounded, many producers, one consumer, whole chains at once | `VecDeque`, in its tests |
 // | `oneshot` | one value, one producer, one consumer | tokio's |
 // | `list` | the consumer's own FIFO, no sharing at all | |
 // | `pool` | recycled memory blocks | the global allocator |
 
 pub mod coordinator;
+pub mod exchange;
+pub mod flux;
+pub mod mesh;
 pub mod spsc;
 
 pub(crate) mod bell;
 pub(crate) mod inbox;
 pub(crate) mod list;
+mod mpsc;
 pub(crate) mod node;
 pub(crate) mod oneshot;
 pub(crate) mod pool;

@@ -209,10 +209,14 @@ impl<T: Send, L: Layout> Sender<T, L> {
         self.flushed != self.tail
     }
 
-    /// Bytes of the ring: its slots and the three lines that both ends share.
-    #[must_use]
-    pub fn memory_bytes(&self) -> usize {
-        self.shared.memory_bytes()
+    /// Whether `count` values more would find room. Looks at what the receiver published only if it
+    /// has to.
+    #[inline]
+    pub fn has_room(&mut self, count: usize) -> bool {
+        if self.limit.wrapping_sub(self.tail) < count {
+            self.limit = self.shared.head().wrapping_add(self.slots.capacity());
+        }
+        self.limit.wrapping_sub(self.tail) >= count
     }
 
     #[inline]
@@ -310,11 +314,24 @@ impl<T: Send, L: Layout> Receiver<T, L> {
         if L::MARKS { !self.slots.is_marked(self.head) } else { self.head == self.shared.tail() }
     }
 
+    /// Whether the sender is gone. It flushed before, so what it sent can still be taken.
+    #[inline]
+    #[must_use]
+    pub fn is_disconnected(&self) -> bool {
+        self.shared.sender_left()
+    }
+
     /// Slots in the ring.
     #[inline]
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.slots.capacity()
+    }
+
+    /// Bytes of the ring: its slots and the three lines that both ends share.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        self.shared.memory_bytes()
     }
 
     fn look_again(&mut self) -> Result<T, TryRecvError> {

@@ -1,0 +1,335 @@
+//! Calls, replies and notices between the nodes of a group, one node per thread, everyone with everyone.
+//!
+//! ```text
+//! Node::call -> Wires::write -> (Node::flush) -> Wires::read -> Node::poll -> Received::Call
+//!   Received::Reply <- Node::poll <- (Node::flush) <- Node::reply(request, payload)
+//! ```
+//!
+//! What carries the packets is a choice: [`flux`](crate::queue::flux) has a ring for each ordered pair of
+//! nodes, [`mesh`](crate::queue::mesh) one queue per node with many producers. Nodes of either kind have
+//! this same interface.
+//!
+//! # Invariants
+//! 1. A node has at most [`depth`](Node::depth) calls to one peer that are not answered, and wires hold
+//!    that many calls and as many replies per direction beside any notices. So a reply always finds room,
+//!    and nodes that call each other cannot block each other.
+//! 2. A node that finds nothing to take in flushes what it has written. So nothing stays behind
+//!    unflushed while its writer waits for an answer.
+//! 3. A call ends once: by its reply, or as [`Received::Lost`] when its peer has left. What the caller
+//!    keeps with it ([`user_data`](Node::call)) never leaves the caller's thread.
+//! 4. What one node sends to one other arrives in order.
+//!
+//! A request that is dropped without a reply keeps its place among the caller's calls until its own
+//! node leaves.
+//!
+//! # Example
+//! ```
+//! use greenroom::queue::exchange::{CallError, Received};
+//! use greenroom::queue::flux;
+//!
+//! let mut nodes = flux::nodes::<u64, &str>(2, 8).into_iter();
+//! let (mut asker, mut answerer) = (nodes.next().unwrap(), nodes.next().unwrap());
+//! let thread = std::thread::spawn(move || {
+//!     let mut answered = 0;
+//!     while answered < 2 {
+//!         if let Some(Received::Call(request)) = answerer.poll() {
+//!             let double = request.payload * 2;
+//!             answerer.reply(request, double);
+//!             answered += 1;
+//!         }
+//!     }
+//! }); // a node that is dropped flushes
+//! asker.call(1, 21, "first")?;
+//! asker.call(1, 50, "second")?;
+//! let mut replies = Vec::new();
+//! while replies.len() < 2 {
+//!     if let Some(Received::Reply { user_data, payload, .. }) = asker.poll() {
+//!         replies.push((user_data, payload));
+//!     }
+//! }
+//! assert_eq!(replies, [("first", 42), ("second", 100)]);
+//! # thread.join().unwrap();
+//! # Ok::<(), CallError<u64, &str>>(())
+//! ```
+
+use std::fmt;
+use std::marker::PhantomData;
+
+/// What nodes send each other.
+#[derive(Debug)]
+#[doc(hidden)]
+pub enum Packet<P> {
+    /// A call, by its number among the sender's calls to the receiver.
+    Call(u32, P),
+    /// The reply to the receiver's call of that number.
+    Reply(u32, P),
+    /// Neither answered nor counted.
+    Notice(P),
+}
+
+mod sealed {
+    #[expect(unnameable_types, reason = "it cannot be named, so it cannot be implemented")]
+    pub trait Sealed {}
+    impl<P: Send> Sealed for crate::queue::flux::Rings<P> {}
+    impl<P: Send> Sealed for crate::queue::mesh::Inboxes<P> {}
+}
+
+/// What carries a node's packets. Not to be implemented.
+pub trait Wires<P>: sealed::Sealed + fmt::Debug {
+    /// Writes a call or a reply, for which there is room; it is sent by the next flush, or before.
+    #[doc(hidden)]
+    fn write(&mut self, to: usize, packet: Packet<P>);
+
+    /// Writes a notice, unless that would take room from calls and replies.
+    #[doc(hidden)]
+    fn write_notice(&mut self, to: usize, payload: P) -> Result<(), P>;
+
+    /// Sends what was written, to those for whom something was.
+    #[doc(hidden)]
+    fn flush(&mut self);
+
+    /// The next packet, from the nodes in turn.
+    #[doc(hidden)]
+    fn read(&mut self) -> Option<(usize, Packet<P>)>;
+
+    /// Whether the node has left, so that [`read`](Self::read) finds all that it ever sent.
+    #[doc(hidden)]
+    fn has_left(&self, peer: usize) -> bool;
+
+    /// Bytes of memory for what this node receives, its share of the group's.
+    #[doc(hidden)]
+    fn memory_bytes(&self) -> usize;
+}
+
+/// A call that came in, to be answered by [`Node::reply`].
+#[derive(Debug)]
+#[must_use = "the caller waits for a reply"]
+pub struct Request<P> {
+    /// The node that calls.
+    pub from: usize,
+    /// What it sent.
+    pub payload: P,
+    number: u32,
+}
+
+/// What [`Node::poll`] takes in.
+#[derive(Debug)]
+pub enum Received<P, U> {
+    /// Another node calls.
+    Call(Request<P>),
+    /// A call of this node was answered.
+    Reply {
+        /// The node that answered.
+        from: usize,
+        /// What was kept with the call.
+        user_data: U,
+        /// The answer.
+        payload: P,
+    },
+    /// Another node says something, and waits for no answer.
+    Notice {
+        /// The node that says it.
+        from: usize,
+        /// What it says.
+        payload: P,
+    },
+    /// A call of this node will not be answered: the other node has left.
+    Lost {
+        /// The node that left.
+        peer: usize,
+        /// What was kept with the call.
+        user_data: U,
+    },
+}
+
+/// A call that was not made, with what was to be sent and kept.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CallError<P, U> {
+    /// As many calls as allowed wait for this node's answer. Poll, then try again.
+    #[error("too many calls to this node wait for an answer")]
+    Full(P, U),
+    /// The other node has left.
+    #[error("the node has left")]
+    Disconnected(P, U),
+    /// There is no such node, or it is this one.
+    #[error("there is no such node to call")]
+    NoSuchNode(P, U),
+}
+
+/// A notice that was not sent.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotifyError<P> {
+    /// The room beside calls and replies is used up. Flush, then try again later.
+    #[error("there is no room for a notice")]
+    Full(P),
+    /// The other node has left.
+    #[error("the node has left")]
+    Disconnected(P),
+    /// There is no such node, or it is this one.
+    #[error("there is no such node to notify")]
+    NoSuchNode(P),
+}
+
+/// The calls to one peer that wait for an answer.
+#[derive(Debug)]
+struct Calls<U> {
+    kept: Box<[Option<U>]>,
+    free: Vec<u32>,
+}
+
+/// One member of a group: it calls, answers, and polls.
+#[derive(Debug)]
+pub struct Node<P, U, W: Wires<P>> {
+    id: usize,
+    wires: W,
+    calls: Box<[Calls<U>]>,
+    in_flight: usize,
+    depth: usize,
+    payload: PhantomData<fn(P) -> P>,
+}
+
+impl<P, U, W: Wires<P>> Node<P, U, W> {
+    /// A node of as many as `nodes`, itself included.
+    pub(super) fn new(id: usize, nodes: usize, depth: usize, wires: W) -> Self {
+        let calls = |peer| {
+            let numbers = if peer == id { 0 } else { u32::try_from(depth).unwrap_or(u32::MAX) };
+            Calls { kept: (0..numbers).map(|_| None).collect(), free: (0..numbers).rev().collect() }
+        };
+        let calls = (0..nodes).map(calls).collect();
+        Self { id, wires, calls, in_flight: 0, depth, payload: PhantomData }
+    }
+
+    /// This node's place in its group.
+    #[must_use]
+    pub fn id(&self) -> usize {
+        self.id
+    }
+
+    /// Calls that may wait for one peer's answers.
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        self.depth
+    }
+
+    /// Calls of this node that wait for an answer.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.in_flight
+    }
+
+    /// Bytes of memory of this node: for what it receives, and for the calls it makes.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        let each = size_of::<Option<U>>() + size_of::<u32>();
+        let calls: usize =
+            self.calls.iter().map(|calls| size_of_val(calls) + calls.kept.len() * each).sum();
+        size_of::<Self>() + calls + self.wires.memory_bytes()
+    }
+
+    /// Calls a peer; `user_data` comes back with the reply. Sent by the next flush. Does not block.
+    ///
+    /// # Errors
+    /// Payload and user data, when the call cannot be made.
+    #[inline]
+    pub fn call(&mut self, to: usize, payload: P, user_data: U) -> Result<(), CallError<P, U>> {
+        let Some(calls) = self.calls.get_mut(to).filter(|_| to != self.id) else {
+            return Err(CallError::NoSuchNode(payload, user_data));
+        };
+        let Some(number) = calls.free.pop() else {
+            return Err(CallError::Full(payload, user_data));
+        };
+        if self.wires.has_left(to) {
+            calls.free.push(number);
+            return Err(CallError::Disconnected(payload, user_data));
+        }
+        calls.kept[number as usize] = Some(user_data);
+        self.in_flight += 1;
+        self.wires.write(to, Packet::Call(number, payload));
+        Ok(())
+    }
+
+    /// Answers a call. Sent by the next flush; always finds room. If the caller has left, the answer
+    /// is dropped. Does not block.
+    #[inline]
+    #[expect(clippy::needless_pass_by_value, reason = "a request is answered once")]
+    pub fn reply(&mut self, request: Request<P>, payload: P) {
+        self.wires.write(request.from, Packet::Reply(request.number, payload));
+    }
+
+    /// Tells a peer something that needs no answer. Sent by the next flush. Does not block.
+    ///
+    /// # Errors
+    /// The payload, when it cannot be sent.
+    #[inline]
+    pub fn notify(&mut self, to: usize, payload: P) -> Result<(), NotifyError<P>> {
+        if to >= self.calls.len() || to == self.id {
+            return Err(NotifyError::NoSuchNode(payload));
+        }
+        if self.wires.has_left(to) {
+            return Err(NotifyError::Disconnected(payload));
+        }
+        self.wires.write_notice(to, payload).map_err(NotifyError::Full)
+    }
+
+    /// Sends what was written. Touches nothing that belongs to peers for whom nothing was.
+    #[inline]
+    pub fn flush(&mut self) {
+        self.wires.flush();
+    }
+
+    /// Takes in the next packet, from the peers in turn. If there is none, it flushes. Does not block.
+    #[inline]
+    pub fn poll(&mut self) -> Option<Received<P, U>> {
+        self.take_in().or_else(|| {
+            self.wires.flush();
+            if self.in_flight == 0 { None } else { self.take_lost() }
+        })
+    }
+
+    #[inline]
+    fn take_in(&mut self) -> Option<Received<P, U>> {
+        let (from, packet) = self.wires.read()?;
+        Some(match packet {
+            Packet::Call(number, payload) => Received::Call(Request { from, payload, number }),
+            Packet::Notice(payload) => Received::Notice { from, payload },
+            Packet::Reply(number, payload) => {
+                let user_data = self.end_call(from, number);
+                Received::Reply { from, user_data, payload }
+            }
+        })
+    }
+
+    #[inline]
+    fn end_call(&mut self, peer: usize, number: u32) -> U {
+        let calls = &mut self.calls[peer];
+        calls.free.push(number);
+        self.in_flight -= 1;
+        calls.kept[number as usize].take().expect("by invariant 3 a call ends once")
+    }
+
+    /// Ends a call to a peer that has left, once all that it sent is taken in.
+    fn take_lost(&mut self) -> Option<Received<P, U>> {
+        for peer in 0..self.calls.len() {
+            if self.calls[peer].free.len() == self.calls[peer].kept.len()
+                || !self.wires.has_left(peer)
+            {
+                continue;
+            }
+            // It may have answered between the last look and its leaving.
+            if let Some(received) = self.take_in() {
+                return Some(received);
+            }
+            let number = self.calls[peer].kept.iter().position(Option::is_some)?;
+            let number = u32::try_from(number).ok()?;
+            let user_data = self.end_call(peer, number);
+            return Some(Received::Lost { peer, user_data });
+        }
+        None
+    }
+}
+
+#[cfg(all(test, loom))]
+mod model;
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;

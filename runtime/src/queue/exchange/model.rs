@@ -1,0 +1,83 @@
+//! loom: nodes that call each other at the same time, and one that leaves.
+
+use super::{Node, Received, Wires};
+use crate::queue::{flux, mesh};
+use crate::sync::thread;
+
+/// Calls the other once, and answers once; polls until both are done.
+fn call_and_answer<W: Wires<usize>>(mut node: Node<usize, usize, W>) {
+    let other = 1 - node.id();
+    node.call(other, node.id(), 7).expect("the other is there");
+    let (mut answered, mut replied) = (false, false);
+    while !(answered && replied) {
+        match node.poll() {
+            Some(Received::Call(request)) => {
+                let payload = request.payload + 10;
+                node.reply(request, payload);
+                answered = true;
+            }
+            Some(Received::Reply { user_data, payload, .. }) => {
+                assert_eq!((user_data, payload), (7, node.id() + 10));
+                replied = true;
+            }
+            Some(other) => panic!("{other:?}"),
+            None => thread::yield_now(),
+        }
+    }
+}
+
+fn both_call<W: Wires<usize> + Send + 'static>(nodes: fn() -> Vec<Node<usize, usize, W>>) {
+    loom::model(move || {
+        let mut nodes = nodes().into_iter();
+        let (first, second) = (nodes.next().expect("two"), nodes.next().expect("two"));
+        let thread = thread::spawn(move || call_and_answer(first));
+        call_and_answer(second);
+        thread.join().expect("no panic");
+    });
+}
+
+#[test]
+fn nodes_that_call_each_other_over_rings_are_answered() {
+    both_call(|| flux::nodes(2, 1));
+}
+
+#[test]
+fn nodes_that_call_each_other_over_inboxes_are_answered() {
+    both_call(|| mesh::nodes(2, 1));
+}
+
+/// Calls a node that leaves: the call is answered, or lost, or not made at all.
+fn peer_leaves<W: Wires<usize> + Send + 'static>(nodes: fn() -> Vec<Node<usize, usize, W>>) {
+    loom::model(move || {
+        let mut nodes = nodes().into_iter();
+        let (mut first, mut second) = (nodes.next().expect("two"), nodes.next().expect("two"));
+        let thread = thread::spawn(move || {
+            if let Some(Received::Call(request)) = second.poll() {
+                second.reply(request, 5);
+            }
+        });
+        if first.call(1, 1, 7).is_ok() {
+            first.flush();
+            loop {
+                match first.poll() {
+                    Some(Received::Reply { user_data: 7, payload: 5, .. }) => break,
+                    Some(Received::Lost { user_data: 7, peer: 1 }) => break,
+                    Some(other) => panic!("{other:?}"),
+                    None => thread::yield_now(),
+                }
+            }
+        }
+        assert_eq!(first.in_flight(), 0);
+        thread.join().expect("no panic");
+    });
+}
+
+#[test]
+fn a_call_over_rings_to_a_node_that_leaves_ends_once() {
+    peer_leaves(|| flux::nodes(2, 1));
+}
+
+#[test]
+fn a_call_over_inboxes_to_a_node_that_leaves_ends_once() {
+    peer_leaves(|| mesh::nodes(2, 1));
+}
