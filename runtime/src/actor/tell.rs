@@ -90,7 +90,8 @@ impl<'a, M: Message> IntoFuture for Tell<'a, M> {
 /// A wait for room that allocates, but only when there is none.
 pub(super) type Room<'a> = Pin<Box<dyn Future<Output = Admission> + Send + 'a>>;
 
-/// The future of an awaited [`Tell`]: waits for room, then sends.
+/// The future of an awaited [`Tell`]: waits for room, then sends. A handler that awaits more of them in
+/// a turn than the turn may handle messages gives way once, so that the receivers get theirs.
 ///
 /// # Cancel safety
 /// Dropped before it is ready, it has not sent the message, which is dropped with it.
@@ -110,8 +111,24 @@ impl<M: Message> Future for Telling<'_, M> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
-        let sending = Sending { weigh: weight, run: run_soon };
-        poll_send(this.cell, this.kind, &mut this.message, &mut this.room, &sending, cx)
+        if !current::spend_send() {
+            // The receiver may be waiting for this very worker, and its mail grows cold.
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        if this.cell.bounded {
+            let sending = Sending { weigh: weight, run: run_soon };
+            return poll_send(
+                this.cell,
+                this.kind,
+                &mut this.message,
+                &mut this.room,
+                &sending,
+                cx,
+            );
+        }
+        let message = this.message.take().expect("a send is not polled after it was ready");
+        Poll::Ready(push(this.cell, this.kind, message, run_soon).map_err(TellError::Closed))
     }
 }
 

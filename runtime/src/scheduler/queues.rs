@@ -22,13 +22,29 @@ impl Queues {
         }
     }
 
-    /// Moves actors to run into `batch`, which is empty; `wake` ends another worker's sleep.
+    /// The next actor to run. `batch` keeps what was taken with others before it; `wake` ends another
+    /// worker's sleep.
     #[inline]
-    pub(super) fn pop(&self, id: WorkerId, batch: &mut Batch, wake: &impl Fn(usize)) {
+    pub(super) fn next(
+        &self,
+        id: WorkerId,
+        batch: &mut Batch,
+        wake: &impl Fn(usize),
+    ) -> Option<Ready> {
         match self {
-            Self::Shared(queue) => queue.pop(id, batch),
-            Self::PerCore(queue) => queue.pop(id, batch, wake),
+            Self::Shared(queue) => batch.pop().or_else(|| {
+                queue.pop(id, batch);
+                batch.pop()
+            }),
+            Self::PerCore(queue) => queue.next(id, wake),
         }
+    }
+
+    /// Whether any worker could take what is pushed: with homes, an actor is not handed over before its
+    /// worker has too much to do.
+    #[inline]
+    pub(super) fn are_shared(&self) -> bool {
+        matches!(self, Self::Shared(_))
     }
 
     /// Whether the worker has something to do.

@@ -77,15 +77,6 @@ impl Shared {
         }
     }
 
-    /// Whether a push is worth waking another worker; with `pause` this one is soon free. An actor that
-    /// lives here is not handed over before there is too much to do.
-    fn is_to_be_helped(&self, pause: bool) -> bool {
-        match self.queues {
-            Queues::Shared(_) => !pause || self.is_late(),
-            Queues::PerCore(_) => false,
-        }
-    }
-
     fn push_from_outside(&self, ready: Ready, hint: Hint) {
         let Queues::Shared(queue) = &self.queues else {
             unreachable!("who is no worker has no token of an actor with a home")
@@ -154,7 +145,7 @@ impl Schedule for Front {
         if WAITS.with(Cell::get) {
             shared.wake(index);
         }
-        if shared.idle.could_help() && shared.is_to_be_helped(pause) {
+        if shared.queues.are_shared() && shared.idle.could_help() && (!pause || shared.is_late()) {
             shared.call_helper(id);
         }
     }
@@ -301,11 +292,8 @@ impl Worker {
 
     /// The next actor to run, from this worker's batch or its queue.
     fn next(&mut self) -> Option<Ready> {
-        if self.batch.is_empty() {
-            let shared = &self.shared;
-            shared.queues.pop(self.id, &mut self.batch, &|worker| shared.wake(worker));
-        }
-        let ready = self.batch.pop()?;
+        let shared = &self.shared;
+        let ready = shared.queues.next(self.id, &mut self.batch, &|worker| shared.wake(worker))?;
         if std::mem::take(&mut self.searching)
             && let Some(sleeper) = self.shared.idle.found()
         {

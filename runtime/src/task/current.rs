@@ -24,6 +24,8 @@ struct Current {
     deadline: Cell<Time>,
     /// Turns that run inside the turn of an asker.
     nested: Cell<u32>,
+    /// Messages that the running turn may still await the sending of before it gives way.
+    sends: Cell<u32>,
 }
 
 /// Turns inside each other at most; each takes a little of the worker's stack.
@@ -39,6 +41,7 @@ thread_local! {
             in_slice: Cell::new(false),
             deadline: Cell::new(Time::NEVER),
             nested: Cell::new(0),
+            sends: Cell::new(u32::MAX),
         }
     };
 }
@@ -116,6 +119,29 @@ pub(crate) fn deadline() -> Time {
 #[inline]
 pub(crate) fn swap_deadline(deadline: Time) -> Time {
     CURRENT.with(|current| current.deadline.replace(deadline))
+}
+
+/// Lets the turn that begins now await `sends` messages before it gives way; returns what was left of
+/// the turn around it, to be put back.
+#[inline]
+pub(crate) fn swap_sends(sends: u32) -> u32 {
+    CURRENT.with(|current| current.sends.replace(sends))
+}
+
+/// Notes that the sending of a message is awaited; `false` if the turn is to give way first. Outside
+/// of turns nobody has to.
+#[inline]
+pub(crate) fn spend_send() -> bool {
+    CURRENT.with(|current| {
+        let left = current.sends.get();
+        if left == 0 {
+            return false;
+        }
+        if left != u32::MAX {
+            current.sends.set(left - 1);
+        }
+        true
+    })
 }
 
 /// Runs `turn`, another actor's, inside the running one, unless there are too many already.

@@ -132,14 +132,17 @@ impl Ready {
         // SAFETY: a `Ready` is the token of its cell.
         let held = unsafe { Held::new(self.0) };
         let mut run = Run { held, turn, handled: 0, handling: None };
-        loop {
+        let sends = current::swap_sends(turn.batch);
+        let outcome = loop {
             // Panics of user code are caught per batch, not per message: entering costs nothing then.
             match catch_unwind(AssertUnwindSafe(|| run.batch())) {
-                Ok(true) => return run.yielded(),
-                Ok(false) => return Outcome::Rested,
+                Ok(true) => break run.yielded(),
+                Ok(false) => break Outcome::Rested,
                 Err(payload) => run.crashed(payload),
             }
-        }
+        };
+        current::swap_sends(sends);
+        outcome
     }
 }
 

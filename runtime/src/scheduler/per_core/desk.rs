@@ -187,10 +187,15 @@ impl Desk {
         told
     }
 
-    /// The workers whose boxes want a flush, now that a turn is over.
+    /// Says that a turn is over; `true` if there is something to flush or to take in.
     #[inline]
-    pub(super) fn end_turn(&mut self) -> u64 {
+    pub(super) fn end_turn(&mut self) -> bool {
         self.told = 0;
+        self.dirty | self.left_over != 0
+    }
+
+    /// The workers whose boxes want a flush.
+    pub(super) fn dirty(&self) -> u64 {
         self.dirty
     }
 

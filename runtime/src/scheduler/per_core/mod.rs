@@ -25,7 +25,7 @@ mod desk;
 mod dock;
 mod moving;
 
-use super::{Batch, WorkerId};
+use super::WorkerId;
 use crate::queue::node::Node;
 use crate::sync::{AtomicUsize, CachePadded, Ordering, UnsafeCell};
 use crate::task::Ready;
@@ -86,17 +86,20 @@ impl PerCore {
         self.desk(id, |desk| desk.ready.push_back(ready));
     }
 
-    /// Delivers what has come, and moves ready actors into `batch`, which is empty.
-    pub(crate) fn pop(&self, id: WorkerId, batch: &mut Batch, wake: &impl Fn(usize)) {
+    /// The next actor to run, after what has come is delivered and what was sent is visible.
+    #[inline]
+    pub(crate) fn next(&self, id: WorkerId, wake: &impl Fn(usize)) -> Option<Ready> {
+        if self.docks[id.index()].is_raised() || self.desk(id, Desk::end_turn) {
+            self.trade(id, wake);
+        }
+        self.desk(id, |desk| desk.ready.pop_front())
+    }
+
+    /// Makes visible what was sent, and delivers what has come.
+    #[inline(never)]
+    fn trade(&self, id: WorkerId, wake: &impl Fn(usize)) {
         self.flush(id, wake);
         self.take_in(id, wake);
-        self.desk(id, |desk| {
-            while batch.len() < Batch::CAPACITY
-                && let Some(ready) = desk.ready.pop_front()
-            {
-                batch.push(ready);
-            }
-        });
     }
 
     /// Whether [`PerCore::pop`] would find something, or there is something to send.
@@ -116,7 +119,7 @@ impl PerCore {
     }
 
     fn flush(&self, id: WorkerId, wake: &impl Fn(usize)) {
-        let dirty = self.desk(id, |desk| desk.end_turn());
+        let dirty = self.desk(id, |desk| desk.dirty());
         for (to, _) in workers_in(dirty) {
             self.flush_to(id, to, wake);
         }
@@ -335,7 +338,7 @@ impl PerCore {
     /// worker that leaves. The calling thread does not count as a worker any more.
     pub(crate) fn leave(&self, id: WorkerId) {
         drop(self.docks[id.index()].close());
-        let dirty = self.desk(id, |desk| desk.end_turn());
+        let dirty = self.desk(id, |desk| desk.dirty());
         for (to, _) in workers_in(dirty) {
             // Nobody needs to be told: the last one looks into every ring.
             let _ = self.desk(id, |desk| desk.flush(to));
