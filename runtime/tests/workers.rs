@@ -250,6 +250,49 @@ fn what_a_long_handler_tells_is_handled_by_a_worker_that_sleeps() {
     }
 }
 
+/// Counts what it is told, or tells a counter; and sees how many are on their way.
+#[derive(Actor)]
+struct Flow {
+    to: Option<Ref<Flow>>,
+    seen: Arc<AtomicUsize>,
+    behind_most: usize,
+}
+
+#[handlers]
+impl Flow {
+    #[tell]
+    fn drop_in(&mut self) {
+        self.seen.fetch_add(1, Ordering::Relaxed);
+    }
+    #[ask]
+    async fn pour(&mut self, count: usize) -> usize {
+        for sent in 0..count {
+            let to = self.to.as_ref().unwrap();
+            to.drop_in().await.unwrap();
+            let behind = sent + 1 - self.seen.load(Ordering::Relaxed);
+            self.behind_most = self.behind_most.max(behind);
+        }
+        self.behind_most
+    }
+}
+
+#[test]
+fn a_handler_that_awaits_many_tells_gives_way_to_their_receiver() {
+    for scheduler in [Scheduler::locked, Scheduler::stealing, Scheduler::per_core] {
+        run(async {
+            let built = System::builder().workers(1).batch(10).slice(LONG).scheduler(scheduler());
+            let system = built.build().unwrap();
+            let seen = Arc::new(AtomicUsize::new(0));
+            let flow = |to| Flow { to, seen: Arc::clone(&seen), behind_most: 0 };
+            let basin = system.spawn::<Flow>(flow(None)).await.unwrap();
+            let source = system.spawn::<Flow>(flow(Some(basin))).await.unwrap();
+            let behind = source.pour(1000).within(LONG).await.unwrap();
+            assert!(behind <= 20, "{behind} messages waited for the sender's turn to end");
+            system.shutdown(LONG).await.unwrap();
+        });
+    }
+}
+
 /// A queue from outside: one line for all workers.
 #[derive(Debug, Default)]
 struct Line(Mutex<VecDeque<Ready>>);

@@ -197,7 +197,7 @@ pub(super) fn poll_send<'a, P: Send + 'static>(
 ///
 /// # Errors
 /// The message, when the actor has ended or is draining.
-#[inline]
+#[inline(always)]
 fn push<P: Send>(
     cell: &CellRef,
     kind: &'static Kind,
@@ -205,7 +205,7 @@ fn push<P: Send>(
     run: fn(&CellRef, Ready),
 ) -> Result<(), P> {
     if cell.inbox.is_closed() {
-        cell.core.events.counters.rejected_closed.add_one();
+        note_refusal(cell);
         return Err(message);
     }
     push_node(cell, Node::new(kind, message), run);
@@ -213,7 +213,7 @@ fn push<P: Send>(
 }
 
 /// Puts a node into the user lane and sees that the actor runs.
-#[inline]
+#[inline(always)]
 fn push_node(cell: &CellRef, node: NonNull<Node>, run: fn(&CellRef, Ready)) {
     let push = match cell.reach() {
         // SAFETY: the node is new, and its kind was made for this cell's actor.
@@ -223,20 +223,31 @@ fn push_node(cell: &CellRef, node: NonNull<Node>, run: fn(&CellRef, Ready)) {
         // SAFETY: as above.
         Reach::Away => return unsafe { cell.core.carry_mail(cell, node) },
     };
-    match push {
-        Push::Queued => {}
-        Push::Woke => {
-            // SAFETY: `Woke` says that this thread took the token.
-            let ready = unsafe { Ready::new(cell.as_ptr()) };
-            run(cell, ready);
-        }
-        // SAFETY: `Dead` says that this thread took the token of an actor that has ended.
-        Push::Dead => unsafe { Held::new(cell.as_ptr()) }.bury(),
+    if push != Push::Queued {
+        settle(cell, push == Push::Woke, run);
     }
 }
 
-fn refuse_closed<P>(cell: &CellRef, message: P) -> TellError<P> {
+/// Does what the taker of a token has to do: lets the actor run, or, if it has ended, buries what was
+/// sent.
+#[inline(never)]
+fn settle(cell: &CellRef, woke: bool, run: fn(&CellRef, Ready)) {
+    if woke {
+        // SAFETY: `Woke` says that this thread took the token.
+        run(cell, unsafe { Ready::new(cell.as_ptr()) });
+    } else {
+        // SAFETY: `Dead` says that this thread took the token of an actor that has ended.
+        unsafe { Held::new(cell.as_ptr()) }.bury();
+    }
+}
+
+#[cold]
+fn note_refusal(cell: &CellRef) {
     cell.core.events.counters.rejected_closed.add_one();
+}
+
+fn refuse_closed<P>(cell: &CellRef, message: P) -> TellError<P> {
+    note_refusal(cell);
     TellError::Closed(message)
 }
 

@@ -126,7 +126,7 @@ impl Inbox {
     ///
     /// # Safety
     /// The caller owns `node` and gives it away.
-    #[inline]
+    #[inline(always)]
     pub(crate) unsafe fn push(&self, node: NonNull<Node>) -> Push {
         // SAFETY: the node is still the caller's.
         unsafe { Node::set_next(node, ptr::null_mut()) };
@@ -147,7 +147,7 @@ impl Inbox {
     ///
     /// # Safety
     /// The caller owns `node` and gives it away.
-    #[inline]
+    #[inline(always)]
     pub(crate) unsafe fn push_home(&self, node: NonNull<Node>) -> Push {
         // SAFETY: the node is still the caller's.
         unsafe { Node::set_next(node, ptr::null_mut()) };
@@ -295,7 +295,7 @@ impl Inbox {
     }
 
     /// As [`Inbox::rest`], by plain loads and stores, on the terms of [`Inbox::push_home`].
-    #[inline]
+    #[inline(always)]
     pub(crate) fn rest_home(&self, end: NonNull<Node>) -> bool {
         let empty = end.as_ptr();
         // Relaxed, both: as in `push_home`.
@@ -361,7 +361,7 @@ impl Inbox {
 impl Outlet {
     /// Takes the oldest message. The node before it, which had stayed behind as the lane's end, is
     /// handed to `recycle`. Token's holder only.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn pop(&mut self, inbox: &Inbox, recycle: impl FnOnce(NonNull<Node>)) -> Pop {
         // SAFETY: the outlet keeps its tail node.
         match NonNull::new(unsafe { Node::linked(self.tail) }) {

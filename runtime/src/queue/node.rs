@@ -60,7 +60,7 @@ impl Node {
     }
 
     /// Puts `payload` into a block of its own. Does not allocate in steady state, up to 1000 bytes.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn new<T: Send>(kind: &'static Kind, payload: T) -> NonNull<Self> {
         let block = pool::acquire(Layout::new::<Block<T>>()).cast::<Block<T>>();
         let payload = UnsafeCell::new(ManuallyDrop::new(payload));

@@ -50,7 +50,7 @@ const fn block_layout(layout: Layout) -> Layout {
 
 /// Hands out a block of at least `layout`, aligned to [`BLOCK_ALIGN`] or more; its content is
 /// undefined. Does not allocate in steady state, up to 1024 bytes. Aborts when memory is exhausted.
-#[inline]
+#[inline(always)]
 pub(crate) fn acquire(layout: Layout) -> NonNull<u8> {
     match class_of(layout) {
         Some(class) => recycle::acquire(class, layout),
@@ -62,7 +62,7 @@ pub(crate) fn acquire(layout: Layout) -> NonNull<u8> {
 ///
 /// # Safety
 /// `block` came from [`acquire`] with an equal `layout` and is used by nobody any more.
-#[inline]
+#[inline(always)]
 pub(crate) unsafe fn release(block: NonNull<u8>, layout: Layout) {
     match class_of(layout) {
         // SAFETY: the caller's promise is passed on.
@@ -173,7 +173,7 @@ mod recycle {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn acquire(class: usize, _layout: Layout) -> NonNull<u8> {
         let block = RACKS.try_with(|racks| {
             let rack = &racks.0[class];
@@ -188,7 +188,7 @@ mod recycle {
 
     /// # Safety
     /// As [`super::release`].
-    #[inline]
+    #[inline(always)]
     pub(super) unsafe fn release(block: NonNull<u8>, class: usize, _layout: Layout) {
         let kept = RACKS.try_with(|racks| {
             let rack = &racks.0[class];

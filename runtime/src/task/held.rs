@@ -53,7 +53,7 @@ impl Held {
     }
 
     /// Takes the oldest user message. Its payload must be moved out before the next call.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn pop(&mut self) -> Pop {
         let header = self.header;
         // SAFETY: as in `cell`; the inbox lies beside what `owner` borrows.
@@ -63,7 +63,7 @@ impl Held {
 
     /// Gives the token back in the way of `rest`, which is [`Inbox::rest`] or [`Inbox::die`]. After
     /// `true` the value must not be used again.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn rest_as(&mut self, rest: impl FnOnce(&Inbox, NonNull<Node>) -> bool) -> bool {
         let end = self.owner().outlet.tail();
         rest(&self.cell().inbox, end)

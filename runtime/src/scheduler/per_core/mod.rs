@@ -44,10 +44,17 @@ const HANDED_MAX: usize = 32;
 
 /// See the [module](self).
 pub(crate) struct PerCore {
-    desks: Box<[CachePadded<UnsafeCell<Desk>>]>,
-    docks: Box<[CachePadded<Dock>]>,
+    posts: Box<[Post]>,
     /// Workers that have not left for good.
     present: AtomicUsize,
+}
+
+/// What there is for one worker.
+struct Post {
+    /// Its own.
+    desk: CachePadded<UnsafeCell<Desk>>,
+    /// For others.
+    dock: CachePadded<Dock>,
 }
 
 // SAFETY: a desk is used by the one thread whose `WorkerId` names it; the rest is made for sharing.
@@ -57,16 +64,30 @@ unsafe impl Send for PerCore {}
 
 impl fmt::Debug for PerCore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PerCore").field("workers", &self.docks.len()).finish_non_exhaustive()
+        f.debug_struct("PerCore").field("workers", &self.posts.len()).finish_non_exhaustive()
+    }
+}
+
+impl Post {
+    /// # Safety
+    /// The caller is the post's worker, and `step` runs no code of users.
+    #[inline(always)]
+    unsafe fn desk<R>(&self, step: impl FnOnce(&mut Desk) -> R) -> R {
+        self.desk.with_mut(|desk| {
+            // SAFETY: by invariant 1 of the module, and the caller's promise.
+            step(unsafe { &mut *desk })
+        })
     }
 }
 
 impl PerCore {
     pub(crate) fn new(workers: usize) -> Self {
-        let desk = |desk| CachePadded(UnsafeCell::new(desk));
+        let post = |desk| Post {
+            desk: CachePadded(UnsafeCell::new(desk)),
+            dock: CachePadded(Dock::new()),
+        };
         Self {
-            desks: Desk::all(workers).into_iter().map(desk).collect(),
-            docks: (0..workers).map(|_| CachePadded(Dock::new())).collect(),
+            posts: Desk::all(workers).into_iter().map(post).collect(),
             present: AtomicUsize::new(workers),
         }
     }
@@ -74,10 +95,8 @@ impl PerCore {
     /// The worker's own desk, for one step that runs no code of users.
     #[inline(always)]
     fn desk<R>(&self, id: WorkerId, step: impl FnOnce(&mut Desk) -> R) -> R {
-        self.desks[id.index()].with_mut(|desk| {
-            // SAFETY: by invariant 1; no step uses the desk again.
-            step(unsafe { &mut *desk })
-        })
+        // SAFETY: the identity is the calling thread's; no step uses the desk again.
+        unsafe { self.posts[id.index()].desk(step) }
     }
 
     /// Queues an actor that lives here.
@@ -89,10 +108,13 @@ impl PerCore {
     /// The next actor to run, after what has come is delivered and what was sent is visible.
     #[inline]
     pub(crate) fn next(&self, id: WorkerId, wake: &impl Fn(usize)) -> Option<Ready> {
-        if self.docks[id.index()].is_raised() || self.desk(id, Desk::end_turn) {
+        let post = &self.posts[id.index()];
+        // SAFETY: the identity is the calling thread's, and the step is the desk's own.
+        if post.dock.is_raised() || unsafe { post.desk(Desk::end_turn) } {
             self.trade(id, wake);
         }
-        self.desk(id, |desk| desk.ready.pop_front())
+        // SAFETY: as above.
+        unsafe { post.desk(|desk| desk.ready.pop_front()) }
     }
 
     /// Makes visible what was sent, and delivers what has come.
@@ -104,18 +126,18 @@ impl PerCore {
 
     /// Whether [`PerCore::pop`] would find something, or there is something to send.
     pub(crate) fn has_work(&self, id: WorkerId) -> bool {
-        self.docks[id.index()].is_raised() || self.desk(id, |desk| desk.has_work())
+        self.posts[id.index()].dock.is_raised() || self.desk(id, |desk| desk.has_work())
     }
 
     /// Announces that the worker sleeps; `false` if something has come.
     #[must_use]
     pub(crate) fn fall_asleep(&self, id: WorkerId) -> bool {
-        self.docks[id.index()].fall_asleep()
+        self.posts[id.index()].dock.fall_asleep()
     }
 
     /// Takes the announcement back.
     pub(crate) fn wake_up(&self, id: WorkerId) {
-        self.docks[id.index()].wake();
+        self.posts[id.index()].dock.wake();
     }
 
     fn flush(&self, id: WorkerId, wake: &impl Fn(usize)) {
@@ -126,7 +148,7 @@ impl PerCore {
     }
 
     fn flush_to(&self, id: WorkerId, to: usize, wake: &impl Fn(usize)) {
-        if self.desk(id, |desk| desk.flush(to)) && self.docks[to].raise(1 << id.index()) {
+        if self.desk(id, |desk| desk.flush(to)) && self.posts[to].dock.raise(1 << id.index()) {
             wake(to);
         }
     }
@@ -173,7 +195,7 @@ impl PerCore {
         loop {
             let home = cargo.to().home();
             let Some(worker) = cargo.to().core.homes.worker(home) else { return };
-            let left = self.docks[worker].leave(cargo, |to| to.home() == home);
+            let left = self.posts[worker].dock.leave(cargo, |to| to.home() == home);
             cargo = match left {
                 Left::Here { wake: false } => return,
                 Left::Here { wake: true } => return wake(worker),
@@ -213,7 +235,7 @@ impl PerCore {
 
     /// Delivers what others have left.
     fn take_in(&self, id: WorkerId, wake: &impl Fn(usize)) {
-        let dock = &self.docks[id.index()];
+        let dock = &self.posts[id.index()].dock;
         let mut from = self.desk(id, |desk| std::mem::take(&mut desk.left_over));
         if dock.is_raised() {
             from |= dock.take();
@@ -232,7 +254,7 @@ impl PerCore {
     /// Delivers what is in the lane; `meanwhile` is done when it has just been emptied, under its lock.
     fn empty_lane(&self, id: WorkerId, wake: &impl Fn(usize), meanwhile: impl FnOnce()) {
         let mut taken = self.desk(id, |desk| std::mem::take(&mut desk.taken));
-        self.docks[id.index()].empty(&mut taken, meanwhile);
+        self.posts[id.index()].dock.empty(&mut taken, meanwhile);
         for cargo in taken.drain(..) {
             self.carry(id, cargo, wake);
         }
@@ -299,8 +321,8 @@ impl PerCore {
         self.flush(id, wake);
         let fence = self.desk(id, |desk| desk.begin_move(actors, to, id.index()));
         self.empty_lane(id, wake, || self.desk(id, |desk| desk.announce(fence, home)));
-        for other in (0..self.docks.len()).filter(|&other| other != id.index()) {
-            if self.docks[other].is_at_rest() {
+        for other in (0..self.posts.len()).filter(|&other| other != id.index()) {
+            if self.posts[other].dock.is_at_rest() {
                 // What it had sent before it went to sleep is in the ring.
                 self.receive(id, other, usize::MAX, wake);
                 self.desk(id, |desk| desk.answered(other, fence));
@@ -337,7 +359,7 @@ impl PerCore {
     /// Ends a worker's part. What is still on its way to it is reported and discarded, by the last
     /// worker that leaves. The calling thread does not count as a worker any more.
     pub(crate) fn leave(&self, id: WorkerId) {
-        drop(self.docks[id.index()].close());
+        drop(self.posts[id.index()].dock.close());
         let dirty = self.desk(id, |desk| desk.dirty());
         for (to, _) in workers_in(dirty) {
             // Nobody needs to be told: the last one looks into every ring.
@@ -347,8 +369,8 @@ impl PerCore {
         if self.present.fetch_sub(1, Ordering::AcqRel) > 1 {
             return;
         }
-        for desk in &self.desks {
-            let left = desk.with_mut(|desk| {
+        for post in &self.posts {
+            let left = post.desk.with_mut(|desk| {
                 // SAFETY: every worker has left, and only the last one gets here.
                 unsafe { &mut *desk }.take_all()
             });
