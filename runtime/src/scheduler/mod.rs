@@ -24,6 +24,8 @@ mod ready_queue;
 #[cfg(not(loom))]
 mod stealing;
 #[cfg(not(loom))]
+mod topology;
+#[cfg(not(loom))]
 mod worker;
 
 #[cfg(not(loom))]

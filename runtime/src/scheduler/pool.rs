@@ -4,6 +4,7 @@ use super::WorkerId;
 use super::driver::Driver;
 use super::idle::Idle;
 use super::queues::Queues;
+use super::topology;
 use super::worker::{Front, Limits, Shared, Worker};
 use crate::sync::{Arc, AtomicBool, Ordering, thread};
 use crate::task::core::Core;
@@ -11,6 +12,7 @@ use crate::task::current;
 use crate::time::Clock;
 use std::future::{Future, poll_fn};
 use std::io;
+use std::path::Path;
 use std::pin::Pin;
 use std::sync::OnceLock;
 
@@ -59,11 +61,7 @@ impl Pool {
     /// # Errors
     /// When a thread or its runtime cannot be made; those already running end.
     pub(crate) fn start(&self, core: &Arc<Core>, options: &WorkerOptions) -> io::Result<()> {
-        let cores = if options.pinned {
-            core_affinity::get_core_ids().unwrap_or_default()
-        } else {
-            Vec::new()
-        };
+        let cores = if options.pinned { cores() } else { Vec::new() };
         for index in 0..options.count {
             let (falls_asleep, wakes) = (self.shared.clone(), self.shared.clone());
             let driver =
@@ -86,6 +84,14 @@ impl Pool {
             .inspect_err(|_| self.shared.end())?;
         Ok(())
     }
+}
+
+/// The processors that the process may use, in the order in which workers take them.
+fn cores() -> Vec<core_affinity::CoreId> {
+    let allowed: Vec<_> =
+        core_affinity::get_core_ids().unwrap_or_default().iter().map(|core| core.id).collect();
+    let order = topology::in_order(Path::new(topology::SYSFS), &allowed);
+    order.into_iter().map(|id| core_affinity::CoreId { id }).collect()
 }
 
 /// The life of the timekeeper: timers of threads that are no workers go off though every worker may

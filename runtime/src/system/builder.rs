@@ -127,7 +127,9 @@ impl Builder {
         self
     }
 
-    /// Pins each worker to a core, in the order of their numbers; by default the kernel places them.
+    /// Pins each worker to a processor; by default the kernel places them. In the order of their
+    /// numbers, workers take the physical cores of one memory node after the other, of those that the
+    /// process may use, and second threads of cores only when every core has a worker.
     pub fn pinned(mut self, pinned: bool) -> Self {
         self.workers.pinned = pinned;
         self
