@@ -27,6 +27,8 @@ impl Driver {
         let waker = unparker();
         let mut root = pin!(root());
         while root.as_mut().poll(&mut Context::from_waker(&waker)).is_pending() {
+            // A schedule need not be fair by itself, and a busy worker may wait for a sender.
+            thread::yield_now();
             (self.falls_asleep)();
             thread::park();
             (self.wakes)();
