@@ -2,6 +2,7 @@
 
 use super::options::{Restart, RestartKind};
 use crate::event::ExitReason;
+use crate::sync::planted;
 use crate::time::Time;
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -44,7 +45,8 @@ impl History {
             self.0.pop_front();
         }
         let recent = u32::try_from(self.0.len()).unwrap_or(u32::MAX);
-        if recent >= policy.count_max() {
+        if planted!("restart-one-too-many": recent >= policy.count_max() => recent > policy.count_max())
+        {
             return Verdict::TooMany;
         }
         self.0.push_back(now);

@@ -13,7 +13,7 @@
 use super::policy::{Full, Mailbox};
 use crate::queue::list::List;
 use crate::queue::node::Node;
-use crate::sync::Mutex;
+use crate::sync::{Mutex, planted};
 use std::collections::VecDeque;
 use std::ptr::NonNull;
 use tokio::sync::{Semaphore, SemaphorePermit};
@@ -110,7 +110,8 @@ impl Bound {
 
     /// Takes room for a message of `bytes` if there is some now.
     pub(crate) fn try_admit(&self, bytes: usize) -> Admission {
-        let Ok(message) = self.messages.try_acquire() else { return self.refusal() };
+        let count = planted!("bound-unpaid": 1 => 0);
+        let Ok(message) = self.messages.try_acquire_many(count) else { return self.refusal() };
         let Ok(weight) = self.bytes.try_acquire_many(self.weigh(bytes)) else {
             return self.refusal();
         };

@@ -34,7 +34,7 @@
 
 use super::list::Chain;
 use super::node::Node;
-use crate::sync::{AtomicBool, AtomicPtr, Ordering};
+use crate::sync::{AtomicBool, AtomicPtr, Ordering, planted};
 use std::ptr::{self, NonNull};
 
 const IDLE: usize = 1;
@@ -132,7 +132,8 @@ impl Inbox {
         unsafe { Node::set_next(node, ptr::null_mut()) };
         // AcqRel: releases the node to the next swap and to `rest`; with IDLE or DEAD, acquires what
         // the consumer released together with the token.
-        let before = self.newest.swap(node.as_ptr(), Ordering::AcqRel);
+        let order = planted!("inbox-push-relaxed": Ordering::AcqRel => Ordering::Relaxed);
+        let before = self.newest.swap(node.as_ptr(), order);
         let previous = NonNull::new(clear(before, FLAGS)).expect("the lane ends in a node");
         // SAFETY: the consumer keeps the newest node until its successor is linked.
         unsafe { Node::link(previous, node) };
@@ -175,10 +176,14 @@ impl Inbox {
         if taken & IDLE != 0 {
             return Push::Woke;
         }
-        if taken & URGENT != 0 {
+        if planted!("inbox-urgent-forgotten": taken & URGENT != 0 => false) {
             return if self.raise() { Push::Woke } else { Push::Queued };
         }
-        if self.park() { Push::Queued } else { Push::Woke }
+        if planted!("inbox-parked-forgotten": self.park() => true) {
+            Push::Queued
+        } else {
+            Push::Woke
+        }
     }
 
     /// Puts a node into the urgent lane, which no bound and no close holds back.
@@ -233,7 +238,7 @@ impl Inbox {
             // set already; with PARKED it acquires what `park` released.
             match self.newest.compare_exchange_weak(word, next, Ordering::AcqRel, Ordering::Relaxed)
             {
-                Ok(_) => return has(word, PARKED),
+                Ok(_) => return planted!("inbox-stale-wake": has(word, PARKED) => true),
                 Err(now) => word = now,
             }
         }
@@ -266,7 +271,7 @@ impl Inbox {
         // Relaxed: only a guess; the exchange decides.
         let mut word = self.newest.load(Ordering::Relaxed);
         loop {
-            let next = clear(word, URGENT);
+            let next = planted!("inbox-flag-stays": clear(word, URGENT) => word);
             // AcqRel: acquires what the wakers released.
             match self.newest.compare_exchange_weak(word, next, Ordering::AcqRel, Ordering::Relaxed)
             {
@@ -320,6 +325,11 @@ impl Inbox {
     #[inline]
     fn give_back(&self, end: NonNull<Node>, flag: usize) -> bool {
         let empty = end.as_ptr();
+        if cfg!(mutant = "inbox-rest-by-store") && self.ends_at(end) {
+            // Relaxed: part of a planted fault.
+            self.newest.store(set(empty, flag), Ordering::Relaxed);
+            return true;
+        }
         // AcqRel: releases the consumer's state to whoever takes the flag; pairs with the swap in
         // `push`. Relaxed on failure: what arrived is acquired when it is taken.
         self.newest
@@ -334,7 +344,7 @@ impl Inbox {
         // Relaxed: only a guess; the exchange decides.
         let mut word = self.newest.load(Ordering::Relaxed);
         loop {
-            if has(word, URGENT) {
+            if planted!("inbox-park-unchecked": has(word, URGENT) => false) {
                 return false;
             }
             // AcqRel: releases the consumer's state to `wake` and `push_urgent`.

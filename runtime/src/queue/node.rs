@@ -7,7 +7,7 @@
 //! A node is owned by exactly one place at a time: its maker, an inbox, a list, or its receiver.
 
 use super::pool;
-use crate::sync::{AtomicPtr, Ordering, UnsafeCell};
+use crate::sync::{AtomicPtr, Ordering, UnsafeCell, planted};
 use std::alloc::Layout;
 use std::mem::ManuallyDrop;
 use std::ptr::{self, NonNull};
@@ -147,8 +147,9 @@ impl Node {
     #[inline(always)]
     pub(crate) unsafe fn link(previous: NonNull<Self>, node: NonNull<Self>) {
         // Release: publishes the node and its payload; pairs with the Acquire in `linked`.
+        let order = planted!("node-link-relaxed": Ordering::Release => Ordering::Relaxed);
         // SAFETY: the caller's promise.
-        unsafe { previous.as_ref() }.next.store(node.as_ptr(), Ordering::Release);
+        unsafe { previous.as_ref() }.next.store(node.as_ptr(), order);
     }
 
     /// The shared successor of `node`, null until it is linked.

@@ -20,7 +20,7 @@
 //! Each flag is added by one side only, so one addition both sets it and learns what the other did.
 
 use super::pool;
-use crate::sync::{AtomicU64, AtomicUsize, Ordering, UnsafeCell};
+use crate::sync::{AtomicU64, AtomicUsize, Ordering, UnsafeCell, planted};
 use std::alloc::Layout;
 use std::fmt;
 use std::marker::PhantomData;
@@ -171,7 +171,8 @@ impl<T> Sender<T> {
     fn leave(&self, end: usize) -> bool {
         // AcqRel: releases the value to the Acquire in `poll`, acquires the waker or the
         // receiver's leaving.
-        let before = self.slot().state.fetch_add(end, Ordering::AcqRel);
+        let order = planted!("oneshot-leave-relaxed": Ordering::AcqRel => Ordering::Relaxed);
+        let before = self.slot().state.fetch_add(end, order);
         if before & GONE != 0 {
             return false;
         }
@@ -184,7 +185,7 @@ impl<T> Sender<T> {
                 // SAFETY: the receiver left and took or dropped the value.
                 unsafe { Slot::release(self.slot) };
             }
-            waker.wake();
+            planted!("oneshot-wake-lost": waker.wake() => drop(waker));
         }
         true
     }

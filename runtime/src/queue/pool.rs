@@ -104,7 +104,7 @@ mod recycle {
 #[cfg(not(any(loom, shuttle, sanitized)))]
 mod recycle {
     use super::{BLOCK_ALIGN, CLASS_BYTES, Layout, NonNull, fresh};
-    use crate::sync::Mutex;
+    use crate::sync::{Mutex, planted};
     use std::cell::Cell;
 
     /// Blocks in a full magazine.
@@ -211,7 +211,9 @@ mod recycle {
     fn reload(rack: &Rack, class: usize) -> NonNull<u8> {
         let mut loaded = rack.spare.replace(Magazine::EMPTY);
         if loaded.count == 0 {
-            let stored = DEPOT[class].lock().pop();
+            let mut depot = DEPOT[class].lock();
+            let stored = planted!("pool-magazine-twice": depot.pop() => depot.last().copied());
+            drop(depot);
             loaded = stored.unwrap_or_else(|| carve(class, MAGAZINE_BLOCKS));
         }
         let block = loaded.pop().expect("a magazine in the depot is not empty");

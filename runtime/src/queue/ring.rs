@@ -17,7 +17,7 @@
 //!
 //! The layout is that of tokio's run queue (tokio blog, "Making the Tokio scheduler 10x faster", 2019).
 
-use crate::sync::{AtomicU32, AtomicU64, AtomicUsize, CachePadded, Ordering};
+use crate::sync::{AtomicU32, AtomicU64, AtomicUsize, CachePadded, Ordering, planted};
 
 /// Slots; four under the model checkers, so that overflow and wrap-around are reached.
 pub(crate) const CAPACITY: u32 = if cfg!(any(loom, shuttle)) { 4 } else { 256 };
@@ -59,16 +59,18 @@ impl Ring {
     #[inline]
     pub(crate) fn push(&self, value: usize) -> Result<(), usize> {
         // Acquire: pairs with the AcqRel in `steal_into`, so that a slot a thief has left is free.
-        let (steal, _) = unpack(self.head.load(Ordering::Acquire));
+        let (steal, head) = unpack(self.head.load(Ordering::Acquire));
+        let first = planted!("ring-slot-free-early": steal => head);
         // Relaxed: only this thread writes the tail.
         let tail = self.tail.load(Ordering::Relaxed);
-        if tail.wrapping_sub(steal) >= CAPACITY {
+        if tail.wrapping_sub(first) >= CAPACITY {
             return Err(value);
         }
         // Relaxed: published by the store of the tail.
         self.slot(tail).store(value, Ordering::Relaxed);
         // Release: publishes the slot; pairs with the Acquire of the tail in `steal_into`.
-        self.tail.store(tail.wrapping_add(1), Ordering::Release);
+        let order = planted!("ring-push-relaxed": Ordering::Release => Ordering::Relaxed);
+        self.tail.store(tail.wrapping_add(1), order);
         Ok(())
     }
 
@@ -85,6 +87,11 @@ impl Ring {
             }
             let next = head.wrapping_add(1);
             let to = if steal == head { pack(next, next) } else { pack(steal, next) };
+            if cfg!(mutant = "ring-double-claim") {
+                // Relaxed: part of a planted fault.
+                self.head.store(to, Ordering::Relaxed);
+                return Some(self.slot(head).load(Ordering::Relaxed));
+            }
             // AcqRel: claims the slot against thieves, whose claims of the same word it acquires.
             match self.head.compare_exchange_weak(packed, to, Ordering::AcqRel, Ordering::Relaxed) {
                 // Relaxed: this thread wrote the slot, and now owns it.

@@ -24,7 +24,7 @@
 //! searcher in turn either finds the work or is away later, by the same step, and looks again. A worker
 //! that was called looks when tokio lets it; until then it suppresses no wake-up.
 
-use crate::sync::{AtomicU64, CachePadded, Mutex, Ordering};
+use crate::sync::{AtomicU64, CachePadded, Mutex, Ordering, planted};
 
 const SEARCHER: u64 = 1 << 42;
 const AWAY: u64 = 1 << 21;
@@ -96,7 +96,8 @@ impl Idle {
     #[must_use]
     pub(crate) fn notify(&self) -> Option<usize> {
         // AcqRel: the rendezvous with `leave`; releases the push to it.
-        let word = self.word.fetch_add(0, Ordering::AcqRel);
+        let word = planted!("idle-notify-by-load": self.word.fetch_add(0, Ordering::AcqRel)
+            => self.word.load(Ordering::Acquire));
         if searchers(word) > 0 { None } else { self.rouse_or_call(word) }
     }
 
@@ -162,7 +163,8 @@ impl Idle {
     pub(crate) fn found(&self) -> Option<usize> {
         // AcqRel: as in `rouse`.
         let before = self.word.fetch_sub(SEARCHER, Ordering::AcqRel);
-        if searchers(before) == 1 { self.rouse_or_call(before) } else { None }
+        let was_last = planted!("idle-no-successor": searchers(before) == 1 => false);
+        if was_last { self.rouse_or_call(before) } else { None }
     }
 
     /// The calling searcher is about to leave its thread to tokio; it must look for work once more

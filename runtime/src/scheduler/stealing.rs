@@ -10,7 +10,7 @@
 
 use super::{Batch, Origin, ReadyQueue, WorkerId};
 use crate::queue::ring::Ring;
-use crate::sync::{AtomicU32, AtomicUsize, CachePadded, Mutex, Ordering};
+use crate::sync::{AtomicU32, AtomicUsize, CachePadded, Mutex, Ordering, planted};
 use crate::task::{Hint, Ready};
 use std::collections::VecDeque;
 
@@ -60,8 +60,9 @@ impl StealingQueue {
     fn inject(&self, ready: Ready) {
         let mut injector = self.injector.lock();
         injector.push_back(ready);
+        let len = planted!("stealing-unannounced": injector.len() => injector.len() - 1);
         // Release: pairs with the Acquire in `has_injected`.
-        self.injected.store(injector.len(), Ordering::Release);
+        self.injected.store(len, Ordering::Release);
     }
 
     fn has_injected(&self) -> bool {
@@ -119,7 +120,9 @@ impl StealingQueue {
             return None;
         }
         // AcqRel: acquires the actor released by the push; thieves compete by the same swap.
-        Some(local.slot.swap(0, Ordering::AcqRel)).filter(|&word| word != 0)
+        let word = planted!("stealing-slot-copied": local.slot.swap(0, Ordering::AcqRel)
+            => local.slot.load(Ordering::Acquire));
+        Some(word).filter(|&word| word != 0)
     }
 
     fn pop_own(local: &Local) -> Option<usize> {

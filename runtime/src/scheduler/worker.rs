@@ -9,7 +9,7 @@ use super::idle::Idle;
 use super::queues::Queues;
 use super::{Batch, Origin, WorkerId};
 use crate::queue::node::Node;
-use crate::sync::{Arc, AtomicBool, Ordering, spin_loop, thread, thread_local};
+use crate::sync::{Arc, AtomicBool, Ordering, planted, spin_loop, thread, thread_local};
 use crate::task::cargo::Cargo;
 use crate::task::cell::CellRef;
 use crate::task::core::{Alarm, Core, Schedule};
@@ -337,7 +337,8 @@ impl Worker {
         self.shared.idle.leave(self.id.index());
         self.searching = false;
         self.sleeping = true;
-        if !self.shared.queues.may_sleep(self.id) {
+        let may_sleep = self.shared.queues.may_sleep(self.id);
+        if planted!("worker-no-second-look": !may_sleep => false) {
             return false;
         }
         match self.core.next_alarm(self.number()) {

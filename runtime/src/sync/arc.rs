@@ -4,7 +4,7 @@
 //! reports a race that is none; here the decrement itself acquires, so every tool sees the edge.
 //! No weak references: nothing in the crate needs them.
 
-use super::{AtomicUsize, Ordering};
+use super::{AtomicUsize, Ordering, planted};
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Deref;
@@ -70,7 +70,8 @@ impl<T> Drop for Arc<T> {
     fn drop(&mut self) {
         // AcqRel: releases this owner's uses, and in the last owner acquires those released by the
         // other drops of this same count.
-        if self.inner().count.fetch_sub(1, Ordering::AcqRel) == 1 {
+        let order = planted!("arc-drop-relaxed": Ordering::AcqRel => Ordering::Relaxed);
+        if self.inner().count.fetch_sub(1, order) == 1 {
             // SAFETY: the count was one, so this is the only pointer left and came from `Box::leak`.
             drop(unsafe { Box::from_raw(self.inner.as_ptr()) });
         }
@@ -91,3 +92,7 @@ impl<T: fmt::Debug> fmt::Debug for Arc<T> {
         (**self).fmt(f)
     }
 }
+
+#[cfg(all(test, loom))]
+#[path = "model.rs"]
+mod model;

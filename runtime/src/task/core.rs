@@ -7,7 +7,7 @@ use super::run::{Outcome, Turn};
 use super::{Hint, Ready, current};
 use crate::event::{DeadLetterReason, Events};
 use crate::queue::node::{Lane, Node};
-use crate::sync::{AtomicU64, AtomicUsize, CachePadded, Mutex, Ordering};
+use crate::sync::{AtomicU64, AtomicUsize, CachePadded, Mutex, Ordering, planted};
 use crate::time::{Clock, Time, TimerKey, Wheel};
 use dashmap::DashMap;
 use std::fmt;
@@ -202,7 +202,8 @@ impl Core {
 
     /// Lets the workers end with the last child, or now.
     pub(crate) fn end_with_last_root(&self) {
-        let flags = Roots::SEALED | Roots::ORPHANED;
+        let flags = planted!("roots-orphans-forgotten": Roots::SEALED | Roots::ORPHANED
+            => Roots::SEALED);
         // AcqRel: the rendezvous with `leave`: one of the two sees that the other came first.
         if self.roots.count.fetch_or(flags, Ordering::AcqRel) & !flags == 0 {
             self.scheduler.end();
@@ -230,7 +231,7 @@ impl Core {
         let worker = at.unwrap_or(self.timekeeper());
         let mut alarms = self.alarms[worker as usize].lock();
         let key = alarms.wheel.insert(due, alarm);
-        let early = due < alarms.armed;
+        let early = planted!("alarm-unarmed": due < alarms.armed => false);
         if early {
             alarms.armed = due;
         }

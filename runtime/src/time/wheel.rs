@@ -10,6 +10,7 @@
 //! 3. `now` never goes back, and an entry is never put into the slot that is being emptied.
 
 use super::Time;
+use crate::sync::planted;
 
 /// Length of the finest slot in nanoseconds.
 pub(crate) const TICK_NANOS: u64 = 1_000_000;
@@ -68,7 +69,8 @@ impl<T> Wheel<T> {
 
     /// Lets `item` fire at `time` or up to one tick later. O(1).
     pub(crate) fn insert(&mut self, time: Time, item: T) -> TimerKey {
-        let tick = time.0.div_ceil(TICK_NANOS).max(self.now + 1);
+        let due = planted!("timer-early": time.0.div_ceil(TICK_NANOS) => time.0 / TICK_NANOS);
+        let tick = due.max(self.now + 1);
         let index = self.allocate(tick, item);
         self.link(index);
         self.len += 1;
