@@ -57,6 +57,7 @@ extern crate self as greenroom;
 pub mod queue;
 mod scheduler;
 mod sync;
+mod time;
 
 #[cfg(not(loom))]
 mod actor;
@@ -68,8 +69,6 @@ mod mailbox;
 mod system;
 #[cfg(not(loom))]
 mod task;
-#[cfg(not(loom))]
-mod time;
 
 #[cfg(not(loom))]
 mod face;

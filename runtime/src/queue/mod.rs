@@ -17,6 +17,7 @@
 // | `coordinator` | a word per mailbox, over a queue of slots | sets and a deque, in its tests |
 // | `mpsc` | unbounded, many producers, one consumer, whole chains at once | `VecDeque`, in its tests |
 // | `oneshot` | one value, one producer, one consumer | tokio's |
+// | `gate` | a count with a seal, for those who enter and leave | |
 // | `list` | the consumer's own FIFO, no sharing at all | |
 // | `pool` | recycled memory blocks | the global allocator |
 
@@ -27,6 +28,7 @@ pub mod mesh;
 pub mod spsc;
 
 pub(crate) mod bell;
+pub(crate) mod gate;
 pub(crate) mod inbox;
 pub(crate) mod list;
 mod mpsc;

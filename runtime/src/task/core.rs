@@ -6,9 +6,10 @@ use super::home::{Home, Homes};
 use super::run::{Outcome, Turn};
 use super::{Hint, Ready, current};
 use crate::event::{DeadLetterReason, Events};
+use crate::queue::gate::{Gate, Leave};
 use crate::queue::node::{Lane, Node};
-use crate::sync::{AtomicU64, AtomicUsize, CachePadded, Mutex, Ordering, planted};
-use crate::time::{Clock, Time, TimerKey, Wheel};
+use crate::sync::{AtomicU64, CachePadded, Mutex, Ordering};
+use crate::time::{Alarms, Clock, Time, TimerKey};
 use dashmap::DashMap;
 use std::fmt;
 use std::ptr::NonNull;
@@ -63,7 +64,7 @@ pub(crate) struct Core {
     pub(crate) roots: Roots,
     /// Where actors can live, if they live anywhere in particular.
     pub(crate) homes: Homes,
-    alarms: Box<[CachePadded<Mutex<Alarms>>]>,
+    alarms: Box<[CachePadded<Alarms<Alarm>>]>,
     ids: CachePadded<AtomicU64>,
 }
 
@@ -90,7 +91,7 @@ impl Core {
             names: DashMap::new(),
             roots: Roots::new(),
             // One more for those who are no workers; the timekeeper looks after it.
-            alarms: (0..=workers).map(|_| CachePadded(Mutex::new(Alarms::new()))).collect(),
+            alarms: (0..=workers).map(|_| CachePadded(Alarms::new())).collect(),
             ids: CachePadded(AtomicU64::new(1)),
         }
     }
@@ -202,10 +203,7 @@ impl Core {
 
     /// Lets the workers end with the last child, or now.
     pub(crate) fn end_with_last_root(&self) {
-        let flags = planted!("roots-orphans-forgotten": Roots::SEALED | Roots::ORPHANED
-            => Roots::SEALED);
-        // AcqRel: the rendezvous with `leave`: one of the two sees that the other came first.
-        if self.roots.count.fetch_or(flags, Ordering::AcqRel) & !flags == 0 {
+        if self.roots.gate.orphan() {
             self.scheduler.end();
         }
     }
@@ -229,13 +227,7 @@ impl Core {
     pub(crate) fn set_alarm(&self, due: Time, alarm: Alarm) -> AlarmKey {
         let at = current::worker_of(self);
         let worker = at.unwrap_or(self.timekeeper());
-        let mut alarms = self.alarms[worker as usize].lock();
-        let key = alarms.wheel.insert(due, alarm);
-        let early = planted!("alarm-unarmed": due < alarms.armed => false);
-        if early {
-            alarms.armed = due;
-        }
-        drop(alarms);
+        let (key, early) = self.alarms[worker as usize].set(due, alarm);
         if early {
             self.scheduler.wake_sleeper(at, worker);
         }
@@ -244,13 +236,12 @@ impl Core {
 
     /// Takes an alarm back; nothing happens if it went off. O(1).
     pub(crate) fn cancel_alarm(&self, key: AlarmKey) {
-        let alarm = self.alarms[key.worker as usize].lock().wheel.cancel(key.key);
-        drop(alarm);
+        drop(self.alarms[key.worker as usize].cancel(key.key));
     }
 
     /// Lets the alarms of `worker` that are due go off; `scratch` is kept by the caller for reuse.
     pub(crate) fn fire_alarms(&self, worker: u32, now: Time, scratch: &mut Vec<Alarm>) {
-        self.alarms[worker as usize].lock().wheel.advance(now, |alarm| scratch.push(alarm));
+        self.alarms[worker as usize].take_due(now, scratch);
         for alarm in scratch.drain(..) {
             // What is woken may be anybody's, and must not end the worker.
             super::run::quietly(|| alarm.go_off());
@@ -259,22 +250,7 @@ impl Core {
 
     /// When `worker` must look at its alarms again. It is woken if an earlier one is set until then.
     pub(crate) fn next_alarm(&self, worker: u32) -> Option<Time> {
-        let mut alarms = self.alarms[worker as usize].lock();
-        let next = alarms.wheel.next_time();
-        alarms.armed = next.unwrap_or(Time::NEVER);
-        next
-    }
-}
-
-struct Alarms {
-    wheel: Wheel<Alarm>,
-    /// What the worker will wake for by itself.
-    armed: Time,
-}
-
-impl Alarms {
-    fn new() -> Self {
-        Self { wheel: Wheel::new(), armed: Time::NEVER }
+        self.alarms[worker as usize].next()
     }
 }
 
@@ -342,9 +318,8 @@ impl Drop for Letter {
 /// The children of the system itself, linked through their headers.
 pub(crate) struct Roots {
     lists: Box<[CachePadded<Mutex<RootList>>]>,
-    /// Children, with [`Roots::SEALED`] when no more may come, and [`Roots::ORPHANED`] when the last
-    /// of them ends the workers.
-    count: CachePadded<AtomicUsize>,
+    /// Counts them; sealed when no more may come.
+    gate: Gate,
     /// Told when the last child has ended.
     pub(crate) empty: tokio::sync::Notify,
 }
@@ -355,13 +330,10 @@ struct RootList(Option<NonNull<Header>>);
 unsafe impl Send for RootList {}
 
 impl Roots {
-    const SEALED: usize = 1 << (usize::BITS - 1);
-    const ORPHANED: usize = 1 << (usize::BITS - 2);
-
     fn new() -> Self {
         Self {
             lists: (0..ROOT_LISTS).map(|_| CachePadded(Mutex::new(RootList(None)))).collect(),
-            count: CachePadded(AtomicUsize::new(0)),
+            gate: Gate::new(),
             empty: tokio::sync::Notify::new(),
         }
     }
@@ -373,14 +345,11 @@ impl Roots {
     /// Adds a cell; otherwise the system takes no more, and `Err(true)` says that the workers are to
     /// end now.
     fn add(&self, cell: &CellRef) -> Result<(), bool> {
-        // AcqRel: pairs with `seal`: either the seal is seen here, or the seal's walk sees the cell.
-        if self.count.fetch_add(1, Ordering::AcqRel) & Self::SEALED != 0 {
-            return Err(self.leave());
-        }
-        let mut list = self.list(cell).lock();
         // SAFETY: the links of a root are guarded by its list's lock.
-        unsafe { link(&mut list.0, cell.as_ptr()) };
-        Ok(())
+        let entered = self.gate.enter(self.list(cell), |list| unsafe {
+            link(&mut list.0, cell.as_ptr());
+        });
+        entered.map_err(|leave| self.tell(leave))
     }
 
     /// Removes a cell that has ended; `true` if the workers are to end now.
@@ -390,29 +359,24 @@ impl Roots {
         // SAFETY: the links of a root are guarded by its list's lock.
         unsafe { unlink(&mut list.0, header) };
         drop(list);
-        self.leave()
+        self.tell(self.gate.leave())
     }
 
-    fn leave(&self) -> bool {
-        // AcqRel: pairs with `count` in the waiter that is told, and with `orphan`.
-        let before = self.count.fetch_sub(1, Ordering::AcqRel);
-        if before & !(Self::SEALED | Self::ORPHANED) == 1 && before & Self::SEALED != 0 {
+    fn tell(&self, leave: Leave) -> bool {
+        if leave != Leave::Others {
             self.empty.notify_waiters();
-            return before & Self::ORPHANED != 0;
         }
-        false
+        leave == Leave::Orphan
     }
 
     /// Refuses every later child.
     pub(crate) fn seal(&self) {
-        // AcqRel: pairs with `add`.
-        self.count.fetch_or(Self::SEALED, Ordering::AcqRel);
+        self.gate.seal();
     }
 
     /// Children that have not ended.
     pub(crate) fn count(&self) -> usize {
-        // Acquire: pairs with `leave`.
-        self.count.load(Ordering::Acquire) & !(Self::SEALED | Self::ORPHANED)
+        self.gate.count()
     }
 
     /// References to all children, at some moment during the call.

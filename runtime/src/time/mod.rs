@@ -1,7 +1,9 @@
 //! The clock and the timer wheel.
 
+mod alarms;
 mod clock;
 mod wheel;
 
+pub(crate) use alarms::Alarms;
 pub(crate) use clock::{Clock, Time};
 pub(crate) use wheel::{TimerKey, Wheel};

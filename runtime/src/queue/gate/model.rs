@@ -1,0 +1,74 @@
+//! loom: some enter and leave while another one seals and walks the list.
+
+use super::{Gate, Leave};
+use crate::sync::{Arc, AtomicUsize, Mutex, Ordering, thread};
+
+struct House {
+    gate: Gate,
+    list: Mutex<Vec<usize>>,
+    ends: AtomicUsize,
+}
+
+impl House {
+    fn new() -> Arc<Self> {
+        Arc::new(Self {
+            gate: Gate::new(),
+            list: Mutex::new(Vec::new()),
+            ends: AtomicUsize::new(0),
+        })
+    }
+
+    fn enter(&self, who: usize) -> bool {
+        self.gate.enter(&self.list, |list| list.push(who)).is_ok()
+    }
+
+    fn leave(&self, who: usize) {
+        self.list.lock().retain(|&listed| listed != who);
+        if self.gate.leave() == Leave::Orphan {
+            self.ends.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+#[test]
+fn who_seals_finds_everyone_inside() {
+    loom::model(|| {
+        let house = House::new();
+        let threads = [1, 2].map(|who| {
+            let house = house.clone();
+            thread::spawn(move || house.enter(who))
+        });
+        house.gate.seal();
+        let found = house.list.lock().clone();
+        let inside = threads.map(|thread| thread.join().unwrap());
+        assert_eq!(found.contains(&1), inside[0]);
+        assert_eq!(found.contains(&2), inside[1]);
+        assert_eq!(house.gate.count(), found.len());
+    });
+}
+
+#[test]
+fn an_orphaned_house_is_ended_once() {
+    loom::model(|| {
+        let house = House::new();
+        let threads = [1, 2].map(|who| {
+            let house = house.clone();
+            thread::spawn(move || match house.gate.enter(&house.list, |list| list.push(who)) {
+                Ok(()) => house.leave(who),
+                Err(Leave::Orphan) => {
+                    house.ends.fetch_add(1, Ordering::Relaxed);
+                }
+                Err(_) => {}
+            })
+        });
+        if house.gate.orphan() {
+            house.ends.fetch_add(1, Ordering::Relaxed);
+        }
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        // Who finds a sealed gate is counted for a moment, and may be the last to leave after the end.
+        assert!(house.ends.load(Ordering::Relaxed) >= 1, "somebody ends it");
+        assert_eq!(house.gate.count(), 0);
+    });
+}
