@@ -282,8 +282,7 @@ unsafe fn free<A: Behavior>(header: NonNull<Header>) {
 
 /// The name of an actor, if it has one, and which it is; for reports of what hangs.
 pub(crate) fn describe_cell(cell: &CellRef) -> String {
-    let name =
-        cell.core.names.iter().find(|entry| entry.value() == cell).map(|entry| entry.key().clone());
+    let name = cell.core.names.of(cell);
     match name {
         Some(name) => format!("{name} ({})", cell.actor_id()),
         None => cell.actor_id().to_string(),

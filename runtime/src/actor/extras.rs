@@ -62,7 +62,7 @@ impl Extras {
     /// because their drop may panic.
     pub(super) fn give_up(&mut self, cell: &Header) {
         if let Some(name) = &self.name {
-            cell.core.names.remove_if(name, |_, named| named.as_ptr() == NonNull::from(cell));
+            cell.core.names.release(name, NonNull::from(cell));
         }
         if let Some(alarm) = self.backoff.take() {
             cell.core.cancel_alarm(alarm);

@@ -11,7 +11,6 @@ use crate::task::Ready;
 use crate::task::cell::CellRef;
 use crate::task::core::{Core, link};
 use crate::task::held::Held;
-use dashmap::mapref::entry::Entry;
 use std::fmt;
 use std::future::{Future, IntoFuture};
 use std::marker::PhantomData;
@@ -94,7 +93,7 @@ impl<A: Behavior> Spawn<'_, A> {
         }
         if !belongs(&mut held, &cell) {
             if let Some(name) = &name {
-                cell.core.names.remove(name);
+                cell.core.names.release(name, cell.as_ptr());
             }
             return Err(SpawnError::Closed);
         }
@@ -112,13 +111,8 @@ impl<A: Behavior> Spawn<'_, A> {
 }
 
 fn register(cell: &CellRef, name: &str) -> Result<(), SpawnError> {
-    match cell.core.names.entry(name.to_owned()) {
-        Entry::Occupied(taken) => Err(SpawnError::NameTaken(taken.key().clone())),
-        Entry::Vacant(free) => {
-            free.insert(cell.clone());
-            Ok(())
-        }
-    }
+    let is_free = cell.core.names.claim(name, cell);
+    is_free.then_some(()).ok_or_else(|| SpawnError::NameTaken(name.to_owned()))
 }
 
 /// Makes the cell its parent's or the system's; `false` when that is ending.

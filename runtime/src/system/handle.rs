@@ -82,7 +82,7 @@ impl System {
     /// # Errors
     /// [`FindError`] when there is none, or it is of another type.
     pub fn find<A: Behavior>(&self, name: &str) -> Result<Ref<A>, FindError> {
-        let Some(cell) = self.core.names.get(name).map(|entry| entry.value().clone()) else {
+        let Some(cell) = self.core.names.find(name) else {
             return Err(FindError::NoSuchName(name.to_owned()));
         };
         if (cell.vtable.type_id)() == TypeId::of::<A>() {

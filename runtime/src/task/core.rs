@@ -3,6 +3,7 @@
 use super::cargo::Cargo;
 use super::cell::{CellRef, Header, Links, Reach};
 use super::home::{Home, Homes};
+use super::names::Names;
 use super::run::{Outcome, Turn};
 use super::{Hint, Ready, current};
 use crate::event::{DeadLetterReason, Events};
@@ -10,7 +11,6 @@ use crate::queue::gate::{Gate, Leave};
 use crate::queue::node::{Lane, Node};
 use crate::sync::{AtomicU64, CachePadded, Mutex, Ordering};
 use crate::time::{Alarms, Clock, Time, TimerKey};
-use dashmap::DashMap;
 use std::fmt;
 use std::ptr::NonNull;
 use std::task::Waker;
@@ -60,7 +60,7 @@ pub(crate) struct Core {
     pub(crate) clock: Clock,
     pub(crate) events: Events,
     pub(crate) limits: Limits,
-    pub(crate) names: DashMap<String, CellRef>,
+    pub(crate) names: Names,
     pub(crate) roots: Roots,
     /// Where actors can live, if they live anywhere in particular.
     pub(crate) homes: Homes,
@@ -88,7 +88,7 @@ impl Core {
             clock,
             events: Events::new(),
             limits,
-            names: DashMap::new(),
+            names: Names::new(),
             roots: Roots::new(),
             // One more for those who are no workers; the timekeeper looks after it.
             alarms: (0..=workers).map(|_| CachePadded(Alarms::new())).collect(),

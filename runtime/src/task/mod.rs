@@ -21,6 +21,7 @@ pub(crate) mod current;
 pub(crate) mod future;
 pub(crate) mod held;
 pub(crate) mod home;
+pub(crate) mod names;
 pub(crate) mod run;
 pub(crate) mod waker;
 
