@@ -60,6 +60,26 @@ fn asks_on_the_locked_queue() {
     explore(Plan::locked(2), asks);
 }
 
+#[test]
+fn restarts_on_the_stealing_queue() {
+    explore(Plan::stealing(3), restarts);
+}
+
+#[test]
+fn restarts_on_the_locked_queue() {
+    explore(Plan::locked(2), restarts);
+}
+
+#[test]
+fn names_on_the_stealing_queue() {
+    explore(Plan::stealing(2), names);
+}
+
+#[test]
+fn latecomers_on_the_locked_queue() {
+    explore(Plan::locked(2), latecomers);
+}
+
 /// Three actors each send two messages to both others.
 async fn mesh(scene: &Scene) {
     let actors = scene.spawn(3).await;
@@ -127,4 +147,45 @@ async fn asks(scene: &Scene) {
     actors[0].stop();
     scene.ask(&actors[0], 22).await;
     scene.done(6).await;
+}
+
+/// Two actors send to a third one, which panics in between and starts again.
+async fn restarts(scene: &Scene) {
+    let actors = scene.spawn(3).await;
+    for actor in &actors[1..] {
+        scene.tell(actor.meet(vec![actors[0].clone()]));
+        scene.tell(actor.flood(2));
+        scene.tell(actors[0].panic());
+    }
+    scene.done(4).await;
+}
+
+/// An actor with a name is looked for, sent to and stopped, and its name is given to the next one.
+async fn names(scene: &Scene) {
+    let seeker = scene.thread(async |scene| {
+        for count in 0..3 {
+            if let Some(found) = scene.find("one") {
+                scene.tell(found.take(count, 0));
+            }
+        }
+    });
+    let mut given = 0;
+    while given < 2 {
+        if let Some(actor) = scene.spawn_named("one").await {
+            given += 1;
+            actor.stop();
+        }
+    }
+    seeker.join().expect("it ends");
+}
+
+/// Actors are spawned by another thread while the system shuts down.
+async fn latecomers(scene: &Scene) {
+    scene.thread(async |scene| {
+        for _ in 0..2 {
+            if let Some(actor) = scene.spawn_late().await {
+                scene.send(&actor, 0);
+            }
+        }
+    });
 }

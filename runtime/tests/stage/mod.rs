@@ -4,7 +4,7 @@ use greenroom::{Actor, AskError, Message, Ref, Scheduler, System, Tell, handlers
 use shuttle::scheduler::{PctScheduler, RandomScheduler, ReplayScheduler, Scheduler as Explorer};
 use std::collections::BTreeMap;
 use std::future::poll_fn;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
 use std::time::Duration;
@@ -67,6 +67,7 @@ fn play(plan: Plan, workload: &impl AsyncFn(&Scene)) {
 }
 
 /// A system, and what its actors have noted.
+#[derive(Clone)]
 pub(crate) struct Scene {
     system: System,
     account: Arc<Account>,
@@ -76,10 +77,36 @@ impl Scene {
     pub(crate) async fn spawn(&self, count: usize) -> Vec<Ref<Player>> {
         let mut players = Vec::new();
         for _ in 0..count {
-            let player = self.system.spawn::<Player>(Arc::clone(&self.account)).await;
+            let player = self.system.spawn::<Player>(self.account.issue()).await;
             players.push(player.expect("it starts"));
         }
         players
+    }
+
+    /// An actor, unless the system is ending.
+    pub(crate) async fn spawn_late(&self) -> Option<Ref<Player>> {
+        self.system.spawn::<Player>(self.account.issue()).await.ok()
+    }
+
+    /// An actor with a name, unless the name is taken.
+    pub(crate) async fn spawn_named(&self, name: &str) -> Option<Ref<Player>> {
+        let actor = self.system.spawn::<Player>(self.account.issue()).named(name).await.ok();
+        // Whoever tries again lets others run.
+        shuttle::thread::yield_now();
+        actor
+    }
+
+    pub(crate) fn find(&self, name: &str) -> Option<Ref<Player>> {
+        self.system.find(name).ok()
+    }
+
+    /// Runs `work` on a thread of its own.
+    pub(crate) fn thread(
+        &self,
+        work: impl AsyncFn(&Self) + Send + 'static,
+    ) -> shuttle::thread::JoinHandle<()> {
+        let scene = self.clone();
+        shuttle::thread::spawn(move || shuttle::future::block_on(work(&scene)))
     }
 
     /// Sends the message `count` of this thread.
@@ -110,7 +137,7 @@ pub(crate) struct Account {
     returned: AtomicU64,
     handled: AtomicU64,
     done: AtomicU64,
-    players: AtomicU64,
+    players: AtomicUsize,
     /// How far each pair of sender and receiver has come.
     pairs: Mutex<BTreeMap<(usize, usize), u64>>,
     wrong: Mutex<Vec<String>>,
@@ -118,6 +145,12 @@ pub(crate) struct Account {
 }
 
 impl Account {
+    /// What the next actor starts from, and starts from again.
+    fn issue(self: &Arc<Self>) -> (Arc<Self>, usize) {
+        let number = self.players.fetch_add(1, Ordering::SeqCst);
+        (Arc::clone(self), number)
+    }
+
     fn sent(&self, taken: bool) {
         let counter = if taken { &self.sent } else { &self.returned };
         counter.fetch_add(1, Ordering::SeqCst);
@@ -176,6 +209,7 @@ impl Account {
 
 /// An actor that sends to others and checks what it gets.
 #[derive(Actor)]
+#[actor(restart = transient(9 in "1h"))]
 pub(crate) struct Player {
     number: usize,
     account: Arc<Account>,
@@ -199,9 +233,7 @@ impl Player {
 #[handlers]
 impl Player {
     #[start]
-    fn start(account: Arc<Account>) -> Self {
-        let number = account.players.fetch_add(1, Ordering::SeqCst);
-        let number = usize::try_from(number).expect("few players");
+    fn start((account, number): (Arc<Account>, usize)) -> Self {
         Self { number, account, peers: Vec::new(), busy: Arc::default() }
     }
 
@@ -244,6 +276,12 @@ impl Player {
     #[ask]
     fn double(&mut self, number: u64) -> u64 {
         self.alone(|_| number * 2)
+    }
+
+    #[tell]
+    fn panic(&mut self) {
+        self.alone(|_| ());
+        std::panic::panic_any("as it was told");
     }
 
     /// Asks the first peer so many times.
