@@ -39,6 +39,29 @@ fn unsafe_files_are_those_listed_in_the_book() {
 }
 
 #[test]
+fn the_table_of_models_names_files_and_planted_faults() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("runtime/ lies in the root");
+    let pages = tree::files("book/src/internals", "md");
+    let page =
+        pages.iter().find(|page| page.path.ends_with("/models.md")).expect("the page is there");
+    // A row of the first table: | model | `path` | ..., and of the second: | `fault` | ...
+    let second_cell =
+        |line: &str| Some(line.split('|').nth(2)?.trim().trim_matches('`').to_owned());
+    let files = page.text.lines().filter_map(second_cell).filter(|cell| cell.ends_with(".rs"));
+    let gone: Vec<_> = files.filter(|path| !root.join(path).is_file()).collect();
+    assert!(gone.is_empty(), "{} names these, which are not there: {gone:#?}", page.path);
+
+    let listed: BTreeSet<_> = page
+        .text
+        .lines()
+        .filter_map(|line| Some(line.strip_prefix("| `")?.split_once('`')?.0.to_owned()))
+        .collect();
+    let built = tree::files("runtime/src", "rs").into_iter().filter(|source| !source.is_test());
+    let planted: BTreeSet<_> = built.flat_map(|source| faults(&source.text)).collect();
+    assert_eq!(listed, planted, "left: listed in {}, right: planted", page.path);
+}
+
+#[test]
 fn the_book_has_no_page_out_of_reach() {
     let pages = tree::files("book/src", "md");
     let summary = pages.iter().find(|page| page.path.ends_with("/SUMMARY.md")).expect("a summary");
@@ -79,6 +102,18 @@ fn is_unsafe(text: &str) -> bool {
             .iter()
             .any(|opening| code.contains(opening))
     })
+}
+
+/// The names of the faults planted in a file.
+fn faults(text: &str) -> Vec<String> {
+    let code: String = text.lines().map(|line| line.split("//").next().unwrap_or(line)).collect();
+    let openings = ["planted!(", "mutant = "].into_iter();
+    let quoted = |opening| {
+        let after = code.split(opening).skip(1).map(str::trim_start);
+        let names = after.filter_map(|rest| rest.strip_prefix('"')?.split_once('"'));
+        names.map(|(name, _)| name.to_owned()).collect::<Vec<_>>()
+    };
+    openings.flat_map(quoted).collect()
 }
 
 /// The targets of a document's links.
