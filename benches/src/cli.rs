@@ -1,7 +1,8 @@
 //! The commands of `bench`.
 
 use crate::{
-    advise, charts, compare, contest, events, idle, instructions, kv, machine, overload, rows, wake,
+    advise, charts, compare, contest, events, idle, instructions, kv, machine, overload, paths,
+    rows, wake,
 };
 use std::env;
 use std::path::{Path, PathBuf};
@@ -12,6 +13,7 @@ usage: bench COMMAND [NAME…] [OPTION…]
 
   run [NAME…]           the programs: greenroom under each scheduler against its peers
   instructions [NAME…]  the same, instructions per operation (needs valgrind)
+  paths                 what each way of a message costs, beside its estimate and the least
   idle                  what 10,000 idle actors cost
   wake                  how long a message waits for a worker that spins or sleeps
   events                what events cost with and without a listener
@@ -128,6 +130,7 @@ pub fn run(args: impl IntoIterator<Item = String>) -> Result<Report, String> {
         ["run", ref names @ ..] => contest::section(names, args.rounds.unwrap_or(7))?,
         ["instructions", ref names @ ..] => instructions::section(names)?,
         ["advise", ref names @ ..] => advise::section(names, args.rounds.unwrap_or(3))?,
+        ["paths"] => paths::section(args.rounds.unwrap_or(7))?,
         ["wake"] => wake::section(args.rounds.unwrap_or(3))?,
         ["events"] => events::section(args.rounds.unwrap_or(7))?,
         ["overload"] => overload::section()?,

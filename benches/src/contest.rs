@@ -9,7 +9,7 @@ use crate::contestant::{Allocator, Contestant};
 use crate::programs::{self, PROGRAMS};
 use crate::results::Section;
 use crate::rows::Row;
-use crate::{machine, ours, verdict};
+use crate::{machine, ours, paths, verdict};
 use greenroom_peers::programs as peers_programs;
 use std::time::{Duration, Instant};
 
@@ -22,7 +22,8 @@ const BUDGET: Duration = Duration::from_secs(300);
 /// When there is no such program, or `n` is no number.
 pub fn one(name: &str, n: &str) -> Result<String, String> {
     let n = n.parse().map_err(|_| format!("not a number of operations: {n}"))?;
-    let mut programs = ours::programs().into_iter().chain(peers_programs());
+    let mut programs =
+        ours::programs().into_iter().chain(peers_programs()).chain(paths::programs());
     let program = programs
         .find(|program| format!("{program:?}") == name)
         .ok_or_else(|| format!("no such program: {name}"))?;

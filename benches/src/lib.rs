@@ -16,6 +16,7 @@
 //! | [`kv`] | the kv server against `redis-server` |
 //! | [`instructions`] | instructions per operation, counted by callgrind |
 //! | [`overload`] | memory under overload |
+//! | [`paths`] | what each way of a message costs, beside its estimate |
 //! | [`programs`] | the table of the programs |
 //! | [`machine`] | the line that says where a figure comes from |
 //! | [`results`] | the file that the figures are kept in |
@@ -42,6 +43,7 @@ pub mod kv;
 pub mod machine;
 pub mod ours;
 pub mod overload;
+pub mod paths;
 pub mod programs;
 pub mod results;
 pub mod rows;

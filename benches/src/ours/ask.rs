@@ -41,7 +41,7 @@ impl Asker {
     }
 }
 
-pub(super) async fn run(system: System, n: u64) -> Duration {
+pub(crate) async fn run(system: System, n: u64) -> Duration {
     let server = system.spawn::<Server>(()).await.expect("the server starts");
     let asker = system.spawn::<Asker>(server).await.expect("the asker starts");
     let clock = Instant::now();

@@ -23,8 +23,10 @@ mod settings;
 mod skynet;
 mod thread_ring;
 
+pub(crate) use ask::run as ask;
 pub(crate) use counting::unbounded as counting;
 pub(crate) use fork_join_create::run as fork_join_create;
+pub(crate) use ping_pong::run as ping_pong;
 pub(crate) use settings::{SETTINGS, Setting};
 
 use greenroom_peers::Program;

@@ -32,7 +32,7 @@ impl Player {
     }
 }
 
-pub(super) async fn run(system: System, n: u64) -> Duration {
+pub(crate) async fn run(system: System, n: u64) -> Duration {
     let (tell, done) = oneshot::channel();
     let left = system.spawn::<Player>((None, Some(tell))).await.expect("a player starts");
     let right = system.spawn::<Player>((Some(left.clone()), None)).await.expect("a player starts");

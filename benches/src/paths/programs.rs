@@ -1,0 +1,171 @@
+//! Programs that only the paths need: rings alone, systems that spin, async handlers, timers.
+
+use crate::ours::{self, Setting, block_on};
+use core_affinity::CoreId;
+use greenroom::queue::spsc;
+use greenroom::{Actor, Context, Idle, Ref, System, handlers};
+use greenroom_peers::Program;
+use std::future::Future;
+use std::thread;
+use std::time::{Duration, Instant};
+
+const CAPACITY: usize = 1024;
+const BATCH: u64 = 256;
+/// Longer than a program takes.
+const SPIN: Duration = Duration::from_secs(60);
+/// How long an ask may take.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// Every program of the paths that is no program of the contest.
+pub(super) fn programs() -> Vec<Program> {
+    vec![
+        Program::new("path_ring", "spsc", 2, |n| stream(n, |value| value)),
+        Program::new("path_ring_64_bytes", "spsc", 2, |n| stream(n, |value| [value; 8])),
+        on("path_ping_pong", "per_core", Idle::Spin(SPIN), ours::ping_pong),
+        on("path_ask", "per_core", Idle::Spin(SPIN), ours::ask),
+        on("path_sync", "stealing-1", Idle::Park, |system, n| tell(system, n, false)),
+        on("path_async", "stealing-1", Idle::Park, |system, n| tell(system, n, true)),
+        on("path_timer", "stealing-1", Idle::Park, timers),
+    ]
+}
+
+fn on<F: Future<Output = Duration>>(
+    name: &'static str,
+    who: &'static str,
+    idle: Idle,
+    run: impl Fn(System, u64) -> F + 'static,
+) -> Program {
+    let setting = Setting::named(who).expect("the setting is in the table");
+    Program::new(name, who, setting.workers, move |n| {
+        let system = setting.builder().idle(idle).build().expect("a system starts");
+        block_on(run(system, n))
+    })
+}
+
+/// A thread writes, another one reads, each on a core of its own.
+fn stream<T: Send + PartialEq + 'static>(n: u64, value: fn(u64) -> T) -> Duration {
+    let (mut sender, mut receiver) = spsc::channel(CAPACITY);
+    let reader = thread::spawn(move || {
+        core_affinity::set_for_current(CoreId { id: 1 });
+        for wanted in 0..n {
+            let got = loop {
+                match receiver.try_recv() {
+                    Ok(got) => break got,
+                    Err(_) => std::hint::spin_loop(),
+                }
+            };
+            assert!(got == value(wanted), "values come in order");
+        }
+    });
+    let writer = thread::spawn(move || {
+        core_affinity::set_for_current(CoreId { id: 0 });
+        let clock = Instant::now();
+        for number in 0..n {
+            let mut next = value(number);
+            while let Err(back) = sender.write(next) {
+                next = back.into_inner();
+                std::hint::spin_loop();
+            }
+            if number % BATCH == BATCH - 1 {
+                sender.flush().expect("the reader lives");
+            }
+        }
+        drop(sender);
+        reader.join().expect("the reader does not panic");
+        clock.elapsed()
+    });
+    writer.join().expect("the writer does not panic")
+}
+
+#[derive(Actor)]
+struct Counter {
+    total: u64,
+}
+
+#[handlers]
+impl Counter {
+    #[start]
+    fn start() -> Self {
+        Self { total: 0 }
+    }
+
+    #[tell]
+    fn add(&mut self, value: u64) {
+        self.total += value;
+    }
+
+    #[tell]
+    async fn add_async(&mut self, value: u64) {
+        self.total += value;
+    }
+
+    #[ask]
+    fn total(&self) -> u64 {
+        self.total
+    }
+}
+
+#[derive(Actor)]
+struct Producer {
+    counter: Ref<Counter>,
+}
+
+#[handlers]
+impl Producer {
+    #[start]
+    fn start(counter: Ref<Counter>) -> Self {
+        Self { counter }
+    }
+
+    #[ask]
+    async fn produce(&mut self, n: u64, to_async: bool) -> u64 {
+        for _ in 0..n {
+            let sent = if to_async {
+                self.counter.add_async(1).tell().is_ok()
+            } else {
+                self.counter.add(1).tell().is_ok()
+            };
+            assert!(sent, "the counter lives");
+        }
+        self.counter.total().within(PATIENCE).await.expect("the counter answers")
+    }
+}
+
+async fn tell(system: System, n: u64, to_async: bool) -> Duration {
+    let counter = system.spawn::<Counter>(()).await.expect("the counter starts");
+    let producer = system.spawn::<Producer>(counter).await.expect("the producer starts");
+    let clock = Instant::now();
+    let total = producer.produce(n, to_async).within(PATIENCE).await;
+    let took = clock.elapsed();
+    assert_eq!(total.ok(), Some(n), "every message was handled once");
+    took
+}
+
+#[derive(Actor)]
+struct Setter;
+
+#[handlers]
+impl Setter {
+    #[start]
+    fn start() -> Self {
+        Self
+    }
+
+    #[local]
+    fn ring(&mut self) {}
+
+    #[ask]
+    fn set(&mut self, n: u64, cx: &mut Context<Self>) -> Duration {
+        let clock = Instant::now();
+        for _ in 0..n {
+            let timer = cx.after(PATIENCE, Self::ring);
+            assert!(cx.cancel(timer), "the timer was not over");
+        }
+        clock.elapsed()
+    }
+}
+
+async fn timers(system: System, n: u64) -> Duration {
+    let setter = system.spawn::<Setter>(()).await.expect("the actor starts");
+    setter.set(n).within(PATIENCE).await.expect("the actor answers")
+}
