@@ -1,14 +1,20 @@
 //! actix: synchronous handlers on arbiters, `do_send` to tell and `send` to ask.
 
 mod ask;
+mod big;
+mod chameneos;
 mod counting;
+mod fan_in;
 mod fork_join_create;
+mod fork_join_throughput;
+mod idle_million;
 mod ping_pong;
 mod savina;
+mod skynet;
 mod thread_ring;
 
 use crate::Program;
-use actix::{Arbiter, ArbiterHandle, System};
+use actix::{Actor, Addr, Arbiter, ArbiterHandle, Context, System};
 use std::future::Future;
 use std::time::Duration;
 
@@ -17,12 +23,22 @@ use std::time::Duration;
 struct Stage {
     first: ArbiterHandle,
     second: ArbiterHandle,
+    is_spread: bool,
 }
 
 impl Stage {
     /// The arbiter of the actor with this number: they take turns.
     fn of(&self, index: u64) -> &ArbiterHandle {
         if index.is_multiple_of(2) { &self.first } else { &self.second }
+    }
+
+    /// Starts an actor on its arbiter. For callers on the first one, which needs no message for it.
+    fn start<A: Actor<Context = Context<A>> + Send>(&self, index: u64, actor: A) -> Addr<A> {
+        if self.is_spread && !index.is_multiple_of(2) {
+            A::start_in_arbiter(&self.second, |_| actor)
+        } else {
+            actor.start()
+        }
     }
 }
 
@@ -35,8 +51,9 @@ where
     let second = (arbiters > 1).then(|| system.block_on(async { Arbiter::new() }));
     let took = system.block_on(async {
         let first = Arbiter::current();
+        let is_spread = second.is_some();
         let second = second.as_ref().map_or_else(|| first.clone(), Arbiter::handle);
-        program(Stage { first, second }).await
+        program(Stage { first, second, is_spread }).await
     });
     if let Some(second) = second {
         second.stop();
@@ -89,6 +106,14 @@ fn of(who: Who) -> Vec<Program> {
             1 => program("fork_join_create", who, |_, n| fork_join_create::here(n)),
             _ => program("fork_join_create", who, fork_join_create::on_both),
         },
+        program("fork_join_throughput", who, fork_join_throughput::run),
+        program("fan_in", who, fan_in::run),
+        program("big", who, big::run),
+        program("chameneos", who, chameneos::run),
+        program("skynet", who, skynet::run),
+        program("ask_outside", who, ask::from_outside),
+        program("sends_outside", who, fan_in::from_outside),
+        program("idle_million", who, idle_million::run),
     ]
 }
 

@@ -1,11 +1,17 @@
 //! Plain tokio tasks with `mpsc` mailboxes and `oneshot` replies.
 
 mod ask;
+mod big;
+mod chameneos;
 mod channel;
 mod counting;
+mod fan_in;
 mod fork_join_create;
+mod fork_join_throughput;
+mod idle_million;
 mod ping_pong;
 mod savina;
+mod skynet;
 mod thread_ring;
 
 use crate::{Program, on_tokio};
@@ -37,17 +43,32 @@ fn of<C: Channel>(who: Who) -> Vec<Program> {
         program("ask", who, ask::run::<C>),
         program("ping_pong", who, ping_pong::run::<C>),
         program("fork_join_create", who, fork_join_create::run::<C>),
+        program("fork_join_throughput", who, fork_join_throughput::run::<C>),
+        program("fan_in", who, fan_in::run::<C>),
     ]
 }
 
 /// The programs that need mailboxes without a bound.
 fn unbounded(who: Who) -> Vec<Program> {
-    vec![program("thread_ring", who, thread_ring::run)]
+    vec![
+        program("thread_ring", who, thread_ring::run),
+        program("big", who, big::run),
+        program("chameneos", who, chameneos::run),
+        program("skynet", who, skynet::run),
+        program("ask_outside", who, ask::from_outside),
+        program("sends_outside", who, fan_in::from_outside::<Unbounded>),
+        program("idle_million", who, idle_million::run),
+    ]
 }
 
 /// The programs in which one receiver has many messages.
 fn many(who: Who) -> Vec<Program> {
-    vec![program("counting", who, counting::run::<Many>)]
+    vec![
+        program("counting", who, counting::run::<Many>),
+        program("fork_join_throughput", who, fork_join_throughput::run::<Many>),
+        program("fan_in", who, fan_in::run::<Many>),
+        program("sends_outside", who, fan_in::from_outside::<Many>),
+    ]
 }
 
 pub(crate) fn programs() -> Vec<Program> {
