@@ -142,9 +142,11 @@ fn order_is_kept_while_everybody_moves() {
                 source.send(EACH).await.unwrap();
             }
             let mut turn = 0;
-            while !all_sent(&sources, EACH).await {
+            sink.place().within(LONG).await.unwrap();
+            while turn < 2 * workers || !all_sent(&sources, EACH).await {
                 turn += 1;
                 sink.migrate(turn % workers).unwrap();
+                sink.place().within(LONG).await.unwrap();
                 sources[turn % workers].migrate((turn / 2) % workers).unwrap();
             }
             for thread in threads {

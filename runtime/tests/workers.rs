@@ -253,7 +253,7 @@ fn what_a_long_handler_tells_is_handled_by_a_worker_that_sleeps() {
 /// Counts what it is told, or tells a counter; and sees how many are on their way.
 #[derive(Actor)]
 struct Flow {
-    to: Option<Ref<Flow>>,
+    to: Option<Ref<Self>>,
     seen: Arc<AtomicUsize>,
     behind_most: usize,
 }

@@ -111,7 +111,13 @@ pub(crate) fn send_end(to: &CellRef, end: End) -> bool {
     if let Some(bound) = body::bound(to) {
         bound.close();
     }
-    send(to, Order::End(end))
+    let node = Node::new(&KIND, Order::End(end));
+    match end {
+        // SAFETY: the node is new, and controls fit every cell.
+        End::Drain => unsafe { to.push_behind(node) },
+        // SAFETY: as above.
+        End::Stop | End::Kill => unsafe { to.push_urgent(node) },
+    }
 }
 
 /// An order to be sent later.

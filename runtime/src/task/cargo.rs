@@ -24,6 +24,8 @@ enum Load {
     Mail(List),
     /// For the urgent lane.
     Urgent(NonNull<Node>),
+    /// For the urgent lane, behind all user mail that was sent before it, whoever sent that.
+    Behind(NonNull<Node>),
     /// The waiting handler can go on.
     Wake,
     /// The token of an actor that is ready to run there.
@@ -53,6 +55,19 @@ impl Cargo {
     /// As [`Cargo::mail`].
     pub(crate) unsafe fn urgent(to: CellRef, node: NonNull<Node>) -> Self {
         Self { to, load: Load::Urgent(node) }
+    }
+
+    /// A node for the urgent lane, to be delivered when all user mail has been that was sent before.
+    ///
+    /// # Safety
+    /// As [`Cargo::mail`].
+    pub(crate) unsafe fn behind(to: CellRef, node: NonNull<Node>) -> Self {
+        Self { to, load: Load::Behind(node) }
+    }
+
+    /// Whether it is to be delivered behind all earlier mail.
+    pub(crate) fn is_behind(&self) -> bool {
+        matches!(self.load, Load::Behind(_))
     }
 
     /// Word that the waiting handler can go on.
@@ -94,15 +109,17 @@ impl Cargo {
         match std::mem::replace(&mut self.load, Load::Delivered) {
             // SAFETY: the caller's promise.
             Load::Mail(mail) => unsafe { self.deliver_mail(mail) },
-            // SAFETY: the cargo owns its node.
-            Load::Urgent(node) => match unsafe { self.to.inbox.push_urgent(node) } {
-                Push::Queued => None,
-                Push::Woke => Some(self.ready()),
-                Push::Dead => {
-                    self.to.inbox.empty_urgent().into_oldest_first(discard);
-                    None
+            Load::Urgent(node) | Load::Behind(node) => {
+                // SAFETY: the cargo owns its node.
+                match unsafe { self.to.inbox.push_urgent(node) } {
+                    Push::Queued => None,
+                    Push::Woke => Some(self.ready()),
+                    Push::Dead => {
+                        self.to.inbox.empty_urgent().into_oldest_first(discard);
+                        None
+                    }
                 }
-            },
+            }
             Load::Wake => self.to.inbox.wake().then(|| self.ready()),
             Load::Token => Some(self.ready()),
             Load::Delivered => None,
@@ -142,7 +159,7 @@ impl Drop for Cargo {
                     recycle(node);
                 }
             }
-            Load::Urgent(node) => discard(*node),
+            Load::Urgent(node) | Load::Behind(node) => discard(*node),
             // The actor is never run again: its system has ended.
             Load::Token | Load::Wake | Load::Delivered => {}
         }

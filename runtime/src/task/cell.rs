@@ -271,6 +271,21 @@ impl CellRef {
         }
     }
 
+    /// As [`CellRef::push_urgent`], behind all user mail that was sent before, by whomever; that may still
+    /// be on its way to the worker that the actor lives on.
+    ///
+    /// # Safety
+    /// As [`CellRef::push_urgent`].
+    pub(crate) unsafe fn push_behind(&self, node: NonNull<Node>) -> bool {
+        if self.home() == Home::ANY || self.inbox.is_dead() {
+            // SAFETY: the caller's promise.
+            return unsafe { self.push_urgent(node) };
+        }
+        // SAFETY: the caller's promise.
+        self.core.carry(unsafe { Cargo::behind(self.clone(), node) });
+        true
+    }
+
     /// Says that the waiting handler can go on.
     pub(crate) fn wake(&self) {
         if self.reach() == Reach::Away {

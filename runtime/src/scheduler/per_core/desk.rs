@@ -1,7 +1,7 @@
 //! What a worker keeps to itself: its ready actors, and its ends of the rings.
 
 use super::dock::EXTERNAL;
-use super::moving::Move;
+use super::moving::{Errand, Waiting};
 use crate::queue::node::Node;
 use crate::queue::spsc::{self, Receiver, Sender, WriteError};
 use crate::task::Ready;
@@ -107,8 +107,8 @@ pub(super) struct Desk {
     pub(super) left_over: u64,
     /// Where what the lane held is taken to; kept for reuse.
     pub(super) taken: VecDeque<Cargo>,
-    /// Actors that are about to leave.
-    pub(super) moves: Vec<Move>,
+    /// What waits for answers.
+    waiting: Vec<Waiting>,
     /// Mail for actors that are about to arrive, in order.
     pub(super) held: Vec<Cargo>,
     /// Fences so far.
@@ -137,7 +137,7 @@ impl Desk {
             told: 0,
             left_over: 0,
             taken: VecDeque::new(),
-            moves: Vec::new(),
+            waiting: Vec::new(),
             held: Vec::new(),
             fences: 0,
         };
@@ -209,35 +209,45 @@ impl Desk {
         self.rings[from].sync();
     }
 
-    /// Notes actors that are to leave worker `own` for `to`; returns the number of their fences.
-    pub(super) fn begin_move(&mut self, actors: Vec<Ready>, to: usize, own: usize) -> u64 {
+    /// Lets an errand of worker `own` wait until every other one has answered; returns the number of
+    /// their fences.
+    pub(super) fn wait(&mut self, errand: Errand, own: usize) -> u64 {
         self.fences += 1;
-        let others = ((1 << self.out.len()) - 1) & !(1 << own);
-        self.moves.push(Move { actors, to, fence: self.fences, unanswered: others });
+        let unanswered = ((1 << self.out.len()) - 1) & !(1 << own);
+        self.waiting.push(Waiting { errand, fence: self.fences, unanswered });
         self.fences
+    }
+
+    /// Whether actors are about to leave.
+    pub(super) fn is_moving(&self) -> bool {
+        self.waiting.iter().any(|waiting| !waiting.actors().is_empty())
+    }
+
+    /// Whether that actor is about to leave.
+    pub(super) fn keeps(&self, cell: &CellRef) -> bool {
+        self.waiting.iter().flat_map(Waiting::actors).any(|ready| ready.is_of(cell))
     }
 
     /// Gives the actors of a move their new home.
     pub(super) fn announce(&self, fence: u64, home: Home) {
-        for leaving in self.moves.iter().filter(|leaving| leaving.fence == fence) {
-            for ready in &leaving.actors {
-                // SAFETY: the tokens of real cells are moved only.
-                unsafe { ready.header() }.set_home(home.moving());
-            }
+        let moving = self.waiting.iter().filter(|waiting| waiting.fence == fence);
+        for ready in moving.flat_map(Waiting::actors) {
+            // SAFETY: the tokens of real cells are moved only.
+            unsafe { ready.header() }.set_home(home.moving());
         }
     }
 
     /// Notes that worker `other` has answered a fence.
     pub(super) fn answered(&mut self, other: usize, fence: u64) {
-        for leaving in self.moves.iter_mut().filter(|leaving| leaving.fence == fence) {
-            leaving.unanswered &= !(1 << other);
+        for waiting in self.waiting.iter_mut().filter(|waiting| waiting.fence == fence) {
+            waiting.unanswered &= !(1 << other);
         }
     }
 
-    /// A move whose fences are all answered.
-    pub(super) fn take_answered(&mut self) -> Option<Move> {
-        let place = self.moves.iter().position(|leaving| leaving.unanswered == 0)?;
-        Some(self.moves.remove(place))
+    /// An errand whose fences are all answered.
+    pub(super) fn take_answered(&mut self) -> Option<Errand> {
+        let place = self.waiting.iter().position(|waiting| waiting.unanswered == 0)?;
+        Some(self.waiting.remove(place).errand)
     }
 
     /// What was held for an actor that has arrived.
@@ -246,7 +256,7 @@ impl Desk {
     }
 
     /// Everything that is on its way to this desk or from it.
-    pub(super) fn take_all(&mut self) -> (Vec<Parcel>, Vec<Cargo>) {
+    pub(super) fn take_all(&mut self) -> (Vec<Parcel>, Vec<Cargo>, Vec<Waiting>) {
         let mut parcels = Vec::new();
         for out in &mut self.out {
             parcels.extend(out.spill.drain(..).chain(out.open.take()));
@@ -255,7 +265,7 @@ impl Desk {
             ring.sync();
             parcels.extend(std::iter::from_fn(|| ring.poll()));
         }
-        (parcels, std::mem::take(&mut self.held))
+        (parcels, std::mem::take(&mut self.held), std::mem::take(&mut self.waiting))
     }
 
     /// The next parcel from worker `from`.

@@ -33,7 +33,7 @@ use crate::task::cargo::Cargo;
 use crate::task::cell::CellRef;
 use desk::{Desk, Parcel, workers_in};
 use dock::{Dock, EXTERNAL, Left};
-use moving::Move;
+use moving::Errand;
 use std::fmt;
 use std::ptr::NonNull;
 
@@ -161,9 +161,18 @@ impl PerCore {
 
     /// Brings a cargo to where its actor lives; the caller is a worker.
     pub(crate) fn carry(&self, id: WorkerId, cargo: Cargo, wake: &impl Fn(usize)) {
-        match self.way(id, cargo.to()) {
+        let way = match self.way(id, cargo.to()) {
+            // Where the actor goes is where all mail for it comes together.
+            Way::Leaving(worker) if cargo.is_behind() => Way::To(worker),
+            Way::Leaving(_) => Way::Here,
+            way => way,
+        };
+        match way {
+            Way::Here | Way::Leaving(_) if cargo.is_behind() => {
+                self.fence(id, Errand::Deliver(cargo), |_| {}, wake);
+            }
             Way::To(worker) => self.send(id, worker, Parcel::Cargo(cargo), wake),
-            Way::Here => self.deliver(id, cargo),
+            Way::Here | Way::Leaving(_) => self.deliver(id, cargo),
             Way::Held => self.desk(id, |desk| desk.held.push(cargo)),
         }
     }
@@ -213,17 +222,9 @@ impl PerCore {
         match home.is_moving() {
             false if here => Way::Here,
             true if here => Way::Held,
-            true if self.keeps(id, to) => Way::Here,
+            true if self.desk(id, |desk| desk.keeps(to)) => Way::Leaving(worker),
             _ => Way::To(worker),
         }
-    }
-
-    /// Whether the actor is about to leave this worker.
-    fn keeps(&self, id: WorkerId, cell: &CellRef) -> bool {
-        self.desk(id, |desk| {
-            let mut leaving = desk.moves.iter().flat_map(|leaving| &leaving.actors);
-            leaving.any(|ready| ready.is_of(cell))
-        })
     }
 
     fn deliver(&self, id: WorkerId, cargo: Cargo) {
@@ -268,11 +269,11 @@ impl PerCore {
             match self.desk(id, |desk| desk.receive(from)) {
                 None => return,
                 Some(Parcel::Cargo(cargo)) => self.carry(id, cargo, wake),
-                Some(Parcel::Arrival(ready)) => self.settle(id, ready),
+                Some(Parcel::Arrival(ready)) => self.settle(id, ready, wake),
                 Some(Parcel::Fence(fence)) => self.send(id, from, Parcel::Answer(fence), wake),
                 Some(Parcel::Answer(fence)) => {
                     self.desk(id, |desk| desk.answered(from, fence));
-                    self.end_moves(id, wake);
+                    self.end_errands(id, wake);
                 }
             }
         }
@@ -283,7 +284,7 @@ impl PerCore {
     pub(crate) fn share(&self, id: WorkerId, sleeper: usize, wake: &impl Fn(usize)) {
         let actors = self.desk(id, |desk| {
             let half = (desk.ready.len() / 2).min(HANDED_MAX);
-            if !desk.moves.is_empty() {
+            if desk.is_moving() {
                 return Vec::new();
             }
             let mut actors: Vec<Ready> = Vec::with_capacity(half);
@@ -319,8 +320,21 @@ impl PerCore {
             return actors.into_iter().for_each(|ready| self.push(id, ready));
         };
         self.flush(id, wake);
-        let fence = self.desk(id, |desk| desk.begin_move(actors, to, id.index()));
-        self.empty_lane(id, wake, || self.desk(id, |desk| desk.announce(fence, home)));
+        let announce = |fence| self.desk(id, |desk| desk.announce(fence, home));
+        self.fence(id, Errand::Move(actors, to), announce, wake);
+    }
+
+    /// Does an errand when all that was sent to this worker so far has come. `announce` is told the
+    /// number of the fences, at the moment after which nothing comes from outside that was sent before.
+    fn fence(
+        &self,
+        id: WorkerId,
+        errand: Errand,
+        announce: impl FnOnce(u64),
+        wake: &impl Fn(usize),
+    ) {
+        let fence = self.desk(id, |desk| desk.wait(errand, id.index()));
+        self.empty_lane(id, wake, || announce(fence));
         for other in (0..self.posts.len()).filter(|&other| other != id.index()) {
             if self.posts[other].dock.is_at_rest() {
                 // What it had sent before it went to sleep is in the ring.
@@ -331,27 +345,36 @@ impl PerCore {
                 self.flush_to(id, other, wake);
             }
         }
-        self.end_moves(id, wake);
+        self.end_errands(id, wake);
     }
 
-    /// Sends the actors on their way whose fences are all answered.
-    fn end_moves(&self, id: WorkerId, wake: &impl Fn(usize)) {
-        while let Some(Move { actors, to, .. }) = self.desk(id, Desk::take_answered) {
-            for ready in actors {
-                self.send(id, to, Parcel::Arrival(ready), wake);
+    /// Does the errands whose fences are all answered.
+    fn end_errands(&self, id: WorkerId, wake: &impl Fn(usize)) {
+        while let Some(errand) = self.desk(id, Desk::take_answered) {
+            match errand {
+                Errand::Move(actors, to) => {
+                    for ready in actors {
+                        self.send(id, to, Parcel::Arrival(ready), wake);
+                    }
+                    self.flush_to(id, to, wake);
+                }
+                Errand::Deliver(cargo) => match self.way(id, cargo.to()) {
+                    Way::Here => self.deliver(id, cargo),
+                    // It has begun to move meanwhile: the same again where it goes.
+                    _ => self.carry(id, cargo, wake),
+                },
             }
-            self.flush_to(id, to, wake);
         }
     }
 
     /// Takes in an actor that comes to live here.
-    fn settle(&self, id: WorkerId, ready: Ready) {
+    fn settle(&self, id: WorkerId, ready: Ready, wake: &impl Fn(usize)) {
         // SAFETY: the tokens of real cells are moved only.
         let cell = unsafe { ready.header() };
         let home = u32::try_from(id.index()).ok().and_then(|worker| cell.core.homes.of(worker));
         cell.set_home(home.unwrap_or_else(|| cell.home()));
         for cargo in self.desk(id, |desk| desk.take_held(&ready)) {
-            self.deliver(id, cargo);
+            self.carry(id, cargo, wake);
         }
         self.push(id, ready);
     }
@@ -383,6 +406,8 @@ impl PerCore {
 enum Way {
     /// Into the actor's inbox, by this worker.
     Here,
+    /// The same, though the actor is about to leave for that worker.
+    Leaving(usize),
     /// To another worker.
     To(usize),
     /// Nowhere until the actor arrives here.

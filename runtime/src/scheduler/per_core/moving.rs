@@ -13,20 +13,41 @@
 //! meanwhile is held until then, and delivered behind it. And what the actor itself had sent before it
 //! moved lies in front of the fences, so it is delivered before the actor can send more from G.
 //!
+//! An order to drain an actor is fenced in the same way, without a move: what was sent before it may
+//! still be in some ring, and is to be handled first.
+//!
 //! A worker that sleeps and has taken everything needs no fence: it has nothing on its way, and the
 //! look at its signal releases the new home to it. One that is in the middle of a long handler delays
 //! the move until it answers; the actor waits meanwhile.
 
 use crate::task::Ready;
+use crate::task::cargo::Cargo;
 
-/// Actors on their way to one worker, while fences are unanswered.
+/// What is done when the fences are answered.
 #[derive(Debug)]
-pub(super) struct Move {
-    pub(super) actors: Vec<Ready>,
-    /// The worker that they go to.
-    pub(super) to: usize,
+pub(super) enum Errand {
+    /// Actors leave for that worker.
+    Move(Vec<Ready>, usize),
+    /// Something is delivered behind all earlier mail.
+    Deliver(Cargo),
+}
+
+/// An errand, while fences are unanswered.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    pub(super) errand: Errand,
     /// The number of the fences.
     pub(super) fence: u64,
     /// The workers that have not answered.
     pub(super) unanswered: u64,
+}
+
+impl Waiting {
+    /// The actors that are to leave.
+    pub(super) fn actors(&self) -> &[Ready] {
+        match &self.errand {
+            Errand::Move(actors, _) => actors,
+            Errand::Deliver(_) => &[],
+        }
+    }
 }
