@@ -13,6 +13,7 @@
 // | `inbox` | many producers, one consumer, with the scheduling token in the same word | `twin::LockedInbox` |
 // | `ring` | fixed ring: its owner pushes and pops, thieves take half | `twin::LockedRing` |
 // | `spsc` | bounded ring, one producer, one consumer | `VecDeque`, in its tests |
+// | `mpmc` | many producers, and consumers who claim several at once | `twin::LockedLine` |
 // | `bell` | a place for one waker | |
 // | `coordinator` | a word per mailbox, over a queue of slots | sets and a deque, in its tests |
 // | `mpsc` | unbounded, many producers, one consumer, whole chains at once | `VecDeque`, in its tests |
@@ -31,6 +32,7 @@ pub(crate) mod bell;
 pub(crate) mod gate;
 pub(crate) mod inbox;
 pub(crate) mod list;
+pub(crate) mod mpmc;
 mod mpsc;
 pub(crate) mod node;
 pub(crate) mod oneshot;

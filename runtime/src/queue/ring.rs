@@ -39,6 +39,12 @@ fn unpack(packed: u64) -> (u32, u32) {
     ((packed >> 32) as u32, packed as u32)
 }
 
+/// A number of slots, as positions are counted.
+#[expect(clippy::cast_possible_truncation, reason = "there are far fewer slots")]
+fn narrow(slots: usize) -> u32 {
+    slots as u32
+}
+
 impl Ring {
     pub(crate) fn new() -> Self {
         Self {
@@ -72,6 +78,38 @@ impl Ring {
         let order = planted!("ring-push-relaxed": Ordering::Release => Ordering::Relaxed);
         self.tail.store(tail.wrapping_add(1), order);
         Ok(())
+    }
+
+    /// Values that certainly fit. Owner only.
+    #[inline]
+    pub(crate) fn room(&self) -> usize {
+        // Acquire: pairs with the AcqRel in `end_claim`: the slots that thieves have left are free.
+        let (steal, _) = unpack(self.head.load(Ordering::Acquire));
+        // Relaxed: only this thread writes the tail.
+        let taken = self.tail.load(Ordering::Relaxed).wrapping_sub(steal);
+        (CAPACITY - taken) as usize
+    }
+
+    /// Writes `value` where `ahead` pushes from now would put another one; it is in the ring once it is
+    /// [published](Ring::publish). Owner only, and there is [room](Ring::room).
+    #[inline]
+    pub(crate) fn stage(&self, ahead: usize, value: usize) {
+        debug_assert!(ahead < self.room(), "a slot that thieves may read is not the owner's");
+        // Relaxed: only this thread writes the tail.
+        let tail = self.tail.load(Ordering::Relaxed);
+        // Relaxed: published by the store of the tail.
+        self.slot(tail.wrapping_add(narrow(ahead))).store(value, Ordering::Relaxed);
+    }
+
+    /// Adds the first `count` values that were staged. Owner only.
+    #[inline]
+    pub(crate) fn publish(&self, count: usize) {
+        if count > 0 {
+            // Relaxed: only this thread writes the tail.
+            let tail = self.tail.load(Ordering::Relaxed).wrapping_add(narrow(count));
+            // Release: publishes the slots; pairs with the Acquire of the tail in `claim_half`.
+            self.tail.store(tail, Ordering::Release);
+        }
     }
 
     /// Takes the oldest value. Owner only.

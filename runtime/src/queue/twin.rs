@@ -45,6 +45,30 @@ impl LockedRing {
     }
 }
 
+/// The twin of [`Mpmc`](super::mpmc::Mpmc), and of what a consumer has claimed.
+pub(crate) struct LockedLine(Mutex<VecDeque<usize>>);
+
+impl LockedLine {
+    pub(crate) fn new() -> Self {
+        Self(Mutex::new(VecDeque::new()))
+    }
+
+    pub(crate) fn push(&self, value: usize) {
+        self.0.lock().push_back(value);
+    }
+
+    /// One of `parts` of all, rounded up, or `most` if that is less; the oldest first.
+    pub(crate) fn claim(&self, parts: usize, most: usize) -> Vec<usize> {
+        let mut values = self.0.lock();
+        let count = values.len().div_ceil(parts).min(most);
+        values.drain(..count).collect()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.lock().len()
+    }
+}
+
 /// The twin of the user and urgent lanes of an [`Inbox`](super::inbox::Inbox), with the token as a
 /// plain state.
 pub(crate) struct LockedInbox(Mutex<InboxState>);
