@@ -49,7 +49,7 @@ fn mistakes_are_explained() {
     for (arguments, text) in [
         (&["--nope"][..], "--nope"),
         (&["--workers", "0"], "above zero"),
-        (&["--scheduler", "fast"], "auto, locked, per_core and stealing"),
+        (&["--scheduler", "fast"], "auto, locked, lock_free, per_core, stealing"),
         (&["--max-memory", "many"], "256mb"),
         (&["--listen", "nowhere"], "127.0.0.1:6379"),
         (&["--shards", "5000"], "1 to 1024"),

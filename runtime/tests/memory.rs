@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::task::Poll;
 use std::thread;
 use std::time::Duration;
-use support::{block_on, hold_worker, on, until};
+use support::{SCHEDULERS, SHARING, block_on, hold_worker, on, until};
 
 /// Passes everything on to the system's allocator, and counts it.
 struct Counting;
@@ -413,11 +413,11 @@ fn messages_allocate_nothing_and_idle_actors_little() {
     // First, while the pool has no blocks that spawning could use up unseen.
     alone(an_idle_actor_takes_at_most_256_bytes_beside_its_state);
     alone(let_threads_wait_for_a_lock);
-    for scheduler in [Scheduler::locked, Scheduler::stealing] {
+    for scheduler in SHARING {
         alone(|| messages_between_workers_allocate_nothing(scheduler()));
     }
     alone(messages_through_rings_allocate_nothing);
-    for scheduler in [Scheduler::locked, Scheduler::stealing, Scheduler::per_core] {
+    for scheduler in SCHEDULERS {
         alone(|| local_messages_allocate_nothing(scheduler()));
         alone(|| messages_from_outside_allocate_nothing(scheduler()));
     }

@@ -6,14 +6,14 @@
 mod support;
 
 use greenroom::{
-    Actor, ActorId, AskError, Context, Event, EventStream, ExitReason, Ref, Scheduler, SpawnError,
-    System, handlers,
+    Actor, ActorId, AskError, Context, Event, EventStream, ExitReason, Ref, SpawnError, System,
+    handlers,
 };
 use std::future::IntoFuture;
 use std::mem::ManuallyDrop;
 use std::panic::panic_any;
 use std::time::Duration;
-use support::{LONG, hold_worker, on, poll_once, soon};
+use support::{LONG, SCHEDULERS, hold_worker, on, poll_once, soon};
 use tokio::sync::oneshot;
 use tokio::task::unconstrained;
 
@@ -126,7 +126,7 @@ fn so_far(events: &mut EventStream) -> Vec<Event> {
 /// Lets one actor after the other fall on a single worker, which all share with a bystander. Each
 /// must end once, for `reason`.
 fn is_contained(reason: &ExitReason, fall: impl AsyncFn(&System) -> ActorId) {
-    for scheduler in [Scheduler::locked, Scheduler::stealing, Scheduler::per_core] {
+    for scheduler in SCHEDULERS {
         on(1, scheduler(), async |system| {
             let mut events = system.events();
             let bystander = system.spawn::<Bystander>(Bystander::default()).await.unwrap();

@@ -44,7 +44,8 @@ impl Relay {
 #[test]
 fn actors_of_several_systems_talk_until_one_ends() {
     run(async {
-        let schedulers = [Scheduler::locked(), Scheduler::stealing(), Scheduler::auto()];
+        let schedulers =
+            [Scheduler::locked(), Scheduler::lock_free(), Scheduler::stealing(), Scheduler::auto()];
         let systems = schedulers.map(|scheduler| system(2, scheduler));
         let mut next = None;
         for system in &systems {
@@ -52,10 +53,10 @@ fn actors_of_several_systems_talk_until_one_ends() {
         }
         let last = next.unwrap();
         for _ in 0..200 {
-            assert_eq!(last.hops().await, Ok(2));
+            assert_eq!(last.hops().await, Ok(3));
         }
         systems[0].shutdown(LONG).await.unwrap();
-        assert_eq!(last.hops().await, Ok(1 + 1 + 100), "the first has ended, the others live");
+        assert_eq!(last.hops().await, Ok(2 + 1 + 100), "the first has ended, the others live");
         for system in &systems[1..] {
             system.shutdown(LONG).await.unwrap();
         }

@@ -6,7 +6,7 @@ mod support;
 
 use greenroom::{Actor, AskError, Ref, Scheduler, System, handlers};
 use std::time::Duration;
-use support::{LONG, everywhere, on, run, soon};
+use support::{LONG, SCHEDULERS, everywhere, on, run, soon};
 use tokio::sync::oneshot;
 use tokio::time::sleep;
 
@@ -70,7 +70,7 @@ fn a_question_from_a_task_of_an_idle_worker_expires() {
 #[test]
 fn a_question_from_a_task_of_a_worker_idle_for_long_has_all_its_time() {
     const TIMEOUT: Duration = Duration::from_secs(1);
-    for scheduler in [Scheduler::locked, Scheduler::stealing] {
+    for scheduler in SCHEDULERS {
         run(async {
             let built = System::builder().workers(1).scheduler(scheduler()).ask_timeout(TIMEOUT);
             let system = built.build().unwrap();
@@ -104,7 +104,7 @@ impl Holder {
 
 #[test]
 fn a_worker_held_in_a_task_keeps_no_other_from_waking() {
-    for scheduler in [Scheduler::locked, Scheduler::stealing] {
+    for scheduler in SCHEDULERS {
         on(2, scheduler(), async |system| {
             let holder = system.spawn::<Holder>(Holder).await.unwrap();
             for _ in 0..10 {

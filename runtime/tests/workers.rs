@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
-use support::{LONG, everywhere, on, run, soon, until};
+use support::{LONG, SCHEDULERS, SHARING, everywhere, on, run, soon, until};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Barrier, oneshot};
@@ -168,7 +168,7 @@ impl Busy {
 #[test]
 fn an_actor_that_mails_itself_for_ever_starves_no_other() {
     for batch in [1, 64, u32::MAX] {
-        for scheduler in [Scheduler::locked, Scheduler::stealing, Scheduler::per_core] {
+        for scheduler in SCHEDULERS {
             run(async {
                 let built = System::builder().workers(1).batch(batch).scheduler(scheduler());
                 let system = built.build().unwrap();
@@ -229,7 +229,7 @@ impl Worker {
 
 #[test]
 fn what_a_long_handler_tells_is_handled_by_a_worker_that_sleeps() {
-    for scheduler in [Scheduler::locked, Scheduler::stealing] {
+    for scheduler in SHARING {
         run(async {
             // The slice is long, so that the tell is early in it.
             let built = System::builder().workers(2).slice(LONG).scheduler(scheduler());
@@ -278,7 +278,7 @@ impl Flow {
 
 #[test]
 fn a_handler_that_awaits_many_tells_gives_way_to_their_receiver() {
-    for scheduler in [Scheduler::locked, Scheduler::stealing, Scheduler::per_core] {
+    for scheduler in SCHEDULERS {
         run(async {
             let built = System::builder().workers(1).batch(10).slice(LONG).scheduler(scheduler());
             let system = built.build().unwrap();

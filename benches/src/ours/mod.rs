@@ -2,7 +2,7 @@
 //!
 //! | who | settings |
 //! |---|---|
-//! | `auto`, `locked`, `stealing`, `per_core` | 2 workers, unbounded mailboxes |
+//! | `auto`, `locked`, `lock_free`, `stealing`, `per_core` | 2 workers, unbounded mailboxes |
 //! | `…-1` | the same with 1 worker |
 //! | `…-4` | 4 workers |
 //! | `…-bounded` | `counting` to a mailbox of 1024, whose sender waits for room |

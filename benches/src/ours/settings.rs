@@ -43,7 +43,7 @@ macro_rules! setting {
     };
 }
 
-settings! { auto locked stealing per_core }
+settings! { auto locked lock_free stealing per_core }
 
 impl Setting {
     /// The setting that tables call `who`.

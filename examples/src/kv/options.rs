@@ -18,7 +18,7 @@ Usage: kv [OPTIONS]
 
   --listen ADDR         address to listen on [127.0.0.1:6379]
   --workers N           worker threads [one per core]
-  --scheduler NAME      auto, locked, per_core or stealing [auto]
+  --scheduler NAME      auto, locked, lock_free, per_core or stealing [auto]
   --shards N            parts of the key space, each owned by an actor [as many as workers]
   --max-memory BYTES    refuse writes above this much data, such as 256mb [no limit]
   --max-clients N       refuse more clients [10000]
@@ -115,9 +115,10 @@ fn shards(text: &str) -> Result<usize, String> {
 
 fn queue(text: &str) -> Result<Queue, String> {
     let found = Queue::ALL.iter().find(|(_, name)| *name == text);
-    found
-        .map(|(queue, _)| *queue)
-        .ok_or_else(|| "there are auto, locked, per_core and stealing".to_owned())
+    found.map(|(queue, _)| *queue).ok_or_else(|| {
+        let names = Queue::ALL.map(|(_, name)| name);
+        format!("there are {}", names.join(", "))
+    })
 }
 
 fn bytes(text: &str) -> Result<u64, String> {

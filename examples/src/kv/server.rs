@@ -32,6 +32,8 @@ pub enum Queue {
     Auto,
     /// One queue behind a lock.
     Locked,
+    /// One queue without a lock.
+    LockFree,
     /// Actors that live on one worker each.
     PerCore,
     /// A queue per worker, with stealing.
@@ -40,9 +42,10 @@ pub enum Queue {
 
 impl Queue {
     /// Every queue with its name.
-    pub const ALL: [(Self, &'static str); 4] = [
+    pub const ALL: [(Self, &'static str); 5] = [
         (Self::Auto, "auto"),
         (Self::Locked, "locked"),
+        (Self::LockFree, "lock_free"),
         (Self::PerCore, "per_core"),
         (Self::Stealing, "stealing"),
     ];
@@ -57,6 +60,7 @@ impl Queue {
         match self {
             Self::Auto => Scheduler::auto(),
             Self::Locked => Scheduler::locked(),
+            Self::LockFree => Scheduler::lock_free(),
             Self::PerCore => Scheduler::per_core(),
             Self::Stealing => Scheduler::stealing(),
         }

@@ -8,9 +8,13 @@
 mod idle;
 
 #[cfg(not(loom))]
+mod auto;
+#[cfg(not(loom))]
 mod conformance;
 #[cfg(not(loom))]
 mod driver;
+#[cfg(not(loom))]
+mod lock_free;
 #[cfg(not(loom))]
 mod locked;
 #[cfg(not(loom))]
@@ -33,6 +37,8 @@ mod face {
     pub use super::conformance::ready_queue_conforms;
     pub use super::ready_queue::{Batch, Origin, ReadyQueue, WorkerId};
 
+    pub(crate) use super::auto::{Choice, choose};
+    pub(crate) use super::lock_free::LockFreeQueue;
     pub(crate) use super::locked::LockedQueue;
     pub(crate) use super::per_core::{PerCore, WORKERS_MAX as PER_CORE_WORKERS_MAX};
     pub(crate) use super::pool::{Pool, WorkerOptions};
@@ -44,8 +50,8 @@ mod face {
 pub use face::{Batch, Origin, ReadyQueue, WorkerId, ready_queue_conforms};
 #[cfg(not(loom))]
 pub(crate) use face::{
-    LockedQueue, PER_CORE_WORKERS_MAX, PerCore, Pool, Queues, StealingQueue, WorkerLimits,
-    WorkerOptions,
+    Choice, LockFreeQueue, LockedQueue, PER_CORE_WORKERS_MAX, PerCore, Pool, Queues, StealingQueue,
+    WorkerLimits, WorkerOptions, choose,
 };
 #[cfg(all(test, not(loom)))]
 mod tests;

@@ -3,8 +3,8 @@
 use super::config::{BuildError, Config, Idle, Maker};
 use super::handle::System;
 use crate::scheduler::{
-    LockedQueue, PER_CORE_WORKERS_MAX, PerCore, Pool, Queues, ReadyQueue, StealingQueue,
-    WorkerLimits, WorkerOptions,
+    Choice, LockFreeQueue, LockedQueue, PER_CORE_WORKERS_MAX, PerCore, Pool, Queues, ReadyQueue,
+    StealingQueue, WorkerLimits, WorkerOptions, choose,
 };
 use crate::sync::{Arc, thread};
 use crate::task::core::{Core, Limits};
@@ -14,8 +14,6 @@ use std::time::Duration;
 
 /// Workers in one system at most.
 const WORKERS_MAX: usize = 1024;
-/// Up to this many workers [`Scheduler::auto`] takes the locked queue.
-const AUTO_LOCKED_WORKERS_MAX: usize = 1;
 
 /// Which ready queue the workers share.
 #[derive(Debug)]
@@ -25,6 +23,7 @@ pub struct Scheduler(Kind);
 enum Kind {
     Auto,
     Locked,
+    LockFree,
     Stealing,
     PerCore,
     Custom(Maker),
@@ -41,6 +40,12 @@ impl Scheduler {
     #[must_use]
     pub const fn locked() -> Self {
         Self(Kind::Locked)
+    }
+
+    /// One queue without a lock, claimed from in batches: for much work from threads outside.
+    #[must_use]
+    pub const fn lock_free() -> Self {
+        Self(Kind::LockFree)
     }
 
     /// A queue per worker; idle workers steal from busy ones.
@@ -68,19 +73,25 @@ impl Scheduler {
         match name {
             "auto" => Ok(Self::auto()),
             "locked" => Ok(Self::locked()),
+            "lock_free" => Ok(Self::lock_free()),
             "stealing" => Ok(Self::stealing()),
             "per_core" => Ok(Self::per_core()),
             _ => Err(BuildError::Config(format!(
-                "there is no scheduler {name:?}; take \"auto\", \"locked\", \"stealing\" or \"per_core\""
+                "there is no scheduler {name:?}; take \"auto\", \"locked\", \"lock_free\", \
+                 \"stealing\" or \"per_core\""
             ))),
         }
     }
 
     fn make(self, workers: usize) -> Queues {
         match self.0 {
-            Kind::Auto if workers <= AUTO_LOCKED_WORKERS_MAX => Self::locked().make(workers),
-            Kind::Auto | Kind::Stealing => Queues::Shared(Box::new(StealingQueue::new(workers))),
+            Kind::Auto => match choose(workers) {
+                Choice::Locked => Self::locked().make(workers),
+                Choice::Stealing => Self::stealing().make(workers),
+            },
             Kind::Locked => Queues::Shared(Box::new(LockedQueue::new(workers))),
+            Kind::LockFree => Queues::Shared(Box::new(LockFreeQueue::new(workers))),
+            Kind::Stealing => Queues::Shared(Box::new(StealingQueue::new(workers))),
             Kind::PerCore => Queues::PerCore(PerCore::new(workers)),
             Kind::Custom(maker) => Queues::Shared(maker.0(workers)),
         }

@@ -30,7 +30,7 @@ pub enum Idle {
 pub struct Config {
     /// Worker threads; one per core by default.
     pub workers: Option<usize>,
-    /// `locked`, `stealing`, `per_core` or `auto`.
+    /// `locked`, `lock_free`, `stealing`, `per_core` or `auto`.
     pub scheduler: Option<String>,
     /// Whether each worker is pinned to a core; no by default.
     pub pinned: Option<bool>,

@@ -73,16 +73,16 @@ impl Ready {
 
     /// A token of no cell, for checks of queues; it must not be run.
     pub(crate) fn fake(number: usize) -> Self {
-        let address = std::ptr::without_provenance_mut::<Header>(number * 2 + 1);
-        Self(NonNull::new(address).expect("an odd number is not zero"))
+        let address = std::ptr::without_provenance_mut::<Header>(number * 4 + 2);
+        Self(NonNull::new(address).expect("two more is not zero"))
     }
 
     /// The number of a fake.
     pub(crate) fn into_fake(self) -> usize {
-        self.0.addr().get() / 2
+        self.0.addr().get() / 4
     }
 
-    /// The token as a word, for queues of words; [`Ready::from_word`] undoes it.
+    /// The token as a word, for queues of words; [`Ready::from_word`] undoes it. The word is even.
     pub(crate) fn into_word(self) -> usize {
         self.0.as_ptr().expose_provenance()
     }
@@ -126,7 +126,7 @@ impl Ready {
     /// Runs the actor until it has nothing to do or its turn is over.
     pub(crate) fn run(self, turn: &Turn<'_>) -> Outcome {
         assert!(
-            self.0.addr().get().is_multiple_of(2),
+            self.0.addr().get().is_multiple_of(4),
             "this is no actor but a conformance check's"
         );
         // SAFETY: a `Ready` is the token of its cell.

@@ -21,9 +21,17 @@ use std::time::Duration;
 /// Longer than anything here takes: what is not done by then hangs.
 pub(crate) const LONG: Duration = Duration::from_secs(40);
 
+/// Every scheduler there is.
+pub(crate) const SCHEDULERS: [fn() -> Scheduler; 4] =
+    [Scheduler::locked, Scheduler::lock_free, Scheduler::stealing, Scheduler::per_core];
+
+/// Those whose workers all reach what is ready, wherever it was made so.
+pub(crate) const SHARING: [fn() -> Scheduler; 3] =
+    [Scheduler::locked, Scheduler::lock_free, Scheduler::stealing];
+
 /// Runs `test` under each scheduler with one, two and four workers, and shuts each system down.
 pub(crate) fn everywhere(test: impl AsyncFn(&System)) {
-    for scheduler in [Scheduler::locked, Scheduler::stealing, Scheduler::per_core] {
+    for scheduler in SCHEDULERS {
         for workers in [1, 2, 4] {
             on(workers, scheduler(), &test);
         }
