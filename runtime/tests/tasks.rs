@@ -4,7 +4,7 @@
 
 mod support;
 
-use greenroom::{Actor, AskError, Ref, Scheduler, System, handlers};
+use greenroom::{Actor, AskError, Ref, System, handlers};
 use std::time::Duration;
 use support::{LONG, SCHEDULERS, everywhere, on, run, soon};
 use tokio::sync::oneshot;

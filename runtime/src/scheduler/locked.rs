@@ -1,6 +1,8 @@
-//! One queue behind one lock, taken for whole batches.
+//! One queue behind one lock.
 //!
-//! The simplest that works: right for one or two workers, and the oracle for the others.
+//! The simplest that works: right for one or two workers, and the oracle for the others. A worker that
+//! is alone takes a whole batch per lock. Where there are others it takes one actor at a time: what
+//! is in a batch only its own worker reaches, and a handler that blocked it would delay the rest.
 
 use super::{Batch, Origin, ReadyQueue, WorkerId};
 use crate::sync::{AtomicUsize, Mutex, Ordering};
@@ -16,7 +18,8 @@ pub(crate) struct LockedQueue {
     actors: Mutex<VecDeque<Ready>>,
     /// The queue's length, written under the lock.
     len: AtomicUsize,
-    workers: usize,
+    /// Actors taken at once at most.
+    batch: usize,
 }
 
 impl LockedQueue {
@@ -24,7 +27,7 @@ impl LockedQueue {
         Self {
             actors: Mutex::new(VecDeque::with_capacity(CAPACITY_AT_START)),
             len: AtomicUsize::new(0),
-            workers,
+            batch: if workers == 1 { Batch::CAPACITY } else { 1 },
         }
     }
 }
@@ -42,8 +45,7 @@ impl ReadyQueue for LockedQueue {
             return;
         }
         let mut actors = self.actors.lock();
-        // A fair share, so that one worker does not run in turn what others could run at once.
-        let count = actors.len().div_ceil(self.workers).min(Batch::CAPACITY);
+        let count = actors.len().min(self.batch);
         for ready in actors.drain(..count) {
             batch.push(ready);
         }
