@@ -7,6 +7,7 @@ mod counting;
 mod create;
 mod fan_in;
 mod ping_pong;
+mod savina;
 mod skynet;
 mod thread_ring;
 mod throughput;
@@ -19,7 +20,7 @@ type Done = Result<(), ActorProcessingErr>;
 pub(crate) fn programs() -> Vec<Program> {
     [("ractor", 2), ("ractor-1", 1)]
         .into_iter()
-        .flat_map(|(peer, workers)| of(peer, workers))
+        .flat_map(|(peer, workers)| of(peer, workers).into_iter().chain(savina::of(peer, workers)))
         .collect()
 }
 
