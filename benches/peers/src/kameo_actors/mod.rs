@@ -25,6 +25,7 @@ mod create;
 mod fan_in;
 mod mailboxes;
 mod ping_pong;
+mod savina;
 mod skynet;
 mod thread_ring;
 mod throughput;
@@ -40,7 +41,9 @@ pub(crate) fn programs() -> Vec<Program> {
         both::<Bounded>("kameo-1-bounded", 1),
     ];
     let unbounded = [unbounded("kameo", 2), unbounded("kameo-1", 1)];
-    both.into_iter().flatten().chain(unbounded.into_iter().flatten()).collect()
+    let savina = [savina::of("kameo", 2), savina::of("kameo-1", 1)];
+    let unbounded = unbounded.into_iter().flatten().chain(savina.into_iter().flatten());
+    both.into_iter().flatten().chain(unbounded).collect()
 }
 
 /// The programs that every kind of mailbox suits.
