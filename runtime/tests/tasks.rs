@@ -6,7 +6,7 @@ mod support;
 
 use greenroom::{Actor, AskError, Ref, System, handlers};
 use std::time::Duration;
-use support::{LONG, SCHEDULERS, everywhere, on, run, soon};
+use support::{LONG, SCHEDULERS, SHARING, everywhere, on, run, soon};
 use tokio::sync::oneshot;
 use tokio::time::sleep;
 
@@ -104,7 +104,7 @@ impl Holder {
 
 #[test]
 fn a_worker_held_in_a_task_keeps_no_other_from_waking() {
-    for scheduler in SCHEDULERS {
+    for scheduler in SHARING {
         on(2, scheduler(), async |system| {
             let holder = system.spawn::<Holder>(Holder).await.unwrap();
             for _ in 0..10 {
