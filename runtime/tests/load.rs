@@ -1,0 +1,217 @@
+//! Many messages through every scheduler: none lost, doubled or out of order, no actor run by two
+//! workers. `GREENROOM_LOAD` says how many messages each scheduler gets; a few, unless it is set.
+
+#![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
+
+mod support;
+
+use greenroom::{Actor, Ref, Scheduler, System, handlers};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use support::run;
+
+/// Messages for each scheduler unless the environment says more.
+const MESSAGES: u64 = if cfg!(sanitized) { 100_000 } else { 400_000 };
+/// More than cores, as a rule, so that workers are interrupted anywhere.
+const WORKERS: usize = 3;
+/// Longer than any workload takes.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// Where a token goes next: the node, the sender's number of it, and its number of the sender.
+type Route = fn(me: usize, hops: u64, nodes: usize) -> [usize; 3];
+
+/// Hands tokens on, and checks what it is handed.
+#[derive(Actor)]
+struct Node {
+    me: usize,
+    route: Route,
+    peers: Arc<[Ref<Self>]>,
+    /// Messages sent to each neighbour, and received from each.
+    sent: Box<[u64]>,
+    received: Box<[u64]>,
+    handled: u64,
+    /// Plain, and equal whenever nobody is in the middle of a handler.
+    left: u64,
+    right: u64,
+    finished: Arc<AtomicU64>,
+}
+
+#[handlers]
+impl Node {
+    #[ask]
+    fn meet(&mut self, peers: Arc<[Ref<Self>]>) {
+        self.peers = peers;
+    }
+    #[tell]
+    fn start(&mut self, hops: u64) {
+        self.pass(hops);
+    }
+    #[tell]
+    fn take(&mut self, from: usize, number: u64, hops: u64) {
+        assert_eq!(self.left, self.right, "one worker at a time");
+        self.left += 1;
+        assert_eq!(number, self.received[from], "each message comes once, in order");
+        self.received[from] += 1;
+        self.handled += 1;
+        self.pass(hops);
+        self.right += 1;
+    }
+    #[ask]
+    fn handled(&self) -> u64 {
+        self.handled
+    }
+}
+
+impl Node {
+    fn pass(&mut self, hops: u64) {
+        let Some(hops) = hops.checked_sub(1) else {
+            self.finished.fetch_add(1, Ordering::Relaxed);
+            return;
+        };
+        let [to, out, from] = (self.route)(self.me, hops, self.peers.len());
+        let number = self.sent[out];
+        self.sent[out] += 1;
+        self.peers[to].take(from, number, hops).try_send().unwrap();
+    }
+}
+
+/// Tokens that walk over nodes.
+struct Walk {
+    nodes: usize,
+    tokens: u64,
+    route: Route,
+    /// Neighbours at most, of any node.
+    neighbours: usize,
+}
+
+/// So many nodes at once that rings overflow and the spill is used.
+const MESH: Walk = Walk {
+    nodes: 6000,
+    tokens: 9000,
+    route: |me, hops, nodes| {
+        let step = (hops % 8) as usize;
+        [(me + 1 + step) % nodes, step, step]
+    },
+    neighbours: 8,
+};
+/// One hub that everybody mails to.
+const FAN_IN: Walk = Walk {
+    nodes: 65,
+    tokens: 2000,
+    route: |me, hops, nodes| match me {
+        0 => {
+            let to = 1 + (hops / 2) as usize % (nodes - 1);
+            [to, to, 0]
+        }
+        _ => [0, 0, me],
+    },
+    neighbours: 65,
+};
+/// A few tokens, so that workers fall asleep and wake up all the time.
+const RING: Walk =
+    Walk { nodes: 500, tokens: 3, route: |me, _, nodes| [(me + 1) % nodes, 0, 0], neighbours: 1 };
+
+/// Waits for a count that others move; they make progress, or the harness's own limit ends it.
+async fn reaches(count: &AtomicU64, goal: u64) {
+    let wait = async {
+        while count.load(Ordering::Relaxed) < goal {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, wait).await.expect("every token arrives");
+}
+
+async fn spawn(system: &System, walk: &Walk, me: usize, finished: &Arc<AtomicU64>) -> Ref<Node> {
+    let node = Node {
+        me,
+        route: walk.route,
+        peers: Arc::new([]),
+        sent: vec![0; walk.neighbours].into(),
+        received: vec![0; walk.neighbours].into(),
+        handled: 0,
+        left: 0,
+        right: 0,
+        finished: Arc::clone(finished),
+    };
+    system.spawn::<Node>(node).await.unwrap()
+}
+
+/// Sends about so many messages.
+async fn walk(system: &System, walk: &Walk, messages: u64) {
+    let finished = Arc::new(AtomicU64::new(0));
+    let mut nodes = Vec::new();
+    for me in 0..walk.nodes {
+        nodes.push(spawn(system, walk, me, &finished).await);
+    }
+    let peers: Arc<[Ref<Node>]> = nodes.into();
+    for node in &*peers {
+        node.meet(Arc::clone(&peers)).within(PATIENCE).await.unwrap();
+    }
+    let hops = messages.div_ceil(walk.tokens);
+    for token in 0..walk.tokens as usize {
+        peers[token % walk.nodes].start(hops).try_send().unwrap();
+    }
+    reaches(&finished, walk.tokens).await;
+    let mut handled = 0;
+    for node in &*peers {
+        handled += node.handled().within(PATIENCE).await.unwrap();
+        node.stop();
+    }
+    assert_eq!(handled, hops * walk.tokens, "no message is lost");
+}
+
+/// Actors that come, handle a few messages from outside, and go.
+async fn churn(system: &System, messages: u64) {
+    const EACH: u64 = 50;
+    let finished = Arc::new(AtomicU64::new(0));
+    for actor in 1..=messages / EACH {
+        let node = spawn(system, &RING, 0, &finished).await;
+        for number in 0..EACH {
+            node.take(0, number, 0).try_send().unwrap();
+        }
+        node.drain();
+        // Not too far ahead of those who handle it.
+        reaches(&finished, (actor * EACH).saturating_sub(100 * EACH)).await;
+    }
+    reaches(&finished, messages / EACH * EACH).await;
+}
+
+fn load(scheduler: Scheduler) {
+    let asked = std::env::var("GREENROOM_LOAD").ok();
+    let messages = asked.map_or(MESSAGES, |text| text.parse().expect("a number of messages"));
+    run(async {
+        let system = System::builder().workers(WORKERS).scheduler(scheduler).build().unwrap();
+        walk(&system, &MESH, messages / 10 * 4).await;
+        walk(&system, &FAN_IN, messages / 10 * 4).await;
+        walk(&system, &RING, messages / 10).await;
+        churn(&system, messages / 10).await;
+        assert_eq!(system.counts().panics, 0);
+        assert_eq!(system.counts().dead_stopped, 0);
+        system.shutdown(PATIENCE).await.unwrap();
+    });
+}
+
+// [G-DELIVERY-1] [G-ORDER-1] [G-EXCLUSIVE-1]
+#[test]
+fn locked() {
+    load(Scheduler::locked());
+}
+
+// [G-DELIVERY-1] [G-ORDER-1] [G-EXCLUSIVE-1]
+#[test]
+fn lock_free() {
+    load(Scheduler::lock_free());
+}
+
+// [G-DELIVERY-1] [G-ORDER-1] [G-EXCLUSIVE-1]
+#[test]
+fn stealing() {
+    load(Scheduler::stealing());
+}
+
+// [G-DELIVERY-1] [G-ORDER-1] [G-EXCLUSIVE-1]
+#[test]
+fn per_core() {
+    load(Scheduler::per_core());
+}
