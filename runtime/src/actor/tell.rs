@@ -148,7 +148,11 @@ pub(super) struct Sending<P> {
 
 /// Runs the receiver soon: the sender goes on.
 pub(super) fn run_soon(cell: &CellRef, ready: Ready) {
-    cell.core.schedule(ready, Hint::Next);
+    let at_home = cell.reach() == Reach::Home;
+    let left = if at_home { current::push_home(ready).err() } else { Some(ready) };
+    if let Some(ready) = left {
+        cell.core.schedule(ready, Hint::Next);
+    }
 }
 
 /// Runs the receiver now, if that is all right: the sender waits for it.

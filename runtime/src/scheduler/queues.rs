@@ -22,6 +22,13 @@ impl Queues {
         }
     }
 
+    /// Says that a slice begins.
+    pub(super) fn begin_slice(&self, id: WorkerId) {
+        if let Self::PerCore(queue) = self {
+            queue.begin_slice(id);
+        }
+    }
+
     /// The next actor to run. `batch` keeps what was taken with others before it; `wake` ends another
     /// worker's sleep.
     #[inline]

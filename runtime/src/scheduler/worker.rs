@@ -263,13 +263,9 @@ impl Worker {
         self.alarms = alarms;
         let core = self.core.clone();
         let end = now.after(self.limits.slice);
+        let mut turn = Turn { batch: self.limits.batch, until: end, clock: &core.clock };
         let mut turns = 0_u32;
         while let Some(ready) = self.next() {
-            let turn = Turn {
-                batch: self.limits.batch,
-                until: now.after(self.limits.slice),
-                clock: &core.clock,
-            };
             match ready.run(&turn) {
                 Outcome::Rested => {}
                 Outcome::Yielded(ready) => self.shared.queues.push(self.id, ready, Hint::Back),
@@ -279,6 +275,7 @@ impl Worker {
             if turns.is_multiple_of(TURNS_PER_CLOCK) {
                 now = core.clock.now();
                 current::set_now(now);
+                turn.until = now.after(self.limits.slice);
                 if now >= end {
                     if self.shared.queues.has_work(self.id) {
                         self.shared.call_helper(self.id);
@@ -366,7 +363,9 @@ impl Future for Worker {
         if this.shared.ending.load(Ordering::Acquire) {
             return Poll::Ready(());
         }
+        this.shared.queues.begin_slice(this.id);
         let ran = this.slice();
+        current::close_home();
         if ran {
             this.bored_since = None;
         }

@@ -3,11 +3,13 @@
 //! The values are hints that save work (the local queue, the cached clock, the deadline that travels
 //! on); a thread that is no worker simply has none.
 
+use super::Ready;
 use super::core::Core;
 use super::home::Home;
 use crate::sync::thread_local;
 use crate::time::Time;
 use std::cell::Cell;
+use std::collections::VecDeque;
 use std::ptr;
 
 /// What a worker thread says of itself.
@@ -16,6 +18,8 @@ struct Current {
     worker: Cell<u32>,
     /// The home that this thread is, for actors that live on one worker each.
     home: Cell<usize>,
+    /// The ready actors that live on this thread, while a slice runs.
+    ready: Cell<*mut VecDeque<Ready>>,
     /// The clock as it was last read in a slice.
     now: Cell<Time>,
     /// Whether a slice runs, so that `now` is not long ago; otherwise tokio's tasks do, or nothing.
@@ -37,6 +41,7 @@ thread_local! {
             core: Cell::new(ptr::null()),
             worker: Cell::new(0),
             home: Cell::new(NOWHERE),
+            ready: Cell::new(ptr::null_mut()),
             now: Cell::new(Time(0)),
             in_slice: Cell::new(false),
             deadline: Cell::new(Time::NEVER),
@@ -82,6 +87,34 @@ pub(crate) fn worker_of(core: &Core) -> Option<u32> {
 #[inline(always)]
 pub(crate) fn home() -> usize {
     CURRENT.with(|current| current.home.get())
+}
+
+/// Says that a slice runs, and where actors are queued that live on this thread.
+///
+/// # Safety
+/// Until [`close_home`] the queue stays where it is, and is in nobody's use while code of users runs.
+pub(crate) unsafe fn open_home(ready: *mut VecDeque<Ready>) {
+    CURRENT.with(|current| current.ready.set(ready));
+}
+
+/// Says that the slice is over.
+pub(crate) fn close_home() {
+    CURRENT.with(|current| current.ready.set(ptr::null_mut()));
+}
+
+/// Queues an actor that lives on this thread.
+///
+/// # Errors
+/// The actor, when no slice runs: its worker may have to be woken.
+#[inline]
+pub(crate) fn push_home(ready: Ready) -> Result<(), Ready> {
+    let queue = CURRENT.with(|current| current.ready.get());
+    if queue.is_null() {
+        return Err(ready);
+    }
+    // SAFETY: the promise of `open_home`: only code of users, or what it calls, gets here.
+    unsafe { &mut *queue }.push_back(ready);
+    Ok(())
 }
 
 /// The clock as of the running slice, when the thread is a worker of `core` and runs one.

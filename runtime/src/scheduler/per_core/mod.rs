@@ -31,6 +31,7 @@ use crate::sync::{AtomicUsize, CachePadded, Ordering, UnsafeCell};
 use crate::task::Ready;
 use crate::task::cargo::Cargo;
 use crate::task::cell::CellRef;
+use crate::task::current;
 use desk::{Desk, Parcel, workers_in};
 use dock::{Dock, EXTERNAL, Left};
 use moving::Errand;
@@ -103,6 +104,14 @@ impl PerCore {
     #[inline]
     pub(crate) fn push(&self, id: WorkerId, ready: Ready) {
         self.desk(id, |desk| desk.ready.push_back(ready));
+    }
+
+    /// Lets code of users queue actors that live here, until [`current::close_home`].
+    pub(crate) fn begin_slice(&self, id: WorkerId) {
+        let ready = self.desk(id, |desk| &raw mut desk.ready);
+        // SAFETY: the desk stays where it is while there are workers, and by invariant 1 nobody uses it
+        // while code of users runs.
+        unsafe { current::open_home(ready) };
     }
 
     /// The next actor to run, after what has come is delivered and what was sent is visible.
