@@ -57,7 +57,7 @@ impl Manager {
         while let Some(order) = self.buffer.order() {
             match order {
                 Order::Produce(producer) => {
-                    self.producers[producer].tell(Produce).try_send().expect("the receiver lives")
+                    self.producers[producer].tell(Produce).try_send().expect("the receiver lives");
                 }
                 Order::Consume(consumer, item) => self.consumers[consumer]
                     .tell(Consume(item))

@@ -29,7 +29,7 @@ impl Sorter {
     fn answer(&mut self, sorted: Vec<u64>, cx: &mut Context<Self, ()>) {
         match &mut self.whose {
             Whose::Part(side, whole) => {
-                whole.tell(Sorted(*side, sorted)).try_send().expect("the receiver lives")
+                whole.tell(Sorted(*side, sorted)).try_send().expect("the receiver lives");
             }
             Whose::Program(done) => done.tell(sorted),
         }

@@ -37,7 +37,7 @@ impl Message<Multiply> for Worker {
                 }
             }
             Step::Block(block) => {
-                self.master.tell(Take(block)).try_send().expect("the receiver lives")
+                self.master.tell(Take(block)).try_send().expect("the receiver lives");
             }
         }
     }
