@@ -6,14 +6,17 @@
 /// The queues to choose from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Choice {
-    /// [`LockedQueue`](super::LockedQueue).
-    Locked,
+    /// [`PerCore`](super::PerCore).
+    PerCore,
     /// [`StealingQueue`](super::StealingQueue).
     Stealing,
 }
 
 /// Up to how many workers which queue is taken, fewest first; the last row is for all others.
-const TABLE: [(usize, Choice); 2] = [(1, Choice::Locked), (usize::MAX, Choice::Stealing)];
+///
+/// With one worker nobody could help an actor that waits behind a handler that blocks, so the cheapest
+/// queue costs nothing else. With more, `stealing` is the one that needs no care.
+const TABLE: [(usize, Choice); 2] = [(1, Choice::PerCore), (usize::MAX, Choice::Stealing)];
 
 /// The queue for that many workers.
 pub(crate) fn choose(workers: usize) -> Choice {

@@ -50,7 +50,7 @@ impl Queues {
     /// Whether any worker could take what is pushed: with homes, an actor is not handed over before its
     /// worker has too much to do.
     #[inline]
-    pub(super) fn are_shared(&self) -> bool {
+    pub(crate) fn are_shared(&self) -> bool {
         matches!(self, Self::Shared(_))
     }
 

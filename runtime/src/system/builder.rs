@@ -30,7 +30,7 @@ enum Kind {
 }
 
 impl Scheduler {
-    /// Locked for one worker, stealing for more.
+    /// Per-core for one worker, stealing for more.
     #[must_use]
     pub const fn auto() -> Self {
         Self(Kind::Auto)
@@ -86,7 +86,7 @@ impl Scheduler {
     fn make(self, workers: usize) -> Queues {
         match self.0 {
             Kind::Auto => match choose(workers) {
-                Choice::Locked => Self::locked().make(workers),
+                Choice::PerCore => Self::per_core().make(workers),
                 Choice::Stealing => Self::stealing().make(workers),
             },
             Kind::Locked => Queues::Shared(Box::new(LockedQueue::new(workers))),
@@ -231,13 +231,13 @@ impl Builder {
         }
         self.limits.spin = self.workers.limits.spin;
         let clock = Clock::start();
-        let at_home = matches!(self.scheduler.0, Kind::PerCore);
         check(
-            !at_home || count <= PER_CORE_WORKERS_MAX,
+            !matches!(self.scheduler.0, Kind::PerCore) || count <= PER_CORE_WORKERS_MAX,
             "scheduler \"per_core\" takes at most 62 workers",
         )?;
-        let homes = Homes::new(if at_home { count } else { 0 });
-        let pool = Pool::new(self.scheduler.make(count), &self.workers, clock);
+        let queues = self.scheduler.make(count);
+        let homes = Homes::new(if queues.are_shared() { 0 } else { count });
+        let pool = Pool::new(queues, &self.workers, clock);
         let core = Core::new(Box::new(pool.front()), clock, self.limits, count, homes);
         let core = Arc::new(core);
         pool.start(&core, &self.workers)?;
