@@ -129,39 +129,46 @@ impl Idle {
         !is_any_asleep(self.word.load(Ordering::Relaxed))
     }
 
+    /// Wakes a sleeper, or else calls a worker that is away. Under one lock: a worker that turned from
+    /// one into the other between two looks would be missed by both.
     #[inline]
     fn rouse_or_call(&self, word: u64) -> Option<usize> {
-        if word.is_multiple_of(SEARCHER) { None } else { self.rouse().or_else(|| self.call()) }
+        if word.is_multiple_of(SEARCHER) {
+            return None;
+        }
+        let mut workers = self.workers.lock();
+        self.rouse_among(&mut workers).or_else(|| self.call_among(&mut workers))
     }
 
     #[cold]
     fn rouse(&self) -> Option<usize> {
-        let mut workers = self.workers.lock();
+        self.rouse_among(&mut self.workers.lock())
+    }
+
+    fn rouse_among(&self, workers: &mut Workers) -> Option<usize> {
         let worker = workers.take(State::Asleep, State::Roused)?;
         // AcqRel: keeps the order of the rendezvous for those who read the word later.
         self.word.fetch_add(SEARCHER - SLEEPER, Ordering::AcqRel);
         Some(worker)
     }
 
-    #[cold]
-    fn call(&self) -> Option<usize> {
-        let mut workers = self.workers.lock();
+    fn call_among(&self, workers: &mut Workers) -> Option<usize> {
         let worker = workers.take(State::Away, State::Called)?;
-        // AcqRel: as in `rouse`.
+        // AcqRel: as in `rouse_among`.
         self.word.fetch_sub(AWAY, Ordering::AcqRel);
         Some(worker)
     }
 
     /// The calling worker has found nothing at home and searches.
     pub(crate) fn search(&self) {
-        // AcqRel: as in `rouse`.
+        // AcqRel: as in `rouse_among`.
         self.word.fetch_add(SEARCHER, Ordering::AcqRel);
     }
 
     /// The calling searcher found work: the worker to wake in its place, if it was the last.
     #[must_use]
     pub(crate) fn found(&self) -> Option<usize> {
-        // AcqRel: as in `rouse`.
+        // AcqRel: as in `rouse_among`.
         let before = self.word.fetch_sub(SEARCHER, Ordering::AcqRel);
         let was_last = planted!("idle-no-successor": searchers(before) == 1 => false);
         if was_last { self.rouse_or_call(before) } else { None }
@@ -192,7 +199,7 @@ impl Idle {
         let mut workers = self.workers.lock();
         if workers.states[worker] == from {
             workers.states[worker] = to;
-            // AcqRel: as in `rouse`.
+            // AcqRel: as in `rouse_among`.
             self.word.fetch_add(change, Ordering::AcqRel);
         }
     }
@@ -208,7 +215,7 @@ impl Idle {
             State::Awake | State::Roused | State::Called => return state == State::Roused,
         };
         workers.idle.retain(|&idle| idle != worker);
-        // AcqRel: as in `rouse`.
+        // AcqRel: as in `rouse_among`.
         self.word.fetch_sub(counted, Ordering::AcqRel);
         false
     }
