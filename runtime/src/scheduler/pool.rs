@@ -5,7 +5,7 @@ use super::driver::Driver;
 use super::idle::Idle;
 use super::queues::Queues;
 use super::topology;
-use super::worker::{Front, Limits, Shared, Worker};
+use super::worker::{Front, Limits, Shared, Worker, stir};
 use crate::sync::{Arc, AtomicBool, Ordering, thread};
 use crate::task::core::Core;
 use crate::task::current;
@@ -41,7 +41,7 @@ impl Pool {
         let workers = options.count;
         let shared = Shared {
             queues,
-            idle: Idle::new(workers),
+            idle: Arc::new(Idle::new(workers)),
             wakers: (0..workers).map(|_| OnceLock::new()).collect(),
             timekeeper: OnceLock::new(),
             ending: AtomicBool::new(false),
@@ -63,9 +63,11 @@ impl Pool {
     pub(crate) fn start(&self, core: &Arc<Core>, options: &WorkerOptions) -> io::Result<()> {
         let cores = if options.pinned { cores() } else { Vec::new() };
         for index in 0..options.count {
-            let (falls_asleep, wakes) = (self.shared.clone(), self.shared.clone());
+            // tokio keeps these as long as anything keeps tokio, as the wakers in `shared` do.
+            let (falls_asleep, wakes) = (self.shared.idle.clone(), self.shared.idle.clone());
+            let clock = self.shared.clock;
             let driver =
-                Driver::new(move || falls_asleep.idle.doze(index), move || wakes.stir(index));
+                Driver::new(move || falls_asleep.doze(index), move || stir(&wakes, &clock, index));
             let driver = driver.inspect_err(|_| self.shared.end())?;
             let cpu = cores.get(index % cores.len().max(1)).copied();
             let (shared, core, limits) = (self.shared.clone(), core.clone(), options.limits);

@@ -31,7 +31,8 @@ const TURNS_PER_CLOCK: u32 = 16;
 /// What all workers of a system share.
 pub(crate) struct Shared {
     pub(crate) queues: Queues,
-    pub(crate) idle: Idle,
+    /// Apart: tokio keeps it as well, and what else is here keeps tokio.
+    pub(crate) idle: Arc<Idle>,
     /// What wakes each worker's root future.
     pub(crate) wakers: Box<[OnceLock<Waker>]>,
     /// The thread that looks after the timers of those who are no workers.
@@ -47,18 +48,18 @@ thread_local! {
     static WAITS: Cell<bool> = const { Cell::new(false) };
 }
 
+/// The thread of a worker has slept, and tokio has something for it.
+pub(crate) fn stir(idle: &Idle, clock: &Clock, worker: usize) {
+    idle.stir(worker);
+    current::set_now(clock.now());
+    current::end_slice();
+}
+
 impl Shared {
     /// Whether the running slice, or what tokio runs instead, has lasted so long that another worker is
     /// worth waking. Waking costs more than a few short turns, and most slices are over by then.
     fn is_late(&self) -> bool {
         self.clock.now() >= current::slice_began().after(self.alone)
-    }
-
-    /// The calling worker's thread has slept, and tokio has something for it.
-    pub(crate) fn stir(&self, worker: usize) {
-        self.idle.stir(worker);
-        current::set_now(self.clock.now());
-        current::end_slice();
     }
 
     /// Lets a worker that sleeps help the calling one, which has more to run than it should.
