@@ -1,0 +1,117 @@
+//! A scheduler of one's own: work in hand goes before work that comes from outside.
+//!
+//! ```text
+//! cargo run --example 10_custom_scheduler
+//! ```
+
+#![expect(clippy::print_stdout, reason = "an example shows what happens")]
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use greenroom::{Actor, Batch, Hint, Origin, Ready, ReadyQueue, Ref, Scheduler};
+use greenroom::{System, WorkerId, handlers, testing};
+use parking_lot::Mutex;
+
+/// The second class comes first in one pick of so many.
+const SECOND_EVERY: u32 = 8;
+
+/// Ready actors in two classes: those whose mail comes from other actors, and from outside.
+#[derive(Debug, Default)]
+struct Classes {
+    ready: [VecDeque<Ready>; 2],
+    picks: u32,
+}
+
+impl Classes {
+    fn pop(&mut self) -> Option<Ready> {
+        let [first, second] = &mut self.ready;
+        // Without the limit, actors that keep each other busy would lock out the rest for ever.
+        self.picks = (self.picks + 1) % SECOND_EVERY;
+        let (now, later) = if self.picks > 0 { (first, second) } else { (second, first) };
+        now.pop_front().or_else(|| later.pop_front())
+    }
+}
+
+#[derive(Debug, Default)]
+struct InHandFirst(Mutex<Classes>);
+
+impl ReadyQueue for InHandFirst {
+    fn push(&self, from: Origin, ready: Ready, _hint: Hint) {
+        let class = usize::from(from == Origin::External);
+        self.0.lock().ready[class].push_back(ready);
+    }
+
+    fn pop(&self, _worker: WorkerId, batch: &mut Batch) {
+        // One at a time: what comes in meanwhile may be more urgent.
+        if let Some(ready) = self.0.lock().pop() {
+            batch.push(ready);
+        }
+    }
+
+    fn has_work(&self, _worker: WorkerId) -> bool {
+        self.len() > 0
+    }
+
+    fn len(&self) -> usize {
+        self.0.lock().ready.iter().map(VecDeque::len).sum()
+    }
+}
+
+/// Takes an order from outside and passes it on, or cooks it.
+#[derive(Actor)]
+struct Staff {
+    cook: Option<Ref<Self>>,
+    /// Orders that are open, and the most there were.
+    open: Arc<[AtomicUsize; 2]>,
+}
+
+#[handlers]
+impl Staff {
+    #[tell]
+    fn order(&mut self) {
+        let [open, most] = &*self.open;
+        most.fetch_max(open.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
+        // Its mailbox is unbounded, and it lives as long as this actor.
+        let _ = self.cook.as_ref().map(|cook| cook.cook().try_send());
+    }
+
+    #[tell]
+    fn cook(&mut self) {
+        self.open[0].fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// The most orders that were open at once, of a hundred.
+async fn most_open(scheduler: Scheduler) -> Result<usize, Box<dyn std::error::Error>> {
+    let system = System::builder().workers(1).scheduler(scheduler).build()?;
+    let open = <Arc<[AtomicUsize; 2]>>::default();
+    let staff = |cook| Staff { cook, open: Arc::clone(&open) };
+    let (mut waiters, mut cooks) = (Vec::new(), Vec::new());
+    for _ in 0..100 {
+        let cook = system.spawn::<Staff>(staff(None)).await?;
+        waiters.push(system.spawn::<Staff>(staff(Some(cook.clone()))).await?);
+        cooks.push(cook);
+    }
+    for waiter in &waiters {
+        waiter.order().await?;
+    }
+    for worker in waiters.iter().chain(&cooks) {
+        worker.drain();
+        worker.ended().await;
+    }
+    system.shutdown(Duration::from_secs(5)).await?;
+    Ok(open[1].load(Ordering::Relaxed))
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    testing::ready_queue_conforms(|_workers| InHandFirst::default());
+    let ours = most_open(Scheduler::custom(|_workers| InHandFirst::default())).await?;
+    println!("in hand first: at most {ours} orders were open at once");
+    let theirs = most_open(Scheduler::locked()).await?;
+    println!("in order of arrival: at most {theirs}");
+    Ok(())
+}
