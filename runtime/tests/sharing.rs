@@ -1,13 +1,13 @@
-//! What one worker cannot run, another one does.
+//! What one worker cannot run, another one does, and nobody sleeps through work.
 
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
 mod support;
 
-use greenroom::{Actor, handlers};
+use greenroom::{Actor, Ref, handlers};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, mpsc};
-use support::{SHARING, hold_worker, on, until};
+use std::sync::{Arc, Barrier, mpsc};
+use support::{LONG, SCHEDULERS, SHARING, hold_worker, on, until};
 
 /// Blocks its worker, or counts.
 #[derive(Actor)]
@@ -56,5 +56,80 @@ fn a_handler_that_blocks_delays_no_other_actor_while_a_worker_is_free() {
                 drop(release);
             });
         }
+    }
+}
+
+/// Tells others, all from the worker it runs on.
+#[derive(Actor)]
+struct Host {
+    guests: Vec<Ref<Diner>>,
+}
+
+/// Eats when all the others are at the table too, each on a worker of its own.
+#[derive(Actor)]
+struct Diner;
+
+#[handlers]
+impl Host {
+    #[tell]
+    fn call(&mut self, table: Arc<Barrier>, eaten: Arc<AtomicUsize>) {
+        for guest in &self.guests {
+            guest.eat(Arc::clone(&table), Arc::clone(&eaten)).try_send().unwrap();
+        }
+    }
+}
+
+#[handlers]
+impl Diner {
+    #[tell]
+    fn eat(&mut self, table: Arc<Barrier>, eaten: Arc<AtomicUsize>) {
+        table.wait();
+        eaten.fetch_add(1, Ordering::Relaxed);
+    }
+    #[ask]
+    fn is_there(&self) {}
+}
+
+#[test]
+fn what_one_worker_makes_ready_reaches_all_workers() {
+    const WORKERS: usize = 3;
+    for scheduler in SHARING {
+        on(WORKERS, scheduler(), async |system| {
+            let mut guests = Vec::new();
+            for _ in 0..2 * WORKERS {
+                guests.push(system.spawn::<Diner>(Diner).await.unwrap());
+            }
+            let host = system.spawn::<Host>(Host { guests }).await.unwrap();
+            for round in 1..=50 {
+                let (table, eaten) = (Arc::new(Barrier::new(WORKERS)), Arc::default());
+                host.call(table, Arc::clone(&eaten)).await.unwrap();
+                until(|| eaten.load(Ordering::Relaxed) == 2 * WORKERS).await;
+                assert_eq!(system.counts().panics, 0, "round {round}");
+            }
+        });
+    }
+}
+
+#[test]
+fn workers_that_fall_asleep_all_the_time_miss_nothing() {
+    const ROUNDS: usize = if cfg!(sanitized) { 500 } else { 10_000 };
+    for scheduler in SCHEDULERS {
+        on(2, scheduler(), async |system| {
+            let mut diners = Vec::new();
+            for _ in 0..3 {
+                diners.push(system.spawn::<Diner>(Diner).await.unwrap());
+            }
+            let (table, eaten) = (Arc::new(Barrier::new(1)), Arc::new(AtomicUsize::new(0)));
+            for round in 1..=ROUNDS {
+                for diner in &diners {
+                    diner.eat(Arc::clone(&table), Arc::clone(&eaten)).try_send().unwrap();
+                }
+                // Once they have answered, there is nothing to do and the workers go to sleep.
+                for diner in &diners {
+                    diner.is_there().within(LONG).await.unwrap();
+                }
+                assert_eq!(eaten.load(Ordering::Relaxed), round * diners.len());
+            }
+        });
     }
 }
