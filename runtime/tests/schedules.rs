@@ -80,6 +80,62 @@ fn latecomers_on_the_locked_queue() {
     explore(Plan::locked(2), latecomers);
 }
 
+#[test]
+fn mesh_on_the_lock_free_queue() {
+    explore(Plan::lock_free(2), mesh);
+}
+
+#[test]
+fn mesh_on_rings_between_cores() {
+    explore(Plan::per_core(3), mesh);
+}
+
+#[test]
+fn fan_in_on_rings_between_cores() {
+    explore(Plan::per_core(2), fan_in);
+}
+
+#[test]
+fn churn_on_rings_between_cores() {
+    explore(Plan::per_core(2), churn);
+}
+
+#[test]
+fn asks_on_rings_between_cores() {
+    explore(Plan::per_core(2), asks);
+}
+
+#[test]
+fn restarts_on_rings_between_cores() {
+    explore(Plan::per_core(2), restarts);
+}
+
+#[test]
+fn wandering_on_rings_between_cores() {
+    explore(Plan::per_core(2), wandering);
+}
+
+#[test]
+fn wandering_between_three_cores() {
+    explore(Plan::per_core(3), wandering);
+}
+
+/// As `mesh`, while the actors move to other workers.
+async fn wandering(scene: &Scene) {
+    let actors = scene.spawn(3).await;
+    for actor in &actors {
+        scene.tell(actor.meet(actors.clone()));
+    }
+    for (number, actor) in actors.iter().enumerate() {
+        scene.tell(actor.flood(2));
+        scene.migrate(actor, number + 1);
+    }
+    scene.migrate(&actors[0], 2);
+    for actor in &actors {
+        actor.drain();
+    }
+}
+
 /// Three actors each send two messages to both others.
 async fn mesh(scene: &Scene) {
     let actors = scene.spawn(3).await;

@@ -29,6 +29,14 @@ impl Plan {
     pub(crate) fn locked(workers: usize) -> Self {
         Self { scheduler: Scheduler::locked, workers }
     }
+
+    pub(crate) fn lock_free(workers: usize) -> Self {
+        Self { scheduler: Scheduler::lock_free, workers }
+    }
+
+    pub(crate) fn per_core(workers: usize) -> Self {
+        Self { scheduler: Scheduler::per_core, workers }
+    }
 }
 
 /// Runs `workload` under as many schedules as `GREENROOM_SCHEDULES` says, or a few: nine in ten at
@@ -58,7 +66,7 @@ fn check(
 fn play(plan: Plan, workload: &impl AsyncFn(&Scene)) {
     let system = System::builder().workers(plan.workers).scheduler((plan.scheduler)());
     let system = system.stack_bytes(STACK_BYTES).batch(3).build().expect("it starts");
-    let scene = Scene { system, account: Arc::default() };
+    let scene = Scene { system, workers: plan.workers, account: Arc::default() };
     shuttle::future::block_on(async {
         workload(&scene).await;
         scene.system.shutdown(Duration::from_secs(1)).await.expect("time does not pass");
@@ -70,17 +78,27 @@ fn play(plan: Plan, workload: &impl AsyncFn(&Scene)) {
 #[derive(Clone)]
 pub(crate) struct Scene {
     system: System,
+    workers: usize,
     account: Arc<Account>,
 }
 
 impl Scene {
     pub(crate) async fn spawn(&self, count: usize) -> Vec<Ref<Player>> {
         let mut players = Vec::new();
-        for _ in 0..count {
-            let player = self.system.spawn::<Player>(self.account.issue()).await;
+        for number in 0..count {
+            // Where actors have a home, each worker gets some.
+            let player =
+                self.system.spawn::<Player>(self.account.issue()).on(number % self.workers);
+            let player = player.await;
             players.push(player.expect("it starts"));
         }
         players
+    }
+
+    /// Lets the actor live on another worker, where actors have a home.
+    pub(crate) fn migrate(&self, actor: &Ref<Player>, worker: usize) {
+        // An error means that they have none.
+        let _ = actor.migrate(worker % self.workers);
     }
 
     /// An actor, unless the system is ending.
