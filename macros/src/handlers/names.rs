@@ -8,7 +8,7 @@ use crate::spans;
 
 /// What a reference has methods for. Callers write `book.quote(..)` on a `Ref<Book>`, whose own
 /// methods come first: a handler of the same name could not be reached.
-const RESERVED: [&str; 17] = [
+const RESERVED: [&str; 18] = [
     "api",
     "ask",
     "clone",
@@ -20,6 +20,7 @@ const RESERVED: [&str; 17] = [
     "into",
     "is_closed",
     "kill",
+    "migrate",
     "ne",
     "recipient",
     "stop",
