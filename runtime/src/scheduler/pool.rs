@@ -100,8 +100,9 @@ fn cores() -> Vec<core_affinity::CoreId> {
 /// be busy. It sleeps until the next one.
 fn keep_time(shared: &Shared, core: &Core) {
     shared.timekeeper.get_or_init(thread::current);
+    shared.begin();
     let mut alarms = Vec::new();
-    // Acquire: pairs with the Release in `end`.
+    // Acquire: pairs with the AcqRel in `end`.
     while !shared.ending.load(Ordering::Acquire) {
         let now = core.clock.now();
         core.fire_alarms(core.timekeeper(), now, &mut alarms);
@@ -129,7 +130,10 @@ fn work(
         // SAFETY: this thread is the worker, and inside its runtime.
         let mut worker = unsafe { Worker::new(index, shared.clone(), core.clone(), limits) };
         poll_fn(move |cx| {
-            shared.wakers[index].get_or_init(|| cx.waker().clone());
+            if shared.wakers[index].get().is_none() {
+                shared.wakers[index].get_or_init(|| cx.waker().clone());
+                shared.begin();
+            }
             Pin::new(&mut worker).poll(cx)
         })
     });

@@ -115,10 +115,17 @@ impl Shared {
         }
     }
 
+    /// Says that the calling thread can be woken from now on. Who ended the workers too early to see that
+    /// is seen by them.
+    pub(crate) fn begin(&self) {
+        // AcqRel: the rendezvous with `end`.
+        self.ending.fetch_or(false, Ordering::AcqRel);
+    }
+
     /// Ends every worker once it is done with its slice.
     pub(crate) fn end(&self) {
-        // Release: pairs with the Acquire in `poll`.
-        self.ending.store(true, Ordering::Release);
+        // AcqRel: the rendezvous with `begin`; pairs with the Acquire in `poll`.
+        self.ending.swap(true, Ordering::AcqRel);
         for worker in 0..=self.wakers.len() {
             self.wake(worker);
         }
@@ -360,7 +367,7 @@ impl Future for Worker {
         let this = self.get_mut();
         WAITS.with(|waits| waits.set(false));
         this.wake_up();
-        // Acquire: pairs with the Release in `end`.
+        // Acquire: pairs with the AcqRel in `end`.
         if this.shared.ending.load(Ordering::Acquire) {
             return Poll::Ready(());
         }
