@@ -98,10 +98,12 @@ impl Shared {
         }
     }
 
-    /// Lets the calling worker look for work, if it waits in tokio.
-    fn wake_if_waiting(&self, worker: usize) {
+    /// Lets the calling worker look for work, if it waits in tokio. It is not asleep to others any more:
+    /// they rely on those who are to send nothing.
+    fn wake_if_waiting(&self, id: WorkerId) {
         if WAITS.with(Cell::get) {
-            self.wake(worker);
+            self.queues.wake_up(id);
+            self.wake(id.index());
         }
     }
 
@@ -164,8 +166,9 @@ impl Schedule for Front {
         let wake = |worker| shared.wake(worker);
         let Some(worker) = at else { return queue.carry_from_outside(cargo, &wake) };
         // SAFETY: as in `schedule`.
-        queue.carry(unsafe { WorkerId::new(worker as usize) }, cargo, &wake);
-        shared.wake_if_waiting(worker as usize);
+        let id = unsafe { WorkerId::new(worker as usize) };
+        shared.wake_if_waiting(id);
+        queue.carry(id, cargo, &wake);
     }
 
     unsafe fn carry_mail(&self, at: Option<u32>, to: &CellRef, node: NonNull<Node>) {
@@ -179,15 +182,17 @@ impl Schedule for Front {
         };
         // SAFETY: as in `schedule`.
         let id = unsafe { WorkerId::new(worker as usize) };
+        shared.wake_if_waiting(id);
         // SAFETY: the caller's promise.
         unsafe { queue.carry_mail(id, to, node, &wake) };
-        shared.wake_if_waiting(worker as usize);
     }
 
     fn migrate(&self, at: Option<u32>, ready: Ready, to: usize) {
         let worker = at.expect("only workers run actors");
         // SAFETY: as in `schedule`.
-        self.0.migrate(unsafe { WorkerId::new(worker as usize) }, ready, to);
+        let id = unsafe { WorkerId::new(worker as usize) };
+        self.0.wake_if_waiting(id);
+        self.0.migrate(id, ready, to);
     }
 
     fn is_all_awake(&self) -> bool {
