@@ -5,9 +5,11 @@ mod support;
 
 use greenroom::{Actor, Context, MigrateError, Ref, Scheduler, SpawnError, System, handlers};
 use std::collections::BTreeSet;
+use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 use support::{LONG, on, run, soon};
+use tokio::sync::oneshot;
 
 /// Notes what it was sent by whom, and on which threads it ran.
 #[derive(Actor)]
@@ -183,6 +185,106 @@ async fn all_sent(sources: &[Ref<Source>], each: u64) -> bool {
         }
     }
     true
+}
+
+/// Orders to drain wait for what is on its way; the mail of other actors behind them keeps its order.
+#[test]
+fn orders_to_drain_let_no_mail_overtake_other_mail() {
+    const EACH: u64 = 10_000;
+    for _ in 0..20 {
+        on(3, Scheduler::per_core(), async |system| {
+            let sink = system.spawn::<Sink>(1).on(0).await.unwrap();
+            let mut others = Vec::new();
+            for _ in 0..1000 {
+                others.push(system.spawn::<Sink>(0).on(0).await.unwrap());
+            }
+            let (entered, is_in) = oneshot::channel();
+            let (release, released) = mpsc::channel::<()>();
+            let holder = system.spawn::<Holder>(Holder).on(0).await.unwrap();
+            holder.hold(entered, released).await.unwrap();
+            soon(is_in).await.unwrap();
+            assert!(others.iter().all(Ref::drain), "they live");
+            sink.take(0, 0).await.unwrap();
+            drop(release);
+            // From here on the worker is taking in what was left for it.
+            for number in 1..EACH {
+                sink.take(0, number).await.unwrap();
+            }
+            let (came, wrong, _) = sink.seen().within(LONG).await.unwrap();
+            assert_eq!((came, wrong), (EACH, 0), "all, in order");
+        });
+    }
+}
+
+/// Holds its worker in a handler, or lets a task of tokio send and hold it in between.
+#[derive(Actor)]
+struct Holder;
+
+#[handlers]
+impl Holder {
+    #[tell]
+    fn hold(&mut self, entered: oneshot::Sender<()>, released: mpsc::Receiver<()>) {
+        let _ = entered.send(());
+        let _ = released.recv();
+    }
+
+    #[tell]
+    fn hold_beside(
+        &mut self,
+        sink: Ref<Sink>,
+        entered: oneshot::Sender<()>,
+        released: mpsc::Receiver<()>,
+    ) {
+        tokio::spawn(async move {
+            // Until the worker sleeps but for this task.
+            for _ in 0..100 {
+                tokio::task::yield_now().await;
+            }
+            let send = |number| sink.take(0, number).tell().expect("the sink lives");
+            (0..3).for_each(send);
+            let _ = entered.send(());
+            let _ = released.recv();
+            (3..6).for_each(send);
+        });
+    }
+
+    #[ask]
+    fn is_there(&self) -> bool {
+        true
+    }
+}
+
+/// A worker that runs a task of tokio has mail on its way, though it runs no actors.
+#[test]
+fn a_move_waits_for_what_tasks_of_tokio_have_sent() {
+    for _ in 0..20 {
+        on(3, Scheduler::per_core(), async |system| {
+            let sink = system.spawn::<Sink>(1).on(0).await.unwrap();
+            let mut holders = Vec::new();
+            for worker in 0..3 {
+                holders.push(system.spawn::<Holder>(Holder).on(worker).await.unwrap());
+            }
+            let (entered, is_in) = oneshot::channel();
+            let (release, released) = mpsc::channel::<()>();
+            holders[2].hold_beside(sink.clone(), entered, released).await.unwrap();
+            soon(is_in).await.unwrap();
+            sink.migrate(1).unwrap();
+            // The first worker has begun the move when it has answered, and the second one has seen it.
+            for holder in [0, 0, 1, 1] {
+                assert!(holders[holder].is_there().within(LONG).await.unwrap());
+            }
+            drop(release);
+            let came = async {
+                loop {
+                    let (came, wrong, _) = sink.seen().within(LONG).await.unwrap();
+                    if came == 6 || wrong > 0 {
+                        break (came, wrong);
+                    }
+                }
+            };
+            assert_eq!(soon(came).await, (6, 0), "all, in order");
+        });
+    }
 }
 
 /// More messages at once than a ring holds, to a worker that is busy meanwhile.

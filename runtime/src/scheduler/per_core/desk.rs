@@ -111,6 +111,8 @@ pub(super) struct Desk {
     waiting: Vec<Waiting>,
     /// Mail for actors that are about to arrive, in order.
     pub(super) held: Vec<Cargo>,
+    /// What is to be delivered behind all mail that was sent before, when that has been taken in.
+    pub(super) behind: VecDeque<Cargo>,
     /// Fences so far.
     pub(super) fences: u64,
 }
@@ -139,6 +141,7 @@ impl Desk {
             taken: VecDeque::new(),
             waiting: Vec::new(),
             held: Vec::new(),
+            behind: VecDeque::new(),
             fences: 0,
         };
         senders.into_iter().zip(receivers).map(desk).collect()
@@ -191,7 +194,7 @@ impl Desk {
     #[inline]
     pub(super) fn end_turn(&mut self) -> bool {
         self.told = 0;
-        self.dirty | self.left_over != 0
+        self.dirty | self.left_over != 0 || !self.behind.is_empty()
     }
 
     /// The workers whose boxes want a flush.
@@ -201,7 +204,8 @@ impl Desk {
 
     /// Whether there is room again for what was spilled, or anything else to do.
     pub(super) fn has_work(&self) -> bool {
-        !self.ready.is_empty() || self.left_over != 0 || self.dirty != 0
+        let is_calm = self.dirty | self.left_over == 0 && self.behind.is_empty();
+        !is_calm || !self.ready.is_empty()
     }
 
     /// Lets the receiver's end of the ring from worker `from` see what is new.
@@ -265,7 +269,9 @@ impl Desk {
             ring.sync();
             parcels.extend(std::iter::from_fn(|| ring.poll()));
         }
-        (parcels, std::mem::take(&mut self.held), std::mem::take(&mut self.waiting))
+        let mut cargo = std::mem::take(&mut self.held);
+        cargo.extend(self.behind.drain(..));
+        (parcels, cargo, std::mem::take(&mut self.waiting))
     }
 
     /// The next parcel from worker `from`.

@@ -108,7 +108,11 @@ impl PerCore {
 
     /// Lets code of users queue actors that live here, until [`current::close_home`].
     pub(crate) fn begin_slice(&self, id: WorkerId) {
-        let ready = self.desk(id, |desk| &raw mut desk.ready);
+        let ready = self.posts[id.index()].desk.with_mut(|desk| {
+            // SAFETY: the place is there; without a reference in between, later ones to the desk leave
+            // the pointer valid.
+            unsafe { &raw mut (*desk).ready }
+        });
         // SAFETY: the desk stays where it is while there are workers, and by invariant 1 nobody uses it
         // while code of users runs.
         unsafe { current::open_home(ready) };
@@ -131,6 +135,9 @@ impl PerCore {
     fn trade(&self, id: WorkerId, wake: &impl Fn(usize)) {
         self.flush(id, wake);
         self.take_in(id, wake);
+        while let Some(cargo) = self.desk(id, |desk| desk.behind.pop_front()) {
+            self.fence(id, Errand::Deliver(cargo), |_| {}, wake);
+        }
     }
 
     /// Whether [`PerCore::pop`] would find something, or there is something to send.
@@ -177,8 +184,9 @@ impl PerCore {
             way => way,
         };
         match way {
+            // Not at once: a fence takes in mail, in front of what the caller is taking in.
             Way::Here | Way::Leaving(_) if cargo.is_behind() => {
-                self.fence(id, Errand::Deliver(cargo), |_| {}, wake);
+                self.desk(id, |desk| desk.behind.push_back(cargo));
             }
             Way::To(worker) => self.send(id, worker, Parcel::Cargo(cargo), wake),
             Way::Here | Way::Leaving(_) => self.deliver(id, cargo),
