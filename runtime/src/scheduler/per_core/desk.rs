@@ -1,6 +1,6 @@
 //! What a worker keeps to itself: its ready actors, and its ends of the rings.
 
-use super::dock::EXTERNAL;
+use super::dock::{EXTERNAL, LANE_AT_START};
 use super::moving::{Errand, Waiting};
 use crate::queue::node::Node;
 use crate::queue::spsc::{self, Receiver, Sender, WriteError};
@@ -138,7 +138,7 @@ impl Desk {
             dirty: 0,
             told: 0,
             left_over: 0,
-            taken: VecDeque::new(),
+            taken: VecDeque::with_capacity(LANE_AT_START),
             waiting: Vec::new(),
             held: Vec::new(),
             behind: VecDeque::new(),

@@ -22,6 +22,9 @@ const SLEEPING: u64 = 1 << 63;
 /// Stands for the lane.
 pub(super) const EXTERNAL: u64 = 1 << 62;
 
+/// What a lane holds before it grows; the owner keeps as much to take it to.
+pub(super) const LANE_AT_START: usize = 1024;
+
 /// Workers that have a bit of their own.
 pub(crate) const WORKERS_MAX: usize = 62;
 
@@ -56,7 +59,7 @@ pub(super) enum Left {
 
 impl Dock {
     pub(super) fn new() -> Self {
-        let lane = Lane { cargo: VecDeque::new(), closed: false };
+        let lane = Lane { cargo: VecDeque::with_capacity(LANE_AT_START), closed: false };
         Self { signal: AtomicU64::new(0), lane: Mutex::new(lane) }
     }
 
