@@ -109,7 +109,7 @@ impl Core {
     /// Where an actor that is made now lives: with its maker, and on the first worker if that is none.
     /// Idle workers are handed what a busy one has too much of.
     pub(crate) fn home_of_new(&self) -> Home {
-        self.homes.of(current::worker_of(self).unwrap_or(0)).unwrap_or(Home::ANY)
+        self.home_on(current::worker_of(self).unwrap_or(0) as usize)
     }
 
     /// How many workers there are.

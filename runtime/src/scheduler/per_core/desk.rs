@@ -15,8 +15,6 @@ use std::ptr::NonNull;
 const RING_CAPACITY: usize = 256;
 /// Parcels that may wait unseen in a ring while the sending turn goes on.
 const UNSEEN_MAX: usize = 16;
-/// Parcels taken out of one ring before the others get their turn.
-const TAKEN_MAX: usize = 256;
 
 /// What goes from worker to worker.
 #[derive(Debug)]
@@ -114,7 +112,7 @@ pub(super) struct Desk {
     /// What is to be delivered behind all mail that was sent before, when that has been taken in.
     pub(super) behind: VecDeque<Cargo>,
     /// Fences so far.
-    pub(super) fences: u64,
+    fences: u64,
 }
 
 impl Desk {
@@ -194,7 +192,7 @@ impl Desk {
     #[inline]
     pub(super) fn end_turn(&mut self) -> bool {
         self.told = 0;
-        self.dirty | self.left_over != 0 || !self.behind.is_empty()
+        self.has_trade()
     }
 
     /// The workers whose boxes want a flush.
@@ -202,10 +200,14 @@ impl Desk {
         self.dirty
     }
 
-    /// Whether there is room again for what was spilled, or anything else to do.
+    /// Whether there is something to flush or to take in.
+    fn has_trade(&self) -> bool {
+        self.dirty | self.left_over != 0 || !self.behind.is_empty()
+    }
+
+    /// Whether there is anything to do.
     pub(super) fn has_work(&self) -> bool {
-        let is_calm = self.dirty | self.left_over == 0 && self.behind.is_empty();
-        !is_calm || !self.ready.is_empty()
+        self.has_trade() || !self.ready.is_empty()
     }
 
     /// Lets the receiver's end of the ring from worker `from` see what is new.
@@ -280,12 +282,12 @@ impl Desk {
     }
 }
 
-/// The numbers of the workers in a set, with how many parcels may be taken from each at a time.
-pub(super) fn workers_in(mut set: u64) -> impl Iterator<Item = (usize, usize)> {
+/// The numbers of the workers in a set.
+pub(super) fn workers_in(mut set: u64) -> impl Iterator<Item = usize> {
     set &= !EXTERNAL;
     std::iter::from_fn(move || {
         let worker = set.trailing_zeros() as usize;
         set &= set.checked_sub(1)?;
-        Some((worker, TAKEN_MAX))
+        Some(worker)
     })
 }

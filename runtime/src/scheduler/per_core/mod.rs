@@ -40,6 +40,8 @@ use std::ptr::NonNull;
 
 pub(crate) use dock::WORKERS_MAX;
 
+/// Parcels taken out of one ring before the others get their turn.
+const TAKEN_MAX: usize = 256;
 /// Ready actors handed to an idle worker at once, at most.
 const HANDED_MAX: usize = 32;
 
@@ -140,7 +142,7 @@ impl PerCore {
         }
     }
 
-    /// Whether [`PerCore::pop`] would find something, or there is something to send.
+    /// Whether [`PerCore::next`] would find something, or there is something to send.
     pub(crate) fn has_work(&self, id: WorkerId) -> bool {
         self.posts[id.index()].dock.is_raised() || self.desk(id, |desk| desk.has_work())
     }
@@ -158,7 +160,7 @@ impl PerCore {
 
     fn flush(&self, id: WorkerId, wake: &impl Fn(usize)) {
         let dirty = self.desk(id, |desk| desk.dirty());
-        for (to, _) in workers_in(dirty) {
+        for to in workers_in(dirty) {
             self.flush_to(id, to, wake);
         }
     }
@@ -177,17 +179,13 @@ impl PerCore {
 
     /// Brings a cargo to where its actor lives; the caller is a worker.
     pub(crate) fn carry(&self, id: WorkerId, cargo: Cargo, wake: &impl Fn(usize)) {
-        let way = match self.way(id, cargo.to()) {
+        match self.way(id, cargo.to()) {
             // Where the actor goes is where all mail for it comes together.
-            Way::Leaving(worker) if cargo.is_behind() => Way::To(worker),
-            Way::Leaving(_) => Way::Here,
-            way => way,
-        };
-        match way {
-            // Not at once: a fence takes in mail, in front of what the caller is taking in.
-            Way::Here | Way::Leaving(_) if cargo.is_behind() => {
-                self.desk(id, |desk| desk.behind.push_back(cargo));
+            Way::Leaving(worker) if cargo.is_behind() => {
+                self.send(id, worker, Parcel::Cargo(cargo), wake);
             }
+            // Not at once: a fence takes in mail, in front of what the caller is taking in.
+            Way::Here if cargo.is_behind() => self.desk(id, |desk| desk.behind.push_back(cargo)),
             Way::To(worker) => self.send(id, worker, Parcel::Cargo(cargo), wake),
             Way::Here | Way::Leaving(_) => self.deliver(id, cargo),
             Way::Held => self.desk(id, |desk| desk.held.push(cargo)),
@@ -264,8 +262,8 @@ impl PerCore {
         if from & EXTERNAL != 0 {
             self.empty_lane(id, wake, || {});
         }
-        for (worker, count) in workers_in(from) {
-            self.receive(id, worker, count, wake);
+        for worker in workers_in(from) {
+            self.receive(id, worker, TAKEN_MAX, wake);
         }
     }
 
@@ -315,9 +313,7 @@ impl PerCore {
             }
             actors
         });
-        if !actors.is_empty() {
-            self.begin_move(id, actors, sleeper, wake);
-        }
+        self.begin_move(id, actors, sleeper, wake);
     }
 
     /// Lets actors that are ready here move to worker `to`; see [`moving`].
@@ -328,14 +324,12 @@ impl PerCore {
         to: usize,
         wake: &impl Fn(usize),
     ) {
-        let home = actors.first().and_then(|ready| {
-            // SAFETY: the tokens of real cells are moved only.
-            let homes = &unsafe { ready.header() }.core.homes;
-            u32::try_from(to).ok().and_then(|to| homes.of(to))
-        });
-        let Some(home) = home.filter(|_| to != id.index()) else {
+        if to == id.index() {
             return actors.into_iter().for_each(|ready| self.push(id, ready));
-        };
+        }
+        let Some(first) = actors.first() else { return };
+        // SAFETY: the tokens of real cells are moved only.
+        let home = unsafe { first.header() }.core.home_on(to);
         self.flush(id, wake);
         let announce = |fence| self.desk(id, |desk| desk.announce(fence, home));
         self.fence(id, Errand::Move(actors, to), announce, wake);
@@ -388,8 +382,7 @@ impl PerCore {
     fn settle(&self, id: WorkerId, ready: Ready, wake: &impl Fn(usize)) {
         // SAFETY: the tokens of real cells are moved only.
         let cell = unsafe { ready.header() };
-        let home = u32::try_from(id.index()).ok().and_then(|worker| cell.core.homes.of(worker));
-        cell.set_home(home.unwrap_or_else(|| cell.home()));
+        cell.set_home(cell.core.home_on(id.index()));
         for cargo in self.desk(id, |desk| desk.take_held(&ready)) {
             self.carry(id, cargo, wake);
         }
@@ -401,7 +394,7 @@ impl PerCore {
     pub(crate) fn leave(&self, id: WorkerId) {
         drop(self.posts[id.index()].dock.close());
         let dirty = self.desk(id, |desk| desk.dirty());
-        for (to, _) in workers_in(dirty) {
+        for to in workers_in(dirty) {
             // Nobody needs to be told: the last one looks into every ring.
             let _ = self.desk(id, |desk| desk.flush(to));
         }
