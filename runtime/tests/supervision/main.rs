@@ -1,0 +1,13 @@
+//! What restarts, what does not, and who learns of it.
+
+#![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
+#![allow(clippy::disallowed_methods, reason = "these tests measure how long something waits")]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod backoff;
+mod patient;
+mod restarts;
+mod starts;
+mod watches;
