@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use support::{LONG, block_on, everywhere, on, soon};
+use tokio::sync::mpsc;
 
 #[derive(Actor, Clone)]
 #[actor(restart = transient(9 in "1h"))]
@@ -264,5 +265,45 @@ fn finding_goes_on_while_names_come_and_go() {
         for thread in threads {
             thread.join().unwrap();
         }
+    });
+}
+
+/// Starts a child with a name when it is too late for that.
+#[derive(Actor)]
+struct Elder {
+    heir: mpsc::UnboundedSender<Result<Ref<Leaf>, SpawnError>>,
+}
+
+#[handlers]
+impl Elder {
+    #[stop]
+    fn stop(&mut self, cx: &mut Context<Self>) {
+        let heir = cx.spawn::<Leaf>(true).named("heir").start();
+        self.heir.send(heir).unwrap();
+    }
+}
+
+#[test]
+fn a_refused_spawn_leaves_no_name_behind() {
+    everywhere(async |system| {
+        let over = Arc::new(AtomicBool::new(false));
+        let seeker = {
+            let (system, over) = (system.clone(), Arc::clone(&over));
+            thread::spawn(move || {
+                while !over.load(Ordering::SeqCst) {
+                    assert_eq!(system.find::<Leaf>("heir"), Err(no_such("heir")));
+                    thread::yield_now();
+                }
+            })
+        };
+        for _ in 0..50 {
+            let (heir, mut told) = mpsc::unbounded_channel();
+            let elder = system.spawn::<Elder>(Elder { heir }).await.unwrap();
+            elder.stop();
+            assert_eq!(soon(told.recv()).await, Some(Err(SpawnError::Closed)));
+        }
+        over.store(true, Ordering::SeqCst);
+        seeker.join().unwrap();
+        system.spawn::<Leaf>(true).named("heir").await.unwrap();
     });
 }

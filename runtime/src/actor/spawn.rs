@@ -81,6 +81,7 @@ impl<A: Behavior> Spawn<'_, A> {
             Owner::System => None,
             Owner::Parent(parent) => Some(parent),
         };
+        let reserved = name.map(|name| Reserved::new(&core, name)).transpose()?;
         let mut held = body::build::<A>(core, parent, args);
         if let Some(worker) = worker {
             held.cell().set_home(held.cell().core.home_on(worker));
@@ -88,18 +89,12 @@ impl<A: Behavior> Spawn<'_, A> {
         }
         // SAFETY: the cell is new; this is its own reference, given to it below.
         let cell = unsafe { CellRef::from_raw(held.header()) };
-        if let Some(name) = &name {
-            register(&cell, name)?;
-        }
         if !belongs(&mut held, &cell) {
-            if let Some(name) = &name {
-                cell.core.names.release(name, cell.as_ptr());
-            }
             return Err(SpawnError::Closed);
         }
-        if name.is_some() || starter.is_some() {
+        if reserved.is_some() || starter.is_some() {
             let extras = control(&mut held).extras();
-            extras.name = name;
+            extras.name = reserved.and_then(|reserved| reserved.publish(&cell));
             extras.starter = starter;
         }
         let reference: Ref<A> = Ref::from_cell(cell.clone());
@@ -110,9 +105,37 @@ impl<A: Behavior> Spawn<'_, A> {
     }
 }
 
-fn register(cell: &CellRef, name: &str) -> Result<(), SpawnError> {
-    let is_free = cell.core.names.claim(name, cell);
-    is_free.then_some(()).ok_or_else(|| SpawnError::NameTaken(name.to_owned()))
+/// A name that is nobody else's; free again when dropped unpublished, so that an actor which is refused
+/// is never found.
+struct Reserved {
+    core: Arc<Core>,
+    /// `None` once it is published.
+    name: Option<String>,
+}
+
+impl Reserved {
+    fn new(core: &Arc<Core>, name: String) -> Result<Self, SpawnError> {
+        if core.names.reserve(&name) {
+            Ok(Self { core: core.clone(), name: Some(name) })
+        } else {
+            Err(SpawnError::NameTaken(name))
+        }
+    }
+
+    fn publish(mut self, cell: &CellRef) -> Option<String> {
+        if let Some(name) = &self.name {
+            self.core.names.publish(name, cell);
+        }
+        self.name.take()
+    }
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        if let Some(name) = &self.name {
+            self.core.names.give_back(name);
+        }
+    }
 }
 
 /// Makes the cell its parent's or the system's; `false` when that is ending.
