@@ -461,10 +461,6 @@ fn bury(held: &mut Held) -> Advance {
         report_bad_drop(cell);
     }
     cell.core.events.counters.ended.add_one();
-    cell.core.events.emit(|| Event::Ended { actor: cell.actor_id(), reason: reason.clone() });
-    if let Some(extras) = extras {
-        tell_all(cell, *extras, &reason);
-    }
     // SAFETY: this is the cell's own reference, given up here and nowhere else.
     let own = unsafe { CellRef::from_raw(held.header()) };
     // From the success of `die` on late senders own the token.
@@ -473,6 +469,11 @@ fn bury(held: &mut Held) -> Advance {
             yield_now();
         }
     }
+    // Only now, so that whoever learns of the end finds every order to the actor refused.
+    own.core.events.emit(|| Event::Ended { actor: own.actor_id(), reason: reason.clone() });
+    if let Some(extras) = extras {
+        tell_all(&own, *extras, &reason);
+    }
     match parent {
         Some(parent) => orders::leave_parent(&parent, &own),
         None => own.core.root_ended(own.as_ptr()),
@@ -480,13 +481,14 @@ fn bury(held: &mut Held) -> Advance {
     Advance::Ended
 }
 
-/// Tells the starter and the watchers.
+/// Tells the starter and the watchers. What is woken may be anybody's, and must not end the worker.
 fn tell_all(cell: &Header, mut extras: Extras, reason: &ExitReason) {
     if let Some(starter) = extras.starter.take() {
         // An error means that nobody waits any more.
-        let _ = starter.send(Err(reason.to_string()));
+        quietly(|| drop(starter.send(Err(reason.to_string()))));
     }
     for watcher in extras.watchers.drain(..) {
-        (watcher.tell)(Down { actor: cell.actor_id(), reason: reason.clone() });
+        let down = Down { actor: cell.actor_id(), reason: reason.clone() };
+        quietly(|| (watcher.tell)(down));
     }
 }
