@@ -1,8 +1,10 @@
-//! A group of nodes with a ring for each ordered pair: no two threads ever write the same line.
+//! A group of nodes with a ring for each ordered pair: packets are copied once, and no lock is taken.
 //!
 //! See [`exchange`](crate::queue::exchange) for what a node does. A flush touches the rings to which
-//! something was written, and no others; a poll reads the rings' indices in turn. Memory grows with
-//! the square of the number of nodes; [`Node::memory_bytes`] says how much it is.
+//! something was written, and no others, and puts the node into the set of those who told the receiver:
+//! one read-modify-write per flush and peer. A poll looks at that set, one load per 64 nodes, and then at
+//! the rings of those who told, in turn; so it costs the same however many nodes are silent. Memory grows
+//! with the square of the number of nodes; [`Node::memory_bytes`] says how much it is.
 //!
 //! ```
 //! let nodes = greenroom::queue::flux::nodes::<[u8; 32], ()>(16, 64);
@@ -11,7 +13,9 @@
 //! ```
 
 use super::exchange::{Node, Packet, Wires};
+use super::peers::{Peers, Told};
 use super::spsc::{Receiver, Sender, channel};
+use crate::sync::Arc;
 use std::fmt;
 
 /// Makes a group of `nodes` nodes, whose calls to one peer that wait for an answer are `depth` at most.
@@ -21,7 +25,8 @@ use std::fmt;
 #[must_use]
 pub fn nodes<P: Send, U>(nodes: usize, depth: usize) -> Vec<Node<P, U, Rings<P>>> {
     let depth = depth.max(1);
-    let mut all: Vec<_> = (0..nodes).map(|id| Rings::new(id, nodes, depth)).collect();
+    let told: Arc<Box<[Told]>> = Arc::new((0..nodes).map(|_| Told::new(nodes)).collect());
+    let mut all: Vec<_> = (0..nodes).map(|id| Rings::new(id, depth, told.clone())).collect();
     for from in 0..nodes {
         for to in (0..nodes).filter(|to| *to != from) {
             // Calls, replies, and a quarter that was taken and not given back, must fit: 8/3 of depth.
@@ -35,10 +40,15 @@ pub fn nodes<P: Send, U>(nodes: usize, depth: usize) -> Vec<Node<P, U, Rings<P>>
 
 /// A node's ends of its rings. The place of the node itself is empty.
 pub struct Rings<P: Send> {
+    id: usize,
     out: Box<[Option<Sender<Packet<P>>>]>,
     into: Box<[Option<Receiver<Packet<P>>>]>,
-    /// A bit for each ring with something unflushed.
-    dirty: Box<[u64]>,
+    /// To whom something unflushed is to go.
+    dirty: Peers,
+    /// Of each node, who has flushed something to it since it looked.
+    told: Arc<Box<[Told]>>,
+    /// Those of whom this node has heard, and not taken in everything.
+    waiting: Peers,
     /// The ring that is read now.
     turn: usize,
     /// Slots in each ring that notices leave to calls and replies.
@@ -46,19 +56,18 @@ pub struct Rings<P: Send> {
 }
 
 impl<P: Send> Rings<P> {
-    fn new(id: usize, nodes: usize, depth: usize) -> Self {
+    fn new(id: usize, depth: usize, told: Arc<Box<[Told]>>) -> Self {
+        let nodes = told.len();
         Self {
+            id,
             out: (0..nodes).map(|_| None).collect(),
             into: (0..nodes).map(|_| None).collect(),
-            dirty: vec![0; nodes.div_ceil(64)].into(),
+            dirty: Peers::new(nodes),
+            told,
+            waiting: Peers::new(nodes),
             turn: id,
             reserve: 2 * depth,
         }
-    }
-
-    #[inline]
-    fn mark(&mut self, to: usize) {
-        self.dirty[to / 64] |= 1 << (to % 64);
     }
 }
 
@@ -68,7 +77,7 @@ impl<P: Send> Wires<P> for Rings<P> {
         let Some(ring) = &mut self.out[to] else { return };
         let written = ring.write(packet);
         debug_assert!(written.is_ok() || ring.is_disconnected(), "calls and replies find room");
-        self.mark(to);
+        self.dirty.insert(to);
     }
 
     #[inline]
@@ -83,30 +92,28 @@ impl<P: Send> Wires<P> for Rings<P> {
 
     #[inline]
     fn flush(&mut self) {
-        for (word, dirty) in self.dirty.iter_mut().enumerate() {
-            while *dirty != 0 {
-                let to = word * 64 + dirty.trailing_zeros() as usize;
-                *dirty &= *dirty - 1;
-                if let Some(ring) = &mut self.out[to] {
-                    // A node that has left is noticed where its answers are missed.
-                    let _ = ring.flush();
-                }
+        while let Some(to) = self.dirty.pop() {
+            if let Some(ring) = &mut self.out[to] {
+                // A node that has left is noticed where its answers are missed.
+                let _ = ring.flush();
+                self.told[to].tell(self.id);
             }
         }
     }
 
     #[inline]
     fn read(&mut self) -> Option<(usize, Packet<P>)> {
-        for _ in 0..=self.into.len() {
+        loop {
             if let Some(packet) = self.into[self.turn].as_mut().and_then(Receiver::poll) {
                 return Some((self.turn, packet));
             }
-            self.turn = if self.turn + 1 == self.into.len() { 0 } else { self.turn + 1 };
+            self.waiting.remove(self.turn);
+            self.told[self.id].take(&mut self.waiting);
+            self.turn = self.waiting.next_after(self.turn)?;
             if let Some(next) = &mut self.into[self.turn] {
                 next.sync();
             }
         }
-        None
     }
 
     #[inline]
@@ -117,7 +124,8 @@ impl<P: Send> Wires<P> for Rings<P> {
     fn memory_bytes(&self) -> usize {
         let ends = self.into.len() * size_of::<Option<Receiver<Packet<P>>>>()
             + self.out.len() * size_of::<Option<Sender<Packet<P>>>>();
-        ends + self.into.iter().flatten().map(Receiver::memory_bytes).sum::<usize>()
+        let rings: usize = self.into.iter().flatten().map(Receiver::memory_bytes).sum();
+        ends + rings + size_of::<Told>() + self.told[self.id].memory_bytes()
     }
 }
 

@@ -16,6 +16,7 @@
 
 use super::exchange::{Node, Packet, Wires};
 use super::mpsc::{Chain, Inlet, Outlet, queue};
+use super::peers::Peers;
 use crate::sync::{Arc, AtomicBool, Ordering};
 use std::fmt;
 
@@ -30,7 +31,7 @@ pub fn nodes<P: Send, U>(nodes: usize, depth: usize) -> Vec<Node<P, U, Inboxes<P
             id,
             inbox,
             out: inlets.iter().map(|inlet| (inlet.clone(), Chain::new())).collect(),
-            dirty: vec![0; nodes.div_ceil(64)].into(),
+            dirty: Peers::new(nodes),
             left: left.clone(),
         };
         Node::new(id, nodes, depth.max(1), wires)
@@ -43,8 +44,8 @@ pub struct Inboxes<P: Send> {
     id: usize,
     inbox: Outlet<(usize, Packet<P>)>,
     out: Box<[Out<P>]>,
-    /// A bit for each peer with a chain to append.
-    dirty: Box<[u64]>,
+    /// The peers with a chain to append.
+    dirty: Peers,
     left: Arc<Box<[AtomicBool]>>,
 }
 
@@ -55,7 +56,7 @@ impl<P: Send> Wires<P> for Inboxes<P> {
     #[inline]
     fn write(&mut self, to: usize, packet: Packet<P>) {
         self.out[to].1.push((self.id, packet));
-        self.dirty[to / 64] |= 1 << (to % 64);
+        self.dirty.insert(to);
     }
 
     #[inline]
@@ -66,13 +67,9 @@ impl<P: Send> Wires<P> for Inboxes<P> {
 
     #[inline]
     fn flush(&mut self) {
-        for (word, dirty) in self.dirty.iter_mut().enumerate() {
-            while *dirty != 0 {
-                let to = word * 64 + dirty.trailing_zeros() as usize;
-                *dirty &= *dirty - 1;
-                let (inlet, chain) = &mut self.out[to];
-                inlet.append(chain);
-            }
+        while let Some(to) = self.dirty.pop() {
+            let (inlet, chain) = &mut self.out[to];
+            inlet.append(chain);
         }
     }
 

@@ -14,6 +14,7 @@
 // | `ring` | fixed ring: its owner pushes and pops, thieves take half | `twin::LockedRing` |
 // | `spsc` | bounded ring, one producer, one consumer | `VecDeque`, in its tests |
 // | `mpmc` | many producers, and consumers who claim several at once | `twin::LockedLine` |
+// | `peers` | sets of peers; one of them they put themselves into | `BTreeSet`, in its tests |
 // | `bell` | a place for one waker | |
 // | `coordinator` | a word per mailbox, over a queue of slots | sets and a deque, in its tests |
 // | `mpsc` | unbounded, many producers, one consumer, whole chains at once | `VecDeque`, in its tests |
@@ -36,6 +37,7 @@ pub(crate) mod mpmc;
 mod mpsc;
 pub(crate) mod node;
 pub(crate) mod oneshot;
+mod peers;
 pub(crate) mod pool;
 pub(crate) mod ring;
 #[cfg(all(test, not(any(loom, shuttle))))]
