@@ -49,10 +49,18 @@
 //! assert_eq!(coordinator.drain_ready_cycle(32, &mut batch), 1);
 //! ```
 
+mod lock_free;
+mod locked;
+mod per_core;
 mod ready;
+mod stealing;
 mod word;
 
-pub use ready::{Locked, ReadySlots, Stealing, Worker};
+pub use lock_free::LockFree;
+pub use locked::Locked;
+pub use per_core::{DeskEnd, PerCore};
+pub use ready::{ReadySlots, Worker};
+pub use stealing::{RingEnd, Stealing};
 
 use crate::sync::{AtomicU64, Mutex, Ordering};
 use std::cmp::Reverse;
@@ -126,6 +134,13 @@ pub enum Handled {
 ///
 /// Every method may be called from any thread. None blocks for longer than a lock is held for one
 /// batch, and none allocates, except where mailboxes are held for a time.
+///
+/// | made by | the queue | for |
+/// |---|---|---|
+/// | [`locked`](Coordinator::locked) | one, behind a lock | one or two workers |
+/// | [`lock_free`](Coordinator::lock_free) | one, without a lock | many callers that are no workers |
+/// | [`stealing`](Coordinator::stealing) | a ring per worker, and thieves | many workers |
+/// | [`per_core`](Coordinator::per_core) | one per worker, of slots that always run there | many workers, work that is spread evenly |
 #[derive(Debug)]
 pub struct Coordinator<Q = Locked> {
     words: Box<[AtomicU64]>,
@@ -142,11 +157,27 @@ impl Coordinator {
     }
 }
 
+impl Coordinator<LockFree> {
+    /// Makes a coordinator of `slots` mailboxes, all idle, over a [`LockFree`] queue.
+    #[must_use]
+    pub fn lock_free(slots: u32) -> Self {
+        Self::with_queue(slots, LockFree::new(slots))
+    }
+}
+
 impl Coordinator<Stealing> {
     /// Makes a coordinator of `slots` mailboxes, all idle, over a [`Stealing`] queue.
     #[must_use]
     pub fn stealing(slots: u32, workers: usize) -> Self {
         Self::with_queue(slots, Stealing::new(slots, workers))
+    }
+}
+
+impl Coordinator<PerCore> {
+    /// Makes a coordinator of `slots` mailboxes, all idle, over a [`PerCore`] queue.
+    #[must_use]
+    pub fn per_core(slots: u32, workers: usize) -> Self {
+        Self::with_queue(slots, PerCore::new(slots, workers))
     }
 }
 
@@ -251,7 +282,7 @@ impl<Q: ReadySlots> Coordinator<Q> {
     }
 
     #[inline]
-    fn register(&self, from: Option<usize>, index: MailboxIndex) -> Registered {
+    fn register(&self, from: Option<&mut Q::End<'_>>, index: MailboxIndex) -> Registered {
         let Some(state) = self.words.get(index.slot as usize) else { return Registered::Stale };
         // Relaxed: a guess, or a duplicate, which the caller's hand-over of work orders.
         let mut word = Word(state.load(Ordering::Relaxed));
@@ -284,11 +315,17 @@ impl<Q: ReadySlots> Coordinator<Q> {
     }
 
     #[inline]
-    fn drain(&self, at: Option<usize>, max: usize, out: &mut Vec<MailboxIndex>) -> usize {
+    fn drain(
+        &self,
+        mut at: Option<&mut Q::End<'_>>,
+        max: usize,
+        out: &mut Vec<MailboxIndex>,
+    ) -> usize {
         let before = out.len();
         let mut missing = max;
         while missing > 0 {
-            let popped = self.ready.pop(at, missing, |slot| out.extend(self.start(slot)));
+            let start = |slot| out.extend(self.start(slot));
+            let popped = self.ready.pop(at.as_deref_mut(), missing, start);
             if popped == 0 {
                 break;
             }
@@ -320,7 +357,7 @@ impl<Q: ReadySlots> Coordinator<Q> {
     #[inline]
     fn handle(
         &self,
-        from: Option<usize>,
+        from: Option<&mut Q::End<'_>>,
         index: MailboxIndex,
         result: InvokeResult,
         now: Duration,

@@ -9,8 +9,8 @@
 //! ```
 //!
 //! A fixed ring, and behind it the spill, a list behind a lock that takes what the ring has no room
-//! for, so that a push never fails. Positions count up and wrap; a slot is `position % CAPACITY`. A slot
-//! is one word: what was pushed (which is even), or, free, the next position that may use it (which is
+//! for, so that a push never fails. Positions count up and wrap; a slot is `position % capacity`, a power of
+//! two. A slot is one word: what was pushed (which is even), or, free, the next position that may use it (which is
 //! made odd).
 //!
 //! Invariants:
@@ -31,7 +31,7 @@ use super::ring::Ring;
 use crate::sync::{AtomicUsize, CachePadded, Mutex, Ordering};
 use std::collections::VecDeque;
 
-/// Slots; two in models, so that overflow and wrap-around are reached.
+/// Slots unless said otherwise; two in models, so that overflow and wrap-around are reached.
 pub(crate) const CAPACITY: usize = if cfg!(loom) { 2 } else { 4096 };
 /// Words claimed at once at most.
 pub(crate) const CLAIM_MAX: usize = 32;
@@ -56,17 +56,27 @@ pub(crate) struct Mpmc {
 
 impl Mpmc {
     pub(crate) fn new() -> Self {
+        Self::with_room(CAPACITY)
+    }
+
+    /// A queue whose ring has `slots` slots or more.
+    pub(crate) fn with_room(slots: usize) -> Self {
+        let capacity = slots.max(2).next_power_of_two();
         Self {
             head: CachePadded(AtomicUsize::new(0)),
             tail: CachePadded(AtomicUsize::new(0)),
-            slots: (0..CAPACITY).map(|position| AtomicUsize::new(free_for(position))).collect(),
+            slots: (0..capacity).map(|position| AtomicUsize::new(free_for(position))).collect(),
             spill: CachePadded(Mutex::new(VecDeque::new())),
             spilled: CachePadded(AtomicUsize::new(0)),
         }
     }
 
+    fn capacity(&self) -> usize {
+        self.slots.len()
+    }
+
     fn slot(&self, position: usize) -> &AtomicUsize {
-        &self.slots[position % CAPACITY]
+        &self.slots[position & (self.slots.len() - 1)]
     }
 
     /// Adds `word`, which is even.
@@ -130,17 +140,51 @@ impl Mpmc {
     #[inline]
     pub(crate) fn claim(&self, parts: usize, to: &Ring) -> Option<usize> {
         let most = CLAIM_MAX.min(to.room() + 1);
-        self.claim_from_ring(parts, most, to).or_else(|| self.claim_from_spill(parts, most, to))
+        let (first, more) = self.claim_staged(parts, most, |at, word| to.stage(at, word))?;
+        to.publish(more);
+        Some(first)
     }
 
-    fn claim_from_ring(&self, parts: usize, most: usize, to: &Ring) -> Option<usize> {
+    /// Gives up to `max` of the oldest words to `take`, though not more than [`CLAIM_MAX`]; how many.
+    #[inline]
+    pub(crate) fn take(&self, max: usize, mut take: impl FnMut(usize)) -> usize {
+        if max == 0 {
+            return 0;
+        }
+        let mut words = [0; CLAIM_MAX];
+        let claimed = self.claim_staged(1, max.min(CLAIM_MAX), |at, word| words[at] = word);
+        let Some((first, more)) = claimed else { return 0 };
+        take(first);
+        words[..more].iter().copied().for_each(take);
+        more + 1
+    }
+
+    /// Claims one of `parts` of the oldest words, `most` at most: the first, and how many more there are.
+    /// Those go to `stage` with their places, some perhaps several times: the last one counts.
+    #[inline]
+    fn claim_staged(
+        &self,
+        parts: usize,
+        most: usize,
+        mut stage: impl FnMut(usize, usize),
+    ) -> Option<(usize, usize)> {
+        self.claim_from_ring(parts, most, &mut stage)
+            .or_else(|| self.claim_from_spill(parts, most, stage))
+    }
+
+    fn claim_from_ring(
+        &self,
+        parts: usize,
+        most: usize,
+        mut stage: impl FnMut(usize, usize),
+    ) -> Option<(usize, usize)> {
         // Relaxed: a guess; the exchange decides.
         let mut head = self.head.load(Ordering::Relaxed);
         loop {
             // Acquire: pairs with the Release in `push_to_ring`, for invariant 3.
             let length = self.tail.load(Ordering::Acquire).wrapping_sub(head);
             // A head that is newer than the tail makes the length absurd; both say that it is empty.
-            if length == 0 || length > CAPACITY {
+            if length == 0 || length > self.capacity() {
                 return None;
             }
             let share = length.div_ceil(parts).min(most);
@@ -150,7 +194,7 @@ impl Mpmc {
             while count < share
                 && let Some(word) = self.written(head.wrapping_add(count))
             {
-                to.stage(count - 1, word);
+                stage(count - 1, word);
                 count += 1;
             }
             let next = head.wrapping_add(count);
@@ -160,11 +204,10 @@ impl Mpmc {
                 Ok(_) => {
                     for position in (0..count).map(|at| head.wrapping_add(at)) {
                         // Relaxed: invariant 3.
-                        let free = free_for(position.wrapping_add(CAPACITY));
+                        let free = free_for(position.wrapping_add(self.capacity()));
                         self.slot(position).store(free, Ordering::Relaxed);
                     }
-                    to.publish(count - 1);
-                    return Some(first);
+                    return Some((first, count - 1));
                 }
                 Err(now) => head = now,
             }
@@ -179,7 +222,12 @@ impl Mpmc {
     }
 
     #[cold]
-    fn claim_from_spill(&self, parts: usize, most: usize, to: &Ring) -> Option<usize> {
+    fn claim_from_spill(
+        &self,
+        parts: usize,
+        most: usize,
+        mut stage: impl FnMut(usize, usize),
+    ) -> Option<(usize, usize)> {
         // Relaxed: whoever has learnt of a push sees the length after it, or a later one.
         if self.spilled.load(Ordering::Relaxed) == 0 {
             return None;
@@ -188,9 +236,8 @@ impl Mpmc {
         let share = spill.len().div_ceil(parts).min(most);
         let first = spill.pop_front()?;
         for (at, word) in spill.drain(..share - 1).enumerate() {
-            to.stage(at, word);
+            stage(at, word);
         }
-        to.publish(share - 1);
         if spill.len() <= REFILL_MAX {
             while let Some(&word) = spill.front()
                 && self.push_to_ring(word).is_ok()
@@ -200,7 +247,7 @@ impl Mpmc {
         }
         // Release: pairs with the Acquire in `len`.
         self.spilled.store(spill.len(), Ordering::Release);
-        Some(first)
+        Some((first, share - 1))
     }
 
     /// Words in the queue, roughly; not zero if the push of one that is still there has happened before.
@@ -213,7 +260,7 @@ impl Mpmc {
         // only makes the queue seem longer.
         let head = self.head.load(Ordering::Relaxed);
         let length = self.tail.load(Ordering::Relaxed).wrapping_sub(head);
-        in_spill + if length > CAPACITY { 0 } else { length }
+        in_spill + if length > self.capacity() { 0 } else { length }
     }
 }
 

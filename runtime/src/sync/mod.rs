@@ -40,7 +40,7 @@ pub(crate) use door::thread;
 #[cfg(not(loom))]
 pub(crate) use door::thread_local;
 pub(crate) use door::{
-    AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Mutex, UnsafeCell,
+    AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Mutex, MutexGuard, UnsafeCell,
 };
 #[cfg(all(shuttle, not(loom)))]
 pub(crate) use door::{ticks, unparker};

@@ -2,6 +2,7 @@
 
 use super::Ordering;
 pub(crate) use shuttle::hint::spin_loop;
+pub(crate) use shuttle::sync::MutexGuard;
 pub(crate) use shuttle::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
 pub(crate) use shuttle::thread_local;
 /// shuttle's threads where a schedule is explored, and what else the crate needs to compile.
@@ -40,8 +41,12 @@ impl<T> Mutex<T> {
         Self(shuttle::sync::Mutex::new(value))
     }
 
-    pub(crate) fn lock(&self) -> shuttle::sync::MutexGuard<'_, T> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
         self.0.lock().expect("a test ends at its first panic")
+    }
+
+    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+        self.0.try_lock().ok()
     }
 }
 

@@ -148,19 +148,40 @@ fn follow<Q: ReadySlots>(
     }
 }
 
-proptest! {
-    #[test]
-    fn it_does_what_sets_do(steps in steps()) {
-        let locked = Coordinator::locked(SLOTS);
-        follow(&locked, |max, out| locked.drain_ready_cycle(max, out), steps.clone());
-        let stealing = Coordinator::stealing(SLOTS, 2);
-        follow(&stealing, |max, out| stealing.drain_ready_cycle(max, out), steps.clone());
-        let mut worker = stealing.worker(1).expect("it is free");
-        let rest = Coordinator::stealing(SLOTS, 2);
-        let mut own = rest.worker(0).expect("it is free");
-        follow(&rest, |max, out| own.drain_ready_cycle(max, out), steps);
-        worker.drain_ready_cycle(usize::MAX, &mut Vec::new());
-    }
+/// The tests that every queue has to pass, by a worker's way and by everyone's.
+macro_rules! suite {
+    ($($name:ident: $coordinator:expr;)+) => {$(mod $name {
+        use super::*;
+
+        proptest! {
+            #[test]
+            fn it_does_what_sets_do(steps in steps()) {
+                let make: fn(u32, usize) -> _ = $coordinator;
+                let shared = make(SLOTS, 2);
+                follow(&shared, |max, out| shared.drain_ready_cycle(max, out), steps.clone());
+                let own = make(SLOTS, 1);
+                let mut worker = own.worker(0).expect("it is free");
+                follow(&own, |max, out| worker.drain_ready_cycle(max, out), steps);
+            }
+        }
+
+        #[test]
+        fn what_a_worker_leaves_goes_to_others() {
+            leaves_to_others(&$coordinator(600, 2));
+        }
+
+        #[test]
+        fn two_workers_handle_everything() {
+            handle_everything($coordinator(40, 2));
+        }
+    })+};
+}
+
+suite! {
+    locked: |slots, _| Coordinator::locked(slots);
+    lock_free: |slots, _| Coordinator::lock_free(slots);
+    stealing: Coordinator::stealing;
+    per_core: Coordinator::per_core;
 }
 
 #[test]
@@ -218,19 +239,48 @@ fn a_failed_mailbox_is_retried_when_its_time_has_come() {
 }
 
 #[test]
-fn a_worker_is_taken_once_and_leaves_its_ring_to_others() {
-    let coordinator = Coordinator::stealing(600, 2);
+fn a_worker_with_a_queue_of_its_own_is_taken_once() {
+    let (stealing, per_core) = (Coordinator::stealing(4, 2), Coordinator::per_core(4, 2));
+    for _ in 0..2 {
+        let workers = (stealing.worker(0).expect("free"), per_core.worker(0).expect("free"));
+        assert!(stealing.worker(0).is_none() && stealing.worker(2).is_none());
+        assert!(per_core.worker(0).is_none() && per_core.worker(2).is_none());
+        assert!(stealing.worker(1).is_some() && per_core.worker(1).is_some());
+        drop(workers);
+    }
+}
+
+fn leaves_to_others<Q: ReadySlots>(coordinator: &Coordinator<Q>) {
     let mut worker = coordinator.worker(0).expect("it is free");
-    assert!(coordinator.worker(0).is_none() && coordinator.worker(2).is_none());
     for slot in 0..600 {
         worker.register_ready(at(slot));
     }
-    drop(worker);
     let mut out = Vec::new();
+    assert_eq!(worker.drain_ready_cycle(1, &mut out), 1);
+    drop(worker);
     let mut other = coordinator.worker(1).expect("it is free");
     while other.drain_ready_cycle(32, &mut out) + coordinator.drain_ready_cycle(1, &mut out) > 0 {}
     let drained: BTreeSet<_> = out.iter().map(|index| index.slot).collect();
     assert_eq!((out.len(), drained.len()), (600, 600));
+}
+
+#[test]
+fn a_mailbox_is_always_run_by_its_own_core() {
+    let coordinator = Coordinator::per_core(1200, 2);
+    let mut workers = [0, 1].map(|id| coordinator.worker(id).expect("it is free"));
+    for slot in 0..1200 {
+        // More than a ring holds, from the wrong worker and from outside.
+        match slot % 3 {
+            0 => coordinator.register_ready(at(slot)),
+            _ => workers[1 - slot as usize % 2].register_ready(at(slot)),
+        };
+    }
+    let mut out = Vec::new();
+    assert_eq!(coordinator.drain_ready_cycle(9, &mut out), 0, "both have their worker");
+    for (id, worker) in workers.iter_mut().enumerate() {
+        assert_eq!(worker.drain_ready_cycle(usize::MAX, &mut out), 600);
+        assert!(out.drain(..).all(|index| index.slot as usize % 2 == id));
+    }
 }
 
 /// What the threads of a stress share: mail by mailbox, and who runs.
@@ -284,42 +334,17 @@ fn stage<Q>(coordinator: Coordinator<Q>) -> Arc<Stage<Q>> {
     })
 }
 
-#[test]
-fn two_workers_handle_everything_behind_a_lock() {
-    let stage = stage(Coordinator::locked(40));
+fn handle_everything<Q: ReadySlots + 'static>(coordinator: Coordinator<Q>) {
+    let stage = stage(coordinator);
     let threads: Vec<_> = (0..4)
         .map(|id| {
             let stage = stage.clone();
             thread::spawn(move || {
-                if id < 2 {
+                if id >= 2 {
                     return stage.tell_all();
                 }
-                let coordinator = &stage.coordinator;
-                stage.work(
-                    |max, out| coordinator.drain_ready_cycle(max, out),
-                    |index, result| {
-                        coordinator.handle_invoke_result(index, result, Duration::ZERO);
-                    },
-                );
-            })
-        })
-        .collect();
-    for thread in threads {
-        thread.join().expect("no panic");
-    }
-}
-
-#[test]
-fn two_workers_handle_everything_with_rings() {
-    let stage = stage(Coordinator::stealing(40, 2));
-    let threads: Vec<_> = (0..4)
-        .map(|id| {
-            let stage = stage.clone();
-            thread::spawn(move || {
-                let Some(mut worker) = stage.coordinator.worker(id) else {
-                    return stage.tell_all();
-                };
-                let worker = std::cell::RefCell::new(&mut worker);
+                let worker = stage.coordinator.worker(id).expect("it is free");
+                let worker = std::cell::RefCell::new(worker);
                 stage.work(
                     |max, out| worker.borrow_mut().drain_ready_cycle(max, out),
                     |index, result| {
