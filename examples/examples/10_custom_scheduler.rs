@@ -1,4 +1,4 @@
-//! A scheduler of one's own: work in hand goes before work that comes from outside.
+//! A scheduler of one's own: high actors go first, then work in hand, then work from outside.
 //!
 //! ```text
 //! cargo run --example 10_custom_scheduler
@@ -11,36 +11,43 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use greenroom::{Actor, Batch, Hint, Origin, Ready, ReadyQueue, Ref, Scheduler};
+use greenroom::{Actor, Batch, Hint, Origin, Priority, Ready, ReadyQueue, Ref, Scheduler};
 use greenroom::{System, WorkerId, handlers, testing};
 use parking_lot::Mutex;
 
-/// The second class comes first in one pick of so many.
-const SECOND_EVERY: u32 = 8;
+/// Picks in which each class comes first once.
+const PICKS: usize = 8;
 
-/// Ready actors in two classes: those whose mail comes from other actors, and from outside.
+/// Ready actors in three classes: high ones, those whose mail comes from other actors, and the rest.
 #[derive(Debug, Default)]
 struct Classes {
-    ready: [VecDeque<Ready>; 2],
-    picks: u32,
+    ready: [VecDeque<Ready>; 3],
+    picks: usize,
 }
 
 impl Classes {
+    fn class(from: Origin, ready: &Ready) -> usize {
+        match (ready.priority(), from) {
+            (Priority::High, _) => 0,
+            (_, Origin::Worker(_)) => 1,
+            (_, Origin::External) => 2,
+        }
+    }
+
     fn pop(&mut self) -> Option<Ready> {
-        let [first, second] = &mut self.ready;
-        // Without the limit, actors that keep each other busy would lock out the rest for ever.
-        self.picks = (self.picks + 1) % SECOND_EVERY;
-        let (now, later) = if self.picks > 0 { (first, second) } else { (second, first) };
-        now.pop_front().or_else(|| later.pop_front())
+        // Without their turns, actors that keep each other busy would lock out the rest for ever.
+        self.picks = (self.picks + 1) % PICKS;
+        let in_turn = [2, 1].get(self.picks).copied();
+        in_turn.into_iter().chain(0..3).find_map(|class| self.ready[class].pop_front())
     }
 }
 
 #[derive(Debug, Default)]
-struct InHandFirst(Mutex<Classes>);
+struct UrgentFirst(Mutex<Classes>);
 
-impl ReadyQueue for InHandFirst {
+impl ReadyQueue for UrgentFirst {
     fn push(&self, from: Origin, ready: Ready, _hint: Hint) {
-        let class = usize::from(from == Origin::External);
+        let class = Classes::class(from, &ready);
         self.0.lock().ready[class].push_back(ready);
     }
 
@@ -108,8 +115,8 @@ async fn most_open(scheduler: Scheduler) -> Result<usize, Box<dyn std::error::Er
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    testing::ready_queue_conforms(|_workers| InHandFirst::default());
-    let ours = most_open(Scheduler::custom(|_workers| InHandFirst::default())).await?;
+    testing::ready_queue_conforms(|_workers| UrgentFirst::default());
+    let ours = most_open(Scheduler::custom(|_workers| UrgentFirst::default())).await?;
     println!("in hand first: at most {ours} orders were open at once");
     let theirs = most_open(Scheduler::locked()).await?;
     println!("in order of arrival: at most {theirs}");

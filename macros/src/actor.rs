@@ -17,6 +17,9 @@ const MAILBOX: &str = "`unbounded` or `bounded(1024)`";
 /// How a restart policy may be declared.
 const RESTART: &str = "`never`, `transient(5 in \"10s\")` or `permanent(5 in \"10s\")`";
 
+/// How urgent an actor may be.
+const PRIORITY: [(&str, &str); 2] = [("normal", "Normal"), ("high", "High")];
+
 /// What to do with a message that finds the mailbox full.
 const FULL: [(&str, &str); 4] = [
     ("wait", "Wait"),
@@ -101,15 +104,22 @@ fn keep_args(span: Span, runtime: &TokenStream) -> TokenStream {
 
 fn declared(input: ParseStream<'_>, runtime: &TokenStream) -> syn::Result<Declared> {
     let mut declared = Declared::default();
-    options::read(input, &["mailbox", "restart"], |name, input| {
-        if name == "mailbox" {
-            let mailbox = mailbox(input, runtime)?;
-            declared.calls.extend(quote!(.mailbox(#mailbox)));
-        } else {
-            let policy = input.fork().call(Ident::parse_any)?;
-            let restart = restart(input, runtime)?;
-            declared.calls.extend(quote!(.restart(#restart)));
-            declared.restarts = (policy != "never").then(|| policy.span());
+    options::read(input, &["mailbox", "restart", "priority"], |name, input| {
+        match name {
+            "mailbox" => {
+                let mailbox = mailbox(input, runtime)?;
+                declared.calls.extend(quote!(.mailbox(#mailbox)));
+            }
+            "restart" => {
+                let policy = input.fork().call(Ident::parse_any)?;
+                let restart = restart(input, runtime)?;
+                declared.calls.extend(quote!(.restart(#restart)));
+                declared.restarts = (policy != "never").then(|| policy.span());
+            }
+            _ => {
+                let priority = priority(input, runtime)?;
+                declared.calls.extend(quote!(.priority(#priority)));
+            }
         }
         Ok(())
     })?;
@@ -156,6 +166,17 @@ fn full(input: ParseStream<'_>, runtime: &TokenStream) -> syn::Result<TokenStrea
     };
     let variant = Ident::new(variant, Span::call_site());
     Ok(quote!(#runtime::Full::#variant))
+}
+
+fn priority(input: ParseStream<'_>, runtime: &TokenStream) -> syn::Result<TokenStream> {
+    let known = "write `normal` or `high`";
+    let priority = Ident::parse_any(input).map_err(|error| Error::new(error.span(), known))?;
+    let Some((_, variant)) = PRIORITY.iter().find(|(name, _)| priority == name) else {
+        let message = format!("unknown priority `{priority}`: {known}");
+        return Err(Error::new(priority.span(), message));
+    };
+    let variant = Ident::new(variant, Span::call_site());
+    Ok(quote!(#runtime::Priority::#variant))
 }
 
 fn restart(input: ParseStream<'_>, runtime: &TokenStream) -> syn::Result<TokenStream> {

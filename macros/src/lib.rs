@@ -46,14 +46,15 @@ mod spans;
 
 use proc_macro::TokenStream;
 
-/// Makes a struct or an enum an actor, and declares its mailbox and its restarts.
+/// Makes a struct or an enum an actor, and declares its mailbox, its restarts and its priority.
 ///
-/// `#[actor(..)]` takes two options:
+/// `#[actor(..)]` takes three options:
 ///
 /// | option | value | default |
 /// |---|---|---|
 /// | `mailbox` | `unbounded`, `bounded(1024)` | `unbounded` |
 /// | `restart` | `never`, `transient(5 in "10s")`, `permanent(5 in "10s")` | `never` |
+/// | `priority` | `normal`, `high` | `normal` |
 ///
 /// A bounded mailbox may also have `bytes`, a bound on the memory of its messages such as `"64KiB"`
 /// or `"1MiB"`, and `full`, what becomes of a message that finds no room: `wait`, `reject`,
@@ -63,6 +64,8 @@ use proc_macro::TokenStream;
 /// up to five times in ten seconds. With `backoff` there is a pause before each restart, from the
 /// first duration up to the second. A restart starts from a copy of the start arguments, so they
 /// must be `Clone`. Durations are written `"50ms"`, `"10s"`, `"2m"` or `"1h"`.
+///
+/// Of five picks at which actors of both priorities are ready to run, four are of high ones.
 ///
 /// An actor also needs an impl with [`macro@handlers`].
 ///

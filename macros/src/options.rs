@@ -19,8 +19,7 @@ pub(crate) fn read(
         let key = Ident::parse_any(input)?;
         let name = key.to_string();
         if !known.contains(&name.as_str()) {
-            let known = known.iter().map(|known| format!("`{known}`")).collect::<Vec<_>>();
-            let message = format!("unknown option `{name}`: there is {}", known.join(" and "));
+            let message = format!("unknown option `{name}`: there is {}", listed(known));
             return Err(Error::new(key.span(), message));
         }
         if seen.contains(&name) {
@@ -34,6 +33,15 @@ pub(crate) fn read(
         }
     }
     Ok(())
+}
+
+fn listed(names: &[&str]) -> String {
+    let names = names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>();
+    match names.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, others)) => format!("{} and {last}", others.join(", ")),
+        None => String::new(),
+    }
 }
 
 /// Returns the one attribute called `name`.

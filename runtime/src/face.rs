@@ -13,7 +13,7 @@ pub use crate::scheduler::{Batch, Origin, ReadyQueue, WorkerId};
 pub use crate::system::{
     BuildError, Builder, Config, FindError, Idle, Scheduler, ShutdownError, System,
 };
-pub use crate::task::{Hint, Ready};
+pub use crate::task::{Hint, Priority, Ready};
 pub use greenroom_macros::*;
 
 /// For tests of what plugs into a system.
@@ -34,4 +34,5 @@ pub mod __private {
     pub use crate::event::ExitReason;
     pub use crate::mailbox::{Full, Mailbox};
     pub use crate::system::{System, run, run_with_system};
+    pub use crate::task::Priority;
 }

@@ -18,6 +18,7 @@ use super::traits::Behavior;
 use crate::mailbox::Bound;
 use crate::queue::pool;
 use crate::sync::{Arc, Mutex, UnsafeCell};
+use crate::task::Priority;
 use crate::task::cell::{CellRef, Header, VTable};
 use crate::task::core::Core;
 use crate::task::held::Held;
@@ -213,12 +214,17 @@ fn vtable<A: Behavior>() -> &'static VTable {
 
 /// Makes the cell of an actor that is about to start; its maker holds the token and one reference,
 /// which is the cell's own.
-pub(super) fn build<A: Behavior>(core: Arc<Core>, parent: Option<CellRef>, args: A::Args) -> Held {
+pub(super) fn build<A: Behavior>(
+    core: Arc<Core>,
+    parent: Option<CellRef>,
+    args: A::Args,
+    priority: Priority,
+) -> Held {
     let body = pool::acquire(Layout::new::<Body<A>>()).cast::<Body<A>>();
     let mailbox = A::OPTIONS.get_mailbox();
     let kept = A::keep_args(&args);
     // SAFETY: the pool handed out a free block of at least this layout.
-    unsafe { Header::init(body.cast(), vtable::<A>(), core, mailbox.is_bounded()) };
+    unsafe { Header::init(body.cast(), vtable::<A>(), core, mailbox.is_bounded(), priority) };
     let header = body.cast::<Header>();
     let mut control = Control { parent, extras: None };
     if let Some(kept) = kept {

@@ -1,6 +1,7 @@
 //! What an actor declares with `#[actor(…)]`.
 
 use crate::mailbox::Mailbox;
+use crate::task::Priority;
 use std::time::Duration;
 
 /// An actor's settings.
@@ -8,13 +9,18 @@ use std::time::Duration;
 pub struct Options {
     mailbox: Mailbox,
     restart: Restart,
+    priority: Priority,
 }
 
 impl Options {
-    /// An unbounded mailbox and no restart.
+    /// An unbounded mailbox, no restart and normal priority.
     #[must_use]
     pub const fn new() -> Self {
-        Self { mailbox: Mailbox::unbounded(), restart: Restart::never() }
+        Self {
+            mailbox: Mailbox::unbounded(),
+            restart: Restart::never(),
+            priority: Priority::Normal,
+        }
     }
 
     /// Sets the mailbox.
@@ -31,6 +37,13 @@ impl Options {
         self
     }
 
+    /// Sets the priority.
+    #[must_use]
+    pub const fn priority(mut self, priority: Priority) -> Self {
+        self.priority = priority;
+        self
+    }
+
     /// The mailbox.
     #[must_use]
     pub const fn get_mailbox(&self) -> Mailbox {
@@ -41,6 +54,12 @@ impl Options {
     #[must_use]
     pub const fn get_restart(&self) -> Restart {
         self.restart
+    }
+
+    /// The priority.
+    #[must_use]
+    pub const fn get_priority(&self) -> Priority {
+        self.priority
     }
 }
 

@@ -7,10 +7,10 @@ use super::life;
 use super::traits::Behavior;
 use crate::queue::oneshot;
 use crate::sync::Arc;
-use crate::task::Ready;
 use crate::task::cell::CellRef;
 use crate::task::core::{Core, link};
 use crate::task::held::Held;
+use crate::task::{Priority, Ready};
 use std::fmt;
 use std::future::{Future, IntoFuture};
 use std::marker::PhantomData;
@@ -35,13 +35,15 @@ pub struct Spawn<'a, A: Behavior> {
     args: A::Args,
     name: Option<String>,
     worker: Option<usize>,
+    priority: Priority,
     /// A child is started by its parent's handler, which this borrows.
     by: PhantomData<&'a mut ()>,
 }
 
 impl<A: Behavior> Spawn<'_, A> {
     pub(crate) fn new(core: Arc<Core>, owner: Owner, args: A::Args) -> Self {
-        Self { core, owner, args, name: None, worker: None, by: PhantomData }
+        let priority = A::OPTIONS.get_priority();
+        Self { core, owner, args, name: None, worker: None, priority, by: PhantomData }
     }
 
     /// Registers the actor under `name`, unique in its system, until it ends.
@@ -55,6 +57,12 @@ impl<A: Behavior> Spawn<'_, A> {
     /// Under other schedulers any worker runs it all the same.
     pub fn on(mut self, worker: usize) -> Self {
         self.worker = Some(worker);
+        self
+    }
+
+    /// Sets how urgent the actor is, instead of what its `#[actor(priority = ..)]` declares.
+    pub fn priority(mut self, priority: Priority) -> Self {
+        self.priority = priority;
         self
     }
 
@@ -72,7 +80,7 @@ impl<A: Behavior> Spawn<'_, A> {
         self,
         starter: Option<oneshot::Sender<Result<(), String>>>,
     ) -> Result<Ref<A>, SpawnError> {
-        let Self { core, owner, args, name, worker, .. } = self;
+        let Self { core, owner, args, name, worker, priority, .. } = self;
         let workers = core.workers();
         if let Some(worker) = worker.filter(|&worker| worker >= workers) {
             return Err(SpawnError::NoSuchWorker { worker, workers });
@@ -82,7 +90,7 @@ impl<A: Behavior> Spawn<'_, A> {
             Owner::Parent(parent) => Some(parent),
         };
         let reserved = name.map(|name| Reserved::new(&core, name)).transpose()?;
-        let mut held = body::build::<A>(core, parent, args);
+        let mut held = body::build::<A>(core, parent, args, priority);
         if let Some(worker) = worker {
             held.cell().set_home(held.cell().core.home_on(worker));
             held.owner().pinned = true;

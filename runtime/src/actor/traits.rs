@@ -34,7 +34,7 @@ pub trait Message: Send + Sized + 'static {
     note = "write `#[derive(greenroom::Actor)]` on it"
 )]
 pub trait Actor: Send + Sized + 'static {
-    /// Mailbox and restart policy.
+    /// Mailbox, restart policy and priority.
     const OPTIONS: Options = Options::new();
 
     /// What a restart starts from: a copy of the arguments, or `None` when there is no restart.

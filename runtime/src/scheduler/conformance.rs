@@ -2,7 +2,7 @@
 
 use super::{Batch, Origin, ReadyQueue, WorkerId};
 use crate::sync::{Arc, AtomicUsize, Ordering, thread};
-use crate::task::{Hint, Ready};
+use crate::task::{Hint, Priority, Ready};
 use std::collections::BTreeSet;
 
 /// Times that each actor is pushed again in the threaded check.
@@ -31,6 +31,12 @@ unsafe fn worker(index: usize) -> WorkerId {
     unsafe { WorkerId::new(index) }
 }
 
+/// A token of no actor; every fifth one is a high actor's.
+fn fake(number: usize) -> Ready {
+    let priority = if number.is_multiple_of(5) { Priority::High } else { Priority::Normal };
+    Ready::fake(number, priority)
+}
+
 fn drain(queue: &impl ReadyQueue, id: WorkerId) -> Vec<usize> {
     let mut batch = Batch::new();
     let mut seen = Vec::new();
@@ -53,7 +59,7 @@ fn hands_out_each_once(queue: &impl ReadyQueue) {
     for number in 0..1000 {
         let from = if number % 3 == 0 { Origin::External } else { Origin::Worker(id) };
         let hint = if number % 2 == 0 { Hint::Next } else { Hint::Back };
-        queue.push(from, Ready::fake(number), hint);
+        queue.push(from, fake(number), hint);
         assert!(queue.has_work(id), "a queue with an actor has work");
     }
     assert_eq!(queue.len(), 1000, "an unshared queue knows its length");
@@ -65,31 +71,38 @@ fn hands_out_each_once(queue: &impl ReadyQueue) {
 
 /// Actor 0 makes itself ready again each time it ran; the others must get their turn.
 fn is_fair(queue: &impl ReadyQueue) {
+    for priority in [Priority::Normal, Priority::High] {
+        for hint in [Hint::Next, Hint::Back] {
+            starves_none(queue, hint, priority);
+        }
+    }
+}
+
+fn starves_none(queue: &impl ReadyQueue, hint: Hint, priority: Priority) {
     // SAFETY: the queue is used by this thread alone.
     let id = unsafe { worker(0) };
-    for hint in [Hint::Next, Hint::Back] {
-        queue.push(Origin::Worker(id), Ready::fake(0), hint);
-        for number in 1..=300 {
-            let from = if number % 2 == 0 { Origin::External } else { Origin::Worker(id) };
-            queue.push(from, Ready::fake(number), Hint::Back);
-        }
-        let mut waiting = 300;
-        let mut batch = Batch::new();
-        for _ in 0..100_000 {
-            queue.pop(id, &mut batch);
-            while let Some(ready) = batch.pop() {
-                match ready.into_fake() {
-                    0 => queue.push(Origin::Worker(id), Ready::fake(0), hint),
-                    _ => waiting -= 1,
-                }
-            }
-            if waiting == 0 {
-                break;
-            }
-        }
-        assert_eq!(waiting, 0, "an actor that is always ready ({hint:?}) starves no other");
-        drain(queue, id);
+    let eager = || Ready::fake(0, priority);
+    queue.push(Origin::Worker(id), eager(), hint);
+    for number in 1..=300 {
+        let from = if number % 2 == 0 { Origin::External } else { Origin::Worker(id) };
+        queue.push(from, Ready::fake(number, Priority::Normal), Hint::Back);
     }
+    let mut waiting = 300;
+    let mut batch = Batch::new();
+    for _ in 0..100_000 {
+        queue.pop(id, &mut batch);
+        while let Some(ready) = batch.pop() {
+            match ready.into_fake() {
+                0 => queue.push(Origin::Worker(id), eager(), hint),
+                _ => waiting -= 1,
+            }
+        }
+        if waiting == 0 {
+            break;
+        }
+    }
+    assert_eq!(waiting, 0, "an actor that is always ready ({hint:?}, {priority:?}) starves none");
+    drain(queue, id);
 }
 
 /// What one worker pushed, another one finds when it is the only one to look.
@@ -100,7 +113,7 @@ fn shares_between_workers(queue: &impl ReadyQueue) {
     let second = unsafe { worker(1) };
     for number in 0..100 {
         let hint = if number % 10 == 0 { Hint::Next } else { Hint::Back };
-        queue.push(Origin::Worker(first), Ready::fake(number), hint);
+        queue.push(Origin::Worker(first), fake(number), hint);
     }
     let mut seen = Vec::new();
     while queue.has_work(second) {
@@ -131,7 +144,7 @@ fn survives_threads<Q: ReadyQueue>(queue: Q) {
         let queue = queue.clone();
         threads.push(thread::spawn(move || {
             for number in (half..ACTORS).step_by(2) {
-                queue.push(Origin::External, Ready::fake(number), Hint::Back);
+                queue.push(Origin::External, fake(number), Hint::Back);
             }
         }));
     }
@@ -160,7 +173,7 @@ fn work(index: usize, queue: &impl ReadyQueue, popped: &[AtomicUsize], left: &At
             left.fetch_sub(1, Ordering::Relaxed);
             if round < ROUNDS {
                 let hint = if (number + round).is_multiple_of(4) { Hint::Next } else { Hint::Back };
-                queue.push(Origin::Worker(id), Ready::fake(number), hint);
+                queue.push(Origin::Worker(id), fake(number), hint);
             }
         }
     }

@@ -3,11 +3,13 @@
 //! The simplest that works: right for one or two workers, and the oracle for the others. A worker that
 //! is alone takes a whole batch per lock. Where there are others it takes one actor at a time: what
 //! is in a batch only its own worker reaches, and a handler that blocked it would delay the rest.
+//! Neither does it take more than one once it has seen a high actor: the next one is not to wait for
+//! normal actors that are in a batch already.
 
 use super::{Batch, Origin, ReadyQueue, WorkerId};
 use crate::sync::{AtomicUsize, Mutex, Ordering};
-use crate::task::{Hint, Ready};
-use std::collections::VecDeque;
+use crate::task::priority::Line;
+use crate::task::{Hint, Priority, Ready};
 
 /// Capacity at the start, so that small systems never grow it.
 const CAPACITY_AT_START: usize = 1024;
@@ -15,29 +17,36 @@ const CAPACITY_AT_START: usize = 1024;
 /// See the [module](self).
 #[derive(Debug)]
 pub(crate) struct LockedQueue {
-    actors: Mutex<VecDeque<Ready>>,
+    actors: Mutex<Actors>,
     /// The queue's length, written under the lock.
     len: AtomicUsize,
+}
+
+/// What the lock guards.
+#[derive(Debug)]
+struct Actors {
+    line: Line,
     /// Actors taken at once at most.
     batch: usize,
 }
 
 impl LockedQueue {
     pub(crate) fn new(workers: usize) -> Self {
-        Self {
-            actors: Mutex::new(VecDeque::with_capacity(CAPACITY_AT_START)),
-            len: AtomicUsize::new(0),
-            batch: if workers == 1 { Batch::CAPACITY } else { 1 },
-        }
+        let line = Line::with_capacity(CAPACITY_AT_START);
+        let batch = if workers == 1 { Batch::CAPACITY } else { 1 };
+        Self { actors: Mutex::new(Actors { line, batch }), len: AtomicUsize::new(0) }
     }
 }
 
 impl ReadyQueue for LockedQueue {
     fn push(&self, _from: Origin, ready: Ready, _hint: Hint) {
         let mut actors = self.actors.lock();
-        actors.push_back(ready);
+        if ready.priority() == Priority::High {
+            actors.batch = 1;
+        }
+        actors.line.push(ready);
         // Release: pairs with the Acquire in `len`; the lock orders the rest.
-        self.len.store(actors.len(), Ordering::Release);
+        self.len.store(actors.line.len(), Ordering::Release);
     }
 
     fn pop(&self, _worker: WorkerId, batch: &mut Batch) {
@@ -45,12 +54,12 @@ impl ReadyQueue for LockedQueue {
             return;
         }
         let mut actors = self.actors.lock();
-        let count = actors.len().min(self.batch);
-        for ready in actors.drain(..count) {
+        for _ in 0..actors.batch {
+            let Some(ready) = actors.line.pop() else { break };
             batch.push(ready);
         }
         // Release: pairs with the Acquire in `len`.
-        self.len.store(actors.len(), Ordering::Release);
+        self.len.store(actors.line.len(), Ordering::Release);
     }
 
     fn has_work(&self, _worker: WorkerId) -> bool {

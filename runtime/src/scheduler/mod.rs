@@ -14,6 +14,8 @@ mod conformance;
 #[cfg(not(loom))]
 mod driver;
 #[cfg(not(loom))]
+mod lane;
+#[cfg(not(loom))]
 mod lock_free;
 #[cfg(not(loom))]
 mod locked;

@@ -99,7 +99,8 @@ impl Batch {
 /// 2. [`has_work`](ReadyQueue::has_work) is true for every worker that could pop an actor whose push
 ///    has happened before the call: workers ask it last before they sleep.
 /// 3. Nothing waits for ever: an actor pushed with [`Hint::Back`] is popped after finitely many
-///    others, even if some actors are pushed again each time they ran.
+///    others, even if some actors are pushed again each time they ran, and whatever their
+///    [priorities](Ready::priority). What a priority means beyond that is the queue's own choice.
 pub trait ReadyQueue: Send + Sync + 'static {
     /// Takes `ready` in. Callable from any thread; must not fail and should not block.
     fn push(&self, from: Origin, ready: Ready, hint: Hint);

@@ -6,13 +6,15 @@
 //! of another worker's ring, or its slot.
 //!
 //! Fairness: the slot is used at most [`SLOT_STREAK_MAX`] times in a row, and every
-//! [`INJECTOR_INTERVAL`]th pop looks into the injector first.
+//! [`INJECTOR_INTERVAL`]th pop looks into the injector first. High actors, wherever they come from, wait
+//! in a shared queue of their own, so that whichever worker is free first runs them.
 
+use super::lane::Lane;
 use super::{Batch, Origin, ReadyQueue, WorkerId};
 use crate::queue::ring::Ring;
-use crate::sync::{AtomicU32, AtomicUsize, CachePadded, Mutex, Ordering, planted};
-use crate::task::{Hint, Ready};
-use std::collections::VecDeque;
+use crate::sync::{AtomicU32, AtomicUsize, CachePadded, Ordering, planted};
+use crate::task::priority::is_for_normal;
+use crate::task::{Hint, Priority, Ready};
 
 /// Runs from the slot before the ring gets its turn.
 const SLOT_STREAK_MAX: u32 = 3;
@@ -22,7 +24,8 @@ const INJECTOR_INTERVAL: u32 = 61;
 /// Actors taken from the injector at once.
 const INJECTOR_BATCH: usize = 16;
 
-/// One worker's part. `streak`, `tick` and `seed` are its own; they are atomic only to be shareable.
+/// One worker's part. `streak`, `tick`, `seed` and `picks` are its own; they are atomic only to be
+/// shareable.
 #[derive(Debug)]
 struct Local {
     slot: CachePadded<AtomicUsize>,
@@ -30,15 +33,16 @@ struct Local {
     streak: AtomicU32,
     tick: AtomicU32,
     seed: AtomicU32,
+    /// Picks at which a high actor waited.
+    picks: AtomicU32,
 }
 
 /// See the [module](self).
 #[derive(Debug)]
 pub(crate) struct StealingQueue {
     locals: Box<[CachePadded<Local>]>,
-    injector: Mutex<VecDeque<Ready>>,
-    /// The injector's length, written under its lock.
-    injected: CachePadded<AtomicUsize>,
+    injector: Lane,
+    high: Lane,
 }
 
 impl StealingQueue {
@@ -49,65 +53,52 @@ impl StealingQueue {
             streak: AtomicU32::new(0),
             tick: AtomicU32::new(0),
             seed: AtomicU32::new(u32::try_from(index).unwrap_or(0).wrapping_mul(0x9E37_79B9) | 1),
+            picks: AtomicU32::new(0),
         };
         Self {
             locals: (0..workers).map(|index| CachePadded(local(index))).collect(),
-            injector: Mutex::new(VecDeque::new()),
-            injected: CachePadded(AtomicUsize::new(0)),
+            injector: Lane::new(),
+            high: Lane::new(),
         }
-    }
-
-    fn inject(&self, ready: Ready) {
-        let mut injector = self.injector.lock();
-        injector.push_back(ready);
-        let len = planted!("stealing-unannounced": injector.len() => injector.len() - 1);
-        // Release: pairs with the Acquire in `has_injected`.
-        self.injected.store(len, Ordering::Release);
-    }
-
-    fn has_injected(&self) -> bool {
-        // Acquire: pairs with the Release of the pushes.
-        self.injected.load(Ordering::Acquire) > 0
     }
 
     fn pop_injected(&self, local: &Local, batch: &mut Batch) {
-        if !self.has_injected() {
+        if self.injector.is_empty() {
             return;
         }
-        let mut injector = self.injector.lock();
-        let share = injector.len().div_ceil(self.locals.len()).min(INJECTOR_BATCH);
-        let mut taken = injector.drain(..share);
-        if let Some(first) = taken.next() {
-            batch.push(first);
-        }
-        // The rest goes where others can steal it.
-        let mut back = Vec::new();
-        for ready in taken {
-            if let Err(word) = local.ring.push(ready.into_word()) {
-                back.push(word);
+        self.injector.change(|injector| {
+            let share = injector.len().div_ceil(self.locals.len()).min(INJECTOR_BATCH);
+            let mut taken = injector.drain(..share);
+            if let Some(first) = taken.next() {
+                batch.push(first);
             }
-        }
-        for word in back.into_iter().rev() {
-            // SAFETY: the ring gave the word back; it was made by `into_word` just now.
-            injector.push_front(unsafe { Ready::from_word(word) });
-        }
-        // Release: pairs with the Acquire in `has_injected`.
-        self.injected.store(injector.len(), Ordering::Release);
+            // The rest goes where others can steal it.
+            let mut back = Vec::new();
+            for ready in taken {
+                if let Err(word) = local.ring.push(ready.into_word()) {
+                    back.push(word);
+                }
+            }
+            for word in back.into_iter().rev() {
+                // SAFETY: the ring gave the word back; it was made by `into_word` just now.
+                injector.push_front(unsafe { Ready::from_word(word) });
+            }
+        });
     }
 
     fn push_local(&self, local: &Local, mut word: usize) {
         while let Err(back) = local.ring.push(word) {
             word = back;
-            let mut injector = self.injector.lock();
-            // SAFETY: each word in a ring was made by `into_word` and is taken out once.
-            let shed =
-                local.ring.shed(|word| injector.push_back(unsafe { Ready::from_word(word) }));
-            if shed == 0 {
-                // SAFETY: the ring gave the word back.
-                injector.push_back(unsafe { Ready::from_word(word) });
-            }
-            // Release: pairs with the Acquire in `has_injected`.
-            self.injected.store(injector.len(), Ordering::Release);
+            let shed = self.injector.change(|injector| {
+                // SAFETY: each word in a ring was made by `into_word` and is taken out once.
+                let shed =
+                    local.ring.shed(|word| injector.push_back(unsafe { Ready::from_word(word) }));
+                if shed == 0 {
+                    // SAFETY: the ring gave the word back.
+                    injector.push_back(unsafe { Ready::from_word(word) });
+                }
+                shed
+            });
             if shed == 0 {
                 return;
             }
@@ -138,6 +129,51 @@ impl StealingQueue {
         local.ring.pop().or_else(|| Self::take_slot(local))
     }
 
+    /// The next actor of whichever priority, where a high one waits.
+    #[cold]
+    fn pick(&self, worker: WorkerId, batch: &mut Batch) {
+        let local = &self.locals[worker.index()];
+        // Relaxed, both: only the worker itself uses its count.
+        let mut picks = local.picks.load(Ordering::Relaxed);
+        let is_for_normal = is_for_normal(&mut picks);
+        local.picks.store(picks, Ordering::Relaxed);
+        if is_for_normal {
+            self.pop_normal(worker, batch);
+        }
+        if batch.is_empty()
+            && let Some(ready) = self.high.pop()
+        {
+            batch.push(ready);
+        }
+        if batch.is_empty() {
+            self.pop_normal(worker, batch);
+        }
+    }
+
+    fn pop_normal(&self, worker: WorkerId, batch: &mut Batch) {
+        let local = &self.locals[worker.index()];
+        // Relaxed: only the worker itself uses its tick.
+        let tick = local.tick.load(Ordering::Relaxed).wrapping_add(1);
+        local.tick.store(tick, Ordering::Relaxed);
+        if tick.is_multiple_of(INJECTOR_INTERVAL) {
+            self.pop_injected(local, batch);
+            if !batch.is_empty() {
+                return;
+            }
+        }
+        if let Some(word) = Self::pop_own(local) {
+            // SAFETY: each word was made by `into_word` and is taken out once.
+            return batch.push(unsafe { Ready::from_word(word) });
+        }
+        self.pop_injected(local, batch);
+        if batch.is_empty()
+            && let Some(word) = self.steal(worker.index())
+        {
+            // SAFETY: as above.
+            batch.push(unsafe { Ready::from_word(word) });
+        }
+    }
+
     /// Half of some other worker's ring, else the actor in its slot; victims from a random start.
     fn steal(&self, thief: usize) -> Option<usize> {
         let count = self.locals.len();
@@ -164,7 +200,10 @@ fn next_random(seed: &AtomicU32) -> u32 {
 
 impl ReadyQueue for StealingQueue {
     fn push(&self, from: Origin, ready: Ready, hint: Hint) {
-        let Origin::Worker(worker) = from else { return self.inject(ready) };
+        if ready.priority() == Priority::High {
+            return self.high.push(ready);
+        }
+        let Origin::Worker(worker) = from else { return self.injector.push(ready) };
         let local = &self.locals[worker.index()];
         let word = ready.into_word();
         match hint {
@@ -186,36 +225,19 @@ impl ReadyQueue for StealingQueue {
     }
 
     fn pop(&self, worker: WorkerId, batch: &mut Batch) {
-        let local = &self.locals[worker.index()];
-        // Relaxed: only the worker itself uses its tick.
-        let tick = local.tick.load(Ordering::Relaxed).wrapping_add(1);
-        local.tick.store(tick, Ordering::Relaxed);
-        if tick.is_multiple_of(INJECTOR_INTERVAL) {
-            self.pop_injected(local, batch);
-            if !batch.is_empty() {
-                return;
-            }
-        }
-        if let Some(word) = Self::pop_own(local) {
-            // SAFETY: each word was made by `into_word` and is taken out once.
-            return batch.push(unsafe { Ready::from_word(word) });
-        }
-        self.pop_injected(local, batch);
-        if batch.is_empty()
-            && let Some(word) = self.steal(worker.index())
-        {
-            // SAFETY: as above.
-            batch.push(unsafe { Ready::from_word(word) });
+        if self.high.is_empty() {
+            self.pop_normal(worker, batch);
+        } else {
+            self.pick(worker, batch);
         }
     }
 
     fn has_work(&self, _worker: WorkerId) -> bool {
         // Acquire, in the slot: pairs with the swap in `push`.
-        self.has_injected()
-            || self
-                .locals
-                .iter()
-                .any(|local| local.ring.len() > 0 || local.slot.load(Ordering::Acquire) != 0)
+        let is_busy = |local: &CachePadded<Local>| {
+            local.ring.len() > 0 || local.slot.load(Ordering::Acquire) != 0
+        };
+        !self.high.is_empty() || !self.injector.is_empty() || self.locals.iter().any(is_busy)
     }
 
     fn len(&self) -> usize {
@@ -223,6 +245,6 @@ impl ReadyQueue for StealingQueue {
         let local = |local: &CachePadded<Local>| {
             local.ring.len() + usize::from(local.slot.load(Ordering::Relaxed) != 0)
         };
-        self.injected.load(Ordering::Relaxed) + self.locals.iter().map(local).sum::<usize>()
+        self.high.len() + self.injector.len() + self.locals.iter().map(local).sum::<usize>()
     }
 }

@@ -2,6 +2,118 @@
 
 use super::{LockFreeQueue, LockedQueue, StealingQueue, ready_queue_conforms};
 
+/// Of five picks at which both wait, four are of high actors, and one is of a normal one.
+#[cfg(not(shuttle))]
+mod priorities {
+    use super::super::WorkerId;
+    use super::super::{Batch, LockFreeQueue, LockedQueue, Origin, ReadyQueue, StealingQueue};
+    use crate::task::priority::Line;
+    use crate::task::{Hint, Priority, Ready};
+    use proptest::prelude::*;
+    use std::collections::VecDeque;
+
+    /// What comes next, of normal actors and high ones.
+    fn model(waiting: &mut [VecDeque<usize>; 2], picks: &mut usize) -> Option<usize> {
+        let [normal, high] = waiting;
+        let prefers_normal = !high.is_empty() && {
+            *picks += 1;
+            picks.is_multiple_of(5)
+        };
+        let (first, second) = if prefers_normal { (normal, high) } else { (high, normal) };
+        first.pop_front().or_else(|| second.pop_front())
+    }
+
+    /// Pushes (of high actors, or normal ones) and pops, in any order.
+    fn script() -> impl Strategy<Value = Vec<Option<bool>>> {
+        proptest::collection::vec(proptest::option::weighted(0.6, any::<bool>()), 0..200)
+    }
+
+    fn check(
+        script: &[Option<bool>],
+        mut push: impl FnMut(Ready),
+        mut pop: impl FnMut() -> Option<Ready>,
+    ) {
+        let (mut waiting, mut picks) = ([VecDeque::new(), VecDeque::new()], 0);
+        for (number, step) in script.iter().enumerate() {
+            if let Some(is_high) = *step {
+                let priority = if is_high { Priority::High } else { Priority::Normal };
+                waiting[usize::from(is_high)].push_back(number);
+                push(Ready::fake(number, priority));
+            } else {
+                assert_eq!(pop().map(Ready::into_fake), model(&mut waiting, &mut picks));
+            }
+        }
+        while let Some(next) = model(&mut waiting, &mut picks) {
+            assert_eq!(pop().map(Ready::into_fake), Some(next));
+        }
+        assert!(pop().is_none(), "nothing is left");
+    }
+
+    /// One worker alone, on a queue from which each normal actor is picked in order.
+    fn check_queue(script: &[Option<bool>], queue: &impl ReadyQueue) {
+        // SAFETY: the queue is used by this thread alone.
+        let id = unsafe { WorkerId::new(0) };
+        let pop = || {
+            let mut batch = Batch::new();
+            queue.pop(id, &mut batch);
+            assert!(batch.len() <= 1, "a batch would delay a high actor");
+            batch.pop()
+        };
+        // Of high priority, so that the locked queue has seen one.
+        queue.push(Origin::Worker(id), Ready::fake(999, Priority::High), Hint::Back);
+        assert_eq!(pop().map(Ready::into_fake), Some(999));
+        for _ in 0..4 {
+            // The same again until the next pick is the first of five.
+            queue.push(Origin::Worker(id), Ready::fake(999, Priority::High), Hint::Back);
+            assert_eq!(pop().map(Ready::into_fake), Some(999));
+        }
+        check(script, |ready| queue.push(Origin::Worker(id), ready, Hint::Back), pop);
+    }
+
+    proptest! {
+        #[test]
+        fn a_line_picks_four_high_actors_and_a_normal_one(script in script()) {
+            let line = std::cell::RefCell::new(Line::with_capacity(4));
+            check(&script, |ready| line.borrow_mut().push(ready), || line.borrow_mut().pop());
+            assert!(line.borrow().is_empty());
+        }
+
+        #[test]
+        fn so_does_each_queue(script in script()) {
+            check_queue(&script, &LockedQueue::new(1));
+            check_queue(&script, &LockFreeQueue::new(2));
+            check_queue(&script, &StealingQueue::new(2));
+        }
+    }
+
+    #[test]
+    fn a_high_actor_is_taken_by_whichever_worker_is_free() {
+        let queues: [Box<dyn ReadyQueue>; 3] = [
+            Box::new(LockedQueue::new(2)),
+            Box::new(LockFreeQueue::new(2)),
+            Box::new(StealingQueue::new(2)),
+        ];
+        for queue in queues {
+            // SAFETY: the queue is used by this thread alone, which plays both workers in turn.
+            let [busy, free] = [0, 1].map(|index| unsafe { WorkerId::new(index) });
+            for number in 0..50 {
+                let priority = if number == 49 { Priority::High } else { Priority::Normal };
+                queue.push(Origin::Worker(busy), Ready::fake(number, priority), Hint::Next);
+            }
+            assert!(queue.has_work(free));
+            let mut batch = Batch::new();
+            queue.pop(free, &mut batch);
+            assert_eq!(batch.pop().map(Ready::into_fake), Some(49));
+            while queue.has_work(busy) {
+                queue.pop(busy, &mut batch);
+                while let Some(ready) = batch.pop() {
+                    let _ = ready.into_fake();
+                }
+            }
+        }
+    }
+}
+
 #[cfg(not(shuttle))]
 #[test]
 fn the_locked_queue_conforms() {

@@ -6,6 +6,7 @@ use super::current;
 use super::future::Pending;
 use super::held::Held;
 use super::home::Home;
+use super::priority::Priority;
 use crate::event::{ActorId, DeadLetterReason};
 use crate::queue::inbox::{Inbox, Outlet, Push};
 use crate::queue::list::List;
@@ -99,13 +100,15 @@ pub(crate) struct Links {
 /// The part of a cell that does not depend on the actor's type.
 #[repr(C)]
 pub(crate) struct Header {
+    /// How urgent the actor is. First, as [`Ready::priority`](super::Ready::priority) reads it.
+    priority: Priority,
+    /// Whether senders need room; the bound is the layer above's.
+    pub(crate) bounded: bool,
     pub(crate) inbox: Inbox,
     refs: AtomicUsize,
     pub(crate) vtable: &'static VTable,
     pub(crate) core: Arc<Core>,
     pub(crate) id: u64,
-    /// Whether senders need room; the bound is the layer above's.
-    pub(crate) bounded: bool,
     /// Where it lives; written by the worker that it lives on.
     home: AtomicUsize,
     pub(crate) owner: UnsafeCell<Owner>,
@@ -133,6 +136,7 @@ impl Header {
         vtable: &'static VTable,
         core: Arc<Core>,
         bounded: bool,
+        priority: Priority,
     ) {
         // SAFETY: the caller's promise; only the address of the field is taken.
         let stub = unsafe { &raw mut (*place.as_ptr()).stub };
@@ -149,13 +153,14 @@ impl Header {
             life: Life::default(),
         };
         let header = Self {
+            priority,
+            bounded,
             inbox,
             refs: AtomicUsize::new(1),
             vtable,
             id: core.next_id(),
             home: AtomicUsize::new(core.home_of_new().to_word()),
             core,
-            bounded,
             owner: UnsafeCell::new(owner),
             links: UnsafeCell::new(Links { previous: None, next: None }),
             stub: Node::stub(&STUB),

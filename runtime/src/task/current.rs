@@ -6,10 +6,10 @@
 use super::Ready;
 use super::core::Core;
 use super::home::Home;
+use super::priority::Line;
 use crate::sync::thread_local;
 use crate::time::Time;
 use std::cell::Cell;
-use std::collections::VecDeque;
 use std::ptr;
 
 /// What a worker thread says of itself.
@@ -19,7 +19,7 @@ struct Current {
     /// The home that this thread is, for actors that live on one worker each.
     home: Cell<usize>,
     /// The ready actors that live on this thread, while a slice runs.
-    ready: Cell<*mut VecDeque<Ready>>,
+    ready: Cell<*mut Line>,
     /// The clock as it was last read in a slice.
     now: Cell<Time>,
     /// Whether a slice runs, so that `now` is not long ago; otherwise tokio's tasks do, or nothing.
@@ -93,7 +93,7 @@ pub(crate) fn home() -> usize {
 ///
 /// # Safety
 /// Until [`close_home`] the queue stays where it is, and is in nobody's use while code of users runs.
-pub(crate) unsafe fn open_home(ready: *mut VecDeque<Ready>) {
+pub(crate) unsafe fn open_home(ready: *mut Line) {
     CURRENT.with(|current| current.ready.set(ready));
 }
 
@@ -113,7 +113,7 @@ pub(crate) fn push_home(ready: Ready) -> Result<(), Ready> {
         return Err(ready);
     }
     // SAFETY: the promise of `open_home`: only code of users, or what it calls, gets here.
-    unsafe { &mut *queue }.push_back(ready);
+    unsafe { &mut *queue }.push(ready);
     Ok(())
 }
 

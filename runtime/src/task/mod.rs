@@ -22,7 +22,9 @@ pub(crate) mod future;
 pub(crate) mod held;
 pub(crate) mod home;
 pub(crate) mod names;
+pub(crate) mod priority;
 pub(crate) mod run;
 pub(crate) mod waker;
 
+pub use self::priority::Priority;
 pub use self::run::{Hint, Ready};

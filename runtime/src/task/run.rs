@@ -3,6 +3,7 @@
 use super::cell::{Advance, CellRef, Header};
 use super::held::Held;
 use super::home::Home;
+use super::priority::{self, Priority};
 use super::{current, waker};
 use crate::queue::inbox::{Inbox, Pop};
 use crate::queue::list::List;
@@ -71,15 +72,23 @@ impl Ready {
         Self(header)
     }
 
-    /// A token of no cell, for checks of queues; it must not be run.
-    pub(crate) fn fake(number: usize) -> Self {
-        let address = std::ptr::without_provenance_mut::<Header>(number * 4 + 2);
-        Self(NonNull::new(address).expect("two more is not zero"))
+    /// A token of no cell, for checks of queues; it must not be run. There are 1024 of each priority.
+    pub(crate) fn fake(number: usize, priority: Priority) -> Self {
+        Self(NonNull::from(priority::fake(number, priority)).cast())
     }
 
     /// The number of a fake.
     pub(crate) fn into_fake(self) -> usize {
-        self.0.addr().get() / 4
+        priority::number_of_fake(self.0.addr().get())
+    }
+
+    /// How urgent the actor is. It never changes.
+    #[inline]
+    #[must_use]
+    pub fn priority(&self) -> Priority {
+        // SAFETY: a cell lives while its token is held and begins with its priority, which is never
+        // written again; and a fake's token points to a priority.
+        unsafe { self.0.cast::<Priority>().read() }
     }
 
     /// The token as a word, for queues of words; [`Ready::from_word`] undoes it. The word is even.

@@ -8,6 +8,7 @@ use crate::task::Ready;
 use crate::task::cargo::Cargo;
 use crate::task::cell::CellRef;
 use crate::task::home::Home;
+use crate::task::priority::Line;
 use std::collections::VecDeque;
 use std::ptr::NonNull;
 
@@ -94,7 +95,7 @@ impl Outbox {
 /// See the [module](self).
 #[derive(Debug)]
 pub(super) struct Desk {
-    pub(super) ready: VecDeque<Ready>,
+    pub(super) ready: Line,
     out: Box<[Outbox]>,
     rings: Box<[Receiver<Parcel>]>,
     /// The workers for whom something is kept back, unseen or spilled.
@@ -130,7 +131,7 @@ impl Desk {
             senders.push(row);
         }
         let desk = |(out, rings): (Vec<Outbox>, Vec<Receiver<Parcel>>)| Self {
-            ready: VecDeque::with_capacity(RING_CAPACITY),
+            ready: Line::with_capacity(RING_CAPACITY),
             out: out.into_boxed_slice(),
             rings: rings.into_boxed_slice(),
             dirty: 0,
@@ -188,11 +189,14 @@ impl Desk {
         told
     }
 
-    /// Says that a turn is over; `true` if there is something to flush or to take in.
+    /// Says that a turn is over; `true` if there is something to flush or to take in, or a high actor
+    /// waits.
     #[inline]
     pub(super) fn end_turn(&mut self) -> bool {
         self.told = 0;
-        self.has_trade()
+        // As one word: most often all of it is zero.
+        let waiting = self.behind.len() | self.ready.high_len();
+        self.dirty | self.left_over != 0 || waiting != 0
     }
 
     /// The workers whose boxes want a flush.

@@ -105,7 +105,7 @@ impl PerCore {
     /// Queues an actor that lives here.
     #[inline]
     pub(crate) fn push(&self, id: WorkerId, ready: Ready) {
-        self.desk(id, |desk| desk.ready.push_back(ready));
+        self.desk(id, |desk| desk.ready.push(ready));
     }
 
     /// Lets code of users queue actors that live here, until [`current::close_home`].
@@ -127,9 +127,10 @@ impl PerCore {
         // SAFETY: the identity is the calling thread's, and the step is the desk's own.
         if post.dock.is_raised() || unsafe { post.desk(Desk::end_turn) } {
             self.trade(id, wake);
+            return self.desk(id, |desk| desk.ready.pop());
         }
         // SAFETY: as above.
-        unsafe { post.desk(|desk| desk.ready.pop_front()) }
+        unsafe { post.desk(|desk| desk.ready.pop_normal()) }
     }
 
     /// Makes visible what was sent, and delivers what has come.
@@ -304,9 +305,9 @@ impl PerCore {
             }
             let mut actors: Vec<Ready> = Vec::with_capacity(half);
             for _ in 0..half {
-                match desk.ready.pop_front() {
+                match desk.ready.pop() {
                     // SAFETY: the tokens of real cells are in desks only.
-                    Some(ready) if unsafe { ready.is_pinned() } => desk.ready.push_back(ready),
+                    Some(ready) if unsafe { ready.is_pinned() } => desk.ready.push(ready),
                     Some(ready) => actors.push(ready),
                     None => {}
                 }

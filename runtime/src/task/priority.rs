@@ -1,0 +1,130 @@
+//! How urgent a ready actor is, and in which order actors of different urgency are picked.
+//!
+//! Of five picks at which actors of both priorities wait, four are of high ones and one is of a normal
+//! one: weighted round robin (Katevenis, Sidiropoulos and Courcoubetis 1991). So high actors come first,
+//! and normal ones never starve.
+
+use super::Ready;
+use std::collections::VecDeque;
+
+/// How urgent an actor is, against others that are ready.
+///
+/// Of five picks at which actors of both priorities wait, four are of high ones and one is of a normal
+/// one. A priority is about which actor runs next; it interrupts no handler, and lets no message
+/// overtake another one to the same actor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+#[non_exhaustive]
+pub enum Priority {
+    /// As urgent as most.
+    #[default]
+    Normal,
+    /// Before normal actors.
+    High,
+}
+
+/// Picks of which one is of a normal actor.
+const ROUND: u32 = 5;
+
+/// Counts picks at which a high actor waits; whether this one is to be of a normal actor, if any waits.
+#[inline]
+pub(crate) fn is_for_normal(picks: &mut u32) -> bool {
+    *picks = (*picks + 1) % ROUND;
+    *picks == 0
+}
+
+/// Ready actors in the order in which they are to be picked.
+#[derive(Debug)]
+pub(crate) struct Line {
+    normal: VecDeque<Ready>,
+    high: VecDeque<Ready>,
+    /// Picks so far at which a high actor waited.
+    picks: u32,
+}
+
+impl Line {
+    /// A line with room for so many normal actors from the start.
+    pub(crate) fn with_capacity(normal: usize) -> Self {
+        Self { normal: VecDeque::with_capacity(normal), high: VecDeque::new(), picks: 0 }
+    }
+
+    /// Puts an actor behind those of its priority.
+    #[inline]
+    pub(crate) fn push(&mut self, ready: Ready) {
+        match ready.priority() {
+            Priority::Normal => self.normal.push_back(ready),
+            Priority::High => self.push_high(ready),
+        }
+    }
+
+    #[cold]
+    fn push_high(&mut self, ready: Ready) {
+        self.high.push_back(ready);
+    }
+
+    /// Takes the next actor.
+    #[inline]
+    pub(crate) fn pop(&mut self) -> Option<Ready> {
+        if self.high.is_empty() { self.normal.pop_front() } else { self.pick() }
+    }
+
+    #[cold]
+    fn pick(&mut self) -> Option<Ready> {
+        let (first, second) = match is_for_normal(&mut self.picks) {
+            true => (&mut self.normal, &mut self.high),
+            false => (&mut self.high, &mut self.normal),
+        };
+        first.pop_front().or_else(|| second.pop_front())
+    }
+
+    /// Takes the next normal actor; right for who knows that no high one waits.
+    #[inline]
+    pub(crate) fn pop_normal(&mut self) -> Option<Ready> {
+        debug_assert!(self.high.is_empty(), "high actors come first");
+        self.normal.pop_front()
+    }
+
+    /// Actors in the line.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.normal.len() + self.high.len()
+    }
+
+    /// High actors in the line.
+    #[inline]
+    pub(crate) fn high_len(&self) -> usize {
+        self.high.len()
+    }
+
+    /// Whether no actor is in the line.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// What stands for an actor in checks of queues: a token may point here instead of to a cell. It lies
+/// where no cell could begin.
+#[repr(C, align(4))]
+pub(super) struct Fake {
+    _before: [u8; 2],
+    priority: Priority,
+}
+
+/// Fakes of each priority.
+const FAKES: usize = 1024;
+
+static ALL_FAKES: [[Fake; FAKES]; 2] = [
+    [const { Fake { _before: [0; 2], priority: Priority::Normal } }; FAKES],
+    [const { Fake { _before: [0; 2], priority: Priority::High } }; FAKES],
+];
+
+/// The fake of that number.
+pub(super) fn fake(number: usize, priority: Priority) -> &'static Priority {
+    &ALL_FAKES[priority as usize][number].priority
+}
+
+/// The number of the fake at `address`.
+pub(super) fn number_of_fake(address: usize) -> usize {
+    (address - (&raw const ALL_FAKES).addr()) / size_of::<Fake>() % FAKES
+}
