@@ -38,6 +38,7 @@ mod actor;
 mod crate_path;
 mod entry;
 mod errors;
+mod event;
 mod handlers;
 mod message;
 mod options;
@@ -136,6 +137,38 @@ pub fn derive_actor(item: TokenStream) -> TokenStream {
 #[proc_macro_derive(Message, attributes(message))]
 pub fn derive_message(item: TokenStream) -> TokenStream {
     tokens(message::expand(item.into()))
+}
+
+/// Makes an enum or a struct something that a journal keeps: `greenroom::journal::Event`.
+///
+/// Each variant, or the struct, is stored under a name and a version. `#[event(..)]` on it takes two
+/// options:
+///
+/// | option | value | default |
+/// |---|---|---|
+/// | `name` | a text such as `"deposited"` | the variant's or struct's own name |
+/// | `version` | a number | `1` |
+///
+/// Two variants may have one name, and then differ in version. Fields need serde's `Serialize` and
+/// `Deserialize`; the type itself does not.
+///
+/// # Examples
+///
+/// ```ignore
+/// // Needs the runtime's feature `journal`.
+/// use greenroom::journal::Event;
+///
+/// #[derive(Event)]
+/// enum Moved {
+///     #[event(name = "deposited", version = 2)]
+///     Deposited { cents: u64, by: String },
+///     #[event(name = "deposited", version = 1)]
+///     DepositedAnonymously { cents: u64 },
+/// }
+/// ```
+#[proc_macro_derive(Event, attributes(event))]
+pub fn derive_event(item: TokenStream) -> TokenStream {
+    tokens(event::expand(item.into()))
 }
 
 /// Makes the methods of an impl the handlers of an actor.

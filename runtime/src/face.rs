@@ -14,7 +14,8 @@ pub use crate::system::{
     BuildError, Builder, Config, FindError, Idle, Scheduler, ShutdownError, System,
 };
 pub use crate::task::{Hint, Priority, Ready};
-pub use greenroom_macros::*;
+// The derive of events goes with their trait.
+pub use greenroom_macros::{Actor, Message, handlers, main, test};
 
 /// For tests of what plugs into a system.
 pub mod testing {
@@ -32,6 +33,8 @@ pub mod __private {
         SyncWithContext, Tell, Telling, Told, assert_answer, assert_argument, portable,
     };
     pub use crate::event::ExitReason;
+    #[cfg(all(feature = "journal", not(shuttle)))]
+    pub use crate::journal;
     pub use crate::mailbox::{Full, Mailbox};
     pub use crate::system::{System, run, run_with_system};
     pub use crate::task::Priority;

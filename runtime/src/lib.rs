@@ -43,6 +43,7 @@
 //! | talk to one | [`Ref`], [`Recipient`], [`Tell`], [`Ask`] |
 //! | build and end a system | [`System`], [`Scheduler`], [`Config`] |
 //! | see what goes wrong | [`DeadLetters`], [`Event`], [`Counts`] |
+//! | keep state across restarts of the process | `journal`, with the feature of that name |
 //! | write a ready queue | [`ReadyQueue`], [`testing`] |
 //! | use the queues alone | [`queue`] |
 
@@ -63,6 +64,8 @@ mod time;
 mod actor;
 #[cfg(not(loom))]
 mod event;
+#[cfg(all(not(any(loom, shuttle)), feature = "journal"))]
+pub mod journal;
 #[cfg(not(loom))]
 mod mailbox;
 #[cfg(not(loom))]

@@ -6,6 +6,7 @@ use super::body;
 use super::control::{self, Order};
 use super::dispatch::{drop_payload, wait};
 use super::extras::{Down, Watcher};
+use super::incarnation::Incarnation;
 use super::life::{self, Ending};
 use super::local::LocalCall;
 use super::spawn::{Owner, Spawn};
@@ -113,6 +114,12 @@ impl<A: Actor> Context<A> {
     #[must_use]
     pub fn id(&self) -> ActorId {
         self.header().actor_id()
+    }
+
+    /// This incarnation, for what it depends on.
+    #[cfg(feature = "journal")]
+    pub(crate) fn handle(&self) -> Incarnation {
+        Incarnation::new(self.cell(), self.epoch)
     }
 
     /// How often the actor was restarted.
@@ -283,10 +290,10 @@ impl<A: Behavior> Context<A> {
     ) {
         let (me, epoch) = (self.cell(), self.epoch);
         let task = tokio::spawn(async move {
-            let guard = FailOnPanic { actor: me, incarnation: epoch };
+            let guard = FailOnPanic(Incarnation::new(me, epoch));
             let value = future.await;
             let signal = Signal { method, value, epoch };
-            send_signal(&guard.actor, piped::<A, _, T, Shape>(&signal.method), signal);
+            send_signal(guard.0.actor(), piped::<A, _, T, Shape>(&signal.method), signal);
         });
         let tasks = &mut self.side().tasks;
         if tasks.len() == tasks.capacity() {
@@ -303,17 +310,12 @@ impl<A: Actor> fmt::Debug for Context<A> {
 }
 
 /// Fails the incarnation when the task that holds this panics.
-struct FailOnPanic {
-    actor: CellRef,
-    incarnation: u32,
-}
+struct FailOnPanic(Incarnation);
 
 impl Drop for FailOnPanic {
     fn drop(&mut self) {
         if crate::sync::thread::panicking() {
-            let reason = ExitReason::Panicked("a piped future panicked".to_owned());
-            let order = Order::Fail { incarnation: self.incarnation, reason };
-            control::send(&self.actor, order);
+            self.0.fail(ExitReason::Panicked("a piped future panicked".to_owned()));
         }
     }
 }

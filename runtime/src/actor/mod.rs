@@ -9,6 +9,7 @@ mod dispatch;
 mod error;
 mod expansion;
 mod extras;
+mod incarnation;
 mod life;
 mod local;
 mod options;
@@ -38,4 +39,6 @@ pub use traits::{
 
 pub(crate) use body::describe_cell;
 pub(crate) use control::{End, send_end};
+#[cfg(feature = "journal")]
+pub(crate) use incarnation::Incarnation;
 pub(crate) use spawn::Owner;

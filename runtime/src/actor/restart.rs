@@ -33,10 +33,8 @@ impl History {
     ) -> Verdict {
         let again = match policy.kind() {
             RestartKind::Never => false,
-            RestartKind::Transient => !reason.is_normal() && *reason != ExitReason::Killed,
-            RestartKind::Permanent => {
-                *reason != ExitReason::Killed && (own_wish || !reason.is_normal())
-            }
+            RestartKind::Transient => !reason.is_normal() && !reason.is_final(),
+            RestartKind::Permanent => !reason.is_final() && (own_wish || !reason.is_normal()),
         };
         if !again {
             return Verdict::End;

@@ -61,6 +61,11 @@ pub enum ExitReason {
     StartFailed(String),
     /// It failed more often than its restart policy allows; the text is the last failure's.
     TooManyRestarts(String),
+    /// What it persisted could not be written to the journal; the text says why.
+    NotPersisted(String),
+    /// Another incarnation, here or on another machine, has opened the key that it wrote to. It is not
+    /// restarted: it would take the key back.
+    Fenced,
     /// There was no actor to begin with, or it had ended before it was watched.
     NoActor,
 }
@@ -70,6 +75,11 @@ impl ExitReason {
     #[must_use]
     pub const fn is_normal(&self) -> bool {
         matches!(self, Self::Stopped | Self::Drained)
+    }
+
+    /// Whether no restart follows, whatever the policy.
+    pub(crate) const fn is_final(&self) -> bool {
+        matches!(self, Self::Killed | Self::Fenced)
     }
 }
 
@@ -85,6 +95,8 @@ impl fmt::Display for ExitReason {
             Self::TooManyRestarts(text) => {
                 write!(f, "too many restarts, the last because it {text}")
             }
+            Self::NotPersisted(text) => write!(f, "could not persist: {text}"),
+            Self::Fenced => f.write_str("fenced: another has opened its key"),
             Self::NoActor => f.write_str("no such actor"),
         }
     }

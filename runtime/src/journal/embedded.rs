@@ -1,0 +1,289 @@
+//! The store in a file of this machine, kept by redb.
+//!
+//! ```text
+//! heads      key            -> number, epoch
+//! events     number, seq    -> record
+//! snapshots  number         -> seq, version, state
+//! ```
+//!
+//! Invariants:
+//! 1. One process has the file open: redb locks it.
+//! 2. `heads` in memory is what the file says, or is empty: it is emptied whenever a commit fails.
+//!
+//! Where a key ends is not written: it is the last of its events, or what its snapshot stands for. So an
+//! append touches one table. Events that a snapshot made superfluous are taken out a few per commit, so
+//! that no commit has to wait for many.
+
+use super::error::StoreError;
+use super::records::{pack, unpack};
+use super::store::{Claim, Record, Refused, Snapshot, Store, Write, Written};
+use redb::{
+    Database, ReadableTable, ReadableTableMetadata, Table, TableDefinition, TableError,
+    WriteTransaction,
+};
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::path::Path;
+
+const HEADS: TableDefinition<'_, &str, (u64, u64)> = TableDefinition::new("heads");
+const EVENTS: TableDefinition<'_, (u64, u64), &[u8]> = TableDefinition::new("events");
+const SNAPSHOTS: TableDefinition<'_, u64, (u64, u32, &[u8])> = TableDefinition::new("snapshots");
+
+/// The file in the directory.
+const FILE: &str = "journal.redb";
+/// Events taken out in one commit at most.
+const PRUNE_MAX: u64 = 2_000;
+
+/// A store in a directory of this machine, for one process at a time.
+pub struct Embedded {
+    database: Database,
+    heads: BTreeMap<String, Head>,
+    /// Numbers whose events up to a sequence are not needed.
+    superfluous: VecDeque<(u64, u64)>,
+}
+
+/// What is known of a key.
+#[derive(Clone, Copy, Debug)]
+struct Head {
+    number: u64,
+    epoch: u64,
+    last: u64,
+}
+
+impl Embedded {
+    /// Opens the store in `directory`, which is made if it is not there. After a crash it is as its last
+    /// commit left it. Blocks.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the directory cannot be made, another process has the store open, or its file
+    /// is none of redb's.
+    pub fn open(directory: impl AsRef<Path>) -> Result<Self, StoreError> {
+        let directory = directory.as_ref();
+        std::fs::create_dir_all(directory).map_err(failed)?;
+        let database = Database::create(directory.join(FILE)).map_err(failed)?;
+        let tables = database.begin_write().map_err(failed)?;
+        tables.open_table(HEADS).map_err(failed)?;
+        tables.open_table(EVENTS).map_err(failed)?;
+        tables.open_table(SNAPSHOTS).map_err(failed)?;
+        tables.commit().map_err(failed)?;
+        Ok(Self { database, heads: BTreeMap::new(), superfluous: VecDeque::new() })
+    }
+
+    /// Does what [`Store::commit`] does, but for what is to be done when it fails.
+    fn try_commit(
+        &mut self,
+        writes: &[Write],
+    ) -> Result<Vec<Result<Written, Refused>>, StoreError> {
+        let transaction = self.database.begin_write().map_err(failed)?;
+        let outcomes = {
+            let mut tables = Tables::open(&transaction).map_err(failed)?;
+            let outcomes: Result<Vec<_>, _> =
+                writes.iter().map(|write| self.write(&mut tables, write)).collect();
+            self.prune(&mut tables)?;
+            outcomes?
+        };
+        transaction.commit().map_err(failed)?;
+        Ok(outcomes)
+    }
+
+    fn write(
+        &mut self,
+        tables: &mut Tables<'_>,
+        write: &Write,
+    ) -> Result<Result<Written, Refused>, StoreError> {
+        match write {
+            Write::Claim { key } => {
+                let head = self.claim(tables, key)?;
+                Ok(Ok(Written::Claimed(Claim { epoch: head.epoch, last: head.last })))
+            }
+            Write::Append { key, epoch, first, records } => {
+                let head = self.head(tables, key)?;
+                match head {
+                    Some(head) if head.epoch == *epoch && head.last + 1 == *first => {
+                        self.append(tables, key, head, records)?;
+                        Ok(Ok(Written::Done))
+                    }
+                    head => Ok(Err(refuse(head, *epoch))),
+                }
+            }
+            Write::Snapshot { key, epoch, snapshot, prune } => {
+                let head = self.head(tables, key)?;
+                match head {
+                    Some(head) if head.epoch == *epoch && snapshot.sequence <= head.last => {
+                        let value = (snapshot.sequence, snapshot.version, &*snapshot.payload);
+                        tables.snapshots.insert(head.number, value).map_err(failed)?;
+                        if *prune {
+                            self.superfluous.push_back((head.number, snapshot.sequence));
+                        }
+                        Ok(Ok(Written::Done))
+                    }
+                    head => Ok(Err(refuse(head, *epoch))),
+                }
+            }
+        }
+    }
+
+    /// What is known of `key`, if it was ever claimed.
+    fn head(&mut self, tables: &Tables<'_>, key: &str) -> Result<Option<Head>, StoreError> {
+        if let Some(head) = self.heads.get(key) {
+            return Ok(Some(*head));
+        }
+        let stored = tables.heads.get(key).map_err(failed)?.map(|stored| stored.value());
+        let Some((number, epoch)) = stored else { return Ok(None) };
+        let snapshot = tables.snapshots.get(number).map_err(failed)?.map(|it| it.value().0);
+        let events = tables.events.range((number, 0)..=(number, u64::MAX)).map_err(failed)?;
+        let event = last_sequence(events)?;
+        let last = event.max(snapshot).unwrap_or(0);
+        let head = Head { number, epoch, last };
+        self.heads.insert(key.to_owned(), head);
+        Ok(Some(head))
+    }
+
+    fn claim(&mut self, tables: &mut Tables<'_>, key: &str) -> Result<Head, StoreError> {
+        let head = match self.head(tables, key)? {
+            Some(head) => Head { epoch: head.epoch + 1, ..head },
+            None => Head { number: tables.heads.len().map_err(failed)?, epoch: 1, last: 0 },
+        };
+        tables.heads.insert(key, (head.number, head.epoch)).map_err(failed)?;
+        self.heads.insert(key.to_owned(), head);
+        Ok(head)
+    }
+
+    fn append(
+        &mut self,
+        tables: &mut Tables<'_>,
+        key: &str,
+        mut head: Head,
+        records: &[Record],
+    ) -> Result<(), StoreError> {
+        for record in records {
+            head.last += 1;
+            let place = (head.number, head.last);
+            tables.events.insert(place, &*pack(record)?).map_err(failed)?;
+        }
+        self.heads.insert(key.to_owned(), head);
+        Ok(())
+    }
+
+    /// Takes some of the events out that no longer matter.
+    fn prune(&mut self, tables: &mut Tables<'_>) -> Result<(), StoreError> {
+        let Some(&(number, up_to)) = self.superfluous.front() else { return Ok(()) };
+        let mut taken = 0;
+        let superfluous = (number, 0)..=(number, up_to);
+        let mut events = tables.events.extract_from_if(superfluous, |_, _| true).map_err(failed)?;
+        while taken < PRUNE_MAX {
+            match events.next() {
+                Some(event) => drop(event.map_err(failed)?),
+                None => break,
+            }
+            taken += 1;
+        }
+        if taken < PRUNE_MAX {
+            self.superfluous.pop_front();
+        }
+        Ok(())
+    }
+}
+
+fn refuse(head: Option<Head>, epoch: u64) -> Refused {
+    match head {
+        Some(head) if head.epoch == epoch => Refused::OutOfStep { last: head.last },
+        Some(_) => Refused::Fenced,
+        None => Refused::OutOfStep { last: 0 },
+    }
+}
+
+fn last_sequence(
+    mut events: redb::Range<'_, (u64, u64), &[u8]>,
+) -> Result<Option<u64>, StoreError> {
+    match events.next_back() {
+        Some(event) => Ok(Some(event.map_err(failed)?.0.value().1)),
+        None => Ok(None),
+    }
+}
+
+impl Store for Embedded {
+    fn commit(&mut self, writes: &[Write]) -> Result<Vec<Result<Written, Refused>>, StoreError> {
+        let outcome = self.try_commit(writes);
+        if outcome.is_err() {
+            self.heads.clear();
+        }
+        outcome
+    }
+
+    fn snapshot(&mut self, key: &str) -> Result<Option<Snapshot>, StoreError> {
+        let tables = self.database.begin_read().map_err(failed)?;
+        let Some(number) = number_of(&tables.open_table(HEADS).map_err(failed)?, key)? else {
+            return Ok(None);
+        };
+        let snapshots = tables.open_table(SNAPSHOTS).map_err(failed)?;
+        let stored = snapshots.get(number).map_err(failed)?;
+        Ok(stored.map(|stored| {
+            let (sequence, version, payload) = stored.value();
+            Snapshot { sequence, version, payload: payload.to_vec() }
+        }))
+    }
+
+    fn read(
+        &mut self,
+        key: &str,
+        after: u64,
+        bytes_max: usize,
+    ) -> Result<Vec<(u64, Record)>, StoreError> {
+        let tables = self.database.begin_read().map_err(failed)?;
+        let Some(number) = number_of(&tables.open_table(HEADS).map_err(failed)?, key)? else {
+            return Ok(Vec::new());
+        };
+        let events = tables.open_table(EVENTS).map_err(failed)?;
+        let (mut read, mut bytes) = (Vec::new(), 0);
+        let span = (number, after.saturating_add(1))..=(number, u64::MAX);
+        for event in events.range(span).map_err(failed)? {
+            let (place, stored) = event.map_err(failed)?;
+            let stored = stored.value();
+            let (_, sequence) = place.value();
+            let record = unpack(stored).ok_or_else(|| {
+                StoreError::new(format!("event {sequence} of {key:?} is damaged"))
+            })?;
+            bytes += stored.len();
+            read.push((sequence, record));
+            if bytes >= bytes_max {
+                break;
+            }
+        }
+        Ok(read)
+    }
+}
+
+fn number_of(
+    heads: &impl ReadableTable<&'static str, (u64, u64)>,
+    key: &str,
+) -> Result<Option<u64>, StoreError> {
+    Ok(heads.get(key).map_err(failed)?.map(|stored| stored.value().0))
+}
+
+/// The tables of one transaction.
+struct Tables<'a> {
+    heads: Table<'a, &'static str, (u64, u64)>,
+    events: Table<'a, (u64, u64), &'static [u8]>,
+    snapshots: Table<'a, u64, (u64, u32, &'static [u8])>,
+}
+
+impl<'a> Tables<'a> {
+    fn open(transaction: &'a WriteTransaction) -> Result<Self, TableError> {
+        Ok(Self {
+            heads: transaction.open_table(HEADS)?,
+            events: transaction.open_table(EVENTS)?,
+            snapshots: transaction.open_table(SNAPSHOTS)?,
+        })
+    }
+}
+
+fn failed(error: impl fmt::Display) -> StoreError {
+    StoreError::new(error.to_string())
+}
+
+impl fmt::Debug for Embedded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Embedded").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,259 @@
+//! The events of one key, as their one writer sees them.
+
+use super::error::{PersistError, RecoverError, StoreError};
+use super::store::{Claim, Record, Snapshot, Write};
+use super::writer::{Job, Journal, Span};
+use crate::actor::Incarnation;
+use std::collections::VecDeque;
+use std::fmt;
+use tokio::sync::{oneshot, watch};
+
+/// Bytes of events read in one piece while a key is recovered. Commits of others go on in between.
+const READ_BYTES: usize = 1 << 20;
+
+/// What is known of a stream's writes.
+#[derive(Clone, Debug)]
+struct Progress {
+    /// Everything up to this event is durable.
+    durable: u64,
+    /// Why nothing more will be.
+    failed: Option<PersistError>,
+}
+
+/// A writer that waits for the outcome of its write.
+pub(super) struct Waiting {
+    progress: watch::Sender<Progress>,
+    /// The last event that is durable after the write.
+    last: u64,
+    /// Fails with the write.
+    writer: Incarnation,
+    is_over: bool,
+}
+
+impl Waiting {
+    /// Tells the outcome. The writer is failed first: when somebody sees the error, it is on its way.
+    pub(super) fn end(mut self, outcome: Result<(), PersistError>) {
+        self.is_over = true;
+        match outcome {
+            Ok(()) => self.progress.send_modify(|progress| {
+                progress.durable = progress.durable.max(self.last);
+            }),
+            Err(error) => self.fail(error),
+        }
+    }
+
+    fn fail(&self, error: PersistError) {
+        self.writer.fail(error.exit_reason());
+        self.progress.send_modify(|progress| progress.failed = Some(error));
+    }
+}
+
+impl Drop for Waiting {
+    /// The journal ended without an answer.
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.fail(PersistError::Closed);
+        }
+    }
+}
+
+/// The right to write events under a key, as long as nobody else claims it.
+///
+/// Made by [`Journal::stream`]. An incarnation of an actor owns it: when a write fails, the incarnation
+/// does. What is handed in is written in order.
+pub struct Stream {
+    journal: Journal,
+    key: String,
+    epoch: u64,
+    last: u64,
+    progress: watch::Sender<Progress>,
+    writer: Incarnation,
+}
+
+impl Stream {
+    /// The key.
+    #[must_use]
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// The sequence of the last event that was handed in, zero before the first.
+    #[must_use]
+    pub fn last(&self) -> u64 {
+        self.last
+    }
+
+    /// Hands events in, to be written all or none. Allocates; does not wait.
+    ///
+    /// Nothing of them may be shown to others before the [`Commit`] is over. Await one now and then: what
+    /// is handed in is kept in memory until it is written.
+    pub fn append(&mut self, records: Vec<Record>) -> Commit {
+        let first = self.last + 1;
+        self.last += records.len() as u64;
+        if !records.is_empty() {
+            let (key, epoch) = (self.key.clone(), self.epoch);
+            self.send(Write::Append { key, epoch, first, records });
+        }
+        self.commit()
+    }
+
+    /// Hands a snapshot in, of the state after the last event. With `prune` the events that are in it are
+    /// given up. The actor goes on meanwhile, and fails if it cannot be written.
+    pub fn snapshot(&mut self, version: u32, payload: Vec<u8>, prune: bool) {
+        let (key, epoch) = (self.key.clone(), self.epoch);
+        let snapshot = Snapshot { sequence: self.last, version, payload };
+        self.send(Write::Snapshot { key, epoch, snapshot, prune });
+    }
+
+    /// What is over when all that was handed in so far is durable.
+    pub fn commit(&self) -> Commit {
+        Commit { progress: self.progress.subscribe(), sequence: self.last }
+    }
+
+    fn send(&self, write: Write) {
+        let waiting = Waiting {
+            progress: self.progress.clone(),
+            last: self.last,
+            writer: self.writer.clone(),
+            is_over: false,
+        };
+        // A closed journal drops the job, and the drop tells.
+        let _ = self.journal.send(Job::Write(write, waiting));
+    }
+}
+
+impl fmt::Debug for Stream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stream")
+            .field("key", &self.key)
+            .field("epoch", &self.epoch)
+            .field("last", &self.last)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Events on their way to the disk.
+#[derive(Debug)]
+#[must_use = "nothing may be shown before it is over"]
+pub struct Commit {
+    progress: watch::Receiver<Progress>,
+    sequence: u64,
+}
+
+impl Commit {
+    /// Whether the events are durable by now.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.progress.borrow().durable >= self.sequence
+    }
+
+    /// Waits until the events are durable.
+    ///
+    /// # Errors
+    /// [`PersistError`] when they will not be, as far as is known; the writing actor ends then.
+    ///
+    /// # Cancel safety
+    /// The events are written all the same.
+    pub async fn wait(mut self) -> Result<(), PersistError> {
+        let is_known =
+            |progress: &Progress| progress.durable >= self.sequence || progress.failed.is_some();
+        let Ok(progress) = self.progress.wait_for(is_known).await else {
+            return Err(PersistError::Closed);
+        };
+        match &progress.failed {
+            Some(error) if progress.durable < self.sequence => Err(error.clone()),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A claimed key whose events are being read; in the end it gives the [`Stream`].
+#[derive(Debug)]
+pub struct Recovery {
+    stream: Stream,
+    /// The last event that was given out, or that the snapshot stands for.
+    at: u64,
+    read: VecDeque<(u64, Record)>,
+}
+
+impl Recovery {
+    pub(super) async fn begin(
+        journal: Journal,
+        key: String,
+        writer: Incarnation,
+    ) -> Result<Self, RecoverError> {
+        let (sender, claim) = oneshot::channel();
+        ask(&journal, Job::Claim(key.clone(), sender))?;
+        let Claim { epoch, last } = claim.await.map_err(|_| RecoverError::Closed)??;
+        let (progress, _) = watch::channel(Progress { durable: last, failed: None });
+        let stream = Stream { journal, key, epoch, last, progress, writer };
+        Ok(Self { stream, at: 0, read: VecDeque::new() })
+    }
+
+    /// The snapshot, if there is one. Events from it on follow; or all that are left, if it is not wanted
+    /// and [`Recovery::skip_to`] is not called.
+    ///
+    /// # Errors
+    /// [`RecoverError::Store`] or [`RecoverError::Closed`].
+    pub async fn snapshot(&mut self) -> Result<Option<Snapshot>, RecoverError> {
+        let (sender, snapshot) = oneshot::channel();
+        ask(&self.stream.journal, Job::Snapshot(self.stream.key.clone(), sender))?;
+        answer(snapshot.await)
+    }
+
+    /// Leaves out the events up to `sequence`, which a snapshot stands for.
+    pub fn skip_to(&mut self, sequence: u64) {
+        self.at = sequence;
+        self.read.clear();
+    }
+
+    /// The next event with its sequence; `None` after the last.
+    ///
+    /// # Errors
+    /// [`RecoverError::MissingEvent`] where one is missing, [`RecoverError::Store`] or
+    /// [`RecoverError::Closed`].
+    pub async fn next(&mut self) -> Result<Option<(u64, Record)>, RecoverError> {
+        if self.at >= self.stream.last {
+            return Ok(None);
+        }
+        if self.read.is_empty() {
+            let (sender, events) = oneshot::channel();
+            let key = self.stream.key.clone();
+            let span = Span { key, after: self.at, bytes_max: READ_BYTES };
+            ask(&self.stream.journal, Job::Read(span, sender))?;
+            self.read = answer(events.await)?.into();
+        }
+        let expected = self.at + 1;
+        match self.read.pop_front() {
+            Some((sequence, record)) if sequence == expected => {
+                self.at = expected;
+                Ok(Some((sequence, record)))
+            }
+            _ => {
+                Err(RecoverError::MissingEvent { key: self.stream.key.clone(), sequence: expected })
+            }
+        }
+    }
+
+    /// The stream, once all events were taken; those that were not are left as they are.
+    #[must_use]
+    pub fn finish(self) -> Stream {
+        self.stream
+    }
+
+    /// The key.
+    #[must_use]
+    pub fn key(&self) -> &str {
+        &self.stream.key
+    }
+}
+
+fn ask(journal: &Journal, job: Job) -> Result<(), RecoverError> {
+    journal.send(job).map_err(|_| RecoverError::Closed)
+}
+
+fn answer<T>(
+    answer: Result<Result<T, StoreError>, oneshot::error::RecvError>,
+) -> Result<T, RecoverError> {
+    answer.map_err(|_| RecoverError::Closed)?.map_err(RecoverError::Store)
+}

@@ -1,0 +1,190 @@
+//! The thread that writes for all, and the handle to it.
+
+use super::error::{PersistError, RecoverError, StoreError};
+use super::sourced::{EventSourced, Opening};
+use super::store::{Claim, Record, Refused, Snapshot, Store, Write, Written};
+use super::stream::{Recovery, Waiting};
+use crate::actor::{Actor, Context};
+use crate::sync::thread;
+use std::fmt;
+use std::io;
+use tokio::sync::{mpsc, oneshot};
+
+/// Jobs taken at once, and so writes in one commit, at most.
+const BATCH_MAX: usize = 4096;
+
+/// A handle to a journal; cloning gives another one.
+///
+/// The journal ends when the last handle and the last [`Stream`](super::Stream) are gone, or by
+/// [`Journal::close`].
+#[derive(Clone)]
+pub struct Journal {
+    jobs: mpsc::UnboundedSender<Job>,
+}
+
+/// Something to be done by the thread that has the store.
+pub(super) enum Job {
+    /// Write, and let them know.
+    Write(Write, Waiting),
+    /// Claim a key.
+    Claim(String, oneshot::Sender<Result<Claim, RecoverError>>),
+    /// Read a snapshot.
+    Snapshot(String, oneshot::Sender<Result<Option<Snapshot>, StoreError>>),
+    /// Read events.
+    Read(Span, oneshot::Sender<Result<Vec<(u64, Record)>, StoreError>>),
+    /// Take no more jobs.
+    Close(oneshot::Sender<()>),
+}
+
+/// Which events to read.
+pub(super) struct Span {
+    pub(super) key: String,
+    pub(super) after: u64,
+    pub(super) bytes_max: usize,
+}
+
+impl Journal {
+    /// Starts the thread that writes to `store`.
+    ///
+    /// # Errors
+    /// The system's, when there is no thread to be had.
+    pub fn new(store: impl Store) -> io::Result<Self> {
+        let (sender, jobs) = mpsc::unbounded_channel();
+        let store = Box::new(store);
+        thread::Builder::new()
+            .name("greenroom-journal".to_owned())
+            .spawn(move || run(store, jobs))?;
+        Ok(Self { jobs: sender })
+    }
+
+    /// The state `S` kept under `key`, to be recovered by the actor whose start hook runs.
+    pub fn open<S: EventSourced>(&self, key: impl Into<String>) -> Opening<S> {
+        Opening::new(self.clone(), key.into())
+    }
+
+    /// Claims `key` for the actor whose start hook runs, and reads what is there. Whoever had it claimed
+    /// before can write no more.
+    ///
+    /// # Errors
+    /// [`RecoverError::Store`] or [`RecoverError::Closed`].
+    pub async fn stream<A: Actor>(
+        &self,
+        key: impl Into<String>,
+        cx: &Context<A>,
+    ) -> Result<Recovery, RecoverError> {
+        Recovery::begin(self.clone(), key.into(), cx.handle()).await
+    }
+
+    /// Writes what was handed in so far and gives the store up; ready when it is dropped. What is handed
+    /// in later fails with [`PersistError::Closed`].
+    pub async fn close(self) {
+        let (sender, closed) = oneshot::channel();
+        if self.send(Job::Close(sender)).is_ok() {
+            // An error means that another call closed it.
+            let _ = closed.await;
+        }
+        self.jobs.closed().await;
+    }
+
+    /// Hands a job in; it is dropped when the journal is closed.
+    pub(super) fn send(&self, job: Job) -> Result<(), Closed> {
+        self.jobs.send(job).map_err(|_| Closed)
+    }
+}
+
+/// The journal takes no more.
+pub(super) struct Closed;
+
+impl fmt::Debug for Journal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Journal").finish_non_exhaustive()
+    }
+}
+
+/// Who waits for a write.
+enum Waits {
+    Writer(Waiting),
+    Claimant(oneshot::Sender<Result<Claim, RecoverError>>),
+}
+
+fn run(mut store: Box<dyn Store>, mut jobs: mpsc::UnboundedReceiver<Job>) {
+    let mut taken = Vec::new();
+    let mut closing = Vec::new();
+    while jobs.blocking_recv_many(&mut taken, BATCH_MAX) > 0 {
+        let (mut writes, mut waits, mut reads) = (Vec::new(), Vec::new(), Vec::new());
+        for job in taken.drain(..) {
+            match job {
+                Job::Write(write, waiting) => {
+                    writes.push(write);
+                    waits.push(Waits::Writer(waiting));
+                }
+                Job::Claim(key, claimant) => {
+                    writes.push(Write::Claim { key });
+                    waits.push(Waits::Claimant(claimant));
+                }
+                Job::Close(done) => {
+                    jobs.close();
+                    closing.push(done);
+                }
+                Job::Snapshot(..) | Job::Read(..) => reads.push(job),
+            }
+        }
+        if !writes.is_empty() {
+            tell(waits, store.commit(&writes));
+        }
+        reads.into_iter().for_each(|job| read(&mut *store, job));
+    }
+    drop(store);
+    for done in closing {
+        // An error means that nobody waits any more.
+        let _ = done.send(());
+    }
+}
+
+/// Tells everybody what became of their writes.
+fn tell(waits: Vec<Waits>, outcome: Result<Vec<Result<Written, Refused>>, StoreError>) {
+    let outcomes = match outcome {
+        Ok(outcomes) if outcomes.len() == waits.len() => outcomes.into_iter().map(Ok).collect(),
+        Ok(_) => vec![Err(StoreError::new("the store answered another commit")); waits.len()],
+        Err(error) => vec![Err(error); waits.len()],
+    };
+    for (waits, outcome) in waits.into_iter().zip(outcomes) {
+        match waits {
+            Waits::Writer(waiting) => waiting.end(written(outcome)),
+            // An error means that the claimant has gone; its claim does no harm.
+            Waits::Claimant(claimant) => drop(claimant.send(claimed(outcome))),
+        }
+    }
+}
+
+type Outcome = Result<Result<Written, Refused>, StoreError>;
+
+fn written(outcome: Outcome) -> Result<(), PersistError> {
+    match outcome {
+        Ok(Ok(_)) => Ok(()),
+        Ok(Err(Refused::Fenced)) => Err(PersistError::Fenced),
+        Ok(Err(refused)) => Err(PersistError::Store(StoreError::new(refused.to_string()))),
+        Err(error) => Err(PersistError::Store(error)),
+    }
+}
+
+fn claimed(outcome: Outcome) -> Result<Claim, RecoverError> {
+    let text = match outcome {
+        Ok(Ok(Written::Claimed(claim))) => return Ok(claim),
+        Ok(Ok(Written::Done)) => "the store did not claim the key".to_owned(),
+        Ok(Err(refused)) => refused.to_string(),
+        Err(error) => return Err(RecoverError::Store(error)),
+    };
+    Err(RecoverError::Store(StoreError::new(text)))
+}
+
+fn read(store: &mut dyn Store, job: Job) {
+    // An error means that the reader has gone.
+    match job {
+        Job::Snapshot(key, reader) => drop(reader.send(store.snapshot(&key))),
+        Job::Read(span, reader) => {
+            drop(reader.send(store.read(&span.key, span.after, span.bytes_max)));
+        }
+        Job::Write(..) | Job::Claim(..) | Job::Close(_) => {}
+    }
+}

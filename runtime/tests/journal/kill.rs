@@ -1,0 +1,147 @@
+//! A process is killed at any point, and its successor has exactly what was acknowledged, or more by what
+//! was on its way, whole.
+
+use super::ledger::{Ledger, Noted, Opened, open};
+use super::stores::Folder;
+use super::support::{Dice, on};
+use greenroom::journal::{Embedded, Journal};
+use greenroom::{Ref, Scheduler};
+use std::cell::Cell;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// Where the child finds its journal; set in children only.
+const FOLDER: &str = "GREENROOM_KILL_FOLDER";
+/// How often a child is killed.
+const KILLS: &str = "GREENROOM_KILLS";
+const KEYS: u64 = 8;
+/// Milliseconds that a child lives after its first acknowledgement, at most.
+const LIFE_MS_MAX: u64 = 12;
+
+fn key(number: u64) -> String {
+    format!("key-{number}")
+}
+
+/// The `nth` events of a key: two that belong together.
+fn pair(key: u64, nth: u64) -> Vec<Noted> {
+    let text = format!("{key}/{nth}/{}", "x".repeat((nth % 300) as usize));
+    vec![Noted::Number(nth), Noted::Text { text, times: 1 }]
+}
+
+/// What a ledger shows after `count` pairs.
+fn shown(key: u64, count: u64) -> Vec<String> {
+    let pairs = (0..count).flat_map(|nth| pair(key, nth));
+    pairs
+        .map(|event| match event {
+            Noted::Number(number) => number.to_string(),
+            Noted::Text { text, .. } => text,
+            Noted::Cleared => String::new(),
+        })
+        .collect()
+}
+
+async fn ledgers(system: &greenroom::System, folder: &Path) -> (Journal, Vec<Ref<Ledger>>) {
+    let journal = Journal::new(Embedded::open(folder).expect("it opens after any crash"));
+    let journal = journal.expect("a thread");
+    let mut ledgers = Vec::new();
+    for number in 0..KEYS {
+        // Some take snapshots, and some of those prune.
+        let every = (number % 2 == 0).then_some(5);
+        let opened =
+            Opened { every, prune: number % 4 == 0, ..Opened::new(&journal, &key(number)) };
+        ledgers.push(open(system, &opened).await.expect("it recovers"));
+    }
+    (journal, ledgers)
+}
+
+/// The child: writes to every key as fast as it can, and says what was acknowledged.
+#[test]
+#[ignore = "run by the test below, to be killed"]
+fn child() {
+    let Ok(folder) = std::env::var(FOLDER) else { return };
+    on(2, Scheduler::stealing(), async |system| {
+        let (_journal, ledgers) = ledgers(system, Path::new(&folder)).await;
+        let mut writers = tokio::task::JoinSet::new();
+        for (number, ledger) in (0..).zip(ledgers) {
+            let mut count = ledger.notes().await.unwrap().len() as u64 / 2;
+            writers.spawn(async move {
+                loop {
+                    ledger.note_all(pair(number, count)).await.expect("it is written");
+                    count += 1;
+                    // One write call, so that a line is there or not.
+                    let line = format!("ack {number} {count}\n");
+                    std::io::stdout().write_all(line.as_bytes()).expect("the parent listens");
+                }
+            });
+        }
+        writers.join_all().await;
+    });
+}
+
+/// Lets a child write for a while, kills it, and raises `acknowledged` to what it has said.
+fn run_and_kill(folder: &Path, life: Duration, acknowledged: &mut [u64]) {
+    let program = std::env::current_exe().expect("the test's own program");
+    let mut child = Command::new(program)
+        .args(["--exact", "kill::child", "--ignored", "--nocapture"])
+        .env(FOLDER, folder)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::inherit())
+        .spawn()
+        .expect("a child");
+    let mut lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
+    let note = |line: &str, acknowledged: &mut [u64]| {
+        let mut words = line.split(' ').skip_while(|word| *word != "ack").skip(1);
+        let mut number = || words.next().and_then(|word| word.parse::<u64>().ok());
+        let (Some(key), Some(count)) = (number(), number()) else { return false };
+        acknowledged[key as usize] = count;
+        true
+    };
+    // It lives from its first acknowledgement on, or it would be killed while it starts.
+    for line in lines.by_ref() {
+        if note(&line.expect("text"), acknowledged) {
+            break;
+        }
+    }
+    std::thread::sleep(life);
+    child.kill().expect("it lives");
+    child.wait().expect("it was killed");
+    for line in lines.map_while(Result::ok) {
+        note(&line, acknowledged);
+    }
+}
+
+// [G-JOURNAL-1] [G-JOURNAL-2] [G-JOURNAL-3]
+#[test]
+fn what_was_acknowledged_survives_a_kill_at_any_point() {
+    let kills: u64 = std::env::var(KILLS).map_or(20, |kills| kills.parse().expect("a number"));
+    let folder = Folder::new("kill");
+    let mut dice = Dice::new(kills);
+    // By key: how many pairs were acknowledged, or seen after a kill.
+    let mut known = [0; KEYS as usize];
+    for _ in 0..kills {
+        let life = Duration::from_micros(dice.below(LIFE_MS_MAX * 1_000));
+        run_and_kill(folder.path(), life, &mut known);
+        let seen = known.map(Cell::new);
+        on(2, Scheduler::stealing(), async |system| {
+            let (journal, ledgers) = ledgers(system, folder.path()).await;
+            for (number, ledger) in (0..).zip(ledgers) {
+                let notes = ledger.notes().await.unwrap();
+                let count = notes.len() as u64 / 2;
+                assert_eq!(notes, shown(number, count), "every event, in order, in pairs");
+                // One more may have been on its way, or acknowledged and not yet said.
+                let known = seen[number as usize].replace(count);
+                assert!(
+                    (known..=known + 1).contains(&count),
+                    "{known} acknowledged, {count} there"
+                );
+            }
+            journal.close().await;
+        });
+        known = seen.map(Cell::into_inner);
+    }
+    let total: u64 = known.iter().sum();
+    println!("{kills} kills, {total} pairs, none lost");
+    assert!(total >= kills, "each child has written");
+}

@@ -1,0 +1,16 @@
+//! What a journal promises: durable before seen, recovered exactly, fenced, and stopped when it cannot
+//! write.
+
+#![allow(clippy::disallowed_methods, reason = "a child process is killed by the clock")]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod evolution;
+mod failing;
+mod fencing;
+mod kill;
+mod ledger;
+mod recovery;
+mod stores;
+mod together;

@@ -1,0 +1,143 @@
+//! Every store keeps what it is told, and one of ours can be told to misbehave.
+
+use greenroom::journal::{
+    Embedded, Memory, Record, Refused, Snapshot, Store, StoreError, Write, Written, store_conforms,
+};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+
+/// A folder that goes when the test does.
+pub(crate) struct Folder(PathBuf);
+
+impl Folder {
+    pub(crate) fn new(name: &str) -> Self {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("greenroom-{name}-{}-{number}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&path).expect("a temporary folder");
+        Self(path)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A store that can be held before its commits, and made to fail.
+#[derive(Clone)]
+pub(crate) struct Puppet {
+    pub(crate) memory: Memory,
+    strings: Arc<(Mutex<Strings>, Condvar)>,
+}
+
+#[derive(Default)]
+struct Strings {
+    is_held: bool,
+    is_waiting: bool,
+    is_broken: bool,
+    commits: u64,
+}
+
+impl Puppet {
+    pub(crate) fn new() -> Self {
+        Self { memory: Memory::new(), strings: Arc::default() }
+    }
+
+    fn pull<T>(&self, pull: impl FnOnce(&mut Strings) -> T) -> T {
+        let result = pull(&mut self.strings.0.lock().expect("no test panics with it"));
+        self.strings.1.notify_all();
+        result
+    }
+
+    /// Lets the next commit wait until [`Puppet::release`].
+    pub(crate) fn hold(&self) {
+        self.pull(|strings| strings.is_held = true);
+    }
+
+    pub(crate) fn release(&self) {
+        self.pull(|strings| strings.is_held = false);
+    }
+
+    /// Whether a commit waits.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.pull(|strings| strings.is_waiting)
+    }
+
+    /// Lets all commits fail, or no longer.
+    pub(crate) fn set_broken(&self, is_broken: bool) {
+        self.pull(|strings| strings.is_broken = is_broken);
+    }
+
+    pub(crate) fn commits(&self) -> u64 {
+        self.pull(|strings| strings.commits)
+    }
+}
+
+impl Store for Puppet {
+    fn commit(&mut self, writes: &[Write]) -> Result<Vec<Result<Written, Refused>>, StoreError> {
+        let mut strings = self.strings.0.lock().expect("no test panics with it");
+        while strings.is_held {
+            strings.is_waiting = true;
+            strings = self.strings.1.wait(strings).expect("no test panics with it");
+        }
+        strings.is_waiting = false;
+        strings.commits += 1;
+        if strings.is_broken {
+            return Err(StoreError::new("no space left on device"));
+        }
+        self.memory.commit(writes)
+    }
+
+    fn snapshot(&mut self, key: &str) -> Result<Option<Snapshot>, StoreError> {
+        self.memory.snapshot(key)
+    }
+
+    fn read(
+        &mut self,
+        key: &str,
+        after: u64,
+        bytes_max: usize,
+    ) -> Result<Vec<(u64, Record)>, StoreError> {
+        self.memory.read(key, after, bytes_max)
+    }
+}
+
+// [G-JOURNAL-5]
+#[test]
+fn the_store_in_memory_conforms() {
+    let memory = Memory::new();
+    store_conforms(|| memory.clone());
+}
+
+// [G-JOURNAL-5]
+#[test]
+fn the_embedded_store_conforms() {
+    let folder = Folder::new("conforms");
+    store_conforms(|| Embedded::open(folder.path()).expect("nobody else has it open"));
+}
+
+#[test]
+fn one_at_a_time_has_a_folder_open() {
+    let folder = Folder::new("locked");
+    let first = Embedded::open(folder.path()).expect("nobody else has it open");
+    let second = Embedded::open(folder.path()).expect_err("the first has it open");
+    assert!(second.to_string().contains("already open"), "{second}");
+    drop(first);
+    Embedded::open(folder.path()).expect("the first has gone");
+}
+
+#[test]
+fn what_is_no_store_is_an_error() {
+    let folder = Folder::new("garbage");
+    std::fs::write(folder.path().join("journal.redb"), "not a database").unwrap();
+    Embedded::open(folder.path()).expect_err("the file is no database");
+    Embedded::open(folder.path().join("journal.redb")).expect_err("a file is no folder");
+}
