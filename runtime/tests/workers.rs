@@ -361,7 +361,8 @@ fn a_queue_that_loses_actors_does_not_conform() {
 #[test]
 fn settings_come_from_toml() {
     let text = "workers = 2\nscheduler = 'stealing'\npinned = true\nthread_name = 'toml'\n\
-                stack_bytes = 1048576\nbatch = 8\nslice_us = 70\nspin_us = 5\nask_timeout_ms = 30";
+                stack_bytes = 1048576\nbatch = 8\nslice_us = 70\nspin_us = 5\nask_timeout_ms = 30\n\
+                handler_budget_ms = 0";
     let config = Config::from_toml(text).unwrap();
     assert_eq!((config.workers, config.ask_timeout_ms), (Some(2), Some(30)));
     run(async {

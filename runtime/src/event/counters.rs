@@ -47,6 +47,8 @@ counters! {
     dead_crashed,
     /// Replies that came too late.
     late_replies,
+    /// Handlers and hooks that kept their worker for longer than the budget.
+    overruns,
 }
 
 /// One counter. Relaxed throughout: it orders nothing, it only counts.

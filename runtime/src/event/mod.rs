@@ -138,6 +138,16 @@ pub enum Event {
         /// The error's text.
         error: String,
     },
+    /// A handler or hook has kept its worker for longer than the
+    /// [budget](crate::Builder::handler_budget), neither returning nor awaiting; told once. It goes on.
+    Overrun {
+        /// Which actor.
+        actor: ActorId,
+        /// The type of the message that it handles, or what else runs.
+        message: &'static str,
+        /// For how long it has certainly run so far.
+        so_far: std::time::Duration,
+    },
     /// A value that nobody wanted any more panicked in its drop.
     DropPanicked {
         /// Which actor held it.

@@ -129,6 +129,13 @@ impl Idle {
         !is_any_asleep(self.word.load(Ordering::Relaxed))
     }
 
+    /// Whether no worker has anything to do. Who asks after a rendezvous with a worker that has woken
+    /// sees that one.
+    pub(crate) fn is_all_idle(&self) -> bool {
+        let workers = self.workers.lock();
+        workers.idle.len() == workers.states.len()
+    }
+
     /// Wakes a sleeper, or else calls a worker that is away. Under one lock: a worker that turned from
     /// one into the other between two looks would be missed by both.
     #[inline]

@@ -45,6 +45,7 @@ impl LockFreeQueue {
         }
     }
 
+    #[inline]
     fn has_high(&self) -> bool {
         // Relaxed: whoever has learnt of the push of a high actor sees what was stored before it.
         self.is_prioritised.load(Ordering::Relaxed) && self.high.len() > 0
@@ -57,6 +58,7 @@ impl LockFreeQueue {
         self.high.push(ready.into_word());
     }
 
+    #[inline]
     fn pop_normal(&self, index: usize) -> Option<usize> {
         let own = &self.locals[index].claimed;
         own.pop()

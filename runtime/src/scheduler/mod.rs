@@ -30,6 +30,8 @@ mod ready_queue;
 #[cfg(not(loom))]
 mod stealing;
 #[cfg(not(loom))]
+mod timekeeper;
+#[cfg(not(loom))]
 mod topology;
 #[cfg(not(loom))]
 mod worker;

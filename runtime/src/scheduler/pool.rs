@@ -4,9 +4,10 @@ use super::WorkerId;
 use super::driver::Driver;
 use super::idle::Idle;
 use super::queues::Queues;
+use super::timekeeper::keep_time;
 use super::topology;
 use super::worker::{Front, Limits, Shared, Worker, stir};
-use crate::sync::{Arc, AtomicBool, Ordering, thread};
+use crate::sync::{Arc, AtomicBool, thread};
 use crate::task::core::Core;
 use crate::task::current;
 use crate::time::Clock;
@@ -94,23 +95,6 @@ fn cores() -> Vec<core_affinity::CoreId> {
         core_affinity::get_core_ids().unwrap_or_default().iter().map(|core| core.id).collect();
     let order = topology::in_order(Path::new(topology::SYSFS), &allowed);
     order.into_iter().map(|id| core_affinity::CoreId { id }).collect()
-}
-
-/// The life of the timekeeper: timers of threads that are no workers go off though every worker may
-/// be busy. It sleeps until the next one.
-fn keep_time(shared: &Shared, core: &Core) {
-    shared.timekeeper.get_or_init(thread::current);
-    shared.begin();
-    let mut alarms = Vec::new();
-    // Acquire: pairs with the AcqRel in `end`.
-    while !shared.ending.load(Ordering::Acquire) {
-        let now = core.clock.now();
-        core.fire_alarms(core.timekeeper(), now, &mut alarms);
-        match core.next_alarm(core.timekeeper()) {
-            Some(next) => thread::park_timeout(next.since(core.clock.now())),
-            None => thread::park(),
-        }
-    }
 }
 
 /// The life of one worker's thread.

@@ -150,6 +150,7 @@ impl StealingQueue {
         }
     }
 
+    #[inline]
     fn pop_normal(&self, worker: WorkerId, batch: &mut Batch) {
         let local = &self.locals[worker.index()];
         // Relaxed: only the worker itself uses its tick.

@@ -276,7 +276,8 @@ impl Worker {
         self.alarms = alarms;
         let core = self.core.clone();
         let end = now.after(self.limits.slice);
-        let mut turn = Turn { batch: self.limits.batch, until: end, clock: &core.clock };
+        let doing = core.watch.doing(self.id.index());
+        let mut turn = Turn { batch: self.limits.batch, until: end, clock: &core.clock, doing };
         let mut turns = 0_u32;
         while let Some(ready) = self.next() {
             match ready.run(&turn) {
@@ -361,6 +362,14 @@ impl Worker {
         if std::mem::take(&mut self.sleeping) {
             self.searching = self.shared.idle.wake(self.id.index());
             self.shared.queues.wake_up(self.id);
+            self.be_watched();
+        }
+    }
+
+    /// Lets the timekeeper look at what this worker does from now on.
+    fn be_watched(&self) {
+        if self.core.watch.begin() {
+            self.shared.wake_timekeeper();
         }
     }
 }

@@ -122,7 +122,11 @@ impl Builder {
         Self {
             scheduler: Scheduler::auto(),
             workers,
-            limits: Limits { ask_timeout: Duration::from_secs(5), spin: Duration::ZERO },
+            limits: Limits {
+                ask_timeout: Duration::from_secs(5),
+                spin: Duration::ZERO,
+                handler_budget: Duration::from_millis(100),
+            },
         }
     }
 
@@ -188,6 +192,14 @@ impl Builder {
         self
     }
 
+    /// Sets how long a handler may keep its worker without returning or awaiting before
+    /// [`Event::Overrun`](crate::Event::Overrun) tells, after one to two such times; by default
+    /// 100 ms. Zero: nobody watches. While there is work, a thread looks once per budget.
+    pub fn handler_budget(mut self, budget: Duration) -> Self {
+        self.limits.handler_budget = budget;
+        self
+    }
+
     /// Takes over the settings that `config` has; the others stay.
     ///
     /// # Errors
@@ -206,6 +218,9 @@ impl Builder {
         workers.limits.spin = micros(config.spin_us, workers.limits.spin);
         if let Some(timeout) = config.ask_timeout_ms {
             self.limits.ask_timeout = Duration::from_millis(timeout);
+        }
+        if let Some(budget) = config.handler_budget_ms {
+            self.limits.handler_budget = Duration::from_millis(budget);
         }
         if let Some(name) = &config.scheduler {
             self.scheduler = Scheduler::named(name)?;

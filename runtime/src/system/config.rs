@@ -46,6 +46,9 @@ pub struct Config {
     pub spin_us: Option<u64>,
     /// How long an `ask` waits by default, in milliseconds; 5000 by default.
     pub ask_timeout_ms: Option<u64>,
+    /// How long a handler may keep its worker before that is an event, in milliseconds; 0 for ever;
+    /// 100 by default.
+    pub handler_budget_ms: Option<u64>,
 }
 
 impl Config {
@@ -84,6 +87,7 @@ impl Config {
             slice_us: read(&get, "GREENROOM_SLICE_US")?,
             spin_us: read(&get, "GREENROOM_SPIN_US")?,
             ask_timeout_ms: read(&get, "GREENROOM_ASK_TIMEOUT_MS")?,
+            handler_budget_ms: read(&get, "GREENROOM_HANDLER_BUDGET_MS")?,
         })
     }
 }
@@ -119,7 +123,8 @@ mod tests {
     #[test]
     fn the_environment_has_every_key_of_the_file() {
         let file = "workers = 3\nscheduler = 'locked'\npinned = true\nthread_name = 'w'\n\
-                    stack_bytes = 65536\nbatch = 8\nslice_us = 70\nspin_us = 5\nask_timeout_ms = 9";
+                    stack_bytes = 65536\nbatch = 8\nslice_us = 70\nspin_us = 5\nask_timeout_ms = 9\n\
+                    handler_budget_ms = 250";
         let value = |key: &str| {
             let key = key.strip_prefix("GREENROOM_")?.to_lowercase();
             let line = file.lines().find_map(|line| line.strip_prefix(&format!("{key} = ")))?;
@@ -128,6 +133,7 @@ mod tests {
         let from_file = Config::from_toml(file).unwrap();
         assert_eq!(Config::from_vars(value).unwrap(), from_file);
         assert!(from_file.ask_timeout_ms.is_some() && from_file.workers == Some(3));
+        assert_eq!(from_file.handler_budget_ms, Some(250));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use super::cell::{CellRef, Header, Links, Reach};
 use super::home::{Home, Homes};
 use super::names::Names;
 use super::run::{Outcome, Turn};
+use super::watch::Watch;
 use super::{Hint, Ready, current};
 use crate::event::{DeadLetterReason, Events};
 use crate::queue::gate::{Gate, Leave};
@@ -52,6 +53,8 @@ pub(crate) struct Limits {
     pub(crate) ask_timeout: Duration,
     /// How long a plain thread looks for an answer before it sleeps.
     pub(crate) spin: Duration,
+    /// How long a handler may run at a time before that is reported; zero: for ever.
+    pub(crate) handler_budget: Duration,
 }
 
 /// What the cells of one system share.
@@ -64,6 +67,7 @@ pub(crate) struct Core {
     pub(crate) roots: Roots,
     /// Where actors can live, if they live anywhere in particular.
     pub(crate) homes: Homes,
+    pub(crate) watch: Watch,
     alarms: Box<[CachePadded<Alarms<Alarm>>]>,
     ids: CachePadded<AtomicU64>,
 }
@@ -85,6 +89,7 @@ impl Core {
         Self {
             scheduler,
             homes,
+            watch: Watch::new(workers, limits.handler_budget),
             clock,
             events: Events::new(),
             limits,
@@ -158,10 +163,14 @@ impl Core {
     /// that could run it meanwhile. For a caller that waits for what `ready` will do.
     pub(crate) fn run_or_schedule(&self, ready: Ready) {
         let mut ready = Some(ready);
-        if current::worker_of(self).is_some() && self.scheduler.is_all_awake() {
-            let turn = Turn { batch: NESTED_BATCH, until: Time(0), clock: &self.clock };
+        if let Some(worker) = current::worker_of(self)
+            && self.scheduler.is_all_awake()
+        {
+            let doing = self.watch.doing(worker as usize);
+            let turn = Turn { batch: NESTED_BATCH, until: Time(0), clock: &self.clock, doing };
             current::nest(|| {
                 let Some(ready) = ready.take() else { return };
+                let done = doing.interrupt();
                 match ready.run(&turn) {
                     Outcome::Rested => {}
                     Outcome::Yielded(ready) => self.schedule(ready, Hint::Back),
@@ -169,6 +178,7 @@ impl Core {
                         self.scheduler.migrate(current::worker_of(self), ready, to);
                     }
                 }
+                doing.resume(&done);
             });
         }
         if let Some(ready) = ready {

@@ -25,6 +25,7 @@ pub(crate) mod names;
 pub(crate) mod priority;
 pub(crate) mod run;
 pub(crate) mod waker;
+pub(crate) mod watch;
 
 pub use self::priority::Priority;
 pub use self::run::{Hint, Ready};

@@ -4,10 +4,11 @@ use super::cell::{Advance, CellRef, Header};
 use super::held::Held;
 use super::home::Home;
 use super::priority::{self, Priority};
+use super::watch::{Doing, HOOK};
 use super::{current, waker};
 use crate::queue::inbox::{Inbox, Pop};
 use crate::queue::list::List;
-use crate::queue::node::{Kind, Lane, Node};
+use crate::queue::node::{Lane, Node};
 use crate::time::{Clock, Time};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -61,6 +62,8 @@ pub(crate) struct Turn<'a> {
     pub(crate) until: Time,
     /// The clock to read.
     pub(crate) clock: &'a Clock,
+    /// Where the worker notes what it is doing.
+    pub(crate) doing: &'a Doing,
 }
 
 impl Ready {
@@ -140,7 +143,8 @@ impl Ready {
         );
         // SAFETY: a `Ready` is the token of its cell.
         let held = unsafe { Held::new(self.0) };
-        let mut run = Run { held, turn, handled: 0, handling: None };
+        turn.doing.begin_turn(held.cell());
+        let mut run = Run { held, turn, doing: turn.doing, handled: 0 };
         let sends = current::swap_sends(turn.batch);
         let outcome = loop {
             // Panics of user code are caught per batch, not per message: entering costs nothing then.
@@ -159,9 +163,9 @@ impl Ready {
 struct Run<'a> {
     held: Held,
     turn: &'a Turn<'a>,
+    /// Where it is noted what the running handler was sent.
+    doing: &'a Doing,
     handled: u32,
-    /// What the running handler was sent.
-    handling: Option<&'static Kind>,
 }
 
 impl Run<'_> {
@@ -206,8 +210,10 @@ impl Run<'_> {
     /// Takes the next step of an actor that is starting or ending; the result as in `wait`.
     fn advance(&mut self) -> Option<bool> {
         let advance = self.held.cell().vtable.advance;
+        self.doing.begin(&HOOK);
         // SAFETY: the cell's own table is for its actor's type.
         let next = unsafe { advance(&mut self.held) };
+        self.doing.end();
         match next {
             Advance::Again => None,
             Advance::Ended => Some(true),
@@ -263,12 +269,13 @@ impl Run<'_> {
     fn deliver(&mut self, node: NonNull<Node>) {
         self.handled += 1;
         // SAFETY: the lane or list gave the node away.
-        self.handling = Some(unsafe { Node::kind(node) });
+        let kind = unsafe { Node::kind(node) };
+        self.doing.begin(kind);
         self.hand_over(node);
-        let kind = self.handling.take();
+        self.doing.end();
         let deadline = current::swap_deadline(Time::NEVER);
         if let Some(pending) = &mut self.held.owner().pending {
-            pending.belongs_to(pending.kind().or(kind), deadline);
+            pending.belongs_to(pending.kind().or(Some(kind)), deadline);
         }
     }
 
@@ -282,13 +289,13 @@ impl Run<'_> {
     /// Polls the waiting handler.
     fn poll(&mut self) -> Poll<()> {
         let Some(mut pending) = self.held.owner().pending.take() else { return Poll::Ready(()) };
-        self.handling = pending.kind();
+        self.doing.begin(pending.kind().unwrap_or(&HOOK));
         let before = current::swap_deadline(pending.deadline());
         let waker = waker::borrowed(self.held.header());
         let polled = pending.poll(&mut Context::from_waker(&waker));
         // The handler of an ask sets its deadline when it is polled first.
         let deadline = current::swap_deadline(before);
-        self.handling = None;
+        self.doing.end();
         if polled.is_pending() {
             pending.belongs_to(pending.kind(), deadline);
             self.held.owner().pending = Some(pending);
@@ -309,7 +316,7 @@ impl Run<'_> {
     fn crashed(&mut self, payload: Box<dyn std::any::Any + Send>) {
         current::swap_deadline(Time::NEVER);
         let message = describe(payload);
-        if let Some(kind) = self.handling.take() {
+        if let Some(kind) = self.doing.take() {
             self.held.cell().report_crashed(kind);
         }
         (self.held.cell().vtable.crashed)(&mut self.held, message);
