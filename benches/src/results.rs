@@ -17,7 +17,7 @@ const TITLE: &str = "# Results\n\nWritten by `bench`, not by hand; every section
 pub struct Section {
     /// Its heading, by which an older one is replaced.
     pub heading: &'static str,
-    /// The arguments of `bench` that repeat it.
+    /// The command line that repeats it.
     pub command: String,
     /// How to read it, and the tables.
     pub text: String,
@@ -26,10 +26,11 @@ pub struct Section {
 }
 
 impl Section {
-    /// A section of that heading, to be repeated by `command`.
+    /// A section of that heading, to be repeated by the arguments `command` of `bench`.
     #[must_use]
     pub fn new(heading: &'static str, command: &[&str], text: String) -> Self {
-        Self { heading, command: command.join(" "), text, rows: Vec::new() }
+        let command = format!("cargo run --release -p greenroom-benches -- {}", command.join(" "));
+        Self { heading, command, text, rows: Vec::new() }
     }
 
     /// The same with the measurements behind it.
@@ -43,7 +44,7 @@ impl Section {
     #[must_use]
     pub fn to_markdown(&self) -> String {
         format!(
-            "## {}\n\n`cargo run --release -p greenroom-benches -- {}`\n\n{}\n\n{}\n",
+            "## {}\n\n`{}`\n\n{}\n\n{}\n",
             self.heading,
             self.command,
             machine::facts().line(),

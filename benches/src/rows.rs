@@ -160,6 +160,8 @@ rows! {
     bytes_each: Option<f64>,
     /// Half of the operations took no longer.
     p50_ns: Option<f64>,
+    /// 95 of 100 operations took no longer.
+    p95_ns: Option<f64>,
     /// 99 of 100 operations took no longer.
     p99_ns: Option<f64>,
     /// 999 of 1000 operations took no longer.

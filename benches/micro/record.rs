@@ -1,0 +1,297 @@
+//! What is kept of each row: Criterion's samples, as rows of the Parquet file and as a table.
+
+use criterion::{Criterion, Throughput};
+use greenroom_benches::results::Section;
+use greenroom_benches::rows::{self, Row};
+use greenroom_benches::table::{Table, time};
+use greenroom_benches::{machine, stats};
+use hdrhistogram::Histogram;
+use std::path::PathBuf;
+use std::time::Duration;
+
+const SAMPLES: usize = 10;
+const WARM_UP: Duration = Duration::from_millis(200);
+const MEASUREMENT: Duration = Duration::from_millis(600);
+/// What Criterion draws for its bounds.
+const RESAMPLES: usize = 2_000;
+/// For a histogram: long enough for a million cycles.
+const LONG_MEASUREMENT: Duration = Duration::from_secs(5);
+
+/// A program: what every contestant does.
+pub(crate) struct Program {
+    /// Its name, and its parameters.
+    pub(crate) name: String,
+    /// Threads it needs at once.
+    pub(crate) threads: usize,
+    /// Operations of one time.
+    pub(crate) ops: u64,
+    /// Nanoseconds that an operation is to take at most.
+    pub(crate) goal_ns: Option<f64>,
+}
+
+impl Program {
+    /// On one thread.
+    pub(crate) fn new(name: impl Into<String>, ops: u64) -> Self {
+        Self { name: name.into(), threads: 1, ops, goal_ns: None }
+    }
+
+    /// On several threads.
+    pub(crate) fn on(self, threads: usize) -> Self {
+        Self { threads, ..self }
+    }
+
+    /// With a goal.
+    pub(crate) fn goal_ns(self, goal_ns: f64) -> Self {
+        Self { goal_ns: Some(goal_ns), ..self }
+    }
+}
+
+/// Times of single cycles, in nanoseconds.
+pub(crate) type Times = Histogram<u64>;
+
+/// An empty histogram, up to a second.
+pub(crate) fn times() -> Times {
+    Times::new_with_max(1_000_000_000, 3).expect("the bounds are valid")
+}
+
+/// What a contestant found in one program; no rows where it was not measured.
+struct Found {
+    program: String,
+    who: String,
+    goal_ns: Option<f64>,
+    has_quantiles: bool,
+    rows: Vec<Row>,
+}
+
+/// The run: Criterion, and what it has measured so far.
+pub(crate) struct Micro {
+    criterion: Criterion,
+    /// Whether every row runs once, to see that it does.
+    is_test: bool,
+    /// Since the last table.
+    found: Vec<Found>,
+    rows: Vec<Row>,
+    text: String,
+}
+
+impl Micro {
+    /// With the options of the command line, which are Criterion's.
+    pub(crate) fn from_args() -> Self {
+        let has = |wanted: &str| std::env::args().any(|arg| arg == wanted);
+        let is_test = has("--test") || !has("--bench");
+        if !is_test {
+            // Before anything else, since it says how busy the machine was until now.
+            machine::facts();
+        }
+        let criterion = Criterion::default()
+            .sample_size(SAMPLES)
+            .warm_up_time(WARM_UP)
+            .measurement_time(MEASUREMENT)
+            .nresamples(RESAMPLES)
+            .without_plots()
+            .configure_from_args();
+        Self { criterion, is_test, found: Vec::new(), rows: Vec::new(), text: String::new() }
+    }
+
+    /// Measures what one contestant does in a program: `run` does it so many times, and says how long
+    /// that took.
+    pub(crate) fn row(
+        &mut self,
+        program: &Program,
+        who: &str,
+        mut run: impl FnMut(u64) -> Duration,
+    ) {
+        self.measure(program, who, MEASUREMENT, |times| (run(times), None));
+    }
+
+    /// The same where `run` also times each cycle.
+    pub(crate) fn histogram(
+        &mut self,
+        program: &Program,
+        who: &str,
+        mut run: impl FnMut(u64) -> (Duration, Times),
+    ) {
+        self.measure(program, who, LONG_MEASUREMENT, |times| {
+            let (took, cycles) = run(times);
+            (took, Some(cycles))
+        });
+    }
+
+    fn measure(
+        &mut self,
+        program: &Program,
+        who: &str,
+        long: Duration,
+        mut run: impl FnMut(u64) -> (Duration, Option<Times>),
+    ) {
+        let mut found = Found {
+            program: program.name.clone(),
+            who: who.to_owned(),
+            goal_ns: program.goal_ns,
+            has_quantiles: long == LONG_MEASUREMENT,
+            rows: Vec::new(),
+        };
+        if program.threads > machine::cores() {
+            return self.found.push(found);
+        }
+        let mut samples = Vec::new();
+        let mut group = self.criterion.benchmark_group(&program.name);
+        group.throughput(Throughput::Elements(program.ops)).measurement_time(long);
+        group.bench_function(who, |bencher| {
+            bencher.iter_custom(|times| {
+                let (took, cycles) = run(times);
+                samples.push((times * program.ops, took, cycles));
+                took
+            });
+        });
+        group.finish();
+        if self.is_test || samples.is_empty() {
+            return;
+        }
+        // What came before was the warm-up.
+        let warm_up = samples.len().saturating_sub(SAMPLES);
+        let rounds = samples.into_iter().skip(warm_up).enumerate();
+        found.rows.extend(rounds.map(|(round, sample)| row(program, who, round, sample)));
+        self.found.push(found);
+    }
+
+    /// Ends a group of programs, and makes their tables.
+    pub(crate) fn table(&mut self, heading: &str, about: &str) {
+        let found = std::mem::take(&mut self.found);
+        if self.is_test || found.iter().all(|found| found.rows.is_empty()) {
+            return;
+        }
+        let (cycles, plain): (Vec<_>, Vec<_>) =
+            found.into_iter().partition(|found| found.has_quantiles);
+        self.text.push_str(&format!("### {heading}\n\n{about}\n\n{}\n", medians(&plain)));
+        if !cycles.is_empty() {
+            self.text.push_str(&format!("{}\n", quantiles(&cycles)));
+        }
+        self.rows.extend(plain.into_iter().chain(cycles).flat_map(|found| found.rows));
+    }
+
+    /// Keeps what was found: the rows in the Parquet file, the tables on the screen and where
+    /// `BENCH_OUT` says.
+    pub(crate) fn finish(self) {
+        self.criterion.final_summary();
+        if self.rows.is_empty() {
+            return;
+        }
+        let text = format!(
+            "Medians of {SAMPLES} samples of Criterion, nanoseconds per operation; rows that need more \
+             threads than there are cores say so.\n\n{}",
+            self.text
+        );
+        let command = "cargo bench -p greenroom-benches --bench micro".to_owned();
+        let section = Section { heading: "Queues alone", command, text, rows: self.rows };
+        let file = folder().join("micro.parquet");
+        rows::write(&section.rows, &file).expect("the folder of the target can be written");
+        println!("{}every sample is in {}", section.text, file.display());
+        if let Ok(out) = std::env::var("BENCH_OUT") {
+            section.write(out.as_ref()).expect("the file that BENCH_OUT names can be written");
+        }
+    }
+}
+
+/// The folder `bench` in that of the target.
+fn folder() -> PathBuf {
+    let exe = std::env::current_exe().expect("this program is somewhere");
+    let target = exe.ancestors().nth(3).expect("this program is in PROFILE/deps of the target");
+    target.join("bench")
+}
+
+#[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+fn row(
+    program: &Program,
+    who: &str,
+    round: usize,
+    (n, took, cycles): (u64, Duration, Option<Times>),
+) -> Row {
+    let quantile = |share| Some(cycles.as_ref()?.value_at_quantile(share) as f64);
+    Row {
+        library: if is_ours(who) { "greenroom" } else { who }.to_owned(),
+        workers: i64::try_from(program.threads).ok(),
+        round: i64::try_from(round).ok(),
+        n: i64::try_from(n).ok(),
+        nanos: i64::try_from(took.as_nanos()).ok(),
+        ns_per_op: Some(took.as_nanos() as f64 / n as f64),
+        p50_ns: quantile(0.5),
+        p95_ns: quantile(0.95),
+        p99_ns: quantile(0.99),
+        p999_ns: quantile(0.999),
+        max_ns: quantile(1.0),
+        ..Row::here(&program.name, who)
+    }
+}
+
+fn is_ours(who: &str) -> bool {
+    !super::spsc::PEERS.contains(&who)
+}
+
+/// The median over the rounds; `NaN` of nothing.
+fn median(rows: &[Row], figure: impl Fn(&Row) -> Option<f64>) -> f64 {
+    stats::median(&rows.iter().filter_map(figure).collect::<Vec<_>>())
+}
+
+fn in_order<'a>(names: impl Iterator<Item = &'a String>) -> Vec<&'a String> {
+    let mut all: Vec<&String> = Vec::new();
+    for name in names {
+        if !all.contains(&name) {
+            all.push(name);
+        }
+    }
+    all
+}
+
+/// A line for each program, a column for each contestant.
+fn medians(found: &[Found]) -> Table {
+    let who = in_order(found.iter().map(|found| &found.who));
+    let heading: Vec<&str> =
+        ["program", "goal"].into_iter().chain(who.iter().map(|who| who.as_str())).collect();
+    let mut table = Table::new(&heading);
+    for program in in_order(found.iter().map(|found| &found.program)) {
+        let of = |who: &String| {
+            found.iter().find(|found| found.program == *program && found.who == *who)
+        };
+        let goal = found.iter().find(|found| found.program == *program);
+        let goal = goal.and_then(|found| found.goal_ns);
+        let mut cells = vec![program.clone(), goal.map_or_else(String::new, |ns| format!("{ns}"))];
+        cells.extend(who.iter().map(|who| of(who).map_or_else(String::new, cell)));
+        table.row(cells);
+    }
+    table
+}
+
+fn cell(found: &Found) -> String {
+    match median(&found.rows, |row| row.ns_per_op) {
+        nanos if nanos.is_nan() => "not measured here".to_owned(),
+        nanos => format!("{nanos:.1}"),
+    }
+}
+
+/// A line for each program and contestant, a column for each quantile.
+fn quantiles(found: &[Found]) -> Table {
+    let mut table =
+        Table::new(&["program", "goal", "who", "cycles", "p50", "p95", "p99", "p99.9", "max"]);
+    for found in found {
+        let goal = found.goal_ns.map_or_else(String::new, time);
+        let mut cells = vec![found.program.clone(), goal, found.who.clone()];
+        if found.rows.is_empty() {
+            cells.push("not measured here".to_owned());
+        } else {
+            let cycles: i64 = found.rows.iter().filter_map(|row| row.n).sum();
+            cells.push(cycles.to_string());
+            let max = found.rows.iter().filter_map(|row| row.max_ns).fold(0.0, f64::max);
+            let of = |figure: fn(&Row) -> Option<f64>| time(median(&found.rows, figure));
+            cells.extend([
+                of(|row| row.p50_ns),
+                of(|row| row.p95_ns),
+                of(|row| row.p99_ns),
+                of(|row| row.p999_ns),
+                time(max),
+            ]);
+        }
+        table.row(cells);
+    }
+    table
+}
