@@ -28,7 +28,9 @@ pub(crate) struct Backend {
 impl Backend {
     /// Has a shard run a job.
     pub(crate) async fn run(&self, shard: usize, job: Box<Job>) -> Result<Box<Job>, Cut> {
-        self.shards[shard].run(job).await.map_err(|_| Cut::Broken)
+        let mut job = self.shards[shard].run(job).await.map_err(|_| Cut::Broken)?;
+        job.release().await.map_err(|_| Cut::Broken)?;
+        Ok(job)
     }
 
     /// Sends each shard its job of the turn, all at once, and waits for all of them.
@@ -57,7 +59,8 @@ impl Backend {
         })
         .await;
         for (shard, _, answer) in asked {
-            let job = answer.and_then(Result::ok).ok_or(Cut::Broken)?;
+            let mut job = answer.and_then(Result::ok).ok_or(Cut::Broken)?;
+            job.release().await.map_err(|_| Cut::Broken)?;
             conversation.put_back(shard, job);
         }
         Ok(())

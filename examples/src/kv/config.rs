@@ -9,9 +9,14 @@ use super::turn::Turn;
 /// Returns the settings with their values.
 fn settings(shared: &Shared) -> Vec<(&'static str, String)> {
     let limits = &shared.limits;
+    let yes_or_no = |yes| if yes { "yes" } else { "no" }.to_owned();
+    let dir = shared.dir.as_ref().map_or_else(String::new, |dir| dir.display().to_string());
     vec![
         ("save", String::new()),
-        ("appendonly", "no".to_owned()),
+        ("appendonly", yes_or_no(shared.dir.is_some())),
+        ("appendfsync", "always".to_owned()),
+        ("auto-aof-rewrite-min-size", limits.rewrite_bytes_min.to_string()),
+        ("dir", dir),
         ("bind", shared.address.ip().to_string()),
         ("port", shared.address.port().to_string()),
         ("databases", DATABASES.to_string()),

@@ -42,10 +42,11 @@ impl Numbers {
 
 type Section = fn(&Shared, &Numbers, &mut String);
 
-const SECTIONS: [(&str, Section); 6] = [
+const SECTIONS: [(&str, Section); 7] = [
     ("Server", server),
     ("Clients", clients),
     ("Memory", memory),
+    ("Persistence", persistence),
     ("Stats", stats),
     ("Cluster", cluster),
     ("Keyspace", keyspace),
@@ -104,6 +105,24 @@ fn memory(shared: &Shared, numbers: &Numbers, text: &mut String) {
     line(text, format_args!("used_memory_dataset:{}", numbers.used()));
     line(text, format_args!("maxmemory:{}", shared.memory_max.get()));
     line(text, format_args!("maxmemory_policy:noeviction"));
+}
+
+/// As Redis tells of its append-only file, which the journal stands for. A server that cannot write ends, so the last
+/// write was always well.
+fn persistence(shared: &Shared, _: &Numbers, text: &mut String) {
+    let (enabled, kept) = (shared.dir.is_some(), &shared.kept);
+    let base = kept.base_bytes.get();
+    line(text, format_args!("loading:0"));
+    line(text, format_args!("rdb_bgsave_in_progress:0"));
+    line(text, format_args!("aof_enabled:{}", u8::from(enabled)));
+    line(text, format_args!("aof_rewrite_in_progress:0"));
+    line(text, format_args!("aof_rewrite_scheduled:0"));
+    line(text, format_args!("aof_rewrites:{}", kept.rewrites.get()));
+    line(text, format_args!("aof_last_write_status:ok"));
+    if enabled {
+        line(text, format_args!("aof_current_size:{}", base + kept.log_bytes.get()));
+        line(text, format_args!("aof_base_size:{base}"));
+    }
 }
 
 fn stats(shared: &Shared, numbers: &Numbers, text: &mut String) {

@@ -4,6 +4,8 @@
 //! command. The steps of a job run one after the other with nothing in between: that is what makes a transaction
 //! atomic.
 
+use greenroom::journal::{Commit, PersistError};
+
 use super::command::Spec;
 use super::resp::{Proto, Reply, Span};
 use super::store::{Args, Error, Shard, WatchId};
@@ -52,6 +54,8 @@ pub(crate) struct Job {
     ends: Vec<usize>,
     /// Replies taken out.
     taken: usize,
+    /// What must be over before the replies may be read.
+    commit: Option<Commit>,
 }
 
 impl Job {
@@ -65,6 +69,20 @@ impl Job {
             out: Vec::new(),
             ends: Vec::new(),
             taken: 0,
+            commit: None,
+        }
+    }
+
+    /// Withholds the replies until the commit is over.
+    pub(crate) fn hold_until(&mut self, commit: Option<Commit>) {
+        self.commit = commit;
+    }
+
+    /// Waits until the replies may be read.
+    pub(crate) async fn release(&mut self) -> Result<(), PersistError> {
+        match self.commit.take() {
+            Some(commit) => commit.wait().await,
+            None => Ok(()),
         }
     }
 

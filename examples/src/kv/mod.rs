@@ -16,6 +16,7 @@
 //! | the data | `store` |
 //! | one read's worth of commands | `turn`, `job`, `stitch`, `merge` |
 //! | a client without its socket | `conversation`, `session` |
+//! | what outlives the process | `keeper`, `store::log` |
 //! | the actors | `connection`, `backend`, `shard_actor`, `broker`, `listener` |
 //! | setting up and ending | `server`, `options` |
 //!
@@ -37,6 +38,7 @@ mod conversation;
 mod demo;
 mod info;
 mod job;
+mod keeper;
 mod listen;
 mod listener;
 mod merge;
@@ -54,6 +56,7 @@ mod store;
 mod tests;
 mod turn;
 
+pub use keeper::DirError;
 pub use options::{Options, run};
 pub use server::{Queue, SHARDS_MAX, Server, Settings, StartError};
 pub use shared::Limits;

@@ -20,6 +20,7 @@ Usage: kv [OPTIONS]
   --workers N           worker threads [one per core]
   --scheduler NAME      auto, locked, lock_free, per_core or stealing [auto]
   --shards N            parts of the key space, each owned by an actor [as many as workers]
+  --dir DIR             keep the keys in DIR: every write is on disk before it is answered [in memory only]
   --max-memory BYTES    refuse writes above this much data, such as 256mb [no limit]
   --max-clients N       refuse more clients [10000]
   --timeout SECONDS     close connections that are idle for so long [never]
@@ -62,6 +63,7 @@ impl Options {
                 Arg::Long("workers") => settings.workers = parser.value()?.parse_with(positive)?,
                 Arg::Long("scheduler") => settings.queue = parser.value()?.parse_with(queue)?,
                 Arg::Long("shards") => settings.shards = Some(parser.value()?.parse_with(shards)?),
+                Arg::Long("dir") => settings.dir = Some(parser.value()?.into()),
                 Arg::Long("max-memory") => {
                     settings.limits.memory_bytes_max = Some(parser.value()?.parse_with(bytes)?);
                 }
@@ -153,7 +155,7 @@ async fn serve(settings: Settings) -> io::Result<ExitCode> {
     let mut interrupted = signal(SignalKind::interrupt())?;
     let mut terminated = signal(SignalKind::terminate())?;
     let workers = settings.workers;
-    let server = match Server::start(settings).await {
+    let mut server = match Server::start(settings).await {
         Ok(server) => server,
         Err(error) => {
             explain(&error)?;
@@ -170,6 +172,10 @@ async fn serve(settings: Settings) -> io::Result<ExitCode> {
     tokio::select! {
         _ = interrupted.recv() => {}
         _ = terminated.recv() => {}
+        reason = server.failed() => {
+            writeln!(io::stderr(), "kv: {reason}")?;
+            return Ok(ExitCode::FAILURE);
+        }
     }
     writeln!(io::stdout(), "\nkv finishes what its {} clients have asked ...", server.clients())?;
     match server.shutdown(SHUTDOWN_TIMEOUT).await {

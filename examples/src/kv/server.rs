@@ -3,15 +3,18 @@
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use greenroom::{BuildError, Config, Scheduler, ShutdownError, SpawnError, System};
+use greenroom::journal::{Embedded, Journal, StoreError};
+use greenroom::{BuildError, Config, EventStream, Scheduler, ShutdownError, SpawnError, System};
 use tokio::sync::Notify;
 
 use super::backend::Backend;
 use super::broker::Broker;
 use super::client::Event;
+use super::keeper::{self, DirError};
 use super::listener::Listener;
 use super::shard_actor::ShardActor;
 use super::shared::{Limits, Shared};
@@ -80,13 +83,22 @@ pub struct Settings {
     pub shards: Option<usize>,
     /// What clients may take up.
     pub limits: Limits,
+    /// Where keys are kept, so that they outlive the process; `None`: nowhere.
+    pub dir: Option<PathBuf>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         let workers = std::thread::available_parallelism().map_or(1, usize::from);
         let listen = SocketAddr::from(([127, 0, 0, 1], 6379));
-        Self { listen, workers, queue: Queue::Auto, shards: None, limits: Limits::default() }
+        Self {
+            listen,
+            workers,
+            queue: Queue::Auto,
+            shards: None,
+            limits: Limits::default(),
+            dir: None,
+        }
     }
 }
 
@@ -105,6 +117,25 @@ pub enum StartError {
         /// Why not.
         source: io::Error,
     },
+    /// The directory cannot be served from.
+    #[error("cannot keep keys in {}", dir.display())]
+    Dir {
+        /// The directory.
+        dir: PathBuf,
+        /// Why not.
+        source: DirError,
+    },
+    /// The journal in the directory cannot be opened; perhaps another server has it open.
+    #[error("cannot open the journal in {}", dir.display())]
+    Journal {
+        /// The directory.
+        dir: PathBuf,
+        /// Why not.
+        source: StoreError,
+    },
+    /// The journal's thread could not be started.
+    #[error("cannot start the journal's thread")]
+    Thread(#[from] io::Error),
     /// The actor system could not be built.
     #[error("cannot build the actor system")]
     Build(#[from] BuildError),
@@ -118,6 +149,8 @@ pub struct Server {
     system: System,
     shared: Arc<Shared>,
     closing: Arc<Notify>,
+    journal: Option<Journal>,
+    events: EventStream,
 }
 
 impl fmt::Debug for Server {
@@ -136,10 +169,11 @@ impl Server {
         let failed = |source| StartError::Listen { address: settings.listen, source };
         let listener = listen(settings.listen).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let shards = settings.shards.unwrap_or(settings.workers).clamp(1, SHARDS_MAX);
+        let (shards, journal) = open(&settings)?;
         let queue = settings.queue.name().to_owned();
-        let shared =
-            Arc::new(Shared::new(settings.limits, address, shards, settings.workers, queue));
+        let mut shared = Shared::new(settings.limits, address, shards, settings.workers, queue);
+        shared.dir = settings.dir;
+        let shared = Arc::new(shared);
         let system = System::builder()
             .config(&Config::from_env()?)?
             .workers(settings.workers)
@@ -147,9 +181,10 @@ impl Server {
             .thread_name("kv")
             .ask_timeout(COMMAND_TIMEOUT)
             .build()?;
+        let events = system.events();
         let mut actors = Vec::with_capacity(shards);
         for index in 0..shards {
-            let shard = system.spawn::<ShardActor>((index, Arc::clone(&shared)));
+            let shard = system.spawn::<ShardActor>((index, Arc::clone(&shared), journal.clone()));
             actors.push(shard.named(format!("shard-{index}")).await?);
         }
         let broker = system.spawn::<Broker>(Arc::clone(&shared)).named("broker").await?;
@@ -159,7 +194,27 @@ impl Server {
             .spawn::<Listener>((listener, backend, Arc::clone(&closing)))
             .named("listener")
             .await?;
-        Ok(Self { system, shared, closing })
+        Ok(Self { system, shared, closing, journal, events })
+    }
+
+    /// Waits until the server cannot go on, because a shard has ended; returns why. A shard ends when the disk
+    /// does not take what it has done.
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost when the future is dropped.
+    pub async fn failed(&mut self) -> String {
+        loop {
+            match self.events.next().await {
+                Some(greenroom::Event::Ended { actor, reason })
+                    if actor.kind() == std::any::type_name::<ShardActor>() =>
+                {
+                    return format!("a shard {reason}");
+                }
+                Some(_) => {}
+                None => return "the actor system has ended".to_owned(),
+            }
+        }
     }
 
     /// Returns the address listened on.
@@ -194,8 +249,25 @@ impl Server {
             }
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        self.system.shutdown(SYSTEM_TIMEOUT).await
+        let outcome = self.system.shutdown(SYSTEM_TIMEOUT).await;
+        if let Some(journal) = self.journal {
+            // Everything acknowledged is on disk; this gives the directory to whoever comes next.
+            journal.close().await;
+        }
+        outcome
     }
+}
+
+/// Opens the journal if there is to be one, and says how many shards there are.
+fn open(settings: &Settings) -> Result<(usize, Option<Journal>), StartError> {
+    let usual = settings.workers.clamp(1, SHARDS_MAX);
+    let wanted = settings.shards.map(|shards| shards.clamp(1, SHARDS_MAX));
+    let Some(dir) = settings.dir.clone() else { return Ok((wanted.unwrap_or(usual), None)) };
+    let shards = keeper::shards_of(&dir, wanted, usual)
+        .map_err(|source| StartError::Dir { dir: dir.clone(), source })?;
+    let store =
+        Embedded::open(&dir).map_err(|source| StartError::Journal { dir: dir.clone(), source })?;
+    Ok((shards, Some(Journal::new(store)?)))
 }
 
 /// Opens the listening socket.

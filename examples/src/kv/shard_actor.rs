@@ -3,10 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use greenroom::journal::Journal;
 use greenroom::{Actor, Context, handlers};
 
 use super::clock::now_ms;
 use super::job::Job;
+use super::keeper::{KeepError, Keeper};
 use super::shared::Shared;
 use super::store::{Place, Shard};
 
@@ -20,6 +22,8 @@ const SWEEP_KEYS: usize = 2_000;
 pub(crate) struct ShardActor {
     shard: Shard,
     shared: Arc<Shared>,
+    /// Where its keys are kept, if they are.
+    keeper: Option<Keeper>,
     /// What this shard has added to the server's sum of bytes used.
     told: u64,
 }
@@ -27,10 +31,20 @@ pub(crate) struct ShardActor {
 #[handlers]
 impl ShardActor {
     #[start]
-    fn start(index: usize, shared: Arc<Shared>, cx: &mut Context<Self>) -> Self {
+    async fn start(
+        index: usize,
+        shared: Arc<Shared>,
+        journal: Option<Journal>,
+        cx: &mut Context<Self>,
+    ) -> Result<Self, KeepError> {
+        let mut shard = Shard::new(Place { index, count: shared.shards });
+        let mut keeper = None;
+        if let Some(journal) = journal {
+            let shared = Arc::clone(&shared);
+            keeper = Some(Keeper::recover(&journal, index, &mut shard, shared, cx).await?);
+        }
         cx.every(SWEEP_PERIOD, Self::sweep);
-        let place = Place { index, count: shared.shards };
-        Self { shard: Shard::new(place), shared, told: 0 }
+        Ok(Self { shard, shared, keeper, told: 0 })
     }
 
     /// Runs the commands of a job and sends it back with the replies.
@@ -39,6 +53,9 @@ impl ShardActor {
         self.shard.set_now(now_ms());
         self.limit();
         job.run(&mut self.shard);
+        if let Some(keeper) = &mut self.keeper {
+            job.hold_until(keeper.keep(&mut self.shard));
+        }
         self.tell_used();
         job
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,6 +27,8 @@ pub struct Limits {
     pub request_timeout: Duration,
     /// Bytes that may wait for a client that listens to channels.
     pub listener_bytes_max: usize,
+    /// Bytes of kept commands after which a shard is written as a whole, unless it takes more than they do.
+    pub rewrite_bytes_min: u64,
 }
 
 impl Limits {
@@ -44,8 +47,20 @@ impl Default for Limits {
             write_timeout: Duration::from_secs(60),
             request_timeout: Duration::from_secs(60),
             listener_bytes_max: 32 << 20,
+            rewrite_bytes_min: 64 << 20,
         }
     }
+}
+
+/// What all shards have in their journal.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    /// Bytes of commands.
+    pub(crate) log_bytes: Count,
+    /// Bytes of shards written as a whole.
+    pub(crate) base_bytes: Count,
+    /// How often one was.
+    pub(crate) rewrites: Count,
 }
 
 /// The shared part of a server.
@@ -62,6 +77,9 @@ pub(crate) struct Shared {
     pub(crate) memory_max: Count,
     /// Bytes of data on all shards.
     pub(crate) memory_used: Count,
+    /// Where keys are kept, if they are.
+    pub(crate) dir: Option<PathBuf>,
+    pub(crate) kept: Kept,
     clients: Mutex<Clients>,
 }
 
@@ -93,6 +111,8 @@ impl Shared {
             started_ms: now_ms(),
             memory_max,
             memory_used: Count::default(),
+            dir: None,
+            kept: Kept::default(),
             clients: Mutex::default(),
         }
     }

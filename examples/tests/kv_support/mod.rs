@@ -4,6 +4,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -23,13 +24,18 @@ pub(crate) struct Running {
 impl Running {
     /// Starts a server with these limits.
     pub(crate) fn start(shards: usize, limits: Limits) -> Self {
-        let settings = Settings {
-            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
-            workers: 2,
-            shards: Some(shards),
-            limits,
-            ..Settings::default()
-        };
+        Self::start_with(Settings { shards: Some(shards), limits, ..Settings::default() })
+    }
+
+    /// Starts a server that keeps its keys in `dir`.
+    pub(crate) fn start_in(dir: &Path, shards: usize, limits: Limits) -> Self {
+        let dir = Some(dir.to_owned());
+        Self::start_with(Settings { shards: Some(shards), limits, dir, ..Settings::default() })
+    }
+
+    fn start_with(settings: Settings) -> Self {
+        let listen = SocketAddr::from(([127, 0, 0, 1], 0));
+        let settings = Settings { listen, workers: 2, ..settings };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let server = runtime.block_on(Server::start(settings)).unwrap();
         let address = server.address();
@@ -103,7 +109,12 @@ impl Client {
     }
 
     pub(crate) fn send(&mut self, bytes: &[u8]) {
-        self.stream.write_all(bytes).unwrap();
+        self.try_send(bytes).unwrap();
+    }
+
+    /// Sends bytes, or says why they cannot be.
+    pub(crate) fn try_send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.stream.write_all(bytes)
     }
 
     /// Returns the next reply; the test fails if none comes.

@@ -8,6 +8,7 @@
 //! 3. An empty list, hash or set does not exist.
 
 use super::db::{Db, Entry, NEVER, hash};
+use super::log::Log;
 use super::value::Value;
 use super::watch::Watches;
 use super::{Args, Error};
@@ -56,6 +57,8 @@ pub(crate) struct Shard {
     pub(super) watches: Watches,
     pub(super) random: u64,
     pub(super) swept: usize,
+    /// The commands that changed something, if they are to be kept.
+    pub(super) log: Option<Log>,
 }
 
 impl Shard {
@@ -72,12 +75,14 @@ impl Shard {
             watches: Watches::default(),
             random: 0x9e37_79b9_7f4a_7c15 ^ place.index as u64,
             swept: 0,
+            log: None,
         }
     }
 
-    /// Sets the time, in milliseconds since 1970, at which the next commands run.
+    /// Sets the time, in milliseconds since 1970, at which the next commands run. It never goes back: what has
+    /// expired stays so, also when its commands are run again.
     pub(crate) fn set_now(&mut self, now: i64) {
-        self.now = now;
+        self.now = self.now.max(now);
     }
 
     /// Sets how many bytes this shard may use before it refuses writes.
@@ -123,9 +128,14 @@ impl Shard {
         if let Err(error) = run(self, args, reply) {
             reply.error(&error.0);
         }
-        if self.changes != changes && !self.watches.is_empty() {
-            for key in spec.keys(args) {
-                self.watches.touch(db, key);
+        if self.changes != changes {
+            if let Some(log) = &mut self.log {
+                log.push(self.now, db, args.tail(0));
+            }
+            if !self.watches.is_empty() {
+                for key in spec.keys(args) {
+                    self.watches.touch(db, key);
+                }
             }
         }
     }

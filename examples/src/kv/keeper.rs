@@ -1,0 +1,173 @@
+//! What makes a shard outlive the process: the commands that change it, in a journal.
+//!
+//! A shard changes at once, and what it did is on its way to the disk while it goes on. A job takes along what must be
+//! over before its client may read the replies: the commit of everything that the shard had done by then, so neither
+//! what a command did nor what a later one saw of it is shown before it is durable.
+
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::{fs, io};
+
+use greenroom::journal::{Commit, Journal, Record, RecoverError, Stream};
+use greenroom::{Actor, Context};
+
+use super::shared::Shared;
+use super::store::{LogError, Shard};
+
+/// The name and the version under which commands are kept.
+const COMMANDS: (&str, u32) = ("commands", 1);
+/// A shard that uses more is not written as a whole: what the journal's store takes in one piece is limited.
+const SNAPSHOT_BYTES_MAX: usize = 1 << 30;
+/// The file that says how many shards the data is of.
+const SHARDS_FILE: &str = "shards";
+
+/// Keeps one shard.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    stream: Stream,
+    shared: Arc<Shared>,
+    /// Bytes of commands behind the last snapshot.
+    log_bytes: u64,
+    /// Bytes of that snapshot.
+    base_bytes: u64,
+}
+
+/// Why a shard's data cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum KeepError {
+    #[error(transparent)]
+    Recover(#[from] RecoverError),
+    #[error("the data is of another version of kv: it keeps {name:?} version {version}")]
+    Unknown { name: String, version: u32 },
+    #[error(transparent)]
+    Log(#[from] LogError),
+}
+
+impl Keeper {
+    /// Fills a new shard with what is kept of it, and begins to keep what changes.
+    pub(crate) async fn recover<A: Actor>(
+        journal: &Journal,
+        index: usize,
+        shard: &mut Shard,
+        shared: Arc<Shared>,
+        cx: &Context<A>,
+    ) -> Result<Self, KeepError> {
+        let mut recovery = journal.stream(format!("shard-{index}"), cx).await?;
+        let (mut base_bytes, mut log_bytes) = (0, 0);
+        if let Some(snapshot) = recovery.snapshot().await? {
+            check(COMMANDS.0, snapshot.version)?;
+            shard.replay(&snapshot.payload)?;
+            recovery.skip_to(snapshot.sequence);
+            base_bytes = snapshot.payload.len() as u64;
+        }
+        while let Some((_, record)) = recovery.next().await? {
+            check(&record.name, record.version)?;
+            shard.replay(&record.payload)?;
+            log_bytes += record.payload.len() as u64;
+        }
+        shard.begin_log();
+        shared.kept.log_bytes.add(log_bytes);
+        shared.kept.base_bytes.add(base_bytes);
+        Ok(Self { stream: recovery.finish(), shared, log_bytes, base_bytes })
+    }
+
+    /// Hands in what the shard has done. Returns what must be over before anybody may know.
+    pub(crate) fn keep(&mut self, shard: &mut Shard) -> Option<Commit> {
+        if let Some(payload) = shard.take_log() {
+            let bytes = payload.len() as u64;
+            self.log_bytes += bytes;
+            self.shared.kept.log_bytes.add(bytes);
+            let (name, version) = COMMANDS;
+            // What it is over with covers what comes before, too.
+            drop(self.stream.append(vec![Record { name: Cow::Borrowed(name), version, payload }]));
+            self.snapshot_if_due(shard);
+        }
+        let commit = self.stream.commit();
+        (!commit.is_over()).then_some(commit)
+    }
+
+    /// Writes the shard as a whole once its commands take more than it does.
+    fn snapshot_if_due(&mut self, shard: &Shard) {
+        let due = self.base_bytes.max(self.shared.limits.rewrite_bytes_min);
+        if self.log_bytes < due || shard.used() > SNAPSHOT_BYTES_MAX {
+            return;
+        }
+        let payload = shard.dump();
+        let kept = &self.shared.kept;
+        kept.log_bytes.subtract(self.log_bytes);
+        kept.base_bytes.subtract(self.base_bytes);
+        kept.rewrites.add(1);
+        (self.log_bytes, self.base_bytes) = (0, payload.len() as u64);
+        kept.base_bytes.add(self.base_bytes);
+        self.stream.snapshot(COMMANDS.1, payload, true);
+    }
+}
+
+fn check(name: &str, version: u32) -> Result<(), KeepError> {
+    if (name, version) == COMMANDS {
+        return Ok(());
+    }
+    Err(KeepError::Unknown { name: name.to_owned(), version })
+}
+
+/// Why a directory cannot be served from.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DirError {
+    /// It cannot be made or read.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The directory, or the file in it.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// What lies in it was not written by kv.
+    #[error("{}: this is not a number of shards", .0.display())]
+    Damaged(PathBuf),
+    /// Keys are spread over shards by their number, which cannot be changed later.
+    #[error("the data is of {kept} shards: start with --shards {kept}, or without --shards")]
+    Shards {
+        /// How many there are.
+        kept: usize,
+    },
+}
+
+/// Returns how many shards the data in `dir` is of. A directory without data becomes one for `wanted` shards, or else
+/// for `usual`.
+pub(crate) fn shards_of(
+    dir: &Path,
+    wanted: Option<usize>,
+    usual: usize,
+) -> Result<usize, DirError> {
+    let path = dir.join(SHARDS_FILE);
+    let failed = |source| DirError::Io { path: path.clone(), source };
+    match fs::read_to_string(&path) {
+        Ok(text) => {
+            let kept = text.trim().parse().ok().filter(|&kept| kept > 0);
+            let kept = kept.ok_or_else(|| DirError::Damaged(path.clone()))?;
+            if wanted.is_some_and(|wanted| wanted != kept) {
+                return Err(DirError::Shards { kept });
+            }
+            Ok(kept)
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let shards = wanted.unwrap_or(usual);
+            fs::create_dir_all(dir).map_err(failed)?;
+            write_whole(dir, &format!("{shards}\n")).map_err(failed)?;
+            Ok(shards)
+        }
+        Err(error) => Err(failed(error)),
+    }
+}
+
+/// Writes the file so that after a crash it is there as a whole or not at all.
+fn write_whole(dir: &Path, text: &str) -> io::Result<()> {
+    let draft = dir.join("shards.new");
+    let mut file = fs::File::create(&draft)?;
+    io::Write::write_all(&mut file, text.as_bytes())?;
+    file.sync_all()?;
+    fs::rename(draft, dir.join(SHARDS_FILE))?;
+    fs::File::open(dir)?.sync_all()
+}
