@@ -159,6 +159,7 @@ fn names(calls: &[Call]) -> Vec<&'static str> {
     names
 }
 
+// [G-TIMER-1]
 #[test]
 fn after_calls_once_and_never_early() {
     everywhere(async |system| {
@@ -192,6 +193,7 @@ fn a_timer_set_by_the_start_hook_is_called() {
     });
 }
 
+// [G-TIMER-1]
 #[test]
 fn every_keeps_its_rhythm_and_is_never_early() {
     everywhere(async |system| {
@@ -210,6 +212,7 @@ fn every_keeps_its_rhythm_and_is_never_early() {
     });
 }
 
+// [G-TIMER-2]
 #[test]
 fn calls_that_were_missed_are_left_out() {
     everywhere(async |system| {
@@ -230,6 +233,7 @@ fn calls_that_were_missed_are_left_out() {
     });
 }
 
+// [G-TIMER-2]
 #[test]
 fn a_cancelled_timer_is_not_called() {
     everywhere(async |system| {
@@ -250,6 +254,7 @@ fn a_cancelled_timer_is_not_called() {
     });
 }
 
+// [G-TIMER-2]
 #[test]
 fn a_cancelled_timer_is_not_called_though_it_was_due() {
     everywhere(async |system| {
@@ -274,6 +279,7 @@ fn a_timer_can_end_itself() {
     });
 }
 
+// [G-TIMER-4]
 #[test]
 fn a_timer_ends_with_its_incarnation() {
     everywhere(async |system| {

@@ -2,21 +2,24 @@
 
 use super::address::Ref;
 use super::ask::Reply;
+use super::attention;
 use super::body;
 use super::control::{self, Order};
-use super::dispatch::{drop_payload, wait};
 use super::extras::{Down, Watcher};
 use super::incarnation::Incarnation;
 use super::life::{self, Ending};
 use super::local::LocalCall;
+use super::signal::{Signal, call, send_signal, signal_kind};
+use super::silence::Silence;
 use super::spawn::{Owner, Spawn};
-use super::traits::{Actor, Behavior, Protocol, Step};
+use super::timers::Timers;
+use super::traits::{Actor, Behavior, Protocol};
 use crate::event::{ActorId, ExitReason};
-use crate::queue::node::{Kind, Lane, Node};
+use crate::queue::node::{Kind, Node};
 use crate::queue::oneshot;
 use crate::sync::Arc;
 use crate::task::cell::{CellRef, Header};
-use crate::task::core::{Alarm, AlarmKey, Core, Letter};
+use crate::task::core::Core;
 use crate::task::current;
 use crate::task::held::Held;
 use crate::time::Time;
@@ -40,15 +43,12 @@ pub struct Context<A: Actor> {
 
 /// What an incarnation has begun and must end with it.
 #[derive(Default)]
-struct Side {
-    timers: Vec<(TimerId, AlarmKey)>,
+pub(super) struct Side {
+    pub(super) timers: Timers,
+    pub(super) silence: Option<Silence>,
     watches: Vec<(WatchId, CellRef)>,
     tasks: Vec<AbortHandle>,
 }
-
-/// Names a timer of an actor; see [`Context::cancel`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct TimerId(u64);
 
 /// Names a watch of an actor; see [`Context::unwatch`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -74,7 +74,7 @@ impl<A: Actor> Context<A> {
     }
 
     /// The token, which the thread holds that runs the actor.
-    fn held(&mut self) -> Held {
+    pub(super) fn held(&mut self) -> Held {
         self.header();
         // SAFETY: the actor's own handler or hook runs, to the end of which the runner uses no
         // reference of its own.
@@ -85,23 +85,30 @@ impl<A: Actor> Context<A> {
         &self.header().core
     }
 
-    fn cell(&self) -> CellRef {
+    pub(super) fn cell(&self) -> CellRef {
         self.header();
         // SAFETY: a running actor's cell is live.
         unsafe { CellRef::to(self.header) }
     }
 
-    fn side(&mut self) -> &mut Side {
+    pub(super) fn side(&mut self) -> &mut Side {
         self.side.get_or_insert_default()
+    }
+
+    /// As [`Context::side`], where nothing was begun makes no box.
+    pub(super) fn side_if_any(&mut self) -> Option<&mut Side> {
+        self.side.as_deref_mut()
     }
 
     /// Ends everything that the incarnation began.
     pub(super) fn end_incarnation(&mut self) {
         self.epoch = self.epoch.wrapping_add(1);
         let Some(side) = self.side.take() else { return };
-        for (_, alarm) in side.timers {
+        let silence = side.silence.and_then(Silence::into_alarm);
+        for alarm in side.timers.into_alarms().chain(silence) {
             self.header().core.cancel_alarm(alarm);
         }
+        attention::set(&mut self.held(), false);
         for (WatchId(id), target) in side.watches {
             control::send(&target, Order::Unwatch { id, by: self.cell() });
         }
@@ -222,65 +229,6 @@ impl<A: Behavior> Context<A> {
         Some(watches.swap_remove(place).1)
     }
 
-    /// Calls `method` once, `delay` from now or a little later, unless the incarnation ends before.
-    pub fn after<Shape: 'static>(
-        &mut self,
-        delay: Duration,
-        method: impl LocalCall<A, (), Shape>,
-    ) -> TimerId {
-        self.set_timer(delay, None, method)
-    }
-
-    /// Calls `method` every `period`, first one period from now, until the incarnation ends. A call
-    /// that is due while an earlier one still waits is left out.
-    ///
-    /// # Panics
-    /// If `period` is zero.
-    pub fn every<Shape: 'static>(
-        &mut self,
-        period: Duration,
-        method: impl LocalCall<A, (), Shape>,
-    ) -> TimerId {
-        assert!(!period.is_zero(), "a timer has a period above zero");
-        self.set_timer(period, Some(period), method)
-    }
-
-    /// Ends a timer; `false` if it was over. Its method is not called after this.
-    pub fn cancel(&mut self, timer: TimerId) -> bool {
-        let alarm = self.forget_timer(timer);
-        if let Some(alarm) = alarm {
-            self.header().core.cancel_alarm(alarm);
-        }
-        alarm.is_some()
-    }
-
-    fn forget_timer(&mut self, timer: TimerId) -> Option<AlarmKey> {
-        let timers = &mut self.side.as_mut()?.timers;
-        let place = timers.iter().position(|(id, _)| *id == timer)?;
-        Some(timers.swap_remove(place).1)
-    }
-
-    fn set_timer<F: LocalCall<A, (), Shape>, Shape: 'static>(
-        &mut self,
-        delay: Duration,
-        period: Option<Duration>,
-        method: F,
-    ) -> TimerId {
-        let id = TimerId(self.header().core.next_id());
-        let due = self.header().core.clock.now().after(delay);
-        self.arm::<F, Shape>(Tick { id, due, period }, method);
-        id
-    }
-
-    fn arm<F: LocalCall<A, (), Shape>, Shape: 'static>(&mut self, tick: Tick, method: F) {
-        let signal = Signal { method, value: tick, epoch: self.epoch };
-        let node = Node::new(ticked::<A, F, Shape>(&signal.method), signal);
-        // SAFETY: the node is new, and its kind was made for this actor.
-        let letter = unsafe { Letter::new(self.cell(), node) };
-        let alarm = self.header().core.set_alarm(tick.due, Alarm::Push(letter));
-        self.side().timers.push((tick.id, alarm));
-    }
-
     /// Runs `future` beside the actor and calls `method` with its output. It ends with the
     /// incarnation; if it panics, the actor fails.
     pub fn pipe<T: Send + 'static, Shape: 'static>(
@@ -320,74 +268,16 @@ impl Drop for FailOnPanic {
     }
 }
 
-/// A call of `method` on its way.
-struct Signal<F, V> {
-    method: F,
-    value: V,
-    epoch: u32,
-}
-
-#[derive(Clone, Copy)]
-struct Tick {
-    id: TimerId,
-    due: Time,
-    period: Option<Duration>,
-}
-
-/// `kind` is for the actor whose cell `to` is.
-fn send_signal<F: Send, V: Send>(to: &CellRef, kind: &'static Kind, signal: Signal<F, V>) {
-    let node = Node::new(kind, signal);
-    // SAFETY: the node is new, and its kind was made for an `A`, whose cell this is.
-    unsafe { to.push_urgent(node) };
-}
-
-macro_rules! signal_kind {
-    ($deliver:expr, $payload:ty) => {
-        const {
-            &Kind {
-                lane: Lane::Signal,
-                deliver: $deliver,
-                discard: discard_signal::<$payload>,
-                recycle: |_| {},
-                name: std::any::type_name::<$payload>,
-            }
-        }
-    };
-}
-
 // The methods are named by a reference because most are of types that cannot be written.
 
 fn watched<A: Behavior, F: LocalCall<A, Down, S>, S: 'static>(_: &F) -> &'static Kind {
     signal_kind!(deliver_down::<A, F, S>, Signal<F, (WatchId, Down)>)
 }
 
-fn ticked<A: Behavior, F: LocalCall<A, (), S>, S: 'static>(_: &F) -> &'static Kind {
-    signal_kind!(deliver_tick::<A, F, S>, Signal<F, Tick>)
-}
-
 fn piped<A: Behavior, F: LocalCall<A, T, S>, T: Send + 'static, S: 'static>(
     _: &F,
 ) -> &'static Kind {
     signal_kind!(deliver_value::<A, F, T, S>, Signal<F, T>)
-}
-
-/// # Safety
-/// The caller owns `node`, whose payload is a `T`.
-unsafe fn discard_signal<T>(node: NonNull<Node>) {
-    // SAFETY: the caller's promise; afterwards only the block is left.
-    let _block = BlockOf::<T>(node, PhantomData);
-    // SAFETY: as above.
-    unsafe { drop_payload::<T>(node) };
-}
-
-/// Gives a signal's block back, even when its payload's drop panics.
-struct BlockOf<T>(NonNull<Node>, PhantomData<T>);
-
-impl<T> Drop for BlockOf<T> {
-    fn drop(&mut self) {
-        // SAFETY: the node is in no list, and its payload was moved out.
-        unsafe { Node::recycle::<T>(self.0) };
-    }
 }
 
 /// # Safety
@@ -409,35 +299,6 @@ unsafe fn deliver_down<A: Behavior, F: LocalCall<A, Down, S>, S>(
 }
 
 /// # Safety
-/// As [`Kind::deliver`]; the cell is an `A`'s, and the payload a `Signal<F, Tick>`.
-unsafe fn deliver_tick<A: Behavior, F: LocalCall<A, (), S>, S: 'static>(
-    to: NonNull<()>,
-    node: NonNull<Node>,
-) {
-    // SAFETY: the caller's promise.
-    let signal = unsafe { Node::into_payload::<Signal<F, Tick>>(node) };
-    let header = to.cast::<Header>();
-    // SAFETY: as above; no handler waits.
-    let context = unsafe { body::context::<A>(header) };
-    let tick = signal.value;
-    if signal.epoch != context.epoch || context.forget_timer(tick.id).is_none() {
-        return;
-    }
-    if let Some(period) = tick.period {
-        let now = context.header().core.clock.now();
-        let mut due = tick.due.after(period);
-        if due <= now {
-            // Calls that were missed are left out, and the rhythm is kept.
-            let behind = now.since(due).as_nanos() / period.as_nanos() + 1;
-            due = due.after(period.saturating_mul(u32::try_from(behind).unwrap_or(u32::MAX)));
-        }
-        context.arm::<F, S>(Tick { due, ..tick }, signal.method);
-    }
-    // SAFETY: as above.
-    unsafe { call::<A, F, (), S>(header, signal.method, ()) };
-}
-
-/// # Safety
 /// As [`Kind::deliver`]; the cell is an `A`'s, and the payload a `Signal<F, T>`.
 unsafe fn deliver_value<A: Behavior, F: LocalCall<A, T, S>, T, S>(
     to: NonNull<()>,
@@ -450,24 +311,6 @@ unsafe fn deliver_value<A: Behavior, F: LocalCall<A, T, S>, T, S>(
     if signal.epoch == unsafe { body::context::<A>(header) }.epoch {
         // SAFETY: as above.
         unsafe { call::<A, F, T, S>(header, signal.method, signal.value) };
-    }
-}
-
-/// # Safety
-/// The caller holds the token of an `A` that runs, and no handler waits.
-unsafe fn call<A: Behavior, F: LocalCall<A, T, S>, T, S>(
-    header: NonNull<Header>,
-    method: F,
-    value: T,
-) {
-    // SAFETY: the caller's promise.
-    let actor = unsafe { body::live::<A>(header) };
-    // SAFETY: as above.
-    let context = unsafe { body::context::<A>(header) };
-    match method.call(actor, value, context) {
-        Step::Done(()) => {}
-        // SAFETY: as above.
-        Step::Later(future) => unsafe { wait(header, future) },
     }
 }
 

@@ -15,6 +15,7 @@
 //! takes one step. An incarnation ends wholly (children, stop hook, state) before the next one starts
 //! or the end is announced.
 
+use super::attention;
 use super::body::{self, control};
 use super::control::{self as orders, End, Order};
 use super::extras::{Down, Extras};
@@ -51,7 +52,7 @@ pub(super) enum Phase {
 }
 
 impl Phase {
-    fn of(held: &mut Held) -> Self {
+    pub(super) fn of(held: &mut Held) -> Self {
         const ALL: [Phase; 6] = [
             Phase::Starting,
             Phase::Running,
@@ -64,10 +65,10 @@ impl Phase {
     }
 }
 
-fn enter(held: &mut Held, phase: Phase) {
+pub(super) fn enter(held: &mut Held, phase: Phase) {
     let owner = held.owner();
     owner.life.phase = phase as u8;
-    owner.running = phase == Phase::Running;
+    owner.running = phase == Phase::Running && !owner.life.attended;
 }
 
 /// How an incarnation ends.
@@ -123,6 +124,8 @@ pub(super) unsafe fn advance<A: Behavior>(held: &mut Held) -> Advance {
     match Phase::of(held) {
         // SAFETY: the caller's promise.
         Phase::Starting => unsafe { start::<A>(held) },
+        // SAFETY: the caller's promise.
+        Phase::Running if attention::is_on(held) => return unsafe { attention::step::<A>(held) },
         Phase::Running => begin_end(held, Ending::Drained, true),
         Phase::Children if has_children(held) => return Advance::Wait,
         // SAFETY: the caller's promise.

@@ -2,6 +2,7 @@
 
 mod address;
 mod ask;
+mod attention;
 mod body;
 mod context;
 mod control;
@@ -14,13 +15,16 @@ mod life;
 mod local;
 mod options;
 mod restart;
+mod signal;
+mod silence;
 mod spawn;
 mod tell;
+mod timers;
 mod traits;
 
 pub use address::{Recipient, Ref};
 pub use ask::{Ask, Asked, Asking, AskingFlat, Flat, Plain, Reply};
-pub use context::{Context, TimerId, WatchId};
+pub use context::{Context, WatchId};
 pub use dispatch::Told;
 pub use error::{AskError, MigrateError, SpawnError, StartError, TellError};
 pub use expansion::{Keep, Started, assert_answer, assert_argument, portable};
@@ -32,6 +36,7 @@ pub use local::{
 pub use options::{Options, Restart, RestartKind};
 pub use spawn::{Spawn, Starting};
 pub use tell::{Tell, Telling};
+pub use timers::TimerId;
 pub use traits::{
     Actor, Behavior, ByAsync, ByMacro, BySync, Calls, Handle, HandleAsync, Message, Protocol,
     Receive, Step,

@@ -362,7 +362,7 @@ impl Inbox {
 
     /// Whether the lane has no more than `outlet` has seen. A hint.
     #[inline]
-    fn ends_at(&self, tail: NonNull<Node>) -> bool {
+    pub(crate) fn ends_at(&self, tail: NonNull<Node>) -> bool {
         // Relaxed: a hint; `rest` decides.
         clear(self.newest.load(Ordering::Relaxed), FLAGS) == tail.as_ptr()
     }

@@ -18,6 +18,10 @@ impl List {
         Self { newest: ptr::null_mut() }
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.newest.is_null()
+    }
+
     /// Puts `node` at the back.
     ///
     /// # Safety

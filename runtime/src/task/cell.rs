@@ -50,6 +50,8 @@ pub(crate) enum Advance {
     Again,
     /// Nothing to do until something urgent arrives.
     Wait,
+    /// It may handle a message, and is to be asked again before the next.
+    Message,
     /// The actor has ended and its own reference is released: do not touch the cell.
     Ended,
 }
@@ -88,6 +90,10 @@ pub(crate) struct Life {
     pub(crate) hook: bool,
     /// Whether an incarnation has ever started.
     pub(crate) born: bool,
+    /// Whether the layer above is asked before each message.
+    pub(crate) attended: bool,
+    /// Whether a user's message was handled since it was asked.
+    pub(crate) heard: bool,
 }
 
 /// Neighbours in the parent's or the system's list of children; guarded by that list's lock.

@@ -271,6 +271,14 @@ pub(crate) struct AlarmKey {
     key: TimerKey,
 }
 
+#[cfg(test)]
+impl AlarmKey {
+    /// The name of an entry in a worker's own wheel.
+    pub(crate) fn of_worker(worker: u32, key: TimerKey) -> Self {
+        Self { worker, key }
+    }
+}
+
 /// What happens at a time.
 #[derive(Debug)]
 pub(crate) enum Alarm {

@@ -61,6 +61,12 @@ impl Held {
         self.owner().outlet.pop(inbox, recycle)
     }
 
+    /// Whether user mail waits. A sender that is in the middle of a push counts.
+    pub(crate) fn has_mail(&mut self) -> bool {
+        let tail = self.owner().outlet.tail();
+        !self.cell().inbox.ends_at(tail)
+    }
+
     /// Gives the token back in the way of `rest`, which is [`Inbox::rest`] or [`Inbox::die`]. After
     /// `true` the value must not be used again.
     #[inline(always)]

@@ -218,6 +218,7 @@ impl Run<'_> {
             Advance::Again => None,
             Advance::Ended => Some(true),
             Advance::Wait => self.held.cell().inbox.park().then_some(true),
+            Advance::Message => self.attend(),
         }
     }
 
@@ -237,11 +238,21 @@ impl Run<'_> {
         }
     }
 
+    /// As [`Run::handle`], and notes whether it was a user's message.
+    fn attend(&mut self) -> Option<bool> {
+        let is_signal = !self.held.owner().signals.is_empty();
+        let before = self.handled;
+        let more = self.handle();
+        self.held.owner().life.heard = !is_signal && self.handled > before;
+        more
+    }
+
     /// Gives the token back, unless the actor is to end now that its mail is handled.
     fn rest(&mut self) -> Option<bool> {
         let owner = self.held.owner();
-        owner.running = !owner.draining;
         if owner.draining {
+            owner.running = false;
+            owner.life.attended = false;
             return None;
         }
         let at_home = self.held.cell().home() != Home::ANY;

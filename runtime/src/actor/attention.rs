@@ -1,0 +1,34 @@
+//! Actors whose life is asked before each message.
+//!
+//! Most are not: their runner goes from one message to the next without a look aside. One that has a
+//! receive timeout does not count as running, so that its runner comes by [`super::life::advance`].
+
+use super::body;
+use super::life::{self, Phase};
+use super::traits::Behavior;
+use crate::task::cell::Advance;
+use crate::task::held::Held;
+
+/// Has the actor asked before each message, or no longer.
+pub(super) fn set(held: &mut Held, on: bool) {
+    held.owner().life.attended = on;
+    let phase = Phase::of(held);
+    life::enter(held, phase);
+}
+
+/// Whether the actor is asked before each message.
+pub(super) fn is_on(held: &mut Held) -> bool {
+    held.owner().life.attended
+}
+
+/// Takes note of the message before and lets the next one come.
+///
+/// # Safety
+/// No hook or handler waits, and the cell is an `A`'s.
+pub(super) unsafe fn step<A: Behavior>(held: &mut Held) -> Advance {
+    if std::mem::take(&mut held.owner().life.heard) {
+        // SAFETY: the caller's promise.
+        unsafe { body::context::<A>(held.header()) }.break_silence();
+    }
+    Advance::Message
+}
