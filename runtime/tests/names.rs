@@ -78,6 +78,7 @@ fn a_named_actor_is_found() {
     });
 }
 
+// [G-NAME-1]
 #[test]
 fn a_name_is_given_once() {
     everywhere(async |system| {
@@ -132,6 +133,7 @@ fn a_name_is_free_after_every_kind_of_end() {
     });
 }
 
+// [G-NAME-1]
 #[test]
 fn a_name_is_free_when_the_end_is_announced() {
     everywhere(async |system| {
@@ -211,6 +213,7 @@ fn a_system_that_ended_keeps_no_name() {
     });
 }
 
+// [G-NAME-1]
 #[test]
 fn of_those_who_want_a_name_at_once_one_gets_it() {
     everywhere(async |system| {
@@ -305,5 +308,61 @@ fn a_refused_spawn_leaves_no_name_behind() {
         over.store(true, Ordering::SeqCst);
         seeker.join().unwrap();
         system.spawn::<Leaf>(true).named("heir").await.unwrap();
+    });
+}
+
+// [G-NAME-2]
+#[test]
+fn of_those_who_find_or_spawn_at_once_one_spawns() {
+    everywhere(async |system| {
+        for round in 1..=20 {
+            let threads: Vec<_> = (0..4)
+                .map(|pages| {
+                    let system = system.clone();
+                    thread::spawn(move || {
+                        block_on(system.find_or_spawn::<Book>("one", Book { pages })).unwrap()
+                    })
+                })
+                .collect();
+            let books: Vec<_> = threads.into_iter().map(|it| it.join().unwrap()).collect();
+            assert!(books.iter().all(|book| *book == books[0]));
+            let pages = books[0].pages().await.unwrap();
+            assert!(pages < 4);
+            assert_eq!(system.counts().started, round, "one is started in each round");
+            books[0].stop();
+            soon(books[0].ended()).await;
+        }
+    });
+}
+
+// [G-NAME-2]
+#[test]
+fn find_or_spawn_waits_for_the_end_of_one_that_is_ending() {
+    everywhere(async |system| {
+        let first = system.find_or_spawn::<Book>("one", Book { pages: 1 }).await.unwrap();
+        for pages in 2..20 {
+            let old = system.find_or_spawn::<Book>("one", Book { pages: 0 }).await.unwrap();
+            assert_eq!(old.pages().await, Ok(pages - 1));
+            old.stop();
+            let new = soon(system.find_or_spawn::<Book>("one", Book { pages })).await.unwrap();
+            assert_ne!(new, old);
+            assert_eq!(new.pages().await, Ok(pages));
+        }
+        assert!(first.is_closed());
+    });
+}
+
+#[test]
+fn find_or_spawn_says_why_there_is_no_actor() {
+    everywhere(async |system| {
+        let _leaf = system.spawn::<Leaf>(true).named("oak").await.unwrap();
+        assert_eq!(system.find_or_spawn::<Book>("oak", Book { pages: 1 }).await, taken("oak"));
+        let cold = system.find_or_spawn::<Leaf>("elm", false).await;
+        assert!(matches!(cold, Err(SpawnError::StartFailed(_))), "{cold:?}");
+        assert_eq!(system.find::<Leaf>("elm"), Err(no_such("elm")));
+        assert!(system.find_or_spawn::<Leaf>("elm", true).await.is_ok());
+        system.shutdown(LONG).await.unwrap();
+        let late = system.find_or_spawn::<Leaf>("elm", true).await;
+        assert_eq!(late, Err(SpawnError::Closed));
     });
 }

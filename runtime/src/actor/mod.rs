@@ -46,4 +46,4 @@ pub(crate) use body::describe_cell;
 pub(crate) use control::{End, send_end};
 #[cfg(feature = "journal")]
 pub(crate) use incarnation::Incarnation;
-pub(crate) use spawn::Owner;
+pub(crate) use spawn::{Owner, find_or_spawn};

@@ -2,6 +2,7 @@
 
 use super::address::Ref;
 use super::body::{self, control};
+use super::context::ended;
 use super::error::SpawnError;
 use super::life;
 use super::traits::Behavior;
@@ -11,8 +12,9 @@ use crate::task::cell::CellRef;
 use crate::task::core::{Core, link};
 use crate::task::held::Held;
 use crate::task::{Priority, Ready};
+use std::any::TypeId;
 use std::fmt;
-use std::future::{Future, IntoFuture};
+use std::future::{Future, IntoFuture, poll_fn};
 use std::marker::PhantomData;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -33,7 +35,7 @@ pub struct Spawn<'a, A: Behavior> {
     core: Arc<Core>,
     owner: Owner,
     args: A::Args,
-    name: Option<String>,
+    name: Option<Name>,
     worker: Option<usize>,
     priority: Priority,
     /// A child is started by its parent's handler, which this borrows.
@@ -48,7 +50,7 @@ impl<A: Behavior> Spawn<'_, A> {
 
     /// Registers the actor under `name`, unique in its system, until it ends.
     pub fn named(mut self, name: impl Into<String>) -> Self {
-        self.name = Some(name.into());
+        self.name = Some(Name::Wanted(name.into()));
         self
     }
 
@@ -89,7 +91,11 @@ impl<A: Behavior> Spawn<'_, A> {
             Owner::System => None,
             Owner::Parent(parent) => Some(parent),
         };
-        let reserved = name.map(|name| Reserved::new(&core, name)).transpose()?;
+        let reserved = match name {
+            None => None,
+            Some(Name::Wanted(name)) => Some(Reserved::new(&core, name)?),
+            Some(Name::Reserved(reserved)) => Some(reserved),
+        };
         let mut held = body::build::<A>(core, parent, args, priority);
         if let Some(worker) = worker {
             held.cell().set_home(held.cell().core.home_on(worker));
@@ -111,6 +117,14 @@ impl<A: Behavior> Spawn<'_, A> {
         reference.cell().core.schedule_new(ready);
         Ok(reference)
     }
+}
+
+/// What a new actor is to be called.
+enum Name {
+    /// If nobody else is.
+    Wanted(String),
+    /// It is certain that nobody else is.
+    Reserved(Reserved),
 }
 
 /// A name that is nobody else's; free again when dropped unpublished, so that an actor which is refused
@@ -144,6 +158,45 @@ impl Drop for Reserved {
             self.core.names.give_back(name);
         }
     }
+}
+
+/// The actor called `name`, or, if there is none, one that is started now; see
+/// [`System::find_or_spawn`](crate::System::find_or_spawn).
+pub(crate) async fn find_or_spawn<A: Behavior>(
+    core: Arc<Core>,
+    name: String,
+    args: A::Args,
+) -> Result<Ref<A>, SpawnError> {
+    loop {
+        if let Ok(reserved) = Reserved::new(&core, name.clone()) {
+            let mut spawn = Spawn::<A>::new(core, Owner::System, args);
+            spawn.name = Some(Name::Reserved(reserved));
+            return spawn.await;
+        }
+        match core.names.find(&name) {
+            Some(cell) if (cell.vtable.type_id)() != TypeId::of::<A>() => {
+                return Err(SpawnError::NameTaken(name));
+            }
+            Some(cell) if !cell.inbox.is_closed() => return Ok(Ref::from_cell(cell)),
+            // The name is free before anybody is told of the end.
+            Some(ending) => ended(&ending).await,
+            // Somebody is between taking the name and giving it to an actor, for a few steps.
+            None => give_way().await,
+        }
+    }
+}
+
+/// Lets others go first, once.
+async fn give_way() {
+    let mut gave_way = false;
+    poll_fn(|cx| {
+        if std::mem::replace(&mut gave_way, true) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
 
 /// Makes the cell its parent's or the system's; `false` when that is ending.
