@@ -1,9 +1,10 @@
 //! The crate's public face: every item has one path.
 
 pub use crate::actor::{
-    Actor, Ask, AskError, Asked, Behavior, Calls, Context, Down, Flat, Handle, HandleAsync,
-    Message, MigrateError, Options, Plain, Protocol, Receive, Recipient, Ref, Reply, Restart,
-    RestartKind, Spawn, SpawnError, StartError, Step, Tell, TellError, TimerId, Told, WatchId,
+    Actor, Ask, AskError, Asked, Behavior, Calls, Context, Down, Flat, Group, Handle, HandleAsync,
+    Message, MigrateError, Options, Plain, Protocol, Published, Receive, Recipient, Ref, Reply,
+    Restart, RestartKind, Spawn, SpawnError, StartError, Step, Tell, TellError, TimerId, Told,
+    Topic, WatchId,
 };
 pub use crate::event::{
     ActorId, Counts, DeadLetter, DeadLetterReason, DeadLetters, Event, EventStream, ExitReason,

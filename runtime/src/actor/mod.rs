@@ -10,16 +10,19 @@ mod dispatch;
 mod error;
 mod expansion;
 mod extras;
+mod group;
 mod incarnation;
 mod life;
 mod local;
 mod options;
 mod restart;
+mod roster;
 mod signal;
 mod silence;
 mod spawn;
 mod tell;
 mod timers;
+mod topic;
 mod traits;
 
 pub use address::{Recipient, Ref};
@@ -29,6 +32,7 @@ pub use dispatch::Told;
 pub use error::{AskError, MigrateError, SpawnError, StartError, TellError};
 pub use expansion::{Keep, Started, assert_answer, assert_argument, portable};
 pub use extras::Down;
+pub use group::Group;
 pub use local::{
     Async, AsyncMethod, AsyncMethodOf, AsyncMethodOfWithContext, AsyncMethodWithContext,
     AsyncWithContext, LocalCall, NoValue, Sync, SyncWithContext,
@@ -37,6 +41,7 @@ pub use options::{Options, Restart, RestartKind};
 pub use spawn::{Spawn, Starting};
 pub use tell::{Tell, Telling};
 pub use timers::TimerId;
+pub use topic::{Published, Topic};
 pub use traits::{
     Actor, Behavior, ByAsync, ByMacro, BySync, Calls, Handle, HandleAsync, Message, Protocol,
     Receive, Step,

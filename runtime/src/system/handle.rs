@@ -1,10 +1,7 @@
 //! The handle of a running system.
 
 use super::builder::Builder;
-use crate::actor::{
-    Actor, Behavior, Context, End, Owner, Ref, Spawn, SpawnError, describe_cell, find_or_spawn,
-    send_end,
-};
+use crate::actor::{Actor, Behavior, Context, End, Owner, Ref, Spawn, describe_cell, send_end};
 use crate::event::{Counts, DeadLetters, EventStream};
 use crate::sync::Arc;
 use crate::task::core::Core;
@@ -75,6 +72,10 @@ impl System {
         Self { core, _keep: Some(Arc::new(keep)) }
     }
 
+    pub(super) fn core(&self) -> &Arc<Core> {
+        &self.core
+    }
+
     /// Starts an actor at the top of the system.
     pub fn spawn<A: Behavior>(&self, args: A::Args) -> Spawn<'static, A> {
         Spawn::new(self.core.clone(), Owner::System, args)
@@ -96,54 +97,6 @@ impl System {
             wanted: std::any::type_name::<A>(),
             found: (cell.vtable.name)(),
         })
-    }
-
-    /// The actor with a name, which is started at the top of the system if there is none.
-    ///
-    /// Of those who call this at once, exactly one starts the actor, and all get it; whoever finds it
-    /// may get it before its start hook is done. While the one with the name is ending, this waits for
-    /// that, and then starts another. `args` are dropped where an actor is found.
-    ///
-    /// # Errors
-    /// [`SpawnError::NameTaken`] when an actor of another type has the name; and those of a spawn.
-    ///
-    /// # Examples
-    /// ```
-    /// use greenroom::{Actor, System, handlers};
-    ///
-    /// #[derive(Actor)]
-    /// struct Log {
-    ///     lines: Vec<String>,
-    /// }
-    ///
-    /// #[handlers]
-    /// impl Log {
-    ///     #[tell]
-    ///     fn write(&mut self, line: String) {
-    ///         self.lines.push(line);
-    ///     }
-    ///     #[ask]
-    ///     fn count(&self) -> usize {
-    ///         self.lines.len()
-    ///     }
-    /// }
-    ///
-    /// #[greenroom::main]
-    /// async fn main(system: System) -> Result<(), Box<dyn std::error::Error>> {
-    ///     for line in ["one", "two"] {
-    ///         let log = system.find_or_spawn::<Log>("log", Log { lines: Vec::new() }).await?;
-    ///         log.write(line.to_owned()).await?;
-    ///     }
-    ///     assert_eq!(system.find::<Log>("log")?.count().await?, 2);
-    ///     Ok(())
-    /// }
-    /// ```
-    pub async fn find_or_spawn<A: Behavior>(
-        &self,
-        name: impl Into<String>,
-        args: A::Args,
-    ) -> Result<Ref<A>, SpawnError> {
-        find_or_spawn(self.core.clone(), name.into(), args).await
     }
 
     /// The messages that will not be handled, from now on.

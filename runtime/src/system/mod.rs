@@ -4,6 +4,7 @@ mod builder;
 mod config;
 mod entry;
 mod handle;
+mod named;
 
 pub use builder::{Builder, Scheduler};
 pub use config::{BuildError, Config, Idle};

@@ -5,6 +5,7 @@ use super::cell::{CellRef, Header, Links, Reach};
 use super::home::{Home, Homes};
 use super::names::Names;
 use super::run::{Outcome, Turn};
+use super::shared::Shared;
 use super::watch::Watch;
 use super::{Hint, Ready, current};
 use crate::event::{DeadLetterReason, Events};
@@ -64,6 +65,8 @@ pub(crate) struct Core {
     pub(crate) events: Events,
     pub(crate) limits: Limits,
     pub(crate) names: Names,
+    /// Groups and topics by name.
+    pub(crate) shared: Shared,
     pub(crate) roots: Roots,
     /// Where actors can live, if they live anywhere in particular.
     pub(crate) homes: Homes,
@@ -94,6 +97,7 @@ impl Core {
             events: Events::new(),
             limits,
             names: Names::new(),
+            shared: Shared::new(),
             roots: Roots::new(),
             // One more for those who are no workers; the timekeeper looks after it.
             alarms: (0..=workers).map(|_| CachePadded(Alarms::new())).collect(),

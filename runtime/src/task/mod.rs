@@ -24,6 +24,7 @@ pub(crate) mod home;
 pub(crate) mod names;
 pub(crate) mod priority;
 pub(crate) mod run;
+pub(crate) mod shared;
 pub(crate) mod waker;
 pub(crate) mod watch;
 
