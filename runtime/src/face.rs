@@ -2,9 +2,9 @@
 
 pub use crate::actor::{
     Actor, Ask, AskError, Asked, Behavior, Calls, Context, Down, Flat, Group, Handle, HandleAsync,
-    Message, MigrateError, Options, Plain, Protocol, Published, Receive, Recipient, Ref, Reply,
-    Restart, RestartKind, Spawn, SpawnError, StartError, Step, Tell, TellError, TimerId, Told,
-    Topic, WatchId,
+    Keyed, Message, MigrateError, Options, Plain, Protocol, Published, Receive, Recipient, Ref,
+    Reply, Restart, RestartKind, Spawn, SpawnError, StartError, Step, Tell, TellError, TimerId,
+    Told, Topic, WatchId,
 };
 pub use crate::event::{
     ActorId, Counts, DeadLetter, DeadLetterReason, DeadLetters, Event, EventStream, ExitReason,

@@ -212,17 +212,17 @@ fn vtable<A: Behavior>() -> &'static VTable {
     }
 }
 
-/// Makes the cell of an actor that is about to start; its maker holds the token and one reference,
+/// Makes the cell of an actor that is about to start, or, without arguments, to sleep; its maker holds the token and one reference,
 /// which is the cell's own.
 pub(super) fn build<A: Behavior>(
     core: Arc<Core>,
     parent: Option<CellRef>,
-    args: A::Args,
+    args: Option<A::Args>,
     priority: Priority,
 ) -> Held {
     let body = pool::acquire(Layout::new::<Body<A>>()).cast::<Body<A>>();
     let mailbox = A::OPTIONS.get_mailbox();
-    let kept = A::keep_args(&args);
+    let kept = args.as_ref().and_then(A::keep_args);
     // SAFETY: the pool handed out a free block of at least this layout.
     unsafe { Header::init(body.cast(), vtable::<A>(), core, mailbox.is_bounded(), priority) };
     let header = body.cast::<Header>();
@@ -241,7 +241,7 @@ pub(super) fn build<A: Behavior>(
     // SAFETY: as above.
     unsafe { place.context.write(UnsafeCell::new(Context::new(header))) };
     // SAFETY: as above.
-    unsafe { place.stage.write(UnsafeCell::new(Stage::Args(args))) };
+    unsafe { place.stage.write(UnsafeCell::new(args.map_or(Stage::Empty, Stage::Args))) };
     // SAFETY: the maker of a cell holds its token.
     let mut held = unsafe { Held::new(header) };
     held.owner().life.phase = Phase::Starting as u8;

@@ -1,6 +1,8 @@
 //! What most actors never need, kept in a box of its own.
 
+use super::dormancy::Dormancy;
 use super::restart::History;
+use super::traits::Behavior;
 use crate::event::{ActorId, ExitReason};
 use crate::queue::oneshot;
 use crate::task::cell::{CellRef, Header};
@@ -55,6 +57,8 @@ pub(crate) struct Extras {
     pub(super) starter: Option<oneshot::Sender<Result<(), String>>>,
     /// What a restart starts from.
     pub(super) kept_args: Option<Box<dyn Any + Send>>,
+    /// How it comes and goes, if it is virtual.
+    pub(super) dormancy: Option<Dormancy>,
 }
 
 impl Extras {
@@ -67,6 +71,9 @@ impl Extras {
         if let Some(alarm) = self.backoff.take() {
             cell.core.cancel_alarm(alarm);
         }
+        if let Some(dormancy) = self.dormancy.take() {
+            dormancy.give_up(NonNull::from(cell));
+        }
         drop(self.kept_args.take());
     }
 
@@ -78,6 +85,15 @@ impl Extras {
             && self.failure.is_none()
             && self.starter.is_none()
             && self.kept_args.is_none()
+            && self.dormancy.is_none()
+    }
+
+    /// What the next incarnation starts from.
+    pub(super) fn next_args<A: Behavior>(&self) -> Option<A::Args> {
+        match &self.dormancy {
+            Some(dormancy) => dormancy.args::<A>(),
+            None => A::keep_args(self.kept_args.as_deref()?.downcast_ref::<A::Args>()?),
+        }
     }
 }
 

@@ -18,6 +18,7 @@
 use super::attention;
 use super::body::{self, control};
 use super::control::{self as orders, End, Order};
+use super::dormancy;
 use super::extras::{Down, Extras};
 use super::options::{Restart, RestartKind};
 use super::restart::Verdict;
@@ -47,20 +48,16 @@ pub(super) enum Phase {
     Cleanup,
     /// The next incarnation waits for its time.
     Backoff,
+    /// There is no state until there is mail; see [`dormancy`].
+    Dormant,
     /// Everybody is to be told.
     Burial,
 }
 
 impl Phase {
     pub(super) fn of(held: &mut Held) -> Self {
-        const ALL: [Phase; 6] = [
-            Phase::Starting,
-            Phase::Running,
-            Phase::Children,
-            Phase::Cleanup,
-            Phase::Backoff,
-            Phase::Burial,
-        ];
+        use Phase::{Backoff, Burial, Children, Cleanup, Dormant, Running, Starting};
+        const ALL: [Phase; 7] = [Starting, Running, Children, Cleanup, Backoff, Dormant, Burial];
         ALL[usize::from(held.owner().life.phase)]
     }
 }
@@ -104,7 +101,7 @@ impl Ending {
 }
 
 /// Why the incarnation ends, as others are told it.
-fn reason(held: &mut Held) -> &ExitReason {
+pub(super) fn reason(held: &mut Held) -> &ExitReason {
     match Ending::of(held) {
         Ending::None | Ending::Own | Ending::Stopped => &ExitReason::Stopped,
         Ending::Drained => &ExitReason::Drained,
@@ -133,6 +130,8 @@ pub(super) unsafe fn advance<A: Behavior>(held: &mut Held) -> Advance {
         // SAFETY: the caller's promise.
         Phase::Cleanup => unsafe { clean_up::<A>(held) },
         Phase::Backoff => return Advance::Wait,
+        // SAFETY: the caller's promise.
+        Phase::Dormant => return unsafe { dormancy::step::<A>(held) },
         Phase::Burial => return bury(held),
     }
     Advance::Again
@@ -195,11 +194,11 @@ unsafe fn started<A: Behavior>(held: &mut Held, result: Result<A, super::StartEr
     };
     // SAFETY: the caller's promise.
     unsafe { body::set_live(held.header(), actor) };
-    held.owner().life.born = true;
+    let again = std::mem::replace(&mut held.owner().life.born, true);
     let incarnation = incarnation(held);
     let cell = held.cell();
     let counters = &cell.core.events.counters;
-    let counter = if incarnation == 0 { &counters.started } else { &counters.restarts };
+    let counter = if again { &counters.restarts } else { &counters.started };
     counter.add_one();
     cell.core.events.emit(|| Event::Started { actor: cell.actor_id(), incarnation });
     tell_starter(held, Ok(()));
@@ -314,6 +313,7 @@ unsafe fn clean_up<A: Behavior>(held: &mut Held) {
     match restart_after(held, &A::OPTIONS.get_restart()) {
         // SAFETY: as above.
         Some(delay) => unsafe { prepare_restart::<A>(held, delay) },
+        None if dormancy::follows(held) => dormancy::fall_asleep(held),
         None => enter(held, Phase::Burial),
     }
 }
@@ -357,8 +357,7 @@ unsafe fn prepare_restart<A: Behavior>(held: &mut Held, delay: Duration) {
     held.owner().life.ending = Ending::None as u8;
     let extras = control(held).extras();
     extras.incarnation += 1;
-    let kept = extras.kept_args.as_deref().and_then(|args| args.downcast_ref::<A::Args>());
-    let args = kept.and_then(A::keep_args).expect("an actor that restarts has kept its arguments");
+    let args = extras.next_args::<A>().expect("an actor that restarts has kept its arguments");
     // SAFETY: the caller's promise.
     unsafe { body::set_args::<A>(held.header(), args) };
     if delay.is_zero() {

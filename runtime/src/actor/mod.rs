@@ -7,11 +7,13 @@ mod body;
 mod context;
 mod control;
 mod dispatch;
+mod dormancy;
 mod error;
 mod expansion;
 mod extras;
 mod group;
 mod incarnation;
+mod keyed;
 mod life;
 mod local;
 mod options;
@@ -33,6 +35,7 @@ pub use error::{AskError, MigrateError, SpawnError, StartError, TellError};
 pub use expansion::{Keep, Started, assert_answer, assert_argument, portable};
 pub use extras::Down;
 pub use group::Group;
+pub use keyed::Keyed;
 pub use local::{
     Async, AsyncMethod, AsyncMethodOf, AsyncMethodOfWithContext, AsyncMethodWithContext,
     AsyncWithContext, LocalCall, NoValue, Sync, SyncWithContext,

@@ -3,9 +3,11 @@
 use super::address::Ref;
 use super::body::{self, control};
 use super::context::ended;
+use super::dormancy::{self, Dormancy};
 use super::error::SpawnError;
 use super::life;
 use super::traits::Behavior;
+use crate::queue::inbox::Inbox;
 use crate::queue::oneshot;
 use crate::sync::Arc;
 use crate::task::cell::CellRef;
@@ -96,7 +98,7 @@ impl<A: Behavior> Spawn<'_, A> {
             Some(Name::Wanted(name)) => Some(Reserved::new(&core, name)?),
             Some(Name::Reserved(reserved)) => Some(reserved),
         };
-        let mut held = body::build::<A>(core, parent, args, priority);
+        let mut held = body::build::<A>(core, parent, Some(args), priority);
         if let Some(worker) = worker {
             held.cell().set_home(held.cell().core.home_on(worker));
             held.owner().pinned = true;
@@ -197,6 +199,28 @@ async fn give_way() {
         Poll::Pending
     })
     .await;
+}
+
+/// Makes an actor at the top of the system that sleeps until its first message.
+pub(super) fn asleep<A: Behavior>(
+    core: Arc<Core>,
+    dormancy: Dormancy,
+) -> Result<Ref<A>, SpawnError> {
+    let mut held = body::build::<A>(core, None, None, A::OPTIONS.get_priority());
+    // SAFETY: the cell is new; this is its own reference, given to it below.
+    let cell = unsafe { CellRef::from_raw(held.header()) };
+    if !belongs(&mut held, &cell) {
+        return Err(SpawnError::Closed);
+    }
+    dormancy::begin_asleep(&mut held, dormancy);
+    let reference: Ref<A> = Ref::from_cell(cell.clone());
+    let own = cell.into_raw();
+    // Nobody sends to it yet, but the system may be ending.
+    if !held.rest_as(Inbox::rest) {
+        // SAFETY: the maker of the cell holds its token and its own reference, and hands both over.
+        reference.cell().core.schedule_new(unsafe { Ready::new(own) });
+    }
+    Ok(reference)
 }
 
 /// Makes the cell its parent's or the system's; `false` when that is ending.

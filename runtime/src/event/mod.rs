@@ -122,6 +122,13 @@ pub enum Event {
         /// Back-off before the next start.
         delay: std::time::Duration,
     },
+    /// An incarnation of a virtual actor is over, and the next message starts another one.
+    Asleep {
+        /// Which actor.
+        actor: ActorId,
+        /// Why the incarnation ended.
+        reason: ExitReason,
+    },
     /// The actor ended for good.
     Ended {
         /// Which actor.

@@ -1,7 +1,7 @@
 //! What is found by a name: actors that are started if need be, groups, and topics.
 
 use super::handle::System;
-use crate::actor::{Behavior, Group, Protocol, Ref, SpawnError, Topic, find_or_spawn};
+use crate::actor::{Behavior, Group, Keyed, Protocol, Ref, SpawnError, Topic, find_or_spawn};
 
 impl System {
     /// The actor with a name, which is started at the top of the system if there is none.
@@ -50,6 +50,17 @@ impl System {
         args: A::Args,
     ) -> Result<Ref<A>, SpawnError> {
         find_or_spawn(self.core().clone(), name.into(), args).await
+    }
+
+    /// Virtual actors, one for each key; see [`Keyed`]. `args` makes what the start hook takes, each
+    /// time that the actor of a key starts. Every call makes a set of actors of its own: clone the
+    /// value to share it.
+    pub fn keyed<K, A>(&self, args: impl Fn(&K) -> A::Args + Send + Sync + 'static) -> Keyed<K, A>
+    where
+        K: Ord + Clone + Send + Sync + 'static,
+        A: Behavior,
+    {
+        Keyed::new(self.core().clone(), args)
     }
 
     /// The group of that name and type; see [`Group`]. Kept until the system ends.

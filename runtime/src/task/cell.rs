@@ -50,6 +50,8 @@ pub(crate) enum Advance {
     Again,
     /// Nothing to do until something urgent arrives.
     Wait,
+    /// Nothing to do until a message arrives.
+    Rest,
     /// It may handle a message, and is to be asked again before the next.
     Message,
     /// The actor has ended and its own reference is released: do not touch the cell.
@@ -200,6 +202,12 @@ impl Header {
         } else {
             Reach::Away
         }
+    }
+
+    /// How many references there are. What the owners of those that were dropped did has been done.
+    pub(crate) fn references(&self) -> usize {
+        // Acquire: pairs with the AcqRel of a reference's drop.
+        self.refs.load(Ordering::Acquire)
     }
 
     /// Which actor the cell is.

@@ -218,11 +218,13 @@ impl Run<'_> {
             Advance::Again => None,
             Advance::Ended => Some(true),
             Advance::Wait => self.held.cell().inbox.park().then_some(true),
+            Advance::Rest => self.rest(),
             Advance::Message => self.attend(),
         }
     }
 
     /// Handles one message, or rests; the result as in `wait`.
+    #[inline(always)]
     fn handle(&mut self) -> Option<bool> {
         if let Some(signal) = self.held.owner().signals.pop_front() {
             self.deliver(signal);
@@ -239,6 +241,7 @@ impl Run<'_> {
     }
 
     /// As [`Run::handle`], and notes whether it was a user's message.
+    #[cold]
     fn attend(&mut self) -> Option<bool> {
         let is_signal = !self.held.owner().signals.is_empty();
         let before = self.handled;
@@ -248,6 +251,7 @@ impl Run<'_> {
     }
 
     /// Gives the token back, unless the actor is to end now that its mail is handled.
+    #[inline(always)]
     fn rest(&mut self) -> Option<bool> {
         let owner = self.held.owner();
         if owner.draining {

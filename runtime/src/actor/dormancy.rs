@@ -1,0 +1,140 @@
+//! Actors that sleep without a state: what virtual actors are made of.
+//!
+//! ```text
+//!              message                   stopped itself, or failed
+//! Dormant ----------------> Starting ... ------------------------> Cleanup
+//!    ^                                                                |
+//!    +----------------------------------------------------------------+
+//! ```
+//!
+//! A dormant actor is a cell with its mailbox and no state. It holds the IDLE flag like any actor with
+//! nothing to do, so a message finds it by the same steps, and the mail that came while the last
+//! incarnation ended is there for the next. One cell has one incarnation at a time: so has the key.
+//!
+//! Ends that others ask for (stop, drain, kill, shutdown) are for good, and so is a start that fails:
+//! it would fail again for as long as there is mail.
+
+use super::body::{self, control};
+use super::context::Context;
+use super::life::{self, Ending, Phase};
+use super::traits::Behavior;
+use crate::event::Event;
+use crate::task::cell::{Advance, Header};
+use crate::task::held::Held;
+use std::any::Any;
+use std::fmt;
+use std::ptr::NonNull;
+use std::time::Duration;
+
+/// How a virtual actor comes and goes.
+pub(super) struct Dormancy {
+    /// A [`Makes`] of the actor's type.
+    makes: Box<dyn Any + Send>,
+    keeper: Box<dyn Keeper>,
+    /// The silence after which it stops itself.
+    idle: Duration,
+}
+
+/// Makes the arguments of an incarnation.
+pub(super) struct Makes<A: Behavior>(pub(super) Box<dyn Fn() -> A::Args + Send>);
+
+/// Who leads others to a virtual actor.
+pub(super) trait Keeper: Send {
+    /// Forgets the actor, whose runner calls this, if nobody else refers to it and it has no mail;
+    /// `true` if it did: then the actor is to end.
+    fn forget_unused(&self, held: &mut Held) -> bool;
+    /// The actor has ended for good.
+    fn ended(&self, cell: NonNull<Header>);
+}
+
+impl Dormancy {
+    pub(super) fn new<A: Behavior>(
+        makes: Makes<A>,
+        keeper: Box<dyn Keeper>,
+        idle: Duration,
+    ) -> Self {
+        Self { makes: Box::new(makes), keeper, idle }
+    }
+
+    /// What an incarnation starts from.
+    pub(super) fn args<A: Behavior>(&self) -> Option<A::Args> {
+        self.makes.downcast_ref::<Makes<A>>().map(|makes| (makes.0)())
+    }
+
+    /// The actor has ended for good.
+    pub(super) fn give_up(self, cell: NonNull<Header>) {
+        self.keeper.ended(cell);
+    }
+}
+
+impl fmt::Debug for Dormancy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Dormancy")
+    }
+}
+
+/// Whether the incarnation that is over is followed by sleep.
+pub(super) fn follows(held: &mut Held) -> bool {
+    let life = &held.owner().life;
+    let is_open = life.last == Ending::None as u8 && life.born;
+    let is_own = [Ending::Own as u8, Ending::Failed as u8].contains(&life.ending);
+    is_open && is_own && control(held).extras.as_ref().is_some_and(|it| it.dormancy.is_some())
+}
+
+/// Lets the actor sleep.
+pub(super) fn fall_asleep(held: &mut Held) {
+    let reason = life::reason(held).clone();
+    let cell = held.cell();
+    cell.core.events.emit(|| Event::Asleep { actor: cell.actor_id(), reason });
+    let life = &mut held.owner().life;
+    life.ending = Ending::None as u8;
+    life.born = false;
+    control(held).extras().incarnation += 1;
+    life::enter(held, Phase::Dormant);
+}
+
+/// Wakes the actor if it has mail, or lets it rest.
+///
+/// # Safety
+/// No hook or handler waits, and the cell is an `A`'s.
+pub(super) unsafe fn step<A: Behavior>(held: &mut Held) -> Advance {
+    if held.has_mail() {
+        // SAFETY: the caller's promise.
+        unsafe { wake::<A>(held) };
+        return Advance::Again;
+    }
+    if held.owner().draining || is_forgotten(held) {
+        life::begin_end(held, Ending::Drained, false);
+        return Advance::Again;
+    }
+    Advance::Rest
+}
+
+fn is_forgotten(held: &mut Held) -> bool {
+    let Some(dormancy) = control(held).extras().dormancy.take() else { return false };
+    let is_forgotten = dormancy.keeper.forget_unused(held);
+    control(held).extras().dormancy = Some(dormancy);
+    is_forgotten
+}
+
+/// # Safety
+/// As [`step`].
+unsafe fn wake<A: Behavior>(held: &mut Held) {
+    let extras = control(held).extras();
+    let idle = extras.dormancy.as_ref().map_or(Duration::MAX, |dormancy| dormancy.idle);
+    let args = extras.next_args::<A>().expect("a dormant actor knows how to start");
+    // SAFETY: the caller's promise.
+    unsafe { body::set_args::<A>(held.header(), args) };
+    life::enter(held, Phase::Starting);
+    if idle != Duration::MAX {
+        // SAFETY: as above.
+        let context = unsafe { body::context::<A>(held.header()) };
+        context.receive_timeout(idle, |_: &mut A, cx: &mut Context<A>| cx.stop());
+    }
+}
+
+/// Lets a new actor sleep until its first message.
+pub(super) fn begin_asleep(held: &mut Held, dormancy: Dormancy) {
+    control(held).extras().dormancy = Some(dormancy);
+    life::enter(held, Phase::Dormant);
+}
