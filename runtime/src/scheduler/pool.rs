@@ -127,4 +127,5 @@ fn work(
         queue.leave(unsafe { WorkerId::new(index) });
     }
     driver.end();
+    core.worker_ended();
 }

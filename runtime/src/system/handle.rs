@@ -5,6 +5,8 @@ use crate::actor::{Actor, Behavior, Context, End, Owner, Ref, Spawn, describe_ce
 use crate::event::{Counts, DeadLetters, EventStream};
 use crate::sync::Arc;
 use crate::task::core::Core;
+use crate::task::current;
+use crate::time::Time;
 use std::any::TypeId;
 use std::fmt;
 use std::future::Future;
@@ -118,7 +120,8 @@ impl System {
     }
 
     /// Stops every actor, children before parents, and then the workers. New actors are refused from
-    /// now on. Every later call waits for the same end.
+    /// now on. Every later call waits for the same end. Afterwards everything is counted and reported,
+    /// unless the caller runs on a worker itself, or some worker is stuck until the deadline.
     ///
     /// # Errors
     /// [`ShutdownError`] with the actors that had not ended after `deadline`; they are killed, and the
@@ -136,11 +139,12 @@ impl System {
     }
 
     async fn end_all(&self, end: End, deadline: Duration) -> Result<(), ShutdownError> {
+        let until = self.core.clock.now().after(deadline);
         self.core.roots.seal();
         for root in self.core.roots.all() {
             send_end(&root, end);
         }
-        let ended = self.within(deadline, self.all_ended()).await;
+        let ended = self.by(until, self.core.roots_gone()).await;
         let mut hanging = Vec::new();
         if ended.is_none() {
             for root in self.core.roots.all() {
@@ -150,6 +154,10 @@ impl System {
         }
         if hanging.is_empty() {
             self.core.end_workers();
+            if !current::is_worker() {
+                // They report what never arrived. One that is stuck in a task of tokio holds nobody up.
+                self.by(until, self.core.workers_gone()).await;
+            }
             return Ok(());
         }
         // Until then the workers are there to carry the kills out.
@@ -157,23 +165,9 @@ impl System {
         Err(ShutdownError { hanging })
     }
 
-    /// Waits until no actor is left.
-    async fn all_ended(&self) {
-        let mut told = pin!(self.core.roots.empty.notified());
-        loop {
-            told.as_mut().enable();
-            if self.core.roots.count() == 0 {
-                return;
-            }
-            told.as_mut().await;
-            told.set(self.core.roots.empty.notified());
-        }
-    }
-
-    /// `future`'s output, or `None` after `limit`. Works on any executor: the timekeeper wakes it.
-    async fn within<F: Future>(&self, limit: Duration, future: F) -> Option<F::Output> {
+    /// `future`'s output, or `None` from `until` on. Works on any executor: the timekeeper wakes it.
+    async fn by<F: Future>(&self, until: Time, future: F) -> Option<F::Output> {
         let mut future = pin!(future);
-        let until = self.core.clock.now().after(limit);
         let mut alarm = None;
         let outcome = std::future::poll_fn(|cx| {
             if let Poll::Ready(output) = future.as_mut().poll(cx) {

@@ -11,9 +11,10 @@ use super::{Hint, Ready, current};
 use crate::event::{DeadLetterReason, Events};
 use crate::queue::gate::{Gate, Leave};
 use crate::queue::node::{Lane, Node};
-use crate::sync::{AtomicU64, CachePadded, Mutex, Ordering};
+use crate::sync::{AtomicU64, AtomicUsize, CachePadded, Mutex, Ordering};
 use crate::time::{Alarms, Clock, Time, TimerKey};
 use std::fmt;
+use std::pin::pin;
 use std::ptr::NonNull;
 use std::task::Waker;
 use std::time::Duration;
@@ -73,6 +74,10 @@ pub(crate) struct Core {
     pub(crate) watch: Watch,
     alarms: Box<[CachePadded<Alarms<Alarm>>]>,
     ids: CachePadded<AtomicU64>,
+    /// Workers that have not ended.
+    workers: AtomicUsize,
+    /// Told when the last worker has ended.
+    workers_gone: tokio::sync::Notify,
 }
 
 impl fmt::Debug for Core {
@@ -102,6 +107,8 @@ impl Core {
             // One more for those who are no workers; the timekeeper looks after it.
             alarms: (0..=workers).map(|_| CachePadded(Alarms::new())).collect(),
             ids: CachePadded(AtomicU64::new(1)),
+            workers: AtomicUsize::new(workers),
+            workers_gone: tokio::sync::Notify::new(),
         }
     }
 
@@ -227,6 +234,25 @@ impl Core {
         self.scheduler.end();
     }
 
+    /// Says that a worker has ended, and reported what was on its way to it.
+    pub(crate) fn worker_ended(&self) {
+        // AcqRel: the last one acquires what the others did, and releases it to `all_gone`.
+        if self.workers.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.workers_gone.notify_waiters();
+        }
+    }
+
+    /// Waits until no child of the system is left.
+    pub(crate) async fn roots_gone(&self) {
+        all_gone(&self.roots.empty, || self.roots.count()).await;
+    }
+
+    /// Waits until no worker is left.
+    pub(crate) async fn workers_gone(&self) {
+        // Acquire: pairs with the AcqRel in `worker_ended`.
+        all_gone(&self.workers_gone, || self.workers.load(Ordering::Acquire)).await;
+    }
+
     /// The clock as of the running slice, or read now by those who run in none.
     pub(crate) fn slice_now(&self) -> Time {
         current::now_of(self).unwrap_or_else(|| self.clock.now())
@@ -337,13 +363,26 @@ impl Drop for Letter {
     }
 }
 
+/// Waits until `count` is zero, which `told` is told of.
+async fn all_gone(told: &tokio::sync::Notify, count: impl Fn() -> usize) {
+    let mut gone = pin!(told.notified());
+    loop {
+        gone.as_mut().enable();
+        if count() == 0 {
+            return;
+        }
+        gone.as_mut().await;
+        gone.set(told.notified());
+    }
+}
+
 /// The children of the system itself, linked through their headers.
 pub(crate) struct Roots {
     lists: Box<[CachePadded<Mutex<RootList>>]>,
     /// Counts them; sealed when no more may come.
     gate: Gate,
     /// Told when the last child has ended.
-    pub(crate) empty: tokio::sync::Notify,
+    empty: tokio::sync::Notify,
 }
 
 struct RootList(Option<NonNull<Header>>);

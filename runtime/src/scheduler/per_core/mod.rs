@@ -27,7 +27,7 @@ mod moving;
 
 use super::WorkerId;
 use crate::queue::node::Node;
-use crate::sync::{AtomicUsize, CachePadded, Ordering, UnsafeCell};
+use crate::sync::{AtomicUsize, CachePadded, Ordering, UnsafeCell, planted};
 use crate::task::Ready;
 use crate::task::cargo::Cargo;
 use crate::task::cell::CellRef;
@@ -41,7 +41,7 @@ use std::ptr::NonNull;
 pub(crate) use dock::WORKERS_MAX;
 
 /// Parcels taken out of one ring before the others get their turn.
-const TAKEN_MAX: usize = 256;
+const TAKEN_MAX: usize = if cfg!(shuttle) { 1 } else { 256 };
 /// Ready actors handed to an idle worker at once, at most.
 const HANDED_MAX: usize = 32;
 
@@ -348,7 +348,7 @@ impl PerCore {
         let fence = self.desk(id, |desk| desk.wait(errand, id.index()));
         self.empty_lane(id, wake, || announce(fence));
         for other in (0..self.posts.len()).filter(|&other| other != id.index()) {
-            if self.posts[other].dock.is_at_rest() {
+            if self.has_nothing_under_way(id, other) {
                 // What it had sent before it went to sleep is in the ring.
                 self.receive(id, other, usize::MAX, wake);
                 self.desk(id, |desk| desk.answered(other, fence));
@@ -358,6 +358,13 @@ impl PerCore {
             }
         }
         self.end_errands(id, wake);
+    }
+
+    /// Whether worker `other` sleeps and has taken everything that it was sent from here. It may have
+    /// taken all that the ring had room for, and not know of the spill.
+    fn has_nothing_under_way(&self, id: WorkerId, other: usize) -> bool {
+        planted!("per-core-spill-forgotten": self.desk(id, |desk| desk.has_sent_all(other)) => true)
+            && self.posts[other].dock.is_at_rest()
     }
 
     /// Does the errands whose fences are all answered.

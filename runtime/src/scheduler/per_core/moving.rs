@@ -16,8 +16,8 @@
 //! An order to drain an actor is fenced in the same way, without a move: what was sent before it may
 //! still be in some ring, and is to be handled first.
 //!
-//! A worker that sleeps and has taken everything needs no fence: it has nothing on its way, and the
-//! look at its signal releases the new home to it. One that is in the middle of a long handler delays
+//! A worker that sleeps and has taken everything needs no fence, unless there is a spill for it that it
+//! does not know of: it has nothing on its way, and the look at its signal releases the new home to it. One that is in the middle of a long handler delays
 //! the move until it answers; the actor waits meanwhile.
 
 use crate::task::Ready;
