@@ -120,6 +120,45 @@ fn wandering_between_three_cores() {
     explore(Plan::per_core(3), wandering);
 }
 
+#[test]
+fn crossing_between_three_cores() {
+    explore(Plan::per_core(3), crossing);
+}
+
+#[test]
+fn overflow_between_three_cores() {
+    explore(Plan::per_core(3), overflow);
+}
+
+/// A sender moves away from mail of its own that its ring had no room for.
+async fn overflow(scene: &Scene) {
+    let actors = scene.spawn(5).await;
+    let sender = &actors[0];
+    // Both on one worker, and in turns, so that no two messages travel together.
+    scene.tell(sender.meet(vec![actors[1].clone(), actors[4].clone()]));
+    scene.tell(sender.flood(2));
+    scene.done(1).await;
+    scene.migrate(sender, 2);
+    scene.tell(sender.flood(1));
+    scene.done(6).await;
+}
+
+/// A sender and its receiver change places, while a third worker may be slow to answer.
+async fn crossing(scene: &Scene) {
+    let actors = scene.spawn(3).await;
+    let [sender, receiver, other] = [&actors[0], &actors[1], &actors[2]];
+    for actor in [sender, other] {
+        scene.tell(actor.meet(vec![receiver.clone()]));
+    }
+    scene.tell(other.flood(1));
+    scene.migrate(receiver, 0);
+    scene.tell(sender.flood(1));
+    scene.tell(sender.flood(1));
+    scene.migrate(sender, 1);
+    scene.tell(sender.flood(1));
+    scene.done(4).await;
+}
+
 /// As `mesh`, while the actors move to other workers.
 async fn wandering(scene: &Scene) {
     let actors = scene.spawn(3).await;

@@ -232,6 +232,8 @@ pub(crate) struct Player {
     number: usize,
     account: Arc<Account>,
     peers: Vec<Ref<Self>>,
+    /// Messages sent to each peer so far.
+    flooded: u64,
     /// Set while a handler runs; another thread is let run meanwhile.
     busy: Arc<shuttle::sync::atomic::AtomicBool>,
 }
@@ -252,7 +254,7 @@ impl Player {
 impl Player {
     #[start]
     fn start((account, number): (Arc<Account>, usize)) -> Self {
-        Self { number, account, peers: Vec::new(), busy: Arc::default() }
+        Self { number, account, peers: Vec::new(), flooded: 0, busy: Arc::default() }
     }
 
     #[tell]
@@ -260,15 +262,16 @@ impl Player {
         self.alone(|this| this.peers = peers);
     }
 
-    /// Sends so many messages to each peer.
+    /// Sends so many more messages to each peer.
     #[tell]
     fn flood(&mut self, count: u64) {
         self.alone(|this| {
-            for number in 0..count {
+            for number in this.flooded..this.flooded + count {
                 for peer in &this.peers {
                     this.account.sent(peer.take(this.number, number).tell().is_ok());
                 }
             }
+            this.flooded += count;
         });
     }
 

@@ -178,7 +178,8 @@ impl PerCore {
         }
     }
 
-    /// Brings a cargo to where its actor lives; the caller is a worker.
+    /// Brings what has come from elsewhere, or is no user mail, to where its actor lives; the caller is a
+    /// worker.
     pub(crate) fn carry(&self, id: WorkerId, cargo: Cargo, wake: &impl Fn(usize)) {
         match self.way(id, cargo.to()) {
             // Where the actor goes is where all mail for it comes together.
@@ -193,7 +194,8 @@ impl PerCore {
         }
     }
 
-    /// Brings a user message to where its actor lives; the caller is a worker.
+    /// Brings a user message that an actor here has sent to where its receiver lives, or will; the caller
+    /// is a worker.
     ///
     /// # Safety
     /// The caller owns `node`, whose kind fits the actor, and gives it away.
@@ -204,7 +206,8 @@ impl PerCore {
         node: NonNull<Node>,
         wake: &impl Fn(usize),
     ) {
-        if let Way::To(worker) = self.way(id, to) {
+        // What the sender sent from elsewhere may be held already where a leaving receiver goes.
+        if let Way::To(worker) | Way::Leaving(worker) = self.way(id, to) {
             // SAFETY: the caller's promise.
             if self.desk(id, |desk| unsafe { desk.put_mail(worker, to, node) }) {
                 self.flush_to(id, worker, wake);

@@ -4,13 +4,15 @@
 //! from: H                          to: G                            any other worker P
 //! home = G|MOVING (lane's lock)    mail for it: held                mail for it: to G
 //! fence to each worker             answers                          answers
-//! mail that still comes: into the inbox
+//! mail from rings: into the inbox
+//! mail from actors here: to G
 //! all answered: arrival -------->  home = G, delivers what it held, runs the actor
 //! ```
 //!
 //! Why the order of mail is kept: an answer comes behind everything that its worker had sent to H
 //! before it knew of the move, so that is in the inbox before the actor arrives; what was sent to G
-//! meanwhile is held until then, and delivered behind it. And what the actor itself had sent before it
+//! meanwhile is held until then, and delivered behind it. An actor that lives with H sends to G, too: it
+//! may have come from G just now, and have left mail there. And what the actor itself had sent before it
 //! moved lies in front of the fences, so it is delivered before the actor can send more from G.
 //!
 //! An order to drain an actor is fenced in the same way, without a move: what was sent before it may
