@@ -434,3 +434,6 @@ enum Way {
     /// Nowhere until the actor arrives here.
     Held,
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;
