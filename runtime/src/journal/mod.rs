@@ -17,7 +17,7 @@
 //! | [`Sourced`] | that state with its place in the journal; the field of an actor |
 //! | [`Stream`] | the events of one key, for those who keep their state in their own way |
 //! | [`Journal`] | the writer that all share |
-//! | [`Store`] | where it writes to: [`Embedded`], a file of this machine, or your own |
+//! | [`Store`] | where it writes to: [`Embedded`], a file of this machine; `Postgres`, a server that several machines share, with the feature `postgres`; or your own |
 //!
 //! Invariants:
 //! 1. One thread uses the store. What is handed in is written in that order.
@@ -31,18 +31,25 @@ mod embedded;
 mod error;
 mod event;
 mod memory;
+#[cfg(feature = "postgres")]
+mod postgresql;
 mod records;
 mod sourced;
 mod store;
 mod stream;
 mod writer;
 
+/// The client that [`Postgres`] uses, for those who connect in their own way.
+#[cfg(feature = "postgres")]
+pub use ::postgres;
 pub use conformance::store_conforms;
 pub use embedded::Embedded;
 pub use error::{DecodeError, EncodeError, PersistError, RecoverError, StoreError};
 pub use event::{Decoder, Encoder, Event};
 pub use greenroom_macros::Event;
 pub use memory::Memory;
+#[cfg(feature = "postgres")]
+pub use postgresql::Postgres;
 pub use sourced::{EventSourced, Opening, Sourced};
 pub use store::{Claim, Record, Refused, Snapshot, Store, Write, Written};
 pub use stream::{Commit, Recovery, Stream};

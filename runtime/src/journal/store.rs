@@ -129,3 +129,22 @@ pub trait Store: Send + 'static {
         bytes_max: usize,
     ) -> Result<Vec<(u64, Record)>, StoreError>;
 }
+
+impl<S: Store + ?Sized> Store for Box<S> {
+    fn commit(&mut self, writes: &[Write]) -> Result<Vec<Result<Written, Refused>>, StoreError> {
+        (**self).commit(writes)
+    }
+
+    fn snapshot(&mut self, key: &str) -> Result<Option<Snapshot>, StoreError> {
+        (**self).snapshot(key)
+    }
+
+    fn read(
+        &mut self,
+        key: &str,
+        after: u64,
+        bytes_max: usize,
+    ) -> Result<Vec<(u64, Record)>, StoreError> {
+        (**self).read(key, after, bytes_max)
+    }
+}

@@ -4,7 +4,7 @@ use super::ledger::{Ledger, Noted, Opened, numbers, open};
 use super::stores::{Folder, Puppet};
 use super::support::{everywhere, exit_of, on, soon};
 use greenroom::journal::{Embedded, Journal, PersistError};
-use greenroom::{AskError, ExitReason, Ref, Scheduler};
+use greenroom::{AskError, ExitReason, Ref, Scheduler, System};
 
 // [G-JOURNAL-5]
 #[test]
@@ -34,31 +34,36 @@ fn of_many_who_open_a_key_one_writes_at_a_time() {
     on(4, Scheduler::stealing(), async |system| {
         let folder = Folder::new("fencing");
         let journal = Journal::new(Embedded::open(folder.path()).unwrap()).unwrap();
-        let opened = Opened::new(&journal, "a");
-        let mut writers = Vec::new();
-        for writer in 0..16 {
-            let (system, opened) = (system.clone(), opened.clone());
-            writers.push(tokio::spawn(async move {
-                let ledger: Ref<Ledger> = open(&system, &opened).await.unwrap();
-                let mut written = Vec::new();
-                for number in 0..50 {
-                    let number = writer * 1_000 + number;
-                    match ledger.note(Noted::Number(number)).await {
-                        Ok(sequence) => written.push((sequence, number.to_string())),
-                        Err(AskError::Failed(PersistError::Fenced) | AskError::Closed) => break,
-                        Err(other) => panic!("{other:?}"),
-                    }
-                }
-                written
-            }));
-        }
-        let mut written = Vec::new();
-        for writer in writers {
-            written.extend(soon(writer).await.unwrap());
-        }
-        written.sort();
-        let notes = open(system, &opened).await.unwrap().notes().await.unwrap();
-        let kept = (1..).zip(notes).collect::<Vec<(u64, String)>>();
-        assert_eq!(kept, written, "what was acknowledged, and nothing else");
+        one_writes_at_a_time(system, &[journal]).await;
     });
+}
+
+/// Lets many open one key over these journals, which have one store.
+pub(crate) async fn one_writes_at_a_time(system: &System, journals: &[Journal]) {
+    let mut writers = Vec::new();
+    for (writer, journal) in (0..16).zip(journals.iter().cycle()) {
+        let (system, opened) = (system.clone(), Opened::new(journal, "a"));
+        writers.push(tokio::spawn(async move {
+            let ledger: Ref<Ledger> = open(&system, &opened).await.expect("it recovers");
+            let mut written = Vec::new();
+            for number in 0..50 {
+                let number = writer * 1_000 + number;
+                match ledger.note(Noted::Number(number)).await {
+                    Ok(sequence) => written.push((sequence, number.to_string())),
+                    Err(AskError::Failed(PersistError::Fenced) | AskError::Closed) => break,
+                    Err(other) => panic!("{other:?}"),
+                }
+            }
+            written
+        }));
+    }
+    let mut written = Vec::new();
+    for writer in writers {
+        written.extend(soon(writer).await.expect("it does not panic"));
+    }
+    written.sort();
+    let last = open(system, &Opened::new(&journals[0], "a")).await.expect("it recovers");
+    let notes = last.notes().await.expect("it lives");
+    let kept = (1..).zip(notes).collect::<Vec<(u64, String)>>();
+    assert_eq!(kept, written, "what was acknowledged, and nothing else");
 }

@@ -4,16 +4,15 @@
 use super::ledger::{Ledger, Noted, Opened, open};
 use super::stores::Folder;
 use super::support::{Dice, on};
-use greenroom::journal::{Embedded, Journal};
+use greenroom::journal::{Embedded, Journal, Store};
 use greenroom::{Ref, Scheduler};
 use std::cell::Cell;
 use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// Where the child finds its journal; set in children only.
-const FOLDER: &str = "GREENROOM_KILL_FOLDER";
+const PLACE: &str = "GREENROOM_KILL_PLACE";
 /// How often a child is killed.
 const KILLS: &str = "GREENROOM_KILLS";
 const KEYS: u64 = 8;
@@ -42,9 +41,17 @@ fn shown(key: u64, count: u64) -> Vec<String> {
         .collect()
 }
 
-async fn ledgers(system: &greenroom::System, folder: &Path) -> (Journal, Vec<Ref<Ledger>>) {
-    let journal = Journal::new(Embedded::open(folder).expect("it opens after any crash"));
-    let journal = journal.expect("a thread");
+/// Opens the store at a place: a folder, or the address of a database.
+fn store(place: &str) -> Box<dyn Store> {
+    #[cfg(feature = "postgres")]
+    if place.starts_with("postgres:") {
+        return Box::new(greenroom::journal::Postgres::connect(place).expect("it lets us in"));
+    }
+    Box::new(Embedded::open(place).expect("it opens after any crash"))
+}
+
+async fn ledgers(system: &greenroom::System, place: &str) -> (Journal, Vec<Ref<Ledger>>) {
+    let journal = Journal::new(store(place)).expect("a thread");
     let mut ledgers = Vec::new();
     for number in 0..KEYS {
         // Some take snapshots, and some of those prune.
@@ -60,9 +67,9 @@ async fn ledgers(system: &greenroom::System, folder: &Path) -> (Journal, Vec<Ref
 #[test]
 #[ignore = "run by the test below, to be killed"]
 fn child() {
-    let Ok(folder) = std::env::var(FOLDER) else { return };
+    let Ok(place) = std::env::var(PLACE) else { return };
     on(2, Scheduler::stealing(), async |system| {
-        let (_journal, ledgers) = ledgers(system, Path::new(&folder)).await;
+        let (_journal, ledgers) = ledgers(system, &place).await;
         let mut writers = tokio::task::JoinSet::new();
         for (number, ledger) in (0..).zip(ledgers) {
             let mut count = ledger.notes().await.unwrap().len() as u64 / 2;
@@ -81,11 +88,11 @@ fn child() {
 }
 
 /// Lets a child write for a while, kills it, and raises `acknowledged` to what it has said.
-fn run_and_kill(folder: &Path, life: Duration, acknowledged: &mut [u64]) {
+fn run_and_kill(place: &str, life: Duration, acknowledged: &mut [u64]) {
     let program = std::env::current_exe().expect("the test's own program");
     let mut child = Command::new(program)
         .args(["--exact", "kill::child", "--ignored", "--nocapture"])
-        .env(FOLDER, folder)
+        .env(PLACE, place)
         .stdout(Stdio::piped())
         .stderr(Stdio::inherit())
         .spawn()
@@ -117,17 +124,23 @@ fn run_and_kill(folder: &Path, life: Duration, acknowledged: &mut [u64]) {
 fn what_was_acknowledged_survives_a_kill_at_any_point() {
     let kills: u64 = std::env::var(KILLS).map_or(20, |kills| kills.parse().expect("a number"));
     let folder = Folder::new("kill");
+    let pairs = kill_again_and_again(folder.path().to_str().expect("a plain path"), kills);
+    println!("{kills} kills, {pairs} pairs, none lost");
+}
+
+/// Kills children that write to the place, and reads back what each has left. Returns how many pairs that is.
+pub(crate) fn kill_again_and_again(place: &str, kills: u64) -> u64 {
     let mut dice = Dice::new(kills);
     // By key: how many pairs were acknowledged, or seen after a kill.
     let mut known = [0; KEYS as usize];
     for _ in 0..kills {
         let life = Duration::from_micros(dice.below(LIFE_MS_MAX * 1_000));
-        run_and_kill(folder.path(), life, &mut known);
+        run_and_kill(place, life, &mut known);
         let seen = known.map(Cell::new);
         on(2, Scheduler::stealing(), async |system| {
-            let (journal, ledgers) = ledgers(system, folder.path()).await;
+            let (journal, ledgers) = ledgers(system, place).await;
             for (number, ledger) in (0..).zip(ledgers) {
-                let notes = ledger.notes().await.unwrap();
+                let notes = ledger.notes().await.expect("it lives");
                 let count = notes.len() as u64 / 2;
                 assert_eq!(notes, shown(number, count), "every event, in order, in pairs");
                 // One more may have been on its way, or acknowledged and not yet said.
@@ -142,6 +155,6 @@ fn what_was_acknowledged_survives_a_kill_at_any_point() {
         known = seen.map(Cell::into_inner);
     }
     let total: u64 = known.iter().sum();
-    println!("{kills} kills, {total} pairs, none lost");
     assert!(total >= kills, "each child has written");
+    total
 }

@@ -11,6 +11,8 @@ mod failing;
 mod fencing;
 mod kill;
 mod ledger;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod recovery;
 mod stores;
 mod together;
