@@ -9,6 +9,7 @@ use crate::scheduler::{
 use crate::sync::{Arc, thread};
 use crate::task::core::{Core, Limits};
 use crate::task::home::Homes;
+use crate::task::random::Random;
 use crate::time::Clock;
 use std::time::Duration;
 
@@ -105,6 +106,7 @@ pub struct Builder {
     scheduler: Scheduler,
     workers: WorkerOptions,
     limits: Limits,
+    seed: Option<u64>,
 }
 
 impl Builder {
@@ -127,7 +129,15 @@ impl Builder {
                 spin: Duration::ZERO,
                 handler_budget: Duration::from_millis(100),
             },
+            seed: None,
         }
+    }
+
+    /// Sets what the system's random choices follow from, such as the jitter of a back-off; by default each
+    /// system takes a seed of its own from the operating system.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
     }
 
     /// Sets the number of worker threads; by default one per core.
@@ -253,7 +263,9 @@ impl Builder {
         let queues = self.scheduler.make(count);
         let homes = Homes::new(if queues.are_shared() { 0 } else { count });
         let pool = Pool::new(queues, &self.workers, clock);
-        let core = Core::new(Box::new(pool.front()), clock, self.limits, count, homes);
+        let random = Random::new(self.seed);
+        let front = Box::new(pool.front());
+        let core = Core::new(front, clock, self.limits, random, count, homes);
         let core = Arc::new(core);
         pool.start(&core, &self.workers)?;
         Ok(System::new(core))

@@ -4,6 +4,7 @@ use super::cargo::Cargo;
 use super::cell::{CellRef, Header, Links, Reach};
 use super::home::{Home, Homes};
 use super::names::Names;
+use super::random::Random;
 use super::run::{Outcome, Turn};
 use super::shared::Shared;
 use super::watch::Watch;
@@ -65,6 +66,7 @@ pub(crate) struct Core {
     pub(crate) clock: Clock,
     pub(crate) events: Events,
     pub(crate) limits: Limits,
+    pub(crate) random: Random,
     pub(crate) names: Names,
     /// Groups and topics by name.
     pub(crate) shared: Shared,
@@ -91,6 +93,7 @@ impl Core {
         scheduler: Box<dyn Schedule>,
         clock: Clock,
         limits: Limits,
+        random: Random,
         workers: usize,
         homes: Homes,
     ) -> Self {
@@ -101,6 +104,7 @@ impl Core {
             clock,
             events: Events::new(),
             limits,
+            random,
             names: Names::new(),
             shared: Shared::new(),
             roots: Roots::new(),

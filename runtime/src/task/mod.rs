@@ -23,6 +23,7 @@ pub(crate) mod held;
 pub(crate) mod home;
 pub(crate) mod names;
 pub(crate) mod priority;
+pub(crate) mod random;
 pub(crate) mod run;
 pub(crate) mod shared;
 pub(crate) mod waker;
