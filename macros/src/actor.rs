@@ -19,6 +19,8 @@ const RESTART: &str = "`never`, `transient(5 in \"10s\")` or `permanent(5 in \"1
 
 /// How urgent an actor may be.
 const PRIORITY: [(&str, &str); 2] = [("normal", "Normal"), ("high", "High")];
+/// How a supervisor may be declared.
+const SUPERVISE: &str = "`one_for_one(5 in \"10s\")`, `one_for_all(..)` or `rest_for_one(..)`";
 
 /// What to do with a message that finds the mailbox full.
 const FULL: [(&str, &str); 4] = [
@@ -34,6 +36,8 @@ struct Declared {
     calls: TokenStream,
     /// Where the policy is written that needs a copy of the start arguments.
     restarts: Option<Span>,
+    /// How the actor supervises its children.
+    supervision: Option<TokenStream>,
 }
 
 pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
@@ -49,12 +53,21 @@ pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
     let keep_args = declared.restarts.map(|span| keep_args(span, &runtime));
     let generics = generics(&input, declared.restarts.is_some(), &runtime);
     let (impl_generics, ty_generics, where_clause) = generics.split_for_impl();
+    let supervisor = declared.supervision.map(|supervision| {
+        quote! {
+            #[automatically_derived]
+            impl #impl_generics #runtime::Supervisor for #name #ty_generics #where_clause {
+                const SUPERVISION: #runtime::Supervision = #supervision;
+            }
+        }
+    });
     Ok(quote! {
         #[automatically_derived]
         impl #impl_generics #runtime::Actor for #name #ty_generics #where_clause {
             const OPTIONS: #runtime::Options = #runtime::Options::new() #calls;
             #keep_args
         }
+        #supervisor
     })
 }
 
@@ -104,7 +117,8 @@ fn keep_args(span: Span, runtime: &TokenStream) -> TokenStream {
 
 fn declared(input: ParseStream<'_>, runtime: &TokenStream) -> syn::Result<Declared> {
     let mut declared = Declared::default();
-    options::read(input, &["mailbox", "restart", "priority"], |name, input| {
+    let known = &["mailbox", "restart", "supervise", "priority"];
+    options::read(input, known, |name, input| {
         match name {
             "mailbox" => {
                 let mailbox = mailbox(input, runtime)?;
@@ -115,6 +129,11 @@ fn declared(input: ParseStream<'_>, runtime: &TokenStream) -> syn::Result<Declar
                 let restart = restart(input, runtime)?;
                 declared.calls.extend(quote!(.restart(#restart)));
                 declared.restarts = (policy != "never").then(|| policy.span());
+            }
+            "supervise" => {
+                declared.supervision = Some(supervision(input, runtime)?);
+                // Its own children may take long to stop.
+                declared.calls.extend(quote!(.shutdown(#runtime::Shutdown::Forever)));
             }
             _ => {
                 let priority = priority(input, runtime)?;
@@ -188,12 +207,30 @@ fn restart(input: ParseStream<'_>, runtime: &TokenStream) -> syn::Result<TokenSt
         let message = format!("unknown policy `{policy}`: write {RESTART}");
         return Err(Error::new(policy.span(), message));
     }
-    let arguments = arguments(&policy, input, &format!("`{policy}(5 in \"10s\")`"))?;
-    let intensity = |input: ParseStream<'_>| {
+    let calls = intensity(&policy, input, "this policy allows no restart: write `never`")?;
+    Ok(quote!(#runtime::Restart::#policy #calls))
+}
+
+fn supervision(input: ParseStream<'_>, runtime: &TokenStream) -> syn::Result<TokenStream> {
+    let strategy = Ident::parse_any(input)?;
+    if !["one_for_one", "one_for_all", "rest_for_one"].iter().any(|known| strategy == known) {
+        let message = format!("unknown strategy `{strategy}`: write {SUPERVISE}");
+        return Err(Error::new(strategy.span(), message));
+    }
+    let none =
+        "this supervisor restarts nobody: allow at least one restart, or leave `supervise` out";
+    let calls = intensity(&strategy, input, none)?;
+    Ok(quote!(#runtime::Supervision::#strategy #calls))
+}
+
+/// Reads `(5 in "10s", ..)` after the name of a policy: the arguments of its constructor, and calls for
+/// what follows. `none` is what to say of a count of zero.
+fn intensity(policy: &Ident, input: ParseStream<'_>, none: &str) -> syn::Result<TokenStream> {
+    let arguments = arguments(policy, input, &format!("`{policy}(5 in \"10s\")`"))?;
+    let read = |input: ParseStream<'_>| {
         let count: Expr = input.parse()?;
         if is_zero(&count) {
-            let message = "this policy allows no restart: write `never`";
-            return Err(Error::new_spanned(count, message));
+            return Err(Error::new_spanned(count, none));
         }
         input.parse::<Token![in]>()?;
         let text: LitStr = input.parse()?;
@@ -204,16 +241,21 @@ fn restart(input: ParseStream<'_>, runtime: &TokenStream) -> syn::Result<TokenSt
                 "restarts are counted over some time: write \"10s\"",
             ));
         }
-        let mut calls = quote!(#runtime::Restart::#policy(#count, #window));
+        let mut calls = quote!((#count, #window));
         comma(input)?;
-        options::read(input, &["backoff"], |_, input| {
-            let (first, last) = quantity::duration_range(&input.parse()?)?;
-            calls.extend(quote!(.backoff(#first, #last)));
+        options::read(input, &["backoff", "jitter"], |name, input| {
+            if name == "backoff" {
+                let (first, last) = quantity::duration_range(&input.parse()?)?;
+                calls.extend(quote!(.backoff(#first, #last)));
+            } else {
+                let percent = quantity::percentage(&input.parse()?)?;
+                calls.extend(quote!(.jitter(#percent)));
+            }
             Ok(())
         })?;
         Ok(calls)
     };
-    intensity.parse2(arguments)
+    read.parse2(arguments)
 }
 
 /// Reads the parentheses after `name`.

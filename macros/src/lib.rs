@@ -47,14 +47,16 @@ mod spans;
 
 use proc_macro::TokenStream;
 
-/// Makes a struct or an enum an actor, and declares its mailbox, its restarts and its priority.
+/// Makes a struct or an enum an actor, and declares its mailbox, its restarts, how it supervises and its
+/// priority.
 ///
-/// `#[actor(..)]` takes three options:
+/// `#[actor(..)]` takes four options:
 ///
 /// | option | value | default |
 /// |---|---|---|
 /// | `mailbox` | `unbounded`, `bounded(1024)` | `unbounded` |
 /// | `restart` | `never`, `transient(5 in "10s")`, `permanent(5 in "10s")` | `never` |
+/// | `supervise` | `one_for_one(5 in "10s")`, `one_for_all(5 in "10s")`, `rest_for_one(5 in "10s")` | |
 /// | `priority` | `normal`, `high` | `normal` |
 ///
 /// A bounded mailbox may also have `bytes`, a bound on the memory of its messages such as `"64KiB"`
@@ -63,8 +65,13 @@ use proc_macro::TokenStream;
 ///
 /// `transient` starts the actor again when it fails, `permanent` also when it stops by itself: here
 /// up to five times in ten seconds. With `backoff` there is a pause before each restart, from the
-/// first duration up to the second. A restart starts from a copy of the start arguments, so they
-/// must be `Clone`. Durations are written `"50ms"`, `"10s"`, `"2m"` or `"1h"`.
+/// first duration up to the second, and `jitter = "20%"` shortens each by up to so much, at random. A
+/// restart starts from a copy of the start arguments, so they must be `Clone`. Durations are written
+/// `"50ms"`, `"10s"`, `"2m"` or `"1h"`.
+///
+/// `supervise` makes the actor a `Supervisor` of the children that it starts with `cx.supervise`: it
+/// restarts the one that failed, all of them, or that one and those that were started after it. It takes
+/// `backoff` and `jitter`, too.
 ///
 /// Of five picks at which actors of both priorities are ready to run, four are of high ones.
 ///

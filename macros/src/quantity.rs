@@ -55,6 +55,16 @@ pub(crate) fn duration_range(text: &LitStr) -> syn::Result<(Millis, Millis)> {
     Ok((first, last))
 }
 
+/// Reads a share such as `"20%"`.
+pub(crate) fn percentage(text: &LitStr) -> syn::Result<u32> {
+    let value = text.value();
+    let percent = value.strip_suffix('%').and_then(|number| number.parse().ok());
+    percent.filter(|percent| *percent <= 100).ok_or_else(|| {
+        let message = "a share is written like \"20%\", and is at most \"100%\"";
+        Error::new(text.span(), message)
+    })
+}
+
 /// Reads a size: a literal with its unit, such as `"64KiB"`, or any expression that counts bytes.
 pub(crate) fn size(input: ParseStream<'_>) -> syn::Result<TokenStream> {
     let value: Expr = input.parse()?;

@@ -3,8 +3,8 @@
 pub use crate::actor::{
     Actor, Ask, AskError, Asked, Behavior, Calls, Context, Down, Flat, Group, Handle, HandleAsync,
     Keyed, Message, MigrateError, Options, Plain, Protocol, Published, Receive, Recipient, Ref,
-    Reply, Restart, RestartKind, Spawn, SpawnError, StartError, Step, Tell, TellError, TimerId,
-    Told, Topic, WatchId,
+    Reply, Restart, RestartKind, Shutdown, Spawn, SpawnError, StartError, Step, Strategy,
+    Supervise, Supervision, Supervisor, Tell, TellError, TimerId, Told, Topic, WatchId,
 };
 pub use crate::event::{
     ActorId, Counts, DeadLetter, DeadLetterReason, DeadLetters, Event, EventStream, ExitReason,
@@ -30,8 +30,9 @@ pub mod __private {
         Actor, Ask, Asking, AskingFlat, Async, AsyncMethod, AsyncMethodOf,
         AsyncMethodOfWithContext, AsyncMethodWithContext, AsyncWithContext, Behavior, ByAsync,
         ByMacro, BySync, Calls, Context, Flat, Keep, LocalCall, Message, NoValue, Options, Plain,
-        Protocol, Receive, Recipient, Reply, Restart, StartError, Started, Starting, Step, Sync,
-        SyncWithContext, Tell, Telling, Told, assert_answer, assert_argument, portable,
+        Protocol, Receive, Recipient, Reply, Restart, Shutdown, StartError, Started, Starting,
+        Step, Supervision, Supervisor, Sync, SyncWithContext, Tell, Telling, Told, assert_answer,
+        assert_argument, portable,
     };
     pub use crate::event::ExitReason;
     #[cfg(all(feature = "journal", not(shuttle)))]

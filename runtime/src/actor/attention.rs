@@ -4,7 +4,7 @@
 //! receive timeout does not count as running, so that its runner comes by [`super::life::advance`].
 
 use super::body;
-use super::life::{self, Phase};
+use super::phase::{Phase, enter};
 use super::traits::Behavior;
 use crate::task::cell::Advance;
 use crate::task::held::Held;
@@ -13,7 +13,7 @@ use crate::task::held::Held;
 pub(super) fn set(held: &mut Held, on: bool) {
     held.owner().life.attended = on;
     let phase = Phase::of(held);
-    life::enter(held, phase);
+    enter(held, phase);
 }
 
 /// Whether the actor is asked before each message.

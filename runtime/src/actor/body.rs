@@ -13,7 +13,8 @@
 
 use super::context::Context;
 use super::extras::Extras;
-use super::life::{self, Phase};
+use super::life;
+use super::phase::Phase;
 use super::traits::Behavior;
 use crate::mailbox::Bound;
 use crate::queue::pool;
@@ -25,6 +26,32 @@ use crate::task::held::Held;
 use std::alloc::Layout;
 use std::any::TypeId;
 use std::ptr::NonNull;
+
+/// What a restart starts from.
+pub(super) struct Kept<A: Behavior> {
+    args: A::Args,
+    copy: fn(&A::Args) -> Option<A::Args>,
+}
+
+impl<A: Behavior> Kept<A> {
+    /// A copy of the arguments, if the actor's own policy restarts it.
+    fn by_policy(args: &A::Args) -> Option<Self> {
+        Some(Self { args: A::keep_args(args)?, copy: A::keep_args })
+    }
+
+    /// Another copy of the arguments.
+    pub(super) fn copy(&self) -> Option<A::Args> {
+        (self.copy)(&self.args)
+    }
+
+    /// A copy of the arguments, for a supervisor that restarts the actor.
+    pub(super) fn for_supervisor(args: &A::Args) -> Self
+    where
+        A::Args: Clone,
+    {
+        Self { args: args.clone(), copy: |args| Some(args.clone()) }
+    }
+}
 
 /// What the runtime keeps of an actor's place and fate.
 #[derive(Debug)]
@@ -212,17 +239,18 @@ fn vtable<A: Behavior>() -> &'static VTable {
     }
 }
 
-/// Makes the cell of an actor that is about to start, or, without arguments, to sleep; its maker holds the token and one reference,
-/// which is the cell's own.
+/// Makes the cell of an actor that is about to start, or, without arguments, to sleep; its maker holds the
+/// token and one reference, which is the cell's own.
 pub(super) fn build<A: Behavior>(
     core: Arc<Core>,
     parent: Option<CellRef>,
     args: Option<A::Args>,
+    kept: Option<Kept<A>>,
     priority: Priority,
 ) -> Held {
     let body = pool::acquire(Layout::new::<Body<A>>()).cast::<Body<A>>();
     let mailbox = A::OPTIONS.get_mailbox();
-    let kept = args.as_ref().and_then(A::keep_args);
+    let kept = kept.or_else(|| args.as_ref().and_then(Kept::by_policy));
     // SAFETY: the pool handed out a free block of at least this layout.
     unsafe { Header::init(body.cast(), vtable::<A>(), core, mailbox.is_bounded(), priority) };
     let header = body.cast::<Header>();

@@ -7,8 +7,9 @@ use super::body;
 use super::control::{self, Order};
 use super::extras::{Down, Watcher};
 use super::incarnation::Incarnation;
-use super::life::{self, Ending};
+use super::life;
 use super::local::LocalCall;
+use super::phase::Ending;
 use super::signal::{Signal, call, send_signal, signal_kind};
 use super::silence::Silence;
 use super::spawn::{Owner, Spawn};
@@ -227,6 +228,18 @@ impl<A: Behavior> Context<A> {
         let watches = &mut self.side.as_mut()?.watches;
         let place = watches.iter().position(|(id, _)| *id == watch)?;
         Some(watches.swap_remove(place).1)
+    }
+
+    /// What calls `method` with a value, as long as this incarnation lasts.
+    pub(super) fn caller<T: Send + 'static, Shape: 'static>(
+        &self,
+        method: impl LocalCall<A, T, Shape>,
+    ) -> impl Fn(T) + Send + 'static {
+        let (me, epoch) = (self.cell(), self.epoch);
+        move |value| {
+            let signal = Signal { method, value, epoch };
+            send_signal(&me, piped::<A, _, T, Shape>(&signal.method), signal);
+        }
     }
 
     /// Runs `future` beside the actor and calls `method` with its output. It ends with the

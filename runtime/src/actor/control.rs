@@ -2,13 +2,15 @@
 
 use super::body::{self, control};
 use super::extras::{Down, Watcher};
-use super::life;
+use super::links::Link;
+use super::{family, life, links, revival};
 use crate::event::{DeadLetterReason, ExitReason};
 use crate::queue::node::{Kind, Lane, Node};
 use crate::task::cell::{CellRef, Header};
 use crate::task::core::{Letter, listed, unlink};
 use crate::task::held::Held;
 use std::ptr::NonNull;
+use std::time::Duration;
 
 /// How an actor is to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,12 +37,40 @@ pub(super) enum Order {
         /// Whose: numbers are one system's own.
         by: CellRef,
     },
-    /// The wait before a restart is over.
-    EndBackoff,
+    /// The wait before the restart to that incarnation is over.
+    EndBackoff { incarnation: u32 },
     /// The actor is to live on that worker.
     Migrate(u16),
     /// Something that the incarnation depends on failed, and so it fails.
     Fail { incarnation: u32, reason: ExitReason },
+    /// The supervisor restarts the actor: its incarnation is to end, and the actor to wait.
+    Suspend { kill: bool },
+    /// The supervisor wants the next incarnation, after the delay.
+    Revive(Duration),
+    /// An incarnation of a supervised child has ended, and the child waits.
+    ChildFailed { child: u64, reason: ExitReason },
+    /// A supervised child runs again.
+    ChildStarted(u64),
+    /// A supervised child has ended for good.
+    ChildGone(u64),
+    /// A supervised child has had the time that it was given when it was last asked to stop.
+    ChildLate { child: u64, stops: u32 },
+    /// Somebody shares the actor's fate from now on.
+    Link {
+        /// The link as this actor knows it.
+        link: Link,
+        /// This actor.
+        asked: CellRef,
+    },
+    /// And no longer.
+    Unlink(Link),
+    /// The other end of a link has ended.
+    LinkEnded {
+        /// The link as this actor knows it.
+        link: Link,
+        /// Why.
+        reason: ExitReason,
+    },
 }
 
 static KIND: Kind =
@@ -64,8 +94,17 @@ unsafe fn deliver(to: NonNull<()>, node: NonNull<Node>) {
             }
         }
         Order::Migrate(worker) => held.owner().move_to = worker + 1,
-        Order::EndBackoff => life::end_backoff(held),
+        Order::EndBackoff { incarnation } => revival::end_backoff(held, incarnation),
         Order::Fail { incarnation, reason } => life::fail_incarnation(held, incarnation, reason),
+        Order::Suspend { kill } => revival::suspend(held, kill),
+        Order::Revive(delay) => revival::revive(held, delay),
+        Order::ChildFailed { child, reason } => family::child_failed(held, child, reason),
+        Order::ChildStarted(child) => family::child_started(held, child),
+        Order::ChildGone(child) => family::child_gone(held, child),
+        Order::ChildLate { child, stops } => family::child_late(held, child, stops),
+        Order::Link { link, .. } => links::linked(held, link),
+        Order::Unlink(link) => links::unlinked(held, &link),
+        Order::LinkEnded { link, reason } => links::ended(held, &link, reason),
     }
 }
 
@@ -73,8 +112,12 @@ unsafe fn deliver(to: NonNull<()>, node: NonNull<Node>) {
 /// The caller owns `node`, which is of `KIND`.
 unsafe fn discard(node: NonNull<Node>) {
     // SAFETY: the caller's promise.
-    if let Order::Watch(watcher) = unsafe { Node::into_payload::<Order>(node) } {
-        (watcher.tell)(Down { actor: watcher.target, reason: ExitReason::NoActor });
+    match unsafe { Node::into_payload::<Order>(node) } {
+        Order::Watch(watcher) => {
+            (watcher.tell)(Down { actor: watcher.target, reason: ExitReason::NoActor });
+        }
+        Order::Link { link, asked } => links::refuse(&link, asked),
+        _ => {}
     }
 }
 

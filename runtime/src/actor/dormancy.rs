@@ -16,7 +16,8 @@
 
 use super::body::{self, control};
 use super::context::Context;
-use super::life::{self, Ending, Phase};
+use super::life;
+use super::phase::{Ending, Phase, enter, reason};
 use super::traits::Behavior;
 use crate::event::Event;
 use crate::task::cell::{Advance, Header};
@@ -83,14 +84,14 @@ pub(super) fn follows(held: &mut Held) -> bool {
 
 /// Lets the actor sleep.
 pub(super) fn fall_asleep(held: &mut Held) {
-    let reason = life::reason(held).clone();
+    let reason = reason(held).clone();
     let cell = held.cell();
     cell.core.events.emit(|| Event::Asleep { actor: cell.actor_id(), reason });
     let life = &mut held.owner().life;
     life.ending = Ending::None as u8;
     life.born = false;
     control(held).extras().incarnation += 1;
-    life::enter(held, Phase::Dormant);
+    enter(held, Phase::Dormant);
 }
 
 /// Wakes the actor if it has mail, or lets it rest.
@@ -125,7 +126,7 @@ unsafe fn wake<A: Behavior>(held: &mut Held) {
     let args = extras.next_args::<A>().expect("a dormant actor knows how to start");
     // SAFETY: the caller's promise.
     unsafe { body::set_args::<A>(held.header(), args) };
-    life::enter(held, Phase::Starting);
+    enter(held, Phase::Starting);
     if idle != Duration::MAX {
         // SAFETY: as above.
         let context = unsafe { body::context::<A>(held.header()) };
@@ -136,5 +137,5 @@ unsafe fn wake<A: Behavior>(held: &mut Held) {
 /// Lets a new actor sleep until its first message.
 pub(super) fn begin_asleep(held: &mut Held, dormancy: Dormancy) {
     control(held).extras().dormancy = Some(dormancy);
-    life::enter(held, Phase::Dormant);
+    enter(held, Phase::Dormant);
 }

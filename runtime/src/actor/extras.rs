@@ -1,6 +1,9 @@
 //! What most actors never need, kept in a box of its own.
 
+use super::body::Kept;
 use super::dormancy::Dormancy;
+use super::family::{Family, Place};
+use super::links::Links;
 use super::restart::History;
 use super::traits::Behavior;
 use crate::event::{ActorId, ExitReason};
@@ -59,6 +62,12 @@ pub(crate) struct Extras {
     pub(super) kept_args: Option<Box<dyn Any + Send>>,
     /// How it comes and goes, if it is virtual.
     pub(super) dormancy: Option<Dormancy>,
+    /// How it is supervised.
+    pub(super) place: Option<Place>,
+    /// Whom it supervises.
+    pub(super) family: Option<Box<Family>>,
+    /// Whose fate it shares.
+    pub(super) links: Links,
 }
 
 impl Extras {
@@ -86,13 +95,16 @@ impl Extras {
             && self.starter.is_none()
             && self.kept_args.is_none()
             && self.dormancy.is_none()
+            && self.place.is_none()
+            && self.family.is_none()
+            && self.links.is_empty()
     }
 
     /// What the next incarnation starts from.
     pub(super) fn next_args<A: Behavior>(&self) -> Option<A::Args> {
         match &self.dormancy {
             Some(dormancy) => dormancy.args::<A>(),
-            None => A::keep_args(self.kept_args.as_deref()?.downcast_ref::<A::Args>()?),
+            None => self.kept_args.as_deref()?.downcast_ref::<Kept<A>>()?.copy(),
         }
     }
 }

@@ -106,8 +106,8 @@ impl<K: Ord + Clone> Shelf<K> {
             };
             self.swept = Some(key.clone());
             if cell.references() == OWN_REFERENCES {
-                // It has no back-off to end: it only looks.
-                control::send(cell, Order::EndBackoff);
+                // No back-off is for the first incarnation: it only looks.
+                control::send(cell, Order::EndBackoff { incarnation: 0 });
             }
         }
     }

@@ -6,6 +6,8 @@
 //!    ^  | failed                                                          | none left,
 //!    |  +------------------------------------------------------> ...      | stop hook
 //!  Backoff <---- restart ---- Cleanup <-----------------------------------+
+//!    ^                           | the supervisor's word
+//!    +------- Reviving <------ Held
 //!                                | end
 //!                                v
 //!                             Burial  (mail becomes dead letters, watchers and parent are told)
@@ -17,101 +19,18 @@
 
 use super::attention;
 use super::body::{self, control};
-use super::control::{self as orders, End, Order};
+use super::burial::bury;
+use super::control::{self as orders, End};
 use super::dormancy;
-use super::extras::{Down, Extras};
-use super::options::{Restart, RestartKind};
-use super::restart::Verdict;
+use super::phase::{Ending, Phase, enter, reason};
 use super::traits::{Behavior, Step};
+use super::{family, revival};
 use crate::event::{Event, ExitReason};
-use crate::queue::inbox::Inbox;
-use crate::sync::yield_now;
-use crate::task::cell::{Advance, CellRef, Header};
-use crate::task::core::Alarm;
+use crate::task::cell::{Advance, Header};
 use crate::task::future::Pending;
 use crate::task::held::Held;
 use crate::task::run::quietly;
 use std::ptr::NonNull;
-use std::time::Duration;
-
-/// Where in its life an actor is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(super) enum Phase {
-    /// The start hook is to run, or runs.
-    Starting,
-    /// Messages are handled.
-    Running,
-    /// The children are told to stop, and waited for; then the stop hook is to run.
-    Children,
-    /// After the stop hook the state is to be dropped, and what follows decided.
-    Cleanup,
-    /// The next incarnation waits for its time.
-    Backoff,
-    /// There is no state until there is mail; see [`dormancy`].
-    Dormant,
-    /// Everybody is to be told.
-    Burial,
-}
-
-impl Phase {
-    pub(super) fn of(held: &mut Held) -> Self {
-        use Phase::{Backoff, Burial, Children, Cleanup, Dormant, Running, Starting};
-        const ALL: [Phase; 7] = [Starting, Running, Children, Cleanup, Backoff, Dormant, Burial];
-        ALL[usize::from(held.owner().life.phase)]
-    }
-}
-
-pub(super) fn enter(held: &mut Held, phase: Phase) {
-    let owner = held.owner();
-    owner.life.phase = phase as u8;
-    owner.running = phase == Phase::Running && !owner.life.attended;
-}
-
-/// How an incarnation ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(super) enum Ending {
-    /// It does not.
-    None,
-    /// The actor stops itself.
-    Own,
-    /// It was asked to stop.
-    Stopped,
-    /// It was asked to handle its mail and stop.
-    Drained,
-    /// It was killed.
-    Killed,
-    /// It failed; why is in the extras.
-    Failed,
-}
-
-impl Ending {
-    fn of(held: &mut Held) -> Self {
-        const ALL: [Ending; 6] = [
-            Ending::None,
-            Ending::Own,
-            Ending::Stopped,
-            Ending::Drained,
-            Ending::Killed,
-            Ending::Failed,
-        ];
-        ALL[usize::from(held.owner().life.ending)]
-    }
-}
-
-/// Why the incarnation ends, as others are told it.
-pub(super) fn reason(held: &mut Held) -> &ExitReason {
-    match Ending::of(held) {
-        Ending::None | Ending::Own | Ending::Stopped => &ExitReason::Stopped,
-        Ending::Drained => &ExitReason::Drained,
-        Ending::Killed => &ExitReason::Killed,
-        Ending::Failed => {
-            let extras = control(held).extras.as_ref();
-            extras.and_then(|extras| extras.failure.as_ref()).unwrap_or(&ExitReason::Stopped)
-        }
-    }
-}
 
 /// Takes the next step; see the [module](self).
 ///
@@ -128,8 +47,10 @@ pub(super) unsafe fn advance<A: Behavior>(held: &mut Held) -> Advance {
         // SAFETY: the caller's promise.
         Phase::Children => unsafe { stop::<A>(held) },
         // SAFETY: the caller's promise.
-        Phase::Cleanup => unsafe { clean_up::<A>(held) },
-        Phase::Backoff => return Advance::Wait,
+        Phase::Cleanup => unsafe { revival::clean_up::<A>(held) },
+        // SAFETY: the caller's promise.
+        Phase::Reviving => unsafe { revival::begin::<A>(held) },
+        Phase::Held | Phase::Backoff => return Advance::Wait,
         // SAFETY: the caller's promise.
         Phase::Dormant => return unsafe { dormancy::step::<A>(held) },
         Phase::Burial => return bury(held),
@@ -201,6 +122,9 @@ unsafe fn started<A: Behavior>(held: &mut Held, result: Result<A, super::StartEr
     let counter = if again { &counters.restarts } else { &counters.started };
     counter.add_one();
     cell.core.events.emit(|| Event::Started { actor: cell.actor_id(), incarnation });
+    if incarnation > 0 {
+        family::report_start(held);
+    }
     tell_starter(held, Ok(()));
     // Its end may have been asked for meanwhile.
     if is_ending(held) { part_with_children(held) } else { enter(held, Phase::Running) }
@@ -247,7 +171,7 @@ pub(super) fn fail_incarnation(held: &mut Held, number: u32, reason: ExitReason)
 }
 
 /// How often the actor was restarted.
-fn incarnation(held: &mut Held) -> u32 {
+pub(super) fn incarnation(held: &mut Held) -> u32 {
     control(held).extras.as_ref().map_or(0, |extras| extras.incarnation)
 }
 
@@ -257,16 +181,24 @@ pub(super) fn is_ending(held: &mut Held) -> bool {
 }
 
 /// Tells the children to end, and waits for them in the next steps.
-fn part_with_children(held: &mut Held) {
+pub(super) fn part_with_children(held: &mut Held) {
     enter(held, Phase::Children);
-    let end = if Ending::of(held) == Ending::Killed { End::Kill } else { End::Stop };
-    end_children(held, end);
+    let is_killed = match Ending::of(held) {
+        Ending::Killed => true,
+        Ending::Restarted => !held.owner().life.hook,
+        _ => false,
+    };
+    end_children(held, if is_killed { End::Kill } else { End::Stop });
 }
 
-fn end_children(held: &mut Held, end: End) {
+/// Kills all children, or stops them: those that it supervises one after the other, the rest at once.
+pub(super) fn end_children(held: &mut Held, end: End) {
     for child in orders::children(held) {
-        orders::send_end(&child, end);
+        if end == End::Kill || !family::is_supervised(held, &child) {
+            orders::send_end(&child, end);
+        }
     }
+    family::close(held);
 }
 
 /// Whether children are left; the last one then wakes the cell.
@@ -297,86 +229,6 @@ unsafe fn stop<A: Behavior>(held: &mut Held) {
     }
 }
 
-/// # Safety
-/// As [`advance`].
-unsafe fn clean_up<A: Behavior>(held: &mut Held) {
-    let header = held.header();
-    // SAFETY: the caller's promise.
-    if !quietly(|| unsafe { body::clear_stage::<A>(header) }) {
-        report_bad_drop(held.cell());
-    }
-    // SAFETY: as above; no handler runs any more.
-    let context = unsafe { body::context::<A>(header) };
-    if !quietly(|| context.end_incarnation()) {
-        report_bad_drop(held.cell());
-    }
-    match restart_after(held, &A::OPTIONS.get_restart()) {
-        // SAFETY: as above.
-        Some(delay) => unsafe { prepare_restart::<A>(held, delay) },
-        None if dormancy::follows(held) => dormancy::fall_asleep(held),
-        None => enter(held, Phase::Burial),
-    }
-}
-
-fn report_bad_drop(cell: &Header) {
-    cell.core.events.emit(|| Event::DropPanicked { actor: cell.actor_id() });
-}
-
-/// How long to wait before a restart; `None` if the actor ends with this incarnation.
-fn restart_after(held: &mut Held, policy: &Restart) -> Option<Duration> {
-    let life = &mut held.owner().life;
-    if life.last != Ending::None as u8 {
-        life.ending = life.last;
-        return None;
-    }
-    // A first start that fails is the spawner's to deal with.
-    if policy.kind() == RestartKind::Never || !life.born {
-        return None;
-    }
-    let own_wish = Ending::of(held) == Ending::Own;
-    let reason = reason(held).clone();
-    let now = held.cell().core.clock.now();
-    match control(held).extras().history.judge(policy, &reason, own_wish, now) {
-        Verdict::Restart(delay) => return Some(delay),
-        Verdict::End => {}
-        Verdict::TooMany => {
-            let reason = ExitReason::TooManyRestarts(reason.to_string());
-            control(held).extras().failure = Some(reason);
-            held.owner().life.ending = Ending::Failed as u8;
-        }
-    }
-    None
-}
-
-/// # Safety
-/// As [`advance`].
-unsafe fn prepare_restart<A: Behavior>(held: &mut Held, delay: Duration) {
-    let reason = reason(held).clone();
-    let cell = held.cell();
-    cell.core.events.emit(|| Event::Restarting { actor: cell.actor_id(), reason, delay });
-    held.owner().life.ending = Ending::None as u8;
-    let extras = control(held).extras();
-    extras.incarnation += 1;
-    let args = extras.next_args::<A>().expect("an actor that restarts has kept its arguments");
-    // SAFETY: the caller's promise.
-    unsafe { body::set_args::<A>(held.header(), args) };
-    if delay.is_zero() {
-        return enter(held, Phase::Starting);
-    }
-    enter(held, Phase::Backoff);
-    let letter = orders::letter(held.reference(), Order::EndBackoff);
-    let core = &held.cell().core;
-    let alarm = core.set_alarm(core.clock.now().after(delay), Alarm::Push(letter));
-    control(held).extras().backoff = Some(alarm);
-}
-
-/// A control: the back-off is over.
-pub(super) fn end_backoff(held: &mut Held) {
-    if Phase::of(held) == Phase::Backoff {
-        enter(held, Phase::Starting);
-    }
-}
-
 /// A control: somebody asks for the end.
 pub(super) fn end_requested(held: &mut Held, end: End) {
     let phase = Phase::of(held);
@@ -393,6 +245,9 @@ pub(super) fn end_requested(held: &mut Held, end: End) {
         End::Stop => Ending::Stopped,
         End::Kill => Ending::Killed,
     };
+    if matches!(phase, Phase::Held | Phase::Reviving) {
+        return revival::give_up(held, ending);
+    }
     if end == End::Kill {
         drop_pending(held);
     }
@@ -418,7 +273,7 @@ pub(super) fn end_requested(held: &mut Held, end: End) {
 }
 
 /// Drops a handler or hook in the middle of its wait.
-fn drop_pending(held: &mut Held) {
+pub(super) fn drop_pending(held: &mut Held) {
     let Some(pending) = held.owner().pending.take() else { return };
     if let Some(kind) = pending.kind() {
         held.cell().report_crashed(kind);
@@ -440,57 +295,7 @@ pub(super) fn crashed(held: &mut Held, text: String) {
     }
 }
 
-/// Tells everybody, turns what is queued into dead letters, and gives up the cell's own reference.
-fn bury(held: &mut Held) -> Advance {
-    held.cell().inbox.close();
-    if let Some(bound) = body::bound(held.cell()) {
-        bound.close();
-        while let Some(node) = bound.evict() {
-            orders::discard_evicted(held.cell(), node);
-        }
-    }
-    if !held.discard_mail() {
-        yield_now();
-        return Advance::Again;
-    }
-    let reason = reason(held).clone();
-    let parent = control(held).parent.take();
-    let mut extras = control(held).extras.take();
-    let cell = held.cell();
-    if let Some(extras) = &mut extras
-        && !quietly(|| extras.give_up(cell))
-    {
-        report_bad_drop(cell);
-    }
-    cell.core.events.counters.ended.add_one();
-    // SAFETY: this is the cell's own reference, given up here and nowhere else.
-    let own = unsafe { CellRef::from_raw(held.header()) };
-    // From the success of `die` on late senders own the token.
-    while !held.rest_as(Inbox::die) {
-        if !held.discard_mail() {
-            yield_now();
-        }
-    }
-    // Only now, so that whoever learns of the end finds every order to the actor refused.
-    own.core.events.emit(|| Event::Ended { actor: own.actor_id(), reason: reason.clone() });
-    if let Some(extras) = extras {
-        tell_all(&own, *extras, &reason);
-    }
-    match parent {
-        Some(parent) => orders::leave_parent(&parent, &own),
-        None => own.core.root_ended(own.as_ptr()),
-    }
-    Advance::Ended
-}
-
-/// Tells the starter and the watchers. What is woken may be anybody's, and must not end the worker.
-fn tell_all(cell: &Header, mut extras: Extras, reason: &ExitReason) {
-    if let Some(starter) = extras.starter.take() {
-        // An error means that nobody waits any more.
-        quietly(|| drop(starter.send(Err(reason.to_string()))));
-    }
-    for watcher in extras.watchers.drain(..) {
-        let down = Down { actor: cell.actor_id(), reason: reason.clone() };
-        quietly(|| (watcher.tell)(down));
-    }
+/// Reports that what nobody wanted any more panicked when it was dropped.
+pub(super) fn report_bad_drop(cell: &Header) {
+    cell.core.events.emit(|| Event::DropPanicked { actor: cell.actor_id() });
 }

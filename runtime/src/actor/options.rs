@@ -1,5 +1,6 @@
 //! What an actor declares with `#[actor(…)]`.
 
+use super::supervision::Shutdown;
 use crate::mailbox::Mailbox;
 use crate::task::Priority;
 use std::time::Duration;
@@ -10,16 +11,18 @@ pub struct Options {
     mailbox: Mailbox,
     restart: Restart,
     priority: Priority,
+    shutdown: Shutdown,
 }
 
 impl Options {
-    /// An unbounded mailbox, no restart and normal priority.
+    /// An unbounded mailbox, no restart, normal priority, and five seconds to stop.
     #[must_use]
     pub const fn new() -> Self {
         Self {
             mailbox: Mailbox::unbounded(),
             restart: Restart::never(),
             priority: Priority::Normal,
+            shutdown: Shutdown::USUAL,
         }
     }
 
@@ -44,6 +47,13 @@ impl Options {
         self
     }
 
+    /// Sets how a supervisor stops the actor unless it says otherwise.
+    #[must_use]
+    pub const fn shutdown(mut self, shutdown: Shutdown) -> Self {
+        self.shutdown = shutdown;
+        self
+    }
+
     /// The mailbox.
     #[must_use]
     pub const fn get_mailbox(&self) -> Mailbox {
@@ -60,6 +70,12 @@ impl Options {
     #[must_use]
     pub const fn get_priority(&self) -> Priority {
         self.priority
+    }
+
+    /// How a supervisor stops the actor unless it says otherwise.
+    #[must_use]
+    pub const fn get_shutdown(&self) -> Shutdown {
+        self.shutdown
     }
 }
 
@@ -93,6 +109,7 @@ pub struct Restart {
     window: Duration,
     backoff_min: Duration,
     backoff_max: Duration,
+    jitter_percent: u32,
 }
 
 impl Restart {
@@ -115,7 +132,8 @@ impl Restart {
     }
 
     const fn new(kind: RestartKind, count_max: u32, window: Duration) -> Self {
-        Self { kind, count_max, window, backoff_min: Duration::ZERO, backoff_max: Duration::ZERO }
+        let (backoff_min, backoff_max) = (Duration::ZERO, Duration::ZERO);
+        Self { kind, count_max, window, backoff_min, backoff_max, jitter_percent: 0 }
     }
 
     /// Waits between `min` and `max` before each restart; without this there is no wait.
@@ -123,6 +141,18 @@ impl Restart {
     pub const fn backoff(mut self, min: Duration, max: Duration) -> Self {
         self.backoff_min = min;
         self.backoff_max = max;
+        self
+    }
+
+    /// Shortens each wait by up to `percent` of it, at random, so that what failed together does not
+    /// come back together. The numbers follow from the system's [seed](crate::Builder::seed).
+    ///
+    /// # Panics
+    /// If `percent` is above 100.
+    #[must_use]
+    pub const fn jitter(mut self, percent: u32) -> Self {
+        assert!(percent <= 100, "a wait cannot be shortened by more than itself");
+        self.jitter_percent = percent;
         self
     }
 
@@ -144,10 +174,17 @@ impl Restart {
         self.window
     }
 
-    /// The wait before restart number `nth` of the window, counted from zero.
-    pub(crate) fn delay(&self, nth: u32) -> Duration {
-        self.backoff_min
-            .saturating_mul(1_u32.checked_shl(nth).unwrap_or(u32::MAX))
-            .min(self.backoff_max)
+    /// The wait before restart number `nth` of the window, counted from zero; `draw` gives any number
+    /// with the same chance, and is asked only where there is something to choose.
+    pub(crate) fn delay(&self, nth: u32, draw: impl FnOnce() -> u64) -> Duration {
+        let doubled = self.backoff_min.saturating_mul(1_u32.checked_shl(nth).unwrap_or(u32::MAX));
+        let longest = doubled.min(self.backoff_max);
+        let play = longest.as_nanos() * u128::from(self.jitter_percent) / 100;
+        if play == 0 {
+            return longest;
+        }
+        let share = u128::from(draw()) * (play + 1) / (u128::from(u64::MAX) + 1);
+        let waited = longest.as_nanos() - share;
+        Duration::from_nanos(u64::try_from(waited).unwrap_or(u64::MAX))
     }
 }

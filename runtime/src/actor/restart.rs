@@ -30,25 +30,44 @@ impl History {
         reason: &ExitReason,
         own_wish: bool,
         now: Time,
+        draw: impl FnOnce() -> u64,
     ) -> Verdict {
-        let again = match policy.kind() {
-            RestartKind::Never => false,
-            RestartKind::Transient => !reason.is_normal() && !reason.is_final(),
-            RestartKind::Permanent => !reason.is_final() && (own_wish || !reason.is_normal()),
-        };
-        if !again {
+        if !policy.kind().restarts_after(reason, own_wish) {
             return Verdict::End;
         }
-        while self.0.front().is_some_and(|&old| now.since(old) >= policy.window()) {
+        self.count(policy, now, draw).map_or(Verdict::TooMany, Verdict::Restart)
+    }
+
+    /// Counts a restart at `now`, and says how long to wait before it; `None` if it is one too many.
+    pub(crate) fn count(
+        &mut self,
+        policy: &Restart,
+        now: Time,
+        draw: impl FnOnce() -> u64,
+    ) -> Option<Duration> {
+        let is_old = |&old: &Time| now.since(old) >= policy.window();
+        while planted!("restart-window-stays": self.0.front().is_some_and(is_old) => false) {
             self.0.pop_front();
         }
         let recent = u32::try_from(self.0.len()).unwrap_or(u32::MAX);
         if planted!("restart-one-too-many": recent >= policy.count_max() => recent > policy.count_max())
         {
-            return Verdict::TooMany;
+            return None;
         }
         self.0.push_back(now);
-        Verdict::Restart(policy.delay(recent))
+        Some(policy.delay(recent, draw))
+    }
+}
+
+impl RestartKind {
+    /// Whether an incarnation that ended so is followed by another one.
+    pub(crate) fn restarts_after(self, reason: &ExitReason, own_wish: bool) -> bool {
+        let failed = !reason.is_normal() && !reason.is_final();
+        match self {
+            Self::Never => false,
+            Self::Transient => failed,
+            Self::Permanent => failed || own_wish,
+        }
     }
 }
 

@@ -1,10 +1,11 @@
 //! Starting actors.
 
 use super::address::Ref;
-use super::body::{self, control};
+use super::body::{self, Kept, control};
 use super::context::ended;
 use super::dormancy::{self, Dormancy};
 use super::error::SpawnError;
+use super::family::{self, Place, Spec};
 use super::life;
 use super::traits::Behavior;
 use crate::queue::inbox::Inbox;
@@ -40,6 +41,7 @@ pub struct Spawn<'a, A: Behavior> {
     name: Option<Name>,
     worker: Option<usize>,
     priority: Priority,
+    supervised: Option<(Spec, Kept<A>)>,
     /// A child is started by its parent's handler, which this borrows.
     by: PhantomData<&'a mut ()>,
 }
@@ -47,7 +49,22 @@ pub struct Spawn<'a, A: Behavior> {
 impl<A: Behavior> Spawn<'_, A> {
     pub(crate) fn new(core: Arc<Core>, owner: Owner, args: A::Args) -> Self {
         let priority = A::OPTIONS.get_priority();
-        Self { core, owner, args, name: None, worker: None, priority, by: PhantomData }
+        let (name, worker, supervised) = (None, None, None);
+        Self { core, owner, args, name, worker, priority, supervised, by: PhantomData }
+    }
+
+    /// Lets the parent supervise the actor.
+    pub(super) fn supervised(mut self, spec: Spec) -> Self
+    where
+        A::Args: Clone,
+    {
+        self.supervised = Some((spec, Kept::for_supervisor(&self.args)));
+        self
+    }
+
+    /// How the parent supervises the actor.
+    pub(super) fn spec(&mut self) -> Option<&mut Spec> {
+        self.supervised.as_mut().map(|(spec, _)| spec)
     }
 
     /// Registers the actor under `name`, unique in its system, until it ends.
@@ -84,7 +101,8 @@ impl<A: Behavior> Spawn<'_, A> {
         self,
         starter: Option<oneshot::Sender<Result<(), String>>>,
     ) -> Result<Ref<A>, SpawnError> {
-        let Self { core, owner, args, name, worker, priority, .. } = self;
+        let Self { core, owner, args, name, worker, priority, supervised, .. } = self;
+        let (spec, kept) = supervised.unzip();
         let workers = core.workers();
         if let Some(worker) = worker.filter(|&worker| worker >= workers) {
             return Err(SpawnError::NoSuchWorker { worker, workers });
@@ -98,14 +116,14 @@ impl<A: Behavior> Spawn<'_, A> {
             Some(Name::Wanted(name)) => Some(Reserved::new(&core, name)?),
             Some(Name::Reserved(reserved)) => Some(reserved),
         };
-        let mut held = body::build::<A>(core, parent, Some(args), priority);
+        let mut held = body::build::<A>(core, parent, Some(args), kept, priority);
         if let Some(worker) = worker {
             held.cell().set_home(held.cell().core.home_on(worker));
             held.owner().pinned = true;
         }
         // SAFETY: the cell is new; this is its own reference, given to it below.
         let cell = unsafe { CellRef::from_raw(held.header()) };
-        if !belongs(&mut held, &cell) {
+        if !belongs(&mut held, &cell, spec.as_ref()) {
             return Err(SpawnError::Closed);
         }
         if reserved.is_some() || starter.is_some() {
@@ -206,10 +224,10 @@ pub(super) fn asleep<A: Behavior>(
     core: Arc<Core>,
     dormancy: Dormancy,
 ) -> Result<Ref<A>, SpawnError> {
-    let mut held = body::build::<A>(core, None, None, A::OPTIONS.get_priority());
+    let mut held = body::build::<A>(core, None, None, None, A::OPTIONS.get_priority());
     // SAFETY: the cell is new; this is its own reference, given to it below.
     let cell = unsafe { CellRef::from_raw(held.header()) };
-    if !belongs(&mut held, &cell) {
+    if !belongs(&mut held, &cell, None) {
         return Err(SpawnError::Closed);
     }
     dormancy::begin_asleep(&mut held, dormancy);
@@ -224,12 +242,18 @@ pub(super) fn asleep<A: Behavior>(
 }
 
 /// Makes the cell its parent's or the system's; `false` when that is ending.
-fn belongs(held: &mut Held, cell: &CellRef) -> bool {
-    match control(held).parent.as_ref().map(CellRef::as_ptr) {
-        None => cell.core.add_root(cell),
-        // SAFETY: a `Spawn` of a child borrows its parent's context, so the parent's handler runs.
-        Some(parent) => adopt(&mut unsafe { Held::new(parent) }, cell),
+fn belongs(held: &mut Held, cell: &CellRef, spec: Option<&Spec>) -> bool {
+    let Some(parent) = control(held).parent.as_ref().map(CellRef::as_ptr) else {
+        return cell.core.add_root(cell);
+    };
+    // SAFETY: a `Spawn` of a child borrows its parent's context, so the parent's handler runs.
+    let parent = &mut unsafe { Held::new(parent) };
+    let is_adopted = adopt(parent, cell);
+    if let Some(spec) = spec.filter(|_| is_adopted) {
+        family::add(parent, cell, spec);
+        control(held).extras().place = Some(Place::new(spec.kind));
     }
+    is_adopted
 }
 
 /// Makes `child` one of the actor's children; `false` when the actor is ending.

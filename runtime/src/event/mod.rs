@@ -59,8 +59,22 @@ pub enum ExitReason {
     Failed(String),
     /// The start hook returned this error.
     StartFailed(String),
-    /// It failed more often than its restart policy allows; the text is the last failure's.
-    TooManyRestarts(String),
+    /// Its supervisor restarts it, because a sibling failed or because it was told to.
+    Restarted,
+    /// An actor that it was linked to ended so.
+    Linked {
+        /// Which actor.
+        actor: ActorId,
+        /// Why that one ended.
+        reason: Box<Self>,
+    },
+    /// It failed more often than its restart policy allows, or those that it supervises did.
+    TooManyRestarts {
+        /// Which actor failed last: itself, or one that it supervises.
+        actor: ActorId,
+        /// Why that one failed.
+        last: Box<Self>,
+    },
     /// What it persisted could not be written to the journal; the text says why.
     NotPersisted(String),
     /// Another incarnation, here or on another machine, has opened the key that it wrote to. It is not
@@ -92,8 +106,10 @@ impl fmt::Display for ExitReason {
             Self::Panicked(text) => write!(f, "panicked: {text}"),
             Self::Failed(text) => write!(f, "failed: {text}"),
             Self::StartFailed(text) => write!(f, "start failed: {text}"),
-            Self::TooManyRestarts(text) => {
-                write!(f, "too many restarts, the last because it {text}")
+            Self::Restarted => f.write_str("restarted by its supervisor"),
+            Self::Linked { actor, reason } => write!(f, "linked to {actor}, which {reason}"),
+            Self::TooManyRestarts { actor, last } => {
+                write!(f, "too many restarts, the last because {actor} {last}")
             }
             Self::NotPersisted(text) => write!(f, "could not persist: {text}"),
             Self::Fenced => f.write_str("fenced: another has opened its key"),

@@ -2,7 +2,7 @@
 
 use super::cell::{CellRef, Header, Owner, discard, recycle};
 use crate::queue::inbox::{Inbox, Pop};
-use crate::queue::node::Node;
+use crate::queue::node::{Lane, Node};
 use crate::sync::yield_now;
 use std::ptr::NonNull;
 
@@ -79,6 +79,25 @@ impl Held {
     /// for an actor that has ended.
     pub(crate) fn discard_mail(&mut self) -> bool {
         self.cell().inbox.take_urgent().into_oldest_first(discard);
+        self.discard_messages()
+    }
+
+    /// As [`Held::discard_mail`], but what is meant for the runtime is obeyed.
+    pub(crate) fn discard_all_but_controls(&mut self) -> bool {
+        let to = self.header.cast();
+        self.cell().inbox.take_urgent().into_oldest_first(|node| {
+            // SAFETY: the lane gave the node away.
+            let kind = unsafe { Node::kind(node) };
+            match kind.lane {
+                // SAFETY: the token is held, and the node was sent to this cell, so its kind fits.
+                Lane::Control => unsafe { (kind.deliver)(to, node) },
+                Lane::Signal | Lane::User => discard(node),
+            }
+        });
+        self.discard_messages()
+    }
+
+    fn discard_messages(&mut self) -> bool {
         while let Some(node) = self.owner().signals.pop_front() {
             discard(node);
         }

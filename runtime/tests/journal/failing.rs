@@ -63,7 +63,7 @@ fn what_was_recorded_in_vain_ends_the_incarnation() {
         assert_eq!(seen, numbers(1..=1));
         assert_eq!(soon(commit.unwrap().wait()).await, Err(full()));
         let reason = exit_of(&ledger, &mut events).await;
-        assert!(matches!(reason, ExitReason::TooManyRestarts(_)), "{reason}");
+        assert!(matches!(reason, ExitReason::TooManyRestarts { .. }), "{reason}");
         assert_eq!(puppet.memory.events("a"), []);
     });
 }
@@ -107,7 +107,7 @@ fn a_closed_journal_opens_and_writes_nothing() {
         let failed = ledger.note(Noted::Number(1)).await;
         assert_eq!(failed, Err(AskError::Failed(PersistError::Closed)));
         let reason = exit_of(&ledger, &mut events).await;
-        assert!(matches!(reason, ExitReason::TooManyRestarts(_)), "{reason}");
+        assert!(matches!(reason, ExitReason::TooManyRestarts { .. }), "{reason}");
         assert_eq!(told.recv().await, Some(RecoverError::Closed));
         let refused = open(system, &opened).await.unwrap_err();
         assert!(matches!(refused, SpawnError::StartFailed(_)), "{refused}");

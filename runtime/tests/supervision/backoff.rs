@@ -16,6 +16,7 @@ async fn delays(events: &mut EventStream, count: usize) -> Vec<Duration> {
     delays
 }
 
+// [G-RESTART-5]
 #[test]
 fn backoff_doubles_from_its_shortest_to_its_longest() {
     on(1, Scheduler::locked(), async |system| {

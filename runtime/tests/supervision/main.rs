@@ -7,6 +7,12 @@
 mod support;
 
 mod backoff;
+mod deadlines;
+mod dynamic;
+mod escalation;
+mod family;
+mod links;
+mod matrix;
 mod patient;
 mod restarts;
 mod starts;

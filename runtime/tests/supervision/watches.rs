@@ -58,6 +58,7 @@ fn downs(entries: &mut mpsc::UnboundedReceiver<Entry>) -> Vec<ExitReason> {
     all(entries).into_iter().filter_map(down).collect()
 }
 
+// [G-WATCH-1]
 #[test]
 fn a_watcher_is_told_once() {
     everywhere(async |system| {
@@ -82,6 +83,7 @@ fn a_watcher_is_told_once() {
     });
 }
 
+// [G-WATCH-1]
 #[test]
 fn whoever_watches_the_dead_is_told_at_once() {
     everywhere(async |system| {
@@ -98,6 +100,7 @@ fn whoever_watches_the_dead_is_told_at_once() {
     });
 }
 
+// [G-WATCH-1]
 #[test]
 fn watches_that_overlap_the_end_are_answered_once() {
     everywhere(async |system| {
@@ -117,6 +120,7 @@ fn watches_that_overlap_the_end_are_answered_once() {
     });
 }
 
+// [G-WATCH-1]
 #[test]
 fn whoever_unwatches_is_not_told() {
     everywhere(async |system| {
@@ -158,12 +162,14 @@ fn a_parent_that_watches_learns_of_too_many_restarts() {
         watcher.watch_patient(patient.clone()).await.unwrap();
         fail_times(&patient, 3).await;
         patient.panic().await.unwrap();
-        let Some(Entry::Down(ExitReason::TooManyRestarts(_))) = soon(entries.recv()).await else {
+        let Some(Entry::Down(ExitReason::TooManyRestarts { .. })) = soon(entries.recv()).await
+        else {
             panic!("it is told why")
         };
     });
 }
 
+// [G-WATCH-1]
 #[test]
 fn whoever_learns_of_an_end_can_ask_for_no_other() {
     everywhere(async |system| {

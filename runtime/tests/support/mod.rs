@@ -69,6 +69,16 @@ pub(crate) async fn until(mut ready: impl FnMut() -> bool) {
     .await;
 }
 
+/// As [`until`], where looking takes a future.
+pub(crate) async fn until_async(mut ready: impl AsyncFnMut() -> bool) {
+    soon(async {
+        while !ready().await {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    })
+    .await;
+}
+
 /// Polls a future once, as a sender does that then goes on to something else.
 pub(crate) fn poll_once<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
     std::pin::Pin::new(future).poll(&mut Context::from_waker(Waker::noop()))

@@ -7,8 +7,13 @@ use crate::time::Time;
 use proptest::prelude::*;
 use std::time::Duration;
 
+/// For policies that draw nothing.
+fn none() -> u64 {
+    unreachable!("nothing is to be chosen")
+}
+
 proptest! {
-    /// [G-RESTART-3]
+    /// [G-RESTART-4]
     #[test]
     fn exactly_so_many_restarts_in_any_window(
         count in 0..6_u32,
@@ -23,7 +28,7 @@ proptest! {
         for gap in gaps {
             now += gap;
             let recent = restarts.iter().filter(|&&at| now - at < window).count();
-            let verdict = history.judge(&policy, &reason, false, Time(now));
+            let verdict = history.judge(&policy, &reason, false, Time(now), none);
             if recent < count as usize {
                 prop_assert_eq!(verdict, Verdict::Restart(Duration::ZERO));
                 restarts.push(now);
@@ -38,7 +43,7 @@ proptest! {
 fn each_policy_restarts_after_its_kind_of_end() {
     let second = Duration::from_secs(1);
     let again = |policy: &Restart, reason: ExitReason, own_wish| {
-        let verdict = History::default().judge(policy, &reason, own_wish, Time(0));
+        let verdict = History::default().judge(policy, &reason, own_wish, Time(0), none);
         matches!(verdict, Verdict::Restart(_))
     };
     let failures = [ExitReason::Panicked(String::new()), ExitReason::Failed(String::new())];
@@ -64,6 +69,27 @@ fn back_off_doubles_up_to_its_longest() {
     let mut history = History::default();
     let reason = ExitReason::Failed(String::new());
     let delays: Vec<_> =
-        (0..5).map(|at| history.judge(&policy, &reason, false, Time(at))).collect();
+        (0..5).map(|at| history.judge(&policy, &reason, false, Time(at), none)).collect();
     assert_eq!(delays, [50, 100, 200, 300, 300].map(|delay| Verdict::Restart(millis(delay))));
+}
+
+proptest! {
+    /// [G-RESTART-5]
+    #[test]
+    fn jitter_shortens_by_no_more_than_its_share(
+        min in 1..1_000_u64,
+        percent in 1..=100_u32,
+        nth in 0..40_u32,
+        draw in any::<u64>(),
+    ) {
+        let (min, max) = (Duration::from_millis(min), Duration::from_secs(10));
+        let plain = Restart::transient(9, max).backoff(min, max);
+        let full = plain.delay(nth, none);
+        let policy = plain.jitter(percent);
+        let shortest = full - full * percent / 100;
+        let delay = policy.delay(nth, || draw);
+        prop_assert!((shortest..=full).contains(&delay), "{delay:?} of {full:?}");
+        prop_assert_eq!(policy.delay(nth, || 0), full);
+        prop_assert_eq!(policy.delay(nth, || u64::MAX), shortest);
+    }
 }

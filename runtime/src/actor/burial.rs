@@ -1,0 +1,91 @@
+//! The end of an actor: its mail becomes dead letters, and everybody is told.
+
+use super::body::{self, control};
+use super::control::{self as orders, Order};
+use super::extras::{Down, Watcher};
+use super::life::report_bad_drop;
+use super::phase::reason;
+use super::{family, links};
+use crate::event::{Event, ExitReason};
+use crate::queue::inbox::Inbox;
+use crate::queue::oneshot;
+use crate::sync::yield_now;
+use crate::task::cell::{Advance, CellRef, Header};
+use crate::task::held::Held;
+use crate::task::run::quietly;
+
+/// Tells everybody, turns what is queued into dead letters, and gives up the cell's own reference.
+pub(super) fn bury(held: &mut Held) -> Advance {
+    held.cell().inbox.close();
+    if let Some(bound) = body::bound(held.cell()) {
+        bound.close();
+        while let Some(node) = bound.evict() {
+            orders::discard_evicted(held.cell(), node);
+        }
+    }
+    if !held.discard_all_but_controls() {
+        yield_now();
+        return Advance::Again;
+    }
+    let reason = reason(held).clone();
+    let is_supervised = family::supervisor(held).is_some();
+    let parent = control(held).parent.take();
+    held.cell().core.events.counters.ended.add_one();
+    // SAFETY: this is the cell's own reference, given up here and nowhere else.
+    let own = unsafe { CellRef::from_raw(held.header()) };
+    let mut mourners = Mourners::default();
+    mourners.gather(held, &reason);
+    // From the success of `die` on late senders own the token.
+    while !held.rest_as(Inbox::die) {
+        if !held.discard_all_but_controls() {
+            yield_now();
+        }
+        mourners.gather(held, &reason);
+    }
+    // Only now, so that whoever learns of the end finds every order to the actor refused.
+    own.core.events.emit(|| Event::Ended { actor: own.actor_id(), reason: reason.clone() });
+    mourners.tell(&own, &reason);
+    match parent {
+        Some(parent) => {
+            if is_supervised {
+                orders::send(&parent, Order::ChildGone(own.id));
+            }
+            orders::leave_parent(&parent, &own);
+        }
+        None => own.core.root_ended(own.as_ptr()),
+    }
+    Advance::Ended
+}
+
+/// Who is to be told of the end.
+#[derive(Default)]
+struct Mourners {
+    starter: Option<oneshot::Sender<Result<(), String>>>,
+    watchers: Vec<Watcher>,
+}
+
+impl Mourners {
+    /// Frees what would outlive the actor, and notes who waits for its end, also those who came late.
+    fn gather(&mut self, held: &mut Held, reason: &ExitReason) {
+        links::break_all(held, reason);
+        let Some(mut extras) = control(held).extras.take() else { return };
+        self.starter = self.starter.take().or(extras.starter.take());
+        self.watchers.append(&mut extras.watchers);
+        let cell = held.cell();
+        if !quietly(|| extras.give_up(cell)) {
+            report_bad_drop(cell);
+        }
+    }
+
+    /// What is woken may be anybody's, and must not end the worker.
+    fn tell(self, cell: &Header, reason: &ExitReason) {
+        if let Some(starter) = self.starter {
+            // An error means that nobody waits any more.
+            quietly(|| drop(starter.send(Err(reason.to_string()))));
+        }
+        for watcher in self.watchers {
+            let down = Down { actor: cell.actor_id(), reason: reason.clone() };
+            quietly(|| (watcher.tell)(down));
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! What follows an incarnation: another one, now or later, the supervisor's word, or the end.
+
+use super::body::{self, control};
+use super::control::{self as orders, End, Order};
+use super::dormancy;
+use super::family::{self, Place};
+use super::life::{self, report_bad_drop};
+use super::links;
+use super::options::{Restart, RestartKind};
+use super::phase::{Ending, Phase, enter, reason};
+use super::restart::{History, Verdict};
+use super::traits::Behavior;
+use crate::event::{Event, ExitReason};
+use crate::sync::planted;
+use crate::task::core::Alarm;
+use crate::task::held::Held;
+use crate::task::run::quietly;
+use std::time::Duration;
+
+/// What follows an incarnation.
+enum Next {
+    /// Another one after the delay.
+    Restart(Duration),
+    /// What the supervisor says.
+    Wait,
+    /// The actor's end.
+    End,
+}
+
+/// Drops what is left of the incarnation, and decides what follows.
+///
+/// # Safety
+/// As [`life::advance`].
+pub(super) unsafe fn clean_up<A: Behavior>(held: &mut Held) {
+    let header = held.header();
+    // SAFETY: the caller's promise.
+    if !quietly(|| unsafe { body::clear_stage::<A>(header) }) {
+        report_bad_drop(held.cell());
+    }
+    // SAFETY: as above; no handler runs any more.
+    let context = unsafe { body::context::<A>(header) };
+    if !quietly(|| context.end_incarnation()) {
+        report_bad_drop(held.cell());
+    }
+    family::forget(held);
+    let next = what_follows(held, &A::OPTIONS.get_restart());
+    let reason = reason(held).clone();
+    links::break_all(held, &reason);
+    match next {
+        // SAFETY: as above.
+        Next::Restart(delay) => unsafe { prepare_restart::<A>(held, delay) },
+        Next::Wait => hold(held),
+        Next::End if dormancy::follows(held) => dormancy::fall_asleep(held),
+        Next::End => enter(held, Phase::Burial),
+    }
+}
+
+fn what_follows(held: &mut Held, policy: &Restart) -> Next {
+    let life = &mut held.owner().life;
+    if life.last != Ending::None as u8 {
+        life.ending = life.last;
+        return Next::End;
+    }
+    let born = life.born;
+    let ending = Ending::of(held);
+    let is_suspended = place(held).is_some_and(|place| place.suspended);
+    // A first start that fails is the spawner's to deal with.
+    if policy.kind() != RestartKind::Never
+        && born
+        && !is_suspended
+        && let Some(delay) = judge(held, policy)
+    {
+        return Next::Restart(delay);
+    }
+    let is_awaited = control(held).extras.as_ref().is_some_and(|extras| extras.starter.is_some());
+    let Some(place) = place(held) else { return Next::End };
+    let kind = place.kind;
+    let again = match ending {
+        Ending::Restarted => true,
+        // Again a first start, that nobody waits for.
+        Ending::Failed if !born && is_awaited => false,
+        _ => kind.restarts_after(reason(held), ending == Ending::Own),
+    };
+    if again { Next::Wait } else { Next::End }
+}
+
+/// How long the actor's own policy lets it wait before a restart; `None` if it does not restart it.
+fn judge(held: &mut Held, policy: &Restart) -> Option<Duration> {
+    let own_wish = Ending::of(held) == Ending::Own;
+    let reason = reason(held).clone();
+    let core = held.cell().core.clone();
+    let actor = held.cell().actor_id();
+    let extras = control(held).extras();
+    let draw = || core.random.next();
+    match extras.history.judge(policy, &reason, own_wish, core.clock.now(), draw) {
+        Verdict::Restart(delay) => return Some(delay),
+        Verdict::End => {}
+        Verdict::TooMany => {
+            let last = Box::new(reason);
+            extras.failure = Some(ExitReason::TooManyRestarts { actor, last });
+            held.owner().life.ending = Ending::Failed as u8;
+        }
+    }
+    None
+}
+
+/// # Safety
+/// As [`life::advance`].
+unsafe fn prepare_restart<A: Behavior>(held: &mut Held, delay: Duration) {
+    let reason = reason(held).clone();
+    let cell = held.cell();
+    cell.core.events.emit(|| Event::Restarting { actor: cell.actor_id(), reason, delay });
+    held.owner().life.ending = Ending::None as u8;
+    let extras = control(held).extras();
+    extras.incarnation += 1;
+    let incarnation = extras.incarnation;
+    let args = extras.next_args::<A>().expect("an actor that restarts has kept its arguments");
+    // SAFETY: the caller's promise.
+    unsafe { body::set_args::<A>(held.header(), args) };
+    if delay.is_zero() {
+        return enter(held, Phase::Starting);
+    }
+    enter(held, Phase::Backoff);
+    let letter = orders::letter(held.reference(), Order::EndBackoff { incarnation });
+    let core = &held.cell().core;
+    let alarm = core.set_alarm(core.clock.now().after(delay), Alarm::Push(letter));
+    control(held).extras().backoff = Some(alarm);
+}
+
+/// A control: the back-off before the incarnation is over.
+pub(super) fn end_backoff(held: &mut Held, incarnation: u32) {
+    if Phase::of(held) == Phase::Backoff && life::incarnation(held) == incarnation {
+        enter(held, Phase::Starting);
+    }
+}
+
+fn place(held: &mut Held) -> Option<&mut Place> {
+    control(held).extras.as_mut()?.place.as_mut()
+}
+
+/// Waits for the supervisor, who is told.
+fn hold(held: &mut Held) {
+    enter(held, Phase::Held);
+    let reason = reason(held).clone();
+    family::report_failure(held, reason);
+}
+
+/// A control: the supervisor restarts the actor, and its incarnation ends for that.
+pub(super) fn suspend(held: &mut Held, kill: bool) {
+    let phase = Phase::of(held);
+    let Some(place) = place(held) else { return };
+    match phase {
+        // The supervisor has been told, or will be.
+        Phase::Held | Phase::Burial => return,
+        Phase::Reviving => return hold(held),
+        _ => place.suspended = true,
+    }
+    if phase == Phase::Backoff {
+        held.owner().life.ending = Ending::Restarted as u8;
+        held.owner().life.hook = false;
+        return enter(held, Phase::Cleanup);
+    }
+    if kill {
+        life::drop_pending(held);
+    }
+    let hook = planted!("suspend-skips-hook": !kill => false);
+    life::begin_end(held, Ending::Restarted, hook);
+    if kill {
+        held.owner().life.hook = false;
+        match phase {
+            Phase::Children => life::end_children(held, End::Kill),
+            Phase::Starting => life::part_with_children(held),
+            _ => {}
+        }
+    }
+}
+
+/// A control: the supervisor wants another incarnation.
+pub(super) fn revive(held: &mut Held, delay: Duration) {
+    if Phase::of(held) != Phase::Held {
+        return;
+    }
+    if let Some(place) = place(held) {
+        place.delay = delay;
+        enter(held, Phase::Reviving);
+    }
+}
+
+/// Begins the incarnation that the supervisor wants.
+///
+/// # Safety
+/// As [`life::advance`].
+pub(super) unsafe fn begin<A: Behavior>(held: &mut Held) {
+    let extras = control(held).extras();
+    // Whoever supervises it counts anew.
+    extras.history = History::default();
+    let place = extras.place.as_mut();
+    let delay = place.map_or(Duration::ZERO, |place| {
+        place.suspended = false;
+        std::mem::take(&mut place.delay)
+    });
+    // SAFETY: the caller's promise.
+    unsafe { prepare_restart::<A>(held, delay) };
+}
+
+/// The actor, which waits for its supervisor, ends instead, for the reason that its last incarnation
+/// did; if that was a restart, for this one.
+pub(super) fn give_up(held: &mut Held, ending: Ending) {
+    if Ending::of(held) == Ending::Restarted {
+        held.owner().life.ending = ending as u8;
+    }
+    enter(held, Phase::Burial);
+}

@@ -1,0 +1,270 @@
+//! Actors that share their fate.
+
+use crate::support::{LONG, everywhere, exit_of, soon};
+use greenroom::{Actor, Context, Down, ExitReason, Ref, System, handlers};
+use tokio::sync::mpsc;
+
+/// Links itself as it is told to.
+#[derive(Actor)]
+struct Node {
+    trapped: mpsc::UnboundedSender<Down>,
+}
+
+#[handlers]
+impl Node {
+    #[start]
+    fn start(trapped: mpsc::UnboundedSender<Down>) -> Self {
+        Self { trapped }
+    }
+    #[ask]
+    fn link(&mut self, other: Ref<Self>, cx: &mut Context<Self>) {
+        cx.link(&other);
+    }
+    #[ask]
+    fn unlink(&mut self, other: Ref<Self>, cx: &mut Context<Self>) {
+        cx.unlink(&other);
+    }
+    #[ask]
+    fn trap(&mut self, cx: &mut Context<Self>) {
+        cx.trap(Self::trapped);
+    }
+    #[ask]
+    fn link_to_own_child(&mut self, cx: &mut Context<Self>) -> Ref<Self> {
+        let child = cx.spawn::<Self>(self.trapped.clone()).start().expect("it lives");
+        cx.link(&child);
+        child
+    }
+    #[ask]
+    fn is_there(&self) -> bool {
+        true
+    }
+    #[tell]
+    fn panic(&mut self) {
+        panic!("as told")
+    }
+    #[down]
+    fn trapped(&mut self, down: Down) {
+        let _ = self.trapped.send(down);
+    }
+}
+
+struct Pair {
+    one: Ref<Node>,
+    other: Ref<Node>,
+    trapped: mpsc::UnboundedReceiver<Down>,
+}
+
+async fn pair(system: &System) -> Pair {
+    let (sender, trapped) = mpsc::unbounded_channel();
+    let one = system.spawn::<Node>(sender.clone()).await.expect("it starts");
+    let other = system.spawn::<Node>(sender).await.expect("it starts");
+    one.link(other.clone()).await.expect("it lives");
+    Pair { one, other, trapped }
+}
+
+fn panicked() -> ExitReason {
+    ExitReason::Panicked("as told".to_owned())
+}
+
+fn linked(to: &Ref<Node>, reason: ExitReason) -> ExitReason {
+    ExitReason::Linked { actor: to.id(), reason: Box::new(reason) }
+}
+
+// [G-LINK-1]
+#[test]
+fn both_fail_whichever_made_the_link() {
+    everywhere(async |system| {
+        for first in [true, false] {
+            for (end, reason) in [
+                ((|it| it.panic().try_send().unwrap()) as fn(&Ref<Node>), panicked()),
+                (|it| assert!(it.kill()), ExitReason::Killed),
+            ] {
+                let mut events = system.events();
+                let Pair { one, other, .. } = pair(system).await;
+                let (victim, mate) = if first { (one, other) } else { (other, one) };
+                end(&victim);
+                assert_eq!(exit_of(&mate, &mut events).await, linked(&victim, reason));
+            }
+        }
+    });
+}
+
+// [G-LINK-1]
+#[test]
+fn a_fate_is_shared_along_a_chain() {
+    everywhere(async |system| {
+        let mut events = system.events();
+        let Pair { one, other, trapped: _trapped } = pair(system).await;
+        let (sender, _more) = mpsc::unbounded_channel();
+        let last = system.spawn::<Node>(sender).await.unwrap();
+        last.link(other.clone()).await.unwrap();
+        one.panic().await.unwrap();
+        let expected = linked(&other, linked(&one, panicked()));
+        assert_eq!(exit_of(&last, &mut events).await, expected);
+    });
+}
+
+// [G-LINK-2]
+#[test]
+fn an_end_that_is_normal_only_ends_the_link() {
+    everywhere(async |system| {
+        for end in [Ref::stop as fn(&Ref<Node>) -> bool, Ref::drain] {
+            let Pair { one, other, mut trapped } = pair(system).await;
+            end(&one);
+            soon(one.ended()).await;
+            assert_eq!(other.is_there().within(LONG).await, Ok(true));
+            other.stop();
+            soon(other.ended()).await;
+            assert!(trapped.try_recv().is_err());
+        }
+    });
+}
+
+// [G-LINK-2]
+#[test]
+fn whoever_traps_is_told_once_instead() {
+    everywhere(async |system| {
+        for (end, reason) in [
+            ((|it| it.panic().try_send().unwrap()) as fn(&Ref<Node>), panicked()),
+            (|it| assert!(it.stop()), ExitReason::Stopped),
+            (|it| assert!(it.kill()), ExitReason::Killed),
+        ] {
+            let Pair { one, other, mut trapped } = pair(system).await;
+            other.trap().await.unwrap();
+            end(&one);
+            let down = soon(trapped.recv()).await.unwrap();
+            assert_eq!((down.actor, down.reason), (one.id(), reason));
+            assert_eq!(other.is_there().within(LONG).await, Ok(true));
+            other.drain();
+            soon(other.ended()).await;
+            assert!(trapped.try_recv().is_err(), "once");
+        }
+    });
+}
+
+// [G-LINK-2]
+#[test]
+fn either_end_unlinks() {
+    everywhere(async |system| {
+        for first in [true, false] {
+            let Pair { one, other, trapped: _trapped } = pair(system).await;
+            let (victim, mate) = if first { (one, other) } else { (other, one) };
+            mate.unlink(victim.clone()).await.unwrap();
+            victim.panic().await.unwrap();
+            soon(victim.ended()).await;
+            assert_eq!(mate.is_there().within(LONG).await, Ok(true));
+        }
+    });
+}
+
+// [G-LINK-1]
+#[test]
+fn whoever_links_to_the_dead_fails() {
+    everywhere(async |system| {
+        let mut events = system.events();
+        let Pair { one, other, trapped: _trapped } = pair(system).await;
+        let (sender, _more) = mpsc::unbounded_channel();
+        let dead = system.spawn::<Node>(sender).await.unwrap();
+        dead.stop();
+        soon(dead.ended()).await;
+        one.link(dead.clone()).await.unwrap();
+        let chain = linked(&one, linked(&dead, ExitReason::NoActor));
+        assert_eq!(exit_of(&other, &mut events).await, chain);
+        soon(one.ended()).await;
+    });
+}
+
+// [G-LINK-1]
+#[test]
+fn links_that_meet_the_end_have_one_outcome() {
+    everywhere(async |system| {
+        let (sender, mut trapped) = mpsc::unbounded_channel();
+        let hub = system.spawn::<Node>(sender.clone()).await.unwrap();
+        hub.trap().await.unwrap();
+        for _ in 0..100 {
+            let brief = system.spawn::<Node>(sender.clone()).await.unwrap();
+            brief.kill();
+            hub.link(brief.clone()).await.unwrap();
+            let down = soon(trapped.recv()).await.unwrap();
+            assert_eq!(down.actor, brief.id());
+            assert!(matches!(down.reason, ExitReason::Killed | ExitReason::NoActor));
+        }
+        hub.drain();
+        soon(hub.ended()).await;
+        assert!(trapped.try_recv().is_err());
+    });
+}
+
+#[test]
+fn a_link_to_oneself_or_twice_changes_nothing() {
+    everywhere(async |system| {
+        let Pair { one, other, mut trapped } = pair(system).await;
+        one.link(one.clone()).await.unwrap();
+        one.link(other.clone()).await.unwrap();
+        other.link(one.clone()).await.unwrap();
+        other.trap().await.unwrap();
+        one.panic().await.unwrap();
+        soon(trapped.recv()).await.unwrap();
+        other.drain();
+        soon(other.ended()).await;
+        assert!(trapped.try_recv().is_err());
+        soon(one.ended()).await;
+        assert_eq!(system.counts().ended, 2);
+    });
+}
+
+// [G-LINK-1]
+#[test]
+fn a_parent_may_share_its_childs_fate() {
+    everywhere(async |system| {
+        let mut events = system.events();
+        let (sender, _trapped) = mpsc::unbounded_channel();
+        let parent = system.spawn::<Node>(sender).await.unwrap();
+        let child = parent.link_to_own_child().await.unwrap();
+        child.panic().await.unwrap();
+        assert_eq!(exit_of(&parent, &mut events).await, linked(&child, panicked()));
+    });
+}
+
+/// Comes back after failures.
+#[derive(Actor)]
+#[actor(restart = transient(9 in "1h"))]
+struct Tough;
+
+#[handlers]
+impl Tough {
+    #[start]
+    fn start() -> Self {
+        Self
+    }
+    #[tell]
+    fn panic(&mut self) {
+        panic!("as told")
+    }
+    #[ask]
+    fn link(&mut self, other: Ref<Self>, cx: &mut Context<Self>) {
+        cx.link(&other);
+    }
+    #[ask]
+    fn incarnation(&self, cx: &mut Context<Self>) -> u32 {
+        cx.incarnation()
+    }
+}
+
+// [G-LINK-1] [G-LINK-2]
+#[test]
+fn a_link_ends_with_the_incarnation() {
+    everywhere(async |system| {
+        let one = system.spawn::<Tough>(()).await.unwrap();
+        let other = system.spawn::<Tough>(()).await.unwrap();
+        one.link(other.clone()).await.unwrap();
+        other.panic().await.unwrap();
+        let incarnation = async |it: &Ref<Tough>| it.incarnation().within(LONG).await.unwrap();
+        crate::support::until_async(async || incarnation(&one).await == 1).await;
+        assert_eq!(incarnation(&other).await, 1);
+        // Both are new, and have nothing to do with one another.
+        other.panic().await.unwrap();
+        assert_eq!(incarnation(&other).await, 2);
+        assert_eq!(incarnation(&one).await, 1);
+    });
+}
