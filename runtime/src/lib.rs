@@ -46,6 +46,7 @@
 //! | keep state across restarts of the process | `journal`, with the feature of that name |
 //! | write a ready queue | [`ReadyQueue`], [`testing`] |
 //! | use the queues alone | [`queue`] |
+//! | find bugs by seed | [`sim`] |
 
 #![cfg_attr(
     any(loom, shuttle),
@@ -59,6 +60,9 @@ pub mod queue;
 mod scheduler;
 mod sync;
 mod time;
+
+#[cfg(not(any(loom, shuttle)))]
+pub mod sim;
 
 #[cfg(not(loom))]
 mod actor;

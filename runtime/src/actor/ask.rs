@@ -263,7 +263,7 @@ impl<P: Message, R> Asking<'_, P, R> {
     fn wait(mut self) -> Result<R, AskError> {
         assert!(!current::is_worker(), "`wait` would block a worker: await the ask");
         let core = &self.cell.core;
-        let (clock, spin) = (core.clock, core.limits.spin);
+        let (clock, spin) = (core.clock.clone(), core.limits.spin);
         let search_until = clock.now().after(spin);
         let waker = waker_of_this_thread();
         let mut cx = Context::from_waker(&waker);

@@ -175,7 +175,12 @@ impl<A: Actor> Context<A> {
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> impl Future<Output = T> + Send + 'static {
-        let task = tokio::task::spawn_blocking(work);
+        // A simulated world has one thread, and lets the work be one of its steps.
+        let task = if self.header().core.clock.is_by_hand() {
+            tokio::spawn(async move { work() })
+        } else {
+            tokio::task::spawn_blocking(work)
+        };
         async move {
             match task.await {
                 Ok(value) => value,

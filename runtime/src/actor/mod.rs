@@ -5,6 +5,8 @@ mod ask;
 mod attention;
 mod body;
 mod burial;
+#[cfg(not(shuttle))]
+mod census;
 mod context;
 mod control;
 mod dispatch;
@@ -61,6 +63,8 @@ pub use traits::{
 };
 
 pub(crate) use body::describe_cell;
+#[cfg(not(shuttle))]
+pub(crate) use census::describe_all;
 pub(crate) use control::{End, send_end};
 #[cfg(feature = "journal")]
 pub(crate) use incarnation::Incarnation;

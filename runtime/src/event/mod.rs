@@ -200,6 +200,17 @@ impl EventStream {
         }
     }
 
+    /// Takes the next event if there is one.
+    pub fn try_next(&mut self) -> Option<Event> {
+        loop {
+            match self.events.try_recv() {
+                Ok(event) => return Some(event),
+                Err(broadcast::error::TryRecvError::Lagged(missed)) => self.missed += missed,
+                Err(_) => return None,
+            }
+        }
+    }
+
     /// Events that this subscriber was too slow for.
     #[must_use]
     pub const fn missed(&self) -> u64 {

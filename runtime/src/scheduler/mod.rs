@@ -49,9 +49,13 @@ mod face {
     pub(crate) use super::queues::Queues;
     pub(crate) use super::stealing::StealingQueue;
     pub(crate) use super::worker::Limits as WorkerLimits;
+    #[cfg(not(shuttle))]
+    pub(crate) use super::worker::{ByHand, Manner, Took};
 }
 #[cfg(not(loom))]
 pub use face::{Batch, Origin, ReadyQueue, WorkerId, ready_queue_conforms};
+#[cfg(not(any(loom, shuttle)))]
+pub(crate) use face::{ByHand, Manner, Took};
 #[cfg(not(loom))]
 pub(crate) use face::{
     Choice, LockFreeQueue, LockedQueue, PER_CORE_WORKERS_MAX, PerCore, Pool, Queues, StealingQueue,

@@ -6,6 +6,8 @@ use super::idle::Idle;
 use super::queues::Queues;
 use super::timekeeper::keep_time;
 use super::topology;
+#[cfg(not(shuttle))]
+use super::worker::ByHand;
 use super::worker::{Front, Limits, Shared, Worker, stir};
 use crate::sync::{Arc, AtomicBool, thread};
 use crate::task::core::Core;
@@ -16,6 +18,8 @@ use std::io;
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::OnceLock;
+#[cfg(not(shuttle))]
+use std::task::Waker;
 
 /// How a system's workers are to be.
 #[derive(Clone, Debug)]
@@ -57,6 +61,18 @@ impl Pool {
         Front(self.shared.clone())
     }
 
+    /// The workers themselves, to be given their turns by the caller; `waker` makes the one of each.
+    #[cfg(not(shuttle))]
+    pub(crate) fn by_hand(
+        &self,
+        core: &Arc<Core>,
+        options: &WorkerOptions,
+        waker: impl Fn(usize) -> Waker,
+    ) -> Vec<ByHand> {
+        let make = |index| ByHand::new(index, &self.shared, core, options.limits, waker(index));
+        (0..options.count).map(make).collect()
+    }
+
     /// Starts the threads.
     ///
     /// # Errors
@@ -66,7 +82,7 @@ impl Pool {
         for index in 0..options.count {
             // tokio keeps these as long as anything keeps tokio, as the wakers in `shared` do.
             let (falls_asleep, wakes) = (self.shared.idle.clone(), self.shared.idle.clone());
-            let clock = self.shared.clock;
+            let clock = self.shared.clock.clone();
             let driver =
                 Driver::new(move || falls_asleep.doze(index), move || stir(&wakes, &clock, index));
             let driver = driver.inspect_err(|_| self.shared.end())?;

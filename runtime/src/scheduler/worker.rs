@@ -4,6 +4,11 @@
 //! there is nothing to run, the root future waits and tokio sleeps in epoll, so whatever ends that
 //! sleep (a socket, a timer, another thread) ends the worker's.
 
+#[cfg(not(shuttle))]
+mod by_hand;
+#[cfg(not(shuttle))]
+pub(crate) use by_hand::{ByHand, Manner, Took};
+
 use super::driver::AlarmClock;
 use super::idle::Idle;
 use super::queues::Queues;
@@ -234,14 +239,15 @@ pub(crate) struct Worker {
     searching: bool,
     sleeping: bool,
     alarms: Vec<Alarm>,
-    alarm_clock: AlarmClock,
+    /// Made when the worker sleeps first, inside its runtime.
+    alarm_clock: Option<AlarmClock>,
     /// Since when it has had nothing to run.
     bored_since: Option<Time>,
 }
 
 impl Worker {
     /// # Safety
-    /// The calling thread is worker `index`, alone, and inside its runtime.
+    /// Whenever the worker is used, the calling thread is worker `index`, alone.
     pub(crate) unsafe fn new(
         index: usize,
         shared: Arc<Shared>,
@@ -258,7 +264,7 @@ impl Worker {
             searching: false,
             sleeping: false,
             alarms: Vec::new(),
-            alarm_clock: AlarmClock::new(),
+            alarm_clock: None,
             bored_since: None,
         }
     }
@@ -280,11 +286,7 @@ impl Worker {
         let mut turn = Turn { batch: self.limits.batch, until: end, clock: &core.clock, doing };
         let mut turns = 0_u32;
         while let Some(ready) = self.next() {
-            match ready.run(&turn) {
-                Outcome::Rested => {}
-                Outcome::Yielded(ready) => self.shared.queues.push(self.id, ready, Hint::Back),
-                Outcome::Moves(ready, to) => self.shared.migrate(self.id, ready, to),
-            }
+            self.run(ready, &turn);
             turns += 1;
             if turns.is_multiple_of(TURNS_PER_CLOCK) {
                 now = core.clock.now();
@@ -299,6 +301,15 @@ impl Worker {
             }
         }
         turns > 0
+    }
+
+    #[inline(always)]
+    fn run(&self, ready: Ready, turn: &Turn<'_>) {
+        match ready.run(turn) {
+            Outcome::Rested => {}
+            Outcome::Yielded(ready) => self.shared.queues.push(self.id, ready, Hint::Back),
+            Outcome::Moves(ready, to) => self.shared.migrate(self.id, ready, to),
+        }
     }
 
     /// The next actor to run, from this worker's batch or its queue.
@@ -354,7 +365,10 @@ impl Worker {
         }
         match self.core.next_alarm(self.number()) {
             Some(Time::NEVER) | None => true,
-            Some(next) => self.alarm_clock.set(next, &self.core.clock, cx),
+            Some(next) => {
+                let alarm_clock = self.alarm_clock.get_or_insert_with(AlarmClock::new);
+                alarm_clock.set(next, &self.core.clock, cx)
+            }
         }
     }
 

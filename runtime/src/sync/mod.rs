@@ -14,6 +14,8 @@ mod arc;
 mod pad;
 #[cfg(not(loom))]
 mod unpark;
+#[cfg(not(any(loom, shuttle)))]
+mod wake_list;
 
 /// What stands before the arrow; in a build with the named fault (`--cfg mutant="name"`), what stands
 /// behind it. So the checks are checked: `book/src/internals/models.md` says which one finds each fault.
@@ -50,3 +52,5 @@ pub(crate) use std::sync::atomic::Ordering;
 pub(crate) use thread::yield_now;
 #[cfg(not(loom))]
 pub(crate) use unpark::waker_of_this_thread;
+#[cfg(not(any(loom, shuttle)))]
+pub(crate) use wake_list::WakeList;

@@ -2,6 +2,8 @@
 
 use super::config::{BuildError, Config, Idle, Maker};
 use super::handle::System;
+#[cfg(not(shuttle))]
+use crate::scheduler::ByHand;
 use crate::scheduler::{
     Choice, LockFreeQueue, LockedQueue, PER_CORE_WORKERS_MAX, PerCore, Pool, Queues, ReadyQueue,
     StealingQueue, WorkerLimits, WorkerOptions, choose,
@@ -11,6 +13,8 @@ use crate::task::core::{Core, Limits};
 use crate::task::home::Homes;
 use crate::task::random::Random;
 use crate::time::Clock;
+#[cfg(not(shuttle))]
+use std::task::Waker;
 use std::time::Duration;
 
 /// Workers in one system at most.
@@ -244,6 +248,28 @@ impl Builder {
     /// [`BuildError::Config`] for a setting out of range, [`BuildError::Worker`] when a thread cannot
     /// be made.
     pub fn build(mut self) -> Result<System, BuildError> {
+        let (pool, core) = self.assemble(Clock::start())?;
+        pool.start(&core, &self.workers)?;
+        Ok(System::new(core))
+    }
+
+    /// A system whose workers get their turns from the caller, and the time from `clock`.
+    ///
+    /// # Errors
+    /// [`BuildError::Config`] for a setting out of range.
+    #[cfg(not(shuttle))]
+    pub(crate) fn build_by_hand(
+        mut self,
+        clock: Clock,
+        waker: impl Fn(usize) -> Waker,
+    ) -> Result<(System, Arc<Core>, Vec<ByHand>), BuildError> {
+        let (pool, core) = self.assemble(clock)?;
+        let workers = pool.by_hand(&core, &self.workers, waker);
+        Ok((System::new(core.clone()), core, workers))
+    }
+
+    /// Everything but the threads.
+    fn assemble(&mut self, clock: Clock) -> Result<(Pool, Arc<Core>), BuildError> {
         let count = self.workers.count;
         let check = |ok: bool, text: &str| {
             ok.then_some(()).ok_or_else(|| BuildError::Config(text.to_owned()))
@@ -255,19 +281,17 @@ impl Builder {
             self.workers.limits.spin = Duration::ZERO;
         }
         self.limits.spin = self.workers.limits.spin;
-        let clock = Clock::start();
         check(
             !matches!(self.scheduler.0, Kind::PerCore) || count <= PER_CORE_WORKERS_MAX,
             "scheduler \"per_core\" takes at most 62 workers",
         )?;
-        let queues = self.scheduler.make(count);
+        let scheduler = std::mem::replace(&mut self.scheduler, Scheduler::auto());
+        let queues = scheduler.make(count);
         let homes = Homes::new(if queues.are_shared() { 0 } else { count });
-        let pool = Pool::new(queues, &self.workers, clock);
+        let pool = Pool::new(queues, &self.workers, clock.clone());
         let random = Random::new(self.seed);
         let front = Box::new(pool.front());
         let core = Core::new(front, clock, self.limits, random, count, homes);
-        let core = Arc::new(core);
-        pool.start(&core, &self.workers)?;
-        Ok(System::new(core))
+        Ok((pool, Arc::new(core)))
     }
 }

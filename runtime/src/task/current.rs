@@ -177,6 +177,12 @@ pub(crate) fn spend_send() -> bool {
     })
 }
 
+/// Says whether turns may run inside others on this thread, until this is said again.
+#[cfg(not(any(loom, shuttle)))]
+pub(crate) fn allow_nesting(allowed: bool) {
+    CURRENT.with(|current| current.nested.set(if allowed { 0 } else { NESTED_MAX }));
+}
+
 /// Runs `turn`, another actor's, inside the running one, unless there are too many already.
 pub(crate) fn nest(turn: impl FnOnce()) -> bool {
     CURRENT.with(|current| {

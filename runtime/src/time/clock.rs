@@ -1,5 +1,7 @@
-//! The door to the clock: nanoseconds since the process first asked.
+//! The door to the clock: nanoseconds since the process first asked; or, in a simulated world, what the
+//! world says.
 
+use crate::sync::{Arc, AtomicU64, Ordering};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
@@ -25,20 +27,43 @@ impl Time {
 }
 
 /// The monotonic clock.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Clock {
     origin: Instant,
+    /// Shows the time in place of the real one.
+    hand: Option<Arc<AtomicU64>>,
+}
+
+/// What moves a clock that is set by hand.
+#[derive(Debug)]
+pub(crate) struct Hand(Arc<AtomicU64>);
+
+impl Hand {
+    /// Sets the clock, which never goes back.
+    pub(crate) fn set(&self, now: Time) {
+        // Relaxed, here and where it is read: the time orders nothing.
+        self.0.store(now.0, Ordering::Relaxed);
+    }
 }
 
 impl Clock {
     #[expect(clippy::disallowed_methods, reason = "this is the door to the clock")]
     pub(crate) fn start() -> Self {
         static ORIGIN: OnceLock<Instant> = OnceLock::new();
-        Self { origin: *ORIGIN.get_or_init(Instant::now) }
+        Self { origin: *ORIGIN.get_or_init(Instant::now), hand: None }
+    }
+
+    /// A clock that shows what its hand was set to last; at first zero.
+    pub(crate) fn by_hand() -> (Self, Hand) {
+        let hand = Arc::new(AtomicU64::new(0));
+        (Self { hand: Some(hand.clone()), ..Self::start() }, Hand(hand))
     }
 
     #[cfg(not(shuttle))]
     pub(crate) fn now(&self) -> Time {
+        if let Some(hand) = &self.hand {
+            return Time(hand.load(Ordering::Relaxed));
+        }
         Time(u64::try_from(self.origin.elapsed().as_nanos()).unwrap_or(u64::MAX))
     }
 
@@ -46,6 +71,11 @@ impl Clock {
     #[cfg(shuttle)]
     pub(crate) fn now(&self) -> Time {
         Time(crate::sync::ticks() * 10_000)
+    }
+
+    /// Whether the time is what a hand says.
+    pub(crate) fn is_by_hand(&self) -> bool {
+        self.hand.is_some()
     }
 
     /// The same point for other libraries.

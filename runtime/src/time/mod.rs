@@ -5,5 +5,5 @@ mod clock;
 mod wheel;
 
 pub(crate) use alarms::Alarms;
-pub(crate) use clock::{Clock, Time};
+pub(crate) use clock::{Clock, Hand, Time};
 pub(crate) use wheel::{TimerKey, Wheel};

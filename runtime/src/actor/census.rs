@@ -1,0 +1,45 @@
+//! Who lives in a system and what each waits for, for reports on a system that stands still.
+
+use super::body;
+use crate::task::cell::CellRef;
+use crate::task::core::{Core, listed};
+use crate::task::held::Held;
+use std::fmt::Write;
+
+/// Describes every actor that has not ended, children behind and further in than their parents.
+///
+/// # Safety
+/// Nobody runs an actor of the system meanwhile.
+pub(crate) unsafe fn describe_all(core: &Core) -> Vec<String> {
+    let mut lines = Vec::new();
+    for root in core.roots.all() {
+        // SAFETY: the caller's promise.
+        unsafe { describe(&root, 0, &mut lines) };
+    }
+    lines
+}
+
+/// # Safety
+/// As [`describe_all`].
+unsafe fn describe(cell: &CellRef, depth: usize, lines: &mut Vec<String>) {
+    let mut line = format!("{:width$}{} ", "", body::describe_cell(cell), width = depth * 2);
+    // SAFETY: the token may be anybody's, but by the caller's promise nobody uses it.
+    let mut held = unsafe { Held::new(cell.as_ptr()) };
+    let owner = held.owner();
+    match &owner.pending {
+        Some(pending) => match pending.kind() {
+            Some(kind) => write!(line, "waits inside its handler of {}", (kind.name)()),
+            None => write!(line, "waits inside a hook"),
+        },
+        None if owner.running => write!(line, "waits for a message"),
+        None => write!(line, "is starting or ending"),
+    }
+    .expect("writing to a string");
+    lines.push(line);
+    let newest = body::children(cell).lock().newest;
+    // SAFETY: nobody changes the list meanwhile, by the caller's promise.
+    for child in unsafe { listed(newest) } {
+        // SAFETY: the caller's promise.
+        unsafe { describe(&child, depth + 1, lines) };
+    }
+}

@@ -1,0 +1,153 @@
+//! A worker whose turns somebody else takes, one at a time: without a thread, a runtime or a time of its
+//! own. Simulated worlds run all their workers so, on one thread.
+
+use super::{Shared, Worker};
+use crate::scheduler::WorkerId;
+use crate::scheduler::queues::Queues;
+use crate::sync::{Arc, Ordering};
+use crate::task::Ready;
+use crate::task::core::Core;
+use crate::task::current;
+use crate::task::run::Turn;
+use crate::time::Time;
+use std::task::Waker;
+
+/// What a worker did in its turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Took {
+    /// It ran the actor of that number, or moved mail; there may be more.
+    Turn(Option<u64>),
+    /// Nothing: it sleeps until its waker is called.
+    Nothing,
+    /// Nothing: its system has ended, and so has the worker.
+    Left,
+}
+
+/// How a turn goes, where that is up to chance.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Manner {
+    /// Whether it counts as having lasted so long that others are to help with what is left.
+    pub(crate) late: bool,
+    /// Whether a question may be answered inside the turn of its asker.
+    pub(crate) nests: bool,
+}
+
+/// See the [module](self).
+pub(crate) struct ByHand {
+    worker: Worker,
+    has_left: bool,
+}
+
+impl ByHand {
+    /// A worker that `waker` makes known to be worth a turn.
+    pub(in crate::scheduler) fn new(
+        index: usize,
+        shared: &Arc<Shared>,
+        core: &Arc<Core>,
+        limits: super::Limits,
+        waker: Waker,
+    ) -> Self {
+        shared.wakers[index].get_or_init(|| waker);
+        // SAFETY: one thread at a time has the value, and says so in each turn.
+        let worker = unsafe { Worker::new(index, shared.clone(), core.clone(), limits) };
+        Self { worker, has_left: false }
+    }
+
+    /// Lets one ready actor have its turn.
+    pub(crate) fn turn(&mut self, manner: Manner) -> Took {
+        if self.has_left {
+            return Took::Left;
+        }
+        current::enter(&self.worker.core, self.worker.number());
+        current::allow_nesting(manner.nests);
+        let took = self.turn_inside(manner.late);
+        current::allow_nesting(true);
+        current::end_slice();
+        current::leave();
+        took
+    }
+
+    fn turn_inside(&mut self, late: bool) -> Took {
+        let worker = &mut self.worker;
+        worker.wake_up();
+        // Acquire: pairs with the AcqRel in `end`.
+        if worker.shared.ending.load(Ordering::Acquire) {
+            self.leave();
+            return Took::Left;
+        }
+        let core = worker.core.clone();
+        current::set_now(core.clock.now());
+        worker.shared.queues.begin_slice(worker.id);
+        let (batch, until) = (worker.limits.batch, Time::NEVER);
+        let doing = core.watch.doing(worker.id.index());
+        let turn = Turn { batch, until, clock: &core.clock, doing };
+        let ready = worker.next();
+        let ran = ready.as_ref().map(Ready::number);
+        if let Some(ready) = ready {
+            worker.run(ready, &turn);
+        }
+        current::close_home();
+        if late && worker.shared.queues.has_work(worker.id) {
+            worker.shared.call_helper(worker.id);
+        }
+        if ran.is_some() || !self.sleep() { Took::Turn(ran) } else { Took::Nothing }
+    }
+
+    /// As a worker does that finds nothing; `false` if there is something after all.
+    fn sleep(&mut self) -> bool {
+        let worker = &mut self.worker;
+        if !std::mem::replace(&mut worker.searching, true) {
+            worker.shared.idle.search();
+        }
+        if worker.shared.queues.has_work(worker.id) {
+            return false;
+        }
+        worker.shared.idle.leave(worker.id.index());
+        worker.searching = false;
+        worker.sleeping = true;
+        let sleeps = worker.shared.queues.may_sleep(worker.id);
+        if sleeps {
+            worker.shared.idle.doze(worker.id.index());
+        } else {
+            worker.wake_up();
+        }
+        sleeps
+    }
+
+    /// Lets the alarms go off that are due, as the worker or as the timekeeper does.
+    pub(crate) fn fire_alarms(&mut self) {
+        let worker = &mut self.worker;
+        let number = worker.number();
+        current::enter(&worker.core, number);
+        let now = worker.core.clock.now();
+        current::set_now(now);
+        let mut alarms = std::mem::take(&mut worker.alarms);
+        worker.shared.queues.begin_slice(worker.id);
+        worker.core.fire_alarms(number, now, &mut alarms);
+        current::close_home();
+        worker.alarms = alarms;
+        current::end_slice();
+        current::leave();
+    }
+
+    /// When the worker's next alarm is due.
+    pub(crate) fn next_alarm(&self) -> Option<Time> {
+        self.worker.core.next_alarm(self.worker.number())
+    }
+
+    /// Ends the worker's part, whatever is left to do.
+    fn leave(&mut self) {
+        self.has_left = true;
+        current::leave();
+        if let Queues::PerCore(queue) = &self.worker.shared.queues {
+            // SAFETY: the calling thread was the worker until now, and nobody is from now on.
+            queue.leave(unsafe { WorkerId::new(self.worker.id.index()) });
+        }
+    }
+}
+
+impl std::fmt::Debug for ByHand {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ByHand").field("worker", &self.worker.id).finish_non_exhaustive()
+    }
+}

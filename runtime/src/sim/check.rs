@@ -1,0 +1,98 @@
+//! What must hold in a world: at every step, some day, and at the end.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+/// What went wrong in a world.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Failure {
+    /// The kind of failure, or the check's name: the same for the same bug.
+    pub(super) what: String,
+    pub(super) text: String,
+    pub(super) at: Duration,
+    pub(super) seed: Option<u64>,
+}
+
+impl Failure {
+    pub(super) fn new(what: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { what: what.into(), text: text.into(), at: Duration::ZERO, seed: None }
+    }
+
+    /// What is the same of the same bug: what failed, without numbers, which differ from run to run.
+    pub(super) fn key(&self) -> String {
+        let first = self.text.lines().next().unwrap_or_default();
+        let words = first.chars().filter(|letter| !letter.is_ascii_digit());
+        format!("{}: {}", self.what, words.collect::<String>())
+    }
+
+    /// Nobody can run, and nothing will change that.
+    pub(super) fn stall(graph: &str) -> Self {
+        Self::new("the world stands still", format!("who waits:\n{graph}"))
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} after {:?}", self.what, self.at)?;
+        if let Some(seed) = self.seed {
+            write!(f, ", seed {seed}")?;
+        }
+        write!(f, ": {}", self.text)
+    }
+}
+
+type Come = Box<dyn FnMut() -> bool>;
+type Look = Box<dyn FnMut() -> Result<(), String>>;
+
+/// A world's checks.
+#[derive(Default)]
+pub(super) struct Checks {
+    always: Vec<(String, Look)>,
+    at_end: Vec<(String, Look)>,
+    /// Something that must have happened by then.
+    due: Vec<(String, u64, Come)>,
+    /// How often each mark was passed.
+    pub(super) marks: BTreeMap<String, u64>,
+}
+
+impl Checks {
+    pub(super) fn add_always(&mut self, name: String, look: Look) {
+        self.always.push((name, look));
+    }
+
+    pub(super) fn add_at_end(&mut self, name: String, look: Look) {
+        self.at_end.push((name, look));
+    }
+
+    pub(super) fn add_due(&mut self, name: String, due: u64, look: Come) {
+        self.due.push((name, due, look));
+    }
+
+    /// Looks whether all is well at `now`.
+    pub(super) fn look(&mut self, now: u64) -> Result<(), Failure> {
+        for (name, look) in &mut self.always {
+            look().map_err(|text| Failure::new(format!("always {name:?} is broken"), text))?;
+        }
+        if self.due.is_empty() {
+            return Ok(());
+        }
+        self.due.retain_mut(|(_, _, look)| !look());
+        match self.due.iter().find(|(_, due, _)| *due < now) {
+            Some((name, ..)) => Err(Failure::new(format!("eventually {name:?} did not come"), "")),
+            None => Ok(()),
+        }
+    }
+
+    /// Looks whether all has ended well.
+    pub(super) fn look_at_end(&mut self) -> Result<(), Failure> {
+        for (name, look) in &mut self.at_end {
+            look().map_err(|text| Failure::new(format!("at the end {name:?} is broken"), text))?;
+        }
+        self.due.retain_mut(|(_, _, look)| !look());
+        match self.due.first() {
+            Some((name, ..)) => Err(Failure::new(format!("eventually {name:?} did not come"), "")),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! How a world is told what must hold.
+
+use super::check::Failure;
+use super::world::World;
+use std::time::Duration;
+
+impl World {
+    /// Checks after every step that `look` finds nothing wrong. The closure sees what the test shares with
+    /// its actors; counts and events come from their systems.
+    ///
+    /// ```
+    /// use greenroom::sim::World;
+    ///
+    /// let mut world = World::new(7);
+    /// let node = world.node("one").start();
+    /// let system = node.system();
+    /// world.always("nobody dies", move || match system.counts().ended {
+    ///     0 => Ok(()),
+    ///     dead => Err(format!("{dead} actors ended")),
+    /// });
+    /// world.settle();
+    /// ```
+    pub fn always(
+        &mut self,
+        name: impl Into<String>,
+        look: impl FnMut() -> Result<(), String> + 'static,
+    ) {
+        self.checks.add_always(name.into(), Box::new(look));
+    }
+
+    /// Checks once, in [`World::finish`], that `look` finds nothing wrong.
+    pub fn at_end(
+        &mut self,
+        name: impl Into<String>,
+        look: impl FnMut() -> Result<(), String> + 'static,
+    ) {
+        self.checks.add_at_end(name.into(), Box::new(look));
+    }
+
+    /// Checks that `look` says yes at least once, after some step within the next `within`.
+    pub fn eventually(
+        &mut self,
+        name: impl Into<String>,
+        within: Duration,
+        look: impl FnMut() -> bool + 'static,
+    ) {
+        let due = crate::time::Time(self.stage.now()).after(within).0;
+        self.checks.add_due(name.into(), due, Box::new(look));
+    }
+
+    /// Notes that the run came by here, if `passed`: a test of many worlds fails if no world ever did
+    /// ([`Explore`](super::Explore)), because then it does not test what it seems to.
+    pub fn sometimes(&mut self, mark: impl Into<String>, passed: bool) {
+        *self.checks.marks.entry(mark.into()).or_default() += u64::from(passed);
+    }
+
+    /// Ends the faults, for what is to become well by itself afterwards: links are mended and lose nothing,
+    /// paused nodes go on, nodes that are down start again, and clocks go right.
+    pub fn heal(&mut self) {
+        self.stage.fabric.lock().heal();
+        for node in 0..self.nodes.len() {
+            self.heal_node(node);
+        }
+    }
+
+    /// Ends a run: what was to come must have come, and what was to hold at the end must hold.
+    ///
+    /// # Panics
+    /// If it does not.
+    pub fn finish(&mut self) {
+        self.settle_panics();
+        if let Err(failure) = self.checks.look_at_end() {
+            self.fail(failure);
+        }
+    }
+
+    /// Fails the run, as a check does.
+    ///
+    /// # Panics
+    /// Always.
+    pub fn fail_with(&mut self, what: impl Into<String>, text: impl Into<String>) -> ! {
+        self.fail(Failure::new(what, text))
+    }
+}

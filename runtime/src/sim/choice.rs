@@ -1,0 +1,211 @@
+//! The one stream that every choice of a world comes from.
+//!
+//! Whatever could go one way or another is asked of [`Choices`] under a label: who runs next, how long a
+//! packet takes, whether a rare path is taken. So a run can be drawn from a seed, steered by the bytes of
+//! a fuzzer, enumerated, repeated from its record, and made smaller by editing that record.
+//!
+//! Rule 1: value 0 is always the dullest outcome (the oldest actor runs, the packet arrives at once), so
+//! that a shorter record, or one with more zeros, is an easier run to understand.
+
+use std::fmt;
+
+/// What a choice is about; its hash goes into the trace.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Label {
+    pub(crate) name: &'static str,
+    hash: u64,
+}
+
+impl Label {
+    /// Hashes the name by FNV-1a (Fowler, Noll, Vo 1991).
+    pub(crate) const fn new(name: &'static str) -> Self {
+        let bytes = name.as_bytes();
+        let (mut hash, mut at) = (0xcbf2_9ce4_8422_2325_u64, 0);
+        while at < bytes.len() {
+            hash = (hash ^ bytes[at] as u64).wrapping_mul(0x0100_0000_01b3);
+            at += 1;
+        }
+        Self { name, hash }
+    }
+}
+
+/// Where choices come from.
+#[derive(Clone, Debug)]
+pub(crate) enum Source {
+    /// A generator (SplitMix64: Steele, Lea and Flood, OOPSLA 2014).
+    Seed(u64),
+    /// Somebody else's bytes, eight for each choice; zeros when they are used up.
+    Bytes(Vec<u8>),
+    /// The record of an earlier run; zeros when it is used up.
+    Record(Vec<u64>),
+    /// A path through the tree of all choices, in which noise is always zero.
+    Path(Path),
+}
+
+/// A path through the tree of all choices, depth first.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Path {
+    /// What was chosen, of how many.
+    steps: Vec<(u64, u64)>,
+    at: usize,
+}
+
+impl Path {
+    fn next(&mut self, count: u64) -> u64 {
+        if self.at == self.steps.len() {
+            self.steps.push((0, count));
+        }
+        let (value, _) = self.steps[self.at];
+        self.at += 1;
+        value
+    }
+
+    /// Turns to the next path; `false` when all were taken.
+    pub(crate) fn advance(&mut self) -> bool {
+        self.at = 0;
+        while let Some((value, count)) = self.steps.pop() {
+            if value + 1 < count {
+                self.steps.push((value + 1, count));
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// See the [module](self).
+#[derive(Debug)]
+pub(crate) struct Choices {
+    source: Source,
+    used: usize,
+    record: Vec<u64>,
+    /// What each choice was about, when somebody wants to read it.
+    labels: Option<Vec<Label>>,
+    hash: u64,
+}
+
+impl Choices {
+    /// Choices from `source`; with `labels` for a trace that can be read.
+    pub(crate) fn new(source: Source, labels: bool) -> Self {
+        Self { source, used: 0, record: Vec::new(), labels: labels.then(Vec::new), hash: 0 }
+    }
+
+    /// A number below `count`; 0 if that is not above 1.
+    pub(crate) fn pick(&mut self, label: Label, count: usize) -> usize {
+        if count <= 1 {
+            return 0;
+        }
+        let value = self.draw(label, count as u64, true);
+        usize::try_from(value).unwrap_or(0)
+    }
+
+    /// Whether something happens that does `part` times in `whole`; not if `part` is zero.
+    pub(crate) fn chance(&mut self, label: Label, part: u64, whole: u64) -> bool {
+        if part == 0 || whole == 0 {
+            return false;
+        }
+        match &self.source {
+            // The last values stand for what is rare, because the dullest outcome is the first.
+            Source::Seed(_) | Source::Bytes(_) => {
+                let drawn = self.raw(whole);
+                self.note(label, u64::from(drawn >= whole.saturating_sub(part))) == 1
+            }
+            Source::Record(_) | Source::Path(_) => self.draw(label, 2, true) == 1,
+        }
+    }
+
+    /// A number below `count` that only spreads things out: no path is tried for each.
+    pub(crate) fn noise(&mut self, label: Label, count: u64) -> u64 {
+        if count <= 1 { 0 } else { self.draw(label, count, false) }
+    }
+
+    fn draw(&mut self, label: Label, count: u64, branches: bool) -> u64 {
+        let value = match &mut self.source {
+            Source::Path(path) if branches => path.next(count),
+            Source::Path(_) => 0,
+            _ => self.raw(count),
+        };
+        self.note(label, value)
+    }
+
+    /// A number below `count`, not yet noted.
+    fn raw(&mut self, count: u64) -> u64 {
+        let used = self.used;
+        self.used += 1;
+        match &mut self.source {
+            Source::Seed(state) => scale(next_random(state), count),
+            Source::Bytes(bytes) => {
+                let mut word = [0; 8];
+                let rest = bytes.get(used * 8..).unwrap_or_default();
+                for (to, from) in word.iter_mut().zip(rest) {
+                    *to = *from;
+                }
+                u64::from_le_bytes(word) % count
+            }
+            Source::Record(record) => record.get(used).map_or(0, |value| value % count),
+            Source::Path(_) => 0,
+        }
+    }
+
+    fn note(&mut self, label: Label, value: u64) -> u64 {
+        self.record.push(value);
+        if let Some(labels) = &mut self.labels {
+            labels.push(label);
+        }
+        self.fold(label.hash ^ value);
+        value
+    }
+
+    /// Takes what happened into the trace's hash.
+    pub(crate) fn fold(&mut self, what: u64) {
+        let mixed = (self.hash ^ what).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        self.hash = mixed ^ mixed >> 29;
+    }
+
+    /// The hash of all that was chosen and folded in.
+    pub(crate) fn hash(&self) -> u64 {
+        self.hash
+    }
+
+    /// All that was chosen.
+    pub(crate) fn record(&self) -> &[u64] {
+        &self.record
+    }
+
+    /// All that was chosen, in words.
+    pub(crate) fn take_trace(&mut self) -> Vec<String> {
+        let labels = self.labels.take().unwrap_or_default();
+        labels.iter().zip(&self.record).map(|(label, value)| format!("{label} {value}")).collect()
+    }
+
+    /// The path taken, of a run that enumerates.
+    pub(crate) fn take_path(&mut self) -> Option<Path> {
+        match &mut self.source {
+            Source::Path(path) => Some(std::mem::take(path)),
+            Source::Seed(_) | Source::Bytes(_) | Source::Record(_) => None,
+        }
+    }
+}
+
+/// Brings a random word into the range below `count`.
+fn scale(word: u64, count: u64) -> u64 {
+    let wide = u128::from(word) * u128::from(count);
+    u64::try_from(wide >> 64).unwrap_or(0)
+}
+
+fn next_random(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let mut word = *state;
+    word = (word ^ word >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    word = (word ^ word >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+    word ^ word >> 31
+}
+
+impl fmt::Display for Label {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,272 @@
+//! The same scenario in many worlds, until one of them fails.
+
+use super::check::Failure;
+use super::choice::{Path, Source};
+use super::options::Options;
+use super::policy::Policy;
+use super::report;
+use super::shrink::shrink;
+use super::world::World;
+use crate::task::run::describe;
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Worlds that a test goes through unless it says otherwise.
+const SEEDS: u64 = 100;
+/// Worlds tried at most to make a failure smaller.
+const SHRINKING_MAX: usize = 400;
+
+/// Runs a scenario in many worlds, each with choices of its own.
+///
+/// The first world that fails ends it: the failing choices are made as few and as dull as possible, and
+/// the panic says what went wrong, which command repeats it, and where the choices, the log and the trace
+/// were written to. In the environment, `GREENROOM_SEEDS` sets the number of worlds, `GREENROOM_SEED` asks
+/// for a single one, and `GREENROOM_CHOICES` names a file of choices to repeat.
+///
+/// ```
+/// use greenroom::sim::Explore;
+/// use greenroom::{Actor, handlers};
+///
+/// #[derive(Actor)]
+/// struct Greeter;
+///
+/// #[handlers]
+/// impl Greeter {
+///     #[ask]
+///     fn greet(&self) -> &'static str {
+///         "hello"
+///     }
+/// }
+///
+/// let explored = Explore::new().seeds(20).run(|world| {
+///     let node = world.node("one").start();
+///     let greeting = world.run(async {
+///         let greeter = node.system().spawn::<Greeter>(Greeter).await.unwrap();
+///         greeter.greet().await
+///     });
+///     assert_eq!(greeting, Ok("hello"));
+/// });
+/// assert_eq!(explored.worlds, 20);
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "nothing runs before `run`"]
+pub struct Explore {
+    choices: Choosing,
+    options: Options,
+}
+
+#[derive(Clone, Debug)]
+enum Choosing {
+    Seeds { first: u64, count: u64 },
+    Every { worlds_max: u64 },
+    Bytes(Vec<u8>),
+}
+
+/// What a scenario was run in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Explored {
+    /// Worlds.
+    pub worlds: u64,
+    /// Steps of all of them.
+    pub steps: u64,
+    /// A hash of all their traces: the same scenario and seeds give the same one in every process.
+    pub trace_hash: u64,
+    /// Whether every choice there is was tried, of a run that was to.
+    pub complete: bool,
+}
+
+/// One world, afterwards.
+pub(super) struct Attempt {
+    pub(super) failure: Option<Failure>,
+    pub(super) record: Vec<u64>,
+    pub(super) log: Vec<String>,
+    pub(super) trace: Vec<String>,
+    hash: u64,
+    steps: u64,
+    marks: BTreeMap<String, u64>,
+    path: Option<Path>,
+}
+
+impl Default for Explore {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Explore {
+    /// A hundred seeds, or as many as the environment says.
+    pub fn new() -> Self {
+        let options = Options { quiet: true, ..Options::default() };
+        Self { choices: Choosing::Seeds { first: 0, count: SEEDS }, options }
+    }
+
+    /// Sets how many seeds to try, unless the environment does.
+    pub fn seeds(mut self, count: u64) -> Self {
+        self.choices = Choosing::Seeds { first: 0, count };
+        self
+    }
+
+    /// Tries every way in which choices can fall, up to that many worlds: for small scenarios, which it
+    /// then checks completely. What only spreads out times is not varied, and each turn handles one
+    /// message.
+    pub fn every_choice(mut self, worlds_max: u64) -> Self {
+        self.choices = Choosing::Every { worlds_max };
+        self.options.policy = Some(Policy::Random);
+        self
+    }
+
+    /// Takes the choices of one world from `bytes`, eight for each: for a fuzzer.
+    pub fn bytes(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.choices = Choosing::Bytes(bytes.into());
+        self
+    }
+
+    /// Sets by which rule it is chosen who runs next; otherwise each world draws one.
+    pub fn policy(mut self, policy: Policy) -> Self {
+        self.options.policy = Some(policy);
+        self
+    }
+
+    /// Sets how many steps a world may take; by default ten million.
+    pub fn steps_max(mut self, steps: u64) -> Self {
+        self.options.steps_max = steps;
+        self
+    }
+
+    /// Lets actors panic. Otherwise a world in which one does has failed.
+    pub fn allow_panics(mut self) -> Self {
+        self.options.panics_allowed = true;
+        self
+    }
+
+    /// Runs `scenario` in one world after the other.
+    ///
+    /// # Panics
+    /// When a world fails, or when none of them passed some mark of [`World::sometimes`].
+    pub fn run(&self, scenario: impl Fn(&mut World)) -> Explored {
+        let mut explored = Explored::default();
+        let mut marks = BTreeMap::new();
+        if let Some(source) = report::asked_for() {
+            let options = self.with_seed(&source);
+            let attempt = attempt(source, &Options { logs: true, ..options.clone() }, &scenario);
+            self.take(attempt, &options, &scenario, &mut explored, &mut marks);
+            return explored;
+        }
+        match &self.choices {
+            Choosing::Seeds { first, count } => {
+                let count = report::seeds().unwrap_or(*count);
+                for seed in *first..first.saturating_add(count) {
+                    self.one(Source::Seed(seed), &scenario, &mut explored, &mut marks);
+                }
+            }
+            Choosing::Every { worlds_max } => {
+                let mut path = Path::default();
+                while explored.worlds < *worlds_max && !explored.complete {
+                    let source = Source::Path(std::mem::take(&mut path));
+                    let taken = self.one(source, &scenario, &mut explored, &mut marks);
+                    path = taken.unwrap_or_default();
+                    explored.complete = !path.advance();
+                }
+            }
+            Choosing::Bytes(bytes) => {
+                self.one(Source::Bytes(bytes.clone()), &scenario, &mut explored, &mut marks);
+            }
+        }
+        let missed: Vec<_> = marks.iter().filter(|(_, passed)| **passed == 0).collect();
+        assert!(
+            missed.is_empty(),
+            "in no world: {missed:?}; so this does not test what it seems to"
+        );
+        explored
+    }
+
+    fn with_seed(&self, source: &Source) -> Options {
+        let seed = if let Source::Seed(seed) = source { Some(*seed) } else { None };
+        Options { seed, ..self.options.clone() }
+    }
+
+    /// Runs one world.
+    fn one(
+        &self,
+        source: Source,
+        scenario: &impl Fn(&mut World),
+        explored: &mut Explored,
+        marks: &mut BTreeMap<String, u64>,
+    ) -> Option<Path> {
+        let options = self.with_seed(&source);
+        let attempt = attempt(source, &options, scenario);
+        self.take(attempt, &options, scenario, explored, marks)
+    }
+
+    fn take(
+        &self,
+        attempt: Attempt,
+        options: &Options,
+        scenario: &impl Fn(&mut World),
+        explored: &mut Explored,
+        marks: &mut BTreeMap<String, u64>,
+    ) -> Option<Path> {
+        if let Some(failure) = attempt.failure {
+            self.give_up(&failure, attempt.record, options, scenario);
+        }
+        explored.worlds += 1;
+        explored.steps += attempt.steps;
+        explored.trace_hash =
+            (explored.trace_hash ^ attempt.hash).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        for (mark, passed) in attempt.marks {
+            *marks.entry(mark).or_default() += passed;
+        }
+        attempt.path
+    }
+
+    /// Makes the failure smaller and reports it.
+    fn give_up(
+        &self,
+        failure: &Failure,
+        record: Vec<u64>,
+        options: &Options,
+        scenario: &impl Fn(&mut World),
+    ) -> ! {
+        let key = failure.key();
+        let chosen = record.len();
+        let small = shrink(record, SHRINKING_MAX, |record| {
+            let attempt = attempt_record(record, options, scenario);
+            let fails = attempt.failure.is_some_and(|failure| failure.key() == key);
+            fails.then_some(attempt.record)
+        });
+        let shown = Options { logs: true, ..options.clone() };
+        let attempt = attempt_record(&small, &shown, scenario);
+        let text = report::write(failure, &attempt, chosen, options.seed);
+        panic!("{text}");
+    }
+}
+
+fn attempt_record(record: &[u64], options: &Options, scenario: &impl Fn(&mut World)) -> Attempt {
+    attempt(Source::Record(record.to_vec()), options, scenario)
+}
+
+fn attempt(source: Source, options: &Options, scenario: &impl Fn(&mut World)) -> Attempt {
+    let mut world = World::with(source, options.clone());
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        scenario(&mut world);
+        world.finish();
+    }));
+    let failure = outcome.err().map(|payload| match payload.downcast::<Failure>() {
+        Ok(failure) => *failure,
+        Err(payload) => Failure {
+            at: world.now(),
+            seed: options.seed,
+            ..Failure::new("the scenario panicked", describe(payload))
+        },
+    });
+    let steps = world.steps();
+    let hash = world.trace_hash();
+    let marks = std::mem::take(&mut world.checks.marks);
+    let stage = world.stage.clone();
+    let log = stage.take_log();
+    let (record, trace) = stage.choose(|choices| (choices.record().to_vec(), choices.take_trace()));
+    drop(world);
+    let path = stage.choose(super::choice::Choices::take_path);
+    Attempt { failure, record, log, trace, hash, steps, marks, path }
+}

@@ -1,0 +1,250 @@
+//! The wires between nodes: datagrams that are late, lost, doubled, damaged, cut off or rerouted, as the
+//! world chooses.
+//!
+//! ```text
+//! Socket::send -> Fabric::send -> link: cut? too long? queue full? lost? -> in flight -> arrive -> Port
+//! ```
+//!
+//! Each direction between two addresses is a link of its own. A packet is judged when it is sent, except
+//! that what is still in flight to a port that has gone is dropped when it arrives, as on a real network.
+
+use super::choice::{Choices, Label};
+use super::link::Link;
+use std::collections::{BTreeMap, VecDeque};
+use std::net::{IpAddr, SocketAddr};
+use std::task::Waker;
+
+const LOSS: Label = Label::new("loss");
+const DOUBLE: Label = Label::new("double");
+const DAMAGE: Label = Label::new("damage");
+const BIT: Label = Label::new("bit");
+const DELAY: Label = Label::new("delay");
+
+/// Packets that wait at a port at most, as in a socket's buffer.
+const PORT_PACKETS_MAX: usize = 4096;
+
+/// One packet, as it arrives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Datagram {
+    /// The sender's address, as seen from outside of its network.
+    pub from: SocketAddr,
+    /// What it carries.
+    pub bytes: Vec<u8>,
+}
+
+/// What a fabric has counted, in packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Traffic {
+    /// Offered by senders.
+    pub sent: u64,
+    /// Put into a port.
+    pub arrived: u64,
+    /// Lost by chance.
+    pub lost: u64,
+    /// Dropped because the link was cut.
+    pub cut_off: u64,
+    /// Dropped because they were longer than the link takes.
+    pub too_long: u64,
+    /// Dropped because a link's queue or a port was full.
+    pub overflowed: u64,
+    /// Sent to where nobody listens.
+    pub unclaimed: u64,
+    /// Copies made on the way.
+    pub doubled: u64,
+    /// Damaged on the way.
+    pub damaged: u64,
+}
+
+#[derive(Debug, Default)]
+struct Port {
+    packets: VecDeque<Datagram>,
+    reader: Option<Waker>,
+}
+
+#[derive(Debug)]
+struct Flight {
+    to: SocketAddr,
+    datagram: Datagram,
+}
+
+/// See the [module](self).
+#[derive(Debug, Default)]
+pub(crate) struct Fabric {
+    ports: BTreeMap<SocketAddr, Port>,
+    /// Packets on their way, by when they arrive.
+    flights: BTreeMap<(u64, u64), Flight>,
+    flown: u64,
+    pub(crate) all: Link,
+    links: BTreeMap<(IpAddr, IpAddr), Link>,
+    /// Until when each link is busy with what was sent before.
+    busy: BTreeMap<(IpAddr, IpAddr), u64>,
+    /// Addresses inside a network, and how they look from outside.
+    outside: BTreeMap<SocketAddr, SocketAddr>,
+    inside: BTreeMap<SocketAddr, SocketAddr>,
+    pub(crate) traffic: Traffic,
+}
+
+impl Fabric {
+    pub(crate) fn new() -> Self {
+        Self::default()
+    }
+
+    /// Opens a port; `false` if it is in use.
+    pub(crate) fn bind(&mut self, at: SocketAddr) -> bool {
+        let is_free = !self.ports.contains_key(&at);
+        if is_free {
+            self.ports.insert(at, Port::default());
+        }
+        is_free
+    }
+
+    /// Closes a port; what waits in it is lost.
+    pub(crate) fn unbind(&mut self, at: SocketAddr) {
+        self.ports.remove(&at);
+    }
+
+    /// Closes every port of an address.
+    pub(crate) fn unplug(&mut self, host: IpAddr) {
+        self.ports.retain(|at, _| at.ip() != host);
+    }
+
+    /// The link from one address to another.
+    pub(crate) fn link(&mut self, from: IpAddr, to: IpAddr) -> &mut Link {
+        let all = self.all;
+        self.links.entry((from, to)).or_insert(all)
+    }
+
+    /// Makes every link the same.
+    pub(crate) fn set_all(&mut self, link: Link) {
+        self.all = link;
+        self.links.clear();
+    }
+
+    /// Lets all links carry everything, unharmed, in the time that they take.
+    pub(crate) fn heal(&mut self) {
+        self.all = self.all.healed();
+        for link in self.links.values_mut() {
+            *link = link.healed();
+        }
+    }
+
+    /// Lets an address look different from outside, from now on; its old looks lead nowhere.
+    pub(crate) fn rebind(&mut self, inside: SocketAddr, outside: SocketAddr) {
+        if let Some(before) = self.outside.insert(inside, outside) {
+            self.inside.remove(&before);
+        }
+        self.inside.insert(outside, inside);
+    }
+
+    /// How an address looks from outside.
+    pub(crate) fn looks(&self, inside: SocketAddr) -> SocketAddr {
+        self.outside.get(&inside).copied().unwrap_or(inside)
+    }
+
+    /// Sends a packet at time `now`.
+    pub(crate) fn send(
+        &mut self,
+        now: u64,
+        from: SocketAddr,
+        to: SocketAddr,
+        bytes: &[u8],
+        choices: &mut Choices,
+    ) {
+        self.traffic.sent += 1;
+        let way = (from.ip(), to.ip());
+        let link = self.links.get(&way).copied().unwrap_or(self.all);
+        let traffic = &mut self.traffic;
+        if link.cut {
+            traffic.cut_off += 1;
+            return;
+        }
+        if bytes.len() > link.bytes_max {
+            traffic.too_long += 1;
+            return;
+        }
+        let busy = self.busy.get(&way).copied().unwrap_or(0).max(now);
+        let Some(sent) = link.sent_at(now, busy, bytes.len()) else {
+            traffic.overflowed += 1;
+            return;
+        };
+        if sent > now {
+            self.busy.insert(way, sent);
+        }
+        if choices.chance(LOSS, link.loss.into(), 1000) {
+            traffic.lost += 1;
+            return;
+        }
+        let copies = 1 + u64::from(choices.chance(DOUBLE, link.duplication.into(), 1000));
+        traffic.doubled += copies - 1;
+        for _ in 0..copies {
+            self.fly(sent, &link, from, to, bytes.to_vec(), choices);
+        }
+    }
+
+    fn fly(
+        &mut self,
+        sent: u64,
+        link: &Link,
+        from: SocketAddr,
+        to: SocketAddr,
+        mut bytes: Vec<u8>,
+        choices: &mut Choices,
+    ) {
+        if !bytes.is_empty() && choices.chance(DAMAGE, link.corruption.into(), 1000) {
+            let bit = choices.noise(BIT, bytes.len() as u64 * 8);
+            let place = usize::try_from(bit / 8).unwrap_or(0);
+            bytes[place] ^= 1 << (bit % 8);
+            self.traffic.damaged += 1;
+        }
+        let jitter = choices.noise(DELAY, nanos(link.jitter) + 1);
+        let due = sent.saturating_add(nanos(link.latency)).saturating_add(jitter);
+        let datagram = Datagram { from: self.looks(from), bytes };
+        self.flown += 1;
+        self.flights.insert((due, self.flown), Flight { to, datagram });
+    }
+
+    /// When the next packet arrives.
+    pub(crate) fn next_arrival(&self) -> Option<u64> {
+        self.flights.first_key_value().map(|(key, _)| key.0)
+    }
+
+    /// Puts one packet into its port that has arrived by `now`, and returns who waits for it; `None` when
+    /// there is no such packet.
+    pub(crate) fn arrive(&mut self, now: u64) -> Option<(SocketAddr, usize, Option<Waker>)> {
+        let first = self.flights.first_entry().filter(|first| first.key().0 <= now)?;
+        let Flight { to, datagram } = first.remove();
+        let place = self.inside.get(&to).copied().unwrap_or(to);
+        let len = datagram.bytes.len();
+        // Who is seen under another address is not reached under its own.
+        let reached = place != to || !self.outside.contains_key(&to);
+        let Some(port) = self.ports.get_mut(&place).filter(|_| reached) else {
+            self.traffic.unclaimed += 1;
+            return Some((to, len, None));
+        };
+        if port.packets.len() >= PORT_PACKETS_MAX {
+            self.traffic.overflowed += 1;
+            return Some((to, len, None));
+        }
+        port.packets.push_back(datagram);
+        self.traffic.arrived += 1;
+        Some((to, len, port.reader.take()))
+    }
+
+    /// The next packet at a port; `Err` when the port is closed.
+    pub(crate) fn receive(&mut self, at: SocketAddr) -> Result<Option<Datagram>, ()> {
+        self.ports.get_mut(&at).map(|port| port.packets.pop_front()).ok_or(())
+    }
+
+    /// Notes who waits for a packet at a port.
+    pub(crate) fn wait(&mut self, at: SocketAddr, reader: &Waker) {
+        if let Some(port) = self.ports.get_mut(&at) {
+            port.reader = Some(reader.clone());
+        }
+    }
+}
+
+pub(crate) fn nanos(span: std::time::Duration) -> u64 {
+    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,139 @@
+//! One life of a node: a system whose workers the world gives their turns.
+
+use super::stage::Stage;
+use crate::actor::{End, send_end};
+use crate::event::{Event, EventStream};
+use crate::scheduler::{ByHand, Manner, Took};
+use crate::sync::Arc;
+use crate::system::{BuildError, Builder, System};
+use crate::task::core::{Alarm, Core};
+use crate::time::{Clock, Hand, Time};
+use std::task::Waker;
+
+/// Turns for the workers of a system that ends, before it is given up.
+const LAST_TURNS_MAX: usize = 1_000_000;
+
+/// See the [module](self).
+#[derive(Debug)]
+pub(crate) struct Incarnation {
+    system: System,
+    core: Arc<Core>,
+    workers: Vec<ByHand>,
+    hand: Hand,
+    /// The world's number of the first worker; the others follow.
+    pub(crate) first: usize,
+    alarms: Vec<Alarm>,
+    panics: u64,
+    /// Whether an actor has panicked of which no event has told yet.
+    has_panicked: bool,
+    events: EventStream,
+}
+
+impl Incarnation {
+    /// A new system; its workers are numbered from `first` on.
+    pub(crate) fn new(builder: Builder, stage: &Stage, first: usize) -> Result<Self, BuildError> {
+        let (clock, hand) = Clock::by_hand();
+        let waker = |index| -> Waker { stage.woken.waker(first + index) };
+        let (system, core, workers) = builder.build_by_hand(clock, waker)?;
+        let events = system.events();
+        Ok(Self {
+            system,
+            core,
+            workers,
+            hand,
+            first,
+            alarms: Vec::new(),
+            panics: 0,
+            has_panicked: false,
+            events,
+        })
+    }
+
+    pub(crate) fn system(&self) -> &System {
+        &self.system
+    }
+
+    pub(crate) fn workers(&self) -> usize {
+        self.workers.len()
+    }
+
+    pub(crate) fn set_clock(&self, now: Time) {
+        self.hand.set(now);
+    }
+
+    pub(crate) fn turn(&mut self, worker: usize, manner: Manner) -> Took {
+        self.workers[worker].turn(manner)
+    }
+
+    /// Lets timers go off that are due at `now`; `woken` is told of each worker that has to look.
+    pub(crate) fn fire(&mut self, now: Time, mut woken: impl FnMut(usize)) {
+        for (index, worker) in self.workers.iter_mut().enumerate() {
+            if worker.next_alarm().is_some_and(|due| due <= now) {
+                worker.fire_alarms();
+                woken(self.first + index);
+            }
+        }
+        self.core.fire_alarms(self.core.timekeeper(), now, &mut self.alarms);
+    }
+
+    /// When the next timer is due, by the node's clock.
+    pub(crate) fn next_alarm(&self) -> Option<Time> {
+        let workers = self.workers.iter().filter_map(ByHand::next_alarm);
+        workers.chain(self.core.next_alarm(self.core.timekeeper())).min()
+    }
+
+    /// Looks for what was reported since this was asked last, and returns how an actor panicked, if one
+    /// did. With `log`, every event goes there.
+    pub(crate) fn look(&mut self, log: Option<&dyn Fn(&Event)>) -> Option<String> {
+        let panics = self.core.events.counters.read().panics;
+        self.has_panicked |= std::mem::replace(&mut self.panics, panics) != panics;
+        if !self.has_panicked && log.is_none() {
+            return None;
+        }
+        let mut found = None;
+        while let Some(event) = self.events.try_next() {
+            if let Some(log) = log {
+                log(&event);
+            }
+            if let Event::Ended { actor, reason } | Event::Restarting { actor, reason, .. } = &event
+                && std::mem::take(&mut self.has_panicked)
+            {
+                found = Some(format!("{actor} {reason}"));
+            }
+        }
+        found
+    }
+
+    /// Whether an actor has panicked of which no event has told.
+    pub(crate) fn owes_panic(&self) -> bool {
+        self.has_panicked
+    }
+
+    /// The actors that have not ended, for a report.
+    pub(crate) fn actors(&self) -> Vec<String> {
+        // SAFETY: the world has one thread, which runs this.
+        unsafe { crate::actor::describe_all(&self.core) }
+    }
+
+    /// Ends the system when the world has: its actors are killed and dropped.
+    pub(crate) fn bury(mut self) {
+        self.core.roots.seal();
+        for root in self.core.roots.all() {
+            send_end(&root, End::Kill);
+        }
+        self.core.end_with_last_root();
+        for turn in 0..LAST_TURNS_MAX {
+            let mut done = true;
+            for worker in &mut self.workers {
+                done &= worker.turn(Manner::default()) == Took::Left;
+            }
+            if done {
+                return;
+            }
+            if turn == LAST_TURNS_MAX / 2 {
+                // Something of it does not end: its workers do all the same.
+                self.core.end_workers();
+            }
+        }
+    }
+}

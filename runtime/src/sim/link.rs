@@ -1,0 +1,107 @@
+//! How one direction between two nodes treats packets.
+
+use super::fabric::nanos;
+use std::time::Duration;
+
+const SECOND: u128 = 1_000_000_000;
+
+/// How one direction between two nodes treats packets. By default: at once, all of them, unharmed.
+///
+/// Chances are in thousandths.
+///
+/// ```
+/// use greenroom::sim::Link;
+/// use std::time::Duration;
+///
+/// let poor = Link::default().latency(Duration::from_millis(40)).jitter(Duration::from_millis(5)).loss(20);
+/// assert_eq!(poor.loss, 20);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Link {
+    /// How long a packet takes at least.
+    pub latency: Duration,
+    /// How much longer at most; packets overtake each other within it.
+    pub jitter: Duration,
+    /// Of a thousand packets, so many are lost.
+    pub loss: u16,
+    /// Of a thousand packets, so many arrive twice.
+    pub duplication: u16,
+    /// Of a thousand packets, so many arrive with one bit flipped.
+    pub corruption: u16,
+    /// What the link carries at most; as much as is sent, if `None`.
+    pub bytes_per_second: Option<u64>,
+    /// What waits at most for a link of limited bandwidth.
+    pub queue_bytes: u64,
+    /// The longest packet that gets through.
+    pub bytes_max: usize,
+    /// Whether nothing gets through.
+    pub cut: bool,
+}
+
+impl Default for Link {
+    fn default() -> Self {
+        Self {
+            latency: Duration::ZERO,
+            jitter: Duration::ZERO,
+            loss: 0,
+            duplication: 0,
+            corruption: 0,
+            bytes_per_second: None,
+            queue_bytes: 256 << 10,
+            bytes_max: 65_507,
+            cut: false,
+        }
+    }
+}
+
+macro_rules! settings {
+    ($($(#[doc = $doc:literal])+ $name:ident: $kind:ty),+ $(,)?) => {
+        impl Link {
+            $($(#[doc = $doc])+
+            #[must_use]
+            pub const fn $name(mut self, $name: $kind) -> Self {
+                self.$name = $name;
+                self
+            })+
+        }
+    };
+}
+
+settings! {
+    /// Sets how long a packet takes at least.
+    latency: Duration,
+    /// Sets how much longer it takes at most.
+    jitter: Duration,
+    /// Sets how many of a thousand packets are lost.
+    loss: u16,
+    /// Sets how many of a thousand packets arrive twice.
+    duplication: u16,
+    /// Sets how many of a thousand packets are damaged.
+    corruption: u16,
+    /// Sets what the link carries at most.
+    bytes_per_second: Option<u64>,
+    /// Sets what waits at most for a link of limited bandwidth.
+    queue_bytes: u64,
+    /// Sets the longest packet that gets through.
+    bytes_max: usize,
+}
+
+impl Link {
+    /// As slow and as narrow, but nothing goes wrong.
+    pub(crate) const fn healed(self) -> Self {
+        Self { loss: 0, duplication: 0, corruption: 0, cut: false, ..self }
+    }
+
+    /// When a packet of `len` bytes has left, if the link is `busy` until then; `None` if too much waits.
+    pub(crate) fn sent_at(&self, now: u64, busy: u64, len: usize) -> Option<u64> {
+        let Some(rate) = self.bytes_per_second else { return Some(now) };
+        let rate = u128::from(rate.max(1));
+        let waiting = u128::from(busy - now) * rate / SECOND;
+        if waiting + len as u128 > u128::from(self.queue_bytes) {
+            return None;
+        }
+        let takes = (len as u128 * SECOND).div_ceil(rate);
+        Some(busy.saturating_add(u64::try_from(takes).unwrap_or(nanos(Duration::MAX))))
+    }
+}

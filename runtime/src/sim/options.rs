@@ -1,0 +1,33 @@
+//! How a world is run.
+
+use super::policy::Policy;
+
+/// Steps of a world at most, unless it is told otherwise.
+pub(super) const STEPS_MAX: u64 = 10_000_000;
+
+/// See the [module](self).
+#[derive(Clone, Debug)]
+pub(super) struct Options {
+    pub(super) seed: Option<u64>,
+    /// Drawn, if `None`.
+    pub(super) policy: Option<Policy>,
+    pub(super) steps_max: u64,
+    pub(super) panics_allowed: bool,
+    /// Whether a log is kept.
+    pub(super) logs: bool,
+    /// Whether failures unwind without a word, for who tries many worlds.
+    pub(super) quiet: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            seed: None,
+            policy: None,
+            steps_max: STEPS_MAX,
+            panics_allowed: false,
+            logs: false,
+            quiet: false,
+        }
+    }
+}

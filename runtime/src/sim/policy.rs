@@ -1,0 +1,128 @@
+//! Who runs next, of those who could.
+
+use super::choice::{Choices, Label};
+use std::collections::BTreeMap;
+
+const NEXT: Label = Label::new("next");
+const PRIORITY: Label = Label::new("priority");
+const CHANGE: Label = Label::new("change");
+const VICTIM: Label = Label::new("victim");
+
+/// Steps within which [`Policy::Pct`] changes its mind.
+const CHANGES_WITHIN: u64 = 2_000;
+
+/// Steps between two in which the one that waited longest runs, whatever the policy: two actors that
+/// always have something to do must not keep the others out for ever.
+const FAIR_INTERVAL: u64 = 61;
+
+/// By which rule a world chooses who runs next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Policy {
+    /// Whoever has waited longest. Chooses nothing, so it is the dullest.
+    RoundRobin,
+    /// Anyone, each time anew.
+    Random,
+    /// Whoever has the highest of random priorities, which so many times drop to the lowest
+    /// (Burckhardt and others, ASPLOS 2010): finds bugs that need few, badly timed interruptions.
+    Pct(u32),
+    /// Whoever became ready last.
+    Newest,
+    /// Anyone but one victim, who runs only when nobody else can.
+    Starve,
+}
+
+/// Those that a world draws one of, unless it is told which.
+pub(crate) const DRAWN: [Policy; 6] = [
+    Policy::RoundRobin,
+    Policy::Random,
+    Policy::Random,
+    Policy::Pct(3),
+    Policy::Newest,
+    Policy::Starve,
+];
+
+/// A policy at work. Those it chooses from are named by numbers that stay theirs.
+#[derive(Debug)]
+pub(crate) struct Chooser {
+    policy: Policy,
+    priorities: BTreeMap<u64, u64>,
+    /// Steps after which the one that runs loses its priority, last first.
+    changes: Vec<u64>,
+    steps: u64,
+    victim: Option<u64>,
+}
+
+impl Chooser {
+    pub(crate) fn new(policy: Policy, choices: &mut Choices) -> Self {
+        let count = if let Policy::Pct(changes) = policy { changes } else { 0 };
+        let mut changes: Vec<u64> =
+            (0..count).map(|_| choices.noise(CHANGE, CHANGES_WITHIN)).collect();
+        changes.sort_unstable_by(|one, other| other.cmp(one));
+        Self { policy, priorities: BTreeMap::new(), changes, steps: 0, victim: None }
+    }
+
+    /// The place of the one to run in `ready`, which is not empty and begins with who waited longest.
+    pub(crate) fn choose(
+        &mut self,
+        ready: impl ExactSizeIterator<Item = u64> + Clone,
+        choices: &mut Choices,
+    ) -> usize {
+        let count = ready.len();
+        self.steps += 1;
+        if self.steps.is_multiple_of(FAIR_INTERVAL) {
+            return 0;
+        }
+        match self.policy {
+            Policy::RoundRobin => 0,
+            Policy::Random => choices.pick(NEXT, count),
+            Policy::Newest => count - 1,
+            Policy::Starve => self.spare_victim(&ready, choices),
+            Policy::Pct(_) => self.highest(ready, choices),
+        }
+    }
+
+    fn spare_victim(
+        &mut self,
+        ready: &(impl ExactSizeIterator<Item = u64> + Clone),
+        choices: &mut Choices,
+    ) -> usize {
+        let count = ready.len();
+        let victim = match self.victim {
+            Some(victim) => victim,
+            // Somebody out of the first real choice.
+            None if count > 1 => {
+                let place = choices.pick(VICTIM, count);
+                let victim = ready.clone().nth(place).unwrap_or(0);
+                *self.victim.insert(victim)
+            }
+            None => return 0,
+        };
+        let place = choices.pick(NEXT, count);
+        let is_victim = ready.clone().nth(place) == Some(victim);
+        if is_victim && count > 1 { (place + 1) % count } else { place }
+    }
+
+    fn highest(
+        &mut self,
+        ready: impl ExactSizeIterator<Item = u64> + Clone,
+        choices: &mut Choices,
+    ) -> usize {
+        let mut best = (0, 0, 0);
+        for (place, number) in ready.enumerate() {
+            let priority = *self
+                .priorities
+                .entry(number)
+                // Below what a change leaves there is nothing, above there is room for all.
+                .or_insert_with(|| CHANGES_WITHIN + choices.noise(PRIORITY, 1 << 20));
+            if place == 0 || priority > best.0 {
+                best = (priority, place, number);
+            }
+        }
+        if self.changes.last().is_some_and(|&change| change <= self.steps) {
+            self.changes.pop();
+            self.priorities.insert(best.2, self.changes.len() as u64);
+        }
+        best.1
+    }
+}

@@ -1,0 +1,133 @@
+//! How a node is made, the first time and each time it starts again.
+
+use super::choice::Label;
+use super::incarnation::Incarnation;
+use super::node::Node;
+use super::queue::SimulatedQueue;
+use super::skew::Skew;
+use super::stage::{Face, Stage};
+use super::world::{Task, World};
+use crate::sync::Arc;
+use crate::system::{Builder, Scheduler, System};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::future::Future;
+
+const BATCH: Label = Label::new("batch");
+const SEED: Label = Label::new("seed");
+
+/// Workers of a node, unless its settings say otherwise.
+const WORKERS: usize = 2;
+
+/// A node as its world keeps it.
+pub(super) struct NodeState {
+    pub(super) name: String,
+    settings: Box<dyn Fn(Builder) -> Builder>,
+    pub(super) boot: Option<Box<dyn Fn(Node) -> Task>>,
+    pub(super) life: Option<Incarnation>,
+    pub(super) lives: u64,
+    pub(super) skew: Skew,
+    pub(super) paused: bool,
+    /// Who was woken while the node was paused.
+    pub(super) held: Vec<usize>,
+}
+
+impl NodeState {
+    /// The settings of the node's next life.
+    pub(super) fn builder(&self, stage: &Arc<Stage>) -> Builder {
+        let drawn = stage.choose(|choices| choices.noise(BATCH, 3));
+        let batch = match drawn {
+            0 => 1,
+            1 => 3,
+            _ => 64,
+        };
+        let seed = stage.choose(|choices| choices.noise(SEED, u64::MAX));
+        let queue = stage.clone();
+        let scheduler = Scheduler::custom(move |_| SimulatedQueue::new(queue));
+        let builder =
+            System::builder().workers(WORKERS).batch(batch).seed(seed).scheduler(scheduler);
+        (self.settings)(builder)
+    }
+
+    /// When the node's next timer goes off, in the world's time.
+    pub(super) fn next_alarm(&self, now: u64) -> Option<u64> {
+        let life = self.life.as_ref().filter(|_| !self.paused)?;
+        Some(self.skew.world_at(life.next_alarm()?)?.max(now))
+    }
+
+    pub(super) fn set_clock(&self, now: u64) {
+        if let Some(life) = &self.life {
+            life.set_clock(self.skew.at(now));
+        }
+    }
+
+    /// What its actors wait for.
+    pub(super) fn describe(&self) -> String {
+        let Some(life) = &self.life else { return format!("node {:?} is down\n", self.name) };
+        let paused = if self.paused { ", paused" } else { "" };
+        let actors = life.actors().into_iter().map(|actor| format!("  {actor}\n"));
+        format!("node {:?}{paused}:\n{}", self.name, actors.collect::<String>())
+    }
+}
+
+/// A node about to be started; see [`World::node`].
+#[must_use = "nothing starts before `start`"]
+pub struct Setup<'a> {
+    world: &'a mut World,
+    node: NodeState,
+}
+
+impl<'a> Setup<'a> {
+    pub(super) fn new(world: &'a mut World, name: String) -> Self {
+        let node = NodeState {
+            name,
+            settings: Box::new(|builder| builder),
+            boot: None,
+            life: None,
+            lives: 0,
+            skew: Skew::none(),
+            paused: false,
+            held: Vec::new(),
+        };
+        Self { world, node }
+    }
+
+    /// Changes the settings of the node's system, each time it is started. Unless told otherwise it has
+    /// two workers, a batch that the world chooses, and a ready queue of which any actor may be next.
+    /// Every [`Scheduler`] runs in a world; what concerns threads has no meaning there.
+    pub fn settings(mut self, settings: impl Fn(Builder) -> Builder + 'static) -> Self {
+        self.node.settings = Box::new(settings);
+        self
+    }
+
+    /// Runs `boot` as a task of the node, each time it is started: it spawns the actors.
+    pub fn boot<F: Future<Output = ()> + 'static>(
+        mut self,
+        boot: impl Fn(Node) -> F + 'static,
+    ) -> Self {
+        self.node.boot = Some(Box::new(move |node| Box::pin(boot(node))));
+        self
+    }
+
+    /// Starts the node.
+    ///
+    /// # Panics
+    /// If its settings are out of range.
+    #[expect(clippy::must_use_candidate, reason = "a node may do all it does by itself")]
+    pub fn start(self) -> Node {
+        let Self { world, node } = self;
+        let index = world.nodes.len();
+        let name = node.name.clone();
+        let face = Face { name, system: None, incarnation: 0, store: BTreeMap::new() };
+        world.stage.faces.lock().push(face);
+        world.nodes.push(node);
+        world.begin_life(index);
+        Node { stage: world.stage.clone(), index }
+    }
+}
+
+impl fmt::Debug for Setup<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Setup({})", self.node.name)
+    }
+}

@@ -1,0 +1,157 @@
+//! What the parts of a world share: its choices, its time, who was woken, and what it was told to do.
+
+use super::choice::{Choices, Label, Source};
+use super::fabric::Fabric;
+use super::policy::{Chooser, DRAWN, Policy};
+use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, WakeList};
+use crate::system::System;
+use std::collections::BTreeMap;
+use std::task::Waker;
+use std::time::Duration;
+
+const POLICY: Label = Label::new("policy");
+
+/// Something that a world is told to do with a node before its next step.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Order {
+    Kill,
+    Stop(Duration),
+    Restart,
+    Pause,
+    Resume,
+    Drift(i32),
+    Jump(Duration),
+    Freeze,
+    /// The node's shutdown is over.
+    Stopped(u64),
+}
+
+/// A node as its handles see it.
+#[derive(Debug)]
+pub(crate) struct Face {
+    pub(crate) name: String,
+    pub(crate) system: Option<System>,
+    pub(crate) incarnation: u64,
+    /// What outlives the node's crashes.
+    pub(crate) store: BTreeMap<String, Vec<u8>>,
+}
+
+/// See the [module](self).
+#[derive(Debug)]
+pub(crate) struct Stage {
+    choices: Mutex<Choices>,
+    policy: Policy,
+    pub(crate) woken: WakeList,
+    /// Nanoseconds since the world began.
+    now: AtomicU64,
+    pub(crate) orders: Mutex<Vec<(usize, Order)>>,
+    /// Who sleeps until when.
+    sleepers: Mutex<BTreeMap<(u64, u64), Waker>>,
+    sleeps: AtomicU64,
+    pub(crate) faces: Mutex<Vec<Face>>,
+    pub(crate) fabric: Mutex<Fabric>,
+    /// What happened, when somebody wants to read it.
+    log: Option<Mutex<Vec<String>>>,
+    /// Whether the world has ended, and what is dropped has no effects.
+    pub(crate) ended: AtomicBool,
+}
+
+impl Stage {
+    pub(crate) fn new(source: Source, policy: Option<Policy>, logs: bool) -> Self {
+        let mut choices = Choices::new(source, logs);
+        let policy = policy.unwrap_or_else(|| DRAWN[choices.pick(POLICY, DRAWN.len())]);
+        Self {
+            choices: Mutex::new(choices),
+            policy,
+            woken: WakeList::default(),
+            now: AtomicU64::new(0),
+            orders: Mutex::new(Vec::new()),
+            sleepers: Mutex::new(BTreeMap::new()),
+            sleeps: AtomicU64::new(0),
+            faces: Mutex::new(Vec::new()),
+            fabric: Mutex::new(Fabric::new()),
+            log: logs.then(|| Mutex::new(Vec::new())),
+            ended: AtomicBool::new(false),
+        }
+    }
+
+    pub(crate) fn policy(&self) -> Policy {
+        self.policy
+    }
+
+    /// A chooser by the world's policy.
+    pub(crate) fn chooser(&self) -> Chooser {
+        self.choose(|choices| Chooser::new(self.policy, choices))
+    }
+
+    /// Chooses something. `choice` must not use the stage.
+    pub(crate) fn choose<R>(&self, choice: impl FnOnce(&mut Choices) -> R) -> R {
+        choice(&mut self.choices.lock())
+    }
+
+    // Relaxed, here and below: a world has one thread, and what it shares with others orders nothing.
+    pub(crate) fn now(&self) -> u64 {
+        self.now.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_now(&self, now: u64) {
+        self.now.store(now, Ordering::Relaxed);
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Relaxed)
+    }
+
+    /// Tells the world to do something with a node.
+    pub(crate) fn order(&self, node: usize, order: Order) {
+        self.orders.lock().push((node, order));
+    }
+
+    /// Lets `waker` be called at a time of the world; returns what takes it back.
+    pub(crate) fn wake_at(&self, due: u64, waker: Waker) -> (u64, u64) {
+        let key = (due, self.sleeps.fetch_add(1, Ordering::Relaxed));
+        self.sleepers.lock().insert(key, waker);
+        key
+    }
+
+    pub(crate) fn forget(&self, key: (u64, u64)) {
+        drop(self.sleepers.lock().remove(&key));
+    }
+
+    /// When the next sleeper wakes.
+    pub(crate) fn next_sleeper(&self) -> Option<u64> {
+        self.sleepers.lock().first_key_value().map(|(key, _)| key.0)
+    }
+
+    /// Wakes those whose time has come.
+    pub(crate) fn wake_sleepers(&self) {
+        let now = self.now();
+        loop {
+            let mut sleepers = self.sleepers.lock();
+            let Some(first) = sleepers.first_entry().filter(|first| first.key().0 <= now) else {
+                return;
+            };
+            let waker = first.remove();
+            drop(sleepers);
+            waker.wake();
+        }
+    }
+
+    /// Whether anybody reads the log.
+    pub(crate) fn logs(&self) -> bool {
+        self.log.is_some()
+    }
+
+    /// Adds a line to the log, if anybody reads it.
+    pub(crate) fn log(&self, line: impl FnOnce() -> String) {
+        if let Some(log) = &self.log {
+            let (now, line) = (Duration::from_nanos(self.now()), line());
+            log.lock().push(format!("{now:>12.6?} {line}"));
+        }
+    }
+
+    /// The log so far.
+    pub(crate) fn take_log(&self) -> Vec<String> {
+        self.log.as_ref().map(|log| std::mem::take(&mut *log.lock())).unwrap_or_default()
+    }
+}

@@ -1,0 +1,450 @@
+//! A world: nodes, tasks, wires and time on one thread, one step after the other.
+//!
+//! A step is one turn of a worker (an actor handles mail), one poll of a task, or one round of tokio's
+//! tasks. Whose it is, the world's policy and choices say; each takes 50 to 100 ns of the world's time.
+//! When nobody can run, time jumps to the next timer or packet.
+//!
+//! Invariants:
+//! 1. Everything that runs, runs inside [`World::step`], on the thread that has the world.
+//! 2. The clocks of all nodes show the world's time (as they are set to) whenever code of users runs.
+//! 3. Of a node that was killed nothing runs before the world itself has ended; then it is buried: what
+//!    it left is dropped, without effects on the wires.
+
+use super::check::{Checks, Failure};
+use super::choice::{Label, Source};
+use super::incarnation::Incarnation;
+use super::link::Link;
+use super::node::Node;
+use super::options::Options;
+use super::policy::Chooser;
+use super::reactor::Reactor;
+use super::roster::{Roster, Work};
+use super::setup::{NodeState, Setup};
+use super::stage::Stage;
+use crate::event::Event;
+use crate::scheduler::{Manner, Took};
+use crate::sync::{Arc, Ordering};
+use crate::time::Time;
+use std::fmt;
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+const COST: Label = Label::new("cost");
+const LATE: Label = Label::new("late");
+const NEST: Label = Label::new("nest");
+const PANICKED: &str = "an actor panicked";
+const USER: Label = Label::new("user");
+
+/// A step takes so many nanoseconds of the world's time at least, and up to twice that.
+const STEP_NANOS: u64 = 50;
+/// The finest difference that timers make.
+const TICK_NANOS: u64 = 1_000_000;
+/// In one of so many turns a worker counts as late.
+const LATE_ONE_IN: u64 = 16;
+
+/// A task of a world.
+pub(super) type Task = Pin<Box<dyn Future<Output = ()>>>;
+
+/// Nodes, tasks, wires and time on one thread; see [`sim`](super) for how it is used.
+///
+/// It goes on in steps: a turn of a worker, which runs one actor, or a poll of a task. Each takes 50 to
+/// 100 ns of the world's time; when nobody can run, time jumps to the next timer or packet.
+pub struct World {
+    pub(super) stage: Arc<Stage>,
+    pub(super) nodes: Vec<NodeState>,
+    pub(super) roster: Roster,
+    pub(super) checks: Checks,
+    pub(super) options: Options,
+    pub(super) reactor: Reactor,
+    chooser: Chooser,
+    /// Those who have crashed, to be buried with the world.
+    pub(super) graves: Vec<Incarnation>,
+    /// Tasks of those.
+    pub(super) remains: Vec<Task>,
+    steps: u64,
+    /// Up to which tick timers have been looked at.
+    tick: u64,
+    scratch: Vec<usize>,
+}
+
+/// What a step was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// The turn of the future that [`World::run`] was given; it is the caller's to poll.
+    Main,
+    Other,
+    /// Nobody could run until the given time.
+    Quiet,
+}
+
+impl World {
+    /// A world whose choices follow from `seed` alone.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Self::with(Source::Seed(seed), Options { seed: Some(seed), ..Options::default() })
+    }
+
+    pub(super) fn with(source: Source, options: Options) -> Self {
+        let stage = Arc::new(Stage::new(source, options.policy, options.logs));
+        let chooser = stage.chooser();
+        Self {
+            nodes: Vec::new(),
+            roster: Roster::new(),
+            checks: Checks::default(),
+            reactor: Reactor::new(
+                #[cfg(feature = "test-util")]
+                &stage.woken,
+            ),
+            chooser,
+            graves: Vec::new(),
+            remains: Vec::new(),
+            steps: 0,
+            tick: 0,
+            scratch: Vec::new(),
+            options,
+            stage,
+        }
+    }
+
+    /// Begins a node of that name; [`Setup::start`] starts it.
+    pub fn node(&mut self, name: impl Into<String>) -> Setup<'_> {
+        Setup::new(self, name.into())
+    }
+
+    /// Lets a task run in the world, beside the nodes: a client, or whoever breaks things.
+    pub fn spawn(&mut self, task: impl Future<Output = ()> + 'static) {
+        let number = self.roster.add(Work::Task(Some(Box::pin(task)), None));
+        self.roster.make_ready(number);
+    }
+
+    /// Runs the world until `future` is ready. It need be neither `Send` nor `'static`.
+    ///
+    /// # Panics
+    /// When the world stands still before that, a check fails, an actor panics that must not, or there
+    /// are more steps than allowed.
+    pub fn run<F: Future>(&mut self, future: F) -> F::Output {
+        let reactor = self.reactor.handle();
+        let _inside = reactor.enter();
+        let mut future = pin!(future);
+        let waker = self.stage.woken.waker(Roster::MAIN);
+        self.roster.make_ready(Roster::MAIN);
+        loop {
+            match self.step(u64::MAX) {
+                Step::Main => {
+                    let polled = future.as_mut().poll(&mut Context::from_waker(&waker));
+                    self.after_step();
+                    if let Poll::Ready(output) = polled {
+                        return output;
+                    }
+                }
+                Step::Other => {}
+                Step::Quiet => self.fail(Failure::stall(&self.describe())),
+            }
+        }
+    }
+
+    /// Runs the world for that long, whether or not anything happens.
+    ///
+    /// # Panics
+    /// As [`World::run`], but not for standing still.
+    pub fn run_for(&mut self, span: Duration) {
+        let until = Time(self.stage.now()).after(span).0;
+        self.run_until_quiet(until);
+        self.move_to(until);
+    }
+
+    /// Runs the world until nobody can run at this time; timers and packets to come are not waited for.
+    ///
+    /// # Panics
+    /// As [`World::run`], but not for standing still.
+    pub fn settle(&mut self) {
+        self.run_until_quiet(self.stage.now());
+    }
+
+    fn run_until_quiet(&mut self, until: u64) {
+        let reactor = self.reactor.handle();
+        let _inside = reactor.enter();
+        while self.step(until) != Step::Quiet {}
+    }
+
+    /// How long the world has existed, by its own time.
+    #[must_use]
+    pub fn now(&self) -> Duration {
+        Duration::from_nanos(self.stage.now())
+    }
+
+    /// Steps so far.
+    #[must_use]
+    pub const fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// The hash of all choices and of who ran when: two runs with one hash were the same.
+    #[must_use]
+    pub fn trace_hash(&self) -> u64 {
+        self.stage.choose(|choices| choices.hash())
+    }
+
+    /// The rule by which it is chosen who runs next.
+    #[must_use]
+    pub fn policy(&self) -> super::Policy {
+        self.stage.policy()
+    }
+
+    /// A clock and timer for tasks of the world.
+    #[must_use]
+    pub fn clock(&self) -> super::WorldClock {
+        super::WorldClock::new(self.stage.clone())
+    }
+
+    /// Chooses a number below `count`, from the stream that all of the world's choices come from.
+    #[must_use]
+    pub fn pick(&self, count: usize) -> usize {
+        self.stage.choose(|choices| choices.pick(USER, count))
+    }
+
+    /// Makes all links between nodes alike.
+    pub fn set_links(&mut self, link: Link) {
+        self.stage.fabric.lock().set_all(link);
+    }
+
+    /// Makes the link from one node to another different from the others; the way back is a link of its
+    /// own.
+    pub fn set_link(&mut self, from: &Node, to: &Node, link: Link) {
+        *self.stage.fabric.lock().link(from.host(), to.host()) = link;
+    }
+
+    /// What the network has counted.
+    #[must_use]
+    pub fn traffic(&self) -> super::Traffic {
+        self.stage.fabric.lock().traffic
+    }
+
+    /// Does what can be done next before `until`.
+    fn step(&mut self, until: u64) -> Step {
+        self.obey();
+        self.deliver();
+        self.take_woken();
+        if self.roster.is_quiet() && !self.reactor.has_work() {
+            return self.jump(until);
+        }
+        if self.reactor.has_work() {
+            self.roster.make_ready(Roster::REACTOR);
+        }
+        let (chooser, roster) = (&mut self.chooser, &mut self.roster);
+        let (place, cost) = self.stage.choose(|choices| {
+            let place = chooser.choose(roster.ready(), choices);
+            (place, STEP_NANOS + choices.noise(COST, STEP_NANOS))
+        });
+        let number = self.roster.take(place);
+        self.steps += 1;
+        if self.steps > self.options.steps_max {
+            self.fail(Failure::new("too many steps", format!("more than {}", self.steps - 1)));
+        }
+        self.move_to(self.stage.now() + cost);
+        if number == Roster::MAIN {
+            return Step::Main;
+        }
+        self.perform(number);
+        self.after_step();
+        Step::Other
+    }
+
+    fn perform(&mut self, number: usize) {
+        match self.roster.work(number) {
+            Work::Main | Work::Gone => {}
+            Work::Reactor => self.reactor.run(),
+            Work::Worker { node, index } => {
+                let (node, index) = (*node, *index);
+                self.turn(number, node, index);
+            }
+            Work::Task(task, _) => {
+                let Some(mut task) = task.take() else { return };
+                let waker = self.stage.woken.waker(number);
+                let polled = task.as_mut().poll(&mut Context::from_waker(&waker));
+                match self.roster.work(number) {
+                    Work::Task(place, _) if polled.is_pending() => *place = Some(task),
+                    work => *work = Work::Gone,
+                }
+            }
+        }
+    }
+
+    fn turn(&mut self, number: usize, node: usize, index: usize) {
+        let manner = self.stage.choose(|choices| Manner {
+            late: choices.noise(LATE, LATE_ONE_IN) == LATE_ONE_IN - 1,
+            nests: choices.noise(NEST, 2) == 1,
+        });
+        let Some(life) = &mut self.nodes[node].life else { return };
+        let took = life.turn(index, manner);
+        if let Took::Turn(actor) = took {
+            self.roster.make_ready(number);
+            let actor = actor.unwrap_or(0);
+            let now = self.stage.now();
+            self.stage.choose(|choices| choices.fold(now ^ actor << 40));
+            if self.stage.logs() && actor != 0 {
+                let name = &self.nodes[node].name;
+                self.stage.log(|| format!("{name}: worker {index} runs actor {actor}"));
+            }
+        }
+        self.look_at(node);
+    }
+
+    /// Reads what a node's system reports.
+    fn look_at(&mut self, node: usize) {
+        let state = &mut self.nodes[node];
+        let Some(life) = &mut state.life else { return };
+        let name = &state.name;
+        let log = |event: &Event| self.stage.log(|| format!("{name}: {event:?}"));
+        let log: Option<&dyn Fn(&Event)> = if self.stage.logs() { Some(&log) } else { None };
+        if let Some(text) = life.look(log)
+            && !self.options.panics_allowed
+        {
+            let text = format!("{name}: {text}");
+            self.fail(Failure::new(PANICKED, text));
+        }
+    }
+
+    /// Fails if an actor has panicked and nothing has told how.
+    pub(super) fn settle_panics(&mut self) {
+        let owes = |node: &NodeState| node.life.as_ref().is_some_and(Incarnation::owes_panic);
+        if let Some(node) = self.nodes.iter().find(|node| owes(node))
+            && !self.options.panics_allowed
+        {
+            let text = format!("{}: a handler or hook", node.name);
+            self.fail(Failure::new(PANICKED, text));
+        }
+    }
+
+    fn after_step(&mut self) {
+        if let Err(failure) = self.checks.look(self.stage.now()) {
+            self.fail(failure);
+        }
+    }
+
+    /// Moves on to where something happens before `until`.
+    fn jump(&mut self, until: u64) -> Step {
+        let now = self.stage.now();
+        let nodes = self.nodes.iter().filter_map(|node| node.next_alarm(now));
+        let others = [self.stage.next_sleeper(), self.stage.fabric.lock().next_arrival()];
+        let next = nodes.chain(others.into_iter().flatten()).min();
+        let next = self.reactor.next(now, next, until);
+        match next.filter(|&next| next <= until) {
+            Some(next) => {
+                self.move_to(next.max(now));
+                self.look_at_timers();
+                Step::Other
+            }
+            None => {
+                self.settle_panics();
+                Step::Quiet
+            }
+        }
+    }
+
+    /// Sets all clocks to `now`.
+    pub(super) fn move_to(&mut self, now: u64) {
+        self.stage.set_now(now);
+        for node in &self.nodes {
+            node.set_clock(now);
+        }
+        if now / TICK_NANOS != self.tick {
+            self.look_at_timers();
+        }
+    }
+
+    pub(super) fn look_at_timers(&mut self) {
+        let now = self.stage.now();
+        self.tick = now / TICK_NANOS;
+        let woken = &self.stage.woken;
+        for node in self.nodes.iter_mut().filter(|node| !node.paused) {
+            let local = node.skew.at(now);
+            if let Some(life) = &mut node.life {
+                life.fire(local, |number| woken.add(number));
+            }
+        }
+        self.stage.wake_sleepers();
+        self.reactor.move_to(now);
+    }
+
+    /// Hands out the packets that have arrived.
+    fn deliver(&mut self) {
+        loop {
+            let arrived = self.stage.fabric.lock().arrive(self.stage.now());
+            let Some((to, len, reader)) = arrived else { return };
+            self.stage.log(|| format!("{len} bytes arrive at {to}"));
+            self.stage.choose(|choices| choices.fold(len as u64));
+            if let Some(reader) = reader {
+                reader.wake();
+            }
+        }
+    }
+
+    fn take_woken(&mut self) {
+        let mut woken = std::mem::take(&mut self.scratch);
+        self.stage.woken.take_into(&mut woken);
+        for number in woken.drain(..) {
+            match self.roster.work(number) {
+                Work::Worker { node, .. } | Work::Task(_, Some(node))
+                    if self.nodes[*node].paused =>
+                {
+                    let node = *node;
+                    self.nodes[node].held.push(number);
+                }
+                Work::Gone => {}
+                Work::Main | Work::Reactor | Work::Worker { .. } | Work::Task(..) => {
+                    self.roster.make_ready(number);
+                }
+            }
+        }
+        self.scratch = woken;
+    }
+
+    /// What everybody waits for.
+    fn describe(&self) -> String {
+        let mut text = String::new();
+        for node in &self.nodes {
+            text += &node.describe();
+        }
+        text + &self.roster.describe()
+    }
+
+    /// Ends the run.
+    pub(super) fn fail(&mut self, failure: Failure) -> ! {
+        let failure = Failure { at: self.now(), seed: self.options.seed, ..failure };
+        self.stage.log(|| failure.to_string());
+        if self.options.quiet {
+            // Who tries many worlds reports the failure itself.
+            std::panic::resume_unwind(Box::new(failure));
+        }
+        panic!("{failure}");
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        self.stage.ended.store(true, Ordering::Relaxed);
+        let reactor = self.reactor.handle();
+        let _inside = reactor.enter();
+        for face in self.stage.faces.lock().iter_mut() {
+            face.system = None;
+        }
+        self.roster.end();
+        self.remains.clear();
+        let lives = self.nodes.iter_mut().filter_map(|node| node.life.take());
+        for life in lives.chain(self.graves.drain(..)) {
+            life.bury();
+        }
+    }
+}
+
+impl fmt::Debug for World {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("World")
+            .field("now", &self.now())
+            .field("steps", &self.steps)
+            .finish_non_exhaustive()
+    }
+}
