@@ -2,9 +2,10 @@
 
 pub use crate::actor::{
     Actor, Ask, AskError, Asked, Behavior, Calls, Context, Down, Flat, Group, Handle, HandleAsync,
-    Keyed, Message, MigrateError, Options, Plain, Protocol, Published, Receive, Recipient, Ref,
-    Reply, Restart, RestartKind, Shutdown, Spawn, SpawnError, StartError, Step, Strategy,
-    Supervise, Supervision, Supervisor, Tell, TellError, TimerId, Told, Topic, WatchId,
+    Keyed, Message, MigrateError, Options, Plain, Pool, Protocol, Published, Receive, Recipient,
+    Ref, Reply, Resize, Restart, RestartKind, Routing, Shutdown, Spawn, SpawnError, StartError,
+    Step, Strategy, Supervise, Supervision, Supervisor, Tell, TellError, TimerId, Told, Topic,
+    WatchId, Workers,
 };
 pub use crate::event::{
     ActorId, Counts, DeadLetter, DeadLetterReason, DeadLetters, Event, EventStream, ExitReason,

@@ -92,6 +92,11 @@ impl<P: Protocol> Ref<P> {
         self.calls.recipient().cell()
     }
 
+    /// The address to which the protocol's messages go.
+    pub(super) fn recipient_of(&self) -> &Recipient<P::Message> {
+        self.calls.recipient()
+    }
+
     /// Which actor it is.
     #[must_use]
     pub fn id(&self) -> ActorId {

@@ -7,8 +7,9 @@ use super::{family, life, links, revival};
 use crate::event::{DeadLetterReason, ExitReason};
 use crate::queue::node::{Kind, Lane, Node};
 use crate::task::cell::{CellRef, Header};
-use crate::task::core::{Letter, listed, unlink};
+use crate::task::core::{listed, unlink};
 use crate::task::held::Held;
+use crate::task::letter::Letter;
 use std::ptr::NonNull;
 use std::time::Duration;
 

@@ -1,9 +1,15 @@
 //! Groups: the actors that play one part, whoever they are at the moment.
 
 use super::address::Ref;
+use super::ask::Ask;
+use super::error::{AskError, TellError};
 use super::roster::Roster;
+use super::tell::Tell;
+use super::topic::Published;
 use super::traits::Protocol;
 use std::fmt;
+use std::future::{Future, IntoFuture, poll_fn};
+use std::task::Poll;
 
 /// Actors that joined; each leaves at the latest by ending.
 ///
@@ -60,6 +66,68 @@ impl<P: Protocol> Group<P> {
     /// Lets `actor` go; `false` if it is not in. O(log n).
     pub fn leave(&self, actor: &Ref<P>) -> bool {
         self.members.remove(actor.cell())
+    }
+
+    /// Tells every member, each as its mailbox declares for what does not wait ([`Tell::tell`]):
+    /// `ushers.broadcast(|usher| usher.close_doors())`. Returns at once.
+    pub fn broadcast(
+        &self,
+        tell: impl for<'a> Fn(&'a Ref<P>) -> Tell<'a, P::Message>,
+    ) -> Published {
+        let mut published = Published::default();
+        for member in self.members.snapshot().iter() {
+            match tell(&member.note).tell() {
+                Ok(()) => published.told += 1,
+                Err(TellError::Full(_)) => published.full += 1,
+                Err(TellError::Closed(_)) => {}
+            }
+        }
+        published
+    }
+
+    /// Asks every member at once, and is ready with the first answer:
+    /// `ushers.first(|usher| usher.free_seat(row)).await`. Those of the others are dropped.
+    ///
+    /// # Errors
+    /// The last error when all failed; [`AskError::Closed`] when there is no member.
+    ///
+    /// # Cancel safety
+    /// As with one ask: dropped, the questions may still be handled.
+    pub async fn first<R, Shape, T, E>(
+        &self,
+        ask: impl for<'a> Fn(&'a Ref<P>) -> Ask<'a, P::Message, R, Shape>,
+    ) -> Result<T, AskError<E>>
+    where
+        for<'a> Ask<'a, P::Message, R, Shape>: IntoFuture<Output = Result<T, AskError<E>>>,
+    {
+        let members = self.members();
+        let mut asking: Vec<_> =
+            members.iter().map(|member| Some(Box::pin(ask(member).into_future()))).collect();
+        let mut last = AskError::Closed;
+        poll_fn(|cx| {
+            let (mut first, mut waits) = (None, false);
+            // Everybody is asked, however soon the first one answers.
+            for slot in &mut asking {
+                match slot.as_mut().map(|asking| asking.as_mut().poll(cx)) {
+                    Some(Poll::Ready(Ok(answer))) => {
+                        first.get_or_insert(answer);
+                        *slot = None;
+                    }
+                    Some(Poll::Ready(Err(error))) => {
+                        last = error;
+                        *slot = None;
+                    }
+                    Some(Poll::Pending) => waits = true,
+                    None => {}
+                }
+            }
+            match first {
+                Some(answer) => Poll::Ready(Ok(answer)),
+                None if waits => Poll::Pending,
+                None => Poll::Ready(Err(std::mem::replace(&mut last, AskError::Closed))),
+            }
+        })
+        .await
     }
 
     /// Those who are in and accept mail, in the order of joining.

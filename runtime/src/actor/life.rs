@@ -183,12 +183,13 @@ pub(super) fn is_ending(held: &mut Held) -> bool {
 /// Tells the children to end, and waits for them in the next steps.
 pub(super) fn part_with_children(held: &mut Held) {
     enter(held, Phase::Children);
-    let is_killed = match Ending::of(held) {
-        Ending::Killed => true,
-        Ending::Restarted => !held.owner().life.hook,
-        _ => false,
+    let end = match Ending::of(held) {
+        Ending::Killed => End::Kill,
+        Ending::Restarted if !held.owner().life.hook => End::Kill,
+        Ending::Drained => End::Drain,
+        _ => End::Stop,
     };
-    end_children(held, if is_killed { End::Kill } else { End::Stop });
+    end_children(held, end);
 }
 
 /// Kills all children, or stops them: those that it supervises one after the other, the rest at once.

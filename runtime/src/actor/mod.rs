@@ -23,6 +23,7 @@ mod links;
 mod local;
 mod options;
 mod phase;
+mod pool;
 mod restart;
 mod revival;
 mod roster;
@@ -51,6 +52,7 @@ pub use local::{
     AsyncWithContext, LocalCall, NoValue, Sync, SyncWithContext,
 };
 pub use options::{Options, Restart, RestartKind};
+pub use pool::{Pool, Resize, Routing, Workers};
 pub use spawn::{Spawn, Starting};
 pub use supervise::Supervise;
 pub use supervision::{Shutdown, Strategy, Supervision, Supervisor};

@@ -218,7 +218,7 @@ fn push<P: Send>(
 
 /// Puts a node into the user lane and sees that the actor runs.
 #[inline(always)]
-fn push_node(cell: &CellRef, node: NonNull<Node>, run: fn(&CellRef, Ready)) {
+pub(super) fn push_node(cell: &CellRef, node: NonNull<Node>, run: fn(&CellRef, Ready)) {
     let push = match cell.reach() {
         // SAFETY: the node is new, and its kind was made for this cell's actor.
         Reach::Shared => unsafe { cell.inbox.push(node) },

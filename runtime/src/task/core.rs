@@ -3,6 +3,7 @@
 use super::cargo::Cargo;
 use super::cell::{CellRef, Header, Links, Reach};
 use super::home::{Home, Homes};
+use super::letter::Letter;
 use super::names::Names;
 use super::random::Random;
 use super::run::{Outcome, Turn};
@@ -328,42 +329,6 @@ impl Alarm {
             Self::Wake(waker) => waker.wake(),
             Self::Push(letter) => letter.send(),
         }
-    }
-}
-
-/// A signal or control with its address, to be sent later or never.
-#[derive(Debug)]
-pub(crate) struct Letter {
-    to: CellRef,
-    node: NonNull<Node>,
-}
-
-// SAFETY: the payload of every node is `Send`.
-unsafe impl Send for Letter {}
-
-impl Letter {
-    /// # Safety
-    /// The caller owns `node`, whose kind fits the actor at `to` and travels in an urgent lane.
-    pub(crate) unsafe fn new(to: CellRef, node: NonNull<Node>) -> Self {
-        Self { to, node }
-    }
-
-    /// Sends it; if the actor has ended, the node is dropped.
-    pub(crate) fn send(self) {
-        let this = std::mem::ManuallyDrop::new(self);
-        // SAFETY: `this` is not used again, so the reference is moved out.
-        let to = unsafe { std::ptr::read(&raw const this.to) };
-        // SAFETY: the maker's promise.
-        unsafe { to.push_urgent(this.node) };
-    }
-}
-
-impl Drop for Letter {
-    fn drop(&mut self) {
-        // SAFETY: the letter owns its node.
-        let kind = unsafe { Node::kind(self.node) };
-        // SAFETY: as above.
-        unsafe { (kind.discard)(self.node) };
     }
 }
 

@@ -21,6 +21,7 @@ pub(crate) mod current;
 pub(crate) mod future;
 pub(crate) mod held;
 pub(crate) mod home;
+pub(crate) mod letter;
 pub(crate) mod names;
 pub(crate) mod priority;
 pub(crate) mod random;

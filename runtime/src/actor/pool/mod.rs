@@ -1,0 +1,232 @@
+//! Pools: several actors of one type behind one reference.
+//!
+//! A pool is an actor itself. It speaks the protocol of its workers, so a reference to it is called
+//! like one of theirs; each message goes on to one worker, and an answer goes straight to who asked.
+
+mod load;
+mod routing;
+
+pub use routing::Routing;
+
+use super::address::Ref;
+use super::context::Context;
+use super::error::{SpawnError, StartError, TellError};
+use super::extras::Down;
+use super::group::Group;
+use super::options::Options;
+use super::traits::{Actor, Behavior, ByMacro, HandleAsync, Message, Protocol, Receive, Step};
+use crate::event::DeadLetterReason;
+use load::Load;
+use std::fmt;
+use std::future::Future;
+
+/// Workers of the type `A` that share one mailbox, in the sense that each message goes to one of them.
+///
+/// The workers are children of the pool: they end with it. One that ends for good is not replaced, which
+/// is for its restart policy to see to; with the last of them the pool ends. The pool's mailbox is bounded
+/// as a worker's is, and it waits for room at the worker that a message is for, so that a bound holds all
+/// the way. Drained, it has its workers handle what they have accepted.
+///
+/// [`Resize`] changes the number of workers; those that are too many handle what they have accepted, and
+/// then end. Messages that are not part of `A`'s protocol, hand-written ones, do not go through a pool.
+///
+/// # Examples
+/// ```
+/// use greenroom::{Actor, Pool, Resize, System, handlers};
+///
+/// #[derive(Actor)]
+/// struct Hasher;
+///
+/// #[handlers]
+/// impl Hasher {
+///     #[start]
+///     fn start() -> Self {
+///         Hasher
+///     }
+///     #[ask]
+///     fn hash(&self, text: String) -> u32 {
+///         text.bytes().map(u32::from).sum()
+///     }
+/// }
+///
+/// #[greenroom::main]
+/// async fn main(system: System) -> Result<(), Box<dyn std::error::Error>> {
+///     let pool = system.spawn::<Pool<Hasher>>(Pool::of(4, || ())).await?;
+///     assert_eq!(pool.hash("abc".to_owned()).await?, 294); // as with a Ref<Hasher>
+///     pool.ask(Resize(8)).await??;
+///     Ok(())
+/// }
+/// ```
+pub struct Pool<A: Behavior> {
+    workers: Vec<Worker<A>>,
+    routing: Routing<A>,
+    make: Box<dyn FnMut() -> A::Args + Send>,
+    group: Option<Group<A>>,
+    /// The number of the next worker.
+    next: u64,
+}
+
+/// One worker of a pool.
+struct Worker<A: Behavior> {
+    actor: Ref<A>,
+    /// Never another's.
+    number: u64,
+    /// What it was sent and has not handled; counted where the routing looks at it.
+    load: Load,
+}
+
+/// What a [`Pool`] starts from; see [`Pool::of`].
+#[must_use = "it is what a pool is spawned with"]
+pub struct Workers<A: Behavior> {
+    count: usize,
+    make: Box<dyn FnMut() -> A::Args + Send>,
+    routing: Routing<A>,
+    group: Option<Group<A>>,
+}
+
+/// Sets the number of workers of a [`Pool`], at least one; the answer is how many there were.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Resize(pub usize);
+
+impl Message for Resize {
+    type Reply = Result<usize, SpawnError>;
+}
+
+impl<A: Behavior> Pool<A> {
+    /// A pool of `count` workers, round robin; `args` makes what each of them starts from.
+    pub fn of(count: usize, args: impl FnMut() -> A::Args + Send + 'static) -> Workers<A> {
+        Workers { count, make: Box::new(args), routing: Routing::round_robin(), group: None }
+    }
+
+    /// Starts workers until there are `count`.
+    async fn grow(&mut self, count: usize, cx: &mut Context<Self>) -> Result<(), SpawnError> {
+        while self.workers.len() < count {
+            let actor = cx.spawn::<A>((self.make)()).await?;
+            cx.watch(&actor, Self::worker_down);
+            if let Some(group) = &self.group {
+                group.join(&actor);
+            }
+            self.workers.push(Worker { actor, number: self.next, load: Load::new() });
+            self.next += 1;
+        }
+        Ok(())
+    }
+
+    /// Has the newest workers end after what they have accepted, and sends them nothing more.
+    fn shrink(&mut self, count: usize) {
+        for worker in self.workers.drain(count.min(self.workers.len())..) {
+            if let Some(group) = &self.group {
+                group.leave(&worker.actor);
+            }
+            worker.actor.drain();
+        }
+    }
+
+    #[expect(clippy::needless_pass_by_value, reason = "watches call it with the value")]
+    fn worker_down(&mut self, down: Down, cx: &mut Context<Self>) {
+        self.workers.retain(|worker| worker.actor.id() != down.actor);
+        if self.workers.is_empty() {
+            match down.reason.is_normal() {
+                true => cx.stop(),
+                false => cx.fail(format_args!("its last worker ended: {}", down.reason)),
+            }
+        }
+    }
+
+    /// Sends a message to the worker that it is for; a worker that has just ended is passed over.
+    async fn route(&mut self, mut message: A::Message, cx: &mut Context<Self>) {
+        while !self.workers.is_empty() {
+            let chosen = self.routing.choose(&message, &self.workers);
+            let worker = &self.workers[chosen];
+            match worker.actor.recipient_of().tell(message).await {
+                Ok(()) => return self.routing.note(worker),
+                Err(TellError::Closed(back)) => message = back,
+                // Larger than any mailbox here, the pool's included.
+                Err(TellError::Full(_)) => return report(cx, DeadLetterReason::DroppedNewest),
+            }
+            // Its `Down` is on its way.
+            self.workers.remove(chosen);
+        }
+        report(cx, DeadLetterReason::Stopped);
+    }
+}
+
+/// Reports a message that no worker took.
+fn report<A: Behavior>(cx: &Context<Pool<A>>, reason: DeadLetterReason) {
+    cx.core().events.dead_letter(cx.id(), std::any::type_name::<A::Message>(), reason);
+}
+
+impl<A: Behavior> Workers<A> {
+    /// Sets which worker a message goes to; by default one after the other.
+    pub fn routing(mut self, routing: Routing<A>) -> Self {
+        self.routing = routing;
+        self
+    }
+
+    /// Has the workers join `group`, by which all of them are reached at once.
+    pub fn group(mut self, group: &Group<A>) -> Self {
+        self.group = Some(group.clone());
+        self
+    }
+}
+
+impl<A: Behavior> Actor for Pool<A> {
+    const OPTIONS: Options = Options::new().mailbox(A::OPTIONS.get_mailbox());
+}
+
+impl<A: Behavior> Protocol for Pool<A> {
+    type Message = A::Message;
+    type Calls = A::Calls;
+}
+
+impl<A: Behavior> Behavior for Pool<A> {
+    type Args = Workers<A>;
+
+    fn start<'a>(
+        args: Workers<A>,
+        cx: &'a mut Context<Self>,
+    ) -> Step<Result<Self, StartError>, impl Future<Output = Result<Self, StartError>> + Send + 'a>
+    {
+        Step::Later(async move {
+            let Workers { count, make, routing, group } = args;
+            let mut pool = Self { workers: Vec::new(), routing, make, group, next: 0 };
+            pool.grow(count.max(1), cx).await?;
+            Ok(pool)
+        })
+    }
+}
+
+impl<A: Behavior> Receive<A::Message, ByMacro> for Pool<A> {
+    fn receive<'a>(
+        &'a mut self,
+        message: A::Message,
+        cx: &'a mut Context<Self>,
+    ) -> Step<(), impl Future<Output = ()> + Send + 'a> {
+        Step::Later(self.route(message, cx))
+    }
+}
+
+impl<A: Behavior> HandleAsync<Resize> for Pool<A> {
+    async fn handle<'a>(
+        &'a mut self,
+        Resize(count): Resize,
+        cx: &'a mut Context<Self>,
+    ) -> Result<usize, SpawnError> {
+        let (before, count) = (self.workers.len(), count.max(1));
+        self.shrink(count);
+        self.grow(count, cx).await?;
+        Ok(before)
+    }
+}
+
+impl<A: Behavior> fmt::Debug for Pool<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Pool({} of {})", self.workers.len(), std::any::type_name::<A>())
+    }
+}
+
+impl<A: Behavior> fmt::Debug for Workers<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Workers({} of {})", self.count, std::any::type_name::<A>())
+    }
+}

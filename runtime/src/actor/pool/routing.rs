@@ -1,0 +1,116 @@
+//! Which worker of a pool a message goes to.
+
+use super::Worker;
+use crate::actor::traits::{Behavior, Protocol};
+use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// Which worker of a [`Pool`](super::Pool) a message goes to.
+pub struct Routing<A: Behavior>(Kind<A>);
+
+/// Tells the key of a message.
+type KeyOf<A> = Box<dyn Fn(&<A as Protocol>::Message) -> u64 + Send>;
+
+enum Kind<A: Behavior> {
+    /// Where the next one goes.
+    RoundRobin(usize),
+    /// The generator's state.
+    Random(u64),
+    /// Where the search begins, so that equals take turns.
+    LeastLoaded(usize),
+    Hash(KeyOf<A>),
+}
+
+impl<A: Behavior> Routing<A> {
+    /// To one after the other.
+    #[must_use]
+    pub const fn round_robin() -> Self {
+        Self(Kind::RoundRobin(0))
+    }
+
+    /// To any, by a generator that makes the same choices for the same `seed` (xorshift64*, Vigna 2016).
+    #[must_use]
+    pub const fn random(seed: u64) -> Self {
+        Self(Kind::Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1))
+    }
+
+    /// To the one with the fewest messages of this pool that it has not handled. Costs one more node in
+    /// its mailbox for each message.
+    #[must_use]
+    pub const fn least_loaded() -> Self {
+        Self(Kind::LeastLoaded(0))
+    }
+
+    /// All messages of one key to the same one, as long as it is there: in order, where one sender
+    /// sends them. When the number of workers changes, the keys of those stay that stay themselves
+    /// (rendezvous hashing, Thaler and Ravishankar 1998). O(n) in the number of workers.
+    #[must_use]
+    pub fn consistent_hash<K: Hash>(key: impl Fn(&A::Message) -> K + Send + 'static) -> Self {
+        Self(Kind::Hash(Box::new(move |message| {
+            // The same in every process: nothing is added to the keys.
+            let mut hasher = DefaultHasher::new();
+            key(message).hash(&mut hasher);
+            hasher.finish()
+        })))
+    }
+
+    /// Where `message` goes, as an index of `workers`, of which there is one at least.
+    pub(super) fn choose(&mut self, message: &A::Message, workers: &[Worker<A>]) -> usize {
+        let count = workers.len();
+        match &mut self.0 {
+            Kind::RoundRobin(next) => {
+                let chosen = *next % count;
+                *next = chosen + 1;
+                chosen
+            }
+            Kind::Random(state) => below(state, count),
+            Kind::LeastLoaded(first) => {
+                let turns = (0..count).map(|turn| (*first + turn) % count);
+                let chosen = turns.min_by_key(|&index| workers[index].load.count()).unwrap_or(0);
+                *first = chosen + 1;
+                chosen
+            }
+            Kind::Hash(key) => {
+                let key = key(message);
+                let weight = |index: &usize| mix(key ^ mix(workers[*index].number));
+                (0..count).max_by_key(weight).unwrap_or(0)
+            }
+        }
+    }
+
+    /// Notes that a message went to `worker`.
+    pub(super) fn note(&self, worker: &Worker<A>) {
+        if matches!(self.0, Kind::LeastLoaded(_)) {
+            worker.load.add(worker.actor.cell());
+        }
+    }
+}
+
+/// A number below `end`, and the generator's next state.
+fn below(state: &mut u64, end: usize) -> usize {
+    *state ^= *state >> 12;
+    *state ^= *state << 25;
+    *state ^= *state >> 27;
+    let number = state.wrapping_mul(0x2545_F491_4F6C_DD1D);
+    let scaled = (u128::from(number) * end as u128) >> 64;
+    usize::try_from(scaled).expect("below a number that fits")
+}
+
+/// Spreads a number over all bits (the finaliser of SplitMix64, Steele et al. 2014).
+fn mix(number: u64) -> u64 {
+    let number = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let number = (number ^ (number >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let number = (number ^ (number >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    number ^ (number >> 31)
+}
+
+impl<A: Behavior> fmt::Debug for Routing<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            Kind::RoundRobin(_) => "RoundRobin",
+            Kind::Random(_) => "Random",
+            Kind::LeastLoaded(_) => "LeastLoaded",
+            Kind::Hash(_) => "ConsistentHash",
+        })
+    }
+}
