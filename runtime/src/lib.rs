@@ -40,6 +40,7 @@
 //! | to | see |
 //! |---|---|
 //! | write an actor | [`Actor`], [`handlers`], [`Context`] |
+//! | restart what fails | [`Restart`], [`Supervision`], [`Context::supervise`] |
 //! | talk to one | [`Ref`], [`Recipient`], [`Tell`], [`Ask`] |
 //! | build and end a system | [`System`], [`Scheduler`], [`Config`] |
 //! | see what goes wrong | [`DeadLetters`], [`Event`], [`Counts`] |
@@ -89,4 +90,6 @@ mod documents {
     mod readme {}
     #[doc = include_str!("../../book/src/tour/first-actor.md")]
     mod tour {}
+    #[doc = include_str!("../../book/src/tour/supervision.md")]
+    mod supervision {}
 }
