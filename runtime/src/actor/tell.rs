@@ -91,7 +91,8 @@ impl<'a, M: Message> IntoFuture for Tell<'a, M> {
 pub(super) type Room<'a> = Pin<Box<dyn Future<Output = Admission> + Send + 'a>>;
 
 /// The future of an awaited [`Tell`]: waits for room, then sends. A handler that awaits more of them in
-/// a turn than the turn may handle messages gives way once, so that the receivers get theirs.
+/// a turn than the turn may handle messages gives way once, so that the receivers get theirs; and it gives
+/// way while the ring to the receiver's worker is full, where actors live on one worker each.
 ///
 /// # Cancel safety
 /// Dropped before it is ready, it has not sent the message, which is dropped with it.
@@ -128,7 +129,15 @@ impl<M: Message> Future for Telling<'_, M> {
             );
         }
         let message = this.message.take().expect("a send is not polled after it was ready");
-        Poll::Ready(push(this.cell, this.kind, message, run_soon).map_err(TellError::Closed))
+        match push_when_clear(this.cell, this.kind, message) {
+            Ok(()) => Poll::Ready(Ok(())),
+            Err(NotSent::Closed(message)) => Poll::Ready(Err(TellError::Closed(message))),
+            Err(NotSent::Congested(message)) => {
+                this.message = Some(message);
+                cx.waker().wake_by_ref();
+                Poll::Pending
+            }
+        }
     }
 }
 
@@ -216,20 +225,66 @@ fn push<P: Send>(
     Ok(())
 }
 
+/// Why an awaited message was not sent.
+enum NotSent<M> {
+    /// The actor takes no more.
+    Closed(M),
+    /// The way to the worker that the actor lives on is full.
+    Congested(M),
+}
+
+/// As [`push`], unless the way to the actor is full.
+#[inline]
+fn push_when_clear<M: Message>(
+    cell: &CellRef,
+    kind: &'static Kind,
+    message: M,
+) -> Result<(), NotSent<M>> {
+    if cell.inbox.is_closed() {
+        note_refusal(cell);
+        return Err(NotSent::Closed(message));
+    }
+    let carry = |node| {
+        // SAFETY: the node is new, and its kind was made for this cell's actor.
+        unsafe { cell.core.carry_mail_when_clear(cell, node) }
+    };
+    push_node_or(cell, Node::new(kind, message), run_soon, carry).map_err(|node| {
+        // SAFETY: the node was made of an `M` above, and given back.
+        NotSent::Congested(unsafe { Node::into_payload(node) })
+    })
+}
+
 /// Puts a node into the user lane and sees that the actor runs.
 #[inline(always)]
 pub(super) fn push_node(cell: &CellRef, node: NonNull<Node>, run: fn(&CellRef, Ready)) {
+    let carry = |node| {
+        // SAFETY: the node is new, and its kind was made for this cell's actor.
+        unsafe { cell.core.carry_mail(cell, node) };
+        Ok(())
+    };
+    // It is never given back.
+    let _ = push_node_or(cell, node, run, carry);
+}
+
+/// As [`push_node`]; `carry` has the node brought to an actor that lives elsewhere, or gives it back.
+#[inline(always)]
+fn push_node_or(
+    cell: &CellRef,
+    node: NonNull<Node>,
+    run: fn(&CellRef, Ready),
+    carry: impl FnOnce(NonNull<Node>) -> Result<(), NonNull<Node>>,
+) -> Result<(), NonNull<Node>> {
     let push = match cell.reach() {
         // SAFETY: the node is new, and its kind was made for this cell's actor.
         Reach::Shared => unsafe { cell.inbox.push(node) },
         // SAFETY: as above; the actor lives on this thread.
         Reach::Home => unsafe { cell.inbox.push_home(node) },
-        // SAFETY: as above.
-        Reach::Away => return unsafe { cell.core.carry_mail(cell, node) },
+        Reach::Away => return carry(node),
     };
     if push != Push::Queued {
         settle(cell, push == Push::Woke, run);
     }
+    Ok(())
 }
 
 /// Does what the taker of a token has to do: lets the actor run, or, if it has ended, buries what was

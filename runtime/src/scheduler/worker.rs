@@ -176,6 +176,12 @@ impl Schedule for Front {
         queue.carry(id, cargo, &wake);
     }
 
+    fn is_congested(&self, at: Option<u32>, to: &CellRef) -> bool {
+        let (Queues::PerCore(queue), Some(worker)) = (&self.0.queues, at) else { return false };
+        // SAFETY: as in `schedule`.
+        queue.is_congested(unsafe { WorkerId::new(worker as usize) }, to)
+    }
+
     unsafe fn carry_mail(&self, at: Option<u32>, to: &CellRef, node: NonNull<Node>) {
         let shared = &self.0;
         let Queues::PerCore(queue) = &shared.queues else { unreachable!("nobody has a home") };

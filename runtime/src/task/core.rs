@@ -28,6 +28,8 @@ pub(crate) trait Schedule: Send + Sync {
     fn schedule(&self, at: Option<u32>, ready: Ready, hint: Hint, pause: bool);
     /// Brings `cargo` to where its actor lives; `at` as in `schedule`.
     fn carry(&self, at: Option<u32>, cargo: Cargo);
+    /// Whether the way from the calling thread to where the actor lives is full; `at` as in `schedule`.
+    fn is_congested(&self, at: Option<u32>, to: &CellRef) -> bool;
     /// As `carry`, for one user message, which often joins others on their way.
     ///
     /// # Safety
@@ -151,6 +153,27 @@ impl Core {
     pub(crate) unsafe fn carry_mail(&self, to: &CellRef, node: NonNull<Node>) {
         // SAFETY: the caller's promise.
         unsafe { self.scheduler.carry_mail(current::worker_of(self), to, node) };
+    }
+
+    /// As [`Core::carry_mail`], for a sender that can wait.
+    ///
+    /// # Errors
+    /// The node, while the way to the actor is full.
+    ///
+    /// # Safety
+    /// As [`Core::carry_mail`].
+    pub(crate) unsafe fn carry_mail_when_clear(
+        &self,
+        to: &CellRef,
+        node: NonNull<Node>,
+    ) -> Result<(), NonNull<Node>> {
+        let at = current::worker_of(self);
+        if self.scheduler.is_congested(at, to) {
+            return Err(node);
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.scheduler.carry_mail(at, to, node) };
+        Ok(())
     }
 
     /// Sees that a new actor runs, wherever it lives.

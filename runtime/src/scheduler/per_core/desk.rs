@@ -199,6 +199,11 @@ impl Desk {
         self.dirty | self.left_over != 0 || waiting != 0
     }
 
+    /// Whether the ring to worker `to` had no room for all that was sent.
+    pub(super) fn has_spilled(&self, to: usize) -> bool {
+        !self.out[to].spill.is_empty()
+    }
+
     /// Whether everything for worker `to` is in its ring, and it was told.
     pub(super) fn has_sent_all(&self, to: usize) -> bool {
         self.dirty & (1 << to) == 0

@@ -18,8 +18,10 @@
 //!    messages, and those may send).
 //! 2. A box that is dirty is flushed when the worker looks for work next, at the latest; so what a
 //!    handler has sent may wait until it is done.
-//! 3. A full ring spills into its sender's memory. Nothing waits for room, so no two workers can wait
-//!    for each other; mailboxes with a bound have bounded what spills before it got here.
+//! 3. A full ring spills into its sender's memory. No worker waits for room, so no two can wait for each
+//!    other. Who awaits the sending of a message gives way until there is room, and mailboxes with a bound
+//!    have bounded what spills before it got here; so what spills is bounded but for what was sent by
+//!    those who cannot wait.
 
 mod desk;
 mod dock;
@@ -191,6 +193,16 @@ impl PerCore {
             Way::To(worker) => self.send(id, worker, Parcel::Cargo(cargo), wake),
             Way::Here | Way::Leaving(_) => self.deliver(id, cargo),
             Way::Held => self.desk(id, |desk| desk.held.push(cargo)),
+        }
+    }
+
+    /// Whether the ring is full through which mail for `to` goes from here: who can wait should.
+    pub(crate) fn is_congested(&self, id: WorkerId, to: &CellRef) -> bool {
+        match self.way(id, to) {
+            Way::To(worker) | Way::Leaving(worker) => {
+                self.desk(id, |desk| desk.has_spilled(worker))
+            }
+            Way::Here | Way::Held => false,
         }
     }
 
