@@ -14,7 +14,7 @@ use super::check::{Checks, Failure};
 use super::choice::{Label, Source};
 use super::incarnation::Incarnation;
 use super::link::Link;
-use super::node::Node;
+use super::node::{Node, host};
 use super::options::Options;
 use super::policy::Chooser;
 use super::reactor::Reactor;
@@ -214,6 +214,22 @@ impl World {
     /// own.
     pub fn set_link(&mut self, from: &Node, to: &Node, link: Link) {
         *self.stage.fabric.lock().link(from.host(), to.host()) = link;
+    }
+
+    /// Cuts the link from one node to another, until [`World::heal`]; the way back stays.
+    pub fn cut(&mut self, from: &Node, to: &Node) {
+        self.stage.fabric.lock().link(from.host(), to.host()).cut = true;
+    }
+
+    /// Cuts all links between the nodes of `island` and the others, both ways, until [`World::heal`].
+    pub fn partition(&mut self, island: &[Node]) {
+        let is_inside = |index: usize| island.iter().any(|node| node.index == index);
+        let mut fabric = self.stage.fabric.lock();
+        for from in 0..self.nodes.len() {
+            for to in (0..self.nodes.len()).filter(|&to| is_inside(to) != is_inside(from)) {
+                fabric.link(host(from), host(to)).cut = true;
+            }
+        }
     }
 
     /// What the network has counted.

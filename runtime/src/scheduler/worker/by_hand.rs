@@ -143,6 +143,7 @@ impl ByHand {
             // SAFETY: the calling thread was the worker until now, and nobody is from now on.
             queue.leave(unsafe { WorkerId::new(self.worker.id.index()) });
         }
+        self.worker.core.worker_ended();
     }
 }
 
