@@ -74,8 +74,7 @@ pub(super) enum Order {
     },
 }
 
-static KIND: Kind =
-    Kind { lane: Lane::Control, deliver, discard, recycle: |_| {}, name: || "control" };
+static KIND: Kind = Kind { lane: Lane::Control, deliver, discard, block: None, name: || "control" };
 
 /// # Safety
 /// `to` is a cell whose token the caller holds, and the caller owns `node`, which is of `KIND`.
@@ -186,5 +185,5 @@ pub(super) fn drop_evicted(node: NonNull<Node>) {
     // SAFETY: as above.
     crate::task::run::quietly(|| unsafe { (kind.discard)(node) });
     // SAFETY: as above; the payload is gone.
-    unsafe { (kind.recycle)(node) };
+    unsafe { Node::recycle(node) };
 }

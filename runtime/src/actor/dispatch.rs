@@ -10,6 +10,7 @@ use super::body;
 use super::context::Context;
 use super::traits::{Message, Receive, Step};
 use crate::event::Event;
+use crate::mailbox::Bound;
 use crate::queue::node::{Kind, Lane, Node};
 use crate::task::cell::{CellRef, Header};
 use crate::task::future::Pending;
@@ -35,14 +36,14 @@ impl<A: super::Behavior + Receive<M, Via>, M: Message, Via: 'static> Table<A, M,
             lane: Lane::User,
             deliver: told::<A, M, Via>,
             discard: drop_payload::<M>,
-            recycle: Node::recycle::<M>,
+            block: Some(Node::block::<M>()),
             name: std::any::type_name::<M>,
         },
         ask: Kind {
             lane: Lane::User,
             deliver: asked::<A, M, Via>,
             discard: drop_payload::<Asked<M>>,
-            recycle: Node::recycle::<Asked<M>>,
+            block: Some(Node::block::<Asked<M>>()),
             name: std::any::type_name::<M>,
         },
     };
@@ -69,11 +70,29 @@ pub(crate) fn weight<M: Message>(message: &M) -> usize {
     size_of::<M>().saturating_add(message.heap_bytes())
 }
 
-/// Gives the room of a message that was taken out of its mailbox back.
-fn make_room<M: Message>(cell: &Header, message: &M) {
-    if let Some(bound) = body::bound(cell) {
-        bound.taken_out(weight(message));
+/// Takes a message out of its node, and gives its room in the mailbox back.
+///
+/// # Safety
+/// The caller holds the token of `to`, and owns `node`, whose payload is an `M`.
+#[inline(always)]
+unsafe fn take<M: Message>(to: NonNull<Header>, node: NonNull<Node>) -> M {
+    // SAFETY: the caller holds the token, so the cell is live.
+    match body::bound(unsafe { to.as_ref() }) {
+        // SAFETY: the caller's promise.
+        None => unsafe { Node::take_payload(node) },
+        // SAFETY: the caller's promise.
+        Some(bound) => unsafe { take_counted(bound, node) },
     }
+}
+
+/// # Safety
+/// As [`take`].
+#[inline(never)]
+unsafe fn take_counted<M: Message>(bound: &Bound, node: NonNull<Node>) -> M {
+    // SAFETY: the caller's promise.
+    let message = unsafe { Node::take_payload(node) };
+    bound.taken_out(weight(&message));
+    message
 }
 
 unsafe fn told<A: super::Behavior + Receive<M, Via>, M: Message, Via>(
@@ -81,10 +100,8 @@ unsafe fn told<A: super::Behavior + Receive<M, Via>, M: Message, Via>(
     node: NonNull<Node>,
 ) {
     let header = to.cast::<Header>();
-    // SAFETY: the caller owns the node, whose kind this is.
-    let message = unsafe { Node::take_payload::<M>(node) };
-    // SAFETY: the caller holds the token, so the cell is live.
-    make_room(unsafe { header.as_ref() }, &message);
+    // SAFETY: the caller holds the token and owns the node, whose kind this is.
+    let message = unsafe { take::<M>(header, node) };
     // SAFETY: the caller holds the token, the actor runs, and no handler waits.
     let actor = unsafe { body::live::<A>(header) };
     // SAFETY: as above.
@@ -105,11 +122,8 @@ unsafe fn asked<A: super::Behavior + Receive<M, Via>, M: Message, Via>(
     node: NonNull<Node>,
 ) {
     let header = to.cast::<Header>();
-    // SAFETY: the caller owns the node, whose kind this is.
-    let question = unsafe { Node::take_payload::<Asked<M>>(node) };
-    // SAFETY: the caller holds the token, so the cell is live.
-    make_room(unsafe { header.as_ref() }, &question);
-    let Asked { message, reply } = question;
+    // SAFETY: the caller holds the token and owns the node, whose kind this is.
+    let Asked { message, reply } = unsafe { take::<Asked<M>>(header, node) };
     // SAFETY: the caller holds the token, the actor runs, and no handler waits.
     let actor = unsafe { body::live::<A>(header) };
     // SAFETY: as above.

@@ -38,7 +38,7 @@ macro_rules! signal_kind {
                 lane: $crate::queue::node::Lane::Signal,
                 deliver: $deliver,
                 discard: $crate::actor::signal::discard_signal::<$payload>,
-                recycle: |_| {},
+                block: None,
                 name: std::any::type_name::<$payload>,
             }
         }
@@ -62,7 +62,7 @@ struct BlockOf<T>(NonNull<Node>, PhantomData<T>);
 impl<T> Drop for BlockOf<T> {
     fn drop(&mut self) {
         // SAFETY: the node is in no list, and its payload was moved out.
-        unsafe { Node::recycle::<T>(self.0) };
+        unsafe { Node::release::<T>(self.0) };
     }
 }
 

@@ -16,6 +16,7 @@ use crate::task::held::Held;
 use crate::task::{Hint, Ready};
 use std::fmt;
 use std::future::{Future, IntoFuture};
+use std::mem::ManuallyDrop;
 use std::pin::Pin;
 use std::ptr::NonNull;
 use std::task::{Context, Poll};
@@ -83,7 +84,12 @@ impl<'a, M: Message> IntoFuture for Tell<'a, M> {
     type IntoFuture = Telling<'a, M>;
 
     fn into_future(self) -> Telling<'a, M> {
-        Telling { cell: self.cell, kind: self.kind, message: Some(self.message), room: None }
+        Telling {
+            cell: self.cell,
+            kind: self.kind,
+            message: ManuallyDrop::new(Some(self.message)),
+            room: ManuallyDrop::new(None),
+        }
     }
 }
 
@@ -100,44 +106,70 @@ pub(super) type Room<'a> = Pin<Box<dyn Future<Output = Admission> + Send + 'a>>;
 pub struct Telling<'a, M: Message> {
     cell: &'a CellRef,
     kind: &'static Kind,
-    message: Option<M>,
-    room: Option<Room<'a>>,
+    // Both are dropped by `drop`, which has one thing to look at when the message was sent.
+    message: ManuallyDrop<Option<M>>,
+    room: ManuallyDrop<Option<Room<'a>>>,
 }
 
 // No field is ever pinned in place: the wait for room has its own box.
 impl<M: Message> Unpin for Telling<'_, M> {}
 
-impl<M: Message> Future for Telling<'_, M> {
-    type Output = Result<(), TellError<M>>;
+impl<M: Message> Drop for Telling<'_, M> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if self.message.is_some() {
+            self.drop_unsent();
+        }
+    }
+}
 
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = self.get_mut();
-        if !current::spend_send() {
-            // The receiver may be waiting for this very worker, and its mail grows cold.
+impl<M: Message> Telling<'_, M> {
+    /// Drops the message, and the wait for room, which ends when the message is sent.
+    #[cold]
+    fn drop_unsent(&mut self) {
+        drop(self.room.take());
+        drop(self.message.take());
+    }
+
+    /// Does what the first poll of a message to an open and unbounded mailbox need not.
+    #[inline(never)]
+    fn poll_further(
+        &mut self,
+        gives_way: bool,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<(), TellError<M>>> {
+        if gives_way {
+            // The receiver may be waiting for this very worker, or has too much under way from here.
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
-        if this.cell.bounded {
-            let sending = Sending { weigh: weight, run: run_soon };
-            return poll_send(
-                this.cell,
-                this.kind,
-                &mut this.message,
-                &mut this.room,
-                &sending,
-                cx,
-            );
+        let sending = Sending { weigh: weight, run: run_soon };
+        poll_send(self.cell, self.kind, &mut self.message, &mut self.room, &sending, cx)
+    }
+}
+
+impl<M: Message> Future for Telling<'_, M> {
+    type Output = Result<(), TellError<M>>;
+
+    #[inline(always)]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.get_mut();
+        let mut gives_way = !current::spend_send();
+        let is_plain = !gives_way && !this.cell.bounded && !this.cell.inbox.is_closed();
+        if is_plain && let Some(message) = this.message.take() {
+            let carry = |node| {
+                // SAFETY: the node is new, and its kind was made for this cell's actor.
+                unsafe { this.cell.core.carry_mail_when_clear(this.cell, node) }
+            };
+            let node = Node::new(this.kind, message);
+            let Err(node) = push_node_or(this.cell, node, run_soon, carry) else {
+                return Poll::Ready(Ok(()));
+            };
+            // SAFETY: the node was made of an `M`, and given back.
+            *this.message = Some(unsafe { Node::into_payload(node) });
+            gives_way = true;
         }
-        let message = this.message.take().expect("a send is not polled after it was ready");
-        match push_when_clear(this.cell, this.kind, message) {
-            Ok(()) => Poll::Ready(Ok(())),
-            Err(NotSent::Closed(message)) => Poll::Ready(Err(TellError::Closed(message))),
-            Err(NotSent::Congested(message)) => {
-                this.message = Some(message);
-                cx.waker().wake_by_ref();
-                Poll::Pending
-            }
-        }
+        this.poll_further(gives_way, cx)
     }
 }
 
@@ -223,35 +255,6 @@ fn push<P: Send>(
     }
     push_node(cell, Node::new(kind, message), run);
     Ok(())
-}
-
-/// Why an awaited message was not sent.
-enum NotSent<M> {
-    /// The actor takes no more.
-    Closed(M),
-    /// The way to the worker that the actor lives on is full.
-    Congested(M),
-}
-
-/// As [`push`], unless the way to the actor is full.
-#[inline]
-fn push_when_clear<M: Message>(
-    cell: &CellRef,
-    kind: &'static Kind,
-    message: M,
-) -> Result<(), NotSent<M>> {
-    if cell.inbox.is_closed() {
-        note_refusal(cell);
-        return Err(NotSent::Closed(message));
-    }
-    let carry = |node| {
-        // SAFETY: the node is new, and its kind was made for this cell's actor.
-        unsafe { cell.core.carry_mail_when_clear(cell, node) }
-    };
-    push_node_or(cell, Node::new(kind, message), run_soon, carry).map_err(|node| {
-        // SAFETY: the node was made of an `M` above, and given back.
-        NotSent::Congested(unsafe { Node::into_payload(node) })
-    })
 }
 
 /// Puts a node into the user lane and sees that the actor runs.
@@ -430,7 +433,7 @@ static TICKET: Kind = Kind {
     lane: Lane::Signal,
     deliver: redeem,
     discard: super::dispatch::drop_payload::<()>,
-    recycle: Node::recycle::<()>,
+    block: Some(Node::block::<()>()),
     name: || "ticket",
 };
 
@@ -467,6 +470,6 @@ impl Drop for Redeemed<'_> {
             self.cell.report_crashed(self.kind);
         }
         // SAFETY: the node is in no lane, and its payload was moved out.
-        unsafe { (self.kind.recycle)(self.node) };
+        unsafe { Node::recycle(self.node) };
     }
 }

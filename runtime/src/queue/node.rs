@@ -6,7 +6,7 @@
 //!
 //! A node is owned by exactly one place at a time: its maker, an inbox, a list, or its receiver.
 
-use super::pool;
+use super::pool::{self, Shape};
 use crate::sync::{AtomicPtr, Ordering, UnsafeCell, planted};
 use std::alloc::Layout;
 use std::mem::ManuallyDrop;
@@ -33,8 +33,8 @@ pub(crate) struct Kind {
     pub(crate) deliver: unsafe fn(to: NonNull<()>, node: NonNull<Node>),
     /// Drops the payload undelivered; the block as in `deliver`.
     pub(crate) discard: unsafe fn(node: NonNull<Node>),
-    /// Gives the block of a user node back after its payload is gone.
-    pub(crate) recycle: unsafe fn(node: NonNull<Node>),
+    /// The block of a user node, which is given back after its payload is gone.
+    pub(crate) block: Option<Shape>,
     /// The payload's type, for reports.
     pub(crate) name: fn() -> &'static str,
 }
@@ -86,14 +86,32 @@ impl Node {
         })
     }
 
+    /// The block of a node with such a payload.
+    pub(crate) const fn block<T>() -> Shape {
+        Shape::of(Layout::new::<Block<T>>())
+    }
+
     /// Gives the block of a node without payload back.
     ///
     /// # Safety
     /// `node` was made by `Node::new::<T>`, its payload was moved out, and the caller owns it.
     #[inline]
-    pub(crate) unsafe fn recycle<T>(node: NonNull<Self>) {
+    pub(crate) unsafe fn release<T>(node: NonNull<Self>) {
         // SAFETY: the caller's promise.
         unsafe { pool::release(node.cast(), Layout::new::<Block<T>>()) };
+    }
+
+    /// Gives the block of a user node back, if its kind says that it has one.
+    ///
+    /// # Safety
+    /// The payload was moved out or dropped, and the caller owns the node.
+    #[inline(always)]
+    pub(crate) unsafe fn recycle(node: NonNull<Self>) {
+        // SAFETY: the node is still live.
+        if let Some(block) = &unsafe { Self::kind(node) }.block {
+            // SAFETY: the kind was made for the node's payload.
+            unsafe { pool::release_as(node.cast(), block) };
+        }
     }
 
     /// Moves the payload out and gives the block back.
@@ -104,7 +122,7 @@ impl Node {
         // SAFETY: the caller's promise.
         let payload = unsafe { Self::take_payload::<T>(node) };
         // SAFETY: as above; the payload was just moved out.
-        unsafe { Self::recycle::<T>(node) };
+        unsafe { Self::release::<T>(node) };
         payload
     }
 

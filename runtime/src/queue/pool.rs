@@ -64,11 +64,40 @@ pub(crate) fn acquire(layout: Layout) -> NonNull<u8> {
 /// `block` came from [`acquire`] with an equal `layout` and is used by nobody any more.
 #[inline(always)]
 pub(crate) unsafe fn release(block: NonNull<u8>, layout: Layout) {
-    match class_of(layout) {
+    // SAFETY: the caller's promise.
+    unsafe { release_as(block, &Shape::of(layout)) };
+}
+
+/// What [`release_as`] needs to know of a block; worked out once where the type is known.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    layout: Layout,
+    /// The class, or a number that is none.
+    class: usize,
+}
+
+impl Shape {
+    pub(crate) const fn of(layout: Layout) -> Self {
+        let class = match class_of(layout) {
+            Some(class) => class,
+            None => usize::MAX,
+        };
+        Self { layout, class }
+    }
+}
+
+/// Takes a block of that shape back.
+///
+/// # Safety
+/// As [`release`], of the shape's layout.
+#[inline(always)]
+pub(crate) unsafe fn release_as(block: NonNull<u8>, shape: &Shape) {
+    if shape.class < CLASS_BYTES.len() {
         // SAFETY: the caller's promise is passed on.
-        Some(class) => unsafe { recycle::release(block, class, layout) },
+        unsafe { recycle::release(block, shape.class, shape.layout) };
+    } else {
         // SAFETY: the block came from `fresh` with this same layout.
-        None => unsafe { discard(block, layout) },
+        unsafe { discard(block, shape.layout) };
     }
 }
 
@@ -80,6 +109,7 @@ fn fresh(layout: Layout) -> NonNull<u8> {
 
 /// # Safety
 /// `block` came from [`fresh`] with `layout` and is used by nobody any more.
+#[cold]
 unsafe fn discard(block: NonNull<u8>, layout: Layout) {
     // SAFETY: the caller's promise.
     unsafe { dealloc(block.as_ptr(), layout) }
@@ -127,88 +157,112 @@ mod recycle {
     impl Magazine {
         const EMPTY: Self = Self { top: std::ptr::null_mut(), count: 0 };
 
-        #[inline(always)]
         fn push(&mut self, block: NonNull<u8>) {
-            let free = block.as_ptr().cast::<Free>();
-            // SAFETY: the block is unused, large enough for a word and aligned (invariant 1).
-            unsafe { free.write(Free { next: self.top }) };
-            self.top = free;
+            self.top = chain(block, self.top);
             self.count += 1;
         }
+    }
 
-        #[inline(always)]
-        fn pop(&mut self) -> Option<NonNull<u8>> {
-            let free = NonNull::new(self.top)?;
-            // SAFETY: by invariant 2 a block in a magazine starts with its link.
-            self.top = unsafe { free.as_ref() }.next;
-            self.count -= 1;
-            Some(free.cast())
-        }
+    /// Puts a free block in front of a chain.
+    #[inline(always)]
+    fn chain(block: NonNull<u8>, next: *mut Free) -> *mut Free {
+        let free = block.as_ptr().cast::<Free>();
+        // SAFETY: the block is unused, large enough for a word and aligned (invariant 1).
+        unsafe { free.write(Free { next }) };
+        free
     }
 
     static DEPOT: [Mutex<Vec<Magazine>>; CLASS_BYTES.len()] =
         [const { Mutex::new(Vec::new()) }; CLASS_BYTES.len()];
 
-    /// What one thread keeps of one class: it works on `loaded` and swaps with `spare`.
+    /// What one thread keeps of one class: it works on the loaded magazine and swaps with `spare`. A
+    /// thread that has not registered its [`Leaver`], or ends, has nothing loaded and room for nothing.
     struct Rack {
-        loaded: Cell<Magazine>,
+        /// The loaded magazine.
+        top: Cell<*mut Free>,
+        /// Blocks that the loaded magazine has room for.
+        room: Cell<usize>,
         spare: Cell<Magazine>,
     }
 
-    struct Racks([Rack; CLASS_BYTES.len()]);
-
-    thread_local! {
-        static RACKS: Racks = const {
-            Racks([const { Rack { loaded: Cell::new(Magazine::EMPTY), spare: Cell::new(Magazine::EMPTY) } };
-                CLASS_BYTES.len()])
-        };
-    }
-
-    impl Drop for Racks {
-        fn drop(&mut self) {
-            for (class, rack) in self.0.iter().enumerate() {
-                deposit(class, rack.loaded.replace(Magazine::EMPTY));
-                deposit(class, rack.spare.replace(Magazine::EMPTY));
+    impl Rack {
+        const fn unused() -> Self {
+            Self {
+                top: Cell::new(std::ptr::null_mut()),
+                room: Cell::new(0),
+                spare: Cell::new(Magazine::EMPTY),
             }
         }
+
+        fn load(&self, magazine: Magazine) {
+            self.top.set(magazine.top);
+            self.room.set(MAGAZINE_BLOCKS - magazine.count);
+        }
+
+        fn unload(&self) -> Magazine {
+            let top = self.top.replace(std::ptr::null_mut());
+            let count = if top.is_null() { 0 } else { MAGAZINE_BLOCKS - self.room.get() };
+            self.room.set(0);
+            Magazine { top, count }
+        }
+    }
+
+    thread_local! {
+        // Without a drop of their own, so that using them costs no look at whether they are still there.
+        static RACKS: [Rack; CLASS_BYTES.len()] = const { [const { Rack::unused() }; CLASS_BYTES.len()] };
+        static LEAVER: Leaver = const { Leaver };
+    }
+
+    /// Gives what a thread has kept to the depot when the thread ends.
+    struct Leaver;
+
+    impl Drop for Leaver {
+        fn drop(&mut self) {
+            RACKS.with(|racks| {
+                for (class, rack) in racks.iter().enumerate() {
+                    deposit(class, rack.unload());
+                    deposit(class, rack.spare.replace(Magazine::EMPTY));
+                }
+            });
+        }
+    }
+
+    /// Whether the thread goes on, so that it may keep blocks.
+    fn stays() -> bool {
+        LEAVER.try_with(|_| ()).is_ok()
     }
 
     #[inline(always)]
     pub(super) fn acquire(class: usize, _layout: Layout) -> NonNull<u8> {
-        let block = RACKS.try_with(|racks| {
-            let rack = &racks.0[class];
-            let mut loaded = rack.loaded.get();
-            let block = loaded.pop();
-            rack.loaded.set(loaded);
-            block.unwrap_or_else(|| reload(rack, class))
-        });
-        // A thread that is ending has no racks any more.
-        block.unwrap_or_else(|_| carve(class, 1).pop().expect("a magazine of one block"))
+        RACKS.with(|racks| {
+            let rack = &racks[class];
+            let Some(free) = NonNull::new(rack.top.get()) else { return reload(rack, class) };
+            // SAFETY: by invariant 2 a block in a magazine starts with its link.
+            rack.top.set(unsafe { free.as_ref() }.next);
+            rack.room.set(rack.room.get() + 1);
+            free.cast()
+        })
     }
 
     /// # Safety
     /// As [`super::release`].
     #[inline(always)]
     pub(super) unsafe fn release(block: NonNull<u8>, class: usize, _layout: Layout) {
-        let kept = RACKS.try_with(|racks| {
-            let rack = &racks.0[class];
-            let mut loaded = rack.loaded.get();
-            if loaded.count == MAGAZINE_BLOCKS {
-                deposit(class, rack.spare.replace(loaded));
-                loaded = Magazine::EMPTY;
+        RACKS.with(|racks| {
+            let rack = &racks[class];
+            if rack.room.get() == 0 {
+                return unload(rack, class, block);
             }
-            loaded.push(block);
-            rack.loaded.set(loaded);
+            rack.top.set(chain(block, rack.top.get()));
+            rack.room.set(rack.room.get() - 1);
         });
-        if kept.is_err() {
-            let mut single = Magazine::EMPTY;
-            single.push(block);
-            deposit(class, single);
-        }
     }
 
     #[cold]
     fn reload(rack: &Rack, class: usize) -> NonNull<u8> {
+        if !stays() {
+            return NonNull::new(carve(class, 1).top).expect("a magazine of one block").cast();
+        }
         let mut loaded = rack.spare.replace(Magazine::EMPTY);
         if loaded.count == 0 {
             let mut depot = DEPOT[class].lock();
@@ -216,9 +270,21 @@ mod recycle {
             drop(depot);
             loaded = stored.unwrap_or_else(|| carve(class, MAGAZINE_BLOCKS));
         }
-        let block = loaded.pop().expect("a magazine in the depot is not empty");
-        rack.loaded.set(loaded);
-        block
+        rack.load(loaded);
+        acquire(class, Layout::new::<()>())
+    }
+
+    /// Takes a block back when the loaded magazine has no room.
+    #[cold]
+    fn unload(rack: &Rack, class: usize, block: NonNull<u8>) {
+        let mut single = Magazine::EMPTY;
+        single.push(block);
+        if stays() {
+            deposit(class, rack.spare.replace(rack.unload()));
+            rack.load(single);
+        } else {
+            deposit(class, single);
+        }
     }
 
     /// Makes `count` new blocks, which are handed out in the order of their addresses.

@@ -130,7 +130,7 @@ static STUB: Kind = Kind {
     lane: Lane::User,
     deliver: |_, _| unreachable!("the stub carries no message"),
     discard: |_| unreachable!("the stub carries no message"),
-    recycle: |_| {},
+    block: None,
     name: || "stub",
 };
 
@@ -363,11 +363,10 @@ impl fmt::Debug for CellRef {
 }
 
 /// Gives the block of a node back that the outlet has passed.
+#[inline(always)]
 pub(super) fn recycle(node: NonNull<Node>) {
     // SAFETY: the outlet has passed the node, whose payload was moved out.
-    let kind = unsafe { Node::kind(node) };
-    // SAFETY: as above; it is given to its own kind.
-    unsafe { (kind.recycle)(node) };
+    unsafe { Node::recycle(node) };
 }
 
 /// Drops the payload of a node that its lane or list gave away.

@@ -154,7 +154,7 @@ impl Ready {
         // SAFETY: a `Ready` is the token of its cell.
         let held = unsafe { Held::new(self.0) };
         turn.doing.begin_turn(held.cell());
-        let mut run = Run { held, turn, doing: turn.doing, handled: 0 };
+        let mut run = Run { held, turn, doing: turn.doing, handled: 0, look_at: turn.batch.min(2) };
         let sends = current::swap_sends(turn.batch);
         let outcome = loop {
             // Panics of user code are caught per batch, not per message: entering costs nothing then.
@@ -176,6 +176,8 @@ struct Run<'a> {
     /// Where it is noted what the running handler was sent.
     doing: &'a Doing,
     handled: u32,
+    /// Messages after which it is asked whether the turn is over.
+    look_at: u32,
 }
 
 impl Run<'_> {
@@ -205,7 +207,7 @@ impl Run<'_> {
             };
             match more {
                 Some(rested) => return !rested,
-                None if self.is_spent() => return true,
+                None if self.handled >= self.look_at && self.is_spent() => return true,
                 None => {}
             }
         }
@@ -329,13 +331,10 @@ impl Run<'_> {
     }
 
     /// Whether the turn is over. The clock is read after 2, 4, 8, … messages.
-    fn is_spent(&self) -> bool {
-        if self.handled >= self.turn.batch {
-            return true;
-        }
-        self.handled.is_power_of_two()
-            && self.handled > 1
-            && self.turn.clock.now() >= self.turn.until
+    #[cold]
+    fn is_spent(&mut self) -> bool {
+        self.look_at = self.handled.saturating_mul(2).min(self.turn.batch);
+        self.handled >= self.turn.batch || self.turn.clock.now() >= self.turn.until
     }
 
     fn crashed(&mut self, payload: Box<dyn std::any::Any + Send>) {

@@ -31,7 +31,7 @@ pub(super) static HOOK: Kind = Kind {
     lane: Lane::Control,
     deliver: |_, _| unreachable!("no message runs a hook"),
     discard: |_| unreachable!("no message runs a hook"),
-    recycle: |_| {},
+    block: None,
     name: || "a start or stop hook",
 };
 

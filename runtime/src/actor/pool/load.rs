@@ -29,7 +29,7 @@ static KIND: Kind = Kind {
     lane: Lane::Signal,
     deliver: arrive,
     discard: drop_payload::<Marker>,
-    recycle: Node::recycle::<Marker>,
+    block: Some(Node::block::<Marker>()),
     name: || "marker",
 };
 

@@ -14,12 +14,11 @@ static USER: Kind = Kind {
     lane: Lane::User,
     deliver: |_, _| {},
     discard: |_| {},
-    // SAFETY: every user node of the models carries a number.
-    recycle: |node| unsafe { Node::recycle::<usize>(node) },
+    block: Some(Node::block::<usize>()),
     name: || "user",
 };
 static URGENT: Kind = Kind { lane: Lane::Signal, ..USER };
-static STUB: Kind = Kind { recycle: |_| {}, ..USER };
+static STUB: Kind = Kind { block: None, ..USER };
 
 struct Consumer {
     outlet: Outlet,
@@ -42,7 +41,7 @@ unsafe impl Send for Cell {}
 
 fn recycle(node: NonNull<Node>) {
     // SAFETY: the outlet has passed the node.
-    unsafe { (Node::kind(node).recycle)(node) };
+    unsafe { Node::recycle(node) };
 }
 
 impl Cell {
@@ -81,7 +80,7 @@ impl Cell {
             Push::Woke => self.run(),
             Push::Dead => self.inbox.empty_urgent().into_oldest_first(|node| {
                 // SAFETY: every urgent node carries a number.
-                unsafe { Node::recycle::<usize>(node) };
+                unsafe { Node::release::<usize>(node) };
             }),
         }
         push
