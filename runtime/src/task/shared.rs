@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 pub(crate) struct Shared(Mutex<BTreeMap<(TypeId, String), Box<dyn Any + Send>>>);
 
 impl Shared {
-    pub(crate) const fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(Mutex::new(BTreeMap::new()))
     }
 
