@@ -20,6 +20,8 @@ mod lock_free;
 #[cfg(not(loom))]
 mod locked;
 #[cfg(not(loom))]
+mod look;
+#[cfg(not(loom))]
 mod per_core;
 #[cfg(not(loom))]
 mod pool;
@@ -44,6 +46,7 @@ mod face {
     pub(crate) use super::auto::{Choice, choose};
     pub(crate) use super::lock_free::LockFreeQueue;
     pub(crate) use super::locked::LockedQueue;
+    pub(crate) use super::look::spin_allowed;
     pub(crate) use super::per_core::{PerCore, WORKERS_MAX as PER_CORE_WORKERS_MAX};
     pub(crate) use super::pool::{Pool, WorkerOptions};
     pub(crate) use super::queues::Queues;
@@ -59,7 +62,7 @@ pub(crate) use face::{ByHand, Manner, Took};
 #[cfg(not(loom))]
 pub(crate) use face::{
     Choice, LockFreeQueue, LockedQueue, PER_CORE_WORKERS_MAX, PerCore, Pool, Queues, StealingQueue,
-    WorkerLimits, WorkerOptions, choose,
+    WorkerLimits, WorkerOptions, choose, spin_allowed,
 };
 #[cfg(all(test, not(loom)))]
 mod tests;

@@ -11,10 +11,11 @@ pub(crate) use by_hand::{ByHand, Manner, Took};
 
 use super::driver::AlarmClock;
 use super::idle::Idle;
+use super::look;
 use super::queues::Queues;
 use super::{Batch, Origin, WorkerId};
 use crate::queue::node::Node;
-use crate::sync::{Arc, AtomicBool, Ordering, planted, spin_loop, thread, thread_local};
+use crate::sync::{Arc, AtomicBool, Ordering, planted, thread, thread_local};
 use crate::task::cargo::Cargo;
 use crate::task::cell::CellRef;
 use crate::task::core::{Alarm, Core, Schedule};
@@ -249,6 +250,8 @@ pub(crate) struct Worker {
     alarm_clock: Option<AlarmClock>,
     /// Since when it has had nothing to run.
     bored_since: Option<Time>,
+    /// Pauses between two looks for work; measured when it looks first.
+    pauses: Option<u32>,
 }
 
 impl Worker {
@@ -272,6 +275,7 @@ impl Worker {
             alarms: Vec::new(),
             alarm_clock: None,
             bored_since: None,
+            pauses: None,
         }
     }
 
@@ -347,11 +351,10 @@ impl Worker {
             return false;
         }
         // One slice at a time: tokio has sockets and timers to look at in between.
+        let pauses = *self.pauses.get_or_insert_with(|| look::pauses(&self.core.clock));
         let until = now.after(self.limits.slice);
         while self.core.clock.now() < until {
-            for _ in 0..8 {
-                spin_loop();
-            }
+            look::pause(pauses);
             if self.shared.queues.has_work(self.id) {
                 break;
             }

@@ -6,13 +6,14 @@ use super::handle::System;
 use crate::scheduler::ByHand;
 use crate::scheduler::{
     Choice, LockFreeQueue, LockedQueue, PER_CORE_WORKERS_MAX, PerCore, Pool, Queues, ReadyQueue,
-    StealingQueue, WorkerLimits, WorkerOptions, choose,
+    StealingQueue, WorkerLimits, WorkerOptions, choose, spin_allowed,
 };
 use crate::sync::{Arc, thread};
 use crate::task::core::{Core, Limits};
 use crate::task::home::Homes;
 use crate::task::random::Random;
 use crate::time::Clock;
+use std::num::NonZeroUsize;
 #[cfg(not(shuttle))]
 use std::task::Waker;
 use std::time::Duration;
@@ -277,9 +278,8 @@ impl Builder {
         check((1..=WORKERS_MAX).contains(&count), "workers must be between 1 and 1024")?;
         check(self.workers.limits.batch > 0, "batch must be above 0")?;
         check(!self.workers.name.contains('\0'), "thread_name must not contain a zero byte")?;
-        if thread::available_parallelism().is_ok_and(|cores| count > cores.get()) {
-            self.workers.limits.spin = Duration::ZERO;
-        }
+        let cores = thread::available_parallelism().ok().map(NonZeroUsize::get);
+        self.workers.limits.spin = spin_allowed(self.workers.limits.spin, count, cores);
         self.limits.spin = self.workers.limits.spin;
         check(
             !matches!(self.scheduler.0, Kind::PerCore) || count <= PER_CORE_WORKERS_MAX,
