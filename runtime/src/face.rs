@@ -1,11 +1,11 @@
 //! The crate's public face: every item has one path.
 
 pub use crate::actor::{
-    Actor, Ask, AskError, Asked, Behavior, Calls, Context, Down, Flat, Group, Handle, HandleAsync,
-    Keyed, Message, MigrateError, Options, Plain, Pool, Protocol, Published, Receive, Recipient,
-    Ref, Reply, Resize, Restart, RestartKind, Routing, Shutdown, Spawn, SpawnError, StartError,
-    Step, Strategy, Supervise, Supervision, Supervisor, Tell, TellError, TimerId, Told, Topic,
-    WatchId, Workers,
+    Actor, Ask, AskError, Asked, Behavior, Calls, Context, Down, EmitError, Emitter, Flat, Group,
+    Handle, HandleAsync, Items, Keyed, Message, MigrateError, Options, Plain, Pool, Protocol,
+    Published, Receive, Recipient, Ref, Reply, Resize, Restart, RestartKind, Routing, Shutdown,
+    Spawn, SpawnError, StartError, Step, Strategy, Supervise, Supervision, Supervisor, TaskId,
+    Tell, TellError, TimerId, Told, Topic, WatchId, Workers,
 };
 pub use crate::event::{
     ActorId, Counts, DeadLetter, DeadLetterReason, DeadLetters, Event, EventStream, ExitReason,

@@ -6,6 +6,7 @@ use super::attention;
 use super::body;
 use super::control::{self, Order};
 use super::extras::{Down, Watcher};
+#[cfg(feature = "journal")]
 use super::incarnation::Incarnation;
 use super::life;
 use super::local::LocalCall;
@@ -13,6 +14,7 @@ use super::phase::Ending;
 use super::signal::{Signal, call, send_signal, signal_kind};
 use super::silence::Silence;
 use super::spawn::{Owner, Spawn};
+use super::tasks::Tasks;
 use super::timers::Timers;
 use super::traits::{Actor, Behavior, Protocol};
 use crate::event::{ActorId, ExitReason};
@@ -29,7 +31,6 @@ use std::future::{Future, poll_fn};
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::time::Duration;
-use tokio::task::AbortHandle;
 
 /// The running actor's own view of itself and its system.
 ///
@@ -48,7 +49,7 @@ pub(super) struct Side {
     pub(super) timers: Timers,
     pub(super) silence: Option<Silence>,
     watches: Vec<(WatchId, CellRef)>,
-    tasks: Vec<AbortHandle>,
+    pub(super) tasks: Tasks,
 }
 
 /// Names a watch of an actor; see [`Context::unwatch`].
@@ -113,9 +114,7 @@ impl<A: Actor> Context<A> {
         for (WatchId(id), target) in side.watches {
             control::send(&target, Order::Unwatch { id, by: self.cell() });
         }
-        for task in side.tasks {
-            task.abort();
-        }
+        side.tasks.abort_all();
     }
 
     /// Which actor this is.
@@ -234,39 +233,6 @@ impl<A: Behavior> Context<A> {
         let place = watches.iter().position(|(id, _)| *id == watch)?;
         Some(watches.swap_remove(place).1)
     }
-
-    /// What calls `method` with a value, as long as this incarnation lasts.
-    pub(super) fn caller<T: Send + 'static, Shape: 'static>(
-        &self,
-        method: impl LocalCall<A, T, Shape>,
-    ) -> impl Fn(T) + Send + 'static {
-        let (me, epoch) = (self.cell(), self.epoch);
-        move |value| {
-            let signal = Signal { method, value, epoch };
-            send_signal(&me, piped::<A, _, T, Shape>(&signal.method), signal);
-        }
-    }
-
-    /// Runs `future` beside the actor and calls `method` with its output. It ends with the
-    /// incarnation; if it panics, the actor fails.
-    pub fn pipe<T: Send + 'static, Shape: 'static>(
-        &mut self,
-        future: impl Future<Output = T> + Send + 'static,
-        method: impl LocalCall<A, T, Shape>,
-    ) {
-        let (me, epoch) = (self.cell(), self.epoch);
-        let task = tokio::spawn(async move {
-            let guard = FailOnPanic(Incarnation::new(me, epoch));
-            let value = future.await;
-            let signal = Signal { method, value, epoch };
-            send_signal(guard.0.actor(), piped::<A, _, T, Shape>(&signal.method), signal);
-        });
-        let tasks = &mut self.side().tasks;
-        if tasks.len() == tasks.capacity() {
-            tasks.retain(|task| !task.is_finished());
-        }
-        tasks.push(task.abort_handle());
-    }
 }
 
 impl<A: Actor> fmt::Debug for Context<A> {
@@ -275,27 +241,10 @@ impl<A: Actor> fmt::Debug for Context<A> {
     }
 }
 
-/// Fails the incarnation when the task that holds this panics.
-struct FailOnPanic(Incarnation);
-
-impl Drop for FailOnPanic {
-    fn drop(&mut self) {
-        if crate::sync::thread::panicking() {
-            self.0.fail(ExitReason::Panicked("a piped future panicked".to_owned()));
-        }
-    }
-}
-
 // The methods are named by a reference because most are of types that cannot be written.
 
 fn watched<A: Behavior, F: LocalCall<A, Down, S>, S: 'static>(_: &F) -> &'static Kind {
     signal_kind!(deliver_down::<A, F, S>, Signal<F, (WatchId, Down)>)
-}
-
-fn piped<A: Behavior, F: LocalCall<A, T, S>, T: Send + 'static, S: 'static>(
-    _: &F,
-) -> &'static Kind {
-    signal_kind!(deliver_value::<A, F, T, S>, Signal<F, T>)
 }
 
 /// # Safety
@@ -313,22 +262,6 @@ unsafe fn deliver_down<A: Behavior, F: LocalCall<A, Down, S>, S>(
     if signal.epoch == context.epoch && context.forget_watch(watch).is_some() {
         // SAFETY: as above.
         unsafe { call::<A, F, Down, S>(header, signal.method, down) };
-    }
-}
-
-/// # Safety
-/// As [`Kind::deliver`]; the cell is an `A`'s, and the payload a `Signal<F, T>`.
-unsafe fn deliver_value<A: Behavior, F: LocalCall<A, T, S>, T, S>(
-    to: NonNull<()>,
-    node: NonNull<Node>,
-) {
-    // SAFETY: the caller's promise.
-    let signal = unsafe { Node::into_payload::<Signal<F, T>>(node) };
-    let header = to.cast::<Header>();
-    // SAFETY: as above; no handler waits.
-    if signal.epoch == unsafe { body::context::<A>(header) }.epoch {
-        // SAFETY: as above.
-        unsafe { call::<A, F, T, S>(header, signal.method, signal.value) };
     }
 }
 

@@ -16,10 +16,6 @@ impl Incarnation {
         Self { actor, number }
     }
 
-    pub(super) fn actor(&self) -> &CellRef {
-        &self.actor
-    }
-
     /// Fails it, because something that it depends on failed. Nothing happens if it is over.
     pub(crate) fn fail(&self, reason: ExitReason) {
         control::send(&self.actor, Order::Fail { incarnation: self.number, reason });

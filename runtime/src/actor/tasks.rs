@@ -1,0 +1,259 @@
+//! What runs beside an actor and ends with it: tasks, futures whose output it wants, and streams.
+
+use super::body;
+use super::context::Context;
+use super::dispatch::wait;
+use super::incarnation::Incarnation;
+use super::local::LocalCall;
+use super::signal::{Signal, call, send_signal, signal_kind};
+use super::traits::{Actor, Behavior, Step};
+use crate::event::ExitReason;
+use crate::queue::node::{Kind, Node};
+use crate::queue::oneshot;
+use crate::sync::planted;
+use crate::task::cell::{CellRef, Header};
+use futures_core::Stream;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::ptr::NonNull;
+use tokio::task::AbortHandle;
+
+/// Names a task of an actor; see [`Context::abort`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TaskId(u64);
+
+/// The tasks of one incarnation.
+#[derive(Debug, Default)]
+pub(super) struct Tasks(Vec<(TaskId, AbortHandle)>);
+
+impl Tasks {
+    fn push(&mut self, id: TaskId, task: AbortHandle) {
+        if self.0.len() == self.0.capacity() {
+            self.0.retain(|(_, task)| !task.is_finished());
+        }
+        self.0.push((id, task));
+    }
+
+    fn take(&mut self, id: TaskId) -> Option<AbortHandle> {
+        let place = self.0.iter().position(|(other, _)| *other == id)?;
+        Some(self.0.swap_remove(place).1)
+    }
+
+    pub(super) fn abort_all(self) {
+        for (_, task) in self.0 {
+            task.abort();
+        }
+    }
+}
+
+impl<A: Actor> Context<A> {
+    /// Runs `future` beside the actor. It is dropped when the incarnation ends, or by
+    /// [`Context::abort`]; if it panics, the actor fails.
+    pub fn task(&mut self, future: impl Future<Output = ()> + Send + 'static) -> TaskId {
+        let id = TaskId(self.core().next_id());
+        let guard = FailOnPanic(Incarnation::new(self.cell(), self.incarnation()));
+        let task = tokio::spawn(async move {
+            let _guard = guard;
+            future.await;
+        });
+        self.side().tasks.push(id, task.abort_handle());
+        id
+    }
+
+    /// Ends a task, a piped future or an attached stream: it is dropped at its next await. `false` if it
+    /// was over. A call of it that waits already is made all the same.
+    pub fn abort(&mut self, task: TaskId) -> bool {
+        let task = self.side_if_any().and_then(|side| side.tasks.take(task));
+        task.is_some_and(|task| {
+            let goes_on = !task.is_finished();
+            task.abort();
+            goes_on
+        })
+    }
+}
+
+impl<A: Behavior> Context<A> {
+    /// Runs `future` beside the actor and calls `method` with its output. It ends with the
+    /// incarnation; if it panics, the actor fails.
+    pub fn pipe<T: Send + 'static, Shape: 'static>(
+        &mut self,
+        future: impl Future<Output = T> + Send + 'static,
+        method: impl LocalCall<A, T, Shape>,
+    ) -> TaskId {
+        let call = self.caller(method);
+        self.task(async move {
+            let value = future.await;
+            call(value);
+        })
+    }
+
+    /// Calls `method` with each item of `stream`, in order. The next item is asked for when that call is
+    /// over, so that a stream is never faster than its actor. It is dropped when the incarnation ends,
+    /// or by [`Context::abort`]; if it panics, the actor fails.
+    ///
+    /// # Examples
+    /// ```
+    /// use greenroom::{Actor, Context, Items, System, handlers};
+    ///
+    /// /// Adds up what comes.
+    /// #[derive(Actor)]
+    /// struct Sum {
+    ///     total: u64,
+    /// }
+    ///
+    /// #[handlers]
+    /// impl Sum {
+    ///     #[start]
+    ///     fn start(numbers: Items<u64>, cx: &mut Context<Self>) -> Self {
+    ///         cx.attach(numbers, Self::add);
+    ///         Sum { total: 0 }
+    ///     }
+    ///     #[local]
+    ///     fn add(&mut self, number: u64, cx: &mut Context<Self>) {
+    ///         self.total += number;
+    ///         if self.total == 6 {
+    ///             cx.stop();
+    ///         }
+    ///     }
+    /// }
+    ///
+    /// #[greenroom::main]
+    /// async fn main(system: System) -> Result<(), Box<dyn std::error::Error>> {
+    ///     let (numbers, items) = Items::bounded(2);
+    ///     let sum = system.spawn::<Sum>(items).await?;
+    ///     for number in 1..=3 {
+    ///         numbers.emit(number).await?;
+    ///     }
+    ///     sum.ended().await;
+    ///     assert!(numbers.emit(4).await.is_err(), "nobody takes it any more");
+    ///     Ok(())
+    /// }
+    /// ```
+    pub fn attach<T: Send + 'static, Shape: 'static>(
+        &mut self,
+        stream: impl Stream<Item = T> + Send + 'static,
+        method: impl LocalCall<A, T, Shape>,
+    ) -> TaskId {
+        let (me, epoch) = (self.cell(), self.incarnation());
+        self.task(async move { each(&me, epoch, stream, method).await })
+    }
+
+    /// As [`Context::attach`], and calls `end` when the stream is over.
+    pub fn attach_until<T: Send + 'static, Shape: 'static, EndShape: 'static>(
+        &mut self,
+        stream: impl Stream<Item = T> + Send + 'static,
+        method: impl LocalCall<A, T, Shape>,
+        end: impl LocalCall<A, (), EndShape>,
+    ) -> TaskId {
+        let (me, epoch, end) = (self.cell(), self.incarnation(), self.caller(end));
+        self.task(async move {
+            each(&me, epoch, stream, method).await;
+            end(());
+        })
+    }
+
+    /// What calls `method` with a value, as long as this incarnation lasts.
+    pub(super) fn caller<T: Send + 'static, Shape: 'static>(
+        &self,
+        method: impl LocalCall<A, T, Shape>,
+    ) -> impl Fn(T) + Send + 'static {
+        let (me, epoch) = (self.cell(), self.incarnation());
+        move |value| {
+            let signal = Signal { method, value, epoch };
+            send_signal(&me, piped::<A, _, T, Shape>(&signal.method), signal);
+        }
+    }
+}
+
+/// Sends item after item, each when the call for the one before is over.
+async fn each<A: Behavior, F, T, S>(
+    actor: &CellRef,
+    epoch: u32,
+    stream: impl Stream<Item = T>,
+    method: F,
+) where
+    F: LocalCall<A, T, S>,
+    T: Send + 'static,
+    S: 'static,
+{
+    let mut stream = pin!(stream);
+    while let Some(item) = poll_fn(|cx| stream.as_mut().poll_next(cx)).await {
+        let (over, mut is_over) = oneshot::pair::<()>();
+        let signal = Signal { method, value: (item, over), epoch };
+        send_signal(actor, flowing::<A, F, T, S>(&signal.method), signal);
+        if planted!("stream-unpaced": true => false) {
+            poll_fn(|cx| is_over.poll(cx)).await;
+        }
+    }
+}
+
+/// Fails the incarnation when the task that holds this panics.
+struct FailOnPanic(Incarnation);
+
+impl Drop for FailOnPanic {
+    fn drop(&mut self) {
+        if crate::sync::thread::panicking() {
+            self.0.fail(ExitReason::Panicked("a piped future panicked".to_owned()));
+        }
+    }
+}
+
+// The methods are named by a reference because most are of types that cannot be written.
+
+fn piped<A: Behavior, F: LocalCall<A, T, S>, T: Send + 'static, S: 'static>(
+    _: &F,
+) -> &'static Kind {
+    signal_kind!(deliver_value::<A, F, T, S>, Signal<F, T>)
+}
+
+fn flowing<A: Behavior, F: LocalCall<A, T, S>, T: Send + 'static, S: 'static>(
+    _: &F,
+) -> &'static Kind {
+    signal_kind!(deliver_item::<A, F, T, S>, Signal<F, (T, oneshot::Sender<()>)>)
+}
+
+/// # Safety
+/// As [`Kind::deliver`]; the cell is an `A`'s, and the payload a `Signal<F, T>`.
+unsafe fn deliver_value<A: Behavior, F: LocalCall<A, T, S>, T, S>(
+    to: NonNull<()>,
+    node: NonNull<Node>,
+) {
+    // SAFETY: the caller's promise.
+    let signal = unsafe { Node::into_payload::<Signal<F, T>>(node) };
+    let header = to.cast::<Header>();
+    // SAFETY: as above; no handler waits.
+    if signal.epoch == unsafe { body::context::<A>(header) }.incarnation() {
+        // SAFETY: as above.
+        unsafe { call::<A, F, T, S>(header, signal.method, signal.value) };
+    }
+}
+
+/// # Safety
+/// As [`Kind::deliver`]; the cell is an `A`'s, and the payload a `Signal<F, (T, oneshot::Sender<()>)>`.
+unsafe fn deliver_item<A: Behavior, F: LocalCall<A, T, S>, T, S>(
+    to: NonNull<()>,
+    node: NonNull<Node>,
+) {
+    // SAFETY: the caller's promise.
+    let signal = unsafe { Node::into_payload::<Signal<F, (T, oneshot::Sender<()>)>>(node) };
+    let header = to.cast::<Header>();
+    // SAFETY: as above; no handler waits.
+    let context = unsafe { body::context::<A>(header) };
+    if signal.epoch != context.incarnation() {
+        return;
+    }
+    // Dropped, it says that the call is over.
+    let (item, over) = signal.value;
+    // SAFETY: as above.
+    let actor = unsafe { body::live::<A>(header) };
+    match signal.method.call(actor, item, context) {
+        Step::Done(()) => drop(over),
+        // SAFETY: as above; the future borrows nothing but the cell.
+        Step::Later(future) => unsafe {
+            wait(header, async move {
+                let _over = over;
+                future.await;
+            });
+        },
+    }
+}
