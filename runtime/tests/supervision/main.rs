@@ -16,4 +16,5 @@ mod matrix;
 mod patient;
 mod restarts;
 mod starts;
+mod storm;
 mod watches;
