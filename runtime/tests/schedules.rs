@@ -71,6 +71,16 @@ fn restarts_on_the_locked_queue() {
 }
 
 #[test]
+fn supervision_on_the_stealing_queue() {
+    explore(Plan::stealing(2), supervision);
+}
+
+#[test]
+fn supervision_on_rings_between_cores() {
+    explore(Plan::per_core(2), supervision);
+}
+
+#[test]
 fn names_on_the_stealing_queue() {
     explore(Plan::stealing(2), names);
 }
@@ -253,6 +263,23 @@ async fn restarts(scene: &Scene) {
         scene.tell(actors[0].panic());
     }
     scene.done(4).await;
+}
+
+/// Two of three that are restarted together fall, at once or one after the other, while work comes for
+/// all of them.
+async fn supervision(scene: &Scene) {
+    let mates = scene.crew(3).await;
+    let last = mates[2].clone();
+    let other = scene.thread(async move |scene| {
+        scene.tell(last.fall());
+        scene.tell(last.work());
+    });
+    for mate in &mates[..2] {
+        scene.tell(mate.work());
+        scene.tell(mates[0].fall());
+    }
+    other.join().expect("it ends");
+    scene.done(6).await;
 }
 
 /// An actor with a name is looked for, sent to and stopped, and its name is given to the next one.

@@ -1,5 +1,7 @@
 //! A stage for workloads: actors that note what they see, and an account that must come out even.
 
+mod crew;
+
 use greenroom::{Actor, AskError, Message, Ref, Scheduler, System, Tell, handlers};
 use shuttle::scheduler::{PctScheduler, RandomScheduler, ReplayScheduler, Scheduler as Explorer};
 use std::collections::BTreeMap;
