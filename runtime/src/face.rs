@@ -13,7 +13,7 @@ pub use crate::event::{
 pub use crate::mailbox::{Full, Mailbox};
 pub use crate::scheduler::{Batch, Origin, ReadyQueue, WorkerId};
 pub use crate::system::{
-    BuildError, Builder, Config, FindError, Idle, Scheduler, ShutdownError, System,
+    BuildError, Builder, BusyError, Config, FindError, Idle, Scheduler, ShutdownError, System,
 };
 pub use crate::task::{Hint, Priority, Ready};
 // The derive of events goes with their trait.

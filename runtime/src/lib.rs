@@ -44,6 +44,7 @@
 //! | talk to one | [`Ref`], [`Recipient`], [`Tell`], [`Ask`] |
 //! | build and end a system | [`System`], [`Scheduler`], [`Config`] |
 //! | see what goes wrong | [`DeadLetters`], [`Event`], [`Counts`] |
+//! | test your actors | [`testkit`], [`System::await_idle`] |
 //! | keep state across restarts of the process | `journal`, with the feature of that name |
 //! | write a ready queue | [`ReadyQueue`], [`testing`] |
 //! | use the queues alone | [`queue`] |
@@ -77,6 +78,8 @@ mod mailbox;
 mod system;
 #[cfg(not(loom))]
 mod task;
+#[cfg(not(loom))]
+pub mod testkit;
 
 #[cfg(not(loom))]
 mod face;
@@ -92,4 +95,6 @@ mod documents {
     mod tour {}
     #[doc = include_str!("../../book/src/tour/supervision.md")]
     mod supervision {}
+    #[doc = include_str!("../../book/src/testing.md")]
+    mod testing {}
 }

@@ -13,7 +13,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
-use support::{Dice, Ledger, Parcel, block_on, everywhere, hold_worker, on, soon, until};
+use support::{Dice, LONG, Ledger, Parcel, block_on, everywhere, hold_worker, on, soon, until};
 
 /// Tells the mailboxes of otherwise equal actors apart.
 trait Policy: Send + 'static {
@@ -187,7 +187,7 @@ fn nothing_is_lost<P: Policy>() {
             sink.drain();
             soon(sink.ended()).await;
         }
-        system.shutdown(support::LONG).await.unwrap();
+        system.shutdown(LONG).await.unwrap();
         let tally = ledger.settle(&system.counts());
         assert!(tally.handled > 0 && tally.dropped > 0, "{tally:?}");
         assert!(tally.returned > 0, "the sinks that ended gave mail back");
@@ -245,7 +245,7 @@ fn overlapping_ends_lose_nothing<P: Policy>() {
                 sink.kill();
                 sender.join().expect("the sender is done");
             }
-            system.shutdown(support::LONG).await.expect("all ends");
+            system.shutdown(LONG).await.expect("all ends");
             ledger.settle(&system.counts());
         });
     }
@@ -353,7 +353,7 @@ fn a_mesh_handles_every_message() {
             node.meet(nodes.clone()).await.unwrap();
             node.broadcast(Arc::clone(&ledger), 50).await.unwrap();
         }
-        until(|| ledger.tally().handled == 8 * 8 * 50).await;
+        system.await_idle(LONG).await.unwrap();
         assert_eq!(ledger.settle(&system.counts()).handled, 8 * 8 * 50);
     });
 }
@@ -370,7 +370,7 @@ fn a_ring_passes_every_message_on() {
         for node in nodes.iter().take(10) {
             node.pass(ledger.issue(), 1000).await.unwrap();
         }
-        until(|| ledger.tally().handled == 10).await;
+        system.await_idle(LONG).await.unwrap();
         ledger.settle(&system.counts());
     });
 }
@@ -394,8 +394,8 @@ fn a_ring_that_loses_nodes_reports_what_they_held() {
         nodes[9].kill();
         soon(nodes[3].ended()).await;
         soon(nodes[9].ended()).await;
-        until(|| ledger.tally().lost == 0).await;
-        system.shutdown(support::LONG).await.unwrap();
+        system.await_idle(LONG).await.unwrap();
+        system.shutdown(LONG).await.unwrap();
         let tally = ledger.settle(&system.counts());
         assert_eq!(tally.handled, 0, "no parcel can pass where a node is gone");
     });
@@ -413,9 +413,9 @@ fn children_that_come_and_go_lose_nothing() {
             }
         }
         for node in nodes {
-            assert!(node.is_idle().within(support::LONG).await.unwrap());
+            assert!(node.is_idle().within(LONG).await.unwrap());
         }
-        system.shutdown(support::LONG).await.unwrap();
+        system.shutdown(LONG).await.unwrap();
         let tally = ledger.settle(&system.counts());
         assert_eq!(tally.issued, 4 * 100 * 10);
         // Each child refused what was sent after its stop.

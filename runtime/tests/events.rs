@@ -9,7 +9,7 @@ use greenroom::{
     TellError, handlers,
 };
 use std::future::IntoFuture;
-use support::{LONG, everywhere, hold_worker, on, poll_once, soon, until};
+use support::{LONG, everywhere, hold_worker, on, poll_once, soon};
 use tokio::sync::oneshot;
 
 #[derive(Actor, Clone, Default)]
@@ -289,7 +289,7 @@ fn a_reply_that_nobody_waits_for_is_counted() {
             assert!(poll_once(&mut asking).is_pending());
         }
         drop(hold);
-        until(|| system.counts().late_replies == 2).await;
+        system.await_idle(LONG).await.unwrap();
         assert_eq!(clerk.done().await, Ok(0));
         assert_eq!(system.counts().late_replies, 2);
     });

@@ -8,7 +8,7 @@ use greenroom::{Actor, Context, Group, Ref, Scheduler, System, Topic, handlers};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-use support::{everywhere, hold_worker, on, soon, until};
+use support::{LONG, everywhere, hold_worker, on, soon, until};
 
 #[derive(Actor)]
 #[actor(mailbox = bounded(2, full = reject), restart = transient(9 in "1h"))]
@@ -132,7 +132,7 @@ fn a_group_forgets_those_who_ended() {
         for thread in threads {
             thread.join().unwrap();
         }
-        until(|| system.counts().ended == 100).await;
+        system.await_idle(LONG).await.unwrap();
         assert_eq!(choir.members(), []);
         assert!(format!("{choir:?}").starts_with("Group"));
     });

@@ -7,7 +7,7 @@ use tree::Source;
 
 /// The modules of the crate, lowest first: each may use what stands before it.
 const ORDER: &str =
-    "sync queue time event task scheduler mailbox actor system journal net sim face";
+    "sync queue time event task scheduler mailbox actor system journal net sim testkit face";
 
 /// What only `sync` may take from the standard library.
 const SHARED: [&str; 7] = [

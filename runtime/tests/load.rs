@@ -152,7 +152,8 @@ async fn walk(system: &System, walk: &Walk, messages: u64) {
     for token in 0..walk.tokens as usize {
         peers[token % walk.nodes].start(hops).try_send().unwrap();
     }
-    reaches(&finished, walk.tokens).await;
+    system.await_idle(PATIENCE).await.unwrap();
+    assert_eq!(finished.load(Ordering::Relaxed), walk.tokens, "every token arrives");
     let mut handled = 0;
     for node in &*peers {
         handled += node.handled().within(PATIENCE).await.unwrap();
@@ -174,7 +175,8 @@ async fn churn(system: &System, messages: u64) {
         // Not too far ahead of those who handle it.
         reaches(&finished, (actor * EACH).saturating_sub(100 * EACH)).await;
     }
-    reaches(&finished, messages / EACH * EACH).await;
+    system.await_idle(PATIENCE).await.unwrap();
+    assert_eq!(finished.load(Ordering::Relaxed), messages / EACH * EACH);
 }
 
 fn load(scheduler: Scheduler) {

@@ -7,7 +7,7 @@ mod support;
 use greenroom::{Actor, Context, Priority, Ref, System, handlers};
 use parking_lot::Mutex;
 use std::sync::Arc;
-use support::{LONG, SCHEDULERS, everywhere, hold_worker, on, until};
+use support::{LONG, SCHEDULERS, everywhere, hold_worker, on};
 
 /// The priorities of those who have entered, in order.
 type Stage = Arc<Mutex<Vec<Priority>>>;
@@ -90,7 +90,7 @@ fn of_five_that_wait_four_high_actors_run_before_a_normal_one() {
                 actor.enter().try_send().unwrap();
             }
             drop(held);
-            until(|| stage.lock().len() == 2 * EACH).await;
+            system.await_idle(LONG).await.unwrap();
             assert_high_come_first(&stage.lock(), EACH);
         });
     }
@@ -113,7 +113,7 @@ fn a_priority_given_at_the_spawn_is_the_one_that_counts() {
                 actor.enter().try_send().unwrap();
             }
             drop(held);
-            until(|| stage.lock().len() == 2 * EACH).await;
+            system.await_idle(LONG).await.unwrap();
             assert_high_come_first(&stage.lock(), EACH);
         });
     }

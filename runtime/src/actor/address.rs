@@ -88,6 +88,10 @@ pub struct Ref<P: Protocol> {
 }
 
 impl<P: Protocol> Ref<P> {
+    pub(crate) fn from_recipient(recipient: Recipient<P::Message>) -> Self {
+        Self { calls: P::Calls::from_recipient(recipient) }
+    }
+
     pub(crate) fn cell(&self) -> &CellRef {
         self.calls.recipient().cell()
     }

@@ -314,6 +314,21 @@ unsafe fn free<A: Behavior>(header: NonNull<Header>) {
     unsafe { pool::release(body.cast(), Layout::new::<Body<A>>()) };
 }
 
+/// A cell, and those of all who are below it.
+pub(crate) fn family(cell: CellRef) -> Vec<CellRef> {
+    let mut family = vec![cell];
+    let mut next = 0;
+    while let Some(parent) = family.get(next) {
+        let children = children(parent).lock();
+        // SAFETY: the list's lock is held.
+        let listed = unsafe { crate::task::core::listed(children.newest) };
+        drop(children);
+        family.extend(listed);
+        next += 1;
+    }
+    family
+}
+
 /// The name of an actor, if it has one, and which it is; for reports of what hangs.
 pub(crate) fn describe_cell(cell: &CellRef) -> String {
     let name = cell.core.names.of(cell);

@@ -68,7 +68,7 @@ pub use traits::{
     Receive, Step,
 };
 
-pub(crate) use body::describe_cell;
+pub(crate) use body::{describe_cell, family};
 #[cfg(not(shuttle))]
 pub(crate) use census::describe_all;
 pub(crate) use control::{End, send_end};

@@ -108,6 +108,12 @@ impl Inbox {
         (inbox, Outlet { tail: stub })
     }
 
+    /// Whether the consumer has nothing to do: no mail, and no handler that waits.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        // Acquire: pairs with the AcqRel of those who give the token back.
+        has(self.newest.load(Ordering::Acquire), IDLE | DEAD)
+    }
+
     /// Whether user mail is refused. Senders ask before they push; one that asked too early is
     /// served as if it had pushed before the closing.
     #[inline]

@@ -25,6 +25,7 @@
 //! that was called looks when tokio lets it; until then it suppresses no wake-up.
 
 use crate::sync::{AtomicU64, CachePadded, Mutex, Ordering, planted};
+use std::task::Waker;
 
 const SEARCHER: u64 = 1 << 42;
 const AWAY: u64 = 1 << 21;
@@ -57,6 +58,10 @@ struct Workers {
     states: Vec<State>,
     /// Those away or asleep; who has been so for the shortest time comes last.
     idle: Vec<usize>,
+    /// How often a sleep has ended.
+    sleeps_ended: u64,
+    /// Told when all are asleep.
+    watchers: Vec<Waker>,
 }
 
 impl Workers {
@@ -69,8 +74,28 @@ impl Workers {
     fn take(&mut self, from: State, to: State) -> Option<usize> {
         let place = self.idle.iter().rposition(|&worker| self.states[worker] == from)?;
         let worker = self.idle.remove(place);
-        self.states[worker] = to;
+        self.set(worker, to);
         Some(worker)
+    }
+
+    fn set(&mut self, worker: usize, state: State) -> State {
+        let before = std::mem::replace(&mut self.states[worker], state);
+        if before == State::Asleep {
+            self.sleeps_ended += 1;
+        }
+        before
+    }
+
+    fn are_all_asleep(&self) -> bool {
+        self.states.iter().all(|state| *state == State::Asleep)
+    }
+
+    /// Takes those out who are to be told that all are asleep, if all are.
+    fn take_watchers(&mut self) -> Vec<Waker> {
+        if self.watchers.is_empty() || !self.are_all_asleep() {
+            return Vec::new();
+        }
+        std::mem::take(&mut self.watchers)
     }
 }
 
@@ -88,6 +113,8 @@ impl Idle {
             workers: Mutex::new(Workers {
                 states: vec![State::Awake; workers],
                 idle: Vec::with_capacity(workers),
+                sleeps_ended: 0,
+                watchers: Vec::new(),
             }),
         }
     }
@@ -134,6 +161,18 @@ impl Idle {
     pub(crate) fn is_all_idle(&self) -> bool {
         let workers = self.workers.lock();
         workers.idle.len() == workers.states.len()
+    }
+
+    /// If all workers are asleep, how many sleeps have ended before these. While that stays so, nobody has
+    /// run an actor.
+    pub(crate) fn all_asleep_since(&self) -> Option<u64> {
+        let workers = self.workers.lock();
+        workers.are_all_asleep().then_some(workers.sleeps_ended)
+    }
+
+    /// Wakes `waker` when all workers are asleep the next time.
+    pub(crate) fn tell_when_all_asleep(&self, waker: Waker) {
+        self.workers.lock().watchers.push(waker);
     }
 
     /// Wakes a sleeper, or else calls a worker that is away. Under one lock: a worker that turned from
@@ -193,29 +232,33 @@ impl Idle {
 
     /// The thread of an away worker is about to sleep.
     pub(crate) fn doze(&self, worker: usize) {
-        self.turn(worker, State::Away, State::Asleep, SLEEPER.wrapping_sub(AWAY));
+        let watchers = self.turn(worker, State::Away, State::Asleep, SLEEPER.wrapping_sub(AWAY));
+        watchers.into_iter().for_each(Waker::wake);
     }
 
     /// The thread of a worker has slept.
     pub(crate) fn stir(&self, worker: usize) {
-        self.turn(worker, State::Asleep, State::Away, AWAY - SLEEPER);
+        let watchers = self.turn(worker, State::Asleep, State::Away, AWAY - SLEEPER);
+        debug_assert!(watchers.is_empty(), "one is awake");
     }
 
-    /// Turns an idle worker from one kind into the other, unless it was woken or called meanwhile.
-    fn turn(&self, worker: usize, from: State, to: State, change: u64) {
+    /// Turns an idle worker from one kind into the other, unless it was woken or called meanwhile. Returns
+    /// who is to be told that all are asleep.
+    fn turn(&self, worker: usize, from: State, to: State, change: u64) -> Vec<Waker> {
         let mut workers = self.workers.lock();
         if workers.states[worker] == from {
-            workers.states[worker] = to;
+            workers.set(worker, to);
             // AcqRel: as in `rouse_among`.
             self.word.fetch_add(change, Ordering::AcqRel);
         }
+        workers.take_watchers()
     }
 
     /// The calling worker is back, for whatever reason. `true`: it was woken to search, and counts
     /// as a searcher; `false`: it counts as nothing.
     pub(crate) fn wake(&self, worker: usize) -> bool {
         let mut workers = self.workers.lock();
-        let state = std::mem::replace(&mut workers.states[worker], State::Awake);
+        let state = workers.set(worker, State::Awake);
         let counted = match state {
             State::Away => AWAY,
             State::Asleep => SLEEPER,

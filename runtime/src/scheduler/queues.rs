@@ -71,6 +71,14 @@ impl Queues {
         }
     }
 
+    /// Whether nothing is on its way between workers, all of which sleep.
+    pub(super) fn is_at_rest(&self) -> bool {
+        match self {
+            Self::Shared(_) => true,
+            Self::PerCore(queue) => queue.is_at_rest(),
+        }
+    }
+
     /// The worker is awake again.
     pub(super) fn wake_up(&self, id: WorkerId) {
         if let Self::PerCore(queue) = self {

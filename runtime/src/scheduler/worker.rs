@@ -213,6 +213,14 @@ impl Schedule for Front {
             || !WAITS.with(Cell::get) && self.0.idle.is_all_awake()
     }
 
+    fn all_asleep_since(&self) -> Option<u64> {
+        self.0.idle.all_asleep_since().filter(|_| self.0.queues.is_at_rest())
+    }
+
+    fn tell_when_all_asleep(&self, waker: Waker) {
+        self.0.idle.tell_when_all_asleep(waker);
+    }
+
     fn wake_sleeper(&self, at: Option<u32>, worker: u32) {
         // The calling worker looks at its timers before it sleeps, unless it waits in tokio already.
         if at.is_none() || WAITS.with(Cell::get) {

@@ -29,7 +29,7 @@ use std::time::Duration;
 /// ```
 #[derive(Clone)]
 pub struct System {
-    core: Arc<Core>,
+    pub(super) core: Arc<Core>,
     _keep: Option<Arc<Keep>>,
 }
 
@@ -139,7 +139,7 @@ impl System {
     }
 
     async fn end_all(&self, end: End, deadline: Duration) -> Result<(), ShutdownError> {
-        let until = self.core.clock.now().after(deadline);
+        let until = self.deadline(deadline);
         self.core.roots.seal();
         for root in self.core.roots.all() {
             send_end(&root, end);
@@ -165,8 +165,13 @@ impl System {
         Err(ShutdownError { hanging })
     }
 
+    /// The moment so long after now.
+    pub(crate) fn deadline(&self, span: Duration) -> Time {
+        self.core.clock.now().after(span)
+    }
+
     /// `future`'s output, or `None` from `until` on. Works on any executor: the timekeeper wakes it.
-    async fn by<F: Future>(&self, until: Time, future: F) -> Option<F::Output> {
+    pub(crate) async fn by<F: Future>(&self, until: Time, future: F) -> Option<F::Output> {
         let mut future = pin!(future);
         let mut alarm = None;
         let outcome = std::future::poll_fn(|cx| {

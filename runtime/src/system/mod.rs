@@ -5,9 +5,11 @@ mod config;
 mod entry;
 mod handle;
 mod named;
+mod quiet;
 
 pub use builder::{Builder, Scheduler};
 pub use config::{BuildError, Config, Idle};
 pub use handle::{FindError, ShutdownError, System};
+pub use quiet::BusyError;
 
 pub use entry::{run, run_with_system};

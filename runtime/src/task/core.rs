@@ -39,6 +39,10 @@ pub(crate) trait Schedule: Send + Sync {
     fn migrate(&self, at: Option<u32>, ready: Ready, to: usize);
     /// Whether every worker is awake, so that nobody could take work over at once.
     fn is_all_awake(&self) -> bool;
+    /// If every worker sleeps and nothing is on its way between them: a number that changes when one wakes.
+    fn all_asleep_since(&self) -> Option<u64>;
+    /// Wakes `waker` when every worker sleeps the next time.
+    fn tell_when_all_asleep(&self, waker: Waker);
     /// Ends the sleep of `worker`, or of the timekeeper, who has a new timer to look at; `at` as in
     /// `schedule`.
     fn wake_sleeper(&self, at: Option<u32>, worker: u32);
@@ -232,6 +236,16 @@ impl Core {
         if kind.lane == Lane::User {
             self.events.dead_letter(header.actor_id(), (kind.name)(), DeadLetterReason::Stopped);
         }
+    }
+
+    /// If every worker sleeps and nothing is on its way between them: a number that changes when one wakes.
+    pub(crate) fn all_asleep_since(&self) -> Option<u64> {
+        self.scheduler.all_asleep_since()
+    }
+
+    /// Wakes `waker` when every worker sleeps the next time.
+    pub(crate) fn tell_when_all_asleep(&self, waker: Waker) {
+        self.scheduler.tell_when_all_asleep(waker);
     }
 
     /// Adds a child of the system; `false` when it takes no more.

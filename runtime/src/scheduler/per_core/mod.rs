@@ -156,6 +156,12 @@ impl PerCore {
         self.posts[id.index()].dock.fall_asleep()
     }
 
+    /// Whether every worker sleeps and has taken what was left for it. None sleeps before it has sent what
+    /// it had to send.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.posts.iter().all(|post| post.dock.is_at_rest())
+    }
+
     /// Takes the announcement back.
     pub(crate) fn wake_up(&self, id: WorkerId) {
         self.posts[id.index()].dock.wake();
