@@ -1,7 +1,7 @@
 //! The threads of a system's workers.
 
 use super::WorkerId;
-use super::driver::Driver;
+use super::driver::{AlarmClock, Driver};
 use super::idle::Idle;
 use super::queues::Queues;
 use super::timekeeper::keep_time;
@@ -128,7 +128,9 @@ fn work(
     current::enter(core, u32::try_from(index).unwrap_or(u32::MAX));
     driver.run(|| {
         // SAFETY: this thread is the worker, and inside its runtime.
-        let mut worker = unsafe { Worker::new(index, shared.clone(), core.clone(), limits) };
+        let mut worker = unsafe {
+            Worker::new(index, shared.clone(), core.clone(), limits, Some(AlarmClock::new()))
+        };
         poll_fn(move |cx| {
             if shared.wakers[index].get().is_none() {
                 shared.wakers[index].get_or_init(|| cx.waker().clone());

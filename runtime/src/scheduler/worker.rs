@@ -254,7 +254,7 @@ pub(crate) struct Worker {
     searching: bool,
     sleeping: bool,
     alarms: Vec<Alarm>,
-    /// Made when the worker sleeps first, inside its runtime.
+    /// None where somebody else moves time.
     alarm_clock: Option<AlarmClock>,
     /// Since when it has had nothing to run.
     bored_since: Option<Time>,
@@ -270,6 +270,7 @@ impl Worker {
         shared: Arc<Shared>,
         core: Arc<Core>,
         limits: Limits,
+        alarm_clock: Option<AlarmClock>,
     ) -> Self {
         Self {
             // SAFETY: the caller's promise.
@@ -281,7 +282,7 @@ impl Worker {
             searching: false,
             sleeping: false,
             alarms: Vec::new(),
-            alarm_clock: None,
+            alarm_clock,
             bored_since: None,
             pauses: None,
         }
@@ -382,10 +383,11 @@ impl Worker {
         }
         match self.core.next_alarm(self.number()) {
             Some(Time::NEVER) | None => true,
-            Some(next) => {
-                let alarm_clock = self.alarm_clock.get_or_insert_with(AlarmClock::new);
-                alarm_clock.set(next, &self.core.clock, cx)
-            }
+            Some(next) => match &mut self.alarm_clock {
+                Some(alarm_clock) => alarm_clock.set(next, &self.core.clock, cx),
+                // Whoever moves time wakes the worker.
+                None => true,
+            },
         }
     }
 

@@ -49,7 +49,7 @@ impl ByHand {
     ) -> Self {
         shared.wakers[index].get_or_init(|| waker);
         // SAFETY: one thread at a time has the value, and says so in each turn.
-        let worker = unsafe { Worker::new(index, shared.clone(), core.clone(), limits) };
+        let worker = unsafe { Worker::new(index, shared.clone(), core.clone(), limits, None) };
         Self { worker, has_left: false }
     }
 
