@@ -93,6 +93,8 @@ mod documents {
     mod readme {}
     #[doc = include_str!("../../book/src/tour/first-actor.md")]
     mod tour {}
+    #[doc = include_str!("../../book/src/tour/many-actors.md")]
+    mod many_actors {}
     #[doc = include_str!("../../book/src/tour/supervision.md")]
     mod supervision {}
     #[doc = include_str!("../../book/src/testing.md")]
