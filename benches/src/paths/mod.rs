@@ -3,6 +3,7 @@
 //! The estimates are for one core of 2.5 GHz. A path that needs more cores than there are is named
 //! without a figure.
 
+mod coordinator;
 mod programs;
 
 use crate::contestant::{Allocator, Contestant};
@@ -55,12 +56,17 @@ const PATHS: &[Path] = &[
         ..path(("P11", "async handler, ready at once: more than a sync one"), ("path_async", "stealing-1", 1_000_000), 1.0, (5.0, 10.0), 5.0)
     },
     path(("P12", "spawn and stop"), ("fork_join_create", "stealing-1", 100_000), 1.0, (60.0, 120.0), 40.0),
+    path(("P13", "steal of half of a ring, two readings of the clock included"), ("path_steal", "stealing", 10_000), 1.0, (150.0, 300.0), 94.0),
+    path(("P14", "coordinator: register"), ("path_register", "stealing", 1_000_000), 1.0, (11.0, 11.0), 8.0),
+    path(("P14", "coordinator: register again"), ("path_register_again", "stealing", 1_000_000), 1.0, (1.0, 2.0), 1.0),
+    path(("P14", "coordinator: drain, each"), ("path_drain", "stealing", 1_000_000), 1.0, (3.0, 5.0), 3.0),
+    path(("P14", "coordinator: handle"), ("path_handle", "stealing", 1_000_000), 1.0, (8.0, 10.0), 8.0),
     path(("P15", "timer set or cancelled"), ("path_timer", "stealing-1", 1_000_000), 2.0, (8.0, 15.0), 5.0),
 ];
 
 /// The programs of the paths that are no programs of the contest.
 pub(crate) fn programs() -> Vec<Program> {
-    programs::programs()
+    programs::programs().into_iter().chain(coordinator::programs()).collect()
 }
 
 /// Measures every path, rounds interleaved, a process for each measurement.
@@ -97,8 +103,7 @@ pub fn section(rounds: usize) -> Result<Section, String> {
     }
     let text = format!(
         "Medians of {rounds} interleaved rounds; the estimates are for a core of 2.5 GHz, \"over it\" \
-         is over the upper one. P13, a steal, has no program of its own, and P14 stands with the queues' \
-         benches.\n\n{table}",
+         is over the upper one.\n\n{table}",
     );
     Ok(Section::new("Paths", &["paths"], text).with_rows(rows))
 }
