@@ -2,7 +2,7 @@
 //!
 //! A sender takes the permits before it pushes, and the receiver returns them when it takes the
 //! message out; so what waits never exceeds the bound. Waiting senders are served first come, first
-//! served (tokio's semaphore).
+//! served.
 //!
 //! Dropping the oldest needs a queue that senders can take from. There the messages wait in a
 //! *window* behind a lock, and the lane of the inbox carries one *ticket* while the window is not
@@ -13,10 +13,10 @@
 use super::policy::{Full, Mailbox};
 use crate::queue::list::List;
 use crate::queue::node::Node;
+use crate::queue::permits::{Permit, Permits, Taking};
 use crate::sync::{Mutex, planted};
 use std::collections::VecDeque;
 use std::ptr::NonNull;
-use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// What the bound says to a message.
 #[derive(Debug, PartialEq, Eq)]
@@ -57,8 +57,9 @@ pub(crate) enum Slide {
 #[derive(Debug)]
 pub(crate) struct Bound {
     mailbox: Mailbox,
-    messages: Semaphore,
-    bytes: Semaphore,
+    /// None where any number may wait.
+    messages: Option<Permits>,
+    bytes: Option<Permits>,
     window: Mutex<Window>,
 }
 
@@ -77,8 +78,8 @@ impl Bound {
     pub(crate) fn of(mailbox: Mailbox) -> Option<Box<Self>> {
         mailbox.is_bounded().then(|| {
             Box::new(Self {
-                messages: Semaphore::new(mailbox.messages_max().unwrap_or(Semaphore::MAX_PERMITS)),
-                bytes: Semaphore::new(mailbox.bytes_max().unwrap_or(Semaphore::MAX_PERMITS)),
+                messages: mailbox.messages_max().map(Permits::new),
+                bytes: mailbox.bytes_max().map(Permits::new),
                 window: Mutex::new(Window { nodes: VecDeque::new(), ticket: false, closed: false }),
                 mailbox,
             })
@@ -95,14 +96,6 @@ impl Bound {
         self.when_full() == Full::DropOldest
     }
 
-    fn weigh(&self, bytes: usize) -> u32 {
-        if self.mailbox.bytes_max().is_none() {
-            0
-        } else {
-            u32::try_from(bytes).unwrap_or(u32::MAX)
-        }
-    }
-
     /// Whether a message of `bytes` could never fit.
     pub(crate) fn is_too_large(&self, bytes: usize) -> bool {
         self.mailbox.bytes_max().is_some_and(|max| bytes > max)
@@ -110,18 +103,15 @@ impl Bound {
 
     /// Takes room for a message of `bytes` if there is some now.
     pub(crate) fn try_admit(&self, bytes: usize) -> Admission {
-        let count = planted!("bound-unpaid": 1 => 0);
-        let Ok(message) = self.messages.try_acquire_many(count) else { return self.refusal() };
-        let Ok(weight) = self.bytes.try_acquire_many(self.weigh(bytes)) else {
-            return self.refusal();
-        };
-        message.forget();
-        weight.forget();
-        Admission::Admitted
-    }
-
-    fn refusal(&self) -> Admission {
-        if self.messages.is_closed() { Admission::Closed } else { Admission::Full }
+        let message = take(self.messages.as_ref(), planted!("bound-unpaid": 1 => 0));
+        if message != Admission::Admitted {
+            return message;
+        }
+        let weight = take(self.bytes.as_ref(), bytes);
+        if weight != Admission::Admitted {
+            give(self.messages.as_ref(), 1);
+        }
+        weight
     }
 
     /// Waits for room for a message of `bytes`.
@@ -132,12 +122,17 @@ impl Bound {
         if self.is_too_large(bytes) {
             return Admission::Full;
         }
-        let Ok(message) = self.messages.acquire().await else { return Admission::Closed };
-        let Ok(weight) = self.bytes.acquire_many(self.weigh(bytes)).await else {
-            return Admission::Closed;
-        };
-        message.forget();
-        weight.forget();
+        let mut taken = [None, None];
+        let wishes = [(&self.messages, 1), (&self.bytes, bytes)];
+        for (taken, (permits, count)) in taken.iter_mut().zip(wishes) {
+            if let Some(permits) = permits {
+                *taken = permits.take(count).await;
+                if taken.is_none() {
+                    return Admission::Closed;
+                }
+            }
+        }
+        taken.into_iter().flatten().for_each(Permit::keep);
         Admission::Admitted
     }
 
@@ -151,20 +146,13 @@ impl Bound {
 
     /// Gives back the room of a message of `bytes`.
     pub(crate) fn release(&self, bytes: usize) {
-        self.messages.add_permits(1);
-        self.release_bytes(self.weigh(bytes));
-    }
-
-    fn release_bytes(&self, weight: u32) {
-        if weight > 0 {
-            self.bytes.add_permits(weight as usize);
-        }
+        give(self.messages.as_ref(), 1);
+        give(self.bytes.as_ref(), bytes);
     }
 
     /// Ends every wait: the actor has ended. Whatever is in the window is to be evicted then.
     pub(crate) fn close(&self) {
-        self.messages.close();
-        self.bytes.close();
+        self.messages.iter().chain(&self.bytes).for_each(Permits::close);
         self.window.lock().closed = true;
     }
 
@@ -202,28 +190,28 @@ impl Bound {
         nodes: &mut VecDeque<(NonNull<Node>, usize)>,
         pushed_out: &mut List,
     ) -> bool {
-        let needed = self.weigh(bytes);
+        let (messages, room) = (self.messages.as_ref(), self.bytes.as_ref());
         let mut weight = 0;
-        let mut has_message = take(&self.messages, 1);
+        let mut has_message = take(messages, 1) == Admission::Admitted;
         loop {
-            if has_message && needed <= weight {
-                self.release_bytes(weight - needed);
+            if has_message && (bytes <= weight || room.is_none()) {
+                give(room, weight.saturating_sub(bytes));
                 return true;
             }
-            if has_message && take(&self.bytes, needed - weight) {
+            if has_message && take(room, bytes - weight) == Admission::Admitted {
                 return true;
             }
             let Some((oldest, bytes)) = nodes.pop_front() else { break };
             // SAFETY: the window gave the node away.
             unsafe { pushed_out.push_back(oldest) };
-            weight += self.weigh(bytes);
+            weight += bytes;
             if std::mem::replace(&mut has_message, true) {
-                self.messages.add_permits(1);
+                give(messages, 1);
             }
         }
-        self.release_bytes(weight);
+        give(room, weight);
         if has_message {
-            self.messages.add_permits(1);
+            give(messages, 1);
         }
         false
     }
@@ -245,7 +233,18 @@ impl Bound {
 }
 
 /// Takes permits that are free now and not promised to anyone.
-fn take(permits: &Semaphore, count: u32) -> bool {
-    let taken = permits.try_acquire_many(count);
-    taken.map(SemaphorePermit::forget).is_ok()
+fn take(permits: Option<&Permits>, count: usize) -> Admission {
+    match permits.map_or(Taking::Taken, |permits| permits.try_take(count)) {
+        Taking::Taken => Admission::Admitted,
+        Taking::Short => Admission::Full,
+        Taking::Closed => Admission::Closed,
+    }
+}
+
+fn give(permits: Option<&Permits>, count: usize) {
+    if let Some(permits) = permits
+        && count > 0
+    {
+        permits.give(count);
+    }
 }

@@ -1,5 +1,7 @@
 //! What an actor declares about its mailbox.
 
+use crate::queue::permits::Permits;
+
 /// What a full mailbox does with a message that is told without waiting (`.tell()`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -29,8 +31,8 @@ pub struct Mailbox {
 }
 
 impl Mailbox {
-    /// More messages than this cannot be bounded: the permits of a semaphore end there.
-    const LIMIT: usize = u32::MAX as usize >> 3;
+    /// More messages than this cannot be bounded: their permits are counted in one word.
+    const LIMIT: usize = Permits::MAX;
 
     /// Any number of messages.
     #[must_use]

@@ -19,6 +19,7 @@
 // | `coordinator` | a word per mailbox, over a queue of slots | sets and a deque, in its tests |
 // | `mpsc` | unbounded, many producers, one consumer, whole chains at once | `VecDeque`, in its tests |
 // | `oneshot` | one value, one producer, one consumer | tokio's |
+// | `permits` | a count that is taken from, and waited for in order | a deque, in its tests |
 // | `gate` | a count with a seal, for those who enter and leave | |
 // | `list` | the consumer's own FIFO, no sharing at all | |
 // | `pool` | recycled memory blocks | the global allocator |
@@ -38,6 +39,7 @@ mod mpsc;
 pub(crate) mod node;
 pub(crate) mod oneshot;
 mod peers;
+pub(crate) mod permits;
 pub(crate) mod pool;
 pub(crate) mod ring;
 #[cfg(all(test, not(any(loom, shuttle))))]
