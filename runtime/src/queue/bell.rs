@@ -19,7 +19,7 @@
 //! 2. The cell that the waiter will use next is empty, and not being read: when the ringer took one
 //!    cell, it was done with the other.
 
-use crate::sync::{AtomicUsize, Ordering, UnsafeCell};
+use crate::sync::{AtomicUsize, Ordering, UnsafeCell, planted};
 use std::task::Waker;
 
 /// Where a waker is left.
@@ -53,7 +53,8 @@ impl Bell {
     #[inline]
     pub(crate) unsafe fn ring(&self) {
         // AcqRel: releases the change to the waiter's next swap, or acquires the waker it left.
-        let named = self.word.swap(0, Ordering::AcqRel);
+        let order = planted!("bell-ring-relaxed": Ordering::AcqRel => Ordering::Relaxed);
+        let named = self.word.swap(0, order);
         if named != 0 {
             // SAFETY: by invariant 1 the cell is the ringer's.
             if let Some(waker) = unsafe { self.take(named - 1) } {

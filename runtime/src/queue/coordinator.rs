@@ -62,7 +62,7 @@ pub use per_core::{DeskEnd, PerCore};
 pub use ready::{ReadySlots, Worker};
 pub use stealing::{RingEnd, Stealing};
 
-use crate::sync::{AtomicU64, Mutex, Ordering};
+use crate::sync::{AtomicU64, Mutex, Ordering, planted};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Duration;
@@ -292,7 +292,10 @@ impl<Q: ReadySlots> Coordinator<Q> {
             }
             let (next, outcome) = match word.phase() {
                 Phase::Idle | Phase::Cancelled => (Phase::Queued, Registered::Queued),
-                Phase::Running => (Phase::Noted, Registered::Noted),
+                Phase::Running => planted!(
+                    "coordinator-stale-wake": (Phase::Noted, Registered::Noted)
+                    => (Phase::Queued, Registered::Queued)
+                ),
                 Phase::Queued | Phase::Noted | Phase::Held => return Registered::Known,
             };
             // AcqRel: releases what the caller did to the drain and to the next change; acquires the
@@ -304,7 +307,9 @@ impl<Q: ReadySlots> Coordinator<Q> {
                 Ordering::Relaxed,
             ) {
                 Ok(_) => {
-                    if word.phase() == Phase::Idle {
+                    let was_idle = planted!("coordinator-stale-wake":
+                        word.phase() == Phase::Idle => word.phase() != Phase::Cancelled);
+                    if was_idle {
                         self.ready.push(from, index.slot);
                     }
                     return outcome;
@@ -376,7 +381,7 @@ impl<Q: ReadySlots> Coordinator<Q> {
                     return Handled::NotRunning;
                 }
             };
-            let next = word.after(result, noted);
+            let next = word.after(result, planted!("coordinator-note-lost": noted => false));
             // AcqRel: releases the run to the next; acquires what was registered during it.
             // Relaxed: only a guess again.
             match state.compare_exchange_weak(word.0, next.0, Ordering::AcqRel, Ordering::Relaxed) {

@@ -28,7 +28,7 @@
 //! consumers until it goes on.
 
 use super::ring::Ring;
-use crate::sync::{AtomicUsize, CachePadded, Mutex, Ordering};
+use crate::sync::{AtomicUsize, CachePadded, Mutex, Ordering, planted};
 use std::collections::VecDeque;
 
 /// Slots unless said otherwise; two in models, so that overflow and wrap-around are reached.
@@ -102,12 +102,8 @@ impl Mpmc {
                 let next = tail.wrapping_add(1);
                 // Release: pairs with the Acquire in `claim_from_ring`: hands over what the word
                 // stands for, and that the slot was seen free.
-                match self.tail.compare_exchange_weak(
-                    tail,
-                    next,
-                    Ordering::Release,
-                    Ordering::Relaxed,
-                ) {
+                let order = planted!("mpmc-tail-relaxed": Ordering::Release => Ordering::Relaxed);
+                match self.tail.compare_exchange_weak(tail, next, order, Ordering::Relaxed) {
                     Ok(_) => {
                         // Relaxed: invariant 3.
                         self.slot(tail).store(word, Ordering::Relaxed);
@@ -199,8 +195,15 @@ impl Mpmc {
             }
             let next = head.wrapping_add(count);
             // Relaxed: it only keeps other consumers away; the tail ordered the rest.
-            match self.head.compare_exchange_weak(head, next, Ordering::Relaxed, Ordering::Relaxed)
-            {
+            let claimed = planted!(
+                "mpmc-double-claim":
+                self.head.compare_exchange_weak(head, next, Ordering::Relaxed, Ordering::Relaxed)
+                => {
+                    self.head.store(next, Ordering::Relaxed);
+                    Ok(head)
+                }
+            );
+            match claimed {
                 Ok(_) => {
                     for position in (0..count).map(|at| head.wrapping_add(at)) {
                         // Relaxed: invariant 3.

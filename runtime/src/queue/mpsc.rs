@@ -12,7 +12,7 @@
 //!
 //! Vyukov's queue (1024cores), with links that hold their value and a swap per chain.
 
-use crate::sync::{Arc, AtomicPtr, CachePadded, Ordering, UnsafeCell};
+use crate::sync::{Arc, AtomicPtr, CachePadded, Ordering, UnsafeCell, planted};
 use std::ptr::{self, NonNull};
 
 struct Link<T> {
@@ -92,7 +92,8 @@ impl<T: Send> Inlet<T> {
         // SAFETY: by invariant 2 the consumer keeps it until it is linked on.
         let before = unsafe { before.as_ref() };
         // Release: publishes the chain; pairs with the Acquire in `pop`.
-        before.next.store(first.as_ptr(), Ordering::Release);
+        let order = planted!("mpsc-link-relaxed": Ordering::Release => Ordering::Relaxed);
+        before.next.store(first.as_ptr(), order);
     }
 }
 

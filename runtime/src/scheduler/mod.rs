@@ -6,6 +6,7 @@
 //! ```
 
 mod idle;
+mod signal;
 
 #[cfg(not(loom))]
 mod auto;
@@ -47,9 +48,10 @@ mod face {
     pub(crate) use super::lock_free::LockFreeQueue;
     pub(crate) use super::locked::LockedQueue;
     pub(crate) use super::look::spin_allowed;
-    pub(crate) use super::per_core::{PerCore, WORKERS_MAX as PER_CORE_WORKERS_MAX};
+    pub(crate) use super::per_core::PerCore;
     pub(crate) use super::pool::{Pool, WorkerOptions};
     pub(crate) use super::queues::Queues;
+    pub(crate) use super::signal::WORKERS_MAX as PER_CORE_WORKERS_MAX;
     pub(crate) use super::stealing::StealingQueue;
     pub(crate) use super::worker::Limits as WorkerLimits;
     #[cfg(not(shuttle))]

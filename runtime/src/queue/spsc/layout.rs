@@ -1,6 +1,6 @@
 //! Where the receiver learns that a slot holds a value.
 
-use crate::sync::{AtomicUsize, Ordering};
+use crate::sync::{AtomicUsize, Ordering, planted};
 use std::fmt;
 
 mod sealed {
@@ -63,7 +63,8 @@ impl Layout for Flagged {
     #[inline(always)]
     fn set(&self, position: usize) {
         // Release: publishes this slot's value and those behind it; pairs with the Acquire in `is_set`.
-        self.0.store(position.wrapping_add(1), Ordering::Release);
+        let order = planted!("spsc-mark-relaxed": Ordering::Release => Ordering::Relaxed);
+        self.0.store(position.wrapping_add(1), order);
     }
 
     #[inline(always)]

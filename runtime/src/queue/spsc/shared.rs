@@ -1,7 +1,7 @@
 //! What both ends of a ring share: the slots, two published positions, and who has left.
 
 use super::layout::Layout;
-use crate::sync::{AtomicUsize, CachePadded, Ordering, UnsafeCell};
+use crate::sync::{AtomicUsize, CachePadded, Ordering, UnsafeCell, planted};
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
@@ -54,7 +54,8 @@ impl<T, L: Layout> Shared<T, L> {
     #[inline]
     pub(super) fn publish_tail(&self, tail: usize) {
         // Release: publishes the values; pairs with the Acquire in `tail`.
-        self.tail.store(tail, Ordering::Release);
+        let order = planted!("spsc-tail-relaxed": Ordering::Release => Ordering::Relaxed);
+        self.tail.store(tail, order);
     }
 
     #[inline]
@@ -66,7 +67,8 @@ impl<T, L: Layout> Shared<T, L> {
     #[inline]
     pub(super) fn publish_head(&self, head: usize) {
         // Release: the values before it are moved out; pairs with the Acquire in `head`.
-        self.head.store(head, Ordering::Release);
+        let order = planted!("spsc-head-relaxed": Ordering::Release => Ordering::Relaxed);
+        self.head.store(head, order);
     }
 
     #[inline]
@@ -85,7 +87,8 @@ impl<T, L: Layout> Shared<T, L> {
         // The flagged layout publishes its tail here alone, for the drop of what is left.
         self.publish_tail(tail);
         // AcqRel: releases all that was flushed to the Acquire in `sender_left`.
-        self.left.fetch_or(SENDER_LEFT, Ordering::AcqRel);
+        let order = planted!("spsc-leave-relaxed": Ordering::AcqRel => Ordering::Relaxed);
+        self.left.fetch_or(SENDER_LEFT, order);
     }
 
     pub(super) fn receiver_leaves(&self) {

@@ -1,9 +1,10 @@
 //! What a worker keeps to itself: its ready actors, and its ends of the rings.
 
-use super::dock::{EXTERNAL, LANE_AT_START};
+use super::dock::LANE_AT_START;
 use super::moving::{Errand, Waiting};
 use crate::queue::node::Node;
 use crate::queue::spsc::{self, Receiver, Sender, WriteError};
+use crate::scheduler::signal::EXTERNAL;
 use crate::task::Ready;
 use crate::task::cargo::Cargo;
 use crate::task::cell::CellRef;

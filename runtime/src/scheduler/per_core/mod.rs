@@ -3,7 +3,7 @@
 //! At home, mail goes into an inbox by plain loads and stores, and ready actors wait in a plain queue:
 //! no atomic operation at all. Between workers it goes through n × n rings with one producer and one
 //! consumer each; what was sent becomes visible in batches, and one word per worker says whose ring has
-//! something new ([`dock`]). Threads that are no workers leave their mail in a lane behind a lock.
+//! something new ([`signal`](super::signal)). Threads that are no workers leave their mail in a lane behind a lock.
 //!
 //! ```text
 //! at home:   tell -> Inbox::push_home -> (woke) -> desk.ready
@@ -28,6 +28,7 @@ mod dock;
 mod moving;
 
 use super::WorkerId;
+use super::signal::EXTERNAL;
 use crate::queue::node::Node;
 use crate::sync::{AtomicUsize, CachePadded, Ordering, UnsafeCell, planted};
 use crate::task::Ready;
@@ -35,12 +36,10 @@ use crate::task::cargo::Cargo;
 use crate::task::cell::CellRef;
 use crate::task::current;
 use desk::{Desk, Parcel, workers_in};
-use dock::{Dock, EXTERNAL, Left};
+use dock::{Dock, Left};
 use moving::Errand;
 use std::fmt;
 use std::ptr::NonNull;
-
-pub(crate) use dock::WORKERS_MAX;
 
 /// Parcels taken out of one ring before the others get their turn.
 const TAKEN_MAX: usize = if cfg!(shuttle) { 1 } else { 256 };
@@ -127,7 +126,7 @@ impl PerCore {
     pub(crate) fn next(&self, id: WorkerId, wake: &impl Fn(usize)) -> Option<Ready> {
         let post = &self.posts[id.index()];
         // SAFETY: the identity is the calling thread's, and the step is the desk's own.
-        if post.dock.is_raised() || unsafe { post.desk(Desk::end_turn) } {
+        if post.dock.signal.is_raised() || unsafe { post.desk(Desk::end_turn) } {
             self.trade(id, wake);
             return self.desk(id, |desk| desk.ready.pop());
         }
@@ -147,24 +146,24 @@ impl PerCore {
 
     /// Whether [`PerCore::next`] would find something, or there is something to send.
     pub(crate) fn has_work(&self, id: WorkerId) -> bool {
-        self.posts[id.index()].dock.is_raised() || self.desk(id, |desk| desk.has_work())
+        self.posts[id.index()].dock.signal.is_raised() || self.desk(id, |desk| desk.has_work())
     }
 
     /// Announces that the worker sleeps; `false` if something has come.
     #[must_use]
     pub(crate) fn fall_asleep(&self, id: WorkerId) -> bool {
-        self.posts[id.index()].dock.fall_asleep()
+        self.posts[id.index()].dock.signal.fall_asleep()
     }
 
     /// Whether every worker sleeps and has taken what was left for it. None sleeps before it has sent what
     /// it had to send.
     pub(crate) fn is_at_rest(&self) -> bool {
-        self.posts.iter().all(|post| post.dock.is_at_rest())
+        self.posts.iter().all(|post| post.dock.signal.is_at_rest())
     }
 
     /// Takes the announcement back.
     pub(crate) fn wake_up(&self, id: WorkerId) {
-        self.posts[id.index()].dock.wake();
+        self.posts[id.index()].dock.signal.wake();
     }
 
     fn flush(&self, id: WorkerId, wake: &impl Fn(usize)) {
@@ -175,7 +174,8 @@ impl PerCore {
     }
 
     fn flush_to(&self, id: WorkerId, to: usize, wake: &impl Fn(usize)) {
-        if self.desk(id, |desk| desk.flush(to)) && self.posts[to].dock.raise(1 << id.index()) {
+        if self.desk(id, |desk| desk.flush(to)) && self.posts[to].dock.signal.raise(1 << id.index())
+        {
             wake(to);
         }
     }
@@ -275,8 +275,8 @@ impl PerCore {
     fn take_in(&self, id: WorkerId, wake: &impl Fn(usize)) {
         let dock = &self.posts[id.index()].dock;
         let mut from = self.desk(id, |desk| std::mem::take(&mut desk.left_over));
-        if dock.is_raised() {
-            from |= dock.take();
+        if dock.signal.is_raised() {
+            from |= dock.signal.take();
         }
         if from == 0 {
             return;
@@ -385,7 +385,7 @@ impl PerCore {
     /// taken all that the ring had room for, and not know of the spill.
     fn has_nothing_under_way(&self, id: WorkerId, other: usize) -> bool {
         planted!("per-core-spill-forgotten": self.desk(id, |desk| desk.has_sent_all(other)) => true)
-            && self.posts[other].dock.is_at_rest()
+            && self.posts[other].dock.signal.is_at_rest()
     }
 
     /// Does the errands whose fences are all answered.
