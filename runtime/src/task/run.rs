@@ -6,7 +6,7 @@ use super::home::Home;
 use super::priority::{self, Priority};
 use super::watch::{Doing, HOOK};
 use super::{current, waker};
-use crate::queue::inbox::{Inbox, Pop};
+use crate::queue::inbox::Pop;
 use crate::queue::list::List;
 use crate::queue::node::{Lane, Node};
 use crate::time::{Clock, Time};
@@ -272,7 +272,10 @@ impl Run<'_> {
             return None;
         }
         let at_home = self.held.cell().home() != Home::ANY;
-        self.held.rest_as(if at_home { Inbox::rest_home } else { Inbox::rest }).then_some(true)
+        let rested = self
+            .held
+            .rest_as(|inbox, end| if at_home { inbox.rest_home(end) } else { inbox.rest(end) });
+        rested.then_some(true)
     }
 
     /// Moves new signals to their list and obeys controls.
