@@ -1,5 +1,6 @@
 //! Who learns of an end, and how often.
 
+use crate::family::{Member, OneForAll, company};
 use crate::patient::*;
 use crate::support::{self, everywhere, soon};
 use greenroom::{Actor, Context, Down, ExitReason, Ref, System, handlers};
@@ -185,5 +186,53 @@ fn whoever_learns_of_an_end_can_ask_for_no_other() {
             }
             assert!(!child.stop() && !child.drain() && !child.kill(), "round {round}");
         }
+    });
+}
+
+/// Watches a member of a supervised company.
+#[derive(Actor)]
+struct Onlooker {
+    downs: mpsc::UnboundedSender<Down>,
+}
+
+#[handlers]
+impl Onlooker {
+    #[start]
+    fn start(downs: mpsc::UnboundedSender<Down>) -> Self {
+        Self { downs }
+    }
+    #[ask]
+    fn watch(&mut self, member: Ref<Member>, cx: &mut Context<Self>) {
+        cx.watch(&member, Self::down);
+    }
+    #[down]
+    fn down(&mut self, down: Down) {
+        let _ = self.downs.send(down);
+    }
+}
+
+// [G-WATCH-1]
+#[test]
+fn a_restart_by_the_supervisor_is_no_end() {
+    everywhere(async |system| {
+        let (sender, mut downs) = mpsc::unbounded_channel();
+        let onlooker = system.spawn::<Onlooker>(sender).await.unwrap();
+        let company = company::<OneForAll>(system, 2, |plan| plan).await;
+        let [watched, other] = &company.members[..] else { panic!("two members") };
+        onlooker.watch(watched.clone()).await.unwrap();
+        for incarnation in 1..=5 {
+            let falls = if incarnation % 2 == 0 { watched } else { other };
+            falls.panic().await.unwrap();
+            support::until_async(async || company.incarnations().await == [Some(incarnation); 2])
+                .await;
+        }
+        assert!(downs.try_recv().is_err());
+        assert_eq!(company.boss.remove(watched.clone()).await, Ok(true));
+        let down = soon(downs.recv()).await.unwrap();
+        assert_eq!((down.actor, down.reason), (watched.id(), ExitReason::Stopped));
+        company.close().await;
+        onlooker.drain();
+        soon(onlooker.ended()).await;
+        assert!(downs.try_recv().is_err(), "once");
     });
 }
