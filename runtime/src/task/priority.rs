@@ -5,6 +5,7 @@
 //! and normal ones never starve.
 
 use super::Ready;
+use crate::sync::planted;
 use std::collections::VecDeque;
 
 /// How urgent an actor is, against others that are ready.
@@ -30,7 +31,7 @@ const ROUND: u32 = 5;
 #[inline]
 pub(crate) fn is_for_normal(picks: &mut u32) -> bool {
     *picks = (*picks + 1) % ROUND;
-    *picks == 0
+    planted!("priority-starves": *picks == 0 => false)
 }
 
 /// Ready actors in the order in which they are to be picked.

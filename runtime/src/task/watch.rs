@@ -17,7 +17,7 @@
 use super::cell::{Header, VTable};
 use crate::event::ActorId;
 use crate::queue::node::{Kind, Lane};
-use crate::sync::{AtomicBool, AtomicPtr, AtomicU64, CachePadded, Ordering};
+use crate::sync::{AtomicBool, AtomicPtr, AtomicU64, CachePadded, Ordering, planted};
 use std::ptr;
 use std::time::Duration;
 
@@ -125,7 +125,8 @@ impl Doing {
         }
         let actor = self.actor();
         let is_second = found.addr() & SEEN != 0;
-        let mark = if is_second { SEEN | TOLD } else { SEEN };
+        let told = planted!("watch-tells-again": SEEN | TOLD => SEEN);
+        let mark = if is_second { told } else { SEEN };
         let marked = found.map_addr(|address| address | mark);
         // AcqRel: what was read before belongs to the handler that is marked; pairs with the worker's
         // own Release stores.
@@ -196,7 +197,8 @@ impl Watch {
     #[must_use]
     pub(crate) fn begin(&self) -> bool {
         // AcqRel: the rendezvous with `rest`; releases that the worker is awake to it.
-        !self.budget.is_zero() && !self.looks.swap(true, Ordering::AcqRel)
+        let rests = !self.budget.is_zero() && !self.looks.swap(true, Ordering::AcqRel);
+        planted!("watch-not-called": rests => false)
     }
 
     /// Whether the timekeeper is to look.

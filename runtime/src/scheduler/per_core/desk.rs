@@ -5,6 +5,7 @@ use super::moving::{Errand, Waiting};
 use crate::queue::node::Node;
 use crate::queue::spsc::{self, Receiver, Sender, WriteError};
 use crate::scheduler::signal::EXTERNAL;
+use crate::sync::planted;
 use crate::task::Ready;
 use crate::task::cargo::Cargo;
 use crate::task::cell::CellRef;
@@ -202,7 +203,7 @@ impl Desk {
 
     /// Whether the ring to worker `to` had no room for all that was sent.
     pub(super) fn has_spilled(&self, to: usize) -> bool {
-        !self.out[to].spill.is_empty()
+        planted!("per-core-congestion-unseen": !self.out[to].spill.is_empty() => false)
     }
 
     /// Whether everything for worker `to` is in its ring, and it was told.
