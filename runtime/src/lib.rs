@@ -97,6 +97,9 @@ mod documents {
     mod many_actors {}
     #[doc = include_str!("../../book/src/tour/supervision.md")]
     mod supervision {}
+    #[cfg(feature = "journal")]
+    #[doc = include_str!("../../book/src/tour/event-sourcing.md")]
+    mod event_sourcing {}
     #[doc = include_str!("../../book/src/testing.md")]
     mod testing {}
 }
