@@ -16,7 +16,7 @@ use greenroom::journal::{
 use greenroom::{Actor, AskError, Context, System, handlers};
 use serde::{Deserialize, Serialize};
 
-/// What can happen to an account. The names are what is stored: they outlive this program's.
+/// What can happen to an account. The names are what is stored.
 #[derive(Event)]
 enum Moved {
     #[event(name = "deposited", version = 2)]
@@ -101,7 +101,7 @@ async fn main(system: System) -> Result<(), Box<dyn std::error::Error>> {
     let own = std::env::temp_dir().join(format!("account-{}", std::process::id()));
     let directory = asked.clone().unwrap_or_else(|| own.clone());
     let journal = Journal::new(Embedded::open(&directory)?)?;
-    let args = (journal.clone(), "ada".to_owned());
+    let args = (journal, "ada".to_owned());
 
     let account = system.spawn::<Account>(args.clone()).await?;
     let before = account.deposit(40, "Grace".to_owned()).await? - 40;
@@ -112,11 +112,11 @@ async fn main(system: System) -> Result<(), Box<dyn std::error::Error>> {
     account.ended().await;
 
     // Another incarnation, as after a restart of the machine: it has what was acknowledged.
-    let account = system.spawn::<Account>(args).await?;
+    let account = system.spawn::<Account>(args.clone()).await?;
     assert_eq!(account.withdraw(0).await?, before + 25);
 
     // Whoever opens a key takes it over; the earlier one can write no more, and ends.
-    let later = system.spawn::<Account>((journal, "ada".to_owned())).await?;
+    let later = system.spawn::<Account>(args).await?;
     let fenced = account.deposit(1, "nobody".to_owned()).await;
     assert_eq!(fenced, Err(AskError::Failed(PersistError::Fenced)));
     println!("after this run: {} cents", later.withdraw(0).await?);
