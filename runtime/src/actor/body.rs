@@ -321,7 +321,7 @@ pub(crate) fn family(cell: CellRef) -> Vec<CellRef> {
     while let Some(parent) = family.get(next) {
         let children = children(parent).lock();
         // SAFETY: the list's lock is held.
-        let listed = unsafe { crate::task::core::listed(children.newest) };
+        let listed = unsafe { crate::task::roots::listed(children.newest) };
         drop(children);
         family.extend(listed);
         next += 1;

@@ -2,8 +2,9 @@
 
 use super::body;
 use crate::task::cell::CellRef;
-use crate::task::core::{Core, listed};
+use crate::task::core::Core;
 use crate::task::held::Held;
+use crate::task::roots::listed;
 use std::fmt::Write;
 
 /// Describes every actor that has not ended, children behind and further in than their parents.

@@ -7,9 +7,9 @@ use super::{family, life, links, revival};
 use crate::event::{DeadLetterReason, ExitReason};
 use crate::queue::node::{Kind, Lane, Node};
 use crate::task::cell::{CellRef, Header};
-use crate::task::core::{listed, unlink};
 use crate::task::held::Held;
 use crate::task::letter::Letter;
+use crate::task::roots::{listed, unlink};
 use std::ptr::NonNull;
 use std::time::Duration;
 

@@ -25,6 +25,7 @@ pub(crate) mod letter;
 pub(crate) mod names;
 pub(crate) mod priority;
 pub(crate) mod random;
+pub(crate) mod roots;
 pub(crate) mod run;
 pub(crate) mod shared;
 pub(crate) mod waker;
