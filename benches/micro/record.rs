@@ -161,11 +161,19 @@ impl Micro {
         if self.is_test || found.iter().all(|found| found.rows.is_empty()) {
             return;
         }
+        let (found, missing): (Vec<_>, Vec<_>) =
+            found.into_iter().partition(|found| !found.rows.is_empty());
         let (cycles, plain): (Vec<_>, Vec<_>) =
             found.into_iter().partition(|found| found.has_quantiles);
         self.text.push_str(&format!("### {heading}\n\n{about}\n\n{}\n", medians(&plain)));
         if !cycles.is_empty() {
             self.text.push_str(&format!("{}\n", quantiles(&cycles)));
+        }
+        if !missing.is_empty() {
+            let missing = in_order(missing.iter().map(|found| &found.program));
+            let missing: Vec<&str> = missing.into_iter().map(String::as_str).collect();
+            let list = missing.join("; ");
+            self.text.push_str(&format!("Not measured here, for want of cores: {list}.\n\n"));
         }
         self.rows.extend(plain.into_iter().chain(cycles).flat_map(|found| found.rows));
     }
@@ -178,8 +186,8 @@ impl Micro {
             return;
         }
         let text = format!(
-            "Medians of {SAMPLES} samples of Criterion, nanoseconds per operation; rows that need more \
-             threads than there are cores say so.\n\n{}",
+            "Medians of {SAMPLES} samples of Criterion, nanoseconds per operation; what needs more \
+             threads than there are cores is named without a figure.\n\n{}",
             self.text
         );
         let command = "cargo bench -p greenroom-benches --bench micro".to_owned();
@@ -263,10 +271,7 @@ fn medians(found: &[Found]) -> Table {
 }
 
 fn cell(found: &Found) -> String {
-    match median(&found.rows, |row| row.ns_per_op) {
-        nanos if nanos.is_nan() => "not measured here".to_owned(),
-        nanos => format!("{nanos:.1}"),
-    }
+    format!("{:.1}", median(&found.rows, |row| row.ns_per_op))
 }
 
 /// A line for each program and contestant, a column for each quantile.
@@ -275,23 +280,20 @@ fn quantiles(found: &[Found]) -> Table {
         Table::new(&["program", "goal", "who", "cycles", "p50", "p95", "p99", "p99.9", "max"]);
     for found in found {
         let goal = found.goal_ns.map_or_else(String::new, time);
-        let mut cells = vec![found.program.clone(), goal, found.who.clone()];
-        if found.rows.is_empty() {
-            cells.push("not measured here".to_owned());
-        } else {
-            let cycles: i64 = found.rows.iter().filter_map(|row| row.n).sum();
-            cells.push(cycles.to_string());
-            let max = found.rows.iter().filter_map(|row| row.max_ns).fold(0.0, f64::max);
-            let of = |figure: fn(&Row) -> Option<f64>| time(median(&found.rows, figure));
-            cells.extend([
-                of(|row| row.p50_ns),
-                of(|row| row.p95_ns),
-                of(|row| row.p99_ns),
-                of(|row| row.p999_ns),
-                time(max),
-            ]);
-        }
-        table.row(cells);
+        let cycles: i64 = found.rows.iter().filter_map(|row| row.n).sum();
+        let of = |figure: fn(&Row) -> Option<f64>| time(median(&found.rows, figure));
+        let max = found.rows.iter().filter_map(|row| row.max_ns).fold(0.0, f64::max);
+        table.row([
+            found.program.clone(),
+            goal,
+            found.who.clone(),
+            cycles.to_string(),
+            of(|row| row.p50_ns),
+            of(|row| row.p95_ns),
+            of(|row| row.p99_ns),
+            of(|row| row.p999_ns),
+            time(max),
+        ]);
     }
     table
 }
