@@ -2,7 +2,7 @@
 
 use crate::{
     advise, charts, compare, contest, events, idle, instructions, kv, machine, overload, paths,
-    rows, wake,
+    rows, sim, wake,
 };
 use std::env;
 use std::path::{Path, PathBuf};
@@ -16,6 +16,7 @@ usage: bench COMMAND [NAME…] [OPTION…]
   paths                 what each way of a message costs, beside its estimate and the least
   idle                  what 10,000 idle actors cost
   wake                  how long a message waits for a worker that spins or sleeps
+  sim                   steps of a simulated world in a second of one core (needs valgrind)
   events                what events cost with and without a listener
   overload              memory while 10,000 producers send to one slow actor
   kv                    the kv server against redis-server (needs redis-server, redis-tools)
@@ -111,6 +112,7 @@ pub fn run(args: impl IntoIterator<Item = String>) -> Result<Report, String> {
         ["one", name, n] => return contest::one(name, n).map(Report::from),
         ["replay", who, trace] => return advise::one(who, trace).map(Report::from),
         ["idle", scheduler] => return idle::measure(scheduler).map(Report::from),
+        ["sim", who, steps] => return sim::measure(who, steps).map(Report::from),
         ["wake", who, way] => return wake::measure(who, way).map(Report::from),
         ["overload", scheduler] => return overload::measure(scheduler).map(Report::from),
         ["events", program, n, listening] => {
@@ -132,6 +134,7 @@ pub fn run(args: impl IntoIterator<Item = String>) -> Result<Report, String> {
         ["advise", ref names @ ..] => advise::section(names, args.rounds.unwrap_or(3))?,
         ["paths"] => paths::section(args.rounds.unwrap_or(7))?,
         ["wake"] => wake::section(args.rounds.unwrap_or(3))?,
+        ["sim"] => sim::section(args.rounds.unwrap_or(3))?,
         ["events"] => events::section(args.rounds.unwrap_or(7))?,
         ["overload"] => overload::section()?,
         ["idle"] => idle::section()?,

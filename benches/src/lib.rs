@@ -47,6 +47,7 @@ pub mod paths;
 pub mod programs;
 pub mod results;
 pub mod rows;
+pub mod sim;
 pub mod stats;
 pub mod table;
 mod usage;

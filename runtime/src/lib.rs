@@ -102,4 +102,7 @@ mod documents {
     mod event_sourcing {}
     #[doc = include_str!("../../book/src/testing.md")]
     mod testing {}
+    #[cfg(not(any(loom, shuttle)))]
+    #[doc = include_str!("../../book/src/tour/simulation.md")]
+    mod simulation {}
 }
