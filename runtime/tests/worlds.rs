@@ -251,3 +251,25 @@ fn tasks_of_tokio_and_blocking_work_are_steps() {
         assert!(refused.contains("timers are disabled"), "{refused}");
     }
 }
+
+#[test]
+fn time_passes_though_somebody_is_always_busy() {
+    #[derive(Actor)]
+    struct Restless;
+    #[handlers]
+    impl Restless {
+        #[tell]
+        fn go_on(&mut self, cx: &mut Context<Self>) {
+            cx.me().go_on().tell().unwrap();
+        }
+    }
+    let mut world = World::new(9);
+    let node = world.node("one").start();
+    let restless = world.run(async { node.system().spawn::<Restless>(Restless).await.unwrap() });
+    restless.go_on().tell().unwrap();
+    let began = world.now();
+    world.run_for(Duration::from_millis(1));
+    let took = world.now() - began;
+    assert!(took >= Duration::from_millis(1) && took < Duration::from_micros(1001), "{took:?}");
+    assert!((5_000..=20_000).contains(&world.steps()), "{} steps", world.steps());
+}

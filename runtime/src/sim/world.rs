@@ -151,8 +151,10 @@ impl World {
     /// As [`World::run`], but not for standing still.
     pub fn run_for(&mut self, span: Duration) {
         let until = Time(self.stage.now()).after(span).0;
-        self.run_until_quiet(until);
-        self.move_to(until);
+        let reactor = self.reactor.handle();
+        let _inside = reactor.enter();
+        while self.stage.now() <= until && self.step(until) != Step::Quiet {}
+        self.move_to(until.max(self.stage.now()));
     }
 
     /// Runs the world until nobody can run at this time; timers and packets to come are not waited for.
@@ -160,13 +162,9 @@ impl World {
     /// # Panics
     /// As [`World::run`], but not for standing still.
     pub fn settle(&mut self) {
-        self.run_until_quiet(self.stage.now());
-    }
-
-    fn run_until_quiet(&mut self, until: u64) {
         let reactor = self.reactor.handle();
         let _inside = reactor.enter();
-        while self.step(until) != Step::Quiet {}
+        while self.step(self.stage.now()) != Step::Quiet {}
     }
 
     /// How long the world has existed, by its own time.
