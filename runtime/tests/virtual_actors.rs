@@ -349,3 +349,41 @@ fn those_who_come_at_once_share_one() {
         }
     });
 }
+
+/// Changes its mind while it starts.
+#[derive(Actor)]
+struct Shy;
+
+#[handlers]
+impl Shy {
+    #[start]
+    fn start(starts: Arc<AtomicU64>, cx: &mut Context<Self>) -> Self {
+        starts.fetch_add(1, Ordering::SeqCst);
+        cx.stop();
+        Self
+    }
+    #[tell]
+    fn greet(&mut self) {}
+}
+
+// [G-FAIR-1]
+#[test]
+fn one_that_stops_whenever_it_starts_starves_no_other() {
+    everywhere(async |system| {
+        let starts = Arc::<AtomicU64>::default();
+        let own = Arc::clone(&starts);
+        let shy: Keyed<usize, Shy> = system.keyed(move |_| Arc::clone(&own));
+        let shy: Vec<_> = (0..4).map(|key| shy.get(key).unwrap()).collect();
+        for shy in &shy {
+            shy.greet().await.unwrap();
+        }
+        until(|| starts.load(Ordering::SeqCst) > 100).await;
+        let (counters, _) = counters(system, LONG);
+        let counter = counters.get(0).unwrap();
+        counter.add(1).await.unwrap();
+        assert_eq!(soon(async { counter.total().await }).await, Ok(1));
+        for shy in &shy {
+            shy.stop();
+        }
+    });
+}

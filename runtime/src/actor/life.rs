@@ -47,7 +47,7 @@ pub(super) unsafe fn advance<A: Behavior>(held: &mut Held) -> Advance {
         // SAFETY: the caller's promise.
         Phase::Children => unsafe { stop::<A>(held) },
         // SAFETY: the caller's promise.
-        Phase::Cleanup => unsafe { revival::clean_up::<A>(held) },
+        Phase::Cleanup => return unsafe { revival::clean_up::<A>(held) },
         // SAFETY: the caller's promise.
         Phase::Reviving => unsafe { revival::begin::<A>(held) },
         Phase::Held | Phase::Backoff => return Advance::Wait,

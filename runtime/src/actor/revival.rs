@@ -12,6 +12,7 @@ use super::restart::{History, Verdict};
 use super::traits::Behavior;
 use crate::event::{Event, ExitReason};
 use crate::sync::planted;
+use crate::task::cell::Advance;
 use crate::task::core::Alarm;
 use crate::task::held::Held;
 use crate::task::run::quietly;
@@ -27,11 +28,12 @@ enum Next {
     End,
 }
 
-/// Drops what is left of the incarnation, and decides what follows.
+/// Drops what is left of the incarnation, and decides what follows. Before another one it is the others'
+/// turn: it may end while it starts, and so may the next.
 ///
 /// # Safety
 /// As [`life::advance`].
-pub(super) unsafe fn clean_up<A: Behavior>(held: &mut Held) {
+pub(super) unsafe fn clean_up<A: Behavior>(held: &mut Held) -> Advance {
     let header = held.header();
     // SAFETY: the caller's promise.
     if !quietly(|| unsafe { body::clear_stage::<A>(header) }) {
@@ -51,8 +53,12 @@ pub(super) unsafe fn clean_up<A: Behavior>(held: &mut Held) {
         Next::Restart(delay) => unsafe { prepare_restart::<A>(held, delay) },
         Next::Wait => hold(held),
         Next::End if dormancy::follows(held) => dormancy::fall_asleep(held),
-        Next::End => enter(held, Phase::Burial),
+        Next::End => {
+            enter(held, Phase::Burial);
+            return Advance::Again;
+        }
     }
+    Advance::Yield
 }
 
 fn what_follows(held: &mut Held, policy: &Restart) -> Next {

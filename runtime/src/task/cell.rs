@@ -48,6 +48,8 @@ pub(crate) enum Reach {
 pub(crate) enum Advance {
     /// Something changed: look again.
     Again,
+    /// Something changed: look again, after the others.
+    Yield,
     /// Nothing to do until something urgent arrives.
     Wait,
     /// Nothing to do until a message arrives.

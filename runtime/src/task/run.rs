@@ -228,6 +228,7 @@ impl Run<'_> {
         self.doing.end();
         match next {
             Advance::Again => None,
+            Advance::Yield => Some(false),
             Advance::Ended => Some(true),
             Advance::Wait => self.held.cell().inbox.park().then_some(true),
             Advance::Rest => self.rest(),
