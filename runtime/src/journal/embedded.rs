@@ -31,8 +31,8 @@ const SNAPSHOTS: TableDefinition<'_, u64, (u64, u32, &[u8])> = TableDefinition::
 
 /// The file in the directory.
 const FILE: &str = "journal.redb";
-/// Events taken out in one commit at most.
-const PRUNE_MAX: u64 = 2_000;
+/// Events taken out in one commit at most, beside as many as it adds, so that they do not pile up.
+const PRUNE_MAX: usize = 2_000;
 
 /// A store in a directory of this machine, for one process at a time.
 pub struct Embedded {
@@ -79,8 +79,9 @@ impl Embedded {
             let mut tables = Tables::open(&transaction).map_err(failed)?;
             let outcomes: Result<Vec<_>, _> =
                 writes.iter().map(|write| self.write(&mut tables, write)).collect();
-            self.prune(&mut tables)?;
-            outcomes?
+            let outcomes = outcomes?;
+            self.prune(&mut tables, PRUNE_MAX + added(writes))?;
+            outcomes
         };
         transaction.commit().map_err(failed)?;
         Ok(outcomes)
@@ -165,24 +166,32 @@ impl Embedded {
         Ok(())
     }
 
-    /// Takes some of the events out that no longer matter.
-    fn prune(&mut self, tables: &mut Tables<'_>) -> Result<(), StoreError> {
-        let Some(&(number, up_to)) = self.superfluous.front() else { return Ok(()) };
-        let mut taken = 0;
-        let superfluous = (number, 0)..=(number, up_to);
-        let mut events = tables.events.extract_from_if(superfluous, |_, _| true).map_err(failed)?;
-        while taken < PRUNE_MAX {
-            match events.next() {
-                Some(event) => drop(event.map_err(failed)?),
-                None => break,
+    /// Takes events out that no longer matter, `at_most` so many.
+    fn prune(&mut self, tables: &mut Tables<'_>, at_most: usize) -> Result<(), StoreError> {
+        let mut left = at_most;
+        while let Some(&(number, up_to)) = self.superfluous.front() {
+            let superfluous = (number, 0)..=(number, up_to);
+            let events = tables.events.extract_from_if(superfluous, |_, _| true).map_err(failed)?;
+            for event in events.take(left) {
+                drop(event.map_err(failed)?);
+                left -= 1;
             }
-            taken += 1;
-        }
-        if taken < PRUNE_MAX {
+            if left == 0 {
+                break;
+            }
             self.superfluous.pop_front();
         }
         Ok(())
     }
+}
+
+/// The events that some writes add.
+fn added(writes: &[Write]) -> usize {
+    let events = |write: &Write| match write {
+        Write::Append { records, .. } => records.len(),
+        Write::Claim { .. } | Write::Snapshot { .. } => 0,
+    };
+    writes.iter().map(events).sum()
 }
 
 fn refuse(head: Option<Head>, epoch: u64) -> Refused {
@@ -204,9 +213,12 @@ fn last_sequence(
 
 impl Store for Embedded {
     fn commit(&mut self, writes: &[Write]) -> Result<Vec<Result<Written, Refused>>, StoreError> {
+        let superfluous = self.superfluous.clone();
         let outcome = self.try_commit(writes);
         if outcome.is_err() {
             self.heads.clear();
+            // A snapshot that was not kept makes no event superfluous.
+            self.superfluous = superfluous;
         }
         outcome
     }

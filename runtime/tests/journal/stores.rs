@@ -141,3 +141,61 @@ fn what_is_no_store_is_an_error() {
     Embedded::open(folder.path()).expect_err("the file is no database");
     Embedded::open(folder.path().join("journal.redb")).expect_err("a file is no folder");
 }
+
+fn claim(key: &str) -> Write {
+    Write::Claim { key: key.to_owned() }
+}
+
+fn append(key: &str, first: u64, names: Vec<String>) -> Write {
+    let record = |name: String| Record { name: name.into(), version: 1, payload: vec![1] };
+    let records = names.into_iter().map(record).collect();
+    Write::Append { key: key.to_owned(), epoch: 1, first, records }
+}
+
+/// Of the state after event `sequence`, with which the events up to it may go.
+fn snapshot(key: &str, sequence: u64) -> Write {
+    let snapshot = Snapshot { sequence, version: 1, payload: vec![1] };
+    Write::Snapshot { key: key.to_owned(), epoch: 1, snapshot, prune: true }
+}
+
+fn named(count: usize) -> Vec<String> {
+    vec!["moved".to_owned(); count]
+}
+
+fn kept(store: &mut impl Store, key: &str) -> usize {
+    store.read(key, 0, usize::MAX).expect("it is readable").len()
+}
+
+// [G-JOURNAL-2]
+#[test]
+fn a_snapshot_that_was_not_kept_costs_no_event() {
+    const MANY: usize = 5_000;
+    let folder = Folder::new("unkept");
+    let mut store = Embedded::open(folder.path()).unwrap();
+    store.commit(&[claim("a"), claim("b"), append("a", 1, named(MANY))]).unwrap();
+    // No store of ours keeps such a name, and so nothing of this commit.
+    let unkept = append("b", 1, vec!["n".repeat(1 << 16)]);
+    store.commit(&[snapshot("a", MANY as u64), unkept]).unwrap_err();
+    assert_eq!(store.snapshot("a").unwrap(), None);
+    for first in 1..5 {
+        store.commit(&[append("b", first, named(1))]).unwrap();
+    }
+    assert_eq!(kept(&mut store, "a"), MANY);
+}
+
+#[test]
+fn superfluous_events_do_not_pile_up() {
+    const KEYS: usize = 50;
+    let folder = Folder::new("superfluous");
+    let mut store = Embedded::open(folder.path()).unwrap();
+    let keys: Vec<_> = (0..KEYS).map(|key| key.to_string()).collect();
+    store.commit(&keys.iter().map(|key| claim(key)).collect::<Vec<_>>()).unwrap();
+    for round in 0..4 {
+        let writes = keys.iter().flat_map(|key| {
+            [append(key, round * 100 + 1, named(100)), snapshot(key, round * 100 + 100)]
+        });
+        store.commit(&writes.collect::<Vec<_>>()).unwrap();
+        let left: usize = keys.iter().map(|key| kept(&mut store, key)).sum();
+        assert_eq!(left, 0, "in round {round}");
+    }
+}
