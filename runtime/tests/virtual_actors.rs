@@ -387,3 +387,68 @@ fn one_that_stops_whenever_it_starts_starves_no_other() {
         }
     });
 }
+
+/// Has a restart policy of its own, and may be linked.
+#[derive(Actor)]
+#[actor(restart = transient(9 in "1h"))]
+struct Resilient;
+
+#[handlers]
+impl Resilient {
+    #[start]
+    fn start() -> Self {
+        Self
+    }
+    #[ask]
+    fn incarnation(&self, cx: &mut Context<Self>) -> u32 {
+        cx.incarnation()
+    }
+    #[tell]
+    fn fall(&mut self) {
+        panic!("as told")
+    }
+    #[ask]
+    fn link(&mut self, other: Ref<Self>, cx: &mut Context<Self>) {
+        cx.link(&other);
+    }
+}
+
+// [G-VIRTUAL-2]
+#[test]
+fn after_a_restart_it_sleeps_when_idle_all_the_same() {
+    everywhere(async |system| {
+        let actors: Keyed<usize, Resilient> = system.keyed(|_: &usize| ());
+        let actor = actors.idle(Duration::from_millis(1)).get(0).unwrap();
+        let mut events = system.events();
+        actor.fall().await.unwrap();
+        let mut restarts = 0;
+        soon(async {
+            loop {
+                match events.next().await.unwrap() {
+                    Event::Restarting { .. } => restarts += 1,
+                    Event::Asleep { .. } => break,
+                    _ => {}
+                }
+            }
+        })
+        .await;
+        assert_eq!(restarts, 1);
+        assert_eq!(actor.incarnation().await, Ok(2));
+    });
+}
+
+// [G-VIRTUAL-3]
+#[test]
+fn a_link_fails_no_incarnation_of_one_that_sleeps() {
+    everywhere(async |system| {
+        let actors: Keyed<usize, Resilient> = system.keyed(|_: &usize| ());
+        let actor = actors.get(0).unwrap();
+        let other = system.spawn::<Resilient>(()).await.unwrap();
+        other.link(actor.clone()).await.unwrap();
+        other.fall().await.unwrap();
+        assert_eq!(other.incarnation().await, Ok(1));
+        system.await_idle(LONG).await.unwrap();
+        assert_eq!(actor.incarnation().await, Ok(0));
+        assert_eq!(actors.get(0).unwrap(), actor);
+    });
+}

@@ -121,14 +121,24 @@ fn is_forgotten(held: &mut Held) -> bool {
 /// # Safety
 /// As [`step`].
 unsafe fn wake<A: Behavior>(held: &mut Held) {
-    let extras = control(held).extras();
-    let idle = extras.dormancy.as_ref().map_or(Duration::MAX, |dormancy| dormancy.idle);
-    let args = extras.next_args::<A>().expect("a dormant actor knows how to start");
+    let args = control(held).extras().next_args::<A>();
+    let args = args.expect("a dormant actor knows how to start");
     // SAFETY: the caller's promise.
     unsafe { body::set_args::<A>(held.header(), args) };
     enter(held, Phase::Starting);
+}
+
+/// An incarnation is about to start: if it is a virtual actor's, it stops itself when it is idle.
+///
+/// # Safety
+/// As [`step`].
+pub(super) unsafe fn limit_idleness<A: Behavior>(held: &mut Held) {
+    let Some(dormancy) = control(held).extras.as_ref().and_then(|it| it.dormancy.as_ref()) else {
+        return;
+    };
+    let idle = dormancy.idle;
     if idle != Duration::MAX {
-        // SAFETY: as above.
+        // SAFETY: the caller's promise.
         let context = unsafe { body::context::<A>(held.header()) };
         context.receive_timeout(idle, |_: &mut A, cx: &mut Context<A>| cx.stop());
     }

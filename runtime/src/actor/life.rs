@@ -72,6 +72,8 @@ unsafe fn wait(held: &mut Held, hook: impl Future<Output = ()>) {
 /// As [`advance`].
 unsafe fn start<A: Behavior>(held: &mut Held) {
     // SAFETY: the caller's promise.
+    unsafe { dormancy::limit_idleness::<A>(held) };
+    // SAFETY: as above.
     let args = unsafe { body::take_args::<A>(held.header()) };
     // SAFETY: as above.
     let context = unsafe { body::context::<A>(held.header()) };

@@ -10,6 +10,7 @@ use super::control::{self as orders, Order};
 use super::extras::Down;
 use super::life;
 use super::local::LocalCall;
+use super::phase::Phase;
 use super::traits::{Behavior, Protocol};
 use crate::event::ExitReason;
 use crate::sync::planted;
@@ -121,7 +122,11 @@ pub(super) fn ended(held: &mut Held, link: &Link, reason: ExitReason) {
     let actor = link.peer.actor_id();
     if let Some(trap) = &extras.links.trap {
         trap(Down { actor, reason });
-    } else if planted!("link-normal-kills": !reason.is_normal() => true) {
+        return;
+    }
+    let fails = planted!("link-normal-kills": !reason.is_normal() => true);
+    // One that sleeps has no incarnation that could fail.
+    if fails && Phase::of(held) != Phase::Dormant {
         life::fail_with(held, ExitReason::Linked { actor, reason: Box::new(reason) }, true);
     }
 }
