@@ -452,3 +452,48 @@ fn a_link_fails_no_incarnation_of_one_that_sleeps() {
         assert_eq!(actors.get(0).unwrap(), actor);
     });
 }
+
+/// Would be restarted for ever, were it not virtual.
+#[derive(Actor)]
+#[actor(restart = permanent(9 in "1h"))]
+struct Permanent;
+
+#[handlers]
+impl Permanent {
+    #[start]
+    fn start() -> Self {
+        Self
+    }
+    #[ask]
+    fn incarnation(&self, cx: &mut Context<Self>) -> u32 {
+        cx.incarnation()
+    }
+    #[tell]
+    fn rest(&mut self, cx: &mut Context<Self>) {
+        cx.stop();
+    }
+}
+
+// [G-VIRTUAL-2]
+#[test]
+fn no_restart_policy_keeps_one_awake_that_stops_itself() {
+    everywhere(async |system| {
+        let actors: Keyed<usize, Permanent> = system.keyed(|_: &usize| ());
+        let resting = actors.get(0).unwrap();
+        resting.rest().await.unwrap();
+        let idle = actors.idle(Duration::from_millis(1)).get(1).unwrap();
+        let mut events = system.events();
+        assert_eq!(idle.incarnation().await, Ok(0));
+        let reason = soon(async {
+            loop {
+                match events.next().await.unwrap() {
+                    Event::Asleep { actor, reason } if actor == idle.id() => break reason,
+                    Event::Restarting { .. } => panic!("it was to sleep"),
+                    _ => {}
+                }
+            }
+        });
+        assert_eq!(reason.await, ExitReason::Stopped);
+        assert_eq!(resting.incarnation().await, Ok(1));
+    });
+}

@@ -70,10 +70,13 @@ fn what_follows(held: &mut Held, policy: &Restart) -> Next {
     let born = life.born;
     let ending = Ending::of(held);
     let is_suspended = place(held).is_some_and(|place| place.suspended);
+    // A virtual actor that stops itself sleeps, whatever its policy says of others.
+    let is_sleepy = ending == Ending::Own && dormancy::follows(held);
     // A first start that fails is the spawner's to deal with.
     if policy.kind() != RestartKind::Never
         && born
         && !is_suspended
+        && !is_sleepy
         && let Some(delay) = judge(held, policy)
     {
         return Next::Restart(delay);
