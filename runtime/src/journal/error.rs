@@ -64,6 +64,9 @@ impl PersistError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecoverError {
+    /// No store need keep such a key: it is longer than 1,024 bytes, or has a NUL in it.
+    #[error("{0:?} is no key, which has 1,024 bytes at most and no NUL")]
+    InvalidKey(String),
     /// The store failed. Worth another try.
     #[error("the journal cannot be read: {0}")]
     Store(StoreError),

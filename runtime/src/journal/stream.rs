@@ -11,6 +11,9 @@ use tokio::sync::{oneshot, watch};
 /// Bytes of events read in one piece while a key is recovered. Commits of others go on in between.
 const READ_BYTES: usize = 1 << 20;
 
+/// The longest key, in bytes: an index of PostgreSQL takes it.
+const KEY_BYTES_MAX: usize = 1_024;
+
 /// What is known of a stream's writes.
 #[derive(Clone, Debug)]
 struct Progress {
@@ -182,6 +185,10 @@ impl Recovery {
         key: String,
         writer: Incarnation,
     ) -> Result<Self, RecoverError> {
+        // A store that stumbles over it would fail what others write in the same commit.
+        if key.len() > KEY_BYTES_MAX || key.contains('\0') {
+            return Err(RecoverError::InvalidKey(key));
+        }
         let (sender, claim) = oneshot::channel();
         ask(&journal, Job::Claim(key.clone(), sender))?;
         let Claim { epoch, last } = claim.await.map_err(|_| RecoverError::Closed)??;

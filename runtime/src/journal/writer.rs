@@ -57,7 +57,8 @@ impl Journal {
         Ok(Self { jobs: sender })
     }
 
-    /// The state `S` kept under `key`, to be recovered by the actor whose start hook runs.
+    /// The state `S` kept under `key`, to be recovered by the actor whose start hook runs. A key has 1,024
+    /// bytes at most, and no NUL.
     pub fn open<S: EventSourced>(&self, key: impl Into<String>) -> Opening<S> {
         Opening::new(self.clone(), key.into())
     }
@@ -66,6 +67,7 @@ impl Journal {
     /// before can write no more.
     ///
     /// # Errors
+    /// [`RecoverError::InvalidKey`] for one longer than 1,024 bytes or with a NUL in it,
     /// [`RecoverError::Store`] or [`RecoverError::Closed`].
     pub async fn stream<A: Actor>(
         &self,

@@ -113,3 +113,22 @@ fn a_closed_journal_opens_and_writes_nothing() {
         assert!(matches!(refused, SpawnError::StartFailed(_)), "{refused}");
     });
 }
+
+// [G-JOURNAL-6]
+#[test]
+fn a_key_that_is_none_is_an_error_and_concerns_nobody_else() {
+    on(2, Scheduler::stealing(), async |system| {
+        let puppet = Puppet::new();
+        let journal = Journal::new(puppet.clone()).unwrap();
+        let longest = "k".repeat(1_024);
+        open(system, &Opened::new(&journal, &longest)).await.unwrap();
+        for key in [format!("{longest}k"), "a\0b".to_owned()] {
+            let commits = puppet.commits();
+            let (errors, mut why) = mpsc::unbounded_channel();
+            let opened = Opened { errors: Some(errors), ..Opened::new(&journal, &key) };
+            open(system, &opened).await.unwrap_err();
+            assert_eq!(why.recv().await, Some(RecoverError::InvalidKey(key)));
+            assert_eq!(puppet.commits(), commits, "the store never hears of it");
+        }
+    });
+}
