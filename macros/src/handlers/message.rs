@@ -19,6 +19,7 @@ pub(crate) fn expand(block: &Block, runtime: &TokenStream) -> TokenStream {
         #debug
         #checks
         #[automatically_derived]
+        #[diagnostic::do_not_recommend]
         impl #impl_generics #runtime::Message for #name #ty_generics #where_clause {
             type Reply = ();
         }

@@ -57,6 +57,7 @@ pub struct Asked<M: Message> {
     pub(super) reply: Reply<M::Reply>,
 }
 
+#[diagnostic::do_not_recommend]
 impl<M: Message> Message for Asked<M> {
     type Reply = ();
 

@@ -88,6 +88,7 @@ pub struct Workers<A: Behavior> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resize(pub usize);
 
+#[diagnostic::do_not_recommend]
 impl Message for Resize {
     type Reply = Result<usize, SpawnError>;
 }
@@ -179,6 +180,7 @@ impl<A: Behavior> Protocol for Pool<A> {
     type Calls = A::Calls;
 }
 
+#[diagnostic::do_not_recommend]
 impl<A: Behavior> Behavior for Pool<A> {
     type Args = Workers<A>;
 
