@@ -31,6 +31,8 @@ const SNAPSHOTS: TableDefinition<'_, u64, (u64, u32, &[u8])> = TableDefinition::
 
 /// The file in the directory.
 const FILE: &str = "journal.redb";
+/// Keys that are known without a look at the tables, about.
+const HEADS_MAX: usize = 10_000;
 /// Events taken out in one commit at most, beside as many as it adds, so that they do not pile up.
 const PRUNE_MAX: usize = 2_000;
 
@@ -215,8 +217,10 @@ impl Store for Embedded {
     fn commit(&mut self, writes: &[Write]) -> Result<Vec<Result<Written, Refused>>, StoreError> {
         let superfluous = self.superfluous.clone();
         let outcome = self.try_commit(writes);
-        if outcome.is_err() {
+        if outcome.is_err() || self.heads.len() > HEADS_MAX {
             self.heads.clear();
+        }
+        if outcome.is_err() {
             // A snapshot that was not kept makes no event superfluous.
             self.superfluous = superfluous;
         }

@@ -199,3 +199,18 @@ fn superfluous_events_do_not_pile_up() {
         assert_eq!(left, 0, "in round {round}");
     }
 }
+
+#[test]
+fn more_keys_than_are_kept_in_mind_are_kept() {
+    const KEYS: usize = 10_500;
+    let folder = Folder::new("keys");
+    let mut store = Embedded::open(folder.path()).unwrap();
+    let keys: Vec<_> = (0..KEYS).map(|key| key.to_string()).collect();
+    store.commit(&keys.iter().map(|key| claim(key)).collect::<Vec<_>>()).unwrap();
+    for first in 1..=2 {
+        let writes: Vec<_> = keys.iter().map(|key| append(key, first, named(1))).collect();
+        let outcomes = store.commit(&writes).unwrap();
+        assert_eq!(outcomes, vec![Ok(Written::Done); KEYS]);
+    }
+    assert!(keys.iter().step_by(100).all(|key| kept(&mut store, key) == 2));
+}
