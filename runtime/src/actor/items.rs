@@ -63,7 +63,7 @@ impl<T> Items<T> {
     /// A stream in which `items` may wait, and the end that puts them there.
     ///
     /// # Panics
-    /// If `items` is zero.
+    /// If `items` is zero, or above an eighth of [`usize::MAX`].
     #[must_use]
     pub fn bounded(items: usize) -> (Emitter<T>, Self) {
         let (sender, receiver) = mpsc::channel(items);
