@@ -47,8 +47,8 @@ impl Tasks {
 }
 
 impl<A: Actor> Context<A> {
-    /// Runs `future` beside the actor. It is dropped when the incarnation ends, or by
-    /// [`Context::abort`]; if it panics, the actor fails.
+    /// Runs `future` beside the actor. When the incarnation ends, or by [`Context::abort`], it is dropped
+    /// at its next await; if it panics, the actor fails.
     pub fn task(&mut self, future: impl Future<Output = ()> + Send + 'static) -> TaskId {
         let id = TaskId(self.core().next_id());
         let guard = FailOnPanic(Incarnation::new(self.cell(), self.incarnation()));
@@ -88,8 +88,8 @@ impl<A: Behavior> Context<A> {
     }
 
     /// Calls `method` with each item of `stream`, in order. The next item is asked for when that call is
-    /// over, so that a stream is never faster than its actor. It is dropped when the incarnation ends,
-    /// or by [`Context::abort`]; if it panics, the actor fails.
+    /// over, so that a stream is never faster than its actor. When the incarnation ends, or by
+    /// [`Context::abort`], it is dropped at its next await; if it panics, the actor fails.
     ///
     /// # Examples
     /// ```
@@ -125,7 +125,8 @@ impl<A: Behavior> Context<A> {
     ///         numbers.emit(number).await?;
     ///     }
     ///     sum.ended().await;
-    ///     assert!(numbers.emit(4).await.is_err(), "nobody takes it any more");
+    ///     // The stream goes with its actor, at its next await; what comes later is handed back.
+    ///     while numbers.emit(4).await.is_ok() {}
     ///     Ok(())
     /// }
     /// ```
