@@ -29,8 +29,11 @@ const SPAN: Duration = Duration::from_micros(100);
 const FEW: u64 = 20_000;
 const MANY: u64 = 60_000;
 
+/// Makes a scheduler; none is the world's own choice among all ready actors.
+type Make = Option<fn() -> Scheduler>;
+
 /// What schedules the world's workers.
-const SCHEDULERS: [(&str, Option<fn() -> Scheduler>); 3] = [
+const SCHEDULERS: [(&str, Make); 3] = [
     ("simulated", None),
     ("stealing", Some(Scheduler::stealing)),
     ("per_core", Some(Scheduler::per_core)),
