@@ -198,8 +198,7 @@ struct Known {
 }
 
 /// Writes as fast as it can until the server is gone; returns what was acknowledged.
-fn write(address: SocketAddr, number: u64, mut known: Known) -> Known {
-    let mut client = Client::connect(address);
+fn write(mut client: Client, number: u64, mut known: Known) -> Known {
     let (counter, list) = (format!("counter{number}"), format!("list{number}"));
     let (one, other) = (format!("{{pair{number}}}a"), format!("{{pair{number}}}b"));
     let mut script = Vec::new();
@@ -262,7 +261,11 @@ fn what_was_acknowledged_survives_a_kill_at_any_point() {
         let address = server.address;
         let writers: Vec<_> = (0..)
             .zip(known)
-            .map(|(number, known)| std::thread::spawn(move || write(address, number, known)))
+            .map(|(number, known)| {
+                // Here, because the server may be killed before the thread begins.
+                let client = Client::connect(address);
+                std::thread::spawn(move || write(client, number, known))
+            })
             .collect();
         std::thread::sleep(LIFE_MAX * u32::try_from(random.below(1_000)).unwrap() / 1_000);
         server.kill();

@@ -8,8 +8,9 @@ use greenroom::{
     Actor, AskError, Context, ExitReason, Group, Pool, Ref, Resize, Routing, Scheduler, System,
     handlers,
 };
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 use support::{Dice, LONG, SHARING, everywhere, exit_of, hold_worker, on, soon, until};
 use tokio::sync::{Semaphore, oneshot};
@@ -32,7 +33,7 @@ impl Clerk {
     }
     #[tell]
     fn file(&mut self, number: u64) {
-        self.log.lock().unwrap().push((self.me, number));
+        self.log.lock().push((self.me, number));
     }
     #[ask]
     fn who(&self) -> u64 {
@@ -72,14 +73,14 @@ async fn pool(
 /// How many messages each worker handled.
 fn shares(log: &Log) -> BTreeMap<u64, usize> {
     let mut shares = BTreeMap::new();
-    for (worker, _) in log.lock().unwrap().iter() {
+    for (worker, _) in log.lock().iter() {
         *shares.entry(*worker).or_default() += 1;
     }
     shares
 }
 
 fn filed(log: &Log) -> Vec<u64> {
-    let mut numbers: Vec<_> = log.lock().unwrap().iter().map(|(_, number)| *number).collect();
+    let mut numbers: Vec<_> = log.lock().iter().map(|(_, number)| *number).collect();
     numbers.sort_unstable();
     numbers
 }
@@ -92,7 +93,7 @@ fn round_robin_takes_turns() {
         for number in 0..40 {
             pool.file(number).await.unwrap();
         }
-        until(|| log.lock().unwrap().len() == 40).await;
+        until(|| log.lock().len() == 40).await;
         let shares = shares(&log);
         assert_eq!(shares.values().copied().collect::<Vec<_>>(), [10; 4]);
         // As a reference to any actor of that protocol.
@@ -187,9 +188,9 @@ fn keys_stay_where_they_are_while_the_pool_grows() {
             for number in 0..200 {
                 pool.file(number).await.unwrap();
             }
-            until(|| log.lock().unwrap().len() == 200).await;
+            until(|| log.lock().len() == 200).await;
             let mut home = BTreeMap::new();
-            for (worker, number) in log.lock().unwrap().drain(..) {
+            for (worker, number) in log.lock().drain(..) {
                 let before = home.insert(number % 50, worker);
                 assert!(before.is_none_or(|before| before == worker), "one key, one worker");
             }
@@ -220,7 +221,7 @@ fn nothing_is_lost_while_the_size_changes() {
                 assert_eq!(group.members().len(), size);
             }
         }
-        until(|| log.lock().unwrap().len() == 1000).await;
+        until(|| log.lock().len() == 1000).await;
         assert_eq!(filed(&log), (0..1000).collect::<Vec<_>>());
         assert_eq!(system.counts().dead_stopped, 0);
     });
@@ -253,7 +254,7 @@ fn it_goes_on_with_the_workers_that_are_left() {
                 pool.file(number).await.unwrap();
             }
         }
-        until(|| log.lock().unwrap().len() == 20).await;
+        until(|| log.lock().len() == 20).await;
         pool.go_home().await.unwrap();
         assert_eq!(exit_of(&pool, &mut events).await, ExitReason::Stopped);
         assert!(pool.who().await.is_err());
@@ -303,7 +304,7 @@ fn a_group_is_told_at_once_and_the_first_answer_taken() {
     everywhere(async |system| {
         let (_pool, log, group) = pool(system, 3, Routing::round_robin()).await;
         assert_eq!(group.broadcast(|clerk| clerk.file(7)).told, 3);
-        until(|| log.lock().unwrap().len() == 3).await;
+        until(|| log.lock().len() == 3).await;
         assert_eq!(shares(&log).len(), 3);
 
         // One may answer; the others get their turn when it has.

@@ -8,8 +8,9 @@ use greenroom::{
     Actor, AskError, Context, Event, ExitReason, Keyed, Ref, SpawnError, StartError, System,
     TellError, handlers,
 };
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 use support::{Dice, LONG, block_on, everywhere, soon, until};
@@ -54,7 +55,7 @@ impl Counter {
     }
     #[tell]
     fn log(&mut self, number: u64) {
-        self.store.log.lock().unwrap().push(number);
+        self.store.log.lock().push(number);
     }
     #[ask]
     fn total(&self) -> u64 {
@@ -182,8 +183,8 @@ fn mail_stays_in_order_across_sleep() {
                 counter.rest().tell().unwrap();
             }
         }
-        until(|| store.log.lock().unwrap().len() == 200).await;
-        assert!(store.log.lock().unwrap().is_sorted());
+        until(|| store.log.lock().len() == 200).await;
+        assert!(store.log.lock().is_sorted());
         assert!(starts(&store, 0) > 1);
     });
 }
