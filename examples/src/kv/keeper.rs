@@ -80,7 +80,8 @@ impl Keeper {
             self.shared.kept.log_bytes.add(bytes);
             let (name, version) = COMMANDS;
             // What it is over with covers what comes before, too.
-            drop(self.stream.append(vec![Record { name: Cow::Borrowed(name), version, payload }]));
+            let record = Record { name: Cow::Borrowed(name), version, payload };
+            drop(self.stream.append(vec![record]).expect("the name is short"));
             self.snapshot_if_due(shard);
         }
         let commit = self.stream.commit();

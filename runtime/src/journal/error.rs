@@ -14,7 +14,7 @@ impl StoreError {
     }
 }
 
-/// Why an event cannot be turned into bytes; the text is its `Serialize`'s.
+/// Why an event cannot be turned into bytes; the text says what is wrong with a field or the name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct EncodeError(pub(super) String);

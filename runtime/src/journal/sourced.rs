@@ -243,8 +243,9 @@ impl<S: EventSourced> Sourced<S> {
         let commit = {
             let events: Vec<_> = events.into_iter().collect();
             let records = encode(&events)?;
+            let commit = self.stream.append(records)?;
             self.unapplied.extend(events);
-            self.stream.append(records)
+            commit
         };
         commit.wait().await?;
         self.apply_all();
@@ -262,8 +263,8 @@ impl<S: EventSourced> Sourced<S> {
     /// [`PersistError::Unencodable`]; nothing was changed.
     pub fn record(&mut self, event: S::Event) -> Result<Commit, PersistError> {
         let records = encode(std::slice::from_ref(&event))?;
+        let commit = self.stream.append(records)?;
         self.unapplied.push(event);
-        let commit = self.stream.append(records);
         self.apply_all();
         Ok(commit)
     }

@@ -1,6 +1,6 @@
 //! The events of one key, as their one writer sees them.
 
-use super::error::{PersistError, RecoverError, StoreError};
+use super::error::{EncodeError, PersistError, RecoverError, StoreError};
 use super::store::{Claim, Record, Snapshot, Write};
 use super::writer::{Job, Journal, Span};
 use crate::actor::Incarnation;
@@ -11,8 +11,13 @@ use tokio::sync::{oneshot, watch};
 /// Bytes of events read in one piece while a key is recovered. Commits of others go on in between.
 const READ_BYTES: usize = 1 << 20;
 
-/// The longest key, in bytes: an index of PostgreSQL takes it.
-const KEY_BYTES_MAX: usize = 1_024;
+/// The longest key or name, in bytes: an index of PostgreSQL takes it.
+const TEXT_BYTES_MAX: usize = 1_024;
+
+/// Whether every store takes the text for a key or a name.
+fn is_plain(text: &str) -> bool {
+    text.len() <= TEXT_BYTES_MAX && !text.contains('\0')
+}
 
 /// What is known of a stream's writes.
 #[derive(Clone, Debug)]
@@ -86,18 +91,28 @@ impl Stream {
         self.last
     }
 
-    /// Hands events in, to be written all or none. Allocates; does not wait.
+    /// Hands events in, to be written all or none. An event's name has 1,024 bytes at most, and no NUL.
+    /// Allocates; does not wait.
     ///
     /// Nothing of them may be shown to others before the [`Commit`] is over. Await one now and then: what
     /// is handed in is kept in memory until it is written.
-    pub fn append(&mut self, records: Vec<Record>) -> Commit {
+    ///
+    /// # Errors
+    /// [`PersistError::Unencodable`] for another name; nothing is handed in.
+    pub fn append(&mut self, records: Vec<Record>) -> Result<Commit, PersistError> {
+        // A store that stumbles over it would fail what others write in the same commit.
+        if let Some(Record { name, .. }) = records.iter().find(|record| !is_plain(&record.name)) {
+            return Err(PersistError::Unencodable(EncodeError(format!(
+                "{name:?} is no name, which has 1,024 bytes at most and no NUL"
+            ))));
+        }
         let first = self.last + 1;
         self.last += records.len() as u64;
         if !records.is_empty() {
             let (key, epoch) = (self.key.clone(), self.epoch);
             self.send(Write::Append { key, epoch, first, records });
         }
-        self.commit()
+        Ok(self.commit())
     }
 
     /// Hands a snapshot in, of the state after the last event. With `prune` the events that are in it are
@@ -186,7 +201,7 @@ impl Recovery {
         writer: Incarnation,
     ) -> Result<Self, RecoverError> {
         // A store that stumbles over it would fail what others write in the same commit.
-        if key.len() > KEY_BYTES_MAX || key.contains('\0') {
+        if !is_plain(&key) {
             return Err(RecoverError::InvalidKey(key));
         }
         let (sender, claim) = oneshot::channel();

@@ -16,3 +16,4 @@ mod postgres;
 mod recovery;
 mod stores;
 mod together;
+mod unencodable;
