@@ -5,8 +5,8 @@
 mod support;
 
 use greenroom::{
-    Actor, AskError, Context, ExitReason, Group, Pool, Ref, Resize, Routing, Scheduler, System,
-    handlers,
+    Actor, AskError, Context, ExitReason, Group, Pool, Ref, Resize, Routing, Scheduler, SpawnError,
+    System, handlers,
 };
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -227,6 +227,20 @@ fn nothing_is_lost_while_the_size_changes() {
     });
 }
 
+#[test]
+fn a_pool_that_is_too_large_is_refused_and_stays_as_it_is() {
+    everywhere(async |system| {
+        let (pool, log, group) = pool(system, 2, Routing::round_robin()).await;
+        for count in [65_537, usize::MAX] {
+            let refused = Err(SpawnError::PoolTooLarge { count, max: 65_536 });
+            assert_eq!(pool.ask(Resize(count)).await.unwrap(), refused);
+        }
+        assert_eq!(group.members().len(), 2);
+        pool.file(1).tell().unwrap();
+        until(|| filed(&log) == [1]).await;
+    });
+}
+
 // [G-POOL-3]
 #[test]
 fn a_drained_pool_handles_all_it_has_accepted() {
@@ -341,6 +355,6 @@ fn a_pool_whose_workers_cannot_start_does_not_start() {
     }
     on(1, Scheduler::per_core(), async |system| {
         let failed = system.spawn::<Pool<Cold>>(Pool::of(2, || ())).await;
-        assert!(matches!(failed, Err(greenroom::SpawnError::StartFailed(_))), "{failed:?}");
+        assert!(matches!(failed, Err(SpawnError::StartFailed(_))), "{failed:?}");
     });
 }

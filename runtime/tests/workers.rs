@@ -388,6 +388,8 @@ fn wrong_settings_are_errors_that_name_them() {
     assert!(error(builder().workers(0).build()).contains("workers"));
     assert!(error(builder().workers(1025).build()).contains("workers"));
     assert!(error(builder().workers(1).batch(0).build()).contains("batch"));
+    let hasty = builder().workers(1).handler_budget(Duration::from_micros(999));
+    assert!(error(hasty.build()).contains("handler_budget"));
     assert!(error(builder().workers(1).thread_name("a\0b").build()).contains("thread_name"));
     for (text, named) in [
         ("workers = 'two'", "workers"),

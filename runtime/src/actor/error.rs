@@ -129,6 +129,14 @@ pub enum SpawnError {
         /// How many there are.
         workers: usize,
     },
+    /// A [`Pool`](crate::Pool) takes fewer workers.
+    #[error("a pool takes {max} workers at most, not {count}")]
+    PoolTooLarge {
+        /// The number asked for.
+        count: usize,
+        /// The largest number.
+        max: usize,
+    },
 }
 
 /// Why an actor does not move.

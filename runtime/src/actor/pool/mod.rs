@@ -66,6 +66,9 @@ pub struct Pool<A: Behavior> {
     next: u64,
 }
 
+/// The most workers of one pool: what is asked for by mistake shall not fill the memory.
+const WORKERS_MAX: usize = 65_536;
+
 /// One worker of a pool.
 struct Worker<A: Behavior> {
     actor: Ref<A>,
@@ -84,7 +87,8 @@ pub struct Workers<A: Behavior> {
     group: Option<Group<A>>,
 }
 
-/// Sets the number of workers of a [`Pool`], at least one; the answer is how many there were.
+/// Sets the number of workers of a [`Pool`], at least one; the answer is how many there were, or
+/// [`SpawnError::PoolTooLarge`] above 65,536, which changes nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resize(pub usize);
 
@@ -94,13 +98,16 @@ impl Message for Resize {
 }
 
 impl<A: Behavior> Pool<A> {
-    /// A pool of `count` workers, round robin; `args` makes what each of them starts from.
+    /// A pool of `count` workers, 65,536 at most, round robin; `args` makes what each of them starts from.
     pub fn of(count: usize, args: impl FnMut() -> A::Args + Send + 'static) -> Workers<A> {
         Workers { count, make: Box::new(args), routing: Routing::round_robin(), group: None }
     }
 
     /// Starts workers until there are `count`.
     async fn grow(&mut self, count: usize, cx: &mut Context<Self>) -> Result<(), SpawnError> {
+        if count > WORKERS_MAX {
+            return Err(SpawnError::PoolTooLarge { count, max: WORKERS_MAX });
+        }
         while self.workers.len() < count {
             let actor = cx.spawn::<A>((self.make)()).await?;
             cx.watch(&actor, Self::worker_down);
