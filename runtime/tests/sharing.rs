@@ -28,6 +28,10 @@ impl Guest {
         let _ = released.recv();
     }
     #[tell]
+    fn free(&mut self, released: mpsc::Sender<()>) {
+        drop(released);
+    }
+    #[tell]
     fn sit(&mut self) {
         self.seated.fetch_add(1, Ordering::Relaxed);
     }
@@ -61,6 +65,40 @@ fn a_handler_that_blocks_delays_no_other_actor_while_a_worker_is_free() {
                 drop(release);
             });
         }
+    }
+}
+
+/// Is quick, but for once.
+#[derive(Actor)]
+struct Clerk;
+
+#[handlers]
+impl Clerk {
+    #[ask]
+    fn nod(&self) {}
+    /// Returns once `guest` has sat down, which another worker has to see to.
+    #[ask]
+    fn wait_for(&self, guest: Ref<Guest>) {
+        let (release, released) = mpsc::channel();
+        guest.free(release).try_send().unwrap();
+        let _ = released.recv();
+    }
+}
+
+#[test]
+fn what_waits_behind_a_handler_that_is_long_for_once_is_run_by_a_sleeper() {
+    for scheduler in SHARING {
+        on(2, scheduler(), async |system| {
+            let guest = Guest { seated: Arc::default() };
+            let guest = system.spawn::<Guest>(guest).await.unwrap();
+            let clerk = system.spawn::<Clerk>(Clerk).await.unwrap();
+            for _ in 0..10 {
+                for _ in 0..200 {
+                    clerk.nod().await.unwrap();
+                }
+                clerk.wait_for(guest.clone()).within(LONG).await.unwrap();
+            }
+        });
     }
 }
 

@@ -15,8 +15,8 @@
 //! 2. A worker that finds nothing counts itself away by a read-modify-write ([`Idle::leave`]) and looks
 //!    once more. tokio then tells when it falls asleep ([`Idle::doze`]) and when its sleep ends for
 //!    whatever reason ([`Idle::stir`]).
-//! 3. A searcher that finds work, and was the last one searching, wakes or calls another
-//!    ([`Idle::found`]).
+//! 3. A searcher that finds work, and was the last one searching ([`Idle::found`]), looks whether there
+//!    is more, and if so wakes or calls another as a pusher does.
 //!
 //! Why no wake-up is lost: both first steps change the same word, so one comes first. If the pusher's
 //! came first, the other's acquires the push and the second look finds it. If the other's came first,
@@ -211,13 +211,13 @@ impl Idle {
         self.word.fetch_add(SEARCHER, Ordering::AcqRel);
     }
 
-    /// The calling searcher found work: the worker to wake in its place, if it was the last.
+    /// The calling searcher found work; `true` if it was the last one, and has to look whether there is
+    /// more: whoever pushed meanwhile has relied on it.
     #[must_use]
-    pub(crate) fn found(&self) -> Option<usize> {
-        // AcqRel: as in `rouse_among`.
+    pub(crate) fn found(&self) -> bool {
+        // AcqRel: the rendezvous with `notify`; acquires what was pushed before it.
         let before = self.word.fetch_sub(SEARCHER, Ordering::AcqRel);
-        let was_last = planted!("idle-no-successor": searchers(before) == 1 => false);
-        if was_last { self.rouse_or_call(before) } else { None }
+        planted!("idle-no-successor": searchers(before) == 1 => false)
     }
 
     /// The calling searcher is about to leave its thread to tokio; it must look for work once more

@@ -20,6 +20,7 @@ use std::pin::Pin;
 use std::sync::OnceLock;
 #[cfg(not(shuttle))]
 use std::task::Waker;
+use std::time::Duration;
 
 /// How a system's workers are to be.
 #[derive(Clone, Debug)]
@@ -51,7 +52,8 @@ impl Pool {
             timekeeper: OnceLock::new(),
             ending: AtomicBool::new(false),
             clock,
-            alone: options.limits.slice,
+            // shuttle repeats its schedules, and could not if they followed from the time.
+            alone: if cfg!(shuttle) { 0 } else { nanos(options.limits.slice) },
         };
         Self { shared: Arc::new(shared) }
     }
@@ -103,6 +105,10 @@ impl Pool {
             .inspect_err(|_| self.shared.end())?;
         Ok(())
     }
+}
+
+fn nanos(span: Duration) -> u64 {
+    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// The processors that the process may use, in the order in which workers take them.

@@ -63,6 +63,14 @@ impl Queues {
         }
     }
 
+    /// Ready actors that wait where a helper could take them from, or from this worker; roughly.
+    pub(super) fn backlog(&self, id: WorkerId) -> usize {
+        match self {
+            Self::Shared(queue) => queue.len(),
+            Self::PerCore(queue) => queue.backlog(id),
+        }
+    }
+
     /// Whether the worker may sleep, having announced it to others; it has looked for work before.
     pub(super) fn may_sleep(&self, id: WorkerId) -> bool {
         match self {

@@ -1,11 +1,12 @@
-//! The thread that looks after what no worker can: timers of other threads, and handlers that run for
-//! too long. It sleeps until there is something to do next.
+//! The thread that looks after what no worker can: timers of other threads, handlers that run for too long,
+//! and what waits behind them while other workers sleep. It sleeps until there is something to do next.
 
 use super::worker::Shared;
 use crate::event::Event;
-use crate::sync::{Ordering, thread};
+use crate::sync::{Ordering, planted, thread};
 use crate::task::core::Core;
 use crate::time::Time;
+use std::time::Duration;
 
 /// The life of the timekeeper.
 pub(super) fn keep_time(shared: &Shared, core: &Core) {
@@ -26,32 +27,56 @@ pub(super) fn keep_time(shared: &Shared, core: &Core) {
     }
 }
 
-/// Looks at the workers once per budget, unless all of them are idle.
+/// How long work waits at most that a worker has left behind a long handler, while another one sleeps.
+const HELP_INTERVAL: Duration = Duration::from_millis(2);
+/// Time between two looks at whether all workers are idle, where nobody watches handlers.
+const REST_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Looks at the workers again and again, unless all of them are idle.
 struct Watchman {
-    /// When to look next; never while it rests.
+    rests: bool,
+    /// When to look at the handlers next.
     due: Time,
+    /// When to look next for work that sleepers could do.
+    help_due: Time,
     /// Since when each worker's running handler has been known to run.
     since: Vec<Time>,
 }
 
 impl Watchman {
     fn new(core: &Core) -> Self {
-        Self { due: Time::NEVER, since: vec![Time::NEVER; core.workers()] }
+        let since = vec![Time::NEVER; core.workers()];
+        Self { rests: true, due: Time::NEVER, help_due: Time::NEVER, since }
     }
 
     /// Looks if it is time to; returns when that is next.
     fn look_when_due(&mut self, shared: &Shared, core: &Core) -> Time {
         let now = core.clock.now();
-        if self.due == Time::NEVER {
+        let budget = core.watch.budget;
+        let interval = if budget.is_zero() { REST_INTERVAL } else { budget };
+        if self.rests {
+            if !core.watch.is_looked_after() {
+                return Time::NEVER;
+            }
             // Called from its rest, it looks when what has begun could have overrun.
-            let is_called = core.watch.is_looked_after();
-            self.due = if is_called { now.after(core.watch.budget) } else { Time::NEVER };
-        } else if now >= self.due {
-            self.look(core, now);
-            let rests = Self::may_rest(shared, core);
-            self.due = if rests { Time::NEVER } else { now.after(core.watch.budget) };
+            self.rests = false;
+            (self.due, self.help_due) = (now.after(interval), now.after(HELP_INTERVAL));
         }
-        self.due
+        if now >= self.help_due {
+            planted!("helper-never-called": shared.call_helper_of_anyone() => ());
+            self.help_due = now.after(HELP_INTERVAL);
+        }
+        if now >= self.due {
+            if !budget.is_zero() {
+                self.look(core, now);
+            }
+            if Self::may_rest(shared, core) {
+                self.rests = true;
+                return Time::NEVER;
+            }
+            self.due = now.after(interval);
+        }
+        if core.workers() > 1 { self.due.min(self.help_due) } else { self.due }
     }
 
     fn look(&mut self, core: &Core, now: Time) {

@@ -31,8 +31,10 @@ use std::sync::OnceLock;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-/// Turns between two looks at the clock.
+/// Turns between two looks at the clock at most; a slice begins with fewer.
 const TURNS_PER_CLOCK: u32 = 16;
+/// Pushes in one handler between two looks at whether a helper is worth waking.
+const PUSHES_PER_LOOK: u32 = 32;
 
 /// What all workers of a system share.
 pub(crate) struct Shared {
@@ -45,8 +47,10 @@ pub(crate) struct Shared {
     pub(crate) timekeeper: OnceLock<thread::Thread>,
     pub(crate) ending: AtomicBool,
     pub(crate) clock: Clock,
-    /// How long a worker works alone before it wakes another one to help.
-    pub(crate) alone: Duration,
+    /// What waits for a worker takes so long, in nanoseconds, before it wakes another one to help. Waking
+    /// costs more than many short turns, and taking an actor to another core slows those that talk to
+    /// it; so a helper is called for a backlog, not for each actor (decision 0010).
+    pub(crate) alone: u64,
 }
 
 thread_local! {
@@ -62,10 +66,39 @@ pub(crate) fn stir(idle: &Idle, clock: &Clock, worker: usize) {
 }
 
 impl Shared {
-    /// Whether the running slice, or what tokio runs instead, has lasted so long that another worker is
-    /// worth waking. Waking costs more than a few short turns, and most slices are over by then.
+    /// Whether what waits for the calling worker takes so long that a helper is worth waking.
+    fn has_backlog(&self, id: WorkerId) -> bool {
+        let waiting = u64::try_from(self.queues.backlog(id)).unwrap_or(u64::MAX);
+        waiting.saturating_mul(current::turn_cost()) >= self.alone && waiting > 0
+    }
+
+    /// The same in the middle of a handler that has made an actor ready, and may go on for long.
+    #[inline]
+    fn has_backlog_after_push(&self, id: WorkerId) -> bool {
+        current::turn_cost() >= self.alone || self.has_backlog_after_pushes(id)
+    }
+
+    /// Lets a worker that sleeps help where work waits: for the timekeeper, in case a handler that is longer
+    /// than others before it keeps its worker from looking.
+    pub(super) fn call_helper_of_anyone(&self) {
+        if let Queues::Shared(queue) = &self.queues
+            && self.idle.could_help()
+            && queue.len() > 0
+            && let Some(sleeper) = self.idle.notify_helper()
+        {
+            self.wake(sleeper);
+        }
+    }
+
+    #[inline(never)]
+    fn has_backlog_after_pushes(&self, id: WorkerId) -> bool {
+        current::count_push().is_multiple_of(PUSHES_PER_LOOK)
+            && (self.has_backlog(id) || self.is_late())
+    }
+
+    /// Whether the running turn, or what tokio runs instead, has lasted so long.
     fn is_late(&self) -> bool {
-        self.clock.now() >= current::slice_began().after(self.alone)
+        self.clock.now() >= current::slice_began().after(Duration::from_nanos(self.alone))
     }
 
     /// Lets a worker that sleeps help the calling one, which has more to run than it should.
@@ -81,6 +114,16 @@ impl Shared {
                     queue.share(id, sleeper, &|worker| self.wake(worker));
                 }
             }
+        }
+    }
+
+    /// Has another worker look for what the calling one, the last that searched, leaves behind.
+    fn wake_successor(&self, id: WorkerId) {
+        if self.queues.are_shared()
+            && self.queues.has_work(id)
+            && let Some(sleeper) = self.idle.notify()
+        {
+            self.wake(sleeper);
         }
     }
 
@@ -161,7 +204,11 @@ impl Schedule for Front {
         if WAITS.with(Cell::get) {
             shared.wake(index);
         }
-        if shared.queues.are_shared() && shared.idle.could_help() && (!pause || shared.is_late()) {
+        if !pause
+            && shared.queues.are_shared()
+            && shared.idle.could_help()
+            && shared.has_backlog_after_push(id)
+        {
             shared.call_helper(id);
         }
     }
@@ -207,10 +254,12 @@ impl Schedule for Front {
         self.0.migrate(id, ready, to);
     }
 
-    fn is_all_awake(&self) -> bool {
+    fn answers_inside(&self) -> bool {
+        let shared = &self.0;
         // In a task of tokio, the calling worker itself is as good as another.
-        matches!(self.0.queues, Queues::PerCore(_))
-            || !WAITS.with(Cell::get) && self.0.idle.is_all_awake()
+        matches!(shared.queues, Queues::PerCore(_))
+            || !WAITS.with(Cell::get)
+                && (current::turn_cost() < shared.alone || shared.idle.is_all_awake())
     }
 
     fn all_asleep_since(&self) -> Option<u64> {
@@ -303,18 +352,20 @@ impl Worker {
         let end = now.after(self.limits.slice);
         let doing = core.watch.doing(self.id.index());
         let mut turn = Turn { batch: self.limits.batch, until: end, clock: &core.clock, doing };
-        let mut turns = 0_u32;
+        let (mut turns, mut looked, mut look) = (0_u32, 0_u32, 1_u32);
         while let Some(ready) = self.next() {
             self.run(ready, &turn);
             turns += 1;
-            if turns.is_multiple_of(TURNS_PER_CLOCK) {
-                now = core.clock.now();
+            if turns == look {
+                let before = std::mem::replace(&mut now, core.clock.now());
                 current::set_now(now);
+                learn_cost(now.since(before), turns - looked);
+                (looked, look) = (turns, turns + turns.min(TURNS_PER_CLOCK));
                 turn.until = now.after(self.limits.slice);
+                if self.shared.has_backlog(self.id) {
+                    self.shared.call_helper(self.id);
+                }
                 if now >= end {
-                    if self.shared.queues.has_work(self.id) {
-                        self.shared.call_helper(self.id);
-                    }
                     return true;
                 }
             }
@@ -335,10 +386,8 @@ impl Worker {
     fn next(&mut self) -> Option<Ready> {
         let shared = &self.shared;
         let ready = shared.queues.next(self.id, &mut self.batch, &|worker| shared.wake(worker))?;
-        if std::mem::take(&mut self.searching)
-            && let Some(sleeper) = self.shared.idle.found()
-        {
-            self.shared.wake(sleeper);
+        if std::mem::take(&mut self.searching) && self.shared.idle.found() {
+            self.shared.wake_successor(self.id);
         }
         Some(ready)
     }
@@ -405,6 +454,15 @@ impl Worker {
             self.shared.wake_timekeeper();
         }
     }
+}
+
+/// Notes that so many turns have taken so long. What takes longer than before counts at once, so that long
+/// handlers are soon known; what takes less counts little by little.
+fn learn_cost(span: Duration, turns: u32) {
+    let each = u64::try_from(span.as_nanos()).unwrap_or(u64::MAX) / u64::from(turns);
+    let before = current::turn_cost();
+    let is_longer = each >= before || before == u64::MAX;
+    current::set_turn_cost(if is_longer { each } else { before - (before - each) / 8 });
 }
 
 impl Future for Worker {

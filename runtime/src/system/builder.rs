@@ -21,6 +21,9 @@ use std::time::Duration;
 /// Workers in one system at most.
 const WORKERS_MAX: usize = 1024;
 
+/// The least budget of a handler: it is how often a thread looks at the workers.
+const HANDLER_BUDGET_MIN: Duration = Duration::from_millis(1);
+
 /// Which ready queue the workers share.
 #[derive(Debug)]
 pub struct Scheduler(Kind);
@@ -185,7 +188,7 @@ impl Builder {
     }
 
     /// Sets the time after which a turn ends at the next message, and tokio is polled; by default
-    /// 50 µs.
+    /// 50 µs. A worker with work for as long wakes one that sleeps.
     pub fn slice(mut self, slice: Duration) -> Self {
         self.workers.limits.slice = slice;
         self
@@ -209,7 +212,8 @@ impl Builder {
 
     /// Sets how long a handler may keep its worker without returning or awaiting before
     /// [`Event::Overrun`](crate::Event::Overrun) tells, after one to two such times; by default
-    /// 100 ms. Zero: nobody watches. While there is work, a thread looks once per budget.
+    /// 100 ms. Zero: nobody watches. While there is work, a thread looks once per budget, which is 1 ms
+    /// at least.
     pub fn handler_budget(mut self, budget: Duration) -> Self {
         self.limits.handler_budget = budget;
         self
@@ -277,6 +281,11 @@ impl Builder {
         };
         check((1..=WORKERS_MAX).contains(&count), "workers must be between 1 and 1024")?;
         check(self.workers.limits.batch > 0, "batch must be above 0")?;
+        let budget = self.limits.handler_budget;
+        check(
+            budget.is_zero() || budget >= HANDLER_BUDGET_MIN,
+            "handler_budget must be zero or at least 1 ms",
+        )?;
         check(!self.workers.name.contains('\0'), "thread_name must not contain a zero byte")?;
         let cores = thread::available_parallelism().ok().map(NonZeroUsize::get);
         self.workers.limits.spin = spin_allowed(self.workers.limits.spin, count, cores);

@@ -37,8 +37,9 @@ pub(crate) trait Schedule: Send + Sync {
     unsafe fn carry_mail(&self, at: Option<u32>, to: &CellRef, node: NonNull<Node>);
     /// Lets the actor, which is ready on the calling worker, live on worker `to` from now on.
     fn migrate(&self, at: Option<u32>, ready: Ready, to: usize);
-    /// Whether every worker is awake, so that nobody could take work over at once.
-    fn is_all_awake(&self) -> bool;
+    /// Whether a question is best answered inside the turn of its asker, on the calling worker: turns are
+    /// short here, or no other worker could take it over at once.
+    fn answers_inside(&self) -> bool;
     /// If every worker sleeps and nothing is on its way between them: a number that changes when one wakes.
     fn all_asleep_since(&self) -> Option<u64>;
     /// Wakes `waker` when every worker sleeps the next time.
@@ -199,12 +200,12 @@ impl Core {
         self.scheduler.schedule(current::worker_of(self), ready, Hint::Next, true);
     }
 
-    /// Sees that `ready` runs: at once, inside the running turn, if this is a worker and none sleeps
-    /// that could run it meanwhile. For a caller that waits for what `ready` will do.
+    /// Sees that `ready` runs: at once, inside the running turn, if this is a worker on which that is
+    /// [best](Schedule::answers_inside). For a caller that waits for what `ready` will do.
     pub(crate) fn run_or_schedule(&self, ready: Ready) {
         let mut ready = Some(ready);
         if let Some(worker) = current::worker_of(self)
-            && self.scheduler.is_all_awake()
+            && self.scheduler.answers_inside()
         {
             let doing = self.watch.doing(worker as usize);
             let turn = Turn { batch: NESTED_BATCH, until: Time(0), clock: &self.clock, doing };

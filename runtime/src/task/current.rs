@@ -30,6 +30,10 @@ struct Current {
     nested: Cell<u32>,
     /// Messages that the running turn may still await the sending of before it gives way.
     sends: Cell<u32>,
+    /// What a turn has taken on this worker lately, in nanoseconds.
+    turn_cost: Cell<u64>,
+    /// Actors that were made ready here while another worker slept.
+    pushes: Cell<u32>,
 }
 
 /// Turns inside each other at most; each takes a little of the worker's stack.
@@ -47,6 +51,8 @@ thread_local! {
             deadline: Cell::new(Time::NEVER),
             nested: Cell::new(0),
             sends: Cell::new(u32::MAX),
+            turn_cost: Cell::new(u64::MAX),
+            pushes: Cell::new(0),
         }
     };
 }
@@ -141,6 +147,26 @@ pub(crate) fn set_now(now: Time) {
 /// Says that the slice is over: tokio's tasks have the thread, and it may sleep.
 pub(crate) fn end_slice() {
     CURRENT.with(|current| current.in_slice.set(false));
+}
+
+/// What a turn has taken on this worker lately, in nanoseconds; unknown, it is endless.
+#[inline]
+pub(crate) fn turn_cost() -> u64 {
+    CURRENT.with(|current| current.turn_cost.get())
+}
+
+/// Notes what a turn takes on this worker.
+pub(crate) fn set_turn_cost(nanos: u64) {
+    CURRENT.with(|current| current.turn_cost.set(nanos));
+}
+
+/// Counts an actor that was made ready here while another worker slept; returns the count.
+pub(crate) fn count_push() -> u32 {
+    CURRENT.with(|current| {
+        let count = current.pushes.get().wrapping_add(1);
+        current.pushes.set(count);
+        count
+    })
 }
 
 /// When the running handler's caller stops waiting.

@@ -173,17 +173,21 @@ pub(crate) struct Watch {
     doing: Box<[CachePadded<Doing>]>,
     /// How long a handler may run at a time; zero if nobody watches.
     pub(crate) budget: Duration,
-    /// Whether the timekeeper looks once per budget; otherwise it rests.
+    /// Whether the timekeeper has anything to look at: handlers, or work that sleepers could do.
+    is_needed: bool,
+    /// Whether the timekeeper looks now and then; otherwise it rests.
     looks: AtomicBool,
 }
 
 impl Watch {
     pub(super) fn new(workers: usize, budget: Duration) -> Self {
+        let is_needed = !budget.is_zero() || workers > 1;
         Self {
             doing: (0..workers).map(|_| CachePadded(Doing::new())).collect(),
             budget,
+            is_needed,
             // Workers are awake at first.
-            looks: AtomicBool::new(!budget.is_zero()),
+            looks: AtomicBool::new(is_needed),
         }
     }
 
@@ -197,7 +201,7 @@ impl Watch {
     #[must_use]
     pub(crate) fn begin(&self) -> bool {
         // AcqRel: the rendezvous with `rest`; releases that the worker is awake to it.
-        let rests = !self.budget.is_zero() && !self.looks.swap(true, Ordering::AcqRel);
+        let rests = self.is_needed && !self.looks.swap(true, Ordering::AcqRel);
         planted!("watch-not-called": rests => false)
     }
 

@@ -45,7 +45,10 @@ impl Pool {
                 self.idle.search();
             }
             if self.take() {
-                self.ring(self.idle.found());
+                // Relaxed: as in `push`.
+                if self.idle.found() && self.work.load(Ordering::Relaxed) > 0 {
+                    self.ring(self.idle.notify());
+                }
                 return;
             }
             self.idle.leave(worker);

@@ -149,6 +149,11 @@ impl PerCore {
         self.posts[id.index()].dock.signal.is_raised() || self.desk(id, |desk| desk.has_work())
     }
 
+    /// Ready actors that live on the worker.
+    pub(crate) fn backlog(&self, id: WorkerId) -> usize {
+        self.desk(id, |desk| desk.ready.len())
+    }
+
     /// Announces that the worker sleeps; `false` if something has come.
     #[must_use]
     pub(crate) fn fall_asleep(&self, id: WorkerId) -> bool {

@@ -77,6 +77,7 @@ impl ByHand {
         }
         let core = worker.core.clone();
         current::set_now(core.clock.now());
+        current::set_turn_cost(if late { u64::MAX } else { 0 });
         worker.shared.queues.begin_slice(worker.id);
         let (batch, until) = (worker.limits.batch, Time::NEVER);
         let doing = core.watch.doing(worker.id.index());
