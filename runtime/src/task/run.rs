@@ -259,7 +259,10 @@ impl Run<'_> {
         let is_signal = !self.held.owner().signals.is_empty();
         let before = self.handled;
         let more = self.handle();
-        self.held.owner().life.heard = !is_signal && self.handled > before;
+        // Otherwise it may have rested, and be another worker's by now.
+        if self.handled > before {
+            self.held.owner().life.heard = !is_signal;
+        }
         more
     }
 
