@@ -38,6 +38,8 @@ struct Declared {
     restarts: Option<Span>,
     /// How the actor supervises its children.
     supervision: Option<TokenStream>,
+    /// How many messages it may put aside.
+    stash: Option<Expr>,
 }
 
 pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
@@ -61,6 +63,14 @@ pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
             }
         }
     });
+    let stashes = declared.stash.map(|stash| {
+        quote! {
+            #[automatically_derived]
+            impl #impl_generics #runtime::Stashes for #name #ty_generics #where_clause {
+                const STASH_MAX: usize = #stash;
+            }
+        }
+    });
     Ok(quote! {
         #[automatically_derived]
         impl #impl_generics #runtime::Actor for #name #ty_generics #where_clause {
@@ -68,6 +78,7 @@ pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
             #keep_args
         }
         #supervisor
+        #stashes
     })
 }
 
@@ -117,7 +128,7 @@ fn keep_args(span: Span, runtime: &TokenStream) -> TokenStream {
 
 fn declared(input: ParseStream<'_>, runtime: &TokenStream) -> syn::Result<Declared> {
     let mut declared = Declared::default();
-    let known = &["mailbox", "restart", "supervise", "priority"];
+    let known = &["mailbox", "restart", "supervise", "priority", "stash"];
     options::read(input, known, |name, input| {
         match name {
             "mailbox" => {
@@ -134,6 +145,14 @@ fn declared(input: ParseStream<'_>, runtime: &TokenStream) -> syn::Result<Declar
                 declared.supervision = Some(supervision(input, runtime)?);
                 // Its own children may take long to stop.
                 declared.calls.extend(quote!(.shutdown(#runtime::Shutdown::Forever)));
+            }
+            "stash" => {
+                let count: Expr = input.parse()?;
+                if is_zero(&count) {
+                    let message = "a stash without room takes no message: write at least 1";
+                    return Err(Error::new_spanned(count, message));
+                }
+                declared.stash = Some(count);
             }
             _ => {
                 let priority = priority(input, runtime)?;

@@ -50,7 +50,7 @@ use proc_macro::TokenStream;
 /// Makes a struct or an enum an actor, and declares its mailbox, its restarts, how it supervises and its
 /// priority.
 ///
-/// `#[actor(..)]` takes four options:
+/// `#[actor(..)]` takes five options:
 ///
 /// | option | value | default |
 /// |---|---|---|
@@ -58,6 +58,7 @@ use proc_macro::TokenStream;
 /// | `restart` | `never`, `transient(5 in "10s")`, `permanent(5 in "10s")` | `never` |
 /// | `supervise` | `one_for_one(5 in "10s")`, `one_for_all(5 in "10s")`, `rest_for_one(5 in "10s")` | |
 /// | `priority` | `normal`, `high` | `normal` |
+/// | `stash` | `100`, how many messages may be put aside | |
 ///
 /// A bounded mailbox may also have `bytes`, a bound on the memory of its messages such as `"64KiB"`
 /// or `"1MiB"`, and `full`, what becomes of a message that finds no room: `wait`, `reject`,
@@ -210,6 +211,14 @@ pub fn derive_event(item: TokenStream) -> TokenStream {
 /// - `#[tell]` and `#[ask]` work on `&self` too; an `async` one then needs an actor that is `Sync`.
 ///   Their arguments are the parts of a message: they are owned, `Send`, and have a name.
 /// - `#[local]` may take one value, as `cx.pipe` gives it.
+///
+/// # Messages that are put aside
+///
+/// `#[stash(while = condition)]` beside `#[tell]` or `#[ask]` puts a message aside for as long as the condition
+/// holds when its turn comes. It is a condition on `&self` and on the arguments, which are references there.
+/// `cx.unstash()` brings everything back that was put aside, in order and before newer mail, and the condition is
+/// asked again. The actor says in `#[actor(stash = 100)]` how many messages it may put aside; one more is refused,
+/// and who asks gets `AskError::Refused`.
 ///
 /// # Protocols
 ///

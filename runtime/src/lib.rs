@@ -41,6 +41,7 @@
 //! |---|---|
 //! | write an actor | [`Actor`], [`handlers`], [`Context`] |
 //! | restart what fails | [`Restart`], [`Supervision`], [`Context::supervise`] |
+//! | put messages aside | [`Stashes`], [`Context::unstash`] |
 //! | talk to one | [`Ref`], [`Recipient`], [`Tell`], [`Ask`] |
 //! | build and end a system | [`System`], [`Scheduler`], [`Config`] |
 //! | see what goes wrong | [`DeadLetters`], [`Event`], [`Counts`] |
@@ -97,6 +98,8 @@ mod documents {
     mod many_actors {}
     #[doc = include_str!("../../book/src/tour/supervision.md")]
     mod supervision {}
+    #[doc = include_str!("../../book/src/tour/states.md")]
+    mod states {}
     #[cfg(feature = "journal")]
     #[doc = include_str!("../../book/src/tour/event-sourcing.md")]
     mod event_sourcing {}

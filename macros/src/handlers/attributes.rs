@@ -1,9 +1,17 @@
 //! The attributes of a method: its role, and what generated items take over.
 
+use syn::parse::ParseStream;
 use syn::punctuated::Punctuated;
-use syn::{Attribute, ImplItem, ItemImpl, Meta, Path, Token, parse_quote};
+use syn::{Attribute, Expr, ImplItem, ItemImpl, Meta, Path, Token, parse_quote};
 
 use crate::errors::Errors;
+
+/// Says when a message is put aside.
+const STASH: &str = "stash";
+
+/// How that is written.
+const HOW_TO_STASH: &str = "say when the message is put aside, as in `#[stash(while = self.is_busy)]`: \
+     a condition on `&self`, and on the arguments, which are lent to it";
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
@@ -73,6 +81,27 @@ pub(crate) fn take_role(attrs: &mut Vec<Attribute>, errors: &mut Errors) -> Opti
     taken
 }
 
+/// Takes `#[stash(while = condition)]` off a method's attributes, and returns the condition.
+pub(crate) fn take_stash(attrs: &mut Vec<Attribute>, errors: &mut Errors) -> Option<Expr> {
+    let mut taken = None;
+    for attr in attrs.extract_if(.., |attr| attr.path().is_ident(STASH)) {
+        if taken.is_some() {
+            errors.push(&attr, "`#[stash(..)]` is written twice: join the conditions by `||`");
+        }
+        match attr.parse_args_with(condition) {
+            Ok(condition) => taken = Some(condition),
+            Err(_) => errors.push(&attr, HOW_TO_STASH),
+        }
+    }
+    taken
+}
+
+fn condition(input: ParseStream<'_>) -> syn::Result<Expr> {
+    input.parse::<Token![while]>()?;
+    input.parse::<Token![=]>()?;
+    input.parse()
+}
+
 /// A role under a condition would come too late: only rustc knows whether it holds.
 fn check_conditional(attr: &Attribute, errors: &mut Errors) {
     if !attr.path().is_ident("cfg_attr") {
@@ -108,7 +137,10 @@ fn two_roles(first: Role, second: Role) -> String {
 pub(crate) fn strip(item: &mut ItemImpl) {
     for item in &mut item.items {
         if let ImplItem::Fn(method) = item {
-            method.attrs.retain(|attr| Role::of(attr.path()).is_none());
+            let has_role = method.attrs.iter().any(|attr| Role::of(attr.path()).is_some());
+            method.attrs.retain(|attr| {
+                Role::of(attr.path()).is_none() && !(has_role && attr.path().is_ident(STASH))
+            });
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! 1. [`parse`] takes the role attributes off the methods and checks each against its role; what it
 //!    returns is a [`Block`](model::Block), which can be generated from without further errors.
-//! 2. [`message`], [`calls`], [`receive`] and [`behavior`] each generate one part of it.
+//! 2. [`message`], [`calls`], [`receive`], [`behavior`] and [`stash`] each generate one part of it.
 //!
 //! The impl itself is always put back, also beside errors, so that they are not followed by others
 //! about missing methods.
@@ -16,6 +16,7 @@ mod names;
 mod parse;
 mod receive;
 mod signature;
+mod stash;
 mod types;
 
 #[cfg(test)]
@@ -51,7 +52,8 @@ fn generate(api: Option<Ident>, item: &mut ItemImpl) -> syn::Result<TokenStream>
     let calls = calls::expand(&block, &runtime);
     let receive = receive::expand(&block, &runtime);
     let behavior = behavior::expand(&block, &runtime);
-    Ok(quote!(#message #calls #receive #behavior))
+    let stash = stash::expand(&block, &runtime);
+    Ok(quote!(#message #calls #receive #behavior #stash))
 }
 
 fn api(input: ParseStream<'_>) -> syn::Result<Option<Ident>> {

@@ -4,7 +4,7 @@ use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
-use syn::{Attribute, Generics, Ident, Pat, Type};
+use syn::{Attribute, Expr, Generics, Ident, Pat, Type};
 
 use super::names::Names;
 use super::types;
@@ -27,6 +27,8 @@ pub(crate) struct Handler {
     pub(crate) method: Method,
     pub(crate) variant: Ident,
     pub(crate) fields: Vec<Field>,
+    /// When the message is put aside.
+    pub(crate) stash: Option<Expr>,
     /// `#[cfg]`s: they go wherever the handler is named.
     pub(crate) cfgs: Vec<Attribute>,
     /// Documentation and deprecation: they go on the caller method.

@@ -1,7 +1,7 @@
 //! Reads a `#[handlers]` impl, and checks each method against its role.
 
 use proc_macro2::TokenStream;
-use syn::{Error, Generics, Ident, ImplItem, ImplItemFn, ItemImpl, Pat, Type};
+use syn::{Error, Expr, Generics, Ident, ImplItem, ImplItemFn, ItemImpl, Pat, Type};
 
 use super::attributes::{self, Role};
 use super::model::{Block, Field, Handler, Kind, Method, Param, Receiver};
@@ -31,7 +31,9 @@ pub(crate) fn block(api: Option<Ident>, item: &mut ItemImpl) -> syn::Result<Bloc
         if let ImplItem::Fn(method) = item
             && let Some(role) = attributes::take_role(&mut method.attrs, &mut errors)
         {
-            read(role, method, &mut block, &mut errors);
+            let stash = attributes::take_stash(&mut method.attrs, &mut errors);
+            check_stash(role, stash.as_ref(), &mut errors);
+            read(role, stash, method, &mut block, &mut errors);
         }
     }
     check_variants(&block.handlers, &mut errors);
@@ -80,7 +82,13 @@ fn generics(written: &Generics, actor: &Type) -> syn::Result<Generics> {
     Ok(generics)
 }
 
-fn read(role: Role, item: &ImplItemFn, block: &mut Block, errors: &mut Errors) {
+fn read(
+    role: Role,
+    stash: Option<Expr>,
+    item: &ImplItemFn,
+    block: &mut Block,
+    errors: &mut Errors,
+) {
     let method = signature::method(role, &item.sig, errors);
     match role {
         Role::Start => {
@@ -93,7 +101,7 @@ fn read(role: Role, item: &ImplItemFn, block: &mut Block, errors: &mut Errors) {
         }
         Role::Tell => {
             let handler = handler(Kind::Tell, method, item, &block.actor, errors);
-            block.handlers.push(handler);
+            block.handlers.push(Handler { stash, ..handler });
         }
         Role::Ask => {
             if let Some(output) = &method.output {
@@ -102,9 +110,20 @@ fn read(role: Role, item: &ImplItemFn, block: &mut Block, errors: &mut Errors) {
             let arguments: Vec<_> =
                 method.values().filter_map(|(pat, _)| pattern_name(pat)).collect();
             let kind = Kind::Ask(names::reply(&arguments));
-            block.handlers.push(handler(kind, method, item, &block.actor, errors));
+            let handler = handler(kind, method, item, &block.actor, errors);
+            block.handlers.push(Handler { stash, ..handler });
         }
         Role::Local | Role::Down => check_callback(role, &method, item, errors),
+    }
+}
+
+fn check_stash(role: Role, stash: Option<&Expr>, errors: &mut Errors) {
+    if let Some(condition) = stash
+        && !matches!(role, Role::Tell | Role::Ask)
+    {
+        let written = role.written();
+        let message = format!("only what is told or asked is stashed, not a call of `{written}`");
+        errors.push(condition, message);
     }
 }
 
@@ -198,6 +217,7 @@ fn handler(
         kind,
         variant: names::variant(&method.name),
         fields: values.into_iter().flatten().collect(),
+        stash: None,
         cfgs: attributes::cfgs(&item.attrs),
         docs: attributes::docs(&item.attrs),
         method,

@@ -6,14 +6,15 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use super::message;
 use super::model::{Block, Handler, Kind};
+use super::{message, stash};
 
 pub(crate) fn expand(block: &Block, runtime: &TokenStream) -> TokenStream {
     let actor = &block.actor;
     let message = &block.names.message;
     let (impl_generics, ty_generics, where_clause) = block.generics.split_for_impl();
     let body = body(block, runtime);
+    let put_aside = stash::put_aside(block, runtime);
     quote! {
         #[automatically_derived]
         #[allow(
@@ -31,6 +32,7 @@ pub(crate) fn expand(block: &Block, runtime: &TokenStream) -> TokenStream {
                 (),
                 impl ::core::future::Future<Output = ()> + ::core::marker::Send + 'a,
             > {
+                #put_aside
                 #body
             }
         }

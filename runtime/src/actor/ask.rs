@@ -39,6 +39,11 @@ impl<R> Reply<R> {
         self.sender.is_abandoned()
     }
 
+    /// Refuses the question: the asker gets [`Refused`](AskError::Refused).
+    pub fn refuse(self) {
+        self.sender.refuse();
+    }
+
     pub(super) fn deadline(&self) -> Time {
         Time(self.sender.deadline())
     }
@@ -272,7 +277,7 @@ impl<P: Message, R> Asking<'_, P, R> {
             if let Poll::Ready(sent) = self.poll_send(&mut cx) {
                 sent?;
                 if let Poll::Ready(answer) = self.receiver.poll(&mut cx) {
-                    return answer.ok_or(AskError::NoReply);
+                    return answer.ok_or_else(|| self.without_answer());
                 }
             }
             let now = clock.now();
@@ -286,6 +291,12 @@ impl<P: Message, R> Asking<'_, P, R> {
                 thread::park_timeout(self.deadline.since(now));
             }
         }
+    }
+
+    /// Why the handler went without an answer.
+    #[cold]
+    fn without_answer(&self) -> AskError {
+        if self.receiver.is_refused() { AskError::Refused } else { AskError::NoReply }
     }
 
     fn cancel_alarm(&mut self) {
@@ -309,7 +320,7 @@ impl<P: Message, R> Future for Asking<'_, P, R> {
                 moved = sends && this.alarm.is_some()
                     || this.receiver.is_waited_for_by_another(cx.waker());
                 if let Poll::Ready(answer) = this.receiver.poll(cx) {
-                    return Poll::Ready(answer.ok_or(AskError::NoReply));
+                    return Poll::Ready(answer.ok_or_else(|| this.without_answer()));
                 }
             }
             // A task that waits for room may move too, and nothing tells.
@@ -355,6 +366,7 @@ fn flatten<T, E>(outcome: Result<Result<T, E>, AskError>) -> Result<T, AskError<
         Err(AskError::Closed) => Err(AskError::Closed),
         Err(AskError::Expired) => Err(AskError::Expired),
         Err(AskError::NoReply) => Err(AskError::NoReply),
+        Err(AskError::Refused) => Err(AskError::Refused),
         Err(AskError::Failed(never)) => match never {},
     }
 }

@@ -5,6 +5,7 @@ use super::control::{self as orders, Order};
 use super::extras::{Down, Watcher};
 use super::life::report_bad_drop;
 use super::phase::reason;
+use super::stash;
 use super::{family, links};
 use crate::event::{Event, ExitReason};
 use crate::queue::inbox::Inbox;
@@ -23,6 +24,7 @@ pub(super) fn bury(held: &mut Held) -> Advance {
             orders::discard_evicted(held.cell(), node);
         }
     }
+    stash::bury(held);
     if !held.discard_all_but_controls() {
         yield_now();
         return Advance::Again;

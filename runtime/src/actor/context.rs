@@ -110,7 +110,7 @@ impl<A: Actor> Context<A> {
         for alarm in side.timers.into_alarms().chain(silence) {
             self.header().core.cancel_alarm(alarm);
         }
-        attention::set(&mut self.held(), false);
+        attention::set(&mut self.held(), attention::SILENCE, false);
         for (WatchId(id), target) in side.watches {
             control::send(&target, Order::Unwatch { id, by: self.cell() });
         }

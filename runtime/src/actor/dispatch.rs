@@ -8,6 +8,7 @@ use super::address::Recipient;
 use super::ask::Asked;
 use super::body;
 use super::context::Context;
+use super::signal::discard_signal;
 use super::traits::{Message, Receive, Step};
 use crate::event::Event;
 use crate::mailbox::Bound;
@@ -25,6 +26,8 @@ use std::ptr::NonNull;
 pub(crate) struct Dispatch {
     pub(crate) tell: Kind,
     pub(crate) ask: Kind,
+    /// Told, and put aside by its receiver.
+    pub(super) stashed: Kind,
 }
 
 /// The table of one actor and message type.
@@ -44,6 +47,13 @@ impl<A: super::Behavior + Receive<M, Via>, M: Message, Via: 'static> Table<A, M,
             deliver: asked::<A, M, Via>,
             discard: drop_payload::<Asked<M>>,
             block: Some(Node::block::<Asked<M>>()),
+            name: std::any::type_name::<M>,
+        },
+        stashed: Kind {
+            lane: Lane::User,
+            deliver: told_again::<A, M, Via>,
+            discard: discard_signal::<M>,
+            block: None,
             name: std::any::type_name::<M>,
         },
     };
@@ -103,6 +113,28 @@ unsafe fn told<A: super::Behavior + Receive<M, Via>, M: Message, Via>(
     // SAFETY: the caller holds the token and owns the node, whose kind this is.
     let message = unsafe { take::<M>(header, node) };
     // SAFETY: the caller holds the token, the actor runs, and no handler waits.
+    unsafe { receive::<A, M, Via>(header, message) };
+}
+
+/// As [`told`], for a message whose node its receiver has made, and which takes no room in the mailbox.
+unsafe fn told_again<A: super::Behavior + Receive<M, Via>, M: Message, Via>(
+    to: NonNull<()>,
+    node: NonNull<Node>,
+) {
+    // SAFETY: the caller holds the token and owns the node, whose kind this is.
+    let message = unsafe { Node::into_payload::<M>(node) };
+    // SAFETY: the caller holds the token, the actor runs, and no handler waits.
+    unsafe { receive::<A, M, Via>(to.cast(), message) };
+}
+
+/// # Safety
+/// The caller holds the token of an `A` that runs, and no handler waits.
+#[inline(always)]
+unsafe fn receive<A: super::Behavior + Receive<M, Via>, M: Message, Via>(
+    header: NonNull<Header>,
+    message: M,
+) {
+    // SAFETY: the caller's promise.
     let actor = unsafe { body::live::<A>(header) };
     // SAFETY: as above.
     let context = unsafe { body::context::<A>(header) };

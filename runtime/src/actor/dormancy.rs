@@ -18,6 +18,7 @@ use super::body::{self, control};
 use super::context::Context;
 use super::life;
 use super::phase::{Ending, Phase, enter, reason};
+use super::stash;
 use super::traits::Behavior;
 use crate::event::Event;
 use crate::task::cell::{Advance, Header};
@@ -99,7 +100,7 @@ pub(super) fn fall_asleep(held: &mut Held) {
 /// # Safety
 /// No hook or handler waits, and the cell is an `A`'s.
 pub(super) unsafe fn step<A: Behavior>(held: &mut Held) -> Advance {
-    if held.has_mail() {
+    if held.has_mail() || stash::has_due(held) {
         // SAFETY: the caller's promise.
         unsafe { wake::<A>(held) };
         return Advance::Again;

@@ -42,6 +42,36 @@ impl<M> fmt::Display for TellError<M> {
 
 impl<M> std::error::Error for TellError<M> {}
 
+/// Why a message was not put aside; it comes back.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StashError<M> {
+    /// As many messages are stashed as may. Worth another try when some have come back.
+    Full(M),
+}
+
+impl<M> StashError<M> {
+    /// The message.
+    pub fn into_message(self) -> M {
+        let Self::Full(message) = self;
+        message
+    }
+}
+
+impl<M> fmt::Debug for StashError<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Full(..)")
+    }
+}
+
+impl<M> fmt::Display for StashError<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the stash is full")
+    }
+}
+
+impl<M> std::error::Error for StashError<M> {}
+
 /// Why an `ask` has no answer. `E` is the error of a handler that returns `Result<T, E>`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -52,6 +82,8 @@ pub enum AskError<E = Infallible> {
     Expired,
     /// The handler went without an answer: it panicked, was killed, or the actor ended first.
     NoReply,
+    /// The actor takes no such question now: its [stash](crate::Stashes) is full. Worth another try later.
+    Refused,
     /// The handler answered with its own error.
     Failed(E),
 }
@@ -62,6 +94,7 @@ impl<E: fmt::Display> fmt::Display for AskError<E> {
             Self::Closed => f.write_str("the actor has ended"),
             Self::Expired => f.write_str("the deadline passed before the answer came"),
             Self::NoReply => f.write_str("the handler ended without an answer"),
+            Self::Refused => f.write_str("the actor takes no such question now"),
             Self::Failed(error) => error.fmt(f),
         }
     }
@@ -71,7 +104,7 @@ impl<E: std::error::Error + 'static> std::error::Error for AskError<E> {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Failed(error) => Some(error),
-            Self::Closed | Self::Expired | Self::NoReply => None,
+            Self::Closed | Self::Expired | Self::NoReply | Self::Refused => None,
         }
     }
 }

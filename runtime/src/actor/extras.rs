@@ -5,6 +5,7 @@ use super::dormancy::Dormancy;
 use super::family::{Family, Place};
 use super::links::Links;
 use super::restart::History;
+use super::stash::Stash;
 use super::traits::Behavior;
 use crate::event::{ActorId, ExitReason};
 use crate::queue::oneshot;
@@ -68,6 +69,8 @@ pub(crate) struct Extras {
     pub(super) family: Option<Box<Family>>,
     /// Whose fate it shares.
     pub(super) links: Links,
+    /// What it has put aside.
+    pub(super) stash: Stash,
 }
 
 impl Extras {
@@ -98,6 +101,7 @@ impl Extras {
             && self.place.is_none()
             && self.family.is_none()
             && self.links.is_empty()
+            && self.stash.is_empty()
     }
 
     /// What the next incarnation starts from.

@@ -43,7 +43,7 @@ impl Phase {
 pub(super) fn enter(held: &mut Token, phase: Phase) {
     let owner = held.owner();
     owner.life.phase = phase as u8;
-    owner.running = phase == Phase::Running && !owner.life.attended;
+    owner.running = phase == Phase::Running && owner.life.attended == 0;
 }
 
 /// How an incarnation ends.

@@ -9,6 +9,7 @@ use super::links;
 use super::options::{Restart, RestartKind};
 use super::phase::{Ending, Phase, enter, reason};
 use super::restart::{History, Verdict};
+use super::stash;
 use super::traits::Behavior;
 use crate::event::{Event, ExitReason};
 use crate::sync::planted;
@@ -45,6 +46,7 @@ pub(super) unsafe fn clean_up<A: Behavior>(held: &mut Held) -> Advance {
         report_bad_drop(held.cell());
     }
     family::forget(held);
+    stash::put_back(held);
     let next = what_follows(held, &A::OPTIONS.get_restart());
     let reason = reason(held).clone();
     links::break_all(held, &reason);

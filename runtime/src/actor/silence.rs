@@ -9,6 +9,7 @@ use super::body;
 use super::context::Context;
 use super::local::LocalCall;
 use super::signal::{Signal, call, signal_kind};
+use super::stash;
 use super::traits::{Actor, Behavior};
 use crate::queue::node::{Kind, Node};
 use crate::sync::planted;
@@ -109,7 +110,7 @@ impl<A: Behavior> Context<A> {
         let mut silence = Silence { number, span, since, alarm: None, letter };
         silence.arm(self.cell());
         self.side().silence = Some(silence);
-        attention::set(&mut self.held(), true);
+        attention::set(&mut self.held(), attention::SILENCE, true);
     }
 
     /// Ends the receive timeout; `false` if none was set. Its method is not called after this. O(1).
@@ -119,7 +120,7 @@ impl<A: Behavior> Context<A> {
         if let Some(alarm) = silence.into_alarm() {
             self.core().cancel_alarm(alarm);
         }
-        attention::set(&mut self.held(), false);
+        attention::set(&mut self.held(), attention::SILENCE, false);
         true
     }
 }
@@ -155,7 +156,8 @@ unsafe fn deliver_silence<A: Behavior, F: LocalCall<A, (), S>, S>(
     // SAFETY: as above; no handler waits.
     let context = unsafe { body::context::<A>(header) };
     // SAFETY: as above; this is still the run that holds the token.
-    let has_mail = unsafe { Held::new(header) }.has_mail();
+    let mut held = unsafe { Held::new(header) };
+    let has_mail = held.has_mail() || stash::has_due(&mut held);
     let (now, cell) = (context.core().clock.now(), context.cell());
     if signal.epoch != context.incarnation() {
         return;

@@ -37,7 +37,7 @@ counters! {
     rejected_full,
     /// Messages given back to their sender because the actor had ended or was draining.
     rejected_closed,
-    /// Messages queued when their actor ended.
+    /// Messages queued or stashed when their actor ended.
     dead_stopped,
     /// Messages dropped on arrival by the policy of a full mailbox.
     dropped_newest,
@@ -45,6 +45,8 @@ counters! {
     dropped_oldest,
     /// Messages whose handler panicked or was killed.
     dead_crashed,
+    /// Messages that were to be stashed when the stash was full.
+    dead_stash_full,
     /// Replies that came too late.
     late_replies,
     /// Handlers and hooks that kept their worker for longer than the budget.
@@ -68,6 +70,7 @@ impl Counters {
             DeadLetterReason::DroppedNewest => &self.dropped_newest,
             DeadLetterReason::DroppedOldest => &self.dropped_oldest,
             DeadLetterReason::Crashed => &self.dead_crashed,
+            DeadLetterReason::StashFull => &self.dead_stash_full,
         };
         counter.add_one();
     }

@@ -8,7 +8,7 @@ use tokio::sync::broadcast;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DeadLetterReason {
-    /// It was still queued when its actor ended.
+    /// It was still queued, or stashed, when its actor ended.
     Stopped,
     /// The mailbox was full, and its policy is to drop what comes last.
     DroppedNewest,
@@ -16,6 +16,8 @@ pub enum DeadLetterReason {
     DroppedOldest,
     /// Its handler panicked while it ran, or was cut off by a kill.
     Crashed,
+    /// It was to be stashed, and the [stash](crate::Stashes) was full.
+    StashFull,
 }
 
 impl fmt::Display for DeadLetterReason {
@@ -25,6 +27,7 @@ impl fmt::Display for DeadLetterReason {
             Self::DroppedNewest => "the mailbox was full: newest dropped",
             Self::DroppedOldest => "the mailbox was full: oldest dropped",
             Self::Crashed => "its handler crashed",
+            Self::StashFull => "the stash was full",
         })
     }
 }

@@ -41,6 +41,23 @@ impl List {
         self.newest = node.as_ptr();
     }
 
+    /// Puts all of `newer`, which is then empty, at the back. O(1).
+    pub(crate) fn append(&mut self, newer: &mut Self) {
+        let theirs = std::mem::replace(&mut newer.newest, ptr::null_mut());
+        let Some(their_newest) = NonNull::new(theirs) else { return };
+        if let Some(our_newest) = NonNull::new(self.newest) {
+            // SAFETY: the lists own their nodes.
+            let our_oldest = unsafe { Node::next(our_newest) };
+            // SAFETY: as above.
+            let their_oldest = unsafe { Node::next(their_newest) };
+            // SAFETY: as above.
+            unsafe { Node::set_next(our_newest, their_oldest) };
+            // SAFETY: as above.
+            unsafe { Node::set_next(their_newest, our_oldest) };
+        }
+        self.newest = theirs;
+    }
+
     /// Takes the oldest node; the caller then owns it.
     #[inline(always)]
     pub(crate) fn pop_front(&mut self) -> Option<NonNull<Node>> {

@@ -8,6 +8,7 @@
 //! WAKER   the receiver wrote its waker; only this flag may be taken back
 //! TAKEN   the sender has taken the waker out         last step of a sender that saw WAKER
 //! GONE    the receiver is gone
+//! REFUSED beside CLOSED: the sender did so on purpose
 //! ```
 //!
 //! Invariants:
@@ -33,6 +34,7 @@ const CLOSED: usize = 2;
 const WAKER: usize = 4;
 const TAKEN: usize = 8;
 const GONE: usize = 16;
+const REFUSED: usize = 32;
 
 struct Slot<T> {
     state: AtomicUsize,
@@ -167,6 +169,15 @@ impl<T> Sender<T> {
         Err(value)
     }
 
+    /// Goes without a value, on purpose.
+    pub(crate) fn refuse(self) {
+        let this = std::mem::ManuallyDrop::new(self);
+        if !this.leave(CLOSED | REFUSED) {
+            // SAFETY: the receiver left, and no value was written.
+            unsafe { Slot::release(this.slot) };
+        }
+    }
+
     /// Adds `end`; `false` if the receiver was gone, whose slot is then the caller's to free.
     fn leave(&self, end: usize) -> bool {
         // AcqRel: releases the value to the Acquire in `poll`, acquires the waker or the
@@ -226,6 +237,12 @@ impl<T> Receiver<T> {
             unsafe { old.assume_init_ref() }.will_wake(waker)
         };
         self.registered && !self.slot().waker.with(same)
+    }
+
+    /// Whether the sender went without a value on purpose; known when `poll` was ready.
+    pub(crate) fn is_refused(&self) -> bool {
+        // Relaxed: the flag came with CLOSED, which `poll` acquired.
+        self.slot().state.load(Ordering::Relaxed) & REFUSED != 0
     }
 
     /// Notes what a sender that comes too late is to do. Before the receiver is dropped unanswered.

@@ -24,7 +24,7 @@ pub struct BusyError {
 impl System {
     /// Waits until every accepted message is handled and no actor is ready: for tests that look at what
     /// came of a message then. A handler that waits for something is not done; timers that are not due,
-    /// and tasks of tokio, do not count. Works on any executor.
+    /// messages that are stashed, and tasks of tokio, do not count. Works on any executor.
     ///
     /// Whoever calls this from a handler waits for itself.
     ///

@@ -56,6 +56,8 @@ pub(crate) enum Advance {
     Rest,
     /// It may handle a message, and is to be asked again before the next.
     Message,
+    /// It is to handle this message, which comes before its mail.
+    Handle(NonNull<Node>),
     /// The actor has ended and its own reference is released: do not touch the cell.
     Ended,
 }
@@ -94,8 +96,8 @@ pub(crate) struct Life {
     pub(crate) hook: bool,
     /// Whether an incarnation has ever started.
     pub(crate) born: bool,
-    /// Whether the layer above is asked before each message.
-    pub(crate) attended: bool,
+    /// Why the layer above is asked before each message, as bits of its own; zero if it is not.
+    pub(crate) attended: u8,
     /// Whether a user's message was handled since it was asked.
     pub(crate) heard: bool,
 }

@@ -233,6 +233,11 @@ impl Run<'_> {
             Advance::Wait => self.held.cell().inbox.park().then_some(true),
             Advance::Rest => self.rest(),
             Advance::Message => self.attend(),
+            Advance::Handle(node) => {
+                self.deliver(node);
+                self.held.owner().life.heard = true;
+                None
+            }
         }
     }
 
@@ -272,7 +277,7 @@ impl Run<'_> {
         let owner = self.held.owner();
         if owner.draining {
             owner.running = false;
-            owner.life.attended = false;
+            owner.life.attended = 0;
             return None;
         }
         let at_home = self.held.cell().home() != Home::ANY;

@@ -87,7 +87,8 @@ impl Ledger {
 
 /// All dead letters that a system has counted.
 fn dead_letters(counts: &Counts) -> u64 {
-    counts.dead_stopped + counts.dead_crashed + counts.dropped_newest + counts.dropped_oldest
+    let dropped = counts.dropped_newest + counts.dropped_oldest;
+    counts.dead_stopped + counts.dead_crashed + counts.dead_stash_full + dropped
 }
 
 impl Parcel {

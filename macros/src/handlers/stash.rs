@@ -1,0 +1,74 @@
+//! Which messages are put aside, and when.
+
+use proc_macro2::TokenStream;
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned;
+
+use super::model::{Block, Handler, Kind};
+use crate::spans;
+
+/// Says for each message whether it is put aside; for actors that put none aside there is nothing to say.
+pub(crate) fn expand(block: &Block, runtime: &TokenStream) -> Option<TokenStream> {
+    let condition = block.handlers.iter().find_map(|handler| handler.stash.as_ref())?;
+    let (actor, message) = (&block.actor, &block.names.message);
+    let (impl_generics, ty_generics, where_clause) = block.generics.split_for_impl();
+    let conditions = block.handlers.iter().filter_map(|handler| self::condition(handler, message));
+    let refusals = block.handlers.iter().filter_map(|handler| refusal(handler, message, runtime));
+    // An actor without a stash is an error at the condition that needs one.
+    let span = spans::located(condition.span());
+    let puts_aside = spans::relocate(quote!(#runtime::PutsAside<#message #ty_generics>), span);
+    let actor = spans::relocate(quote!(#actor), span);
+    Some(quote_spanned! {span=>
+        #[automatically_derived]
+        #[allow(
+            unreachable_patterns, unused_variables, clippy::all,
+            reason = "a condition need not use all it is lent"
+        )]
+        impl #impl_generics #puts_aside for #actor #where_clause {
+            fn puts_aside(&self, message: &#message #ty_generics) -> bool {
+                match message {
+                    #(#conditions)*
+                    _ => false,
+                }
+            }
+
+            fn refuse(message: #message #ty_generics) {
+                match message {
+                    #(#refusals)*
+                    _ => {}
+                }
+            }
+        }
+    })
+}
+
+fn condition(handler: &Handler, message: &syn::Ident) -> Option<TokenStream> {
+    let Handler { variant, cfgs, fields, .. } = handler;
+    let condition = handler.stash.as_ref()?;
+    let names = fields.iter().map(|field| &field.name);
+    Some(quote!(#(#cfgs)* #message::#variant { #(#names,)* .. } => #condition,))
+}
+
+fn refusal(handler: &Handler, message: &syn::Ident, runtime: &TokenStream) -> Option<TokenStream> {
+    let Handler { variant, cfgs, .. } = handler;
+    handler.stash.as_ref()?;
+    let Kind::Ask(reply) = &handler.kind else { return None };
+    Some(quote! {
+        #(#cfgs)* #message::#variant { #reply: reply, .. } => #runtime::Reply::refuse(reply),
+    })
+}
+
+/// Has `receive` go on only with a message that is not put aside.
+pub(crate) fn put_aside(block: &Block, runtime: &TokenStream) -> Option<TokenStream> {
+    block.handlers.iter().find(|handler| handler.stash.is_some())?;
+    let is_async = block.handlers.iter().any(|handler| handler.method.is_async);
+    let done = match is_async {
+        true => quote!(#runtime::Step::Done(())),
+        false => quote!(#runtime::Step::<(), ::core::future::Ready<()>>::Done(())),
+    };
+    Some(quote! {
+        let ::core::option::Option::Some(message) = #runtime::put_aside(&*self, message, cx) else {
+            return #done;
+        };
+    })
+}

@@ -1,0 +1,257 @@
+//! The stash: messages that their actor has put aside, to have them again in order.
+//!
+//! ```text
+//! mail -> handler -> waiting --- unstash, or the end of the incarnation ---> due -> handler
+//! ```
+//!
+//! Invariants:
+//! 1. Whatever waits came before whatever is due, and that before all mail: while something is due no mail
+//!    is taken ([`attention`]), and what comes back goes before what is still due.
+//! 2. At most [`Stashes::STASH_MAX`] messages wait. They have left the mailbox, so none of its room.
+//! 3. Each node is of the kind `stashed`, whose block goes with its payload.
+
+use super::attention;
+use super::body::control;
+use super::context::Context;
+use super::dispatch::dispatch;
+use super::error::StashError;
+use super::traits::{Actor, Behavior, ByMacro, Message, Receive};
+use crate::event::DeadLetterReason;
+use crate::queue::list::List;
+use crate::queue::node::Node;
+use crate::sync::planted;
+use crate::task::cell::Advance;
+use crate::task::held::Held;
+use crate::task::run::quietly;
+use std::ptr::NonNull;
+
+/// An actor that puts messages aside; `#[actor(stash = 100)]` makes it one.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no stash",
+    note = "write `#[actor(stash = 100)]` on it: how many messages it may put aside"
+)]
+pub trait Stashes: Actor {
+    /// How many messages may be stashed at a time, beside those in the mailbox.
+    const STASH_MAX: usize;
+}
+
+/// What `#[handlers]` writes for an actor that has a `#[stash(..)]`.
+pub trait PutsAside<M: Message>: Stashes {
+    /// Whether the message is put aside.
+    fn puts_aside(&self, message: &M) -> bool;
+    /// Refuses the message, and tells who asks.
+    fn refuse(message: M);
+}
+
+/// The messages of one actor.
+#[derive(Debug)]
+pub(super) struct Stash {
+    waiting: List,
+    count: usize,
+    due: List,
+}
+
+impl Default for Stash {
+    fn default() -> Self {
+        Self { waiting: List::new(), count: 0, due: List::new() }
+    }
+}
+
+impl Stash {
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty() && self.due.is_empty()
+    }
+
+    /// Lets everything that waits be due; how many.
+    fn unstash(&mut self) -> usize {
+        if planted!("stash-out-of-order": true => false) {
+            self.waiting.append(&mut self.due);
+            std::mem::swap(&mut self.waiting, &mut self.due);
+        } else {
+            self.due.append(&mut self.waiting);
+        }
+        std::mem::take(&mut self.count)
+    }
+
+    fn pop(&mut self) -> Option<NonNull<Node>> {
+        self.due.pop_front().or_else(|| self.waiting.pop_front())
+    }
+}
+
+impl Drop for Stash {
+    fn drop(&mut self) {
+        while let Some(node) = self.pop() {
+            discard(node);
+        }
+    }
+}
+
+impl<A: Behavior> Context<A> {
+    /// Puts `message` aside until [`Context::unstash`]. It is a message that this actor could be told: for
+    /// handlers that say when by an attribute there is `#[stash(while = ..)]`, which also takes questions.
+    ///
+    /// A stashed message takes no room in the mailbox. It is kept across restarts; a new incarnation gets
+    /// it before newer mail. When the actor ends it is a dead letter.
+    ///
+    /// # Errors
+    /// [`StashError::Full`], with the message, when [`Stashes::STASH_MAX`] are stashed.
+    ///
+    /// # Examples
+    /// ```
+    /// use greenroom::{Actor, Context, Handle, Message, StashError, System, handlers};
+    ///
+    /// #[derive(Message)]
+    /// struct Order(u32);
+    ///
+    /// /// Takes orders, and cooks them when it opens.
+    /// #[derive(Actor)]
+    /// #[actor(stash = 2)]
+    /// struct Kitchen {
+    ///     is_open: bool,
+    ///     cooked: Vec<u32>,
+    /// }
+    ///
+    /// #[handlers]
+    /// impl Kitchen {
+    ///     #[tell]
+    ///     fn open(&mut self, cx: &mut Context<Self>) {
+    ///         self.is_open = true;
+    ///         cx.unstash();
+    ///     }
+    ///     #[ask]
+    ///     fn cooked(&self) -> Vec<u32> {
+    ///         self.cooked.clone()
+    ///     }
+    /// }
+    ///
+    /// impl Handle<Order> for Kitchen {
+    ///     fn handle(&mut self, order: Order, cx: &mut Context<Self>) {
+    ///         if self.is_open {
+    ///             self.cooked.push(order.0);
+    ///         } else if let Err(StashError::Full(_order)) = cx.stash(order) {
+    ///             // Too many: this one is lost, and it is for this handler to say so.
+    ///         }
+    ///     }
+    /// }
+    ///
+    /// #[greenroom::main]
+    /// async fn main(system: System) -> Result<(), Box<dyn std::error::Error>> {
+    ///     let kitchen = Kitchen { is_open: false, cooked: Vec::new() };
+    ///     let kitchen = system.spawn::<Kitchen>(kitchen).await?;
+    ///     for order in 1..=3 {
+    ///         kitchen.tell(Order(order)).await?;
+    ///     }
+    ///     kitchen.open().await?;
+    ///     kitchen.tell(Order(4)).await?;
+    ///     assert_eq!(kitchen.cooked().await?, [1, 2, 4]);
+    ///     Ok(())
+    /// }
+    /// ```
+    pub fn stash<M: Message, Via: 'static>(&mut self, message: M) -> Result<(), StashError<M>>
+    where
+        A: Stashes + Receive<M, Via>,
+    {
+        let mut held = self.held();
+        let stash = &mut control(&mut held).extras().stash;
+        if planted!("stash-unbounded": stash.count >= A::STASH_MAX => false) {
+            return Err(StashError::Full(message));
+        }
+        let node = Node::new(&dispatch::<A, M, Via>().stashed, message);
+        // SAFETY: the node is new.
+        unsafe { stash.waiting.push_back(node) };
+        stash.count += 1;
+        Ok(())
+    }
+
+    /// Brings back everything that is stashed, in order, before all mail that has not been handled yet. It
+    /// may be put aside again. Returns how many messages that is. O(1).
+    pub fn unstash(&mut self) -> usize
+    where
+        A: Stashes,
+    {
+        let mut held = self.held();
+        let Some(extras) = &mut control(&mut held).extras else { return 0 };
+        let count = extras.stash.unstash();
+        attend(&mut held);
+        count
+    }
+
+    /// How many messages are stashed.
+    #[must_use]
+    pub fn stashed(&mut self) -> usize
+    where
+        A: Stashes,
+    {
+        control(&mut self.held()).extras.as_ref().map_or(0, |extras| extras.stash.count)
+    }
+}
+
+/// Puts `message` aside if its actor says so; otherwise it is to be handled now. One that finds no room is
+/// refused.
+pub fn put_aside<A, M>(actor: &A, message: M, context: &mut Context<A>) -> Option<M>
+where
+    A: Behavior + PutsAside<M> + Receive<M, ByMacro>,
+    M: Message,
+{
+    if !actor.puts_aside(&message) {
+        return Some(message);
+    }
+    if let Err(StashError::Full(message)) = context.stash(message) {
+        A::refuse(message);
+        let cell = context.header();
+        let name = std::any::type_name::<M>();
+        cell.core.events.dead_letter(cell.actor_id(), name, DeadLetterReason::StashFull);
+    }
+    None
+}
+
+/// Has the actor asked before each message as long as something is due.
+fn attend(held: &mut Held) {
+    let due = has_due(held);
+    attention::set(held, attention::DUE, due);
+}
+
+/// Whether messages come before the actor's mail.
+pub(super) fn has_due(held: &mut Held) -> bool {
+    control(held).extras.as_ref().is_some_and(|extras| !extras.stash.due.is_empty())
+}
+
+/// What is to be handled next: signals, then what is due, then mail.
+pub(super) fn next(held: &mut Held) -> Advance {
+    let waits = !held.owner().signals.is_empty();
+    let waits = planted!("stash-overtaken": waits => waits || held.has_mail());
+    let extras = control(held).extras.as_mut().filter(|_| !waits);
+    let Some(node) = extras.and_then(|extras| extras.stash.due.pop_front()) else {
+        return Advance::Message;
+    };
+    attend(held);
+    Advance::Handle(node)
+}
+
+/// The incarnation is over: what is stashed is mail for the next one.
+pub(super) fn put_back(held: &mut Held) {
+    let Some(extras) = &mut control(held).extras else { return };
+    if planted!("stash-dropped-at-restart": false => true) {
+        extras.stash = Stash::default();
+    }
+    if !extras.stash.is_empty() {
+        extras.stash.unstash();
+        attend(held);
+    }
+}
+
+/// The actor has ended: what was stashed will not be handled.
+pub(super) fn bury(held: &mut Held) {
+    while let Some(node) = control(held).extras.as_mut().and_then(|extras| extras.stash.pop()) {
+        held.cell().core.undelivered(held.cell(), node);
+        discard(node);
+    }
+}
+
+/// Drops a message that came out of its stash.
+fn discard(node: NonNull<Node>) {
+    // SAFETY: the stash gave the node away.
+    let kind = unsafe { Node::kind(node) };
+    // SAFETY: as above; it is given to its own kind, and not used again.
+    quietly(|| unsafe { (kind.discard)(node) });
+}
