@@ -8,6 +8,10 @@ cargo_deny_version=0.20.2
 mdbook_version=0.5.4
 
 export CI=true CARGO_INCREMENTAL=0
+# No stage measures anything: what the release profile adds at the end, and debug information, only cost
+# time here. All stages agree on it, so that what one has built serves the next.
+export CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_RELEASE_DEBUG=0
+export CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
 target=${CARGO_TARGET_DIR:-$root/target}
 [[ $target == /* ]] || target=$root/$target
 export CARGO_TARGET_DIR=$target
@@ -55,8 +59,7 @@ need_command() {
 # Built without optimisation and default features, which is quickest and enough for one run.
 need_tool() {
     [[ $("$1" --version 2>/dev/null) =~ [[:space:]]v?"$2"$ ]] && return
-    env -u CARGO_TARGET_DIR CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_DEBUG=0 \
-        CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 \
+    env -u CARGO_TARGET_DIR CARGO_PROFILE_RELEASE_OPT_LEVEL=0 \
         cargo install --quiet --locked --no-default-features --force \
         --root "$target/tools" --version "$2" "$1"
 }
