@@ -1,0 +1,178 @@
+//! What happened that bears on security: a ring of the last events, and counters of all.
+//!
+//! Nothing is written per packet. A rejection moves its counter; into the ring it comes at most once a
+//! second for each reason, with how many there have been. Recording neither allocates nor waits.
+
+use super::key::PublicKey;
+use super::reject::Reject;
+use crate::link::Time;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// One thing that happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum What {
+    /// A handshake with a node began an association.
+    Associated {
+        /// The node.
+        peer: PublicKey,
+    },
+    /// An association got fresh keys.
+    Rekeyed {
+        /// The node.
+        peer: PublicKey,
+    },
+    /// A first contact taught us the key of a node that knows the cluster key.
+    Learned {
+        /// The node.
+        peer: PublicKey,
+    },
+    /// A node proved that it is now at the event's address.
+    Moved {
+        /// The node.
+        peer: PublicKey,
+    },
+    /// An association ended.
+    Ended {
+        /// The node.
+        peer: PublicKey,
+    },
+    /// The node began to ask for cookies, or ceased to.
+    Load {
+        /// Whether it asks now.
+        asking: bool,
+    },
+    /// So many packets under one key did not open that somebody must be forging.
+    Forgeries {
+        /// The node whose association it is.
+        peer: PublicKey,
+    },
+    /// Datagrams were dropped.
+    Rejected {
+        /// Why.
+        reason: Reject,
+        /// How many for this reason since the start.
+        count: u64,
+    },
+}
+
+/// An entry of the ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// When, by the time that was passed in.
+    pub at: Time,
+    /// From or to where, if an address has to do with it.
+    pub address: Option<SocketAddr>,
+    /// What.
+    pub what: What,
+}
+
+/// The ring and the counters.
+#[derive(Debug)]
+pub struct Audit {
+    ring: Box<[Option<Entry>]>,
+    written: u64,
+    rejected: [u64; Reject::ALL.len()],
+    noted: [Option<Time>; Reject::ALL.len()],
+}
+
+/// How often at most a reason comes into the ring.
+const NOTE_INTERVAL: Duration = Duration::from_secs(1);
+
+impl Audit {
+    /// A ring with room for `capacity` entries, at least one.
+    #[must_use]
+    pub fn new(capacity: usize) -> Self {
+        Self {
+            ring: vec![None; capacity.max(1)].into_boxed_slice(),
+            written: 0,
+            rejected: [0; Reject::ALL.len()],
+            noted: [None; Reject::ALL.len()],
+        }
+    }
+
+    /// Records an event.
+    pub fn record(&mut self, at: Time, address: Option<SocketAddr>, what: What) {
+        let place = (self.written % self.ring.len() as u64) as usize;
+        self.ring[place] = Some(Entry { at, address, what });
+        self.written += 1;
+    }
+
+    /// Counts a rejection, and notes it if none for its reason was noted for a second.
+    pub fn reject(&mut self, at: Time, from: SocketAddr, reason: Reject) {
+        let index = reason as usize;
+        self.rejected[index] += 1;
+        if self.noted[index].is_none_or(|noted| at.since(noted) >= NOTE_INTERVAL) {
+            self.noted[index] = Some(at);
+            let count = self.rejected[index];
+            self.record(at, Some(from), What::Rejected { reason, count });
+        }
+    }
+
+    /// How many datagrams were dropped for a reason.
+    #[must_use]
+    pub fn rejected(&self, reason: Reject) -> u64 {
+        self.rejected[reason as usize]
+    }
+
+    /// How many datagrams were dropped in all.
+    #[must_use]
+    pub fn rejected_in_all(&self) -> u64 {
+        self.rejected.iter().sum()
+    }
+
+    /// How many events were recorded, those that the ring has lost included.
+    #[must_use]
+    pub fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// The entries that the ring still has, oldest first.
+    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+        let start = (self.written % self.ring.len() as u64) as usize;
+        let (newer, older) = self.ring.split_at(start);
+        older.iter().chain(newer).flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn from() -> SocketAddr {
+        "192.0.2.1:9".parse().unwrap()
+    }
+
+    #[test]
+    fn the_ring_keeps_the_last_and_the_counters_all() {
+        let mut audit = Audit::new(4);
+        for second in 0..10 {
+            audit.reject(Time::from_nanos(second * 1_000_000_000), from(), Reject::Forged);
+        }
+        let counts: Vec<_> = audit.entries().map(|entry| entry.what).collect();
+        let of = |count| What::Rejected { reason: Reject::Forged, count };
+        assert_eq!(counts, [of(7), of(8), of(9), of(10)]);
+        assert_eq!((audit.rejected(Reject::Forged), audit.written()), (10, 10));
+    }
+
+    #[test]
+    fn a_flood_is_noted_once_a_second() {
+        let mut audit = Audit::new(64);
+        for micros in 0..3_000 {
+            audit.reject(Time::from_nanos(micros * 1_000_000), from(), Reject::Mac1);
+        }
+        assert_eq!(audit.rejected(Reject::Mac1), 3_000);
+        assert_eq!(audit.rejected_in_all(), 3_000);
+        assert_eq!(audit.entries().count(), 3);
+    }
+
+    #[test]
+    fn every_reason_has_a_counter_of_its_own() {
+        let mut audit = Audit::new(1);
+        for reason in Reject::ALL {
+            audit.reject(Time::default(), from(), reason);
+        }
+        assert!(Reject::ALL.iter().all(|&reason| audit.rejected(reason) == 1));
+    }
+}

@@ -1,0 +1,304 @@
+//! Handshakes that others begin: checked, answered, crossed, confirmed.
+
+use super::association::Association;
+use super::epoch::{Epoch, Made};
+use super::event::{Ended, Event};
+use super::indices::Owner;
+use super::{AssociationId, Endpoint};
+use crate::link::Time;
+use crate::secure::audit::What;
+use crate::secure::guard::{CODES_BYTES, Codes, Second};
+use crate::secure::handshake::{Question, Role, Secrets, init_bytes};
+use crate::secure::hello::Hello;
+use crate::secure::reject::Reject;
+use crate::secure::wire::{HandshakeHeader, Kind, Suite};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// After which time a handshake that another one crossed is sent again at once.
+const CROSSED_PAUSE: Duration = Duration::from_millis(100);
+
+impl Endpoint {
+    pub(super) fn on_init(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        packet: &[u8],
+    ) -> Result<(), Reject> {
+        let (header, _) = HandshakeHeader::decode(Kind::Init, packet)?;
+        self.check_suite(header.suite)?;
+        if packet.len() != init_bytes(header.suite) {
+            return Err(Reject::Length);
+        }
+        self.check_init(now, from, &header, packet)?;
+        let body = &packet[..packet.len() - CODES_BYTES];
+        if header.suite == Suite::FirstContact {
+            return self.on_contact(now, from, body);
+        }
+        let question = Question::read(&self.local, body, self.entropy.as_mut())?;
+        let place = self.peers.place(&question.remote).ok_or(Reject::Peer)?;
+        let peer = self.peers.at(place);
+        if !peer.allowed {
+            return Err(Reject::Peer);
+        }
+        // [UDP-24]
+        if question.hello.time <= peer.newest {
+            return Err(Reject::Stale);
+        }
+        self.check_crossing(place, now, from, header.suite)?;
+        self.answer(place, now, from, question)
+    }
+
+    fn check_suite(&self, suite: Suite) -> Result<(), Reject> {
+        let allowed = match suite {
+            Suite::Classic => !self.config.require_hybrid,
+            Suite::Hybrid => cfg!(feature = "pq"),
+            Suite::FirstContact => self.cluster_codes.is_some(),
+        };
+        if allowed { Ok(()) } else { Err(Reject::Suite) }
+    }
+
+    /// What a first message must pass before anything is computed or kept for it.
+    fn check_init(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        header: &HandshakeHeader,
+        packet: &[u8],
+    ) -> Result<(), Reject> {
+        let codes = match (header.suite, &self.cluster_codes) {
+            (Suite::FirstContact, Some(codes)) => codes,
+            _ => &self.codes,
+        };
+        codes.check(packet)?;
+        self.jar.turn(now, self.entropy.as_mut()).map_err(|_| Reject::Handshake)?;
+        let second = self.jar.second(from, packet);
+        let asks = self.is_loaded(now) && crate::planted!("cookie-forgotten": true => false);
+        // [UDP-21] [UDP-22]
+        if second == Second::Wrong || (asks && second == Second::Absent) {
+            self.give_cookie(from, header, packet);
+            return Err(if second == Second::Wrong { Reject::Mac2 } else { Reject::Cookie });
+        }
+        if self.sources.take(from.ip(), now.as_nanos()) { Ok(()) } else { Err(Reject::Rate) }
+    }
+
+    /// Whether cookies are asked for; a first message more is counted.
+    fn is_loaded(&mut self, now: Time) -> bool {
+        let was = self.loaded_until.is_some_and(|until| now < until);
+        if !self.load.take(&self.config.load_rate, now.as_nanos(), 1) {
+            self.loaded_until = Some(now + self.config.load_hold);
+            if !was {
+                self.audit.record(now, None, What::Load { asking: true });
+            }
+            return true;
+        }
+        if !was && self.loaded_until.take().is_some() {
+            self.audit.record(now, None, What::Load { asking: false });
+        }
+        was
+    }
+
+    fn give_cookie(&mut self, from: SocketAddr, header: &HandshakeHeader, packet: &[u8]) {
+        let codes = match (header.suite, &self.cluster_codes) {
+            (Suite::FirstContact, Some(codes)) => codes,
+            _ => &self.codes,
+        };
+        let cookie = self.jar.cookie(from);
+        if let Ok(reply) = codes.reply(&cookie, packet, header.sender, self.entropy.as_mut()) {
+            self.send(from, reply);
+        }
+    }
+
+    /// Of two handshakes that cross, that of the smaller key goes on. [UDP-25]
+    fn check_crossing(
+        &mut self,
+        place: u32,
+        now: Time,
+        from: SocketAddr,
+        suite: Suite,
+    ) -> Result<(), Reject> {
+        let ours = self.public();
+        let peer = self.peers.at(place);
+        let Some(attempt) = &peer.attempt else { return Ok(()) };
+        if peer.key < ours {
+            return Ok(());
+        }
+        let (began, sent, retry_in, to) =
+            (attempt.began, attempt.sent, attempt.retry_in, attempt.to);
+        // The peer is there, and what we sent it may have been lost. It is asked there once, no longer
+        // than it was itself; an address that nobody has proved is not one to go on with.
+        if now.since(sent) >= CROSSED_PAUSE && init_bytes(self.config.suite) <= init_bytes(suite) {
+            self.ask_again(place, now, from, began, retry_in);
+            if let Some(attempt) = &mut self.peers.at_mut(place).attempt {
+                attempt.to = to;
+            }
+        }
+        Err(Reject::Crossed)
+    }
+
+    fn answer(
+        &mut self,
+        place: u32,
+        now: Time,
+        from: SocketAddr,
+        question: Question,
+    ) -> Result<(), Reject> {
+        let hello = question.hello;
+        let live = self.peers.at(place).live;
+        let renewed = live.filter(|&live| {
+            self.associations
+                .at_mut(live)
+                .is_some_and(|it| it.hello.incarnation == hello.incarnation)
+        });
+        if renewed.is_none() && self.associations.len() >= self.config.associations_max {
+            return Err(Reject::Full);
+        }
+        let id = match renewed.and_then(|place| self.associations.at_mut(place)) {
+            Some(association) => association.id,
+            None => self.associations.reserve(),
+        };
+        let owner = Owner::Association(id.place);
+        let index = self.indices.insert(owner, self.entropy.as_mut()).map_err(|_| Reject::Full);
+        let header = *question.header();
+        let made = index.and_then(|index| {
+            let ours = self.hello(hello.time, index, from);
+            let answered = question.answer(&self.local, index, &ours, self.entropy.as_mut());
+            answered.map(|answered| (index, answered)).inspect_err(|_| self.indices.remove(index))
+        });
+        let (index, (secrets, packet)) = match made {
+            Ok(made) => made,
+            Err(reject) => {
+                if renewed.is_none() {
+                    self.associations.release(id.place);
+                }
+                return Err(reject);
+            }
+        };
+        let made = Made {
+            index,
+            peer_index: header.sender,
+            peer_token: hello.token,
+            role: Role::Responder,
+            lanes: self.lanes(&hello),
+        };
+        self.drop_attempt(place);
+        self.peers.at_mut(place).newest = hello.time;
+        self.expect(place, now, from, (id, renewed.is_some()), &hello, &made, &secrets);
+        self.send(from, packet);
+        Ok(())
+    }
+
+    /// Keeps the keys of an answered handshake until something comes under them.
+    #[expect(clippy::too_many_arguments, reason = "one call, of what a handshake has given")]
+    fn expect(
+        &mut self,
+        place: u32,
+        now: Time,
+        from: SocketAddr,
+        (id, renewed): (AssociationId, bool),
+        hello: &Hello,
+        made: &Made,
+        secrets: &Secrets,
+    ) {
+        let until = now + self.config.confirm_within;
+        if !renewed {
+            if let Some(old) = self.peers.at(place).newborn {
+                self.end(old, now, Ended::Replaced);
+            }
+            self.peers.at_mut(place).newborn = Some(id.place);
+            self.associations.fill(self.unconfirmed(id, place, hello, from));
+        }
+        let Some(association) = self.associations.at_mut(id.place) else { return };
+        let epoch = Epoch::new(made, secrets, association.current.as_ref(), now);
+        if let Some((unused, _)) = association.next.replace((epoch, until)) {
+            self.indices.remove(unused.index);
+        }
+        self.arm(until);
+    }
+
+    pub(super) fn unconfirmed(
+        &self,
+        id: AssociationId,
+        peer: u32,
+        hello: &Hello,
+        at: SocketAddr,
+    ) -> Association {
+        Association {
+            id,
+            peer,
+            hello: *hello,
+            address: at,
+            began: false,
+            current: None,
+            previous: None,
+            next: None,
+            candidate: None,
+            rekey_at: None,
+            confirm: None,
+            linger: self.config.linger,
+            alarmed: false,
+        }
+    }
+
+    pub(super) fn lanes(&self, hello: &Hello) -> u8 {
+        u8::try_from(hello.lanes).unwrap_or(u8::MAX).min(self.config.lanes).min(254)
+    }
+
+    /// A packet has come under keys that were answered: both sides have them. [UDP-41]
+    pub(super) fn confirm(&mut self, place: u32, now: Time, from: SocketAddr) {
+        let Some(association) = self.associations.at_mut(place) else { return };
+        let Some((epoch, _)) = association.next.take() else { return };
+        let lanes = epoch.lanes();
+        let expiry = epoch.since + self.config.reject_after;
+        let (id, peer, hello) = (association.id, association.peer, association.hello);
+        let renewed = association.current.is_some();
+        // The one that asked last renews the keys; it is the other side.
+        (association.began, association.rekey_at) = (false, None);
+        if let Some(unused) = association.renew(epoch, now) {
+            self.indices.remove(unused);
+        }
+        self.arm(expiry.min(now + self.config.linger));
+        let key = self.peers.at(peer).key;
+        if renewed {
+            self.audit.record(now, Some(from), What::Rekeyed { peer: key });
+            self.tell(Event::Rekeyed { association: id });
+        } else {
+            association_address(self, place, from);
+            self.bring_up(id, peer, now, &hello, lanes, from);
+        }
+    }
+
+    /// Puts an association in the place of the peer's former one, and says so.
+    pub(super) fn bring_up(
+        &mut self,
+        id: AssociationId,
+        place: u32,
+        now: Time,
+        hello: &Hello,
+        lanes: u8,
+        address: SocketAddr,
+    ) {
+        // [UDP-42] The end of the old comes before the new.
+        if let Some(old) = self.peers.at(place).live {
+            self.end(old, now, Ended::Replaced);
+        }
+        let peer = self.peers.at_mut(place);
+        peer.live = Some(id.place);
+        peer.newborn.take_if(|newborn| *newborn == id.place);
+        let peer = peer.key;
+        self.audit.record(now, Some(address), What::Associated { peer });
+        self.tell(Event::Up { association: id, peer, hello: *hello, lanes, address });
+    }
+
+    /// The codes of first contacts.
+    pub(super) fn contact_codes(&self) -> Result<&Codes, Reject> {
+        self.cluster_codes.as_ref().ok_or(Reject::Suite)
+    }
+}
+
+/// An association that comes up is where its first packet came from.
+fn association_address(endpoint: &mut Endpoint, place: u32, from: SocketAddr) {
+    if let Some(association) = endpoint.associations.at_mut(place) {
+        association.address = from;
+    }
+}

@@ -1,0 +1,255 @@
+//! Handshakes that this node begins: asked, answered, asked again, and who has forgotten us.
+
+use super::association::Association;
+use super::epoch::{Epoch, Made};
+use super::event::{Ended, Event};
+use super::indices::{NoIndex, Owner};
+use super::path::Control;
+use super::peers::Attempt;
+use super::{AssociationId, Endpoint};
+use crate::link::Time;
+use crate::secure::audit::What;
+use crate::secure::guard::COOKIE_LIFE;
+use crate::secure::handshake::{Answer, Asked, Role};
+use crate::secure::hello::Tai64n;
+use crate::secure::key::PublicKey;
+use crate::secure::reject::Reject;
+use crate::secure::wire::{self, HandshakeHeader, Kind};
+use std::net::SocketAddr;
+use std::time::Duration;
+use subtle::ConstantTimeEq;
+
+/// A handshake was not begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConnectError {
+    /// The node is not allowed.
+    #[error("the node is not allowed")]
+    Forbidden,
+    /// There is no room for another handshake.
+    #[error("no room for another handshake")]
+    Full,
+    /// There is no randomness for its keys.
+    #[error("no randomness is to be had")]
+    NoEntropy,
+    /// First contacts need a cluster key.
+    #[error("there is no cluster key")]
+    NoCluster,
+    /// The association is gone.
+    #[error("there is no such association")]
+    Gone,
+}
+
+impl From<NoIndex> for ConnectError {
+    fn from(why: NoIndex) -> Self {
+        match why {
+            NoIndex::Full => Self::Full,
+            NoIndex::Entropy => Self::NoEntropy,
+        }
+    }
+}
+
+impl Endpoint {
+    /// Begins a handshake with an allowed node. What comes of it is told by an event: `Up`, `Rekeyed`
+    /// if there is an association already, or `Unreachable`. One that is under way to another address
+    /// goes on to this one.
+    ///
+    /// # Errors
+    ///
+    /// [`ConnectError`]; nothing is sent then.
+    pub fn connect(
+        &mut self,
+        now: Time,
+        peer: &PublicKey,
+        to: SocketAddr,
+    ) -> Result<(), ConnectError> {
+        let place = self.peers.place(peer).filter(|&place| self.peers.at(place).allowed);
+        let place = place.ok_or(ConnectError::Forbidden)?;
+        if self.peers.at(place).attempt.as_ref().is_none_or(|attempt| attempt.to != to) {
+            self.ask(place, now, to, now, self.config.retry_first)?;
+        }
+        Ok(())
+    }
+
+    /// Renews the keys of an association now, by a fresh exchange: whoever had learned the old ones
+    /// learns nothing of the new ones.
+    ///
+    /// # Errors
+    ///
+    /// [`ConnectError`]; the keys stay.
+    pub fn rekey(&mut self, now: Time, association: AssociationId) -> Result<(), ConnectError> {
+        let found = self.associations.get(association).ok_or(ConnectError::Gone)?;
+        let (place, to) = (found.peer, found.address);
+        if self.peers.at(place).attempt.is_none() {
+            self.ask(place, now, to, now, self.config.retry_first)?;
+        }
+        Ok(())
+    }
+
+    /// Sends a first message, in place of one sent before.
+    pub(super) fn ask(
+        &mut self,
+        place: u32,
+        now: Time,
+        to: SocketAddr,
+        began: Time,
+        retry_in: Duration,
+    ) -> Result<(), ConnectError> {
+        self.drop_attempt(place);
+        let index = self.indices.insert(Owner::Attempt(place), self.entropy.as_mut())?;
+        let time = self.time(now);
+        let hello = self.hello(time, index, to);
+        let peer = self.peers.at_mut(place);
+        peer.cookie.take_if(|(_, since)| now.since(*since) >= COOKIE_LIFE);
+        let cookie = peer.cookie.as_ref().map(|(cookie, _)| cookie);
+        let what = (self.config.suite, index);
+        let begun =
+            Asked::begin(&self.local, &peer.key, what, &hello, cookie, self.entropy.as_mut());
+        let Ok((asked, packet)) = begun else {
+            self.indices.remove(index);
+            return Err(ConnectError::NoEntropy);
+        };
+        let retry_at = now + retry_in;
+        peer.attempt =
+            Some(Attempt { asked, index, to, began, sent: now, time, retry_at, retry_in });
+        self.send(to, packet);
+        self.arm(retry_at);
+        Ok(())
+    }
+
+    /// As [`ask`](Self::ask), where nobody waits for the answer but by its event.
+    pub(super) fn ask_again(
+        &mut self,
+        place: u32,
+        now: Time,
+        to: SocketAddr,
+        began: Time,
+        retry_in: Duration,
+    ) {
+        if self.ask(place, now, to, began, retry_in).is_err() {
+            let peer = self.peers.at(place).key;
+            self.tell(Event::Unreachable { peer });
+        }
+    }
+
+    pub(super) fn drop_attempt(&mut self, place: u32) {
+        if let Some(attempt) = self.peers.at_mut(place).attempt.take() {
+            self.indices.remove(attempt.index);
+        }
+    }
+
+    /// The time of a handshake: later than every one before.
+    fn time(&mut self, now: Time) -> Tai64n {
+        let elapsed = Duration::from_nanos(now.as_nanos());
+        let mut time = Tai64n::since_epoch(self.epoch_start + elapsed);
+        if time <= self.newest_time {
+            time = self.newest_time.next();
+        }
+        self.newest_time = time;
+        time
+    }
+
+    pub(super) fn on_resp(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        packet: &[u8],
+    ) -> Result<(), Reject> {
+        let (header, _) = HandshakeHeader::decode(Kind::Resp, packet)?;
+        let index = header.receiver.ok_or(Reject::Length)?;
+        let place = match self.indices.owner(index) {
+            Some(Owner::Attempt(place)) => place,
+            Some(Owner::Sought) => return self.on_found(now, from, packet),
+            Some(Owner::Association(_) | Owner::Met(_)) => return Err(Reject::Unasked),
+            None => return Err(Reject::Index),
+        };
+        self.codes.check(packet)?;
+        let attempt = self.peers.at_mut(place).attempt.as_mut().ok_or(Reject::Unasked)?;
+        let answer = attempt.asked.answered(&self.local, packet)?;
+        if answer.hello.time != attempt.time {
+            return Err(Reject::Handshake);
+        }
+        let Some(attempt) = self.peers.at_mut(place).attempt.take() else { return Ok(()) };
+        self.establish(place, now, from, attempt.index, &answer);
+        Ok(())
+    }
+
+    /// Takes the keys of an answer into use, and lets the other side know.
+    fn establish(&mut self, place: u32, now: Time, from: SocketAddr, index: u32, answer: &Answer) {
+        let hello = answer.hello;
+        let live = self.peers.at(place).live;
+        let renewed = live.filter(|&live| {
+            self.associations
+                .at_mut(live)
+                .is_some_and(|it| it.hello.incarnation == hello.incarnation)
+        });
+        let id = match renewed.and_then(|place| self.associations.at_mut(place)) {
+            Some(association) => association.id,
+            None => {
+                let id = self.associations.reserve();
+                self.associations.fill(self.unconfirmed(id, place, &hello, from));
+                id
+            }
+        };
+        self.indices.pass(index, Owner::Association(id.place));
+        let (peer_index, peer_token) = (answer.index, hello.token);
+        let lanes = self.lanes(&hello);
+        let made = Made { index, peer_index, peer_token, role: Role::Initiator, lanes };
+        let rekey_at = now + self.config.rekey_after;
+        let confirm = (now + self.config.retry_first, self.config.retry_first);
+        let Some(association) = self.associations.at_mut(id.place) else { return };
+        let epoch = Epoch::new(&made, &answer.secrets, association.current.as_ref(), now);
+        let unused = association.renew(epoch, now);
+        association.began = true;
+        association.rekey_at = Some(rekey_at);
+        association.confirm = Some(confirm);
+        let address = association.address;
+        unused.into_iter().for_each(|index| self.indices.remove(index));
+        self.arm(confirm.0);
+        self.arm(now + self.config.linger);
+        if renewed.is_some() {
+            let peer = self.peers.at(place).key;
+            self.audit.record(now, Some(from), What::Rekeyed { peer });
+            self.tell(Event::Rekeyed { association: id });
+        } else {
+            self.bring_up(id, place, now, &hello, lanes, from);
+        }
+        self.control(id.place, now, address, Control::Confirm);
+    }
+
+    pub(super) fn on_cookie(&mut self, now: Time, packet: &[u8]) -> Result<(), Reject> {
+        let index = wire::short_index(packet, wire::COOKIE_BYTES)?;
+        let place = match self.indices.owner(index) {
+            Some(Owner::Attempt(place)) => place,
+            Some(Owner::Sought) => return self.on_contact_cookie(now, packet),
+            Some(Owner::Association(_) | Owner::Met(_)) => return Err(Reject::Unasked),
+            None => return Err(Reject::Index),
+        };
+        let peer = self.peers.at_mut(place);
+        let attempt = peer.attempt.as_ref().ok_or(Reject::Unasked)?;
+        let cookie = peer.codes.open_reply(&attempt.asked.first_code, packet)?;
+        let (to, began, retry_in) = (attempt.to, attempt.began, attempt.retry_in);
+        peer.cookie = Some((cookie, now));
+        self.ask_again(place, now, to, began, retry_in);
+        Ok(())
+    }
+
+    /// A peer says that it has forgotten us. [UDP-61]
+    pub(super) fn on_reset(&mut self, now: Time, packet: &[u8]) -> Result<(), Reject> {
+        let index = wire::short_index(packet, wire::RESET_BYTES)?;
+        let token = &packet[packet.len() - 16..];
+        let named =
+            |it: &&Association| it.current.as_ref().is_some_and(|it| it.peer_index == index);
+        let mut known = false;
+        let place = self.associations.iter().filter(named).find_map(|association| {
+            known = true;
+            let epoch = association.current.as_ref()?;
+            bool::from(epoch.peer_token.ct_eq(token)).then_some(association.id.place)
+        });
+        let Some(place) = place else {
+            return Err(if known { Reject::Forged } else { Reject::Index });
+        };
+        self.end(place, now, Ended::Reset);
+        Ok(())
+    }
+}

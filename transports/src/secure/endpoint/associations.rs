@@ -1,0 +1,65 @@
+//! The associations by place; a place is used again under another generation.
+
+use super::association::{Association, AssociationId};
+
+#[derive(Debug, Default)]
+pub(super) struct Associations {
+    places: Vec<Option<Association>>,
+    generations: Vec<u32>,
+    free: Vec<u32>,
+}
+
+impl Associations {
+    /// Where the next one will be.
+    pub(super) fn reserve(&mut self) -> AssociationId {
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.places.push(None);
+            self.generations.push(0);
+            u32::try_from(self.places.len() - 1).unwrap_or(u32::MAX)
+        });
+        AssociationId { place, generation: self.generations[place as usize] }
+    }
+
+    /// Puts one where it was reserved.
+    pub(super) fn fill(&mut self, association: Association) {
+        let place = association.id.place as usize;
+        self.places[place] = Some(association);
+    }
+
+    pub(super) fn remove(&mut self, place: u32) -> Option<Association> {
+        let removed = self.places.get_mut(place as usize)?.take()?;
+        self.release(place);
+        Some(removed)
+    }
+
+    /// Gives a reserved place back.
+    pub(super) fn release(&mut self, place: u32) {
+        self.generations[place as usize] = self.generations[place as usize].wrapping_add(1);
+        self.free.push(place);
+    }
+
+    pub(super) fn at_mut(&mut self, place: u32) -> Option<&mut Association> {
+        self.places.get_mut(place as usize)?.as_mut()
+    }
+
+    pub(super) fn get(&self, id: AssociationId) -> Option<&Association> {
+        self.places.get(id.place as usize)?.as_ref().filter(|it| it.id == id)
+    }
+
+    pub(super) fn get_mut(&mut self, id: AssociationId) -> Option<&mut Association> {
+        self.at_mut(id.place).filter(|it| it.id == id)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.places.len() - self.free.len()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Association> {
+        self.places.iter().flatten()
+    }
+
+    #[cfg(test)]
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Association> {
+        self.places.iter_mut().flatten()
+    }
+}

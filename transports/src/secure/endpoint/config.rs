@@ -1,0 +1,81 @@
+//! Every limit of this layer, with its default and its unit.
+
+use crate::secure::limit::Rate;
+use crate::secure::wire::Suite;
+use std::time::Duration;
+
+/// The limits. The defaults are WireGuard's where it has one.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The handshake this node begins, and with [`Suite::Hybrid`] the least it accepts if
+    /// [`require_hybrid`](Self::require_hybrid) says so.
+    pub suite: Suite,
+    /// Whether a handshake without ML-KEM is refused.
+    pub require_hybrid: bool,
+    /// How many lanes this node has, at most 255.
+    pub lanes: u8,
+    /// The longest datagram this node takes, in bytes.
+    pub datagram_bytes_max: u16,
+    /// How many bytes may be under way to this node in each lane at first.
+    pub window_bytes: u64,
+    /// How many associations there may be, those not yet confirmed included.
+    pub associations_max: usize,
+    /// How many first contacts may wait for their third message.
+    pub contacts_max: usize,
+    /// How many handshakes, resets and first contacts one /32 or /64 may ask for.
+    pub source_rate: Rate,
+    /// From how many handshakes of all sources on cookies are asked for.
+    pub load_rate: Rate,
+    /// For how long cookies are then asked for.
+    pub load_hold: Duration,
+    /// How many sets of four prefixes the table of sources has.
+    pub source_sets: usize,
+    /// How many entries the audit ring has.
+    pub audit_entries: usize,
+    /// At which age the one that began renews the keys.
+    pub rekey_after: Duration,
+    /// After how many packets of one lane.
+    pub rekey_packets: u64,
+    /// After how many bytes of one lane.
+    pub rekey_bytes: u64,
+    /// At which age nothing is sealed or opened under keys any more.
+    pub reject_after: Duration,
+    /// For how long packets under the last keys are still opened.
+    pub linger: Duration,
+    /// For how long an answered handshake waits for the first packet under its keys.
+    pub confirm_within: Duration,
+    /// After which time a first handshake message is sent again; doubled each time.
+    pub retry_first: Duration,
+    /// The longest time until it is sent again.
+    pub retry_max: Duration,
+    /// After which time a handshake is given up.
+    pub give_up_after: Duration,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            suite: if cfg!(feature = "pq") { Suite::Hybrid } else { Suite::Classic },
+            require_hybrid: false,
+            lanes: 1,
+            datagram_bytes_max: 1452,
+            window_bytes: 1 << 20,
+            associations_max: 4096,
+            contacts_max: 64,
+            source_rate: Rate::per_second(20, 5),
+            load_rate: Rate::per_second(500, 200),
+            load_hold: Duration::from_secs(1),
+            source_sets: 4096,
+            audit_entries: 1024,
+            rekey_after: Duration::from_secs(120),
+            rekey_packets: 1 << 40,
+            rekey_bytes: 64 << 30,
+            reject_after: Duration::from_secs(180),
+            linger: Duration::from_secs(5),
+            confirm_within: Duration::from_secs(10),
+            retry_first: Duration::from_millis(250),
+            retry_max: Duration::from_secs(5),
+            give_up_after: Duration::from_secs(90),
+        }
+    }
+}

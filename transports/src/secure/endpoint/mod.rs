@@ -1,0 +1,418 @@
+//! The secure side of a node, without I/O: handshakes, associations, keys, paths. Datagrams and the time
+//! come in; datagrams, events and the next deadline are asked for.
+//!
+//! ```text
+//! datagram → handle → kind → (index → association → keys → lane → window → open) → Received::Text
+//!                         ↘ init, resp, cookie, finish, reset → queue of datagrams, queue of events
+//! ```
+//!
+//! 1. A datagram that is rejected moves one counter, and no state but a count of forgeries.
+//! 2. Nothing is kept for a first message before its first code fits; under load, before its second does.
+//! 3. The one that answered a handshake seals nothing under its keys before a packet under them has come.
+//!    So a replayed first message costs one answer, and no live association.
+//! 4. To an address that has proved nothing goes at most what came from it; at a change of address at
+//!    most three times that.
+//! 5. Of two handshakes that cross, that of the smaller public key goes on.
+//!
+//! What happens per data packet allocates nothing: it is opened and sealed where it lies. Handshakes and
+//! control messages, a handful in two minutes, do allocate.
+
+mod answering;
+mod asking;
+mod association;
+mod associations;
+mod config;
+mod contacts;
+mod epoch;
+mod event;
+mod indices;
+mod path;
+mod peers;
+#[cfg(test)]
+mod tests;
+mod timers;
+
+pub use asking::ConnectError;
+pub use association::{AssociationId, SealFailed};
+pub use config::Config;
+pub use epoch::CONTROL_LANE;
+pub use event::{Ended, Event};
+
+use super::audit::{Audit, What};
+use super::entropy::{Entropy, NoEntropy, draw};
+use super::guard::{Codes, Jar};
+use super::handshake::Local;
+use super::hello::{Hello, Tai64n};
+use super::identity::Identity;
+use super::key::{KEY_BYTES, Key, PublicKey};
+use super::limit::{Bucket, Prefixes};
+use super::reject::Reject;
+use super::wire::{self, DataHeader, Kind};
+use crate::link::Time;
+use association::Under;
+use associations::Associations;
+use contacts::Contacts;
+use indices::{Indices, Owner};
+use peers::Peers;
+use std::collections::VecDeque;
+use std::fmt;
+use std::net::SocketAddr;
+use std::ops::Range;
+use std::time::Duration;
+
+/// What became of a datagram.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Received {
+    /// It was a sealed text, now open.
+    Text {
+        /// Of which association.
+        association: AssociationId,
+        /// Of which lane.
+        lane: u8,
+        /// Its number in that lane.
+        number: u64,
+        /// Where in the datagram the text stands.
+        text: Range<usize>,
+    },
+    /// It concerned this layer, which is done with it.
+    Done,
+    /// It was dropped and counted.
+    Dropped(Reject),
+}
+
+/// A datagram to be sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transmit {
+    /// Where to.
+    pub to: SocketAddr,
+    /// What.
+    pub packet: Vec<u8>,
+}
+
+/// Handshakes, associations and keys of one node. It has no socket and no clock.
+pub struct Endpoint {
+    config: Config,
+    local: Local,
+    codes: Codes,
+    /// Codes of first contacts, if there is a cluster key.
+    cluster_codes: Option<Codes>,
+    incarnation: u64,
+    /// The time since 1970 at the carrier's start.
+    epoch_start: Duration,
+    newest_time: Tai64n,
+    entropy: Box<dyn Entropy>,
+    jar: Jar,
+    load: Bucket,
+    loaded_until: Option<Time>,
+    sources: Prefixes,
+    peers: Peers,
+    associations: Associations,
+    indices: Indices,
+    contacts: Contacts,
+    audit: Audit,
+    transmits: VecDeque<Transmit>,
+    events: VecDeque<Event>,
+    deadline: Option<Time>,
+}
+
+impl Endpoint {
+    /// An endpoint that begins its life now.
+    ///
+    /// `cluster` is the key that all nodes of a cluster may share; with it come first contacts, and no
+    /// handshake without it succeeds. `since_epoch` is the time since 1970 at the carrier's start: a
+    /// handshake is refused unless it is later than the last of its node.
+    ///
+    /// # Errors
+    ///
+    /// [`NoEntropy`] if there is no randomness for the node's incarnation and cookies.
+    pub fn new(
+        config: Config,
+        identity: Identity,
+        cluster: Option<Key>,
+        since_epoch: Duration,
+        mut entropy: Box<dyn Entropy>,
+    ) -> Result<Self, NoEntropy> {
+        let random = entropy.as_mut();
+        let seed = u64::from_le_bytes(draw(random)?);
+        Ok(Self {
+            codes: Codes::of(&identity.public()),
+            cluster_codes: cluster.as_ref().map(Codes::of_cluster),
+            local: Local { identity, cluster: cluster.unwrap_or(Key::new([0; KEY_BYTES])) },
+            incarnation: u64::from_le_bytes(draw(random)?),
+            epoch_start: since_epoch,
+            newest_time: Tai64n::default(),
+            jar: Jar::new(Time::default(), random)?,
+            entropy,
+            load: Bucket::default(),
+            loaded_until: None,
+            sources: Prefixes::new(config.source_rate, config.source_sets, seed),
+            peers: Peers::default(),
+            associations: Associations::default(),
+            indices: Indices::default(),
+            contacts: Contacts::default(),
+            audit: Audit::new(config.audit_entries),
+            transmits: VecDeque::new(),
+            events: VecDeque::new(),
+            deadline: None,
+            config,
+        })
+    }
+
+    /// The public key of this node.
+    #[must_use]
+    pub fn public(&self) -> PublicKey {
+        self.local.identity.public()
+    }
+
+    /// What happened that bears on security.
+    #[must_use]
+    pub fn audit(&self) -> &Audit {
+        &self.audit
+    }
+
+    /// Allows handshakes with a node.
+    pub fn allow(&mut self, peer: PublicKey) {
+        self.peers.allow(peer);
+    }
+
+    /// Ends what there is with a node, and allows nothing more.
+    pub fn forbid(&mut self, now: Time, peer: &PublicKey) {
+        let Some(place) = self.peers.place(peer) else { return };
+        self.peers.at_mut(place).allowed = false;
+        self.drop_attempt(place);
+        let peer = self.peers.at(place);
+        for association in [peer.live, peer.newborn].into_iter().flatten() {
+            self.end(association, now, Ended::Forbidden);
+        }
+    }
+
+    /// Ends an association, without a word to the peer.
+    pub fn close(&mut self, now: Time, association: AssociationId) {
+        if self.associations.get(association).is_some() {
+            self.end(association.place, now, Ended::Closed);
+        }
+    }
+
+    /// How long keys are kept after they were replaced: at least [`Config::linger`], and longer where the
+    /// path asks for it (three times its probe timeout).
+    pub fn set_linger(&mut self, association: AssociationId, linger: Duration) {
+        let least = self.config.linger;
+        if let Some(association) = self.associations.get_mut(association) {
+            association.linger = linger.max(least);
+        }
+    }
+
+    /// Takes a datagram, and opens it in place if it is a sealed text. It never fails: what is wrong with
+    /// a datagram is counted, and said in the answer.
+    pub fn handle(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]) -> Received {
+        let handled = match Kind::of(datagram) {
+            Ok(Kind::Data) => self.on_data(now, from, datagram),
+            Ok(kind) => self.on_handshake(kind, now, from, datagram).map(|()| Received::Done),
+            Err(reject) => Err(reject),
+        };
+        handled.unwrap_or_else(|reject| {
+            self.audit.reject(now, from, reject);
+            Received::Dropped(reject)
+        })
+    }
+
+    /// Seals the packet whose text stands in `packet[16..len - 16]`, in place, and says where it goes.
+    /// `number` is the packet's number in its lane, which must grow.
+    ///
+    /// # Errors
+    ///
+    /// [`SealFailed`]; the packet is then as it was.
+    pub fn seal(
+        &mut self,
+        now: Time,
+        association: AssociationId,
+        lane: u8,
+        number: u64,
+        packet: &mut [u8],
+    ) -> Result<SocketAddr, SealFailed> {
+        self.seal_as(now, association, lane, Some(number), packet)
+    }
+
+    /// As [`seal`](Self::seal), for owners that do not number packets: under the lane's next number.
+    ///
+    /// # Errors
+    ///
+    /// As [`seal`](Self::seal).
+    pub fn seal_next(
+        &mut self,
+        now: Time,
+        association: AssociationId,
+        lane: u8,
+        packet: &mut [u8],
+    ) -> Result<SocketAddr, SealFailed> {
+        self.seal_as(now, association, lane, None, packet)
+    }
+
+    fn seal_as(
+        &mut self,
+        now: Time,
+        association: AssociationId,
+        lane: u8,
+        number: Option<u64>,
+        packet: &mut [u8],
+    ) -> Result<SocketAddr, SealFailed> {
+        let found = self.associations.get_mut(association).ok_or(SealFailed::Gone)?;
+        if lane == CONTROL_LANE {
+            return Err(SealFailed::Lane);
+        }
+        let worn = found.seal(&self.config, now, lane, number, packet)?;
+        let address = found.address;
+        if worn && found.began {
+            found.rekey_at = Some(now);
+            self.arm(now);
+        }
+        Ok(address)
+    }
+
+    /// The next datagram to be sent, if there is one.
+    pub fn poll_transmit(&mut self) -> Option<Transmit> {
+        self.transmits.pop_front()
+    }
+
+    /// The next event, if there is one.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) is to be called.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Time> {
+        self.deadline
+    }
+
+    fn on_data(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        datagram: &mut [u8],
+    ) -> Result<Received, Reject> {
+        let header = DataHeader::decode(datagram)?;
+        let Some(Owner::Association(place)) = self.indices.owner(header.index) else {
+            self.say_forgotten(now, from, header.index);
+            return Err(Reject::Index);
+        };
+        let association = self.associations.at_mut(place).ok_or(Reject::Index)?;
+        let (opened, under) = match association.open(&self.config, now, &header, datagram) {
+            Ok(opened) => opened,
+            Err(reject) => {
+                if reject == Reject::Forged && association.raises_alarm() {
+                    let peer = self.peers.at(association.peer).key;
+                    self.audit.record(now, Some(from), What::Forgeries { peer });
+                }
+                return Err(reject);
+            }
+        };
+        if under == Under::Next {
+            self.confirm(place, now, from);
+        }
+        self.on_path_of(
+            place,
+            now,
+            from,
+            datagram.len(),
+            opened.newest && under != Under::Previous,
+        );
+        if header.lane == CONTROL_LANE {
+            let text = datagram.get(opened.text).unwrap_or_default();
+            return self.on_control(place, now, from, text).map(|()| Received::Done);
+        }
+        let association = self.associations.at_mut(place).ok_or(Reject::Index)?.id;
+        Ok(Received::Text {
+            association,
+            lane: header.lane,
+            number: opened.number,
+            text: opened.text,
+        })
+    }
+
+    fn on_path_of(&mut self, place: u32, now: Time, from: SocketAddr, bytes: usize, newest: bool) {
+        if newest {
+            self.on_path(place, now, from, bytes);
+        }
+    }
+
+    fn on_handshake(
+        &mut self,
+        kind: Kind,
+        now: Time,
+        from: SocketAddr,
+        datagram: &[u8],
+    ) -> Result<(), Reject> {
+        match kind {
+            Kind::Init => self.on_init(now, from, datagram),
+            Kind::Resp => self.on_resp(now, from, datagram),
+            Kind::Cookie => self.on_cookie(now, datagram),
+            Kind::Reset => self.on_reset(now, datagram),
+            Kind::Finish => self.on_finish(now, from, datagram),
+            Kind::Data => Err(Reject::Kind),
+        }
+    }
+
+    /// Tells the sender of a packet for an index that nobody has that it is forgotten, if it asks
+    /// seldom enough. The answer is shorter than any packet that calls it forth. [UDP-60]
+    fn say_forgotten(&mut self, now: Time, from: SocketAddr, index: u32) {
+        if self.sources.take(from.ip(), now.as_nanos()) {
+            let mut packet = Vec::with_capacity(wire::RESET_BYTES);
+            wire::short_header(Kind::Reset, index, &mut packet);
+            packet.extend(self.local.identity.reset_token(index, from.ip()));
+            self.send(from, packet);
+        }
+    }
+
+    /// What this node says of itself to a peer that will know it by `index` at that address.
+    fn hello(&self, time: Tai64n, index: u32, to: SocketAddr) -> Hello {
+        let [a, b, c, d, e, f, g, h, ..] = self.public().0;
+        Hello {
+            time,
+            node: u64::from_le_bytes([a, b, c, d, e, f, g, h]),
+            incarnation: self.incarnation,
+            lanes: u16::from(self.config.lanes),
+            datagram_bytes_max: self.config.datagram_bytes_max,
+            window_bytes: self.config.window_bytes,
+            token: self.local.identity.reset_token(index, to.ip()),
+        }
+    }
+
+    /// Ends an association and gives its indices back.
+    fn end(&mut self, place: u32, now: Time, why: Ended) {
+        let Some(association) = self.associations.remove(place) else { return };
+        association.indices().for_each(|index| self.indices.remove(index));
+        let peer = self.peers.at_mut(association.peer);
+        let was_up = peer.live == Some(place);
+        peer.live.take_if(|live| *live == place);
+        peer.newborn.take_if(|newborn| *newborn == place);
+        if was_up {
+            let peer = peer.key;
+            self.audit.record(now, Some(association.address), What::Ended { peer });
+            self.tell(Event::Down { association: association.id, peer, why });
+        }
+    }
+
+    fn send(&mut self, to: SocketAddr, packet: Vec<u8>) {
+        self.transmits.push_back(Transmit { to, packet });
+    }
+
+    fn tell(&mut self, event: Event) {
+        self.events.push_back(event);
+    }
+
+    /// Sees to it that the timers are looked at by then.
+    fn arm(&mut self, at: Time) {
+        if self.deadline.is_none_or(|deadline| at < deadline) {
+            self.deadline = Some(at);
+        }
+    }
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Endpoint");
+        shown.field("public", &self.public()).field("associations", &self.associations.len());
+        shown.finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,159 @@
+//! Roaming: a peer that sends from another address is asked there to prove it, and until then everything
+//! goes on to where it was.
+//!
+//! 1. Only the newest packet of a lane says something about where the peer is; what was delayed does not.
+//! 2. To an address that is not proved go at most three times the bytes that came from it.
+//! 3. The proof is the answer to a random token, sealed, from any address: who has it received there.
+
+use super::Endpoint;
+use super::epoch::CONTROL_LANE;
+use super::event::Event;
+use crate::link::Time;
+use crate::secure::audit::What;
+use crate::secure::entropy::draw;
+use crate::secure::reject::Reject;
+use crate::secure::wire::OVERHEAD_BYTES;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// An address at which a peer may be.
+#[derive(Debug)]
+pub(super) struct Candidate {
+    address: SocketAddr,
+    token: u64,
+    received: u64,
+    sent: u64,
+    tries: u32,
+    pub(super) due: Time,
+}
+
+impl Candidate {
+    /// Counts bytes to it, if as many may be sent. [UDP-51]
+    fn pays(&mut self, bytes: u64) -> bool {
+        let most = AMPLIFICATION_MAX * self.received;
+        let pays =
+            self.sent + bytes <= crate::planted!("amplification-unbounded": most => u64::MAX);
+        self.sent += if pays { bytes } else { 0 };
+        pays
+    }
+}
+
+const TRIES_MAX: u32 = 8;
+const TRY_EVERY: Duration = Duration::from_millis(250);
+const AMPLIFICATION_MAX: u64 = 3;
+
+/// What this layer says on its own lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Control {
+    /// The keys work; confirm that yours do.
+    Confirm,
+    /// They do.
+    Confirmed,
+    /// Say this token if you are there.
+    Challenge(u64),
+    /// I am.
+    Response(u64),
+}
+
+impl Control {
+    fn encode(self) -> Vec<u8> {
+        match self {
+            Self::Confirm => vec![0],
+            Self::Confirmed => vec![1],
+            Self::Challenge(token) => [2].into_iter().chain(token.to_le_bytes()).collect(),
+            Self::Response(token) => [3].into_iter().chain(token.to_le_bytes()).collect(),
+        }
+    }
+
+    pub(super) fn decode(text: &[u8]) -> Option<Self> {
+        match text {
+            [0] => Some(Self::Confirm),
+            [1] => Some(Self::Confirmed),
+            [2, token @ ..] => Some(Self::Challenge(u64::from_le_bytes(token.try_into().ok()?))),
+            [3, token @ ..] => Some(Self::Response(u64::from_le_bytes(token.try_into().ok()?))),
+            _ => None,
+        }
+    }
+}
+
+impl Endpoint {
+    /// Seals a control message and queues it, if so much may be sent there.
+    pub(super) fn control(&mut self, place: u32, now: Time, to: SocketAddr, what: Control) {
+        let text = what.encode();
+        let mut packet = vec![0; text.len() + OVERHEAD_BYTES];
+        packet[16..16 + text.len()].copy_from_slice(&text);
+        let Some(association) = self.associations.at_mut(place) else { return };
+        let candidate = association.candidate.as_mut().filter(|candidate| candidate.address == to);
+        if !candidate.is_none_or(|candidate| candidate.pays(packet.len() as u64)) {
+            return;
+        }
+        if association.seal(&self.config, now, CONTROL_LANE, None, &mut packet).is_ok() {
+            self.send(to, packet);
+        }
+    }
+
+    /// Takes a control message that was opened.
+    pub(super) fn on_control(
+        &mut self,
+        place: u32,
+        now: Time,
+        from: SocketAddr,
+        text: &[u8],
+    ) -> Result<(), Reject> {
+        match Control::decode(text).ok_or(Reject::Control)? {
+            Control::Confirm => self.control(place, now, from, Control::Confirmed),
+            Control::Confirmed => {}
+            Control::Challenge(token) => self.control(place, now, from, Control::Response(token)),
+            Control::Response(token) => self.on_response(place, now, token),
+        }
+        Ok(())
+    }
+
+    /// Notes that the newest packet of an association came from an address.
+    pub(super) fn on_path(&mut self, place: u32, now: Time, from: SocketAddr, bytes: usize) {
+        let Some(association) = self.associations.at_mut(place) else { return };
+        if association.address == from {
+            return;
+        }
+        match &mut association.candidate {
+            Some(candidate) if candidate.address == from => candidate.received += bytes as u64,
+            _ => {
+                let Ok(token) = draw(self.entropy.as_mut()) else { return };
+                let received = bytes as u64;
+                let token = u64::from_le_bytes(token);
+                let candidate =
+                    Candidate { address: from, token, received, sent: 0, tries: 0, due: now };
+                association.candidate = Some(candidate);
+                self.challenge(place, now);
+            }
+        }
+    }
+
+    /// Asks the candidate for its proof, as far as it may be sent to, and gives it up in the end.
+    pub(super) fn challenge(&mut self, place: u32, now: Time) {
+        let Some(association) = self.associations.at_mut(place) else { return };
+        let Some(candidate) = &mut association.candidate else { return };
+        if candidate.tries == TRIES_MAX {
+            association.candidate = None;
+            return;
+        }
+        candidate.tries += 1;
+        candidate.due = now + TRY_EVERY * candidate.tries;
+        let (address, token, due) = (candidate.address, candidate.token, candidate.due);
+        self.control(place, now, address, Control::Challenge(token));
+        self.arm(due);
+    }
+
+    /// Moves the association if the token is the candidate's.
+    fn on_response(&mut self, place: u32, now: Time, token: u64) {
+        let Some(association) = self.associations.at_mut(place) else { return };
+        let Some(candidate) = association.candidate.take_if(|candidate| candidate.token == token)
+        else {
+            return;
+        };
+        association.address = candidate.address;
+        let (id, peer) = (association.id, self.peers.at(association.peer).key);
+        self.audit.record(now, Some(candidate.address), What::Moved { peer });
+        self.tell(Event::Moved { association: id, address: candidate.address });
+    }
+}

@@ -1,0 +1,82 @@
+//! The nodes that may be talked to, and what is under way with each.
+
+use crate::link::Time;
+use crate::secure::guard::{Codes, Cookie};
+use crate::secure::handshake::Asked;
+use crate::secure::hello::Tai64n;
+use crate::secure::key::PublicKey;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// A handshake of ours that waits for its answer.
+pub(super) struct Attempt {
+    pub(super) asked: Asked,
+    pub(super) index: u32,
+    pub(super) to: SocketAddr,
+    pub(super) began: Time,
+    pub(super) sent: Time,
+    pub(super) time: Tai64n,
+    pub(super) retry_at: Time,
+    pub(super) retry_in: Duration,
+}
+
+pub(super) struct Peer {
+    pub(super) key: PublicKey,
+    pub(super) codes: Codes,
+    pub(super) allowed: bool,
+    /// The time of its last handshake.
+    pub(super) newest: Tai64n,
+    pub(super) attempt: Option<Attempt>,
+    pub(super) cookie: Option<(Cookie, Time)>,
+    /// The place of its association.
+    pub(super) live: Option<u32>,
+    /// The place of one that it asked for and has not confirmed.
+    pub(super) newborn: Option<u32>,
+}
+
+/// All peers, by place and by key.
+#[derive(Default)]
+pub(super) struct Peers {
+    all: Vec<Peer>,
+    by_key: BTreeMap<PublicKey, u32>,
+}
+
+impl Peers {
+    /// The place of the peer with that key, allowed or not.
+    pub(super) fn place(&self, key: &PublicKey) -> Option<u32> {
+        self.by_key.get(key).copied()
+    }
+
+    /// Allows the peer and returns its place.
+    pub(super) fn allow(&mut self, key: PublicKey) -> u32 {
+        let all = &mut self.all;
+        let place = *self.by_key.entry(key).or_insert_with(|| {
+            all.push(Peer {
+                key,
+                codes: Codes::of(&key),
+                allowed: false,
+                newest: Tai64n::default(),
+                attempt: None,
+                cookie: None,
+                live: None,
+                newborn: None,
+            });
+            u32::try_from(all.len() - 1).unwrap_or(u32::MAX)
+        });
+        self.at_mut(place).allowed = true;
+        place
+    }
+
+    pub(super) fn at(&self, place: u32) -> &Peer {
+        &self.all[place as usize]
+    }
+
+    pub(super) fn at_mut(&mut self, place: u32) -> &mut Peer {
+        &mut self.all[place as usize]
+    }
+
+    pub(super) fn places(&self) -> std::ops::Range<u32> {
+        0..u32::try_from(self.all.len()).unwrap_or(u32::MAX)
+    }
+}

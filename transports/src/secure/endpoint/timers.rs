@@ -1,0 +1,89 @@
+//! What is due: handshakes sent again, keys renewed and dropped, paths asked again.
+
+use super::Endpoint;
+use super::event::{Ended, Event};
+use super::path::Control;
+use crate::link::Time;
+
+impl Endpoint {
+    /// Does what is due. Call it when [`poll_timeout`](Self::poll_timeout) says so; earlier does no harm.
+    pub fn handle_timeout(&mut self, now: Time) {
+        if self.deadline.is_none_or(|deadline| now < deadline) {
+            return;
+        }
+        self.deadline = None;
+        self.peers.places().for_each(|place| self.attempt_due(place, now));
+        let places: Vec<_> = self.associations.iter().map(|it| it.id.place).collect();
+        places.into_iter().for_each(|place| self.association_due(place, now));
+        self.contacts_due(now);
+        let attempts = self.peers.places().filter_map(|place| {
+            self.peers.at(place).attempt.as_ref().map(|attempt| attempt.retry_at)
+        });
+        let associations = self.associations.iter().filter_map(|it| it.deadline(&self.config));
+        let next = attempts.chain(associations).chain(self.contacts.deadline()).min();
+        next.into_iter().for_each(|at| self.arm(at));
+    }
+
+    fn attempt_due(&mut self, place: u32, now: Time) {
+        let due = self.peers.at(place).attempt.as_ref().filter(|attempt| attempt.retry_at <= now);
+        let Some(attempt) = due else { return };
+        let (to, began) = (attempt.to, attempt.began);
+        if now.since(began) < self.config.give_up_after {
+            let retry_in = (attempt.retry_in * 2).min(self.config.retry_max);
+            self.ask_again(place, now, to, began, retry_in);
+            return;
+        }
+        self.drop_attempt(place);
+        let peer = self.peers.at(place).key;
+        self.tell(Event::Unreachable { peer });
+    }
+
+    fn association_due(&mut self, place: u32, now: Time) {
+        let Some(association) = self.associations.at_mut(place) else { return };
+        // [UDP-44] What is dropped is wiped.
+        let previous = association.previous.take_if(|(_, until)| *until <= now);
+        let next = association.next.take_if(|(_, until)| *until <= now);
+        let gone = [previous, next].into_iter().flatten().map(|(epoch, _)| epoch.index);
+        let gone: Vec<_> = gone.collect();
+        let is_newborn = association.current.is_none() && association.next.is_none();
+        let is_expired = association
+            .current
+            .as_ref()
+            .is_some_and(|epoch| now.since(epoch.since) >= self.config.reject_after);
+        gone.into_iter().for_each(|index| self.indices.remove(index));
+        if is_newborn || is_expired {
+            self.end(place, now, Ended::Expired);
+            return;
+        }
+        self.rekey_due(place, now);
+        self.confirm_due(place, now);
+        let Some(association) = self.associations.at_mut(place) else { return };
+        if association.candidate.as_ref().is_some_and(|candidate| candidate.due <= now) {
+            self.challenge(place, now);
+        }
+    }
+
+    fn rekey_due(&mut self, place: u32, now: Time) {
+        let Some(association) = self.associations.at_mut(place) else { return };
+        if association.rekey_at.take_if(|at| *at <= now).is_none() {
+            return;
+        }
+        let (peer, to) = (association.peer, association.address);
+        if self.peers.at(peer).attempt.is_none() {
+            self.ask_again(peer, now, to, now, self.config.retry_first);
+        }
+    }
+
+    /// Says again that the keys work, until the other side has used them too.
+    fn confirm_due(&mut self, place: u32, now: Time) {
+        let Some(association) = self.associations.at_mut(place) else { return };
+        if association.current.as_ref().is_some_and(|epoch| epoch.heard) {
+            association.confirm = None;
+        }
+        let Some((_, pause)) = association.confirm.take_if(|(at, _)| *at <= now) else { return };
+        let pause = (pause * 2).min(self.config.retry_max);
+        association.confirm = Some((now + pause, pause));
+        let to = association.address;
+        self.control(place, now, to, Control::Confirm);
+    }
+}

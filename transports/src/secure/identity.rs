@@ -1,0 +1,62 @@
+//! Who a node is: an X25519 pair, and what follows from its secret half alone.
+
+use super::digest::{code, derive};
+use super::key::{KEY_BYTES, Key, PublicKey};
+use curve25519_dalek::montgomery::MontgomeryPoint;
+use std::net::IpAddr;
+
+/// How many bytes a reset token has.
+pub const TOKEN_BYTES: usize = 16;
+
+/// The identity of this node.
+#[derive(Clone, Debug)]
+pub struct Identity {
+    secret: Key,
+    public: PublicKey,
+    reset: Key,
+}
+
+impl Identity {
+    /// The identity with this secret key: 32 bytes that were random once.
+    #[must_use]
+    pub fn new(secret: Key) -> Self {
+        let public = PublicKey(MontgomeryPoint::mul_base_clamped(*secret.bytes()).to_bytes());
+        let reset = derive(&secret, b"greenroom reset", &[]);
+        Self { secret, public, reset }
+    }
+
+    /// The public key, by which others know this node.
+    #[must_use]
+    pub fn public(&self) -> PublicKey {
+        self.public
+    }
+
+    pub(crate) fn secret(&self) -> &Key {
+        &self.secret
+    }
+
+    /// What proves, also after a restart, that this node gave out `index` to a peer at that address. The
+    /// address is part of it so that a token called forth by somebody else is of no use to him.
+    pub(crate) fn reset_token(&self, index: u32, peer: IpAddr) -> [u8; TOKEN_BYTES] {
+        code(&self.reset, &[&index.to_le_bytes(), &address_bytes(peer)])
+    }
+}
+
+/// The address as IPv6 writes it.
+pub(crate) fn address_bytes(address: IpAddr) -> [u8; 16] {
+    match address.to_canonical() {
+        IpAddr::V4(v4) => v4.to_ipv6_mapped().octets(),
+        IpAddr::V6(v6) => v6.octets(),
+    }
+}
+
+/// X25519 (RFC 7748). None if the result is zero, which it is for points of small order only.
+pub(crate) fn agree(secret: &[u8; KEY_BYTES], public: &[u8; KEY_BYTES]) -> Option<[u8; KEY_BYTES]> {
+    let shared = MontgomeryPoint(*public).mul_clamped(*secret).to_bytes();
+    (shared != [0; KEY_BYTES]).then_some(shared)
+}
+
+/// The public key of a secret.
+pub(crate) fn public_of(secret: &[u8; KEY_BYTES]) -> [u8; KEY_BYTES] {
+    MontgomeryPoint::mul_base_clamped(*secret).to_bytes()
+}
