@@ -40,6 +40,8 @@ struct Declared {
     supervision: Option<TokenStream>,
     /// How many messages it may put aside.
     stash: Option<Expr>,
+    /// How many of its handlers may wait without holding it.
+    interleave: Option<Expr>,
 }
 
 pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
@@ -71,6 +73,14 @@ pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
             }
         }
     });
+    let interleaves = declared.interleave.map(|interleave| {
+        quote! {
+            #[automatically_derived]
+            impl #impl_generics #runtime::Interleaves for #name #ty_generics #where_clause {
+                const IN_FLIGHT_MAX: usize = #interleave;
+            }
+        }
+    });
     Ok(quote! {
         #[automatically_derived]
         impl #impl_generics #runtime::Actor for #name #ty_generics #where_clause {
@@ -79,6 +89,7 @@ pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
         }
         #supervisor
         #stashes
+        #interleaves
     })
 }
 
@@ -128,7 +139,7 @@ fn keep_args(span: Span, runtime: &TokenStream) -> TokenStream {
 
 fn declared(input: ParseStream<'_>, runtime: &TokenStream) -> syn::Result<Declared> {
     let mut declared = Declared::default();
-    let known = &["mailbox", "restart", "supervise", "priority", "stash"];
+    let known = &["mailbox", "restart", "supervise", "priority", "stash", "interleave"];
     options::read(input, known, |name, input| {
         match name {
             "mailbox" => {
@@ -147,12 +158,12 @@ fn declared(input: ParseStream<'_>, runtime: &TokenStream) -> syn::Result<Declar
                 declared.calls.extend(quote!(.shutdown(#runtime::Shutdown::Forever)));
             }
             "stash" => {
-                let count: Expr = input.parse()?;
-                if is_zero(&count) {
-                    let message = "a stash without room takes no message: write at least 1";
-                    return Err(Error::new_spanned(count, message));
-                }
-                declared.stash = Some(count);
+                let none = "a stash without room takes no message: write at least 1";
+                declared.stash = Some(count(input, none)?);
+            }
+            "interleave" => {
+                let none = "no handler could begin: write at least 1";
+                declared.interleave = Some(count(input, none)?);
             }
             _ => {
                 let priority = priority(input, runtime)?;
@@ -275,6 +286,12 @@ fn intensity(policy: &Ident, input: ParseStream<'_>, none: &str) -> syn::Result<
         Ok(calls)
     };
     read.parse2(arguments)
+}
+
+/// Reads a count, of which `none` says why it is not zero.
+fn count(input: ParseStream<'_>, none: &str) -> syn::Result<Expr> {
+    let count: Expr = input.parse()?;
+    if is_zero(&count) { Err(Error::new_spanned(count, none)) } else { Ok(count) }
 }
 
 /// Reads the parentheses after `name`.

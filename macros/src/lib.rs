@@ -50,7 +50,7 @@ use proc_macro::TokenStream;
 /// Makes a struct or an enum an actor, and declares its mailbox, its restarts, how it supervises and its
 /// priority.
 ///
-/// `#[actor(..)]` takes five options:
+/// `#[actor(..)]` takes six options:
 ///
 /// | option | value | default |
 /// |---|---|---|
@@ -59,6 +59,7 @@ use proc_macro::TokenStream;
 /// | `supervise` | `one_for_one(5 in "10s")`, `one_for_all(5 in "10s")`, `rest_for_one(5 in "10s")` | |
 /// | `priority` | `normal`, `high` | `normal` |
 /// | `stash` | `100`, how many messages may be put aside | |
+/// | `interleave` | `16`, how many handlers may wait without holding the actor | |
 ///
 /// A bounded mailbox may also have `bytes`, a bound on the memory of its messages such as `"64KiB"`
 /// or `"1MiB"`, and `full`, what becomes of a message that finds no room: `wait`, `reject`,
@@ -219,6 +220,13 @@ pub fn derive_event(item: TokenStream) -> TokenStream {
 /// `cx.unstash()` brings everything back that was put aside, in order and before newer mail, and the condition is
 /// asked again. The actor says in `#[actor(stash = 100)]` how many messages it may put aside; one more is refused,
 /// and who asks gets `AskError::Refused`.
+///
+/// # Handlers that do not hold the actor
+///
+/// `#[interleave]` beside `#[tell]` or `#[ask]` lets the actor handle other messages while this handler waits. It is
+/// an `async fn` without `self`, which takes `cx: &mut Interleaved<Self>` and has the state in `cx.with(|me, cx| ..)`:
+/// at once, and not across an await. The actor says in `#[actor(interleave = 16)]` how many handlers may wait so at a
+/// time; a message that would be one more holds the mailbox until one of them is done.
 ///
 /// # Protocols
 ///

@@ -2,10 +2,11 @@
 
 pub use crate::actor::{
     Actor, Ask, AskError, Asked, Behavior, Calls, Context, Down, EmitError, Emitter, Flat, Group,
-    Handle, HandleAsync, Items, Keyed, Message, MigrateError, Options, Plain, Pool, Protocol,
-    Published, Receive, Recipient, Ref, Reply, Resize, Restart, RestartKind, Routing, Shutdown,
-    Spawn, SpawnError, StartError, StashError, Stashes, Step, Strategy, Supervise, Supervision,
-    Supervisor, TaskId, Tell, TellError, TimerId, Told, Topic, WatchId, Workers,
+    Handle, HandleAsync, Interleaved, Interleaves, Items, Keyed, Message, MigrateError, Options,
+    Plain, Pool, Protocol, Published, Receive, Recipient, Ref, Reply, Resize, Restart, RestartKind,
+    Routing, Shutdown, Spawn, SpawnError, StartError, StashError, Stashes, Step, Strategy,
+    Supervise, Supervision, Supervisor, TaskId, Tell, TellError, TimerId, Told, Topic, WatchId,
+    Workers,
 };
 pub use crate::event::{
     ActorId, Counts, DeadLetter, DeadLetterReason, DeadLetters, Event, EventStream, ExitReason,
@@ -30,10 +31,11 @@ pub mod __private {
     pub use crate::actor::{
         Actor, Ask, Asking, AskingFlat, Async, AsyncMethod, AsyncMethodOf,
         AsyncMethodOfWithContext, AsyncMethodWithContext, AsyncWithContext, Behavior, ByAsync,
-        ByMacro, BySync, Calls, Context, Flat, Keep, LocalCall, Message, NoValue, Options, Plain,
-        Protocol, PutsAside, Receive, Recipient, Reply, Restart, Shutdown, StartError, Started,
-        Starting, Stashes, Step, Supervision, Supervisor, Sync, SyncWithContext, Tell, Telling,
-        Told, assert_answer, assert_argument, portable, put_aside,
+        ByMacro, BySync, Calls, Context, Flat, Interleaved, Interleaves, Keep, LocalCall, Message,
+        NoValue, Options, Plain, Protocol, PutsAside, Receive, Recipient, Reply, Restart, Shutdown,
+        StartError, Started, Starting, Stashes, Step, Supervision, Supervisor, Sync,
+        SyncWithContext, Tell, Telling, Told, assert_answer, assert_argument, hold_back,
+        interleave, portable, put_aside,
     };
     pub use crate::event::ExitReason;
     #[cfg(all(feature = "journal", not(shuttle)))]

@@ -9,7 +9,10 @@ use crate::errors::Errors;
 /// Says when a message is put aside.
 const STASH: &str = "stash";
 
-/// How that is written.
+/// Says that a handler does not hold its actor while it waits.
+const INTERLEAVE: &str = "interleave";
+
+/// How a stash is written.
 const HOW_TO_STASH: &str = "say when the message is put aside, as in `#[stash(while = self.is_busy)]`: \
      a condition on `&self`, and on the arguments, which are lent to it";
 
@@ -81,8 +84,37 @@ pub(crate) fn take_role(attrs: &mut Vec<Attribute>, errors: &mut Errors) -> Opti
     taken
 }
 
-/// Takes `#[stash(while = condition)]` off a method's attributes, and returns the condition.
-pub(crate) fn take_stash(attrs: &mut Vec<Attribute>, errors: &mut Errors) -> Option<Expr> {
+/// How a message is handled, beside its role.
+#[derive(Default)]
+pub(crate) struct Manner {
+    /// When it is put aside.
+    pub(crate) stash: Option<Expr>,
+    /// Whether its handler lets others in while it waits; the attribute that says so.
+    pub(crate) interleave: Option<Attribute>,
+}
+
+/// Takes what says how a message is handled off a method's attributes.
+pub(crate) fn take_manner(attrs: &mut Vec<Attribute>, errors: &mut Errors) -> Manner {
+    Manner { stash: take_stash(attrs, errors), interleave: take_interleave(attrs, errors) }
+}
+
+fn take_interleave(attrs: &mut Vec<Attribute>, errors: &mut Errors) -> Option<Attribute> {
+    let taken: Vec<_> = attrs.extract_if(.., |attr| attr.path().is_ident(INTERLEAVE)).collect();
+    for attr in &taken {
+        if !matches!(attr.meta, Meta::Path(_)) {
+            let message = "`#[interleave]` takes no options: how many handlers may wait at a time \
+                           stands in `#[actor(interleave = 16)]`";
+            errors.push(attr, message);
+        }
+    }
+    for attr in taken.iter().skip(1) {
+        errors.push(attr, "`#[interleave]` is written twice: once is enough");
+    }
+    taken.into_iter().next()
+}
+
+/// Takes `#[stash(while = condition)]` off, and returns the condition.
+fn take_stash(attrs: &mut Vec<Attribute>, errors: &mut Errors) -> Option<Expr> {
     let mut taken = None;
     for attr in attrs.extract_if(.., |attr| attr.path().is_ident(STASH)) {
         if taken.is_some() {
@@ -139,7 +171,8 @@ pub(crate) fn strip(item: &mut ItemImpl) {
         if let ImplItem::Fn(method) = item {
             let has_role = method.attrs.iter().any(|attr| Role::of(attr.path()).is_some());
             method.attrs.retain(|attr| {
-                Role::of(attr.path()).is_none() && !(has_role && attr.path().is_ident(STASH))
+                let is_manner = [STASH, INTERLEAVE].iter().any(|name| attr.path().is_ident(name));
+                Role::of(attr.path()).is_none() && !(has_role && is_manner)
             });
         }
     }

@@ -10,6 +10,7 @@
 mod attributes;
 mod behavior;
 mod calls;
+mod interleave;
 mod message;
 mod model;
 mod names;

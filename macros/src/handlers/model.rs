@@ -4,8 +4,9 @@ use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
-use syn::{Attribute, Expr, Generics, Ident, Pat, Type};
+use syn::{Attribute, Generics, Ident, Pat, Type};
 
+use super::attributes::Manner;
 use super::names::Names;
 use super::types;
 use crate::spans;
@@ -27,8 +28,7 @@ pub(crate) struct Handler {
     pub(crate) method: Method,
     pub(crate) variant: Ident,
     pub(crate) fields: Vec<Field>,
-    /// When the message is put aside.
-    pub(crate) stash: Option<Expr>,
+    pub(crate) manner: Manner,
     /// `#[cfg]`s: they go wherever the handler is named.
     pub(crate) cfgs: Vec<Attribute>,
     /// Documentation and deprecation: they go on the caller method.
@@ -69,6 +69,8 @@ pub(crate) enum Receiver {
 pub(crate) enum Param {
     /// `&mut Context<Self>`, found by its type.
     Context(Type),
+    /// `&mut Interleaved<Self>`, found by its type.
+    Interleaved(Type),
     /// Anything else: an argument that comes from outside.
     Value { pattern: Pat, ty: Type },
 }
@@ -102,7 +104,7 @@ impl Method {
     pub(crate) fn values(&self) -> impl Iterator<Item = (&Pat, &Type)> {
         self.params.iter().filter_map(|param| match param {
             Param::Value { pattern, ty } => Some((pattern, ty)),
-            Param::Context(_) => None,
+            Param::Context(_) | Param::Interleaved(_) => None,
         })
     }
 
@@ -125,7 +127,9 @@ impl Method {
             Receiver::Exclusive => Some(quote!(self,)),
         };
         let arguments = self.params.iter().map(|param| match param {
-            Param::Context(ty) => quote_spanned!(spans::located(ty.span())=> cx),
+            Param::Context(ty) | Param::Interleaved(ty) => {
+                quote_spanned!(spans::located(ty.span())=> cx)
+            }
             Param::Value { ty, .. } => {
                 let mut binding = bindings.next();
                 binding.iter_mut().for_each(|name| name.set_span(spans::located(ty.span())));
@@ -159,6 +163,23 @@ impl Method {
 }
 
 impl Handler {
+    /// Takes the parts of the message out, under the names that [`Method::call`] expects.
+    pub(crate) fn bound_fields(&self) -> TokenStream {
+        let names = self.fields.iter().map(|field| &field.name);
+        let bindings = self.method.bindings();
+        quote!(#(#names: #bindings,)*)
+    }
+
+    /// Says whether the handler has the actor to itself while it waits.
+    pub(crate) fn holds_and_waits(&self) -> bool {
+        self.method.is_async && !self.is_interleaved()
+    }
+
+    /// Says whether the handler lets others in while it waits.
+    pub(crate) fn is_interleaved(&self) -> bool {
+        self.manner.interleave.is_some()
+    }
+
     /// Returns the name of the method as text, for events.
     pub(crate) fn text(&self) -> String {
         self.method.name.unraw().to_string()

@@ -1,9 +1,9 @@
 //! Reads a `#[handlers]` impl, and checks each method against its role.
 
 use proc_macro2::TokenStream;
-use syn::{Error, Expr, Generics, Ident, ImplItem, ImplItemFn, ItemImpl, Pat, Type};
+use syn::{Attribute, Error, Generics, Ident, ImplItem, ImplItemFn, ItemImpl, Pat, Type};
 
-use super::attributes::{self, Role};
+use super::attributes::{self, Manner, Role};
 use super::model::{Block, Field, Handler, Kind, Method, Param, Receiver};
 use super::names::{self, Names};
 use super::{signature, types};
@@ -31,9 +31,9 @@ pub(crate) fn block(api: Option<Ident>, item: &mut ItemImpl) -> syn::Result<Bloc
         if let ImplItem::Fn(method) = item
             && let Some(role) = attributes::take_role(&mut method.attrs, &mut errors)
         {
-            let stash = attributes::take_stash(&mut method.attrs, &mut errors);
-            check_stash(role, stash.as_ref(), &mut errors);
-            read(role, stash, method, &mut block, &mut errors);
+            let manner = attributes::take_manner(&mut method.attrs, &mut errors);
+            check_manner(role, &manner, &mut errors);
+            read(role, manner, method, &mut block, &mut errors);
         }
     }
     check_variants(&block.handlers, &mut errors);
@@ -82,14 +82,9 @@ fn generics(written: &Generics, actor: &Type) -> syn::Result<Generics> {
     Ok(generics)
 }
 
-fn read(
-    role: Role,
-    stash: Option<Expr>,
-    item: &ImplItemFn,
-    block: &mut Block,
-    errors: &mut Errors,
-) {
+fn read(role: Role, manner: Manner, item: &ImplItemFn, block: &mut Block, errors: &mut Errors) {
     let method = signature::method(role, &item.sig, errors);
+    check_interleaved_params(&method, &manner, errors);
     match role {
         Role::Start => {
             check_start(&method, errors);
@@ -100,8 +95,7 @@ fn read(
             set_hook(role, &mut block.stop, method, item, errors);
         }
         Role::Tell => {
-            let handler = handler(Kind::Tell, method, item, &block.actor, errors);
-            block.handlers.push(Handler { stash, ..handler });
+            block.handlers.push(handler(Kind::Tell, method, manner, item, &block.actor, errors));
         }
         Role::Ask => {
             if let Some(output) = &method.output {
@@ -110,20 +104,66 @@ fn read(
             let arguments: Vec<_> =
                 method.values().filter_map(|(pat, _)| pattern_name(pat)).collect();
             let kind = Kind::Ask(names::reply(&arguments));
-            let handler = handler(kind, method, item, &block.actor, errors);
-            block.handlers.push(Handler { stash, ..handler });
+            block.handlers.push(handler(kind, method, manner, item, &block.actor, errors));
         }
         Role::Local | Role::Down => check_callback(role, &method, item, errors),
     }
 }
 
-fn check_stash(role: Role, stash: Option<&Expr>, errors: &mut Errors) {
-    if let Some(condition) = stash
-        && !matches!(role, Role::Tell | Role::Ask)
-    {
-        let written = role.written();
+fn check_manner(role: Role, manner: &Manner, errors: &mut Errors) {
+    if matches!(role, Role::Tell | Role::Ask) {
+        return;
+    }
+    let written = role.written();
+    if let Some(condition) = &manner.stash {
         let message = format!("only what is told or asked is stashed, not a call of `{written}`");
         errors.push(condition, message);
+    }
+    if let Some(attr) = &manner.interleave {
+        let message = format!(
+            "only a `#[tell]` or `#[ask]` method lets others in while it waits, not `{written}`"
+        );
+        errors.push(attr, message);
+    }
+}
+
+fn check_interleaved_params(method: &Method, manner: &Manner, errors: &mut Errors) {
+    for param in &method.params {
+        if let Param::Interleaved(ty) = param
+            && manner.interleave.is_none()
+        {
+            let message = "this method has its actor to itself: take `&mut self` and \
+                           `cx: &mut Context<Self>`, or write `#[interleave]` on it";
+            errors.push(ty, message);
+        }
+    }
+}
+
+/// Checks that a handler which does not hold its actor has nothing of it while it waits, and that others
+/// do hold it.
+fn check_interleave(
+    method: &Method,
+    attr: Option<&Attribute>,
+    item: &ImplItemFn,
+    errors: &mut Errors,
+) {
+    const STATE: &str = "write `cx: &mut Interleaved<Self>`, and reach the state between two awaits with \
+                         `cx.with(|me, cx| ..)`";
+    let Some(attr) = attr else { return check_has_receiver(method, item, errors) };
+    if let Some(receiver) = item.sig.receiver() {
+        let message = format!(
+            "others change the actor while this handler waits, so it has no `self`: {STATE}"
+        );
+        errors.push(receiver, message);
+    }
+    for param in &method.params {
+        if let Param::Context(ty) = param {
+            errors.push(ty, format!("the context is the actor's, as the state is: {STATE}"));
+        }
+    }
+    if !method.is_async {
+        let message = "a handler that never waits needs no `#[interleave]`: make it `async`, or leave this out";
+        errors.push(attr, message);
     }
 }
 
@@ -200,11 +240,12 @@ fn check_has_receiver(method: &Method, item: &ImplItemFn, errors: &mut Errors) {
 fn handler(
     kind: Kind,
     method: Method,
+    manner: Manner,
     item: &ImplItemFn,
     actor: &Type,
     errors: &mut Errors,
 ) -> Handler {
-    check_has_receiver(&method, item, errors);
+    check_interleave(&method, manner.interleave.as_ref(), item, errors);
     if names::is_reserved(&method.name) {
         let name = &method.name;
         let message = format!(
@@ -217,7 +258,7 @@ fn handler(
         kind,
         variant: names::variant(&method.name),
         fields: values.into_iter().flatten().collect(),
-        stash: None,
+        manner,
         cfgs: attributes::cfgs(&item.attrs),
         docs: attributes::docs(&item.attrs),
         method,

@@ -7,7 +7,7 @@ use proc_macro2::TokenStream;
 use quote::quote;
 
 use super::model::{Block, Handler, Kind};
-use super::{message, stash};
+use super::{interleave, message, stash};
 
 pub(crate) fn expand(block: &Block, runtime: &TokenStream) -> TokenStream {
     let actor = &block.actor;
@@ -15,6 +15,7 @@ pub(crate) fn expand(block: &Block, runtime: &TokenStream) -> TokenStream {
     let (impl_generics, ty_generics, where_clause) = block.generics.split_for_impl();
     let body = body(block, runtime);
     let put_aside = stash::put_aside(block, runtime);
+    let hold_back = interleave::hold_back(block, runtime);
     quote! {
         #[automatically_derived]
         #[allow(
@@ -33,6 +34,7 @@ pub(crate) fn expand(block: &Block, runtime: &TokenStream) -> TokenStream {
                 impl ::core::future::Future<Output = ()> + ::core::marker::Send + 'a,
             > {
                 #put_aside
+                #hold_back
                 #body
             }
         }
@@ -40,11 +42,10 @@ pub(crate) fn expand(block: &Block, runtime: &TokenStream) -> TokenStream {
 }
 
 fn body(block: &Block, runtime: &TokenStream) -> TokenStream {
-    let name = &block.names.message;
     let arms = |is_async: bool| {
         let handlers =
-            block.handlers.iter().filter(move |handler| handler.method.is_async == is_async);
-        handlers.map(|handler| arm(handler, name, runtime)).collect::<Vec<_>>()
+            block.handlers.iter().filter(move |handler| handler.holds_and_waits() == is_async);
+        handlers.map(|handler| arm(handler, block, runtime)).collect::<Vec<_>>()
     };
     let (now, later) = (arms(false), arms(true));
     let phantom = message::phantom_arm(block);
@@ -72,11 +73,13 @@ fn body(block: &Block, runtime: &TokenStream) -> TokenStream {
     }
 }
 
-fn arm(handler: &Handler, message: &syn::Ident, runtime: &TokenStream) -> TokenStream {
-    let Handler { variant, cfgs, fields, method, .. } = handler;
-    let names = fields.iter().map(|field| &field.name);
-    let bindings = method.bindings();
-    let fields = quote!(#(#names: #bindings,)*);
+fn arm(handler: &Handler, block: &Block, runtime: &TokenStream) -> TokenStream {
+    if handler.is_interleaved() {
+        return interleave::arm(handler, block, runtime);
+    }
+    let message = &block.names.message;
+    let Handler { variant, cfgs, method, .. } = handler;
+    let fields = handler.bound_fields();
     let call = method.call(runtime);
     match &handler.kind {
         Kind::Tell => {

@@ -111,6 +111,9 @@ fn is_self(ty: &Type) -> bool {
 
 fn param(typed: &syn::PatType, errors: &mut Errors) -> Param {
     let ty = typed.ty.as_ref().clone();
+    if types::is_interleaved(&ty) {
+        return Param::Interleaved(ty);
+    }
     if !types::is_context(&ty) {
         return Param::Value { pattern: typed.pat.as_ref().clone(), ty };
     }
@@ -122,7 +125,7 @@ fn param(typed: &syn::PatType, errors: &mut Errors) -> Param {
 
 fn check_contexts(params: &[Param], errors: &mut Errors) {
     let contexts = params.iter().filter_map(|param| match param {
-        Param::Context(ty) => Some(ty),
+        Param::Context(ty) | Param::Interleaved(ty) => Some(ty),
         Param::Value { .. } => None,
     });
     for second in contexts.skip(1) {

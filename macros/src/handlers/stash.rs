@@ -9,7 +9,7 @@ use crate::spans;
 
 /// Says for each message whether it is put aside; for actors that put none aside there is nothing to say.
 pub(crate) fn expand(block: &Block, runtime: &TokenStream) -> Option<TokenStream> {
-    let condition = block.handlers.iter().find_map(|handler| handler.stash.as_ref())?;
+    let condition = block.handlers.iter().find_map(|handler| handler.manner.stash.as_ref())?;
     let (actor, message) = (&block.actor, &block.names.message);
     let (impl_generics, ty_generics, where_clause) = block.generics.split_for_impl();
     let conditions = block.handlers.iter().filter_map(|handler| self::condition(handler, message));
@@ -44,14 +44,14 @@ pub(crate) fn expand(block: &Block, runtime: &TokenStream) -> Option<TokenStream
 
 fn condition(handler: &Handler, message: &syn::Ident) -> Option<TokenStream> {
     let Handler { variant, cfgs, fields, .. } = handler;
-    let condition = handler.stash.as_ref()?;
+    let condition = handler.manner.stash.as_ref()?;
     let names = fields.iter().map(|field| &field.name);
     Some(quote!(#(#cfgs)* #message::#variant { #(#names,)* .. } => #condition,))
 }
 
 fn refusal(handler: &Handler, message: &syn::Ident, runtime: &TokenStream) -> Option<TokenStream> {
     let Handler { variant, cfgs, .. } = handler;
-    handler.stash.as_ref()?;
+    handler.manner.stash.as_ref()?;
     let Kind::Ask(reply) = &handler.kind else { return None };
     Some(quote! {
         #(#cfgs)* #message::#variant { #reply: reply, .. } => #runtime::Reply::refuse(reply),
@@ -60,15 +60,19 @@ fn refusal(handler: &Handler, message: &syn::Ident, runtime: &TokenStream) -> Op
 
 /// Has `receive` go on only with a message that is not put aside.
 pub(crate) fn put_aside(block: &Block, runtime: &TokenStream) -> Option<TokenStream> {
-    block.handlers.iter().find(|handler| handler.stash.is_some())?;
-    let is_async = block.handlers.iter().any(|handler| handler.method.is_async);
-    let done = match is_async {
-        true => quote!(#runtime::Step::Done(())),
-        false => quote!(#runtime::Step::<(), ::core::future::Ready<()>>::Done(())),
-    };
+    block.handlers.iter().find(|handler| handler.manner.stash.is_some())?;
+    let done = done(block, runtime);
     Some(quote! {
         let ::core::option::Option::Some(message) = #runtime::put_aside(&*self, message, cx) else {
             return #done;
         };
     })
+}
+
+/// What `receive` returns when the message was dealt with at once.
+pub(crate) fn done(block: &Block, runtime: &TokenStream) -> TokenStream {
+    match block.handlers.iter().any(Handler::holds_and_waits) {
+        true => quote!(#runtime::Step::Done(())),
+        false => quote!(#runtime::Step::<(), ::core::future::Ready<()>>::Done(())),
+    }
 }

@@ -28,6 +28,14 @@ pub(crate) fn is_context(ty: &Type) -> bool {
     }
 }
 
+/// Says whether this is a `&mut Interleaved<..>`.
+pub(crate) fn is_interleaved(ty: &Type) -> bool {
+    let Type::Reference(reference) = peel(ty) else { return false };
+    let name = last_segment(peel(&reference.elem));
+    reference.mutability.is_some()
+        && name.is_some_and(|(name, types)| name == "Interleaved" && types == 1)
+}
+
 /// Says whether the return type is written as some `Result<..>`.
 ///
 /// Its error is flattened into the one of the ask. A bare `Result` may be anybody's type, and a

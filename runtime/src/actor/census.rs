@@ -36,6 +36,11 @@ unsafe fn describe(cell: &CellRef, depth: usize, lines: &mut Vec<String>) {
         None => write!(line, "is starting or ending"),
     }
     .expect("writing to a string");
+    if let Some(extras) = &body::control(&mut held).extras {
+        for name in extras.flights.names() {
+            write!(line, ", and inside its handler of {name}").expect("writing to a string");
+        }
+    }
     lines.push(line);
     let newest = body::children(cell).lock().newest;
     // SAFETY: nobody changes the list meanwhile, by the caller's promise.

@@ -3,6 +3,7 @@
 use super::body::Kept;
 use super::dormancy::Dormancy;
 use super::family::{Family, Place};
+use super::interleave::Flights;
 use super::links::Links;
 use super::restart::History;
 use super::stash::Stash;
@@ -71,6 +72,8 @@ pub(crate) struct Extras {
     pub(super) links: Links,
     /// What it has put aside.
     pub(super) stash: Stash,
+    /// Its handlers that do not hold it.
+    pub(super) flights: Flights,
 }
 
 impl Extras {
@@ -102,6 +105,7 @@ impl Extras {
             && self.family.is_none()
             && self.links.is_empty()
             && self.stash.is_empty()
+            && self.flights.is_empty()
     }
 
     /// What the next incarnation starts from.

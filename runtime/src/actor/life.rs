@@ -24,7 +24,7 @@ use super::control::{self as orders, End};
 use super::dormancy;
 use super::phase::{Ending, Phase, enter, reason};
 use super::traits::{Behavior, Step};
-use super::{family, revival};
+use super::{family, interleave, revival};
 use crate::event::{Event, ExitReason};
 use crate::task::cell::{Advance, Header};
 use crate::task::future::Pending;
@@ -42,6 +42,7 @@ pub(super) unsafe fn advance<A: Behavior>(held: &mut Held) -> Advance {
         Phase::Starting => unsafe { start::<A>(held) },
         // SAFETY: the caller's promise.
         Phase::Running if attention::is_on(held) => return unsafe { attention::step::<A>(held) },
+        Phase::Running if interleave::has_flights(held) => return interleave::drain(held),
         Phase::Running => begin_end(held, Ending::Drained, true),
         Phase::Children if has_children(held) => return Advance::Wait,
         // SAFETY: the caller's promise.
@@ -185,6 +186,7 @@ pub(super) fn is_ending(held: &mut Held) -> bool {
 /// Tells the children to end, and waits for them in the next steps.
 pub(super) fn part_with_children(held: &mut Held) {
     enter(held, Phase::Children);
+    interleave::cut_off_all(held);
     let end = match Ending::of(held) {
         Ending::Killed => End::Kill,
         Ending::Restarted if !held.owner().life.hook => End::Kill,

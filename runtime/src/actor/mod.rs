@@ -17,6 +17,7 @@ mod extras;
 mod family;
 mod group;
 mod incarnation;
+mod interleave;
 mod items;
 mod keyed;
 mod life;
@@ -49,6 +50,7 @@ pub use error::{AskError, MigrateError, SpawnError, StartError, StashError, Tell
 pub use expansion::{Keep, Started, assert_answer, assert_argument, portable};
 pub use extras::Down;
 pub use group::Group;
+pub use interleave::{Interleaved, Interleaves, hold_back, interleave};
 pub use items::{EmitError, Emitter, Items};
 pub use keyed::Keyed;
 pub use local::{

@@ -7,6 +7,7 @@
 use super::attention;
 use super::body;
 use super::context::Context;
+use super::interleave;
 use super::local::LocalCall;
 use super::signal::{Signal, call, signal_kind};
 use super::stash;
@@ -157,7 +158,8 @@ unsafe fn deliver_silence<A: Behavior, F: LocalCall<A, (), S>, S>(
     let context = unsafe { body::context::<A>(header) };
     // SAFETY: as above; this is still the run that holds the token.
     let mut held = unsafe { Held::new(header) };
-    let has_mail = held.has_mail() || stash::has_due(&mut held);
+    let has_mail =
+        held.has_mail() || stash::has_due(&mut held) || interleave::has_flights(&mut held);
     let (now, cell) = (context.core().clock.now(), context.cell());
     if signal.epoch != context.incarnation() {
         return;
@@ -168,7 +170,7 @@ unsafe fn deliver_silence<A: Behavior, F: LocalCall<A, (), S>, S>(
     }
     silence.alarm = None;
     if has_mail {
-        // The message that waits sets the alarm again.
+        // The message that waits, or is being handled, sets the alarm again.
         return;
     }
     if planted!("silence-early": now < silence.since.after(silence.span) => false) {

@@ -10,12 +10,12 @@
 //! 2. At most [`Stashes::STASH_MAX`] messages wait. They have left the mailbox, so none of its room.
 //! 3. Each node is of the kind `stashed`, whose block goes with its payload.
 
-use super::attention;
 use super::body::control;
 use super::context::Context;
 use super::dispatch::dispatch;
 use super::error::StashError;
 use super::traits::{Actor, Behavior, ByMacro, Message, Receive};
+use super::{attention, interleave};
 use crate::event::DeadLetterReason;
 use crate::queue::list::List;
 use crate::queue::node::Node;
@@ -211,6 +211,17 @@ fn attend(held: &mut Held) {
     attention::set(held, attention::DUE, due);
 }
 
+/// Has `node`, which is of the kind `stashed` and has just been its actor's next message, be that once more.
+pub(super) fn put_first(held: &mut Held, node: NonNull<Node>) {
+    let due = &mut control(held).extras().stash.due;
+    let mut first = List::new();
+    // SAFETY: the node is the caller's.
+    unsafe { first.push_back(node) };
+    first.append(due);
+    *due = first;
+    attend(held);
+}
+
 /// Whether messages come before the actor's mail.
 pub(super) fn has_due(held: &mut Held) -> bool {
     control(held).extras.as_ref().is_some_and(|extras| !extras.stash.due.is_empty())
@@ -218,7 +229,11 @@ pub(super) fn has_due(held: &mut Held) -> bool {
 
 /// What is to be handled next: signals, then what is due, then mail.
 pub(super) fn next(held: &mut Held) -> Advance {
-    let waits = !held.owner().signals.is_empty();
+    let has_signals = !held.owner().signals.is_empty();
+    if !has_signals && interleave::is_crowded(held) {
+        return Advance::Wait;
+    }
+    let waits = has_signals;
     let waits = planted!("stash-overtaken": waits => waits || held.has_mail());
     let extras = control(held).extras.as_mut().filter(|_| !waits);
     let Some(node) = extras.and_then(|extras| extras.stash.due.pop_front()) else {

@@ -43,7 +43,7 @@ counters! {
     dropped_newest,
     /// Messages dropped to make room by the policy of a full mailbox.
     dropped_oldest,
-    /// Messages whose handler panicked or was killed.
+    /// Messages whose handler panicked or was cut off.
     dead_crashed,
     /// Messages that were to be stashed when the stash was full.
     dead_stash_full,

@@ -14,7 +14,8 @@ pub enum DeadLetterReason {
     DroppedNewest,
     /// The mailbox was full, and its policy is to drop what waited longest.
     DroppedOldest,
-    /// Its handler panicked while it ran, or was cut off by a kill.
+    /// Its handler panicked while it ran, or was cut off: by a kill, or, if it is interleaved, by the end of
+    /// its incarnation.
     Crashed,
     /// It was to be stashed, and the [stash](crate::Stashes) was full.
     StashFull,

@@ -13,7 +13,7 @@
 mod arc;
 mod pad;
 #[cfg(not(loom))]
-mod unpark;
+mod wake;
 #[cfg(not(any(loom, shuttle)))]
 mod wake_list;
 
@@ -51,6 +51,6 @@ pub(crate) use planted;
 pub(crate) use std::sync::atomic::Ordering;
 pub(crate) use thread::yield_now;
 #[cfg(not(loom))]
-pub(crate) use unpark::waker_of_this_thread;
+pub(crate) use wake::{Wake, waker, waker_of_this_thread};
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use wake_list::WakeList;

@@ -84,6 +84,6 @@ impl System {
     /// The actors that have something to do, each at the moment when it is looked at.
     fn busy(&self) -> impl Iterator<Item = CellRef> {
         let all = self.core.roots.all().into_iter().flat_map(family);
-        all.filter(|cell| !cell.inbox.is_at_rest())
+        all.filter(|cell| cell.is_busy())
     }
 }

@@ -11,7 +11,7 @@ use crate::event::{ActorId, DeadLetterReason};
 use crate::queue::inbox::{Inbox, Outlet, Push};
 use crate::queue::list::List;
 use crate::queue::node::{Kind, Lane, Node};
-use crate::sync::{Arc, AtomicUsize, Ordering, UnsafeCell};
+use crate::sync::{Arc, AtomicBool, AtomicUsize, Ordering, UnsafeCell};
 use std::any::TypeId;
 use std::fmt;
 use std::ptr::NonNull;
@@ -116,6 +116,8 @@ pub(crate) struct Header {
     priority: Priority,
     /// Whether senders need room; the bound is the layer above's.
     pub(crate) bounded: bool,
+    /// Whether handlers wait that do not hold the actor; written by the token's holder.
+    in_flight: AtomicBool,
     pub(crate) inbox: Inbox,
     refs: AtomicUsize,
     pub(crate) vtable: &'static VTable,
@@ -167,6 +169,7 @@ impl Header {
         let header = Self {
             priority,
             bounded,
+            in_flight: AtomicBool::new(false),
             inbox,
             refs: AtomicUsize::new(1),
             vtable,
@@ -217,6 +220,18 @@ impl Header {
     /// Which actor the cell is.
     pub(crate) fn actor_id(&self) -> ActorId {
         ActorId { number: self.id, kind: (self.vtable.name)() }
+    }
+
+    /// Whether mail waits, or a handler.
+    pub(crate) fn is_busy(&self) -> bool {
+        // Relaxed: whoever asks knows that no worker runs, and has acquired what they did.
+        !self.inbox.is_at_rest() || self.in_flight.load(Ordering::Relaxed)
+    }
+
+    /// Notes whether handlers wait that do not hold the actor.
+    pub(crate) fn note_in_flight(&self, any: bool) {
+        // Relaxed: as in `is_busy`.
+        self.in_flight.store(any, Ordering::Relaxed);
     }
 
     /// Reports a message whose handler did not finish.

@@ -265,8 +265,8 @@ impl Run<'_> {
         let before = self.handled;
         let more = self.handle();
         // Otherwise it may have rested, and be another worker's by now.
-        if self.handled > before {
-            self.held.owner().life.heard = !is_signal;
+        if !is_signal && self.handled > before {
+            self.held.owner().life.heard = true;
         }
         more
     }
