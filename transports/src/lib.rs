@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`link`] | the reliability engine, without I/O |
 //! | [`secure`] | handshakes, keys and sealed packets, without I/O |
+//! | [`udp`] | both on a socket, under tokio |
 
 #![forbid(unsafe_code)]
 
@@ -18,3 +19,4 @@ pub(crate) use planted;
 
 pub mod link;
 pub mod secure;
+pub mod udp;

@@ -1,0 +1,297 @@
+//! A UDP socket that moves many datagrams with one call: GSO when sending, GRO and `recvmmsg` when
+//! receiving, by `quinn-udp`, which does without where the kernel does.
+//!
+//! Datagrams are never fragmented; one that is too long for the path comes back as an error, or later as
+//! what a router said. Nothing here allocates after the start.
+
+use quinn_udp::{BATCH_SIZE, RecvMeta, TransportErrorPayload, UdpSocketState};
+use std::io::{self, ErrorKind, IoSliceMut};
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::task::{Context, Poll};
+use tokio::io::Interest;
+use tokio::net::UdpSocket;
+
+/// What a socket is to be like.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// How many bytes the kernel may hold for each direction; it may grant less.
+    pub buffer_bytes: usize,
+    /// Whether the kernel may cut one long send into datagrams.
+    pub offload: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { buffer_bytes: 4 << 20, offload: true }
+    }
+}
+
+/// A socket of the runtime that it was made in.
+#[derive(Debug)]
+pub struct Socket {
+    io: UdpSocket,
+    state: UdpSocketState,
+    offload: bool,
+    address: SocketAddr,
+}
+
+/// Why datagrams were not sent.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SendError {
+    /// The kernel's buffer is full: send again when the socket is writable.
+    #[error("the socket's buffer is full")]
+    Full,
+    /// The datagram is longer than the path takes.
+    #[error("the datagram is too long for the path")]
+    TooBig,
+    /// There is no network, no way to the address, or nobody there.
+    #[error("there is no way to the address")]
+    Unreachable,
+    /// The kernel says no, and firewalls do.
+    #[error("sending is not permitted")]
+    Denied,
+    /// Anything else that the kernel says.
+    #[error(transparent)]
+    Other(io::Error),
+}
+
+impl From<io::Error> for SendError {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            _ if quinn_udp::is_msg_size_err(&error) => Self::TooBig,
+            ErrorKind::WouldBlock => Self::Full,
+            ErrorKind::NetworkUnreachable
+            | ErrorKind::HostUnreachable
+            | ErrorKind::NetworkDown
+            | ErrorKind::ConnectionRefused
+            | ErrorKind::AddrNotAvailable => Self::Unreachable,
+            ErrorKind::PermissionDenied => Self::Denied,
+            // Also how the kernel says that its buffers are full.
+            ErrorKind::OutOfMemory => Self::Full,
+            _ => Self::Other(error),
+        }
+    }
+}
+
+/// What a router or the peer's host said about an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathError {
+    /// Who said it, or whom it is about; some kernels do not tell.
+    pub address: Option<SocketAddr>,
+    /// What it was.
+    pub what: PathProblem,
+}
+
+/// What may be wrong with a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PathProblem {
+    /// Nobody takes datagrams there. It is no proof: anybody may say so.
+    Unreachable,
+    /// No longer datagrams than this get through, headers included.
+    TooBig {
+        /// In bytes.
+        mtu: u32,
+    },
+    /// Anything else.
+    Other,
+}
+
+impl Socket {
+    /// Binds to an address; with port 0 to a port that the kernel chooses.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says: the address is taken, is not of this host, or there are no sockets left.
+    ///
+    /// # Panics
+    ///
+    /// Outside a tokio runtime with its I/O enabled.
+    pub fn bind(address: SocketAddr, options: &Options) -> io::Result<Self> {
+        let io = std::net::UdpSocket::bind(address)?;
+        let state = UdpSocketState::new((&io).into())?;
+        // The kernel grants what it may; what it did can be asked for.
+        state.set_send_buffer_size((&io).into(), options.buffer_bytes)?;
+        state.set_recv_buffer_size((&io).into(), options.buffer_bytes)?;
+        state.enable_transport_errors((&io).into())?;
+        io.set_nonblocking(true)?;
+        let io = UdpSocket::from_std(io)?;
+        let address = io.local_addr()?;
+        Ok(Self { io, state, offload: options.offload, address })
+    }
+
+    /// The address that it is bound to.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// How many datagrams one call to the kernel may send; one without segmentation.
+    #[must_use]
+    pub fn segments_max(&self) -> usize {
+        if self.offload { self.state.max_gso_segments() } else { 1 }
+    }
+
+    /// How many bytes the kernel holds at most, on their way out and in.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says.
+    pub fn buffer_bytes(&self) -> io::Result<(usize, usize)> {
+        let send = self.state.send_buffer_size((&self.io).into())?;
+        Ok((send, self.state.recv_buffer_size((&self.io).into())?))
+    }
+
+    /// Sends datagrams that lie one after the other, each `segment` bytes long but the last, which may
+    /// be shorter. Never waits.
+    ///
+    /// # Errors
+    ///
+    /// How many bytes were sent before, always whole datagrams, and why no more.
+    pub fn send(
+        &self,
+        to: SocketAddr,
+        datagrams: &[u8],
+        segment: NonZeroUsize,
+    ) -> Result<(), (usize, SendError)> {
+        let mut sent = 0;
+        while sent < datagrams.len() {
+            let rest = &datagrams[sent..];
+            // One call carries at most 64 KiB, whatever the number of datagrams.
+            let fit = (SEND_BYTES_MAX / segment).clamp(1, self.segments_max().max(1));
+            let chunk = &rest[..rest.len().min(fit.saturating_mul(segment.get()))];
+            match self.send_chunk(to, chunk, segment.get()) {
+                Ok(()) => sent += chunk.len(),
+                // The kernel took segmentation back: what is left goes one by one.
+                Err(SendError::Other(_)) if fit > 1 && self.segments_max() == 1 => {}
+                Err(error) => return Err((sent, error)),
+            }
+        }
+        Ok(())
+    }
+
+    fn send_chunk(&self, to: SocketAddr, chunk: &[u8], segment: usize) -> Result<(), SendError> {
+        let transmit = quinn_udp::Transmit {
+            destination: to,
+            ecn: None,
+            contents: chunk,
+            segment_size: (chunk.len() > segment).then_some(segment),
+            src_ip: None,
+        };
+        let send = || self.state.try_send((&self.io).into(), &transmit);
+        Ok(self.attempt(Interest::WRITABLE, send)?)
+    }
+
+    /// Tries at once, whether or not the runtime has looked at the socket yet; then once more under its
+    /// eyes, so that it knows that there is something to wait for.
+    fn attempt<T>(
+        &self,
+        interest: Interest,
+        mut operation: impl FnMut() -> io::Result<T>,
+    ) -> io::Result<T> {
+        match operation() {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                self.io.try_io(interest, operation)
+            }
+            done => done,
+        }
+    }
+
+    /// Whether the socket takes datagrams again, after it was full.
+    pub fn poll_writable(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.io.poll_send_ready(context)
+    }
+
+    /// Whether datagrams, or what routers said, are there.
+    pub fn poll_readable(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.io.poll_recv_ready(context)
+    }
+
+    /// Takes what has come, as much as one call gives. Never waits; nothing may be there.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says about the socket itself. What it says about others is a [`PathError`].
+    pub fn receive(&self, batch: &mut Batch) -> io::Result<()> {
+        batch.filled = 0;
+        let Batch { memory, meta, filled } = batch;
+        let mut buffers = memory.chunks_mut(BUFFER_BYTES).map(IoSliceMut::new);
+        let mut buffers: [IoSliceMut<'_>; BATCH_SIZE] =
+            std::array::from_fn(|_| buffers.next().unwrap_or_else(|| IoSliceMut::new(&mut [])));
+        let mut receive = || self.state.recv((&self.io).into(), &mut buffers, meta);
+        match self.attempt(Interest::READABLE, &mut receive) {
+            Ok(count) => *filled = count,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            // What was said about a path makes the next call fail, once.
+            Err(error)
+                if matches!(
+                    SendError::from(io::Error::from(error.kind())),
+                    SendError::Unreachable
+                ) => {}
+            Err(error) if quinn_udp::is_msg_size_err(&error) => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// The next thing that was said about a path, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says.
+    pub fn path_error(&self) -> io::Result<Option<PathError>> {
+        let error = self.state.recv_transport_error((&self.io).into())?;
+        Ok(error.map(|error| PathError {
+            address: error.addr,
+            what: match error.payload {
+                TransportErrorPayload::Unreachable => PathProblem::Unreachable,
+                TransportErrorPayload::TooBig { mtu } => PathProblem::TooBig { mtu },
+                _ => PathProblem::Other,
+            },
+        }))
+    }
+}
+
+/// What the kernel sends with one call at most: an IPv4 packet, without its headers.
+const SEND_BYTES_MAX: usize = 65_507;
+/// Room for what the kernel joins into one.
+const BUFFER_BYTES: usize = 1 << 16;
+
+/// Room for what one call receives.
+pub struct Batch {
+    memory: Box<[u8]>,
+    meta: [RecvMeta; BATCH_SIZE],
+    filled: usize,
+}
+
+impl Batch {
+    /// An empty one, of two megabytes.
+    #[must_use]
+    pub fn new() -> Self {
+        let memory = vec![0; BATCH_SIZE * BUFFER_BYTES].into_boxed_slice();
+        Self { memory, meta: [RecvMeta::default(); BATCH_SIZE], filled: 0 }
+    }
+
+    /// The datagrams that were received last, with where they came from.
+    pub fn datagrams(&mut self) -> impl Iterator<Item = (SocketAddr, &mut [u8])> {
+        let filled = self.meta.iter().zip(self.memory.chunks_mut(BUFFER_BYTES)).take(self.filled);
+        filled.flat_map(|(meta, memory)| {
+            let joined = &mut memory[..meta.len.min(BUFFER_BYTES)];
+            joined.chunks_mut(meta.stride.max(1)).map(|datagram| (meta.addr, datagram))
+        })
+    }
+}
+
+impl Default for Batch {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl std::fmt::Debug for Batch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Batch").field("filled", &self.filled).finish_non_exhaustive()
+    }
+}
