@@ -178,7 +178,12 @@ fn declared(input: ParseStream<'_>, runtime: &TokenStream) -> syn::Result<Declar
 fn mailbox(input: ParseStream<'_>, runtime: &TokenStream) -> syn::Result<TokenStream> {
     let kind = Ident::parse_any(input)?;
     if kind == "unbounded" {
-        return Ok(quote!(#runtime::Mailbox::unbounded()));
+        let mut calls = quote!(#runtime::Mailbox::unbounded());
+        if input.peek(syn::token::Paren) {
+            let read = |input: ParseStream<'_>| mailbox_options(input, &["overload"], runtime);
+            calls.extend(read.parse2(arguments(&kind, input, "")?)?);
+        }
+        return Ok(calls);
     }
     if kind != "bounded" {
         let message = format!("unknown mailbox `{kind}`: write {MAILBOX}");
@@ -193,16 +198,39 @@ fn mailbox(input: ParseStream<'_>, runtime: &TokenStream) -> syn::Result<TokenSt
         }
         let mut calls = quote!(#runtime::Mailbox::bounded(#count));
         comma(input)?;
-        options::read(input, &["bytes", "full"], |name, input| {
-            let value =
-                if name == "bytes" { quantity::size(input)? } else { full(input, runtime)? };
-            let name = Ident::new(name, Span::call_site());
-            calls.extend(quote!(.#name(#value)));
-            Ok(())
-        })?;
+        calls.extend(mailbox_options(input, &["bytes", "full", "overload"], runtime)?);
         Ok(calls)
     };
     bound.parse2(arguments)
+}
+
+/// The calls for what is declared of a mailbox beside its bound.
+fn mailbox_options(
+    input: ParseStream<'_>,
+    known: &[&str],
+    runtime: &TokenStream,
+) -> syn::Result<TokenStream> {
+    let mut calls = TokenStream::new();
+    options::read(input, known, |name, input| {
+        let value = match name {
+            "bytes" => quantity::size(input)?,
+            "full" => full(input, runtime)?,
+            _ => overload(input)?,
+        };
+        let name = Ident::new(name, Span::call_site());
+        calls.extend(quote!(.#name(#value)));
+        Ok(())
+    })?;
+    Ok(calls)
+}
+
+fn overload(input: ParseStream<'_>) -> syn::Result<TokenStream> {
+    let count: Expr = input.parse()?;
+    if is_zero(&count) {
+        let message = "an actor without mail is not overloaded: write at least 1";
+        return Err(Error::new_spanned(count, message));
+    }
+    Ok(quote!(#count))
 }
 
 fn full(input: ParseStream<'_>, runtime: &TokenStream) -> syn::Result<TokenStream> {

@@ -63,7 +63,8 @@ use proc_macro::TokenStream;
 ///
 /// A bounded mailbox may also have `bytes`, a bound on the memory of its messages such as `"64KiB"`
 /// or `"1MiB"`, and `full`, what becomes of a message that finds no room: `wait`, `reject`,
-/// `drop_newest` or `drop_oldest`.
+/// `drop_newest` or `drop_oldest`. Any mailbox may have `overload = 1000`, as in
+/// `unbounded(overload = 1000)`: so many messages that wait hold awaited tells back.
 ///
 /// `transient` starts the actor again when it fails, `permanent` also when it stops by itself: here
 /// up to five times in ten seconds. With `backoff` there is a pause before each restart, from the

@@ -10,8 +10,9 @@ pub use crate::actor::{
 };
 pub use crate::event::{
     ActorId, Counts, DeadLetter, DeadLetterReason, DeadLetters, Event, EventStream, ExitReason,
+    Quantity,
 };
-pub use crate::mailbox::{Full, Mailbox};
+pub use crate::mailbox::{Full, Mailbox, Pressure, SystemPressure};
 pub use crate::scheduler::{Batch, Origin, ReadyQueue, WorkerId};
 pub use crate::system::{
     BuildError, Builder, BusyError, Config, FindError, Idle, Scheduler, ShutdownError, System,

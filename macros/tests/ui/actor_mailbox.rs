@@ -26,4 +26,12 @@ struct UnknownPolicy;
 #[actor(mailbox = bounded(10, weight = 3))]
 struct UnknownBound;
 
+#[derive(Actor)]
+#[actor(mailbox = unbounded(overload = 0))]
+struct NeverCalm;
+
+#[derive(Actor)]
+#[actor(mailbox = unbounded(full = reject))]
+struct NeverFull;
+
 fn main() {}

@@ -1,12 +1,14 @@
 //! References to actors.
 
 use super::ask::{Ask, Asked, Plain, Reply};
+use super::body;
 use super::control::{End, Order, send, send_end};
 use super::dispatch::{self, Dispatch};
 use super::error::MigrateError;
 use super::tell::Tell;
 use super::traits::{Behavior, ByMacro, Calls, Message, Protocol, Receive};
 use crate::event::ActorId;
+use crate::mailbox::{Bound, Pressure};
 use crate::task::cell::CellRef;
 use crate::task::home::Home;
 use std::fmt;
@@ -53,6 +55,15 @@ impl<M: Message> Recipient<M> {
     #[must_use]
     pub fn id(&self) -> ActorId {
         self.cell.actor_id()
+    }
+
+    /// How much mail waits for the actor; `None` where nobody counts: it neither
+    /// [can be overloaded](crate::Mailbox::overload), nor has its system a
+    /// [budget](crate::Builder::budget_messages).
+    #[must_use]
+    pub fn pressure(&self) -> Option<Pressure> {
+        let level = body::bound(&self.cell).and_then(Bound::level)?;
+        Some(level.read().into())
     }
 }
 
@@ -105,6 +116,12 @@ impl<P: Protocol> Ref<P> {
     #[must_use]
     pub fn id(&self) -> ActorId {
         self.cell().actor_id()
+    }
+
+    /// How much mail waits for the actor; see [`Recipient::pressure`].
+    #[must_use]
+    pub fn pressure(&self) -> Option<Pressure> {
+        self.calls.recipient().pressure()
     }
 
     /// Ends the actor after the message it is handling; the rest of its mail becomes dead letters.

@@ -244,11 +244,13 @@ impl<P: Message, R> Asking<'_, P, R> {
         if self.message.is_none() {
             return Poll::Ready(Ok(()));
         }
-        let sending = Sending { weigh: weight, run: run_now };
-        let sent = poll_send(self.cell, self.kind, &mut self.message, &mut self.room, &sending, cx);
+        let sending = const { &Sending { weigh: weight, run: run_now, is_question: true } };
+        let sent = poll_send(self.cell, self.kind, &mut self.message, &mut self.room, sending, cx);
         sent.map(|sent| match sent {
             Ok(()) => Ok(()),
-            Err(TellError::Closed(_) | TellError::Full(_)) => Err(AskError::Closed),
+            Err(TellError::Closed(_) | TellError::Full(_) | TellError::SystemFull(_)) => {
+                Err(AskError::Closed)
+            }
         })
     }
 

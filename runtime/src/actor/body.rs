@@ -251,8 +251,9 @@ pub(super) fn build<A: Behavior>(
     let body = pool::acquire(Layout::new::<Body<A>>()).cast::<Body<A>>();
     let mailbox = A::OPTIONS.get_mailbox();
     let kept = kept.or_else(|| args.as_ref().and_then(Kept::by_policy));
+    let bound = Bound::of(mailbox, &core);
     // SAFETY: the pool handed out a free block of at least this layout.
-    unsafe { Header::init(body.cast(), vtable::<A>(), core, mailbox.is_bounded(), priority) };
+    unsafe { Header::init(body.cast(), vtable::<A>(), core, bound.is_some(), priority) };
     let header = body.cast::<Header>();
     let mut control = Control { parent, extras: None };
     if let Some(kept) = kept {
@@ -263,7 +264,7 @@ pub(super) fn build<A: Behavior>(
     // SAFETY: as above.
     unsafe { place.control.write(UnsafeCell::new(control)) };
     // SAFETY: as above.
-    unsafe { place.bound.write(Bound::of(mailbox)) };
+    unsafe { place.bound.write(bound) };
     // SAFETY: as above.
     unsafe { place.children.write(Mutex::new(Children::default())) };
     // SAFETY: as above.

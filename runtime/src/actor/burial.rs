@@ -19,7 +19,7 @@ use crate::task::run::quietly;
 pub(super) fn bury(held: &mut Held) -> Advance {
     held.cell().inbox.close();
     if let Some(bound) = body::bound(held.cell()) {
-        bound.close();
+        bound.close(held.cell());
         while let Some(node) = bound.evict() {
             orders::discard_evicted(held.cell(), node);
         }

@@ -6,6 +6,7 @@ use super::links::Link;
 use super::{family, life, links, revival};
 use crate::event::{DeadLetterReason, ExitReason};
 use crate::queue::node::{Kind, Lane, Node};
+use crate::sync::planted;
 use crate::task::cell::{CellRef, Header};
 use crate::task::held::Held;
 use crate::task::letter::Letter;
@@ -74,7 +75,8 @@ pub(super) enum Order {
     },
 }
 
-static KIND: Kind = Kind { lane: Lane::Control, deliver, discard, block: None, name: || "control" };
+static KIND: Kind =
+    Kind { lane: Lane::Control, deliver, discard, weigh: None, block: None, name: || "control" };
 
 /// # Safety
 /// `to` is a cell whose token the caller holds, and the caller owns `node`, which is of `KIND`.
@@ -152,7 +154,7 @@ pub(crate) fn send_end(to: &CellRef, end: End) -> bool {
     // From here on senders are refused; the order itself may take a turn to arrive.
     to.inbox.close();
     if let Some(bound) = body::bound(to) {
-        bound.close();
+        bound.close(to);
     }
     let node = Node::new(&KIND, Order::End(end));
     match end {
@@ -175,13 +177,18 @@ pub(super) fn discard_evicted(cell: &Header, node: NonNull<Node>) {
     // SAFETY: the window gave the node away.
     let kind = unsafe { Node::kind(node) };
     cell.core.events.dead_letter(cell.actor_id(), (kind.name)(), DeadLetterReason::Stopped);
-    drop_evicted(node);
+    drop_evicted(cell, node);
 }
 
-/// Drops a message that its window has let go, and its block.
-pub(super) fn drop_evicted(node: NonNull<Node>) {
+/// Drops a message that its window has let go, and its block; it counts for nothing any more.
+pub(super) fn drop_evicted(cell: &Header, node: NonNull<Node>) {
     // SAFETY: the window gave the node away; it is in no lane.
     let kind = unsafe { Node::kind(node) };
+    if let (Some(bound), Some(weigh)) = (body::bound(cell), kind.weigh) {
+        // SAFETY: as above; the node is of this kind, and has its payload.
+        let bytes = unsafe { weigh(node) };
+        planted!("budget-kept-by-the-oldest": bound.leave(cell, bytes) => ());
+    }
     // SAFETY: as above.
     crate::task::run::quietly(|| unsafe { (kind.discard)(node) });
     // SAFETY: as above; the payload is gone.

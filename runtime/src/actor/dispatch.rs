@@ -39,6 +39,7 @@ impl<A: super::Behavior + Receive<M, Via>, M: Message, Via: 'static> Table<A, M,
             lane: Lane::User,
             deliver: told::<A, M, Via>,
             discard: drop_payload::<M>,
+            weigh: Some(weigh_payload::<M>),
             block: Some(Node::block::<M>()),
             name: std::any::type_name::<M>,
         },
@@ -46,6 +47,7 @@ impl<A: super::Behavior + Receive<M, Via>, M: Message, Via: 'static> Table<A, M,
             lane: Lane::User,
             deliver: asked::<A, M, Via>,
             discard: drop_payload::<Asked<M>>,
+            weigh: Some(weigh_payload::<Asked<M>>),
             block: Some(Node::block::<Asked<M>>()),
             name: std::any::type_name::<M>,
         },
@@ -53,6 +55,7 @@ impl<A: super::Behavior + Receive<M, Via>, M: Message, Via: 'static> Table<A, M,
             lane: Lane::User,
             deliver: told_again::<A, M, Via>,
             discard: discard_signal::<M>,
+            weigh: None,
             block: None,
             name: std::any::type_name::<M>,
         },
@@ -80,6 +83,13 @@ pub(crate) fn weight<M: Message>(message: &M) -> usize {
     size_of::<M>().saturating_add(message.heap_bytes())
 }
 
+/// # Safety
+/// The caller owns `node`, whose payload is an `M`.
+unsafe fn weigh_payload<M: Message>(node: NonNull<Node>) -> usize {
+    // SAFETY: the caller's promise.
+    unsafe { Node::with_payload(node, weight::<M>) }
+}
+
 /// Takes a message out of its node, and gives its room in the mailbox back.
 ///
 /// # Safety
@@ -91,17 +101,21 @@ unsafe fn take<M: Message>(to: NonNull<Header>, node: NonNull<Node>) -> M {
         // SAFETY: the caller's promise.
         None => unsafe { Node::take_payload(node) },
         // SAFETY: the caller's promise.
-        Some(bound) => unsafe { take_counted(bound, node) },
+        Some(bound) => unsafe { take_counted(to, bound, node) },
     }
 }
 
 /// # Safety
 /// As [`take`].
 #[inline(never)]
-unsafe fn take_counted<M: Message>(bound: &Bound, node: NonNull<Node>) -> M {
+unsafe fn take_counted<M: Message>(to: NonNull<Header>, bound: &Bound, node: NonNull<Node>) -> M {
     // SAFETY: the caller's promise.
     let message = unsafe { Node::take_payload(node) };
-    bound.taken_out(weight(&message));
+    let bytes = weight(&message);
+    // Before its room is another's, so that the count does not pass the bound.
+    // SAFETY: the caller holds the token, so the cell is live.
+    bound.leave(unsafe { to.as_ref() }, bytes);
+    bound.taken_out(bytes);
     message
 }
 

@@ -9,6 +9,9 @@ use std::fmt;
 pub enum TellError<M> {
     /// The mailbox is full. Worth another try, or `.await`, which waits for room.
     Full(M),
+    /// The [budget](crate::Builder::budget_messages) of the whole system is used up, or smaller than the
+    /// message. Worth another try unless it is, or `.await`, which waits for room.
+    SystemFull(M),
     /// The actor has ended or is draining. Not worth another try.
     Closed(M),
 }
@@ -17,7 +20,7 @@ impl<M> TellError<M> {
     /// The message.
     pub fn into_message(self) -> M {
         match self {
-            Self::Full(message) | Self::Closed(message) => message,
+            Self::Full(message) | Self::SystemFull(message) | Self::Closed(message) => message,
         }
     }
 }
@@ -26,6 +29,7 @@ impl<M> fmt::Debug for TellError<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Full(_) => "Full(..)",
+            Self::SystemFull(_) => "SystemFull(..)",
             Self::Closed(_) => "Closed(..)",
         })
     }
@@ -35,6 +39,7 @@ impl<M> fmt::Display for TellError<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Full(_) => "the mailbox is full",
+            Self::SystemFull(_) => "the budget of the system is used up",
             Self::Closed(_) => "the actor has ended",
         })
     }

@@ -78,7 +78,7 @@ impl<P: Protocol> Group<P> {
         for member in self.members.snapshot().iter() {
             match tell(&member.note).tell() {
                 Ok(()) => published.told += 1,
-                Err(TellError::Full(_)) => published.full += 1,
+                Err(TellError::Full(_) | TellError::SystemFull(_)) => published.full += 1,
                 Err(TellError::Closed(_)) => {}
             }
         }

@@ -183,6 +183,7 @@ static RESUME: Kind = Kind {
     lane: Lane::Signal,
     deliver: resume,
     discard: discard_signal::<u64>,
+    weigh: None,
     block: None,
     name: || "interleaved",
 };

@@ -1,6 +1,7 @@
 //! Actors as their users write and see them.
 
 mod address;
+mod admission;
 mod ask;
 mod attention;
 mod body;
@@ -28,6 +29,7 @@ mod phase;
 mod pool;
 mod restart;
 mod revival;
+mod room;
 mod roster;
 mod signal;
 mod silence;

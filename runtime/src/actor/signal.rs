@@ -38,6 +38,7 @@ macro_rules! signal_kind {
                 lane: $crate::queue::node::Lane::Signal,
                 deliver: $deliver,
                 discard: $crate::actor::signal::discard_signal::<$payload>,
+                weigh: None,
                 block: None,
                 name: std::any::type_name::<$payload>,
             }

@@ -1,16 +1,16 @@
 //! Telling: one message, no answer.
 
+use super::admission::{self, Sender};
 use super::body;
-use super::control::drop_evicted;
 use super::dispatch::weight;
 use super::error::TellError;
+use super::room::{claim, push_admitted, refuse, tell_bounded, try_bounded, try_send_bounded};
 use super::traits::Message;
-use crate::event::DeadLetterReason;
-use crate::mailbox::{Admission, Bound, Full, RoomFrom, Slide};
+use crate::mailbox::Admission;
 use crate::queue::inbox::Push;
-use crate::queue::list::List;
-use crate::queue::node::{Kind, Lane, Node};
-use crate::task::cell::{CellRef, Header, Reach};
+use crate::queue::node::{Kind, Node};
+use crate::sync::{thread, waker_of_this_thread};
+use crate::task::cell::{CellRef, Reach};
 use crate::task::current;
 use crate::task::held::Held;
 use crate::task::{Hint, Ready};
@@ -21,14 +21,18 @@ use std::pin::Pin;
 use std::ptr::NonNull;
 use std::task::{Context, Poll};
 
-/// A message about to be told. Nothing is sent until one of the three spellings says how:
+/// A message about to be told. Nothing is sent until one of the four spellings says how:
 ///
-/// | | mailbox has room | mailbox is full |
-/// |---|---|---|
-/// | `.await` | sent | waits for room |
-/// | `.try_send()` | sent | gives the message back: `Full` |
-/// | `.tell()` | sent | what the receiver declared: wait and reject give it back, the drop policies drop |
-#[must_use = "nothing is sent before `.await`, `.try_send()` or `.tell()`"]
+/// | | mailbox has room | mailbox is full | receiver is overloaded |
+/// |---|---|---|---|
+/// | `.await` | sent | waits for room | waits until it is relieved |
+/// | `.wait()` | sent | blocks the thread until there is room | blocks until it is relieved |
+/// | `.try_send()` | sent | gives the message back: `Full` | sent |
+/// | `.tell()` | sent | what the receiver declared: wait and reject give it back, the drop policies drop | sent |
+///
+/// A system's budget that is used up is like a full mailbox, and an overload is what
+/// [`Mailbox::overload`](crate::Mailbox::overload) declares.
+#[must_use = "nothing is sent before `.await`, `.wait()`, `.try_send()` or `.tell()`"]
 pub struct Tell<'a, M: Message> {
     cell: &'a CellRef,
     kind: &'static Kind,
@@ -44,17 +48,14 @@ impl<'a, M: Message> Tell<'a, M> {
     /// Sends at once or not at all. Does not block, does not allocate in steady state.
     ///
     /// # Errors
-    /// [`TellError::Full`] or [`TellError::Closed`], with the message.
+    /// [`TellError::Full`], [`TellError::SystemFull`] or [`TellError::Closed`], with the message.
     #[inline]
     pub fn try_send(self) -> Result<(), TellError<M>> {
         let Self { cell, kind, message } = self;
         if !cell.bounded {
             return push(cell, kind, message, run_soon).map_err(TellError::Closed);
         }
-        try_bounded(cell, kind, message, weight).map_err(|error| match error {
-            TellError::Full(message) => refuse_full(cell, message),
-            closed @ TellError::Closed(_) => closed,
-        })
+        try_send_bounded(cell, kind, message)
     }
 
     /// Sends at once, and lets the receiver's declared policy decide when its mailbox is full. Does
@@ -62,7 +63,8 @@ impl<'a, M: Message> Tell<'a, M> {
     ///
     /// # Errors
     /// [`TellError::Closed`]; and [`TellError::Full`] where the policy is to wait or to reject, the
-    /// message is larger than the whole mailbox, or all its room is promised to senders that wait.
+    /// message is larger than the whole mailbox, or all its room is promised to senders that wait. Of the
+    /// system's budget [`TellError::SystemFull`] says the same.
     #[inline]
     pub fn tell(self) -> Result<(), TellError<M>> {
         let Self { cell, kind, message } = self;
@@ -70,6 +72,57 @@ impl<'a, M: Message> Tell<'a, M> {
             return push(cell, kind, message, run_soon).map_err(TellError::Closed);
         }
         tell_bounded(cell, kind, message)
+    }
+
+    /// Sends as `.await` does, and blocks the thread meanwhile: for plain threads, which need no runtime
+    /// for it. Allocates.
+    ///
+    /// # Errors
+    /// Those of an awaited tell.
+    ///
+    /// # Panics
+    /// On a worker, which others need: there a tell is awaited.
+    ///
+    /// # Examples
+    /// ```
+    /// use greenroom::{Actor, System, handlers};
+    ///
+    /// #[derive(Actor)]
+    /// #[actor(mailbox = bounded(2))]
+    /// struct Sum(u64);
+    ///
+    /// #[handlers]
+    /// impl Sum {
+    ///     #[tell]
+    ///     fn add(&mut self, number: u64) {
+    ///         self.0 += number;
+    ///     }
+    ///     #[ask]
+    ///     fn sum(&self) -> u64 {
+    ///         self.0
+    ///     }
+    /// }
+    ///
+    /// let system = System::builder().workers(1).build()?;
+    /// let sum = system.spawn::<Sum>(Sum(0)).start()?;
+    /// for number in 1..=100 {
+    ///     sum.add(number).wait()?;
+    /// }
+    /// assert_eq!(sum.sum().wait()?, 5050);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn wait(self) -> Result<(), TellError<M>> {
+        assert!(!current::is_worker(), "`wait` would block a worker: await the tell");
+        let mut telling = self.into_future();
+        let waker = waker_of_this_thread();
+        let mut cx = Context::from_waker(&waker);
+        loop {
+            if let Poll::Ready(sent) = Pin::new(&mut telling).poll(&mut cx) {
+                return sent;
+            }
+            // It may also end without a reason, which the loop does not mind.
+            thread::park();
+        }
     }
 }
 
@@ -143,8 +196,8 @@ impl<M: Message> Telling<'_, M> {
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
-        let sending = Sending { weigh: weight, run: run_soon };
-        poll_send(self.cell, self.kind, &mut self.message, &mut self.room, &sending, cx)
+        let sending = const { &Sending { weigh: weight, run: run_soon, is_question: false } };
+        poll_send(self.cell, self.kind, &mut self.message, &mut self.room, sending, cx)
     }
 }
 
@@ -185,6 +238,8 @@ pub(super) struct Sending<P> {
     pub(super) weigh: fn(&P) -> usize,
     /// How its receiver is run, if the message wakes it.
     pub(super) run: fn(&CellRef, Ready),
+    /// Whether the sender waits for an answer, and is slowed by that.
+    pub(super) is_question: bool,
 }
 
 /// Runs the receiver soon: the sender goes on.
@@ -216,26 +271,34 @@ pub(super) fn poll_send<'a, P: Send + 'static>(
         if !cell.bounded {
             return Poll::Ready(push(cell, kind, payload, sending.run).map_err(TellError::Closed));
         }
-        match try_bounded(cell, kind, payload, weigh) {
-            Err(TellError::Full(payload)) => {
-                let Some(bound) = body::bound(cell) else {
-                    return Poll::Ready(Err(TellError::Full(payload)));
-                };
-                *room = Some(Box::pin(bound.admit(weigh(&payload))));
-                *message = Some(payload);
+        let bound = body::bound(cell).expect("a bounded cell has a bound");
+        let claim = claim(cell, bound, sending.is_question, cx.waker());
+        let bytes = weigh(&payload);
+        let payload = match try_bounded(cell, bound, kind, payload, bytes, claim) {
+            Ok(()) => return Poll::Ready(Ok(())),
+            Err((Admission::Closed, payload)) => {
+                return Poll::Ready(Err(refuse_closed(cell, payload)));
             }
-            sent => return Poll::Ready(sent),
-        }
+            Err((_, payload)) => payload,
+        };
+        let sender = Sender::of(cx.waker(), &cell.core);
+        let wait = admission::wait(cell, bound, bytes, sender, sending.is_question);
+        *room = Some(Box::pin(wait));
+        *message = Some(payload);
     }
     let Some(wait) = room else { return Poll::Pending };
     let Poll::Ready(admission) = wait.as_mut().poll(cx) else { return Poll::Pending };
     let payload = message.take().expect("a send that waits has its message");
     *room = None;
-    Poll::Ready(match admission {
-        Admission::Admitted => push_admitted(cell, kind, payload, weigh),
-        Admission::Full => Err(refuse_full(cell, payload)),
-        Admission::Closed => Err(refuse_closed(cell, payload)),
-    })
+    let sent = match admission {
+        Admission::Admitted => {
+            let bound = body::bound(cell).expect("a bounded cell has a bound");
+            let bytes = weigh(&payload);
+            push_admitted(cell, bound, kind, payload, bytes)
+        }
+        refused => Err((refused, payload)),
+    };
+    Poll::Ready(sent.map_err(|(refused, payload)| refuse(cell, refused, payload)))
 }
 
 /// Puts a message into the lane of an unbounded mailbox.
@@ -308,168 +371,7 @@ fn note_refusal(cell: &CellRef) {
     cell.core.events.counters.rejected_closed.add_one();
 }
 
-fn refuse_closed<P>(cell: &CellRef, message: P) -> TellError<P> {
+pub(super) fn refuse_closed<P>(cell: &CellRef, message: P) -> TellError<P> {
     note_refusal(cell);
     TellError::Closed(message)
-}
-
-fn refuse_full<P>(cell: &CellRef, message: P) -> TellError<P> {
-    cell.core.events.counters.rejected_full.add_one();
-    TellError::Full(message)
-}
-
-/// Sends to a bounded mailbox if there is room now; whether that there is none matters is the
-/// caller's to say and to count.
-fn try_bounded<P: Send + 'static>(
-    cell: &CellRef,
-    kind: &'static Kind,
-    message: P,
-    weigh: fn(&P) -> usize,
-) -> Result<(), TellError<P>> {
-    let Some(bound) = body::bound(cell) else {
-        return push(cell, kind, message, run_soon).map_err(TellError::Closed);
-    };
-    let bytes = weigh(&message);
-    if bound.has_window() {
-        return slide_in(cell, bound, kind, message, bytes, RoomFrom::Rest);
-    }
-    match bound.try_admit(bytes) {
-        Admission::Admitted => push_admitted(cell, kind, message, weigh),
-        Admission::Full => Err(TellError::Full(message)),
-        Admission::Closed => Err(refuse_closed(cell, message)),
-    }
-}
-
-/// Sends a message whose room is taken.
-fn push_admitted<P: Send + 'static>(
-    cell: &CellRef,
-    kind: &'static Kind,
-    message: P,
-    weigh: fn(&P) -> usize,
-) -> Result<(), TellError<P>> {
-    let Some(bound) = body::bound(cell) else {
-        return push(cell, kind, message, run_soon).map_err(TellError::Closed);
-    };
-    let bytes = weigh(&message);
-    if bound.has_window() {
-        return slide_in(cell, bound, kind, message, bytes, RoomFrom::Wait);
-    }
-    if cell.inbox.is_closed() {
-        bound.release(bytes);
-        return Err(refuse_closed(cell, message));
-    }
-    push_node(cell, Node::new(kind, message), run_soon);
-    Ok(())
-}
-
-/// Sends a message of `bytes` through the window.
-fn slide_in<P: Send + 'static>(
-    cell: &CellRef,
-    bound: &Bound,
-    kind: &'static Kind,
-    message: P,
-    bytes: usize,
-    room: RoomFrom,
-) -> Result<(), TellError<P>> {
-    if cell.inbox.is_closed() {
-        if room == RoomFrom::Wait {
-            bound.release(bytes);
-        }
-        return Err(refuse_closed(cell, message));
-    }
-    let node = Node::new(kind, message);
-    let mut pushed_out = List::new();
-    let slide = bound.slide_in(node, bytes, room, &mut pushed_out);
-    while let Some(oldest) = pushed_out.pop_front() {
-        // SAFETY: the list gave the node away.
-        report_dropped(cell, unsafe { Node::kind(oldest) }, DeadLetterReason::DroppedOldest);
-        drop_evicted(oldest);
-    }
-    match slide {
-        Slide::In => {}
-        Slide::InWithTicket => push_node(cell, Node::new(&TICKET, ()), run_soon),
-        Slide::Full | Slide::Closed => {
-            // SAFETY: the window did not take the node.
-            let message = unsafe { Node::into_payload(node) };
-            let full = slide == Slide::Full;
-            return Err(if full { TellError::Full(message) } else { refuse_closed(cell, message) });
-        }
-    }
-    Ok(())
-}
-
-#[cold]
-fn tell_bounded<M: Message>(
-    cell: &CellRef,
-    kind: &'static Kind,
-    message: M,
-) -> Result<(), TellError<M>> {
-    let Some(bound) = body::bound(cell) else {
-        return push(cell, kind, message, run_soon).map_err(TellError::Closed);
-    };
-    let sent = if bound.has_window() {
-        let bytes = weight(&message);
-        slide_in(cell, bound, kind, message, bytes, RoomFrom::Oldest)
-    } else {
-        try_bounded(cell, kind, message, weight)
-    };
-    match sent {
-        Err(TellError::Full(_)) if bound.when_full() == Full::DropNewest => {
-            report_dropped(cell, kind, DeadLetterReason::DroppedNewest);
-            Ok(())
-        }
-        Err(TellError::Full(message)) => Err(refuse_full(cell, message)),
-        sent => sent,
-    }
-}
-
-fn report_dropped(cell: &Header, kind: &'static Kind, reason: DeadLetterReason) {
-    cell.core.events.dead_letter(cell.actor_id(), (kind.name)(), reason);
-}
-
-/// Stands in the lane for whatever is oldest in the window.
-static TICKET: Kind = Kind {
-    // It is no user's message: nobody misses it.
-    lane: Lane::Signal,
-    deliver: redeem,
-    discard: super::dispatch::drop_payload::<()>,
-    block: Some(Node::block::<()>()),
-    name: || "ticket",
-};
-
-/// # Safety
-/// `to` is a cell whose token the caller holds.
-unsafe fn redeem(to: NonNull<()>, _ticket: NonNull<Node>) {
-    // SAFETY: the caller holds the token, so the cell is live.
-    let cell = unsafe { CellRef::to(to.cast::<Header>()) };
-    let Some((node, more)) = body::bound(&cell).and_then(Bound::slide_out) else { return };
-    if more {
-        push_node(&cell, Node::new(&TICKET, ()), run_soon);
-    }
-    // SAFETY: the window gave the node away; it was made for this cell.
-    let kind = unsafe { Node::kind(node) };
-    let _block = Redeemed { cell: &cell, node, kind };
-    // SAFETY: as above.
-    unsafe { (kind.deliver)(to, node) };
-    // SAFETY: as above: this is still the run that holds the token.
-    if let Some(pending) = &mut unsafe { Held::new(to.cast::<Header>()) }.owner().pending {
-        pending.belongs_to(Some(kind), current::deadline());
-    }
-}
-
-/// Gives the block of a delivered node back, and reports the message if its handler panics.
-struct Redeemed<'a> {
-    cell: &'a Header,
-    node: NonNull<Node>,
-    kind: &'static Kind,
-}
-
-impl Drop for Redeemed<'_> {
-    fn drop(&mut self) {
-        if crate::sync::thread::panicking() {
-            self.cell.report_crashed(self.kind);
-        }
-        // SAFETY: the node is in no lane, and its payload was moved out.
-        unsafe { Node::recycle(self.node) };
-    }
 }

@@ -82,7 +82,8 @@ where
     F: for<'a> Fn(&'a Ref<P>, T) -> Tell<'a, P::Message> + Send + Sync,
 {
     fn tell(&self, value: T) -> Result<(), bool> {
-        (self.call)(&self.actor, value).tell().map_err(|error| matches!(error, TellError::Full(_)))
+        let told = (self.call)(&self.actor, value).tell();
+        told.map_err(|error| matches!(error, TellError::Full(_) | TellError::SystemFull(_)))
     }
 
     fn send<'a>(&'a self, value: T) -> Pin<Box<dyn Future<Output = bool> + Send + 'a>>

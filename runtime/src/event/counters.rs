@@ -51,6 +51,10 @@ counters! {
     late_replies,
     /// Handlers and hooks that kept their worker for longer than the budget.
     overruns,
+    /// Times that an actor was overloaded, or the system's budget used up.
+    overloads,
+    /// Awaited tells that were held back until their receiver was relieved.
+    held_back,
 }
 
 /// One counter. Relaxed throughout: it orders nothing, it only counts.

@@ -171,11 +171,40 @@ pub enum Event {
         /// For how long it has certainly run so far.
         so_far: std::time::Duration,
     },
+    /// So many messages wait for the actor that awaited tells to it are held back.
+    Overloaded {
+        /// Which actor.
+        actor: ActorId,
+    },
+    /// Half as many wait as when it was overloaded, and nobody who is held back.
+    Relieved {
+        /// Which actor.
+        actor: ActorId,
+    },
+    /// The [budget](crate::Builder::budget_messages) of the system is used up.
+    SystemOverloaded {
+        /// Of what.
+        quantity: Quantity,
+    },
+    /// Half of the budget is free again, and nobody waits for more.
+    SystemRelieved {
+        /// Of what.
+        quantity: Quantity,
+    },
     /// A value that nobody wanted any more panicked in its drop.
     DropPanicked {
         /// Which actor held it.
         actor: ActorId,
     },
+}
+
+/// What the mail of a system is measured in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Quantity {
+    /// How many messages wait.
+    Messages,
+    /// Bytes of the messages that wait.
+    Bytes,
 }
 
 /// A subscription to [`Event`]s.

@@ -9,24 +9,56 @@
 //! empty; whoever handles the ticket takes the oldest message and renews the ticket. Room is taken
 //! and given back under that lock, so a sender that may push the oldest out always finds it, unless
 //! the room is promised to senders that wait.
+//!
+//! Where an actor can be overloaded, or its system has a budget, the *level* counts what waits, and the
+//! budget has its share of each message: [`Bound::enter`] takes both beside the room, and
+//! [`Bound::leave`] gives both back.
 
 use super::policy::{Full, Mailbox};
+use crate::queue::level::{Level, Mark};
 use crate::queue::list::List;
 use crate::queue::node::Node;
 use crate::queue::permits::{Permit, Permits, Taking};
 use crate::sync::{Mutex, planted};
+use crate::task::cell::Header;
+use crate::task::core::Core;
 use std::collections::VecDeque;
 use std::ptr::NonNull;
 
 /// What the bound says to a message.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Admission {
     /// There is room, and it is taken.
     Admitted,
     /// There is none now.
     Full,
+    /// There is none in the system's budget.
+    SystemFull,
+    /// The actor is overloaded, and the sender can wait.
+    Held,
     /// The actor has ended.
     Closed,
+}
+
+/// Whether a sender is let in where others are held back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pass {
+    /// Only if there is room.
+    IfClear,
+    /// In any case.
+    Anyway,
+}
+
+/// How a message passes the overload of its receiver, and the budget of the system.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Claim {
+    pub(crate) level: Pass,
+    pub(crate) budget: Pass,
+}
+
+impl Claim {
+    /// Of a sender that does not wait.
+    pub(crate) const AT_ONCE: Self = Self { level: Pass::Anyway, budget: Pass::IfClear };
 }
 
 /// Where the room of a message for the window comes from.
@@ -61,6 +93,8 @@ pub(crate) struct Bound {
     messages: Option<Permits>,
     bytes: Option<Permits>,
     window: Mutex<Window>,
+    /// What waits, where that matters beyond the bound.
+    level: Option<Level>,
 }
 
 #[derive(Debug)]
@@ -74,13 +108,23 @@ struct Window {
 unsafe impl Send for Window {}
 
 impl Bound {
-    /// The bound that `mailbox` asks for, if any.
-    pub(crate) fn of(mailbox: Mailbox) -> Option<Box<Self>> {
-        mailbox.is_bounded().then(|| {
+    /// The bound of a mailbox in a system, if there is any.
+    pub(crate) fn of(mailbox: Mailbox, core: &Core) -> Option<Box<Self>> {
+        let high = mailbox.overload_at().or(core.limits.overload);
+        if high.is_some() {
+            core.begin_slowing();
+        }
+        let counts = high.is_some() || core.budget.is_some();
+        let level = || {
+            let high = high.unwrap_or(Level::MAX);
+            Level::new(Mark { high, low: high / 2, resume: high / 2 })
+        };
+        (mailbox.is_bounded() || counts).then(|| {
             Box::new(Self {
                 messages: mailbox.messages_max().map(Permits::new),
                 bytes: mailbox.bytes_max().map(Permits::new),
                 window: Mutex::new(Window { nodes: VecDeque::new(), ticket: false, closed: false }),
+                level: counts.then(level),
                 mailbox,
             })
         })
@@ -151,9 +195,77 @@ impl Bound {
     }
 
     /// Ends every wait: the actor has ended. Whatever is in the window is to be evicted then.
-    pub(crate) fn close(&self) {
+    pub(crate) fn close(&self, cell: &Header) {
         self.messages.iter().chain(&self.bytes).for_each(Permits::close);
+        if let Some(level) = &self.level {
+            level.close(cell);
+        }
         self.window.lock().closed = true;
+    }
+
+    /// Counts a message of `bytes` that is about to go in, here and in the system's budget. What is not
+    /// admitted is not counted.
+    #[inline(always)]
+    pub(crate) fn enter(&self, cell: &Header, bytes: usize, claim: Claim) -> Admission {
+        match &self.level {
+            None => Admission::Admitted,
+            Some(level) => Self::enter_counted(level, cell, bytes, claim),
+        }
+    }
+
+    #[inline(never)]
+    fn enter_counted(level: &Level, cell: &Header, bytes: usize, claim: Claim) -> Admission {
+        let events = &cell.core.events;
+        match (&cell.core.budget, claim.budget) {
+            (None, _) => {}
+            (Some(budget), Pass::Anyway) => budget.enter_anyway(bytes, events),
+            (Some(budget), Pass::IfClear) if budget.try_enter(bytes, events) => {}
+            (Some(_), Pass::IfClear) => return Admission::SystemFull,
+        }
+        let taking = match claim.level {
+            Pass::Anyway => {
+                level.take_anyway(1, cell);
+                Taking::Taken
+            }
+            Pass::IfClear => level.try_take(1, cell),
+        };
+        match taking {
+            Taking::Taken => return Admission::Admitted,
+            Taking::Short | Taking::Closed => cell.core.leave_budget(bytes),
+        }
+        if taking == Taking::Closed { Admission::Closed } else { Admission::Held }
+    }
+
+    /// Counts a message of `bytes` less, which is not in any more.
+    #[inline(always)]
+    pub(crate) fn leave(&self, cell: &Header, bytes: usize) {
+        if let Some(level) = &self.level {
+            Self::leave_counted(level, cell, bytes);
+        }
+    }
+
+    #[inline(never)]
+    fn leave_counted(level: &Level, cell: &Header, bytes: usize) {
+        level.give(1, cell);
+        cell.core.leave_budget(bytes);
+    }
+
+    /// What waits, if it is counted.
+    pub(crate) fn level(&self) -> Option<&Level> {
+        self.level.as_ref()
+    }
+
+    /// Whether others are, or may be, held back by this actor: it must not be held back itself.
+    pub(crate) fn is_pressed(&self) -> bool {
+        self.level.as_ref().is_some_and(Level::is_overloaded)
+            || self.messages.iter().chain(&self.bytes).any(Permits::is_waited_for)
+    }
+
+    /// Takes the oldest message out of the window, so that another one has its share of the budget.
+    pub(crate) fn push_out(&self) -> Option<NonNull<Node>> {
+        let (node, bytes) = self.window.lock().nodes.pop_front()?;
+        self.release(bytes);
+        Some(node)
     }
 
     /// Puts a message of `bytes` into the window; what has to make room for it goes to `pushed_out`.

@@ -2,6 +2,8 @@
 
 mod bound;
 mod policy;
+mod pressure;
 
-pub(crate) use bound::{Admission, Bound, RoomFrom, Slide};
+pub(crate) use bound::{Admission, Bound, Claim, Pass, RoomFrom, Slide};
 pub use policy::{Full, Mailbox};
+pub use pressure::{Pressure, SystemPressure};

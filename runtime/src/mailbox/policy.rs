@@ -28,16 +28,20 @@ pub struct Mailbox {
     messages_max: usize,
     bytes_max: usize,
     full: Full,
+    overload: usize,
 }
 
 impl Mailbox {
     /// More messages than this cannot be bounded: their permits are counted in one word.
     const LIMIT: usize = Permits::MAX;
+    /// Stands for no number.
+    const NONE: usize = usize::MAX;
 
     /// Any number of messages.
     #[must_use]
     pub const fn unbounded() -> Self {
-        Self { messages_max: usize::MAX, bytes_max: usize::MAX, full: Full::Wait }
+        let full = Full::Wait;
+        Self { messages_max: Self::NONE, bytes_max: Self::NONE, full, overload: Self::NONE }
     }
 
     /// At most `messages` that are not yet being handled; senders wait.
@@ -64,6 +68,32 @@ impl Mailbox {
         self
     }
 
+    /// From `messages` that wait on, the actor is *overloaded*: awaited tells to it are held back, in
+    /// order, until half as many wait. Those of an actor that is overloaded itself, or for whose room
+    /// others wait, are not, so that no circle of actors stands still; nor is anything but an awaited
+    /// tell.
+    ///
+    /// ```
+    /// use greenroom::Mailbox;
+    /// assert_eq!(Mailbox::unbounded().overload(1000).overload_at(), Some(1000));
+    /// ```
+    ///
+    /// # Panics
+    /// If `messages` is zero or above 2^29 - 1; in a constant, when compiled.
+    #[must_use]
+    pub const fn overload(mut self, messages: usize) -> Self {
+        assert!(messages > 0, "an actor without mail is not overloaded");
+        assert!(messages <= Self::LIMIT, "an overload is 2^29 - 1 messages at most");
+        self.overload = messages;
+        self
+    }
+
+    /// How many messages wait when the actor is overloaded, if a number is declared.
+    #[must_use]
+    pub const fn overload_at(&self) -> Option<usize> {
+        if self.overload == Self::NONE { None } else { Some(self.overload) }
+    }
+
     /// What happens to a message that does not fit and does not wait.
     #[must_use]
     pub const fn full(mut self, full: Full) -> Self {
@@ -74,13 +104,13 @@ impl Mailbox {
     /// The greatest number of messages that wait, if there is one.
     #[must_use]
     pub const fn messages_max(&self) -> Option<usize> {
-        if self.messages_max == usize::MAX { None } else { Some(self.messages_max) }
+        if self.messages_max == Self::NONE { None } else { Some(self.messages_max) }
     }
 
     /// The greatest number of bytes that wait, if there is one.
     #[must_use]
     pub const fn bytes_max(&self) -> Option<usize> {
-        if self.bytes_max == usize::MAX { None } else { Some(self.bytes_max) }
+        if self.bytes_max == Self::NONE { None } else { Some(self.bytes_max) }
     }
 
     /// What happens to a message that does not fit and does not wait.
@@ -91,6 +121,6 @@ impl Mailbox {
 
     /// Whether there is any bound.
     pub(crate) const fn is_bounded(&self) -> bool {
-        self.messages_max != usize::MAX || self.bytes_max != usize::MAX
+        self.messages_max != Self::NONE || self.bytes_max != Self::NONE
     }
 }

@@ -20,6 +20,7 @@
 // | `mpsc` | unbounded, many producers, one consumer, whole chains at once | `VecDeque`, in its tests |
 // | `oneshot` | one value, one producer, one consumer | tokio's |
 // | `permits` | a count that is taken from, and waited for in order | a deque, in its tests |
+// | `level` | a count with a high and a low mark, which some pass and others wait at | a deque, in its tests |
 // | `gate` | a count with a seal, for those who enter and leave | |
 // | `list` | the consumer's own FIFO, no sharing at all | |
 // | `pool` | recycled memory blocks | the global allocator |
@@ -33,6 +34,7 @@ pub mod spsc;
 pub(crate) mod bell;
 pub(crate) mod gate;
 pub(crate) mod inbox;
+pub(crate) mod level;
 pub(crate) mod list;
 pub(crate) mod mpmc;
 mod mpsc;

@@ -33,6 +33,8 @@ pub(crate) struct Kind {
     pub(crate) deliver: unsafe fn(to: NonNull<()>, node: NonNull<Node>),
     /// Drops the payload undelivered; the block as in `deliver`.
     pub(crate) discard: unsafe fn(node: NonNull<Node>),
+    /// Bytes that a user's message counts for where bytes are counted. The payload must still be there.
+    pub(crate) weigh: Option<unsafe fn(node: NonNull<Node>) -> usize>,
     /// The block of a user node, which is given back after its payload is gone.
     pub(crate) block: Option<Shape>,
     /// The payload's type, for reports.
@@ -83,6 +85,19 @@ impl Node {
             let payload = unsafe { &mut *payload };
             // SAFETY: it is not used again.
             unsafe { ManuallyDrop::take(payload) }
+        })
+    }
+
+    /// Lets `look` see the payload, which stays.
+    ///
+    /// # Safety
+    /// `node` was made by `Node::new::<T>`, and the caller owns the payload.
+    pub(crate) unsafe fn with_payload<T, R>(node: NonNull<Self>, look: impl FnOnce(&T) -> R) -> R {
+        // SAFETY: the caller's promise.
+        let block = unsafe { node.cast::<Block<T>>().as_ref() };
+        block.payload.with(|payload| {
+            // SAFETY: the caller owns the payload.
+            look(unsafe { &*payload })
         })
     }
 

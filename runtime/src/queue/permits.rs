@@ -215,6 +215,12 @@ impl Permits {
         }
     }
 
+    /// Whether somebody waits.
+    pub(crate) fn is_waited_for(&self) -> bool {
+        // Acquire: pairs with the AcqRel in `queue_up`.
+        self.word.load(Ordering::Acquire) & QUEUED != 0
+    }
+
     /// Whether [`close`](Self::close) was called.
     fn is_closed(&self) -> bool {
         // Relaxed: nothing is read on the strength of it.
@@ -252,7 +258,7 @@ impl<'a> Future for Take<'a> {
             },
         };
         self.ticket = None;
-        Poll::Ready((taking == Taking::Taken).then_some(Permit { permits, count }))
+        Poll::Ready((taking == Taking::Taken).then(|| Permit { permits, count }))
     }
 }
 

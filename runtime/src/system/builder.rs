@@ -2,6 +2,7 @@
 
 use super::config::{BuildError, Config, Idle, Maker};
 use super::handle::System;
+use crate::queue::level::Level;
 #[cfg(not(shuttle))]
 use crate::scheduler::ByHand;
 use crate::scheduler::{
@@ -9,6 +10,7 @@ use crate::scheduler::{
     StealingQueue, WorkerLimits, WorkerOptions, choose, spin_allowed,
 };
 use crate::sync::{Arc, thread};
+use crate::task::budget::Budget;
 use crate::task::core::{Core, Limits};
 use crate::task::home::Homes;
 use crate::task::random::Random;
@@ -114,6 +116,8 @@ pub struct Builder {
     scheduler: Scheduler,
     workers: WorkerOptions,
     limits: Limits,
+    budget_messages: Option<usize>,
+    budget_bytes: Option<usize>,
     seed: Option<u64>,
 }
 
@@ -136,7 +140,10 @@ impl Builder {
                 ask_timeout: Duration::from_secs(5),
                 spin: Duration::ZERO,
                 handler_budget: Duration::from_millis(100),
+                overload: None,
             },
+            budget_messages: None,
+            budget_bytes: None,
             seed: None,
         }
     }
@@ -219,6 +226,31 @@ impl Builder {
         self
     }
 
+    /// Limits the messages that wait in all mailboxes of the system together; by default nobody counts
+    /// them. What exceeds the budget is treated as by a full mailbox: awaited sends wait, the others get
+    /// [`TellError::SystemFull`](crate::TellError::SystemFull), or what the receiver declares for a full
+    /// mailbox happens. An actor for whom mail waits does not wait for the budget, as it would hold a part
+    /// of what it waits for; what its awaited sends take beyond the budget is the only excess. Timers,
+    /// ends and orders are no part of it.
+    pub fn budget_messages(mut self, messages: usize) -> Self {
+        self.budget_messages = Some(messages);
+        self
+    }
+
+    /// As [`budget_messages`](Self::budget_messages), for the bytes of the messages, each counted with its
+    /// [`heap_bytes`](crate::Message::heap_bytes). A message larger than the budget is refused.
+    pub fn budget_bytes(mut self, bytes: usize) -> Self {
+        self.budget_bytes = Some(bytes);
+        self
+    }
+
+    /// Sets from how many messages that wait an actor is [overloaded](crate::Mailbox::overload) if it
+    /// declares no number; by default such an actor never is.
+    pub fn overload_messages(mut self, messages: usize) -> Self {
+        self.limits.overload = Some(messages);
+        self
+    }
+
     /// Takes over the settings that `config` has; the others stay.
     ///
     /// # Errors
@@ -241,6 +273,9 @@ impl Builder {
         if let Some(budget) = config.handler_budget_ms {
             self.limits.handler_budget = Duration::from_millis(budget);
         }
+        self.budget_messages = config.budget_messages.or(self.budget_messages);
+        self.budget_bytes = config.budget_bytes.or(self.budget_bytes);
+        self.limits.overload = config.overload_messages.or(self.limits.overload);
         if let Some(name) = &config.scheduler {
             self.scheduler = Scheduler::named(name)?;
         }
@@ -287,6 +322,14 @@ impl Builder {
             "handler_budget must be zero or at least 1 ms",
         )?;
         check(!self.workers.name.contains('\0'), "thread_name must not contain a zero byte")?;
+        let counts = [
+            (self.budget_messages, "budget_messages must be between 1 and 2^59 - 1"),
+            (self.budget_bytes, "budget_bytes must be between 1 and 2^59 - 1"),
+            (self.limits.overload, "overload_messages must be between 1 and 2^59 - 1"),
+        ];
+        for (count, text) in counts {
+            check(count.is_none_or(|count| (1..=Level::MAX).contains(&count)), text)?;
+        }
         let cores = thread::available_parallelism().ok().map(NonZeroUsize::get);
         self.workers.limits.spin = spin_allowed(self.workers.limits.spin, count, cores);
         self.limits.spin = self.workers.limits.spin;
@@ -300,7 +343,8 @@ impl Builder {
         let pool = Pool::new(queues, &self.workers, clock.clone());
         let random = Random::new(self.seed);
         let front = Box::new(pool.front());
-        let core = Core::new(front, clock, self.limits, random, count, homes);
+        let budget = Budget::new(self.budget_messages, self.budget_bytes);
+        let core = Core::new(front, clock, self.limits, budget, random, count, homes);
         Ok((pool, Arc::new(core)))
     }
 }

@@ -49,6 +49,13 @@ pub struct Config {
     /// How long a handler may keep its worker before that is an event, in milliseconds; 0 for ever;
     /// 100 by default.
     pub handler_budget_ms: Option<u64>,
+    /// Messages that may wait in all mailboxes together; unlimited by default.
+    pub budget_messages: Option<usize>,
+    /// Bytes that may wait in all mailboxes together; unlimited by default.
+    pub budget_bytes: Option<usize>,
+    /// Messages that wait for an actor when it is overloaded, unless it declares a number; none by
+    /// default.
+    pub overload_messages: Option<usize>,
 }
 
 impl Config {
@@ -88,6 +95,9 @@ impl Config {
             spin_us: read(&get, "GREENROOM_SPIN_US")?,
             ask_timeout_ms: read(&get, "GREENROOM_ASK_TIMEOUT_MS")?,
             handler_budget_ms: read(&get, "GREENROOM_HANDLER_BUDGET_MS")?,
+            budget_messages: read(&get, "GREENROOM_BUDGET_MESSAGES")?,
+            budget_bytes: read(&get, "GREENROOM_BUDGET_BYTES")?,
+            overload_messages: read(&get, "GREENROOM_OVERLOAD_MESSAGES")?,
         })
     }
 }
@@ -124,7 +134,8 @@ mod tests {
     fn the_environment_has_every_key_of_the_file() {
         let file = "workers = 3\nscheduler = 'locked'\npinned = true\nthread_name = 'w'\n\
                     stack_bytes = 65536\nbatch = 8\nslice_us = 70\nspin_us = 5\nask_timeout_ms = 9\n\
-                    handler_budget_ms = 250";
+                    handler_budget_ms = 250\nbudget_messages = 1000\nbudget_bytes = 65536\n\
+                    overload_messages = 100";
         let value = |key: &str| {
             let key = key.strip_prefix("GREENROOM_")?.to_lowercase();
             let line = file.lines().find_map(|line| line.strip_prefix(&format!("{key} = ")))?;
@@ -134,6 +145,8 @@ mod tests {
         assert_eq!(Config::from_vars(value).unwrap(), from_file);
         assert!(from_file.ask_timeout_ms.is_some() && from_file.workers == Some(3));
         assert_eq!(from_file.handler_budget_ms, Some(250));
+        assert_eq!((from_file.budget_messages, from_file.budget_bytes), (Some(1000), Some(65536)));
+        assert_eq!(from_file.overload_messages, Some(100));
     }
 
     #[test]

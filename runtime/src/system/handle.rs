@@ -3,6 +3,7 @@
 use super::builder::Builder;
 use crate::actor::{Actor, Behavior, Context, End, Owner, Ref, Spawn, describe_cell, send_end};
 use crate::event::{Counts, DeadLetters, EventStream};
+use crate::mailbox::{Pressure, SystemPressure};
 use crate::sync::Arc;
 use crate::task::core::Core;
 use crate::task::current;
@@ -117,6 +118,14 @@ impl System {
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.core.events.counters.read()
+    }
+
+    /// How much of its budget the system uses.
+    #[must_use]
+    pub fn pressure(&self) -> SystemPressure {
+        let Some(budget) = &self.core.budget else { return SystemPressure::default() };
+        let [messages, bytes] = budget.read().map(|reading| reading.map(Pressure::from));
+        SystemPressure { messages, bytes }
     }
 
     /// Stops every actor, children before parents, and then the workers. New actors are refused from

@@ -136,6 +136,7 @@ static STUB: Kind = Kind {
     lane: Lane::User,
     deliver: |_, _| unreachable!("the stub carries no message"),
     discard: |_| unreachable!("the stub carries no message"),
+    weigh: None,
     block: None,
     name: || "stub",
 };

@@ -1,5 +1,6 @@
 //! What the cells of one system share.
 
+use super::budget::Budget;
 use super::cargo::Cargo;
 use super::cell::{CellRef, Header, Reach};
 use super::home::{Home, Homes};
@@ -13,7 +14,7 @@ use super::watch::Watch;
 use super::{Hint, Ready, current};
 use crate::event::{DeadLetterReason, Events};
 use crate::queue::node::{Lane, Node};
-use crate::sync::{AtomicU64, AtomicUsize, CachePadded, Ordering};
+use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, CachePadded, Ordering, planted};
 use crate::time::{Alarms, Clock, Time, TimerKey};
 use std::fmt;
 use std::pin::pin;
@@ -63,6 +64,8 @@ pub(crate) struct Limits {
     pub(crate) spin: Duration,
     /// How long a handler may run at a time before that is reported; zero: for ever.
     pub(crate) handler_budget: Duration,
+    /// Messages that wait for an actor when it is overloaded, unless it declares a number.
+    pub(crate) overload: Option<usize>,
 }
 
 /// What the cells of one system share.
@@ -71,6 +74,10 @@ pub(crate) struct Core {
     pub(crate) clock: Clock,
     pub(crate) events: Events,
     pub(crate) limits: Limits,
+    /// What may wait in all mailboxes together, if that is limited.
+    pub(crate) budget: Option<Budget>,
+    /// Whether there is an actor that can be overloaded, or was.
+    pub(super) slows: AtomicBool,
     pub(crate) random: Random,
     pub(crate) names: Names,
     /// Groups and topics by name.
@@ -98,6 +105,7 @@ impl Core {
         scheduler: Box<dyn Schedule>,
         clock: Clock,
         limits: Limits,
+        budget: Option<Budget>,
         random: Random,
         workers: usize,
         homes: Homes,
@@ -109,6 +117,8 @@ impl Core {
             clock,
             events: Events::new(),
             limits,
+            budget,
+            slows: AtomicBool::new(false),
             random,
             names: Names::new(),
             shared: Shared::new(),
@@ -233,6 +243,13 @@ impl Core {
         let kind = unsafe { Node::kind(node) };
         if kind.lane == Lane::User {
             self.events.dead_letter(header.actor_id(), (kind.name)(), DeadLetterReason::Stopped);
+        }
+        if self.budget.is_some()
+            && let Some(weigh) = kind.weigh
+        {
+            // SAFETY: the caller owns the node, whose kind this is.
+            let bytes = unsafe { weigh(node) };
+            planted!("budget-kept-by-the-dead": self.leave_budget(bytes) => ());
         }
     }
 

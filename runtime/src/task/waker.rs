@@ -15,6 +15,16 @@ pub(crate) fn borrowed(header: NonNull<Header>) -> ManuallyDrop<Waker> {
     ManuallyDrop::new(unsafe { Waker::from_raw(raw) })
 }
 
+/// Lets `look` see the actor whose waiting handler `waker` wakes, if it is one.
+pub(crate) fn with_actor_of<R>(waker: &Waker, look: impl FnOnce(Option<&CellRef>) -> R) -> R {
+    if !std::ptr::eq(waker.vtable(), &raw const VTABLE) {
+        return look(None);
+    }
+    // SAFETY: the table says that a cell is behind it, which the waker keeps alive.
+    let cell = unsafe { cell(waker.data()) };
+    look(Some(&*cell))
+}
+
 /// # Safety
 /// `data` is the address of a live cell.
 unsafe fn cell(data: *const ()) -> ManuallyDrop<CellRef> {

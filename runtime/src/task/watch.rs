@@ -31,6 +31,7 @@ pub(super) static HOOK: Kind = Kind {
     lane: Lane::Control,
     deliver: |_, _| unreachable!("no message runs a hook"),
     discard: |_| unreachable!("no message runs a hook"),
+    weigh: None,
     block: None,
     name: || "a start or stop hook",
 };
@@ -86,6 +87,12 @@ impl Doing {
     pub(super) fn end(&self) {
         // Release: pairs with the Acquire in `look`.
         self.handling.store(ptr::null_mut(), Ordering::Release);
+    }
+
+    /// Whether a handler or hook runs. For its own worker.
+    pub(super) fn is_handling(&self) -> bool {
+        // Relaxed: the worker's own store, if not for the mark.
+        !self.handling.load(Ordering::Relaxed).is_null()
     }
 
     /// What the handler was sent that has just panicked, which is over.

@@ -29,6 +29,7 @@ static KIND: Kind = Kind {
     lane: Lane::Signal,
     deliver: arrive,
     discard: drop_payload::<Marker>,
+    weigh: None,
     block: Some(Node::block::<Marker>()),
     name: || "marker",
 };

@@ -150,7 +150,9 @@ impl<A: Behavior> Pool<A> {
                 Ok(()) => return self.routing.note(worker),
                 Err(TellError::Closed(back)) => message = back,
                 // Larger than any mailbox here, the pool's included.
-                Err(TellError::Full(_)) => return report(cx, DeadLetterReason::DroppedNewest),
+                Err(TellError::Full(_) | TellError::SystemFull(_)) => {
+                    return report(cx, DeadLetterReason::DroppedNewest);
+                }
             }
             // Its `Down` is on its way.
             self.workers.remove(chosen);

@@ -14,6 +14,7 @@ static USER: Kind = Kind {
     lane: Lane::User,
     deliver: |_, _| {},
     discard: |_| {},
+    weigh: None,
     block: Some(Node::block::<usize>()),
     name: || "user",
 };

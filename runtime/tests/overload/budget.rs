@@ -1,0 +1,280 @@
+//! A budget for the mail of a whole system, in messages and in bytes.
+
+use crate::gate::{Bounded, Gate, Gated, Load, Newest, Oldest, Plain, Policy, heavy, load};
+use crate::support::{SCHEDULERS, block_on, poll_once, run, soon, until};
+use greenroom::{
+    Actor, AskError, BuildError, Event, Quantity, Ref, System, SystemPressure, TellError, handlers,
+};
+use std::thread;
+use tokio::sync::oneshot;
+
+const BYTES: usize = size_of::<Load>();
+
+fn system(messages: usize) -> System {
+    System::builder().workers(1).budget_messages(messages).build().unwrap()
+}
+
+fn waiting(system: &System) -> [Option<usize>; 2] {
+    let SystemPressure { messages, bytes, .. } = system.pressure();
+    [messages, bytes].map(|quantity| quantity.map(|quantity| quantity.waiting))
+}
+
+// [G-BUDGET-1] [G-BUDGET-3]
+#[test]
+fn all_mailboxes_together_hold_as_many_messages_as_the_budget() {
+    let system = system(3);
+    let mut events = system.events();
+    run(async {
+        let mut one = Gated::<Plain>::busy(&system).await;
+        let mut other = Gated::<Bounded>::busy(&system).await;
+        assert_eq!(waiting(&system), [Some(0), None]);
+        one.actor.tell(load(1)).try_send().unwrap();
+        one.actor.tell(load(2)).tell().unwrap();
+        other.actor.tell(load(1)).await.unwrap();
+        let full = || Err(TellError::SystemFull(load(9)));
+        assert_eq!(other.actor.tell(load(9)).try_send(), full());
+        assert_eq!(one.actor.tell(load(9)).tell(), full());
+        assert_eq!(system.counts().rejected_full, 2);
+        let mut held = other.actor.tell(load(2)).into_future();
+        assert!(poll_once(&mut held).is_pending());
+        // What one handles is room for the other, and first for who waits.
+        assert_eq!(one.next().await, 1);
+        assert_eq!(one.actor.tell(load(9)).try_send(), full());
+        soon(held).await.unwrap();
+        assert_eq!(other.next().await, 1);
+        assert_eq!(other.next().await, 2);
+        assert_eq!(one.next().await, 2);
+        let messages = system.pressure().messages.unwrap();
+        assert_eq!((messages.waiting, messages.peak, messages.is_overloaded), (0, 3, false));
+        let mut told = Vec::new();
+        while let Some(event) = events.try_next() {
+            match event {
+                Event::SystemOverloaded { quantity } => told.push((true, quantity)),
+                Event::SystemRelieved { quantity } => told.push((false, quantity)),
+                _ => {}
+            }
+        }
+        assert_eq!(told, [(true, Quantity::Messages), (false, Quantity::Messages)]);
+        one.open();
+        other.open();
+    });
+}
+
+// [G-BUDGET-1]
+#[test]
+fn all_mailboxes_together_hold_as_many_bytes_as_the_budget() {
+    let system = System::builder().workers(1).budget_bytes(100).build().unwrap();
+    run(async {
+        let mut one = Gated::<Plain>::busy(&system).await;
+        one.actor.tell(heavy(1, 60)).try_send().unwrap();
+        let full = one.actor.tell(heavy(2, 41)).try_send();
+        assert_eq!(full, Err(TellError::SystemFull(heavy(2, 41))));
+        one.actor.tell(heavy(3, 40)).try_send().unwrap();
+        assert_eq!(waiting(&system), [None, Some(100)]);
+        // What never fits does not wait.
+        let huge = soon(one.actor.tell(heavy(4, 101)).into_future()).await;
+        assert_eq!(huge, Err(TellError::SystemFull(heavy(4, 101))));
+        assert_eq!(soon(one.actor.ask(heavy(5, 101)).into_future()).await, Err(AskError::Closed));
+        let actor = one.actor.clone();
+        let mut question = actor.ask(load(6)).into_future();
+        assert!(poll_once(&mut question).is_pending());
+        assert_eq!(one.next().await, 1);
+        // The question is in when its future is looked at again.
+        assert!(poll_once(&mut question).is_pending());
+        assert_eq!(waiting(&system), [None, Some(40 + question_bytes())]);
+        one.open();
+        assert_eq!(soon(question).await.unwrap(), 6);
+        assert_eq!(waiting(&system), [None, Some(0)]);
+    });
+}
+
+/// Bytes of a question, which carries the right to answer it.
+fn question_bytes() -> usize {
+    size_of::<greenroom::Asked<Load>>()
+}
+
+// [G-BUDGET-1] [G-BOUND-2]
+#[test]
+fn a_spent_budget_is_a_full_mailbox_to_the_policies() {
+    let system = system(3);
+    run(async {
+        let newest = Gated::<Newest>::busy(&system).await;
+        let mut oldest = Gated::<Oldest>::busy(&system).await;
+        newest.actor.tell(load(1)).tell().unwrap();
+        newest.actor.tell(load(2)).tell().unwrap();
+        oldest.actor.tell(load(1)).tell().unwrap();
+        newest.actor.tell(load(3)).tell().unwrap();
+        assert_eq!(system.counts().dropped_newest, 1);
+        for number in 2..=5 {
+            oldest.actor.tell(load(number)).tell().unwrap();
+        }
+        assert_eq!(system.counts().dropped_oldest, 4);
+        assert_eq!(waiting(&system), [Some(3), None]);
+        assert_eq!(oldest.next().await, 5);
+        newest.actor.tell(load(4)).tell().unwrap();
+        // It has nothing left to drop.
+        let full = oldest.actor.tell(load(6)).tell();
+        assert_eq!(full, Err(TellError::SystemFull(load(6))));
+        newest.open();
+        oldest.open();
+        until(|| waiting(&system) == [Some(0), None]).await;
+    });
+}
+
+// [G-BUDGET-1]
+#[test]
+fn the_dead_give_their_part_back() {
+    for scheduler in SCHEDULERS {
+        let builder = System::builder().workers(2).scheduler(scheduler());
+        let system = builder.budget_messages(50).budget_bytes(50 * BYTES).build().unwrap();
+        run(async {
+            die::<Plain>(&system).await;
+            die::<Bounded>(&system).await;
+            die::<Newest>(&system).await;
+            die::<Oldest>(&system).await;
+        });
+        let SystemPressure { messages, bytes, .. } = system.pressure();
+        assert!(messages.unwrap().peak <= 50 && bytes.unwrap().peak <= 50 * BYTES);
+    }
+}
+
+/// Ends actors in every way, with mail; all that was taken of the budget has to come back.
+async fn die<P: Policy>(system: &System) {
+    for end in [Ref::stop, Ref::kill, Ref::drain] {
+        let gated = Gated::<P>::busy(system).await;
+        for number in 1..=3 {
+            gated.actor.tell(load(number)).try_send().unwrap();
+        }
+        let actor = gated.actor.clone();
+        let late = thread::spawn(move || {
+            // Some come before the end, and some while it is going on.
+            while actor.tell(load(4)).tell() != Err(TellError::Closed(load(4))) {
+                thread::yield_now();
+            }
+        });
+        until(|| waiting(system)[0].unwrap() > 3 || P::MAILBOX.messages_max() == Some(3)).await;
+        end(&gated.actor);
+        gated.open();
+        soon(gated.actor.ended()).await;
+        late.join().unwrap();
+        until(|| waiting(system) == [Some(0), Some(0)]).await;
+    }
+}
+
+// [G-BUDGET-1]
+#[test]
+fn threads_stay_within_the_budget() {
+    const THREADS: u32 = 8;
+    for scheduler in SCHEDULERS {
+        let builder = System::builder().workers(2).scheduler(scheduler());
+        let system = builder.budget_messages(20).budget_bytes(10 * BYTES).build().unwrap();
+        run(async {
+            let one = Gated::<Plain>::busy(&system).await;
+            let other = Gated::<Bounded>::busy(&system).await;
+            one.open();
+            other.open();
+            let send = |_| {
+                let (one, other) = (one.actor.clone(), other.actor.clone());
+                thread::spawn(move || {
+                    (0..100).for_each(|number| {
+                        flood(&one, number);
+                        flood(&other, number);
+                    });
+                })
+            };
+            let threads: Vec<_> = (0..THREADS).map(send).collect();
+            threads.into_iter().for_each(|thread| thread.join().unwrap());
+            until(|| waiting(&system) == [Some(0), Some(0)]).await;
+            let SystemPressure { messages, bytes, .. } = system.pressure();
+            let (messages, bytes) = (messages.unwrap().peak, bytes.unwrap().peak);
+            assert!(messages <= 20 && bytes <= 10 * BYTES, "{messages} messages, {bytes} bytes");
+            assert!(messages > 1, "they met");
+        });
+    }
+}
+
+/// Sends in one of the ways.
+fn flood<P: Policy>(to: &Ref<Gate<P>>, number: u32) {
+    let message = to.tell(heavy(number, BYTES * (1 + number as usize % 3)));
+    match number % 4 {
+        // An error says that there was no room.
+        0 => drop(message.try_send()),
+        1 => drop(message.tell()),
+        2 => message.wait().unwrap(),
+        _ => block_on(message.into_future()).unwrap(),
+    }
+}
+
+/// Tells another, when it is told to.
+#[derive(Actor)]
+struct Go {
+    to: Ref<Gate<Plain>>,
+    heard: u32,
+}
+
+#[handlers]
+impl Go {
+    #[tell]
+    async fn between(&mut self, begun: oneshot::Sender<()>) {
+        begun.send(()).unwrap();
+        self.to.tell(load(1)).await.unwrap();
+    }
+    #[tell]
+    fn hear(&mut self) {
+        self.heard += 1;
+    }
+    #[ask]
+    fn heard(&self) -> u32 {
+        self.heard
+    }
+}
+
+// [G-BUDGET-2]
+#[test]
+fn who_has_mail_does_not_wait_for_the_budget() {
+    for scheduler in SCHEDULERS {
+        let builder = System::builder().workers(2).scheduler(scheduler());
+        let system = builder.budget_messages(2).build().unwrap();
+        run(async {
+            let mut gated = Gated::<Plain>::busy(&system).await;
+            let go = Go { to: gated.actor.clone(), heard: 0 };
+            let go = system.spawn::<Go>(go).await.unwrap();
+            let (begun, has_begun) = oneshot::channel();
+            // The order is part of what waits until it is begun with.
+            go.between(begun).await.unwrap();
+            gated.actor.tell(load(5)).await.unwrap();
+            let mut filled = gated.actor.tell(load(6)).into_future();
+            soon(has_begun).await.unwrap();
+            // Two wait for the gate: the rest is `go`'s or the outsider's.
+            soon(async {
+                while poll_once(&mut filled).is_pending() && waiting(&system)[0] < Some(2) {
+                    tokio::task::yield_now().await;
+                }
+            })
+            .await;
+            drop(filled);
+            // Mail that comes now, whoever lets it in, sets its receiver free.
+            let hears = async {
+                while go.hear().try_send().is_err() {
+                    gated.next().await;
+                }
+            };
+            soon(hears).await;
+            gated.open();
+            assert_eq!(soon(go.heard().into_future()).await.unwrap(), 1);
+            until(|| waiting(&system)[0] == Some(0)).await;
+        });
+    }
+}
+
+#[test]
+fn a_budget_of_nothing_is_refused() {
+    let nothing = [
+        System::builder().budget_messages(0),
+        System::builder().budget_bytes(0),
+        System::builder().overload_messages(0),
+    ];
+    for builder in nothing {
+        assert!(matches!(builder.build(), Err(BuildError::Config(_))));
+    }
+}
