@@ -13,11 +13,11 @@ use std::future::IntoFuture;
 use std::mem::ManuallyDrop;
 use std::panic::panic_any;
 use std::time::Duration;
-use support::{LONG, SCHEDULERS, hold_worker, on, poll_once, soon};
+use support::{LONG, SCHEDULERS, hold_worker, on, poll_once, soon, times};
 use tokio::sync::oneshot;
 use tokio::task::unconstrained;
 
-const ROUNDS: u32 = 25;
+const ROUNDS: usize = 25;
 
 /// Panics when it is dropped, except while a panic is under way, where that would be the end.
 #[derive(Clone, Debug)]
@@ -130,13 +130,16 @@ fn is_contained(reason: &ExitReason, fall: impl AsyncFn(&System) -> ActorId) {
         on(1, scheduler(), async |system| {
             let mut events = system.events();
             let bystander = system.spawn::<Bystander>(Bystander::default()).await.unwrap();
-            let mut fallen = Vec::new();
-            for round in 1..=ROUNDS {
+            let (mut fallen, mut seen) = (Vec::new(), Vec::new());
+            for round in 1..=times(ROUNDS) {
                 fallen.push(soon(fall(system)).await);
-                assert_eq!(bystander.count().within(LONG).await, Ok(round), "it lives on");
+                seen.append(&mut so_far(&mut events));
+                let count = bystander.count().within(LONG).await;
+                assert_eq!(count, Ok(u32::try_from(round).unwrap()), "it lives on");
             }
             system.shutdown(LONG).await.unwrap();
-            let mut ended: Vec<_> = so_far(&mut events)
+            seen.append(&mut so_far(&mut events));
+            let mut ended: Vec<_> = seen
                 .into_iter()
                 .filter_map(|event| match event {
                     Event::Ended { actor, reason: why } if fallen.contains(&actor) => {

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
-use support::{LONG, SCHEDULERS, SHARING, hold_worker, on, until};
+use support::{LONG, SCHEDULERS, SHARING, hold_worker, on, times, until};
 
 const WORKERS: usize = 3;
 
@@ -171,7 +171,7 @@ fn workers_that_fall_asleep_all_the_time_miss_nothing() {
                 diners.push(system.spawn::<Diner>(Diner).await.unwrap());
             }
             let eaten = Arc::new(AtomicUsize::new(0));
-            for round in 1..=ROUNDS {
+            for round in 1..=times(ROUNDS) {
                 for diner in &diners {
                     diner.eat(Arc::clone(&eaten)).try_send().unwrap();
                 }

@@ -15,7 +15,7 @@ use std::future::pending;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
-use support::{LONG, Ledger, Parcel, block_on, everywhere, exit_of, run, soon, until};
+use support::{LONG, Ledger, Parcel, block_on, everywhere, exit_of, run, soon, times, until};
 use tokio::sync::oneshot;
 
 /// Takes parcels, at once or when a gate opens.
@@ -362,11 +362,15 @@ fn shutdown_can_be_called_again_and_refuses_new_actors() {
 #[test]
 fn drain_of_a_system_handles_all_its_mail() {
     everywhere(async |system| {
-        let ledger = ledger();
-        let (_porter, gate) = waiting(system, &ledger).await;
+        let many = times(WAITING);
+        let ledger = Ledger::new(many + 2);
+        let (porter, gate) = waiting(system, &ledger).await;
+        for _ in WAITING..many {
+            porter.take(ledger.issue()).tell().unwrap();
+        }
         let (drained, ()) = tokio::join!(system.drain(LONG), async { drop(gate) });
         drained.unwrap();
-        assert_eq!(ledger.settle(&system.counts()).handled, 1 + WAITING as u64);
+        assert_eq!(ledger.settle(&system.counts()).handled, 1 + many as u64);
     });
 }
 

@@ -29,6 +29,12 @@ pub(crate) const SCHEDULERS: [fn() -> Scheduler; 4] =
 pub(crate) const SHARING: [fn() -> Scheduler; 3] =
     [Scheduler::locked, Scheduler::lock_free, Scheduler::stealing];
 
+/// `few`, as often as the environment says: CI does more of the same where it has the time.
+pub(crate) fn times(few: usize) -> usize {
+    let times = std::env::var("GREENROOM_TIMES");
+    few * times.map_or(1, |text| text.parse().expect("GREENROOM_TIMES is a number"))
+}
+
 /// Runs `test` under each scheduler with one, two and four workers, and shuts each system down.
 pub(crate) fn everywhere(test: impl AsyncFn(&System)) {
     for scheduler in SCHEDULERS {
