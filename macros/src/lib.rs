@@ -44,6 +44,7 @@ mod message;
 mod options;
 mod quantity;
 mod spans;
+mod states;
 
 use proc_macro::TokenStream;
 
@@ -181,6 +182,34 @@ pub fn derive_event(item: TokenStream) -> TokenStream {
     tokens(event::expand(item.into()))
 }
 
+/// Makes an enum a set of states, for actors that are in one of them: `greenroom::States`.
+///
+/// Each variant holds one type, which is the state, and no two hold the same. The types convert into the enum.
+///
+/// # Examples
+///
+/// ```
+/// use greenroom::{State, States};
+///
+/// struct Idle;
+/// struct Open {
+///     sent: u64,
+/// }
+///
+/// #[derive(States)]
+/// enum Line {
+///     Idle(Idle),
+///     Open(Open),
+/// }
+///
+/// let line: State<Line> = State::new(Open { sent: 7 });
+/// assert!(matches!(line.get(), Some(Line::Open(open)) if open.sent == 7));
+/// ```
+#[proc_macro_derive(States)]
+pub fn derive_states(item: TokenStream) -> TokenStream {
+    tokens(states::expand(item.into()))
+}
+
 /// Makes the methods of an impl the handlers of an actor.
 ///
 /// The methods stay what they are. Beside the impl of `Book` stand, generated from it, the enum
@@ -221,6 +250,15 @@ pub fn derive_event(item: TokenStream) -> TokenStream {
 /// `cx.unstash()` brings everything back that was put aside, in order and before newer mail, and the condition is
 /// asked again. The actor says in `#[actor(stash = 100)]` how many messages it may put aside; one more is refused,
 /// and who asks gets `AskError::Refused`.
+///
+/// # Handlers of one state
+///
+/// `#[handlers(state = line)]` names a field of the actor, a `State<Line>` whose `Line` derives `States`. A `#[tell]`
+/// or `#[ask]` method with a parameter `#[state] open: &mut Open` then handles its message in that state only. One
+/// with `#[state] idle: Idle` leaves it, and returns the next state: `-> Open`, or `-> (Open, u64)` with the answer of
+/// an ask. In another state the message is refused, and who asks gets `AskError::Refused`; with `#[stash]` on the
+/// method it is put aside, and comes back with the next change of state. Methods without such a parameter handle
+/// their message in every state.
 ///
 /// # Handlers that do not hold the actor
 ///

@@ -2,11 +2,11 @@
 
 pub use crate::actor::{
     Actor, Ask, AskError, Asked, Behavior, Calls, Context, Down, EmitError, Emitter, Flat, Group,
-    Handle, HandleAsync, Interleaved, Interleaves, Items, Keyed, Message, MigrateError, Options,
-    Plain, Pool, Protocol, Published, Receive, Recipient, Ref, Reply, Resize, Restart, RestartKind,
-    Routing, Shutdown, Spawn, SpawnError, StartError, StashError, Stashes, Step, Strategy,
-    Supervise, Supervision, Supervisor, TaskId, Tell, TellError, TimerId, Told, Topic, WatchId,
-    Workers,
+    Handle, HandleAsync, Holds, Interleaved, Interleaves, Items, Keyed, Message, MigrateError,
+    Options, Plain, Pool, Protocol, Published, Receive, Recipient, Ref, Reply, Resize, Restart,
+    RestartKind, Routing, Shutdown, Spawn, SpawnError, StartError, StashError, Stashes, State,
+    States, Step, Strategy, Supervise, Supervision, Supervisor, TaskId, Tell, TellError, TimerId,
+    Told, Topic, WatchId, Workers,
 };
 pub use crate::event::{
     ActorId, Counts, DeadLetter, DeadLetterReason, DeadLetters, Event, EventStream, ExitReason,
@@ -19,7 +19,7 @@ pub use crate::system::{
 };
 pub use crate::task::{Hint, Priority, Ready};
 // The derive of events goes with their trait.
-pub use greenroom_macros::{Actor, Message, handlers, main, test};
+pub use greenroom_macros::{Actor, Message, States, handlers, main, test};
 
 /// For tests of what plugs into a system.
 pub mod testing {
@@ -32,11 +32,11 @@ pub mod __private {
     pub use crate::actor::{
         Actor, Ask, Asking, AskingFlat, Async, AsyncMethod, AsyncMethodOf,
         AsyncMethodOfWithContext, AsyncMethodWithContext, AsyncWithContext, Behavior, ByAsync,
-        ByMacro, BySync, Calls, Context, Flat, Interleaved, Interleaves, Keep, LocalCall, Message,
-        NoValue, Options, Plain, Protocol, PutsAside, Receive, Recipient, Reply, Restart, Shutdown,
-        StartError, Started, Starting, Stashes, Step, Supervision, Supervisor, Sync,
-        SyncWithContext, Tell, Telling, Told, assert_answer, assert_argument, hold_back,
-        interleave, portable, put_aside,
+        ByMacro, BySync, Calls, Context, Flat, Holds, Interleaved, Interleaves, Keep, LocalCall,
+        Message, NoValue, Options, Plain, Protocol, PutsAside, Receive, Recipient, Reply, Restart,
+        Shutdown, StartError, Started, Starting, Stashes, State, States, Step, Supervision,
+        Supervisor, Sync, SyncWithContext, Tell, Telling, Told, assert_answer, assert_argument,
+        hold_back, interleave, portable, put_aside, report_refused,
     };
     pub use crate::event::ExitReason;
     #[cfg(all(feature = "journal", not(shuttle)))]

@@ -42,6 +42,7 @@
 //! | write an actor | [`Actor`], [`handlers`], [`Context`] |
 //! | restart what fails | [`Restart`], [`Supervision`], [`Context::supervise`] |
 //! | put messages aside | [`Stashes`], [`Context::unstash`] |
+//! | write a state machine | [`State`], [`States`] |
 //! | handle others while a handler waits | [`Interleaved`] |
 //! | talk to one | [`Ref`], [`Recipient`], [`Tell`], [`Ask`] |
 //! | build and end a system | [`System`], [`Scheduler`], [`Config`] |

@@ -4,6 +4,7 @@ use syn::parse::ParseStream;
 use syn::punctuated::Punctuated;
 use syn::{Attribute, Expr, ImplItem, ItemImpl, Meta, Path, Token, parse_quote};
 
+use super::state::Given;
 use crate::errors::Errors;
 
 /// Says when a message is put aside.
@@ -13,7 +14,7 @@ const STASH: &str = "stash";
 const INTERLEAVE: &str = "interleave";
 
 /// How a stash is written.
-const HOW_TO_STASH: &str = "say when the message is put aside, as in `#[stash(while = self.is_busy)]`: \
+pub(crate) const HOW_TO_STASH: &str = "say when the message is put aside, as in `#[stash(while = self.is_busy)]`: \
      a condition on `&self`, and on the arguments, which are lent to it";
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -88,14 +89,28 @@ pub(crate) fn take_role(attrs: &mut Vec<Attribute>, errors: &mut Errors) -> Opti
 #[derive(Default)]
 pub(crate) struct Manner {
     /// When it is put aside.
-    pub(crate) stash: Option<Expr>,
+    pub(crate) stash: Option<Stash>,
     /// Whether its handler lets others in while it waits; the attribute that says so.
     pub(crate) interleave: Option<Attribute>,
+    /// The state in which it is handled, where that is one.
+    pub(crate) state: Option<Given>,
+}
+
+/// When a message is put aside.
+pub(crate) enum Stash {
+    /// While this holds.
+    While(Expr),
+    /// In every state but that of its handler; the attribute that says so.
+    Elsewhere(Attribute),
 }
 
 /// Takes what says how a message is handled off a method's attributes.
 pub(crate) fn take_manner(attrs: &mut Vec<Attribute>, errors: &mut Errors) -> Manner {
-    Manner { stash: take_stash(attrs, errors), interleave: take_interleave(attrs, errors) }
+    Manner {
+        stash: take_stash(attrs, errors),
+        interleave: take_interleave(attrs, errors),
+        state: None,
+    }
 }
 
 fn take_interleave(attrs: &mut Vec<Attribute>, errors: &mut Errors) -> Option<Attribute> {
@@ -113,15 +128,19 @@ fn take_interleave(attrs: &mut Vec<Attribute>, errors: &mut Errors) -> Option<At
     taken.into_iter().next()
 }
 
-/// Takes `#[stash(while = condition)]` off, and returns the condition.
-fn take_stash(attrs: &mut Vec<Attribute>, errors: &mut Errors) -> Option<Expr> {
+/// Takes `#[stash]` off, with or without a condition.
+fn take_stash(attrs: &mut Vec<Attribute>, errors: &mut Errors) -> Option<Stash> {
     let mut taken = None;
     for attr in attrs.extract_if(.., |attr| attr.path().is_ident(STASH)) {
         if taken.is_some() {
             errors.push(&attr, "`#[stash(..)]` is written twice: join the conditions by `||`");
         }
+        if matches!(attr.meta, Meta::Path(_)) {
+            taken = Some(Stash::Elsewhere(attr));
+            continue;
+        }
         match attr.parse_args_with(condition) {
-            Ok(condition) => taken = Some(condition),
+            Ok(condition) => taken = Some(Stash::While(condition)),
             Err(_) => errors.push(&attr, HOW_TO_STASH),
         }
     }

@@ -18,6 +18,7 @@ mod parse;
 mod receive;
 mod signature;
 mod stash;
+mod state;
 mod types;
 
 #[cfg(test)]
@@ -38,7 +39,7 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> syn::Result<T
             return Err(Error::new_spanned(first_token(&other), message));
         }
     };
-    let generated = api.parse2(arguments).and_then(|api| generate(api, &mut item));
+    let generated = named.parse2(arguments).and_then(|named| generate(named, &mut item));
     let generated = generated.unwrap_or_else(|error| {
         attributes::strip(&mut item);
         error.into_compile_error()
@@ -46,8 +47,8 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> syn::Result<T
     Ok(quote!(#item #generated))
 }
 
-fn generate(api: Option<Ident>, item: &mut ItemImpl) -> syn::Result<TokenStream> {
-    let block = parse::block(api, item)?;
+fn generate(named: Named, item: &mut ItemImpl) -> syn::Result<TokenStream> {
+    let block = parse::block(named, item)?;
     let runtime = crate_path::private();
     let message = message::expand(&block, &runtime);
     let calls = calls::expand(&block, &runtime);
@@ -57,13 +58,23 @@ fn generate(api: Option<Ident>, item: &mut ItemImpl) -> syn::Result<TokenStream>
     Ok(quote!(#message #calls #receive #behavior #stash))
 }
 
-fn api(input: ParseStream<'_>) -> syn::Result<Option<Ident>> {
-    let mut api = None;
-    options::read(input, &["api"], |_, input| {
-        api = Some(input.parse()?);
+/// What the options name.
+#[derive(Default)]
+pub(crate) struct Named {
+    /// The protocol.
+    pub(crate) api: Option<Ident>,
+    /// The field that holds the state.
+    pub(crate) state: Option<Ident>,
+}
+
+fn named(input: ParseStream<'_>) -> syn::Result<Named> {
+    let mut named = Named::default();
+    options::read(input, &["api", "state"], |name, input| {
+        let place = if name == "api" { &mut named.api } else { &mut named.state };
+        *place = Some(input.parse()?);
         Ok(())
     })?;
-    Ok(api)
+    Ok(named)
 }
 
 fn first_token(item: &Item) -> TokenStream {

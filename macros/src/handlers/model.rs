@@ -17,6 +17,8 @@ pub(crate) struct Block {
     pub(crate) actor: Type,
     pub(crate) generics: Generics,
     pub(crate) names: Names,
+    /// The field of the actor that holds its state.
+    pub(crate) state: Option<Ident>,
     pub(crate) handlers: Vec<Handler>,
     pub(crate) start: Option<Method>,
     pub(crate) stop: Option<Method>,
@@ -71,6 +73,8 @@ pub(crate) enum Param {
     Context(Type),
     /// `&mut Interleaved<Self>`, found by its type.
     Interleaved(Type),
+    /// The state of the actor, marked by `#[state]`: lent or given.
+    State(Type, bool),
     /// Anything else: an argument that comes from outside.
     Value { pattern: Pat, ty: Type },
 }
@@ -104,7 +108,7 @@ impl Method {
     pub(crate) fn values(&self) -> impl Iterator<Item = (&Pat, &Type)> {
         self.params.iter().filter_map(|param| match param {
             Param::Value { pattern, ty } => Some((pattern, ty)),
-            Param::Context(_) | Param::Interleaved(_) => None,
+            Param::Context(_) | Param::Interleaved(_) | Param::State(..) => None,
         })
     }
 
@@ -129,6 +133,14 @@ impl Method {
         let arguments = self.params.iter().map(|param| match param {
             Param::Context(ty) | Param::Interleaved(ty) => {
                 quote_spanned!(spans::located(ty.span())=> cx)
+            }
+            Param::State(ty, leaves) => {
+                let span = spans::located(ty.span());
+                if *leaves {
+                    quote_spanned!(span=> state)
+                } else {
+                    quote_spanned!(span=> &mut state)
+                }
             }
             Param::Value { ty, .. } => {
                 let mut binding = bindings.next();

@@ -3,10 +3,11 @@
 use proc_macro2::TokenStream;
 use syn::{Attribute, Error, Generics, Ident, ImplItem, ImplItemFn, ItemImpl, Pat, Type};
 
-use super::attributes::{self, Manner, Role};
+use super::attributes::{self, Manner, Role, Stash};
 use super::model::{Block, Field, Handler, Kind, Method, Param, Receiver};
 use super::names::{self, Names};
-use super::{signature, types};
+use super::state::{self, Given};
+use super::{Named, signature, types};
 use crate::errors::Errors;
 
 /// Takes the roles off the methods of an impl, and returns what is to be generated for them.
@@ -14,14 +15,15 @@ use crate::errors::Errors;
 /// # Errors
 ///
 /// Returns everything that is wrong with the impl, each at its place.
-pub(crate) fn block(api: Option<Ident>, item: &mut ItemImpl) -> syn::Result<Block> {
+pub(crate) fn block(named: Named, item: &mut ItemImpl) -> syn::Result<Block> {
     let actor = actor(item)?;
     let name = actor_name(&actor)?;
     let mut errors = Errors::default();
     check_impl(item, &mut errors);
     let mut block = Block {
         generics: generics(&item.generics, &actor)?,
-        names: Names::new(name, api),
+        names: Names::new(name, named.api),
+        state: named.state,
         actor: actor.clone(),
         handlers: Vec::new(),
         start: None,
@@ -31,7 +33,8 @@ pub(crate) fn block(api: Option<Ident>, item: &mut ItemImpl) -> syn::Result<Bloc
         if let ImplItem::Fn(method) = item
             && let Some(role) = attributes::take_role(&mut method.attrs, &mut errors)
         {
-            let manner = attributes::take_manner(&mut method.attrs, &mut errors);
+            let mut manner = attributes::take_manner(&mut method.attrs, &mut errors);
+            manner.state = state::take(&mut method.sig, &mut errors);
             check_manner(role, &manner, &mut errors);
             read(role, manner, method, &mut block, &mut errors);
         }
@@ -83,7 +86,14 @@ fn generics(written: &Generics, actor: &Type) -> syn::Result<Generics> {
 }
 
 fn read(role: Role, manner: Manner, item: &ImplItemFn, block: &mut Block, errors: &mut Errors) {
-    let method = signature::method(role, &item.sig, errors);
+    let mut method = signature::method(role, &item.sig, manner.state.as_ref(), errors);
+    if let Some(given) = &manner.state {
+        let is_asked = role == Role::Ask;
+        check_state(given, block.state.as_ref(), role, &manner, item, errors);
+        if let Some(answer) = state::check(given, is_asked, &item.sig, errors) {
+            method.output = Some(answer);
+        }
+    }
     check_interleaved_params(&method, &manner, errors);
     match role {
         Role::Start => {
@@ -111,11 +121,16 @@ fn read(role: Role, manner: Manner, item: &ImplItemFn, block: &mut Block, errors
 }
 
 fn check_manner(role: Role, manner: &Manner, errors: &mut Errors) {
+    if let Some(Stash::Elsewhere(attr)) = &manner.stash
+        && manner.state.is_none()
+    {
+        errors.push(attr, attributes::HOW_TO_STASH);
+    }
     if matches!(role, Role::Tell | Role::Ask) {
         return;
     }
     let written = role.written();
-    if let Some(condition) = &manner.stash {
+    if let Some(Stash::While(condition)) = &manner.stash {
         let message = format!("only what is told or asked is stashed, not a call of `{written}`");
         errors.push(condition, message);
     }
@@ -137,6 +152,40 @@ fn check_interleaved_params(method: &Method, manner: &Manner, errors: &mut Error
             errors.push(ty, message);
         }
     }
+}
+
+/// Checks that a handler of one state can have it.
+fn check_state(
+    given: &Given,
+    field: Option<&Ident>,
+    role: Role,
+    manner: &Manner,
+    item: &ImplItemFn,
+    errors: &mut Errors,
+) {
+    if !matches!(role, Role::Tell | Role::Ask) {
+        let written = role.written();
+        let message = format!(
+            "a `{written}` method is called in every state: look at the field, and go over by `enter`"
+        );
+        errors.push(&given.ty, message);
+    }
+    if field.is_none() {
+        let message = "say which field of the actor holds its state: `#[handlers(state = line)]`";
+        errors.push(&given.ty, message);
+    }
+    if manner.interleave.is_some() {
+        let message =
+            "the state changes while an interleaved handler waits: look at it in `cx.with(..)`";
+        errors.push(&given.ty, message);
+    }
+    if item.sig.receiver().is_some_and(|receiver| !is_exclusive(receiver)) {
+        errors.push(&given.ty, "whoever is given the state has the actor: take `&mut self`");
+    }
+}
+
+fn is_exclusive(receiver: &syn::Receiver) -> bool {
+    matches!(&receiver.kind, syn::ReceiverKind::Reference(_, _, mutability) if mutability.is_some())
 }
 
 /// Checks that a handler which does not hold its actor has nothing of it while it waits, and that others

@@ -7,7 +7,7 @@ use proc_macro2::TokenStream;
 use quote::quote;
 
 use super::model::{Block, Handler, Kind};
-use super::{interleave, message, stash};
+use super::{interleave, message, stash, state};
 
 pub(crate) fn expand(block: &Block, runtime: &TokenStream) -> TokenStream {
     let actor = &block.actor;
@@ -15,6 +15,7 @@ pub(crate) fn expand(block: &Block, runtime: &TokenStream) -> TokenStream {
     let (impl_generics, ty_generics, where_clause) = block.generics.split_for_impl();
     let body = body(block, runtime);
     let put_aside = stash::put_aside(block, runtime);
+    let refuse = state::refuse(block, runtime);
     let hold_back = interleave::hold_back(block, runtime);
     quote! {
         #[automatically_derived]
@@ -34,6 +35,7 @@ pub(crate) fn expand(block: &Block, runtime: &TokenStream) -> TokenStream {
                 impl ::core::future::Future<Output = ()> + ::core::marker::Send + 'a,
             > {
                 #put_aside
+                #refuse
                 #hold_back
                 #body
             }
@@ -76,6 +78,9 @@ fn body(block: &Block, runtime: &TokenStream) -> TokenStream {
 fn arm(handler: &Handler, block: &Block, runtime: &TokenStream) -> TokenStream {
     if handler.is_interleaved() {
         return interleave::arm(handler, block, runtime);
+    }
+    if let Some(given) = &handler.manner.state {
+        return state::arm(handler, given, block, runtime);
     }
     let message = &block.names.message;
     let Handler { variant, cfgs, method, .. } = handler;

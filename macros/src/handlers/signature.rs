@@ -4,16 +4,22 @@ use syn::{FnArg, ReceiverKind, ReturnType, Safety, Signature, Type};
 
 use super::attributes::Role;
 use super::model::{Method, Param, Receiver};
+use super::state::Given;
 use super::types;
 use crate::errors::Errors;
 
 /// Reads a signature, and notes what no role allows.
-pub(crate) fn method(role: Role, sig: &Signature, errors: &mut Errors) -> Method {
+pub(crate) fn method(
+    role: Role,
+    sig: &Signature,
+    state: Option<&Given>,
+    errors: &mut Errors,
+) -> Method {
     check_qualifiers(sig, errors);
     check_generics(role, sig, errors);
     let mut receiver = Receiver::Missing;
     let mut params = Vec::new();
-    for input in &sig.inputs {
+    for (index, input) in sig.inputs.iter().enumerate() {
         match input {
             FnArg::Receiver(written) => receiver = self::receiver(role, written, errors),
             FnArg::Typed(typed) => {
@@ -22,7 +28,10 @@ pub(crate) fn method(role: Role, sig: &Signature, errors: &mut Errors) -> Method
                                    each under its own `#[cfg]`";
                     errors.push(cfg, message);
                 }
-                params.push(param(typed, errors));
+                params.push(match state.filter(|given| given.index == index) {
+                    Some(given) => Param::State(typed.ty.as_ref().clone(), given.leaves),
+                    None => param(typed, errors),
+                });
             }
         }
     }
@@ -126,7 +135,7 @@ fn param(typed: &syn::PatType, errors: &mut Errors) -> Param {
 fn check_contexts(params: &[Param], errors: &mut Errors) {
     let contexts = params.iter().filter_map(|param| match param {
         Param::Context(ty) | Param::Interleaved(ty) => Some(ty),
-        Param::Value { .. } => None,
+        Param::State(..) | Param::Value { .. } => None,
     });
     for second in contexts.skip(1) {
         errors.push(second, "an actor has one context: take it once");

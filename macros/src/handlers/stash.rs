@@ -4,18 +4,24 @@ use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 
+use super::attributes::Stash;
 use super::model::{Block, Handler, Kind};
+use super::state;
 use crate::spans;
 
 /// Says for each message whether it is put aside; for actors that put none aside there is nothing to say.
 pub(crate) fn expand(block: &Block, runtime: &TokenStream) -> Option<TokenStream> {
-    let condition = block.handlers.iter().find_map(|handler| handler.manner.stash.as_ref())?;
+    let first = block.handlers.iter().find_map(|handler| handler.manner.stash.as_ref())?;
     let (actor, message) = (&block.actor, &block.names.message);
     let (impl_generics, ty_generics, where_clause) = block.generics.split_for_impl();
-    let conditions = block.handlers.iter().filter_map(|handler| self::condition(handler, message));
-    let refusals = block.handlers.iter().filter_map(|handler| refusal(handler, message, runtime));
+    let conditions = block.handlers.iter().filter_map(|handler| condition(handler, block, runtime));
+    let stashed = block.handlers.iter().filter(|handler| handler.manner.stash.is_some());
+    let refusals = stashed.filter_map(|handler| refusal(handler, message, runtime));
     // An actor without a stash is an error at the condition that needs one.
-    let span = spans::located(condition.span());
+    let span = spans::located(match first {
+        Stash::While(condition) => condition.span(),
+        Stash::Elsewhere(attr) => attr.span(),
+    });
     let puts_aside = spans::relocate(quote!(#runtime::PutsAside<#message #ty_generics>), span);
     let actor = spans::relocate(quote!(#actor), span);
     Some(quote_spanned! {span=>
@@ -42,16 +48,27 @@ pub(crate) fn expand(block: &Block, runtime: &TokenStream) -> Option<TokenStream
     })
 }
 
-fn condition(handler: &Handler, message: &syn::Ident) -> Option<TokenStream> {
+fn condition(handler: &Handler, block: &Block, runtime: &TokenStream) -> Option<TokenStream> {
+    let message = &block.names.message;
     let Handler { variant, cfgs, fields, .. } = handler;
-    let condition = handler.manner.stash.as_ref()?;
+    let condition = match handler.manner.stash.as_ref()? {
+        Stash::While(condition) => quote!(#condition),
+        Stash::Elsewhere(_) => {
+            let is_in = state::is_in(block, handler.manner.state.as_ref()?, runtime);
+            quote!(!#is_in)
+        }
+    };
     let names = fields.iter().map(|field| &field.name);
     Some(quote!(#(#cfgs)* #message::#variant { #(#names,)* .. } => #condition,))
 }
 
-fn refusal(handler: &Handler, message: &syn::Ident, runtime: &TokenStream) -> Option<TokenStream> {
+/// Has an asker know that its question is refused.
+pub(crate) fn refusal(
+    handler: &Handler,
+    message: &syn::Ident,
+    runtime: &TokenStream,
+) -> Option<TokenStream> {
     let Handler { variant, cfgs, .. } = handler;
-    handler.manner.stash.as_ref()?;
     let Kind::Ask(reply) = &handler.kind else { return None };
     Some(quote! {
         #(#cfgs)* #message::#variant { #reply: reply, .. } => #runtime::Reply::refuse(reply),

@@ -87,7 +87,8 @@ pub enum AskError<E = Infallible> {
     Expired,
     /// The handler went without an answer: it panicked, was killed, or the actor ended first.
     NoReply,
-    /// The actor takes no such question now: its [stash](crate::Stashes) is full. Worth another try later.
+    /// The actor takes no such question now: it is in a [state](crate::State) without a handler for it, or its
+    /// [stash](crate::Stashes) is full. Worth another try later.
     Refused,
     /// The handler answered with its own error.
     Failed(E),

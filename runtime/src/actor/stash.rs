@@ -169,11 +169,7 @@ impl<A: Behavior> Context<A> {
     where
         A: Stashes,
     {
-        let mut held = self.held();
-        let Some(extras) = &mut control(&mut held).extras else { return 0 };
-        let count = extras.stash.unstash();
-        attend(&mut held);
-        count
+        bring_back(&mut self.held())
     }
 
     /// How many messages are stashed.
@@ -184,6 +180,14 @@ impl<A: Behavior> Context<A> {
     {
         control(&mut self.held()).extras.as_ref().map_or(0, |extras| extras.stash.count)
     }
+}
+
+/// Brings back everything that is stashed; how many messages that is.
+pub(super) fn bring_back(held: &mut Held) -> usize {
+    let Some(extras) = &mut control(held).extras else { return 0 };
+    let count = extras.stash.unstash();
+    attend(held);
+    count
 }
 
 /// Puts `message` aside if its actor says so; otherwise it is to be handled now. One that finds no room is

@@ -47,6 +47,8 @@ counters! {
     dead_crashed,
     /// Messages that were to be stashed when the stash was full.
     dead_stash_full,
+    /// Messages without a handler in the state of their actor.
+    dead_refused,
     /// Replies that came too late.
     late_replies,
     /// Handlers and hooks that kept their worker for longer than the budget.
@@ -75,6 +77,7 @@ impl Counters {
             DeadLetterReason::DroppedOldest => &self.dropped_oldest,
             DeadLetterReason::Crashed => &self.dead_crashed,
             DeadLetterReason::StashFull => &self.dead_stash_full,
+            DeadLetterReason::Refused => &self.dead_refused,
         };
         counter.add_one();
     }

@@ -19,6 +19,8 @@ pub enum DeadLetterReason {
     Crashed,
     /// It was to be stashed, and the [stash](crate::Stashes) was full.
     StashFull,
+    /// Its actor was in a [state](crate::State) without a handler for it.
+    Refused,
 }
 
 impl fmt::Display for DeadLetterReason {
@@ -29,6 +31,7 @@ impl fmt::Display for DeadLetterReason {
             Self::DroppedOldest => "the mailbox was full: oldest dropped",
             Self::Crashed => "its handler crashed",
             Self::StashFull => "the stash was full",
+            Self::Refused => "no handler in the state of the actor",
         })
     }
 }

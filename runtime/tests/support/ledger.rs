@@ -88,7 +88,11 @@ impl Ledger {
 /// All dead letters that a system has counted.
 fn dead_letters(counts: &Counts) -> u64 {
     let dropped = counts.dropped_newest + counts.dropped_oldest;
-    counts.dead_stopped + counts.dead_crashed + counts.dead_stash_full + dropped
+    counts.dead_stopped
+        + counts.dead_crashed
+        + counts.dead_stash_full
+        + counts.dead_refused
+        + dropped
 }
 
 impl Parcel {
