@@ -236,6 +236,34 @@ fn ports_belong_to_one_socket_and_close_with_it() {
     assert_eq!(second.try_receive(), Err(SocketError::Down));
 }
 
+#[test]
+fn bursts_begin_and_end_as_often_as_asked() {
+    let mut world = World::new(12);
+    let arrived = many(&mut world, Link::default().bursts(20, 200));
+    let lost = world.traffic().lost;
+    assert_eq!(arrived.len() as u64, u64::from(MANY) - lost);
+    // A burst begins after 50 packets and ends after 5, on average: one packet of eleven is lost.
+    assert!(lost.abs_diff(u64::from(MANY) / 11) < u64::from(MANY) / 40, "{lost} lost");
+    let gaps = arrived.windows(2).filter(|pair| pair[1] - pair[0] > 1).count() as u64;
+    assert!(gaps.abs_diff(lost / 5) < lost / 15, "{lost} lost in {gaps} bursts");
+}
+
+#[test]
+fn a_small_buffer_overflows_and_a_forger_says_who_it_likes() {
+    let mut world = World::new(13);
+    let pair = Pair::new(&mut world, Link::default());
+    pair.sockets[1].set_buffer(3);
+    for number in 0..5 {
+        pair.send(number);
+    }
+    world.settle();
+    assert_eq!((pair.arrived(), world.traffic().overflowed), (vec![0, 1, 2], 2));
+    let victim = "203.0.113.9:53".parse().unwrap();
+    pair.sockets[0].send_as(victim, pair.sockets[1].address(), b"hello");
+    world.settle();
+    assert_eq!(pair.sockets[1].try_receive().unwrap().unwrap().from, victim);
+}
+
 /// A transfer that asks again for what it misses, over a bad link that is cut now and then.
 #[test]
 fn a_patient_sender_gets_everything_across() {

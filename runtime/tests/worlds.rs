@@ -2,7 +2,7 @@
 #![cfg(not(any(loom, shuttle)))]
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
-use greenroom::sim::{Node, Socket, SocketError, World, WorldClock};
+use greenroom::sim::{Fault, Node, Socket, SocketError, World, WorldClock};
 use greenroom::{Actor, AskError, Context, Ref, handlers};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -272,4 +272,55 @@ fn time_passes_though_somebody_is_always_busy() {
     let took = world.now() - began;
     assert!(took >= Duration::from_millis(1) && took < Duration::from_micros(1001), "{took:?}");
     assert!((5_000..=20_000).contains(&world.steps()), "{} steps", world.steps());
+}
+
+#[test]
+fn a_slow_node_takes_longer_and_calm_puts_the_core_right() {
+    let mut world = World::new(10);
+    let [slow, other] = ["slow", "other"].map(|name| world.node(name).start());
+    let counters = world.run(async {
+        let slow = slow.system().spawn::<Counter>(Counter { total: 0 }).await.unwrap();
+        (slow, other.system().spawn::<Counter>(Counter { total: 0 }).await.unwrap())
+    });
+    let took = |world: &mut World, counter: &Ref<Counter>| {
+        let began = world.now();
+        world.run(async { counter.total().await.unwrap() });
+        world.now() - began
+    };
+    let before = took(&mut world, &counters.0);
+    slow.slow_down(1_000_000);
+    assert!(took(&mut world, &counters.0) > 1000 * before, "a turn takes 50 ms at least");
+    other.pause();
+    other.freeze_clock();
+    world.calm(&[slow]);
+    assert!(took(&mut world, &counters.0) < Duration::from_millis(1));
+    let late = std::panic::AssertUnwindSafe(|| {
+        world.run_within(Duration::from_secs(3), async { counters.1.total().await.unwrap() })
+    });
+    let late = *std::panic::catch_unwind(late).unwrap_err().downcast::<String>().unwrap();
+    assert!(late.contains("not done in time"), "{late}");
+    assert!(late.contains("node \"other\", paused"), "{late}");
+}
+
+#[test]
+fn a_storm_rages_until_it_is_calm_and_is_the_same_for_the_same_seed() {
+    let storm = |seed| {
+        let mut world = World::new(seed);
+        let nodes = ["one", "two", "three"].map(|name| world.node(name).boot(echo).start());
+        let storm = world.storm(&nodes, &Fault::ALL);
+        world.run_for(Duration::from_secs(10));
+        world.calm(&nodes);
+        world.run_for(Duration::from_secs(1));
+        assert!(nodes.iter().all(|node| node.try_system().is_some()), "all are up");
+        let lives: Vec<_> = nodes.iter().map(Node::incarnation).collect();
+        world.run_for(Duration::from_secs(300));
+        assert!(lives.iter().copied().eq(nodes.iter().map(Node::incarnation)), "it is over");
+        assert!(storm.has(Fault::Kill) || storm.has(Fault::Stop) || lives == [0; 3]);
+        (storm.faults().collect::<Vec<_>>(), lives, world.trace_hash())
+    };
+    let drawn: Vec<_> = (0..20).map(storm).collect();
+    assert_eq!(drawn, (0..20).map(storm).collect::<Vec<_>>());
+    assert!(drawn.iter().any(|(_, lives, _)| *lives != [0; 3]), "somebody was killed");
+    let counts: Vec<_> = drawn.iter().map(|(faults, ..)| faults.len()).collect();
+    assert!(counts.iter().all(|&count| count < Fault::ALL.len()), "{counts:?}");
 }

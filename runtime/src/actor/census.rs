@@ -1,4 +1,4 @@
-//! Who lives in a system and what each waits for, for reports on a system that stands still.
+//! Who lives in a system, what each waits for and how much mail it has, for who looks on while nobody runs.
 
 use super::body;
 use crate::task::cell::CellRef;
@@ -7,22 +7,45 @@ use crate::task::held::Held;
 use crate::task::roots::listed;
 use std::fmt::Write;
 
+/// Visits every actor that has not ended, children behind their parents and one deeper.
+///
+/// # Safety
+/// Nobody else runs an actor of the system meanwhile.
+pub(super) unsafe fn visit_all(core: &Core, visit: &mut dyn FnMut(&CellRef, usize)) {
+    for root in core.roots.all() {
+        // SAFETY: the caller's promise.
+        unsafe { visit_family(&root, 0, visit) };
+    }
+}
+
+/// # Safety
+/// As [`visit_all`].
+unsafe fn visit_family(cell: &CellRef, depth: usize, visit: &mut dyn FnMut(&CellRef, usize)) {
+    visit(cell, depth);
+    let newest = body::children(cell).lock().newest;
+    // SAFETY: nobody changes the list meanwhile, by the caller's promise.
+    for child in unsafe { listed(newest) } {
+        // SAFETY: the caller's promise.
+        unsafe { visit_family(&child, depth + 1, visit) };
+    }
+}
+
 /// Describes every actor that has not ended, children behind and further in than their parents.
 ///
 /// # Safety
 /// Nobody runs an actor of the system meanwhile.
 pub(crate) unsafe fn describe_all(core: &Core) -> Vec<String> {
     let mut lines = Vec::new();
-    for root in core.roots.all() {
-        // SAFETY: the caller's promise.
-        unsafe { describe(&root, 0, &mut lines) };
-    }
+    // SAFETY: the caller's promise.
+    let mut visit = |cell: &CellRef, depth: usize| lines.push(unsafe { describe(cell, depth) });
+    // SAFETY: as above.
+    unsafe { visit_all(core, &mut visit) };
     lines
 }
 
 /// # Safety
 /// As [`describe_all`].
-unsafe fn describe(cell: &CellRef, depth: usize, lines: &mut Vec<String>) {
+unsafe fn describe(cell: &CellRef, depth: usize) -> String {
     let mut line = format!("{:width$}{} ", "", body::describe_cell(cell), width = depth * 2);
     // SAFETY: the token may be anybody's, but by the caller's promise nobody uses it.
     let mut held = unsafe { Held::new(cell.as_ptr()) };
@@ -41,11 +64,5 @@ unsafe fn describe(cell: &CellRef, depth: usize, lines: &mut Vec<String>) {
             write!(line, ", and inside its handler of {name}").expect("writing to a string");
         }
     }
-    lines.push(line);
-    let newest = body::children(cell).lock().newest;
-    // SAFETY: nobody changes the list meanwhile, by the caller's promise.
-    for child in unsafe { listed(newest) } {
-        // SAFETY: the caller's promise.
-        unsafe { describe(&child, depth + 1, lines) };
-    }
+    line
 }

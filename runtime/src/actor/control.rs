@@ -11,6 +11,7 @@ use crate::task::cell::{CellRef, Header};
 use crate::task::held::Held;
 use crate::task::letter::Letter;
 use crate::task::roots::{listed, unlink};
+use std::any::TypeId;
 use std::ptr::NonNull;
 use std::time::Duration;
 
@@ -75,8 +76,15 @@ pub(super) enum Order {
     },
 }
 
-static KIND: Kind =
-    Kind { lane: Lane::Control, deliver, discard, weigh: None, block: None, name: || "control" };
+static KIND: Kind = Kind {
+    lane: Lane::Control,
+    deliver,
+    discard,
+    weigh: None,
+    block: None,
+    name: || "control",
+    type_id: TypeId::of::<()>,
+};
 
 /// # Safety
 /// `to` is a cell whose token the caller holds, and the caller owns `node`, which is of `KIND`.

@@ -16,6 +16,7 @@ use crate::queue::node::{Kind, Lane, Node};
 use crate::task::cell::{CellRef, Header};
 use crate::task::future::Pending;
 use crate::task::held::Held;
+use std::any::TypeId;
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
@@ -42,6 +43,7 @@ impl<A: super::Behavior + Receive<M, Via>, M: Message, Via: 'static> Table<A, M,
             weigh: Some(weigh_payload::<M>),
             block: Some(Node::block::<M>()),
             name: std::any::type_name::<M>,
+            type_id: TypeId::of::<M>,
         },
         ask: Kind {
             lane: Lane::User,
@@ -50,6 +52,7 @@ impl<A: super::Behavior + Receive<M, Via>, M: Message, Via: 'static> Table<A, M,
             weigh: Some(weigh_payload::<Asked<M>>),
             block: Some(Node::block::<Asked<M>>()),
             name: std::any::type_name::<M>,
+            type_id: TypeId::of::<Asked<M>>,
         },
         stashed: Kind {
             lane: Lane::User,
@@ -58,6 +61,7 @@ impl<A: super::Behavior + Receive<M, Via>, M: Message, Via: 'static> Table<A, M,
             weigh: None,
             block: None,
             name: std::any::type_name::<M>,
+            type_id: TypeId::of::<M>,
         },
     };
 }

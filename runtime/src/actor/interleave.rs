@@ -186,6 +186,7 @@ static RESUME: Kind = Kind {
     weigh: None,
     block: None,
     name: || "interleaved",
+    type_id: std::any::TypeId::of::<()>,
 };
 
 impl Flights {

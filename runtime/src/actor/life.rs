@@ -26,6 +26,7 @@ use super::phase::{Ending, Phase, enter, reason};
 use super::traits::{Behavior, Step};
 use super::{family, interleave, revival};
 use crate::event::{Event, ExitReason};
+use crate::sync::{Rare, buggify};
 use crate::task::cell::{Advance, Header};
 use crate::task::future::Pending;
 use crate::task::held::Held;
@@ -56,7 +57,7 @@ pub(super) unsafe fn advance<A: Behavior>(held: &mut Held) -> Advance {
         Phase::Dormant => return unsafe { dormancy::step::<A>(held) },
         Phase::Burial => return bury(held),
     }
-    Advance::Again
+    if buggify(Rare::StepLate) { Advance::Yield } else { Advance::Again }
 }
 
 /// Leaves a hook's future in its cell.

@@ -31,6 +31,8 @@ mod restart;
 mod revival;
 mod room;
 mod roster;
+#[cfg(not(any(loom, shuttle)))]
+mod sight;
 mod signal;
 mod silence;
 mod spawn;
@@ -82,4 +84,6 @@ pub(crate) use census::describe_all;
 pub(crate) use control::{End, send_end};
 #[cfg(feature = "journal")]
 pub(crate) use incarnation::Incarnation;
+#[cfg(not(any(loom, shuttle)))]
+pub(crate) use sight::{Sight, look_into_lanes};
 pub(crate) use spawn::{Owner, find_or_spawn};

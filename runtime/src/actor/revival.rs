@@ -12,7 +12,7 @@ use super::restart::{History, Verdict};
 use super::stash;
 use super::traits::Behavior;
 use crate::event::{Event, ExitReason};
-use crate::sync::planted;
+use crate::sync::{Rare, buggify, planted};
 use crate::task::cell::Advance;
 use crate::task::core::Alarm;
 use crate::task::held::Held;
@@ -102,7 +102,7 @@ fn judge(held: &mut Held, policy: &Restart) -> Option<Duration> {
     let core = held.cell().core.clone();
     let actor = held.cell().actor_id();
     let extras = control(held).extras();
-    let draw = || core.random.next();
+    let draw = || if buggify(Rare::BackoffEarly) { u64::MAX } else { core.random.next() };
     match extras.history.judge(policy, &reason, own_wish, core.clock.now(), draw) {
         Verdict::Restart(delay) => return Some(delay),
         Verdict::End => {}

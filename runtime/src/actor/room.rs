@@ -204,7 +204,7 @@ fn report_dropped(cell: &Header, kind: &'static Kind, reason: DeadLetterReason) 
 }
 
 /// Stands in the lane for whatever is oldest in the window.
-static TICKET: Kind = Kind {
+pub(super) static TICKET: Kind = Kind {
     // It is no user's message: nobody misses it.
     lane: Lane::Signal,
     deliver: redeem,
@@ -212,6 +212,7 @@ static TICKET: Kind = Kind {
     weigh: None,
     block: Some(Node::block::<()>()),
     name: || "ticket",
+    type_id: std::any::TypeId::of::<()>,
 };
 
 /// # Safety

@@ -41,6 +41,7 @@ macro_rules! signal_kind {
                 weigh: None,
                 block: None,
                 name: std::any::type_name::<$payload>,
+                type_id: std::any::TypeId::of::<()>,
             }
         }
     };

@@ -19,11 +19,13 @@ use crate::queue::level::{Level, Mark};
 use crate::queue::list::List;
 use crate::queue::node::Node;
 use crate::queue::permits::{Permit, Permits, Taking};
-use crate::sync::{Mutex, planted};
+use crate::sync::{Mutex, Rare, buggify, planted};
 use crate::task::cell::Header;
 use crate::task::core::Core;
 use std::collections::VecDeque;
+use std::future::poll_fn;
 use std::ptr::NonNull;
+use std::task::Poll;
 
 /// What the bound says to a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -175,6 +177,9 @@ impl Bound {
                     return Admission::Closed;
                 }
             }
+        }
+        if buggify(Rare::RoomLate) {
+            give_way().await;
         }
         taken.into_iter().flatten().for_each(Permit::keep);
         Admission::Admitted
@@ -338,10 +343,29 @@ impl Bound {
         Some((node, window.ticket))
     }
 
+    /// The oldest message in the window.
+    #[cfg(not(any(loom, shuttle)))]
+    pub(crate) fn oldest(&self) -> Option<NonNull<Node>> {
+        Some(self.window.lock().nodes.front()?.0)
+    }
+
     /// Takes a message that will not be handled out of the window.
     pub(crate) fn evict(&self) -> Option<NonNull<Node>> {
         Some(self.window.lock().nodes.pop_front()?.0)
     }
+}
+
+/// Lets others run before the caller goes on.
+async fn give_way() {
+    let mut has_waited = false;
+    poll_fn(|cx| {
+        if std::mem::replace(&mut has_waited, true) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
 
 /// Takes permits that are free now and not promised to anyone.

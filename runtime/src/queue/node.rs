@@ -9,6 +9,7 @@
 use super::pool::{self, Shape};
 use crate::sync::{AtomicPtr, Ordering, UnsafeCell, planted};
 use std::alloc::Layout;
+use std::any::TypeId;
 use std::mem::ManuallyDrop;
 use std::ptr::{self, NonNull};
 
@@ -39,6 +40,8 @@ pub(crate) struct Kind {
     pub(crate) block: Option<Shape>,
     /// The payload's type, for reports.
     pub(crate) name: fn() -> &'static str,
+    /// The payload's type, to be compared; that of `()` where nobody does.
+    pub(crate) type_id: fn() -> TypeId,
 }
 
 /// The head of a message; its payload lies behind it.
@@ -70,6 +73,36 @@ impl Node {
         // SAFETY: the pool handed out a free block of at least this layout.
         unsafe { block.write(Block { head, payload }) };
         block.cast()
+    }
+
+    /// The payload, to be looked at; `None` if it is no `T`.
+    ///
+    /// # Safety
+    /// `node` is live, and its payload is in it and changes in no way meanwhile.
+    #[cfg(not(any(loom, shuttle)))]
+    pub(crate) unsafe fn payload<'a, T: 'static>(node: NonNull<Self>) -> Option<&'a T> {
+        // SAFETY: the caller's promise.
+        if (unsafe { Self::kind(node) }.type_id)() != TypeId::of::<T>() {
+            return None;
+        }
+        // SAFETY: the kind says that the block is of a `T`.
+        let block = unsafe { node.cast::<Block<T>>().as_ref() };
+        // SAFETY: the caller's promise.
+        block.payload.with(|payload| Some(unsafe { &**payload }))
+    }
+
+    /// How many nodes there are behind `node`.
+    ///
+    /// # Safety
+    /// `node` is live and ends a lane, and nobody uses the lane meanwhile.
+    #[cfg(not(any(loom, shuttle)))]
+    pub(crate) unsafe fn behind(mut node: NonNull<Self>) -> usize {
+        let mut count = 0;
+        // SAFETY: the caller's promise; a lane links live nodes.
+        while let Some(next) = NonNull::new(unsafe { Self::linked(node) }) {
+            (node, count) = (next, count + 1);
+        }
+        count
     }
 
     /// Moves the payload out; the block stays.

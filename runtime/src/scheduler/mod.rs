@@ -36,6 +36,8 @@ mod stealing;
 mod timekeeper;
 #[cfg(not(loom))]
 mod topology;
+#[cfg(not(any(loom, shuttle)))]
+mod unsteady;
 #[cfg(not(loom))]
 mod worker;
 

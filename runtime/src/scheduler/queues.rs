@@ -1,6 +1,8 @@
 //! What workers take ready actors from: a queue that they share, or each its own.
 
 use super::per_core::PerCore;
+#[cfg(not(shuttle))]
+use super::unsteady::Unsteady;
 use super::{Batch, Origin, ReadyQueue, WorkerId};
 use crate::task::{Hint, Ready};
 
@@ -13,6 +15,15 @@ pub(crate) enum Queues {
 }
 
 impl Queues {
+    /// The same queues as a world has them: they take their rare paths more often.
+    #[cfg(not(shuttle))]
+    pub(crate) fn unsteady(self) -> Self {
+        match self {
+            Self::Shared(queue) => Self::Shared(Box::new(Unsteady::new(queue))),
+            per_core @ Self::PerCore(_) => per_core,
+        }
+    }
+
     /// Queues an actor from the worker that ran it or lets it run.
     #[inline]
     pub(super) fn push(&self, id: WorkerId, ready: Ready, hint: Hint) {

@@ -20,7 +20,7 @@ use crate::task::cargo::Cargo;
 use crate::task::cell::CellRef;
 use crate::task::core::{Alarm, Core, Schedule};
 use crate::task::current;
-use crate::task::run::{Outcome, Turn};
+use crate::task::run::{Nobody, Outcome, Turn, Witness};
 use crate::task::{Hint, Ready};
 use crate::time::{Clock, Time};
 use std::cell::Cell;
@@ -354,7 +354,7 @@ impl Worker {
         let mut turn = Turn { batch: self.limits.batch, until: end, clock: &core.clock, doing };
         let (mut turns, mut looked, mut look) = (0_u32, 0_u32, 1_u32);
         while let Some(ready) = self.next() {
-            self.run(ready, &turn);
+            self.run(ready, &turn, Nobody);
             turns += 1;
             if turns == look {
                 let before = std::mem::replace(&mut now, core.clock.now());
@@ -374,8 +374,8 @@ impl Worker {
     }
 
     #[inline(always)]
-    fn run(&self, ready: Ready, turn: &Turn<'_>) {
-        match ready.run(turn) {
+    fn run(&self, ready: Ready, turn: &Turn<'_>, witness: impl Witness) {
+        match ready.run_before(turn, witness) {
             Outcome::Rested => {}
             Outcome::Yielded(ready) => self.shared.queues.push(self.id, ready, Hint::Back),
             Outcome::Moves(ready, to) => self.shared.migrate(self.id, ready, to),

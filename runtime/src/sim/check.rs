@@ -30,6 +30,11 @@ impl Failure {
     pub(super) fn stall(graph: &str) -> Self {
         Self::new("the world stands still", format!("who waits:\n{graph}"))
     }
+
+    /// What was to be done is not, in time.
+    pub(super) fn late(graph: &str) -> Self {
+        Self::new("not done in time", format!("who waits:\n{graph}"))
+    }
 }
 
 impl fmt::Display for Failure {

@@ -54,9 +54,11 @@ impl World {
         *self.checks.marks.entry(mark.into()).or_default() += u64::from(passed);
     }
 
-    /// Ends the faults, for what is to become well by itself afterwards: links are mended and lose nothing,
-    /// paused nodes go on, nodes that are down start again, and clocks go right.
+    /// Ends all faults, for what is to become well by itself afterwards: storms are over, links are mended
+    /// and lose nothing, paused nodes go on, nodes that are down start again, and clocks go right.
     pub fn heal(&mut self) {
+        self.obey();
+        self.storms.drain(..).for_each(|storm| storm.end());
         self.stage.fabric.lock().heal();
         for node in 0..self.nodes.len() {
             self.heal_node(node);

@@ -15,6 +15,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 const SEEDS: u64 = 100;
 /// Worlds tried at most to make a failure smaller.
 const SHRINKING_MAX: usize = 400;
+/// Steps of all of them after which no more are tried: long worlds are not made as small as short ones.
+const SHRINKING_STEPS_MAX: u64 = 2_000_000;
 
 /// Runs a scenario in many worlds, each with choices of its own.
 ///
@@ -230,8 +232,13 @@ impl Explore {
     ) -> ! {
         let key = failure.key();
         let chosen = record.len();
+        let mut steps = 0;
         let small = shrink(record, SHRINKING_MAX, |record| {
+            if steps > SHRINKING_STEPS_MAX {
+                return None;
+            }
             let attempt = attempt_record(record, options, scenario);
+            steps += attempt.steps;
             let fails = attempt.failure.is_some_and(|failure| failure.key() == key);
             fails.then_some(attempt.record)
         });

@@ -10,17 +10,18 @@
 
 use super::choice::{Choices, Label};
 use super::link::Link;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use std::task::Waker;
 
 const LOSS: Label = Label::new("loss");
+const BURST: Label = Label::new("burst");
 const DOUBLE: Label = Label::new("double");
 const DAMAGE: Label = Label::new("damage");
 const BIT: Label = Label::new("bit");
 const DELAY: Label = Label::new("delay");
 
-/// Packets that wait at a port at most, as in a socket's buffer.
+/// Packets that wait at a port at most unless it is told otherwise, as in a socket's buffer.
 const PORT_PACKETS_MAX: usize = 4096;
 
 /// One packet, as it arrives.
@@ -57,9 +58,10 @@ pub struct Traffic {
     pub damaged: u64,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Port {
     packets: VecDeque<Datagram>,
+    packets_max: usize,
     reader: Option<Waker>,
 }
 
@@ -80,6 +82,8 @@ pub(crate) struct Fabric {
     links: BTreeMap<(IpAddr, IpAddr), Link>,
     /// Until when each link is busy with what was sent before.
     busy: BTreeMap<(IpAddr, IpAddr), u64>,
+    /// The links that lose everything at the moment.
+    bursts: BTreeSet<(IpAddr, IpAddr)>,
     /// Addresses inside a network, and how they look from outside.
     outside: BTreeMap<SocketAddr, SocketAddr>,
     inside: BTreeMap<SocketAddr, SocketAddr>,
@@ -95,7 +99,9 @@ impl Fabric {
     pub(crate) fn bind(&mut self, at: SocketAddr) -> bool {
         let is_free = !self.ports.contains_key(&at);
         if is_free {
-            self.ports.insert(at, Port::default());
+            let packets = VecDeque::new();
+            let port = Port { packets, packets_max: PORT_PACKETS_MAX, reader: None };
+            self.ports.insert(at, port);
         }
         is_free
     }
@@ -103,6 +109,23 @@ impl Fabric {
     /// Closes a port; what waits in it is lost.
     pub(crate) fn unbind(&mut self, at: SocketAddr) {
         self.ports.remove(&at);
+    }
+
+    /// The ports of an address that are open.
+    pub(crate) fn ports_of(&self, host: IpAddr) -> Vec<u16> {
+        self.ports.keys().filter(|at| at.ip() == host).map(SocketAddr::port).collect()
+    }
+
+    /// Whether nothing is seen under that address.
+    pub(crate) fn is_free(&self, outside: SocketAddr) -> bool {
+        !self.inside.contains_key(&outside)
+    }
+
+    /// Lets no more than so many packets wait at a port.
+    pub(crate) fn limit(&mut self, at: SocketAddr, packets: usize) {
+        if let Some(port) = self.ports.get_mut(&at) {
+            port.packets_max = packets;
+        }
     }
 
     /// Closes every port of an address.
@@ -143,12 +166,11 @@ impl Fabric {
         self.outside.get(&inside).copied().unwrap_or(inside)
     }
 
-    /// Sends a packet at time `now`.
+    /// Sends a packet at time `now` that says it is from `says`.
     pub(crate) fn send(
         &mut self,
         now: u64,
-        from: SocketAddr,
-        to: SocketAddr,
+        [from, says, to]: [SocketAddr; 3],
         bytes: &[u8],
         choices: &mut Choices,
     ) {
@@ -172,23 +194,38 @@ impl Fabric {
         if sent > now {
             self.busy.insert(way, sent);
         }
-        if choices.chance(LOSS, link.loss.into(), 1000) {
-            traffic.lost += 1;
+        if self.is_in_burst(way, &link, choices) || choices.chance(LOSS, link.loss.into(), 1000) {
+            self.traffic.lost += 1;
             return;
         }
         let copies = 1 + u64::from(choices.chance(DOUBLE, link.duplication.into(), 1000));
-        traffic.doubled += copies - 1;
+        self.traffic.doubled += copies - 1;
         for _ in 0..copies {
-            self.fly(sent, &link, from, to, bytes.to_vec(), choices);
+            self.fly(sent, &link, [says, to], bytes.to_vec(), choices);
         }
+    }
+
+    /// Whether the packet falls into a time in which the link loses everything. Between packets such a time
+    /// may begin or end (Gilbert, Bell System Technical Journal 1960).
+    fn is_in_burst(&mut self, way: (IpAddr, IpAddr), link: &Link, choices: &mut Choices) -> bool {
+        if link.burst_begins == 0 {
+            return false;
+        }
+        if self.bursts.contains(&way) {
+            if choices.chance(BURST, link.burst_ends.into(), 1000) {
+                self.bursts.remove(&way);
+            }
+        } else if choices.chance(BURST, link.burst_begins.into(), 1000) {
+            self.bursts.insert(way);
+        }
+        self.bursts.contains(&way)
     }
 
     fn fly(
         &mut self,
         sent: u64,
         link: &Link,
-        from: SocketAddr,
-        to: SocketAddr,
+        [says, to]: [SocketAddr; 2],
         mut bytes: Vec<u8>,
         choices: &mut Choices,
     ) {
@@ -200,7 +237,7 @@ impl Fabric {
         }
         let jitter = choices.noise(DELAY, nanos(link.jitter) + 1);
         let due = sent.saturating_add(nanos(link.latency)).saturating_add(jitter);
-        let datagram = Datagram { from: self.looks(from), bytes };
+        let datagram = Datagram { from: says, bytes };
         self.flown += 1;
         self.flights.insert((due, self.flown), Flight { to, datagram });
     }
@@ -223,7 +260,7 @@ impl Fabric {
             self.traffic.unclaimed += 1;
             return Some((to, len, None));
         };
-        if port.packets.len() >= PORT_PACKETS_MAX {
+        if port.packets.len() >= port.packets_max {
             self.traffic.overflowed += 1;
             return Some((to, len, None));
         }

@@ -4,9 +4,11 @@ use super::stage::Stage;
 use crate::actor::{End, send_end};
 use crate::event::{Event, EventStream};
 use crate::scheduler::{ByHand, Manner, Took};
-use crate::sync::Arc;
+use crate::sync::{Arc, Rare, buggify};
 use crate::system::{BuildError, Builder, System};
+use crate::task::cell::Header;
 use crate::task::core::{Alarm, Core};
+use crate::task::run::{Nobody, Witness};
 use crate::time::{Clock, Hand, Time};
 use std::task::Waker;
 
@@ -61,14 +63,25 @@ impl Incarnation {
         self.hand.set(now);
     }
 
-    pub(crate) fn turn(&mut self, worker: usize, manner: Manner) -> Took {
-        self.workers[worker].turn(manner)
+    pub(crate) fn turn(&mut self, worker: usize, manner: Manner, witness: impl Witness) -> Took {
+        self.workers[worker].turn(manner, witness)
+    }
+
+    /// What tells its actors from those of other systems.
+    pub(crate) fn core_address(&self) -> usize {
+        std::ptr::from_ref(&*self.core).addr()
+    }
+
+    /// Calls `each` for every actor, with how much user mail waits for it.
+    pub(crate) fn look_into_lanes(&self, each: impl FnMut(&Header, usize)) {
+        // SAFETY: the world has one thread, which runs this and no actor.
+        unsafe { crate::actor::look_into_lanes(&self.core, each) };
     }
 
     /// Lets timers go off that are due at `now`; `woken` is told of each worker that has to look.
     pub(crate) fn fire(&mut self, now: Time, mut woken: impl FnMut(usize)) {
         for (index, worker) in self.workers.iter_mut().enumerate() {
-            if worker.next_alarm().is_some_and(|due| due <= now) {
+            if worker.next_alarm().is_some_and(|due| due <= now) && !buggify(Rare::TimerLate) {
                 worker.fire_alarms();
                 woken(self.first + index);
             }
@@ -125,7 +138,7 @@ impl Incarnation {
         for turn in 0..LAST_TURNS_MAX {
             let mut done = true;
             for worker in &mut self.workers {
-                done &= worker.turn(Manner::default()) == Took::Left;
+                done &= worker.turn(Manner::default(), Nobody) == Took::Left;
             }
             if done {
                 return;

@@ -25,6 +25,10 @@ pub struct Link {
     pub jitter: Duration,
     /// Of a thousand packets, so many are lost.
     pub loss: u16,
+    /// At so many of a thousand packets, a time begins in which all are lost.
+    pub burst_begins: u16,
+    /// At so many of a thousand packets, such a time ends.
+    pub burst_ends: u16,
     /// Of a thousand packets, so many arrive twice.
     pub duplication: u16,
     /// Of a thousand packets, so many arrive with one bit flipped.
@@ -45,6 +49,8 @@ impl Default for Link {
             latency: Duration::ZERO,
             jitter: Duration::ZERO,
             loss: 0,
+            burst_begins: 0,
+            burst_ends: 1000,
             duplication: 0,
             corruption: 0,
             bytes_per_second: None,
@@ -88,9 +94,18 @@ settings! {
 }
 
 impl Link {
+    /// Lets packets be lost in bursts: at `begins` of a thousand packets a burst begins, at `ends` of a
+    /// thousand it is over. So a burst is `1000 / ends` packets long on average.
+    #[must_use]
+    pub const fn bursts(mut self, begins: u16, ends: u16) -> Self {
+        self.burst_begins = begins;
+        self.burst_ends = ends;
+        self
+    }
+
     /// As slow and as narrow, but nothing goes wrong.
     pub(crate) const fn healed(self) -> Self {
-        Self { loss: 0, duplication: 0, corruption: 0, cut: false, ..self }
+        Self { loss: 0, burst_begins: 0, duplication: 0, corruption: 0, cut: false, ..self }
     }
 
     /// When a packet of `len` bytes has left, if the link is `busy` until then; `None` if too much waits.

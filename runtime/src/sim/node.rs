@@ -125,6 +125,12 @@ impl Node {
         self.stage.order(self.index, Order::Jump(ahead));
     }
 
+    /// From now on, lets everything that the node does take so many times as long; 1 for as long as it
+    /// should.
+    pub fn slow_down(&self, times: u32) {
+        self.stage.order(self.index, Order::Slow(times));
+    }
+
     /// Lets the node's clock stand still until [`Node::drift_clock`].
     pub fn freeze_clock(&self) {
         self.stage.order(self.index, Order::Freeze);

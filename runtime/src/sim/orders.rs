@@ -48,6 +48,7 @@ impl World {
                 self.look_at_timers();
             }
             Order::Freeze => self.nodes[node].skew.freeze(now),
+            Order::Slow(times) => self.nodes[node].slowness = times.max(1).into(),
             Order::Stopped(incarnation) => {
                 if self.stage.faces.lock()[node].incarnation == incarnation {
                     self.crash(node);
@@ -58,13 +59,14 @@ impl World {
 
     /// Ends the faults of a node.
     pub(super) fn heal_node(&mut self, node: usize) {
-        if self.nodes[node].life.is_none() {
-            self.begin_life(node);
+        if self.nodes[node].life.is_none() || self.nodes[node].stopping {
+            self.carry_out(node, Order::Restart);
         }
         if self.nodes[node].paused {
             self.carry_out(node, Order::Resume);
         }
         self.nodes[node].skew.drift(self.stage.now(), 0);
+        self.nodes[node].slowness = 1;
     }
 
     /// Lets nothing of the node run any more.
@@ -74,6 +76,7 @@ impl World {
         let state = &mut self.nodes[node];
         state.held.clear();
         state.paused = false;
+        state.stopping = false;
         if let Some(life) = state.life.take() {
             self.graves.push(life);
         }
@@ -83,6 +86,7 @@ impl World {
     fn stop(&mut self, node: usize, deadline: Duration) {
         let face = &self.stage.faces.lock()[node];
         let (Some(system), incarnation) = (face.system.clone(), face.incarnation) else { return };
+        self.nodes[node].stopping = true;
         let stage = self.stage.clone();
         let number = self.roster.add(Work::Task(
             Some(Box::pin(async move {

@@ -28,6 +28,10 @@ pub(super) struct NodeState {
     pub(super) lives: u64,
     pub(super) skew: Skew,
     pub(super) paused: bool,
+    /// Whether it is shutting down.
+    pub(super) stopping: bool,
+    /// How many times as long as it should everything takes that it does.
+    pub(super) slowness: u64,
     /// Who was woken while the node was paused.
     pub(super) held: Vec<usize>,
 }
@@ -87,6 +91,8 @@ impl<'a> Setup<'a> {
             lives: 0,
             skew: Skew::none(),
             paused: false,
+            stopping: false,
+            slowness: 1,
             held: Vec::new(),
         };
         Self { world, node }

@@ -50,13 +50,23 @@ impl Socket {
     /// Sends a datagram. Like any datagram it may be lost, and nobody is told. A node that is down sends
     /// nothing. Never blocks; allocates.
     pub fn send(&self, to: SocketAddr, bytes: &[u8]) {
+        self.send_as(self.address(), to, bytes);
+    }
+
+    /// As [`Socket::send`], but with a sender's address that may be anybody's: a forger's datagram.
+    pub fn send_as(&self, from: SocketAddr, to: SocketAddr, bytes: &[u8]) {
         if !self.is_up() {
             return;
         }
         let (now, len) = (self.stage.now(), bytes.len());
         self.stage.log(|| format!("{} sends {len} bytes to {to}", self.at));
         let mut fabric = self.stage.fabric.lock();
-        self.stage.choose(|choices| fabric.send(now, self.at, to, bytes, choices));
+        self.stage.choose(|choices| fabric.send(now, [self.at, from, to], bytes, choices));
+    }
+
+    /// Lets no more than so many datagrams wait here; 4096 unless set. What finds no room is lost.
+    pub fn set_buffer(&self, datagrams: usize) {
+        self.stage.fabric.lock().limit(self.at, datagrams);
     }
 
     /// Takes the next datagram, if one has arrived.

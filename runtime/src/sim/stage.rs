@@ -3,6 +3,7 @@
 use super::choice::{Choices, Label, Source};
 use super::fabric::Fabric;
 use super::policy::{Chooser, DRAWN, Policy};
+use super::rarities::Rarities;
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, WakeList};
 use crate::system::System;
 use std::collections::BTreeMap;
@@ -22,6 +23,7 @@ pub(crate) enum Order {
     Drift(i32),
     Jump(Duration),
     Freeze,
+    Slow(u32),
     /// The node's shutdown is over.
     Stopped(u64),
 }
@@ -50,6 +52,7 @@ pub(crate) struct Stage {
     sleeps: AtomicU64,
     pub(crate) faces: Mutex<Vec<Face>>,
     pub(crate) fabric: Mutex<Fabric>,
+    pub(super) rarities: Rarities,
     /// What happened, when somebody wants to read it.
     log: Option<Mutex<Vec<String>>>,
     /// Whether the world has ended, and what is dropped has no effects.
@@ -70,6 +73,7 @@ impl Stage {
             sleeps: AtomicU64::new(0),
             faces: Mutex::new(Vec::new()),
             fabric: Mutex::new(Fabric::new()),
+            rarities: Rarities::default(),
             log: logs.then(|| Mutex::new(Vec::new())),
             ended: AtomicBool::new(false),
         }

@@ -1,7 +1,8 @@
 //! A world: nodes, tasks, wires and time on one thread, one step after the other.
 //!
 //! A step is one turn of a worker (an actor handles mail), one poll of a task, or one round of tokio's
-//! tasks. Whose it is, the world's policy and choices say; each takes 50 to 100 ns of the world's time.
+//! tasks. Whose it is, the world's policy and choices say; each takes 50 to 100 ns of the world's time, or
+//! a thousand times that where the world takes that rare path.
 //! When nobody can run, time jumps to the next timer or packet.
 //!
 //! Invariants:
@@ -13,22 +14,22 @@
 use super::check::{Checks, Failure};
 use super::choice::{Label, Source};
 use super::incarnation::Incarnation;
-use super::link::Link;
-use super::node::{Node, host};
 use super::options::Options;
 use super::policy::Chooser;
+use super::rarities::buggifier;
 use super::reactor::Reactor;
 use super::roster::{Roster, Work};
 use super::setup::{NodeState, Setup};
+use super::spectator::{Origin, Spectator};
 use super::stage::Stage;
+use super::storm::Storm;
 use crate::event::Event;
 use crate::scheduler::{Manner, Took};
-use crate::sync::{Arc, Ordering};
-use crate::time::Time;
+use crate::sync::{Arc, Buggifier, Ordering, Rare, buggify};
 use std::fmt;
 use std::future::Future;
-use std::pin::{Pin, pin};
-use std::task::{Context, Poll};
+use std::pin::Pin;
+use std::task::Context;
 use std::time::Duration;
 
 const COST: Label = Label::new("cost");
@@ -39,6 +40,8 @@ const USER: Label = Label::new("user");
 
 /// A step takes so many nanoseconds of the world's time at least, and up to twice that.
 const STEP_NANOS: u64 = 50;
+/// A slow step takes so many times as long.
+const SLOW: u64 = 1000;
 /// The finest difference that timers make.
 const TICK_NANOS: u64 = 1_000_000;
 /// In one of so many turns a worker counts as late.
@@ -50,7 +53,9 @@ pub(super) type Task = Pin<Box<dyn Future<Output = ()>>>;
 /// Nodes, tasks, wires and time on one thread; see [`sim`](super) for how it is used.
 ///
 /// It goes on in steps: a turn of a worker, which runs one actor, or a poll of a task. Each takes 50 to
-/// 100 ns of the world's time; when nobody can run, time jumps to the next timer or packet.
+/// 100 ns of the world's time, rarely a thousand times as long; when nobody can run, time jumps to the next
+/// timer or packet. In one world of four each of the [rare paths](World::rare_paths) of the runtime is
+/// taken often.
 pub struct World {
     pub(super) stage: Arc<Stage>,
     pub(super) nodes: Vec<NodeState>,
@@ -58,6 +63,11 @@ pub struct World {
     pub(super) checks: Checks,
     pub(super) options: Options,
     pub(super) reactor: Reactor,
+    pub(super) buggifier: Buggifier,
+    /// Looks on message by message, once a test has asked for that.
+    pub(super) spectator: Option<Spectator>,
+    /// Faults that rage.
+    pub(super) storms: Vec<Storm>,
     chooser: Chooser,
     /// Those who have crashed, to be buried with the world.
     pub(super) graves: Vec<Incarnation>,
@@ -71,7 +81,7 @@ pub struct World {
 
 /// What a step was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
+pub(super) enum Step {
     /// The turn of the future that [`World::run`] was given; it is the caller's to poll.
     Main,
     Other,
@@ -98,6 +108,9 @@ impl World {
                 &stage.woken,
             ),
             chooser,
+            buggifier: buggifier(&stage),
+            spectator: None,
+            storms: Vec::new(),
             graves: Vec::new(),
             remains: Vec::new(),
             steps: 0,
@@ -117,54 +130,6 @@ impl World {
     pub fn spawn(&mut self, task: impl Future<Output = ()> + 'static) {
         let number = self.roster.add(Work::Task(Some(Box::pin(task)), None));
         self.roster.make_ready(number);
-    }
-
-    /// Runs the world until `future` is ready. It need be neither `Send` nor `'static`.
-    ///
-    /// # Panics
-    /// When the world stands still before that, a check fails, an actor panics that must not, or there
-    /// are more steps than allowed.
-    pub fn run<F: Future>(&mut self, future: F) -> F::Output {
-        let reactor = self.reactor.handle();
-        let _inside = reactor.enter();
-        let mut future = pin!(future);
-        let waker = self.stage.woken.waker(Roster::MAIN);
-        self.roster.make_ready(Roster::MAIN);
-        loop {
-            match self.step(u64::MAX) {
-                Step::Main => {
-                    let polled = future.as_mut().poll(&mut Context::from_waker(&waker));
-                    self.after_step();
-                    if let Poll::Ready(output) = polled {
-                        return output;
-                    }
-                }
-                Step::Other => {}
-                Step::Quiet => self.fail(Failure::stall(&self.describe())),
-            }
-        }
-    }
-
-    /// Runs the world for that long, whether or not anything happens.
-    ///
-    /// # Panics
-    /// As [`World::run`], but not for standing still.
-    pub fn run_for(&mut self, span: Duration) {
-        let until = Time(self.stage.now()).after(span).0;
-        let reactor = self.reactor.handle();
-        let _inside = reactor.enter();
-        while self.stage.now() <= until && self.step(until) != Step::Quiet {}
-        self.move_to(until.max(self.stage.now()));
-    }
-
-    /// Runs the world until nobody can run at this time; timers and packets to come are not waited for.
-    ///
-    /// # Panics
-    /// As [`World::run`], but not for standing still.
-    pub fn settle(&mut self) {
-        let reactor = self.reactor.handle();
-        let _inside = reactor.enter();
-        while self.step(self.stage.now()) != Step::Quiet {}
     }
 
     /// How long the world has existed, by its own time.
@@ -203,41 +168,8 @@ impl World {
         self.stage.choose(|choices| choices.pick(USER, count))
     }
 
-    /// Makes all links between nodes alike.
-    pub fn set_links(&mut self, link: Link) {
-        self.stage.fabric.lock().set_all(link);
-    }
-
-    /// Makes the link from one node to another different from the others; the way back is a link of its
-    /// own.
-    pub fn set_link(&mut self, from: &Node, to: &Node, link: Link) {
-        *self.stage.fabric.lock().link(from.host(), to.host()) = link;
-    }
-
-    /// Cuts the link from one node to another, until [`World::heal`]; the way back stays.
-    pub fn cut(&mut self, from: &Node, to: &Node) {
-        self.stage.fabric.lock().link(from.host(), to.host()).cut = true;
-    }
-
-    /// Cuts all links between the nodes of `island` and the others, both ways, until [`World::heal`].
-    pub fn partition(&mut self, island: &[Node]) {
-        let is_inside = |index: usize| island.iter().any(|node| node.index == index);
-        let mut fabric = self.stage.fabric.lock();
-        for from in 0..self.nodes.len() {
-            for to in (0..self.nodes.len()).filter(|&to| is_inside(to) != is_inside(from)) {
-                fabric.link(host(from), host(to)).cut = true;
-            }
-        }
-    }
-
-    /// What the network has counted.
-    #[must_use]
-    pub fn traffic(&self) -> super::Traffic {
-        self.stage.fabric.lock().traffic
-    }
-
     /// Does what can be done next before `until`.
-    fn step(&mut self, until: u64) -> Step {
+    pub(super) fn step(&mut self, until: u64) -> Step {
         self.obey();
         self.deliver();
         self.take_woken();
@@ -257,6 +189,8 @@ impl World {
         if self.steps > self.options.steps_max {
             self.fail(Failure::new("too many steps", format!("more than {}", self.steps - 1)));
         }
+        let rarely = if buggify(Rare::SlowTurn) { SLOW } else { 1 };
+        let cost = cost * rarely * self.slowness_of(number);
         self.move_to(self.stage.now() + cost);
         if number == Roster::MAIN {
             return Step::Main;
@@ -264,6 +198,14 @@ impl World {
         self.perform(number);
         self.after_step();
         Step::Other
+    }
+
+    /// How many times as long as it should it takes what one of the roster does.
+    fn slowness_of(&mut self, number: usize) -> u64 {
+        match self.roster.work(number) {
+            Work::Worker { node, .. } | Work::Task(_, Some(node)) => self.nodes[*node].slowness,
+            Work::Main | Work::Reactor | Work::Task(_, None) | Work::Gone => 1,
+        }
     }
 
     fn perform(&mut self, number: usize) {
@@ -287,14 +229,20 @@ impl World {
     }
 
     fn turn(&mut self, number: usize, node: usize, index: usize) {
+        let is_seen = self.spectator.is_some();
+        self.survey(Origin::Outside);
         let manner = self.stage.choose(|choices| Manner {
             late: choices.noise(LATE, LATE_ONE_IN) == LATE_ONE_IN - 1,
-            nests: choices.noise(NEST, 2) == 1,
+            nests: choices.noise(NEST, 2) == 1 && !is_seen,
+            is_seen,
         });
         let Some(life) = &mut self.nodes[node].life else { return };
-        let took = life.turn(index, manner);
+        let took = life.turn(index, manner, self.spectator.as_ref());
         if let Took::Turn(actor) = took {
             self.roster.make_ready(number);
+            if let (Some(actor), Some(life)) = (actor, &self.nodes[node].life) {
+                self.survey_after(life, actor);
+            }
             let actor = actor.unwrap_or(0);
             let now = self.stage.now();
             self.stage.choose(|choices| choices.fold(now ^ actor << 40));
@@ -332,7 +280,7 @@ impl World {
         }
     }
 
-    fn after_step(&mut self) {
+    pub(super) fn after_step(&mut self) {
         if let Err(failure) = self.checks.look(self.stage.now()) {
             self.fail(failure);
         }
@@ -417,7 +365,7 @@ impl World {
     }
 
     /// What everybody waits for.
-    fn describe(&self) -> String {
+    pub(super) fn describe(&self) -> String {
         let mut text = String::new();
         for node in &self.nodes {
             text += &node.describe();

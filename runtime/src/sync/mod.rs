@@ -11,6 +11,8 @@
 //! 3. There is no fence in the crate: a rendezvous is a read-modify-write on one word.
 
 mod arc;
+#[cfg(not(loom))]
+mod buggify;
 mod pad;
 #[cfg(not(loom))]
 mod wake;
@@ -36,6 +38,8 @@ mod door;
 mod door;
 
 pub(crate) use arc::Arc;
+#[cfg(not(loom))]
+pub(crate) use buggify::{Buggified, Buggifier, Rare, buggify};
 #[cfg(not(loom))]
 pub(crate) use door::spin_loop;
 pub(crate) use door::thread;

@@ -288,7 +288,7 @@ impl Builder {
     /// [`BuildError::Config`] for a setting out of range, [`BuildError::Worker`] when a thread cannot
     /// be made.
     pub fn build(mut self) -> Result<System, BuildError> {
-        let (pool, core) = self.assemble(Clock::start())?;
+        let (pool, core) = self.assemble(Clock::start(), |queues| queues)?;
         pool.start(&core, &self.workers)?;
         Ok(System::new(core))
     }
@@ -303,13 +303,17 @@ impl Builder {
         clock: Clock,
         waker: impl Fn(usize) -> Waker,
     ) -> Result<(System, Arc<Core>, Vec<ByHand>), BuildError> {
-        let (pool, core) = self.assemble(clock)?;
+        let (pool, core) = self.assemble(clock, Queues::unsteady)?;
         let workers = pool.by_hand(&core, &self.workers, waker);
         Ok((System::new(core.clone()), core, workers))
     }
 
-    /// Everything but the threads.
-    fn assemble(&mut self, clock: Clock) -> Result<(Pool, Arc<Core>), BuildError> {
+    /// Everything but the threads; `dress` is given the queues.
+    fn assemble(
+        &mut self,
+        clock: Clock,
+        dress: impl FnOnce(Queues) -> Queues,
+    ) -> Result<(Pool, Arc<Core>), BuildError> {
         let count = self.workers.count;
         let check = |ok: bool, text: &str| {
             ok.then_some(()).ok_or_else(|| BuildError::Config(text.to_owned()))
@@ -338,7 +342,7 @@ impl Builder {
             "scheduler \"per_core\" takes at most 62 workers",
         )?;
         let scheduler = std::mem::replace(&mut self.scheduler, Scheduler::auto());
-        let queues = scheduler.make(count);
+        let queues = dress(scheduler.make(count));
         let homes = Homes::new(if queues.are_shared() { 0 } else { count });
         let pool = Pool::new(queues, &self.workers, clock.clone());
         let random = Random::new(self.seed);

@@ -139,6 +139,7 @@ static STUB: Kind = Kind {
     weigh: None,
     block: None,
     name: || "stub",
+    type_id: TypeId::of::<()>,
 };
 
 impl Header {

@@ -66,6 +66,21 @@ pub(crate) struct Turn<'a> {
     pub(crate) doing: &'a Doing,
 }
 
+/// Who looks on while an actor runs.
+pub(crate) trait Witness: Copy {
+    /// The actor, whose token the caller holds, is about to be handed the message.
+    fn sees(self, to: &Header, node: NonNull<Node>);
+}
+
+/// Nobody looks on: on threads, where it costs nothing.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Nobody;
+
+impl Witness for Nobody {
+    #[inline(always)]
+    fn sees(self, _to: &Header, _node: NonNull<Node>) {}
+}
+
 impl Ready {
     /// Names the token of `header`.
     ///
@@ -108,6 +123,16 @@ impl Ready {
         unsafe { self.0.as_ref() }
     }
 
+    /// A reference to the cell whose token it is; not of a fake.
+    ///
+    /// # Safety
+    /// As [`Ready::header`].
+    #[cfg(not(shuttle))]
+    pub(crate) unsafe fn cell(&self) -> CellRef {
+        // SAFETY: a cell lives while its token is held.
+        unsafe { CellRef::to(self.0) }
+    }
+
     /// Whether only an order moves the actor to another worker; not of a fake.
     ///
     /// # Safety
@@ -147,6 +172,11 @@ impl Ready {
 
     /// Runs the actor until it has nothing to do or its turn is over.
     pub(crate) fn run(self, turn: &Turn<'_>) -> Outcome {
+        self.run_before(turn, Nobody)
+    }
+
+    /// As [`Ready::run`]; `witness` looks on.
+    pub(crate) fn run_before(self, turn: &Turn<'_>, witness: impl Witness) -> Outcome {
         assert!(
             self.0.addr().get().is_multiple_of(4),
             "this is no actor but a conformance check's"
@@ -154,7 +184,8 @@ impl Ready {
         // SAFETY: a `Ready` is the token of its cell.
         let held = unsafe { Held::new(self.0) };
         turn.doing.begin_turn(held.cell());
-        let mut run = Run { held, turn, doing: turn.doing, handled: 0, look_at: turn.batch.min(2) };
+        let look_at = turn.batch.min(2);
+        let mut run = Run { held, turn, doing: turn.doing, handled: 0, look_at, witness };
         let sends = current::swap_sends(turn.batch);
         let outcome = loop {
             // Panics of user code are caught per batch, not per message: entering costs nothing then.
@@ -170,7 +201,7 @@ impl Ready {
 }
 
 /// The holder of a token at work.
-struct Run<'a> {
+struct Run<'a, W> {
     held: Held,
     turn: &'a Turn<'a>,
     /// Where it is noted what the running handler was sent.
@@ -178,9 +209,10 @@ struct Run<'a> {
     handled: u32,
     /// Messages after which it is asked whether the turn is over.
     look_at: u32,
+    witness: W,
 }
 
-impl Run<'_> {
+impl<W: Witness> Run<'_, W> {
     /// What becomes of the token when the turn is over.
     fn yielded(&mut self) -> Outcome {
         let ready = Ready(self.held.header());
@@ -309,6 +341,7 @@ impl Run<'_> {
         self.handled += 1;
         // SAFETY: the lane or list gave the node away.
         let kind = unsafe { Node::kind(node) };
+        self.witness.sees(self.held.cell(), node);
         self.doing.begin(kind);
         self.hand_over(node);
         self.doing.end();

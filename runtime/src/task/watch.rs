@@ -18,6 +18,7 @@ use super::cell::{Header, VTable};
 use crate::event::ActorId;
 use crate::queue::node::{Kind, Lane};
 use crate::sync::{AtomicBool, AtomicPtr, AtomicU64, CachePadded, Ordering, planted};
+use std::any::TypeId;
 use std::ptr;
 use std::time::Duration;
 
@@ -34,6 +35,7 @@ pub(super) static HOOK: Kind = Kind {
     weigh: None,
     block: None,
     name: || "a start or stop hook",
+    type_id: TypeId::of::<()>,
 };
 
 /// What one worker is doing. Written by the worker, but for the marks.

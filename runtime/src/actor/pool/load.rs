@@ -9,6 +9,7 @@ use crate::actor::tell::{push_node, run_soon};
 use crate::queue::node::{Kind, Lane, Node};
 use crate::sync::{Arc, AtomicUsize, Ordering};
 use crate::task::cell::CellRef;
+use std::any::TypeId;
 use std::ptr::NonNull;
 
 /// Messages that a worker was sent and has not handled.
@@ -32,6 +33,7 @@ static KIND: Kind = Kind {
     weigh: None,
     block: Some(Node::block::<Marker>()),
     name: || "marker",
+    type_id: TypeId::of::<()>,
 };
 
 /// # Safety

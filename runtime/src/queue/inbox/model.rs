@@ -11,6 +11,7 @@ use loom::sync::Arc;
 use std::ptr::NonNull;
 
 static USER: Kind = Kind {
+    type_id: std::any::TypeId::of::<()>,
     lane: Lane::User,
     deliver: |_, _| {},
     discard: |_| {},

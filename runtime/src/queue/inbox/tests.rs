@@ -9,6 +9,7 @@ use proptest::prelude::*;
 use std::ptr::NonNull;
 
 static USER: Kind = Kind {
+    type_id: std::any::TypeId::of::<()>,
     lane: Lane::User,
     deliver: |_, _| {},
     discard: |_| {},

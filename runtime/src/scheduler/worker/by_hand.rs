@@ -4,11 +4,11 @@
 use super::{Shared, Worker};
 use crate::scheduler::WorkerId;
 use crate::scheduler::queues::Queues;
-use crate::sync::{Arc, Ordering};
+use crate::sync::{Arc, Ordering, Rare, buggify};
 use crate::task::Ready;
 use crate::task::core::Core;
 use crate::task::current;
-use crate::task::run::Turn;
+use crate::task::run::{Turn, Witness};
 use crate::time::Time;
 use std::task::Waker;
 
@@ -30,6 +30,18 @@ pub(crate) struct Manner {
     pub(crate) late: bool,
     /// Whether a question may be answered inside the turn of its asker.
     pub(crate) nests: bool,
+    /// Whether somebody wants to see each message by itself.
+    pub(crate) is_seen: bool,
+}
+
+impl Shared {
+    /// Lets another worker have some of the calling one's actors, where each lives on one.
+    fn hand_over(&self, id: WorkerId) {
+        if let Queues::PerCore(queue) = &self.queues {
+            let other = (id.index() + 1) % self.wakers.len();
+            queue.share(id, other, &|worker| self.wake(worker));
+        }
+    }
 }
 
 /// See the [module](self).
@@ -53,21 +65,21 @@ impl ByHand {
         Self { worker, has_left: false }
     }
 
-    /// Lets one ready actor have its turn.
-    pub(crate) fn turn(&mut self, manner: Manner) -> Took {
+    /// Lets one ready actor have its turn; `witness` looks on.
+    pub(crate) fn turn(&mut self, manner: Manner, witness: impl Witness) -> Took {
         if self.has_left {
             return Took::Left;
         }
         current::enter(&self.worker.core, self.worker.number());
         current::allow_nesting(manner.nests);
-        let took = self.turn_inside(manner.late);
+        let took = self.turn_inside(manner, witness);
         current::allow_nesting(true);
         current::end_slice();
         current::leave();
         took
     }
 
-    fn turn_inside(&mut self, late: bool) -> Took {
+    fn turn_inside(&mut self, manner: Manner, witness: impl Witness) -> Took {
         let worker = &mut self.worker;
         worker.wake_up();
         // Acquire: pairs with the AcqRel in `end`.
@@ -77,18 +89,28 @@ impl ByHand {
         }
         let core = worker.core.clone();
         current::set_now(core.clock.now());
-        current::set_turn_cost(if late { u64::MAX } else { 0 });
+        current::set_turn_cost(if manner.late { u64::MAX } else { 0 });
         worker.shared.queues.begin_slice(worker.id);
-        let (batch, until) = (worker.limits.batch, Time::NEVER);
+        if buggify(Rare::HandOver) {
+            worker.shared.hand_over(worker.id);
+        }
+        let is_short = buggify(Rare::ShortTurn) || manner.is_seen;
+        let batch = if is_short { 1 } else { worker.limits.batch };
+        let until = Time::NEVER;
         let doing = core.watch.doing(worker.id.index());
         let turn = Turn { batch, until, clock: &core.clock, doing };
         let ready = worker.next();
         let ran = ready.as_ref().map(Ready::number);
         if let Some(ready) = ready {
-            worker.run(ready, &turn);
+            // SAFETY: the tokens that workers run are of live cells.
+            let again = buggify(Rare::PollAgain).then(|| unsafe { ready.cell() });
+            worker.run(ready, &turn, witness);
+            if let Some(cell) = again {
+                cell.wake();
+            }
         }
         current::close_home();
-        if late && worker.shared.queues.has_work(worker.id) {
+        if manner.late && worker.shared.queues.has_work(worker.id) {
             worker.shared.call_helper(worker.id);
         }
         if ran.is_some() || !self.sleep() { Took::Turn(ran) } else { Took::Nothing }
@@ -100,7 +122,7 @@ impl ByHand {
         if !std::mem::replace(&mut worker.searching, true) {
             worker.shared.idle.search();
         }
-        if worker.shared.queues.has_work(worker.id) {
+        if worker.shared.queues.has_work(worker.id) || buggify(Rare::StayAwake) {
             return false;
         }
         worker.shared.idle.leave(worker.id.index());

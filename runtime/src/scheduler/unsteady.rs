@@ -1,0 +1,39 @@
+//! What a world puts around the ready queue that its workers share: it keeps the promises of a
+//! [`ReadyQueue`], and no more than those.
+
+use super::{Batch, Origin, ReadyQueue, WorkerId};
+use crate::sync::{Rare, buggify};
+use crate::task::{Hint, Ready};
+
+/// See the [module](self).
+pub(crate) struct Unsteady {
+    queue: Box<dyn ReadyQueue>,
+}
+
+impl Unsteady {
+    pub(super) fn new(queue: Box<dyn ReadyQueue>) -> Self {
+        Self { queue }
+    }
+}
+
+impl ReadyQueue for Unsteady {
+    fn push(&self, from: Origin, ready: Ready, hint: Hint) {
+        let from = if buggify(Rare::SpillEarly) { Origin::External } else { from };
+        let hint = if hint == Hint::Next && buggify(Rare::WakeLate) { Hint::Back } else { hint };
+        self.queue.push(from, ready, hint);
+    }
+
+    fn pop(&self, worker: WorkerId, batch: &mut Batch) {
+        if !buggify(Rare::StealAlways) {
+            self.queue.pop(worker, batch);
+        }
+    }
+
+    fn has_work(&self, worker: WorkerId) -> bool {
+        self.queue.has_work(worker)
+    }
+
+    fn len(&self) -> usize {
+        self.queue.len()
+    }
+}

@@ -1,0 +1,339 @@
+//! Faults that rage among nodes until it is calm.
+//!
+//! Which faults there are in a run is drawn first, each by itself, and then how strong they are: a mix of
+//! everything in every run would hide what only some faults bring about (swarm testing: Groce and others,
+//! ISSTA 2012). What lasts, such as loss or a clock that drifts, is there from the start; the rest strikes
+//! now and then, and most of it passes.
+
+use super::choice::Label;
+use super::fault::Fault;
+use super::link::Link;
+use super::node::Node;
+use super::stage::Stage;
+use super::world::World;
+use crate::sync::Arc;
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::rc::Rc;
+use std::time::Duration;
+
+const EXISTS: Label = Label::new("fault exists");
+const STRENGTH: Label = Label::new("fault strength");
+const WHICH: Label = Label::new("fault");
+const WHO: Label = Label::new("fault at");
+const HOW: Label = Label::new("fault how");
+const WHEN: Label = Label::new("fault when");
+
+const MS: u64 = 1_000_000;
+/// Between two strikes it is so long at most.
+const INTERVAL_NANOS: u64 = 200 * MS;
+/// How strong a fault can be: each degree lasts ten times as long as the one before.
+const DEGREES: u64 = 3;
+/// The shortest packets that a narrow link takes.
+const NARROW_BYTES: u64 = 576;
+
+/// The faults that a world has drawn for some nodes; see [`World::storm`].
+#[derive(Clone, Debug)]
+pub struct Storm {
+    faults: Vec<(Fault, u64)>,
+    is_over: Rc<Cell<bool>>,
+}
+
+impl Storm {
+    /// The faults that there are in this run.
+    pub fn faults(&self) -> impl Iterator<Item = Fault> + '_ {
+        self.faults.iter().map(|&(fault, _)| fault)
+    }
+
+    /// Whether there is such a fault in this run.
+    #[must_use]
+    pub fn has(&self, fault: Fault) -> bool {
+        self.faults().any(|drawn| drawn == fault)
+    }
+
+    pub(super) fn end(&self) {
+        self.is_over.set(true);
+    }
+}
+
+impl World {
+    /// Draws which of the faults in `among` there are in this run, and how strong, and lets them rage at
+    /// `nodes` and the links between them until [`World::calm`] or [`World::heal`].
+    ///
+    /// ```
+    /// use greenroom::sim::{Explore, Fault};
+    /// use std::time::Duration;
+    ///
+    /// Explore::new().seeds(10).run(|world| {
+    ///     let nodes = ["one", "two", "three"].map(|name| world.node(name).start());
+    ///     let storm = world.storm(&nodes, &Fault::ALL);
+    ///     world.run_for(Duration::from_secs(10)); // what must always hold is checked meanwhile
+    ///     world.calm(&nodes[..2]); // what must come to pass can, with these
+    ///     world.sometimes("a node is killed", storm.has(Fault::Kill));
+    /// });
+    /// ```
+    pub fn storm(&mut self, nodes: &[Node], among: &[Fault]) -> Storm {
+        let draw = |label, count| self.stage.choose(|choices| choices.noise(label, count));
+        let mut faults = Vec::new();
+        for &fault in among {
+            if draw(EXISTS, 2) == 1 {
+                faults.push((fault, 1 + draw(STRENGTH, DEGREES)));
+            }
+        }
+        let storm = Storm { faults, is_over: Rc::new(Cell::new(false)) };
+        self.stage.log(|| format!("a storm of {:?}", storm.faults));
+        self.storms.push(storm.clone());
+        let mut raging = Raging {
+            stage: self.stage.clone(),
+            nodes: nodes.to_vec(),
+            drifts: vec![0; nodes.len()],
+            storm: storm.clone(),
+            agenda: BTreeMap::new(),
+            noted: 0,
+        };
+        raging.begin();
+        self.spawn(raging.rage());
+        storm
+    }
+
+    /// Ends the storms, and the faults of the nodes in `core` and of the links between them: those that are
+    /// down start again, those that are paused go on, clocks go right. All else stays as it is, for good:
+    /// who is in the core must get on without the others.
+    pub fn calm(&mut self, core: &[Node]) {
+        self.obey();
+        self.storms.drain(..).for_each(|storm| storm.end());
+        for from in core {
+            self.heal_node(from.index);
+            let mut fabric = self.stage.fabric.lock();
+            for to in core {
+                let link = fabric.link(from.host(), to.host());
+                *link = link.healed();
+            }
+        }
+    }
+}
+
+/// Something that the storm has yet to do.
+#[derive(Clone, Copy, Debug)]
+enum Act {
+    Strike,
+    Restart(usize),
+    Resume(usize),
+    RightClock(usize),
+    RightSpeed(usize),
+    CutOff(usize),
+    Rejoin(usize),
+    Join(usize, usize),
+    Widen(usize, usize, usize),
+}
+
+/// See the [module](self).
+struct Raging {
+    stage: Arc<Stage>,
+    nodes: Vec<Node>,
+    /// By how many millionths each clock is fast.
+    drifts: Vec<i32>,
+    storm: Storm,
+    agenda: BTreeMap<(u64, u64), Act>,
+    noted: u64,
+}
+
+impl Raging {
+    fn draw(&self, label: Label, count: u64) -> u64 {
+        self.stage.choose(|choices| choices.noise(label, count))
+    }
+
+    fn node(&self) -> usize {
+        usize::try_from(self.draw(WHO, self.nodes.len() as u64)).unwrap_or(0)
+    }
+
+    /// A time that lasts longer where the fault is stronger: up to a second, ten or a hundred.
+    fn span(&self, degree: u64) -> u64 {
+        let degree = u32::try_from(degree).unwrap_or(1);
+        self.draw(HOW, 100 * MS * 10_u64.saturating_pow(degree))
+    }
+
+    fn note(&mut self, at: u64, act: Act) {
+        self.noted += 1;
+        self.agenda.insert((at, self.noted), act);
+    }
+
+    fn links(&self, mut change: impl FnMut(&Self, Link) -> Link) {
+        for from in &self.nodes {
+            for to in self.nodes.iter().filter(|to| to.index != from.index) {
+                let (from, to) = (from.host(), to.host());
+                let link = *self.stage.fabric.lock().link(from, to);
+                *self.stage.fabric.lock().link(from, to) = change(self, link);
+            }
+        }
+    }
+
+    /// Lets that be which is there from the start.
+    fn begin(&mut self) {
+        for (fault, degree) in self.storm.faults.clone() {
+            let rate = |some: &Self| u16::try_from(some.draw(HOW, 100 * degree)).unwrap_or(0);
+            match fault {
+                Fault::Loss => self.links(|some, link| link.loss(rate(some))),
+                Fault::Bursts => self.links(|some, link| link.bursts(1 + rate(some) / 10, 100)),
+                Fault::Duplication => self.links(|some, link| link.duplication(rate(some))),
+                Fault::Corruption => self.links(|some, link| link.corruption(rate(some))),
+                Fault::Jitter => self.links(|some, link| {
+                    link.jitter(Duration::from_nanos(some.draw(HOW, 20 * MS * degree)))
+                }),
+                Fault::Offset => {
+                    let ahead = Duration::from_nanos(self.span(degree));
+                    self.nodes[self.node()].jump_clock(ahead);
+                }
+                Fault::Drift => {
+                    let node = self.node();
+                    let millionths = self.draw(HOW, 200_000);
+                    self.drifts[node] = i32::try_from(millionths).unwrap_or(0) - 100_000;
+                    self.nodes[node].drift_clock(self.drifts[node]);
+                }
+                _ => {}
+            }
+        }
+        self.note(self.stage.now(), Act::Strike);
+    }
+
+    async fn rage(mut self) {
+        let clock = super::WorldClock::new(self.stage.clone());
+        while let Some((&key, &act)) = self.agenda.first_key_value() {
+            let now = self.stage.now();
+            if key.0 > now {
+                clock.sleep(Duration::from_nanos(key.0 - now)).await;
+            }
+            if self.storm.is_over.get() {
+                return;
+            }
+            self.agenda.remove(&key);
+            self.act(act);
+        }
+    }
+
+    fn act(&mut self, act: Act) {
+        match act {
+            Act::Strike => {
+                let next = self.stage.now() + 1 + self.draw(WHEN, INTERVAL_NANOS);
+                self.note(next, Act::Strike);
+                let count = self.storm.faults.len() as u64;
+                let which = usize::try_from(self.draw(WHICH, count)).unwrap_or(0);
+                if let Some(&(fault, degree)) = self.storm.faults.get(which) {
+                    self.strike(fault, degree);
+                }
+            }
+            Act::Restart(node) if self.nodes[node].try_system().is_none() => {
+                self.nodes[node].restart();
+            }
+            Act::Restart(_) => {}
+            Act::Resume(node) => self.nodes[node].resume(),
+            Act::RightClock(node) => self.nodes[node].drift_clock(self.drifts[node]),
+            Act::RightSpeed(node) => self.nodes[node].slow_down(1),
+            Act::CutOff(node) => self.part(node, |link| link.cut = true),
+            Act::Rejoin(node) => self.part(node, |link| link.cut = false),
+            Act::Join(from, to) => self.change(from, to, |link| link.cut = false),
+            Act::Widen(from, to, bytes) => self.change(from, to, |link| link.bytes_max = bytes),
+        }
+    }
+
+    fn change(&self, from: usize, to: usize, change: impl FnOnce(&mut Link)) {
+        let (from, to) = (self.nodes[from].host(), self.nodes[to].host());
+        change(self.stage.fabric.lock().link(from, to));
+    }
+
+    /// Changes the links between a node and the others.
+    fn part(&self, node: usize, change: impl Fn(&mut Link)) {
+        for other in (0..self.nodes.len()).filter(|&other| other != node) {
+            self.change(node, other, &change);
+            self.change(other, node, &change);
+        }
+    }
+
+    fn strike(&mut self, fault: Fault, degree: u64) {
+        let (node, now) = (self.node(), self.stage.now());
+        let until = now + 1 + self.span(degree);
+        let chosen = self.nodes[node].clone();
+        match fault {
+            Fault::Kill => {
+                chosen.kill();
+                self.note(until, Act::Restart(node));
+            }
+            Fault::Stop => {
+                chosen.stop(Duration::from_nanos(self.span(1)));
+                self.note(until, Act::Restart(node));
+            }
+            Fault::Pause => {
+                chosen.pause();
+                self.note(until, Act::Resume(node));
+            }
+            Fault::Jump => chosen.jump_clock(Duration::from_nanos(until - now)),
+            Fault::Freeze => {
+                chosen.freeze_clock();
+                self.note(until, Act::RightClock(node));
+            }
+            Fault::Slow => {
+                let times = 1 + self.draw(HOW, 1000);
+                chosen.slow_down(u32::try_from(times).unwrap_or(1));
+                self.note(until, Act::RightSpeed(node));
+            }
+            Fault::OneWay => {
+                let to = self.node();
+                self.change(node, to, |link| link.cut = to != node);
+                self.note(until, Act::Join(node, to));
+            }
+            Fault::Narrow => {
+                let (to, bytes) = (self.node(), NARROW_BYTES + self.draw(HOW, 1000));
+                let mut before = 0;
+                self.change(node, to, |link| {
+                    before = link.bytes_max;
+                    link.bytes_max = before.min(usize::try_from(bytes).unwrap_or(before));
+                });
+                self.note(until, Act::Widen(node, to, before));
+            }
+            Fault::BlackHole => {
+                self.act(Act::CutOff(node));
+                self.note(until, Act::Rejoin(node));
+            }
+            Fault::Swizzle => self.swizzle(degree),
+            Fault::Rebind => self.rebind(&chosen),
+            Fault::Offset
+            | Fault::Drift
+            | Fault::Loss
+            | Fault::Bursts
+            | Fault::Jitter
+            | Fault::Duplication
+            | Fault::Corruption => {}
+        }
+    }
+
+    /// Cuts some nodes off one after the other, and joins them in another order.
+    fn swizzle(&mut self, degree: u64) {
+        let mut some: Vec<usize> =
+            (0..self.nodes.len()).filter(|_| self.draw(WHO, 2) == 1).collect();
+        let mut at = self.stage.now();
+        for &node in &some {
+            at += 1 + self.span(degree) / 10;
+            self.note(at, Act::CutOff(node));
+        }
+        while !some.is_empty() {
+            at += 1 + self.span(degree) / 10;
+            let place = usize::try_from(self.draw(WHO, some.len() as u64)).unwrap_or(0);
+            let node = some.swap_remove(place);
+            self.note(at, Act::Rejoin(node));
+        }
+    }
+
+    /// Lets one of the node's ports be seen elsewhere.
+    fn rebind(&self, node: &Node) {
+        let ports = self.stage.fabric.lock().ports_of(node.host());
+        let count = ports.len() as u64;
+        let which = usize::try_from(self.draw(WHO, count)).unwrap_or(0);
+        let Some(&port) = ports.get(which) else { return };
+        let seen = u16::try_from(1024 + self.draw(HOW, 60_000)).unwrap_or(1024);
+        let outside = SocketAddr::new(IpAddr::from([203, 0, 113, 1]), seen);
+        if self.stage.fabric.lock().is_free(outside) {
+            node.rebind(port, outside);
+        }
+    }
+}
