@@ -205,19 +205,39 @@ fn flood<P: Policy>(to: &Ref<Gate<P>>, number: u32) {
     }
 }
 
-/// Tells another, when it is told to.
+/// Tells another, when it is let.
 #[derive(Actor)]
 struct Go {
-    to: Ref<Gate<Plain>>,
     heard: u32,
 }
 
 #[handlers]
 impl Go {
+    #[start]
+    fn start() -> Self {
+        Self { heard: 0 }
+    }
     #[tell]
-    async fn between(&mut self, begun: oneshot::Sender<()>) {
+    async fn send(
+        &mut self,
+        to: Ref<Gate<Plain>>,
+        begun: oneshot::Sender<()>,
+        start: oneshot::Receiver<()>,
+    ) {
         begun.send(()).unwrap();
-        self.to.tell(load(1)).await.unwrap();
+        start.await.unwrap();
+        to.tell(load(3)).await.unwrap();
+    }
+    #[tell]
+    async fn relay(
+        &mut self,
+        to: Ref<Self>,
+        begun: oneshot::Sender<()>,
+        start: oneshot::Receiver<()>,
+    ) {
+        begun.send(()).unwrap();
+        start.await.unwrap();
+        to.hear().await.unwrap();
     }
     #[tell]
     fn hear(&mut self) {
@@ -233,36 +253,38 @@ impl Go {
 #[test]
 fn who_has_mail_does_not_wait_for_the_budget() {
     for scheduler in SCHEDULERS {
-        let builder = System::builder().workers(2).scheduler(scheduler());
-        let system = builder.budget_messages(2).build().unwrap();
+        let builder = System::builder().workers(1).scheduler(scheduler());
+        let system = builder.budget_messages(3).build().unwrap();
         run(async {
-            let mut gated = Gated::<Plain>::busy(&system).await;
-            let go = Go { to: gated.actor.clone(), heard: 0 };
-            let go = system.spawn::<Go>(go).await.unwrap();
+            let gated = Gated::<Plain>::busy(&system).await;
+            let go = system.spawn::<Go>(()).await.unwrap();
+            let helper = system.spawn::<Go>(()).await.unwrap();
             let (begun, has_begun) = oneshot::channel();
-            // The order is part of what waits until it is begun with.
-            go.between(begun).await.unwrap();
-            gated.actor.tell(load(5)).await.unwrap();
-            let mut filled = gated.actor.tell(load(6)).into_future();
+            let (let_go, start) = oneshot::channel();
+            go.send(gated.actor.clone(), begun, start).await.unwrap();
             soon(has_begun).await.unwrap();
-            // Two wait for the gate: the rest is `go`'s or the outsider's.
-            soon(async {
-                while poll_once(&mut filled).is_pending() && waiting(&system)[0] < Some(2) {
-                    tokio::task::yield_now().await;
-                }
-            })
-            .await;
-            drop(filled);
-            // Mail that comes now, whoever lets it in, sets its receiver free.
-            let hears = async {
-                while go.hear().try_send().is_err() {
-                    gated.next().await;
-                }
-            };
-            soon(hears).await;
+            let (begun, has_begun) = oneshot::channel();
+            let (let_help, start) = oneshot::channel();
+            helper.relay(go.clone(), begun, start).await.unwrap();
+            soon(has_begun).await.unwrap();
+            helper.hear().await.unwrap();
+            gated.actor.tell(load(1)).await.unwrap();
+            gated.actor.tell(load(2)).await.unwrap();
+            assert_eq!(waiting(&system)[0], Some(3), "the budget is spent");
+            let_go.send(()).unwrap();
+            // Its turn comes before that of whoever is made later.
+            for _ in 0..2 {
+                system.spawn::<Go>(()).await.unwrap();
+            }
+            assert_eq!(gated.pressure().waiting, 2, "it has no mail, and waits");
+            let_help.send(()).unwrap();
+            // That one has mail, so it passes, and what it sends sets its receiver free.
+            until(|| gated.pressure().waiting == 3).await;
             gated.open();
             assert_eq!(soon(go.heard().into_future()).await.unwrap(), 1);
             until(|| waiting(&system)[0] == Some(0)).await;
+            let peak = system.pressure().messages.unwrap().peak;
+            assert!((4..=5).contains(&peak), "two passed, and {peak} waited at most");
         });
     }
 }
