@@ -73,13 +73,21 @@ impl Endpoint {
         codes.check(packet)?;
         self.jar.turn(now, self.entropy.as_mut()).map_err(|_| Reject::Handshake)?;
         let second = self.jar.second(from, packet);
-        let asks = self.is_loaded(now) && crate::planted!("cookie-forgotten": true => false);
-        // [UDP-21] [UDP-22]
-        if second == Second::Wrong || (asks && second == Second::Absent) {
+        let (source, at) = (from.ip(), now.as_nanos());
+        let loaded = self.is_loaded(now) && crate::planted!("cookie-forgotten": true => false);
+        // [UDP-21] [UDP-22] Who has not proved its address may be anybody who writes it on a datagram. What
+        // such do is counted apart, so that they can use up no more than the right to do without a cookie.
+        let passes = match second {
+            Second::Valid => true,
+            Second::Absent => !loaded && self.unproved.take(source, at),
+            Second::Wrong => false,
+        };
+        if !passes {
             self.give_cookie(from, header, packet);
             return Err(if second == Second::Wrong { Reject::Mac2 } else { Reject::Cookie });
         }
-        if self.sources.take(from.ip(), now.as_nanos()) { Ok(()) } else { Err(Reject::Rate) }
+        let within = second == Second::Absent || self.proved.take(source, at);
+        if within { Ok(()) } else { Err(Reject::Rate) }
     }
 
     /// Whether cookies are asked for; a first message more is counted.

@@ -22,13 +22,14 @@ pub struct Config {
     pub associations_max: usize,
     /// How many first contacts may wait for their third message.
     pub contacts_max: usize,
-    /// How many handshakes, resets and first contacts one /32 or /64 may ask for.
+    /// How many handshakes and first contacts one /32 or /64 may ask for before it is asked for a cookie;
+    /// how many with one; and how many resets it may call forth.
     pub source_rate: Rate,
     /// From how many handshakes of all sources on cookies are asked for.
     pub load_rate: Rate,
     /// For how long cookies are then asked for.
     pub load_hold: Duration,
-    /// How many sets of four prefixes the table of sources has.
+    /// How many sets of four prefixes each table of sources has.
     pub source_sets: usize,
     /// How many entries the audit ring has.
     pub audit_entries: usize,
@@ -65,7 +66,7 @@ impl Default for Config {
             source_rate: Rate::per_second(20, 5),
             load_rate: Rate::per_second(500, 200),
             load_hold: Duration::from_secs(1),
-            source_sets: 4096,
+            source_sets: 1024,
             audit_entries: 1024,
             rekey_after: Duration::from_secs(120),
             rekey_packets: 1 << 40,

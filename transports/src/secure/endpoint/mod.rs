@@ -104,7 +104,11 @@ pub struct Endpoint {
     jar: Jar,
     load: Bucket,
     loaded_until: Option<Time>,
-    sources: Prefixes,
+    /// What sources ask for: without a cookie, with one, and by data packets that nobody knows. Apart, so
+    /// that one who writes another's address on datagrams cannot use up what that one may do.
+    unproved: Prefixes,
+    proved: Prefixes,
+    resets: Prefixes,
     peers: Peers,
     associations: Associations,
     indices: Indices,
@@ -134,6 +138,7 @@ impl Endpoint {
     ) -> Result<Self, NoEntropy> {
         let random = entropy.as_mut();
         let seed = u64::from_le_bytes(draw(random)?);
+        let sources = || Prefixes::new(config.source_rate, config.source_sets, seed);
         Ok(Self {
             codes: Codes::of(&identity.public()),
             cluster_codes: cluster.as_ref().map(Codes::of_cluster),
@@ -145,7 +150,9 @@ impl Endpoint {
             entropy,
             load: Bucket::default(),
             loaded_until: None,
-            sources: Prefixes::new(config.source_rate, config.source_sets, seed),
+            unproved: sources(),
+            proved: sources(),
+            resets: sources(),
             peers: Peers::default(),
             associations: Associations::default(),
             indices: Indices::default(),
@@ -356,7 +363,7 @@ impl Endpoint {
     /// Tells the sender of a packet for an index that nobody has that it is forgotten, if it asks
     /// seldom enough. The answer is shorter than any packet that calls it forth. [UDP-60]
     fn say_forgotten(&mut self, now: Time, from: SocketAddr, index: u32) {
-        if self.sources.take(from.ip(), now.as_nanos()) {
+        if self.resets.take(from.ip(), now.as_nanos()) {
             let mut packet = Vec::with_capacity(wire::RESET_BYTES);
             wire::short_header(Kind::Reset, index, &mut packet);
             packet.extend(self.local.identity.reset_token(index, from.ip()));

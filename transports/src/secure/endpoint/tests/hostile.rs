@@ -131,9 +131,9 @@ fn dropped(waiting: &mut Waiting, packet: &mut [u8], what: &str) -> Reject {
 fn every_flip_and_every_cut_of_every_type_is_dropped_and_changes_nothing() {
     for mut waiting in one_of_each() {
         let packet = waiting.packet.clone();
-        // Of what a hybrid handshake adds in the middle, one bit of each byte.
+        // Of what a hybrid handshake adds in the middle, one bit of every fifth byte.
         let middle = 2_000..(packet.len() * 8).saturating_sub(400);
-        let bits = (0..packet.len() * 8).filter(|bit| !middle.contains(bit) || bit % 9 == 0);
+        let bits = (0..packet.len() * 8).filter(|bit| !middle.contains(bit) || bit % 41 == 0);
         for bit in bits {
             let mut altered = packet.clone();
             altered[bit / 8] ^= 1 << (bit % 8);
@@ -377,16 +377,43 @@ fn full_tables_refuse_and_keep_what_they_have() {
     assert_eq!(pair.b.indices.len(), waiting - 3, "two contacts and the keys before");
 }
 
+/// [UDP-21]: first for a cookie, then altogether.
 #[test]
 fn a_source_that_asks_too_often_is_put_off() {
     let mut pair = pair(&Config { suite: Suite::Classic, ..Config::default() });
-    let target = pair.b.public();
-    for _ in 0..50 {
-        pair.a.ask_for_test(&target, pair.now);
-        let mut packet = pair.a.poll_transmit().unwrap().packet;
+    let ask = |pair: &mut Pair, count| {
+        for _ in 0..count {
+            pair.a.ask_for_test(&pair.b.public(), pair.now);
+            let mut packet = pair.a.poll_transmit().unwrap().packet;
+            pair.b.handle(pair.now, address(1), &mut packet);
+        }
+        let rejected = |reason| pair.b.audit.rejected(reason);
+        (rejected(Reject::Cookie), rejected(Reject::Rate))
+    };
+    assert_eq!(ask(&mut pair, 50), (45, 0));
+    let cookie = std::iter::from_fn(|| pair.b.poll_transmit()).last().unwrap();
+    assert_eq!(pair.a.handle(pair.now, address(2), &mut { cookie.packet }), Received::Done);
+    pair.a.poll_transmit().unwrap();
+    assert_eq!(ask(&mut pair, 50), (45, 45));
+}
+
+/// One who writes an honest node's address on what it sends cannot shut that node out.
+#[test]
+fn a_flood_in_the_name_of_another_does_not_shut_it_out() {
+    let mut pair = pair(&Config { suite: Suite::Classic, ..Config::default() });
+    let (target, mut flooder) = (pair.b.public(), node(3, 0, Config::default()));
+    for round in 0..200_u64 {
+        flooder.ask_for_test(&target, ms(1));
+        let mut packet = flooder.poll_transmit().unwrap().packet;
         pair.b.handle(pair.now, address(1), &mut packet);
+        let junk = DataHeader { lane: 0, index: round as u32, number: 0 };
+        let mut junk = [junk.encode(), [0; 16]].concat();
+        pair.b.handle(pair.now, address(1), &mut junk);
     }
-    assert_eq!(pair.b.audit.rejected(Reject::Rate), 45);
+    while pair.b.poll_transmit().is_some() {}
+    pair.a.connect(pair.now, &target, address(2)).unwrap();
+    pair.settle();
+    assert!(up(&mut pair.a).is_some());
 }
 
 #[test]
