@@ -7,6 +7,7 @@
 //! Rule 1: value 0 is always the dullest outcome (the oldest actor runs, the packet arrives at once), so
 //! that a shorter record, or one with more zeros, is an easier run to understand.
 
+use crate::task::random::{below, nth};
 use std::fmt;
 
 /// What a choice is about; its hash goes into the trace.
@@ -32,7 +33,7 @@ impl Label {
 /// Where choices come from.
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
-    /// A generator (SplitMix64: Steele, Lea and Flood, OOPSLA 2014).
+    /// A generator.
     Seed(u64),
     /// Somebody else's bytes, eight for each choice; zeros when they are used up.
     Bytes(Vec<u8>),
@@ -133,7 +134,7 @@ impl Choices {
         let used = self.used;
         self.used += 1;
         match &mut self.source {
-            Source::Seed(state) => scale(next_random(state), count),
+            Source::Seed(seed) => below(nth(*seed, used as u64), count),
             Source::Bytes(bytes) => {
                 let mut word = [0; 8];
                 let rest = bytes.get(used * 8..).unwrap_or_default();
@@ -185,20 +186,6 @@ impl Choices {
             Source::Seed(_) | Source::Bytes(_) | Source::Record(_) => None,
         }
     }
-}
-
-/// Brings a random word into the range below `count`.
-fn scale(word: u64, count: u64) -> u64 {
-    let wide = u128::from(word) * u128::from(count);
-    u64::try_from(wide >> 64).unwrap_or(0)
-}
-
-fn next_random(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let mut word = *state;
-    word = (word ^ word >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    word = (word ^ word >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-    word ^ word >> 31
 }
 
 impl fmt::Display for Label {

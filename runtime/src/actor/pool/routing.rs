@@ -2,6 +2,7 @@
 
 use super::Worker;
 use crate::actor::traits::{Behavior, Protocol};
+use crate::task::random::{below, nth, spread};
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -14,8 +15,8 @@ type KeyOf<A> = Box<dyn Fn(&<A as Protocol>::Message) -> u64 + Send>;
 enum Kind<A: Behavior> {
     /// Where the next one goes.
     RoundRobin(usize),
-    /// The generator's state.
-    Random(u64),
+    /// The seed, and how many numbers of it were drawn.
+    Random(u64, u64),
     /// Where the search begins, so that equals take turns.
     LeastLoaded(usize),
     Hash(KeyOf<A>),
@@ -28,10 +29,11 @@ impl<A: Behavior> Routing<A> {
         Self(Kind::RoundRobin(0))
     }
 
-    /// To any, by a generator that makes the same choices for the same `seed` (xorshift64*, Vigna 2016).
+    /// To any, by a generator that makes the same choices for the same `seed` (SplitMix64:
+    /// Steele, Lea and Flood 2014).
     #[must_use]
     pub const fn random(seed: u64) -> Self {
-        Self(Kind::Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1))
+        Self(Kind::Random(seed, 0))
     }
 
     /// To the one with the fewest messages of this pool that it has not handled. Costs one more node in
@@ -63,7 +65,11 @@ impl<A: Behavior> Routing<A> {
                 *next = chosen + 1;
                 chosen
             }
-            Kind::Random(state) => below(state, count),
+            Kind::Random(seed, drawn) => {
+                let chosen = below(nth(*seed, *drawn), count as u64);
+                *drawn += 1;
+                usize::try_from(chosen).expect("below a number that fits")
+            }
             Kind::LeastLoaded(first) => {
                 let turns = (0..count).map(|turn| (*first + turn) % count);
                 let chosen = turns.min_by_key(|&index| workers[index].load.count()).unwrap_or(0);
@@ -72,7 +78,7 @@ impl<A: Behavior> Routing<A> {
             }
             Kind::Hash(key) => {
                 let key = key(message);
-                let weight = |index: &usize| mix(key ^ mix(workers[*index].number));
+                let weight = |index: &usize| spread(key ^ spread(workers[*index].number));
                 (0..count).max_by_key(weight).unwrap_or(0)
             }
         }
@@ -86,29 +92,11 @@ impl<A: Behavior> Routing<A> {
     }
 }
 
-/// A number below `end`, and the generator's next state.
-fn below(state: &mut u64, end: usize) -> usize {
-    *state ^= *state >> 12;
-    *state ^= *state << 25;
-    *state ^= *state >> 27;
-    let number = state.wrapping_mul(0x2545_F491_4F6C_DD1D);
-    let scaled = (u128::from(number) * end as u128) >> 64;
-    usize::try_from(scaled).expect("below a number that fits")
-}
-
-/// Spreads a number over all bits (the finaliser of SplitMix64, Steele et al. 2014).
-fn mix(number: u64) -> u64 {
-    let number = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let number = (number ^ (number >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let number = (number ^ (number >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    number ^ (number >> 31)
-}
-
 impl<A: Behavior> fmt::Debug for Routing<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.0 {
             Kind::RoundRobin(_) => "RoundRobin",
-            Kind::Random(_) => "Random",
+            Kind::Random(..) => "Random",
             Kind::LeastLoaded(_) => "LeastLoaded",
             Kind::Hash(_) => "ConsistentHash",
         })
