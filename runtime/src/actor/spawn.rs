@@ -18,7 +18,7 @@ use crate::task::roots::link;
 use crate::task::{Priority, Ready};
 use std::any::TypeId;
 use std::fmt;
-use std::future::{Future, IntoFuture, poll_fn};
+use std::future::{Future, IntoFuture};
 use std::marker::PhantomData;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -202,22 +202,9 @@ pub(crate) async fn find_or_spawn<A: Behavior>(
             // The name is free before anybody is told of the end.
             Some(ending) => ended(&ending).await,
             // Somebody is between taking the name and giving it to an actor, for a few steps.
-            None => give_way().await,
+            None => tokio::task::yield_now().await,
         }
     }
-}
-
-/// Lets others go first, once.
-async fn give_way() {
-    let mut gave_way = false;
-    poll_fn(|cx| {
-        if std::mem::replace(&mut gave_way, true) {
-            return Poll::Ready(());
-        }
-        cx.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
 }
 
 /// Makes an actor at the top of the system that sleeps until its first message.
