@@ -37,8 +37,6 @@ use std::time::Duration;
 /// Handlers and hooks get it as `cx: &mut Context<Self>`.
 pub struct Context<A: Actor> {
     header: NonNull<Header>,
-    /// Counts incarnations, so that what an old one began does not reach a new one.
-    epoch: u32,
     side: Option<Box<Side>>,
     of: PhantomData<fn(A)>,
 }
@@ -64,7 +62,7 @@ unsafe impl<A: Actor> Sync for Context<A> {}
 
 impl<A: Actor> Context<A> {
     pub(super) fn new(header: NonNull<Header>) -> Self {
-        Self { header, epoch: 0, side: None, of: PhantomData }
+        Self { header, side: None, of: PhantomData }
     }
 
     pub(super) fn header(&self) -> &Header {
@@ -104,7 +102,9 @@ impl<A: Actor> Context<A> {
 
     /// Ends everything that the incarnation began.
     pub(super) fn end_incarnation(&mut self) {
-        self.epoch = self.epoch.wrapping_add(1);
+        let mut held = self.held();
+        let life = &mut held.owner().life;
+        life.incarnation = life.incarnation.wrapping_add(1);
         let Some(side) = self.side.take() else { return };
         let silence = side.silence.and_then(Silence::into_alarm);
         for alarm in side.timers.into_alarms().chain(silence) {
@@ -126,13 +126,17 @@ impl<A: Actor> Context<A> {
     /// This incarnation, for what it depends on.
     #[cfg(feature = "journal")]
     pub(crate) fn handle(&self) -> Incarnation {
-        Incarnation::new(self.cell(), self.epoch)
+        Incarnation::new(self.cell(), self.incarnation())
     }
 
     /// How often the actor was restarted.
     #[must_use]
-    pub const fn incarnation(&self) -> u32 {
-        self.epoch
+    pub fn incarnation(&self) -> u32 {
+        self.header().owner.with(|owner| {
+            // SAFETY: the part of the header is live, and this number is written between incarnations
+            // only, when no handler or hook has a context to ask.
+            unsafe { (*owner).life.incarnation }
+        })
     }
 
     /// How long the caller of the running handler still waits; [`Duration::MAX`] where nobody waits.
@@ -208,7 +212,7 @@ impl<A: Behavior> Context<A> {
         method: impl LocalCall<A, Down, Shape>,
     ) -> WatchId {
         let id = WatchId(self.header().core.next_id());
-        let (me, epoch) = (self.cell(), self.epoch);
+        let (me, epoch) = (self.cell(), self.incarnation());
         let by = Some(me.clone());
         let target = target.cell().clone();
         let tell = Box::new(move |down: Down| {
@@ -259,7 +263,7 @@ unsafe fn deliver_down<A: Behavior, F: LocalCall<A, Down, S>, S>(
     // SAFETY: as above; no handler waits.
     let context = unsafe { body::context::<A>(header) };
     let (watch, down) = signal.value;
-    if signal.epoch == context.epoch && context.forget_watch(watch).is_some() {
+    if signal.epoch == context.incarnation() && context.forget_watch(watch).is_some() {
         // SAFETY: as above.
         unsafe { call::<A, F, Down, S>(header, signal.method, down) };
     }

@@ -91,7 +91,6 @@ pub(super) fn fall_asleep(held: &mut Held) {
     let life = &mut held.owner().life;
     life.ending = Ending::None as u8;
     life.born = false;
-    control(held).extras().incarnation += 1;
     enter(held, Phase::Dormant);
 }
 

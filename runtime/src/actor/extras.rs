@@ -52,8 +52,6 @@ pub(crate) struct Extras {
     pub(super) watchers: Vec<Watcher>,
     /// When it was restarted.
     pub(super) history: History,
-    /// How often it was restarted.
-    pub(super) incarnation: u32,
     /// What ends the wait before a restart.
     pub(super) backoff: Option<AlarmKey>,
     /// Why it failed.
@@ -96,7 +94,6 @@ impl Extras {
     pub(super) fn is_empty(&self) -> bool {
         self.name.is_none()
             && self.watchers.is_empty()
-            && self.incarnation == 0
             && self.failure.is_none()
             && self.starter.is_none()
             && self.kept_args.is_none()

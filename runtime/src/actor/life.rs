@@ -174,9 +174,9 @@ pub(super) fn fail_incarnation(held: &mut Held, number: u32, reason: ExitReason)
     }
 }
 
-/// How often the actor was restarted.
+/// How many incarnations were before this one, or, between two, before the next.
 pub(super) fn incarnation(held: &mut Held) -> u32 {
-    control(held).extras.as_ref().map_or(0, |extras| extras.incarnation)
+    held.owner().life.incarnation
 }
 
 /// Whether the incarnation is ending.

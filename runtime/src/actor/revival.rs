@@ -122,16 +122,15 @@ unsafe fn prepare_restart<A: Behavior>(held: &mut Held, delay: Duration) {
     let cell = held.cell();
     cell.core.events.emit(|| Event::Restarting { actor: cell.actor_id(), reason, delay });
     held.owner().life.ending = Ending::None as u8;
-    let extras = control(held).extras();
-    extras.incarnation += 1;
-    let incarnation = extras.incarnation;
-    let args = extras.next_args::<A>().expect("an actor that restarts has kept its arguments");
+    let args = control(held).extras().next_args::<A>();
+    let args = args.expect("an actor that restarts has kept its arguments");
     // SAFETY: the caller's promise.
     unsafe { body::set_args::<A>(held.header(), args) };
     if delay.is_zero() {
         return enter(held, Phase::Starting);
     }
     enter(held, Phase::Backoff);
+    let incarnation = life::incarnation(held);
     let letter = orders::letter(held.reference(), Order::EndBackoff { incarnation });
     let core = &held.cell().core;
     let alarm = core.set_alarm(core.clock.now().after(delay), Alarm::Push(letter));
