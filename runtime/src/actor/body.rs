@@ -14,6 +14,7 @@
 use super::context::Context;
 use super::extras::Extras;
 use super::life;
+use super::parent::Parent;
 use super::phase::Phase;
 use super::traits::Behavior;
 use crate::mailbox::Bound;
@@ -57,7 +58,7 @@ impl<A: Behavior> Kept<A> {
 #[derive(Debug)]
 pub(crate) struct Control {
     /// `None` for children of the system.
-    pub(crate) parent: Option<CellRef>,
+    pub(super) parent: Option<Parent>,
     /// What most actors never need.
     pub(crate) extras: Option<Box<Extras>>,
 }
@@ -243,7 +244,7 @@ fn vtable<A: Behavior>() -> &'static VTable {
 /// token and one reference, which is the cell's own.
 pub(super) fn build<A: Behavior>(
     core: Arc<Core>,
-    parent: Option<CellRef>,
+    parent: Option<Parent>,
     args: Option<A::Args>,
     kept: Option<Kept<A>>,
     priority: Priority,

@@ -4,7 +4,7 @@ use super::body::{self, control};
 use super::control::{self as orders, Order};
 use super::extras::{Down, Watcher};
 use super::life::report_bad_drop;
-use super::phase::reason;
+use super::phase::take_reason;
 use super::stash;
 use super::{family, links};
 use crate::event::{Event, ExitReason};
@@ -29,9 +29,9 @@ pub(super) fn bury(held: &mut Held) -> Advance {
         yield_now();
         return Advance::Again;
     }
-    let reason = reason(held).clone();
+    let reason = take_reason(held);
     let is_supervised = family::supervisor(held).is_some();
-    let parent = control(held).parent.take();
+    let parent = control(held).parent;
     held.cell().core.events.counters.ended.add_one();
     // SAFETY: this is the cell's own reference, given up here and nowhere else.
     let own = unsafe { CellRef::from_raw(held.header()) };
@@ -50,9 +50,9 @@ pub(super) fn bury(held: &mut Held) -> Advance {
     match parent {
         Some(parent) => {
             if is_supervised {
-                orders::send(&parent, Order::ChildGone(own.id));
+                orders::send(&parent.borrow(), Order::ChildGone(own.id));
             }
-            orders::leave_parent(&parent, &own);
+            orders::leave_parent(parent, &own);
         }
         None => own.core.root_ended(own.as_ptr()),
     }
@@ -69,7 +69,7 @@ struct Mourners {
 impl Mourners {
     /// Frees what would outlive the actor, and notes who waits for its end, also those who came late.
     fn gather(&mut self, held: &mut Held, reason: &ExitReason) {
-        links::break_all(held, reason);
+        links::break_all(held, |_| reason.clone());
         let Some(mut extras) = control(held).extras.take() else { return };
         self.starter = self.starter.take().or(extras.starter.take());
         self.watchers.append(&mut extras.watchers);

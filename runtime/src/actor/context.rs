@@ -9,6 +9,7 @@ use super::extras::{Down, Watcher};
 #[cfg(feature = "journal")]
 use super::incarnation::Incarnation;
 use super::life;
+use super::parent::Parent;
 use super::local::LocalCall;
 use super::phase::Ending;
 use super::signal::{Signal, call, send_signal, signal_kind};
@@ -150,7 +151,9 @@ impl<A: Actor> Context<A> {
 
     /// Starts a child: an actor that ends before this one does.
     pub fn spawn<C: Behavior>(&mut self, args: C::Args) -> Spawn<'_, C> {
-        Spawn::new(self.header().core.clone(), Owner::Parent(self.cell()), args)
+        // SAFETY: the value borrows this context, which only a handler or hook has.
+        let me = unsafe { Parent::new(NonNull::from(self.header())) };
+        Spawn::new(self.header().core.clone(), Owner::Parent(me), args)
     }
 
     /// Ends this actor after the running handler.

@@ -3,6 +3,7 @@
 use super::body::{self, control};
 use super::extras::{Down, Watcher};
 use super::links::Link;
+use super::parent::Parent;
 use super::{family, life, links, revival};
 use crate::event::{DeadLetterReason, ExitReason};
 use crate::queue::node::{Kind, Lane, Node};
@@ -132,13 +133,16 @@ unsafe fn discard(node: NonNull<Node>) {
 }
 
 /// Takes a child that has ended from its parent, and wakes a parent that waits for its last one.
-pub(super) fn leave_parent(parent: &CellRef, child: &CellRef) {
-    let mut children = body::children(parent).lock();
+pub(super) fn leave_parent(parent: Parent, child: &CellRef) {
+    let parent = parent.borrow();
+    let mut children = body::children(&parent).lock();
     // SAFETY: the list's lock is held, and the child is in it until now.
     unsafe { unlink(&mut children.newest, child.as_ptr()) };
     let last = children.awaited && children.newest.is_none();
+    // Without the lock the parent may end at any time.
+    let waiting = last.then(|| CellRef::clone(&parent));
     drop(children);
-    if last {
+    if let Some(parent) = waiting {
         parent.wake();
     }
 }

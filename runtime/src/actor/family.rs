@@ -18,6 +18,7 @@ use super::body::control;
 use super::control::{self as orders, End, Order};
 use super::life;
 use super::options::RestartKind;
+use super::parent::Parent;
 use super::supervision::{Shutdown, Supervision};
 use super::tree::{Key, Step, TooMany, Tree};
 use crate::event::{ActorId, ExitReason};
@@ -25,6 +26,7 @@ use crate::sync::planted;
 use crate::task::cell::{CellRef, Header};
 use crate::task::core::{Alarm, AlarmKey};
 use crate::task::held::Held;
+use std::mem::ManuallyDrop;
 use std::time::Duration;
 
 /// What a supervisor declares of a child.
@@ -109,8 +111,9 @@ pub(super) fn close(held: &mut Held) {
 
 /// Forgets the children, who have all ended.
 pub(super) fn forget(held: &mut Held) {
-    let family = control(held).extras.as_mut().and_then(|extras| extras.family.take());
-    for (_, child) in family.iter().flat_map(|family| family.children()) {
+    let Some(extras) = &mut control(held).extras else { return };
+    let Some(family) = extras.family.take() else { return };
+    for (_, child) in family.children() {
         cancel(held.cell(), child.link.limit);
     }
 }
@@ -230,10 +233,10 @@ pub(super) fn report_start(child: &mut Held) {
 }
 
 /// The child's side: who supervises it, if somebody does.
-pub(super) fn supervisor(child: &mut Held) -> Option<CellRef> {
+pub(super) fn supervisor(child: &mut Held) -> Option<ManuallyDrop<CellRef>> {
     let control = control(child);
     control.extras.as_ref()?.place.as_ref()?;
-    control.parent.clone()
+    control.parent.map(Parent::borrow)
 }
 
 /// What a child notes of its place in the family.

@@ -199,6 +199,9 @@ pub(super) fn part_with_children(held: &mut Held) {
 
 /// Kills all children, or stops them: those that it supervises one after the other, the rest at once.
 pub(super) fn end_children(held: &mut Held, end: End) {
+    if !held.owner().life.parental {
+        return;
+    }
     for child in orders::children(held) {
         if end == End::Kill || !family::is_supervised(held, &child) {
             orders::send_end(&child, end);
@@ -208,7 +211,10 @@ pub(super) fn end_children(held: &mut Held, end: End) {
 }
 
 /// Whether children are left; the last one then wakes the cell.
-fn has_children(held: &Held) -> bool {
+fn has_children(held: &mut Held) -> bool {
+    if !held.owner().life.parental {
+        return false;
+    }
     let mut children = body::children(held.cell()).lock();
     children.awaited = children.newest.is_some();
     children.awaited

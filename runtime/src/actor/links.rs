@@ -137,14 +137,14 @@ pub(super) fn refuse(link: &Link, asked: CellRef) {
     orders::send(&link.peer, Order::LinkEnded { link: told, reason: ExitReason::NoActor });
 }
 
-/// Ends all links, and tells the other ends why.
-pub(super) fn break_all(held: &mut Held, reason: &ExitReason) {
+/// Ends all links, and tells the other ends the `reason`, which is asked for if there are any.
+pub(super) fn break_all(held: &mut Held, reason: impl FnOnce(&mut Held) -> ExitReason) {
     let Some(extras) = &mut control(held).extras else { return };
-    let links = std::mem::take(&mut extras.links).links;
-    if links.is_empty() {
+    if extras.links.is_empty() {
         return;
     }
-    let me = held.reference();
+    let links = std::mem::take(&mut extras.links).links;
+    let (me, reason) = (held.reference(), reason(held));
     for link in links {
         let told = link.seen_by_peer(me.clone());
         orders::send(&link.peer, Order::LinkEnded { link: told, reason: reason.clone() });

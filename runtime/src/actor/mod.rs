@@ -25,6 +25,7 @@ mod life;
 mod links;
 mod local;
 mod options;
+mod parent;
 mod phase;
 mod pool;
 mod restart;

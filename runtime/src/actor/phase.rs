@@ -94,3 +94,14 @@ pub(super) fn reason(held: &mut Token) -> &ExitReason {
         }
     }
 }
+
+/// As [`reason`], of the last incarnation, when nobody asks again.
+pub(super) fn take_reason(held: &mut Token) -> ExitReason {
+    if Ending::of(held) == Ending::Failed
+        && let Some(extras) = &mut control(held).extras
+        && let Some(failure) = extras.failure.take()
+    {
+        return failure;
+    }
+    reason(held).clone()
+}

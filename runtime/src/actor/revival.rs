@@ -48,8 +48,7 @@ pub(super) unsafe fn clean_up<A: Behavior>(held: &mut Held) -> Advance {
     family::forget(held);
     stash::put_back(held);
     let next = what_follows(held, &A::OPTIONS.get_restart());
-    let reason = reason(held).clone();
-    links::break_all(held, &reason);
+    links::break_all(held, |held| reason(held).clone());
     match next {
         // SAFETY: as above.
         Next::Restart(delay) => unsafe { prepare_restart::<A>(held, delay) },
@@ -71,7 +70,8 @@ fn what_follows(held: &mut Held, policy: &Restart) -> Next {
     }
     let born = life.born;
     let ending = Ending::of(held);
-    let is_suspended = place(held).is_some_and(|place| place.suspended);
+    let place = place(held).map(|place| (place.kind, place.suspended));
+    let is_suspended = place.is_some_and(|(_, suspended)| suspended);
     // A virtual actor that stops itself sleeps, whatever its policy says of others.
     let is_sleepy = ending == Ending::Own && dormancy::follows(held);
     // A first start that fails is the spawner's to deal with.
@@ -83,9 +83,8 @@ fn what_follows(held: &mut Held, policy: &Restart) -> Next {
     {
         return Next::Restart(delay);
     }
+    let Some((kind, _)) = place else { return Next::End };
     let is_awaited = control(held).extras.as_ref().is_some_and(|extras| extras.starter.is_some());
-    let Some(place) = place(held) else { return Next::End };
-    let kind = place.kind;
     let again = match ending {
         Ending::Restarted => true,
         // Again a first start, that nobody waits for.

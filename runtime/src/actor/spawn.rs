@@ -7,6 +7,7 @@ use super::dormancy::{self, Dormancy};
 use super::error::SpawnError;
 use super::family::{self, Place, Spec};
 use super::life;
+use super::parent::Parent;
 use super::traits::Behavior;
 use crate::queue::inbox::Inbox;
 use crate::queue::oneshot;
@@ -28,7 +29,7 @@ pub(crate) enum Owner {
     /// The system's.
     System,
     /// The running actor's.
-    Parent(CellRef),
+    Parent(Parent),
 }
 
 /// An actor about to be started.
@@ -231,11 +232,11 @@ pub(super) fn asleep<A: Behavior>(
 
 /// Makes the cell its parent's or the system's; `false` when that is ending.
 fn belongs(held: &mut Held, cell: &CellRef, spec: Option<&Spec>) -> bool {
-    let Some(parent) = control(held).parent.as_ref().map(CellRef::as_ptr) else {
+    let Some(parent) = control(held).parent else {
         return cell.core.add_root(cell);
     };
     // SAFETY: a `Spawn` of a child borrows its parent's context, so the parent's handler runs.
-    let parent = &mut unsafe { Held::new(parent) };
+    let parent = &mut unsafe { Held::new(parent.as_ptr()) };
     let is_adopted = adopt(parent, cell);
     if let Some(spec) = spec.filter(|_| is_adopted) {
         family::add(parent, cell, spec);
@@ -249,6 +250,7 @@ fn adopt(parent: &mut Held, child: &CellRef) -> bool {
     if life::is_ending(parent) {
         return false;
     }
+    parent.owner().life.parental = true;
     let mut children = body::children(parent.cell()).lock();
     // SAFETY: the list's lock is held, and the child is new.
     unsafe { link(&mut children.newest, child.as_ptr()) };

@@ -100,6 +100,8 @@ pub(crate) struct Life {
     pub(crate) attended: u8,
     /// Whether a user's message was handled since it was asked.
     pub(crate) heard: bool,
+    /// Whether it has ever had children.
+    pub(crate) parental: bool,
     /// Incarnations that are over: what one of them began does not reach a later one.
     pub(crate) incarnation: u32,
 }
