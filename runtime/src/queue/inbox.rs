@@ -183,7 +183,7 @@ impl Inbox {
             return Push::Woke;
         }
         if planted!("inbox-urgent-forgotten": taken & URGENT != 0 => false) {
-            return if self.raise() { Push::Woke } else { Push::Queued };
+            return self.raise();
         }
         if planted!("inbox-parked-forgotten": self.park() => true) {
             Push::Queued
@@ -250,16 +250,22 @@ impl Inbox {
         }
     }
 
-    /// Sets URGENT again. `true`: the caller took the token meanwhile and must schedule.
-    fn raise(&self) -> bool {
+    /// Sets URGENT again; or takes the token of an actor that has ended without having seen it, for what
+    /// is in the urgent lane to be buried as well.
+    fn raise(&self) -> Push {
         // Relaxed: only a guess; the exchange decides.
         let mut word = self.newest.load(Ordering::Relaxed);
         loop {
-            let next = set(clear(word, IDLE | PARKED), URGENT);
-            // AcqRel: as in `wake`, on behalf of the one whose flag the push took away.
+            let dead = planted!("inbox-urgent-unburied": has(word, DEAD) => false);
+            let open = set(clear(word, IDLE | PARKED), URGENT);
+            let next = if dead { clear(word, DEAD) } else { open };
+            // AcqRel: as in `wake`, on behalf of the one whose flag the push took away; with DEAD it
+            // acquires what `die` released.
             match self.newest.compare_exchange_weak(word, next, Ordering::AcqRel, Ordering::Relaxed)
             {
-                Ok(_) => return has(word, IDLE | PARKED),
+                Ok(_) if dead => return Push::Dead,
+                Ok(_) if has(word, IDLE | PARKED) => return Push::Woke,
+                Ok(_) => return Push::Queued,
                 Err(now) => word = now,
             }
         }

@@ -238,3 +238,23 @@ fn what_comes_after_the_end_is_buried_once() {
         cell.with(|consumer| assert_eq!(consumer.users.len(), 2, "late mail is buried, once"));
     });
 }
+
+#[test]
+fn what_is_urgent_is_not_left_behind_when_the_end_meets_late_mail() {
+    model(|| {
+        let cell = Cell::new(false);
+        let (late, urgent) = (cell.clone(), cell.clone());
+        let threads = [
+            thread::spawn(move || late.send(1)),
+            thread::spawn(move || {
+                urgent.send_urgent(9);
+            }),
+        ];
+        cell.bury();
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        let left = cell.inbox.empty_urgent();
+        left.into_oldest_first(|_| panic!("nobody buries what is left in the urgent lane"));
+    });
+}
