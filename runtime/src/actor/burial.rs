@@ -8,7 +8,6 @@ use super::phase::take_reason;
 use super::stash;
 use super::{family, links};
 use crate::event::{Event, ExitReason};
-use crate::queue::inbox::Inbox;
 use crate::queue::oneshot;
 use crate::sync::yield_now;
 use crate::task::cell::{Advance, CellRef, Header};
@@ -37,8 +36,8 @@ pub(super) fn bury(held: &mut Held) -> Advance {
     let own = unsafe { CellRef::from_raw(held.header()) };
     let mut mourners = Mourners::default();
     mourners.gather(held, &reason);
-    // From the success of `die` on late senders own the token.
-    while !held.rest_as(Inbox::die) {
+    // From its success on late senders own the token.
+    while !held.die() {
         if !held.discard_all_but_controls() {
             yield_now();
         }

@@ -282,6 +282,11 @@ impl Inbox {
     pub(crate) fn take_urgent(&self) -> Chain {
         // Relaxed: only a guess; the exchange decides.
         let mut word = self.newest.load(Ordering::Relaxed);
+        // Relaxed: what is missed here is in time to keep the token from being given back, or belongs to
+        // a push that has taken the flag and answers for it.
+        if !has(word, URGENT) && self.urgent.load(Ordering::Relaxed).is_null() {
+            return Chain::new(ptr::null_mut());
+        }
         loop {
             let next = planted!("inbox-flag-stays": clear(word, URGENT) => word);
             // AcqRel: acquires what the wakers released.
@@ -314,12 +319,17 @@ impl Inbox {
     /// As [`Inbox::rest`], by plain loads and stores, on the terms of [`Inbox::push_home`].
     #[inline(always)]
     pub(crate) fn rest_home(&self, end: NonNull<Node>) -> bool {
+        self.give_back_home(end, IDLE)
+    }
+
+    #[inline(always)]
+    fn give_back_home(&self, end: NonNull<Node>, flag: usize) -> bool {
         let empty = end.as_ptr();
         // Relaxed, both: as in `push_home`.
         if self.newest.load(Ordering::Relaxed) != empty {
             return false;
         }
-        self.newest.store(set(empty, IDLE), Ordering::Relaxed);
+        self.newest.store(set(empty, flag), Ordering::Relaxed);
         true
     }
 
@@ -332,6 +342,11 @@ impl Inbox {
     /// As [`Inbox::rest`], for an actor that has ended.
     pub(crate) fn die(&self, end: NonNull<Node>) -> bool {
         self.give_back(end, DEAD)
+    }
+
+    /// As [`Inbox::die`], by plain loads and stores, on the terms of [`Inbox::push_home`].
+    pub(crate) fn die_home(&self, end: NonNull<Node>) -> bool {
+        self.give_back_home(end, DEAD)
     }
 
     #[inline]

@@ -1,6 +1,7 @@
 //! The token of a cell, as a value: whoever has it may use what the token's holder owns.
 
 use super::cell::{CellRef, Header, Owner, discard, recycle};
+use super::home::Home;
 use crate::queue::inbox::{Inbox, Pop};
 use crate::queue::node::{Lane, Node};
 use crate::sync::yield_now;
@@ -73,6 +74,12 @@ impl Held {
     pub(crate) fn rest_as(&mut self, rest: impl FnOnce(&Inbox, NonNull<Node>) -> bool) -> bool {
         let end = self.owner().outlet.tail();
         rest(&self.cell().inbox, end)
+    }
+
+    /// Gives the token of an actor that has ended back, as [`Held::rest_as`] does. For its runner.
+    pub(crate) fn die(&mut self) -> bool {
+        let at_home = self.cell().home() != Home::ANY;
+        self.rest_as(|inbox, end| if at_home { inbox.die_home(end) } else { inbox.die(end) })
     }
 
     /// Discards everything that is still queued; `false` if a sender is in the middle of a push. Only
