@@ -8,6 +8,7 @@ pub use dead_letter::{DeadLetter, DeadLetterReason, DeadLetters};
 
 pub(crate) use counters::Counters;
 
+use crate::sync::{AtomicBool, Ordering};
 use std::fmt;
 use tokio::sync::broadcast;
 
@@ -251,6 +252,8 @@ impl EventStream {
 #[derive(Debug)]
 pub(crate) struct Events {
     events: broadcast::Sender<Event>,
+    /// Whether anybody has ever subscribed to them: to ask who listens takes a lock.
+    has_listener: AtomicBool,
     letters: broadcast::Sender<DeadLetter>,
     pub(crate) counters: Counters,
 }
@@ -259,13 +262,17 @@ impl Events {
     pub(crate) fn new() -> Self {
         Self {
             events: broadcast::Sender::new(SUBSCRIBER_BACKLOG),
+            has_listener: AtomicBool::new(false),
             letters: broadcast::Sender::new(SUBSCRIBER_BACKLOG),
             counters: Counters::default(),
         }
     }
 
     pub(crate) fn subscribe(&self) -> EventStream {
-        EventStream { events: self.events.subscribe(), missed: 0 }
+        let events = self.events.subscribe();
+        // Relaxed: whoever causes an event to be heard has it happen after this, which orders the two.
+        self.has_listener.store(true, Ordering::Relaxed);
+        EventStream { events, missed: 0 }
     }
 
     pub(crate) fn subscribe_letters(&self) -> DeadLetters {
@@ -274,7 +281,8 @@ impl Events {
 
     /// Counts the event and tells whoever listens; nobody pays for it when nobody does.
     pub(crate) fn emit(&self, event: impl FnOnce() -> Event) {
-        if self.events.receiver_count() > 0 {
+        // Relaxed: as in `subscribe`.
+        if self.has_listener.load(Ordering::Relaxed) && self.events.receiver_count() > 0 {
             // An error means that the last listener just left.
             let _ = self.events.send(event());
         }
