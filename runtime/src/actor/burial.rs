@@ -31,7 +31,7 @@ pub(super) fn bury(held: &mut Held) -> Advance {
     let reason = take_reason(held);
     let is_supervised = family::supervisor(held).is_some();
     let parent = control(held).parent;
-    held.cell().core.events.counters.ended.add_one();
+    held.cell().core.lives().add_end();
     // SAFETY: this is the cell's own reference, given up here and nowhere else.
     let own = unsafe { CellRef::from_raw(held.header()) };
     let mut mourners = Mourners::default();

@@ -122,9 +122,11 @@ unsafe fn started<A: Behavior>(held: &mut Held, result: Result<A, super::StartEr
     let again = std::mem::replace(&mut held.owner().life.born, true);
     let incarnation = incarnation(held);
     let cell = held.cell();
-    let counters = &cell.core.events.counters;
-    let counter = if again { &counters.restarts } else { &counters.started };
-    counter.add_one();
+    if again {
+        cell.core.events.counters.restarts.add_one();
+    } else {
+        cell.core.lives().add_start();
+    }
     cell.core.events.emit(|| Event::Started { actor: cell.actor_id(), incarnation });
     if incarnation > 0 {
         family::report_start(held);

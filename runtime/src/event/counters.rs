@@ -15,7 +15,7 @@ macro_rules! counters {
         pub(crate) struct Counters { $(pub(crate) $name: Count),+ }
 
         impl Counters {
-            pub(crate) fn read(&self) -> Counts {
+            pub(super) fn read(&self) -> Counts {
                 Counts { $($name: self.$name.0.load(Ordering::Relaxed)),+ }
             }
         }
@@ -66,6 +66,37 @@ pub(crate) struct Count(AtomicU64);
 impl Count {
     pub(crate) fn add_one(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// As [`Count::add_one`], where no other thread adds: by plain loads and stores.
+    fn add_one_alone(&self) {
+        self.0.store(self.0.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+}
+
+/// The beginnings and ends of actors that one worker has seen. A part of the counters that every actor
+/// adds to, and no two workers both.
+#[derive(Debug, Default)]
+pub(crate) struct Lives {
+    started: Count,
+    ended: Count,
+}
+
+impl Lives {
+    /// Counts an actor whose start hook succeeded. For its own worker.
+    pub(crate) fn add_start(&self) {
+        self.started.add_one_alone();
+    }
+
+    /// Counts an actor that ended. For its own worker.
+    pub(crate) fn add_end(&self) {
+        self.ended.add_one_alone();
+    }
+
+    /// Adds them to what else was counted.
+    pub(super) fn add_to(&self, counts: &mut Counts) {
+        counts.started += self.started.0.load(Ordering::Relaxed);
+        counts.ended += self.ended.0.load(Ordering::Relaxed);
     }
 }
 

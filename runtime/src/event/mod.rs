@@ -6,9 +6,9 @@ mod dead_letter;
 pub use counters::Counts;
 pub use dead_letter::{DeadLetter, DeadLetterReason, DeadLetters};
 
-pub(crate) use counters::Counters;
+pub(crate) use counters::{Counters, Lives};
 
-use crate::sync::{AtomicBool, Ordering};
+use crate::sync::{AtomicBool, CachePadded, Ordering};
 use std::fmt;
 use tokio::sync::broadcast;
 
@@ -256,16 +256,31 @@ pub(crate) struct Events {
     has_listener: AtomicBool,
     letters: broadcast::Sender<DeadLetter>,
     pub(crate) counters: Counters,
+    /// One for each worker.
+    lives: Box<[CachePadded<Lives>]>,
 }
 
 impl Events {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(workers: usize) -> Self {
         Self {
+            lives: (0..workers).map(|_| CachePadded(Lives::default())).collect(),
             events: broadcast::Sender::new(SUBSCRIBER_BACKLOG),
             has_listener: AtomicBool::new(false),
             letters: broadcast::Sender::new(SUBSCRIBER_BACKLOG),
             counters: Counters::default(),
         }
+    }
+
+    /// What worker `index` counts.
+    pub(crate) fn lives(&self, index: usize) -> &Lives {
+        &self.lives[index]
+    }
+
+    /// All that was counted.
+    pub(crate) fn counts(&self) -> Counts {
+        let mut counts = self.counters.read();
+        self.lives.iter().for_each(|lives| lives.add_to(&mut counts));
+        counts
     }
 
     pub(crate) fn subscribe(&self) -> EventStream {

@@ -98,7 +98,7 @@ impl Incarnation {
     /// Looks for what was reported since this was asked last, and returns how an actor panicked, if one
     /// did. With `log`, every event goes there.
     pub(crate) fn look(&mut self, log: Option<&dyn Fn(&Event)>) -> Option<String> {
-        let panics = self.core.events.counters.read().panics;
+        let panics = self.core.events.counts().panics;
         self.has_panicked |= std::mem::replace(&mut self.panics, panics) != panics;
         if !self.has_panicked && log.is_none() {
             return None;

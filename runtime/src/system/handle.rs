@@ -117,7 +117,7 @@ impl System {
     /// What the system has counted.
     #[must_use]
     pub fn counts(&self) -> Counts {
-        self.core.events.counters.read()
+        self.core.events.counts()
     }
 
     /// How much of its budget the system uses.

@@ -12,7 +12,7 @@ use super::run::{Outcome, Turn};
 use super::shared::Shared;
 use super::watch::Watch;
 use super::{Hint, Ready, current};
-use crate::event::{DeadLetterReason, Events};
+use crate::event::{DeadLetterReason, Events, Lives};
 use crate::queue::node::{Lane, Node};
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, CachePadded, Ordering, planted};
 use crate::time::{Alarms, Clock, Time, TimerKey};
@@ -115,7 +115,7 @@ impl Core {
             homes,
             watch: Watch::new(workers, limits.handler_budget),
             clock,
-            events: Events::new(),
+            events: Events::new(workers),
             limits,
             budget,
             slows: AtomicBool::new(false),
@@ -313,6 +313,12 @@ impl Core {
     /// The clock as of the running slice, or read now by those who run in none.
     pub(crate) fn slice_now(&self) -> Time {
         current::now_of(self).unwrap_or_else(|| self.clock.now())
+    }
+
+    /// Where the running worker counts the actors that start and end on it.
+    pub(crate) fn lives(&self) -> &Lives {
+        let worker = current::worker_of(self).expect("only workers run actors");
+        self.events.lives(worker as usize)
     }
 
     /// The number under which the timekeeper is known.
