@@ -19,10 +19,10 @@ use super::phase::Phase;
 use super::traits::Behavior;
 use crate::mailbox::Bound;
 use crate::queue::pool;
-use crate::sync::{Arc, Mutex, UnsafeCell};
+use crate::sync::{Mutex, UnsafeCell};
 use crate::task::Priority;
 use crate::task::cell::{CellRef, Header, VTable};
-use crate::task::core::Core;
+use crate::task::core_ref::CoreRef;
 use crate::task::held::Held;
 use std::alloc::Layout;
 use std::any::TypeId;
@@ -243,7 +243,7 @@ fn vtable<A: Behavior>() -> &'static VTable {
 /// Makes the cell of an actor that is about to start, or, without arguments, to sleep; its maker holds the
 /// token and one reference, which is the cell's own.
 pub(super) fn build<A: Behavior>(
-    core: Arc<Core>,
+    core: CoreRef,
     parent: Option<Parent>,
     args: Option<A::Args>,
     kept: Option<Kept<A>>,

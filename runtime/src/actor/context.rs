@@ -21,9 +21,8 @@ use super::traits::{Actor, Behavior, Protocol};
 use crate::event::{ActorId, ExitReason};
 use crate::queue::node::{Kind, Node};
 use crate::queue::oneshot;
-use crate::sync::Arc;
 use crate::task::cell::{CellRef, Header};
-use crate::task::core::Core;
+use crate::task::core_ref::CoreRef;
 use crate::task::current;
 use crate::task::held::Held;
 use crate::time::Time;
@@ -82,7 +81,7 @@ impl<A: Actor> Context<A> {
         unsafe { Held::new(self.header) }
     }
 
-    pub(crate) fn core(&self) -> &Arc<Core> {
+    pub(crate) fn core(&self) -> &CoreRef {
         &self.header().core
     }
 

@@ -8,7 +8,7 @@ use super::spawn;
 use super::traits::Behavior;
 use crate::sync::{Arc, Mutex};
 use crate::task::cell::{CellRef, Header};
-use crate::task::core::Core;
+use crate::task::core_ref::CoreRef;
 use crate::task::held::Held;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -74,7 +74,7 @@ const IDLE: Duration = Duration::from_secs(60);
 /// }
 /// ```
 pub struct Keyed<K, A: Behavior> {
-    core: Arc<Core>,
+    core: CoreRef,
     makes: Arc<ArgsOf<K, A>>,
     cells: Cells<K>,
     idle: Duration,
@@ -115,7 +115,7 @@ impl<K: Ord + Clone> Shelf<K> {
 
 impl<K: Ord + Clone + Send + Sync + 'static, A: Behavior> Keyed<K, A> {
     pub(crate) fn new(
-        core: Arc<Core>,
+        core: CoreRef,
         args: impl Fn(&K) -> A::Args + Send + Sync + 'static,
     ) -> Self {
         let cells = Arc::new(Mutex::new(Shelf { cells: BTreeMap::new(), swept: None }));

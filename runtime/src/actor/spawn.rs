@@ -11,9 +11,8 @@ use super::parent::Parent;
 use super::traits::Behavior;
 use crate::queue::inbox::Inbox;
 use crate::queue::oneshot;
-use crate::sync::Arc;
 use crate::task::cell::CellRef;
-use crate::task::core::Core;
+use crate::task::core_ref::CoreRef;
 use crate::task::held::Held;
 use crate::task::roots::link;
 use crate::task::{Priority, Ready};
@@ -37,7 +36,7 @@ pub(crate) enum Owner {
 /// `.await` starts it and waits for its start hook; [`Spawn::start`] starts it and goes on.
 #[must_use = "nothing starts before `.await` or `.start()`"]
 pub struct Spawn<'a, A: Behavior> {
-    core: Arc<Core>,
+    core: CoreRef,
     owner: Owner,
     args: A::Args,
     name: Option<Name>,
@@ -49,7 +48,7 @@ pub struct Spawn<'a, A: Behavior> {
 }
 
 impl<A: Behavior> Spawn<'_, A> {
-    pub(crate) fn new(core: Arc<Core>, owner: Owner, args: A::Args) -> Self {
+    pub(crate) fn new(core: CoreRef, owner: Owner, args: A::Args) -> Self {
         let priority = A::OPTIONS.get_priority();
         let (name, worker, supervised) = (None, None, None);
         Self { core, owner, args, name, worker, priority, supervised, by: PhantomData }
@@ -152,13 +151,13 @@ enum Name {
 /// A name that is nobody else's; free again when dropped unpublished, so that an actor which is refused
 /// is never found.
 struct Reserved {
-    core: Arc<Core>,
+    core: CoreRef,
     /// `None` once it is published.
     name: Option<String>,
 }
 
 impl Reserved {
-    fn new(core: &Arc<Core>, name: String) -> Result<Self, SpawnError> {
+    fn new(core: &CoreRef, name: String) -> Result<Self, SpawnError> {
         if core.names.reserve(&name) {
             Ok(Self { core: core.clone(), name: Some(name) })
         } else {
@@ -185,7 +184,7 @@ impl Drop for Reserved {
 /// The actor called `name`, or, if there is none, one that is started now; see
 /// [`System::find_or_spawn`](crate::System::find_or_spawn).
 pub(crate) async fn find_or_spawn<A: Behavior>(
-    core: Arc<Core>,
+    core: CoreRef,
     name: String,
     args: A::Args,
 ) -> Result<Ref<A>, SpawnError> {
@@ -210,7 +209,7 @@ pub(crate) async fn find_or_spawn<A: Behavior>(
 
 /// Makes an actor at the top of the system that sleeps until its first message.
 pub(super) fn asleep<A: Behavior>(
-    core: Arc<Core>,
+    core: CoreRef,
     dormancy: Dormancy,
 ) -> Result<Ref<A>, SpawnError> {
     let mut held = body::build::<A>(core, None, None, None, A::OPTIONS.get_priority());

@@ -145,7 +145,7 @@ fn work(
             Pin::new(&mut worker).poll(cx)
         })
     });
-    current::leave();
+    current::leave(core);
     if let Queues::PerCore(queue) = &shared.queues {
         // SAFETY: this thread is the worker still.
         queue.leave(unsafe { WorkerId::new(index) });

@@ -290,7 +290,7 @@ impl Builder {
     pub fn build(mut self) -> Result<System, BuildError> {
         let (pool, core) = self.assemble(Clock::start(), |queues| queues)?;
         pool.start(&core, &self.workers)?;
-        Ok(System::new(core))
+        Ok(System::new(&core))
     }
 
     /// A system whose workers get their turns from the caller, and the time from `clock`.
@@ -305,7 +305,7 @@ impl Builder {
     ) -> Result<(System, Arc<Core>, Vec<ByHand>), BuildError> {
         let (pool, core) = self.assemble(clock, Queues::unsteady)?;
         let workers = pool.by_hand(&core, &self.workers, waker);
-        Ok((System::new(core.clone()), core, workers))
+        Ok((System::new(&core), core, workers))
     }
 
     /// Everything but the threads; `dress` is given the queues.

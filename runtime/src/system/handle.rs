@@ -6,6 +6,7 @@ use crate::event::{Counts, DeadLetters, EventStream};
 use crate::mailbox::{Pressure, SystemPressure};
 use crate::sync::Arc;
 use crate::task::core::Core;
+use crate::task::core_ref::CoreRef;
 use crate::task::current;
 use crate::time::Time;
 use std::any::TypeId;
@@ -30,12 +31,12 @@ use std::time::Duration;
 /// ```
 #[derive(Clone)]
 pub struct System {
-    pub(super) core: Arc<Core>,
+    pub(super) core: CoreRef,
     _keep: Option<Arc<Keep>>,
 }
 
 /// Ends the system when the last handle goes.
-struct Keep(Arc<Core>);
+struct Keep(CoreRef);
 
 /// Why there is no reference to give.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -70,12 +71,13 @@ impl System {
         Builder::new()
     }
 
-    pub(super) fn new(core: Arc<Core>) -> Self {
+    pub(super) fn new(core: &Arc<Core>) -> Self {
+        let core = CoreRef::to(core);
         let keep = Keep(core.clone());
         Self { core, _keep: Some(Arc::new(keep)) }
     }
 
-    pub(super) fn core(&self) -> &Arc<Core> {
+    pub(super) fn core(&self) -> &CoreRef {
         &self.core
     }
 

@@ -1,7 +1,7 @@
 //! The header of every cell, and the counted pointer to it.
 
 use super::cargo::Cargo;
-use super::core::Core;
+use super::core_ref::CoreRef;
 use super::current;
 use super::future::Pending;
 use super::held::Held;
@@ -11,7 +11,7 @@ use crate::event::{ActorId, DeadLetterReason};
 use crate::queue::inbox::{Inbox, Outlet, Push};
 use crate::queue::list::List;
 use crate::queue::node::{Kind, Lane, Node};
-use crate::sync::{Arc, AtomicBool, AtomicUsize, Ordering, UnsafeCell};
+use crate::sync::{AtomicBool, AtomicUsize, Ordering, UnsafeCell};
 use std::any::TypeId;
 use std::fmt;
 use std::ptr::NonNull;
@@ -125,7 +125,7 @@ pub(crate) struct Header {
     pub(crate) inbox: Inbox,
     refs: AtomicUsize,
     pub(crate) vtable: &'static VTable,
-    pub(crate) core: Arc<Core>,
+    pub(crate) core: CoreRef,
     pub(crate) id: u64,
     /// Where it lives; written by the worker that it lives on.
     home: AtomicUsize,
@@ -154,7 +154,7 @@ impl Header {
     pub(crate) unsafe fn init(
         place: NonNull<Self>,
         vtable: &'static VTable,
-        core: Arc<Core>,
+        core: CoreRef,
         bounded: bool,
         priority: Priority,
     ) {

@@ -5,9 +5,10 @@
 
 use super::Ready;
 use super::core::Core;
+use super::core_ref::CoreRef;
 use super::home::Home;
 use super::priority::Line;
-use crate::sync::thread_local;
+use crate::sync::{Arc, thread_local};
 use crate::time::Time;
 use std::cell::Cell;
 use std::ptr;
@@ -34,7 +35,12 @@ struct Current {
     turn_cost: Cell<u64>,
     /// Actors that were made ready here while another worker slept.
     pushes: Cell<u32>,
+    /// Counts of references to `core` that stand for none now; see [`core_ref`](super::core_ref).
+    spares: Cell<u32>,
 }
+
+/// Counts that a thread keeps at most.
+const SPARES_MAX: u32 = 64;
 
 /// Turns inside each other at most; each takes a little of the worker's stack.
 const NESTED_MAX: u32 = 8;
@@ -53,6 +59,7 @@ thread_local! {
             sends: Cell::new(u32::MAX),
             turn_cost: Cell::new(u64::MAX),
             pushes: Cell::new(0),
+            spares: Cell::new(0),
         }
     };
 }
@@ -61,21 +68,50 @@ thread_local! {
 const NOWHERE: usize = usize::MAX;
 
 /// Says that this thread is worker `worker` of `core`, until [`leave`].
-pub(crate) fn enter(core: &Core, worker: u32) {
+pub(crate) fn enter(core: &Arc<Core>, worker: u32) {
     CURRENT.with(|current| {
-        current.core.set(core);
+        current.core.set(&raw const **core);
         current.worker.set(worker);
         current.home.set(core.homes.of(worker).map_or(NOWHERE, Home::to_word));
         current.now.set(core.clock.now());
     });
 }
 
-/// Says that this thread is no worker any more.
-pub(crate) fn leave() {
+/// Says that this thread is no worker of `core` any more.
+pub(crate) fn leave(core: &Arc<Core>) {
     CURRENT.with(|current| {
         current.core.set(ptr::null());
         current.home.set(NOWHERE);
+        // SAFETY: `keep_spare` kept them since the thread is a worker of this core.
+        unsafe { CoreRef::give_back(core, current.spares.take()) };
     });
+}
+
+/// Keeps the count of a reference to `core` that is given up; `false` if the thread is none of its workers,
+/// or has enough: then the count is still the caller's.
+#[inline]
+pub(super) fn keep_spare(core: &Core) -> bool {
+    CURRENT.with(|current| {
+        let spares = current.spares.get();
+        let keeps = ptr::eq(current.core.get(), core) && spares < SPARES_MAX;
+        if keeps {
+            current.spares.set(spares + 1);
+        }
+        keeps
+    })
+}
+
+/// Gives a count out that [`keep_spare`] kept, for a new reference to `core`; `false` if there is none.
+#[inline]
+pub(super) fn take_spare(core: &Core) -> bool {
+    CURRENT.with(|current| {
+        let spares = current.spares.get();
+        let has = ptr::eq(current.core.get(), core) && spares > 0;
+        if has {
+            current.spares.set(spares - 1);
+        }
+        has
+    })
 }
 
 /// Whether the thread is a worker, of whatever system.

@@ -75,7 +75,7 @@ impl ByHand {
         let took = self.turn_inside(manner, witness);
         current::allow_nesting(true);
         current::end_slice();
-        current::leave();
+        current::leave(&self.worker.core);
         took
     }
 
@@ -150,7 +150,7 @@ impl ByHand {
         current::close_home();
         worker.alarms = alarms;
         current::end_slice();
-        current::leave();
+        current::leave(&worker.core);
     }
 
     /// When the worker's next alarm is due.
@@ -161,7 +161,7 @@ impl ByHand {
     /// Ends the worker's part, whatever is left to do.
     fn leave(&mut self) {
         self.has_left = true;
-        current::leave();
+        current::leave(&self.worker.core);
         if let Queues::PerCore(queue) = &self.worker.shared.queues {
             // SAFETY: the calling thread was the worker until now, and nobody is from now on.
             queue.leave(unsafe { WorkerId::new(self.worker.id.index()) });
