@@ -241,7 +241,7 @@ fn vtable<A: Behavior>() -> &'static VTable {
 }
 
 /// Makes the cell of an actor that is about to start, or, without arguments, to sleep; its maker holds the
-/// token and one reference, which is the cell's own.
+/// token and two references, one of which is to be the cell's own.
 pub(super) fn build<A: Behavior>(
     core: CoreRef,
     parent: Option<Parent>,

@@ -122,8 +122,7 @@ impl<A: Behavior> Spawn<'_, A> {
             held.cell().set_home(held.cell().core.home_on(worker));
             held.owner().pinned = true;
         }
-        // SAFETY: the cell is new; this is its own reference, given to it below.
-        let cell = unsafe { CellRef::from_raw(held.header()) };
+        let (own, cell) = references(&held);
         if !belongs(&mut held, &cell, spec.as_ref()) {
             return Err(SpawnError::Closed);
         }
@@ -132,11 +131,10 @@ impl<A: Behavior> Spawn<'_, A> {
             extras.name = reserved.and_then(|reserved| reserved.publish(&cell));
             extras.starter = starter;
         }
-        let reference: Ref<A> = Ref::from_cell(cell.clone());
         // SAFETY: the maker of the cell holds its token and its own reference, and hands both over.
-        let ready = unsafe { Ready::new(cell.into_raw()) };
-        reference.cell().core.schedule_new(ready);
-        Ok(reference)
+        let ready = unsafe { Ready::new(own.into_raw()) };
+        cell.core.schedule_new(ready);
+        Ok(Ref::from_cell(cell))
     }
 }
 
@@ -213,20 +211,26 @@ pub(super) fn asleep<A: Behavior>(
     dormancy: Dormancy,
 ) -> Result<Ref<A>, SpawnError> {
     let mut held = body::build::<A>(core, None, None, None, A::OPTIONS.get_priority());
-    // SAFETY: the cell is new; this is its own reference, given to it below.
-    let cell = unsafe { CellRef::from_raw(held.header()) };
+    let (own, cell) = references(&held);
     if !belongs(&mut held, &cell, None) {
         return Err(SpawnError::Closed);
     }
     dormancy::begin_asleep(&mut held, dormancy);
-    let reference: Ref<A> = Ref::from_cell(cell.clone());
-    let own = cell.into_raw();
+    let own = own.into_raw();
     // Nobody sends to it yet, but the system may be ending.
     if !held.rest_as(Inbox::rest) {
         // SAFETY: the maker of the cell holds its token and its own reference, and hands both over.
-        reference.cell().core.schedule_new(unsafe { Ready::new(own) });
+        cell.core.schedule_new(unsafe { Ready::new(own) });
     }
-    Ok(reference)
+    Ok(Ref::from_cell(cell))
+}
+
+/// The references of a new cell: its own, and one for whoever wants it.
+fn references(held: &Held) -> (CellRef, CellRef) {
+    // SAFETY: the cell is new, and its maker owns two references to it.
+    let own = unsafe { CellRef::from_raw(held.header()) };
+    // SAFETY: as above; this is the other one.
+    (own, unsafe { CellRef::from_raw(held.header()) })
 }
 
 /// Makes the cell its parent's or the system's; `false` when that is ending.

@@ -147,7 +147,8 @@ static STUB: Kind = Kind {
 };
 
 impl Header {
-    /// Writes a header with one reference to `place`, where it stays; the caller holds its token.
+    /// Writes a header with two references to `place`, where it stays: its own and the caller's, who holds
+    /// its token.
     ///
     /// # Safety
     /// `place` is free, aligned and large enough.
@@ -177,7 +178,7 @@ impl Header {
             bounded,
             in_flight: AtomicBool::new(false),
             inbox,
-            refs: AtomicUsize::new(1),
+            refs: AtomicUsize::new(2),
             vtable,
             id: core.next_id(),
             home: AtomicUsize::new(core.home_of_new().to_word()),
@@ -366,9 +367,13 @@ impl Clone for CellRef {
 impl Drop for CellRef {
     #[inline]
     fn drop(&mut self) {
-        // AcqRel: releases this owner's uses, and in the last owner acquires those released by the
-        // other drops of this same count.
-        if self.refs.fetch_sub(1, Ordering::AcqRel) == 1 {
+        // Acquire: pairs with the AcqRel of the other drops. Who sees that it is the only owner stays
+        // that, and need not count.
+        let is_last = self.refs.load(Ordering::Acquire) == 1
+            // AcqRel: releases this owner's uses, and in the last owner acquires those released by the
+            // other drops of this same count.
+            || self.refs.fetch_sub(1, Ordering::AcqRel) == 1;
+        if is_last {
             // SAFETY: this was the last reference; a live actor would hold one to itself.
             unsafe { (self.vtable.free)(self.0) };
         }

@@ -191,9 +191,12 @@ impl Core {
     /// Sees that a new actor runs, wherever it lives.
     pub(crate) fn schedule_new(&self, ready: Ready) {
         // SAFETY: the maker of a cell holds its token.
-        if unsafe { ready.header() }.reach() == Reach::Away {
-            self.carry(Cargo::token(ready));
-        } else {
+        let ready = match unsafe { ready.header() }.reach() {
+            Reach::Away => return self.carry(Cargo::token(ready)),
+            Reach::Home => current::push_home(ready).err(),
+            Reach::Shared => Some(ready),
+        };
+        if let Some(ready) = ready {
             self.schedule(ready, Hint::Back);
         }
     }
