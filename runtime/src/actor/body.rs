@@ -216,7 +216,7 @@ pub(super) unsafe fn set_live<A: Behavior>(header: NonNull<Header>, actor: A) {
 /// As [`take_args`].
 pub(super) unsafe fn clear_stage<A: Behavior>(header: NonNull<Header>) {
     // SAFETY: the caller's promise.
-    drop(std::mem::replace(unsafe { stage::<A>(header) }, Stage::Empty));
+    *unsafe { stage::<A>(header) } = Stage::Empty;
 }
 
 /// Whether the actor is there.

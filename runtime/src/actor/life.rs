@@ -14,8 +14,8 @@
 //! ```
 //!
 //! [`advance`] is called by the runner whenever the actor is not running and no hook waits. Each call
-//! takes one step. An incarnation ends wholly (children, stop hook, state) before the next one starts
-//! or the end is announced.
+//! takes one step, or several that nothing has to come between. An incarnation ends wholly (children,
+//! stop hook, state) before the next one starts or the end is announced.
 
 use super::attention;
 use super::body::{self, control};
@@ -47,9 +47,9 @@ pub(super) unsafe fn advance<A: Behavior>(held: &mut Held) -> Advance {
         Phase::Running => begin_end(held, Ending::Drained, true),
         Phase::Children if has_children(held) => return Advance::Wait,
         // SAFETY: the caller's promise.
-        Phase::Children => unsafe { stop::<A>(held) },
-        // SAFETY: the caller's promise.
-        Phase::Cleanup => return unsafe { revival::clean_up::<A>(held) },
+        Phase::Children if unsafe { stop::<A>(held) } => return Advance::Again,
+        // SAFETY: the caller's promise; the stop hook is over.
+        Phase::Children | Phase::Cleanup => return unsafe { revival::clean_up::<A>(held) },
         // SAFETY: the caller's promise.
         Phase::Reviving => unsafe { revival::begin::<A>(held) },
         Phase::Held | Phase::Backoff => return Advance::Wait,
@@ -222,13 +222,15 @@ fn has_children(held: &mut Held) -> bool {
     children.awaited
 }
 
+/// Runs the stop hook, if it is to run; `true` if it waits.
+///
 /// # Safety
 /// As [`advance`].
-unsafe fn stop<A: Behavior>(held: &mut Held) {
+unsafe fn stop<A: Behavior>(held: &mut Held) -> bool {
     enter(held, Phase::Cleanup);
     // SAFETY: the caller's promise.
     if !held.owner().life.hook || !unsafe { body::is_live::<A>(held.header()) } {
-        return;
+        return false;
     }
     // SAFETY: as above.
     let actor = unsafe { body::live::<A>(held.header()) };
@@ -237,9 +239,12 @@ unsafe fn stop<A: Behavior>(held: &mut Held) {
     // SAFETY: the reason is a constant, or lies in the extras, where it stays until the hook is over.
     let reason = unsafe { NonNull::from(reason(held)).as_ref() };
     match actor.stop(reason, context) {
-        Step::Done(()) => {}
-        // SAFETY: the hook is `Send`, and borrows the actor, the context and the reason.
-        Step::Later(hook) => unsafe { wait(held, hook) },
+        Step::Done(()) => false,
+        Step::Later(hook) => {
+            // SAFETY: the hook is `Send`, and borrows the actor, the context and the reason.
+            unsafe { wait(held, hook) };
+            true
+        }
     }
 }
 

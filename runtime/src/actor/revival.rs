@@ -1,6 +1,7 @@
 //! What follows an incarnation: another one, now or later, the supervisor's word, or the end.
 
 use super::body::{self, control};
+use super::burial::bury;
 use super::control::{self as orders, End, Order};
 use super::dormancy;
 use super::family::{self, Place};
@@ -56,7 +57,7 @@ pub(super) unsafe fn clean_up<A: Behavior>(held: &mut Held) -> Advance {
         Next::End if dormancy::follows(held) => dormancy::fall_asleep(held),
         Next::End => {
             enter(held, Phase::Burial);
-            return Advance::Again;
+            return bury(held);
         }
     }
     Advance::Yield
