@@ -9,8 +9,8 @@ use super::extras::{Down, Watcher};
 #[cfg(feature = "journal")]
 use super::incarnation::Incarnation;
 use super::life;
-use super::parent::Parent;
 use super::local::LocalCall;
+use super::parent::Parent;
 use super::phase::Ending;
 use super::signal::{Signal, call, send_signal, signal_kind};
 use super::silence::Silence;

@@ -114,10 +114,7 @@ impl<K: Ord + Clone> Shelf<K> {
 }
 
 impl<K: Ord + Clone + Send + Sync + 'static, A: Behavior> Keyed<K, A> {
-    pub(crate) fn new(
-        core: CoreRef,
-        args: impl Fn(&K) -> A::Args + Send + Sync + 'static,
-    ) -> Self {
+    pub(crate) fn new(core: CoreRef, args: impl Fn(&K) -> A::Args + Send + Sync + 'static) -> Self {
         let cells = Arc::new(Mutex::new(Shelf { cells: BTreeMap::new(), swept: None }));
         Self { core, makes: Arc::new(Box::new(args)), cells, idle: IDLE }
     }

@@ -119,8 +119,7 @@ impl<A: Behavior> Spawn<'_, A> {
         };
         let mut held = body::build::<A>(core, parent, Some(args), kept, priority);
         if let Some(worker) = worker {
-            held.cell().set_home(held.cell().core.home_on(worker));
-            held.owner().pinned = true;
+            held.cell().pin(worker);
         }
         let (own, cell) = references(&held);
         if !belongs(&mut held, &cell, spec.as_ref()) {
@@ -206,10 +205,7 @@ pub(crate) async fn find_or_spawn<A: Behavior>(
 }
 
 /// Makes an actor at the top of the system that sleeps until its first message.
-pub(super) fn asleep<A: Behavior>(
-    core: CoreRef,
-    dormancy: Dormancy,
-) -> Result<Ref<A>, SpawnError> {
+pub(super) fn asleep<A: Behavior>(core: CoreRef, dormancy: Dormancy) -> Result<Ref<A>, SpawnError> {
     let mut held = body::build::<A>(core, None, None, None, A::OPTIONS.get_priority());
     let (own, cell) = references(&held);
     if !belongs(&mut held, &cell, None) {

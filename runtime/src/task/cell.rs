@@ -75,8 +75,6 @@ pub(crate) struct Owner {
     pub(crate) running: bool,
     /// Whether the actor is to end when its mail is handled.
     pub(crate) draining: bool,
-    /// Whether only an order moves the actor to another worker.
-    pub(crate) pinned: bool,
     /// The worker that the actor is to move to, plus one; zero if it stays.
     pub(crate) move_to: u16,
     /// What the layer above notes of the actor's life.
@@ -122,6 +120,8 @@ pub(crate) struct Header {
     pub(crate) bounded: bool,
     /// Whether handlers wait that do not hold the actor; written by the token's holder.
     in_flight: AtomicBool,
+    /// Whether only an order moves the actor to another worker; said by its maker.
+    pinned: AtomicBool,
     pub(crate) inbox: Inbox,
     refs: AtomicUsize,
     pub(crate) vtable: &'static VTable,
@@ -169,7 +169,6 @@ impl Header {
             pending: None,
             running: false,
             draining: false,
-            pinned: false,
             move_to: 0,
             life: Life::default(),
         };
@@ -177,6 +176,7 @@ impl Header {
             priority,
             bounded,
             in_flight: AtomicBool::new(false),
+            pinned: AtomicBool::new(false),
             inbox,
             refs: AtomicUsize::new(2),
             vtable,
@@ -203,6 +203,18 @@ impl Header {
     pub(crate) fn set_home(&self, home: Home) {
         // Relaxed: what makes others see it in time is in the protocol of moving.
         self.home.store(home.to_word(), Ordering::Relaxed);
+    }
+
+    /// Lets a new actor live on that worker of its system, and only an order move it.
+    pub(crate) fn pin(&self, worker: usize) {
+        self.set_home(self.core.home_on(worker));
+        // Relaxed, here and where it is read: it is said before the token is handed on.
+        self.pinned.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether only an order moves the actor to another worker.
+    pub(crate) fn is_pinned(&self) -> bool {
+        self.pinned.load(Ordering::Relaxed)
     }
 
     /// How the calling thread reaches the inbox.

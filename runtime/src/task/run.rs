@@ -133,15 +133,6 @@ impl Ready {
         unsafe { CellRef::to(self.0) }
     }
 
-    /// Whether only an order moves the actor to another worker; not of a fake.
-    ///
-    /// # Safety
-    /// As [`Ready::header`].
-    pub(crate) unsafe fn is_pinned(&self) -> bool {
-        // SAFETY: the caller's promise; this is the token.
-        unsafe { Held::new(self.0) }.owner().pinned
-    }
-
     /// The actor's number in its system; a fake's own.
     pub(crate) fn number(&self) -> u64 {
         let address = self.0.addr().get();

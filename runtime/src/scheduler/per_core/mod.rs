@@ -333,7 +333,7 @@ impl PerCore {
             for _ in 0..half {
                 match desk.ready.pop() {
                     // SAFETY: the tokens of real cells are in desks only.
-                    Some(ready) if unsafe { ready.is_pinned() } => desk.ready.push(ready),
+                    Some(ready) if unsafe { ready.header() }.is_pinned() => desk.ready.push(ready),
                     Some(ready) => actors.push(ready),
                     None => {}
                 }
