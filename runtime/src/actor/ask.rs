@@ -2,7 +2,7 @@
 
 use super::dispatch::weight;
 use super::error::{AskError, TellError};
-use super::tell::{Room, Sending, poll_send, run_now};
+use super::tell::{Room, Sending, poll_send, push, run_now};
 use super::traits::Message;
 use crate::queue::node::Kind;
 use crate::queue::oneshot;
@@ -240,10 +240,23 @@ impl<P: Message, R> Unpin for Asking<'_, P, R> {}
 
 impl<P: Message, R> Asking<'_, P, R> {
     /// Sends the question; an error ends the ask.
+    #[inline]
     fn poll_send(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), AskError>> {
+        if !self.cell.bounded
+            && let Some(message) = self.message.take()
+        {
+            let sent = push(self.cell, self.kind, message, run_now);
+            return Poll::Ready(sent.map_err(|_| AskError::Closed));
+        }
         if self.message.is_none() {
             return Poll::Ready(Ok(()));
         }
+        self.poll_for_room(cx)
+    }
+
+    /// Sends the question when there is room for it.
+    #[inline(never)]
+    fn poll_for_room(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), AskError>> {
         let sending = const { &Sending { weigh: weight, run: run_now, is_question: true } };
         let sent = poll_send(self.cell, self.kind, &mut self.message, &mut self.room, sending, cx);
         sent.map(|sent| match sent {

@@ -45,7 +45,9 @@ pub(super) fn bury(held: &mut Held) -> Advance {
     }
     // Only now, so that whoever learns of the end finds every order to the actor refused.
     own.core.events.emit(|| Event::Ended { actor: own.actor_id(), reason: reason.clone() });
-    mourners.tell(&own, &reason);
+    if !mourners.is_empty() {
+        mourners.tell(&own, &reason);
+    }
     match parent {
         Some(parent) => {
             if is_supervised {
@@ -78,7 +80,12 @@ impl Mourners {
         }
     }
 
+    fn is_empty(&self) -> bool {
+        self.starter.is_none() && self.watchers.is_empty()
+    }
+
     /// What is woken may be anybody's, and must not end the worker.
+    #[inline(never)]
     fn tell(self, cell: &Header, reason: &ExitReason) {
         if let Some(starter) = self.starter {
             // An error means that nobody waits any more.

@@ -243,6 +243,7 @@ pub(super) struct Sending<P> {
 }
 
 /// Runs the receiver soon: the sender goes on.
+#[inline]
 pub(super) fn run_soon(cell: &CellRef, ready: Ready) {
     let at_home = cell.reach() == Reach::Home;
     let left = if at_home { current::push_home(ready).err() } else { Some(ready) };
@@ -306,11 +307,11 @@ pub(super) fn poll_send<'a, P: Send + 'static>(
 /// # Errors
 /// The message, when the actor has ended or is draining.
 #[inline(always)]
-fn push<P: Send>(
+pub(super) fn push<P: Send>(
     cell: &CellRef,
     kind: &'static Kind,
     message: P,
-    run: fn(&CellRef, Ready),
+    run: impl Fn(&CellRef, Ready),
 ) -> Result<(), P> {
     if cell.inbox.is_closed() {
         note_refusal(cell);
@@ -322,7 +323,7 @@ fn push<P: Send>(
 
 /// Puts a node into the user lane and sees that the actor runs.
 #[inline(always)]
-pub(super) fn push_node(cell: &CellRef, node: NonNull<Node>, run: fn(&CellRef, Ready)) {
+pub(super) fn push_node(cell: &CellRef, node: NonNull<Node>, run: impl Fn(&CellRef, Ready)) {
     let carry = |node| {
         // SAFETY: the node is new, and its kind was made for this cell's actor.
         unsafe { cell.core.carry_mail(cell, node) };
@@ -337,7 +338,7 @@ pub(super) fn push_node(cell: &CellRef, node: NonNull<Node>, run: fn(&CellRef, R
 fn push_node_or(
     cell: &CellRef,
     node: NonNull<Node>,
-    run: fn(&CellRef, Ready),
+    run: impl Fn(&CellRef, Ready),
     carry: impl FnOnce(NonNull<Node>) -> Result<(), NonNull<Node>>,
 ) -> Result<(), NonNull<Node>> {
     let push = match cell.reach() {
@@ -356,7 +357,7 @@ fn push_node_or(
 /// Does what the taker of a token has to do: lets the actor run, or, if it has ended, buries what was
 /// sent.
 #[inline(never)]
-fn settle(cell: &CellRef, woke: bool, run: fn(&CellRef, Ready)) {
+fn settle(cell: &CellRef, woke: bool, run: impl Fn(&CellRef, Ready)) {
     if woke {
         // SAFETY: `Woke` says that this thread took the token.
         run(cell, unsafe { Ready::new(cell.as_ptr()) });
