@@ -6,6 +6,7 @@
 
 #[cfg(not(shuttle))]
 mod by_hand;
+mod pace;
 #[cfg(not(shuttle))]
 pub(crate) use by_hand::{ByHand, Manner, Took};
 
@@ -351,7 +352,8 @@ impl Worker {
         let core = self.core.clone();
         let end = now.after(self.limits.slice);
         let doing = core.watch.doing(self.id.index());
-        let mut turn = Turn { batch: self.limits.batch, until: end, clock: &core.clock, doing };
+        let (batch, look) = (self.limits.batch, pace::first_look(&self.limits));
+        let mut turn = Turn { batch, look, until: end, clock: &core.clock, doing };
         let (mut turns, mut looked, mut look) = (0_u32, 0_u32, 1_u32);
         while let Some(ready) = self.next() {
             self.run(ready, &turn, Nobody);
@@ -359,7 +361,8 @@ impl Worker {
             if turns == look {
                 let before = std::mem::replace(&mut now, core.clock.now());
                 current::set_now(now);
-                learn_cost(now.since(before), turns - looked);
+                pace::learn(now.since(before), turns - looked);
+                turn.look = pace::first_look(&self.limits);
                 (looked, look) = (turns, turns + turns.min(TURNS_PER_CLOCK));
                 turn.until = now.after(self.limits.slice);
                 if self.shared.has_backlog(self.id) {
@@ -454,15 +457,6 @@ impl Worker {
             self.shared.wake_timekeeper();
         }
     }
-}
-
-/// Notes that so many turns have taken so long. What takes longer than before counts at once, so that long
-/// handlers are soon known; what takes less counts little by little.
-fn learn_cost(span: Duration, turns: u32) {
-    let each = u64::try_from(span.as_nanos()).unwrap_or(u64::MAX) / u64::from(turns);
-    let before = current::turn_cost();
-    let is_longer = each >= before || before == u64::MAX;
-    current::set_turn_cost(if is_longer { each } else { before - (before - each) / 8 });
 }
 
 impl Future for Worker {

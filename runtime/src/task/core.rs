@@ -221,7 +221,8 @@ impl Core {
             && self.scheduler.answers_inside()
         {
             let doing = self.watch.doing(worker as usize);
-            let turn = Turn { batch: NESTED_BATCH, until: Time(0), clock: &self.clock, doing };
+            let (batch, until) = (NESTED_BATCH, Time(0));
+            let turn = Turn { batch, look: batch, until, clock: &self.clock, doing };
             current::nest(|| {
                 let Some(ready) = ready.take() else { return };
                 let done = doing.interrupt();

@@ -58,6 +58,8 @@ pub(crate) enum Outcome {
 pub(crate) struct Turn<'a> {
     /// Messages in one turn at most.
     pub(crate) batch: u32,
+    /// Messages in a turn before the first look at the clock.
+    pub(crate) look: u32,
     /// Time after which a turn ends at the next message.
     pub(crate) until: Time,
     /// The clock to read.
@@ -175,7 +177,7 @@ impl Ready {
         // SAFETY: a `Ready` is the token of its cell.
         let held = unsafe { Held::new(self.0) };
         turn.doing.begin_turn(held.cell());
-        let look_at = turn.batch.min(2);
+        let look_at = turn.look;
         let mut run = Run { held, turn, doing: turn.doing, handled: 0, look_at, witness };
         let sends = current::swap_sends(turn.batch);
         let outcome = loop {
@@ -366,7 +368,8 @@ impl<W: Witness> Run<'_, W> {
         polled
     }
 
-    /// Whether the turn is over. The clock is read after 2, 4, 8, … messages.
+    /// Whether the turn is over. The clock is read after 2, 4, 8, … messages, or, where turns have been short
+    /// lately, from 16 on.
     #[cold]
     fn is_spent(&mut self) -> bool {
         self.look_at = self.handled.saturating_mul(2).min(self.turn.batch);

@@ -98,7 +98,7 @@ impl ByHand {
         let batch = if is_short { 1 } else { worker.limits.batch };
         let until = Time::NEVER;
         let doing = core.watch.doing(worker.id.index());
-        let turn = Turn { batch, until, clock: &core.clock, doing };
+        let turn = Turn { batch, look: batch, until, clock: &core.clock, doing };
         let ready = worker.next();
         let ran = ready.as_ref().map(Ready::number);
         if let Some(ready) = ready {

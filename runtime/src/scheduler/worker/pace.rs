@@ -1,0 +1,28 @@
+//! How long turns take on the running worker, and what follows from it.
+
+use super::Limits;
+use crate::task::current;
+use std::time::Duration;
+
+/// Messages in a turn before the first look at the clock, where turns may be long.
+const EARLY: u32 = 2;
+/// The same where turns are short.
+const LATE: u32 = 16;
+/// Turns that fit into a slice, where they are short.
+const SHORT: u32 = 16;
+
+/// Notes that so many turns have taken so long. What takes longer than before counts at once, so that long
+/// handlers are soon known; what takes less counts little by little.
+pub(super) fn learn(span: Duration, turns: u32) {
+    let each = u64::try_from(span.as_nanos()).unwrap_or(u64::MAX) / u64::from(turns);
+    let before = current::turn_cost();
+    let is_longer = each >= before || before == u64::MAX;
+    current::set_turn_cost(if is_longer { each } else { before - (before - each) / 8 });
+}
+
+/// Messages in a turn before the first look at the clock.
+pub(super) fn first_look(limits: &Limits) -> u32 {
+    let cost = Duration::from_nanos(current::turn_cost());
+    let look = if cost.saturating_mul(SHORT) <= limits.slice { LATE } else { EARLY };
+    look.min(limits.batch)
+}
