@@ -48,7 +48,10 @@ pub(super) unsafe fn clean_up<A: Behavior>(held: &mut Held) -> Advance {
     }
     family::forget(held);
     stash::put_back(held);
-    let next = what_follows(held, &A::OPTIONS.get_restart());
+    let policy = A::OPTIONS.get_restart();
+    let has_say = policy.kind() != RestartKind::Never || control(held).extras.is_some();
+    let next =
+        if ends_as_asked(held) || !has_say { Next::End } else { what_follows(held, &policy) };
     links::break_all(held, |held| reason(held).clone());
     match next {
         // SAFETY: as above.
@@ -63,13 +66,19 @@ pub(super) unsafe fn clean_up<A: Behavior>(held: &mut Held) -> Advance {
     Advance::Yield
 }
 
-fn what_follows(held: &mut Held, policy: &Restart) -> Next {
+/// Whether the end was asked for, whatever the policy; then that is how the actor ends.
+fn ends_as_asked(held: &mut Held) -> bool {
     let life = &mut held.owner().life;
-    if life.last != Ending::None as u8 {
+    let is_end = life.last != Ending::None as u8;
+    if is_end {
         life.ending = life.last;
-        return Next::End;
     }
-    let born = life.born;
+    is_end
+}
+
+/// What follows an incarnation whose actor may go on.
+fn what_follows(held: &mut Held, policy: &Restart) -> Next {
+    let born = held.owner().life.born;
     let ending = Ending::of(held);
     let place = place(held).map(|place| (place.kind, place.suspended));
     let is_suspended = place.is_some_and(|(_, suspended)| suspended);
