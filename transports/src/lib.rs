@@ -2,9 +2,12 @@
 //!
 //! | module | what it does |
 //! |---|---|
-//! | [`link`] | the reliability engine, without I/O |
+//! | [`link`] | the reliability engine that all carriers share, without I/O: order, credit, loss, life and death |
 //! | [`secure`] | handshakes, keys and sealed packets, without I/O |
 //! | [`udp`] | both on a socket, under tokio |
+//!
+//! A carrier moves packets and seals them; the engine makes messages of them that arrive once, in order, and no
+//! faster than the receiver takes them.
 
 #![forbid(unsafe_code)]
 

@@ -1,0 +1,299 @@
+//! Packets that leave.
+//!
+//! What goes first: acknowledgements, credit, what was lost, what never waits at the receiver, mail, and
+//! pieces of long messages in turn. A packet in every four begins with a piece, so that long messages
+//! are not held up for ever by short ones. Order per pair does not depend on any of this.
+
+use super::super::ack::ACK_LEN_MIN;
+use super::super::envelope::Class;
+use super::super::frame::{
+    Fragment, Frame, LANE_CREDIT_LEN_MAX, MAILBOX_CREDIT_LEN_MAX, Message, PATH_LEN,
+};
+use super::super::outbox::Outgoing;
+use super::super::pacer::Pace;
+use super::super::reassembly::PIECE_MIN;
+use super::super::sent::{Item, Purpose};
+use super::super::time::Time;
+use super::super::wire::{NoRoom, Writer};
+use super::{Lane, Phase};
+
+/// One packet in so many begins with a piece of a long message.
+const PIECES_FIRST_EVERY: u32 = 4;
+
+/// A packet for the carrier to seal and send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transmit {
+    /// Its number, by which the peer acknowledges it. Numbers ascend, go on when keys change, and some
+    /// are left out.
+    pub number: u64,
+    /// How many bytes of the buffer are its inside.
+    pub len: usize,
+    /// Whether packets of this size may be too large for the path: it has to be sent alone.
+    pub is_size_probe: bool,
+}
+
+impl Lane {
+    /// The next packet to send, its inside written to the front of `buffer`; `None` for none by now.
+    ///
+    /// The carrier asks until there is none, after whatever else it did with the lane. The buffer
+    /// should have room for [`Config::packet_len_max`] bytes; packets are no longer than it.
+    ///
+    /// [`Config::packet_len_max`]: super::super::Config::packet_len_max
+    pub fn poll_transmit(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
+        match self.phase {
+            Phase::Open => {}
+            Phase::Closing { .. } => return self.transmit_close(now, buffer),
+            Phase::Ended => return None,
+        }
+        self.pace_until = None;
+        let may_elicit = self.may_elicit(now);
+        // A probe of the path does not hold up the first message after a pause.
+        let is_busy = self.recovery.sent.bytes_in_flight() > 0;
+        if may_elicit
+            && is_busy
+            && let Some(probe) = self.transmit_size_probe(now, buffer)
+        {
+            return Some(probe);
+        }
+        let ack_due = self.received.due().is_some_and(|due| due <= now);
+        let elicits = may_elicit && (self.has_news() || self.probes > 0);
+        if (ack_due || elicits)
+            && let Some(packet) = self.transmit_frames(now, buffer, elicits)
+        {
+            return Some(packet);
+        }
+        if may_elicit { self.transmit_size_probe(now, buffer) } else { None }
+    }
+
+    fn transmit_frames(&mut self, now: Time, buffer: &mut [u8], elicits: bool) -> Option<Transmit> {
+        let room = buffer.len().min(self.mtu.current());
+        let mut writer = Writer::new(&mut buffer[..room]);
+        let acked_below = self.received.write(now, &mut writer);
+        let eliciting = elicits && self.fill(&mut writer);
+        let len = writer.written();
+        if len == 0 {
+            return None;
+        }
+        let purpose = if eliciting { Purpose::Frames } else { Purpose::Acks };
+        Some(self.sent(now, len, purpose, acked_below))
+    }
+
+    /// Whether there is anything to send beside acknowledgements.
+    fn has_news(&self) -> bool {
+        self.ping
+            || self.credit_news != [false; 2]
+            || self.challenge.is_some()
+            || self.response.is_some()
+            || self.placements.has_news()
+            || self.outbox.has_work()
+    }
+
+    /// Whether window and pace let a packet go that asks for an acknowledgement.
+    fn may_elicit(&mut self, now: Time) -> bool {
+        if self.probes > 0 {
+            return true;
+        }
+        let packet_size = self.mtu.current() as u64;
+        let window = self.congestion.window();
+        let in_flight = self.recovery.sent.bytes_in_flight();
+        if in_flight + packet_size > window {
+            return false;
+        }
+        // A window that is half empty holds nothing back, and is not worth a look at the pace.
+        if in_flight < window / 2 {
+            return true;
+        }
+        let is_probing = self.congestion.is_probing();
+        let pace = Pace { window, rtt: self.recovery.rtt.smoothed(), packet_size, is_probing };
+        let wait = self.pacer.wait(now, &pace);
+        self.pace_until = wait;
+        wait.is_none()
+    }
+
+    /// Notes a packet that is complete.
+    fn sent(&mut self, now: Time, len: usize, purpose: Purpose, acked_below: u64) -> Transmit {
+        let number = self.recovery.sent.next();
+        self.recovery.on_sent(now, len, purpose, acked_below);
+        self.counts.packets_sent += 1;
+        if purpose != Purpose::Acks {
+            self.pacer.on_sent(len as u64);
+            self.liveness.set_waiting(now, true);
+            self.probes = self.probes.saturating_sub(1);
+        }
+        self.skip_sometimes(now);
+        Transmit { number, len, is_size_probe: purpose == Purpose::MtuProbe }
+    }
+
+    /// Leaves a packet number out now and then: who acknowledges it has not waited for it. [LINK-11]
+    fn skip_sometimes(&mut self, now: Time) {
+        if self.config.skip_every == 0 {
+            return;
+        }
+        if self.skip_in == 0 {
+            self.recovery.sent.skip(now);
+            self.skip_in = self.random.below(2 * self.config.skip_every);
+        } else {
+            self.skip_in -= 1;
+        }
+    }
+
+    fn transmit_close(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
+        let Phase::Closing { reason, due, .. } = &mut self.phase else { return None };
+        if !std::mem::take(due) {
+            return None;
+        }
+        let mut writer = Writer::new(buffer);
+        Frame::Close(*reason).write(&mut writer).ok()?;
+        let len = writer.written();
+        Some(self.sent(now, len, Purpose::Acks, 0))
+    }
+
+    fn transmit_size_probe(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
+        if self.probes > 0 || self.size_probe_due().is_none_or(|due| due > now) {
+            return None;
+        }
+        self.mtu.limit(buffer.len());
+        let size = self.mtu.probe(now)?;
+        let packet = &mut buffer[..size];
+        packet.fill(0);
+        Frame::Ping.write(&mut Writer::new(packet)).ok()?;
+        self.mtu.on_probe_sent(size);
+        Some(self.sent(now, size, Purpose::MtuProbe, 0))
+    }
+
+    /// Fills a packet; says whether anything in it asks for an acknowledgement.
+    fn fill(&mut self, writer: &mut Writer<'_>) -> bool {
+        let before = writer.written();
+        // There is always room for the first of these; what finds none waits for the next packet.
+        let filled = self.fill_control(writer).and_then(|()| self.fill_messages(writer));
+        debug_assert_eq!(filled, Ok(()), "room is looked at before");
+        let is_asking = self.ping || self.probes > 0;
+        if writer.written() == before && is_asking && Frame::Ping.write(writer).is_err() {
+            return false;
+        }
+        if writer.written() > before {
+            self.ping = false;
+        }
+        writer.written() > before
+    }
+
+    fn fill_control(&mut self, writer: &mut Writer<'_>) -> Result<(), NoRoom> {
+        if writer.room() >= PATH_LEN
+            && let Some(token) = self.response.take()
+        {
+            Frame::PathResponse(token).write(writer)?;
+        }
+        if writer.room() >= PATH_LEN
+            && let Some(token) = self.challenge.take()
+        {
+            Frame::PathChallenge(token).write(writer)?;
+            self.recovery.sent.add_item(Item::PathChallenge(token));
+        }
+        for class in Class::ALL {
+            if self.credit_news[class as usize] && writer.room() >= LANE_CREDIT_LEN_MAX {
+                self.credit_news[class as usize] = false;
+                let limit = self.limit_of(class as usize);
+                Frame::LaneCredit { class, limit }.write(writer)?;
+                self.recovery.sent.add_item(Item::LaneCredit(class));
+            }
+        }
+        while writer.room() >= MAILBOX_CREDIT_LEN_MAX
+            && let Some((to, limit)) = self.placements.next_news()
+        {
+            Frame::MailboxCredit { to, limit }.write(writer)?;
+            self.recovery.sent.add_item(Item::MailboxCredit(to));
+        }
+        Ok(())
+    }
+
+    fn fill_messages(&mut self, writer: &mut Writer<'_>) -> Result<(), NoRoom> {
+        if self.whole_in_a_row >= PIECES_FIRST_EVERY - 1 {
+            self.whole_in_a_row = 0;
+            return self.fill_pieces(writer);
+        }
+        let before = writer.written();
+        self.fill_whole(writer)?;
+        if writer.written() > before {
+            self.whole_in_a_row += 1;
+        }
+        self.fill_pieces(writer)
+    }
+
+    fn fill_whole(&mut self, writer: &mut Writer<'_>) -> Result<(), NoRoom> {
+        // What is written beside a message at its largest, so that it fits into some packet.
+        let room_max = self.mtu.current() - ACK_LEN_MIN;
+        while let Some(sequence) = self.outbox.next_whole(room_max) {
+            let Some(message) = self.outbox.get(sequence) else { return Ok(()) };
+            let kind = message.head.envelope.kind;
+            let fits = Message::frame_len(kind, message.payload.len()) <= writer.room();
+            if !fits || !self.spends[kind.class() as usize].covers(message.end) {
+                return Ok(());
+            }
+            let Outgoing { head, payload, .. } = self.outbox.sent_whole();
+            #[expect(clippy::cast_possible_truncation, reason = "the low bits go into the packet")]
+            let low = sequence as u32;
+            Message { sequence: low, head: *head, payload }.write(writer)?;
+            self.recovery.sent.add_item(Item::Message(sequence));
+        }
+        Ok(())
+    }
+
+    fn fill_pieces(&mut self, writer: &mut Writer<'_>) -> Result<(), NoRoom> {
+        let mut waiting = 0;
+        while let Some((sequence, missing)) = self.outbox.next_piece() {
+            let Some(message) = self.outbox.get(sequence) else { return Ok(()) };
+            let (kind, len) = (message.head.envelope.kind, message.payload.len());
+            let sendable = self.spends[kind.class() as usize].sendable(message.end, len) as u64;
+            let overhead = Fragment::overhead(kind, len as u64, missing.start);
+            let room = writer.room().saturating_sub(overhead) as u64;
+            let end = missing.end.min(missing.start + room);
+            let worthwhile = end == missing.end || end - missing.start >= PIECE_MIN as u64;
+            if room == 0 || !worthwhile {
+                return Ok(());
+            }
+            // Credit for a little is waited for, unless it is the beginning: that asks for more.
+            let end = end.min(sendable);
+            let enough = end >= missing.end.min(missing.start + PIECE_MIN as u64)
+                || (missing.start == 0 && end > 0);
+            if !enough {
+                waiting += 1;
+                self.outbox.pass_turn();
+                if waiting >= self.outbox.in_turn() {
+                    return Ok(());
+                }
+                continue;
+            }
+            self.write_piece(writer, sequence, missing.start..end)?;
+            waiting = 0;
+        }
+        Ok(())
+    }
+
+    fn write_piece(
+        &mut self,
+        writer: &mut Writer<'_>,
+        sequence: u64,
+        bytes: std::ops::Range<u64>,
+    ) -> Result<(), NoRoom> {
+        let message = self.outbox.get(sequence).expect("a message with bytes to send is there");
+        let (start, end) = (index(bytes.start), index(bytes.end));
+        let fragment = Fragment {
+            #[expect(clippy::cast_possible_truncation, reason = "the low bits go into the packet")]
+            sequence: sequence as u32,
+            class: message.head.envelope.kind.class(),
+            total: message.payload.len() as u64,
+            offset: bytes.start,
+            head: (start == 0).then_some(message.head),
+            payload: &message.payload[start as usize..end as usize],
+        };
+        fragment.write(writer)?;
+        self.recovery.sent.add_item(Item::Fragment { sequence, start, end });
+        self.outbox.sent_piece(sequence, bytes);
+        Ok(())
+    }
+}
+
+/// A place in a message, which has at most 4 GiB.
+fn index(at: u64) -> u32 {
+    u32::try_from(at).expect("a message has at most 4 GiB")
+}
