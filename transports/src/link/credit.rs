@@ -107,8 +107,12 @@ impl Grant {
     /// # Errors
     /// They are more than was granted. [LINK-42]
     pub(super) const fn on_received(&mut self, bytes: u64) -> Result<(), CloseReason> {
+        // Compared before it is counted: invariant 3 holds for a peer that exceeds it, too.
+        if bytes > self.limit - self.received {
+            return Err(CloseReason::CreditExceeded);
+        }
         self.received += bytes;
-        if self.received > self.limit { Err(CloseReason::CreditExceeded) } else { Ok(()) }
+        Ok(())
     }
 
     /// A message of that length is on its way: the window has to have room for all of it, or it
