@@ -273,14 +273,15 @@ impl Head {
 
     #[inline]
     fn read(reader: &mut Reader<'_>) -> Result<Self, FrameError> {
-        let number = reader.u8()?;
+        // All at once: this is most of the work for a small message.
+        let [number, m0, m1, addresses @ .., p0, p1] = reader.array::<21>()?;
         let kind = Kind::from_wire(number).ok_or(FrameError::UnknownKind(number))?;
-        let manifest = reader.u16()?;
-        let (to, from) = (read_address(reader)?, read_address(reader)?);
-        let predecessor = reader.u16()?;
+        let predecessor = u16::from_le_bytes([p0, p1]);
         if predecessor > PREDECESSOR_MAX {
             return Err(FrameError::BadPredecessor);
         }
+        let manifest = u16::from_le_bytes([m0, m1]);
+        let [to, from] = addresses_of(u128::from_le_bytes(addresses));
         let correlation = if kind.correlates() { reader.u64()? } else { 0 };
         Ok(Self { envelope: Envelope { to, from, kind, manifest, correlation }, predecessor })
     }
@@ -288,15 +289,25 @@ impl Head {
     #[inline]
     fn write(&self, writer: &mut Writer<'_>) -> Result<(), NoRoom> {
         let Envelope { to, from, kind, manifest, correlation } = &self.envelope;
-        writer.u8(*kind as u8)?;
-        writer.u16(*manifest)?;
-        for address in [to, from] {
-            writer.u32(address.slot)?;
-            writer.u32(address.generation)?;
-        }
+        let [m0, m1] = manifest.to_le_bytes();
+        writer.bytes(&[*kind as u8, m0, m1])?;
+        let addresses = u128::from(number_of(*to)) | u128::from(number_of(*from)) << 64;
+        writer.bytes(&addresses.to_le_bytes())?;
         writer.u16(self.predecessor)?;
         if kind.correlates() { writer.u64(*correlation) } else { Ok(()) }
     }
+}
+
+/// An address as it lies in a packet, the slot first.
+fn number_of(address: Address) -> u64 {
+    u64::from(address.slot) | u64::from(address.generation) << 32
+}
+
+/// Two addresses as they lie behind one another.
+#[expect(clippy::cast_possible_truncation, reason = "each takes its 32 bits")]
+fn addresses_of(number: u128) -> [Address; 2] {
+    [number, number >> 64]
+        .map(|bits| Address { slot: bits as u32, generation: (bits >> 32) as u32 })
 }
 
 fn read_address(reader: &mut Reader<'_>) -> Result<Address, FrameError> {

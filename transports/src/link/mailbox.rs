@@ -49,21 +49,13 @@ impl Allowances {
         Self { start, actors: HashMap::default() }
     }
 
-    /// Whether the actor takes one more; if not, its sender will have to be told.
-    pub(super) fn has_room(&mut self, to: Address) -> bool {
-        let allowance = self.entry(to);
-        allowance.starved = allowance.sent >= allowance.limit;
-        !allowance.starved
-    }
-
-    /// Counts a message that is sent.
-    pub(super) fn take(&mut self, to: Address) {
-        self.entry(to).sent += 1;
-    }
-
-    fn entry(&mut self, to: Address) -> &mut Allowance {
+    /// Counts a message to the actor, if it takes one more; if not, its sender will have to be told.
+    pub(super) fn try_take(&mut self, to: Address) -> bool {
         let fresh = Allowance { sent: 0, limit: self.start, starved: false };
-        self.actors.entry(to).or_insert(fresh)
+        let allowance = self.actors.entry(to).or_insert(fresh);
+        allowance.starved = allowance.sent >= allowance.limit;
+        allowance.sent += u64::from(!allowance.starved);
+        !allowance.starved
     }
 
     /// The actor takes messages up to the limit; says whether a sender has to be told. Of an actor that
@@ -162,8 +154,7 @@ mod tests {
             for (slot, step) in steps {
                 let (to, count) = (address(slot), on_the_way.entry(slot).or_insert(0_u32));
                 match step {
-                    0 | 1 if sender.has_room(to) => {
-                        sender.take(to);
+                    0 | 1 if sender.try_take(to) => {
                         *count += 1;
                         refused.remove(&slot);
                     }
@@ -183,7 +174,7 @@ mod tests {
                             if sender.raise(to, limit) {
                                 prop_assert!(refused.remove(&to.slot).is_some());
                             } else if refused.contains_key(&to.slot) {
-                                prop_assert!(!sender.has_room(to));
+                                prop_assert!(!sender.try_take(to));
                             }
                         }
                     }
@@ -200,7 +191,7 @@ mod tests {
                 sender.raise(to, limit);
             }
             for slot in on_the_way.keys() {
-                prop_assert!(sender.has_room(address(*slot)), "{slot} waits for ever");
+                prop_assert!(sender.try_take(address(*slot)), "{slot} waits for ever");
             }
         }
     }
@@ -210,7 +201,7 @@ mod tests {
         let mut sender = Allowances::new(4);
         assert!(!sender.raise(address(9), 100));
         assert!(sender.actors.is_empty());
-        sender.take(address(1));
+        assert!(sender.try_take(address(1)));
         sender.forget(address(1));
         assert!(sender.actors.is_empty());
         let mut receiver = Placements::new(4);

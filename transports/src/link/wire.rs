@@ -51,10 +51,6 @@ impl<'a> Reader<'a> {
         Ok(u8::from_le_bytes(self.array()?))
     }
 
-    pub(super) fn u16(&mut self) -> Result<u16, FrameError> {
-        Ok(u16::from_le_bytes(self.array()?))
-    }
-
     pub(super) fn u32(&mut self) -> Result<u32, FrameError> {
         Ok(u32::from_le_bytes(self.array()?))
     }

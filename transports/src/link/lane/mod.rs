@@ -269,11 +269,8 @@ impl Lane {
         if !self.outbox.has_room() {
             return Err(Full::Window.into());
         }
-        if class == Class::Mail {
-            if !self.allowances.has_room(envelope.to) {
-                return Err(Full::Mailbox.into());
-            }
-            self.allowances.take(envelope.to);
+        if class == Class::Mail && !self.allowances.try_take(envelope.to) {
+            return Err(Full::Mailbox.into());
         }
         let end = spend.take(len);
         let payload = self.pool.copy(payload);
@@ -308,14 +305,12 @@ impl Lane {
     #[expect(clippy::needless_pass_by_value, reason = "a receipt is given back once")]
     pub fn discard(&mut self, now: Time, receipt: Receipt) {
         self.grants[receipt.class as usize].on_released(receipt.cost);
-        self.renew_credit(now);
+        self.renew_credit(now, receipt.class);
     }
 
-    fn renew_credit(&mut self, now: Time) {
+    fn renew_credit(&mut self, now: Time, class: Class) {
         let rtt = self.recovery.rtt.smoothed();
-        for (news, grant) in self.credit_news.iter_mut().zip(&mut self.grants) {
-            *news |= grant.renew(now, rtt);
-        }
+        self.credit_news[class as usize] |= self.grants[class as usize].renew(now, rtt);
     }
 
     /// What happened since the last call that the node or the carrier wants to know.

@@ -4,6 +4,7 @@ use super::super::ack::Ack;
 use super::super::close::{CloseReason, End};
 use super::super::congestion::Arrival;
 use super::super::credit::Grant;
+use super::super::envelope::Class;
 use super::super::frame::{Frame, FrameError};
 use super::super::inbox::Taken;
 use super::super::received::Ecn;
@@ -37,7 +38,9 @@ impl Lane {
             Ok(eliciting) => self.received.on_packet(now, number, eliciting, ecn),
             Err(reason) => self.end_with_notice(now, reason, End::Misbehaved(reason)),
         }
-        self.renew_credit(now);
+        for class in Class::ALL {
+            self.renew_credit(now, class);
+        }
         self.liveness.set_waiting(now, self.recovery.sent.is_waiting());
     }
 
