@@ -1,6 +1,7 @@
 //! Two ends of a lane and a network that loses, doubles, delays, reorders, cuts and is silent: whatever it
 //! does, the rules of section 8 of the link's specification hold. Every run follows from its seed.
 
+mod cases;
 mod history;
 mod world;
 
@@ -11,7 +12,7 @@ use world::{Dice, Network, Work, World, ms};
 /// How many seeds each test tries: GREENROOM_LINK_SEEDS, or few.
 fn seeds() -> std::ops::Range<u64> {
     let count = std::env::var("GREENROOM_LINK_SEEDS").ok();
-    0..count.map_or(25, |count| count.parse().expect("GREENROOM_LINK_SEEDS is a number"))
+    0..count.map_or(150, |count| count.parse().expect("GREENROOM_LINK_SEEDS is a number"))
 }
 
 fn work(dice: &mut Dice) -> Work {

@@ -120,7 +120,9 @@ struct Flying {
 pub(crate) struct World {
     pub(crate) now: Time,
     pub(crate) sides: [Side; 2],
-    network: Network,
+    pub(crate) network: Network,
+    /// Packets that left either end.
+    pub(crate) packets: u64,
     flying: BTreeMap<(Time, u64), Flying>,
     flown: u64,
     pub(crate) dice: Dice,
@@ -149,6 +151,7 @@ impl World {
             now: ms(0),
             sides: [side(left, 1), side(right, 2)],
             network,
+            packets: 0,
             flying: BTreeMap::new(),
             flown: 0,
             dice: Dice::new(seed),
@@ -261,6 +264,11 @@ impl World {
         }
     }
 
+    /// Nobody does anything, until then: both ends stood still.
+    pub(crate) fn pause(&mut self, until: Time) {
+        self.now = until;
+    }
+
     /// The network is well from now on.
     pub(crate) fn calm(&mut self) {
         self.network = Network::calm();
@@ -278,6 +286,7 @@ impl World {
         let mut buffer = [0; 1500];
         while let Some(packet) = self.sides[at].lane.poll_transmit(self.now, &mut buffer) {
             let inside = &buffer[..packet.len];
+            self.packets += 1;
             if self.dice.chance(2) {
                 self.recorded.push((1 - at, packet.number, inside.to_vec()));
             }

@@ -388,12 +388,13 @@ impl Lane {
     }
 
     /// Asks the peer to prove that it receives what is sent to it; [`Event::PathProven`] has the token
-    /// when it has.
+    /// when it has. [LINK-72]
     pub const fn challenge(&mut self, token: u64) {
         self.challenge = Some(token);
     }
 
     /// Packets take another path from now on, of which nothing is known (RFC 9000, section 9.4).
+    /// [LINK-33]
     pub fn on_path_change(&mut self, now: Time) {
         self.recovery.path_changed(self.config.initial_rtt);
         self.congestion.on_path_change();
