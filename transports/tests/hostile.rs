@@ -132,6 +132,27 @@ fn a_flood_stops_at_what_was_granted() {
     panic!("a hundred thousand messages were taken that nobody granted");
 }
 
+// [LINK-14]
+#[test]
+fn who_acknowledges_nothing_has_no_memory_used_for_ever() {
+    let mut lane = lane();
+    let to = Address::default();
+    let envelope = Envelope { to, from: to, kind: Kind::Tell, manifest: 0, correlation: 0 };
+    lane.send(&envelope, b"x").expect("there is room");
+    let mut buffer = [0; 1500];
+    for number in 0..200_000 {
+        // Asks, so that it is answered, a little later each time.
+        let now = Time::from_nanos(number * 10_000);
+        lane.on_packet(now, number, &[1], Ecn::NotCapable);
+        while lane.poll_transmit(now, &mut buffer).is_some() {}
+        if let Some(end) = end_of(&mut lane) {
+            assert_eq!(end, End::Misbehaved(CloseReason::NothingAcked));
+            return;
+        }
+    }
+    panic!("it is answered for ever");
+}
+
 proptest! {
     /// Packets of anything, and of frames that are nearly right, to a lane that is at work itself.
     // [LINK-3]

@@ -22,12 +22,14 @@ pub enum CloseReason {
     BadFragment,
     /// A predecessor that is not below its message, or that has two successors.
     BadOrder,
+    /// Packets come, but none of ours is acknowledged.
+    NothingAcked,
     /// A reason that this version does not know.
     Other(u64),
 }
 
 impl CloseReason {
-    const KNOWN: [Self; 9] = [
+    const KNOWN: [Self; 10] = [
         Self::Shutdown,
         Self::BadFrame,
         Self::AckOfUnsent,
@@ -37,6 +39,7 @@ impl CloseReason {
         Self::ReassemblyExceeded,
         Self::BadFragment,
         Self::BadOrder,
+        Self::NothingAcked,
     ];
 
     pub(super) fn from_wire(number: u64) -> Self {
@@ -55,6 +58,7 @@ impl CloseReason {
             Self::ReassemblyExceeded => 6,
             Self::BadFragment => 7,
             Self::BadOrder => 8,
+            Self::NothingAcked => 9,
             Self::Other(number) => number,
         }
     }

@@ -3,7 +3,9 @@
 //! Invariants:
 //! 1. `packets[i]` has the number `first + i`; the first one is under way, or left out below one.
 //! 2. A packet's items follow those of the packet before it; no item outlives its packet.
-//! 3. `bytes_in_flight` is the sum of the sizes of packets under way that count.
+//! 3. Of packets with acknowledgements alone, which the peer need not acknowledge, few are remembered when
+//!    nothing else is under way: whoever only receives sends no others for hours.
+//! 4. `bytes_in_flight` is the sum of the sizes of packets under way that count.
 
 use super::envelope::{Address, Class};
 use super::time::Time;
@@ -55,6 +57,9 @@ pub(super) struct Packet {
     items: u64,
 }
 
+/// So many packets are remembered though nobody waits for them.
+const REMEMBERED_MAX: usize = 64;
+
 #[derive(Debug, Default)]
 pub(super) struct Sent {
     packets: VecDeque<Packet>,
@@ -69,6 +74,11 @@ impl Sent {
     /// The number of the next packet.
     pub(super) fn next(&self) -> u64 {
         self.first + self.packets.len() as u64
+    }
+
+    /// How many packets are remembered.
+    pub(super) fn count(&self) -> usize {
+        self.packets.len()
     }
 
     /// No packet below is under way.
@@ -93,7 +103,9 @@ impl Sent {
     /// The next packet is sent, with the items added since the last one.
     pub(super) fn push(&mut self, time: Time, bytes: usize, purpose: Purpose, acked_below: u64) {
         let bytes = u32::try_from(bytes).expect("a packet is smaller than 4 GiB");
-        if purpose != Purpose::Acks {
+        if purpose == Purpose::Acks {
+            self.forget_settled();
+        } else {
             self.bytes_in_flight += u64::from(bytes);
             self.eliciting += 1;
         }
@@ -147,7 +159,8 @@ impl Sent {
             let above = self.packets.get(1).map(|packet| packet.state);
             let trap = packet.state == State::Skipped
                 && above.is_none_or(|state| state == State::UnderWay);
-            if packet.state == State::UnderWay || trap {
+            let is_idle = packet.purpose == Purpose::Acks && self.packets.len() > REMEMBERED_MAX;
+            if (packet.state == State::UnderWay || trap) && !is_idle {
                 return;
             }
             let items = usize::try_from(packet.items - self.items_first).expect("it is in memory");

@@ -5,6 +5,7 @@
 //! are not held up for ever by short ones. Order per pair does not depend on any of this.
 
 use super::super::ack::ACK_LEN_MIN;
+use super::super::close::{CloseReason, End};
 use super::super::envelope::Class;
 use super::super::frame::{
     Fragment, Frame, LANE_CREDIT_LEN_MAX, MAILBOX_CREDIT_LEN_MAX, Message, PATH_LEN,
@@ -19,6 +20,10 @@ use super::{Lane, Phase};
 
 /// One packet in so many begins with a piece of a long message.
 const PIECES_FIRST_EVERY: u32 = 4;
+
+/// So many packets are remembered while one of them waits for its acknowledgement: more than any window
+/// has. A peer that is heard, but acknowledges nothing, has memory used for each answer. [LINK-14]
+const REMEMBERED_MAX: usize = 1 << 16;
 
 /// A packet for the carrier to seal and send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,6 +126,10 @@ impl Lane {
             self.probes = self.probes.saturating_sub(1);
         }
         self.skip_sometimes(now);
+        if self.recovery.sent.count() > REMEMBERED_MAX {
+            let reason = CloseReason::NothingAcked;
+            self.end_with_notice(now, reason, End::Misbehaved(reason));
+        }
         Transmit { number, len, is_size_probe: purpose == Purpose::MtuProbe }
     }
 

@@ -196,3 +196,27 @@ fn lasting_loss_is_told_from_a_burst() {
     assert!(run(40), "280 ms without anything, and a probe delay of 31 ms");
     assert!(!run(1));
 }
+
+// [LINK-26]
+#[test]
+fn who_only_acknowledges_remembers_little() {
+    let mut recovery = Recovery::new(&config());
+    let mut findings = Findings::default();
+    let now = Time::from_nanos(1);
+    for round in 0..10_000 {
+        recovery.on_sent(now, 20, Purpose::Acks, round);
+        if round % 100 == 0 {
+            recovery.sent.skip(now);
+        }
+        assert!(recovery.sent.next() - recovery.sent.first() < 70);
+    }
+    // What asks for an acknowledgement is remembered until it has one, or is lost.
+    let asking = recovery.sent.next();
+    recovery.on_sent(now, 100, Purpose::Frames, 0);
+    for _ in 0..1000 {
+        recovery.on_sent(now, 20, Purpose::Acks, 0);
+    }
+    assert_eq!(recovery.sent.first(), asking);
+    assert_eq!(ack(&mut recovery, now, [asking], &mut findings), Ok(true));
+    assert_eq!(findings.acked_bytes, 100);
+}
