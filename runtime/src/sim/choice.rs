@@ -7,6 +7,7 @@
 //! Rule 1: value 0 is always the dullest outcome (the oldest actor runs, the packet arrives at once), so
 //! that a shorter record, or one with more zeros, is an easier run to understand.
 
+use crate::sync::planted;
 use crate::task::random::{below, nth};
 use std::fmt;
 
@@ -153,7 +154,7 @@ impl Choices {
         if let Some(labels) = &mut self.labels {
             labels.push(label);
         }
-        self.fold(label.hash ^ value);
+        self.fold(planted!("sim-label-unhashed": label.hash => 0) ^ value);
         value
     }
 

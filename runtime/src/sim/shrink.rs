@@ -3,6 +3,8 @@
 //! The passes are those of delta debugging (Zeller and Hildebrandt, 2002), on a record that is padded with
 //! zeros: cut off the end, delete runs, set runs to zero, lower single values.
 
+use crate::sync::planted;
+
 /// A smaller record for which `fails` still gives a record, and tries no more than `tries_max` others.
 /// `fails` returns what was chosen in fact.
 pub(super) fn shrink(
@@ -37,7 +39,9 @@ impl<F: FnMut(&[u64]) -> Option<Vec<u64>>> Shrinking<F> {
             return false;
         }
         self.left -= 1;
-        let Some(chosen) = (self.fails)(&record) else { return false };
+        let chosen = (self.fails)(&record);
+        let chosen = planted!("sim-shrink-passes": chosen => chosen.or(Some(record.clone())));
+        let Some(chosen) = chosen else { return false };
         let chosen = trimmed(chosen);
         self.best = if size(&chosen) < size(&record) { chosen } else { record };
         true

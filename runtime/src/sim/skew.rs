@@ -1,5 +1,6 @@
 //! What a node's clock shows, as the world's time passes.
 
+use crate::sync::planted;
 use crate::time::Time;
 use std::time::Duration;
 
@@ -38,7 +39,8 @@ impl Skew {
         if self.rate == 0 || node == Time::NEVER {
             return None;
         }
-        let passed = (u128::from(ahead) * u128::from(MILLION)).div_ceil(u128::from(self.rate));
+        let (ahead, rate) = (u128::from(ahead) * u128::from(MILLION), u128::from(self.rate));
+        let passed = planted!("sim-timer-early": ahead.div_ceil(rate) => ahead / rate);
         u64::try_from(passed).ok()?.checked_add(self.world)
     }
 

@@ -2,7 +2,7 @@
 
 use super::fabric::Datagram;
 use super::stage::Stage;
-use crate::sync::Arc;
+use crate::sync::{Arc, planted};
 use std::fmt;
 use std::future::poll_fn;
 use std::net::SocketAddr;
@@ -110,7 +110,8 @@ impl Socket {
     fn is_up(&self) -> bool {
         let faces = self.stage.faces.lock();
         let face = &faces[self.node];
-        !self.stage.has_ended() && face.incarnation == self.incarnation && face.system.is_some()
+        let is_up = face.incarnation == self.incarnation && face.system.is_some();
+        !self.stage.has_ended() && planted!("sim-dead-send": is_up => true)
     }
 }
 
