@@ -239,6 +239,9 @@ pub fn derive_states(item: TokenStream) -> TokenStream {
 ///   as an event, and does not end the actor.
 /// - `#[ask]` with a type that is written `Result<..>` answers the caller with the value, or with
 ///   the error as `AskError::Failed`.
+/// - `#[ask(cancel)]` is for a handler that may be dropped at any of its awaits, because the state is
+///   whole there: it is, as soon as its asker goes or the deadline passes, and does not begin if that
+///   was before. What it has changed stays, and the actor lives on.
 /// - `#[tell]` and `#[ask]` work on `&self` too; an `async` one then needs an actor that is `Sync`.
 ///   Their arguments are the parts of a message: they are owned, `Send`, and have a name.
 /// - `#[local]` may take one value, as `cx.pipe` gives it.

@@ -1,12 +1,12 @@
 //! The crate's public face: every item has one path.
 
 pub use crate::actor::{
-    Actor, Ask, AskError, Asked, Behavior, Calls, Context, Down, EmitError, Emitter, Flat, Group,
-    Handle, HandleAsync, Holds, Interleaved, Interleaves, Items, Keyed, Message, MigrateError,
-    Options, Plain, Pool, Protocol, Published, Receive, Recipient, Ref, Reply, Resize, Restart,
-    RestartKind, Routing, Shutdown, Spawn, SpawnError, StartError, StashError, Stashes, State,
-    States, Step, Strategy, Supervise, Supervision, Supervisor, TaskId, Tell, TellError, TimerId,
-    Told, Topic, WatchId, Workers,
+    Actor, Ask, AskCycle, AskError, Asked, Behavior, Calls, Context, CycleMember, Down, EmitError,
+    Emitter, Flat, Group, Handle, HandleAsync, Holds, Interleaved, Interleaves, Items, Keyed,
+    Message, MigrateError, Options, Plain, Pool, Protocol, Published, Receive, Recipient, Ref,
+    Reply, Resize, Restart, RestartKind, Routing, Shutdown, Spawn, SpawnError, StartError,
+    StashError, Stashes, State, States, Step, Strategy, Supervise, Supervision, Supervisor, TaskId,
+    Tell, TellError, TellWithin, TimerId, Told, Topic, WatchId, Workers,
 };
 pub use crate::event::{
     ActorId, Counts, DeadLetter, DeadLetterReason, DeadLetters, Event, EventStream, ExitReason,
@@ -35,8 +35,8 @@ pub mod __private {
         ByMacro, BySync, Calls, Context, Flat, Holds, Interleaved, Interleaves, Keep, LocalCall,
         Message, NoValue, Options, Plain, Protocol, PutsAside, Receive, Recipient, Reply, Restart,
         Shutdown, StartError, Started, Starting, Stashes, State, States, Step, Supervision,
-        Supervisor, Sync, SyncWithContext, Tell, Telling, Told, assert_answer, assert_argument,
-        hold_back, interleave, portable, put_aside, report_refused,
+        Supervisor, Sync, SyncWithContext, Tell, Telling, TellingWithin, Told, assert_answer,
+        assert_argument, hold_back, interleave, portable, put_aside, report_refused, while_asked,
     };
     pub use crate::event::ExitReason;
     #[cfg(all(feature = "journal", not(shuttle)))]

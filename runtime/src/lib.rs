@@ -98,6 +98,8 @@ mod documents {
     mod tour {}
     #[doc = include_str!("../../book/src/tour/many-actors.md")]
     mod many_actors {}
+    #[doc = include_str!("../../book/src/tour/deadlines.md")]
+    mod deadlines {}
     #[doc = include_str!("../../book/src/tour/supervision.md")]
     mod supervision {}
     #[doc = include_str!("../../book/src/tour/states.md")]

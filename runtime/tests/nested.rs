@@ -56,6 +56,7 @@ impl Link {
             Ok(depth) => Ok(depth + 1),
             Err(AskError::Failed(error)) => Err(error),
             Err(AskError::Closed) => Err(AskError::Closed),
+            Err(AskError::Cycle(cycle)) => Err(AskError::Cycle(cycle)),
             Err(AskError::Expired) => Err(AskError::Expired),
             Err(_) => Err(AskError::NoReply),
         }
@@ -145,17 +146,23 @@ fn the_last_of_a_chain_answers_though_it_stops_itself() {
     });
 }
 
-// [G-ASK-1] [G-EXCLUSIVE-2]
+// [G-ASK-1] [G-CYCLE-1] [G-EXCLUSIVE-2]
 #[test]
-fn a_ring_of_asks_expires_and_leaves_the_workers_free() {
+fn a_ring_of_asks_ends_and_leaves_the_workers_free() {
     everywhere(async |system| {
         for length in [1, 2, 12] {
             let links = chain(system, length).await;
             links[0].set(links[length - 1].clone()).await.unwrap();
             let outcome = links[0].depth(Last::Answers).within(SHORT).await;
-            // The deadline is the same for all of them; who notices first is open.
-            let expired = [Err(AskError::Expired), Err(AskError::Failed(AskError::Expired))];
-            assert!(expired.contains(&outcome), "{outcome:?}");
+            // Found before the deadline, unless the machine is slow: that is the same for all of them, and
+            // who notices first is open.
+            match outcome {
+                Err(AskError::Failed(AskError::Cycle(cycle))) => {
+                    assert_eq!(cycle.members().len(), length, "{cycle}");
+                }
+                Err(AskError::Expired | AskError::Failed(AskError::Expired)) => {}
+                other => panic!("{other:?}"),
+            }
             for link in &links {
                 assert!(link.asked().within(LONG).await.unwrap() >= 1, "it is free again");
             }

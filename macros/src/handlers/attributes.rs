@@ -49,8 +49,16 @@ impl Role {
     }
 }
 
+/// What a method's attributes say of it.
+#[derive(Clone, Copy)]
+pub(crate) struct Part {
+    pub(crate) role: Role,
+    /// Whether it is written `#[ask(cancel)]`.
+    pub(crate) cancel: bool,
+}
+
 /// Takes the role off a method's attributes, and leaves lints quiet that its role decides.
-pub(crate) fn take_role(attrs: &mut Vec<Attribute>, errors: &mut Errors) -> Option<Role> {
+pub(crate) fn take_role(attrs: &mut Vec<Attribute>, errors: &mut Errors) -> Option<Part> {
     for attr in attrs.iter() {
         check_conditional(attr, errors);
     }
@@ -58,15 +66,13 @@ pub(crate) fn take_role(attrs: &mut Vec<Attribute>, errors: &mut Errors) -> Opti
     for attr in attrs.extract_if(.., |attr| Role::of(attr.path()).is_some()) {
         let Some(role) = Role::of(attr.path()) else { continue };
         let written = role.written();
-        if !matches!(attr.meta, Meta::Path(_)) {
-            errors.push(&attr, format!("`{written}` takes no options"));
-        }
+        let cancel = is_cancel(role, &attr, errors);
         match taken {
-            None => taken = Some(role),
-            Some(first) if first == role => {
+            None => taken = Some(Part { role, cancel }),
+            Some(first) if first.role == role => {
                 errors.push(&attr, format!("`{written}` is written twice: once is enough"));
             }
-            Some(first) => errors.push(&attr, two_roles(first, role)),
+            Some(first) => errors.push(&attr, two_roles(first.role, role)),
         }
     }
     if taken.is_some() {
@@ -151,6 +157,22 @@ fn condition(input: ParseStream<'_>) -> syn::Result<Expr> {
     input.parse::<Token![while]>()?;
     input.parse::<Token![=]>()?;
     input.parse()
+}
+
+/// Reads the one option that a role has: the `cancel` of `#[ask(cancel)]`.
+fn is_cancel(role: Role, attr: &Attribute, errors: &mut Errors) -> bool {
+    let written = role.written();
+    match &attr.meta {
+        Meta::Path(_) => return false,
+        _ if role != Role::Ask => errors.push(attr, format!("`{written}` takes no options")),
+        Meta::List(list) if list.tokens.to_string() == "cancel" => return true,
+        Meta::List(_) | Meta::NameValue(_) => {
+            let message = "`#[ask]` has one option: `#[ask(cancel)]`, whose handler is cancelled \
+                           when its asker goes";
+            errors.push(attr, message);
+        }
+    }
+    false
 }
 
 /// A role under a condition would come too late: only rustc knows whether it holds.

@@ -73,7 +73,7 @@ fn method(handler: &Handler, block: &Block, runtime: &TokenStream) -> TokenStrea
             quote!(#runtime::Tell<'_, #message #ty_generics>),
             quote!(self.0.tell(#message::#variant { #(#names,)* })),
         ),
-        Kind::Ask(field) => {
+        Kind::Ask { reply: field, .. } => {
             let answer = block.answer(handler);
             let flat = handler.method.output.as_ref().is_some_and(types::is_result);
             // Of this expansion alone, so that an argument may have the same name.
@@ -83,7 +83,7 @@ fn method(handler: &Handler, block: &Block, runtime: &TokenStream) -> TokenStrea
             let flatten = flat.then(|| quote!(.flat()));
             (
                 quote!(#runtime::Ask<'_, #message #ty_generics, #answer #shape>),
-                quote!(self.0.call(|#reply| #message_of)#flatten),
+                quote!(self.0.question(|#reply| #message_of)#flatten),
             )
         }
     };
@@ -106,7 +106,7 @@ fn default_doc(handler: &Handler, block: &Block) -> Option<TokenStream> {
     let (actor, method) = (block.name(), handler.text());
     let doc = match &handler.kind {
         Kind::Tell => format!("Tells `{actor}::{method}`, and does not wait until it is handled."),
-        Kind::Ask(_) => format!("Asks `{actor}::{method}`, and waits for the answer."),
+        Kind::Ask { .. } => format!("Asks `{actor}::{method}`, and waits for the answer."),
     };
     Some(quote!(#[doc = #doc]))
 }

@@ -57,13 +57,26 @@ pub(crate) fn arm(handler: &Handler, block: &Block, runtime: &TokenStream) -> To
             });
             quote!(#(#cfgs)* #message::#variant { #fields } => { #begin })
         }
-        Kind::Ask(reply) => {
-            let begin = begin(quote!(reply.send(#call);));
+        Kind::Ask { reply, cancel } => {
+            let (begins, bound, begin) = if *cancel {
+                let begin = begin(quote! {
+                    match #runtime::while_asked(&mut reply, async { #call }).await {
+                        ::core::option::Option::Some(answer) => reply.send(answer),
+                        ::core::option::Option::None => {
+                            cx.with(|_, cx| cx.note_cancelled::<#message #ty_generics>());
+                        }
+                    }
+                });
+                (quote!(begin_ask_if_wanted), quote!(mut reply), begin)
+            } else {
+                (quote!(begin_ask), quote!(reply), begin(quote!(reply.send(#call);)))
+            };
             quote! {
                 #(#cfgs)*
-                #message::#variant { #fields #reply: reply } => {
-                    cx.enter_ask(&reply);
-                    #begin
+                #message::#variant { #fields #reply: #bound } => {
+                    if cx.#begins::<#message #ty_generics, _>(&reply) {
+                        #begin
+                    }
                 }
             }
         }

@@ -59,7 +59,7 @@ fn variant(handler: &Handler, block: &Block, runtime: &TokenStream) -> TokenStre
     let method = format!("`{}::{}`", block.name(), handler.text());
     let doc = match &handler.kind {
         Kind::Tell => format!("Tells {method}."),
-        Kind::Ask(_) => format!("Asks {method}."),
+        Kind::Ask { .. } => format!("Asks {method}."),
     };
     let fields = fields.iter().map(|field| {
         let (name, ty) = (&field.name, &field.ty);
@@ -68,7 +68,7 @@ fn variant(handler: &Handler, block: &Block, runtime: &TokenStream) -> TokenStre
     });
     let reply = match &handler.kind {
         Kind::Tell => None,
-        Kind::Ask(reply) => {
+        Kind::Ask { reply, .. } => {
             let answer = block.answer(handler);
             Some(quote!(#[doc = "Takes the answer."] #reply: #runtime::Reply<#answer>,))
         }
@@ -109,7 +109,7 @@ fn checks(block: &Block, runtime: &TokenStream) -> TokenStream {
             quote_spanned!(spans::located(ty.span())=> #runtime::assert_argument::<#ty>();)
         });
         let answer =
-            handler.method.output.as_ref().filter(|_| matches!(handler.kind, Kind::Ask(_)));
+            handler.method.output.as_ref().filter(|_| matches!(handler.kind, Kind::Ask { .. }));
         let answer = answer.map(|ty| {
             let answer = block.answer(handler);
             quote_spanned!(spans::located(ty.span())=> #runtime::assert_answer::<#answer>();)

@@ -39,8 +39,12 @@ pub(crate) struct Handler {
 
 pub(crate) enum Kind {
     Tell,
-    /// The field of the message that holds the reply.
-    Ask(Ident),
+    Ask {
+        /// The field of the message that holds the reply.
+        reply: Ident,
+        /// Whether an asker that goes cancels the handler.
+        cancel: bool,
+    },
 }
 
 /// An argument of a handler, as a part of its message.

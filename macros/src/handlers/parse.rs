@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 use syn::{Attribute, Error, Generics, Ident, ImplItem, ImplItemFn, ItemImpl, Pat, Type};
 
-use super::attributes::{self, Manner, Role, Stash};
+use super::attributes::{self, Manner, Part, Role, Stash};
 use super::model::{Block, Field, Handler, Kind, Method, Param, Receiver};
 use super::names::{self, Names};
 use super::state::{self, Given};
@@ -31,12 +31,12 @@ pub(crate) fn block(named: Named, item: &mut ItemImpl) -> syn::Result<Block> {
     };
     for item in &mut item.items {
         if let ImplItem::Fn(method) = item
-            && let Some(role) = attributes::take_role(&mut method.attrs, &mut errors)
+            && let Some(part) = attributes::take_role(&mut method.attrs, &mut errors)
         {
             let mut manner = attributes::take_manner(&mut method.attrs, &mut errors);
             manner.state = state::take(&mut method.sig, &mut errors);
-            check_manner(role, &manner, &mut errors);
-            read(role, manner, method, &mut block, &mut errors);
+            check_manner(part.role, &manner, &mut errors);
+            read(part, manner, method, &mut block, &mut errors);
         }
     }
     check_variants(&block.handlers, &mut errors);
@@ -85,8 +85,14 @@ fn generics(written: &Generics, actor: &Type) -> syn::Result<Generics> {
     Ok(generics)
 }
 
-fn read(role: Role, manner: Manner, item: &ImplItemFn, block: &mut Block, errors: &mut Errors) {
+fn read(part: Part, manner: Manner, item: &ImplItemFn, block: &mut Block, errors: &mut Errors) {
+    let Part { role, cancel } = part;
     let mut method = signature::method(role, &item.sig, manner.state.as_ref(), errors);
+    if cancel && manner.state.is_some() {
+        let message = "a handler that has the state out is not cancelled, which would lose it: write \
+                       `#[ask]`";
+        errors.push(&item.sig.ident, message);
+    }
     if let Some(given) = &manner.state {
         let is_asked = role == Role::Ask;
         check_state(given, block.state.as_ref(), role, &manner, item, errors);
@@ -113,7 +119,7 @@ fn read(role: Role, manner: Manner, item: &ImplItemFn, block: &mut Block, errors
             }
             let arguments: Vec<_> =
                 method.values().filter_map(|(pat, _)| pattern_name(pat)).collect();
-            let kind = Kind::Ask(names::reply(&arguments));
+            let kind = Kind::Ask { reply: names::reply(&arguments), cancel };
             block.handlers.push(handler(kind, method, manner, item, &block.actor, errors));
         }
         Role::Local | Role::Down => check_callback(role, &method, item, errors),

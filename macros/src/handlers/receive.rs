@@ -26,6 +26,8 @@ pub(crate) fn expand(block: &Block, runtime: &TokenStream) -> TokenStream {
         impl #impl_generics #runtime::Receive<#message #ty_generics, #runtime::ByMacro> for #actor
         #where_clause
         {
+            const ANSWERS: bool = true;
+
             fn receive<'a>(
                 &'a mut self,
                 message: #message #ty_generics,
@@ -92,11 +94,33 @@ fn arm(handler: &Handler, block: &Block, runtime: &TokenStream) -> TokenStream {
             let told = method.pass(quote!(#runtime::Told::told), &quote!(#call, cx, #text));
             quote!(#(#cfgs)* #message::#variant { #fields } => { #told; })
         }
-        Kind::Ask(reply) => quote! {
+        Kind::Ask { reply, cancel: false } => quote! {
             #(#cfgs)*
             #message::#variant { #fields #reply: reply } => {
-                cx.enter_ask(&reply);
-                reply.send(#call);
+                if cx.begin_ask::<<Self as #runtime::Protocol>::Message, _>(&reply) {
+                    reply.send(#call);
+                }
+            }
+        },
+        Kind::Ask { reply, cancel: true } if method.is_async => quote! {
+            #(#cfgs)*
+            #message::#variant { #fields #reply: mut reply } => {
+                if cx.begin_ask_if_wanted::<<Self as #runtime::Protocol>::Message, _>(&reply) {
+                    match #runtime::while_asked(&mut reply, async { #call }).await {
+                        ::core::option::Option::Some(answer) => reply.send(answer),
+                        ::core::option::Option::None => {
+                            cx.note_cancelled::<<Self as #runtime::Protocol>::Message>();
+                        }
+                    }
+                }
+            }
+        },
+        Kind::Ask { reply, cancel: true } => quote! {
+            #(#cfgs)*
+            #message::#variant { #fields #reply: reply } => {
+                if cx.begin_ask_if_wanted::<<Self as #runtime::Protocol>::Message, _>(&reply) {
+                    reply.send(#call);
+                }
             }
         },
     }

@@ -69,7 +69,7 @@ pub(crate) fn refusal(
     runtime: &TokenStream,
 ) -> Option<TokenStream> {
     let Handler { variant, cfgs, .. } = handler;
-    let Kind::Ask(reply) = &handler.kind else { return None };
+    let Kind::Ask { reply, .. } = &handler.kind else { return None };
     Some(quote! {
         #(#cfgs)* #message::#variant { #reply: reply, .. } => #runtime::Reply::refuse(reply),
     })

@@ -135,16 +135,17 @@ pub(crate) fn arm(
             let told = method.pass(quote!(#runtime::Told::told), &quote!(told, cx, #text));
             (None, quote!(let mut state = #take; let told = #call; #put_back; #told;))
         }
-        (Kind::Ask(reply), true) => (
+        (Kind::Ask { reply, .. }, true) => (
             Some(reply),
             quote!(let state = #take; let (next, answer) = #call; #enter; reply.send(answer);),
         ),
-        (Kind::Ask(reply), false) => (
+        (Kind::Ask { reply, .. }, false) => (
             Some(reply),
             quote!(let mut state = #take; let answer = #call; #put_back; reply.send(answer);),
         ),
     };
-    let reply = reply.map(|reply| (quote!(#reply: reply), quote!(cx.enter_ask(&reply);)));
-    let (reply, enter_ask) = reply.unzip();
-    quote!(#(#cfgs)* #message::#variant { #fields #reply } => { #enter_ask #work })
+    let begins = quote!(cx.begin_ask::<<Self as #runtime::Protocol>::Message, _>(&reply));
+    let reply = reply.map(|reply| (quote!(#reply: reply), quote!(if #begins)));
+    let (reply, begins) = reply.unzip();
+    quote!(#(#cfgs)* #message::#variant { #fields #reply } => { #begins { #work } })
 }

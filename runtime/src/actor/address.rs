@@ -1,10 +1,11 @@
 //! References to actors.
 
-use super::ask::{Ask, Asked, Plain, Reply};
+use super::ask::{Ask, Asked, Plain};
 use super::body;
 use super::control::{End, Order, send, send_end};
 use super::dispatch::{self, Dispatch};
 use super::error::MigrateError;
+use super::reply::Reply;
 use super::tell::Tell;
 use super::traits::{Behavior, ByMacro, Calls, Message, Protocol, Receive};
 use crate::event::ActorId;
@@ -36,7 +37,7 @@ impl<M: Message> Recipient<M> {
     /// Tells the actor `message`; see [`Tell`] for the three ways to send it.
     #[inline]
     pub fn tell(&self, message: M) -> Tell<'_, M> {
-        Tell::new(&self.cell, &self.dispatch.tell, message)
+        Tell::new(&self.cell, self.dispatch, message)
     }
 
     /// Asks the actor `message` and waits for its reply when awaited.
@@ -49,6 +50,16 @@ impl<M: Message> Recipient<M> {
     #[inline]
     pub fn call<R: Send + 'static>(&self, message: impl FnOnce(Reply<R>) -> M) -> Ask<'_, M, R> {
         Ask::<M, R, Plain>::new(&self.cell, &self.dispatch.tell, message)
+    }
+
+    /// As [`Recipient::call`], where the handler of the message answers when it returns.
+    #[doc(hidden)]
+    #[inline]
+    pub fn question<R: Send + 'static>(
+        &self,
+        message: impl FnOnce(Reply<R>) -> M,
+    ) -> Ask<'_, M, R> {
+        Ask::<M, R, Plain>::new(&self.cell, &self.dispatch.call, message)
     }
 
     /// Which actor it is.
@@ -198,7 +209,7 @@ impl<A: Behavior> Ref<A> {
     where
         A: Receive<M, Via>,
     {
-        Tell::new(self.own_cell(), &dispatch::dispatch::<A, M, Via>().tell, message)
+        Tell::new(self.own_cell(), dispatch::dispatch::<A, M, Via>(), message)
     }
 
     /// Asks the actor a message that it handles by a hand-written [`Handle`](crate::Handle).

@@ -2,13 +2,14 @@
 
 use super::dispatch::weight;
 use super::error::{AskError, TellError};
+use super::reply::Reply;
 use super::tell::{Room, Sending, poll_send, push, run_now};
 use super::traits::Message;
+use super::waiting::Waiting;
 use crate::queue::node::Kind;
 use crate::queue::oneshot;
 use crate::sync::{spin_loop, thread, waker_of_this_thread};
 use crate::task::cell::CellRef;
-use crate::task::core::{Alarm, AlarmKey};
 use crate::task::current;
 use crate::time::Time;
 use std::fmt;
@@ -17,43 +18,6 @@ use std::marker::PhantomData;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
-
-/// The right to answer an `ask`, once. Dropped unused, the asker gets
-/// [`NoReply`](AskError::NoReply).
-#[must_use = "dropped unused, the asker gets no reply"]
-pub struct Reply<R> {
-    sender: oneshot::Sender<R>,
-}
-
-impl<R> Reply<R> {
-    /// Answers. An asker that has stopped waiting does not see it; the answer is dropped and counted
-    /// in [`Counts::late_replies`](crate::Counts::late_replies).
-    pub fn send(self, answer: R) {
-        // An error means that the asker had left; it left word to count the answer.
-        let _ = self.sender.send(answer);
-    }
-
-    /// Whether the asker has stopped waiting, so that an answer would be for nothing.
-    #[must_use]
-    pub fn is_abandoned(&self) -> bool {
-        self.sender.is_abandoned()
-    }
-
-    /// Refuses the question: the asker gets [`Refused`](AskError::Refused).
-    pub fn refuse(self) {
-        self.sender.refuse();
-    }
-
-    pub(super) fn deadline(&self) -> Time {
-        Time(self.sender.deadline())
-    }
-}
-
-impl<R> fmt::Debug for Reply<R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Reply")
-    }
-}
 
 /// A hand-written message on its way as a question.
 #[derive(Debug)]
@@ -101,7 +65,7 @@ impl<'a, P: Message, R, Shape> Ask<'a, P, R, Shape> {
         message: impl FnOnce(Reply<R>) -> P,
     ) -> Self {
         let (sender, receiver) = oneshot::pair();
-        let message = message(Reply { sender });
+        let message = message(Reply::new(sender));
         Self { cell, kind, message, receiver, timeout: None, shape: PhantomData }
     }
 
@@ -122,16 +86,8 @@ impl<'a, P: Message, R, Shape> Ask<'a, P, R, Shape> {
 
     fn start(self) -> Asking<'a, P, R> {
         let deadline = self.deadline();
-        self.receiver.set_deadline(deadline.0);
-        Asking {
-            cell: self.cell,
-            kind: self.kind,
-            message: Some(self.message),
-            room: None,
-            receiver: self.receiver,
-            deadline,
-            alarm: None,
-        }
+        let waiting = Waiting::new(self.cell, self.receiver, deadline);
+        Asking { kind: self.kind, message: Some(self.message), room: None, waiting }
     }
 }
 
@@ -223,16 +179,14 @@ impl<'a, P: Message, T: Send + 'static, E: Send + 'static> IntoFuture
 /// The future of an awaited [`Ask`].
 ///
 /// # Cancel safety
-/// Dropped before it is ready, the question may still be handled; its answer is dropped and counted.
+/// Dropped before it is ready, the question may still be handled; its answer is dropped and counted. A
+/// handler that is `#[ask(cancel)]` is cancelled instead, or does not begin.
 #[must_use = "futures do nothing unless polled"]
 pub struct Asking<'a, P: Message, R> {
-    cell: &'a CellRef,
     kind: &'static Kind,
     message: Option<P>,
     room: Option<Room<'a>>,
-    receiver: oneshot::Receiver<R>,
-    deadline: Time,
-    alarm: Option<AlarmKey>,
+    waiting: Waiting<'a, R>,
 }
 
 // No field is ever pinned in place: the wait for room has its own box.
@@ -242,10 +196,10 @@ impl<P: Message, R> Asking<'_, P, R> {
     /// Sends the question; an error ends the ask.
     #[inline]
     fn poll_send(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), AskError>> {
-        if !self.cell.bounded
+        if !self.waiting.to.bounded
             && let Some(message) = self.message.take()
         {
-            let sent = push(self.cell, self.kind, message, run_now);
+            let sent = push(self.waiting.to, self.kind, message, run_now);
             return Poll::Ready(sent.map_err(|_| AskError::Closed));
         }
         if self.message.is_none() {
@@ -258,32 +212,24 @@ impl<P: Message, R> Asking<'_, P, R> {
     #[inline(never)]
     fn poll_for_room(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), AskError>> {
         let sending = const { &Sending { weigh: weight, run: run_now, is_question: true } };
-        let sent = poll_send(self.cell, self.kind, &mut self.message, &mut self.room, sending, cx);
+        let to = self.waiting.to;
+        let sent = poll_send(to, self.kind, &mut self.message, &mut self.room, sending, cx);
         sent.map(|sent| match sent {
             Ok(()) => Ok(()),
-            Err(TellError::Closed(_) | TellError::Full(_) | TellError::SystemFull(_)) => {
-                Err(AskError::Closed)
-            }
+            // No deadline travels with the question but the one that the reply knows.
+            Err(
+                TellError::Closed(_)
+                | TellError::Full(_)
+                | TellError::SystemFull(_)
+                | TellError::Expired(_),
+            ) => Err(AskError::Closed),
         })
-    }
-
-    /// Ready when the deadline has passed; else sees that the task is woken then.
-    fn poll_deadline(&mut self, cx: &mut Context<'_>, moved: bool) -> Poll<()> {
-        let core = &self.cell.core;
-        if self.alarm.is_some() && core.clock.now() >= self.deadline {
-            return Poll::Ready(());
-        }
-        if moved || self.alarm.is_none() {
-            self.cancel_alarm();
-            self.alarm = Some(core.set_alarm(self.deadline, Alarm::Wake(cx.waker().clone())));
-        }
-        Poll::Pending
     }
 
     /// Blocks the thread until the outcome is there.
     fn wait(mut self) -> Result<R, AskError> {
         assert!(!current::is_worker(), "`wait` would block a worker: await the ask");
-        let core = &self.cell.core;
+        let core = &self.waiting.to.core;
         let (clock, spin) = (core.clock.clone(), core.limits.spin);
         let search_until = clock.now().after(spin);
         let waker = waker_of_this_thread();
@@ -291,32 +237,20 @@ impl<P: Message, R> Asking<'_, P, R> {
         loop {
             if let Poll::Ready(sent) = self.poll_send(&mut cx) {
                 sent?;
-                if let Poll::Ready(answer) = self.receiver.poll(&mut cx) {
-                    return answer.ok_or_else(|| self.without_answer());
+                if let Poll::Ready(answer) = self.waiting.poll_answer(&mut cx) {
+                    return answer;
                 }
             }
             let now = clock.now();
-            if now >= self.deadline {
+            if now >= self.waiting.deadline() {
                 return Err(AskError::Expired);
             }
             if now < search_until {
                 spin_loop();
             } else {
                 // It may also end without a reason, which the loop does not mind.
-                thread::park_timeout(self.deadline.since(now));
+                thread::park_timeout(self.waiting.deadline().since(now));
             }
-        }
-    }
-
-    /// Why the handler went without an answer.
-    #[cold]
-    fn without_answer(&self) -> AskError {
-        if self.receiver.is_refused() { AskError::Refused } else { AskError::NoReply }
-    }
-
-    fn cancel_alarm(&mut self) {
-        if let Some(alarm) = self.alarm.take() {
-            self.cell.core.cancel_alarm(alarm);
         }
     }
 }
@@ -332,32 +266,21 @@ impl<P: Message, R> Future for Asking<'_, P, R> {
             Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
             Poll::Ready(Ok(())) => {
                 // While it waited for room it may have moved to another task.
-                moved = sends && this.alarm.is_some()
-                    || this.receiver.is_waited_for_by_another(cx.waker());
-                if let Poll::Ready(answer) = this.receiver.poll(cx) {
-                    return Poll::Ready(answer.ok_or_else(|| this.without_answer()));
+                moved = sends && this.waiting.has_waited() || this.waiting.is_moved_to(cx);
+                if let answered @ Poll::Ready(_) = this.waiting.poll_answer(cx) {
+                    return answered;
                 }
             }
             // A task that waits for room may move too, and nothing tells.
-            Poll::Pending => moved |= this.alarm.is_some(),
+            Poll::Pending => moved |= this.waiting.has_waited(),
         }
-        this.poll_deadline(cx, moved).map(|()| Err(AskError::Expired))
-    }
-}
-
-impl<P: Message, R> Drop for Asking<'_, P, R> {
-    fn drop(&mut self) {
-        self.cancel_alarm();
-        if self.message.is_none() && !self.receiver.is_received() {
-            let core = self.cell.core.clone();
-            self.receiver.leave_word(Box::new(move || core.events.counters.late_replies.add_one()));
-        }
+        this.waiting.poll_over(this.kind.answers, moved, cx).map(Err)
     }
 }
 
 impl<P: Message, R> fmt::Debug for Asking<'_, P, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Asking({} of {})", (self.kind.name)(), self.cell.actor_id())
+        write!(f, "Asking({} of {})", (self.kind.name)(), self.waiting.to.actor_id())
     }
 }
 
@@ -382,6 +305,7 @@ fn flatten<T, E>(outcome: Result<Result<T, E>, AskError>) -> Result<T, AskError<
         Err(AskError::Expired) => Err(AskError::Expired),
         Err(AskError::NoReply) => Err(AskError::NoReply),
         Err(AskError::Refused) => Err(AskError::Refused),
+        Err(AskError::Cycle(cycle)) => Err(AskError::Cycle(cycle)),
         Err(AskError::Failed(never)) => match never {},
     }
 }

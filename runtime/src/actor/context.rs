@@ -1,7 +1,6 @@
 //! What a handler can do: the [`Context`] of its actor.
 
 use super::address::Ref;
-use super::ask::Reply;
 use super::attention;
 use super::body;
 use super::control::{self, Order};
@@ -12,13 +11,14 @@ use super::life;
 use super::local::LocalCall;
 use super::parent::Parent;
 use super::phase::Ending;
+use super::reply::{Reply, report_unhandled};
 use super::signal::{Signal, call, send_signal, signal_kind};
 use super::silence::Silence;
 use super::spawn::{Owner, Spawn};
 use super::tasks::Tasks;
 use super::timers::Timers;
 use super::traits::{Actor, Behavior, Protocol};
-use crate::event::{ActorId, ExitReason};
+use crate::event::{ActorId, DeadLetterReason, ExitReason};
 use crate::queue::node::{Kind, Node};
 use crate::queue::oneshot;
 use crate::task::cell::{CellRef, Header};
@@ -167,9 +167,25 @@ impl<A: Actor> Context<A> {
         life::fail_with(&mut self.held(), reason, true);
     }
 
+    /// Whether the handler of a question in an `M` is to begin; if not, that is reported.
     #[doc(hidden)]
-    pub fn enter_ask<R>(&mut self, reply: &Reply<R>) {
-        current::swap_deadline(reply.deadline());
+    #[inline]
+    #[must_use]
+    pub fn begin_ask<M, R>(&self, reply: &Reply<R>) -> bool {
+        reply.begins::<M>(false, || self.header())
+    }
+
+    /// As [`Context::begin_ask`], for a handler that an asker cancels who goes.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn begin_ask_if_wanted<M, R>(&self, reply: &Reply<R>) -> bool {
+        reply.begins::<M>(true, || self.header())
+    }
+
+    /// Reports that the handler of a question in an `M` was dropped because the asker went.
+    #[doc(hidden)]
+    pub fn note_cancelled<M>(&self) {
+        report_unhandled::<M>(self.header(), DeadLetterReason::Cancelled);
     }
 
     /// Runs `work`, which may block, on a thread kept for that, and is ready with its result.

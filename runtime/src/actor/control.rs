@@ -85,6 +85,7 @@ static KIND: Kind = Kind {
     block: None,
     name: || "control",
     type_id: TypeId::of::<()>,
+    answers: false,
 };
 
 /// # Safety

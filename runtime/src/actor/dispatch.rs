@@ -8,60 +8,82 @@ use super::address::Recipient;
 use super::ask::Asked;
 use super::body;
 use super::context::Context;
+use super::life::report_bad_drop;
+use super::reply::{Reply, report_unhandled, while_asked};
 use super::signal::discard_signal;
+use super::tell::Dated;
 use super::traits::{Message, Receive, Step};
-use crate::event::Event;
+use crate::event::{DeadLetterReason, Event};
 use crate::mailbox::Bound;
 use crate::queue::node::{Kind, Lane, Node};
+use crate::sync::planted;
 use crate::task::cell::{CellRef, Header};
+use crate::task::current;
 use crate::task::future::Pending;
 use crate::task::held::Held;
+use crate::task::run::quietly;
 use std::any::TypeId;
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
-/// How an actor receives `M`: told, and asked.
+/// How an actor receives `M`.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Dispatch {
+    /// Told.
     pub(crate) tell: Kind,
+    /// Asked, with the reply beside the message.
     pub(crate) ask: Kind,
+    /// Asked by a message of the actor's own protocol, which holds the reply.
+    pub(crate) call: Kind,
     /// Told, and put aside by its receiver.
     pub(super) stashed: Kind,
+    /// Told, with a deadline beside the message.
+    pub(crate) dated: Kind,
 }
 
 /// The table of one actor and message type.
 struct Table<A, M, Via>(PhantomData<(A, M, Via)>);
 
 impl<A: super::Behavior + Receive<M, Via>, M: Message, Via: 'static> Table<A, M, Via> {
+    const TELL: Kind = Kind {
+        lane: Lane::User,
+        deliver: told::<A, M, Via>,
+        discard: drop_payload::<M>,
+        weigh: Some(weigh_payload::<M>),
+        block: Some(Node::block::<M>()),
+        name: std::any::type_name::<M>,
+        type_id: TypeId::of::<M>,
+        answers: false,
+    };
+
     const DISPATCH: Dispatch = Dispatch {
-        tell: Kind {
-            lane: Lane::User,
-            deliver: told::<A, M, Via>,
-            discard: drop_payload::<M>,
-            weigh: Some(weigh_payload::<M>),
-            block: Some(Node::block::<M>()),
-            name: std::any::type_name::<M>,
-            type_id: TypeId::of::<M>,
-        },
+        tell: Self::TELL,
         ask: Kind {
-            lane: Lane::User,
             deliver: asked::<A, M, Via>,
             discard: drop_payload::<Asked<M>>,
             weigh: Some(weigh_payload::<Asked<M>>),
             block: Some(Node::block::<Asked<M>>()),
-            name: std::any::type_name::<M>,
             type_id: TypeId::of::<Asked<M>>,
+            answers: true,
+            ..Self::TELL
         },
         stashed: Kind {
-            lane: Lane::User,
             deliver: told_again::<A, M, Via>,
             discard: discard_signal::<M>,
             weigh: None,
             block: None,
-            name: std::any::type_name::<M>,
-            type_id: TypeId::of::<M>,
+            ..Self::TELL
+        },
+        call: Kind { answers: <A as Receive<M, Via>>::ANSWERS, ..Self::TELL },
+        dated: Kind {
+            deliver: told_in_time::<A, M, Via>,
+            discard: drop_payload::<Dated<M>>,
+            weigh: Some(weigh_payload::<Dated<M>>),
+            block: Some(Node::block::<Dated<M>>()),
+            ..Self::TELL
         },
     };
 }
@@ -145,6 +167,26 @@ unsafe fn told_again<A: super::Behavior + Receive<M, Via>, M: Message, Via>(
     unsafe { receive::<A, M, Via>(to.cast(), message) };
 }
 
+/// As [`told`], for a message with a deadline.
+unsafe fn told_in_time<A: super::Behavior + Receive<M, Via>, M: Message, Via>(
+    to: NonNull<()>,
+    node: NonNull<Node>,
+) {
+    let header = to.cast::<Header>();
+    // SAFETY: the caller holds the token and owns the node, whose kind this is.
+    let Dated { deadline, message } = unsafe { take::<Dated<M>>(header, node) };
+    if current::begin_until(deadline) {
+        // SAFETY: the caller holds the token, the actor runs, and no handler waits.
+        return unsafe { receive::<A, M, Via>(header, message) };
+    }
+    // SAFETY: the caller holds the token, so the cell is live.
+    let cell = unsafe { header.as_ref() };
+    planted!("expired-unreported": report_unhandled::<M>(cell, DeadLetterReason::Expired) => ());
+    if !quietly(|| drop(message)) {
+        report_bad_drop(cell);
+    }
+}
+
 /// # Safety
 /// The caller holds the token of an `A` that runs, and no handler waits.
 #[inline(always)]
@@ -174,15 +216,38 @@ unsafe fn asked<A: super::Behavior + Receive<M, Via>, M: Message, Via>(
     let header = to.cast::<Header>();
     // SAFETY: the caller holds the token and owns the node, whose kind this is.
     let Asked { message, reply } = unsafe { take::<Asked<M>>(header, node) };
+    // SAFETY: the caller holds the token, so the cell is live.
+    let cell = unsafe { header.as_ref() };
+    let cancel = const { <A as Receive<M, Via>>::CANCEL };
+    if !reply.begins::<M>(cancel, || cell) {
+        return;
+    }
     // SAFETY: the caller holds the token, the actor runs, and no handler waits.
     let actor = unsafe { body::live::<A>(header) };
     // SAFETY: as above.
     let context = unsafe { body::context::<A>(header) };
-    context.enter_ask(&reply);
     match actor.receive(message, context) {
         Step::Done(answer) => reply.send(answer),
+        Step::Later(future) if cancel => {
+            // SAFETY: the cell is live.
+            let cell = unsafe { CellRef::to(header) };
+            // SAFETY: as above.
+            unsafe { wait(header, answer_if_wanted::<M>(cell, reply, future)) }
+        }
         // SAFETY: as above.
         Step::Later(future) => unsafe { wait(header, async move { reply.send(future.await) }) },
+    }
+}
+
+/// Answers with what the handler returns, if its asker waits that long.
+async fn answer_if_wanted<M: Message>(
+    cell: CellRef,
+    mut reply: Reply<M::Reply>,
+    handler: impl Future<Output = M::Reply>,
+) {
+    match while_asked(&mut reply, handler).await {
+        Some(answer) => reply.send(answer),
+        None => report_unhandled::<M>(&cell, DeadLetterReason::Cancelled),
     }
 }
 

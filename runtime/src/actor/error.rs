@@ -1,5 +1,6 @@
 //! One small error per operation.
 
+use super::cycle::AskCycle;
 use std::convert::Infallible;
 use std::fmt;
 
@@ -14,13 +15,28 @@ pub enum TellError<M> {
     SystemFull(M),
     /// The actor has ended or is draining. Not worth another try.
     Closed(M),
+    /// There was no room before the deadline that the message was given.
+    Expired(M),
 }
 
 impl<M> TellError<M> {
     /// The message.
     pub fn into_message(self) -> M {
         match self {
-            Self::Full(message) | Self::SystemFull(message) | Self::Closed(message) => message,
+            Self::Full(message)
+            | Self::SystemFull(message)
+            | Self::Closed(message)
+            | Self::Expired(message) => message,
+        }
+    }
+
+    /// The same error with what `change` makes of the message.
+    pub(super) fn map<N>(self, change: impl FnOnce(M) -> N) -> TellError<N> {
+        match self {
+            Self::Full(message) => TellError::Full(change(message)),
+            Self::SystemFull(message) => TellError::SystemFull(change(message)),
+            Self::Closed(message) => TellError::Closed(change(message)),
+            Self::Expired(message) => TellError::Expired(change(message)),
         }
     }
 }
@@ -31,6 +47,7 @@ impl<M> fmt::Debug for TellError<M> {
             Self::Full(_) => "Full(..)",
             Self::SystemFull(_) => "SystemFull(..)",
             Self::Closed(_) => "Closed(..)",
+            Self::Expired(_) => "Expired(..)",
         })
     }
 }
@@ -41,6 +58,7 @@ impl<M> fmt::Display for TellError<M> {
             Self::Full(_) => "the mailbox is full",
             Self::SystemFull(_) => "the budget of the system is used up",
             Self::Closed(_) => "the actor has ended",
+            Self::Expired(_) => "the deadline passed before there was room",
         })
     }
 }
@@ -78,18 +96,23 @@ impl<M> fmt::Display for StashError<M> {
 impl<M> std::error::Error for StashError<M> {}
 
 /// Why an `ask` has no answer. `E` is the error of a handler that returns `Result<T, E>`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AskError<E = Infallible> {
     /// The actor has ended or is draining; the question was not handled.
     Closed,
-    /// The deadline passed. The question may still be handled; its answer will be dropped.
+    /// The deadline passed. A question whose handler has begun by then may still be handled; its answer
+    /// will be dropped.
     Expired,
     /// The handler went without an answer: it panicked, was killed, or the actor ended first.
     NoReply,
     /// The actor takes no such question now: it is in a [state](crate::State) without a handler for it, or its
     /// [stash](crate::Stashes) is full. Worth another try later.
     Refused,
+    /// The answer would not have come before the deadline: the asker waits in its handler, and who was
+    /// asked waits, directly or not, for the asker. Found after a hundredth of a second. The question may
+    /// still be handled; its answer will be dropped.
+    Cycle(AskCycle),
     /// The handler answered with its own error.
     Failed(E),
 }
@@ -101,6 +124,7 @@ impl<E: fmt::Display> fmt::Display for AskError<E> {
             Self::Expired => f.write_str("the deadline passed before the answer came"),
             Self::NoReply => f.write_str("the handler ended without an answer"),
             Self::Refused => f.write_str("the actor takes no such question now"),
+            Self::Cycle(cycle) => write!(f, "the asks wait for one another: {cycle}"),
             Self::Failed(error) => error.fmt(f),
         }
     }
@@ -110,7 +134,7 @@ impl<E: std::error::Error + 'static> std::error::Error for AskError<E> {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Failed(error) => Some(error),
-            Self::Closed | Self::Expired | Self::NoReply | Self::Refused => None,
+            Self::Closed | Self::Expired | Self::NoReply | Self::Refused | Self::Cycle(_) => None,
         }
     }
 }

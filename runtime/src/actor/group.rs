@@ -79,7 +79,7 @@ impl<P: Protocol> Group<P> {
             match tell(&member.note).tell() {
                 Ok(()) => published.told += 1,
                 Err(TellError::Full(_) | TellError::SystemFull(_)) => published.full += 1,
-                Err(TellError::Closed(_)) => {}
+                Err(TellError::Closed(_) | TellError::Expired(_)) => {}
             }
         }
         published

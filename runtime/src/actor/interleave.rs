@@ -187,6 +187,7 @@ static RESUME: Kind = Kind {
     block: None,
     name: || "interleaved",
     type_id: std::any::TypeId::of::<()>,
+    answers: false,
 };
 
 impl Flights {

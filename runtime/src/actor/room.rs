@@ -213,6 +213,7 @@ pub(super) static TICKET: Kind = Kind {
     block: Some(Node::block::<()>()),
     name: || "ticket",
     type_id: std::any::TypeId::of::<()>,
+    answers: false,
 };
 
 /// # Safety

@@ -42,6 +42,7 @@ macro_rules! signal_kind {
                 block: None,
                 name: std::any::type_name::<$payload>,
                 type_id: std::any::TypeId::of::<()>,
+                answers: false,
             }
         }
     };

@@ -1,8 +1,14 @@
 //! Telling: one message, no answer.
 
+mod within;
+
+pub use within::{TellWithin, TellingWithin};
+
+pub(super) use within::Dated;
+
 use super::admission::{self, Sender};
 use super::body;
-use super::dispatch::weight;
+use super::dispatch::{Dispatch, weight};
 use super::error::TellError;
 use super::room::{claim, push_admitted, refuse, tell_bounded, try_bounded, try_send_bounded};
 use super::traits::Message;
@@ -20,6 +26,7 @@ use std::mem::ManuallyDrop;
 use std::pin::Pin;
 use std::ptr::NonNull;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 /// A message about to be told. Nothing is sent until one of the four spellings says how:
 ///
@@ -31,18 +38,53 @@ use std::task::{Context, Poll};
 /// | `.tell()` | sent | what the receiver declared: wait and reject give it back, the drop policies drop | sent |
 ///
 /// A system's budget that is used up is like a full mailbox, and an overload is what
-/// [`Mailbox::overload`](crate::Mailbox::overload) declares.
+/// [`Mailbox::overload`](crate::Mailbox::overload) declares. [`Tell::within`] gives the message a deadline.
 #[must_use = "nothing is sent before `.await`, `.wait()`, `.try_send()` or `.tell()`"]
 pub struct Tell<'a, M: Message> {
     cell: &'a CellRef,
-    kind: &'static Kind,
+    dispatch: &'static Dispatch,
     message: M,
 }
 
 impl<'a, M: Message> Tell<'a, M> {
     #[inline]
-    pub(super) fn new(cell: &'a CellRef, kind: &'static Kind, message: M) -> Self {
-        Self { cell, kind, message }
+    pub(super) fn new(cell: &'a CellRef, dispatch: &'static Dispatch, message: M) -> Self {
+        Self { cell, dispatch, message }
+    }
+
+    /// Gives the message a deadline, `timeout` from now: if its handler has not begun by then, it does not
+    /// begin, and the message becomes a dead letter ([`Expired`](crate::DeadLetterReason::Expired)).
+    ///
+    /// It begins in time by the clock as of its worker's slice, which may be late by as much as a slice takes.
+    /// One that its receiver puts aside counts as begun. The handler sees the deadline in [`Context::remaining`](crate::Context::remaining), and what it
+    /// asks ends by then. Reads the clock; a message without a deadline costs no more for it.
+    ///
+    /// # Examples
+    /// ```
+    /// # use greenroom::{Actor, DeadLetterReason, System, handlers};
+    /// # use std::time::Duration;
+    /// # #[derive(Actor)]
+    /// # struct Screen;
+    /// # #[handlers]
+    /// # impl Screen {
+    /// #     #[tell]
+    /// #     async fn draw(&mut self, frame: u32) {
+    /// #         tokio::time::sleep(Duration::from_millis(50)).await;
+    /// #     }
+    /// # }
+    /// # #[greenroom::main]
+    /// # async fn main(system: System) -> Result<(), Box<dyn std::error::Error>> {
+    /// let screen = system.spawn::<Screen>(Screen).await?;
+    /// let mut dead_letters = system.dead_letters();
+    /// screen.draw(1).await?; // takes 50 ms
+    /// screen.draw(2).within(Duration::from_millis(10)).await?; // accepted, and too late for 2
+    /// let letter = dead_letters.next().await.expect("the system lives");
+    /// assert_eq!(letter.reason, DeadLetterReason::Expired);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn within(self, timeout: Duration) -> TellWithin<'a, M> {
+        TellWithin::new(self, timeout)
     }
 
     /// Sends at once or not at all. Does not block, does not allocate in steady state.
@@ -51,7 +93,7 @@ impl<'a, M: Message> Tell<'a, M> {
     /// [`TellError::Full`], [`TellError::SystemFull`] or [`TellError::Closed`], with the message.
     #[inline]
     pub fn try_send(self) -> Result<(), TellError<M>> {
-        let Self { cell, kind, message } = self;
+        let Self { cell, dispatch: Dispatch { tell: kind, .. }, message } = self;
         if !cell.bounded {
             return push(cell, kind, message, run_soon).map_err(TellError::Closed);
         }
@@ -67,7 +109,7 @@ impl<'a, M: Message> Tell<'a, M> {
     /// system's budget [`TellError::SystemFull`] says the same.
     #[inline]
     pub fn tell(self) -> Result<(), TellError<M>> {
-        let Self { cell, kind, message } = self;
+        let Self { cell, dispatch: Dispatch { tell: kind, .. }, message } = self;
         if !cell.bounded {
             return push(cell, kind, message, run_soon).map_err(TellError::Closed);
         }
@@ -128,7 +170,7 @@ impl<'a, M: Message> Tell<'a, M> {
 
 impl<M: Message> fmt::Debug for Tell<'_, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Tell({} to {})", (self.kind.name)(), self.cell.actor_id())
+        write!(f, "Tell({} to {})", (self.dispatch.tell.name)(), self.cell.actor_id())
     }
 }
 
@@ -137,12 +179,7 @@ impl<'a, M: Message> IntoFuture for Tell<'a, M> {
     type IntoFuture = Telling<'a, M>;
 
     fn into_future(self) -> Telling<'a, M> {
-        Telling {
-            cell: self.cell,
-            kind: self.kind,
-            message: ManuallyDrop::new(Some(self.message)),
-            room: ManuallyDrop::new(None),
-        }
+        Telling::new(self.cell, &self.dispatch.tell, self.message)
     }
 }
 
@@ -176,12 +213,23 @@ impl<M: Message> Drop for Telling<'_, M> {
     }
 }
 
-impl<M: Message> Telling<'_, M> {
+impl<'a, M: Message> Telling<'a, M> {
+    #[inline(always)]
+    fn new(cell: &'a CellRef, kind: &'static Kind, message: M) -> Self {
+        let (message, room) = (ManuallyDrop::new(Some(message)), ManuallyDrop::new(None));
+        Self { cell, kind, message, room }
+    }
+
     /// Drops the message, and the wait for room, which ends when the message is sent.
     #[cold]
     fn drop_unsent(&mut self) {
+        drop(self.give_up());
+    }
+
+    /// Ends the wait for room, and takes the message back, if it is not sent.
+    fn give_up(&mut self) -> Option<M> {
         drop(self.room.take());
-        drop(self.message.take());
+        self.message.take()
     }
 
     /// Does what the first poll of a message to an open and unbounded mailbox need not.

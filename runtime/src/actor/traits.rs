@@ -109,6 +109,13 @@ pub trait Behavior: Actor + Protocol + Receive<<Self as Protocol>::Message, ByMa
     note = "write `impl greenroom::Handle<{M}> for {Self}`, or add a #[tell] or #[ask] method"
 )]
 pub trait Receive<M: Message, Via>: Actor {
+    /// Whether a question in an `M` is answered when its handler returns, and by nobody else.
+    #[doc(hidden)]
+    const ANSWERS: bool = false;
+    /// Whether an asker that goes cancels the handler.
+    #[doc(hidden)]
+    const CANCEL: bool = false;
+
     /// Handles one message.
     fn receive<'a>(
         &'a mut self,
@@ -125,6 +132,10 @@ pub trait Handle<M: Message>: Behavior {
 
 /// Handles `M` in a future that has the actor to itself; written by hand beside `#[handlers]`.
 pub trait HandleAsync<M: Message>: Behavior {
+    /// Whether an asker that goes cancels the handler, as `#[ask(cancel)]` says it by macro: it is then
+    /// dropped at its next await, or does not begin.
+    const CANCEL: bool = false;
+
     /// Handles one message; the output is the reply.
     fn handle<'a>(
         &'a mut self,
@@ -154,6 +165,8 @@ impl<A: Handle<M>, M: Message> Receive<M, BySync> for A {
 }
 
 impl<A: HandleAsync<M>, M: Message> Receive<M, ByAsync> for A {
+    const CANCEL: bool = <A as HandleAsync<M>>::CANCEL;
+
     fn receive<'a>(
         &'a mut self,
         message: M,

@@ -49,6 +49,12 @@ counters! {
     dead_stash_full,
     /// Messages without a handler in the state of their actor.
     dead_refused,
+    /// Messages whose deadline passed before their handler began.
+    dead_expired,
+    /// Questions whose handler was cancelled, or did not begin, because the asker had gone.
+    dead_cancelled,
+    /// Asks that failed because they would have waited for one another.
+    ask_cycles,
     /// Replies that came too late.
     late_replies,
     /// Handlers and hooks that kept their worker for longer than the budget.
@@ -109,6 +115,8 @@ impl Counters {
             DeadLetterReason::Crashed => &self.dead_crashed,
             DeadLetterReason::StashFull => &self.dead_stash_full,
             DeadLetterReason::Refused => &self.dead_refused,
+            DeadLetterReason::Expired => &self.dead_expired,
+            DeadLetterReason::Cancelled => &self.dead_cancelled,
         };
         counter.add_one();
     }

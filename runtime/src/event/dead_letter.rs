@@ -21,6 +21,10 @@ pub enum DeadLetterReason {
     StashFull,
     /// Its actor was in a [state](crate::State) without a handler for it.
     Refused,
+    /// Its deadline had passed before its handler began.
+    Expired,
+    /// Its asker went, and the handler is one that is then cancelled, or does not begin.
+    Cancelled,
 }
 
 impl fmt::Display for DeadLetterReason {
@@ -32,6 +36,8 @@ impl fmt::Display for DeadLetterReason {
             Self::Crashed => "its handler crashed",
             Self::StashFull => "the stash was full",
             Self::Refused => "no handler in the state of the actor",
+            Self::Expired => "its deadline had passed",
+            Self::Cancelled => "its asker was gone",
         })
     }
 }

@@ -42,6 +42,8 @@ pub(crate) struct Kind {
     pub(crate) name: fn() -> &'static str,
     /// The payload's type, to be compared; that of `()` where nobody does.
     pub(crate) type_id: fn() -> TypeId,
+    /// Whether a question in it is answered when its handler returns, and by nobody else.
+    pub(crate) answers: bool,
 }
 
 /// The head of a message; its payload lies behind it.

@@ -9,6 +9,8 @@
 //! TAKEN   the sender has taken the waker out         last step of a sender that saw WAKER
 //! GONE    the receiver is gone
 //! REFUSED beside CLOSED: the sender did so on purpose
+//! WORD    it left word what a late sender is to do   comes with GONE
+//! LISTENS the sender wrote a waker, to be woken when the receiver goes before the end
 //! ```
 //!
 //! Invariants:
@@ -17,82 +19,22 @@
 //! 2. The value belongs to the sender before VALUE, to the receiver after it; if GONE came first, it
 //!    stays the sender's, which reports it as late.
 //! 3. The block is freed by whichever side is second to leave.
+//! 4. The listener is written once, before LISTENS, and stays until the block is freed. The receiver
+//!    reads it before GONE, and adds GONE only to a state that it has looked at: so either it has seen
+//!    LISTENS, and wakes the listener, or the sender's step that adds LISTENS sees GONE.
 //!
-//! Each flag is added by one side only, so one addition both sets it and learns what the other did.
+//! Each of the other flags is added by one side only, so one addition both sets it and learns what the
+//! other did.
 
-use super::pool;
-use crate::sync::{AtomicU64, AtomicUsize, Ordering, UnsafeCell, planted};
-use std::alloc::Layout;
+mod slot;
+
+use crate::sync::{AtomicUsize, Ordering, planted};
+use slot::{CLOSED, ENDED, GONE, LISTENS, REFUSED, Slot, TAKEN, VALUE, WAKER, WORD, Word};
 use std::fmt;
 use std::marker::PhantomData;
-use std::mem::MaybeUninit;
+use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ptr::NonNull;
 use std::task::{Context, Poll, Waker};
-
-const VALUE: usize = 1;
-const CLOSED: usize = 2;
-const WAKER: usize = 4;
-const TAKEN: usize = 8;
-const GONE: usize = 16;
-const REFUSED: usize = 32;
-
-struct Slot<T> {
-    state: AtomicUsize,
-    deadline: AtomicU64,
-    waker: UnsafeCell<MaybeUninit<Waker>>,
-    value: UnsafeCell<MaybeUninit<T>>,
-    /// What a late sender is to do; the receiver's before GONE, the sender's after it.
-    late: UnsafeCell<Option<Box<dyn FnOnce() + Send>>>,
-}
-
-impl<T> Slot<T> {
-    fn acquire() -> NonNull<Self> {
-        let slot = pool::acquire(Layout::new::<Self>()).cast::<Self>();
-        let empty = Self {
-            state: AtomicUsize::new(0),
-            deadline: AtomicU64::new(u64::MAX),
-            waker: UnsafeCell::new(MaybeUninit::uninit()),
-            value: UnsafeCell::new(MaybeUninit::uninit()),
-            late: UnsafeCell::new(None),
-        };
-        // SAFETY: the pool handed out a free block of at least this layout.
-        unsafe { slot.write(empty) };
-        slot
-    }
-
-    /// # Safety
-    /// Both sides have left, and value and waker are moved out or dropped.
-    unsafe fn release(slot: NonNull<Self>) {
-        // SAFETY: the caller is the last to know the slot.
-        let slot_ref = unsafe { slot.as_ref() };
-        // SAFETY: as above; a word that nobody needed ends here.
-        drop(slot_ref.late.with_mut(|late| unsafe { (*late).take() }));
-        // SAFETY: the caller is the last to know the slot.
-        unsafe { pool::release(slot.cast(), Layout::new::<Self>()) }
-    }
-
-    /// # Safety
-    /// The caller owns the initialised value, by invariant 2.
-    unsafe fn take_value(&self) -> T {
-        self.value.with(|value| {
-            // SAFETY: the caller owns the place.
-            let value = unsafe { &*value };
-            // SAFETY: the caller's promise.
-            unsafe { value.assume_init_read() }
-        })
-    }
-
-    /// # Safety
-    /// The caller owns the initialised waker.
-    unsafe fn take_waker(&self) -> Waker {
-        self.waker.with(|waker| {
-            // SAFETY: the caller owns the place.
-            let waker = unsafe { &*waker };
-            // SAFETY: the caller's promise.
-            unsafe { waker.assume_init_read() }
-        })
-    }
-}
 
 /// The end that gives the value.
 pub(crate) struct Sender<T> {
@@ -105,10 +47,18 @@ pub(crate) struct Receiver<T> {
     slot: NonNull<Slot<T>>,
     /// Whether this side's waker is in the slot, as far as it knows.
     registered: bool,
-    /// Whether the value was moved out by `poll`.
-    received: bool,
-    late: Option<Box<dyn FnOnce() + Send>>,
+    stage: Stage,
     owns: PhantomData<T>,
+}
+
+/// How far a receiver is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Waiting,
+    /// The value, or that there is none, was handed out by `poll`.
+    Received,
+    /// It has no part in the slot any more.
+    Left,
 }
 
 // SAFETY: the slot hands a `T` from one thread to another, and state words order every access.
@@ -117,7 +67,7 @@ unsafe impl<T: Send> Send for Sender<T> {}
 unsafe impl<T: Send> Sync for Sender<T> {}
 // SAFETY: as for the sender.
 unsafe impl<T: Send> Send for Receiver<T> {}
-// SAFETY: as for the sender.
+// SAFETY: a shared receiver offers reads of atomics only.
 unsafe impl<T: Send> Sync for Receiver<T> {}
 
 /// Makes a connected pair. Does not allocate in steady state for values up to about 1000 bytes.
@@ -125,7 +75,7 @@ pub(crate) fn pair<T>() -> (Sender<T>, Receiver<T>) {
     let slot = Slot::acquire();
     (
         Sender { slot, owns: PhantomData },
-        Receiver { slot, registered: false, received: false, late: None, owns: PhantomData },
+        Receiver { slot, registered: false, stage: Stage::Waiting, owns: PhantomData },
     )
 }
 
@@ -137,14 +87,26 @@ impl<T> Sender<T> {
 
     /// The time, in the clock's nanoseconds, after which nobody waits any more.
     pub(crate) fn deadline(&self) -> u64 {
-        // Relaxed: written before the sender was handed over, which orders it.
-        self.slot().deadline.load(Ordering::Relaxed)
+        self.slot().deadline()
     }
 
     /// Whether the receiver is gone, so that a value would be late.
     pub(crate) fn is_abandoned(&self) -> bool {
         // Relaxed: a hint; sending decides.
         self.slot().state.load(Ordering::Relaxed) & GONE != 0
+    }
+
+    /// Has `waker` woken when the receiver goes; `false` if it is gone already. Once at most.
+    pub(crate) fn listen(&mut self, waker: Waker) -> bool {
+        // Relaxed: the flag is this side's own.
+        let listens = self.slot().state.load(Ordering::Relaxed) & LISTENS != 0;
+        assert!(!listens, "a sender listens once");
+        // SAFETY: this is the sender, before LISTENS.
+        unsafe { self.slot().put_listener(waker) };
+        // AcqRel: releases the waker to the Acquire of a receiver that looks before it goes, or acquires
+        // its going.
+        let order = planted!("oneshot-listen-relaxed": Ordering::AcqRel => Ordering::Relaxed);
+        self.slot().state.fetch_add(LISTENS, order) & GONE == 0
     }
 
     /// Gives the value.
@@ -154,78 +116,110 @@ impl<T> Sender<T> {
     pub(crate) fn send(self, value: T) -> Result<(), T> {
         // SAFETY: by invariant 2 the value is the sender's until VALUE is added.
         self.slot().value.with_mut(|place| unsafe { (*place).write(value) });
-        let this = std::mem::ManuallyDrop::new(self);
-        if this.leave(VALUE) {
-            return Ok(());
+        let this = ManuallyDrop::new(self);
+        match this.leave(VALUE) {
+            Ok(()) => Ok(()),
+            Err(state) => Err(this.too_late(state)),
         }
-        // SAFETY: the receiver was gone before VALUE, and left its word to the sender.
-        if let Some(late) = this.slot().late.with_mut(|late| unsafe { (*late).take() }) {
-            late();
+    }
+
+    /// Takes the value back that was written too late, and does what the receiver left word to do.
+    #[cold]
+    fn too_late(&self, state: usize) -> T {
+        if state & WORD != 0 {
+            // SAFETY: the receiver left its word to the sender.
+            let word = unsafe { self.slot().take_word() };
+            word();
         }
         // SAFETY: the receiver was gone before VALUE, so the value is still the sender's.
-        let value = unsafe { this.slot().take_value() };
-        // SAFETY: the receiver left, and the value was just moved out.
-        unsafe { Slot::release(this.slot) };
-        Err(value)
+        let value = unsafe { self.slot().take_value() };
+        // SAFETY: the receiver left, and value and word were just moved out.
+        unsafe { Slot::release_with(self.slot, state) };
+        value
     }
 
-    /// Goes without a value, on purpose.
-    pub(crate) fn refuse(self) {
-        let this = std::mem::ManuallyDrop::new(self);
-        if !this.leave(CLOSED | REFUSED) {
-            // SAFETY: the receiver left, and no value was written.
-            unsafe { Slot::release(this.slot) };
-        }
-    }
-
-    /// Adds `end`; `false` if the receiver was gone, whose slot is then the caller's to free.
-    fn leave(&self, end: usize) -> bool {
+    /// Adds `end`.
+    ///
+    /// # Errors
+    /// The state, if the receiver was gone: the slot is then the caller's to free.
+    fn leave(&self, end: usize) -> Result<(), usize> {
         // AcqRel: releases the value to the Acquire in `poll`, acquires the waker or the
         // receiver's leaving.
         let order = planted!("oneshot-leave-relaxed": Ordering::AcqRel => Ordering::Relaxed);
         let before = self.slot().state.fetch_add(end, order);
         if before & GONE != 0 {
-            return false;
+            return Err(before);
         }
         if before & WAKER != 0 {
             // SAFETY: by invariant 1 the sender owns the waker that it saw until it adds TAKEN.
             let waker = unsafe { self.slot().take_waker() };
             // AcqRel: releases the read of the waker to the receiver that frees the slot, or
             // acquires the receiver's leaving.
-            if self.slot().state.fetch_add(TAKEN, Ordering::AcqRel) & GONE != 0 {
+            let before = self.slot().state.fetch_add(TAKEN, Ordering::AcqRel);
+            if before & GONE != 0 {
                 // SAFETY: the receiver left and took or dropped the value.
-                unsafe { Slot::release(self.slot) };
+                unsafe { Slot::release_with(self.slot, before) };
             }
             planted!("oneshot-wake-lost": waker.wake() => drop(waker));
         }
-        true
+        Ok(())
+    }
+}
+
+impl<T> Sender<T> {
+    /// Goes without a value, on purpose.
+    pub(crate) fn refuse(self) {
+        ManuallyDrop::new(self).go(CLOSED | REFUSED);
+    }
+
+    /// Ends without a value. The last thing done with it.
+    fn go(&self, end: usize) {
+        let Err(state) = self.leave(end) else { return };
+        if state & WORD != 0 {
+            // SAFETY: the receiver left its word to the sender, who has nothing that could be late.
+            drop(unsafe { self.slot().take_word() });
+        }
+        // SAFETY: the receiver left, no value was written, and the word was just moved out.
+        unsafe { Slot::release_with(self.slot, state) };
     }
 }
 
 impl<T> Drop for Sender<T> {
     fn drop(&mut self) {
-        if !self.leave(CLOSED) {
-            // SAFETY: the receiver left, and no value was written.
-            unsafe { Slot::release(self.slot) };
-        }
+        self.go(CLOSED);
     }
 }
 
 impl<T> Receiver<T> {
     fn slot(&self) -> &Slot<T> {
-        // SAFETY: by invariant 3 the slot lives until this side has left.
+        // SAFETY: by invariant 3 the slot lives until this side has left, which ends its uses.
         unsafe { self.slot.as_ref() }
     }
 
     /// Sets the time after which nobody waits any more; before the sender is handed over.
     pub(crate) fn set_deadline(&self, deadline: u64) {
-        // Relaxed: the hand-over of the sender orders it.
-        self.slot().deadline.store(deadline, Ordering::Relaxed);
+        self.slot().set_deadline(deadline);
+    }
+
+    /// The time that was set.
+    pub(crate) fn deadline(&self) -> u64 {
+        self.slot().deadline()
     }
 
     /// Whether the value, or that there is none, was handed out.
     pub(crate) fn is_received(&self) -> bool {
-        self.received
+        self.stage == Stage::Received
+    }
+
+    /// Whether the sender went without a value on purpose; known when `poll` was ready.
+    pub(crate) fn is_refused(&self) -> bool {
+        // Relaxed: the flag came with CLOSED, which `poll` acquired.
+        self.slot().state.load(Ordering::Relaxed) & REFUSED != 0
+    }
+
+    /// Looks at this end from elsewhere.
+    pub(crate) fn witness(&self) -> Witness {
+        Witness(NonNull::from(&self.slot().state))
     }
 
     /// Whether a waker is registered, and it is not `waker`.
@@ -239,29 +233,27 @@ impl<T> Receiver<T> {
         self.registered && !self.slot().waker.with(same)
     }
 
-    /// Whether the sender went without a value on purpose; known when `poll` was ready.
-    pub(crate) fn is_refused(&self) -> bool {
-        // Relaxed: the flag came with CLOSED, which `poll` acquired.
-        self.slot().state.load(Ordering::Relaxed) & REFUSED != 0
-    }
-
-    /// Notes what a sender that comes too late is to do. Before the receiver is dropped unanswered.
-    pub(crate) fn leave_word(&mut self, late: Box<dyn FnOnce() + Send>) {
-        self.late = Some(late);
+    /// Leaves without the value; a sender that comes too late does `word`, one that listens is woken. Not to
+    /// be called after `poll` was ready, and nothing is to be called after it.
+    pub(crate) fn give_up(&mut self, word: Word) {
+        assert!(self.stage == Stage::Waiting, "only who waits can give up");
+        self.leave(Some(word));
     }
 
     /// Asks for the value: `None` when the sender went without one. Not to be called again after
     /// it was ready.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<T>> {
-        assert!(!self.received, "a future is not polled after it was ready");
+        assert!(self.stage == Stage::Waiting, "a future is not polled after it was ready");
         // Acquire: pairs with the sender's AcqRel in `leave`.
-        let state = self.slot().state.load(Ordering::Acquire);
-        if state & (VALUE | CLOSED) == 0 && !self.register(cx.waker()) {
-            return Poll::Pending;
+        let mut state = self.slot().state.load(Ordering::Acquire);
+        if state & ENDED == 0 {
+            if !self.register(cx.waker()) {
+                return Poll::Pending;
+            }
+            // Acquire: as above; `register` has met the sender.
+            state = self.slot().state.load(Ordering::Acquire);
         }
-        // Acquire: as above; `register` may have met the sender.
-        let state = self.slot().state.load(Ordering::Acquire);
-        self.received = true;
+        self.stage = Stage::Received;
         // SAFETY: with VALUE the value is the receiver's, and `poll` is not called again.
         Poll::Ready((state & VALUE != 0).then(|| unsafe { self.slot().take_value() }))
     }
@@ -281,7 +273,7 @@ impl<T> Receiver<T> {
         self.slot().waker.with_mut(|place| unsafe { (*place).write(waker) });
         // AcqRel: releases the waker to the sender, or acquires the sender's end.
         let before = self.slot().state.fetch_add(WAKER, Ordering::AcqRel);
-        if before & (VALUE | CLOSED) != 0 {
+        if before & ENDED != 0 {
             // SAFETY: the sender ended before WAKER and never looks at the waker.
             drop(unsafe { self.slot().take_waker() });
             return true;
@@ -294,7 +286,7 @@ impl<T> Receiver<T> {
     fn unregister(&mut self) -> bool {
         // AcqRel: orders this side's later write of the waker after the sender could see the old.
         let before = self.slot().state.fetch_sub(WAKER, Ordering::AcqRel);
-        if before & (VALUE | CLOSED) != 0 {
+        if before & ENDED != 0 {
             return false;
         }
         self.registered = false;
@@ -302,51 +294,115 @@ impl<T> Receiver<T> {
         drop(unsafe { self.slot().take_waker() });
         true
     }
+
+    /// Ends this side's part in the slot, wherever the sender is.
+    #[inline(never)]
+    fn leave(&mut self, word: Option<Word>) {
+        // Acquire: pairs with the sender's AcqRel in `leave`.
+        let mut state = self.slot().state.load(Ordering::Acquire);
+        if state & ENDED == 0 && self.registered && !self.unregister() {
+            // Acquire: as above; the sender came between.
+            state = self.slot().state.load(Ordering::Acquire);
+        }
+        if state & ENDED == 0 {
+            match self.go(word) {
+                None => return,
+                Some(ended) => state = ended,
+            }
+        }
+        if state & VALUE != 0 && self.stage == Stage::Waiting {
+            // SAFETY: by invariant 2 the value is the receiver's, and it was not moved out.
+            drop(unsafe { self.slot().take_value() });
+        }
+        self.stage = Stage::Left;
+        if self.registered {
+            // AcqRel: releases this side's uses to a sender that frees the slot, or acquires the end of
+            // a sender that left.
+            let before = self.slot().state.fetch_add(GONE, Ordering::AcqRel);
+            if before & TAKEN == 0 {
+                return;
+            }
+        }
+        // SAFETY: the sender left: by TAKEN, or in one step because no waker was there to see.
+        unsafe { Slot::release_with(self.slot, state) };
+    }
+
+    /// Goes while the sender has not ended, and wakes it if it listens; the state if it has ended after
+    /// all. No waker is registered.
+    fn go(&mut self, word: Option<Word>) -> Option<usize> {
+        let flags = GONE | if word.is_some() { WORD } else { 0 };
+        if let Some(word) = word {
+            // SAFETY: this is the receiver, before GONE.
+            unsafe { self.slot().put_word(word) };
+        }
+        let mut listener = None;
+        // Acquire, here and below: pairs with the AcqRel in `listen`, and in the sender's `leave`.
+        let mut state = self.slot().state.load(Ordering::Acquire);
+        while state & ENDED == 0 {
+            if state & LISTENS != 0 && listener.is_none() {
+                // SAFETY: this is the receiver, which saw LISTENS and is not gone.
+                listener = Some(unsafe { self.slot().clone_listener() });
+            }
+            // Relaxed: part of a planted fault.
+            let unseen = || self.slot().state.load(Ordering::Relaxed) & LISTENS;
+            let seen = planted!("oneshot-go-unlooked": state => state | unseen());
+            // AcqRel: releases this side's uses, and the word, to a sender that frees the slot.
+            let gone = self.slot().state.compare_exchange(
+                seen,
+                seen | flags,
+                Ordering::AcqRel,
+                Ordering::Acquire,
+            );
+            match gone {
+                Ok(_) => {
+                    self.stage = Stage::Left;
+                    if let Some(listener) = listener {
+                        planted!("oneshot-listener-unwoken": listener.wake() => drop(listener));
+                    }
+                    return None;
+                }
+                Err(now) => state = now,
+            }
+        }
+        if flags & WORD != 0 {
+            // SAFETY: this is the receiver, which has put it there and is not gone.
+            drop(unsafe { self.slot().take_word() });
+        }
+        Some(state)
+    }
 }
 
 impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
-        // Acquire: pairs with the sender's AcqRel in `leave`.
-        let mut state = self.slot().state.load(Ordering::Acquire);
-        if state & (VALUE | CLOSED) == 0 && self.registered && !self.unregister() {
-            // Acquire: as above; the sender came between.
-            state = self.slot().state.load(Ordering::Acquire);
+        match self.stage {
+            Stage::Left => {}
+            // Acquire: pairs with the sender's AcqRel in `leave`.
+            Stage::Received if self.slot().state.load(Ordering::Acquire) == VALUE => {
+                // SAFETY: the sender saw no waker, so it left when it ended; and it never listened.
+                unsafe { Slot::release(self.slot) };
+            }
+            Stage::Received | Stage::Waiting => self.leave(None),
         }
-        let ended = state & (VALUE | CLOSED) != 0;
-        if ended {
-            self.drop_value(state);
-        }
-        let in_one_step = !self.registered;
-        if ended && in_one_step {
-            // SAFETY: the sender saw no waker, so it left when it ended.
-            unsafe { Slot::release(self.slot) };
-            return;
-        }
-        if !ended {
-            let word = self.late.take();
-            // SAFETY: before GONE the place is the receiver's.
-            self.slot().late.with_mut(|late| unsafe { *late = word });
-        }
-        // AcqRel: releases this side's uses to a sender that frees the slot, or acquires the end of
-        // a sender that left.
-        let before = self.slot().state.fetch_add(GONE, Ordering::AcqRel);
-        if ended && before & TAKEN == 0 || !ended && before & (VALUE | CLOSED) == 0 {
-            return;
-        }
-        if !ended {
-            self.drop_value(before);
-        }
-        // SAFETY: the sender left: by TAKEN, or in one step because no waker was there to see.
-        unsafe { Slot::release(self.slot) };
     }
 }
 
-impl<T> Receiver<T> {
-    fn drop_value(&self, state: usize) {
-        if state & VALUE != 0 && !self.received {
-            // SAFETY: by invariant 2 the value is the receiver's, and it was not moved out.
-            drop(unsafe { self.slot().take_value() });
-        }
+/// Sees from elsewhere whether a receiver waits for its value.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Witness(NonNull<AtomicUsize>);
+
+// SAFETY: it offers a read of an atomic.
+unsafe impl Send for Witness {}
+
+impl Witness {
+    /// Whether the sender has yet to end.
+    ///
+    /// # Safety
+    /// The receiver has not left.
+    pub(crate) unsafe fn is_waiting(self) -> bool {
+        // SAFETY: by invariant 3 the slot lives until the receiver has left.
+        let state = unsafe { self.0.as_ref() };
+        // Acquire: pairs with the sender's AcqRel in `leave`, so that what it did before is seen.
+        state.load(Ordering::Acquire) & ENDED == 0
     }
 }
 

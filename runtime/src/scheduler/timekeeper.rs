@@ -12,7 +12,7 @@ use std::time::Duration;
 pub(super) fn keep_time(shared: &Shared, core: &Core) {
     shared.timekeeper.get_or_init(thread::current);
     shared.begin();
-    let mut alarms = Vec::new();
+    let mut alarms = Vec::with_capacity(16);
     let mut watchman = Watchman::new(core);
     // Acquire: pairs with the AcqRel in `end`.
     while !shared.ending.load(Ordering::Acquire) {

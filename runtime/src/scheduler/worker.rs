@@ -331,7 +331,8 @@ impl Worker {
             batch: Batch::new(),
             searching: false,
             sleeping: false,
-            alarms: Vec::new(),
+            // Room for a few, so that the first to go off allocate nothing.
+            alarms: Vec::with_capacity(16),
             alarm_clock,
             bored_since: None,
             pauses: None,

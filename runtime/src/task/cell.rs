@@ -11,7 +11,7 @@ use crate::event::{ActorId, DeadLetterReason};
 use crate::queue::inbox::{Inbox, Outlet, Push};
 use crate::queue::list::List;
 use crate::queue::node::{Kind, Lane, Node};
-use crate::sync::{AtomicBool, AtomicUsize, Ordering, UnsafeCell};
+use crate::sync::{AtomicBool, AtomicU32, AtomicUsize, Ordering, UnsafeCell};
 use std::any::TypeId;
 use std::fmt;
 use std::ptr::NonNull;
@@ -122,6 +122,8 @@ pub(crate) struct Header {
     in_flight: AtomicBool,
     /// Whether only an order moves the actor to another worker; said by its maker.
     pinned: AtomicBool,
+    /// Answers that its handlers wait for, but for those that the wait-for graph knows of.
+    waits: AtomicU32,
     pub(crate) inbox: Inbox,
     refs: AtomicUsize,
     pub(crate) vtable: &'static VTable,
@@ -144,6 +146,7 @@ static STUB: Kind = Kind {
     block: None,
     name: || "stub",
     type_id: TypeId::of::<()>,
+    answers: false,
 };
 
 impl Header {
@@ -177,6 +180,7 @@ impl Header {
             bounded,
             in_flight: AtomicBool::new(false),
             pinned: AtomicBool::new(false),
+            waits: AtomicU32::new(0),
             inbox,
             refs: AtomicUsize::new(2),
             vtable,
@@ -234,6 +238,22 @@ impl Header {
     pub(crate) fn references(&self) -> usize {
         // Acquire: pairs with the AcqRel of a reference's drop.
         self.refs.load(Ordering::Acquire)
+    }
+
+    /// A handler of the actor begins to wait for an answer.
+    pub(super) fn begin_wait(&self) {
+        // Relaxed, here and below: whoever has to know of it is told under the graph's lock.
+        self.waits.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The wait is over, or the wait-for graph knows of it.
+    pub(super) fn end_wait(&self) {
+        self.waits.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Whether its handlers wait for answers that the wait-for graph does not know of.
+    pub(super) fn has_waits(&self) -> bool {
+        self.waits.load(Ordering::Relaxed) > 0
     }
 
     /// Which actor the cell is.

@@ -10,6 +10,7 @@ use super::random::Random;
 use super::roots::Roots;
 use super::run::{Outcome, Turn};
 use super::shared::Shared;
+use super::waits::Waits;
 use super::watch::Watch;
 use super::{Hint, Ready, current};
 use crate::event::{DeadLetterReason, Events, Lives};
@@ -86,6 +87,7 @@ pub(crate) struct Core {
     /// Where actors can live, if they live anywhere in particular.
     pub(crate) homes: Homes,
     pub(crate) watch: Watch,
+    pub(crate) waits: Waits,
     alarms: Box<[CachePadded<Alarms<Alarm>>]>,
     ids: CachePadded<AtomicU64>,
     /// Workers that have not ended.
@@ -114,6 +116,7 @@ impl Core {
             scheduler,
             homes,
             watch: Watch::new(workers, limits.handler_budget),
+            waits: Waits::default(),
             clock,
             events: Events::new(workers),
             limits,

@@ -8,7 +8,7 @@ use super::core::Core;
 use super::core_ref::CoreRef;
 use super::home::Home;
 use super::priority::Line;
-use crate::sync::{Arc, thread_local};
+use crate::sync::{Arc, planted, thread_local};
 use crate::time::Time;
 use std::cell::Cell;
 use std::ptr;
@@ -208,6 +208,19 @@ pub(crate) fn count_push() -> u32 {
 /// When the running handler's caller stops waiting.
 pub(crate) fn deadline() -> Time {
     CURRENT.with(|current| current.deadline.get())
+}
+
+/// Lets the handler that begins now run under `deadline`; `false` if that has passed, by the clock of the
+/// slice. For workers.
+#[inline]
+pub(crate) fn begin_until(deadline: Time) -> bool {
+    CURRENT.with(|current| {
+        if planted!("expired-handled": deadline <= current.now.get() => false) {
+            return false;
+        }
+        current.deadline.set(deadline);
+        true
+    })
 }
 
 /// Sets the deadline of the running handler and returns the one before.

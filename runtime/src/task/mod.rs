@@ -30,6 +30,7 @@ pub(crate) mod random;
 pub(crate) mod roots;
 pub(crate) mod run;
 pub(crate) mod shared;
+pub(crate) mod waits;
 pub(crate) mod waker;
 pub(crate) mod watch;
 

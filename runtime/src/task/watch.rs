@@ -36,6 +36,7 @@ pub(super) static HOOK: Kind = Kind {
     block: None,
     name: || "a start or stop hook",
     type_id: TypeId::of::<()>,
+    answers: false,
 };
 
 /// What one worker is doing. Written by the worker, but for the marks.

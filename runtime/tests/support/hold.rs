@@ -1,7 +1,7 @@
 //! Holds a worker, so that what is sent meanwhile is certain to wait.
 
 use super::soon;
-use greenroom::{Actor, System, handlers};
+use greenroom::{Actor, Spawn, System, handlers};
 use std::sync::mpsc;
 use tokio::sync::oneshot;
 
@@ -26,7 +26,16 @@ pub(crate) struct Hold {
 
 /// Blocks one worker of the system, the only one if it has but one.
 pub(crate) async fn hold_worker(system: &System) -> Hold {
-    let holder = system.spawn::<Holder>(Holder).await.expect("it starts");
+    hold(system.spawn::<Holder>(Holder)).await
+}
+
+/// Blocks that worker of a system whose actors live on one each.
+pub(crate) async fn hold_worker_on(system: &System, worker: usize) -> Hold {
+    hold(system.spawn::<Holder>(Holder).on(worker)).await
+}
+
+async fn hold(holder: Spawn<'_, Holder>) -> Hold {
+    let holder = holder.await.expect("it starts");
     let (entered, is_in) = oneshot::channel();
     let (release, released) = mpsc::channel();
     holder.hold(entered, released).await.expect("it lives");

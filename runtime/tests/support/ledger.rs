@@ -88,11 +88,8 @@ impl Ledger {
 /// All dead letters that a system has counted.
 fn dead_letters(counts: &Counts) -> u64 {
     let dropped = counts.dropped_newest + counts.dropped_oldest;
-    counts.dead_stopped
-        + counts.dead_crashed
-        + counts.dead_stash_full
-        + counts.dead_refused
-        + dropped
+    let unwanted = counts.dead_expired + counts.dead_cancelled + counts.dead_refused;
+    counts.dead_stopped + counts.dead_crashed + counts.dead_stash_full + dropped + unwanted
 }
 
 impl Parcel {

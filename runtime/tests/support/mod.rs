@@ -7,7 +7,7 @@
 mod hold;
 mod ledger;
 
-pub(crate) use hold::hold_worker;
+pub(crate) use hold::{hold_worker, hold_worker_on};
 pub(crate) use ledger::{Ledger, Parcel};
 
 use greenroom::{Event, EventStream, ExitReason, Protocol, Ref, Scheduler, System};

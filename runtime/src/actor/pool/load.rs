@@ -34,6 +34,7 @@ static KIND: Kind = Kind {
     block: Some(Node::block::<Marker>()),
     name: || "marker",
     type_id: TypeId::of::<()>,
+    answers: false,
 };
 
 /// # Safety

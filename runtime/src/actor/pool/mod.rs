@@ -19,6 +19,7 @@ use crate::event::DeadLetterReason;
 use load::Load;
 use std::fmt;
 use std::future::Future;
+use std::time::Duration;
 
 /// Workers of the type `A` that share one mailbox, in the sense that each message goes to one of them.
 ///
@@ -146,9 +147,15 @@ impl<A: Behavior> Pool<A> {
         while !self.workers.is_empty() {
             let chosen = self.routing.choose(&message, &self.workers);
             let worker = &self.workers[chosen];
-            match worker.actor.recipient_of().tell(message).await {
+            let tell = worker.actor.recipient_of().tell(message);
+            let told = match cx.remaining() {
+                Duration::MAX => tell.await,
+                remaining => tell.within(remaining).await,
+            };
+            match told {
                 Ok(()) => return self.routing.note(worker),
                 Err(TellError::Closed(back)) => message = back,
+                Err(TellError::Expired(_)) => return report(cx, DeadLetterReason::Expired),
                 // Larger than any mailbox here, the pool's included.
                 Err(TellError::Full(_) | TellError::SystemFull(_)) => {
                     return report(cx, DeadLetterReason::DroppedNewest);

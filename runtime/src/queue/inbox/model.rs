@@ -18,6 +18,7 @@ static USER: Kind = Kind {
     weigh: None,
     block: Some(Node::block::<usize>()),
     name: || "user",
+    answers: false,
 };
 static URGENT: Kind = Kind { lane: Lane::Signal, ..USER };
 static STUB: Kind = Kind { block: None, ..USER };

@@ -16,6 +16,7 @@ static USER: Kind = Kind {
     weigh: None,
     block: Some(Node::block::<usize>()),
     name: || "user",
+    answers: false,
 };
 static STUB: Kind = Kind { block: None, ..USER };
 

@@ -87,3 +87,75 @@ fn a_waker_may_change_while_the_sender_leaves() {
         );
     });
 }
+
+#[test]
+fn a_receiver_that_goes_wakes_who_listens_or_is_seen_gone() {
+    loom::model(|| {
+        let (mut sender, mut receiver) = pair::<Box<usize>>();
+        let ((heard, listener), (woken, waker)) = (waker(), waker());
+        let thread = thread::spawn(move || {
+            let is_there = sender.listen(listener);
+            drop(sender);
+            is_there
+        });
+        let polled = receiver.poll(&mut Context::from_waker(&waker));
+        assert_ne!(polled, Poll::Ready(Some(Box::new(7))), "nobody sent anything");
+        if polled.is_pending() {
+            receiver.give_up(Box::new(|| panic!("nothing came late")));
+        }
+        drop(receiver);
+        let is_there = thread.join().unwrap();
+        drop(waker);
+        let wakes = heard.0.load(SeqCst);
+        assert!(wakes <= 1, "who listens is woken once");
+        if !is_there {
+            assert_eq!(wakes, 0, "who saw it gone hears no more of it");
+        }
+        assert_eq!(
+            Arc::strong_count(&heard) + Arc::strong_count(&woken),
+            2,
+            "no waker is left behind"
+        );
+    });
+}
+
+#[test]
+fn a_sender_that_waits_hears_that_the_receiver_went() {
+    loom::model(|| {
+        let (mut sender, receiver) = pair::<Box<usize>>();
+        let (heard, listener) = waker();
+        let thread = thread::spawn(move || {
+            let mut receiver = receiver;
+            receiver.give_up(Box::new(|| ()));
+        });
+        let is_there = sender.listen(listener);
+        thread.join().unwrap();
+        assert!(sender.is_abandoned());
+        assert_eq!(heard.0.load(SeqCst), usize::from(is_there), "it is seen gone, or wakes");
+        // A value now is late, and its word is said once.
+        assert_eq!(sender.send(Box::new(7)), Err(Box::new(7)));
+        assert_eq!(Arc::strong_count(&heard), 1, "no waker is left behind");
+    });
+}
+
+#[test]
+fn who_witnesses_the_end_sees_what_was_before() {
+    loom::model(|| {
+        let (sender, receiver) = pair::<usize>();
+        let witness = receiver.witness();
+        let said = Arc::new(loom::cell::UnsafeCell::new(0));
+        let writer = said.clone();
+        let thread = thread::spawn(move || {
+            // SAFETY: the reader reads after the end alone.
+            writer.with_mut(|said| unsafe { *said = 7 });
+            drop(sender);
+        });
+        // SAFETY: the receiver is there until the end of the model.
+        if !unsafe { witness.is_waiting() } {
+            // SAFETY: the writer has ended.
+            assert_eq!(said.with(|said| unsafe { *said }), 7);
+        }
+        thread.join().unwrap();
+        drop(receiver);
+    });
+}

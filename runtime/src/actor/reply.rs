@@ -1,0 +1,102 @@
+//! The answerer's end of an ask.
+
+use crate::event::DeadLetterReason;
+use crate::queue::oneshot;
+use crate::sync::planted;
+use crate::task::cell::Header;
+use crate::task::current;
+use crate::time::Time;
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
+
+/// The right to answer an `ask`, once. Dropped unused, the asker gets
+/// [`NoReply`](super::AskError::NoReply).
+#[must_use = "dropped unused, the asker gets no reply"]
+pub struct Reply<R> {
+    sender: oneshot::Sender<R>,
+}
+
+impl<R> Reply<R> {
+    pub(super) fn new(sender: oneshot::Sender<R>) -> Self {
+        Self { sender }
+    }
+
+    /// Answers. An asker that has stopped waiting does not see it; the answer is dropped and counted
+    /// in [`Counts::late_replies`](crate::Counts::late_replies).
+    pub fn send(self, answer: R) {
+        // An error means that the asker had left; it left word to count the answer.
+        let _ = self.sender.send(answer);
+    }
+
+    /// Whether the asker has stopped waiting, so that an answer would be for nothing.
+    #[must_use]
+    pub fn is_abandoned(&self) -> bool {
+        self.sender.is_abandoned()
+    }
+
+    /// Refuses the question: the asker gets [`Refused`](super::AskError::Refused).
+    pub fn refuse(self) {
+        self.sender.refuse();
+    }
+
+    /// Whether the handler of the question, an `M` to the actor `at`, is to begin; then it runs under the
+    /// asker's deadline. If not, the question is reported. With `cancel` the asker must be there.
+    #[inline]
+    pub(super) fn begins<'a, M>(&self, cancel: bool, at: impl FnOnce() -> &'a Header) -> bool {
+        let in_time = current::begin_until(Time(self.sender.deadline()));
+        in_time && !self.is_abandoned() || self.begins_after_all::<M>(cancel, at())
+    }
+
+    /// As [`Reply::begins`], where it may not: the slice's clock may be late, but the asker that has gone
+    /// was told that its ask is over.
+    #[cold]
+    fn begins_after_all<M>(&self, cancel: bool, at: &Header) -> bool {
+        let is_expired = at.core.clock.now() >= Time(self.sender.deadline());
+        if planted!("expired-begins-late": is_expired => false) {
+            report_unhandled::<M>(at, DeadLetterReason::Expired);
+        } else if cancel {
+            report_unhandled::<M>(at, DeadLetterReason::Cancelled);
+        } else {
+            return true;
+        }
+        false
+    }
+}
+
+impl<R> fmt::Debug for Reply<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Reply")
+    }
+}
+
+/// Reports a message of type `M` whose handler does not begin, or not finish.
+#[cold]
+pub(super) fn report_unhandled<M>(at: &Header, reason: DeadLetterReason) {
+    at.core.events.dead_letter(at.actor_id(), std::any::type_name::<M>(), reason);
+}
+
+/// Runs a handler as long as its asker waits: `None` if the asker goes first, and the handler is then
+/// dropped at its await. Woken by the going.
+#[doc(hidden)]
+pub async fn while_asked<R, T>(
+    reply: &mut Reply<R>,
+    handler: impl Future<Output = T>,
+) -> Option<T> {
+    let mut handler = pin!(handler);
+    let mut listens = false;
+    poll_fn(|cx| {
+        let is_gone = if listens {
+            planted!("cancel-unnoticed": reply.is_abandoned() => false)
+        } else {
+            listens = true;
+            !reply.sender.listen(cx.waker().clone())
+        };
+        if is_gone {
+            return Poll::Ready(None);
+        }
+        handler.as_mut().poll(cx).map(Some)
+    })
+    .await
+}

@@ -1,0 +1,174 @@
+//! An asker's wait for its answer: until the deadline, and under the eye of the wait-for graph.
+//!
+//! An ask that is answered soon is not looked at. One that waits sets an alarm anyway; where it waits inside
+//! a handler, the alarm goes off after a hundredth of a second for a first look, then each time after
+//! four times as long as before, and at the deadline. A look records the edge from the actor that
+//! asks to the one that is asked, and searches for a cycle through it ([`crate::task::waits`]).
+//!
+//! Invariant: the wait ends before the receiver leaves its slot, which the graph looks at.
+
+use super::cycle::AskCycle;
+use super::error::AskError;
+use crate::queue::oneshot::Receiver;
+use crate::sync::planted;
+use crate::task::cell::CellRef;
+use crate::task::core::{Alarm, AlarmKey};
+use crate::task::waits::Wait;
+use crate::task::waker::with_actor_of;
+use crate::time::Time;
+use std::num::NonZeroU32;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+/// How long an ask has waited when it is looked at first.
+const FIRST_LOOK: Duration = Duration::from_millis(10);
+/// How many times longer than before it is to the next look each time.
+const LOOK_FACTOR: NonZeroU32 = NonZeroU32::new(4).unwrap();
+
+/// The wait for one answer.
+#[derive(Debug)]
+pub(super) struct Waiting<'a, R> {
+    /// Who was asked.
+    pub(super) to: &'a CellRef,
+    receiver: Receiver<R>,
+    /// What there is once it has waited.
+    watch: Option<Watch>,
+}
+
+#[derive(Debug)]
+struct Watch {
+    alarm: AlarmKey,
+    /// How many times as long as until the first look it is until the next one.
+    span: NonZeroU32,
+    /// When the alarm goes off: for the next look, or at the deadline.
+    due: Time,
+    /// The actor that waits, where that is to be looked at.
+    wait: Option<Wait>,
+}
+
+impl<'a, R> Waiting<'a, R> {
+    pub(super) fn new(to: &'a CellRef, receiver: Receiver<R>, deadline: Time) -> Self {
+        receiver.set_deadline(deadline.0);
+        Self { to, receiver, watch: None }
+    }
+
+    /// When the wait ends at the latest.
+    pub(super) fn deadline(&self) -> Time {
+        Time(self.receiver.deadline())
+    }
+
+    /// Whether it has waited before.
+    pub(super) fn has_waited(&self) -> bool {
+        self.watch.is_some()
+    }
+
+    /// Whether another task than that of `cx` was the last to wait for the answer.
+    pub(super) fn is_moved_to(&self, cx: &Context<'_>) -> bool {
+        self.receiver.is_waited_for_by_another(cx.waker())
+    }
+
+    /// Asks for the answer to the question, which is on its way.
+    pub(super) fn poll_answer(&mut self, cx: &mut Context<'_>) -> Poll<Result<R, AskError>> {
+        self.receiver.poll(cx).map(|answer| answer.ok_or_else(|| self.unanswered()))
+    }
+
+    /// Why there is none: the question may have been found expired, and so it is then.
+    #[cold]
+    fn unanswered(&self) -> AskError {
+        if self.receiver.is_refused() {
+            AskError::Refused
+        } else if self.to.core.clock.now() >= self.deadline() {
+            AskError::Expired
+        } else {
+            AskError::NoReply
+        }
+    }
+
+    /// Ready when no answer is to be waited for any more; else sees that the task is woken when that may
+    /// be so. `blocks` says that only the handler of who was asked answers; `moved`, that the task may be
+    /// another one than before.
+    pub(super) fn poll_over(
+        &mut self,
+        blocks: bool,
+        moved: bool,
+        cx: &mut Context<'_>,
+    ) -> Poll<AskError> {
+        let core = &self.to.core;
+        if let Some(watch) = &self.watch {
+            let now = core.clock.now();
+            if now >= self.deadline() {
+                return Poll::Ready(AskError::Expired);
+            }
+            if now >= watch.due {
+                return self.look(now, cx).map(AskError::Cycle);
+            }
+            if !moved {
+                return Poll::Pending;
+            }
+            self.end_watch();
+        }
+        // Only who waits inside a handler keeps others waiting meanwhile.
+        let wait = if blocks { self.begin_wait(cx) } else { None };
+        let due = if wait.is_some() { core.slice_now().after(FIRST_LOOK) } else { Time::NEVER };
+        self.set_watch(due, NonZeroU32::MIN, wait, cx);
+        Poll::Pending
+    }
+
+    /// The wait of the actor whose handler is polled, if it is of the same system as who was asked.
+    fn begin_wait(&self, cx: &Context<'_>) -> Option<Wait> {
+        let asker = with_actor_of(cx.waker(), |actor| actor.cloned())?;
+        std::ptr::eq(&raw const *asker.core, &raw const *self.to.core).then(|| Wait::begin(asker))
+    }
+
+    /// Shows the wait to the wait-for graph, and searches that for a cycle.
+    #[cold]
+    fn look(&mut self, now: Time, cx: &Context<'_>) -> Poll<AskCycle> {
+        let Some(Watch { alarm, span, mut wait, .. }) = self.watch.take() else {
+            return Poll::Pending;
+        };
+        let core = &self.to.core;
+        core.cancel_alarm(alarm);
+        // Others poll it by now, and the actor is not held up.
+        let is_others =
+            |wait: &mut Wait| with_actor_of(cx.waker(), |polls| polls != Some(wait.asker()));
+        if let Some(left) = wait.take_if(is_others) {
+            core.waits.end(left);
+        }
+        let cycle = wait.as_mut().and_then(|wait| {
+            // SAFETY: by the module's invariant the wait ends before the receiver leaves.
+            unsafe { core.waits.look(wait, self.to, self.receiver.witness()) }
+        });
+        let span = span.saturating_mul(LOOK_FACTOR);
+        self.set_watch(now.after(FIRST_LOOK.saturating_mul(span.get())), span, wait, cx);
+        let Some(cycle) = cycle else { return Poll::Pending };
+        // The others on it may go on from here.
+        self.end_watch();
+        core.events.counters.ask_cycles.add_one();
+        Poll::Ready(AskCycle::of(&cycle))
+    }
+
+    fn set_watch(&mut self, due: Time, span: NonZeroU32, wait: Option<Wait>, cx: &Context<'_>) {
+        let due = due.min(self.deadline());
+        let alarm = self.to.core.set_alarm(due, Alarm::Wake(cx.waker().clone()));
+        self.watch = Some(Watch { alarm, span, due, wait });
+    }
+
+    fn end_watch(&mut self) {
+        let Some(watch) = self.watch.take() else { return };
+        self.to.core.cancel_alarm(watch.alarm);
+        if let Some(wait) = watch.wait {
+            self.to.core.waits.end(wait);
+        }
+    }
+}
+
+impl<R> Drop for Waiting<'_, R> {
+    fn drop(&mut self) {
+        self.end_watch();
+        if !self.receiver.is_received() {
+            let core = self.to.core.clone();
+            let count = move || core.events.counters.late_replies.add_one();
+            planted!("late-reply-uncounted": self.receiver.give_up(Box::new(count)) => drop(count));
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Who waits for whose answer: the edges of the wait-for graph, and the cycles in it.
+//!
+//! An edge leads from an actor whose handler waits for an answer to the actor that it asked. Only asks
+//! that have waited for a while get one; the many that are answered soon are counted at most. Whoever
+//! records an edge looks for a cycle right then, so the edge that closes one finds it.
+//!
+//! A handler may wait for several answers, for any of them (`select!`) or for all (`join!`), and nothing
+//! here tells which. So each counts as enough: an actor is stuck if *every* actor that it waits for is.
+//! Of a `join!` in which one answer never comes this is true when the others are there.
+//!
+//! Why a cycle that is found is one: all of it is looked at under one lock, where an answered question is
+//! no edge, and an actor goes on that waits for an answer without an edge. While the lock is held no
+//! handler on the cycle can go on, because it would have to get an answer, which none of the others gives
+//! while it waits itself, or give its question up, which takes the lock.
+
+use super::cell::CellRef;
+use crate::queue::oneshot::Witness;
+use crate::sync::{Mutex, planted};
+use std::collections::VecDeque;
+use std::collections::btree_map::{BTreeMap, Entry};
+
+/// The wait-for graph of one system.
+#[derive(Debug, Default)]
+pub(crate) struct Waits(Mutex<Graph>);
+
+#[derive(Debug)]
+struct Graph {
+    /// By the number of who waits, and the edge's own; behind all of them one that is none, with which the
+    /// map keeps its memory, so that a few edges allocate nothing.
+    edges: BTreeMap<(u64, u64), Option<Edge>>,
+    newest: u64,
+}
+
+impl Default for Graph {
+    fn default() -> Self {
+        Self { edges: BTreeMap::from([((u64::MAX, u64::MAX), None)]), newest: 0 }
+    }
+}
+
+#[derive(Debug)]
+struct Edge {
+    to: CellRef,
+    question: Witness,
+}
+
+/// The wait of an actor for one answer; to be ended by [`Waits::end`].
+#[derive(Debug)]
+pub(crate) struct Wait {
+    asker: CellRef,
+    /// The number of its edge; zero while the asker counts it.
+    edge: u64,
+}
+
+impl Wait {
+    /// The running handler of `asker` begins to wait for an answer.
+    pub(crate) fn begin(asker: CellRef) -> Self {
+        asker.begin_wait();
+        Self { asker, edge: 0 }
+    }
+
+    /// Whose wait it is.
+    pub(crate) fn asker(&self) -> &CellRef {
+        &self.asker
+    }
+}
+
+impl Waits {
+    /// Gives the wait an edge to who was asked, unless it has one. The actors of a cycle that it is a part
+    /// of, if nobody on it can go on: first the asker, each followed by the one that it waits for.
+    ///
+    /// # Safety
+    /// The receiver that `question` looks at does not leave before the wait is ended.
+    pub(crate) unsafe fn look(
+        &self,
+        wait: &mut Wait,
+        to: &CellRef,
+        question: Witness,
+    ) -> Option<Vec<CellRef>> {
+        let mut graph = self.0.lock();
+        if wait.edge == 0 {
+            graph.newest += 1;
+            let number = graph.newest;
+            let edge = Edge { to: to.clone(), question };
+            graph.edges.insert((wait.asker.id, number), Some(edge));
+            wait.edge = number;
+            wait.asker.end_wait();
+        }
+        graph.cycle(wait.asker.id)
+    }
+
+    /// The wait is over.
+    pub(crate) fn end(&self, wait: Wait) {
+        let Wait { asker, edge } = wait;
+        match edge {
+            0 => asker.end_wait(),
+            number => {
+                let edge = self.0.lock().edges.remove(&(asker.id, number));
+                // Its reference may be the last one, and frees the cell then: not under the lock.
+                drop(edge);
+            }
+        }
+    }
+}
+
+impl Graph {
+    /// The edges from an actor.
+    fn edges_of(&self, asker: u64) -> impl Iterator<Item = &Edge> {
+        self.edges.range((asker, 0)..=(asker, u64::MAX)).filter_map(|(_, edge)| edge.as_ref())
+    }
+
+    fn cycle(&self, start: u64) -> Option<Vec<CellRef>> {
+        // Mostly who was asked is at work, which takes no memory to see.
+        if self.edges_of(start).any(|edge| self.edges_of(edge.to.id).next().is_none()) {
+            return None;
+        }
+        // Each actor that was reached, and who waits for it.
+        let mut reached = BTreeMap::<u64, (&CellRef, u64)>::new();
+        let mut queue = VecDeque::from([start]);
+        while let Some(actor) = queue.pop_front() {
+            let mut is_stuck = false;
+            for edge in self.edges_of(actor) {
+                is_stuck = true;
+                // SAFETY: by the promise of `look` the receiver is there while the edge is.
+                let is_waiting = unsafe { edge.question.is_waiting() };
+                let has_answer = planted!("waits-answered-counts": !is_waiting => false);
+                let has_more = planted!("waits-young-forgotten": edge.to.has_waits() => false);
+                if has_answer || has_more {
+                    return None;
+                }
+                if let Entry::Vacant(new) = reached.entry(edge.to.id) {
+                    new.insert((&edge.to, actor));
+                    if edge.to.id != start {
+                        queue.push_back(edge.to.id);
+                    }
+                }
+            }
+            if !is_stuck {
+                return None;
+            }
+        }
+        let mut cycle = Vec::new();
+        let mut at = start;
+        loop {
+            let &(cell, by) = reached.get(&at)?;
+            cycle.push(cell.clone());
+            at = by;
+            if at == start {
+                break;
+            }
+        }
+        // It was followed backwards, from the asker to whom it asked.
+        cycle[1..].reverse();
+        Some(cycle)
+    }
+}
