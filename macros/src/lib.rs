@@ -276,6 +276,13 @@ pub fn derive_states(item: TokenStream) -> TokenStream {
 /// as a `Ref<Book>` and does not name the actor's type, which may be private. The generated items
 /// are then called `BookApiMessage` and `BookApiCalls`.
 ///
+/// # Other nodes
+///
+/// `#[handlers(wire = "acme.book/3")]` lets the protocol cross nodes, under that name and version: what
+/// handlers take and answer must be `Serialize` and `Deserialize` then, which is checked here and not at
+/// the first send. `#[local]` methods never cross. `codec = Type` beside it puts values into bytes by a
+/// `greenroom::net::Codec` other than postcard. It needs the runtime's feature `net`.
+///
 /// # Examples
 ///
 /// ```

@@ -10,7 +10,7 @@ pub use crate::actor::{
 };
 pub use crate::event::{
     ActorId, Counts, DeadLetter, DeadLetterReason, DeadLetters, Event, EventStream, ExitReason,
-    Quantity,
+    Quantity, Undelivered,
 };
 pub use crate::mailbox::{Full, Mailbox, Pressure, SystemPressure};
 pub use crate::scheduler::{Batch, Origin, ReadyQueue, WorkerId};
@@ -42,6 +42,8 @@ pub mod __private {
     #[cfg(all(feature = "journal", not(shuttle)))]
     pub use crate::journal;
     pub use crate::mailbox::{Full, Mailbox};
+    #[cfg(all(feature = "net", not(shuttle)))]
+    pub use crate::net;
     pub use crate::system::{System, run, run_with_system};
     pub use crate::task::Priority;
 }

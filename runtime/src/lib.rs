@@ -49,6 +49,7 @@
 //! | see what goes wrong | [`DeadLetters`], [`Event`], [`Counts`] |
 //! | test your actors | [`testkit`], [`System::await_idle`] |
 //! | keep state across restarts of the process | `journal`, with the feature of that name |
+//! | reach actors of other nodes | `net`, with the feature of that name |
 //! | write a ready queue | [`ReadyQueue`], [`testing`] |
 //! | use the queues alone | [`queue`] |
 //! | find bugs by seed | [`sim`] |
@@ -77,6 +78,8 @@ mod event;
 pub mod journal;
 #[cfg(not(loom))]
 mod mailbox;
+#[cfg(all(not(any(loom, shuttle)), feature = "net"))]
+pub mod net;
 #[cfg(not(loom))]
 mod system;
 #[cfg(not(loom))]
@@ -107,6 +110,9 @@ mod documents {
     #[cfg(feature = "journal")]
     #[doc = include_str!("../../book/src/tour/event-sourcing.md")]
     mod event_sourcing {}
+    #[cfg(all(feature = "net", not(any(loom, shuttle))))]
+    #[doc = include_str!("../../book/src/tour/remote.md")]
+    mod remote {}
     #[doc = include_str!("../../book/src/testing.md")]
     mod testing {}
     #[cfg(not(any(loom, shuttle)))]

@@ -2,7 +2,8 @@
 //!
 //! 1. [`parse`] takes the role attributes off the methods and checks each against its role; what it
 //!    returns is a [`Block`](model::Block), which can be generated from without further errors.
-//! 2. [`message`], [`calls`], [`receive`], [`behavior`] and [`stash`] each generate one part of it.
+//! 2. [`message`], [`calls`], [`receive`], [`behavior`] and [`stash`] each generate one part of it, and
+//!    [`wire`] one more where the protocol crosses nodes.
 //!
 //! The impl itself is always put back, also beside errors, so that they are not followed by others
 //! about missing methods.
@@ -20,6 +21,7 @@ mod signature;
 mod stash;
 mod state;
 mod types;
+mod wire;
 
 #[cfg(test)]
 mod tests;
@@ -27,7 +29,9 @@ mod tests;
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::parse::{ParseStream, Parser};
-use syn::{Error, Ident, Item, ItemImpl};
+use syn::{Error, Ident, Item, ItemImpl, Path};
+
+use wire::Wire;
 
 use crate::{crate_path, options};
 
@@ -39,7 +43,8 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> syn::Result<T
             return Err(Error::new_spanned(first_token(&other), message));
         }
     };
-    let generated = named.parse2(arguments).and_then(|named| generate(named, &mut item));
+    let generated =
+        Options::read.parse2(arguments).and_then(|options| generate(options, &mut item));
     let generated = generated.unwrap_or_else(|error| {
         attributes::strip(&mut item);
         error.into_compile_error()
@@ -47,15 +52,12 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> syn::Result<T
     Ok(quote!(#item #generated))
 }
 
-fn generate(named: Named, item: &mut ItemImpl) -> syn::Result<TokenStream> {
-    let block = parse::block(named, item)?;
-    let runtime = crate_path::private();
-    let message = message::expand(&block, &runtime);
-    let calls = calls::expand(&block, &runtime);
-    let receive = receive::expand(&block, &runtime);
-    let behavior = behavior::expand(&block, &runtime);
-    let stash = stash::expand(&block, &runtime);
-    Ok(quote!(#message #calls #receive #behavior #stash))
+/// What is written in `#[handlers(..)]`.
+#[derive(Default)]
+struct Options {
+    named: Named,
+    wire: Option<Wire>,
+    codec: Option<Path>,
 }
 
 /// What the options name.
@@ -67,14 +69,40 @@ pub(crate) struct Named {
     pub(crate) state: Option<Ident>,
 }
 
-fn named(input: ParseStream<'_>) -> syn::Result<Named> {
-    let mut named = Named::default();
-    options::read(input, &["api", "state"], |name, input| {
-        let place = if name == "api" { &mut named.api } else { &mut named.state };
-        *place = Some(input.parse()?);
-        Ok(())
-    })?;
-    Ok(named)
+impl Options {
+    fn read(input: ParseStream<'_>) -> syn::Result<Self> {
+        let mut read = Self::default();
+        options::read(input, &["api", "state", "wire", "codec"], |option, input| {
+            match option {
+                "api" => read.named.api = Some(input.parse()?),
+                "state" => read.named.state = Some(input.parse()?),
+                "wire" => read.wire = Some(Wire::parse(input)?),
+                _ => read.codec = Some(input.parse()?),
+            }
+            Ok(())
+        })?;
+        match &read.codec {
+            Some(codec) if read.wire.is_none() => {
+                let message = "a codec is for the wire: write `wire = \"acme.book/1\"` beside it";
+                Err(Error::new_spanned(codec, message))
+            }
+            _ => Ok(read),
+        }
+    }
+}
+
+fn generate(options: Options, item: &mut ItemImpl) -> syn::Result<TokenStream> {
+    let Options { named, wire, codec } = options;
+    let block = parse::block(named, item)?;
+    let runtime = crate_path::private();
+    let wire =
+        wire.map(|wire| wire::expand(&block, &wire, codec.as_ref(), &runtime)).transpose()?;
+    let message = message::expand(&block, &runtime);
+    let calls = calls::expand(&block, &runtime);
+    let receive = receive::expand(&block, &runtime);
+    let behavior = behavior::expand(&block, &runtime);
+    let stash = stash::expand(&block, &runtime);
+    Ok(quote!(#message #calls #receive #behavior #stash #wire))
 }
 
 fn first_token(item: &Item) -> TokenStream {

@@ -119,7 +119,7 @@ impl<P: Protocol> Ref<P> {
     }
 
     /// The address to which the protocol's messages go.
-    pub(super) fn recipient_of(&self) -> &Recipient<P::Message> {
+    pub(crate) fn recipient_of(&self) -> &Recipient<P::Message> {
         self.calls.recipient()
     }
 
@@ -136,23 +136,27 @@ impl<P: Protocol> Ref<P> {
     }
 
     /// Ends the actor after the message it is handling; the rest of its mail becomes dead letters.
-    /// Returns at once; `false` if it had ended before.
+    /// Returns at once; `false` if it had ended before, or lives on another node, which ends its own.
     pub fn stop(&self) -> bool {
-        send_end(self.cell(), End::Stop)
+        self.end(End::Stop)
     }
 
     /// Ends the actor after the mail it has accepted; new mail is refused from now on. Returns at
-    /// once; `false` if it had ended before.
+    /// once; `false` if it had ended before, or lives on another node.
     ///
     /// A send that overlaps this call may still be accepted and then be reported as a dead letter.
     pub fn drain(&self) -> bool {
-        send_end(self.cell(), End::Drain)
+        self.end(End::Drain)
     }
 
     /// Ends the actor now: a handler that waits is dropped at its await, the stop hook does not run.
-    /// Returns at once; `false` if it had ended before.
+    /// Returns at once; `false` if it had ended before, or lives on another node.
     pub fn kill(&self) -> bool {
-        send_end(self.cell(), End::Kill)
+        self.end(End::Kill)
+    }
+
+    fn end(&self, end: End) -> bool {
+        !self.cell().vtable.distant && send_end(self.cell(), end)
     }
 
     /// Lets the actor live on worker `worker`, counted from zero, from its next turn on, where each lives
@@ -199,11 +203,18 @@ impl<A: Behavior> Ref<A> {
     fn own_cell(&self) -> &CellRef {
         let cell = self.cell();
         let same = (cell.vtable.type_id)() == std::any::TypeId::of::<A>();
-        assert!(same, "the calls of {} lead to another actor", std::any::type_name::<A>());
+        assert!(
+            same,
+            "the calls of {} lead to another actor, or to another node, where no hand-written message goes",
+            std::any::type_name::<A>()
+        );
         cell
     }
 
     /// Tells the actor a message that it handles by a hand-written [`Handle`](crate::Handle).
+    ///
+    /// # Panics
+    /// When the actor lives on another node: hand-written messages do not go there.
     #[inline]
     pub fn tell<M: Message, Via: 'static>(&self, message: M) -> Tell<'_, M>
     where
@@ -213,6 +224,9 @@ impl<A: Behavior> Ref<A> {
     }
 
     /// Asks the actor a message that it handles by a hand-written [`Handle`](crate::Handle).
+    ///
+    /// # Panics
+    /// When the actor lives on another node: hand-written messages do not go there.
     #[inline]
     pub fn ask<M: Message, Via: 'static>(&self, message: M) -> Ask<'_, Asked<M>, M::Reply>
     where
@@ -225,6 +239,9 @@ impl<A: Behavior> Ref<A> {
     }
 
     /// The narrow reference for one message.
+    ///
+    /// # Panics
+    /// When the actor lives on another node: hand-written messages do not go there.
     #[must_use]
     pub fn recipient<M: Message, Via: 'static>(&self) -> Recipient<M>
     where
@@ -239,11 +256,13 @@ impl<A: Behavior> Ref<A> {
     where
         A: Receive<P::Message, ByMacro>,
     {
-        Ref {
-            calls: P::Calls::from_recipient(dispatch::recipient::<A, P::Message, ByMacro>(
-                self.own_cell().clone(),
-            )),
-        }
+        let own: &dyn std::any::Any = self.calls.recipient();
+        // A reference to another node leads to what speaks the protocol for the actor.
+        let recipient = match own.downcast_ref::<Recipient<P::Message>>() {
+            Some(own) => own.clone(),
+            None => dispatch::recipient::<A, P::Message, ByMacro>(self.own_cell().clone()),
+        };
+        Ref { calls: P::Calls::from_recipient(recipient) }
     }
 }
 

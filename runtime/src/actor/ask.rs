@@ -306,6 +306,7 @@ fn flatten<T, E>(outcome: Result<Result<T, E>, AskError>) -> Result<T, AskError<
         Err(AskError::NoReply) => Err(AskError::NoReply),
         Err(AskError::Refused) => Err(AskError::Refused),
         Err(AskError::Cycle(cycle)) => Err(AskError::Cycle(cycle)),
+        Err(AskError::Undelivered(why)) => Err(AskError::Undelivered(why)),
         Err(AskError::Failed(never)) => match never {},
     }
 }

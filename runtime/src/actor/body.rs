@@ -236,6 +236,7 @@ fn vtable<A: Behavior>() -> &'static VTable {
             free: free::<A>,
             name: std::any::type_name::<A>,
             type_id: TypeId::of::<A>,
+            distant: A::OPTIONS.is_distant(),
         }
     }
 }

@@ -4,6 +4,7 @@ use super::address::Ref;
 use super::attention;
 use super::body;
 use super::control::{self, Order};
+use super::dispatch::drop_payload;
 use super::extras::{Down, Watcher};
 #[cfg(feature = "journal")]
 use super::incarnation::Incarnation;
@@ -12,14 +13,14 @@ use super::local::LocalCall;
 use super::parent::Parent;
 use super::phase::Ending;
 use super::reply::{Reply, report_unhandled};
-use super::signal::{Signal, call, send_signal, signal_kind};
+use super::signal::{Signal, call, send_behind, send_signal, signal_kind};
 use super::silence::Silence;
 use super::spawn::{Owner, Spawn};
 use super::tasks::Tasks;
 use super::timers::Timers;
 use super::traits::{Actor, Behavior, Protocol};
 use crate::event::{ActorId, DeadLetterReason, ExitReason};
-use crate::queue::node::{Kind, Node};
+use crate::queue::node::{Kind, Lane, Node};
 use crate::queue::oneshot;
 use crate::task::cell::{CellRef, Header};
 use crate::task::core_ref::CoreRef;
@@ -223,7 +224,8 @@ impl<A: Behavior> Context<A> {
     }
 
     /// Calls `method` with a [`Down`] once, when `target` has ended for good, or at once if it has
-    /// ended already.
+    /// ended already. For an actor of another node that is also when the connection ends, and the call comes
+    /// after the messages that had come from there.
     pub fn watch<P: Protocol, Shape: 'static>(
         &mut self,
         target: &Ref<P>,
@@ -233,9 +235,14 @@ impl<A: Behavior> Context<A> {
         let (me, epoch) = (self.cell(), self.incarnation());
         let by = Some(me.clone());
         let target = target.cell().clone();
+        let is_distant = target.vtable.distant;
         let tell = Box::new(move |down: Down| {
             let signal = Signal { method, value: (id, down), epoch };
-            send_signal(&me, watched::<A, _, Shape>(&signal.method), signal);
+            if is_distant {
+                send_behind(&me, watched_behind::<A, _, Shape>(&signal.method), signal);
+            } else {
+                send_signal(&me, watched::<A, _, Shape>(&signal.method), signal);
+            }
         });
         let watcher = Watcher { id: id.0, by, target: target.actor_id(), tell };
         self.side().watches.push((id, target.clone()));
@@ -269,6 +276,22 @@ fn watched<A: Behavior, F: LocalCall<A, Down, S>, S: 'static>(_: &F) -> &'static
     signal_kind!(deliver_down::<A, F, S>, Signal<F, (WatchId, Down)>)
 }
 
+/// The kind of a signal that waits behind the mail, and leaves its block to the lane.
+fn watched_behind<A: Behavior, F: LocalCall<A, Down, S>, S: 'static>(_: &F) -> &'static Kind {
+    const {
+        &Kind {
+            lane: Lane::Signal,
+            deliver: deliver_down_behind::<A, F, S>,
+            discard: drop_payload::<Signal<F, (WatchId, Down)>>,
+            answers: false,
+            weigh: None,
+            block: Some(Node::block::<Signal<F, (WatchId, Down)>>()),
+            name: std::any::type_name::<Signal<F, (WatchId, Down)>>,
+            type_id: std::any::TypeId::of::<()>,
+        }
+    }
+}
+
 /// # Safety
 /// As [`Kind::deliver`]; the cell is an `A`'s, and the payload a `Signal<F, (WatchId, Down)>`.
 unsafe fn deliver_down<A: Behavior, F: LocalCall<A, Down, S>, S>(
@@ -277,7 +300,28 @@ unsafe fn deliver_down<A: Behavior, F: LocalCall<A, Down, S>, S>(
 ) {
     // SAFETY: the caller's promise.
     let signal = unsafe { Node::into_payload::<Signal<F, (WatchId, Down)>>(node) };
-    let header = to.cast::<Header>();
+    // SAFETY: as above.
+    unsafe { call_down::<A, F, S>(to.cast::<Header>(), signal) };
+}
+
+/// # Safety
+/// As [`deliver_down`].
+unsafe fn deliver_down_behind<A: Behavior, F: LocalCall<A, Down, S>, S>(
+    to: NonNull<()>,
+    node: NonNull<Node>,
+) {
+    // SAFETY: the caller's promise.
+    let signal = unsafe { Node::take_payload::<Signal<F, (WatchId, Down)>>(node) };
+    // SAFETY: as above.
+    unsafe { call_down::<A, F, S>(to.cast::<Header>(), signal) };
+}
+
+/// # Safety
+/// The caller holds the token of an `A` that runs, and no handler waits.
+unsafe fn call_down<A: Behavior, F: LocalCall<A, Down, S>, S>(
+    header: NonNull<Header>,
+    signal: Signal<F, (WatchId, Down)>,
+) {
     // SAFETY: as above; no handler waits.
     let context = unsafe { body::context::<A>(header) };
     let (watch, down) = signal.value;
@@ -287,6 +331,12 @@ unsafe fn deliver_down<A: Behavior, F: LocalCall<A, Down, S>, S>(
     }
 }
 
+/// Calls `tell` when an actor has ended for good.
+pub(super) fn tell_of_end(target: &CellRef, tell: Box<dyn FnOnce(Down) + Send>) {
+    let watcher = Watcher { id: target.core.next_id(), by: None, target: target.actor_id(), tell };
+    control::send(target, Order::Watch(watcher));
+}
+
 /// Waits until an actor has ended for good.
 pub(super) async fn ended(target: &CellRef) {
     let (sender, mut receiver) = oneshot::pair::<()>();
@@ -294,7 +344,6 @@ pub(super) async fn ended(target: &CellRef) {
         // An error means that nobody waits any more.
         let _ = sender.send(());
     });
-    let watcher = Watcher { id: target.core.next_id(), by: None, target: target.actor_id(), tell };
-    control::send(target, Order::Watch(watcher));
+    tell_of_end(target, tell);
     poll_fn(|cx| receiver.poll(cx)).await;
 }

@@ -1,6 +1,7 @@
 //! One small error per operation.
 
 use super::cycle::AskCycle;
+use crate::event::Undelivered;
 use std::convert::Infallible;
 use std::fmt;
 
@@ -113,8 +114,24 @@ pub enum AskError<E = Infallible> {
     /// asked waits, directly or not, for the asker. Found after a hundredth of a second. The question may
     /// still be handled; its answer will be dropped.
     Cycle(AskCycle),
+    /// The actor lives on another node, and the question did not get there, or the answer back.
+    Undelivered(Undelivered),
     /// The handler answered with its own error.
     Failed(E),
+}
+
+impl AskError {
+    /// The outcome of an ask whose reply was dropped, with the code of the reason if there is one.
+    #[cold]
+    pub(super) fn without_reply(code: u8) -> Self {
+        match Undelivered::of_code(code) {
+            None | Some(Undelivered::NoReply) => Self::NoReply,
+            Some(Undelivered::Refused) => Self::Refused,
+            Some(Undelivered::NoSuchActor) => Self::Closed,
+            Some(Undelivered::Expired) => Self::Expired,
+            Some(why) => Self::Undelivered(why),
+        }
+    }
 }
 
 impl<E: fmt::Display> fmt::Display for AskError<E> {
@@ -125,6 +142,7 @@ impl<E: fmt::Display> fmt::Display for AskError<E> {
             Self::NoReply => f.write_str("the handler ended without an answer"),
             Self::Refused => f.write_str("the actor takes no such question now"),
             Self::Cycle(cycle) => write!(f, "the asks wait for one another: {cycle}"),
+            Self::Undelivered(why) => write!(f, "the question was not answered: {why}"),
             Self::Failed(error) => error.fmt(f),
         }
     }
@@ -134,7 +152,12 @@ impl<E: std::error::Error + 'static> std::error::Error for AskError<E> {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Failed(error) => Some(error),
-            Self::Closed | Self::Expired | Self::NoReply | Self::Refused | Self::Cycle(_) => None,
+            Self::Closed
+            | Self::Expired
+            | Self::NoReply
+            | Self::Refused
+            | Self::Cycle(_)
+            | Self::Undelivered(_) => None,
         }
     }
 }

@@ -267,7 +267,13 @@ pub(super) fn end_requested(held: &mut Held, end: End) {
     if matches!(phase, Phase::Held | Phase::Reviving) {
         return revival::give_up(held, ending);
     }
-    if end == End::Kill {
+    let is_distant = held.cell().vtable.distant;
+    if is_distant && is_ending(held) {
+        // It never restarts, and those who watch it are to be told what became of the other node's actor.
+        return;
+    }
+    // What waits for room at another node may wait for ever.
+    if end == End::Kill || is_distant {
         drop_pending(held);
     }
     // Whatever is under way, no restart follows it.

@@ -67,6 +67,8 @@ impl<A: Behavior> Context<A> {
     /// fails with [`ExitReason::Linked`], and its restart policy or supervisor decides what follows. An
     /// end that [is normal](ExitReason::is_normal) only ends the link.
     ///
+    /// The link to an actor of another node works one way: that one does not fail with this one.
+    ///
     /// Linking to an actor that has ended fails this one. A second link to the same actor changes nothing.
     pub fn link<P: Protocol>(&mut self, other: &Ref<P>) {
         let peer = other.cell().clone();
@@ -124,7 +126,9 @@ pub(super) fn ended(held: &mut Held, link: &Link, reason: ExitReason) {
         trap(Down { actor, reason });
         return;
     }
-    let fails = planted!("link-normal-kills": !reason.is_normal() => true);
+    // What stands for an actor of another node shares nobody's fate.
+    let shares = !held.cell().vtable.distant;
+    let fails = shares && planted!("link-normal-kills": !reason.is_normal() => true);
     // One that sleeps has no incarnation that could fail.
     if fails && Phase::of(held) != Phase::Dormant {
         life::fail_with(held, ExitReason::Linked { actor, reason: Box::new(reason) }, true);

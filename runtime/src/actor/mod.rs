@@ -12,6 +12,8 @@ mod context;
 mod control;
 mod cycle;
 mod dispatch;
+#[cfg(all(feature = "net", not(shuttle)))]
+mod distant;
 mod dormancy;
 mod error;
 mod expansion;

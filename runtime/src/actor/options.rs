@@ -12,6 +12,7 @@ pub struct Options {
     restart: Restart,
     priority: Priority,
     shutdown: Shutdown,
+    distant: bool,
 }
 
 impl Options {
@@ -23,6 +24,7 @@ impl Options {
             restart: Restart::never(),
             priority: Priority::Normal,
             shutdown: Shutdown::USUAL,
+            distant: false,
         }
     }
 
@@ -52,6 +54,17 @@ impl Options {
     pub const fn shutdown(mut self, shutdown: Shutdown) -> Self {
         self.shutdown = shutdown;
         self
+    }
+
+    /// Says that the actor stands for one of another node.
+    #[cfg(feature = "net")]
+    pub(crate) const fn distant(mut self) -> Self {
+        self.distant = true;
+        self
+    }
+
+    pub(super) const fn is_distant(&self) -> bool {
+        self.distant
     }
 
     /// The mailbox.

@@ -1,6 +1,6 @@
 //! The answerer's end of an ask.
 
-use crate::event::DeadLetterReason;
+use crate::event::{DeadLetterReason, Undelivered};
 use crate::queue::oneshot;
 use crate::sync::planted;
 use crate::task::cell::Header;
@@ -38,7 +38,27 @@ impl<R> Reply<R> {
 
     /// Refuses the question: the asker gets [`Refused`](super::AskError::Refused).
     pub fn refuse(self) {
-        self.sender.refuse();
+        self.sender.refuse(Undelivered::Refused.code());
+    }
+
+    /// A reply that somebody waits for until then, and where it goes.
+    #[cfg(all(feature = "net", not(shuttle)))]
+    pub(crate) fn pair(until: Time) -> (Self, oneshot::Receiver<R>) {
+        let (sender, receiver) = oneshot::pair();
+        receiver.set_deadline(until.0);
+        (Self { sender }, receiver)
+    }
+
+    /// Until when somebody waits.
+    #[cfg(all(feature = "net", not(shuttle)))]
+    pub(crate) fn deadline(&self) -> Time {
+        Time(self.sender.deadline())
+    }
+
+    /// Says why there is no answer.
+    #[cfg(all(feature = "net", not(shuttle)))]
+    pub(crate) fn undelivered(self, why: Undelivered) {
+        self.sender.refuse(why.code());
     }
 
     /// Whether the handler of the question, an `M` to the actor `at`, is to begin; then it runs under the

@@ -6,6 +6,7 @@
 use super::body;
 use super::dispatch::{drop_payload, wait};
 use super::local::LocalCall;
+use super::tell::{push_node, run_soon};
 use super::traits::{Behavior, Step};
 use crate::queue::node::{Kind, Node};
 use crate::task::cell::{CellRef, Header};
@@ -28,6 +29,16 @@ pub(super) fn send_signal<F: Send, V: Send>(
     let node = Node::new(kind, signal);
     // SAFETY: the node is new, and its kind was made for an `A`, whose cell this is.
     unsafe { to.push_urgent(node) };
+}
+
+/// As [`send_signal`], for a signal that waits behind the mail that the actor has; its kind keeps the block
+/// for the lane.
+pub(super) fn send_behind<F: Send, V: Send>(
+    to: &CellRef,
+    kind: &'static Kind,
+    signal: Signal<F, V>,
+) {
+    push_node(to, Node::new(kind, signal), run_soon);
 }
 
 /// The kind of a signal: how it is delivered, and what it carries.

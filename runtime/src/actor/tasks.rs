@@ -154,7 +154,7 @@ impl<A: Behavior> Context<A> {
     }
 
     /// What calls `method` with a value, as long as this incarnation lasts.
-    pub(super) fn caller<T: Send + 'static, Shape: 'static>(
+    pub(crate) fn caller<T: Send + 'static, Shape: 'static>(
         &self,
         method: impl LocalCall<A, T, Shape>,
     ) -> impl Fn(T) + Send + 'static {

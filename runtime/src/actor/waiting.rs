@@ -75,8 +75,9 @@ impl<'a, R> Waiting<'a, R> {
     /// Why there is none: the question may have been found expired, and so it is then.
     #[cold]
     fn unanswered(&self) -> AskError {
-        if self.receiver.is_refused() {
-            AskError::Refused
+        let why = self.receiver.refusal();
+        if why != 0 {
+            AskError::without_reply(why)
         } else if self.to.core.clock.now() >= self.deadline() {
             AskError::Expired
         } else {

@@ -55,6 +55,10 @@ counters! {
     dead_cancelled,
     /// Asks that failed because they would have waited for one another.
     ask_cycles,
+    /// Messages on their way to another node when the connection ended.
+    maybe_delivered,
+    /// Messages to or from another node that were not handled there.
+    undelivered,
     /// Replies that came too late.
     late_replies,
     /// Handlers and hooks that kept their worker for longer than the budget.
@@ -117,6 +121,8 @@ impl Counters {
             DeadLetterReason::Refused => &self.dead_refused,
             DeadLetterReason::Expired => &self.dead_expired,
             DeadLetterReason::Cancelled => &self.dead_cancelled,
+            DeadLetterReason::MaybeDelivered => &self.maybe_delivered,
+            DeadLetterReason::Undelivered(_) => &self.undelivered,
         };
         counter.add_one();
     }

@@ -1,6 +1,6 @@
 //! Messages that were accepted or offered, and will not be handled.
 
-use super::ActorId;
+use super::{ActorId, Undelivered};
 use std::fmt;
 use tokio::sync::broadcast;
 
@@ -25,11 +25,15 @@ pub enum DeadLetterReason {
     Expired,
     /// Its asker went, and the handler is one that is then cancelled, or does not begin.
     Cancelled,
+    /// It was on its way to another node when the connection ended. It may have been handled there.
+    MaybeDelivered,
+    /// It came from or went to another node and was not handled there.
+    Undelivered(Undelivered),
 }
 
 impl fmt::Display for DeadLetterReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+        let text = match self {
             Self::Stopped => "the actor ended first",
             Self::DroppedNewest => "the mailbox was full: newest dropped",
             Self::DroppedOldest => "the mailbox was full: oldest dropped",
@@ -38,7 +42,10 @@ impl fmt::Display for DeadLetterReason {
             Self::Refused => "no handler in the state of the actor",
             Self::Expired => "its deadline had passed",
             Self::Cancelled => "its asker was gone",
-        })
+            Self::MaybeDelivered => "the connection ended: it may have been handled",
+            Self::Undelivered(why) => return why.fmt(f),
+        };
+        f.write_str(text)
     }
 }
 

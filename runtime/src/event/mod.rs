@@ -2,9 +2,11 @@
 
 mod counters;
 mod dead_letter;
+mod undelivered;
 
 pub use counters::Counts;
 pub use dead_letter::{DeadLetter, DeadLetterReason, DeadLetters};
+pub use undelivered::Undelivered;
 
 pub(crate) use counters::{Counters, Lives};
 
@@ -83,6 +85,9 @@ pub enum ExitReason {
     Fenced,
     /// There was no actor to begin with, or it had ended before it was watched.
     NoActor,
+    /// The connection to the node that it lives on ended. It may live on; whoever finds it again gets a new
+    /// reference.
+    NodeDown,
 }
 
 impl ExitReason {
@@ -115,6 +120,7 @@ impl fmt::Display for ExitReason {
             Self::NotPersisted(text) => write!(f, "could not persist: {text}"),
             Self::Fenced => f.write_str("fenced: another has opened its key"),
             Self::NoActor => f.write_str("no such actor"),
+            Self::NodeDown => f.write_str("out of reach: the connection to its node ended"),
         }
     }
 }

@@ -8,7 +8,7 @@
 //! WAKER   the receiver wrote its waker; only this flag may be taken back
 //! TAKEN   the sender has taken the waker out         last step of a sender that saw WAKER
 //! GONE    the receiver is gone
-//! REFUSED beside CLOSED: the sender did so on purpose
+//! WHY     beside CLOSED: eight bits that say why there is no value
 //! WORD    it left word what a late sender is to do   comes with GONE
 //! LISTENS the sender wrote a waker, to be woken when the receiver goes before the end
 //! ```
@@ -29,7 +29,7 @@
 mod slot;
 
 use crate::sync::{AtomicUsize, Ordering, planted};
-use slot::{CLOSED, ENDED, GONE, LISTENS, REFUSED, Slot, TAKEN, VALUE, WAKER, WORD, Word};
+use slot::{CLOSED, ENDED, GONE, LISTENS, Slot, TAKEN, VALUE, WAKER, WHY_SHIFT, WORD, Word};
 use std::fmt;
 use std::marker::PhantomData;
 use std::mem::{ManuallyDrop, MaybeUninit};
@@ -168,8 +168,8 @@ impl<T> Sender<T> {
 
 impl<T> Sender<T> {
     /// Goes without a value, on purpose.
-    pub(crate) fn refuse(self) {
-        ManuallyDrop::new(self).go(CLOSED | REFUSED);
+    pub(crate) fn refuse(self, why: u8) {
+        ManuallyDrop::new(self).go(CLOSED | usize::from(why) << WHY_SHIFT);
     }
 
     /// Ends without a value. The last thing done with it.
@@ -211,10 +211,11 @@ impl<T> Receiver<T> {
         self.stage == Stage::Received
     }
 
-    /// Whether the sender went without a value on purpose; known when `poll` was ready.
-    pub(crate) fn is_refused(&self) -> bool {
-        // Relaxed: the flag came with CLOSED, which `poll` acquired.
-        self.slot().state.load(Ordering::Relaxed) & REFUSED != 0
+    /// Why the sender went without a value, when `poll` has said that it did; 0 if it did not say.
+    pub(crate) fn refusal(&self) -> u8 {
+        // Relaxed: it came with CLOSED, which `poll` acquired.
+        let [_, why, ..] = self.slot().state.load(Ordering::Relaxed).to_le_bytes();
+        why
     }
 
     /// Looks at this end from elsewhere.

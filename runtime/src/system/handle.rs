@@ -77,7 +77,13 @@ impl System {
         Self { core, _keep: Some(Arc::new(keep)) }
     }
 
-    pub(super) fn core(&self) -> &CoreRef {
+    /// A handle that does not keep the system alive.
+    #[cfg(all(feature = "net", not(shuttle)))]
+    pub(crate) fn handle(&self) -> Self {
+        Self { core: self.core.clone(), _keep: None }
+    }
+
+    pub(crate) fn core(&self) -> &CoreRef {
         &self.core
     }
 

@@ -30,6 +30,8 @@ pub(crate) struct VTable {
     pub(crate) name: fn() -> &'static str,
     /// The actor's type, to be compared.
     pub(crate) type_id: fn() -> TypeId,
+    /// Whether it stands for an actor of another node.
+    pub(crate) distant: bool,
 }
 
 /// How a thread reaches an inbox.

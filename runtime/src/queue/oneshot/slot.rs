@@ -12,9 +12,10 @@ pub(super) const CLOSED: usize = 2;
 pub(super) const WAKER: usize = 4;
 pub(super) const TAKEN: usize = 8;
 pub(super) const GONE: usize = 16;
-pub(super) const REFUSED: usize = 32;
 pub(super) const WORD: usize = 64;
 pub(super) const LISTENS: usize = 128;
+/// Where the reason for having no value lies.
+pub(super) const WHY_SHIFT: u32 = 8;
 /// The sender has ended.
 pub(super) const ENDED: usize = VALUE | CLOSED;
 

@@ -61,13 +61,13 @@ fn a_refusal_is_told_from_a_sender_that_left() {
     for round in 0..500 {
         let (sender, mut receiver) = pair::<u64>();
         let refuses = round % 2 == 0;
-        let thread = thread::spawn(move || if refuses { sender.refuse() } else { drop(sender) });
+        let thread = thread::spawn(move || if refuses { sender.refuse(7) } else { drop(sender) });
         if round % 3 == 0 {
             // Nobody waits for it.
             drop(receiver);
         } else {
             assert_eq!(block_on(poll_fn(|cx| receiver.poll(cx))), None);
-            assert_eq!(receiver.is_refused(), refuses);
+            assert_eq!(receiver.refusal(), if refuses { 7 } else { 0 });
         }
         thread.join().unwrap();
     }

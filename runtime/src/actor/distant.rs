@@ -1,0 +1,49 @@
+//! What stands in for an actor of another node, as the layers above make use of it.
+//!
+//! A proxy is an actor of this system, so everything that works on references works on it. What it cannot do
+//! for the actor that it stands for is refused: it is not ended by others, and its death concerns this node alone.
+
+use super::address::Ref;
+use super::context::tell_of_end;
+use super::control::{Order, send};
+use super::dispatch::drop_payload;
+use super::extras::Down;
+use super::tell::{push_node, run_soon};
+use super::traits::Protocol;
+use crate::event::ExitReason;
+use crate::queue::node::{Kind, Lane, Node};
+
+impl<P: Protocol> Ref<P> {
+    /// Ends an actor that never restarts, for `reason`. Nothing happens if it is ending.
+    pub(crate) fn end_with(&self, reason: ExitReason) {
+        send(self.cell(), Order::Fail { incarnation: 0, reason });
+    }
+
+    /// Drops `value` when the actor has handled all mail that was accepted before, or has ended. No bound holds
+    /// it back.
+    pub(crate) fn drop_behind<T: Send + 'static>(&self, value: T) {
+        push_node(self.cell(), Node::new(DropBehind::<T>::KIND, value), run_soon);
+    }
+
+    /// Calls `tell` when the actor has ended for good, or at once if it has.
+    pub(crate) fn when_ended(&self, tell: impl FnOnce(Down) + Send + 'static) {
+        tell_of_end(self.cell(), Box::new(tell));
+    }
+}
+
+struct DropBehind<T>(T);
+
+impl<T: Send + 'static> DropBehind<T> {
+    const KIND: &'static Kind = &Kind {
+        // It is no user's message: nobody misses it.
+        lane: Lane::Signal,
+        // SAFETY: the kind is for payloads of this type.
+        deliver: |_, node| unsafe { drop_payload::<T>(node) },
+        discard: drop_payload::<T>,
+        answers: false,
+        weigh: None,
+        block: Some(Node::block::<T>()),
+        name: std::any::type_name::<T>,
+        type_id: std::any::TypeId::of::<()>,
+    };
+}

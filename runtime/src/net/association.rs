@@ -1,0 +1,136 @@
+//! One connection to one node: an actor that receives, and is the parent of the proxies.
+//!
+//! ```text
+//! association --children--> proxies --post--> outlet --> link
+//!   session <------ frames of the peer --------------------+
+//!   task: pump --- backlog, room ----------------^
+//! ```
+//!
+//! The link wakes the association, which takes frames in its turn, so no handler of it ever waits. All of the
+//! connection lives on one worker, where actors live on one each: what is sent from there to an actor arrives in
+//! that order, and an end does not overtake the messages before it.
+//!
+//! The session ends first, then the proxies, whose watchers are told by then, and then this actor. Whoever waits
+//! for its end knows that nothing of the connection is left.
+
+use super::node::Shared;
+use super::outlet::Outlet;
+use super::remote::NoCalls;
+use super::session::{Session, Turn};
+use crate::actor::{
+    Actor, Behavior, ByMacro, Context, Message, Protocol, Receive, StartError, Step,
+};
+use crate::sync::{Arc, AtomicBool, Mutex, Ordering, Wake, waker};
+use std::fmt;
+use std::future::{Future, Ready, poll_fn};
+use std::task::Waker;
+
+/// Frames that are taken before others have their turn.
+const FRAMES_PER_TURN: u32 = 64;
+
+/// See the [module](self).
+pub(super) struct Association {
+    /// `None` when the connection has ended.
+    session: Option<Session>,
+    /// Wakes `looking`.
+    waker: Waker,
+    looking: Arc<Looking>,
+}
+
+/// Tells an association to look.
+struct Looking {
+    /// By a signal, which no bound holds back.
+    tell: Mutex<Box<dyn Fn(()) + Send>>,
+    /// Whether it was told and has not looked yet.
+    told: AtomicBool,
+}
+
+impl Wake for Looking {
+    fn wake(&self) {
+        // AcqRel: releases what there is to see to the swap in `look`; pairs with it.
+        if !self.told.swap(true, Ordering::AcqRel) {
+            (self.tell.lock())(());
+        }
+    }
+}
+
+/// What a connection starts from.
+pub(super) struct Connection {
+    pub(super) outlet: Arc<Outlet>,
+    pub(super) node: Arc<Shared>,
+}
+
+/// Something to be done with the context of an association, such as starting a proxy.
+pub(super) struct Task(pub(super) Work);
+
+/// What is done with the context of an association.
+pub(super) type Work = Box<dyn FnOnce(&mut Context<Association>) + Send>;
+
+impl fmt::Debug for Task {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Task")
+    }
+}
+
+impl Message for Task {
+    type Reply = ();
+}
+
+impl Actor for Association {}
+
+impl Protocol for Association {
+    type Message = Task;
+    type Calls = NoCalls<Task>;
+}
+
+impl Behavior for Association {
+    type Args = Connection;
+
+    fn start<'a>(
+        args: Connection,
+        cx: &'a mut Context<Self>,
+    ) -> Step<Result<Self, StartError>, impl Future<Output = Result<Self, StartError>> + Send + 'a>
+    {
+        let Connection { outlet, node } = args;
+        let tell: Box<dyn Fn(()) + Send> = Box::new(cx.caller(Self::look));
+        let looking = Arc::new(Looking { tell: Mutex::new(tell), told: AtomicBool::new(false) });
+        let waker = waker(looking.clone());
+        waker.wake_by_ref();
+        let pumped = outlet.clone();
+        cx.task(async move { poll_fn(|cx| pumped.poll_pump(cx)).await });
+        let session = Some(Session::new(outlet, node));
+        Step::<_, Ready<_>>::Done(Ok(Self { session, waker, looking }))
+    }
+}
+
+impl Association {
+    /// Takes the frames that have come.
+    fn look(&mut self, (): (), cx: &mut Context<Self>) {
+        // AcqRel: acquires what the waker has seen; pairs with its swap. Who wakes it from now on is heard.
+        self.looking.told.swap(false, Ordering::AcqRel);
+        let Some(session) = &mut self.session else { return };
+        for _ in 0..FRAMES_PER_TURN {
+            match session.turn(&mut std::task::Context::from_waker(&self.waker)) {
+                Turn::Went => {}
+                Turn::Waits => return,
+                Turn::Ended => {
+                    // The proxies are told why they end before they are stopped with this actor.
+                    self.session = None;
+                    return cx.stop();
+                }
+            }
+        }
+        self.waker.wake_by_ref();
+    }
+}
+
+impl Receive<Task, ByMacro> for Association {
+    fn receive<'a>(
+        &'a mut self,
+        message: Task,
+        cx: &'a mut Context<Self>,
+    ) -> Step<(), impl Future<Output = ()> + Send + 'a> {
+        (message.0)(cx);
+        Step::<(), Ready<()>>::Done(())
+    }
+}

@@ -1,0 +1,95 @@
+//! Values as bytes.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// How values of the type `T` go on the wire.
+///
+/// Both ends use the codec that `#[handlers(wire = "..", codec = ..)]` names; without one that is
+/// [`Postcard`]. Bytes come from outside: `decode` is to return an error for whatever it does not expect, and
+/// must neither panic nor allocate more than the bytes stand for.
+#[diagnostic::on_unimplemented(
+    message = "`{T}` cannot go on the wire",
+    label = "this goes to other nodes by `{Self}`",
+    note = "for the usual codec, write `#[derive(serde::Serialize, serde::Deserialize)]` on it",
+    note = "a method that only this node calls needs no `#[tell]`: make it `#[local]`"
+)]
+pub trait Codec<T> {
+    /// Puts `value` behind what `bytes` holds already.
+    ///
+    /// # Errors
+    /// [`EncodeError`] when it cannot be put into bytes; what was written by then is thrown away.
+    fn encode(value: &T, bytes: &mut Vec<u8>) -> Result<(), EncodeError>;
+
+    /// Takes a value off the front of `bytes`.
+    ///
+    /// # Errors
+    /// [`DecodeError`] when there is none.
+    fn decode(bytes: &mut &[u8]) -> Result<T, DecodeError>;
+}
+
+/// Whatever serde knows, in the format of the crate `postcard`: short, and by position.
+///
+/// A sequence of values that take no bytes, such as a `Vec<()>`, is as long as its sender says, without end: let
+/// there be none in a message.
+#[derive(Clone, Copy, Debug)]
+pub enum Postcard {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Serialize + DeserializeOwned> Codec<T> for Postcard {
+    fn encode(value: &T, bytes: &mut Vec<u8>) -> Result<(), EncodeError> {
+        let written = postcard::to_extend(value, std::mem::take(bytes));
+        *bytes = written.map_err(|error| EncodeError(error.to_string()))?;
+        Ok(())
+    }
+
+    fn decode(bytes: &mut &[u8]) -> Result<T, DecodeError> {
+        take(bytes)
+    }
+}
+
+/// Takes a value off the front of `bytes`, as [`Postcard`] does.
+pub(super) fn take<T: DeserializeOwned>(bytes: &mut &[u8]) -> Result<T, DecodeError> {
+    let (value, rest) = postcard::take_from_bytes(bytes)
+        .map_err(|error| DecodeError::Malformed(error.to_string()))?;
+    *bytes = rest;
+    Ok(value)
+}
+
+/// Why a value is not put into bytes.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("cannot be put into bytes: {0}")]
+pub struct EncodeError(pub String);
+
+/// Why bytes are not a message.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DecodeError {
+    /// The protocol has no message of that name.
+    #[error("the protocol has no such message")]
+    Unknown,
+    /// They are not what its parameters look like.
+    #[error("malformed: {0}")]
+    Malformed(String),
+}
+
+/// Puts an argument or an answer behind `bytes`.
+#[doc(hidden)]
+pub fn encode<C: Codec<T>, T>(value: &T, bytes: &mut Vec<u8>) -> Result<(), EncodeError> {
+    C::encode(value, bytes)
+}
+
+/// Takes an argument or an answer off the front of `bytes`.
+#[doc(hidden)]
+pub fn decode<C: Codec<T>, T>(bytes: &mut &[u8]) -> Result<T, DecodeError> {
+    C::decode(bytes)
+}
+
+/// Ends after the last argument.
+#[doc(hidden)]
+pub fn finish(bytes: &[u8]) -> Result<(), DecodeError> {
+    match bytes.len() {
+        0 => Ok(()),
+        rest => Err(DecodeError::Malformed(format!("{rest} bytes follow its end"))),
+    }
+}

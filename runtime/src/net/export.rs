@@ -1,0 +1,220 @@
+//! What a node lets others reach.
+
+use super::codec::{self, DecodeError, Postcard};
+use super::frame::Envelope;
+use super::manifest::MessageId;
+use super::message::{Answer, Decoded, Until, WireMessage, question};
+use crate::actor::{Down, Message, Protocol, Recipient, Ref, Reply, TellError};
+use crate::event::{ActorId, Undelivered};
+use crate::sync::planted;
+use crate::task::run::quietly;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::any::type_name;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+
+/// An exported actor, whatever it speaks.
+pub(super) trait Exported: Send + Sync {
+    fn id(&self) -> ActorId;
+    /// Whether it accepts no more mail.
+    fn is_closed(&self) -> bool;
+    /// The name of its protocol.
+    fn protocol(&self) -> &'static str;
+    /// The type of its messages, for reports.
+    fn message(&self) -> &'static str;
+    /// Hands it a message from another node.
+    fn take(&self, envelope: &Envelope<'_>, until: Until) -> Result<Taken, Undelivered>;
+    /// Calls `tell` when it has ended.
+    fn when_ended(&self, tell: Box<dyn FnOnce(Down) + Send>);
+}
+
+/// What became of a message.
+pub(super) enum Taken {
+    /// It is in the mailbox.
+    In(Option<Answer>),
+    /// The mailbox is full.
+    Waits(Waiting),
+}
+
+/// A message that waits for room in a mailbox, and then, what will be its answer.
+pub(super) type Waiting = Pin<Box<dyn Future<Output = Result<Option<Answer>, Undelivered>> + Send>>;
+
+type Migrate<M> = Box<dyn Fn(&[u8], Until) -> Result<Decoded<M>, DecodeError> + Send + Sync>;
+
+/// An actor about to be exported by [`Node::export`](super::Node::export), with what it understands beside its
+/// protocol as it is now.
+///
+/// ```
+/// use greenroom::net::Export;
+/// # use greenroom::{Actor, handlers};
+/// # #[derive(Actor)]
+/// # struct Book;
+/// /// Version 2 said `quote(price: u32)`, in whole units.
+/// #[handlers(wire = "acme.book/3")]
+/// impl Book {
+///     #[tell]
+///     fn quote(&mut self, cents: u64) {
+///         let _ = cents;
+///     }
+/// }
+/// # #[greenroom::main]
+/// # async fn main(system: greenroom::System) -> Result<(), Box<dyn std::error::Error>> {
+/// let book = system.spawn::<Book>(Book).await?;
+/// let export = Export::of(&book).migrate(2, "quote", |(price,): (u32,)| {
+///     BookMessage::Quote { cents: u64::from(price) * 100 }
+/// });
+/// # let _ = export;
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "nothing is exported before `Node::export`"]
+pub struct Export<P: Protocol<Message: WireMessage>> {
+    actor: Ref<P>,
+    migrations: BTreeMap<(u16, MessageId), Migrate<P::Message>>,
+}
+
+impl<P: Protocol<Message: WireMessage>> Export<P> {
+    /// The actor as it is.
+    pub fn of(actor: &Ref<P>) -> Self {
+        Self { actor: actor.clone(), migrations: BTreeMap::new() }
+    }
+
+    /// Makes of what `message` said in version `version` what it says now. The arguments are a tuple, in the
+    /// order in which they were written then; they are read by [`Postcard`].
+    ///
+    /// It is used for messages of nodes that speak that version, if the message does not look as it does now.
+    pub fn migrate<Old: DeserializeOwned>(
+        mut self,
+        version: u16,
+        message: &str,
+        now: impl Fn(Old) -> P::Message + Send + Sync + 'static,
+    ) -> Self {
+        let migrate = move |arguments: &[u8], _: Until| Ok(Decoded::told(now(read(arguments)?)));
+        self.migrations.insert((version, MessageId::of(message)), Box::new(migrate));
+        self
+    }
+
+    /// As [`Export::migrate`], for a question, whose answer is still an `R`.
+    pub fn migrate_ask<Old, R>(
+        mut self,
+        version: u16,
+        message: &str,
+        now: impl Fn(Old, Reply<R>) -> P::Message + Send + Sync + 'static,
+    ) -> Self
+    where
+        Old: DeserializeOwned,
+        R: Serialize + DeserializeOwned + Send + 'static,
+    {
+        let migrate = move |arguments: &[u8], until: Until| {
+            let old = read(arguments)?;
+            let (reply, answer) = question::<Postcard, R>(until);
+            Ok(Decoded::asked(now(old, reply), answer))
+        };
+        self.migrations.insert((version, MessageId::of(message)), Box::new(migrate));
+        self
+    }
+
+    pub(super) fn into_exported(self) -> Box<dyn Exported> {
+        let recipient = self.actor.recipient_of().clone();
+        Box::new(Target { actor: self.actor, recipient, migrations: self.migrations })
+    }
+}
+
+fn read<Old: DeserializeOwned>(mut arguments: &[u8]) -> Result<Old, DecodeError> {
+    let old = codec::take(&mut arguments)?;
+    codec::finish(arguments)?;
+    Ok(old)
+}
+
+impl<P: Protocol<Message: WireMessage>> fmt::Debug for Export<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Export({})", self.actor.id())
+    }
+}
+
+struct Target<P: Protocol> {
+    actor: Ref<P>,
+    recipient: Recipient<P::Message>,
+    migrations: BTreeMap<(u16, MessageId), Migrate<P::Message>>,
+}
+
+impl<P: Protocol<Message: WireMessage>> Target<P> {
+    // [ENV-7]
+    fn decode(
+        &self,
+        envelope: &Envelope<'_>,
+        until: Until,
+    ) -> Result<Decoded<P::Message>, Undelivered> {
+        let manifest = &P::Message::MANIFEST;
+        let id = MessageId(envelope.message);
+        let known = manifest.signature(id);
+        let same = known.is_some_and(|shape| manifest.schema(shape) == envelope.schema);
+        let decoded = if planted!("net-schema-ignored": same => known.is_some()) {
+            P::Message::decode(id, envelope.arguments, until)
+        } else if let Some(migrate) = self.migrations.get(&(envelope.version, id)) {
+            migrate(envelope.arguments, until)
+        } else if known.is_some() {
+            return Err(Undelivered::OtherSchema);
+        } else {
+            return Err(Undelivered::UnknownMessage);
+        };
+        decoded.map_err(|error| match error {
+            DecodeError::Unknown => Undelivered::UnknownMessage,
+            DecodeError::Malformed(_) => Undelivered::Malformed,
+        })
+    }
+}
+
+impl<P: Protocol<Message: WireMessage>> Exported for Target<P> {
+    fn id(&self) -> ActorId {
+        self.actor.id()
+    }
+
+    fn is_closed(&self) -> bool {
+        self.actor.is_closed()
+    }
+
+    fn protocol(&self) -> &'static str {
+        P::Message::MANIFEST.name()
+    }
+
+    fn message(&self) -> &'static str {
+        type_name::<P::Message>()
+    }
+
+    fn take(&self, envelope: &Envelope<'_>, until: Until) -> Result<Taken, Undelivered> {
+        let mut decoded = Err(Undelivered::Malformed);
+        // A codec is anybody's code.
+        quietly(|| decoded = self.decode(envelope, until));
+        let Decoded { message, answer } = decoded?;
+        match self.recipient.tell(message).try_send() {
+            Ok(()) => Ok(Taken::In(answer)),
+            Err(TellError::Expired(_)) => Err(Undelivered::Expired),
+            Err(TellError::Closed(_)) => Err(Undelivered::NoSuchActor),
+            Err(TellError::Full(message) | TellError::SystemFull(message)) => {
+                Ok(Taken::Waits(Box::pin(wait(self.recipient.clone(), message, answer))))
+            }
+        }
+    }
+
+    fn when_ended(&self, tell: Box<dyn FnOnce(Down) + Send>) {
+        self.actor.when_ended(tell);
+    }
+}
+
+async fn wait<M: Message>(
+    recipient: Recipient<M>,
+    message: M,
+    answer: Option<Answer>,
+) -> Result<Option<Answer>, Undelivered> {
+    match recipient.tell(message).await {
+        Ok(()) => Ok(answer),
+        // Larger than the whole mailbox, or than what the system has for all.
+        Err(TellError::Full(_) | TellError::SystemFull(_)) => Err(Undelivered::TooLarge),
+        Err(TellError::Expired(_)) => Err(Undelivered::Expired),
+        Err(TellError::Closed(_)) => Err(Undelivered::NoSuchActor),
+    }
+}

@@ -1,0 +1,306 @@
+//! What nodes say to each other, as bytes; `book/src/spec/envelope.md` is the form.
+//!
+//! Bytes come from outside. Whatever they are, reading them gives a frame or a typed rejection, allocates
+//! nothing, and looks at each byte a bounded number of times.
+#![deny(
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    clippy::cast_possible_truncation,
+    clippy::wildcard_enum_match_arm
+)]
+
+use crate::event::Undelivered;
+
+/// Bytes of a name or text in a frame at most. [ENV-3]
+pub const TEXT_BYTES_MAX: usize = 255;
+
+/// One thing that one node says to another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Frame<'a> {
+    /// A message that nobody waits for.
+    Tell(Envelope<'a>),
+    /// A message whose answer somebody waits for.
+    Ask {
+        /// The message.
+        envelope: Envelope<'a>,
+        /// Which question it is.
+        correlation: u64,
+        /// How long the asker waits still, in microseconds.
+        remaining_us: u64,
+    },
+    /// The answer to a question.
+    Answer {
+        /// Which question.
+        correlation: u64,
+        /// The answer.
+        bytes: &'a [u8],
+    },
+    /// A question was not answered.
+    Unanswered {
+        /// Which question.
+        correlation: u64,
+        /// Why.
+        why: Undelivered,
+    },
+    /// A message that was told was not handed to its actor.
+    Undelivered {
+        /// Whose mail it was.
+        actor: u64,
+        /// Which message.
+        message: u32,
+        /// Why.
+        why: Undelivered,
+    },
+    /// Where is the actor that is exported under this name?
+    Find {
+        /// Which search it is.
+        correlation: u64,
+        /// The protocol that it is to speak.
+        protocol: &'a str,
+        /// The name.
+        name: &'a str,
+    },
+    /// Here it is.
+    Found {
+        /// Which search.
+        correlation: u64,
+        /// The actor's number.
+        actor: u64,
+        /// How many messages may be under way to it.
+        window: u32,
+    },
+    /// There is none.
+    NotFound {
+        /// Which search.
+        correlation: u64,
+        /// The protocol that the actor of that name speaks; empty if there is no such actor.
+        speaks: &'a str,
+    },
+    /// An actor that was found has ended. Whatever it had sent before was said before.
+    Ended {
+        /// Which actor.
+        actor: u64,
+        /// How, as a number.
+        how: u8,
+        /// What there is to say about it.
+        text: &'a str,
+    },
+    /// So many messages to an actor may have been sent altogether.
+    Credit {
+        /// Which actor.
+        actor: u64,
+        /// How many.
+        messages: u64,
+    },
+}
+
+/// A message to an actor of another node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Envelope<'a> {
+    /// Whose mail it is.
+    pub actor: u64,
+    /// Which version of the protocol the sender speaks.
+    pub version: u16,
+    /// Which message it is, by its name.
+    pub message: u32,
+    /// What it looks like.
+    pub schema: u32,
+    /// Its arguments.
+    pub arguments: &'a [u8],
+}
+
+/// Why bytes are no frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FrameError {
+    /// They end before the frame does.
+    #[error("the frame is cut off")]
+    Short,
+    /// They go on after the frame.
+    #[error("bytes follow the frame")]
+    Long,
+    /// There is no such type.
+    #[error("there is no frame of type {0}")]
+    UnknownType(u8),
+    /// A text is not one.
+    #[error("a text is not UTF-8")]
+    NotText,
+    /// There is no such reason.
+    #[error("there is no reason {0}")]
+    UnknownReason(u8),
+}
+
+// [ENV-2]
+const TELL: u8 = 1;
+const ASK: u8 = 2;
+const ANSWER: u8 = 3;
+const UNANSWERED: u8 = 4;
+const UNDELIVERED: u8 = 5;
+const FIND: u8 = 6;
+const FOUND: u8 = 7;
+const NOT_FOUND: u8 = 8;
+const ENDED: u8 = 9;
+const CREDIT: u8 = 10;
+
+impl<'a> Frame<'a> {
+    /// Reads a frame that takes all of `bytes`.
+    ///
+    /// # Errors
+    /// [`FrameError`] when there is none, or something beside it.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, FrameError> {
+        let mut from = Reader(bytes);
+        let frame = match from.u8()? {
+            TELL => Self::Tell(from.envelope()?),
+            ASK => Self::Ask {
+                correlation: from.u64()?,
+                remaining_us: from.u64()?,
+                envelope: from.envelope()?,
+            },
+            ANSWER => Self::Answer { correlation: from.u64()?, bytes: from.rest() },
+            UNANSWERED => Self::Unanswered { correlation: from.u64()?, why: from.why()? },
+            UNDELIVERED => {
+                Self::Undelivered { actor: from.u64()?, message: from.u32()?, why: from.why()? }
+            }
+            FIND => {
+                Self::Find { correlation: from.u64()?, protocol: from.text()?, name: from.text()? }
+            }
+            FOUND => {
+                Self::Found { correlation: from.u64()?, actor: from.u64()?, window: from.u32()? }
+            }
+            NOT_FOUND => Self::NotFound { correlation: from.u64()?, speaks: from.text()? },
+            ENDED => Self::Ended { actor: from.u64()?, how: from.u8()?, text: from.text()? },
+            CREDIT => Self::Credit { actor: from.u64()?, messages: from.u64()? },
+            other => return Err(FrameError::UnknownType(other)),
+        };
+        // [ENV-4]
+        if from.0.is_empty() { Ok(frame) } else { Err(FrameError::Long) }
+    }
+
+    /// The frame as bytes. Texts are cut at [`TEXT_BYTES_MAX`] bytes.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut to = Writer(Vec::new());
+        match self {
+            Self::Tell(envelope) => to.u8(TELL).envelope(envelope),
+            Self::Ask { envelope, correlation, remaining_us } => {
+                to.u8(ASK).u64(*correlation).u64(*remaining_us).envelope(envelope)
+            }
+            Self::Answer { correlation, bytes } => to.u8(ANSWER).u64(*correlation).bytes(bytes),
+            Self::Unanswered { correlation, why } => {
+                to.u8(UNANSWERED).u64(*correlation).u8(why.code())
+            }
+            Self::Undelivered { actor, message, why } => {
+                to.u8(UNDELIVERED).u64(*actor).u32(*message).u8(why.code())
+            }
+            Self::Find { correlation, protocol, name } => {
+                to.u8(FIND).u64(*correlation).text(protocol).text(name)
+            }
+            Self::Found { correlation, actor, window } => {
+                to.u8(FOUND).u64(*correlation).u64(*actor).u32(*window)
+            }
+            Self::NotFound { correlation, speaks } => {
+                to.u8(NOT_FOUND).u64(*correlation).text(speaks)
+            }
+            Self::Ended { actor, how, text } => to.u8(ENDED).u64(*actor).u8(*how).text(text),
+            Self::Credit { actor, messages } => to.u8(CREDIT).u64(*actor).u64(*messages),
+        };
+        to.0
+    }
+}
+
+/// What is left to read.
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, count: usize) -> Result<&'a [u8], FrameError> {
+        let (taken, rest) = self.0.split_at_checked(count).ok_or(FrameError::Short)?;
+        self.0 = rest;
+        Ok(taken)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], FrameError> {
+        self.take(N)?.try_into().map_err(|_| FrameError::Short)
+    }
+
+    fn u8(&mut self) -> Result<u8, FrameError> {
+        self.array().map(u8::from_le_bytes)
+    }
+
+    fn u16(&mut self) -> Result<u16, FrameError> {
+        self.array().map(u16::from_le_bytes)
+    }
+
+    fn u32(&mut self) -> Result<u32, FrameError> {
+        self.array().map(u32::from_le_bytes)
+    }
+
+    fn u64(&mut self) -> Result<u64, FrameError> {
+        self.array().map(u64::from_le_bytes)
+    }
+
+    fn text(&mut self) -> Result<&'a str, FrameError> {
+        let length = self.u8()?;
+        str::from_utf8(self.take(length.into())?).map_err(|_| FrameError::NotText)
+    }
+
+    fn why(&mut self) -> Result<Undelivered, FrameError> {
+        let code = self.u8()?;
+        Undelivered::of_code(code).ok_or(FrameError::UnknownReason(code))
+    }
+
+    fn envelope(&mut self) -> Result<Envelope<'a>, FrameError> {
+        Ok(Envelope {
+            actor: self.u64()?,
+            version: self.u16()?,
+            message: self.u32()?,
+            schema: self.u32()?,
+            arguments: self.rest(),
+        })
+    }
+
+    fn rest(&mut self) -> &'a [u8] {
+        std::mem::take(&mut self.0)
+    }
+}
+
+/// What has been written.
+struct Writer(Vec<u8>);
+
+impl Writer {
+    fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
+        self.0.extend_from_slice(bytes);
+        self
+    }
+
+    fn u8(&mut self, value: u8) -> &mut Self {
+        self.bytes(&[value])
+    }
+
+    fn u32(&mut self, value: u32) -> &mut Self {
+        self.bytes(&value.to_le_bytes())
+    }
+
+    fn u64(&mut self, value: u64) -> &mut Self {
+        self.bytes(&value.to_le_bytes())
+    }
+
+    fn text(&mut self, text: &str) -> &mut Self {
+        let text = cut(text);
+        self.u8(u8::try_from(text.len()).unwrap_or(u8::MAX)).bytes(text.as_bytes())
+    }
+
+    fn envelope(&mut self, envelope: &Envelope<'_>) -> &mut Self {
+        self.u64(envelope.actor)
+            .bytes(&envelope.version.to_le_bytes())
+            .u32(envelope.message)
+            .u32(envelope.schema)
+            .bytes(envelope.arguments)
+    }
+}
+
+/// As much of a text as fits.
+fn cut(text: &str) -> &str {
+    let ends = (0..=TEXT_BYTES_MAX.min(text.len())).rev();
+    ends.into_iter().find_map(|end| text.get(..end)).unwrap_or_default()
+}

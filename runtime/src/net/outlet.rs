@@ -1,0 +1,406 @@
+//! The sending half of a connection, which its proxies and its session share.
+//!
+//! Messages of users go straight to the link, as credit and room allow, and wait in their proxies otherwise. What
+//! the node itself has to say waits in a backlog, which goes first: otherwise two nodes could each wait for the
+//! other one to read. The backlog is bounded by what the peer may have under way ([`BACKLOG_FRAMES_MAX`]).
+//!
+//! Invariants:
+//! 1. Only the outlet submits to the link, under its lock, so frames are numbered in the order in which the
+//!    link has them.
+//! 2. While the backlog is not empty, no message of a user is submitted.
+//! 3. After `close` nothing is submitted, every question has its outcome, and nobody waits for room.
+
+use super::frame::Frame;
+use super::identity::Identity;
+use super::message::Asker;
+use super::remote::{Fence, Proxy};
+use super::transport::{Link, LinkEnd, Order, SubmitError};
+use crate::event::{ActorId, DeadLetterReason, ExitReason, Undelivered};
+use crate::sync::{Mutex, planted};
+use crate::task::core_ref::CoreRef;
+use std::collections::{BTreeMap, VecDeque};
+use std::task::{Context, Poll, Waker};
+
+/// Frames of the node itself that may wait for room; a peer that causes more is cut off.
+const BACKLOG_FRAMES_MAX: usize = 65_536;
+/// Questions that are looked through for abandoned ones, at first.
+const ASKS_SWEEP_MIN: usize = 1024;
+
+/// See the [module](self).
+pub(super) struct Outlet {
+    link: Box<dyn Link>,
+    core: CoreRef,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    closed: bool,
+    /// What the node itself has to say.
+    backlog: VecDeque<(Order, Vec<u8>)>,
+    /// Proxies that wait for room.
+    waiting: Vec<Waker>,
+    /// Who sends the backlog and wakes those who wait, when it has nothing to do.
+    pump: Option<Waker>,
+    /// Frames submitted so far.
+    submitted: u64,
+    /// Messages that the peer may not have yet, with their numbers.
+    unconfirmed: VecDeque<(u64, Letter)>,
+    asks: BTreeMap<u64, Box<dyn Asker>>,
+    sweep_at: usize,
+    finds: BTreeMap<u64, Finding>,
+    /// The last number that was given to a question or search.
+    correlation: u64,
+    routes: BTreeMap<u64, Route>,
+}
+
+/// Whose mail a message is, and which.
+type Letter = (ActorId, &'static str);
+
+/// Takes the outcome of a search.
+pub(super) type Finding = Box<dyn FnOnce(Result<u64, NotFound>) + Send>;
+
+/// Why a search found nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum NotFound {
+    /// Nobody has the name.
+    NoSuchName,
+    /// The actor of that name speaks another protocol.
+    Speaks(String),
+    /// The connection ended.
+    NodeDown,
+}
+
+/// What is known of an actor at the other end.
+#[derive(Default)]
+struct Route {
+    sent: u64,
+    /// How many messages may have been sent altogether.
+    granted: u64,
+    /// Its proxy, if that waits for credit.
+    waiting: Option<Waker>,
+    proxy: Option<Box<dyn Proxy>>,
+    ended: Option<ExitReason>,
+}
+
+/// A message on its way through a proxy.
+pub(super) struct Parcel {
+    pub(super) actor: u64,
+    pub(super) frame: Vec<u8>,
+    pub(super) letter: Letter,
+    /// Which question it is, if it is one.
+    pub(super) question: Option<u64>,
+}
+
+/// What became of a parcel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Post {
+    /// It is on its way, or nobody will ever take it, which was reported.
+    Done,
+    /// It has to wait for room or credit.
+    Wait,
+}
+
+impl Outlet {
+    pub(super) fn new(link: Box<dyn Link>, core: CoreRef) -> Self {
+        let state = State { sweep_at: ASKS_SWEEP_MIN, ..State::default() };
+        Self { link, core, state: Mutex::new(state) }
+    }
+
+    pub(super) fn peer(&self) -> Identity {
+        self.link.peer()
+    }
+
+    /// The worker on which the parts of the connection live.
+    pub(super) fn worker(&self) -> usize {
+        let workers = u64::try_from(self.core.workers()).unwrap_or(1).max(1);
+        usize::try_from(self.link.peer().node.0 % workers).unwrap_or(0)
+    }
+
+    pub(super) fn core(&self) -> &CoreRef {
+        &self.core
+    }
+
+    /// Says something for the node itself; `false` if the peer has caused more than may wait.
+    pub(super) fn say(&self, order: Order, frame: &Frame<'_>) -> bool {
+        let mut state = self.state.lock();
+        if state.closed {
+            return true;
+        }
+        let bytes = frame.to_bytes();
+        if state.backlog.is_empty() && self.link.submit(order, &bytes).is_ok() {
+            state.submitted += 1;
+            return true;
+        }
+        state.backlog.push_back((order, bytes));
+        let fits = state.backlog.len() <= BACKLOG_FRAMES_MAX;
+        let pump = state.pump.take();
+        drop(state);
+        pump.into_iter().for_each(Waker::wake);
+        fits
+    }
+
+    /// Sends the backlog and wakes those who wait, as often as there is room. Ready when the connection ends.
+    pub(super) fn poll_pump(&self, cx: &mut Context<'_>) -> Poll<()> {
+        loop {
+            let mut state = self.state.lock();
+            if state.closed {
+                return Poll::Ready(());
+            }
+            state.pump = Some(cx.waker().clone());
+            while let Some((order, bytes)) = state.backlog.front() {
+                match self.link.submit(*order, bytes) {
+                    Ok(()) => state.submitted += 1,
+                    Err(SubmitError::Full) => break,
+                    // The session hears of the end; what is too large is the program's own mistake.
+                    Err(SubmitError::Ended | SubmitError::TooLarge) => {}
+                }
+                state.backlog.pop_front();
+            }
+            if state.backlog.is_empty() && state.waiting.is_empty() {
+                return Poll::Pending;
+            }
+            if self.link.poll_room(cx).is_pending() {
+                return Poll::Pending;
+            }
+            if state.backlog.is_empty() {
+                let waiting = std::mem::take(&mut state.waiting);
+                drop(state);
+                waiting.into_iter().for_each(Waker::wake);
+                return Poll::Pending;
+            }
+        }
+    }
+
+    /// Sends a message, or notes `waker` to be woken when it is worth another try.
+    pub(super) fn post(&self, parcel: &Parcel, waker: Option<&Waker>) -> Post {
+        let mut guard = self.state.lock();
+        let state = &mut *guard;
+        let Some(route) = state.routes.get_mut(&parcel.actor).filter(|_| !state.closed) else {
+            drop(guard);
+            return self.give_up(parcel, Undelivered::NodeDown);
+        };
+        if route.ended.is_some() {
+            drop(guard);
+            return self.give_up(parcel, Undelivered::NoSuchActor);
+        }
+        if planted!("net-credit-ignored": route.sent >= route.granted => false) {
+            route.waiting = waker.cloned();
+            return Post::Wait;
+        }
+        let submitted = if state.backlog.is_empty() {
+            self.link.submit(Order::Within(parcel.actor), &parcel.frame)
+        } else {
+            Err(SubmitError::Full)
+        };
+        match submitted {
+            Ok(()) => {
+                route.sent += 1;
+                state.submitted += 1;
+                if parcel.question.is_none() {
+                    let number = state.submitted;
+                    state.unconfirmed.push_back((number, parcel.letter));
+                }
+                let delivered = self.link.delivered();
+                while state.unconfirmed.front().is_some_and(|(number, _)| *number <= delivered) {
+                    state.unconfirmed.pop_front();
+                }
+                Post::Done
+            }
+            Err(SubmitError::Full) => {
+                state.waiting.extend(waker.cloned());
+                let pump = state.pump.take();
+                drop(guard);
+                pump.into_iter().for_each(Waker::wake);
+                Post::Wait
+            }
+            Err(error) => {
+                drop(guard);
+                let too_large = error == SubmitError::TooLarge;
+                let why = if too_large { Undelivered::TooLarge } else { Undelivered::NodeDown };
+                self.give_up(parcel, why)
+            }
+        }
+    }
+
+    /// Says that a message is not sent.
+    fn give_up(&self, parcel: &Parcel, why: Undelivered) -> Post {
+        match parcel.question {
+            Some(question) => self.answer(question, Err(why)),
+            None => self.report(parcel.letter, DeadLetterReason::Undelivered(why)),
+        }
+        Post::Done
+    }
+
+    /// Reports a message that is not handled.
+    pub(super) fn report(&self, (actor, message): Letter, reason: DeadLetterReason) {
+        self.core.events.dead_letter(actor, message, reason);
+    }
+
+    /// Keeps who asked until there is an answer; returns the question's number.
+    pub(super) fn ask(&self, asker: Box<dyn Asker>) -> u64 {
+        let mut state = self.state.lock();
+        state.correlation += 1;
+        let correlation = state.correlation;
+        if state.closed {
+            drop(state);
+            asker.answer(Err(Undelivered::NodeDown));
+            return correlation;
+        }
+        if state.asks.len() >= state.sweep_at {
+            // Those who gave up waiting, and whose answers never came.
+            state.asks.retain(|_, asker| !asker.is_abandoned());
+            state.sweep_at = (2 * state.asks.len()).max(ASKS_SWEEP_MIN);
+        }
+        state.asks.insert(correlation, asker);
+        correlation
+    }
+
+    /// Tells who asked the outcome; nothing happens where it is known, or nobody asked.
+    pub(super) fn answer(&self, question: u64, outcome: Result<&[u8], Undelivered>) {
+        let asker = self.state.lock().asks.remove(&question);
+        if let Some(asker) = asker {
+            asker.answer(outcome);
+        }
+    }
+
+    /// The peer refused a message that was told; `false` if its actor was never found.
+    pub(super) fn refused(&self, actor: u64, why: Undelivered) -> bool {
+        let state = self.state.lock();
+        let proxy = state.routes.get(&actor).and_then(|route| route.proxy.as_ref());
+        let Some(letter) = proxy.map(|proxy| proxy.letter()) else { return false };
+        drop(state);
+        self.report(letter, DeadLetterReason::Undelivered(why));
+        true
+    }
+
+    /// Searches for the actor with a name.
+    pub(super) fn find(&self, protocol: &str, name: &str, finding: Finding) {
+        let mut state = self.state.lock();
+        if state.closed {
+            drop(state);
+            return finding(Err(NotFound::NodeDown));
+        }
+        state.correlation += 1;
+        let correlation = state.correlation;
+        state.finds.insert(correlation, finding);
+        drop(state);
+        self.say(Order::Free, &Frame::Find { correlation, protocol, name });
+    }
+
+    /// Ends a search; `false` if there was none.
+    pub(super) fn found(&self, search: u64, outcome: Result<(u64, u32), NotFound>) -> bool {
+        let mut state = self.state.lock();
+        let Some(finding) = state.finds.remove(&search) else { return false };
+        let outcome = outcome.map(|(actor, window)| {
+            let route = state.routes.entry(actor).or_default();
+            route.granted = route.granted.max(window.into());
+            actor
+        });
+        drop(state);
+        finding(outcome);
+        true
+    }
+
+    /// Grants messages to an actor, altogether; `false` if it was never found.
+    pub(super) fn grant(&self, actor: u64, messages: u64) -> bool {
+        let mut state = self.state.lock();
+        let Some(route) = state.routes.get_mut(&actor) else { return false };
+        route.granted = route.granted.max(messages);
+        let waiting = route.waiting.take();
+        drop(state);
+        waiting.into_iter().for_each(Waker::wake);
+        true
+    }
+
+    /// The peer says that an actor has ended; `false` if it was never found, or has ended before.
+    pub(super) fn actor_ended(&self, actor: u64, reason: ExitReason) -> bool {
+        let mut state = self.state.lock();
+        let Some(route) = state.routes.get_mut(&actor).filter(|route| route.ended.is_none()) else {
+            return false;
+        };
+        route.ended = Some(reason.clone());
+        let waiting = route.waiting.take();
+        if let Some(proxy) = &route.proxy {
+            proxy.end_with(reason);
+        }
+        drop(state);
+        waiting.into_iter().for_each(Waker::wake);
+        true
+    }
+
+    /// What stands in for an actor: the proxy that there is, or the one that is made now.
+    pub(super) fn proxy<T: 'static>(
+        &self,
+        actor: u64,
+        make: impl FnOnce() -> Option<Box<dyn Proxy>>,
+        read: impl FnOnce(&dyn Proxy) -> Option<T>,
+    ) -> Option<T> {
+        let mut state = self.state.lock();
+        if state.closed {
+            return None;
+        }
+        let route = state.routes.get_mut(&actor)?;
+        if route.proxy.is_none() {
+            let proxy = make()?;
+            if let Some(reason) = &route.ended {
+                proxy.end_with(reason.clone());
+            }
+            route.proxy = Some(proxy);
+        }
+        read(route.proxy.as_deref()?)
+    }
+
+    /// Lets `fence` go when everything has been sent that proxies had accepted before.
+    pub(super) fn fence(&self, fence: &Fence) {
+        let state = self.state.lock();
+        for proxy in state.routes.values().filter_map(|route| route.proxy.as_ref()) {
+            proxy.drop_behind(fence.clone());
+        }
+    }
+
+    /// Ends the connection from this end: nothing is sent any more. Questions and searches fail, messages that
+    /// the peer may not have are reported, and the proxies end.
+    pub(super) fn close(&self) {
+        let mut state = self.state.lock();
+        if std::mem::replace(&mut state.closed, true) {
+            return;
+        }
+        let delivered = self.link.delivered();
+        let mut lost = std::mem::take(&mut state.unconfirmed);
+        let asks = std::mem::take(&mut state.asks);
+        let finds = std::mem::take(&mut state.finds);
+        let mut wakers = std::mem::take(&mut state.waiting);
+        wakers.extend(state.pump.take());
+        let routes = std::mem::take(&mut state.routes);
+        drop(state);
+        self.link.close();
+        lost.retain(|(number, _)| *number > delivered);
+        for (_, letter) in planted!("net-lost-unreported": lost => VecDeque::new()) {
+            self.report(letter, DeadLetterReason::MaybeDelivered);
+        }
+        for asker in asks.into_values() {
+            asker.answer(Err(Undelivered::NodeDown));
+        }
+        for finding in finds.into_values() {
+            finding(Err(NotFound::NodeDown));
+        }
+        for mut route in routes.into_values() {
+            wakers.extend(route.waiting.take());
+            if let Some(proxy) = route.proxy.filter(|_| route.ended.is_none()) {
+                proxy.end_with(ExitReason::NodeDown);
+            }
+        }
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
+    /// The next frame from the peer, or the end of the connection.
+    pub(super) fn poll_receive(&self, cx: &mut Context<'_>) -> Poll<Result<Vec<u8>, LinkEnd>> {
+        self.link.poll_receive(cx)
+    }
+
+    /// Ends the link; the session hears of it.
+    pub(super) fn hang_up(&self) {
+        self.link.close();
+    }
+}

@@ -1,0 +1,330 @@
+//! The receiving half of a connection: what each frame means.
+//!
+//! The frames are taken one after the other, so the messages to an actor reach its mailbox in the order in
+//! which they came. An actor whose mailbox is full holds back its own messages only: they wait here, as many as
+//! the peer was given credit for.
+//!
+//! Invariants:
+//! 1. When the session has ended, nothing that came by the connection reaches a mailbox any more; only then does
+//!    the association end, and only when that has ended is there another connection to the node.
+//! 2. Messages of an actor that waits for room are parked behind that one, never handed in past it.
+//! 3. Whatever the peer sends, memory is bounded: by the credit that it was given, and by the backlog.
+
+use super::export::{Exported, Taken, Waiting};
+use super::frame::{Envelope, Frame};
+use super::message::{Answer, Until};
+use super::node::Shared;
+use super::outlet::{NotFound, Outlet};
+use super::reason;
+use super::remote::Fence;
+use super::transport::Order;
+use crate::event::{DeadLetterReason, Undelivered};
+use crate::sync::{Arc, planted};
+use crate::time::Time;
+use std::collections::{BTreeMap, VecDeque};
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::task::JoinSet;
+
+/// Messages to one actor that a node may have under way. [ENV-11]
+const WINDOW: u32 = 128;
+
+/// See the [module](self).
+pub(super) struct Session {
+    outlet: Arc<Outlet>,
+    node: Arc<Shared>,
+    inlets: BTreeMap<u64, Inlet>,
+    /// Answers that are waited for; dropped with the session.
+    answers: JoinSet<()>,
+}
+
+/// The way to one actor that the peer has found.
+struct Inlet {
+    actor: Arc<Box<dyn Exported>>,
+    /// Messages that came.
+    received: u64,
+    /// Messages that came and are not parked any more.
+    settled: u64,
+    /// Messages that may come altogether.
+    granted: u64,
+    /// The message that waits for room.
+    waiting: Option<(Waiting, Origin)>,
+    parked: VecDeque<Parked>,
+}
+
+/// Which message it is, for those who are told what became of it.
+#[derive(Clone, Copy)]
+struct Origin {
+    actor: u64,
+    message: u32,
+    question: Option<Question>,
+}
+
+#[derive(Clone, Copy)]
+struct Question {
+    correlation: u64,
+    until: Time,
+}
+
+struct Parked {
+    origin: Origin,
+    version: u16,
+    schema: u32,
+    arguments: Vec<u8>,
+}
+
+/// What a session has done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// It took a frame.
+    Went,
+    /// There is none.
+    Waits,
+    /// The connection has ended, or the peer did what it must not.
+    Ended,
+}
+
+/// The peer did what it must not. [ENV-5]
+struct Misbehaved;
+
+impl Session {
+    pub(super) fn new(outlet: Arc<Outlet>, node: Arc<Shared>) -> Self {
+        Self { outlet, node, inlets: BTreeMap::new(), answers: JoinSet::new() }
+    }
+
+    /// Takes the next frame, if there is one; before it, messages that waited for room move on.
+    pub(super) fn turn(&mut self, cx: &mut Context<'_>) -> Turn {
+        // Answers that are done are forgotten.
+        while let Poll::Ready(Some(_)) = self.answers.poll_join_next(cx) {}
+        let waiting: Vec<u64> = self.waiting().collect();
+        for actor in waiting {
+            self.move_on(actor, cx);
+        }
+        let Poll::Ready(frame) = self.outlet.poll_receive(cx) else { return Turn::Waits };
+        let Ok(frame) = frame else { return Turn::Ended };
+        let frame = Frame::parse(&frame).map_err(|_| Misbehaved);
+        match frame.and_then(|frame| self.receive(&frame)) {
+            Ok(()) => Turn::Went,
+            Err(Misbehaved) => Turn::Ended,
+        }
+    }
+
+    fn waiting(&self) -> impl Iterator<Item = u64> {
+        self.inlets.iter().filter(|(_, inlet)| inlet.waiting.is_some()).map(|(actor, _)| *actor)
+    }
+
+    fn receive(&mut self, frame: &Frame<'_>) -> Result<(), Misbehaved> {
+        let expected = match *frame {
+            Frame::Tell(envelope) => return self.take(&envelope, None),
+            Frame::Ask { envelope, correlation, remaining_us } => {
+                let until = match remaining_us {
+                    u64::MAX => Time::NEVER,
+                    micros => self.outlet.core().clock.now().after(Duration::from_micros(micros)),
+                };
+                return self.take(&envelope, Some(Question { correlation, until }));
+            }
+            Frame::Answer { correlation, bytes } => {
+                self.outlet.answer(correlation, Ok(bytes));
+                true
+            }
+            Frame::Unanswered { correlation, why } => {
+                self.outlet.answer(correlation, Err(why));
+                true
+            }
+            Frame::Undelivered { actor, why, .. } => self.outlet.refused(actor, why),
+            Frame::Find { correlation, protocol, name } => self.find(correlation, protocol, name),
+            Frame::Found { correlation, actor, window } => {
+                self.outlet.found(correlation, Ok((actor, window)))
+            }
+            Frame::NotFound { correlation, speaks } => {
+                let none = speaks.is_empty();
+                let why =
+                    if none { NotFound::NoSuchName } else { NotFound::Speaks(speaks.to_owned()) };
+                self.outlet.found(correlation, Err(why))
+            }
+            Frame::Ended { actor, how, text } => {
+                reason::read(how, text).is_some_and(|reason| self.outlet.actor_ended(actor, reason))
+            }
+            Frame::Credit { actor, messages } => self.outlet.grant(actor, messages),
+        };
+        if expected { Ok(()) } else { Err(Misbehaved) }
+    }
+
+    /// Answers a search. [ENV-10]
+    fn find(&mut self, correlation: u64, protocol: &str, name: &str) -> bool {
+        let Some(actor) = self.node.exported(name) else {
+            let frame = Frame::NotFound { correlation, speaks: "" };
+            return self.outlet.say(Order::Free, &frame);
+        };
+        if actor.protocol() != protocol {
+            let frame = Frame::NotFound { correlation, speaks: actor.protocol() };
+            return self.outlet.say(Order::Free, &frame);
+        }
+        let number = actor.id().number();
+        let is_new = !self.inlets.contains_key(&number);
+        if is_new {
+            self.inlets.insert(number, Inlet::new(actor.clone()));
+        }
+        let found = Frame::Found { correlation, actor: number, window: WINDOW };
+        let said = self.outlet.say(Order::Within(number), &found);
+        if is_new {
+            let outlet = self.outlet.clone();
+            actor.when_ended(Box::new(move |down| {
+                // Behind all that the actor has sent to that node, which proxies may still have. [ENV-12]
+                let speaker = outlet.clone();
+                let fence = Fence::new(move || {
+                    let (how, text) = reason::written(&down.reason);
+                    let frame = Frame::Ended { actor: number, how, text: &text };
+                    speaker.say(Order::BehindAll, &frame);
+                });
+                if planted!("net-ended-overtakes": true => false) {
+                    outlet.fence(&fence);
+                }
+            }));
+        }
+        said
+    }
+
+    fn take(
+        &mut self,
+        envelope: &Envelope<'_>,
+        question: Option<Question>,
+    ) -> Result<(), Misbehaved> {
+        let origin = Origin { actor: envelope.actor, message: envelope.message, question };
+        let Some(inlet) = self.inlets.get_mut(&envelope.actor) else {
+            // It was never found.
+            return Err(Misbehaved);
+        };
+        inlet.received += 1;
+        if inlet.received > inlet.granted {
+            return Err(Misbehaved);
+        }
+        if planted!("net-overtakes-parked": inlet.waiting.is_some() => false) {
+            inlet.parked.push_back(Parked {
+                origin,
+                version: envelope.version,
+                schema: envelope.schema,
+                arguments: envelope.arguments.to_vec(),
+            });
+            return Ok(());
+        }
+        self.hand_in(envelope, origin)
+    }
+
+    /// Hands a message to its actor.
+    fn hand_in(&mut self, envelope: &Envelope<'_>, origin: Origin) -> Result<(), Misbehaved> {
+        let Some(inlet) = self.inlets.get_mut(&origin.actor) else { return Ok(()) };
+        let until = origin.question.map_or(Time::NEVER, |question| question.until);
+        let now = self.outlet.core().clock.now();
+        let taken = if until <= now {
+            Err(Undelivered::Expired)
+        } else {
+            inlet.actor.take(envelope, Until(until))
+        };
+        match taken {
+            Ok(Taken::In(answer)) => self.settle(origin, Ok(answer)),
+            Ok(Taken::Waits(waiting)) => {
+                inlet.waiting = Some((waiting, origin));
+                Ok(())
+            }
+            Err(why) => self.settle(origin, Err(why)),
+        }
+    }
+
+    /// A message is in its mailbox, or will never be.
+    fn settle(
+        &mut self,
+        origin: Origin,
+        outcome: Result<Option<Answer>, Undelivered>,
+    ) -> Result<(), Misbehaved> {
+        let Some(inlet) = self.inlets.get_mut(&origin.actor) else { return Ok(()) };
+        inlet.settled += 1;
+        let window = u64::from(WINDOW);
+        let mut said = true;
+        // [ENV-11]
+        if inlet.granted - inlet.settled <= window / 2 {
+            inlet.granted = inlet.settled + window;
+            let credit = Frame::Credit { actor: origin.actor, messages: inlet.granted };
+            said = self.outlet.say(Order::Free, &credit);
+        }
+        let letter = (inlet.actor.id(), inlet.actor.message());
+        match (outcome, origin.question) {
+            (Ok(Some(answer)), Some(question)) => self.await_answer(answer, question),
+            (Ok(_), _) => {}
+            (Err(why), question) => {
+                self.outlet.report(letter, DeadLetterReason::Undelivered(why));
+                said &= self.outlet.say(Order::Free, &refusal(origin, question, why));
+            }
+        }
+        if said { Ok(()) } else { Err(Misbehaved) }
+    }
+
+    /// Sends an answer when it is there, or that there is none. [ENV-8]
+    fn await_answer(&mut self, answer: Answer, question: Question) {
+        let (outlet, system) = (self.outlet.clone(), self.node.system());
+        self.answers.spawn(async move {
+            let outcome = system.by(question.until, answer).await;
+            let correlation = question.correlation;
+            match outcome.unwrap_or(Err(Undelivered::Expired)) {
+                Ok(bytes) => outlet.say(Order::Free, &Frame::Answer { correlation, bytes: &bytes }),
+                Err(why) => outlet.say(Order::Free, &Frame::Unanswered { correlation, why }),
+            };
+        });
+    }
+
+    /// Lets the message of an actor go on that waited for room, and those behind it.
+    fn move_on(&mut self, actor: u64, cx: &mut Context<'_>) {
+        while let Some(inlet) = self.inlets.get_mut(&actor)
+            && let Some((waiting, origin)) = &mut inlet.waiting
+        {
+            let Poll::Ready(outcome) = waiting.as_mut().poll(cx) else { return };
+            let origin = *origin;
+            inlet.waiting = None;
+            // An error means that too much is to be said, which the next frame meets, too.
+            let _ = self.settle(origin, outcome);
+            self.unpark(actor);
+        }
+    }
+
+    /// Hands in parked messages until one has to wait.
+    fn unpark(&mut self, actor: u64) {
+        while let Some(inlet) = self.inlets.get_mut(&actor)
+            && inlet.waiting.is_none()
+            && let Some(Parked { origin, version, schema, arguments }) = inlet.parked.pop_front()
+        {
+            let envelope =
+                Envelope { actor, version, message: origin.message, schema, arguments: &arguments };
+            let _ = self.hand_in(&envelope, origin);
+        }
+    }
+}
+
+/// Says that a message was not handed in. [ENV-8]
+fn refusal(origin: Origin, question: Option<Question>, why: Undelivered) -> Frame<'static> {
+    match question {
+        Some(Question { correlation, .. }) => Frame::Unanswered { correlation, why },
+        None => Frame::Undelivered { actor: origin.actor, message: origin.message, why },
+    }
+}
+
+impl Inlet {
+    fn new(actor: Arc<Box<dyn Exported>>) -> Self {
+        let granted = u64::from(WINDOW);
+        let parked = VecDeque::new();
+        Self { actor, received: 0, settled: 0, granted, waiting: None, parked }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        for inlet in self.inlets.values_mut() {
+            let letter = (inlet.actor.id(), inlet.actor.message());
+            let waited = usize::from(inlet.waiting.take().is_some());
+            for _ in 0..waited + inlet.parked.len() {
+                let reason = DeadLetterReason::Undelivered(Undelivered::NodeDown);
+                self.outlet.report(letter, reason);
+            }
+        }
+        self.outlet.close();
+    }
+}

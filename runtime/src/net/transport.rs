@@ -1,0 +1,125 @@
+//! The contract between a node and what carries its frames to other nodes.
+//!
+//! ```text
+//! Ref::tell -> proxy -> frame -> Link::submit  ~~~>  Link::poll_receive -> frame -> mailbox
+//! ```
+//!
+//! A [`Transport`] makes [`Link`]s, one for each connection to a node, and a link carries frames. Nothing calls
+//! back: what happens is polled for. What a link promises, and a node relies on:
+//!
+//! 1. A frame that was submitted is received once, or the link ends.
+//! 2. Frames come in the order that each asked for ([`Order`]).
+//! 3. The link of a node ends before there is another one to that node, in both of them: nothing that was
+//!    submitted to the old one is received after anything of the new one.
+//! 4. A link that is broken ends in bounded time at both ends, and what is under way is bounded: `submit` says
+//!    [`SubmitError::Full`].
+
+use super::identity::{Address, Identity};
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+/// What becomes of an attempt to reach a node: who it is, once there is a link to it.
+pub type Connecting = Pin<Box<dyn Future<Output = Result<Identity, ConnectError>> + Send>>;
+
+/// What carries frames between nodes.
+pub trait Transport: Send + Sync + 'static {
+    /// Who this node is. Always the same.
+    fn identity(&self) -> Identity;
+
+    /// Reaches the node at an address, or finds that there is a link to it already. The link itself comes by
+    /// [`Transport::poll_link`].
+    fn connect(&self, to: &Address) -> Connecting;
+
+    /// The next link that is up, whichever of the nodes began it; `None` when there will be none any more. One
+    /// task polls.
+    fn poll_link(&self, cx: &mut Context<'_>) -> Poll<Option<Box<dyn Link>>>;
+
+    /// Makes and accepts no more links. Those that there are stay.
+    fn close(&self);
+}
+
+/// A connection to another node. One task receives, and one waits for room; any number submit.
+pub trait Link: Send + Sync + 'static {
+    /// The node at the other end. Always the same.
+    fn peer(&self) -> Identity;
+
+    /// Takes a frame on its way. Never blocks.
+    ///
+    /// # Errors
+    /// [`SubmitError`]; the frame is not on its way then.
+    fn submit(&self, order: Order, frame: &[u8]) -> Result<(), SubmitError>;
+
+    /// Ready when the frame that was last refused as [`SubmitError::Full`] may find room now, or the link has
+    /// ended.
+    fn poll_room(&self, cx: &mut Context<'_>) -> Poll<()>;
+
+    /// The next frame, or why there will be none. Frames that arrived before the end come before it.
+    fn poll_receive(&self, cx: &mut Context<'_>) -> Poll<Result<Vec<u8>, LinkEnd>>;
+
+    /// How many of the frames submitted first the other node has for certain. Never fewer than before.
+    fn delivered(&self) -> u64;
+
+    /// Ends the link, in order: the other node receives what was submitted, and then that it was
+    /// [closed](LinkEnd::Closed). This end receives nothing more.
+    fn close(&self);
+}
+
+/// Which frames a frame must not overtake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Order {
+    /// None.
+    Free,
+    /// Those submitted with the same key before it.
+    Within(u64),
+    /// All that were submitted before it.
+    BehindAll,
+}
+
+/// Why a frame is not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SubmitError {
+    /// Too much is under way. Worth another try when there is room.
+    #[error("too much is under way")]
+    Full,
+    /// The link has ended.
+    #[error("the link has ended")]
+    Ended,
+    /// The frame is larger than the link takes, ever.
+    #[error("the frame is larger than any may be")]
+    TooLarge,
+}
+
+/// Why a link has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LinkEnd {
+    /// One of the nodes closed it.
+    #[error("closed")]
+    Closed,
+    /// The other node was not heard of for too long, or has started anew.
+    #[error("lost")]
+    Lost,
+}
+
+/// Why a node is not reached.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConnectError {
+    /// The transport is for other addresses.
+    #[error("{0} is no address of this transport")]
+    OtherScheme(Address),
+    /// Nobody answers there; the text says more.
+    #[error("{address} is out of reach: {text}")]
+    Unreachable {
+        /// The address asked for.
+        address: Address,
+        /// Why.
+        text: String,
+    },
+    /// This node is closed.
+    #[error("this node is closed")]
+    Closed,
+}

@@ -1,0 +1,158 @@
+//! A peer that does what it must not: the connection ends, and nothing else does.
+
+use crate::stage::{Book, Place, book, identity, open, shut};
+use crate::support::{run, soon, until};
+use greenroom::net::{Envelope, Export, Frame, Link, Loopback, Order, Transport};
+use greenroom::{Ref, Scheduler};
+use std::future::poll_fn;
+use std::sync::Arc;
+
+/// A link to `there` by which a test says what it likes.
+async fn attack(network: &Loopback) -> Box<dyn Link> {
+    let attacker = network.node("attacker", identity("attacker"));
+    attacker.connect(&"loopback:there".parse().unwrap()).await.unwrap();
+    soon(poll_fn(|cx| attacker.poll_link(cx))).await.unwrap()
+}
+
+async fn receive(link: &dyn Link) -> Option<Vec<u8>> {
+    soon(poll_fn(|cx| link.poll_receive(cx))).await.ok()
+}
+
+fn say(link: &dyn Link, frame: &Frame<'_>) {
+    link.submit(Order::Free, &frame.to_bytes()).unwrap();
+}
+
+/// Searches for the book, and returns its number and how many messages may be sent to it.
+async fn find(link: &dyn Link) -> (u64, u32) {
+    say(link, &Frame::Find { correlation: 1, protocol: "test.book", name: "book" });
+    match Frame::parse(&receive(link).await.unwrap()) {
+        Ok(Frame::Found { correlation: 1, actor, window }) => (actor, window),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A message that nobody knows.
+fn envelope(actor: u64) -> Envelope<'static> {
+    Envelope { actor, version: 2, message: 7, schema: 1, arguments: &[1, 1] }
+}
+
+// [G-REMOTE-8] [ENV-5] [ENV-10] [ENV-11]
+#[test]
+fn whoever_breaks_the_rules_is_cut_off_and_nobody_else() {
+    let network = Loopback::new().frames_max(1024);
+    let [here, there] =
+        ["here", "there"].map(|name| Place::new(&network, name, Scheduler::stealing()));
+    run(async {
+        let (near, far) = book(&here, &there, "book", open()).await;
+        let unfound = envelope(near.id().number());
+        let breaches: [Vec<u8>; 9] = [
+            vec![],
+            vec![0],
+            vec![99, 1, 2, 3],
+            Frame::Credit { actor: 1, messages: 1 }.to_bytes()[..5].to_vec(),
+            // Whom it has not found it does not reach, though the number is right.
+            Frame::Tell(unfound).to_bytes(),
+            Frame::Ask { envelope: unfound, correlation: 1, remaining_us: 9 }.to_bytes(),
+            Frame::Credit { actor: 77, messages: 1 }.to_bytes(),
+            Frame::Found { correlation: 77, actor: 1, window: 1 }.to_bytes(),
+            Frame::Ended { actor: 77, how: 1, text: "" }.to_bytes(),
+        ];
+        for breach in breaches {
+            let link = attack(&network).await;
+            link.submit(Order::Free, &breach).unwrap();
+            assert_eq!(receive(&*link).await, None, "{breach:?}");
+            until(|| there.node.peers().len() == 1).await;
+        }
+        assert_eq!(far.divide(8, 4).await, Ok(2));
+        here.shut().await;
+        there.shut().await;
+    });
+}
+
+// [G-REMOTE-6] [G-REMOTE-8] [ENV-11]
+#[test]
+fn a_peer_that_ignores_its_credit_fills_no_memory() {
+    let network = Loopback::new().frames_max(4096);
+    let there = Place::new(&network, "there", Scheduler::stealing());
+    run(async {
+        let gate = shut();
+        let near = there.system.spawn::<Book>(Arc::clone(&gate)).await.unwrap();
+        there.node.export("book", Export::of(&near)).unwrap();
+        let link = attack(&network).await;
+        let (actor, window) = find(&*link).await;
+        for _ in 0..=window {
+            say(&*link, &Frame::Tell(envelope(actor)));
+        }
+        // Each of them is refused as it comes, and so gives credit: the link stays.
+        let mut refused = 0;
+        while refused <= window {
+            match Frame::parse(&receive(&*link).await.unwrap()) {
+                Ok(Frame::Undelivered { .. }) => refused += 1,
+                Ok(Frame::Credit { messages, .. }) => assert!(messages > window.into()),
+                other => panic!("{other:?}"),
+            }
+        }
+        // Messages that it does take, more than the mailbox and the credit allow, without waiting for more.
+        let note = real_note(&network, &there, &near).await;
+        let envelope = Envelope { actor, ..note.as_envelope() };
+        for _ in 0..3 * window {
+            // An error means that it was cut off already.
+            if link.submit(Order::Free, &Frame::Tell(envelope).to_bytes()).is_err() {
+                break;
+            }
+        }
+        let mut said = 0;
+        while receive(&*link).await.is_some() {
+            said += 1;
+        }
+        assert!(said <= 3 * window, "cut off, not answered for ever");
+        gate.add_permits(1);
+        assert!(near.notes().await.unwrap().len() <= window as usize + 6);
+        there.shut().await;
+    });
+}
+
+/// The frame in which a real node tells `note`, as its peer receives it.
+async fn real_note(network: &Loopback, there: &Place, near: &Ref<Book>) -> OwnedEnvelope {
+    let here = Place::new(network, "honest", Scheduler::locked());
+    let spy = network.node("spy", identity("spy"));
+    let peer = here.node.connect(&"loopback:spy".parse().unwrap()).await.unwrap();
+    let link = soon(poll_fn(|cx| spy.poll_link(cx))).await.unwrap();
+    let finding = tokio::spawn(async move { peer.find::<Book>("book").await });
+    let asked = receive(&*link).await.unwrap();
+    let Ok(Frame::Find { correlation, .. }) = Frame::parse(&asked) else { panic!("{asked:?}") };
+    say(&*link, &Frame::Found { correlation, actor: 5, window: 1 });
+    let far = soon(finding).await.unwrap().unwrap();
+    far.note(3, 4).await.unwrap();
+    let told = receive(&*link).await.unwrap();
+    let Ok(Frame::Tell(envelope)) = Frame::parse(&told) else { panic!("{told:?}") };
+    assert_eq!((envelope.actor, envelope.version, envelope.arguments), (5, 2, &[3, 4][..]));
+    let owned = OwnedEnvelope {
+        version: envelope.version,
+        message: envelope.message,
+        schema: envelope.schema,
+        arguments: envelope.arguments.to_vec(),
+    };
+    here.shut().await;
+    assert!(!near.is_closed() && !there.node.peers().is_empty());
+    owned
+}
+
+struct OwnedEnvelope {
+    version: u16,
+    message: u32,
+    schema: u32,
+    arguments: Vec<u8>,
+}
+
+impl OwnedEnvelope {
+    fn as_envelope(&self) -> Envelope<'_> {
+        Envelope {
+            actor: 0,
+            version: self.version,
+            message: self.message,
+            schema: self.schema,
+            arguments: &self.arguments,
+        }
+    }
+}
