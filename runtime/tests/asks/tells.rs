@@ -207,13 +207,14 @@ fn a_message_that_finds_no_room_in_time_comes_back() {
 
 // [G-DEADLINE-2]
 #[test]
-fn by_the_worlds_time_it_expires_exactly() {
+fn by_the_worlds_time_it_expires_or_does_not() {
     Explore::new().seeds(100).run(|world| {
         let workers = 1 + world.pick(3);
         let pooled = world.pick(2) == 1;
         let node = world.node("one").settings(move |builder| builder.workers(workers));
         let system = node.start().system();
-        // Told with 3 ms at zero, it expires while the screen sleeps until 2, 4 or 6 ms, or does not.
+        // Told with 300 ms at zero, it expires while the screen sleeps until 200, 400 or 600 ms, or does not;
+        // the rare paths of a world take far less.
         let naps = 1 + u32::try_from(world.pick(3)).unwrap();
         world.run(async {
             let silent = system.spawn::<Silent>(Silent).await.unwrap();
@@ -224,8 +225,8 @@ fn by_the_worlds_time_it_expires_exactly() {
             } else {
                 system.spawn::<Screen>(Some(silent)).await.unwrap()
             };
-            screen.sleep(Duration::from_millis(2) * naps).await.unwrap();
-            screen.draw(1).within(Duration::from_millis(3)).await.unwrap();
+            screen.sleep(Duration::from_millis(200) * naps).await.unwrap();
+            screen.draw(1).within(Duration::from_millis(300)).await.unwrap();
             screen.draw(2).await.unwrap();
             let drawn = screen.drawn().await.unwrap();
             let expires = naps > 1;
