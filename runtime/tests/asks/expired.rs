@@ -54,7 +54,7 @@ pub(crate) struct Silent;
 impl Silent {
     #[ask(cancel)]
     async fn never(&mut self) {
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 

@@ -122,7 +122,8 @@ fn a_message_that_expires_before_its_handler_begins_is_reported() {
                 send(board.tell(Note).within(LONG), way).await.unwrap();
                 sent += 4;
                 tokio::time::sleep(SHORT / 10).await;
-                (gate.send(()).unwrap(), other_gate.send(()).unwrap());
+                gate.send(()).unwrap();
+                other_gate.send(()).unwrap();
                 soon(holds).await.unwrap();
                 soon(board_holds).await.unwrap();
                 // Each round finds an empty mailbox.
