@@ -91,7 +91,7 @@ fn play(world: &mut World, scheduler: Scheduling) {
     let picks: Vec<_> = (0..10).map(|_| world.pick(3)).collect();
     let due = Due::default();
     world.run(async {
-        let office = system.spawn::<Office>(due.clone()).await.unwrap();
+        let office = system.spawn::<Office>(Due::clone(&due)).await.unwrap();
         for me in 0..SENDERS {
             let sender = system.spawn::<Sender>(Sender).await.unwrap();
             let parcels = (0..LETTERS).map(|_| ledger.issue()).collect();

@@ -84,7 +84,7 @@ impl Shared {
     pub(super) fn call_helper_of_anyone(&self) {
         if let Queues::Shared(queue) = &self.queues
             && self.idle.could_help()
-            && queue.len() > 0
+            && !queue.is_empty()
             && let Some(sleeper) = self.idle.notify_helper()
         {
             self.wake(sleeper);

@@ -84,8 +84,8 @@ impl Register {
 
 async fn goes_on(system: &System, journal: Journal) {
     let longest = "n".repeat(1_024);
-    let register = system.spawn::<Register>(journal.clone()).await.unwrap();
-    let ledger = open(system, &Opened::new(&journal, "other")).await.unwrap();
+    let register = system.spawn::<Register>(journal.clone()).await.expect("it starts");
+    let ledger = open(system, &Opened::new(&journal, "other")).await.expect("it starts");
     let bad = || {
         [Named::As("n".repeat(1_025)), Named::As("a\0b".to_owned()), Named::Unwritable].into_iter()
     };
@@ -100,7 +100,7 @@ async fn goes_on(system: &System, journal: Journal) {
         assert!(matches!(recorded, Err(AskError::Failed(PersistError::Unencodable(_)))));
     }
     assert_eq!(register.names().await, Ok(vec![]));
-    register.persist(vec![Named::As(longest.clone())]).await.unwrap();
+    register.persist(vec![Named::As(longest.clone())]).await.expect("the name is short enough");
     assert_eq!(register.names().await, Ok(vec![longest]));
     assert_eq!(ledger.notes().await, Ok(numbers(1..=3)));
 }

@@ -174,6 +174,7 @@ impl Twin {
     }
 }
 
+#[expect(clippy::too_many_lines, reason = "one arm for each step")]
 fn run(steps: Vec<Step>, resume: usize) {
     let book = Book::default();
     let level = Level::new(Mark { high: HIGH, low: LOW, resume });
@@ -227,13 +228,10 @@ fn run(steps: Vec<Step>, resume: usize) {
                         // A close ends also waits that were served and not yet looked at.
                         assert_eq!(places.is_none(), twin.closed);
                         let count = served.and_then(|at| twin.served.remove(at));
-                        match places {
-                            Some(places) => {
-                                places.keep();
-                                held += count.expect("it is served").1;
-                            }
-                            // Its places are lost with the level.
-                            None => {}
+                        // Without places, they are lost with the level.
+                        if let Some(places) = places {
+                            places.keep();
+                            held += count.expect("it is served").1;
                         }
                         drop(wishes.remove(at));
                     }
