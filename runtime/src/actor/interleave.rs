@@ -225,11 +225,6 @@ where
     let mut held = context.held();
     control(&mut held).extras().flights.list.push(Flight { resume, waker, pending });
     held.cell().note_in_flight(true);
-    if planted!("interleave-begins-late": false => true) {
-        // SAFETY: the node is new, and its kind fits every cell.
-        unsafe { held.reference().push_urgent(Node::new(&RESUME, id)) };
-        return;
-    }
     // SAFETY: the node is new.
     unsafe { held.owner().signals.push_back(Node::new(&RESUME, id)) };
 }
@@ -343,7 +338,7 @@ pub(super) fn cut_off_all(held: &mut Held) {
 }
 
 fn cut_off(held: &Held, flight: Flight) {
-    if let Some(kind) = flight.pending.kind() {
+    if let Some(kind) = planted!("interleave-cut-unreported": flight.pending.kind() => None) {
         held.cell().report_crashed(kind);
     }
     if !quietly(|| drop(flight)) {
