@@ -66,7 +66,8 @@ impl Wait {
 
 impl Waits {
     /// Gives the wait an edge to who was asked, unless it has one. The actors of a cycle that it is a part
-    /// of, if nobody on it can go on: first the asker, each followed by the one that it waits for.
+    /// of, if nobody on it can go on: first the asker, each followed by the one that it waits for. The edge is
+    /// gone then.
     ///
     /// # Safety
     /// The receiver that `question` looks at does not leave before the wait is ended.
@@ -85,7 +86,14 @@ impl Waits {
             wait.edge = number;
             wait.asker.end_wait();
         }
-        graph.cycle(wait.asker.id)
+        let cycle = graph.cycle(wait.asker.id)?;
+        // At once, so that it is no other's cycle too: the others on it may go on from here.
+        let edge = graph.edges.remove(&(wait.asker.id, wait.edge));
+        wait.edge = 0;
+        wait.asker.begin_wait();
+        drop(graph);
+        drop(edge);
+        Some(cycle)
     }
 
     /// The wait is over.
