@@ -13,6 +13,8 @@ async fn watcher(place: &Place, of: &Ref<Book>) -> Ref<Watcher> {
     let watcher = place.system.spawn::<Watcher>(()).await.unwrap();
     watcher.ask(Log).await.unwrap();
     watcher.tell(Watch(of.clone())).await.unwrap();
+    // When this is answered, it watches: what ends before that would be `NoActor`.
+    watcher.ask(Log).await.unwrap();
     watcher
 }
 
@@ -87,6 +89,7 @@ fn the_end_of_an_actor_comes_after_the_last_it_said() {
             there.node.export("speaker", Export::of(&speaker)).unwrap();
             let far = here.reach(there).await.find::<Speaker>("speaker").await.unwrap();
             watcher.tell(Hear(far.clone())).await.unwrap();
+            watcher.ask(Log).await.unwrap();
             far.speak(60).await.unwrap();
             soon(far.ended()).await;
             until_async(async || watcher.ask(Log).await.unwrap().len() > 60).await;
