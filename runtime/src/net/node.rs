@@ -204,7 +204,9 @@ impl Shared {
     async fn retire(&self, node: NodeId) {
         let old = self.connected.lock().get(&node).cloned();
         if let Some(old) = old {
-            old.outlet.hang_up();
+            // Messages of the old connection may wait for room, and are not waited for.
+            old.outlet.close();
+            old.actor.stop();
             old.actor.ended().await;
         }
     }

@@ -36,6 +36,8 @@ pub(super) struct Outlet {
 #[derive(Default)]
 struct State {
     closed: bool,
+    /// Whether this node has ended the link.
+    hung_up: bool,
     /// What the node itself has to say.
     backlog: VecDeque<(Order, Vec<u8>)>,
     /// Proxies that wait for room.
@@ -401,6 +403,12 @@ impl Outlet {
 
     /// Ends the link; the session hears of it.
     pub(super) fn hang_up(&self) {
+        self.state.lock().hung_up = true;
         self.link.close();
+    }
+
+    /// Whether it is this node that ended the link.
+    pub(super) fn has_hung_up(&self) -> bool {
+        self.state.lock().hung_up
     }
 }

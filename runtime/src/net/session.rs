@@ -17,7 +17,7 @@ use super::node::Shared;
 use super::outlet::{NotFound, Outlet};
 use super::reason;
 use super::remote::Fence;
-use super::transport::Order;
+use super::transport::{LinkEnd, Order};
 use crate::event::{DeadLetterReason, Undelivered};
 use crate::sync::{Arc, planted};
 use crate::time::Time;
@@ -101,7 +101,14 @@ impl Session {
             self.move_on(actor, cx);
         }
         let Poll::Ready(frame) = self.outlet.poll_receive(cx) else { return Turn::Waits };
-        let Ok(frame) = frame else { return Turn::Ended };
+        let frame = match frame {
+            Ok(frame) => frame,
+            // What the peer sent before it closed has its chance, unless this node is leaving, too.
+            Err(LinkEnd::Closed) if !self.outlet.has_hung_up() && self.waiting().count() > 0 => {
+                return Turn::Waits;
+            }
+            Err(_) => return Turn::Ended,
+        };
         let frame = Frame::parse(&frame).map_err(|_| Misbehaved);
         match frame.and_then(|frame| self.receive(&frame)) {
             Ok(()) => Turn::Went,
