@@ -182,8 +182,12 @@ async fn each<A: Behavior, F, T, S>(
         let (over, mut is_over) = oneshot::pair::<()>();
         let signal = Signal { method, value: (item, over), epoch };
         send_signal(actor, flowing::<A, F, T, S>(&signal.method), signal);
-        if planted!("stream-unpaced": true => false) {
-            poll_fn(|cx| is_over.poll(cx)).await;
+        let is_lost =
+            planted!("stream-unpaced": poll_fn(|cx| is_over.poll(cx)).await.is_none() => false);
+        // The incarnation has ended, and this task is about to be aborted: at an await, which a stream that
+        // always has more would never come to.
+        if is_lost {
+            return;
         }
     }
 }
@@ -243,17 +247,20 @@ unsafe fn deliver_item<A: Behavior, F: LocalCall<A, T, S>, T, S>(
     if signal.epoch != context.incarnation() {
         return;
     }
-    // Dropped, it says that the call is over.
+    // Dropped unused, it says that there will be no call any more.
     let (item, over) = signal.value;
     // SAFETY: as above.
     let actor = unsafe { body::live::<A>(header) };
     match signal.method.call(actor, item, context) {
-        Step::Done(()) => drop(over),
+        // An error means that the task has been aborted, here and below.
+        Step::Done(()) => {
+            let _ = over.send(());
+        }
         // SAFETY: as above; the future borrows nothing but the cell.
         Step::Later(future) => unsafe {
             wait(header, async move {
-                let _over = over;
                 future.await;
+                let _ = over.send(());
             });
         },
     }

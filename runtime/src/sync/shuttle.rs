@@ -33,7 +33,7 @@ impl<T> UnsafeCell<T> {
 }
 
 /// shuttle's lock with parking_lot's face: no poisoning.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Mutex<T>(shuttle::sync::Mutex<T>);
 
 impl<T> Mutex<T> {
