@@ -157,6 +157,6 @@ fn each_message_has_its_turn_and_its_end() {
         Some(Scheduler::per_core),
     ];
     for scheduler in schedulers {
-        Explore::new().seeds(20).allow_panics().run(|world| play(world, scheduler));
+        Explore::new().seeds(60).allow_panics().run(|world| play(world, scheduler));
     }
 }

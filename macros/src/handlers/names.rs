@@ -8,7 +8,7 @@ use crate::spans;
 
 /// What a reference has methods for. Callers write `book.quote(..)` on a `Ref<Book>`, whose own
 /// methods come first: a handler of the same name could not be reached.
-const RESERVED: [&str; 18] = [
+const RESERVED: [&str; 19] = [
     "api",
     "ask",
     "clone",
@@ -22,6 +22,7 @@ const RESERVED: [&str; 18] = [
     "kill",
     "migrate",
     "ne",
+    "pressure",
     "recipient",
     "stop",
     "tell",
