@@ -23,8 +23,8 @@ mod take;
 pub(crate) use take::{Places, Take};
 
 use super::permits::Taking;
+use super::waiters::Waiters;
 use crate::sync::{AtomicUsize, Mutex, Ordering, planted};
-use std::collections::VecDeque;
 use std::task::Waker;
 
 const OVERLOADED: usize = 1;
@@ -71,27 +71,7 @@ pub(crate) struct Level {
     /// The greatest count there was.
     peak: AtomicUsize,
     mark: Mark,
-    queue: Mutex<Queue>,
-}
-
-#[derive(Debug)]
-struct Queue {
-    waiting: VecDeque<Waiting>,
-    /// Who comes next.
-    ticket: u64,
-}
-
-#[derive(Debug)]
-struct Waiting {
-    ticket: u64,
-    count: usize,
-    waker: Waker,
-}
-
-impl Queue {
-    fn place(&self, ticket: u64) -> Option<usize> {
-        self.waiting.binary_search_by_key(&ticket, |waiting| waiting.ticket).ok()
-    }
+    queue: Mutex<Waiters>,
 }
 
 impl Level {
@@ -101,12 +81,11 @@ impl Level {
     /// An empty level.
     pub(crate) fn new(mark: Mark) -> Self {
         debug_assert!(mark.low < mark.high && mark.high <= Self::MAX, "{mark:?}");
-        let queue = Queue { waiting: VecDeque::new(), ticket: 0 };
         Self {
             word: AtomicUsize::new(0),
             peak: AtomicUsize::new(0),
             mark,
-            queue: Mutex::new(queue),
+            queue: Mutex::new(Waiters::default()),
         }
     }
 
@@ -178,10 +157,10 @@ impl Level {
         // AcqRel: the rendezvous with `queue_up`.
         self.word.fetch_or(CLOSED, Ordering::AcqRel);
         let mut queue = self.queue.lock();
-        let waiting = std::mem::take(&mut queue.waiting);
+        let waiting = queue.take_all();
         self.settle(&queue, marks);
         drop(queue);
-        waiting.into_iter().for_each(|waiting| waiting.waker.wake());
+        waiting.for_each(Waker::wake);
     }
 
     /// Whether something is in.
@@ -271,10 +250,10 @@ impl Level {
         let mut served = Vec::new();
         // Acquire: pairs with the AcqRel in `give`.
         if self.word.load(Ordering::Acquire) / ONE <= self.mark.resume {
-            while let Some(first) = queue.waiting.front()
-                && self.grant(first.count)
+            while let Some(count) = queue.first()
+                && self.grant(count)
             {
-                served.extend(queue.waiting.pop_front().map(|first| first.waker));
+                served.extend(queue.pop());
             }
         }
         self.settle(&queue, marks);
@@ -301,8 +280,8 @@ impl Level {
     }
 
     /// Clears QUEUED if nobody waits, and then OVERLOADED if the count is low; the caller holds the lock.
-    fn settle(&self, queue: &Queue, marks: impl Marks) {
-        if !queue.waiting.is_empty() {
+    fn settle(&self, queue: &Waiters, marks: impl Marks) {
+        if !queue.is_empty() {
             return;
         }
         // Relaxed: a guess; the exchange decides.
@@ -328,12 +307,10 @@ impl Level {
         let word = self.word.fetch_or(QUEUED, Ordering::AcqRel);
         let taking = if word & CLOSED != 0 {
             Taking::Closed
-        } else if queue.waiting.is_empty() && self.admits(word, count) && self.grant(count) {
+        } else if queue.is_empty() && self.admits(word, count) && self.grant(count) {
             Taking::Taken
         } else {
-            let ticket = queue.ticket;
-            queue.ticket += 1;
-            queue.waiting.push_back(Waiting { ticket, count, waker: waker.clone() });
+            let ticket = queue.push(count, waker);
             // AcqRel: as in `rise`.
             if self.word.fetch_or(OVERLOADED, Ordering::AcqRel) & OVERLOADED == 0 {
                 marks.rose();
@@ -350,23 +327,11 @@ impl Level {
         Ok(taking)
     }
 
-    /// Whether the one with that ticket still waits; if so, it leaves this waker.
-    fn still_waits(&self, ticket: u64, waker: &Waker) -> bool {
-        let mut queue = self.queue.lock();
-        let Some(place) = queue.place(ticket) else { return false };
-        let kept = &mut queue.waiting[place].waker;
-        let old = (!kept.will_wake(waker)).then(|| std::mem::replace(kept, waker.clone()));
-        drop(queue);
-        // Without the lock, as its drop may run anything.
-        drop(old);
-        true
-    }
-
     /// Leaves the queue; if it is served already, gives back.
     #[cold]
     fn give_up(&self, ticket: u64, count: usize, marks: impl Marks) {
         let mut queue = self.queue.lock();
-        let gone = queue.place(ticket).and_then(|place| queue.waiting.remove(place));
+        let gone = queue.remove(ticket);
         drop(queue);
         match gone {
             // Those behind may ask for less.

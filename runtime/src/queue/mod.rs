@@ -21,6 +21,7 @@
 // | `oneshot` | one value, one producer, one consumer | tokio's |
 // | `permits` | a count that is taken from, and waited for in order | a deque, in its tests |
 // | `level` | a count with a high and a low mark, which some pass and others wait at | a deque, in its tests |
+// | `waiters` | those who wait at `permits` or a `level`, behind its lock | |
 // | `gate` | a count with a seal, for those who enter and leave | |
 // | `list` | the consumer's own FIFO, no sharing at all | |
 // | `pool` | recycled memory blocks | the global allocator |
@@ -46,3 +47,4 @@ pub(crate) mod pool;
 pub(crate) mod ring;
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) mod twin;
+mod waiters;

@@ -15,8 +15,8 @@
 //!    that it has to serve.
 //! 4. Who no longer stands in the queue has its permits, unless the word says CLOSED.
 
+use super::waiters::{Waiters, still_waits};
 use crate::sync::{AtomicUsize, Mutex, Ordering, planted};
-use std::collections::VecDeque;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
@@ -40,27 +40,7 @@ pub(crate) enum Taking {
 #[derive(Debug)]
 pub(crate) struct Permits {
     word: AtomicUsize,
-    queue: Mutex<Queue>,
-}
-
-#[derive(Debug)]
-struct Queue {
-    waiting: VecDeque<Waiting>,
-    /// Who comes next.
-    ticket: u64,
-}
-
-#[derive(Debug)]
-struct Waiting {
-    ticket: u64,
-    count: usize,
-    waker: Waker,
-}
-
-impl Queue {
-    fn place(&self, ticket: u64) -> Option<usize> {
-        self.waiting.binary_search_by_key(&ticket, |waiting| waiting.ticket).ok()
-    }
+    queue: Mutex<Waiters>,
 }
 
 impl Permits {
@@ -69,8 +49,7 @@ impl Permits {
 
     /// So many free permits.
     pub(crate) fn new(count: usize) -> Self {
-        let queue = Queue { waiting: VecDeque::new(), ticket: 0 };
-        Self { word: AtomicUsize::new(count * ONE), queue: Mutex::new(queue) }
+        Self { word: AtomicUsize::new(count * ONE), queue: Mutex::new(Waiters::default()) }
     }
 
     /// Takes `count` permits if they are free and nobody waits.
@@ -125,21 +104,21 @@ impl Permits {
 
     fn serve_first(&self) -> Option<Waker> {
         let mut queue = self.queue.lock();
-        let count = queue.waiting.front()?.count;
+        let count = queue.first()?;
         // Acquire: pairs with the AcqRel in `give`. There may be more by now, but not fewer: invariant 1.
         if self.word.load(Ordering::Acquire) / ONE < count {
             return None;
         }
         // Relaxed: acquired above; the lock releases it to the one who is served.
         self.word.fetch_sub(count * ONE, Ordering::Relaxed);
-        let first = queue.waiting.pop_front();
+        let first = queue.pop();
         self.leave_empty(&queue);
-        first.map(|first| first.waker)
+        first
     }
 
     /// Clears QUEUED if nobody waits; the caller holds the lock.
-    fn leave_empty(&self, queue: &Queue) {
-        if queue.waiting.is_empty() {
+    fn leave_empty(&self, queue: &Waiters) {
+        if queue.is_empty() {
             // Release: those who take permits see what was done under the lock; pairs with the Acquire in
             // `try_take`.
             self.word.fetch_and(!QUEUED, Ordering::Release);
@@ -151,10 +130,10 @@ impl Permits {
         // AcqRel: the rendezvous with `queue_up`, as for permits that are given.
         self.word.fetch_or(CLOSED, Ordering::AcqRel);
         let mut queue = self.queue.lock();
-        let waiting = std::mem::take(&mut queue.waiting);
+        let waiting = queue.take_all();
         self.leave_empty(&queue);
         drop(queue);
-        waiting.into_iter().for_each(|waiting| waiting.waker.wake());
+        waiting.for_each(Waker::wake);
     }
 
     /// Stands in the queue, with that ticket, unless it has become needless.
@@ -171,11 +150,8 @@ impl Permits {
                 word
             }
         );
-        if word & CLOSED == 0 && (!queue.waiting.is_empty() || word / ONE < count) {
-            let ticket = queue.ticket;
-            queue.ticket += 1;
-            queue.waiting.push_back(Waiting { ticket, count, waker: waker.clone() });
-            return Err(ticket);
+        if word & CLOSED == 0 && (!queue.is_empty() || word / ONE < count) {
+            return Err(queue.push(count, waker));
         }
         let taking = if word & CLOSED == 0 { Taking::Taken } else { Taking::Closed };
         if taking == Taking::Taken {
@@ -186,23 +162,11 @@ impl Permits {
         Ok(taking)
     }
 
-    /// Whether the one with that ticket still waits; if so, it leaves this waker.
-    fn still_waits(&self, ticket: u64, waker: &Waker) -> bool {
-        let mut queue = self.queue.lock();
-        let Some(place) = queue.place(ticket) else { return false };
-        let kept = &mut queue.waiting[place].waker;
-        let old = (!kept.will_wake(waker)).then(|| std::mem::replace(kept, waker.clone()));
-        drop(queue);
-        // Without the lock, as its drop may run anything.
-        drop(old);
-        true
-    }
-
     /// Leaves the queue; if it is served already, gives back.
     #[cold]
     fn give_up(&self, ticket: u64, count: usize) {
         let mut queue = self.queue.lock();
-        let gone = queue.place(ticket).and_then(|place| queue.waiting.remove(place));
+        let gone = queue.remove(ticket);
         self.leave_empty(&queue);
         drop(queue);
         match gone {
@@ -243,7 +207,9 @@ impl<'a> Future for Take<'a> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let (permits, count) = (self.permits, self.count);
         let taking = match self.ticket {
-            Some(ticket) if permits.still_waits(ticket, cx.waker()) => return Poll::Pending,
+            Some(ticket) if still_waits(&permits.queue, ticket, cx.waker()) => {
+                return Poll::Pending;
+            }
             Some(_) if permits.is_closed() => Taking::Closed,
             Some(_) => Taking::Taken,
             None => match permits.try_take(count) {

@@ -2,6 +2,7 @@
 
 use super::{Level, Marks};
 use crate::queue::permits::Taking;
+use crate::queue::waiters::still_waits;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -21,7 +22,7 @@ impl<'a, M: Marks + Unpin> Future for Take<'a, M> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let (level, count, marks) = (self.level, self.count, self.marks);
         let taking = match self.ticket {
-            Some(ticket) if level.still_waits(ticket, cx.waker()) => return Poll::Pending,
+            Some(ticket) if still_waits(&level.queue, ticket, cx.waker()) => return Poll::Pending,
             Some(_) if level.is_closed() => Taking::Closed,
             Some(_) => Taking::Taken,
             None => match level.try_take(count, marks) {
