@@ -113,6 +113,9 @@ mod documents {
     #[cfg(all(feature = "net", not(any(loom, shuttle))))]
     #[doc = include_str!("../../book/src/tour/remote.md")]
     mod remote {}
+    #[cfg(all(feature = "membership", not(any(loom, shuttle))))]
+    #[doc = include_str!("../../book/src/tour/cluster.md")]
+    mod cluster {}
     #[doc = include_str!("../../book/src/testing.md")]
     mod testing {}
     #[cfg(not(any(loom, shuttle)))]

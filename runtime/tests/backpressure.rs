@@ -15,27 +15,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::thread;
 use std::time::Duration;
-use support::{block_on, everywhere, exit_of, on, poll_once, run, soon};
+use support::{block_on, everywhere, exit_of, on, policies, poll_once, run, soon};
 use tokio::sync::{Semaphore, mpsc};
-
-/// Tells the mailboxes of otherwise equal actors apart.
-trait Policy: Send + 'static {
-    const MAILBOX: Mailbox;
-}
-
-macro_rules! policies {
-    ($($name:ident = $mailbox:expr;)+) => {$(
-        struct $name;
-        impl Policy for $name {
-            const MAILBOX: Mailbox = $mailbox;
-        }
-    )+};
-}
 
 const MESSAGES: usize = 3;
 const BYTES: usize = 100;
 
 policies! {
+    /// Tells the mailboxes of otherwise equal actors apart.
+    Policy { MAILBOX: Mailbox }
     Waiting = Mailbox::bounded(MESSAGES).bytes(BYTES);
     Rejecting = Mailbox::bounded(MESSAGES).bytes(BYTES).full(Full::Reject);
     DroppingNewest = Mailbox::bounded(MESSAGES).bytes(BYTES).full(Full::DropNewest);

@@ -13,23 +13,13 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
-use support::{Dice, LONG, Ledger, Parcel, block_on, everywhere, hold_worker, on, soon, until};
-
-/// Tells the mailboxes of otherwise equal actors apart.
-trait Policy: Send + 'static {
-    const MAILBOX: Mailbox;
-}
-
-macro_rules! policies {
-    ($($name:ident = $mailbox:expr;)+) => {$(
-        struct $name;
-        impl Policy for $name {
-            const MAILBOX: Mailbox = $mailbox;
-        }
-    )+};
-}
+use support::{
+    Dice, LONG, Ledger, Parcel, block_on, everywhere, hold_worker, on, policies, soon, until,
+};
 
 policies! {
+    /// Tells the mailboxes of otherwise equal actors apart.
+    Policy { MAILBOX: Mailbox }
     Unbounded = Mailbox::unbounded();
     Waiting = Mailbox::bounded(4);
     Rejecting = Mailbox::bounded(4).full(Full::Reject);

@@ -13,7 +13,7 @@ use std::marker::PhantomData;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
-use support::{block_on, everywhere, on, soon};
+use support::{block_on, everywhere, on, policies, soon};
 
 /// What was handled, in its order: who sent it, and which of his it was.
 #[derive(Clone, Default)]
@@ -50,21 +50,9 @@ impl Log {
     }
 }
 
-/// Tells the mailboxes of otherwise equal actors apart.
-trait Policy: Send + 'static {
-    const MAILBOX: Mailbox;
-}
-
-macro_rules! policies {
-    ($($name:ident = $mailbox:expr;)+) => {$(
-        struct $name;
-        impl Policy for $name {
-            const MAILBOX: Mailbox = $mailbox;
-        }
-    )+};
-}
-
 policies! {
+    /// Tells the mailboxes of otherwise equal actors apart.
+    Policy { MAILBOX: Mailbox }
     Unbounded = Mailbox::unbounded();
     Waiting = Mailbox::bounded(3);
     DroppingNewest = Mailbox::bounded(3).full(Full::DropNewest);

@@ -5,14 +5,17 @@
 #![cfg(not(any(loom, shuttle)))]
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
+mod support;
+
 use greenroom::sim::{Explore, World};
-use greenroom::{Actor, AskError, Ref, Scheduler, System, handlers};
+use greenroom::{Actor, AskError, Ref, System, handlers};
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::task::Poll;
 use std::time::Duration;
+use support::{SCHEDULINGS, scheduled};
 
 /// Asks of all worlds, unless the environment says more.
 const ASKS: u64 = 10_000;
@@ -157,17 +160,9 @@ async fn with_patience<F: Future>(future: F, mut polls: u64) -> Option<F::Output
 /// A node with its scheduler and number of workers chosen.
 fn system(world: &mut World) -> System {
     let workers = 1 + world.pick(3);
-    let scheduler = world.pick(5);
-    let node = world.node("one").settings(move |builder| {
-        let builder = builder.workers(workers);
-        match scheduler {
-            0 => builder,
-            1 => builder.scheduler(Scheduler::locked()),
-            2 => builder.scheduler(Scheduler::lock_free()),
-            3 => builder.scheduler(Scheduler::stealing()),
-            _ => builder.scheduler(Scheduler::per_core()),
-        }
-    });
+    let scheduler = SCHEDULINGS[world.pick(5)];
+    let node =
+        world.node("one").settings(move |builder| scheduled(builder.workers(workers), scheduler));
     node.start().system()
 }
 

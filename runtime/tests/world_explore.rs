@@ -180,6 +180,46 @@ fn what_comes_in_time_is_well() {
     world.finish();
 }
 
+/// Answers nobody.
+#[derive(Actor)]
+struct Mute;
+
+#[handlers]
+impl Mute {
+    #[ask]
+    async fn speak(&mut self) {
+        std::future::pending::<()>().await;
+    }
+}
+
+/// Asks another, for ever.
+#[derive(Actor)]
+struct Asker(Ref<Mute>);
+
+#[handlers]
+impl Asker {
+    #[tell]
+    async fn go(&mut self) {
+        let _ = self.0.speak().within(Duration::MAX).await;
+    }
+}
+
+#[test]
+fn a_world_that_is_late_says_who_waits_for_whose_answer() {
+    let text = failure_of(&Explore::new().seeds(1), |world| {
+        let node = world.node("late").start();
+        let clock = world.clock();
+        world.run_within(Duration::from_secs(3), async {
+            let mute = node.system().spawn::<Mute>(Mute).await.unwrap();
+            let asker = node.system().spawn::<Asker>(Asker(mute)).named("asker").await.unwrap();
+            asker.go().await.unwrap();
+            clock.sleep(Duration::from_secs(60)).await;
+        });
+    });
+    let line = text.lines().find(|line| line.contains("asker (Asker#2) waits inside its handler"));
+    assert!(line.is_some_and(|line| line.ends_with(", for the answer of Mute#1")), "{text}");
+}
+
 #[test]
 fn a_world_that_stands_still_says_who_waits() {
     let text = failure_of(&Explore::new().seeds(1), |world| {

@@ -4,7 +4,7 @@
 #![cfg(not(any(loom, shuttle)))]
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
-use greenroom::sim::{Datagram, Explore, Link, Node, Socket, SocketError, World};
+use greenroom::sim::{Datagram, Explore, Fault, Link, Node, Socket, SocketError, World};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -127,6 +127,24 @@ fn bandwidth_spreads_packets_out_and_a_full_queue_drops_them() {
     pair.send(15);
     world.run_for(MS);
     assert_eq!(pair.arrived(), [15], "an idle link starts at once");
+}
+
+#[test]
+fn a_link_is_as_wide_as_before_when_it_is_calm() {
+    Explore::new().seeds(20).run(|world| {
+        let pair = Pair::new(world, Link::default().bytes_max(3000));
+        let to = pair.sockets[1].address();
+        let storm = world.storm(&pair.nodes, &[Fault::Narrow]);
+        world.run_for(Duration::from_secs(3));
+        world.calm(&pair.nodes);
+        for len in [3000, 3001] {
+            pair.sockets[0].send(to, &vec![7; len]);
+        }
+        world.settle();
+        assert_eq!(pair.sockets[1].try_receive().unwrap().unwrap().bytes.len(), 3000);
+        assert_eq!(pair.sockets[1].try_receive(), Ok(None));
+        world.sometimes("it was narrow", storm.has(Fault::Narrow));
+    });
 }
 
 #[test]

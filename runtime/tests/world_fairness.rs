@@ -5,10 +5,13 @@
 #![cfg(not(any(loom, shuttle)))]
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
+mod support;
+
 use greenroom::sim::{Explore, World};
 use greenroom::{Actor, Context, Ref, Scheduler, handlers};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use support::{Scheduling, scheduled};
 
 const SEEDS: u64 = 30;
 /// Actors that are ready all the time.
@@ -67,15 +70,11 @@ impl Waker {
 }
 
 /// The most activations that anybody waited for in a world, and its workers.
-fn play(world: &mut World, scheduler: Option<fn() -> Scheduler>) -> (u64, u64) {
+fn play(world: &mut World, scheduler: Scheduling) -> (u64, u64) {
     let workers = 1 + world.pick(3);
-    let node = world.node("track").settings(move |builder| {
-        let builder = builder.workers(workers).batch(1);
-        match scheduler {
-            Some(scheduler) => builder.scheduler(scheduler()),
-            None => builder,
-        }
-    });
+    let node = world
+        .node("track")
+        .settings(move |builder| scheduled(builder.workers(workers).batch(1), scheduler));
     let system = node.start().system();
     let track = Arc::new(Track::default());
     world.run(async {
@@ -100,7 +99,7 @@ fn play(world: &mut World, scheduler: Option<fn() -> Scheduler>) -> (u64, u64) {
 
 /// The most that `bound` allows is never passed. Where each worker has a queue of its own, the world may
 /// give it a turn only when it has waited longest, and all that is ready may be before an actor there.
-fn is_fair(scheduler: Option<fn() -> Scheduler>, bound: fn(u64) -> u64) {
+fn is_fair(scheduler: Scheduling, bound: fn(u64) -> u64) {
     Explore::new().seeds(SEEDS).run(|world| {
         let (longest, workers) = play(world, scheduler);
         let bound = bound(workers);

@@ -3,22 +3,17 @@
 #![cfg(not(any(loom, shuttle)))]
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
-#[path = "support/ledger.rs"]
-#[expect(dead_code, reason = "nothing is handed back here")]
-mod ledger;
+mod support;
 
 use greenroom::sim::{Explore, World};
-use greenroom::{Actor, Context, Interleaved, Ref, Scheduler, handlers};
-use ledger::{Ledger, Parcel};
+use greenroom::{Actor, Context, Interleaved, Ref, handlers};
 use std::sync::Arc;
 use std::time::Duration;
+use support::{Ledger, Parcel, SCHEDULINGS, Scheduling, scheduled};
 
 const SENDERS: usize = 3;
 const LETTERS: u64 = 8;
 const IN_FLIGHT: usize = 4;
-
-/// A scheduler that runs in a world; `None` is the world's own.
-type Scheduling = Option<fn() -> Scheduler>;
 
 /// What came from each sender last, across incarnations.
 type Due = Arc<parking_lot::Mutex<[u64; SENDERS]>>;
@@ -101,13 +96,8 @@ impl Sender {
 
 fn play(world: &mut World, scheduler: Scheduling) {
     let workers = 1 + world.pick(3);
-    let node = world.node("one").settings(move |builder| {
-        let builder = builder.workers(workers);
-        match scheduler {
-            Some(scheduler) => builder.scheduler(scheduler()),
-            None => builder,
-        }
-    });
+    let node =
+        world.node("one").settings(move |builder| scheduled(builder.workers(workers), scheduler));
     let system = node.start().system();
     let ledger = Ledger::new(1000);
     let picks: Vec<_> = (0..10).map(|_| world.pick(5)).collect();
@@ -149,14 +139,7 @@ fn play(world: &mut World, scheduler: Scheduling) {
 // [G-INTERLEAVE-1] [G-INTERLEAVE-2] [G-INTERLEAVE-3] [G-INTERLEAVE-4]
 #[test]
 fn each_message_has_its_turn_and_its_end() {
-    let schedulers: [Scheduling; 5] = [
-        None,
-        Some(Scheduler::locked),
-        Some(Scheduler::lock_free),
-        Some(Scheduler::stealing),
-        Some(Scheduler::per_core),
-    ];
-    for scheduler in schedulers {
+    for scheduler in SCHEDULINGS {
         Explore::new().seeds(60).allow_panics().run(|world| play(world, scheduler));
     }
 }

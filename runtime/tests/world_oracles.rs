@@ -5,15 +5,14 @@
 #![cfg(not(any(loom, shuttle)))]
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
-#[path = "support/ledger.rs"]
-mod ledger;
+mod support;
 
 use greenroom::sim::{Explore, World};
-use greenroom::{Actor, Ref, Scheduler, System, handlers};
-use ledger::{Ledger, Parcel};
+use greenroom::{Actor, Ref, System, handlers};
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
+use support::{Ledger, Parcel, SCHEDULINGS, Scheduling, scheduled};
 
 /// Seeds for each workload and scheduler, unless the environment says more.
 const SEEDS: u64 = 20;
@@ -25,9 +24,6 @@ const LONG: Duration = Duration::from_secs(60);
 const MEMBERS: usize = 5;
 /// Parcels that a world sends at most.
 const PARCELS_MAX: usize = 2000;
-
-/// A scheduler that runs in a world; `None` is the world's own, where any ready actor may be next.
-type Scheduling = Option<fn() -> Scheduler>;
 
 /// Sends to others, and checks what it gets.
 #[derive(Actor)]
@@ -237,13 +233,8 @@ enum Workload {
 /// Plays a workload in a world, and settles the account.
 fn play(world: &mut World, workload: Workload, scheduler: Scheduling) {
     let workers = 1 + world.pick(3).max(usize::from(workload == Workload::Migrate) * 2);
-    let node = world.node("one").settings(move |builder| {
-        let builder = builder.workers(workers);
-        match scheduler {
-            Some(scheduler) => builder.scheduler(scheduler()),
-            None => builder,
-        }
-    });
+    let node =
+        world.node("one").settings(move |builder| scheduled(builder.workers(workers), scheduler));
     let system = node.start().system();
     let ledger = Ledger::new(PARCELS_MAX);
     let picks = (0..8).map(|_| world.pick(25)).collect();
@@ -269,14 +260,7 @@ fn play(world: &mut World, workload: Workload, scheduler: Scheduling) {
 }
 
 fn everywhere(workload: Workload) {
-    let schedulers: [Scheduling; 5] = [
-        None,
-        Some(Scheduler::locked),
-        Some(Scheduler::lock_free),
-        Some(Scheduler::stealing),
-        Some(Scheduler::per_core),
-    ];
-    for scheduler in schedulers {
+    for scheduler in SCHEDULINGS {
         let explore = Explore::new().seeds(SEEDS);
         let explore = if workload == Workload::Churn { explore.allow_panics() } else { explore };
         explore.run(|world| play(world, workload, scheduler));

@@ -5,9 +5,12 @@
 #![cfg(not(any(loom, shuttle)))]
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
+mod support;
+
 use greenroom::sim::{Explore, World};
-use greenroom::{Actor, Context, Ref, Scheduler, handlers};
+use greenroom::{Actor, Context, Ref, handlers};
 use std::time::Duration;
+use support::{SCHEDULINGS, scheduled};
 
 const SEEDS: u64 = 300;
 const MS: Duration = Duration::from_millis(1);
@@ -75,18 +78,10 @@ impl Clerk {
 }
 
 fn play(world: &mut World) {
-    let scheduler = world.pick(5);
+    let scheduler = SCHEDULINGS[world.pick(5)];
     let workers = 1 + world.pick(3);
-    let node = world.node("shop").settings(move |builder| {
-        let builder = builder.workers(workers);
-        match scheduler {
-            0 => builder,
-            1 => builder.scheduler(Scheduler::locked()),
-            2 => builder.scheduler(Scheduler::lock_free()),
-            3 => builder.scheduler(Scheduler::stealing()),
-            _ => builder.scheduler(Scheduler::per_core()),
-        }
-    });
+    let node =
+        world.node("shop").settings(move |builder| scheduled(builder.workers(workers), scheduler));
     let system = node.start().system();
     let clock = world.clock();
     world.run(async {

@@ -3,21 +3,16 @@
 #![cfg(not(any(loom, shuttle)))]
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
-#[path = "support/ledger.rs"]
-#[expect(dead_code, reason = "nothing is handed back here")]
-mod ledger;
+mod support;
 
 use greenroom::sim::{Explore, World};
-use greenroom::{Actor, Context, Ref, Scheduler, handlers};
-use ledger::{Ledger, Parcel};
+use greenroom::{Actor, Context, Ref, handlers};
 use std::sync::Arc;
 use std::time::Duration;
+use support::{Ledger, Parcel, SCHEDULINGS, Scheduling, scheduled};
 
 const SENDERS: usize = 3;
 const LETTERS: u64 = 12;
-
-/// A scheduler that runs in a world; `None` is the world's own.
-type Scheduling = Option<fn() -> Scheduler>;
 
 /// The next number from each sender, across incarnations.
 type Due = Arc<parking_lot::Mutex<[u64; SENDERS]>>;
@@ -79,13 +74,8 @@ impl Sender {
 
 fn play(world: &mut World, scheduler: Scheduling) {
     let workers = 1 + world.pick(3);
-    let node = world.node("one").settings(move |builder| {
-        let builder = builder.workers(workers);
-        match scheduler {
-            Some(scheduler) => builder.scheduler(scheduler()),
-            None => builder,
-        }
-    });
+    let node =
+        world.node("one").settings(move |builder| scheduled(builder.workers(workers), scheduler));
     let system = node.start().system();
     let ledger = Ledger::new(1000);
     let picks: Vec<_> = (0..10).map(|_| world.pick(3)).collect();
@@ -119,14 +109,7 @@ fn play(world: &mut World, scheduler: Scheduling) {
 // [G-STASH-1] [G-STASH-4] [G-ORDER-2]
 #[test]
 fn each_senders_messages_stay_in_order() {
-    let schedulers: [Scheduling; 5] = [
-        None,
-        Some(Scheduler::locked),
-        Some(Scheduler::lock_free),
-        Some(Scheduler::stealing),
-        Some(Scheduler::per_core),
-    ];
-    for scheduler in schedulers {
+    for scheduler in SCHEDULINGS {
         Explore::new().seeds(20).allow_panics().run(|world| play(world, scheduler));
     }
 }

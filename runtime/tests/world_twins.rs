@@ -5,12 +5,15 @@
 #![cfg(not(any(loom, shuttle)))]
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
+mod support;
+
 use greenroom::sim::{Explore, World};
-use greenroom::{Actor, Context, Full, Mailbox, Options, Ref, Scheduler, System, handlers};
+use greenroom::{Actor, Context, Full, Mailbox, Options, Ref, System, handlers};
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use support::{SCHEDULINGS, Scheduling, policies, scheduled};
 
 const SEEDS: u64 = 20;
 const SENDERS: usize = 3;
@@ -23,21 +26,9 @@ type Got = BTreeMap<(usize, usize), Vec<u32>>;
 /// Who writes to whom, in order; each sender numbers its letters.
 type Script = Vec<(usize, usize)>;
 
-/// Tells the mailboxes of otherwise equal actors apart.
-trait Policy: Send + 'static {
-    const MAILBOX: Mailbox;
-}
-
-macro_rules! policies {
-    ($($name:ident = $mailbox:expr;)+) => {$(
-        struct $name;
-        impl Policy for $name {
-            const MAILBOX: Mailbox = $mailbox;
-        }
-    )+};
-}
-
 policies! {
+    /// Tells the mailboxes of otherwise equal actors apart.
+    Policy { MAILBOX: Mailbox }
     Unbounded = Mailbox::unbounded();
     Waiting = Mailbox::bounded(2);
     Weighing = Mailbox::bounded(8).bytes(100);
@@ -125,29 +116,16 @@ fn model(script: &Script) -> Got {
     got
 }
 
-const SCHEDULERS: [Option<fn() -> Scheduler>; 5] = [
-    None,
-    Some(Scheduler::locked),
-    Some(Scheduler::lock_free),
-    Some(Scheduler::stealing),
-    Some(Scheduler::per_core),
-];
-
-fn system(world: &mut World, scheduler: Option<fn() -> Scheduler>, workers: usize) -> System {
-    let node = world.node("one").settings(move |builder| {
-        let builder = builder.workers(workers);
-        match scheduler {
-            Some(scheduler) => builder.scheduler(scheduler()),
-            None => builder,
-        }
-    });
+fn system(world: &mut World, scheduler: Scheduling, workers: usize) -> System {
+    let node =
+        world.node("one").settings(move |builder| scheduled(builder.workers(workers), scheduler));
     node.start().system()
 }
 
 /// Under every scheduler, what is waited for arrives, in order; what is not, arrives in order or is counted.
 fn compare<P: Policy>(world: &mut World, script: &Arc<Script>, workers: usize) {
     let whole = model(script);
-    for scheduler in SCHEDULERS {
+    for scheduler in SCHEDULINGS {
         let patient = system(world, scheduler, workers);
         let got = world.run(act::<P>(&patient, script, true));
         assert_eq!(got, whole);

@@ -64,5 +64,9 @@ unsafe fn describe(cell: &CellRef, depth: usize) -> String {
             write!(line, ", and inside its handler of {name}").expect("writing to a string");
         }
     }
+    for asked in cell.core.waits.of(cell.id) {
+        let asked = body::describe_cell(&asked);
+        write!(line, ", for the answer of {asked}").expect("writing to a string");
+    }
     line
 }

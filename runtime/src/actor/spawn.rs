@@ -98,6 +98,13 @@ impl<A: Behavior> Spawn<'_, A> {
         self.build(None)
     }
 
+    /// Starts the actor and returns at once, with what will say how its start hook went.
+    #[cfg(all(feature = "net", not(shuttle)))]
+    pub(crate) fn begin(self) -> Result<(Ref<A>, Outcome), SpawnError> {
+        let (sender, receiver) = oneshot::pair();
+        Ok((self.build(Some(sender))?, receiver))
+    }
+
     fn build(
         self,
         starter: Option<oneshot::Sender<Result<(), String>>>,
@@ -136,6 +143,10 @@ impl<A: Behavior> Spawn<'_, A> {
         Ok(Ref::from_cell(cell))
     }
 }
+
+/// How a start hook went; nothing if it was cut off.
+#[cfg(all(feature = "net", not(shuttle)))]
+type Outcome = oneshot::Receiver<Result<(), String>>;
 
 /// What a new actor is to be called.
 enum Name {

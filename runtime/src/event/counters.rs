@@ -1,6 +1,6 @@
 //! Counters of one system. Every message that is not handled is in exactly one of them.
 
-use super::DeadLetterReason;
+use super::{DeadLetterReason, Undelivered};
 use crate::sync::{AtomicU64, Ordering};
 
 macro_rules! counters {
@@ -59,6 +59,8 @@ counters! {
     maybe_delivered,
     /// Messages to or from another node that were not handled there.
     undelivered,
+    /// Messages to or from another node that were more than the receiving node allows.
+    over_limit,
     /// Replies that came too late.
     late_replies,
     /// Handlers and hooks that kept their worker for longer than the budget.
@@ -122,6 +124,7 @@ impl Counters {
             DeadLetterReason::Expired => &self.dead_expired,
             DeadLetterReason::Cancelled => &self.dead_cancelled,
             DeadLetterReason::MaybeDelivered => &self.maybe_delivered,
+            DeadLetterReason::Undelivered(Undelivered::OverLimit) => &self.over_limit,
             DeadLetterReason::Undelivered(_) => &self.undelivered,
         };
         counter.add_one();

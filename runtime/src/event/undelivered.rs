@@ -26,11 +26,15 @@ pub enum Undelivered {
     NoReply,
     /// The actor takes no such question now.
     Refused,
+    /// A reference in it leads to a node that the receiving one is not connected with.
+    HomeNotConnected,
+    /// It is more than the receiving node allows.
+    OverLimit,
 }
 
 impl Undelivered {
     /// All of them; the place of each is its code, on the wire, too.
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 12] = [
         Self::NodeDown,
         Self::NoSuchActor,
         Self::UnknownMessage,
@@ -41,6 +45,8 @@ impl Undelivered {
         Self::Expired,
         Self::NoReply,
         Self::Refused,
+        Self::HomeNotConnected,
+        Self::OverLimit,
     ];
 
     /// Its number, from 1.
@@ -68,6 +74,8 @@ impl fmt::Display for Undelivered {
             Self::Expired => "its deadline had passed",
             Self::NoReply => "its handler ended without an answer",
             Self::Refused => "its actor takes no such question now",
+            Self::HomeNotConnected => "a reference in it leads to a node not connected there",
+            Self::OverLimit => "it is more than its node allows",
         })
     }
 }

@@ -1,7 +1,7 @@
-//! One connection to one node: an actor that receives, and is the parent of the proxies.
+//! One connection to one node: an actor that receives, and ends after the proxies.
 //!
 //! ```text
-//! association --children--> proxies --post--> outlet --> link
+//! association                proxies --post--> outlet --> link
 //!   session <------ frames of the peer --------------------+
 //!   task: pump --- backlog, room ----------------^
 //! ```
@@ -15,13 +15,11 @@
 
 use super::node::Shared;
 use super::outlet::Outlet;
-use super::remote::NoCalls;
+use super::remote::{NoCalls, Nothing};
 use super::session::{Session, Turn};
-use crate::actor::{
-    Actor, Behavior, ByMacro, Context, Message, Protocol, Receive, StartError, Step,
-};
+use crate::actor::{Actor, Behavior, ByMacro, Context, Protocol, Receive, StartError, Step};
+use crate::event::ExitReason;
 use crate::sync::{Arc, AtomicBool, Mutex, Ordering, Wake, waker};
-use std::fmt;
 use std::future::{Future, Ready, poll_fn};
 use std::task::Waker;
 
@@ -30,6 +28,7 @@ const FRAMES_PER_TURN: u32 = 64;
 
 /// See the [module](self).
 pub(super) struct Association {
+    outlet: Arc<Outlet>,
     /// `None` when the connection has ended.
     session: Option<Session>,
     /// Wakes `looking`.
@@ -60,27 +59,11 @@ pub(super) struct Connection {
     pub(super) node: Arc<Shared>,
 }
 
-/// Something to be done with the context of an association, such as starting a proxy.
-pub(super) struct Task(pub(super) Work);
-
-/// What is done with the context of an association.
-pub(super) type Work = Box<dyn FnOnce(&mut Context<Association>) + Send>;
-
-impl fmt::Debug for Task {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Task")
-    }
-}
-
-impl Message for Task {
-    type Reply = ();
-}
-
 impl Actor for Association {}
 
 impl Protocol for Association {
-    type Message = Task;
-    type Calls = NoCalls<Task>;
+    type Message = Nothing;
+    type Calls = NoCalls<Nothing>;
 }
 
 impl Behavior for Association {
@@ -98,8 +81,18 @@ impl Behavior for Association {
         waker.wake_by_ref();
         let pumped = outlet.clone();
         cx.task(async move { poll_fn(|cx| pumped.poll_pump(cx)).await });
-        let session = Some(Session::new(outlet, node));
-        Step::<_, Ready<_>>::Done(Ok(Self { session, waker, looking }))
+        let session = Some(Session::new(outlet.clone(), node));
+        Step::<_, Ready<_>>::Done(Ok(Self { outlet, session, waker, looking }))
+    }
+
+    fn stop<'a>(
+        &'a mut self,
+        _reason: &'a ExitReason,
+        _cx: &'a mut Context<Self>,
+    ) -> Step<(), impl Future<Output = ()> + Send + 'a> {
+        self.session = None;
+        // Those who watch a proxy are told before there is another connection to the node.
+        Step::Later(self.outlet.proxies_ended())
     }
 }
 
@@ -124,13 +117,12 @@ impl Association {
     }
 }
 
-impl Receive<Task, ByMacro> for Association {
+impl Receive<Nothing, ByMacro> for Association {
     fn receive<'a>(
         &'a mut self,
-        message: Task,
-        cx: &'a mut Context<Self>,
+        message: Nothing,
+        _cx: &'a mut Context<Self>,
     ) -> Step<(), impl Future<Output = ()> + Send + 'a> {
-        (message.0)(cx);
-        Step::<(), Ready<()>>::Done(())
+        message.handled()
     }
 }

@@ -1,5 +1,15 @@
 //! Values as bytes.
 
+#[cfg(feature = "prost")]
+mod prost;
+#[cfg(feature = "zerocopy")]
+mod zerocopy;
+
+#[cfg(feature = "prost")]
+pub use prost::Prost;
+#[cfg(feature = "zerocopy")]
+pub use zerocopy::Zerocopy;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 

@@ -2,15 +2,18 @@
 
 use super::codec::{self, DecodeError, Postcard};
 use super::frame::Envelope;
+use super::limit::Rate;
 use super::manifest::MessageId;
 use super::message::{Answer, Decoded, Until, WireMessage, question};
+use super::outlet::Outlet;
+use super::reference;
 use crate::actor::{Down, Message, Protocol, Recipient, Ref, Reply, TellError};
 use crate::event::{ActorId, Undelivered};
-use crate::sync::planted;
+use crate::sync::{Arc, planted};
 use crate::task::run::quietly;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::any::type_name;
+use std::any::{Any, type_name};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
@@ -25,8 +28,19 @@ pub(super) trait Exported: Send + Sync {
     fn protocol(&self) -> &'static str;
     /// The type of its messages, for reports.
     fn message(&self) -> &'static str;
-    /// Hands it a message from another node.
-    fn take(&self, envelope: &Envelope<'_>, until: Until) -> Result<Taken, Undelivered>;
+    /// The address to which the protocol's messages go: a `Recipient` of them.
+    fn recipient(&self) -> &dyn Any;
+    /// Hands it a message that came by a connection.
+    fn take(
+        &self,
+        envelope: &Envelope<'_>,
+        until: Until,
+        by: &Arc<Outlet>,
+    ) -> Result<Taken, Undelivered>;
+    /// How often one connection may send to it.
+    fn limit(&self) -> Option<Rate>;
+    /// Stops it.
+    fn stop(&self);
     /// Calls `tell` when it has ended.
     fn when_ended(&self, tell: Box<dyn FnOnce(Down) + Send>);
 }
@@ -74,12 +88,20 @@ type Migrate<M> = Box<dyn Fn(&[u8], Until) -> Result<Decoded<M>, DecodeError> + 
 pub struct Export<P: Protocol<Message: WireMessage>> {
     actor: Ref<P>,
     migrations: BTreeMap<(u16, MessageId), Migrate<P::Message>>,
+    limit: Option<Rate>,
 }
 
 impl<P: Protocol<Message: WireMessage>> Export<P> {
     /// The actor as it is.
     pub fn of(actor: &Ref<P>) -> Self {
-        Self { actor: actor.clone(), migrations: BTreeMap::new() }
+        Self { actor: actor.clone(), migrations: BTreeMap::new(), limit: None }
+    }
+
+    /// Lets each connection send so many messages to the actor, and refuses what is more as
+    /// [`OverLimit`](Undelivered::OverLimit): told to who asked, and a dead letter for who told.
+    pub fn limit(mut self, rate: Rate) -> Self {
+        self.limit = Some(rate);
+        self
     }
 
     /// Makes of what `message` said in version `version` what it says now. The arguments are a tuple, in the
@@ -119,7 +141,8 @@ impl<P: Protocol<Message: WireMessage>> Export<P> {
 
     pub(super) fn into_exported(self) -> Box<dyn Exported> {
         let recipient = self.actor.recipient_of().clone();
-        Box::new(Target { actor: self.actor, recipient, migrations: self.migrations })
+        let Self { actor, migrations, limit } = self;
+        Box::new(Target { actor, recipient, migrations, limit })
     }
 }
 
@@ -139,6 +162,7 @@ struct Target<P: Protocol> {
     actor: Ref<P>,
     recipient: Recipient<P::Message>,
     migrations: BTreeMap<(u16, MessageId), Migrate<P::Message>>,
+    limit: Option<Rate>,
 }
 
 impl<P: Protocol<Message: WireMessage>> Target<P> {
@@ -163,7 +187,7 @@ impl<P: Protocol<Message: WireMessage>> Target<P> {
         };
         decoded.map_err(|error| match error {
             DecodeError::Unknown => Undelivered::UnknownMessage,
-            DecodeError::Malformed(_) => Undelivered::Malformed,
+            DecodeError::Malformed(_) => reference::failure().unwrap_or(Undelivered::Malformed),
         })
     }
 }
@@ -185,10 +209,19 @@ impl<P: Protocol<Message: WireMessage>> Exported for Target<P> {
         type_name::<P::Message>()
     }
 
-    fn take(&self, envelope: &Envelope<'_>, until: Until) -> Result<Taken, Undelivered> {
+    fn recipient(&self) -> &dyn Any {
+        &self.recipient
+    }
+
+    fn take(
+        &self,
+        envelope: &Envelope<'_>,
+        until: Until,
+        by: &Arc<Outlet>,
+    ) -> Result<Taken, Undelivered> {
         let mut decoded = Err(Undelivered::Malformed);
         // A codec is anybody's code.
-        quietly(|| decoded = self.decode(envelope, until));
+        quietly(|| reference::by(by, || decoded = self.decode(envelope, until)));
         let Decoded { message, answer } = decoded?;
         match self.recipient.tell(message).try_send() {
             Ok(()) => Ok(Taken::In(answer)),
@@ -198,6 +231,14 @@ impl<P: Protocol<Message: WireMessage>> Exported for Target<P> {
                 Ok(Taken::Waits(Box::pin(wait(self.recipient.clone(), message, answer))))
             }
         }
+    }
+
+    fn limit(&self) -> Option<Rate> {
+        self.limit
+    }
+
+    fn stop(&self) {
+        self.actor.stop();
     }
 
     fn when_ended(&self, tell: Box<dyn FnOnce(Down) + Send>) {

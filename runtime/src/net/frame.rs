@@ -77,6 +77,58 @@ pub enum Frame<'a> {
         /// The protocol that the actor of that name speaks; empty if there is no such actor.
         speaks: &'a str,
     },
+    /// May this node use a reference to that actor, which it was sent?
+    Open {
+        /// Which search it is.
+        correlation: u64,
+        /// The actor's number.
+        actor: u64,
+        /// The protocol that it is to speak.
+        protocol: &'a str,
+    },
+    /// Start an actor of the kind that is allowed under this name.
+    Spawn {
+        /// Which start it is.
+        correlation: u64,
+        /// The protocol that the actor is to speak.
+        protocol: &'a str,
+        /// The name.
+        name: &'a str,
+        /// What its start hook takes.
+        arguments: &'a [u8],
+    },
+    /// It was not started.
+    NotSpawned {
+        /// Which start.
+        correlation: u64,
+        /// Why, as a number.
+        why: u8,
+        /// What there is to say about it.
+        text: &'a str,
+    },
+    /// Stop an actor that was started for this node.
+    Stop {
+        /// Which actor.
+        actor: u64,
+    },
+    /// An actor of the sender has joined a group.
+    Joined {
+        /// Which actor.
+        actor: u64,
+        /// The protocol that it speaks.
+        protocol: &'a str,
+        /// The group's name.
+        group: &'a str,
+    },
+    /// An actor of the sender has left a group.
+    Left {
+        /// Which actor.
+        actor: u64,
+        /// The protocol that it speaks.
+        protocol: &'a str,
+        /// The group's name.
+        group: &'a str,
+    },
     /// An actor that was found has ended. Whatever it had sent before was said before.
     Ended {
         /// Which actor.
@@ -142,6 +194,12 @@ const FOUND: u8 = 7;
 const NOT_FOUND: u8 = 8;
 const ENDED: u8 = 9;
 const CREDIT: u8 = 10;
+const OPEN: u8 = 11;
+const SPAWN: u8 = 12;
+const NOT_SPAWNED: u8 = 13;
+const STOP: u8 = 14;
+const JOINED: u8 = 15;
+const LEFT: u8 = 16;
 
 impl<'a> Frame<'a> {
     /// Reads a frame that takes all of `bytes`.
@@ -171,6 +229,23 @@ impl<'a> Frame<'a> {
             NOT_FOUND => Self::NotFound { correlation: from.u64()?, speaks: from.text()? },
             ENDED => Self::Ended { actor: from.u64()?, how: from.u8()?, text: from.text()? },
             CREDIT => Self::Credit { actor: from.u64()?, messages: from.u64()? },
+            OPEN => {
+                Self::Open { correlation: from.u64()?, actor: from.u64()?, protocol: from.text()? }
+            }
+            SPAWN => Self::Spawn {
+                correlation: from.u64()?,
+                protocol: from.text()?,
+                name: from.text()?,
+                arguments: from.rest(),
+            },
+            NOT_SPAWNED => {
+                Self::NotSpawned { correlation: from.u64()?, why: from.u8()?, text: from.text()? }
+            }
+            STOP => Self::Stop { actor: from.u64()? },
+            JOINED => {
+                Self::Joined { actor: from.u64()?, protocol: from.text()?, group: from.text()? }
+            }
+            LEFT => Self::Left { actor: from.u64()?, protocol: from.text()?, group: from.text()? },
             other => return Err(FrameError::UnknownType(other)),
         };
         // [ENV-4]
@@ -204,6 +279,22 @@ impl<'a> Frame<'a> {
             }
             Self::Ended { actor, how, text } => to.u8(ENDED).u64(*actor).u8(*how).text(text),
             Self::Credit { actor, messages } => to.u8(CREDIT).u64(*actor).u64(*messages),
+            Self::Open { correlation, actor, protocol } => {
+                to.u8(OPEN).u64(*correlation).u64(*actor).text(protocol)
+            }
+            Self::Spawn { correlation, protocol, name, arguments } => {
+                to.u8(SPAWN).u64(*correlation).text(protocol).text(name).bytes(arguments)
+            }
+            Self::NotSpawned { correlation, why, text } => {
+                to.u8(NOT_SPAWNED).u64(*correlation).u8(*why).text(text)
+            }
+            Self::Stop { actor } => to.u8(STOP).u64(*actor),
+            Self::Joined { actor, protocol, group } => {
+                to.u8(JOINED).u64(*actor).text(protocol).text(group)
+            }
+            Self::Left { actor, protocol, group } => {
+                to.u8(LEFT).u64(*actor).text(protocol).text(group)
+            }
         };
         to.0
     }

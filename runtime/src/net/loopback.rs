@@ -27,6 +27,8 @@ pub struct Loopback {
 struct Net {
     ports: BTreeMap<String, Port>,
     pipes: Vec<(Pair, Arc<Mutex<Pipe>>)>,
+    /// Who does not reach whom.
+    severed: Vec<Pair>,
 }
 
 /// The places that a pipe joins.
@@ -93,6 +95,17 @@ impl Loopback {
         for pipe in self.net.lock().take_pipes(|pipe| joins(pipe, one, other)) {
             wake(pipe.lock().end(LinkEnd::Lost));
         }
+    }
+
+    /// Cuts the pipe between two nodes now, and lets there be none until [`Loopback::mend`].
+    pub fn sever(&self, one: &str, other: &str) {
+        self.net.lock().severed.push((one.to_owned(), other.to_owned()));
+        self.cut(one, other);
+    }
+
+    /// Lets two nodes reach each other again.
+    pub fn mend(&self, one: &str, other: &str) {
+        self.net.lock().severed.retain(|pair| !joins(pair, one, other));
     }
 
     /// Cuts the pipe between two nodes when `to` has received so many more frames from `from`; with 0, at once.
@@ -178,6 +191,9 @@ impl LoopbackNode {
         let Some(theirs) = net.ports.get(to.place()).filter(|port| !port.closed) else {
             return unreachable("no node is there");
         };
+        if net.severed.iter().any(|pair| joins(pair, &self.place, to.place())) {
+            return unreachable("no way leads there");
+        }
         let peer = theirs.identity;
         if peer == self.identity {
             return unreachable("that is this node itself");
@@ -290,11 +306,11 @@ impl Link for LoopbackLink {
         Poll::Pending
     }
 
-    fn poll_receive(&self, cx: &mut Context<'_>) -> Poll<Result<Vec<u8>, LinkEnd>> {
+    fn poll_receive(&self, cx: &mut Context<'_>, frame: &mut Vec<u8>) -> Poll<Result<(), LinkEnd>> {
         let mut guard = self.pipe.lock();
         let pipe = &mut *guard;
         let end = &mut pipe.ends[self.side];
-        let Some(frame) = end.frames.pop_front() else {
+        let Some(bytes) = end.frames.pop_front() else {
             if let Some(why) = pipe.ended {
                 return Poll::Ready(Err(why));
             }
@@ -312,7 +328,8 @@ impl Link for LoopbackLink {
         }
         drop(guard);
         wake(wakers);
-        Poll::Ready(Ok(frame))
+        *frame = bytes;
+        Poll::Ready(Ok(()))
     }
 
     fn delivered(&self) -> u64 {

@@ -180,18 +180,24 @@ impl Manifest {
     }
 }
 
-const BASIS: u64 = 0xCBF2_9CE4_8422_2325;
+/// Where a hash begins.
+pub(super) const BASIS: u64 = 0xCBF2_9CE4_8422_2325;
 const PRIME: u64 = 0x0000_0100_0000_01B3;
 
-/// Goes on with a hash: FNV-1a (Fowler, Noll and Vo), with the end of each text as a byte of its own.
+/// Goes on with a hash: FNV-1a (Fowler, Noll and Vo).
+pub(super) const fn go_on(state: u64, byte: u8) -> u64 {
+    (state ^ byte as u64).wrapping_mul(PRIME)
+}
+
+/// Goes on with a hash, with the end of each text as a byte of its own.
 const fn hash(mut state: u64, text: &str) -> u64 {
     let bytes = text.as_bytes();
     let mut index = 0;
     while index < bytes.len() {
-        state = (state ^ bytes[index] as u64).wrapping_mul(PRIME);
+        state = go_on(state, bytes[index]);
         index += 1;
     }
-    (state ^ 0xFF).wrapping_mul(PRIME)
+    go_on(state, 0xFF)
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "both halves are in")]

@@ -5,6 +5,7 @@
 
 use super::codec::{Codec, DecodeError, EncodeError, decode, encode, finish};
 use super::manifest::{Manifest, MessageId};
+use super::reference;
 use crate::actor::{Message, Reply};
 use crate::event::Undelivered;
 use crate::time::Time;
@@ -98,7 +99,8 @@ impl<C: Codec<R>, R: Send> Asker for Waiting<C, R> {
 
     fn answer(self: Box<Self>, outcome: Result<&[u8], Undelivered>) {
         let answer = outcome.and_then(|mut bytes| {
-            let answer = decode::<C, R>(&mut bytes).map_err(|_| Undelivered::Malformed)?;
+            let malformed = || reference::failure().unwrap_or(Undelivered::Malformed);
+            let answer = decode::<C, R>(&mut bytes).map_err(|_| malformed())?;
             finish(bytes).map_err(|_| Undelivered::Malformed)?;
             Ok(answer)
         });

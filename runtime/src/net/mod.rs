@@ -9,35 +9,60 @@
 //! | [`lock`] | the committed record of that, and what changes mean for a rolling upgrade |
 //! | [`NodeId`], [`Incarnation`], [`Address`] | who a node is, which run of it, and where |
 //! | [`Frame`] | what nodes say to each other, as bytes |
+//! | `membership` | which nodes are in the cluster, with the feature of that name |
+//! | [`rendezvous()`] | which of the nodes a key belongs to |
 //! | [`Codec`] | how values become bytes; [`Postcard`] unless the protocol names another |
 
 mod association;
 mod codec;
+mod conformance;
 mod export;
+mod find;
 mod frame;
+mod groups;
 mod identity;
+mod limit;
 pub mod lock;
 mod loopback;
 mod manifest;
+#[cfg(feature = "membership")]
+pub mod membership;
 mod message;
 mod node;
 mod outlet;
 mod peer;
+mod reach;
 mod reason;
+mod reference;
 mod remote;
+mod remote_child;
+mod rendezvous;
 mod session;
+mod spawn;
 mod transport;
 
+#[cfg(feature = "prost")]
+pub use codec::Prost;
+#[cfg(feature = "zerocopy")]
+pub use codec::Zerocopy;
 pub use codec::{Codec, DecodeError, EncodeError, Postcard};
+pub use conformance::transport_conforms;
 pub use export::Export;
 pub use frame::{Envelope, Frame, FrameError, TEXT_BYTES_MAX};
+pub use groups::SharedGroup;
 pub use identity::{Address, Identity, Incarnation, NodeId, ParseError};
+pub use limit::{Bucket, Rate};
 pub use loopback::{Loopback, LoopbackNode};
 pub use manifest::{Manifest, MessageId, Signature};
 pub use message::{Decoded, Encoded, Until, WireMessage};
 pub use node::{ExportError, Node};
 pub use peer::{LookupError, Peer};
-pub use transport::{ConnectError, Connecting, Link, LinkEnd, Order, SubmitError, Transport};
+pub use remote_child::{Placement, RemoteChild};
+pub use rendezvous::rendezvous;
+pub use spawn::{Orphans, RemoteSpawnError, Spawnable};
+pub use transport::{
+    ConnectError, Connecting, Drive, Link, LinkEnd, Order, SubmitError, Transport,
+};
 
 #[doc(hidden)]
 pub use codec::{decode, encode, finish};

@@ -1,25 +1,28 @@
 //! A system as a node: what it exports, and whom it is connected with.
 
-use super::association::{Association, Connection, Task};
+mod hub;
+
+use super::association::Association;
 use super::export::{Export, Exported};
-use super::frame::TEXT_BYTES_MAX;
+use super::frame::{Frame, TEXT_BYTES_MAX};
+use super::groups::Groups;
 use super::identity::{Address, Identity, NodeId};
+use super::limit::{Limit, Rate};
 use super::manifest::Manifest;
 use super::message::WireMessage;
 use super::outlet::{NotFound, Outlet};
 use super::peer::Peer;
-use super::remote::NoCalls;
-use super::transport::{ConnectError, Link, Transport};
-use crate::actor::{
-    Actor, Behavior, ByMacro, Context, Message, Protocol, Receive, Ref, SpawnError, StartError,
-    Step,
-};
-use crate::sync::{Arc, Mutex, planted};
+use super::reach::Reach;
+use super::remote::stand_in;
+use super::spawn::Spawns;
+use super::transport::{ConnectError, Transport};
+use crate::actor::{Protocol, Ref, SpawnError};
+use crate::sync::{Arc, Mutex};
 use crate::system::System;
+use crate::task::core_ref::CoreRef;
+use hub::Hub;
 use std::collections::BTreeMap;
-use std::convert::Infallible;
 use std::fmt;
-use std::future::{Future, Ready, poll_fn};
 use tokio::sync::Notify;
 
 /// A system that other nodes reach, and that reaches them. Cloning gives another handle.
@@ -46,13 +49,26 @@ pub enum ExportError {
     Closed,
 }
 
+/// An actor that other nodes reach, and the number by which they do.
+pub(super) type Reached = (u64, Arc<Box<dyn Exported>>);
+
 /// What the parts of a node share.
 pub(super) struct Shared {
     system: System,
     transport: Box<dyn Transport>,
-    exports: Mutex<BTreeMap<String, Arc<Box<dyn Exported>>>>,
+    identity: Identity,
+    reach: Reach,
+    /// What is found by name, with the number by which it is reached.
+    exports: Mutex<BTreeMap<String, Reached>>,
+    /// What other nodes may start, by name and protocol.
+    spawns: Mutex<Spawns>,
+    groups: Groups,
+    /// How often one connection may send.
+    limit: Mutex<Option<Rate>>,
     connected: Mutex<BTreeMap<NodeId, Connected>>,
-    /// Told when somebody is connected, or no longer.
+    /// Whether the transport has nothing to do any more.
+    rests: Mutex<bool>,
+    /// Told when somebody is connected, or no longer, and when the transport rests.
     changed: Notify,
 }
 
@@ -71,9 +87,15 @@ impl Node {
     pub fn start(system: &System, transport: impl Transport) -> Result<Self, SpawnError> {
         let shared = Arc::new(Shared {
             system: system.handle(),
+            identity: transport.identity(),
             transport: Box::new(transport),
+            reach: Reach::new(),
             exports: Mutex::new(BTreeMap::new()),
+            spawns: Mutex::new(Spawns::default()),
+            groups: Groups::default(),
+            limit: Mutex::new(None),
             connected: Mutex::new(BTreeMap::new()),
+            rests: Mutex::new(false),
             changed: Notify::new(),
         });
         system.spawn::<Hub>(shared.clone()).start()?;
@@ -83,7 +105,16 @@ impl Node {
     /// Who this node is.
     #[must_use]
     pub fn identity(&self) -> Identity {
-        self.shared.transport.identity()
+        self.shared.identity
+    }
+
+    pub(super) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    #[cfg(feature = "membership")]
+    pub(super) fn system(&self) -> System {
+        self.shared.system()
     }
 
     /// Lets other nodes reach an actor under `name`, until it ends or is [withdrawn](Node::withdraw). Nothing
@@ -108,19 +139,28 @@ impl Node {
         if exports.contains_key(&name) {
             return Err(ExportError::NameTaken(name));
         }
-        exports.insert(name.clone(), exported.clone());
+        let number = self.shared.reach.number(&self.shared.system, &**exported);
+        exports.insert(name.clone(), (number, exported.clone()));
         drop(exports);
+        Shared::admit(&self.shared, number, &exported);
+        self.shared.reach.update(number, exported.clone());
         let shared = self.shared.clone();
         exported.when_ended(Box::new(move |down| {
             let mut exports = shared.exports.lock();
-            if exports.get(&name).is_some_and(|exported| exported.id() == down.actor) {
+            if exports.get(&name).is_some_and(|(_, exported)| exported.id() == down.actor) {
                 exports.remove(&name);
             }
         }));
         Ok(())
     }
 
-    /// Lets nobody find the name any more. Who has found it keeps its reference.
+    /// Lets each connection that begins from now on send so many messages, to all actors together, and refuses what
+    /// is more as [`OverLimit`](crate::Undelivered::OverLimit), as [`Export::limit`] does for one actor.
+    pub fn limit_peers(&self, rate: Rate) {
+        *self.shared.limit.lock() = Some(rate);
+    }
+
+    /// Lets nobody find the name any more. References to the actor stay good, also when they are sent on.
     pub fn withdraw(&self, name: &str) {
         // Dropped when the lock is free: it may be the last reference.
         let _withdrawn = self.shared.exports.lock().remove(name);
@@ -163,11 +203,21 @@ impl Node {
     /// there is. Ready when nothing of them is left.
     pub async fn close(&self) {
         self.shared.transport.close();
+        // Nobody is waited for longer than for an answer: a peer may take nothing any more.
+        let system = &self.shared.system;
+        let until = system.deadline(system.core().limits.ask_timeout);
         for identity in self.peers() {
-            if let Some(peer) = self.peer(identity.node) {
-                peer.close().await;
+            let connected = self.shared.connected.lock().get(&identity.node).cloned();
+            let Some(connected) = connected else { continue };
+            let outlet = connected.outlet.clone();
+            let peer = Peer::new(system.handle(), connected);
+            if system.by(until, peer.close()).await.is_none() {
+                outlet.hang_up();
             }
         }
+        // The transport may have to say good-bye.
+        let rests = || self.shared.rests.lock().then_some(());
+        system.by(until, self.shared.when(rests)).await;
     }
 }
 
@@ -182,27 +232,74 @@ impl Shared {
         self.system.handle()
     }
 
-    /// The actor that is exported under a name.
-    pub(super) fn exported(&self, name: &str) -> Option<Arc<Box<dyn Exported>>> {
+    pub(super) fn core(&self) -> &CoreRef {
+        self.system.core()
+    }
+
+    pub(super) fn identity(&self) -> Identity {
+        self.identity
+    }
+
+    pub(super) fn reach(&self) -> &Reach {
+        &self.reach
+    }
+
+    /// The actor that is exported under a name, and its number.
+    pub(super) fn exported(&self, name: &str) -> Option<Reached> {
         self.exports.lock().get(name).cloned()
     }
 
-    /// Waits for the connection to that node.
-    async fn when_connected(&self, identity: Identity) -> Connected {
+    pub(super) fn spawns(&self) -> &Mutex<Spawns> {
+        &self.spawns
+    }
+
+    /// How often one connection may send.
+    pub(super) fn limit(&self) -> Option<Limit> {
+        self.limit.lock().map(Limit::new)
+    }
+
+    pub(super) fn groups(&self) -> &Groups {
+        &self.groups
+    }
+
+    /// The connection with that run of a node.
+    pub(super) fn connection(&self, with: Identity) -> Option<Arc<Outlet>> {
+        let connected = self.connected.lock();
+        let connected = connected.get(&with.node)?;
+        (connected.outlet.peer() == with).then(|| connected.outlet.clone())
+    }
+
+    /// Lets other nodes reach an actor by that number, until it ends.
+    pub(super) fn admit(this: &Arc<Self>, number: u64, exported: &Arc<Box<dyn Exported>>) {
+        if this.reach.admit(number, exported.clone()) {
+            let shared = this.clone();
+            exported.when_ended(Box::new(move |_| shared.reach.forget(number)));
+        }
+    }
+
+    /// Waits until something that is told as a change is there.
+    async fn when<T>(&self, found: impl Fn() -> Option<T>) -> T {
         loop {
             let mut changed = std::pin::pin!(self.changed.notified());
             changed.as_mut().enable();
-            let found = self.connected.lock().get(&identity.node).cloned();
-            if let Some(found) = found.filter(|found| found.outlet.peer() == identity) {
+            if let Some(found) = found() {
                 return found;
             }
             changed.await;
         }
     }
 
+    /// Waits for the connection to that node.
+    async fn when_connected(&self, identity: Identity) -> Connected {
+        let found = || self.connected.lock().get(&identity.node).cloned();
+        let is_it = |found: &Connected| found.outlet.peer() == identity && !found.outlet.is_over();
+        self.when(|| found().filter(is_it)).await
+    }
+
     /// Waits until nothing is left of the connection to a node, if there is one.
     async fn retire(&self, node: NodeId) {
-        let old = self.connected.lock().get(&node).cloned();
+        // At once, so that nobody takes it for the new one.
+        let old = self.connected.lock().remove(&node);
         if let Some(old) = old {
             // Messages of the old connection may wait for room, and are not waited for.
             old.outlet.close();
@@ -221,113 +318,16 @@ impl Shared {
     }
 }
 
-/// Accepts connections, one after the other.
-async fn accept(node: Arc<Shared>) {
-    while let Some(link) = poll_fn(|cx| node.transport.poll_link(cx)).await {
-        let peer = link.peer().node;
-        // What is left of the old connection comes before anything of the new one.
-        if planted!("net-old-not-retired": true => false) {
-            node.retire(peer).await;
-        }
-        connect(&node, link);
-    }
-}
-
-fn connect(node: &Arc<Shared>, link: Box<dyn Link>) {
-    let peer = link.peer().node;
-    let outlet = Arc::new(Outlet::new(link, node.system.core().clone()));
-    let connection = Connection { outlet: outlet.clone(), node: node.clone() };
-    // An error means that the system is ending; the link goes with the outlet.
-    let spawn = node.system.spawn::<Association>(connection).on(outlet.worker());
-    let Ok(actor) = spawn.start() else { return };
-    let (shared, number) = (node.clone(), actor.id().number());
-    node.connected.lock().insert(peer, Connected { outlet, actor: actor.clone() });
-    actor.when_ended(move |_| shared.forget(peer, number));
-    node.changed.notify_waiters();
-}
-
-/// The actor at the top that accepts connections as long as the system lives.
-struct Hub(Arc<Shared>);
-
-/// Nothing is ever told to the hub.
-#[derive(Debug)]
-struct Nothing(Infallible);
-
-impl Message for Nothing {
-    type Reply = ();
-}
-
-impl Actor for Hub {}
-
-impl Protocol for Hub {
-    type Message = Nothing;
-    type Calls = NoCalls<Nothing>;
-}
-
-impl Behavior for Hub {
-    type Args = Arc<Shared>;
-
-    fn start<'a>(
-        node: Arc<Shared>,
-        cx: &'a mut Context<Self>,
-    ) -> Step<Result<Self, StartError>, impl Future<Output = Result<Self, StartError>> + Send + 'a>
-    {
-        cx.task(accept(node.clone()));
-        Step::<_, Ready<_>>::Done(Ok(Self(node)))
-    }
-}
-
-impl Drop for Hub {
-    fn drop(&mut self) {
-        self.0.transport.close();
-    }
-}
-
-impl Receive<Nothing, ByMacro> for Hub {
-    fn receive<'a>(
-        &'a mut self,
-        message: Nothing,
-        _cx: &'a mut Context<Self>,
-    ) -> Step<(), impl Future<Output = ()> + Send + 'a> {
-        match message.0 {}
-        #[expect(unreachable_code, reason = "there is no such message")]
-        Step::<(), Ready<()>>::Done(())
-    }
-}
-
-/// Starts what stands in for an actor that was found, or takes the one that there is.
+/// Finds an actor of another node, and what stands in for it here.
 pub(super) fn adopt<P: Protocol<Message: WireMessage>>(
-    connected: &Connected,
+    outlet: &Arc<Outlet>,
     name: &str,
     found: impl FnOnce(Result<Ref<P>, NotFound>) + Send + 'static,
 ) {
-    use super::remote::{Distant, Proxy, Remote};
-    let (outlet, actor) = (connected.outlet.clone(), connected.actor.clone());
-    let finding = Box::new(move |outcome: Result<u64, NotFound>| {
-        let number = match outcome {
-            Ok(number) => number,
-            Err(error) => return found(Err(error)),
-        };
-        let adopt = Task(Box::new(move |cx| {
-            let start = || {
-                let args = Distant { outlet: outlet.clone(), actor: number };
-                let proxy = cx.spawn::<Remote<P::Message>>(args).on(outlet.worker());
-                let proxy = proxy.start().ok()?;
-                Some(Box::new(proxy) as Box<dyn Proxy>)
-            };
-            let read = |proxy: &dyn Proxy| {
-                let proxy = proxy.reference().downcast_ref::<Ref<Remote<P::Message>>>();
-                Some(proxy.map(Ref::api::<P>))
-            };
-            found(match outlet.proxy(number, start, read) {
-                Some(Some(reference)) => Ok(reference),
-                // Two protocols of this program have one name.
-                Some(None) => Err(NotFound::Speaks(Manifest::of::<P>().name().to_owned())),
-                None => Err(NotFound::NodeDown),
-            });
-        }));
-        // Whoever waits learns of the end when the message is dropped.
-        let _ = actor.recipient_of().tell(adopt).try_send();
-    });
-    connected.outlet.find(Manifest::of::<P>().name(), name, finding);
+    let by = outlet.clone();
+    let finding = move |outcome: Result<u64, NotFound>| {
+        found(outcome.and_then(|actor| stand_in(&by, actor)));
+    };
+    let protocol = Manifest::of::<P>().name();
+    outlet.search(|correlation| Frame::Find { correlation, protocol, name }, Box::new(finding));
 }

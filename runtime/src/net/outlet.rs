@@ -10,14 +10,19 @@
 //! 2. While the backlog is not empty, no message of a user is submitted.
 //! 3. After `close` nothing is submitted, every question has its outcome, and nobody waits for room.
 
+mod routes;
+
 use super::frame::Frame;
 use super::identity::Identity;
 use super::message::Asker;
-use super::remote::{Fence, Proxy};
+use super::node::Shared;
+use super::remote::Proxy;
+use super::spawn::RemoteSpawnError;
 use super::transport::{Link, LinkEnd, Order, SubmitError};
 use crate::event::{ActorId, DeadLetterReason, ExitReason, Undelivered};
-use crate::sync::{Mutex, planted};
+use crate::sync::{Arc, Mutex, planted};
 use crate::task::core_ref::CoreRef;
+use routes::{Route, Search};
 use std::collections::{BTreeMap, VecDeque};
 use std::task::{Context, Poll, Waker};
 
@@ -29,7 +34,7 @@ const ASKS_SWEEP_MIN: usize = 1024;
 /// See the [module](self).
 pub(super) struct Outlet {
     link: Box<dyn Link>,
-    core: CoreRef,
+    node: Arc<Shared>,
     state: Mutex<State>,
 }
 
@@ -50,10 +55,14 @@ struct State {
     unconfirmed: VecDeque<(u64, Letter)>,
     asks: BTreeMap<u64, Box<dyn Asker>>,
     sweep_at: usize,
-    finds: BTreeMap<u64, Finding>,
+    finds: BTreeMap<u64, Search>,
     /// The last number that was given to a question or search.
     correlation: u64,
     routes: BTreeMap<u64, Route>,
+    /// Actors at the other end that were named in messages and have not ended.
+    opened: usize,
+    /// What stood in for actors, until the connection closed.
+    parting: Vec<Arc<Box<dyn Proxy>>>,
 }
 
 /// Whose mail a message is, and which.
@@ -69,20 +78,10 @@ pub(super) enum NotFound {
     NoSuchName,
     /// The actor of that name speaks another protocol.
     Speaks(String),
+    /// No actor was started.
+    NotSpawned(RemoteSpawnError),
     /// The connection ended.
     NodeDown,
-}
-
-/// What is known of an actor at the other end.
-#[derive(Default)]
-struct Route {
-    sent: u64,
-    /// How many messages may have been sent altogether.
-    granted: u64,
-    /// Its proxy, if that waits for credit.
-    waiting: Option<Waker>,
-    proxy: Option<Box<dyn Proxy>>,
-    ended: Option<ExitReason>,
 }
 
 /// A message on its way through a proxy.
@@ -104,9 +103,9 @@ pub(super) enum Post {
 }
 
 impl Outlet {
-    pub(super) fn new(link: Box<dyn Link>, core: CoreRef) -> Self {
+    pub(super) fn new(link: Box<dyn Link>, node: Arc<Shared>) -> Self {
         let state = State { sweep_at: ASKS_SWEEP_MIN, ..State::default() };
-        Self { link, core, state: Mutex::new(state) }
+        Self { link, node, state: Mutex::new(state) }
     }
 
     pub(super) fn peer(&self) -> Identity {
@@ -115,12 +114,16 @@ impl Outlet {
 
     /// The worker on which the parts of the connection live.
     pub(super) fn worker(&self) -> usize {
-        let workers = u64::try_from(self.core.workers()).unwrap_or(1).max(1);
+        let workers = u64::try_from(self.core().workers()).unwrap_or(1).max(1);
         usize::try_from(self.link.peer().node.0 % workers).unwrap_or(0)
     }
 
     pub(super) fn core(&self) -> &CoreRef {
-        &self.core
+        self.node.core()
+    }
+
+    pub(super) fn node(&self) -> &Arc<Shared> {
+        &self.node
     }
 
     /// Says something for the node itself; `false` if the peer has caused more than may wait.
@@ -236,7 +239,7 @@ impl Outlet {
 
     /// Reports a message that is not handled.
     pub(super) fn report(&self, (actor, message): Letter, reason: DeadLetterReason) {
-        self.core.events.dead_letter(actor, message, reason);
+        self.core().events.dead_letter(actor, message, reason);
     }
 
     /// Keeps who asked until there is an answer; returns the question's number.
@@ -266,101 +269,6 @@ impl Outlet {
         }
     }
 
-    /// The peer refused a message that was told; `false` if its actor was never found.
-    pub(super) fn refused(&self, actor: u64, why: Undelivered) -> bool {
-        let state = self.state.lock();
-        let proxy = state.routes.get(&actor).and_then(|route| route.proxy.as_ref());
-        let Some(letter) = proxy.map(|proxy| proxy.letter()) else { return false };
-        drop(state);
-        self.report(letter, DeadLetterReason::Undelivered(why));
-        true
-    }
-
-    /// Searches for the actor with a name.
-    pub(super) fn find(&self, protocol: &str, name: &str, finding: Finding) {
-        let mut state = self.state.lock();
-        if state.closed {
-            drop(state);
-            return finding(Err(NotFound::NodeDown));
-        }
-        state.correlation += 1;
-        let correlation = state.correlation;
-        state.finds.insert(correlation, finding);
-        drop(state);
-        self.say(Order::Free, &Frame::Find { correlation, protocol, name });
-    }
-
-    /// Ends a search; `false` if there was none.
-    pub(super) fn found(&self, search: u64, outcome: Result<(u64, u32), NotFound>) -> bool {
-        let mut state = self.state.lock();
-        let Some(finding) = state.finds.remove(&search) else { return false };
-        let outcome = outcome.map(|(actor, window)| {
-            let route = state.routes.entry(actor).or_default();
-            route.granted = route.granted.max(window.into());
-            actor
-        });
-        drop(state);
-        finding(outcome);
-        true
-    }
-
-    /// Grants messages to an actor, altogether; `false` if it was never found.
-    pub(super) fn grant(&self, actor: u64, messages: u64) -> bool {
-        let mut state = self.state.lock();
-        let Some(route) = state.routes.get_mut(&actor) else { return false };
-        route.granted = route.granted.max(messages);
-        let waiting = route.waiting.take();
-        drop(state);
-        waiting.into_iter().for_each(Waker::wake);
-        true
-    }
-
-    /// The peer says that an actor has ended; `false` if it was never found, or has ended before.
-    pub(super) fn actor_ended(&self, actor: u64, reason: ExitReason) -> bool {
-        let mut state = self.state.lock();
-        let Some(route) = state.routes.get_mut(&actor).filter(|route| route.ended.is_none()) else {
-            return false;
-        };
-        route.ended = Some(reason.clone());
-        let waiting = route.waiting.take();
-        if let Some(proxy) = &route.proxy {
-            proxy.end_with(reason);
-        }
-        drop(state);
-        waiting.into_iter().for_each(Waker::wake);
-        true
-    }
-
-    /// What stands in for an actor: the proxy that there is, or the one that is made now.
-    pub(super) fn proxy<T: 'static>(
-        &self,
-        actor: u64,
-        make: impl FnOnce() -> Option<Box<dyn Proxy>>,
-        read: impl FnOnce(&dyn Proxy) -> Option<T>,
-    ) -> Option<T> {
-        let mut state = self.state.lock();
-        if state.closed {
-            return None;
-        }
-        let route = state.routes.get_mut(&actor)?;
-        if route.proxy.is_none() {
-            let proxy = make()?;
-            if let Some(reason) = &route.ended {
-                proxy.end_with(reason.clone());
-            }
-            route.proxy = Some(proxy);
-        }
-        read(route.proxy.as_deref()?)
-    }
-
-    /// Lets `fence` go when everything has been sent that proxies had accepted before.
-    pub(super) fn fence(&self, fence: &Fence) {
-        let state = self.state.lock();
-        for proxy in state.routes.values().filter_map(|route| route.proxy.as_ref()) {
-            proxy.drop_behind(fence.clone());
-        }
-    }
-
     /// Ends the connection from this end: nothing is sent any more. Questions and searches fail, messages that
     /// the peer may not have are reported, and the proxies end.
     pub(super) fn close(&self) {
@@ -375,6 +283,8 @@ impl Outlet {
         let mut wakers = std::mem::take(&mut state.waiting);
         wakers.extend(state.pump.take());
         let routes = std::mem::take(&mut state.routes);
+        // Before anybody sees that it is closed, and waits for them.
+        state.parting = routes.values().filter_map(|route| route.proxy.clone()).collect();
         drop(state);
         self.link.close();
         lost.retain(|(number, _)| *number > delivered);
@@ -384,12 +294,13 @@ impl Outlet {
         for asker in asks.into_values() {
             asker.answer(Err(Undelivered::NodeDown));
         }
-        for finding in finds.into_values() {
-            finding(Err(NotFound::NodeDown));
+        for search in finds.into_values() {
+            (search.finding)(Err(NotFound::NodeDown));
         }
         for mut route in routes.into_values() {
             wakers.extend(route.waiting.take());
             if let Some(proxy) = route.proxy.filter(|_| route.ended.is_none()) {
+                self.node.reach().unsettle(proxy.letter().0);
                 proxy.end_with(ExitReason::NodeDown);
             }
         }
@@ -397,14 +308,24 @@ impl Outlet {
     }
 
     /// The next frame from the peer, or the end of the connection.
-    pub(super) fn poll_receive(&self, cx: &mut Context<'_>) -> Poll<Result<Vec<u8>, LinkEnd>> {
-        self.link.poll_receive(cx)
+    pub(super) fn poll_receive(
+        &self,
+        cx: &mut Context<'_>,
+        frame: &mut Vec<u8>,
+    ) -> Poll<Result<(), LinkEnd>> {
+        self.link.poll_receive(cx, frame)
     }
 
     /// Ends the link; the session hears of it.
     pub(super) fn hang_up(&self) {
         self.state.lock().hung_up = true;
         self.link.close();
+    }
+
+    /// Whether nothing is sent any more.
+    pub(super) fn is_over(&self) -> bool {
+        let state = self.state.lock();
+        state.closed || state.hung_up
     }
 
     /// Whether it is this node that ended the link.

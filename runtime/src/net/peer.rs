@@ -1,11 +1,13 @@
 //! A node that this one is connected with.
 
+use super::frame::Frame;
 use super::identity::Identity;
 use super::manifest::Manifest;
 use super::message::WireMessage;
 use super::node::{Connected, adopt};
 use super::outlet::NotFound;
-use super::remote::Fence;
+use super::remote::{Fence, stand_in};
+use super::spawn::{self, RemoteSpawnError, Spawnable};
 use crate::actor::{Protocol, Ref};
 use crate::queue::oneshot;
 use crate::system::System;
@@ -73,7 +75,7 @@ impl Peer {
     ) -> Result<Ref<P>, LookupError> {
         let (sender, mut receiver) = oneshot::pair();
         let until = self.system.deadline(self.system.core().limits.ask_timeout);
-        adopt::<P>(&self.connected, name, move |found| {
+        adopt::<P>(&self.connected.outlet, name, move |found| {
             // An error means that nobody waits any more.
             let _ = sender.send(found);
         });
@@ -86,8 +88,55 @@ impl Peer {
                 wanted: Manifest::of::<P>().name(),
                 found,
             },
-            NotFound::NodeDown => LookupError::NodeDown,
+            NotFound::NodeDown | NotFound::NotSpawned(_) => LookupError::NodeDown,
         })
+    }
+
+    /// Starts an actor there, of the kind that the node [allows](super::Node::allow_spawn) under `name`, and waits for its
+    /// start hook, as long as an ask does.
+    ///
+    /// It lives until it ends by itself, is [stopped](Peer::stop) from here, or, if its node says so, until the connection
+    /// ends. Dropping the reference does not end it; dropping this future does.
+    ///
+    /// # Errors
+    /// [`RemoteSpawnError`]; no actor lives on there then.
+    pub async fn spawn<A: Spawnable>(
+        &self,
+        name: &str,
+        args: A::Args,
+    ) -> Result<Ref<A>, RemoteSpawnError> {
+        let outlet = &self.connected.outlet;
+        let arguments = &spawn::written(&args, outlet)?;
+        let (sender, mut receiver) = oneshot::pair();
+        let by = outlet.clone();
+        let finding = move |outcome: Result<u64, NotFound>| {
+            let started = outcome.clone();
+            let spawned = outcome.and_then(|actor| {
+                by.adopt(actor);
+                stand_in::<A>(&by, actor)
+            });
+            if sender.send(spawned).is_err()
+                && let Ok(actor) = started
+            {
+                // Nobody waits for it any more.
+                by.stop(actor);
+            }
+        };
+        let until = self.system.deadline(self.system.core().limits.ask_timeout);
+        let protocol = Manifest::of::<A>().name();
+        let ask = |correlation| Frame::Spawn { correlation, protocol, name, arguments };
+        outlet.search(ask, Box::new(finding));
+        let spawned = self.system.by(until, poll_fn(|cx| receiver.poll(cx))).await;
+        let spawned = spawned.ok_or(RemoteSpawnError::Expired)?;
+        Ok(spawned.unwrap_or(Err(NotFound::NodeDown))?)
+    }
+
+    /// Ends an actor that was started there by this connection, as [`Ref::stop`] does at home. Returns at once; `false` if
+    /// it was not, or has ended.
+    pub fn stop<P: Protocol>(&self, actor: &Ref<P>) -> bool {
+        let outlet = &self.connected.outlet;
+        let home = outlet.node().reach().abroad(actor.id());
+        home.is_some_and(|home| home.identity == outlet.peer() && outlet.stop(home.actor))
     }
 
     /// Waits until nothing is left of the connection: whoever watches an actor there has been told.

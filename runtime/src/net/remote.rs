@@ -6,9 +6,10 @@
 //! which ends when the actor does, or the connection.
 
 use super::frame::{Envelope, Frame};
-use super::manifest::MessageId;
+use super::manifest::{Manifest, MessageId};
 use super::message::{Encoded, WireMessage};
-use super::outlet::{Outlet, Parcel, Post};
+use super::outlet::{NotFound, Outlet, Parcel, Post};
+use super::reference;
 use crate::actor::{
     Actor, Behavior, ByMacro, Calls, Context, Message, Options, Protocol, Receive, Recipient, Ref,
     StartError, Step,
@@ -19,9 +20,11 @@ use crate::sync::{Arc, Mutex};
 use crate::task::run::quietly;
 use crate::time::Time;
 use std::any::{Any, type_name};
+use std::convert::Infallible;
 use std::fmt;
-use std::future::{Future, poll_fn};
+use std::future::{Future, Ready, poll_fn};
 use std::marker::PhantomData;
+use std::pin::Pin;
 use std::task::Poll;
 
 /// Messages that wait in a proxy at most, beside those that the other node gives credit for.
@@ -36,9 +39,9 @@ pub(super) struct Remote<M: WireMessage> {
 
 /// What a proxy starts from.
 pub(super) struct Distant {
-    pub(super) outlet: Arc<Outlet>,
+    outlet: Arc<Outlet>,
     /// The actor's number at its node.
-    pub(super) actor: u64,
+    actor: u64,
 }
 
 impl<M: WireMessage> Remote<M> {
@@ -48,7 +51,7 @@ impl<M: WireMessage> Remote<M> {
         let mut arguments = Vec::new();
         let mut encoded = None;
         // A codec is anybody's code.
-        quietly(|| encoded = message.encode(&mut arguments).ok());
+        quietly(|| reference::by(&self.outlet, || encoded = message.encode(&mut arguments).ok()));
         let Some(Encoded { name, asker }) = encoded else {
             let why = DeadLetterReason::Undelivered(Undelivered::NotEncoded);
             self.outlet.report(letter, why);
@@ -101,7 +104,7 @@ impl<M: WireMessage> Behavior for Remote<M> {
     {
         let Distant { outlet, actor } = args;
         let proxy = Self { outlet, actor, of: PhantomData };
-        Step::<_, std::future::Ready<_>>::Done(Ok(proxy))
+        Step::<_, Ready<_>>::Done(Ok(proxy))
     }
 }
 
@@ -119,6 +122,55 @@ impl<M: WireMessage> Receive<M, ByMacro> for Remote<M> {
             Post::Done => Poll::Ready(()),
             Post::Wait => Poll::Pending,
         }))
+    }
+}
+
+/// The reference to what stands in for an actor that was found or is opened: the one that there is, or one that
+/// is started now.
+pub(super) fn stand_in<P: Protocol<Message: WireMessage>>(
+    outlet: &Arc<Outlet>,
+    actor: u64,
+) -> Result<Ref<P>, NotFound> {
+    let start = || Some(Arc::new(Box::new(start::<P>(outlet, actor)?) as Box<dyn Proxy>));
+    let read = |proxy: &dyn Proxy| {
+        let proxy = proxy.reference().downcast_ref::<Ref<Remote<P::Message>>>();
+        Some(proxy.map(Ref::api::<P>))
+    };
+    // The inner `None`: two protocols of this program have one name.
+    let reference = outlet.proxy(actor, start, read).ok_or(NotFound::NodeDown)?;
+    reference.ok_or_else(|| NotFound::Speaks(Manifest::of::<P>().name().to_owned()))
+}
+
+/// A reference to an actor that has ended: what stands in for it ends at once.
+pub(super) fn dead<P: Protocol<Message: WireMessage>>(outlet: &Arc<Outlet>) -> Option<Ref<P>> {
+    let proxy = start::<P>(outlet, 0)?;
+    proxy.end_with(ExitReason::NoActor);
+    Some(proxy.api())
+}
+
+/// Starts a proxy at the top of the system, where whoever decodes a reference may do so; the association ends
+/// after it.
+fn start<P: Protocol<Message: WireMessage>>(
+    outlet: &Arc<Outlet>,
+    actor: u64,
+) -> Option<Ref<Remote<P::Message>>> {
+    let args = Distant { outlet: outlet.clone(), actor };
+    let spawn = outlet.node().system().spawn::<Remote<P::Message>>(args);
+    spawn.on(outlet.worker()).start().ok()
+}
+
+/// The message of an actor to which nothing is ever told.
+#[derive(Debug)]
+pub(super) struct Nothing(Infallible);
+
+impl Message for Nothing {
+    type Reply = ();
+}
+
+impl Nothing {
+    /// What its handler does.
+    pub(super) fn handled(self) -> Step<(), Ready<()>> {
+        match self.0 {}
     }
 }
 
@@ -144,7 +196,7 @@ impl<M: Message<Reply = ()>> Calls for NoCalls<M> {
 }
 
 /// A proxy, whatever it speaks.
-pub(super) trait Proxy: Send {
+pub(super) trait Proxy: Send + Sync {
     /// Ends it, because the actor has ended or is out of reach.
     fn end_with(&self, reason: ExitReason);
     /// Lets `fence` go when all that it has accepted was sent.
@@ -153,6 +205,10 @@ pub(super) trait Proxy: Send {
     fn letter(&self) -> (ActorId, &'static str);
     /// The reference to it.
     fn reference(&self) -> &dyn Any;
+    /// Waits until nothing is left of it.
+    fn ended(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
+    /// Calls `tell` when nothing is left of it.
+    fn when_ended(&self, tell: Box<dyn FnOnce() + Send>);
 }
 
 impl<M: WireMessage> Proxy for Ref<Remote<M>> {
@@ -170,6 +226,14 @@ impl<M: WireMessage> Proxy for Ref<Remote<M>> {
 
     fn reference(&self) -> &dyn Any {
         self
+    }
+
+    fn ended(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(Self::ended(self))
+    }
+
+    fn when_ended(&self, tell: Box<dyn FnOnce() + Send>) {
+        Self::when_ended(self, move |_| tell());
     }
 }
 

@@ -10,18 +10,25 @@
 //! 2. Messages of an actor that waits for room are parked behind that one, never handed in past it.
 //! 3. Whatever the peer sends, memory is bounded: by the credit that it was given, and by the backlog.
 
+mod children;
+
 use super::export::{Exported, Taken, Waiting};
 use super::frame::{Envelope, Frame};
+use super::limit::{self, Limit};
 use super::message::{Answer, Until};
-use super::node::Shared;
+use super::node::{Reached, Shared};
 use super::outlet::{NotFound, Outlet};
 use super::reason;
+use super::reference;
 use super::remote::Fence;
+use super::spawn::RemoteSpawnError;
 use super::transport::{LinkEnd, Order};
 use crate::event::{DeadLetterReason, Undelivered};
 use crate::sync::{Arc, planted};
 use crate::time::Time;
+use children::{Child, Start};
 use std::collections::{BTreeMap, VecDeque};
+use std::future::poll_fn;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::task::JoinSet;
@@ -34,8 +41,14 @@ pub(super) struct Session {
     outlet: Arc<Outlet>,
     node: Arc<Shared>,
     inlets: BTreeMap<u64, Inlet>,
-    /// Answers that are waited for; dropped with the session.
-    answers: JoinSet<()>,
+    /// Of all messages of the peer.
+    limit: Option<Limit>,
+    /// Answers and starts that are waited for; dropped with the session.
+    tasks: JoinSet<Option<Start>>,
+    /// Actors that were started for the peer.
+    children: BTreeMap<u64, Child>,
+    /// The frame that came last; its memory is used again.
+    frame: Vec<u8>,
 }
 
 /// The way to one actor that the peer has found.
@@ -47,6 +60,8 @@ struct Inlet {
     settled: u64,
     /// Messages that may come altogether.
     granted: u64,
+    /// Of those to this actor.
+    limit: Option<Limit>,
     /// The message that waits for room.
     waiting: Option<(Waiting, Origin)>,
     parked: VecDeque<Parked>,
@@ -89,28 +104,45 @@ struct Misbehaved;
 
 impl Session {
     pub(super) fn new(outlet: Arc<Outlet>, node: Arc<Shared>) -> Self {
-        Self { outlet, node, inlets: BTreeMap::new(), answers: JoinSet::new() }
+        node.groups().connected(&outlet);
+        Self {
+            limit: node.limit(),
+            outlet,
+            node,
+            inlets: BTreeMap::new(),
+            tasks: JoinSet::new(),
+            children: BTreeMap::new(),
+            frame: Vec::new(),
+        }
     }
 
     /// Takes the next frame, if there is one; before it, messages that waited for room move on.
     pub(super) fn turn(&mut self, cx: &mut Context<'_>) -> Turn {
-        // Answers that are done are forgotten.
-        while let Poll::Ready(Some(_)) = self.answers.poll_join_next(cx) {}
+        while let Poll::Ready(Some(done)) = self.tasks.poll_join_next(cx) {
+            if let Ok(Some(start)) = done {
+                self.started(start);
+            }
+        }
         let waiting: Vec<u64> = self.waiting().collect();
         for actor in waiting {
             self.move_on(actor, cx);
         }
-        let Poll::Ready(frame) = self.outlet.poll_receive(cx) else { return Turn::Waits };
-        let frame = match frame {
-            Ok(frame) => frame,
+        let Poll::Ready(received) = self.outlet.poll_receive(cx, &mut self.frame) else {
+            return Turn::Waits;
+        };
+        match received {
+            Ok(()) => {}
             // What the peer sent before it closed has its chance, unless this node is leaving, too.
             Err(LinkEnd::Closed) if !self.outlet.has_hung_up() && self.waiting().count() > 0 => {
                 return Turn::Waits;
             }
             Err(_) => return Turn::Ended,
-        };
-        let frame = Frame::parse(&frame).map_err(|_| Misbehaved);
-        match frame.and_then(|frame| self.receive(&frame)) {
+        }
+        let bytes = std::mem::take(&mut self.frame);
+        let frame = Frame::parse(&bytes).map_err(|_| Misbehaved);
+        let taken = frame.and_then(|frame| self.receive(&frame));
+        self.frame = bytes;
+        match taken {
             Ok(()) => Turn::Went,
             Err(Misbehaved) => Turn::Ended,
         }
@@ -131,7 +163,7 @@ impl Session {
                 return self.take(&envelope, Some(Question { correlation, until }));
             }
             Frame::Answer { correlation, bytes } => {
-                self.outlet.answer(correlation, Ok(bytes));
+                reference::by(&self.outlet, || self.outlet.answer(correlation, Ok(bytes)));
                 true
             }
             Frame::Unanswered { correlation, why } => {
@@ -139,7 +171,13 @@ impl Session {
                 true
             }
             Frame::Undelivered { actor, why, .. } => self.outlet.refused(actor, why),
-            Frame::Find { correlation, protocol, name } => self.find(correlation, protocol, name),
+            Frame::Find { correlation, protocol, name } => {
+                self.give(correlation, protocol, self.node.exported(name))
+            }
+            Frame::Open { correlation, actor, protocol } => {
+                let reached = self.node.reach().of(actor).map(|exported| (actor, exported));
+                self.give(correlation, protocol, reached)
+            }
             Frame::Found { correlation, actor, window } => {
                 self.outlet.found(correlation, Ok((actor, window)))
             }
@@ -149,17 +187,34 @@ impl Session {
                     if none { NotFound::NoSuchName } else { NotFound::Speaks(speaks.to_owned()) };
                 self.outlet.found(correlation, Err(why))
             }
-            Frame::Ended { actor, how, text } => {
-                reason::read(how, text).is_some_and(|reason| self.outlet.actor_ended(actor, reason))
-            }
+            Frame::Ended { actor, how, text } => reason::read(how, text)
+                .is_some_and(|reason| Outlet::actor_ended(&self.outlet, actor, reason)),
             Frame::Credit { actor, messages } => self.outlet.grant(actor, messages),
+            Frame::Spawn { correlation, protocol, name, arguments } => {
+                self.spawn(correlation, protocol, name, arguments)
+            }
+            Frame::NotSpawned { correlation, why, text } => RemoteSpawnError::read(why, text)
+                .is_some_and(|why| self.outlet.found(correlation, Err(NotFound::NotSpawned(why)))),
+            Frame::Joined { actor, protocol, group } => {
+                self.node.groups().joined(&self.outlet, (group, protocol), actor)
+            }
+            Frame::Left { actor, protocol, group } => {
+                self.node.groups().left(&self.outlet, (group, protocol), actor)
+            }
+            Frame::Stop { actor } => {
+                // One that this peer did not start is none of its business, and has perhaps ended.
+                if let Some(child) = self.children.get(&actor) {
+                    child.actor.stop();
+                }
+                true
+            }
         };
         if expected { Ok(()) } else { Err(Misbehaved) }
     }
 
-    /// Answers a search. [ENV-10]
-    fn find(&mut self, correlation: u64, protocol: &str, name: &str) -> bool {
-        let Some(actor) = self.node.exported(name) else {
+    /// Answers a search. [ENV-10] [ENV-13]
+    fn give(&mut self, correlation: u64, protocol: &str, actor: Option<Reached>) -> bool {
+        let Some((number, actor)) = actor else {
             let frame = Frame::NotFound { correlation, speaks: "" };
             return self.outlet.say(Order::Free, &frame);
         };
@@ -167,7 +222,6 @@ impl Session {
             let frame = Frame::NotFound { correlation, speaks: actor.protocol() };
             return self.outlet.say(Order::Free, &frame);
         }
-        let number = actor.id().number();
         let is_new = !self.inlets.contains_key(&number);
         if is_new {
             self.inlets.insert(number, Inlet::new(actor.clone()));
@@ -206,6 +260,12 @@ impl Session {
         if inlet.received > inlet.granted {
             return Err(Misbehaved);
         }
+        // [ENV-16]
+        let limits = [&mut inlet.limit, &mut self.limit];
+        let allowed = limit::allow(limits, || self.outlet.core().clock.now());
+        if !planted!("net-limit-ignored": allowed => true) {
+            return self.settle(origin, Err(Undelivered::OverLimit));
+        }
         if planted!("net-overtakes-parked": inlet.waiting.is_some() => false) {
             inlet.parked.push_back(Parked {
                 origin,
@@ -226,7 +286,7 @@ impl Session {
         let taken = if until <= now {
             Err(Undelivered::Expired)
         } else {
-            inlet.actor.take(envelope, Until(until))
+            inlet.actor.take(envelope, Until(until), &self.outlet)
         };
         match taken {
             Ok(Taken::In(answer)) => self.settle(origin, Ok(answer)),
@@ -267,15 +327,18 @@ impl Session {
     }
 
     /// Sends an answer when it is there, or that there is none. [ENV-8]
-    fn await_answer(&mut self, answer: Answer, question: Question) {
+    fn await_answer(&mut self, mut answer: Answer, question: Question) {
         let (outlet, system) = (self.outlet.clone(), self.node.system());
-        self.answers.spawn(async move {
+        let by = outlet.clone();
+        let answer = poll_fn(move |cx| reference::by(&by, || answer.as_mut().poll(cx)));
+        self.tasks.spawn(async move {
             let outcome = system.by(question.until, answer).await;
             let correlation = question.correlation;
             match outcome.unwrap_or(Err(Undelivered::Expired)) {
                 Ok(bytes) => outlet.say(Order::Free, &Frame::Answer { correlation, bytes: &bytes }),
                 Err(why) => outlet.say(Order::Free, &Frame::Unanswered { correlation, why }),
             };
+            None
         });
     }
 
@@ -318,12 +381,15 @@ impl Inlet {
     fn new(actor: Arc<Box<dyn Exported>>) -> Self {
         let granted = u64::from(WINDOW);
         let parked = VecDeque::new();
-        Self { actor, received: 0, settled: 0, granted, waiting: None, parked }
+        let limit = actor.limit().map(Limit::new);
+        Self { actor, received: 0, settled: 0, granted, limit, waiting: None, parked }
     }
 }
 
 impl Drop for Session {
     fn drop(&mut self) {
+        self.part_with_children();
+        self.node.groups().disconnected(&self.outlet);
         for inlet in self.inlets.values_mut() {
             let letter = (inlet.actor.id(), inlet.actor.message());
             let waited = usize::from(inlet.waiting.take().is_some());

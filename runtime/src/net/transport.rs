@@ -18,6 +18,7 @@ use super::identity::{Address, Identity};
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 /// What becomes of an attempt to reach a node: who it is, once there is a link to it.
 pub type Connecting = Pin<Box<dyn Future<Output = Result<Identity, ConnectError>> + Send>>;
@@ -30,6 +31,16 @@ pub trait Transport: Send + Sync + 'static {
     /// Reaches the node at an address, or finds that there is a link to it already. The link itself comes by
     /// [`Transport::poll_link`].
     fn connect(&self, to: &Address) -> Connecting;
+
+    /// Does what the transport has to do by `now`, the time on the clock of the node's system since a start that
+    /// stays the same: receive, send again, notice who is silent. One task calls, on a worker of the system, inside
+    /// of its tokio runtime. It calls again when its waker is woken, or at the time that the answer names.
+    ///
+    /// A transport whose nodes share memory has nothing to do.
+    fn drive(&self, cx: &mut Context<'_>, now: Duration) -> Drive {
+        let _ = (cx, now);
+        Drive::Ended
+    }
 
     /// The next link that is up, whichever of the nodes began it; `None` when there will be none any more. One
     /// task polls.
@@ -54,8 +65,9 @@ pub trait Link: Send + Sync + 'static {
     /// ended.
     fn poll_room(&self, cx: &mut Context<'_>) -> Poll<()>;
 
-    /// The next frame, or why there will be none. Frames that arrived before the end come before it.
-    fn poll_receive(&self, cx: &mut Context<'_>) -> Poll<Result<Vec<u8>, LinkEnd>>;
+    /// The next frame, or why there will be none. Frames that arrived before the end come before it. The bytes
+    /// take the place of those in `frame`, whose memory may be used for frames to come.
+    fn poll_receive(&self, cx: &mut Context<'_>, frame: &mut Vec<u8>) -> Poll<Result<(), LinkEnd>>;
 
     /// How many of the frames submitted first the other node has for certain. Never fewer than before.
     fn delivered(&self) -> u64;
@@ -63,6 +75,15 @@ pub trait Link: Send + Sync + 'static {
     /// Ends the link, in order: the other node receives what was submitted, and then that it was
     /// [closed](LinkEnd::Closed). This end receives nothing more.
     fn close(&self);
+}
+
+/// Until when a transport has nothing to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Drive {
+    /// Until its waker is woken, or by this time at the latest.
+    Until(Option<Duration>),
+    /// For ever.
+    Ended,
 }
 
 /// Which frames a frame must not overtake.

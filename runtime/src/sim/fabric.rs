@@ -183,7 +183,7 @@ impl Fabric {
             traffic.cut_off += 1;
             return;
         }
-        if bytes.len() > link.bytes_max {
+        if bytes.len() > link.bytes_max_now() {
             traffic.too_long += 1;
             return;
         }

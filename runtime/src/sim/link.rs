@@ -39,6 +39,8 @@ pub struct Link {
     pub queue_bytes: u64,
     /// The longest packet that gets through.
     pub bytes_max: usize,
+    /// For now, none longer than this gets through either.
+    pub narrowed: Option<usize>,
     /// Whether nothing gets through.
     pub cut: bool,
 }
@@ -56,6 +58,7 @@ impl Default for Link {
             bytes_per_second: None,
             queue_bytes: 256 << 10,
             bytes_max: 65_507,
+            narrowed: None,
             cut: false,
         }
     }
@@ -105,7 +108,13 @@ impl Link {
 
     /// As slow and as narrow, but nothing goes wrong.
     pub(crate) const fn healed(self) -> Self {
-        Self { loss: 0, burst_begins: 0, duplication: 0, corruption: 0, cut: false, ..self }
+        let (narrowed, cut) = (None, false);
+        Self { loss: 0, burst_begins: 0, duplication: 0, corruption: 0, narrowed, cut, ..self }
+    }
+
+    /// The longest packet that gets through for now.
+    pub(crate) fn bytes_max_now(&self) -> usize {
+        self.narrowed.map_or(self.bytes_max, |bytes| bytes.min(self.bytes_max))
     }
 
     /// When a packet of `len` bytes has left, if the link is `busy` until then; `None` if too much waits.

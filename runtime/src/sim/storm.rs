@@ -125,7 +125,7 @@ enum Act {
     CutOff(usize),
     Rejoin(usize),
     Join(usize, usize),
-    Widen(usize, usize, usize),
+    Widen(usize, usize),
 }
 
 /// See the [module](self).
@@ -233,7 +233,7 @@ impl Raging {
             Act::CutOff(node) => self.part(node, |link| link.cut = true),
             Act::Rejoin(node) => self.part(node, |link| link.cut = false),
             Act::Join(from, to) => self.change(from, to, |link| link.cut = false),
-            Act::Widen(from, to, bytes) => self.change(from, to, |link| link.bytes_max = bytes),
+            Act::Widen(from, to) => self.change(from, to, |link| link.narrowed = None),
         }
     }
 
@@ -284,12 +284,8 @@ impl Raging {
             }
             Fault::Narrow => {
                 let (to, bytes) = (self.node(), NARROW_BYTES + self.draw(HOW, 1000));
-                let mut before = 0;
-                self.change(node, to, |link| {
-                    before = link.bytes_max;
-                    link.bytes_max = before.min(usize::try_from(bytes).unwrap_or(before));
-                });
-                self.note(until, Act::Widen(node, to, before));
+                self.change(node, to, |link| link.narrowed = usize::try_from(bytes).ok());
+                self.note(until, Act::Widen(node, to));
             }
             Fault::BlackHole => {
                 self.act(Act::CutOff(node));

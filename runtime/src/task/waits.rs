@@ -96,6 +96,14 @@ impl Waits {
         Some(cycle)
     }
 
+    /// Whose answers an actor has waited for a while for, and has not got.
+    pub(crate) fn of(&self, asker: u64) -> Vec<CellRef> {
+        let graph = self.0.lock();
+        // SAFETY: by the promise of `look` the receiver is there while the edge is.
+        let waits = |edge: &&Edge| unsafe { edge.question.is_waiting() };
+        graph.edges_of(asker).filter(waits).map(|edge| edge.to.clone()).collect()
+    }
+
     /// The wait is over.
     pub(crate) fn end(&self, wait: Wait) {
         let Wait { asker, edge } = wait;

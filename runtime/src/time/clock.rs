@@ -73,6 +73,17 @@ impl Clock {
         Time(crate::sync::ticks() * 10_000)
     }
 
+    /// Milliseconds since 1970 by the machine's clock, which may be wrong and jump; in a simulated world, what the
+    /// hand says.
+    #[cfg(feature = "membership")]
+    pub(crate) fn wall_ms(&self) -> u64 {
+        let since = match &self.hand {
+            Some(_) => Duration::from_nanos(self.now().0),
+            None => std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default(),
+        };
+        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    }
+
     /// Whether the time is what a hand says.
     pub(crate) fn is_by_hand(&self) -> bool {
         self.hand.is_some()

@@ -16,6 +16,8 @@ fn why() -> impl Strategy<Value = Undelivered> {
         Undelivered::Expired,
         Undelivered::NoReply,
         Undelivered::Refused,
+        Undelivered::HomeNotConnected,
+        Undelivered::OverLimit,
     ])
 }
 
@@ -50,6 +52,12 @@ fn frames(((first, second, third), (text, other), bytes, why): &Parts) -> Vec<Fr
         Frame::NotFound { correlation: first, speaks: text },
         Frame::Ended { actor: first, how: low, text },
         Frame::Credit { actor: first, messages: second },
+        Frame::Open { correlation: first, actor: second, protocol: text },
+        Frame::Spawn { correlation: first, protocol: text, name: other, arguments: bytes },
+        Frame::NotSpawned { correlation: first, why: low, text },
+        Frame::Stop { actor: first },
+        Frame::Joined { actor: first, protocol: text, group: other },
+        Frame::Left { actor: first, protocol: text, group: other },
     ]
 }
 
@@ -89,9 +97,9 @@ fn rejections_say_what_is_wrong() {
     let cases: [(&[u8], FrameError); 7] = [
         (&[], FrameError::Short),
         (&[0], FrameError::UnknownType(0)),
-        (&[11], FrameError::UnknownType(11)),
+        (&[99], FrameError::UnknownType(99)),
         (&[10, 1, 2], FrameError::Short),
-        (&[4, 0, 0, 0, 0, 0, 0, 0, 0, 11], FrameError::UnknownReason(11)),
+        (&[4, 0, 0, 0, 0, 0, 0, 0, 0, 99], FrameError::UnknownReason(99)),
         (&[4, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1], FrameError::Long),
         (&[8, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0xFF], FrameError::NotText),
     ];

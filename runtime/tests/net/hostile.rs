@@ -15,7 +15,8 @@ async fn attack(network: &Loopback) -> Box<dyn Link> {
 }
 
 async fn receive(link: &dyn Link) -> Option<Vec<u8>> {
-    soon(poll_fn(|cx| link.poll_receive(cx))).await.ok()
+    let mut frame = Vec::new();
+    soon(poll_fn(|cx| link.poll_receive(cx, &mut frame))).await.ok().map(|()| frame)
 }
 
 fn say(link: &dyn Link, frame: &Frame<'_>) {

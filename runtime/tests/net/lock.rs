@@ -126,6 +126,10 @@ fn what_is_no_lock_is_refused_by_line() {
 /// The protocols that these tests speak, as they were committed.
 #[test]
 fn the_tests_speak_what_was_committed() {
-    let manifests = [Manifest::of::<crate::stage::Book>(), Manifest::of::<crate::stage::Watcher>()];
+    let manifests = [
+        Manifest::of::<crate::stage::Book>(),
+        Manifest::of::<crate::stage::Watcher>(),
+        Manifest::of::<crate::references::Desk>(),
+    ];
     lock::assert_unchanged("tests/net/wire.lock", &manifests);
 }

@@ -1,5 +1,6 @@
 //! Actors that are reached from other nodes.
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
+#![allow(non_ascii_idents, reason = "the derives of zerocopy make such names")]
 #![allow(clippy::needless_pass_by_value, reason = "closures are written where they are passed")]
 
 #[path = "../support/mod.rs"]
@@ -7,11 +8,20 @@ mod support;
 
 mod breaks;
 mod calls;
+#[cfg(any(feature = "prost", feature = "zerocopy"))]
+mod codecs;
+mod conformance;
 mod frame;
+mod groups;
 mod hostile;
+mod limit;
 mod lock;
 mod manifest;
+mod references;
+mod rendezvous;
+mod spawns;
 mod spec;
 mod stage;
 mod versions;
+mod wanderers;
 mod worlds;

@@ -1,6 +1,6 @@
 //! An actor that says what it begins with, and goes on with the next only when it is let.
 
-use crate::support::soon;
+use crate::support::{policies, soon};
 use greenroom::{
     Actor, Context, Full, HandleAsync, Mailbox, Message, Options, Pressure, Ref, System,
 };
@@ -8,21 +8,9 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use tokio::sync::{Semaphore, mpsc};
 
-/// Tells the mailboxes of otherwise equal actors apart.
-pub(crate) trait Policy: Send + 'static {
-    const MAILBOX: Mailbox;
-}
-
-macro_rules! policies {
-    ($($name:ident = $mailbox:expr;)+) => {$(
-        pub(crate) struct $name;
-        impl Policy for $name {
-            const MAILBOX: Mailbox = $mailbox;
-        }
-    )+};
-}
-
 policies! {
+    /// Tells the mailboxes of otherwise equal actors apart.
+    Policy { MAILBOX: Mailbox }
     Plain = Mailbox::unbounded();
     Sensitive = Mailbox::unbounded().overload(4);
     Bounded = Mailbox::bounded(3);

@@ -1,7 +1,7 @@
 //! A supervisor that hires as it is told to, and members that fail as they are told to.
 
 use crate::patient::HOUR;
-use crate::support::{self, soon};
+use crate::support::{self, policies, soon};
 use greenroom::{
     Actor, ActorId, AskError, Context, ExitReason, Options, Ref, RestartKind, Shutdown, SpawnError,
     StartError, Supervision, Supervisor, System, handlers,
@@ -124,21 +124,9 @@ impl Drop for Member {
     }
 }
 
-/// Tells the policies of otherwise equal supervisors apart.
-pub(crate) trait Policy: Send + 'static {
-    const SUPERVISION: Supervision;
-}
-
-macro_rules! policies {
-    ($($name:ident = $supervision:expr;)+) => {$(
-        pub(crate) struct $name;
-        impl Policy for $name {
-            const SUPERVISION: Supervision = $supervision;
-        }
-    )+};
-}
-
 policies! {
+    /// Tells the policies of otherwise equal supervisors apart.
+    Policy { SUPERVISION: Supervision }
     OneForOne = Supervision::one_for_one(1000, HOUR);
     OneForAll = Supervision::one_for_all(1000, HOUR);
     RestForOne = Supervision::rest_for_one(1000, HOUR);

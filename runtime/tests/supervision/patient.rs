@@ -1,6 +1,6 @@
 //! An actor that fails as it is told to, and what it writes into the test's diary.
 
-use crate::support;
+use crate::support::{self, policies};
 use greenroom::{Actor, Behavior, Context, ExitReason, Options, Ref, Restart, System, handlers};
 use std::marker::PhantomData;
 use std::time::Duration;
@@ -22,23 +22,11 @@ pub(crate) use Entry::{ChildStarted, ChildStopped, Dropped, Handled, Started, St
 
 pub(crate) type Diary = mpsc::UnboundedSender<Entry>;
 
-/// Tells the restart policies of otherwise equal actors apart.
-pub(crate) trait Policy: Send + 'static {
-    const RESTART: Restart;
-}
-
-macro_rules! policies {
-    ($($name:ident = $restart:expr;)+) => {$(
-        pub(crate) struct $name;
-        impl Policy for $name {
-            const RESTART: Restart = $restart;
-        }
-    )+};
-}
-
 pub(crate) const HOUR: Duration = Duration::from_secs(3600);
 
 policies! {
+    /// Tells the restart policies of otherwise equal actors apart.
+    Policy { RESTART: Restart }
     Never = Restart::never();
     Transient = Restart::transient(1000, HOUR);
     Permanent = Restart::permanent(1000, HOUR);

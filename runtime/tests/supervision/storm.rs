@@ -1,7 +1,7 @@
 //! Failures of many children at once, under load: what becomes of the mail, and in which order.
 
 use crate::patient::HOUR;
-use crate::support::{self, Dice, Ledger, Parcel, SCHEDULERS};
+use crate::support::{self, Dice, Ledger, Parcel, SCHEDULERS, policies};
 use greenroom::{
     Actor, Context, Ref, Scheduler, Shutdown, StartError, Supervision, Supervisor, System, handlers,
 };
@@ -50,20 +50,8 @@ impl Sailor {
     }
 }
 
-trait Policy: Send + 'static {
-    const SUPERVISION: Supervision;
-}
-
-macro_rules! policies {
-    ($($name:ident = $supervision:expr;)+) => {$(
-        struct $name;
-        impl Policy for $name {
-            const SUPERVISION: Supervision = $supervision;
-        }
-    )+};
-}
-
 policies! {
+    Policy { SUPERVISION: Supervision }
     Alone = Supervision::one_for_one(u32::MAX, HOUR);
     Together = Supervision::one_for_all(u32::MAX, HOUR);
     Rest = Supervision::rest_for_one(u32::MAX, HOUR);

@@ -1,14 +1,18 @@
 //! What the tests of the promises share: systems of every kind, waits that end, and a ledger of
 //! messages.
 
-#![allow(dead_code, unused_imports, reason = "each test file uses a part of it")]
+#![allow(dead_code, unused_imports, unused_macros, reason = "each test file uses a part of it")]
 #![allow(clippy::needless_pass_by_value, reason = "closures are written where they are passed")]
 
 mod hold;
 mod ledger;
+mod policies;
+mod scheduling;
 
 pub(crate) use hold::{hold_worker, hold_worker_on};
 pub(crate) use ledger::{Ledger, Parcel};
+pub(crate) use policies::policies;
+pub(crate) use scheduling::{SCHEDULINGS, Scheduling, scheduled};
 
 use greenroom::{Event, EventStream, ExitReason, Protocol, Ref, Scheduler, System};
 use std::future::Future;

@@ -1,0 +1,194 @@
+//! The protocol, without I/O: packets and due timers go in, packets and timers come out.
+
+use super::id::Id;
+use super::member::Member;
+use crate::sync::{Arc, Mutex, planted};
+use bytes::{Buf, BufMut};
+use foca::{Foca, Header, NoCustomBroadcast, Notification, PeriodicParams, PostcardCodec, Timer};
+use rand::SeedableRng;
+use rand::rngs::SmallRng;
+use std::collections::BTreeSet;
+use std::num::{NonZeroU8, NonZeroUsize};
+use std::time::Duration;
+
+/// Members that are asked to probe one that did not answer, and that news is told at a time.
+const HELPERS: usize = 3;
+/// How often each piece of news is told.
+const TRANSMISSIONS_MAX: u8 = 10;
+/// Periods for which a suspect may say that it lives.
+const SUSPECT_PERIODS: u32 = 3;
+/// Periods between greetings of members that are down, which may be across a partition that is over.
+const GREET_DOWN_PERIODS: u32 = 10;
+/// Periods between questions for members that were never heard of.
+const ASK_PERIODS: u32 = 30;
+/// For how long it is remembered that a member is down.
+const REMEMBER_DOWN: Duration = Duration::from_secs(24 * 3600);
+/// Bytes of a packet at most.
+const PACKET_BYTES_MAX: usize = 1400;
+
+/// The state of the protocol at one node.
+pub(super) struct Swim {
+    foca: Foca<Id, Codec, SmallRng, NoCustomBroadcast>,
+    known: Known,
+    out: Out,
+}
+
+/// The nodes that have a place in the table of members.
+type Known = Arc<Mutex<BTreeSet<u64>>>;
+
+/// What is to be done.
+#[derive(Default)]
+pub(super) struct Out {
+    pub(super) packets: Vec<(Id, Vec<u8>)>,
+    pub(super) timers: Vec<(Duration, Timer<Id>)>,
+    /// Whether others may be up than before.
+    pub(super) changed: bool,
+}
+
+impl Swim {
+    pub(super) fn new(me: Id, period: Duration, members_max: usize, seed: u64) -> Self {
+        let known: Known = Arc::new(Mutex::new(BTreeSet::new()));
+        let codec = Codec { inner: PostcardCodec, known: known.clone(), members_max };
+        let foca = Foca::new(me, config(period), SmallRng::seed_from_u64(seed), codec);
+        Self { foca, known, out: Out::default() }
+    }
+
+    /// What others say.
+    pub(super) fn packet(&mut self, packet: &[u8]) -> Result<(), foca::Error> {
+        let taken = self.foca.handle_data(packet, &mut self.out);
+        self.count();
+        taken
+    }
+
+    /// A timer is due.
+    pub(super) fn tick(&mut self, timer: Timer<Id>) {
+        // An error means that timers came late, and the protocol has got over it.
+        let _ = self.foca.handle_timer(timer, &mut self.out);
+        self.count();
+    }
+
+    /// Greets somebody who may not know this node.
+    pub(super) fn greet(&mut self, whom: Id) {
+        // An error would be one of putting a packet into bytes: nothing is sent then.
+        let _ = self.foca.announce(whom, &mut self.out);
+    }
+
+    /// Tells others that this node goes.
+    pub(super) fn leave(&mut self) {
+        // As in `greet`.
+        let _ = self.foca.leave_cluster(&mut self.out);
+    }
+
+    /// Who is up.
+    pub(super) fn up(&self) -> impl Iterator<Item = Member> {
+        self.foca.iter_members().map(|member| member.id().member())
+    }
+
+    /// What is to be done since the last call.
+    pub(super) fn take(&mut self) -> Out {
+        std::mem::take(&mut self.out)
+    }
+
+    /// Takes note of who has a place in the table now.
+    fn count(&self) {
+        let members = self.foca.iter_membership_state();
+        let mut known = self.known.lock();
+        if members.len() != known.len() {
+            *known = members.map(|member| member.id().identity.node.0).collect();
+        }
+    }
+}
+
+impl foca::Runtime<Id> for Out {
+    fn notify(&mut self, _: Notification<'_, Id>) {
+        self.changed = true;
+    }
+
+    fn send_to(&mut self, to: Id, data: &[u8]) {
+        self.packets.push((to, data.to_vec()));
+    }
+
+    fn submit_after(&mut self, event: Timer<Id>, after: Duration) {
+        self.timers.push((after, event));
+    }
+}
+
+fn config(period: Duration) -> foca::Config {
+    let count = |count: usize| NonZeroUsize::new(count).expect("the counts are above zero");
+    let now_and_then = |periods: u32, members: usize| {
+        Some(PeriodicParams { frequency: period * periods, num_members: count(members) })
+    };
+    foca::Config {
+        probe_period: period,
+        probe_rtt: period / 2,
+        num_indirect_probes: count(HELPERS),
+        max_transmissions: NonZeroU8::new(TRANSMISSIONS_MAX).expect("it is above zero"),
+        suspect_to_down_after: period * SUSPECT_PERIODS,
+        remove_down_after: Some(REMEMBER_DOWN),
+        max_packet_size: count(PACKET_BYTES_MAX),
+        notify_down_members: true,
+        periodic_announce: now_and_then(ASK_PERIODS, 1),
+        periodic_announce_to_down_members: now_and_then(GREET_DOWN_PERIODS, HELPERS),
+        periodic_gossip: Some(PeriodicParams {
+            frequency: period / 5,
+            num_members: count(HELPERS),
+        }),
+    }
+}
+
+/// Packets in bytes, of which those are refused that name more nodes than there is room for.
+struct Codec {
+    inner: PostcardCodec,
+    known: Known,
+    members_max: usize,
+}
+
+/// Why a packet is not understood.
+#[derive(Debug, thiserror::Error)]
+enum CodecError {
+    #[error("malformed: {0}")]
+    Malformed(#[from] postcard::Error),
+    #[error("more members than the {0} that there is room for")]
+    TooMany(usize),
+}
+
+impl Codec {
+    fn admit(&self, id: &Id) -> Result<(), CodecError> {
+        let mut known = self.known.lock();
+        let node = id.identity.node.0;
+        let is_full = known.len() >= self.members_max;
+        if planted!("membership-unbounded": is_full => false) && !known.contains(&node) {
+            return Err(CodecError::TooMany(self.members_max));
+        }
+        known.insert(node);
+        Ok(())
+    }
+}
+
+impl foca::Codec<Id> for Codec {
+    type Error = CodecError;
+
+    fn encode_header(&mut self, header: &Header<Id>, into: impl BufMut) -> Result<(), CodecError> {
+        Ok(self.inner.encode_header(header, into)?)
+    }
+
+    fn decode_header(&mut self, from: impl Buf) -> Result<Header<Id>, CodecError> {
+        let header: Header<Id> = self.inner.decode_header(from)?;
+        self.admit(&header.src)?;
+        Ok(header)
+    }
+
+    fn encode_member(
+        &mut self,
+        member: &foca::Member<Id>,
+        into: impl BufMut,
+    ) -> Result<(), CodecError> {
+        Ok(self.inner.encode_member(member, into)?)
+    }
+
+    fn decode_member(&mut self, from: impl Buf) -> Result<foca::Member<Id>, CodecError> {
+        let member: foca::Member<Id> = self.inner.decode_member(from)?;
+        self.admit(member.id())?;
+        Ok(member)
+    }
+}

@@ -1,0 +1,211 @@
+//! The ways to the actors of the other node: how they are found, opened and lost, and what stands in for them.
+
+use super::{Finding, Letter, NotFound, Outlet};
+use crate::event::{DeadLetterReason, ExitReason, Undelivered};
+use crate::net::frame::Frame;
+use crate::net::reach::Home;
+use crate::net::remote::{Fence, Proxy};
+use crate::net::transport::Order;
+use crate::sync::{Arc, planted};
+use std::task::Waker;
+
+/// Actors at most that a connection reaches because messages named them.
+const OPENED_MAX: usize = 16_384;
+
+/// Somebody waits for word of an actor.
+pub(super) struct Search {
+    /// Which one, if it is known.
+    pub(super) actor: Option<u64>,
+    pub(super) finding: Finding,
+}
+
+/// What is known of an actor at the other end.
+#[derive(Default)]
+pub(super) struct Route {
+    pub(super) sent: u64,
+    /// How many messages may have been sent altogether.
+    pub(super) granted: u64,
+    /// Its proxy, if that waits for credit.
+    pub(super) waiting: Option<Waker>,
+    pub(super) proxy: Option<Arc<Box<dyn Proxy>>>,
+    /// For reports on its mail: that of the proxy, which is gone when the actor has ended.
+    pub(super) letter: Option<Letter>,
+    /// Whether a message named it, and counts it.
+    pub(super) is_opened: bool,
+    /// Whether it was started for this node.
+    pub(super) is_child: bool,
+    pub(super) ended: Option<ExitReason>,
+}
+
+impl Outlet {
+    /// The peer refused a message that was told; `false` if its actor was never found.
+    pub(in crate::net) fn refused(&self, actor: u64, why: Undelivered) -> bool {
+        let state = self.state.lock();
+        let letter = state.routes.get(&actor).and_then(|route| route.letter);
+        let Some(letter) = letter else { return false };
+        drop(state);
+        self.report(letter, DeadLetterReason::Undelivered(why));
+        true
+    }
+
+    /// Asks the other node for an actor by the frame that `ask` makes for the number of the search.
+    pub(in crate::net) fn search<'a>(&self, ask: impl FnOnce(u64) -> Frame<'a>, finding: Finding) {
+        let mut state = self.state.lock();
+        if state.closed {
+            drop(state);
+            return finding(Err(NotFound::NodeDown));
+        }
+        state.correlation += 1;
+        let correlation = state.correlation;
+        state.finds.insert(correlation, Search { actor: None, finding });
+        drop(state);
+        self.say(Order::Free, &ask(correlation));
+    }
+
+    /// Notes that an actor was started for this node, which may stop it.
+    pub(in crate::net) fn adopt(&self, actor: u64) {
+        if let Some(route) = self.state.lock().routes.get_mut(&actor) {
+            route.is_child = true;
+        }
+    }
+
+    /// Stops an actor that was started for this node; `false` if it was not, or has ended.
+    pub(in crate::net) fn stop(&self, actor: u64) -> bool {
+        let state = self.state.lock();
+        let route = state.routes.get(&actor);
+        let is_child = route.is_some_and(|route| route.is_child && route.ended.is_none());
+        drop(state);
+        is_child && self.say(Order::Free, &Frame::Stop { actor })
+    }
+
+    /// Makes a way to an actor that a message has named, and asks its node to let this one use it; `false` if
+    /// there are too many. [ENV-13]
+    pub(in crate::net) fn open(this: &Arc<Self>, protocol: &str, actor: u64) -> bool {
+        let mut state = this.state.lock();
+        if state.closed || state.routes.contains_key(&actor) {
+            return true;
+        }
+        if state.opened >= OPENED_MAX {
+            return false;
+        }
+        state.opened += 1;
+        state.routes.insert(actor, Route { is_opened: true, ..Route::default() });
+        state.correlation += 1;
+        let (correlation, outlet) = (state.correlation, this.clone());
+        let finding = Box::new(move |outcome: Result<u64, NotFound>| {
+            if matches!(outcome, Err(NotFound::NoSuchName | NotFound::Speaks(_))) {
+                Self::actor_ended(&outlet, actor, ExitReason::NoActor);
+            }
+        });
+        state.finds.insert(correlation, Search { actor: Some(actor), finding });
+        drop(state);
+        // There are fewer such frames than the backlog holds.
+        this.say(Order::Free, &Frame::Open { correlation, actor, protocol })
+    }
+
+    /// Ends a search; `false` if there was none.
+    pub(in crate::net) fn found(&self, search: u64, outcome: Result<(u64, u32), NotFound>) -> bool {
+        let mut state = self.state.lock();
+        let Some(Search { actor: wanted, finding }) = state.finds.remove(&search) else {
+            return false;
+        };
+        let mut waiting = None;
+        let outcome = outcome.map(|(actor, window)| {
+            let route = state.routes.entry(actor).or_default();
+            route.granted = route.granted.max(window.into());
+            waiting = route.waiting.take();
+            actor
+        });
+        drop(state);
+        waiting.into_iter().for_each(Waker::wake);
+        let is_other = outcome.as_ref().is_ok_and(|actor| wanted.is_some_and(|it| it != *actor));
+        finding(outcome);
+        !is_other
+    }
+
+    /// Grants messages to an actor, altogether; `false` if it was never found.
+    pub(in crate::net) fn grant(&self, actor: u64, messages: u64) -> bool {
+        let mut state = self.state.lock();
+        let Some(route) = state.routes.get_mut(&actor) else { return false };
+        route.granted = route.granted.max(messages);
+        let waiting = route.waiting.take();
+        drop(state);
+        waiting.into_iter().for_each(Waker::wake);
+        true
+    }
+
+    /// The peer says that an actor has ended; `false` if it was never found, or has ended before.
+    pub(in crate::net) fn actor_ended(this: &Arc<Self>, actor: u64, reason: ExitReason) -> bool {
+        let mut state = this.state.lock();
+        let Some(route) = state.routes.get_mut(&actor).filter(|route| route.ended.is_none()) else {
+            return false;
+        };
+        route.ended = Some(reason.clone());
+        let (waiting, proxy) = (route.waiting.take(), route.proxy.clone());
+        let opened = usize::from(route.is_opened);
+        state.opened -= opened;
+        drop(state);
+        if let Some(proxy) = proxy {
+            Self::part_with(this, actor, &proxy, reason);
+        }
+        waiting.into_iter().for_each(Waker::wake);
+        true
+    }
+
+    /// Ends what stands in for an actor that has ended, and forgets it when nothing is left of it.
+    fn part_with(this: &Arc<Self>, actor: u64, proxy: &Arc<Box<dyn Proxy>>, reason: ExitReason) {
+        let (id, _) = proxy.letter();
+        this.node.reach().unsettle(id);
+        proxy.end_with(reason);
+        let outlet = this.clone();
+        proxy.when_ended(Box::new(move || {
+            let mut state = outlet.state.lock();
+            let proxy = state.routes.get_mut(&actor).and_then(|route| route.proxy.take());
+            // Dropped when the lock is free.
+            drop(state);
+            drop(proxy);
+        }));
+    }
+
+    /// Waits until nothing is left of the proxies, after [`close`](Self::close).
+    pub(in crate::net) async fn proxies_ended(&self) {
+        let parting = std::mem::take(&mut self.state.lock().parting);
+        for proxy in planted!("net-proxies-outlive": parting => Vec::new()) {
+            proxy.ended().await;
+        }
+    }
+
+    /// What stands in for an actor: the proxy that there is, or the one that is made now.
+    pub(in crate::net) fn proxy<T: 'static>(
+        &self,
+        actor: u64,
+        make: impl FnOnce() -> Option<Arc<Box<dyn Proxy>>>,
+        read: impl FnOnce(&dyn Proxy) -> Option<T>,
+    ) -> Option<T> {
+        let mut state = self.state.lock();
+        if state.closed {
+            return None;
+        }
+        let route = state.routes.get_mut(&actor)?;
+        if route.proxy.is_none() {
+            let proxy = make()?;
+            let letter = proxy.letter();
+            route.letter = Some(letter);
+            if let Some(reason) = &route.ended {
+                proxy.end_with(reason.clone());
+            } else {
+                self.node.reach().settle(letter.0, Home { identity: self.link.peer(), actor });
+            }
+            route.proxy = Some(proxy);
+        }
+        read(&***route.proxy.as_ref()?)
+    }
+
+    /// Lets `fence` go when everything has been sent that proxies had accepted before.
+    pub(in crate::net) fn fence(&self, fence: &Fence) {
+        let state = self.state.lock();
+        for proxy in state.routes.values().filter_map(|route| route.proxy.as_ref()) {
+            proxy.drop_behind(fence.clone());
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Actors that were started for the peer.
+
+use super::Session;
+use crate::net::export::Exported;
+use crate::net::frame::Frame;
+use crate::net::node::Shared;
+use crate::net::spawn::{Begun, Orphans, RemoteSpawnError, Started};
+use crate::net::transport::Order;
+use crate::sync::{Arc, planted};
+
+/// Actors at most that live here because one peer started them. [ENV-14]
+const CHILDREN_MAX: usize = 4096;
+
+/// An actor that was started for the peer.
+pub(super) struct Child {
+    pub(super) actor: Arc<Box<dyn Exported>>,
+    orphans: Orphans,
+}
+
+/// A start hook that is done.
+pub(super) struct Start {
+    correlation: u64,
+    actor: u64,
+    outcome: Result<(), RemoteSpawnError>,
+}
+
+impl Session {
+    /// Starts an actor for the peer. [ENV-14]
+    pub(super) fn spawn(
+        &mut self,
+        correlation: u64,
+        protocol: &str,
+        name: &str,
+        arguments: &[u8],
+    ) -> bool {
+        match self.begin(protocol, name, arguments) {
+            Ok((actor, started)) => {
+                self.tasks.spawn(async move {
+                    Some(Start { correlation, actor, outcome: started.await })
+                });
+                true
+            }
+            Err(why) => self.not_spawned(correlation, &why),
+        }
+    }
+
+    fn begin(
+        &mut self,
+        protocol: &str,
+        name: &str,
+        arguments: &[u8],
+    ) -> Result<(u64, Started), RemoteSpawnError> {
+        if self.children.len() >= CHILDREN_MAX {
+            self.children.retain(|_, child| !child.actor.is_closed());
+        }
+        if self.children.len() >= CHILDREN_MAX {
+            return Err(RemoteSpawnError::OverLimit);
+        }
+        let allowed =
+            self.node.spawns().lock().of(name, protocol).ok_or(RemoteSpawnError::NotAllowed)?;
+        let Begun { actor, started } = allowed.begin(&self.outlet, arguments)?;
+        let number = self.node.reach().number(&self.node.system(), &**actor);
+        Shared::admit(&self.node, number, &actor);
+        self.children.insert(number, Child { actor, orphans: allowed.orphans() });
+        Ok((number, started))
+    }
+
+    /// Tells the peer how a start went. That too much is to be said, the next frame meets, too.
+    pub(super) fn started(&mut self, Start { correlation, actor, outcome }: Start) {
+        let Some(child) = self.children.get(&actor) else { return };
+        match outcome {
+            Ok(()) => {
+                let (protocol, child) = (child.actor.protocol(), child.actor.clone());
+                self.give(correlation, protocol, Some((actor, child)));
+            }
+            Err(why) => {
+                self.not_spawned(correlation, &why);
+            }
+        }
+    }
+
+    fn not_spawned(&self, correlation: u64, why: &RemoteSpawnError) -> bool {
+        let (why, text) = why.written();
+        self.outlet.say(Order::Free, &Frame::NotSpawned { correlation, why, text })
+    }
+
+    /// Stops those that do not outlive the connection.
+    pub(super) fn part_with_children(&self) {
+        for child in self.children.values() {
+            if child.orphans == planted!("net-orphans-kept": Orphans::Stop => Orphans::Keep) {
+                child.actor.stop();
+            }
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! Starting actors on other nodes, which allow it by name.
+
+use super::codec::{self, Postcard};
+use super::export::{Export, Exported};
+use super::frame::TEXT_BYTES_MAX;
+use super::manifest::Manifest;
+use super::message::WireMessage;
+use super::node::{ExportError, Node};
+use super::outlet::{NotFound, Outlet};
+use super::reference;
+use crate::actor::{Behavior, Protocol};
+use crate::sync::Arc;
+use crate::task::run::quietly;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::future::{Future, poll_fn};
+use std::marker::PhantomData;
+use std::pin::Pin;
+
+/// Bytes of the arguments of a start at most. [ENV-14]
+pub(super) const ARGUMENTS_BYTES_MAX: usize = 64 << 10;
+
+/// An actor that other nodes can start: its protocol and what its start hook takes cross nodes.
+pub trait Spawnable:
+    Behavior<Args: Serialize + DeserializeOwned> + Protocol<Message: WireMessage>
+{
+}
+
+impl<A> Spawnable for A where
+    A: Behavior<Args: Serialize + DeserializeOwned> + Protocol<Message: WireMessage>
+{
+}
+
+/// What becomes of an actor that another node has started here, when the connection to that node ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Orphans {
+    /// It is stopped.
+    Stop,
+    /// It goes on. Nobody ends it from outside any more.
+    Keep,
+}
+
+/// Why no actor was started on another node.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RemoteSpawnError {
+    /// The node does not allow it: not under that name, or not for that protocol.
+    #[error("the node does not allow it")]
+    NotAllowed,
+    /// The arguments are not what the start hook takes there.
+    #[error("the arguments are not what its start hook takes there")]
+    BadArguments,
+    /// The start hook failed there, panicked, or was cut off; the text says how.
+    #[error("the actor did not start: {0}")]
+    StartFailed(String),
+    /// The system there is ending.
+    #[error("the system there is ending")]
+    Closed,
+    /// This node has as many actors there as it may have, or was too fast.
+    #[error("it is more than its node allows")]
+    OverLimit,
+    /// The arguments could not be put into bytes, or into 64 KiB.
+    #[error("the arguments could not be put into bytes: {0}")]
+    NotEncoded(String),
+    /// The connection ended.
+    #[error("the connection to the node ended")]
+    NodeDown,
+    /// There was no answer in the time that an ask has. If the actor starts later, it is stopped.
+    #[error("the node did not answer in time")]
+    Expired,
+}
+
+impl RemoteSpawnError {
+    /// Number and text, as in [ENV-2].
+    pub(super) fn written(&self) -> (u8, &str) {
+        match self {
+            Self::NotAllowed => (1, ""),
+            Self::BadArguments => (2, ""),
+            Self::StartFailed(text) => (3, text),
+            Self::OverLimit => (5, ""),
+            // The others do not happen where actors are started.
+            Self::Closed | Self::NotEncoded(_) | Self::NodeDown | Self::Expired => (4, ""),
+        }
+    }
+
+    /// What a number and a text stand for; `None` for a number that stands for nothing.
+    pub(super) fn read(why: u8, text: &str) -> Option<Self> {
+        Some(match why {
+            1 => Self::NotAllowed,
+            2 => Self::BadArguments,
+            3 => Self::StartFailed(text.to_owned()),
+            4 => Self::Closed,
+            5 => Self::OverLimit,
+            _ => return None,
+        })
+    }
+}
+
+impl From<NotFound> for RemoteSpawnError {
+    fn from(error: NotFound) -> Self {
+        match error {
+            NotFound::NotSpawned(why) => why,
+            NotFound::NoSuchName | NotFound::Speaks(_) => Self::NotAllowed,
+            NotFound::NodeDown => Self::NodeDown,
+        }
+    }
+}
+
+/// A kind of actor that other nodes may start here.
+pub(super) trait Allowed: Send + Sync {
+    /// Starts one by what a peer has sent.
+    fn begin(&self, by: &Arc<Outlet>, arguments: &[u8]) -> Result<Begun, RemoteSpawnError>;
+    /// What becomes of it without that peer.
+    fn orphans(&self) -> Orphans;
+}
+
+/// What other nodes may start, by name and protocol.
+#[derive(Default)]
+pub(super) struct Spawns(BTreeMap<(String, &'static str), Arc<Box<dyn Allowed>>>);
+
+impl Spawns {
+    /// What may be started under a name.
+    pub(super) fn of(&self, name: &str, protocol: &str) -> Option<Arc<Box<dyn Allowed>>> {
+        let mut allowed = self.0.iter();
+        let found = allowed.find(|((known, speaks), _)| known == name && *speaks == protocol);
+        found.map(|(_, allowed)| allowed.clone())
+    }
+}
+
+impl Node {
+    /// Lets connected nodes start actors of the type `A` here under `name`, at the top of the system. What an actor
+    /// declares for its own restart holds; [`RemoteChild`](super::RemoteChild) has them supervised from there.
+    ///
+    /// A node has 4,096 such actors here at most.
+    ///
+    /// # Errors
+    /// [`ExportError`], when the name is not one, or another type of that protocol is allowed under it.
+    pub fn allow_spawn<A: Spawnable>(
+        &self,
+        name: impl Into<String>,
+        orphans: Orphans,
+    ) -> Result<(), ExportError> {
+        let name = name.into();
+        if name.is_empty() || name.len() > TEXT_BYTES_MAX {
+            return Err(ExportError::BadName(name.len()));
+        }
+        let mut spawns = self.shared().spawns().lock();
+        match spawns.0.entry((name.clone(), Manifest::of::<A>().name())) {
+            Entry::Occupied(_) => Err(ExportError::NameTaken(name)),
+            Entry::Vacant(entry) => {
+                entry.insert(Arc::new(Box::new(AllowedType::<A>::new(orphans))));
+                Ok(())
+            }
+        }
+    }
+
+    /// Lets nobody start anything under `name` any more. What was started goes on.
+    pub fn forbid_spawn(&self, name: &str) {
+        self.shared().spawns().lock().0.retain(|(allowed, _), _| allowed != name);
+    }
+}
+
+/// An actor whose start hook runs.
+pub(super) struct Begun {
+    pub(super) actor: Arc<Box<dyn Exported>>,
+    /// How the start hook went.
+    pub(super) started: Started,
+}
+
+/// Ready when a start hook is done.
+pub(super) type Started = Pin<Box<dyn Future<Output = Result<(), RemoteSpawnError>> + Send>>;
+
+/// Allows actors of one type.
+pub(super) struct AllowedType<A> {
+    orphans: Orphans,
+    of: PhantomData<fn(A)>,
+}
+
+impl<A: Spawnable> AllowedType<A> {
+    pub(super) fn new(orphans: Orphans) -> Self {
+        Self { orphans, of: PhantomData }
+    }
+}
+
+impl<A: Spawnable> Allowed for AllowedType<A> {
+    fn begin(&self, by: &Arc<Outlet>, arguments: &[u8]) -> Result<Begun, RemoteSpawnError> {
+        let mut args = None;
+        // What reads them is anybody's code.
+        quietly(|| reference::by(by, || args = read(arguments)));
+        let args = args.ok_or(RemoteSpawnError::BadArguments)?;
+        let spawn = by.node().system().spawn::<A>(args);
+        let (actor, mut starting) = spawn.begin().map_err(|_| RemoteSpawnError::Closed)?;
+        let started = Box::pin(async move {
+            let started = poll_fn(|cx| starting.poll(cx)).await;
+            let started = started.unwrap_or_else(|| Err("it was cut off".to_owned()));
+            started.map_err(RemoteSpawnError::StartFailed)
+        });
+        Ok(Begun { actor: Arc::new(Export::of(&actor).into_exported()), started })
+    }
+
+    fn orphans(&self) -> Orphans {
+        self.orphans
+    }
+}
+
+fn read<T: DeserializeOwned>(mut arguments: &[u8]) -> Option<T> {
+    let args = codec::take(&mut arguments).ok()?;
+    codec::finish(arguments).ok()?;
+    Some(args)
+}
+
+/// The arguments of a start as bytes.
+pub(super) fn written<T: Serialize + DeserializeOwned>(
+    args: &T,
+    by: &Arc<Outlet>,
+) -> Result<Vec<u8>, RemoteSpawnError> {
+    let mut bytes = Vec::new();
+    let mut outcome = Err(RemoteSpawnError::NotEncoded("it panicked".to_owned()));
+    quietly(|| {
+        let encoded = reference::by(by, || codec::encode::<Postcard, T>(args, &mut bytes));
+        outcome = encoded.map_err(|error| RemoteSpawnError::NotEncoded(error.0));
+    });
+    outcome?;
+    if bytes.len() > ARGUMENTS_BYTES_MAX {
+        return Err(RemoteSpawnError::NotEncoded(format!("they have {} bytes", bytes.len())));
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,74 @@
+//! What a node says that speaks the protocol wrongly changes nothing.
+
+use crate::joining::join;
+use crate::support::{LONG, run, soon};
+use greenroom::net::membership::MemberEvent;
+use greenroom::net::{Identity, Incarnation, Loopback, Node, NodeId};
+use greenroom::{Actor, Event, Ref, System, handlers};
+
+/// Has the name of the real protocol.
+#[derive(Actor)]
+pub(crate) struct Fake;
+
+#[handlers(wire = "greenroom.membership/1")]
+impl Fake {
+    #[tell]
+    fn packet(&mut self, bytes: Vec<u8>) {
+        let _ = bytes;
+    }
+}
+
+/// A greeting in the bytes of the protocol, from a node of that number.
+fn greeting(from: u64) -> Vec<u8> {
+    let id = |node: u64| (node, 1_u64, 1_u64, 0_u8, "loopback:nowhere");
+    // Announce is the seventh of foca's messages.
+    postcard(&(id(from), 0_u16, id(1), 6_u8))
+}
+
+fn postcard(value: &impl serde::Serialize) -> Vec<u8> {
+    postcard::to_allocvec(value).unwrap()
+}
+
+#[test]
+fn packets_that_are_none_change_nothing() {
+    let network = Loopback::new();
+    let (system, _node, members) = join(&network, "here", 1, |at| at.members_max(3));
+    let other = System::builder().workers(1).build().unwrap();
+    let identity = Identity { node: NodeId(9), incarnation: Incarnation(9) };
+    let hostile = Node::start(&other, network.node("hostile", identity)).unwrap();
+    run(soon(async {
+        let peer = hostile.connect(&"loopback:here".parse().unwrap()).await.unwrap();
+        let target: Ref<Fake> = peer.find("greenroom.membership").await.unwrap();
+        let (mut told, mut events) = (system.events(), members.subscribe());
+        let mut long = greeting(2);
+        long.resize(2000, 0);
+        let no_address = postcard(&((2_u64, 1_u64, 1_u64, 0_u8, "nowhere"), 0_u16));
+        let ourselves = greeting(1);
+        for bytes in [Vec::new(), vec![0xFF; 40], long, no_address, ourselves] {
+            target.packet(bytes).await.unwrap();
+            let error = tell_failed(&mut told).await;
+            assert!(!error.is_empty());
+        }
+        assert_eq!(events.try_next(), None);
+
+        // There is room for three, and no more.
+        for node in 2..=4 {
+            target.packet(greeting(node)).await.unwrap();
+            assert!(matches!(events.next().await, Some(MemberEvent::Up(_))));
+        }
+        target.packet(greeting(5)).await.unwrap();
+        assert!(tell_failed(&mut told).await.contains("more members than the 3"));
+        assert_eq!(events.try_next(), None);
+        assert_eq!(members.members().len(), 4);
+        system.shutdown(LONG).await.unwrap();
+        other.shutdown(LONG).await.unwrap();
+    }));
+}
+
+async fn tell_failed(events: &mut greenroom::EventStream) -> String {
+    loop {
+        if let Event::TellFailed { error, .. } = events.next().await.unwrap() {
+            return error;
+        }
+    }
+}
