@@ -1,15 +1,19 @@
-//! Carries greenroom's messages between nodes: encrypted, over UDP.
+//! Carries greenroom's messages between nodes: encrypted, over UDP or RDMA.
 //!
 //! | module | what it does |
 //! |---|---|
+//! | `config` | a node's settings from a TOML file, with the feature of that name |
 //! | [`link`] | the reliability engine that all carriers share, without I/O: order, credit, loss, life and death |
+//! | [`rdma`] | queue pairs of an RDMA device, or of a simulated one |
 //! | [`secure`] | handshakes, keys and sealed packets, without I/O |
-//! | [`udp`] | both on a socket, under tokio |
+//! | [`station`] | both together, without I/O: the links of one node |
+//! | [`udp`] | a station on a socket: what [`greenroom::net::Node`] is given |
 //!
 //! A carrier moves packets and seals them; the engine makes messages of them that arrive once, in order, and no
 //! faster than the receiver takes them.
 
-#![forbid(unsafe_code)]
+#![cfg_attr(not(feature = "rdma"), forbid(unsafe_code))]
+#![cfg_attr(feature = "rdma", deny(unsafe_code))]
 
 /// A place in the code that is right, and wrong under `cfg(mutant = "name")`, so that a check can prove
 /// that it would notice. The book's table of planted faults names each with its check.
@@ -20,6 +24,19 @@ macro_rules! planted {
 }
 pub(crate) use planted;
 
+#[cfg(feature = "config")]
+pub mod config;
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
 pub mod link;
+pub mod rdma;
 pub mod secure;
+pub mod station;
 pub mod udp;
+
+/// The book, so that every snippet in it compiles and runs.
+#[cfg(doctest)]
+mod documents {
+    #[doc = include_str!("../../book/src/tour/network.md")]
+    mod network {}
+}

@@ -26,8 +26,9 @@ pub struct Config {
     pub window_bytes_max: u64,
     /// Messages that come in pieces at one time: 256.
     pub reassemblies_max: usize,
-    /// Messages that may be sent to an actor before it grants any: 32. Shared.
-    pub mailbox_messages_start: u64,
+    /// Messages that may be sent to an actor before it grants any: 32. `None` leaves it to whoever is above to
+    /// bound what is on its way to each. Shared.
+    pub mailbox_messages_start: Option<u64>,
     /// How long an acknowledgement may wait: 1 ms. Shared.
     pub ack_delay_max: Duration,
     /// How many packets may go without an acknowledgement: 2.
@@ -43,6 +44,9 @@ pub struct Config {
     /// Whether loss is guessed from acknowledgements and time: yes, unless the carrier repeats what it
     /// loses, as a reliable queue pair does.
     pub loss_detection: bool,
+    /// Bytes that may be under way at most, whatever the congestion controller says: what the peer's carrier holds
+    /// until it is read. `None` is no bound.
+    pub flight_bytes_max: Option<u64>,
     /// Packets that may be under way to begin with: 32.
     pub initial_window_packets: u64,
     /// Of so many packet numbers one is left out at random: 256. Zero leaves none out.
@@ -70,7 +74,7 @@ impl Default for Config {
             window_bytes_start: 1 << 20,
             window_bytes_max: 18 << 20,
             reassemblies_max: 256,
-            mailbox_messages_start: 32,
+            mailbox_messages_start: Some(32),
             ack_delay_max: Duration::from_millis(1),
             ack_every: 2,
             ack_ranges_max: 64,
@@ -78,6 +82,7 @@ impl Default for Config {
             granularity: Duration::from_millis(1),
             probe_delay_max: Duration::from_secs(3),
             loss_detection: true,
+            flight_bytes_max: None,
             initial_window_packets: 32,
             skip_every: 256,
             keep_alive: Some(Duration::from_secs(1)),
@@ -147,7 +152,7 @@ impl Config {
         }
         let counts = [
             ("reassemblies_max", self.reassemblies_max as u64),
-            ("mailbox_messages_start", self.mailbox_messages_start),
+            ("mailbox_messages_start", self.mailbox_messages_start.unwrap_or(1)),
             ("ack_every", u64::from(self.ack_every)),
             ("ack_ranges_max", self.ack_ranges_max as u64),
             ("initial_window_packets", self.initial_window_packets),

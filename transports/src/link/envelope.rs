@@ -9,6 +9,11 @@ pub struct Address {
     pub generation: u32,
 }
 
+impl Address {
+    /// The sender of what keeps no order: messages from it may overtake one another. [LINK-56]
+    pub const NOBODY: Self = Self { slot: u32::MAX, generation: u32::MAX };
+}
+
 /// What a message is, which decides the credit that it needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]

@@ -22,7 +22,7 @@ use std::collections::VecDeque;
 pub(super) struct Inbox {
     floor: u64,
     slots: VecDeque<Slot>,
-    ready: VecDeque<(Envelope, Vec<u8>)>,
+    ready: VecDeque<(u64, Envelope, Vec<u8>)>,
     window: u64,
     message_len_max: u64,
     partials: usize,
@@ -68,8 +68,18 @@ impl Inbox {
     }
 
     /// The next message whose turn has come.
-    pub(super) fn pop(&mut self) -> Option<(Envelope, Vec<u8>)> {
+    pub(super) fn pop(&mut self) -> Option<(u64, Envelope, Vec<u8>)> {
         self.ready.pop_front()
+    }
+
+    /// How many there are.
+    pub(super) fn ready(&self) -> usize {
+        self.ready.len()
+    }
+
+    /// All messages up to this one are delivered.
+    pub(super) const fn floor(&self) -> u64 {
+        self.floor
     }
 
     /// Takes a whole message in.
@@ -204,7 +214,7 @@ impl Inbox {
 
     /// Delivers a message, and those that waited for it.
     fn deliver(&mut self, sequence: u64, envelope: Envelope, payload: Vec<u8>) {
-        self.ready.push_back((envelope, payload));
+        self.ready.push_back((sequence, envelope, payload));
         if sequence == self.floor + 1 && self.slots.is_empty() {
             self.floor = sequence;
             return;
@@ -222,7 +232,7 @@ impl Inbox {
             let State::Held(envelope, payload) = std::mem::take(&mut slot.state) else {
                 unreachable!("a successor is held until its predecessor is delivered")
             };
-            self.ready.push_back((envelope, payload));
+            self.ready.push_back((delivered, envelope, payload));
         }
         while let Some(Slot { state: State::Delivered, .. }) = self.slots.front() {
             self.slots.pop_front();

@@ -37,6 +37,8 @@ mod credit;
 mod cubic;
 mod envelope;
 mod frame;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzz;
 mod inbox;
 mod incarnation;
 mod lane;
@@ -67,6 +69,7 @@ pub use incarnation::{Change, Greeting, Incarnation, Peers};
 pub use lane::Transmit;
 pub use lane::{Counts, Delivery, Event, Full, Lane, Receipt, SendError};
 pub use outbox::Fate;
+pub(crate) use random::Random;
 pub use received::Ecn;
 pub use stream::{Chunk, ChunkError, ChunkReader, ChunkWriter};
 pub use time::Time;

@@ -7,7 +7,7 @@
 //!    acknowledged, but above the floor, still counts: the receiver may hold it back. [LINK-51]
 //! 3. A message is in at most one queue.
 
-use super::envelope::{Address, Envelope};
+use super::envelope::{Address, Class, Envelope};
 use super::frame::{Head, Message};
 use super::pool::Pool;
 use super::ranges::Ranges;
@@ -67,6 +67,8 @@ pub(super) struct Outbox {
     /// Messages to send again, then those to send first, by class.
     again: VecDeque<u64>,
     fresh: [VecDeque<u64>; 2],
+    /// Classes whose first message lacks credit, in the packet that is being filled.
+    is_short: [bool; 2],
     /// Long messages: those that send in turn, and those that wait for one of them to end.
     in_turn: VecDeque<u64>,
     long: VecDeque<u64>,
@@ -88,6 +90,7 @@ impl Outbox {
             last_max: LAST_MIN,
             again: VecDeque::new(),
             fresh: [VecDeque::new(), VecDeque::new()],
+            is_short: [false; 2],
             in_turn: VecDeque::new(),
             long: VecDeque::new(),
             in_pieces: 0,
@@ -100,6 +103,11 @@ impl Outbox {
     pub(super) fn has_room(&mut self) -> bool {
         self.was_full = self.messages.len() as u64 >= self.window;
         !self.was_full
+    }
+
+    /// All messages up to this one have surely arrived.
+    pub(super) const fn floor(&self) -> u64 {
+        self.floor
     }
 
     /// Whether everything was acknowledged.
@@ -128,6 +136,9 @@ impl Outbox {
 
     /// Makes a message the last one of its pair; says how far back the one before it is.
     fn follow(&mut self, pair: (Address, Address), sequence: u64) -> u16 {
+        if pair.0 == Address::NOBODY {
+            return 0;
+        }
         if self.last.len() >= self.last_max {
             let floor = self.floor;
             self.last.retain(|_, last| *last > floor);
@@ -177,10 +188,27 @@ impl Outbox {
         }
     }
 
-    /// The queue whose turn it is: what was lost, then what never waits, then mail.
+    /// The queue whose turn it is: what was lost, then what never waits, then mail. What lacks credit holds up its own
+    /// class alone: the peer may give that credit only for what the other class brings. [LINK-46]
     fn whole_queue(&mut self) -> Option<&mut VecDeque<u64>> {
         let [mail, reserved] = &mut self.fresh;
-        [&mut self.again, reserved, mail].into_iter().find(|queue| !queue.is_empty())
+        let [mail_is_short, reserved_is_short] = self.is_short;
+        let queues =
+            [(&mut self.again, false), (reserved, reserved_is_short), (mail, mail_is_short)];
+        queues
+            .into_iter()
+            .find(|(queue, short)| !short && !queue.is_empty())
+            .map(|(queue, _)| queue)
+    }
+
+    /// A packet is filled from now on.
+    pub(super) fn begin_packet(&mut self) {
+        self.is_short = [false; 2];
+    }
+
+    /// The message that [`Outbox::next_whole`] named lacks credit: those of its class wait for the next packet.
+    pub(super) fn lacks_credit(&mut self, class: Class) {
+        self.is_short[class as usize] = true;
     }
 
     fn unqueue_whole(&mut self) {

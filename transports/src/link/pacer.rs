@@ -41,7 +41,8 @@ impl Pace {
     fn time_for(&self, bytes: u64) -> Duration {
         let (gain, per) = if self.is_probing { (2, 1) } else { (5, 4) };
         let rate = u128::from(self.window.max(1)) * gain;
-        let nanoseconds = u128::from(bytes) * u128::from(nanos(self.rtt)) * per;
+        // A round trip that takes no time, by a coarse clock, would have a wait of nothing, for ever.
+        let nanoseconds = u128::from(bytes) * u128::from(nanos(self.rtt).max(1)) * per;
         Duration::from_nanos(u64::try_from(nanoseconds.div_ceil(rate)).unwrap_or(u64::MAX))
     }
 
@@ -112,6 +113,25 @@ mod tests {
             let least = 20 * pace.window;
             prop_assert!(bytes <= most, "{bytes} of at most {most}");
             prop_assert!(bytes >= least, "{bytes} of at least {least}: less than a window a trip");
+        }
+
+        // [LINK-31]
+        #[test]
+        fn a_round_trip_of_no_time_does_not_hold_it_back(packet_size in 200..9000_u64) {
+            let pace = Pace { window: 2 * packet_size, rtt: Duration::ZERO, packet_size, is_probing: false };
+            let (mut pacer, mut now, mut packets) = (Pacer::new(), Time::from_nanos(1), 0);
+            while packets < 100 {
+                match pacer.wait(now, &pace) {
+                    None => {
+                        pacer.on_sent(packet_size);
+                        packets += 1;
+                    }
+                    Some(later) => {
+                        prop_assert!(later > now, "a wait of nothing would spin");
+                        now = later;
+                    }
+                }
+            }
         }
 
         // [LINK-31]

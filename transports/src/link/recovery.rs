@@ -103,6 +103,19 @@ impl Recovery {
         self.probes = 0;
     }
 
+    /// Another carrier from now on, and nothing that is under way is waited for. What did arrive is
+    /// sent once more, and does nothing there.
+    pub(super) fn carrier_changed(&mut self, guesses: bool, findings: &mut Findings) {
+        self.guesses = guesses;
+        self.loss_time = None;
+        for number in self.sent.first()..self.sent.next() {
+            if self.sent.packet(number).is_some_and(|packet| packet.state == State::UnderWay) {
+                self.lost(number, findings);
+            }
+        }
+        self.sent.forget_settled();
+    }
+
     /// A packet is sent with the items that were added.
     pub(super) fn on_sent(&mut self, now: Time, bytes: usize, purpose: Purpose, acked_below: u64) {
         if purpose != Purpose::Acks {

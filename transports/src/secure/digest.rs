@@ -41,3 +41,6 @@ fn keyed(key: &Key, parts: &[&[u8]]) -> Blake2sMac<U16> {
     parts.iter().for_each(|part| state.update(part));
     state
 }
+
+#[cfg(test)]
+mod tests;

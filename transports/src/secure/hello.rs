@@ -80,17 +80,13 @@ impl Tai64n {
         Self(bytes)
     }
 
-    /// The next label, a nanosecond later.
+    /// The next label, a nanosecond later; the last one has none.
     #[must_use]
     pub fn next(self) -> Self {
-        let [head @ .., a, b, c, d] = self.0;
-        let nanos = u32::from_be_bytes([a, b, c, d]);
         // Labels compare as bytes, so it does no harm if a second has more than its nanoseconds.
-        let mut bytes = [0; 12];
-        let seconds = u64::from_be_bytes(head);
-        let (nanos, carry) = nanos.overflowing_add(1);
-        bytes[..8].copy_from_slice(&(seconds + u64::from(carry)).to_be_bytes());
-        bytes[8..].copy_from_slice(&nanos.to_be_bytes());
-        Self(bytes)
+        let [a, b, c, d, e, f, g, h, i, j, k, l] = self.0;
+        let label = u128::from_be_bytes([0, 0, 0, 0, a, b, c, d, e, f, g, h, i, j, k, l]);
+        let [0, 0, 0, 0, next @ ..] = (label + 1).to_be_bytes() else { return self };
+        Self(next)
     }
 }

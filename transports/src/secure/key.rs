@@ -1,6 +1,8 @@
 //! Secrets and identities: 32 bytes each, and the secret ones are wiped when they are dropped.
 
+use greenroom::net::NodeId;
 use std::fmt;
+use std::str::FromStr;
 use zeroize::Zeroizing;
 
 /// How many bytes every key here has.
@@ -34,6 +36,51 @@ impl fmt::Debug for Key {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PublicKey(pub [u8; KEY_BYTES]);
 
+impl PublicKey {
+    /// The node that has the key. As it is written, so are the first digits of the key.
+    #[must_use]
+    pub fn node(&self) -> NodeId {
+        let [a, b, c, d, e, f, g, h, ..] = self.0;
+        NodeId(u64::from_be_bytes([a, b, c, d, e, f, g, h]))
+    }
+}
+
+/// A text that is no key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a key has 64 hexadecimal digits")]
+pub struct NotAKey;
+
+/// The bytes that 64 hexadecimal digits stand for.
+fn bytes(text: &str) -> Result<[u8; KEY_BYTES], NotAKey> {
+    let mut bytes = [0; KEY_BYTES];
+    if text.len() != 2 * KEY_BYTES || !text.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+        return Err(NotAKey);
+    }
+    for (byte, digits) in bytes.iter_mut().zip(text.as_bytes().chunks(2)) {
+        let digits = std::str::from_utf8(digits).map_err(|_| NotAKey)?;
+        *byte = u8::from_str_radix(digits, 16).map_err(|_| NotAKey)?;
+    }
+    Ok(bytes)
+}
+
+impl FromStr for Key {
+    type Err = NotAKey;
+
+    /// Reads 64 hexadecimal digits. The caller wipes the text.
+    fn from_str(text: &str) -> Result<Self, NotAKey> {
+        bytes(text).map(Self::new)
+    }
+}
+
+impl FromStr for PublicKey {
+    type Err = NotAKey;
+
+    /// Reads 64 hexadecimal digits.
+    fn from_str(text: &str) -> Result<Self, NotAKey> {
+        bytes(text).map(Self)
+    }
+}
+
 impl fmt::Debug for PublicKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "PublicKey({self})")
@@ -41,8 +88,25 @@ impl fmt::Debug for PublicKey {
 }
 
 impl fmt::Display for PublicKey {
-    /// Shows the first eight bytes in hexadecimal, enough to tell nodes apart.
+    /// Shows 64 hexadecimal digits.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().take(8).try_for_each(|byte| write!(f, "{byte:02x}"))
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_read_as_it_is_shown_and_nothing_else_is() {
+        let key = PublicKey(std::array::from_fn(|at| at as u8 * 7));
+        let text = key.to_string();
+        assert_eq!((text.len(), text.parse()), (64, Ok(key)));
+        assert_eq!(text.parse::<Key>().unwrap().bytes(), &key.0);
+        for bad in ["", "00", &text[1..], &format!("{text}0"), &text.replace('0', "g")] {
+            assert_eq!(bad.parse::<PublicKey>(), Err(NotAKey), "{bad:?}");
+        }
+        assert!(format!("+{}", &text[1..]).parse::<PublicKey>().is_err());
     }
 }

@@ -1,57 +1,8 @@
-//! Token buckets: how much a source, a peer or an actor may do. Time is passed in.
-//!
-//! A bucket is one number, the time at which it will be full again (the virtual scheduling form of the
-//! generic cell rate algorithm, ITU-T I.371). A decision is two comparisons, without a lock or a division.
+//! How much a source may do: token buckets, of which there is one for each prefix. Time is passed in.
 
+pub use greenroom::net::{Bucket, Rate};
 use std::hash::{DefaultHasher, Hasher};
 use std::net::IpAddr;
-use std::time::Duration;
-
-/// How much is allowed: so many at once, and one more each interval.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rate {
-    interval_ns: u64,
-    burst_ns: u64,
-}
-
-impl Rate {
-    /// One each `interval`, and `burst` of them at once after a pause.
-    #[must_use]
-    pub fn new(interval: Duration, burst: u32) -> Self {
-        let interval_ns = u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX);
-        Self { interval_ns, burst_ns: interval_ns.saturating_mul(u64::from(burst)) }
-    }
-
-    /// `count` each second, and `burst` of them at once after a pause. None at all if `count` is zero.
-    #[must_use]
-    pub fn per_second(count: u32, burst: u32) -> Self {
-        let Some(interval) = Duration::from_secs(1).checked_div(count) else {
-            return Self { interval_ns: u64::MAX, burst_ns: 0 };
-        };
-        Self::new(interval, burst)
-    }
-}
-
-/// A bucket of tokens, full at first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Bucket {
-    /// When it will be full again.
-    full_ns: u64,
-}
-
-impl Bucket {
-    /// Takes `count` tokens if there are as many, and returns whether there were.
-    #[inline]
-    pub fn take(&mut self, rate: &Rate, now_ns: u64, count: u32) -> bool {
-        let cost = rate.interval_ns.saturating_mul(u64::from(count));
-        let full = self.full_ns.max(now_ns).saturating_add(cost);
-        let fits = full - now_ns <= rate.burst_ns;
-        if fits {
-            self.full_ns = full;
-        }
-        fits
-    }
-}
 
 /// Buckets for sources by prefix, /32 or /64, in a table that never grows.
 ///
@@ -92,7 +43,7 @@ impl Prefixes {
         let place = match set.iter_mut().position(|place| place.prefix == prefix) {
             Some(known) => &mut set[known],
             None => {
-                let quiet = set.iter_mut().min_by_key(|place| place.bucket.full_ns);
+                let quiet = set.iter_mut().min_by_key(|place| place.bucket.full_ns());
                 let quiet = quiet.expect("a set has places");
                 *quiet = Place { prefix, bucket: Bucket::default() };
                 quiet
@@ -114,28 +65,6 @@ fn prefix(source: IpAddr) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
-
-    const MS: u64 = 1_000_000;
-
-    #[test]
-    fn a_burst_and_then_one_each_interval() {
-        let rate = Rate::per_second(10, 5);
-        let mut bucket = Bucket::default();
-        let now = 7_000 * MS;
-        assert_eq!((0..9).filter(|_| bucket.take(&rate, now, 1)).count(), 5);
-        assert!(!bucket.take(&rate, now + 99 * MS, 1));
-        assert!(bucket.take(&rate, now + 100 * MS, 1));
-        assert!(!bucket.take(&rate, now + 100 * MS, 1));
-        assert!(!bucket.take(&rate, now + 10_000 * MS, 6), "never more than a burst");
-        assert!(bucket.take(&rate, now + 10_000 * MS, 5));
-    }
-
-    #[test]
-    fn a_rate_of_zero_lets_nothing_pass_and_the_end_of_time_does_no_harm() {
-        assert!(!Bucket::default().take(&Rate::per_second(0, 8), u64::MAX / 2, 1));
-        assert!(Bucket::default().take(&Rate::per_second(1, 1), u64::MAX - 1, 1));
-    }
 
     #[test]
     fn each_prefix_has_its_own_bucket() {
@@ -159,29 +88,6 @@ mod tests {
         for host in 0..1_000_u32 {
             table.take(IpAddr::V4((0x0a00_0000 + host).into()), 0);
             assert!(!table.take(loud, 0));
-        }
-    }
-
-    proptest! {
-        /// Never more than a burst and what has come since, in any stretch of time.
-        #[test]
-        fn the_rate_holds_over_every_stretch(steps in proptest::collection::vec((0..400_u64, 1..4_u32), 1..80)) {
-            let rate = Rate::per_second(20, 6);
-            let (mut bucket, mut now) = (Bucket::default(), 0);
-            let mut taken: Vec<(u64, u64)> = Vec::new();
-            for (pause, count) in steps {
-                now += pause * MS;
-                if bucket.take(&rate, now, count) {
-                    taken.push((now, u64::from(count)));
-                }
-            }
-            for from in 0..taken.len() {
-                let mut sum = 0;
-                for &(at, count) in &taken[from..] {
-                    sum += count;
-                    prop_assert!(sum <= 6 + (at - taken[from].0) / (50 * MS));
-                }
-            }
         }
     }
 }

@@ -19,6 +19,8 @@ mod contact;
 mod digest;
 pub mod endpoint;
 pub mod entropy;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzz;
 mod guard;
 mod handshake;
 pub mod hello;

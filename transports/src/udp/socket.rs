@@ -68,8 +68,6 @@ impl From<io::Error> for SendError {
             | ErrorKind::ConnectionRefused
             | ErrorKind::AddrNotAvailable => Self::Unreachable,
             ErrorKind::PermissionDenied => Self::Denied,
-            // Also how the kernel says that its buffers are full.
-            ErrorKind::OutOfMemory => Self::Full,
             _ => Self::Other(error),
         }
     }
@@ -82,6 +80,15 @@ pub struct PathError {
     pub address: Option<SocketAddr>,
     /// What it was.
     pub what: PathProblem,
+}
+
+/// Whether something was said about a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Said {
+    /// Nothing.
+    Nothing,
+    /// Something.
+    Something,
 }
 
 /// What may be wrong with a path.
@@ -99,6 +106,50 @@ pub enum PathProblem {
     Other,
 }
 
+/// A socket that is bound, and no runtime's yet.
+#[derive(Debug)]
+pub struct Bound {
+    io: std::net::UdpSocket,
+    state: UdpSocketState,
+}
+
+impl Bound {
+    /// Binds to an address; with port 0 to a port that the kernel chooses.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says: the address is taken, is not of this host, or there are no sockets left.
+    pub fn new(address: SocketAddr, options: &Options) -> io::Result<Self> {
+        let io = std::net::UdpSocket::bind(address)?;
+        let state = UdpSocketState::new((&io).into())?;
+        // The kernel grants what it may; what it did can be asked for.
+        state.set_send_buffer_size((&io).into(), options.buffer_bytes)?;
+        state.set_recv_buffer_size((&io).into(), options.buffer_bytes)?;
+        state.enable_transport_errors((&io).into())?;
+        io.set_nonblocking(true)?;
+        Ok(Self { io, state })
+    }
+
+    /// The address that it is bound to.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.io.local_addr()
+    }
+
+    /// How many bytes the kernel holds at most, on their way out and in.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says.
+    pub fn buffer_bytes(&self) -> io::Result<(usize, usize)> {
+        let send = self.state.send_buffer_size((&self.io).into())?;
+        Ok((send, self.state.recv_buffer_size((&self.io).into())?))
+    }
+}
+
 impl Socket {
     /// Binds to an address; with port 0 to a port that the kernel chooses.
     ///
@@ -110,16 +161,23 @@ impl Socket {
     ///
     /// Outside a tokio runtime with its I/O enabled.
     pub fn bind(address: SocketAddr, options: &Options) -> io::Result<Self> {
-        let io = std::net::UdpSocket::bind(address)?;
-        let state = UdpSocketState::new((&io).into())?;
-        // The kernel grants what it may; what it did can be asked for.
-        state.set_send_buffer_size((&io).into(), options.buffer_bytes)?;
-        state.set_recv_buffer_size((&io).into(), options.buffer_bytes)?;
-        state.enable_transport_errors((&io).into())?;
-        io.set_nonblocking(true)?;
+        Self::of(Bound::new(address, options)?, options.offload)
+    }
+
+    /// Takes over a socket that is bound.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says.
+    ///
+    /// # Panics
+    ///
+    /// Outside a tokio runtime with its I/O enabled.
+    pub fn of(bound: Bound, offload: bool) -> io::Result<Self> {
+        let Bound { io, state } = bound;
         let io = UdpSocket::from_std(io)?;
         let address = io.local_addr()?;
-        Ok(Self { io, state, offload: options.offload, address })
+        Ok(Self { io, state, offload, address })
     }
 
     /// The address that it is bound to.
@@ -172,6 +230,19 @@ impl Socket {
         Ok(())
     }
 
+    /// Sends one datagram that IP may cut up on its way, where the kernel can be told so. Never waits.
+    ///
+    /// # Errors
+    ///
+    /// Why it was not sent.
+    pub fn send_cut(&self, to: SocketAddr, datagram: &[u8]) -> Result<(), SendError> {
+        // Nobody else sends meanwhile: a socket has one owner.
+        cutting::set(&self.io, to, true);
+        let sent = self.send_chunk(to, datagram, datagram.len());
+        cutting::set(&self.io, to, false);
+        sent
+    }
+
     fn send_chunk(&self, to: SocketAddr, chunk: &[u8], segment: usize) -> Result<(), SendError> {
         let transmit = quinn_udp::Transmit {
             destination: to,
@@ -184,8 +255,8 @@ impl Socket {
         Ok(self.attempt(Interest::WRITABLE, send)?)
     }
 
-    /// Tries at once, whether or not the runtime has looked at the socket yet; then once more under its
-    /// eyes, so that it knows that there is something to wait for.
+    /// Tries at once, whether or not the runtime has seen room; then once more under its eyes, so that it knows that
+    /// there is something to wait for.
     fn attempt<T>(
         &self,
         interest: Interest,
@@ -209,19 +280,22 @@ impl Socket {
         self.io.poll_recv_ready(context)
     }
 
-    /// Takes what has come, as much as one call gives. Never waits; nothing may be there.
+    /// Takes what has come, as much as one call gives. Never waits; nothing may be there. The answer is whether
+    /// something was said about a path, which [`Socket::path_error`] tells; it may miss what came just now.
+    /// Only what the runtime has seen is taken: wait until it is [readable](Socket::poll_readable).
     ///
     /// # Errors
     ///
     /// What the kernel says about the socket itself. What it says about others is a [`PathError`].
-    pub fn receive(&self, batch: &mut Batch) -> io::Result<()> {
+    pub fn receive(&self, batch: &mut Batch) -> io::Result<Said> {
         batch.filled = 0;
         let Batch { memory, meta, filled } = batch;
         let mut buffers = memory.chunks_mut(BUFFER_BYTES).map(IoSliceMut::new);
         let mut buffers: [IoSliceMut<'_>; BATCH_SIZE] =
             std::array::from_fn(|_| buffers.next().unwrap_or_else(|| IoSliceMut::new(&mut [])));
         let mut receive = || self.state.recv((&self.io).into(), &mut buffers, meta);
-        match self.attempt(Interest::READABLE, &mut receive) {
+        // Only where the runtime has seen something, and so that it knows when that is taken.
+        match self.io.try_io(Interest::READABLE, &mut receive) {
             Ok(count) => *filled = count,
             Err(error) if error.kind() == ErrorKind::WouldBlock => {}
             // What was said about a path makes the next call fail, once.
@@ -229,11 +303,14 @@ impl Socket {
                 if matches!(
                     SendError::from(io::Error::from(error.kind())),
                     SendError::Unreachable
-                ) => {}
-            Err(error) if quinn_udp::is_msg_size_err(&error) => {}
+                ) =>
+            {
+                return Ok(Said::Something);
+            }
+            Err(error) if quinn_udp::is_msg_size_err(&error) => return Ok(Said::Something),
             Err(error) => return Err(error),
         }
-        Ok(())
+        Ok(Said::Nothing)
     }
 
     /// The next thing that was said about a path, if there is one.
@@ -274,6 +351,12 @@ impl Batch {
         Self { memory, meta: [RecvMeta::default(); BATCH_SIZE], filled: 0 }
     }
 
+    /// Whether nothing was received last.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.filled == 0
+    }
+
     /// The datagrams that were received last, with where they came from.
     pub fn datagrams(&mut self) -> impl Iterator<Item = (SocketAddr, &mut [u8])> {
         let filled = self.meta.iter().zip(self.memory.chunks_mut(BUFFER_BYTES)).take(self.filled);
@@ -294,4 +377,35 @@ impl std::fmt::Debug for Batch {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Batch").field("filled", &self.filled).finish_non_exhaustive()
     }
+}
+
+/// Whether the kernel may cut datagrams up. An error leaves them whole.
+#[cfg(target_os = "linux")]
+mod cutting {
+    use nix::sys::socket::setsockopt;
+    use nix::sys::socket::sockopt::Ipv6DontFrag;
+    use rustix::net::sockopt::{
+        Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, set_ip_mtu_discover, set_ipv6_mtu_discover,
+    };
+    use std::net::SocketAddr;
+    use tokio::net::UdpSocket;
+
+    pub(super) fn set(io: &UdpSocket, to: SocketAddr, may: bool) {
+        let v4 = if may { Ipv4PathMtuDiscovery::DONT } else { Ipv4PathMtuDiscovery::PROBE };
+        let v6 = if may { Ipv6PathMtuDiscovery::DONT } else { Ipv6PathMtuDiscovery::PROBE };
+        // A socket for IPv6 may send by IPv4, too.
+        let _ = set_ip_mtu_discover(io, v4);
+        if to.is_ipv6() {
+            let _ = set_ipv6_mtu_discover(io, v6);
+            let _ = setsockopt(io, Ipv6DontFrag, &!may);
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod cutting {
+    use std::net::SocketAddr;
+    use tokio::net::UdpSocket;
+
+    pub(super) fn set(_: &UdpSocket, _: SocketAddr, _: bool) {}
 }

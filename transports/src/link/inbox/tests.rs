@@ -87,7 +87,7 @@ proptest! {
                 end.piece(sequence, head(pair, back), &payload, middle).expect("well formed");
                 missing[at].retain(|byte| !(middle.0..middle.1).contains(byte));
             }
-            while let Some((envelope, bytes)) = end.inbox.pop() {
+            while let Some((_, envelope, bytes)) = end.inbox.pop() {
                 let index = bytes[0] as usize;
                 prop_assert_eq!(&bytes, &vec![index as u8; messages[index].1]);
                 prop_assert_eq!(envelope.to.slot, messages[index].0);
@@ -154,7 +154,7 @@ fn numbers_go_on_after_four_thousand_million() {
     for step in 0..6_u32 {
         let sequence = (u32::MAX - 1).wrapping_add(step);
         end.whole(sequence, head(1, u16::from(step > 0)), &[step as u8]).expect("in order");
-        assert_eq!(end.inbox.pop().expect("delivered").1, [step as u8]);
+        assert_eq!(end.inbox.pop().expect("delivered").2, [step as u8]);
         assert_eq!(end.whole(sequence, head(1, 0), b"again"), Ok(Taken::Duplicate));
     }
 }

@@ -1,5 +1,6 @@
 //! One lane: the engine's parts put together.
 
+mod path;
 mod receive;
 mod timers;
 mod transmit;
@@ -150,6 +151,8 @@ pub enum SendError {
 pub struct Delivery {
     /// Its head.
     pub envelope: Envelope,
+    /// Its number: how many messages the peer had sent with it.
+    pub number: u64,
     /// To be given back when the message is no longer held for the peer.
     pub receipt: Receipt,
 }
@@ -216,19 +219,14 @@ impl Lane {
             received: Received::new(&config),
             congestion,
             pacer: Pacer::new(),
-            mtu: Discovery::new(
-                config.packet_len_base,
-                config.packet_len_start,
-                config.packet_len_max,
-                config.packet_len_raise_interval,
-            ),
+            mtu: path::discovery(&config),
             liveness: Liveness::new(now, &config, jitter),
             outbox: Outbox::new(config.window_messages, config.reassemblies_max),
             inbox: Inbox::new(&config),
             spends: [Spend::new(&config), Spend::new(&config)],
             grants: [Grant::new(&config), Grant::new(&config)],
-            allowances: Allowances::new(config.mailbox_messages_start),
-            placements: Placements::new(config.mailbox_messages_start),
+            allowances: Allowances::new(config.mailbox_messages_start.unwrap_or(u64::MAX)),
+            placements: Placements::new(config.mailbox_messages_start.unwrap_or(u64::MAX)),
             pool: Pool::default(),
             events: VecDeque::new(),
             counts: Counts::default(),
@@ -269,7 +267,8 @@ impl Lane {
         if !self.outbox.has_room() {
             return Err(Full::Window.into());
         }
-        if class == Class::Mail && !self.allowances.try_take(envelope.to) {
+        let is_granted = class == Class::Mail && self.config.mailbox_messages_start.is_some();
+        if is_granted && !self.allowances.try_take(envelope.to) {
             return Err(Full::Mailbox.into());
         }
         let end = spend.take(len);
@@ -283,18 +282,43 @@ impl Lane {
     ///
     /// Its bytes take the place of what was in `payload`, whose memory is used for later ones.
     pub fn poll_message(&mut self, payload: &mut Vec<u8>) -> Option<Delivery> {
-        let (envelope, bytes) = self.inbox.pop()?;
+        let (number, envelope, bytes) = self.inbox.pop()?;
         let cost = bytes.len() as u64 + MESSAGE_COST;
         self.pool.give(std::mem::replace(payload, bytes));
         self.counts.messages_delivered += 1;
         let receipt = Receipt { to: envelope.to, class: envelope.kind.class(), cost };
-        Some(Delivery { envelope, receipt })
+        Some(Delivery { envelope, number, receipt })
+    }
+
+    /// Whether there is a message whose turn to be handled has come.
+    #[must_use]
+    pub fn has_message(&self) -> bool {
+        self.inbox.ready() > 0
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn messages_ready(&self) -> usize {
+        self.inbox.ready()
+    }
+
+    /// How many of the messages that the peer sent first are all handed out, or ready to be. Never fewer than
+    /// before.
+    #[must_use]
+    pub const fn received(&self) -> u64 {
+        self.inbox.floor()
+    }
+
+    /// How many of the messages sent first the peer has for certain. Never fewer than before.
+    #[must_use]
+    pub const fn arrived(&self) -> u64 {
+        self.outbox.floor()
     }
 
     /// The message is in its mailbox, which would take `window` more from this peer: all it can name
     /// if it has no bound. The peer may send as much again.
     pub fn release(&mut self, now: Time, receipt: Receipt, window: u32) {
-        if receipt.class == Class::Mail {
+        if receipt.class == Class::Mail && self.config.mailbox_messages_start.is_some() {
             self.placements.on_placed(receipt.to, window);
         }
         self.discard(now, receipt);
@@ -375,10 +399,19 @@ impl Lane {
         self.mtu.current()
     }
 
+    /// The most bytes inside a packet ever.
+    #[must_use]
+    pub const fn packet_len_max(&self) -> usize {
+        self.config.packet_len_max
+    }
+
     /// The most bytes under way for now.
     #[must_use]
     pub fn congestion_window(&self) -> u64 {
-        self.congestion.window()
+        let window = self.congestion.window();
+        // Two packets get through anywhere; with fewer nothing would move.
+        let least = 2 * self.mtu.current() as u64;
+        self.config.flight_bytes_max.map_or(window, |bytes| window.min(bytes.max(least)))
     }
 
     /// Bytes that came and are still held for their receivers, costs of 64 bytes a message included.
@@ -391,22 +424,6 @@ impl Lane {
     /// when it has. [LINK-72]
     pub const fn challenge(&mut self, token: u64) {
         self.challenge = Some(token);
-    }
-
-    /// Packets take another path from now on, of which nothing is known (RFC 9000, section 9.4).
-    /// [LINK-33]
-    pub fn on_path_change(&mut self, now: Time) {
-        self.recovery.path_changed(self.config.initial_rtt);
-        self.congestion.on_path_change();
-        self.mtu.on_path_change(now);
-        self.set_packet_len();
-        self.pacer = Pacer::new();
-    }
-
-    fn set_packet_len(&mut self) {
-        let len = self.mtu.current();
-        self.congestion.set_packet_size(len as u64);
-        self.events.push_back(Event::PacketLength(len));
     }
 
     /// Ends the lane, and tells the peer why.

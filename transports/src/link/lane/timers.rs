@@ -33,7 +33,7 @@ impl Lane {
     /// When a larger packet is tried, if window and pace let it go. A carrier that repeats what it loses
     /// has no sizes to find.
     pub(super) fn size_probe_due(&self) -> Option<Time> {
-        let room = self.congestion.window().saturating_sub(self.recovery.sent.bytes_in_flight());
+        let room = self.congestion_window().saturating_sub(self.recovery.sent.bytes_in_flight());
         let fits = room >= self.config.packet_len_max as u64 && self.pace_until.is_none();
         self.mtu.due().filter(|_| fits && self.config.loss_detection)
     }

@@ -99,7 +99,7 @@ impl Lane {
             return true;
         }
         let packet_size = self.mtu.current() as u64;
-        let window = self.congestion.window();
+        let window = self.congestion_window();
         let in_flight = self.recovery.sent.bytes_in_flight();
         if in_flight + packet_size > window {
             return false;
@@ -216,11 +216,14 @@ impl Lane {
     }
 
     fn fill_messages(&mut self, writer: &mut Writer<'_>) -> Result<(), NoRoom> {
+        let before = writer.written();
         if self.whole_in_a_row >= PIECES_FIRST_EVERY - 1 {
             self.whole_in_a_row = 0;
-            return self.fill_pieces(writer);
+            self.fill_pieces(writer)?;
+            if writer.written() > before {
+                return Ok(());
+            }
         }
-        let before = writer.written();
         self.fill_whole(writer)?;
         if writer.written() > before {
             self.whole_in_a_row += 1;
@@ -231,11 +234,15 @@ impl Lane {
     fn fill_whole(&mut self, writer: &mut Writer<'_>) -> Result<(), NoRoom> {
         // What is written beside a message at its largest, so that it fits into some packet.
         let room_max = self.mtu.current() - ACK_LEN_MIN;
+        self.outbox.begin_packet();
         while let Some(sequence) = self.outbox.next_whole(room_max) {
             let Some(message) = self.outbox.get(sequence) else { return Ok(()) };
             let kind = message.head.envelope.kind;
-            let fits = Message::frame_len(kind, message.payload.len()) <= writer.room();
-            if !fits || !self.spends[kind.class() as usize].covers(message.end) {
+            if !self.spends[kind.class() as usize].covers(message.end) {
+                self.outbox.lacks_credit(kind.class());
+                continue;
+            }
+            if Message::frame_len(kind, message.payload.len()) > writer.room() {
                 return Ok(());
             }
             let Outgoing { head, payload, .. } = self.outbox.sent_whole();

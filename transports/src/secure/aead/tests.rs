@@ -105,3 +105,56 @@ proptest! {
         prop_assert!(packet == text);
     }
 }
+
+/// About the lengths where blocks end, and that of the longest datagram of a loopback: both libraries, in the
+/// middle of a buffer of which nothing else is touched. [UDP-14]
+#[cfg(feature = "ring")]
+#[test]
+fn texts_are_sealed_where_they_lie_and_nothing_beside_them() {
+    for length in [0, 1, 15, 16, 17, 63, 64, 65, 127, 128, 1_400, 16 << 10] {
+        for (header, counter) in [(&b""[..], 0), (b"header", 1), (&[9; 300], u64::MAX)] {
+            let buffer: Vec<u8> = (0..length + 20).map(|at| at as u8).collect();
+            let (mut one, mut other) = (buffer.clone(), buffer.clone());
+            let text = 7..7 + length;
+            let (ours, rings) = (rust_crypto::ChaCha::new(&key(7)), ring::ChaCha::new(&key(7)));
+            let tag = ours.seal(counter, header, &mut one[text.clone()]);
+            assert_eq!(tag, rings.seal(counter, header, &mut other[text.clone()]));
+            assert!(one == other, "{length} bytes");
+            assert!(one[..7] == buffer[..7] && one[7 + length..] == buffer[7 + length..]);
+            rings.open(counter, header, &mut one[text.clone()], &tag).unwrap();
+            ours.open(counter, header, &mut other[text], &tag).unwrap();
+            assert!(one == buffer && other == buffer, "{length} bytes");
+        }
+    }
+}
+
+#[cfg(feature = "ring")]
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    /// What is altered, cut, lengthened, or opened under another number or header is forged for both.
+    #[test]
+    fn both_libraries_refuse_the_same(
+        length in prop_oneof![0..80_usize, Just(16 << 10)],
+        counter: u64,
+        misuse in 0..6_u8,
+        place: usize,
+    ) {
+        let cipher = rust_crypto::ChaCha::new(&key(7));
+        let (mut packet, mut header) = (vec![3; length], b"some header".to_vec());
+        let mut tag = cipher.seal(counter, &header, &mut packet);
+        let mut number = counter;
+        match misuse {
+            0 => tag[place % TAG_BYTES] ^= 1 << (place % 8),
+            1 => number ^= 1 << (place % 64),
+            2 => header.truncate(place % header.len()),
+            3 => packet.push(0),
+            4 if length > 0 => packet.truncate(place % length),
+            _ => header[place % 11] ^= 0x80,
+        }
+        let mut other = packet.clone();
+        prop_assert_eq!(cipher.open(number, &header, &mut packet, &tag), Err(Forged));
+        let rings = ring::ChaCha::new(&key(7));
+        prop_assert_eq!(rings.open(number, &header, &mut other, &tag), Err(Forged));
+    }
+}

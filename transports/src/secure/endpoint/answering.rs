@@ -165,11 +165,12 @@ impl Endpoint {
             Some(association) => association.id,
             None => self.associations.reserve(),
         };
+        let life = if renewed.is_some() { self.life(place) } else { self.peers.at(place).lives };
         let owner = Owner::Association(id.place);
         let index = self.indices.insert(owner, self.entropy.as_mut()).map_err(|_| Reject::Full);
         let header = *question.header();
         let made = index.and_then(|index| {
-            let ours = self.hello(hello.time, index, from);
+            let ours = self.hello(hello.time, index, from, life);
             let answered = question.answer(&self.local, index, &ours, self.entropy.as_mut());
             answered.map(|answered| (index, answered)).inspect_err(|_| self.indices.remove(index))
         });
@@ -191,7 +192,7 @@ impl Endpoint {
         };
         self.drop_attempt(place);
         self.peers.at_mut(place).newest = hello.time;
-        self.expect(place, now, from, (id, renewed.is_some()), &hello, &made, &secrets);
+        self.expect(place, now, from, (id, renewed.is_some(), life), &hello, &made, &secrets);
         self.send(from, packet);
         Ok(())
     }
@@ -203,7 +204,7 @@ impl Endpoint {
         place: u32,
         now: Time,
         from: SocketAddr,
-        (id, renewed): (AssociationId, bool),
+        (id, renewed, life): (AssociationId, bool, u16),
         hello: &Hello,
         made: &Made,
         secrets: &Secrets,
@@ -214,7 +215,7 @@ impl Endpoint {
                 self.end(old, now, Ended::Replaced);
             }
             self.peers.at_mut(place).newborn = Some(id.place);
-            self.associations.fill(self.unconfirmed(id, place, hello, from));
+            self.associations.fill(self.unconfirmed(id, place, life, hello, from));
         }
         let Some(association) = self.associations.at_mut(id.place) else { return };
         let epoch = Epoch::new(made, secrets, association.current.as_ref(), now);
@@ -228,12 +229,14 @@ impl Endpoint {
         &self,
         id: AssociationId,
         peer: u32,
+        life: u16,
         hello: &Hello,
         at: SocketAddr,
     ) -> Association {
         Association {
             id,
             peer,
+            life,
             hello: *hello,
             address: at,
             began: false,

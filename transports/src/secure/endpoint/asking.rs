@@ -98,7 +98,8 @@ impl Endpoint {
         self.drop_attempt(place);
         let index = self.indices.insert(Owner::Attempt(place), self.entropy.as_mut())?;
         let time = self.time(now);
-        let hello = self.hello(time, index, to);
+        let life = self.life(place);
+        let hello = self.hello(time, index, to, life);
         let peer = self.peers.at_mut(place);
         peer.cookie.take_if(|(_, since)| now.since(*since) >= COOKIE_LIFE);
         let cookie = peer.cookie.as_ref().map(|(cookie, _)| cookie);
@@ -111,7 +112,7 @@ impl Endpoint {
         };
         let retry_at = now + retry_in;
         peer.attempt =
-            Some(Attempt { asked, index, to, began, sent: now, time, retry_at, retry_in });
+            Some(Attempt { asked, index, to, began, sent: now, time, life, retry_at, retry_in });
         self.send(to, packet);
         self.arm(retry_at);
         Ok(())
@@ -170,12 +171,19 @@ impl Endpoint {
             return Err(Reject::Handshake);
         }
         let Some(attempt) = self.peers.at_mut(place).attempt.take() else { return Ok(()) };
-        self.establish(place, now, from, attempt.index, &answer);
+        self.establish(place, now, from, (attempt.index, attempt.life), &answer);
         Ok(())
     }
 
     /// Takes the keys of an answer into use, and lets the other side know.
-    fn establish(&mut self, place: u32, now: Time, from: SocketAddr, index: u32, answer: &Answer) {
+    fn establish(
+        &mut self,
+        place: u32,
+        now: Time,
+        from: SocketAddr,
+        (index, life): (u32, u16),
+        answer: &Answer,
+    ) {
         let hello = answer.hello;
         let live = self.peers.at(place).live;
         let renewed = live.filter(|&live| {
@@ -187,7 +195,7 @@ impl Endpoint {
             Some(association) => association.id,
             None => {
                 let id = self.associations.reserve();
-                self.associations.fill(self.unconfirmed(id, place, &hello, from));
+                self.associations.fill(self.unconfirmed(id, place, life, &hello, from));
                 id
             }
         };

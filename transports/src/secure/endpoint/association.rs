@@ -32,6 +32,8 @@ pub(super) struct Association {
     pub(super) id: AssociationId,
     /// The place of the peer.
     pub(super) peer: u32,
+    /// The life of this node that the peer was told.
+    pub(super) life: u16,
     /// What the peer said of itself last.
     pub(super) hello: Hello,
     /// Where the peer has proved to be; of one not confirmed, where it asked from.
@@ -141,7 +143,7 @@ impl Association {
     }
 
     /// What must be the same after a packet that was rejected.
-    #[cfg(test)]
+    #[cfg(any(test, fuzzing))]
     pub(super) fn digest(&mut self, state: &mut impl std::hash::Hasher) {
         use super::epoch::CONTROL_LANE;
         use std::hash::Hash;

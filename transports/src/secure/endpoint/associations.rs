@@ -38,6 +38,10 @@ impl Associations {
         self.free.push(place);
     }
 
+    pub(super) fn at(&self, place: u32) -> Option<&Association> {
+        self.places.get(place as usize)?.as_ref()
+    }
+
     pub(super) fn at_mut(&mut self, place: u32) -> Option<&mut Association> {
         self.places.get_mut(place as usize)?.as_mut()
     }
@@ -58,7 +62,7 @@ impl Associations {
         self.places.iter().flatten()
     }
 
-    #[cfg(test)]
+    #[cfg(any(test, fuzzing))]
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Association> {
         self.places.iter_mut().flatten()
     }

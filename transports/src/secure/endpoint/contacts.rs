@@ -130,13 +130,16 @@ impl Endpoint {
         self.contact_codes()?.check(packet)?;
         let ours = self.contacts.sought.as_mut().ok_or(Reject::Unasked)?;
         let (peer, finish) = ours.sought.answered(&self.local, packet)?;
-        let index = ours.index;
+        let (index, to) = (ours.index, ours.to);
         self.contacts.sought = None;
         self.indices.remove(index);
         self.send(from, finish);
         let place = self.peers.allow(peer);
+        if !self.peers.at(place).allowed {
+            return Err(Reject::Peer);
+        }
         self.audit.record(now, Some(from), What::Learned { peer });
-        self.tell(Event::Learned { peer, address: from });
+        self.tell(Event::Learned { peer, address: from, asked: Some(to) });
         if self.peers.at(place).attempt.is_none() {
             self.ask_again(place, now, from, now, self.config.retry_first);
         }
@@ -158,9 +161,12 @@ impl Endpoint {
         let peer = theirs.met.finished(packet)?;
         self.contacts.met.remove(&index);
         self.indices.remove(index);
-        self.peers.allow(peer);
+        let place = self.peers.allow(peer);
+        if !self.peers.at(place).allowed {
+            return Err(Reject::Peer);
+        }
         self.audit.record(now, Some(from), What::Learned { peer });
-        self.tell(Event::Learned { peer, address: from });
+        self.tell(Event::Learned { peer, address: from, asked: None });
         Ok(())
     }
 

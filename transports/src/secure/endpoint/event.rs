@@ -54,6 +54,8 @@ pub enum Event {
         peer: PublicKey,
         /// Where it is.
         address: SocketAddr,
+        /// The address that was asked, if this node began: it may be answered from another one.
+        asked: Option<SocketAddr>,
     },
     /// A first contact was given up.
     Nobody {

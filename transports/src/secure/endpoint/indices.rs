@@ -84,7 +84,7 @@ impl Indices {
     }
 
     /// How many are in use.
-    #[cfg(test)]
+    #[cfg(any(test, fuzzing))]
     pub(super) fn len(&self) -> usize {
         self.places.len() - self.free.len()
     }

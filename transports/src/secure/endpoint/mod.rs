@@ -25,6 +25,10 @@ mod config;
 mod contacts;
 mod epoch;
 mod event;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzz;
+#[cfg(any(test, fuzzing))]
+mod harness;
 mod indices;
 mod path;
 mod peers;
@@ -59,6 +63,10 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::ops::Range;
 use std::time::Duration;
+
+/// The bits of an incarnation that name the run of a node's program. The others count its lives in one peer's
+/// eyes, of which another begins with each association that ends. [UDP-45]
+pub const RUN: u64 = !0xFFFF;
 
 /// What became of a datagram.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -143,7 +151,7 @@ impl Endpoint {
             codes: Codes::of(&identity.public()),
             cluster_codes: cluster.as_ref().map(Codes::of_cluster),
             local: Local { identity, cluster: cluster.unwrap_or(Key::new([0; KEY_BYTES])) },
-            incarnation: u64::from_le_bytes(draw(random)?),
+            incarnation: u64::from_le_bytes(draw(random)?) & RUN,
             epoch_start: since_epoch,
             newest_time: Tai64n::default(),
             jar: Jar::new(Time::default(), random)?,
@@ -171,21 +179,41 @@ impl Endpoint {
         self.local.identity.public()
     }
 
+    /// Which run of the node's program this is: bits of [`RUN`], drawn at its start.
+    #[must_use]
+    pub fn incarnation(&self) -> u64 {
+        self.incarnation
+    }
+
+    /// A number that nobody can guess; none if there is no randomness.
+    pub(crate) fn seed(&mut self) -> Result<u64, NoEntropy> {
+        draw(self.entropy.as_mut()).map(u64::from_le_bytes)
+    }
+
     /// What happened that bears on security.
     #[must_use]
     pub fn audit(&self) -> &Audit {
         &self.audit
     }
 
-    /// Allows handshakes with a node.
+    /// Allows handshakes with a node, also if it was forbidden.
     pub fn allow(&mut self, peer: PublicKey) {
-        self.peers.allow(peer);
+        let place = self.peers.allow(peer);
+        let peer = self.peers.at_mut(place);
+        (peer.allowed, peer.forbidden) = (true, false);
+    }
+
+    /// Whether a node was forbidden, and not allowed since.
+    #[must_use]
+    pub fn is_forbidden(&self, peer: &PublicKey) -> bool {
+        self.peers.place(peer).is_some_and(|place| self.peers.at(place).forbidden)
     }
 
     /// Ends what there is with a node, and allows nothing more.
     pub fn forbid(&mut self, now: Time, peer: &PublicKey) {
-        let Some(place) = self.peers.place(peer) else { return };
-        self.peers.at_mut(place).allowed = false;
+        let place = self.peers.allow(*peer);
+        let forbidden = self.peers.at_mut(place);
+        (forbidden.allowed, forbidden.forbidden) = (false, true);
         self.drop_attempt(place);
         let peer = self.peers.at(place);
         for association in [peer.live, peer.newborn].into_iter().flatten() {
@@ -371,13 +399,20 @@ impl Endpoint {
         }
     }
 
+    /// The life of this node in its association with a peer, or in the one to come. [UDP-45]
+    fn life(&self, place: u32) -> u16 {
+        let peer = self.peers.at(place);
+        let live = peer.live.and_then(|live| self.associations.at(live));
+        live.map_or(peer.lives, |association| association.life)
+    }
+
     /// What this node says of itself to a peer that will know it by `index` at that address.
-    fn hello(&self, time: Tai64n, index: u32, to: SocketAddr) -> Hello {
+    fn hello(&self, time: Tai64n, index: u32, to: SocketAddr, life: u16) -> Hello {
         let [a, b, c, d, e, f, g, h, ..] = self.public().0;
         Hello {
             time,
             node: u64::from_le_bytes([a, b, c, d, e, f, g, h]),
-            incarnation: self.incarnation,
+            incarnation: self.incarnation | u64::from(life),
             lanes: u16::from(self.config.lanes),
             datagram_bytes_max: self.config.datagram_bytes_max,
             window_bytes: self.config.window_bytes,
@@ -391,6 +426,12 @@ impl Endpoint {
         association.indices().for_each(|index| self.indices.remove(index));
         let peer = self.peers.at_mut(association.peer);
         let was_up = peer.live == Some(place);
+        if was_up && why != Ended::Replaced {
+            // An answer that is under way would renew the keys of an association that only the peer still has.
+            peer.lives = peer.lives.wrapping_add(1);
+            self.drop_attempt(association.peer);
+        }
+        let peer = self.peers.at_mut(association.peer);
         peer.live.take_if(|live| *live == place);
         peer.newborn.take_if(|newborn| *newborn == place);
         if was_up {

@@ -17,6 +17,8 @@ pub(super) struct Attempt {
     pub(super) began: Time,
     pub(super) sent: Time,
     pub(super) time: Tai64n,
+    /// The life that the peer was told.
+    pub(super) life: u16,
     pub(super) retry_at: Time,
     pub(super) retry_in: Duration,
 }
@@ -25,6 +27,10 @@ pub(super) struct Peer {
     pub(super) key: PublicKey,
     pub(super) codes: Codes,
     pub(super) allowed: bool,
+    /// Whether the owner has forbidden it, which only the owner takes back.
+    pub(super) forbidden: bool,
+    /// How many associations with it have ended. [UDP-45]
+    pub(super) lives: u16,
     /// The time of its last handshake.
     pub(super) newest: Tai64n,
     pub(super) attempt: Option<Attempt>,
@@ -48,7 +54,7 @@ impl Peers {
         self.by_key.get(key).copied()
     }
 
-    /// Allows the peer and returns its place.
+    /// Allows the peer unless it is forbidden, and returns its place.
     pub(super) fn allow(&mut self, key: PublicKey) -> u32 {
         let all = &mut self.all;
         let place = *self.by_key.entry(key).or_insert_with(|| {
@@ -56,6 +62,8 @@ impl Peers {
                 key,
                 codes: Codes::of(&key),
                 allowed: false,
+                forbidden: false,
+                lives: 0,
                 newest: Tai64n::default(),
                 attempt: None,
                 cookie: None,
@@ -64,7 +72,8 @@ impl Peers {
             });
             u32::try_from(all.len() - 1).unwrap_or(u32::MAX)
         });
-        self.at_mut(place).allowed = true;
+        let peer = self.at_mut(place);
+        peer.allowed = !peer.forbidden;
         place
     }
 

@@ -37,9 +37,39 @@ fn what_is_no_key_or_ciphertext_is_refused() {
     let secret = Secret::from_seed(&[3; 64]);
     let public = secret.public();
     assert!(encapsulate(&public[1..], &[0; 32]).is_err());
-    // A coefficient that is not reduced.
-    let mut unreduced = public;
-    unreduced[..2].fill(0xFF);
-    assert!(encapsulate(&unreduced, &[0; 32]).is_err());
     assert_eq!(secret.open(&[0; KEM_TEXT_BYTES - 1]), Err(Malformed));
+}
+
+/// FIPS 203, section 7.2: a key with a coefficient that is not reduced is none, wherever it stands.
+#[test]
+fn a_key_with_any_coefficient_that_is_not_reduced_is_refused() {
+    const MODULUS: u16 = 3329;
+    let public = Secret::from_seed(&[3; 64]).public();
+    for place in 0..768_usize {
+        let unreduced = [MODULUS, 4095, MODULUS + (place as u16 % 766)][place % 3];
+        let at = place / 2 * 3;
+        let mut key = public;
+        if place % 2 == 0 {
+            key[at] = unreduced as u8;
+            key[at + 1] = key[at + 1] & 0xF0 | (unreduced >> 8) as u8;
+        } else {
+            key[at + 1] = key[at + 1] & 0x0F | ((unreduced & 0x0F) << 4) as u8;
+            key[at + 2] = (unreduced >> 4) as u8;
+        }
+        assert_eq!(encapsulate(&key, &[0; 32]).err(), Some(Malformed), "coefficient {place}");
+    }
+}
+
+/// FIPS 203, section 6.3: a text that was altered gives another key, the same each time, and no error.
+#[test]
+fn an_altered_text_gives_a_key_that_nobody_has() {
+    let secret = Secret::from_seed(&[3; 64]);
+    let (key, sealed) = encapsulate(&secret.public(), &[7; 32]).unwrap();
+    for bit in (0..sealed.len() * 8).step_by(97) {
+        let mut altered = sealed;
+        altered[bit / 8] ^= 1 << (bit % 8);
+        let opened = secret.open(&altered).unwrap();
+        assert!(opened != key && Ok(opened) == secret.open(&altered), "bit {bit}");
+    }
+    assert_eq!(secret.open(&sealed), Ok(key));
 }

@@ -5,23 +5,20 @@ mod lifecycle;
 mod simulated;
 mod world;
 
+use super::harness::*;
 use super::*;
 use crate::secure::packet::watch;
 use crate::secure::wire::OVERHEAD_BYTES;
-use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// Randomness from a seed, by splitmix64.
-#[derive(Clone, Debug)]
-pub(super) struct Seeded(pub(super) u64);
+/// What a text that came says.
+pub(super) fn text(received: &Received, datagram: &[u8]) -> Option<Vec<u8>> {
+    match received {
+        Received::Text { text, .. } => Some(datagram[text.clone()].to_vec()),
+        _ => None,
+    }
+}
 
 impl Seeded {
-    pub(super) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
-    }
-
     pub(super) fn below(&mut self, bound: u64) -> u64 {
         self.next() % bound
     }
@@ -29,51 +26,6 @@ impl Seeded {
     pub(super) fn chance(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
-}
-
-impl Entropy for Seeded {
-    fn fill(&mut self, bytes: &mut [u8]) -> Result<(), NoEntropy> {
-        bytes.iter_mut().for_each(|byte| *byte = self.next() as u8);
-        Ok(())
-    }
-}
-
-pub(super) fn ms(millis: u64) -> Time {
-    Time::from_nanos(millis * 1_000_000)
-}
-
-pub(super) fn address(host: u8) -> SocketAddr {
-    SocketAddr::from(([192, 0, 2, host], 7000))
-}
-
-pub(super) fn identity(host: u8) -> Identity {
-    Identity::new(Key::new([host; 32]))
-}
-
-pub(super) fn cluster() -> Key {
-    Key::new(*b"the key that the cluster shares.")
-}
-
-/// A node that may talk to the hosts 1 to 3.
-pub(super) fn node(host: u8, life: u64, config: Config) -> Endpoint {
-    let entropy = Box::new(Seeded(u64::from(host) << 32 | life));
-    let since = Duration::from_secs(1_700_000_000 + life);
-    let mut node = Endpoint::new(config, identity(host), Some(cluster()), since, entropy).unwrap();
-    (1..=3).filter(|&other| other != host).for_each(|other| node.allow(identity(other).public()));
-    node
-}
-
-/// Two nodes and the packets between them, delivered when told so.
-pub(super) struct Pair {
-    pub(super) now: Time,
-    pub(super) a: Endpoint,
-    pub(super) b: Endpoint,
-}
-
-pub(super) fn pair(config: &Config) -> Pair {
-    // The same seeds give the same keys, so each pair is a world of its own.
-    watch::forget();
-    Pair { now: ms(1), a: node(1, 0, config.clone()), b: node(2, 0, config.clone()) }
 }
 
 impl Pair {
@@ -98,7 +50,7 @@ impl Pair {
 
     /// Connects `a` to `b`, and returns what each calls the association.
     pub(super) fn connect(&mut self) -> (AssociationId, AssociationId) {
-        self.a.connect(self.now, &self.b.public(), address(2)).unwrap();
+        self.a.connect(self.now, &self.b.public(), address(2)).expect("b is allowed");
         self.settle();
         (up(&mut self.a).expect("a is up"), up(&mut self.b).expect("b is up"))
     }
@@ -116,52 +68,4 @@ impl Pair {
             }
         }
     }
-}
-
-/// The association that the next event brings up.
-pub(super) fn up(node: &mut Endpoint) -> Option<AssociationId> {
-    std::iter::from_fn(|| node.poll_event()).find_map(|event| match event {
-        Event::Up { association, .. } => Some(association),
-        _ => None,
-    })
-}
-
-pub(super) fn events(node: &mut Endpoint) -> Vec<Event> {
-    std::iter::from_fn(|| node.poll_event()).collect()
-}
-
-/// A sealed packet with the text.
-pub(super) fn sealed(
-    node: &mut Endpoint,
-    now: Time,
-    association: AssociationId,
-    number: u64,
-    text: &[u8],
-) -> Result<Transmit, SealFailed> {
-    let mut packet = vec![0; text.len() + OVERHEAD_BYTES];
-    packet[16..16 + text.len()].copy_from_slice(text);
-    let to = node.seal(now, association, 0, number, &mut packet)?;
-    Ok(Transmit { to, packet })
-}
-
-/// What a text that came says.
-pub(super) fn text(received: &Received, datagram: &[u8]) -> Option<Vec<u8>> {
-    match received {
-        Received::Text { text, .. } => Some(datagram[text.clone()].to_vec()),
-        _ => None,
-    }
-}
-
-/// Everything that a rejected packet must leave as it was.
-pub(super) fn digest(node: &mut Endpoint) -> u64 {
-    let mut state = DefaultHasher::new();
-    node.associations.iter_mut().for_each(|association| association.digest(&mut state));
-    node.peers.places().for_each(|place| {
-        let peer = node.peers.at(place);
-        let attempt = peer.attempt.as_ref().map(|attempt| (attempt.index, attempt.retry_at));
-        (peer.newest.0, peer.live, peer.newborn, attempt, peer.cookie.is_some()).hash(&mut state);
-    });
-    (node.indices.len(), node.associations.len(), node.deadline).hash(&mut state);
-    (node.transmits.len(), node.events.len(), node.contacts.deadline()).hash(&mut state);
-    state.finish()
 }

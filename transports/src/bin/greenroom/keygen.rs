@@ -1,0 +1,43 @@
+//! Makes keys.
+
+use greenroom_transports::config::key_file;
+use greenroom_transports::secure::entropy::System;
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Writes a new key, and prints what goes into the files of nodes.
+pub(crate) fn run(cluster: bool, file: &Path) -> io::Result<ExitCode> {
+    let made = if cluster {
+        key_file::create_cluster(file, &mut System).map(|()| cluster_lines(file))
+    } else {
+        key_file::create_node(file, &mut System).map(|public| {
+            let shown = toml_text(file);
+            format!(
+                "The public key is {public}\n\n# in the file of this node\nkey-file = {shown}\n\n\
+                 # in the files of others\n[[peer]]\nkey = \"{public}\"\naddress = \"HOST:PORT\"\n"
+            )
+        })
+    };
+    match made {
+        Ok(text) => io::stdout().write_all(text.as_bytes()).map(|()| ExitCode::SUCCESS),
+        Err(error) => {
+            writeln!(io::stderr(), "greenroom: {error}")?;
+            Ok(ExitCode::FAILURE)
+        }
+    }
+}
+
+fn cluster_lines(file: &Path) -> String {
+    let shown = toml_text(file);
+    format!(
+        "Copy {} to every node, over a way that nobody else reads.\n\n\
+         # in the file of each node\ncluster-key-file = {shown}\n",
+        file.display()
+    )
+}
+
+/// The path as TOML writes a text, which is as Rust does.
+fn toml_text(file: &Path) -> String {
+    format!("{:?}", file.display().to_string())
+}

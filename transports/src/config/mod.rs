@@ -1,0 +1,306 @@
+//! A node's settings from a TOML file: its key, where it listens, whom it knows, and what they do.
+//!
+//! ```toml
+#![doc = include_str!("example.toml")]
+//! ```
+//!
+//! Paths are relative to the file. Everything is checked when it is read, and what is wrong is named by file, line
+//! and key.
+
+mod error;
+pub mod key_file;
+mod raw;
+
+pub use error::{ConfigError, Why};
+pub use key_file::KeyFileError;
+
+use crate::secure::identity::Identity;
+use crate::secure::key::{Key, PublicKey};
+use crate::udp;
+use error::Source;
+use greenroom::Protocol;
+use greenroom::net::membership::Membership;
+use greenroom::net::{Address, Export, ExportError, Node, NodeId, WireMessage};
+use std::collections::BTreeSet;
+use std::fs;
+use std::net::SocketAddr;
+use std::ops::Range;
+use std::path::Path;
+use std::time::Duration;
+use toml::Spanned;
+
+/// Milliseconds between two probes, at least and at most.
+const PERIOD_MS: (u64, u64) = (10, 600_000);
+
+/// What a node's file says; see the [module](self).
+#[derive(Clone, Debug)]
+pub struct NodeConfig {
+    /// What people call the node; its role in messages to them.
+    pub name: Option<String>,
+    /// Where it listens.
+    pub listen: SocketAddr,
+    /// Where others reach it: a name or an IP address, and a port. The same as `listen` unless the file says so.
+    pub advertise: String,
+    /// Its key.
+    pub identity: Identity,
+    /// The key that the cluster shares, if it does.
+    pub cluster: Option<Key>,
+    /// What it does.
+    pub roles: BTreeSet<String>,
+    /// What it may export, if not everything.
+    pub exports: Option<BTreeSet<String>>,
+    /// The nodes that it knows.
+    pub peers: Vec<Peer>,
+    /// Where others are sought beside the peers.
+    pub seeds: Vec<Address>,
+    /// Names whose addresses others are sought at, with their ports.
+    pub dns: Vec<String>,
+    /// The time between two probes, if the file says it.
+    pub period: Option<Duration>,
+}
+
+/// Another node, as a file describes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Peer {
+    /// What people call it.
+    pub name: Option<String>,
+    /// Who it is.
+    pub key: PublicKey,
+    /// Where it is: a name or an IP address, and a port. Without one, it is this node that is connected to.
+    pub address: Option<String>,
+    /// What it does.
+    pub roles: BTreeSet<String>,
+}
+
+/// Why an actor is not exported.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NotExported {
+    /// The node's file allows other names only.
+    #[error("the node's file does not allow to export {0:?}")]
+    NotAllowed(String),
+    /// The node refuses.
+    #[error(transparent)]
+    Refused(#[from] ExportError),
+}
+
+impl NodeConfig {
+    /// Reads a file, and the files with keys that it names.
+    ///
+    /// # Errors
+    /// [`ConfigError`], which says where what is wrong.
+    pub fn read(file: impl AsRef<Path>) -> Result<Self, ConfigError> {
+        let file = file.as_ref();
+        let text = fs::read_to_string(file).map_err(|why| ConfigError {
+            file: file.to_owned(),
+            line: None,
+            key: None,
+            why: why.into(),
+        })?;
+        Self::parse(file, &text)
+    }
+
+    /// As [`NodeConfig::read`], from the text of the file.
+    ///
+    /// # Errors
+    /// [`ConfigError`].
+    pub fn parse(file: &Path, text: &str) -> Result<Self, ConfigError> {
+        let source = Source { file, text };
+        let raw: raw::File = toml::from_str(text).map_err(|error| source.malformed(&error))?;
+        let folder = file.parent().unwrap_or(Path::new(""));
+        let identity = key_file::read_node(&folder.join(raw.key_file.get_ref()))
+            .map_err(|why| source.blame("key-file", raw.key_file.span(), why))?;
+        let cluster = raw.cluster_key_file.as_ref().map(|path| {
+            key_file::read_cluster(&folder.join(path.get_ref()))
+                .map_err(|why| source.blame("cluster-key-file", path.span(), why))
+        });
+        let cluster = cluster.transpose()?;
+        let listen = raw.listen.get_ref().parse();
+        let listen: SocketAddr =
+            listen.map_err(|why| source.blame("listen", raw.listen.span(), Why::from(why)))?;
+        let advertise = match &raw.advertise {
+            Some(place) => source.place("advertise", place)?,
+            None => listen.to_string(),
+        };
+        let peers = source.peers(raw.peer, &identity.public())?;
+        if let (Some(name), None) = (raw.membership.dns.first(), &cluster) {
+            return Err(source.blame("membership.dns", name.span(), Why::NoClusterKey));
+        }
+        let exports = raw.exports.map(|names| source.names("exports", names)).transpose()?;
+        Ok(Self {
+            name: raw.name.map(|name| source.name("name", name)).transpose()?,
+            listen,
+            advertise,
+            identity,
+            cluster,
+            roles: source.names("roles", raw.roles)?,
+            exports,
+            peers,
+            seeds: source.seeds(&raw.membership.seeds)?,
+            dns: source.places("membership.dns", &raw.membership.dns)?,
+            period: source.period(raw.membership.period_ms)?,
+        })
+    }
+
+    /// What the UDP transport starts from.
+    #[must_use]
+    pub fn udp(&self) -> udp::Settings {
+        let mut settings = udp::Settings::new(self.identity.clone());
+        if let Some(key) = &self.cluster {
+            settings = settings.cluster_key(key.clone());
+        }
+        for peer in &self.peers {
+            let at = peer.address.as_ref().and_then(|at| at.parse().ok());
+            settings = settings.peer(peer.key, at);
+        }
+        settings
+    }
+
+    /// Where others reach this node.
+    #[must_use]
+    pub fn address(&self) -> Address {
+        address(&self.advertise, &self.identity.public())
+    }
+
+    /// Membership of this node, which seeks its peers, its seeds, and whom the DNS names.
+    pub fn membership(&self) -> Membership {
+        let mut membership = Membership::at(self.address());
+        for seed in self.peers.iter().filter_map(Peer::place).chain(self.seeds.iter().cloned()) {
+            membership = membership.seed(seed);
+        }
+        for name in &self.dns {
+            membership = membership.seed_dns("udp", name);
+        }
+        match self.period {
+            Some(period) => membership.period(period),
+            None => membership,
+        }
+    }
+
+    /// The nodes with a role, this one included, in the order of their ids: the same at each node whose file names the
+    /// same nodes.
+    #[must_use]
+    pub fn with_role(&self, role: &str) -> Vec<NodeId> {
+        let peers = self.peers.iter().filter(|peer| peer.roles.contains(role));
+        let mut nodes: Vec<_> = peers.map(|peer| peer.key.node()).collect();
+        if self.roles.contains(role) {
+            nodes.push(self.identity.public().node());
+        }
+        nodes.sort_unstable();
+        nodes
+    }
+
+    /// Lets other nodes reach an actor, if the file allows it.
+    ///
+    /// # Errors
+    /// [`NotExported`].
+    pub fn export<P: Protocol<Message: WireMessage>>(
+        &self,
+        node: &Node,
+        name: &str,
+        export: Export<P>,
+    ) -> Result<(), NotExported> {
+        if self.exports.as_ref().is_some_and(|allowed| !allowed.contains(name)) {
+            return Err(NotExported::NotAllowed(name.to_owned()));
+        }
+        Ok(node.export(name, export)?)
+    }
+}
+
+impl Peer {
+    /// Where a connection to it is made, if the file says where it is.
+    #[must_use]
+    pub fn place(&self) -> Option<Address> {
+        self.address.as_ref().map(|at| address(at, &self.key))
+    }
+}
+
+fn address(place: &str, key: &PublicKey) -> Address {
+    format!("udp:{place}#{key}").parse().expect("it has a scheme and a place")
+}
+
+impl Source<'_> {
+    fn name(&self, key: &str, name: Spanned<String>) -> Result<String, ConfigError> {
+        if name.get_ref().trim().is_empty() {
+            return Err(self.blame(key, name.span(), Why::Empty));
+        }
+        Ok(name.into_inner())
+    }
+
+    fn names(
+        &self,
+        key: &str,
+        names: Vec<Spanned<String>>,
+    ) -> Result<BTreeSet<String>, ConfigError> {
+        names.into_iter().map(|name| self.name(key, name)).collect()
+    }
+
+    /// A host and a port.
+    fn place(&self, key: &str, place: &Spanned<String>) -> Result<String, ConfigError> {
+        let text = place.get_ref();
+        let is_host = |host: &str| {
+            let plain = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
+            !host.is_empty() && host.chars().all(plain)
+        };
+        let named = || {
+            text.rsplit_once(':').is_some_and(|(host, port)| {
+                is_host(host) && port.parse::<u16>().is_ok_and(|port| port > 0)
+            })
+        };
+        let is_place = text.parse::<SocketAddr>().map_or_else(|_| named(), |at| at.port() > 0);
+        if is_place { Ok(text.clone()) } else { Err(self.blame(key, place.span(), Why::NotAPlace)) }
+    }
+
+    fn places(&self, key: &str, places: &[Spanned<String>]) -> Result<Vec<String>, ConfigError> {
+        places.iter().map(|place| self.place(key, place)).collect()
+    }
+
+    fn seeds(&self, seeds: &[Spanned<String>]) -> Result<Vec<Address>, ConfigError> {
+        let read = |seed: &Spanned<String>| {
+            let address: Result<Address, _> = seed.get_ref().parse();
+            address.map_err(|why| self.blame("membership.seeds", seed.span(), why))
+        };
+        seeds.iter().map(read).collect()
+    }
+
+    fn period(&self, period: Option<Spanned<u64>>) -> Result<Option<Duration>, ConfigError> {
+        let Some(period) = period else { return Ok(None) };
+        let (min, max) = PERIOD_MS;
+        if !(min..=max).contains(period.get_ref()) {
+            let why = Why::OutOfRange { min, max };
+            return Err(self.blame("membership.period-ms", period.span(), why));
+        }
+        Ok(Some(Duration::from_millis(period.into_inner())))
+    }
+
+    fn peers(&self, peers: Vec<raw::Peer>, own: &PublicKey) -> Result<Vec<Peer>, ConfigError> {
+        let (mut keys, mut names, mut places) =
+            (BTreeSet::from([*own]), BTreeSet::new(), BTreeSet::new());
+        let twice = |key: &str, at: Range<usize>| self.blame(key, at, Why::Twice);
+        let mut all = Vec::new();
+        for raw in peers {
+            let at = raw.key.span();
+            let key = raw.key.get_ref().parse();
+            let key = key.map_err(|_| self.blame("peer.key", at.clone(), Why::NotAKey))?;
+            if !keys.insert(key) {
+                return Err(twice("peer.key", at));
+            }
+            let place =
+                raw.address.as_ref().map(|at| self.place("peer.address", at)).transpose()?;
+            if let (Some(place), Some(raw)) = (&place, &raw.address)
+                && !places.insert(place.clone())
+            {
+                return Err(twice("peer.address", raw.span()));
+            }
+            if let Some(raw) = &raw.name
+                && !names.insert(raw.get_ref().clone())
+            {
+                return Err(twice("peer.name", raw.span()));
+            }
+            let name = raw.name.map(|name| self.name("peer.name", name)).transpose()?;
+            let roles = self.names("peer.roles", raw.roles)?;
+            all.push(Peer { name, key, address: place, roles });
+        }
+        Ok(all)
+    }
+}

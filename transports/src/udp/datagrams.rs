@@ -1,0 +1,181 @@
+//! What datagrams go through: a socket of the kernel, or of a simulated world.
+
+use super::socket::{Batch, Bound, Options, Said, SendError, Socket};
+use greenroom::sim;
+use std::io;
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::task::{Context, Poll};
+
+/// A socket as the carrier needs it. One task uses it, inside of a tokio runtime.
+pub trait Datagrams: Send + 'static {
+    /// Gives `sink` what has come, as much as one call gives, with where it came from.
+    ///
+    /// # Errors
+    /// The socket is broken.
+    fn poll_receive(
+        &mut self,
+        cx: &mut Context<'_>,
+        sink: &mut dyn FnMut(SocketAddr, &mut [u8]),
+    ) -> Poll<io::Result<()>>;
+
+    /// Sends datagrams that lie one after the other, each `segment` bytes long but the last, which may be shorter.
+    ///
+    /// # Errors
+    /// How many bytes were sent before, and why no more.
+    fn send(
+        &mut self,
+        to: SocketAddr,
+        datagrams: &[u8],
+        segment: NonZeroUsize,
+    ) -> Result<(), (usize, SendError)>;
+
+    /// Sends one datagram that IP may cut up on its way.
+    ///
+    /// # Errors
+    /// Why it was not sent.
+    fn send_cut(&mut self, to: SocketAddr, datagram: &[u8]) -> Result<(), SendError>;
+
+    /// Whether there is room after [`SendError::Full`].
+    ///
+    /// # Errors
+    /// The socket is broken.
+    fn poll_writable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;
+
+    /// How many datagrams one call sends at most.
+    fn segments_max(&self) -> usize;
+}
+
+/// A socket of the kernel, which becomes the runtime's when it is first used.
+#[derive(Debug)]
+pub(super) struct Kernel {
+    bound: Option<Bound>,
+    offload: bool,
+    socket: Option<Socket>,
+    batch: Batch,
+    /// Calls that failed since something was received.
+    errors: u32,
+}
+
+impl Kernel {
+    pub(super) fn bind(address: SocketAddr, options: Options) -> io::Result<(Self, SocketAddr)> {
+        let bound = Bound::new(address, &options)?;
+        let address = bound.address()?;
+        let offload = options.offload;
+        Ok((
+            Self { bound: Some(bound), offload, socket: None, batch: Batch::new(), errors: 0 },
+            address,
+        ))
+    }
+
+    /// How many bytes the kernel holds that have come, if it says so.
+    pub(super) fn receive_bytes(&self) -> Option<u64> {
+        let (_, receive) = self.bound.as_ref()?.buffer_bytes().ok()?;
+        u64::try_from(receive).ok()
+    }
+}
+
+impl Datagrams for Kernel {
+    fn poll_receive(
+        &mut self,
+        cx: &mut Context<'_>,
+        sink: &mut dyn FnMut(SocketAddr, &mut [u8]),
+    ) -> Poll<io::Result<()>> {
+        if let Some(bound) = self.bound.take() {
+            self.socket = Some(Socket::of(bound, self.offload)?);
+        }
+        let Some(socket) = &self.socket else { return Poll::Pending };
+        loop {
+            std::task::ready!(socket.poll_readable(cx))?;
+            let received = socket.receive(&mut self.batch);
+            if !self.batch.is_empty() {
+                self.errors = 0;
+                break;
+            }
+            match received {
+                Ok(Said::Nothing) => {}
+                // What routers say is no proof of anything, and silence is noticed anyway. Anybody may say it, so it
+                // must break nothing; but the socket is readable until it was heard.
+                _ if self.errors < ERRORS_MAX => {
+                    self.errors += 1;
+                    while let Ok(Some(_)) = socket.path_error() {}
+                }
+                received => {
+                    received?;
+                }
+            }
+        }
+        for (from, datagram) in self.batch.datagrams() {
+            sink(from, datagram);
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn send(
+        &mut self,
+        to: SocketAddr,
+        datagrams: &[u8],
+        segment: NonZeroUsize,
+    ) -> Result<(), (usize, SendError)> {
+        self.socket.as_ref().map_or(Ok(()), |socket| socket.send(to, datagrams, segment))
+    }
+
+    fn send_cut(&mut self, to: SocketAddr, datagram: &[u8]) -> Result<(), SendError> {
+        self.socket.as_ref().map_or(Ok(()), |socket| socket.send_cut(to, datagram))
+    }
+
+    fn poll_writable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.socket.as_ref().map_or(Poll::Pending, |socket| socket.poll_writable(cx))
+    }
+
+    fn segments_max(&self) -> usize {
+        self.socket.as_ref().map_or(1, Socket::segments_max)
+    }
+}
+
+/// A socket that fails so often, and receives nothing meanwhile, is broken.
+const ERRORS_MAX: u32 = 10_000;
+
+/// Datagrams that are taken with one call.
+const DATAGRAMS_PER_CALL: usize = 32;
+
+impl Datagrams for sim::Socket {
+    fn poll_receive(
+        &mut self,
+        cx: &mut Context<'_>,
+        sink: &mut dyn FnMut(SocketAddr, &mut [u8]),
+    ) -> Poll<io::Result<()>> {
+        for taken in 0..DATAGRAMS_PER_CALL {
+            match Self::poll_receive(self, cx) {
+                Poll::Ready(Ok(mut datagram)) => sink(datagram.from, &mut datagram.bytes),
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(io::Error::other(error))),
+                Poll::Pending if taken == 0 => return Poll::Pending,
+                Poll::Pending => break,
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn send(
+        &mut self,
+        to: SocketAddr,
+        datagrams: &[u8],
+        segment: NonZeroUsize,
+    ) -> Result<(), (usize, SendError)> {
+        datagrams.chunks(segment.get()).for_each(|datagram| Self::send(self, to, datagram));
+        Ok(())
+    }
+
+    fn send_cut(&mut self, to: SocketAddr, datagram: &[u8]) -> Result<(), SendError> {
+        Self::send(self, to, datagram);
+        Ok(())
+    }
+
+    fn poll_writable(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn segments_max(&self) -> usize {
+        1
+    }
+}

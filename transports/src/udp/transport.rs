@@ -1,0 +1,471 @@
+//! The transport that a node is given: a station, a socket, and what the node's own task does with both.
+//!
+//! The lock is held while datagrams are opened and sealed, never during a call of the kernel, and nobody is woken
+//! under it.
+
+use super::datagrams::{Datagrams, Kernel};
+use super::settings::Settings;
+use super::socket::SendError;
+use crate::link::{self, Time};
+use crate::secure::audit::Audit;
+use crate::secure::endpoint::{AssociationId, Endpoint};
+use crate::secure::entropy::{Entropy, NoEntropy, System};
+use crate::secure::key::PublicKey;
+use crate::station::{Attempt, Outgoing, Station};
+use greenroom::net::{
+    Address, ConnectError, Connecting, Drive, Identity, Link, LinkEnd, Order, SubmitError,
+    Transport,
+};
+use parking_lot::Mutex;
+use std::fmt;
+use std::future::ready;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, SystemTime};
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
+
+/// What the kernel holds for a socket, over what one node may have under way to it: packets take more room there
+/// than they have bytes.
+const FLIGHT_SHARE: u64 = 4;
+
+/// Calls that receive, until others have their turn.
+const RECEIVES_PER_TURN: u32 = 8;
+
+/// A node is not started.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BindError {
+    /// The address cannot be used; the kernel says why.
+    #[error("{address} cannot be used: {why}")]
+    Socket {
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        #[source]
+        why: io::Error,
+    },
+    /// There is no randomness for keys.
+    #[error(transparent)]
+    NoEntropy(#[from] NoEntropy),
+    /// The limits of links do not fit together.
+    #[error("the limits of links do not fit together: {0}")]
+    Link(#[from] link::ConfigError),
+}
+
+/// Encrypted UDP: the transport for nodes on a network. Cloning gives another handle.
+///
+/// Addresses are `udp:HOST:PORT#KEY`, where `KEY` is the node's public key in 64 hexadecimal digits. It may be left
+/// out for a [peer](Settings::peer) with that address, and with a [cluster key](Settings::cluster_key), which lets
+/// nodes that do not know each other say who they are. `HOST` is a name or an address, an IPv6 one in brackets.
+#[derive(Clone)]
+pub struct Udp {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    identity: Identity,
+    public: PublicKey,
+    address: SocketAddr,
+    peers: Vec<(PublicKey, Option<SocketAddr>)>,
+    has_cluster: bool,
+    station: Mutex<Station>,
+    driver: Mutex<Driver>,
+    /// `None` when nobody looks at them any more.
+    requests: Mutex<Option<Vec<Request>>>,
+    /// Why the socket is of no use any more.
+    failure: Mutex<Option<String>>,
+}
+
+/// Somebody who wants to be connected, before the address is looked up.
+struct Request {
+    address: Address,
+    host: String,
+    key: Option<PublicKey>,
+    done: oneshot::Sender<Result<Identity, ConnectError>>,
+}
+
+struct Driver {
+    datagrams: Box<dyn Datagrams>,
+    out: Outgoing,
+    /// Whether what is in `out` has not left yet.
+    is_waiting: bool,
+    /// When the station's clock began.
+    start: Option<Duration>,
+    wakes: Vec<Waker>,
+    lookups: JoinSet<(Request, io::Result<SocketAddr>)>,
+    is_broken: bool,
+}
+
+impl Udp {
+    /// Binds a socket to an address; with port 0 to a port that the kernel chooses. What comes is looked at from when
+    /// a [`Node`](greenroom::net::Node) is started with it.
+    ///
+    /// # Errors
+    /// [`BindError`].
+    pub fn bind(mut settings: Settings, address: SocketAddr) -> Result<Self, BindError> {
+        let bound = Kernel::bind(address, settings.socket);
+        let (kernel, address) = bound.map_err(|why| BindError::Socket { address, why })?;
+        if let Some(bytes) = kernel.receive_bytes() {
+            settings.secure.window_bytes = bytes / FLIGHT_SHARE;
+        }
+        // A clock before 1970 is as good as one that starts there: handshakes ask for later times only.
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Self::over(settings, kernel, address, Box::new(System), now)
+    }
+
+    /// The transport over datagrams of the caller's, which come and go at `address`, such as those of a simulated
+    /// world. `entropy` draws keys, and `since_epoch` is the time since 1970: a handshake is refused unless it is later
+    /// than the last one of its node.
+    ///
+    /// # Errors
+    /// [`BindError`], but not for the socket.
+    pub fn over(
+        settings: Settings,
+        datagrams: impl Datagrams,
+        address: SocketAddr,
+        entropy: Box<dyn Entropy>,
+        since_epoch: Duration,
+    ) -> Result<Self, BindError> {
+        settings.link.check()?;
+        crate::station::local(&settings.link).check()?;
+        let Settings { identity, cluster, peers, secure, link, .. } = settings;
+        let has_cluster = cluster.is_some();
+        let mut endpoint = Endpoint::new(secure, identity, cluster, since_epoch, entropy)?;
+        peers.iter().for_each(|(key, _)| endpoint.allow(*key));
+        let public = endpoint.public();
+        let station = Station::new(endpoint, link);
+        let driver = Driver {
+            datagrams: Box::new(datagrams),
+            out: Outgoing::new(),
+            is_waiting: false,
+            start: None,
+            wakes: Vec::new(),
+            lookups: JoinSet::new(),
+            is_broken: false,
+        };
+        let shared = Shared {
+            identity: station.identity(),
+            public,
+            address,
+            peers,
+            has_cluster,
+            station: Mutex::new(station),
+            driver: Mutex::new(driver),
+            requests: Mutex::new(Some(Vec::new())),
+            failure: Mutex::new(None),
+        };
+        Ok(Self { shared: Arc::new(shared) })
+    }
+
+    /// Where the socket is.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.shared.address
+    }
+
+    /// The public key by which others know this node.
+    #[must_use]
+    pub fn public(&self) -> PublicKey {
+        self.shared.public
+    }
+
+    /// How others on the same machine or network reach this node, if the socket is bound to one address of it.
+    ///
+    /// # Panics
+    /// Never: what it writes is an address.
+    #[must_use]
+    pub fn node_address(&self) -> Address {
+        let text = format!("udp:{}#{}", self.shared.address, self.shared.public);
+        text.parse().expect("an address")
+    }
+
+    /// Lets a node connect, and be connected to.
+    pub fn allow(&self, peer: PublicKey) {
+        self.shared.station.lock().allow(peer);
+    }
+
+    /// Ends what there is with a node, and allows nothing more.
+    pub fn forbid(&self, peer: &PublicKey) {
+        self.shared.with(|station| station.forbid(peer));
+    }
+
+    /// Renews the keys of the association with a node, by a fresh exchange: whoever had learned the old ones learns
+    /// nothing of the new ones. `false` if there is none.
+    #[must_use]
+    pub fn rekey(&self, peer: &PublicKey) -> bool {
+        self.shared.with(|station| station.rekey(peer))
+    }
+
+    /// Why the socket is of no use any more, so that all links are lost; `None` as long as it is.
+    #[must_use]
+    pub fn failure(&self) -> Option<String> {
+        self.shared.failure.lock().clone()
+    }
+
+    /// Looks at what happened that bears on security.
+    pub fn audit<R>(&self, look: impl FnOnce(&Audit) -> R) -> R {
+        look(self.shared.station.lock().audit())
+    }
+}
+
+impl fmt::Debug for Udp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Udp({} at {})", self.shared.identity, self.shared.address)
+    }
+}
+
+impl Shared {
+    /// Does something with the station, and wakes those who are concerned.
+    fn with<R>(&self, act: impl FnOnce(&mut Station) -> R) -> R {
+        let mut wakes = Vec::new();
+        let mut station = self.station.lock();
+        let done = act(&mut station);
+        station.take_wakes(&mut wakes);
+        drop(station);
+        wakes.into_iter().for_each(Waker::wake);
+        done
+    }
+
+    /// Whether a node was named beforehand, which then knows this one.
+    fn knows(&self, key: &PublicKey) -> bool {
+        self.peers.iter().any(|(known, _)| known == key)
+    }
+
+    /// The host, and the key of the node there if it is known.
+    fn resolve(&self, to: &Address) -> Result<(String, Option<PublicKey>), ConnectError> {
+        let wrong =
+            |text: &str| ConnectError::Unreachable { address: to.clone(), text: text.to_owned() };
+        if to.scheme() != "udp" {
+            return Err(ConnectError::OtherScheme(to.clone()));
+        }
+        let (host, key) = match to.place().split_once('#') {
+            Some((host, key)) => {
+                let key = key.parse().map_err(|_| wrong("a key has 64 hexadecimal digits"))?;
+                (host, Some(key))
+            }
+            None => (to.place(), None),
+        };
+        let known = || {
+            let at = host.parse().ok();
+            self.peers.iter().find(|(_, known)| known.is_some() && *known == at).map(|it| it.0)
+        };
+        Ok((host.to_owned(), key.or_else(known)))
+    }
+}
+
+impl Transport for Udp {
+    fn identity(&self) -> Identity {
+        self.shared.identity
+    }
+
+    fn connect(&self, to: &Address) -> Connecting {
+        let (host, key) = match self.shared.resolve(to) {
+            Ok(found) => found,
+            Err(error) => return Box::pin(ready(Err(error))),
+        };
+        let (done, outcome) = oneshot::channel();
+        if let Some(requests) = self.shared.requests.lock().as_mut() {
+            requests.push(Request { address: to.clone(), host, key, done });
+        }
+        self.shared.with(Station::tell_driver);
+        Box::pin(async { outcome.await.unwrap_or(Err(ConnectError::Closed)) })
+    }
+
+    fn drive(&self, cx: &mut Context<'_>, now: Duration) -> Drive {
+        self.shared.driver.lock().turn(&self.shared, cx, now)
+    }
+
+    fn poll_link(&self, cx: &mut Context<'_>) -> Poll<Option<Box<dyn Link>>> {
+        self.shared.station.lock().poll_line(cx).map(|line| {
+            line.map(|(id, peer)| {
+                Box::new(UdpLink { shared: Arc::clone(&self.shared), id, peer }) as Box<dyn Link>
+            })
+        })
+    }
+
+    fn close(&self) {
+        self.shared.with(Station::close);
+        // Those who asked are told by what they wait for.
+        self.shared.requests.lock().take();
+    }
+}
+
+impl Driver {
+    /// Everything that can be done without waiting.
+    fn turn(&mut self, shared: &Shared, cx: &mut Context<'_>, now: Duration) -> Drive {
+        let start = *self.start.get_or_insert(now);
+        let nanos = now.saturating_sub(start).as_nanos();
+        let now = Time::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
+        shared.station.lock().set_now(now);
+        self.look_up(shared, cx);
+        if !self.is_broken {
+            let done = self.receive(shared, cx, now).and_then(|()| self.send(shared, cx, now));
+            if let Err(error) = done {
+                self.is_broken = true;
+                *shared.failure.lock() = Some(error.to_string());
+                shared.station.lock().fail();
+            }
+        }
+        let mut station = shared.station.lock();
+        // A full socket is waited for, and nothing leaves before.
+        let until = if self.is_waiting { station.deadline() } else { station.timeout() };
+        if !self.is_waiting {
+            station.set_driver(cx.waker());
+        }
+        station.take_wakes(&mut self.wakes);
+        let is_over = station.is_over();
+        drop(station);
+        self.wakes.drain(..).for_each(Waker::wake);
+        if is_over || self.is_broken {
+            shared.requests.lock().take();
+            self.lookups = JoinSet::new();
+            return Drive::Ended;
+        }
+        Drive::Until(until.map(|until| start + Duration::from_nanos(until.as_nanos())))
+    }
+
+    /// Looks up the addresses of those who are to be connected.
+    fn look_up(&mut self, shared: &Shared, cx: &mut Context<'_>) {
+        let requests = shared.requests.lock().as_mut().map(std::mem::take).unwrap_or_default();
+        for request in requests {
+            if let Ok(at) = request.host.parse() {
+                connect(shared, request, Ok(mapped(at, shared.address)));
+            } else {
+                let ours = shared.address;
+                self.lookups.spawn(async move {
+                    let at = look_up(&request.host, ours).await;
+                    (request, at)
+                });
+            }
+        }
+        while let Poll::Ready(Some(done)) = self.lookups.poll_join_next(cx) {
+            if let Ok((request, at)) = done {
+                connect(shared, request, at);
+            }
+        }
+    }
+
+    fn receive(&mut self, shared: &Shared, cx: &mut Context<'_>, now: Time) -> io::Result<()> {
+        for _ in 0..RECEIVES_PER_TURN {
+            let mut station = None;
+            let received = self.datagrams.poll_receive(cx, &mut |from, datagram| {
+                let station = station.get_or_insert_with(|| shared.station.lock());
+                station.handle(now, from, datagram);
+            });
+            let Poll::Ready(received) = received else { return Ok(()) };
+            received?;
+        }
+        // There may be more, after others had their turn.
+        cx.waker().wake_by_ref();
+        Ok(())
+    }
+
+    fn send(&mut self, shared: &Shared, cx: &mut Context<'_>, now: Time) -> io::Result<()> {
+        let mut station = shared.station.lock();
+        station.handle_timeout(now);
+        station.take_wakes(&mut self.wakes);
+        drop(station);
+        // Whoever receives may go on while what leaves is sealed.
+        self.wakes.drain(..).for_each(Waker::wake);
+        let segments = self.datagrams.segments_max();
+        while self.is_waiting || shared.station.lock().poll_transmit(now, segments, &mut self.out) {
+            self.is_waiting = false;
+            let out = &self.out;
+            let sent = if out.may_be_cut() {
+                self.datagrams.send_cut(out.to(), out.datagrams()).map_err(|error| (0, error))
+            } else {
+                self.datagrams.send(out.to(), out.datagrams(), out.segment())
+            };
+            match sent {
+                Ok(()) => {}
+                Err((sent, SendError::Full)) => {
+                    self.out.sent(sent);
+                    self.is_waiting = true;
+                    if let Poll::Ready(ready) = self.datagrams.poll_writable(cx) {
+                        ready?;
+                        continue;
+                    }
+                    return Ok(());
+                }
+                // It is lost, as any datagram may be: too long for the path, or there is no path for now.
+                Err((_, _)) => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The address of a name, of those that a socket at `ours` reaches.
+async fn look_up(host: &str, ours: SocketAddr) -> io::Result<SocketAddr> {
+    let mut all: Vec<_> = tokio::net::lookup_host(host).await?.collect();
+    all.sort_by_key(|at| at.is_ipv4() != ours.is_ipv4());
+    let at = all.first().map(|at| mapped(*at, ours)).filter(|at| at.is_ipv4() == ours.is_ipv4());
+    at.ok_or_else(|| io::Error::other("the name has no address of the socket's family"))
+}
+
+/// As a socket at `ours` writes it: one for IPv6 writes addresses of IPv4 as its own.
+fn mapped(at: SocketAddr, ours: SocketAddr) -> SocketAddr {
+    match at {
+        SocketAddr::V4(v4) if ours.is_ipv6() => (v4.ip().to_ipv6_mapped(), v4.port()).into(),
+        at => at,
+    }
+}
+
+fn connect(shared: &Shared, request: Request, at: io::Result<SocketAddr>) {
+    let Request { address, key, done, .. } = request;
+    // Without a cluster's key, a node that is named is one that knows this one.
+    let is_known = key.is_some_and(|key| !shared.has_cluster || shared.knows(&key));
+    match at {
+        Ok(at) => {
+            let attempt = Attempt { address, at, key, is_known, done };
+            shared.station.lock().connect(attempt);
+        }
+        Err(error) => {
+            let text = error.to_string();
+            // An error means that nobody waits any more.
+            let _ = done.send(Err(ConnectError::Unreachable { address, text }));
+        }
+    }
+}
+
+/// One link.
+struct UdpLink {
+    shared: Arc<Shared>,
+    id: AssociationId,
+    peer: Identity,
+}
+
+impl Link for UdpLink {
+    fn peer(&self) -> Identity {
+        self.peer
+    }
+
+    fn submit(&self, order: Order, frame: &[u8]) -> Result<(), SubmitError> {
+        self.shared.with(|station| station.submit(self.id, order, frame))
+    }
+
+    fn poll_room(&self, cx: &mut Context<'_>) -> Poll<()> {
+        self.shared.station.lock().poll_room(self.id, cx)
+    }
+
+    fn poll_receive(&self, cx: &mut Context<'_>, frame: &mut Vec<u8>) -> Poll<Result<(), LinkEnd>> {
+        self.shared.with(|station| station.poll_receive(self.id, cx, frame))
+    }
+
+    fn delivered(&self) -> u64 {
+        self.shared.station.lock().arrived(self.id)
+    }
+
+    fn close(&self) {
+        self.shared.with(|station| station.close_line(self.id));
+    }
+}
+
+impl Drop for UdpLink {
+    fn drop(&mut self) {
+        self.shared.with(|station| station.disown(self.id));
+    }
+}
