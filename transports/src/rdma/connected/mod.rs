@@ -1,0 +1,389 @@
+//! The connected queue pairs (RC) of one worker: one for each peer and lane, with one completion queue.
+//!
+//! A packet is a count of receives, 4 bytes, and what [`Connected::send`]'s caller wrote behind it, or
+//! nothing if it only tells. The device repeats what is lost and keeps the order, so what comes is what
+//! was sent, up to the end of the connection; what was under way then may or may not have come.
+//!
+//! ```text
+//!   turn: poll (32 at most) -> sink, in the slot -> receives posted again, one doorbell
+//!         send*             -> fill, in the slot -> flush: credit, one doorbell
+//!         nothing for a while: arm -> poll once more -> wait for poll_event
+//! ```
+
+mod link;
+
+use super::ended::Ended;
+use super::sends::SendError;
+use super::verbs::{
+    Completion, CompletionQueue, ConnectError, CreateError, Device, DeviceError, Endpoint,
+    QueuePairConfig, RegisterError, Timing,
+};
+use link::Link;
+use std::collections::VecDeque;
+use std::task::{Context, Poll};
+
+/// Bytes in front of each packet.
+pub const PREFIX_BYTES: usize = 4;
+
+/// So many completions are taken at a time.
+const BATCH: usize = 32;
+
+/// How large things are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Connections at a time: 64.
+    pub connections_max: u16,
+    /// Packets under way to one peer: 64.
+    pub sends: u32,
+    /// Packets under way from one peer: 64, at least 4.
+    pub receives: u32,
+    /// Bytes of a packet, those in front included: 8192.
+    pub slot_bytes: usize,
+    /// Packets of so many bytes are copied into the request: 220, as far as the device can.
+    pub inline_bytes: u32,
+    /// How long a device tries.
+    pub timing: Timing,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            connections_max: 64,
+            sends: 64,
+            receives: 64,
+            slot_bytes: 8192,
+            inline_bytes: 220,
+            timing: Timing::default(),
+        }
+    }
+}
+
+/// One connection among those of a worker. It is never used for another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ConnectionId {
+    index: u16,
+    /// Which of those that had this index.
+    use_count: u32,
+}
+
+/// Why a connection is not opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConnectionError {
+    /// As many are open as may be.
+    #[error("{0} connections are open, which is all there may be")]
+    TooMany(u16),
+    /// The connection has ended, or is connected.
+    #[error("the connection has ended, or is connected")]
+    State,
+    /// Fewer than four receives: there is no room for credit.
+    #[error("{0} receives are too few, four are the least")]
+    Receives(u32),
+    /// The device does not make a part.
+    #[error(transparent)]
+    Create(#[from] CreateError),
+    /// Memory is not registered.
+    #[error(transparent)]
+    Register(#[from] RegisterError),
+    /// The queue pair does not connect.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// The device is gone.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+}
+
+/// A place for a connection.
+#[derive(Debug)]
+struct Place<D: Device> {
+    use_count: u32,
+    link: Option<Link<D>>,
+}
+
+/// The connections of one worker. No call blocks, and none allocates but `new` and `open`.
+#[derive(Debug)]
+pub struct Connected<D: Device> {
+    config: Config,
+    completions: D::CompletionQueue,
+    places: Vec<Place<D>>,
+    /// Slots of connections that ended.
+    spare: Vec<D::Slot>,
+    /// Connections with something that waits for a doorbell, or that owe credit.
+    dirty: Vec<u16>,
+    ended: VecDeque<(ConnectionId, Ended)>,
+    /// Room for what one poll takes.
+    batch: Box<[Completion]>,
+    /// Last, so that it is closed after everything of it.
+    device: D,
+}
+
+impl<D: Device> Connected<D> {
+    /// None yet, on that device.
+    ///
+    /// # Errors
+    /// The device has no completion queue of that size, or there are too few receives.
+    pub fn new(device: D, config: Config) -> Result<Self, ConnectionError> {
+        if config.receives < RECEIVES_MIN {
+            return Err(ConnectionError::Receives(config.receives));
+        }
+        // [RDMA-6] Room for all that may be under way, so that it never overflows.
+        let each = config.sends.saturating_add(config.receives);
+        let depth = each.saturating_mul(config.connections_max.into());
+        let completions = device.completion_queue(depth)?;
+        Ok(Self {
+            config,
+            completions,
+            places: Vec::new(),
+            spare: Vec::new(),
+            dirty: Vec::new(),
+            ended: VecDeque::new(),
+            batch: vec![Completion::default(); BATCH].into(),
+            device,
+        })
+    }
+
+    /// The device, to ask it for what happened to it.
+    pub fn device(&mut self) -> &mut D {
+        &mut self.device
+    }
+
+    /// Bytes that a packet has room for.
+    #[must_use]
+    pub const fn packet_bytes_max(&self) -> usize {
+        self.config.slot_bytes.saturating_sub(PREFIX_BYTES)
+    }
+
+    /// How many receives the peer has to be told of.
+    #[must_use]
+    pub const fn receives(&self) -> u32 {
+        self.config.receives
+    }
+
+    /// Opens a connection with all its receives posted; [`connect`](Self::connect) is next. `psn` has to be
+    /// random. Registers memory, unless a connection that ended left some.
+    ///
+    /// # Errors
+    /// There are too many, or the device does not want to.
+    pub fn open(&mut self, psn: u32) -> Result<ConnectionId, ConnectionError> {
+        let free = self.places.iter().position(|place| place.link.is_none());
+        let index = free.unwrap_or(self.places.len());
+        let max = self.config.connections_max;
+        let index = u16::try_from(index).ok().filter(|&index| index < max);
+        let index = index.ok_or(ConnectionError::TooMany(max))?;
+        let link = self.make_link(index, psn)?;
+        if usize::from(index) == self.places.len() {
+            self.places.push(Place { use_count: 0, link: None });
+        }
+        let place = &mut self.places[usize::from(index)];
+        place.use_count += 1;
+        place.link = Some(link);
+        Ok(ConnectionId { index, use_count: place.use_count })
+    }
+
+    fn make_link(&mut self, index: u16, psn: u32) -> Result<Link<D>, ConnectionError> {
+        let config = QueuePairConfig {
+            sends_max: self.config.sends,
+            receives_max: self.config.receives,
+            inline_bytes: self.config.inline_bytes,
+            owner: index,
+            psn,
+        };
+        let pair = self.device.connected(&self.completions, None, &config)?;
+        let count = (config.sends_max + config.receives_max) as usize;
+        let slots = if self.spare.len() >= count {
+            self.spare.split_off(self.spare.len() - count)
+        } else {
+            self.device.register(count, self.config.slot_bytes)?
+        };
+        Ok(Link::new(pair, slots, &config)?)
+    }
+
+    /// What the peer has to know to connect.
+    #[must_use]
+    pub fn endpoint(&self, id: ConnectionId) -> Option<Endpoint> {
+        Some(self.link(id)?.endpoint())
+    }
+
+    /// Connects to the peer's end, which has posted so many receives.
+    ///
+    /// # Errors
+    /// The ends do not fit together, or the device does not want to.
+    pub fn connect(
+        &mut self,
+        id: ConnectionId,
+        peer: &Endpoint,
+        peer_receives: u32,
+    ) -> Result<(), ConnectionError> {
+        if peer_receives < RECEIVES_MIN {
+            return Err(ConnectionError::Receives(peer_receives));
+        }
+        let timing = self.config.timing;
+        let link = self.link_mut(id).ok_or(ConnectionError::State)?;
+        Ok(link.connect(peer, peer_receives, &timing)?)
+    }
+
+    /// Whether a packet could be sent now.
+    #[must_use]
+    pub fn has_room(&self, id: ConnectionId) -> bool {
+        self.link(id).is_some_and(Link::has_room)
+    }
+
+    /// Sends the packet that `fill` writes, in registered memory; it returns how many bytes that is, or
+    /// zero for none. Packets leave at [`flush`](Self::flush), or sixteen at a time.
+    ///
+    /// # Errors
+    /// There is no room, or the connection is not connected yet, and `fill` was not asked; or the connection
+    /// has ended, and what it wrote is gone.
+    pub fn send(
+        &mut self,
+        id: ConnectionId,
+        fill: impl FnOnce(&mut [u8]) -> usize,
+    ) -> Result<usize, SendError> {
+        let link = self.link_mut(id).ok_or(SendError::Ended)?;
+        let sent = link.send(fill);
+        match sent {
+            Ok(_) => self.mark(id.index),
+            Err(SendError::Ended) => self.fail(id.index, Ended::Device(DeviceError::Failed)),
+            Err(SendError::Full) => {}
+        }
+        sent
+    }
+
+    /// Lets everything leave that was sent, and tells peers of receives where they need to know.
+    pub fn flush(&mut self) {
+        let mut dirty = std::mem::take(&mut self.dirty);
+        for index in dirty.drain(..) {
+            let Some(link) = self.places[usize::from(index)].link.as_mut() else { continue };
+            link.dirty = false;
+            if let Err(error) = link.flush() {
+                self.fail(index, Ended::Device(error));
+            }
+        }
+        self.dirty = dirty;
+    }
+
+    /// Hands in packets that came, where they lie, at most 32; says how many. The memory is received into
+    /// again after the call; if `sink` panics, that of its packet is not.
+    pub fn poll(&mut self, mut sink: impl FnMut(ConnectionId, &mut [u8])) -> usize {
+        let polled = self.completions.poll(&mut self.batch);
+        let mut packets = 0;
+        for at in 0..polled.unwrap_or(0) {
+            let completion = self.batch[at];
+            packets += usize::from(self.on_completion(&completion, &mut sink));
+        }
+        if let Err(error) = polled {
+            self.fail_all(Ended::Device(error));
+            return 0;
+        }
+        let mut at = 0;
+        while let Some(&index) = self.dirty.get(at) {
+            at += 1;
+            let link = self.places[usize::from(index)].link.as_mut();
+            if let Some(Err(error)) = link.map(Link::post_receives) {
+                // Which takes it off this list.
+                self.fail(index, Ended::Device(error));
+                at -= 1;
+            }
+        }
+        packets
+    }
+
+    /// Says whether it was a packet.
+    fn on_completion(
+        &mut self,
+        completion: &Completion,
+        sink: &mut impl FnMut(ConnectionId, &mut [u8]),
+    ) -> bool {
+        let index = completion.work.owner();
+        let Some(place) = self.places.get_mut(usize::from(index)) else { return false };
+        let id = ConnectionId { index, use_count: place.use_count };
+        // What is left of a connection that ended is nobody's.
+        let link = place.link.as_mut().filter(|link| link.qpn() == completion.qpn);
+        let Some(link) = link else { return false };
+        match link.on_completion(completion, |packet| sink(id, packet)) {
+            Ok(is_packet) => {
+                self.mark(index);
+                is_packet
+            }
+            Err(why) => {
+                self.fail(index, why);
+                false
+            }
+        }
+    }
+
+    /// A connection that ended by itself, and why. Its memory is used again.
+    pub fn poll_ended(&mut self) -> Option<(ConnectionId, Ended)> {
+        self.ended.pop_front()
+    }
+
+    /// Ends a connection. What was under way may or may not arrive.
+    pub fn end(&mut self, id: ConnectionId) {
+        if self.link(id).is_some() {
+            self.close(id.index);
+        }
+    }
+
+    /// Asks for an event at the next completion. Poll once more after this, and wait for
+    /// [`poll_event`](Self::poll_event) only if nothing came.
+    pub fn arm(&mut self) {
+        if let Err(error) = self.completions.arm() {
+            self.fail_all(Ended::Device(error));
+        }
+    }
+
+    /// Ready once there is something to poll after [`arm`](Self::arm), or nothing more will come.
+    pub fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        match self.completions.poll_event(context) {
+            Poll::Ready(Err(error)) => {
+                self.fail_all(Ended::Device(error));
+                Poll::Ready(())
+            }
+            other => other.map(|_| ()),
+        }
+    }
+
+    fn link(&self, id: ConnectionId) -> Option<&Link<D>> {
+        let place = self.places.get(usize::from(id.index))?;
+        place.link.as_ref().filter(|_| place.use_count == id.use_count)
+    }
+
+    fn link_mut(&mut self, id: ConnectionId) -> Option<&mut Link<D>> {
+        let place = self.places.get_mut(usize::from(id.index))?;
+        place.link.as_mut().filter(|_| place.use_count == id.use_count)
+    }
+
+    fn mark(&mut self, index: u16) {
+        let Some(link) = self.places[usize::from(index)].link.as_mut() else { return };
+        if !std::mem::replace(&mut link.dirty, true) {
+            self.dirty.push(index);
+        }
+    }
+
+    fn fail_all(&mut self, why: Ended) {
+        for index in (0..).take(self.places.len()) {
+            self.fail(index, why);
+        }
+    }
+
+    fn fail(&mut self, index: u16, why: Ended) {
+        let place = &self.places[usize::from(index)];
+        if place.link.is_some() {
+            self.ended.push_back((ConnectionId { index, use_count: place.use_count }, why));
+            self.close(index);
+        }
+    }
+
+    fn close(&mut self, index: u16) {
+        if let Some(link) = self.places[usize::from(index)].link.take() {
+            link.end(&mut self.spare);
+        }
+        self.dirty.retain(|&it| it != index);
+    }
+}
+
+/// With fewer, half of them is one.
+const RECEIVES_MIN: u32 = 4;
+
+#[cfg(test)]
+pub(crate) mod tests;

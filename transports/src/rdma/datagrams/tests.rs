@@ -1,0 +1,120 @@
+//! Datagrams between queue pairs that lose them, and what is not sent because it would be lost.
+
+use super::*;
+use crate::link::Random;
+use crate::rdma::sim::{Fabric, SimDevice, SimVerbs, Weather};
+use crate::rdma::verbs::Verbs;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+const SMALL: Config = Config { peers_max: 3, sends: 16, receives: 16, inline_bytes: 64 };
+
+fn node(fabric: &Fabric, qkey: u32) -> (SimVerbs, Datagrams<SimDevice>) {
+    let verbs = fabric.host();
+    let device = verbs.open("sim0", 1, 0).expect("a device");
+    (verbs, Datagrams::new(device, &SMALL, 5, qkey).expect("room for it"))
+}
+
+fn later(fabric: &Fabric) {
+    fabric.advance(fabric.now() + Duration::from_micros(50));
+}
+
+// [RDMA-20] [RDMA-21] [RDMA-22]
+#[test]
+fn what_comes_was_sent_and_nothing_is_held_up_by_what_does_not() {
+    crate::rdma::connected::tests::each_seed(|seed| {
+        let mut dice = Random::new(seed);
+        let weather = Weather {
+            jitter: Duration::from_micros(dice.below(40)),
+            completion_jitter: Duration::from_micros(dice.below(40)),
+            datagram_loss_permille: [0, 100, 500][dice.below(3) as usize],
+            ..Weather::fair()
+        };
+        let lossless = weather.datagram_loss_permille == 0;
+        let fabric = Fabric::new(seed, weather);
+        let mut nodes: Vec<_> = (0..3).map(|at| node(&fabric, at + 100).1).collect();
+        let endpoints: Vec<_> = nodes.iter().map(Datagrams::endpoint).collect();
+        let mut peers = vec![Vec::new(); 3];
+        for (at, node) in nodes.iter_mut().enumerate() {
+            peers[at].extend(endpoints.iter().map(|to| node.add(to).expect("room for three")));
+        }
+        let (mut sent, mut came) = (BTreeSet::new(), BTreeSet::new());
+        for number in 0..200_u64 {
+            let (from, to) = (dice.below(3) as usize, dice.below(3) as usize);
+            let len = 8 + dice.below(200) as usize;
+            let written = nodes[from].send(peers[from][to], |slot| {
+                slot[..8].copy_from_slice(&number.to_le_bytes());
+                slot[8..len].fill(number as u8);
+                len
+            });
+            if written.is_ok() {
+                sent.insert((endpoints[from].qpn, to, number));
+            }
+            nodes[from].flush();
+            if number % 8 == 7 {
+                later(&fabric);
+                for (at, node) in nodes.iter_mut().enumerate() {
+                    node.poll(|from, datagram| {
+                        let (number, rest) = datagram.split_first_chunk().expect("eight bytes");
+                        let number = u64::from_le_bytes(*number);
+                        assert!(rest.iter().all(|&byte| byte == number as u8));
+                        assert!(came.insert((from, at, number)), "twice");
+                    });
+                }
+            }
+        }
+        later(&fabric);
+        assert!(came.is_subset(&sent));
+        assert!(sent.len() > 150, "sends complete, whatever becomes of the datagrams");
+        assert!(nodes.iter().all(|node| node.ended().is_none()));
+        if lossless {
+            assert!(came.len() + 8 >= sent.len(), "{} of {}", came.len(), sent.len());
+        }
+    });
+}
+
+// [RDMA-20]
+#[test]
+fn nothing_longer_than_either_port_takes_can_be_written() {
+    let fabric = Fabric::new(1, Weather::fair());
+    let (_, mut left) = node(&fabric, 1);
+    let (_, mut right) = node(&fabric, 2);
+    let narrow = Endpoint { mtu_bytes: 1024, ..right.endpoint() };
+    let peer = left.add(&narrow).expect("room");
+    assert_eq!(left.bytes_max(peer), Some(1024));
+    assert_eq!(left.send(peer, |slot| slot.len() + 1), Ok(1024));
+    left.flush();
+    later(&fabric);
+    let mut lens = Vec::new();
+    right.poll(|_, datagram| lens.push(datagram.len()));
+    assert_eq!(lens, [1024]);
+}
+
+#[test]
+fn peers_come_and_go_and_a_device_goes() {
+    let fabric = Fabric::new(1, Weather::fair());
+    let (verbs, mut left) = node(&fabric, 1);
+    let own = left.endpoint();
+    let peers: Vec<_> = (0..3).map(|_| left.add(&own).expect("room for three")).collect();
+    assert!(matches!(left.add(&own), Err(DatagramError::TooMany(3))));
+    left.remove(peers[1]);
+    let new = left.add(&own).expect("room for one");
+    assert_ne!(new, peers[1]);
+    assert_eq!(left.send(peers[1], |_| 1), Err(SendError::Ended));
+    left.remove(peers[1]);
+    assert_eq!(left.send(new, |_| 8), Ok(8), "an id that is old removes nothing");
+    assert_eq!(left.bytes_max(peers[1]), None);
+    left.flush();
+    left.arm();
+    let mut context = Context::from_waker(std::task::Waker::noop());
+    assert_eq!(left.poll_event(&mut context), Poll::Pending);
+    later(&fabric);
+    assert_eq!(left.poll_event(&mut context), Poll::Ready(()));
+    assert_eq!(left.poll(|from, _| assert_eq!(from, own.qpn)), 1);
+    fabric.pull(verbs.host());
+    assert_eq!(left.poll(|_, _| {}), 0);
+    assert_eq!(left.ended(), Some(Ended::Device(DeviceError::Gone)));
+    assert_eq!(left.send(new, |_| 8), Err(SendError::Ended));
+    assert!(!left.has_room());
+    assert_eq!(left.poll_event(&mut context), Poll::Ready(()));
+}

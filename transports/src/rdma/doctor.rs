@@ -1,0 +1,268 @@
+//! Looks at the machine's RDMA devices: what keeps them from being used, or used well, and how it is mended.
+//!
+//! It looks as a program would use them: it opens ports, registers memory, and lets two queue pairs of each
+//! port talk to each other.
+
+use super::ib::{self, IbDevice, IbVerbs};
+use super::verbs::{
+    Completion, CompletionQueue, Device, Direction, LinkLayer, OpenError, Outcome, QueuePair,
+    QueuePairConfig, Receives, RegisterError, Timing, Verbs, Via,
+};
+use std::time::{Duration, Instant};
+
+/// How something is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// As it should be.
+    Good,
+    /// It works, and could be better.
+    Slow,
+    /// It must be mended.
+    Bad,
+}
+
+/// What was found out about one thing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// How it is.
+    pub state: State,
+    /// What it is about.
+    pub what: &'static str,
+    /// What was seen.
+    pub seen: String,
+    /// How it is mended; empty if there is nothing to mend.
+    pub mend: String,
+}
+
+fn good(what: &'static str, seen: String) -> Finding {
+    Finding { state: State::Good, what, seen, mend: String::new() }
+}
+
+fn slow(what: &'static str, seen: String, mend: impl Into<String>) -> Finding {
+    Finding { state: State::Slow, what, seen, mend: mend.into() }
+}
+
+fn bad(what: &'static str, seen: String, mend: impl Into<String>) -> Finding {
+    Finding { state: State::Bad, what, seen, mend: mend.into() }
+}
+
+/// Looks at all devices. Takes a moment for each, and locks 64 MiB of memory meanwhile.
+#[must_use]
+pub fn look() -> Vec<Finding> {
+    let devices = match IbVerbs.devices() {
+        Ok(devices) => devices,
+        Err(error @ OpenError::NoLibrary { package, .. }) => {
+            return vec![bad(
+                "RDMA library",
+                error.to_string(),
+                format!("apt-get install {package}"),
+            )];
+        }
+        Err(error) => {
+            return vec![bad("RDMA library", told(&error), "see that ib_uverbs is loaded")];
+        }
+    };
+    if devices.is_empty() {
+        let mend = "load the driver of the hardware, and install ibverbs-providers; without hardware, \
+                    modprobe rdma_rxe and rdma link add rxe0 type rxe netdev eth0";
+        return vec![bad("RDMA devices", "there is none".to_owned(), mend)];
+    }
+    devices.iter().flat_map(|device| look_at(&device.name)).collect()
+}
+
+fn look_at(name: &str) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    // A port that opens says how many there are; the first is always there.
+    let mut ports = 1;
+    for port in 1.. {
+        if port > ports {
+            break;
+        }
+        let Some(gid) = ib::best_gid(name, port) else {
+            let seen = format!("{name}, port {port}: it has no address");
+            findings.push(bad(
+                "RDMA port",
+                seen,
+                "give the network device an address, and take it up",
+            ));
+            continue;
+        };
+        match IbVerbs.open(name, port, gid.index) {
+            Ok(device) => {
+                ports = device.limits().ports;
+                let at = format!("{name}, port {port}");
+                findings.push(address(&device, &at, &gid));
+                findings.extend([mtu(&device, &at), memory(&device, &at), talks(&device, &at)]);
+            }
+            Err(error) => findings.push(closed(name, port, &error)),
+        }
+    }
+    findings
+}
+
+/// An error with what caused it.
+fn told(error: &dyn std::error::Error) -> String {
+    error.source().map_or_else(|| error.to_string(), |source| format!("{error}: {source}"))
+}
+
+fn closed(name: &str, port: u8, error: &OpenError) -> Finding {
+    let mend = match error {
+        OpenError::PortDown(_) => "take the link up: ip link set DEVICE up, or plug in its cable",
+        OpenError::NotPermitted => "let this user read and write /dev/infiniband/uverbs*",
+        _ => "see what the kernel says: dmesg",
+    };
+    bad("RDMA port", format!("{name}, port {port}: {}", told(error)), mend)
+}
+
+fn address(device: &IbDevice, at: &str, gid: &ib::Gid) -> Finding {
+    let seen = format!("{at}: GID {} at index {}, {}", gid.address, gid.index, gid.kind);
+    let is_ethernet = device.port().is_ok_and(|port| port.layer == LinkLayer::Ethernet);
+    if is_ethernet && !gid.is_routable() {
+        let mend =
+            "routers do not take RoCE v1: give the network device an IP address for a GID of v2";
+        return slow("RDMA address", seen, mend);
+    }
+    good("RDMA address", seen)
+}
+
+fn mtu(device: &IbDevice, at: &str) -> Finding {
+    match device.port() {
+        Ok(port) if port.mtu_bytes >= MTU_BEST => {
+            good("RDMA MTU", format!("{at}: {} bytes", port.mtu_bytes))
+        }
+        Ok(port) => slow(
+            "RDMA MTU",
+            format!("{at}: {} bytes", port.mtu_bytes),
+            "packets of 4096 bytes need a link of 4200 on both ends and between: ip link set DEVICE mtu 4200",
+        ),
+        Err(error) => bad("RDMA MTU", format!("{at}: {error}"), "see what the kernel says: dmesg"),
+    }
+}
+
+const MTU_BEST: u16 = 4096;
+/// What 64 connections of one worker register.
+const MEMORY_BYTES: usize = 64 << 20;
+
+fn memory(device: &IbDevice, at: &str) -> Finding {
+    let mib = MEMORY_BYTES >> 20;
+    let mend = "let the service lock memory: LimitMEMLOCK=infinity in its unit, ulimit -l unlimited in a shell";
+    match device.register(1, MEMORY_BYTES) {
+        Ok(_) => good("RDMA memory", format!("{at}: {mib} MiB can be locked")),
+        Err(error @ RegisterError::Locked { .. }) => {
+            slow("RDMA memory", format!("{at}: {error}, and {mib} MiB serve 64 connections"), mend)
+        }
+        Err(error) => bad("RDMA memory", format!("{at}: {}", told(&error)), mend),
+    }
+}
+
+/// Lets two queue pairs talk.
+fn talks(device: &IbDevice, at: &str) -> Finding {
+    match talk(device) {
+        Ok(Talk { micros, inline_bytes }) => good(
+            "RDMA loopback",
+            format!("{at}: 64 bytes there and back in {micros} us; {inline_bytes} bytes go inline"),
+        ),
+        Err(why) => bad(
+            "RDMA loopback",
+            format!("{at}: {why}"),
+            "see that the link is up, that a firewall lets UDP port 4791 pass, and what dmesg says",
+        ),
+    }
+}
+
+struct Talk {
+    micros: u128,
+    inline_bytes: usize,
+}
+
+const ROUNDS: u32 = 100;
+const ROUND_MAX: Duration = Duration::from_secs(3);
+const TEXT: [u8; 64] = [0x5a; 64];
+
+fn talk<D: Device>(device: &D) -> Result<Talk, String> {
+    let ends = [0, 1].map(|owner| End::new(device, owner));
+    let [mut left, mut right] = match ends {
+        [Ok(left), Ok(right)] => [left, right],
+        [Err(why), _] | [_, Err(why)] => return Err(why),
+    };
+    let [here, there] = [left.pair.endpoint(), right.pair.endpoint()];
+    let timing = Timing { timeout: 14, ..Timing::default() };
+    left.pair.connect(&there, &timing).map_err(|error| told(&error))?;
+    right.pair.connect(&here, &timing).map_err(|error| told(&error))?;
+    let began = Instant::now();
+    for _ in 0..ROUNDS {
+        left.send()?;
+        right.receive()?;
+        right.send()?;
+        left.receive()?;
+    }
+    let micros = began.elapsed().as_micros() / u128::from(ROUNDS);
+    Ok(Talk { micros, inline_bytes: left.pair.inline_bytes_max() })
+}
+
+struct End<D: Device> {
+    completions: D::CompletionQueue,
+    pair: D::QueuePair,
+    free: Vec<D::Slot>,
+}
+
+impl<D: Device> End<D> {
+    fn new(device: &D, owner: u16) -> Result<Self, String> {
+        let config = QueuePairConfig {
+            sends_max: 4,
+            receives_max: 4,
+            inline_bytes: 220,
+            owner,
+            psn: u32::from(owner) + 1,
+        };
+        let completions = device.completion_queue(16).map_err(|error| told(&error))?;
+        let pair = device.connected(&completions, None, &config).map_err(|error| told(&error))?;
+        let free = device.register(4, TEXT.len()).map_err(|error| told(&error))?;
+        let mut end = Self { completions, pair, free };
+        end.post()?;
+        Ok(end)
+    }
+
+    fn post(&mut self) -> Result<(), String> {
+        let slot = self.free.pop().ok_or("a slot is missing")?;
+        self.pair.push_receive(slot).map_err(|error| error.to_string())?;
+        self.pair.ring_receives().map_err(|error| error.to_string())
+    }
+
+    fn send(&mut self) -> Result<(), String> {
+        let mut slot = self.free.pop().ok_or("a slot is missing")?;
+        slot.as_mut()[..TEXT.len()].copy_from_slice(&TEXT);
+        let pushed = self.pair.push_send(slot, 0..TEXT.len(), Via::Connection, true);
+        pushed.map_err(|error| error.to_string())?;
+        self.pair.ring_sends().map_err(|error| error.to_string())
+    }
+
+    /// Polls until a text came, and posts for the next.
+    fn receive(&mut self) -> Result<(), String> {
+        let began = Instant::now();
+        let mut one = [Completion::default()];
+        while began.elapsed() < ROUND_MAX {
+            if self.completions.poll(&mut one).map_err(|error| error.to_string())? == 0 {
+                std::thread::yield_now();
+                continue;
+            }
+            let [completion] = &one;
+            if completion.outcome != Outcome::Done {
+                return Err(format!(
+                    "a message was not sent or received: {:?}",
+                    completion.outcome
+                ));
+            }
+            if completion.work.direction() == Direction::Send {
+                self.pair.sent(completion, |slot| self.free.push(slot));
+                continue;
+            }
+            let slot = self.pair.received(completion).ok_or("a slot is missing")?;
+            let is_whole = slot.as_ref()[..TEXT.len()] == TEXT;
+            self.free.push(slot);
+            self.post()?;
+            return if is_whole { Ok(()) } else { Err("a message came as another one".to_owned()) };
+        }
+        Err(format!("no message came within {ROUND_MAX:?}"))
+    }
+}

@@ -1,0 +1,136 @@
+//! Devices: their list, and one that is open.
+
+use super::super::abi::{AsyncEvent, DeviceAttr, DeviceHandle, Pd, PortAttr, Qp, event};
+use super::library::{Context, Library, Ops, library};
+use super::{Owned, done};
+use std::ffi::CStr;
+use std::os::fd::{AsRawFd, RawFd};
+use std::sync::Arc;
+use std::{io, mem, ptr, slice};
+
+/// The names and numbers of all devices. None without the library.
+pub(in super::super) fn devices() -> Option<io::Result<Vec<(String, u64)>>> {
+    let library = library()?;
+    Some(with_devices(library, |device| {
+        // SAFETY: the list it is of is not freed yet.
+        let guid = unsafe { (library.get_device_guid)(device) };
+        (name(library, device), u64::from_be(guid))
+    }))
+}
+
+fn name(library: &Library, device: *mut DeviceHandle) -> String {
+    // SAFETY: the list it is of is not freed yet.
+    let name = unsafe { (library.get_device_name)(device) };
+    // SAFETY: the name is a string that ends with a zero and lives as long as the list.
+    unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned()
+}
+
+fn with_devices<T>(
+    library: &Library,
+    look: impl FnMut(*mut DeviceHandle) -> T,
+) -> io::Result<Vec<T>> {
+    let mut count = 0;
+    // SAFETY: the count may be written.
+    let list = unsafe { (library.get_device_list)(&raw mut count) };
+    if list.is_null() {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the list has that many devices.
+    let devices = unsafe { slice::from_raw_parts(list, usize::try_from(count).unwrap_or(0)) };
+    let seen = devices.iter().copied().map(look).collect();
+    // SAFETY: nothing of the list is used any more.
+    unsafe { (library.free_device_list)(list) };
+    Ok(seen)
+}
+
+/// An open device, with a protection domain.
+pub(in super::super) struct Domain {
+    pub(super) pd: Owned<Pd>,
+    pub(super) context: Owned<Context>,
+    pub(super) ops: Ops,
+    pub(super) library: &'static Library,
+}
+
+impl Domain {
+    /// Opens the device of that name. None without the library or the device.
+    pub(in super::super) fn open(wanted: &str) -> Option<io::Result<Arc<Self>>> {
+        let library = library()?;
+        let opened = with_devices(library, |device| {
+            // SAFETY: the list it is of is not freed yet.
+            (name(library, device) == wanted).then(|| unsafe { (library.open_device)(device) })
+        });
+        let context = match opened {
+            Ok(all) => all.into_iter().flatten().next()?,
+            Err(error) => return Some(Err(error)),
+        };
+        Some(Self::new(library, context))
+    }
+
+    fn new(library: &'static Library, context: *mut Context) -> io::Result<Arc<Self>> {
+        let context = Owned::new(context, library.close_device)?;
+        // SAFETY: it is open, and drivers put their functions there before it is.
+        let ops = unsafe { (*context.object).ops };
+        // SAFETY: as above.
+        let events = unsafe { (*context.object).async_fd };
+        do_not_block(events)?;
+        // SAFETY: it is open.
+        let pd = Owned::new(unsafe { (library.alloc_pd)(context.object) }, library.dealloc_pd)?;
+        Ok(Arc::new(Self { pd, context, ops, library }))
+    }
+
+    pub(in super::super) fn attributes(&self) -> io::Result<DeviceAttr> {
+        // SAFETY: it consists of numbers, for which all bits zero is fine.
+        let mut attributes = unsafe { mem::zeroed() };
+        // SAFETY: the device is open, and what is written has the header's shape.
+        done(unsafe { (self.library.query_device)(self.context.object, &raw mut attributes) })?;
+        Ok(attributes)
+    }
+
+    pub(in super::super) fn port(&self, port: u8) -> io::Result<PortAttr> {
+        let mut attributes = PortAttr::default();
+        // SAFETY: as above. The function may write no more than a part, the rest is zero then.
+        done(unsafe { (self.library.query_port)(self.context.object, port, &raw mut attributes) })?;
+        Ok(attributes)
+    }
+
+    pub(in super::super) fn gid(&self, port: u8, index: u8) -> io::Result<[u8; 16]> {
+        let mut gid = [0; 16];
+        let index = index.into();
+        // SAFETY: the device is open, and a GID has 16 bytes.
+        done(unsafe { (self.library.query_gid)(self.context.object, port, index, &raw mut gid) })?;
+        Ok(gid)
+    }
+
+    /// The kind of the next event and the number of the queue pair or port that it is about. Never waits.
+    pub(in super::super) fn event(&self) -> io::Result<(u32, u32)> {
+        let mut event = AsyncEvent { element: ptr::null_mut(), event_type: 0 };
+        // SAFETY: the device is open; its descriptor does not block.
+        done(unsafe { (self.library.get_async_event)(self.context.object, &raw mut event) })?;
+        let is_of_pair =
+            matches!(event.event_type, event::QP_FATAL | event::QP_REQ_ERR | event::QP_ACCESS_ERR);
+        let number = if is_of_pair {
+            // SAFETY: it is about a queue pair, which cannot be destroyed before the event is acknowledged.
+            unsafe { (*event.element.cast::<Qp>()).qp_num }
+        } else {
+            0
+        };
+        // SAFETY: it came from the device, and is acknowledged once.
+        unsafe { (self.library.ack_async_event)(&raw mut event) };
+        Ok((event.event_type, number))
+    }
+}
+
+impl AsRawFd for Domain {
+    fn as_raw_fd(&self) -> RawFd {
+        // SAFETY: the device is open as long as the domain is there.
+        unsafe { (*self.context.object).async_fd }
+    }
+}
+
+pub(super) fn do_not_block(fd: RawFd) -> io::Result<()> {
+    // SAFETY: asks for the flags of a descriptor, whatever it is.
+    let flags = unsafe { libc::fcntl(fd, libc::F_GETFL) };
+    // SAFETY: adds to the flags of a descriptor, whatever it is.
+    let code = unsafe { libc::fcntl(fd, libc::F_SETFL, flags | libc::O_NONBLOCK) };
+    if code < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}

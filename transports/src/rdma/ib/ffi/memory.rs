@@ -1,0 +1,127 @@
+//! Registered memory, in pieces of one owner each.
+
+use super::super::abi::{ACCESS_LOCAL_WRITE, Mr, Sge};
+use super::Owned;
+use super::device::Domain;
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::{io, slice};
+
+/// How many bytes this user may lock, if the system says.
+pub(in super::super) fn lockable_bytes() -> Option<u64> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the limit may be written.
+    let code = unsafe { libc::getrlimit(libc::RLIMIT_MEMLOCK, &raw mut limit) };
+    (code == 0).then_some(limit.rlim_cur)
+}
+
+/// Memory that the device may write what it receives into. Nobody else gets a right to it.
+struct Region {
+    mr: Owned<Mr>,
+    keys: (u32, u32),
+    memory: NonNull<u8>,
+    layout: Layout,
+    domain: Arc<Domain>,
+}
+
+// SAFETY: the memory is this region's, and only slots look at it. I2.
+unsafe impl Send for Region {}
+// SAFETY: as above.
+unsafe impl Sync for Region {}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        if self.mr.destroy() {
+            // SAFETY: it was allocated with that layout, no slot is left and the device has forgotten it.
+            unsafe { dealloc(self.memory.as_ptr(), self.layout) };
+        }
+    }
+}
+
+/// A piece of registered memory, of one owner. I2.
+pub struct Slot {
+    at: NonNull<u8>,
+    bytes: usize,
+    region: Arc<Region>,
+}
+
+// SAFETY: it is the only one to its bytes, as a `Box<[u8]>`.
+unsafe impl Send for Slot {}
+// SAFETY: as above.
+unsafe impl Sync for Slot {}
+
+impl AsRef<[u8]> for Slot {
+    fn as_ref(&self) -> &[u8] {
+        // SAFETY: I2; the bytes were zeroed when they were allocated.
+        unsafe { slice::from_raw_parts(self.at.as_ptr(), self.bytes) }
+    }
+}
+
+impl AsMut<[u8]> for Slot {
+    fn as_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as above.
+        unsafe { slice::from_raw_parts_mut(self.at.as_ptr(), self.bytes) }
+    }
+}
+
+impl std::fmt::Debug for Slot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Slot").field("bytes", &self.bytes).finish_non_exhaustive()
+    }
+}
+
+impl Slot {
+    /// The key by which peers would reach it, as the device says: zero on devices that give none.
+    #[must_use]
+    pub fn remote_key(&self) -> u32 {
+        self.region.keys.1
+    }
+
+    pub(super) fn is_of(&self, domain: &Arc<Domain>) -> bool {
+        Arc::ptr_eq(&self.region.domain, domain)
+    }
+
+    pub(super) fn piece(&self, from: usize, bytes: usize) -> Sge {
+        let addr = self.at.as_ptr().expose_provenance() as u64 + from as u64;
+        Sge { addr, length: u32::try_from(bytes).unwrap_or(u32::MAX), lkey: self.region.keys.0 }
+    }
+}
+
+/// Registers zeroed memory and cuts it into slots that begin `stride` bytes apart.
+pub(in super::super) fn register(
+    domain: &Arc<Domain>,
+    layout: Layout,
+    stride: usize,
+    slot_bytes: usize,
+) -> io::Result<Vec<Slot>> {
+    assert!(0 < slot_bytes && slot_bytes <= stride && stride <= layout.size(), "slots have bytes");
+    // SAFETY: the layout has bytes.
+    let memory = NonNull::new(unsafe { alloc_zeroed(layout) });
+    let memory = memory.ok_or(io::ErrorKind::OutOfMemory)?;
+    let library = domain.library;
+    let address = memory.as_ptr().cast();
+    // SAFETY: the memory is there, of that length, and is freed after the registration.
+    let mr =
+        unsafe { (library.reg_mr)(domain.pd.object, address, layout.size(), ACCESS_LOCAL_WRITE) };
+    let mr = match Owned::new(mr, library.dereg_mr) {
+        Ok(mr) => mr,
+        Err(error) => {
+            // SAFETY: nobody else knows of it.
+            unsafe { dealloc(memory.as_ptr(), layout) };
+            return Err(error);
+        }
+    };
+    // SAFETY: it was just made.
+    let made = unsafe { &*mr.object };
+    let keys = (made.lkey, made.rkey);
+    let region = Arc::new(Region { mr, keys, memory, layout, domain: Arc::clone(domain) });
+    let starts = (0..layout.size() / stride).map(|index| index * stride);
+    let slots = starts.map(|start| Slot {
+        // SAFETY: it is within the memory, and not beyond: the last slot ends there at most.
+        at: unsafe { memory.add(start) },
+        bytes: slot_bytes,
+        region: Arc::clone(&region),
+    });
+    Ok(slots.collect())
+}

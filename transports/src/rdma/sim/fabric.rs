@@ -1,0 +1,351 @@
+//! The state of the network: machines, queues, and what happens when.
+
+use super::super::verbs::{
+    Completion, DeviceError, DeviceEvent, Endpoint, Limits, Outcome, Port, QueuePairState, WorkId,
+};
+use super::Weather;
+use super::pair::{Kind, Pair, Payload};
+use super::queue::{Completions, ReceiveQueue};
+use crate::link::{Random, Time};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::task::Waker;
+use std::time::Duration;
+
+/// The number of the first queue pair; devices keep the lowest for themselves.
+pub(super) const FIRST_QPN: u32 = 0x11;
+
+/// What happens at its time.
+#[derive(Debug)]
+pub(super) enum Event {
+    /// The device looks at the first send of a queue pair.
+    Send(usize),
+    /// A datagram arrives.
+    Datagram(Datagram),
+    /// A completion shows.
+    Complete(usize, Completion),
+}
+
+#[derive(Debug)]
+pub(super) struct Datagram {
+    pub(super) from: Endpoint,
+    pub(super) gid: [u8; 16],
+    pub(super) qpn: u32,
+    pub(super) qkey: u32,
+    pub(super) bytes: Vec<u8>,
+}
+
+/// An event in the heap: by time, then in the order in which it was put there.
+#[derive(Debug)]
+struct Timed(Time, u64, Event);
+
+impl PartialEq for Timed {
+    fn eq(&self, other: &Self) -> bool {
+        (self.0, self.1) == (other.0, other.1)
+    }
+}
+
+impl Eq for Timed {}
+
+impl PartialOrd for Timed {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Timed {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.0, self.1).cmp(&(other.0, other.1))
+    }
+}
+
+/// A machine with one device.
+#[derive(Debug)]
+pub(super) struct Host {
+    pub(super) is_gone: bool,
+    pub(super) is_up: bool,
+    pub(super) news: VecDeque<DeviceEvent>,
+    pub(super) waker: Option<Waker>,
+}
+
+#[derive(Debug)]
+pub(super) struct State {
+    now: Time,
+    serial: u64,
+    events: BinaryHeap<Reverse<Timed>>,
+    pub(super) random: Random,
+    pub(super) weather: Weather,
+    hosts: Vec<Host>,
+    /// By number, less the first. A queue pair that is gone leaves its place empty.
+    pairs: Vec<Option<Pair>>,
+    completions: Vec<Completions>,
+    receives: Vec<ReceiveQueue>,
+    /// Memory that datagrams and inline sends come and go in.
+    pool: Vec<Vec<u8>>,
+    pub(super) scratch: Vec<u8>,
+}
+
+impl State {
+    pub(super) fn new(seed: u64, weather: Weather) -> Self {
+        Self {
+            now: Time::from_nanos(0),
+            serial: 0,
+            events: BinaryHeap::new(),
+            random: Random::new(seed),
+            weather,
+            hosts: Vec::new(),
+            pairs: Vec::new(),
+            completions: Vec::new(),
+            receives: Vec::new(),
+            pool: Vec::new(),
+            scratch: Vec::new(),
+        }
+    }
+
+    pub(super) const LIMITS: Limits = Limits {
+        ports: 1,
+        queue_pairs: 1 << 16,
+        requests: 1 << 14,
+        completions: 32_767,
+        shared_receives: 1 << 8,
+        shared_requests: 1 << 14,
+        addresses: 32_767,
+        memory_bytes: 1 << 30,
+    };
+
+    pub(super) fn now(&self) -> Time {
+        self.now
+    }
+
+    pub(super) fn set_weather(&mut self, weather: Weather) {
+        self.weather = weather;
+    }
+
+    pub(super) fn next_event(&self) -> Option<Time> {
+        self.events.peek().map(|Reverse(event)| event.0)
+    }
+
+    pub(super) fn advance(&mut self, until: Time) {
+        while self.next_event().is_some_and(|at| at <= until) {
+            let Some(Reverse(Timed(at, _, event))) = self.events.pop() else { return };
+            self.now = self.now.max(at);
+            match event {
+                Event::Send(pair) => self.on_send(pair),
+                Event::Datagram(datagram) => self.on_datagram(datagram),
+                Event::Complete(queue, completion) => self.on_complete(queue, completion),
+            }
+        }
+        self.now = self.now.max(until);
+    }
+
+    pub(super) fn at(&mut self, at: Time, event: Event) {
+        self.serial += 1;
+        self.events.push(Reverse(Timed(at, self.serial, event)));
+    }
+
+    /// Up to so long, drawn.
+    pub(super) fn drawn(&mut self, max: Duration) -> Duration {
+        let nanos = u64::try_from(max.as_nanos()).unwrap_or(u64::MAX - 1);
+        if nanos == 0 { max } else { Duration::from_nanos(self.random.below(nanos + 1)) }
+    }
+
+    pub(super) fn travel(&mut self) -> Duration {
+        self.weather.latency + self.drawn(self.weather.jitter)
+    }
+
+    // Machines.
+
+    pub(super) fn add_host(&mut self) -> usize {
+        self.hosts.push(Host { is_gone: false, is_up: true, news: VecDeque::new(), waker: None });
+        self.hosts.len() - 1
+    }
+
+    /// The GID of a machine: of an IPv4 address, as RoCE has it.
+    pub(super) fn gid(host: usize) -> [u8; 16] {
+        let mut gid = [0; 16];
+        gid[10..12].copy_from_slice(&[0xff; 2]);
+        gid[12] = 10;
+        #[expect(clippy::cast_possible_truncation, reason = "a network has few machines")]
+        gid[13..].copy_from_slice(&(host as u32 + 1).to_be_bytes()[1..]);
+        gid
+    }
+
+    pub(super) fn host_at(&self, gid: &[u8; 16]) -> Option<usize> {
+        (0..self.hosts.len()).find(|&host| Self::gid(host) == *gid)
+    }
+
+    pub(super) fn alive(&self, host: usize) -> Result<(), DeviceError> {
+        if self.hosts[host].is_gone { Err(DeviceError::Gone) } else { Ok(()) }
+    }
+
+    pub(super) fn is_up(&self, host: usize) -> bool {
+        self.hosts[host].is_up && !self.hosts[host].is_gone
+    }
+
+    pub(super) fn port(&self, host: usize) -> Port {
+        Port {
+            is_up: self.is_up(host),
+            layer: super::super::verbs::LinkLayer::Ethernet,
+            mtu_bytes: 4096,
+            lid: 0,
+            gid: Self::gid(host),
+        }
+    }
+
+    pub(super) fn host_mut(&mut self, host: usize) -> &mut Host {
+        &mut self.hosts[host]
+    }
+
+    fn tell(&mut self, host: usize, event: DeviceEvent) {
+        let host = &mut self.hosts[host];
+        host.news.push_back(event);
+        if let Some(waker) = host.waker.take() {
+            waker.wake();
+        }
+    }
+
+    pub(super) fn pull(&mut self, host: usize) {
+        let Some(it) = self.hosts.get_mut(host) else { return };
+        it.is_gone = true;
+        self.tell(host, DeviceEvent::Gone);
+        for queue in self.completions.iter_mut().filter(|it| it.host == host) {
+            queue.wake();
+        }
+    }
+
+    pub(super) fn set_port(&mut self, host: usize, is_up: bool) {
+        let Some(it) = self.hosts.get_mut(host) else { return };
+        if std::mem::replace(&mut it.is_up, is_up) != is_up {
+            let event = if is_up { DeviceEvent::PortUp } else { DeviceEvent::PortDown };
+            self.tell(host, event);
+        }
+    }
+
+    // Queues.
+
+    pub(super) fn add_completions(&mut self, host: usize, depth: u32) -> usize {
+        self.completions.push(Completions::new(host, depth));
+        self.completions.len() - 1
+    }
+
+    pub(super) fn completions(&mut self, queue: usize) -> &mut Completions {
+        &mut self.completions[queue]
+    }
+
+    pub(super) fn add_receives(&mut self, depth: u32, owner: u16) -> usize {
+        self.receives.push(ReceiveQueue::new(depth, owner));
+        self.receives.len() - 1
+    }
+
+    pub(super) fn receives(&mut self, queue: usize) -> &mut ReceiveQueue {
+        &mut self.receives[queue]
+    }
+
+    pub(super) fn add_pair(&mut self, make: impl FnOnce(u32) -> Pair) -> usize {
+        #[expect(clippy::cast_possible_truncation, reason = "the limit is lower")]
+        let qpn = self.pairs.len() as u32 + FIRST_QPN;
+        self.pairs.push(Some(make(qpn)));
+        self.pairs.len() - 1
+    }
+
+    pub(super) fn pair(&mut self, pair: usize) -> Option<&mut Pair> {
+        self.pairs.get_mut(pair)?.as_mut()
+    }
+
+    /// Destroys a queue pair; what it held is the caller's.
+    pub(super) fn remove_pair(&mut self, pair: usize) -> Option<Pair> {
+        let gone = self.pairs.get_mut(pair)?.take()?;
+        self.completions[gone.completions].forget(gone.qpn);
+        Some(gone)
+    }
+
+    /// The queue pair of that number on that machine, if packets reach it.
+    pub(super) fn reach(&self, gid: &[u8; 16], qpn: u32) -> Option<usize> {
+        let host = self.host_at(gid)?;
+        let index = qpn.checked_sub(FIRST_QPN)? as usize;
+        let pair = self.pairs.get(index)?.as_ref()?;
+        (pair.host == host && self.is_up(host)).then_some(index)
+    }
+
+    pub(super) fn endpoint(pair: &Pair) -> Endpoint {
+        let qkey = if let Kind::Datagram { qkey } = pair.kind { qkey } else { 0 };
+        Endpoint {
+            gid: Self::gid(pair.host),
+            lid: 0,
+            qpn: pair.qpn,
+            psn: pair.config.psn & 0xff_ffff,
+            qkey,
+            mtu_bytes: 4096,
+        }
+    }
+
+    // Completions.
+
+    /// Shows a completion of that queue pair, some time after those before it.
+    pub(super) fn complete(&mut self, pair: usize, mut completion: Completion) {
+        let late = self.drawn(self.weather.completion_jitter);
+        let now = self.now;
+        let Some(it) = self.pair(pair) else { return };
+        it.last_shown = it.last_shown.max(now + late);
+        completion.qpn = it.qpn;
+        let (at, queue) = (it.last_shown, it.completions);
+        self.at(at, Event::Complete(queue, completion));
+    }
+
+    fn on_complete(&mut self, queue: usize, completion: Completion) {
+        let index = (completion.qpn - FIRST_QPN) as usize;
+        if self.pairs[index].is_none() || self.completions[queue].has_overflowed {
+            return;
+        }
+        if !self.completions[queue].push(completion) {
+            let host = self.completions[queue].host;
+            self.tell(host, DeviceEvent::CompletionsFailed);
+            for pair in 0..self.pairs.len() {
+                if self.pairs[pair].as_ref().is_some_and(|it| it.completions == queue) {
+                    self.fail(pair, Outcome::Flushed);
+                }
+            }
+        }
+    }
+
+    /// The queue pair fails: its first send for that reason, all else is flushed.
+    pub(super) fn fail(&mut self, pair: usize, mut outcome: Outcome) {
+        let Some(it) = self.pair(pair) else { return };
+        if it.state == QueuePairState::Failed {
+            return;
+        }
+        it.state = QueuePairState::Failed;
+        let (host, qpn, receives) = (it.host, it.qpn, it.receives);
+        let is_own = it.config.receives_max > 0;
+        let outgoing = std::mem::take(&mut it.outgoing);
+        for send in outgoing {
+            self.reclaim(send.payload);
+            self.complete(pair, Completion { work: send.work, outcome, ..Completion::default() });
+            outcome = Outcome::Flushed;
+        }
+        let flushed =
+            |work: WorkId| Completion { work, outcome: Outcome::Flushed, ..Completion::default() };
+        while is_own && let Some(work) = self.receives[receives].next() {
+            self.complete(pair, flushed(work));
+        }
+        self.tell(host, DeviceEvent::QueuePairFailed { qpn });
+    }
+
+    // Memory of packets under way.
+
+    pub(super) fn buffer(&mut self) -> Vec<u8> {
+        let mut buffer = self.pool.pop().unwrap_or_default();
+        buffer.clear();
+        buffer
+    }
+
+    pub(super) fn give_back(&mut self, buffer: Vec<u8>) {
+        self.pool.push(buffer);
+    }
+
+    pub(super) fn reclaim(&mut self, payload: Payload) {
+        if let Payload::Inline(buffer) = payload {
+            self.give_back(buffer);
+        }
+    }
+}

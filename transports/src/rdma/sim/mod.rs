@@ -1,0 +1,129 @@
+//! RDMA devices that are simulated: every choice from one seed, on a time that the caller moves.
+//!
+//! [`Fabric`] is the network and the time; [`Fabric::host`] adds a machine with one device, `sim0`, and one
+//! port. What devices do and users find out late is done here on purpose:
+//! 1. Completions come late, in order within a queue pair and out of order between two.
+//! 2. Datagrams are lost and reordered; one too long for the path, with another key, or for which nothing
+//!    is posted vanishes, and its sender is told that it was sent.
+//! 3. A connected queue pair waits for a peer that is not ready and gives up; it fails, at times after the
+//!    peer got the message. Everything posted is then flushed.
+//! 4. A completion queue that overflows takes its queue pairs with it, and a device that is pulled away
+//!    takes everything.
+//!
+//! Misuse gives the error that a device gives, never a panic. It belongs to one thread.
+
+mod fabric;
+mod handles;
+mod pair;
+mod queue;
+mod queue_pair;
+mod transfer;
+
+pub use handles::{
+    SimAddress, SimCompletionQueue, SimDevice, SimSharedReceives, SimSlot, SimVerbs,
+};
+pub use queue_pair::SimQueuePair;
+
+use crate::link::Time;
+use fabric::State;
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// What the network and its devices do beyond what they are asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Weather {
+    /// How long a packet travels at least.
+    pub latency: Duration,
+    /// And how much longer at most, drawn for each.
+    pub jitter: Duration,
+    /// How late a completion comes at most, drawn for each.
+    pub completion_jitter: Duration,
+    /// Of a thousand datagrams, how many are lost.
+    pub datagram_loss_permille: u64,
+    /// Of a million messages of connected queue pairs, how many are the last.
+    pub failures_ppm: u64,
+    /// Bytes that a datagram has at most where it passes; ports may say more.
+    pub path_mtu_bytes: u16,
+}
+
+impl Weather {
+    /// Nothing goes wrong, and everything takes 1 µs.
+    #[must_use]
+    pub const fn fair() -> Self {
+        Self {
+            latency: Duration::from_micros(1),
+            jitter: Duration::ZERO,
+            completion_jitter: Duration::ZERO,
+            datagram_loss_permille: 0,
+            failures_ppm: 0,
+            path_mtu_bytes: 4096,
+        }
+    }
+}
+
+/// A network of simulated devices, and its time.
+///
+/// ```
+/// use greenroom_transports::rdma::sim::{Fabric, Weather};
+/// use greenroom_transports::rdma::verbs::{Device, Verbs};
+///
+/// let fabric = Fabric::new(7, Weather::fair());
+/// let device = fabric.host().open("sim0", 1, 0)?;
+/// assert_eq!(device.port()?.mtu_bytes, 4096);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Fabric {
+    state: Rc<RefCell<State>>,
+}
+
+impl Fabric {
+    /// A network without machines, in which everything follows from `seed`.
+    #[must_use]
+    pub fn new(seed: u64, weather: Weather) -> Self {
+        Self { state: Rc::new(RefCell::new(State::new(seed, weather))) }
+    }
+
+    /// Adds a machine. Its number counts from 0.
+    #[must_use]
+    pub fn host(&self) -> SimVerbs {
+        let host = self.state.borrow_mut().add_host();
+        SimVerbs::new(Rc::clone(&self.state), host)
+    }
+
+    /// What time it is.
+    #[must_use]
+    pub fn now(&self) -> Time {
+        self.state.borrow().now()
+    }
+
+    /// When something happens next, if nobody posts anything.
+    #[must_use]
+    pub fn next_event(&self) -> Option<Time> {
+        self.state.borrow().next_event()
+    }
+
+    /// Lets time pass until `now`, and everything happen that happens by then.
+    pub fn advance(&self, now: Time) {
+        self.state.borrow_mut().advance(now);
+    }
+
+    /// Changes the weather from now on.
+    pub fn set_weather(&self, weather: Weather) {
+        self.state.borrow_mut().set_weather(weather);
+    }
+
+    /// Pulls the device of that machine away: nothing of it is of any more use.
+    pub fn pull(&self, host: usize) {
+        self.state.borrow_mut().pull(host);
+    }
+
+    /// Takes the port of that machine down, or up again.
+    pub fn set_port(&self, host: usize, is_up: bool) {
+        self.state.borrow_mut().set_port(host, is_up);
+    }
+}
+
+#[cfg(test)]
+mod tests;
