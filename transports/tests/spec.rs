@@ -7,7 +7,7 @@ use std::path::Path;
 
 #[test]
 fn requirements_and_citations_are_the_same() {
-    for (page, prefix) in [("link", "[LINK-"), ("udp", "[UDP-")] {
+    for (page, prefix) in [("link", "[LINK-"), ("udp", "[UDP-"), ("rdma", "[RDMA-")] {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let page = fs::read_to_string(root.join(format!("../book/src/spec/{page}.md")))
             .expect("the page is there");

@@ -1,6 +1,7 @@
 //! Sockets of the kernel's: batches, errors, and nodes that talk over them, also through a relay that
 //! loses, doubles, delays, reorders and alters what it carries. Every wait has an end.
 
+mod capture;
 mod relay;
 
 use greenroom_transports::secure::endpoint::{AssociationId, Config, Endpoint, Event};
@@ -242,6 +243,7 @@ async fn through_a_bad_network_texts_come_once_and_as_they_were() {
             () = relay.run() => {}
         }
         assert!(relay.done.dropped > 0 && relay.done.duplicated > 0 && relay.done.corrupted > 0);
+        capture::check(&relay.seen, &[]);
         assert!(b.endpoint().audit().rejected_in_all() > 0);
     }
 }

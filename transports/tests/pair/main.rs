@@ -39,7 +39,7 @@ fn config(dice: &mut Dice) -> Config {
         window_bytes_max: 140_000,
         message_len_max: 101_000,
         window_messages: 64,
-        mailbox_messages_start: 4,
+        mailbox_messages_start: Some(4),
         reassemblies_max: 3,
         skip_every: 20,
         ..Config::default()

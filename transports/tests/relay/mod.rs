@@ -38,6 +38,8 @@ pub(crate) struct Relay {
     from_client: u64,
     waiting: BTreeMap<(Instant, u64), (bool, Vec<u8>)>,
     pub(crate) done: Done,
+    /// Every datagram before anything was done to it, and whether it went to the server.
+    pub(crate) seen: Vec<(bool, Vec<u8>)>,
 }
 
 impl Relay {
@@ -55,6 +57,7 @@ impl Relay {
             from_client: 0,
             waiting: BTreeMap::new(),
             done: Done::default(),
+            seen: Vec::new(),
         }
     }
 
@@ -86,6 +89,7 @@ impl Relay {
     }
 
     fn take(&mut self, to_server: bool, datagram: &[u8]) {
+        self.seen.push((to_server, datagram.to_vec()));
         if self.chance(self.rules.drop) {
             self.done.dropped += 1;
             return;

@@ -1,0 +1,166 @@
+//! A node's file: what it says, and what is said of one that is wrong.
+
+#![allow(clippy::unwrap_used, reason = "what fails here is the test")]
+
+use greenroom::net::{Export, Identity, Incarnation, Loopback, Node, NodeId};
+use greenroom::{Actor, System, handlers};
+use greenroom_transports::config::{ConfigError, NodeConfig, NotExported, Why, key_file};
+use greenroom_transports::secure::entropy::System as Entropy;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+const EXAMPLE: &str = include_str!("../src/config/example.toml");
+const PEER: &str = "8520f0098930a754748b7ddcb43ef75a0dbf3a0d26381af4eba4a98eaa9b4e6a";
+
+/// A folder with keys, which is removed at the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("greenroom-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir(&folder).unwrap();
+        key_file::create_node(&folder.join("node.key"), &mut Entropy).unwrap();
+        key_file::create_cluster(&folder.join("cluster.key"), &mut Entropy).unwrap();
+        Self(folder)
+    }
+
+    fn parse(&self, text: &str) -> Result<NodeConfig, ConfigError> {
+        NodeConfig::parse(&self.0.join("a.toml"), text)
+    }
+
+    /// What is said of a text, without the folder.
+    fn complaint(&self, text: &str) -> String {
+        let error = self.parse(text).unwrap_err().to_string();
+        error.replace(&format!("{}/", self.0.display()), "")
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn the_documented_example_says_what_its_comments_say() {
+    let folder = Folder::new("example");
+    fs::write(folder.0.join("a.toml"), EXAMPLE).unwrap();
+    let config = NodeConfig::read(folder.0.join("a.toml")).unwrap();
+    assert_eq!(config.listen, "0.0.0.0:7000".parse().unwrap());
+    let own = config.identity.public();
+    assert_eq!(config.address().to_string(), format!("udp:node-a.example:7000#{own}"));
+    assert_eq!(config.name.as_deref(), Some("a"));
+    assert!(config.cluster.is_some() && config.roles.contains("shard"));
+    assert_eq!(config.period, Some(Duration::from_secs(1)));
+    assert_eq!(config.seeds[0].place(), "10.0.0.9:7000");
+    assert_eq!(config.dns, ["nodes.example:7000"]);
+    let [peer] = &config.peers[..] else { panic!("one peer") };
+    assert_eq!(peer.place().unwrap().to_string(), format!("udp:10.0.0.2:7000#{PEER}"));
+    let mut shards = vec![own.node(), peer.key.node()];
+    shards.sort();
+    assert_eq!(config.with_role("shard"), shards);
+    assert_eq!(config.with_role("other"), []);
+}
+
+#[test]
+fn what_may_be_left_out_may() {
+    let folder = Folder::new("short");
+    let config = folder.parse("listen = \"[::1]:7000\"\nkey-file = \"node.key\"\n").unwrap();
+    let own = config.identity.public();
+    assert_eq!(config.address().to_string(), format!("udp:[::1]:7000#{own}"));
+    assert!(config.cluster.is_none() && config.exports.is_none() && config.period.is_none());
+}
+
+#[test]
+fn what_is_wrong_is_named_by_file_line_and_key() {
+    let folder = Folder::new("wrong");
+    let own = folder.parse("listen = \"[::1]:1\"\nkey-file = \"node.key\"\n").unwrap();
+    let own = own.identity.public().to_string();
+    let cases = [
+        ("listen = \"0.0.0.0:7000\"", "listen = \"7000\"", "a.toml:2: listen: an address to"),
+        ("\"node-a.example:7000\"", "\"node a:7000\"", "a.toml:3: advertise: a place is"),
+        ("node-a.example:7000", "node-a.example:0", "a.toml:3: advertise: a place is"),
+        ("name = \"a\"", "nmae = \"a\"", "a.toml:11: nmae: unknown field `nmae`"),
+        ("name = \"a\"", "name = 1", "a.toml:11: name: invalid type: integer"),
+        ("name = \"a\"", "name = \" \"", "a.toml:11: name: it must not be empty"),
+        ("name = \"a\"", "name = \"a", "a.toml:11: name: "),
+        ("period-ms = 1000", "period-ms = 1", "a.toml:17: membership.period-ms: it must be from"),
+        ("udp:10.0.0.9:7000", "10.0.0.9", "a.toml:18: membership.seeds: \"10.0.0.9\" is not an"),
+        ("nodes.example:7000", "nodes.example", "a.toml:19: membership.dns: a place is a name"),
+        (PEER, &PEER[1..], "a.toml:24: peer.key: a public key has 64"),
+        (PEER, &own, "a.toml:24: peer.key: another peer has it, or this node itself"),
+        ("10.0.0.2:7000", "10.0.0.2", "a.toml:25: peer.address: a place is"),
+        ("\"node.key\"", "\"no.key\"", "a.toml:7: key-file: no.key: No such file"),
+        ("\"node.key\"", "\"cluster.key\"", "a.toml:7: key-file: cluster.key: the file holds no"),
+        ("cluster-key-file = \"cluster.key\"", "", "a.toml:19: membership.dns: who is found by"),
+        ("listen = \"0.0.0.0:7000\"\n", "", "missing field `listen`"),
+    ];
+    for (right, wrong, complaint) in cases {
+        assert!(EXAMPLE.contains(right), "{right}");
+        let found = folder.complaint(&EXAMPLE.replace(right, wrong));
+        assert!(found.contains(complaint), "{found:?} instead of {complaint:?}");
+    }
+    let again = "\n[[peer]]\nname = \"b\"\nkey = \"11";
+    let name_twice = format!("{EXAMPLE}{again}{}\"\n", &PEER[2..]);
+    assert!(folder.complaint(&name_twice).contains("a.toml:29: peer.name: another peer"));
+    let gone = NodeConfig::read(folder.0.join("gone.toml")).unwrap_err();
+    assert!(matches!(gone.why, Why::Read(_)) && gone.line.is_none());
+}
+
+#[test]
+fn keys_are_for_their_owner_alone_and_never_overwritten() {
+    let folder = Folder::new("keys");
+    let file = folder.0.join("b.key");
+    let public = key_file::create_node(&file, &mut Entropy).unwrap();
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(key_file::read_node(&file).unwrap().public(), public);
+    let again = key_file::create_node(&file, &mut Entropy).unwrap_err();
+    assert!(again.to_string().contains("not overwritten"), "{again}");
+    assert_eq!(key_file::read_node(&file).unwrap().public(), public);
+
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
+    let open = key_file::read_node(&file).unwrap_err();
+    assert!(open.to_string().contains("(mode 640): chmod 600"), "{open}");
+
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, format!("# from the safe\n\n  {text}")).unwrap();
+    assert_eq!(key_file::read_node(&file).unwrap().public(), public);
+    for wrong in [String::new(), text.repeat(2), text.replace("node", "cluster"), "\0".repeat(9000)]
+    {
+        fs::write(&file, wrong).unwrap();
+        assert!(key_file::read_node(&file).is_err());
+    }
+}
+
+/// Says nothing.
+#[derive(Actor)]
+struct Mute;
+
+#[handlers(wire = "test.mute/1")]
+impl Mute {
+    #[tell]
+    fn hear(&mut self) {}
+}
+
+#[test]
+fn only_what_the_file_allows_is_exported() {
+    let folder = Folder::new("exports");
+    let config = folder.parse(EXAMPLE).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let system = System::builder().workers(1).build().unwrap();
+        let identity = Identity { node: NodeId(1), incarnation: Incarnation(1) };
+        let node = Node::start(&system, Loopback::new().node("a", identity)).unwrap();
+        let mute = system.spawn::<Mute>(Mute).await.unwrap();
+        config.export(&node, "kv", Export::of(&mute)).unwrap();
+        let refused = config.export(&node, "admin", Export::of(&mute)).unwrap_err();
+        assert_eq!(refused, NotExported::NotAllowed("admin".to_owned()));
+        let twice = config.export(&node, "kv", Export::of(&mute)).unwrap_err();
+        assert!(matches!(twice, NotExported::Refused(_)));
+        system.shutdown(Duration::from_secs(40)).await.unwrap();
+    });
+}

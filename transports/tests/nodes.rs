@@ -1,0 +1,226 @@
+//! Nodes over encrypted UDP on this machine: the same references and calls as at home.
+
+#![allow(clippy::unwrap_used, reason = "what fails here is the test")]
+
+use greenroom::net::{Address, ConnectError, Export, LookupError, Node, transport_conforms};
+use greenroom::{Actor, Ref, System, handlers};
+use greenroom_transports::secure::identity::Identity;
+use greenroom_transports::secure::key::Key;
+use greenroom_transports::udp::socket::Options;
+use greenroom_transports::udp::{Settings, Udp};
+use std::future::Future;
+use std::time::Duration;
+
+const LONG: Duration = Duration::from_secs(40);
+
+fn soon<F: Future>(future: F) -> F::Output {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async { tokio::time::timeout(LONG, future).await.expect("in time") })
+}
+
+/// Keeps what it is told.
+#[derive(Actor, Default)]
+struct Book {
+    notes: Vec<u64>,
+}
+
+#[handlers(wire = "test.book/1")]
+impl Book {
+    #[tell]
+    fn note(&mut self, number: u64) {
+        self.notes.push(number);
+    }
+    #[ask]
+    fn notes(&self) -> Vec<u64> {
+        self.notes.clone()
+    }
+    #[ask]
+    fn echo(&self, bytes: Vec<u8>) -> Vec<u8> {
+        bytes
+    }
+}
+
+/// A node on this machine.
+struct Place {
+    system: System,
+    udp: Udp,
+    node: Node,
+}
+
+fn settings(host: u8) -> Settings {
+    Settings::new(Identity::new(Key::new([host; 32])))
+}
+
+fn place(settings: Settings) -> Place {
+    let system = System::builder().workers(1).build().unwrap();
+    let udp = Udp::bind(settings, "127.0.0.1:0".parse().unwrap()).unwrap();
+    let node = Node::start(&system, udp.clone()).unwrap();
+    Place { system, udp, node }
+}
+
+/// Two nodes that know each other's keys.
+fn places() -> [Place; 2] {
+    let [one, other] = [1, 2].map(|host| Identity::new(Key::new([host; 32])).public());
+    [place(settings(1).peer(other, None)), place(settings(2).peer(one, None))]
+}
+
+async fn end(places: [Place; 2]) {
+    for place in &places {
+        place.node.close().await;
+    }
+    for place in places {
+        place.system.shutdown(LONG).await.unwrap();
+    }
+}
+
+#[test]
+fn an_actor_of_another_node_is_told_and_asked() {
+    soon(async {
+        let [here, there] = places();
+        let book = there.system.spawn::<Book>(Book::default()).await.unwrap();
+        there.node.export("book", Export::of(&book)).unwrap();
+        let peer = here.node.connect(&there.udp.node_address()).await.unwrap();
+        let far: Ref<Book> = peer.find("book").await.unwrap();
+        for number in 0..5_000 {
+            far.note(number).await.unwrap();
+        }
+        assert_eq!(far.notes().await.unwrap(), (0..5_000).collect::<Vec<_>>());
+        for len in [0, 1, 1_100, 1_500, 70_000, 3_000_000] {
+            let bytes: Vec<u8> = (0..len).map(|at: usize| (at % 251) as u8).collect();
+            assert!(far.echo(bytes.clone()).await.unwrap() == bytes, "{len}");
+        }
+        let nobody = peer.find::<Book>("nobody").await;
+        assert!(matches!(nobody, Err(LookupError::NoSuchName(_))), "{nobody:?}");
+        end([here, there]).await;
+    });
+}
+
+/// Transports that know each other's keys.
+fn transports(at: &str, options: Options) -> [(Udp, Address); 2] {
+    let [one, other] = [1, 2].map(|host| Identity::new(Key::new([host; 32])).public());
+    [settings(1).peer(other, None), settings(2).peer(one, None)].map(|settings| {
+        let udp = Udp::bind(settings.socket(options), at.parse().unwrap()).unwrap();
+        let address = udp.node_address();
+        (udp, address)
+    })
+}
+
+#[test]
+fn udp_conforms() {
+    for (at, offload) in [("127.0.0.1:0", true), ("[::1]:0", false)] {
+        let options = Options { offload, ..Options::default() };
+        transport_conforms(|| transports(at, options));
+    }
+}
+
+/// Nodes that share a cluster's key, and know nothing else of each other.
+fn strangers<const N: usize>() -> [Place; N] {
+    let hosts: [u8; N] = std::array::from_fn(|at| 10 + at as u8);
+    hosts.map(|host| place(settings(host).cluster_key(Key::new([99; 32]))))
+}
+
+fn unreachable(outcome: Result<greenroom::net::Peer, ConnectError>) -> String {
+    match outcome {
+        Err(ConnectError::Unreachable { text, .. }) => text,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn strangers_meet_by_the_clusters_key() {
+    soon(async {
+        let [one, two, three] = strangers();
+        // By the address alone, and by the address with the key.
+        let bare: Address = format!("udp:{}", two.udp.address()).parse().unwrap();
+        let met = one.node.connect(&bare).await.unwrap();
+        assert_eq!(met.identity(), two.node.identity());
+        let met = one.node.connect(&three.udp.node_address()).await.unwrap();
+        assert_eq!(met.identity(), three.node.identity());
+        // Again, from the other side: they know each other by now.
+        let back = three.node.connect(&one.udp.node_address()).await.unwrap();
+        assert_eq!(back.identity(), one.node.identity());
+        // At that address another one is expected.
+        let other = Identity::new(Key::new([77; 32])).public();
+        let wrong: Address = format!("udp:{}#{other}", three.udp.address()).parse().unwrap();
+        assert_eq!(unreachable(two.node.connect(&wrong).await), "another node is there");
+    });
+}
+
+#[test]
+fn an_address_where_nobody_is_holds_nobody_up() {
+    soon(async {
+        let [one, two] = strangers();
+        let nobody = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        let empty: Address = format!("udp:{}", nobody.local_addr().unwrap()).parse().unwrap();
+        let there: Address = format!("udp:{}", two.udp.address()).parse().unwrap();
+        let (lost, found) = tokio::join!(one.node.connect(&empty), one.node.connect(&there));
+        assert_eq!(unreachable(lost), "there was no connection in time");
+        assert_eq!(found.unwrap().identity(), two.node.identity());
+    });
+}
+
+#[test]
+fn addresses_that_lead_nowhere_say_so() {
+    soon(async {
+        let [one, _two] = places();
+        let connect = async |address: &str| one.node.connect(&address.parse().unwrap()).await;
+        let other_scheme = connect("tcp:127.0.0.1:1").await;
+        assert!(matches!(other_scheme, Err(ConnectError::OtherScheme(_))), "{other_scheme:?}");
+        let no_key = unreachable(connect("udp:127.0.0.1:1#00").await);
+        assert_eq!(no_key, "a key has 64 hexadecimal digits");
+        let no_cluster = unreachable(connect("udp:127.0.0.1:1").await);
+        assert_eq!(no_cluster, "there is no cluster key");
+        let itself = unreachable(one.node.connect(&one.udp.node_address()).await);
+        assert_eq!(itself, "that is this node itself");
+        let no_name = unreachable(connect("udp:no-such-name.invalid:1").await);
+        assert!(!no_name.is_empty());
+    });
+}
+
+#[test]
+fn who_is_forbidden_stays_so() {
+    soon(async {
+        let [one, two] = strangers();
+        let bare: Address = format!("udp:{}", two.udp.address()).parse().unwrap();
+        let met = one.node.connect(&bare).await.unwrap();
+        // With an answer, the other one knows of the connection, too.
+        assert!(met.find::<Book>("nobody").await.is_err());
+        one.udp.forbid(&two.udp.public());
+        met.ended().await;
+        // The other one hears of it when it says something.
+        if let Some(forgotten) = two.node.peer(one.node.identity().node) {
+            forgotten.ended().await;
+        }
+        // Neither meets again, whoever asks.
+        assert_eq!(
+            unreachable(one.node.connect(&two.udp.node_address()).await),
+            "the node is forbidden"
+        );
+        let back: Address = format!("udp:{}", one.udp.address()).parse().unwrap();
+        assert_eq!(unreachable(two.node.connect(&back).await), "there was no connection in time");
+        one.udp.allow(two.udp.public());
+        assert_eq!(two.node.connect(&back).await.unwrap().identity(), one.node.identity());
+    });
+}
+
+#[test]
+fn who_connects_after_the_end_hears_of_it() {
+    soon(async {
+        let [one, two] = places();
+        one.node.close().await;
+        let refused = one.node.connect(&two.udp.node_address()).await;
+        assert!(matches!(refused, Err(ConnectError::Closed)), "{refused:?}");
+        assert_eq!(one.udp.failure(), None);
+    });
+}
+
+/// A name with addresses of both families leads to that which the socket reaches.
+#[test]
+fn names_lead_where_the_socket_reaches() {
+    soon(async {
+        let [one, two] = places();
+        let port = two.udp.address().port();
+        let named: Address = format!("udp:localhost:{port}#{}", two.udp.public()).parse().unwrap();
+        assert_eq!(one.node.connect(&named).await.unwrap().identity(), two.node.identity());
+    });
+}
