@@ -37,9 +37,16 @@ fn serve() -> (Child, String, u16) {
 fn help_and_version_are_printed() {
     let (status, out, _) = output(&["--help"]);
     assert!(status.status.success());
-    for option in
-        ["--listen", "--workers", "--scheduler", "--shards", "--dir", "--max-memory", "--demo"]
-    {
+    for option in [
+        "--listen",
+        "--workers",
+        "--scheduler",
+        "--shards",
+        "--node",
+        "--dir",
+        "--max-memory",
+        "--demo",
+    ] {
         assert!(out.contains(option), "{option}");
     }
     let (status, out, _) = output(&["--version"]);

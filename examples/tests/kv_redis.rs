@@ -6,6 +6,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
 mod kv_support;
+#[path = "kv_support/nodes.rs"]
+mod nodes;
 #[path = "kv_support/script.rs"]
 mod script;
 
@@ -16,6 +18,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use greenroom_examples::kv::Limits;
 use kv_support::{Client, PATIENCE, Running, encode, show};
+use nodes::Nodes;
 use script::Script;
 
 /// Commands compared in each run.
@@ -324,6 +327,36 @@ fn redis_cli_works() {
     assert!(cli(&["client", "list"]).contains("cmd=client"));
     assert!(cli(&["--bigkeys"]).contains("Sampled 102 keys"));
     server.stop();
+}
+
+#[test]
+fn redis_cli_sees_three_nodes_as_one_server() {
+    let mut nodes = Nodes::start_kept();
+    let cli = |nodes: &Nodes, node: usize, arguments: &[&str]| {
+        run("redis-cli", &[&["-p", &nodes.port(node)], arguments].concat()).trim().to_owned()
+    };
+    let pairs: Vec<_> = (0..20).flat_map(|n| [format!("key{n}"), n.to_string()]).collect();
+    let words: Vec<_> = ["mset"].into_iter().chain(pairs.iter().map(String::as_str)).collect();
+    assert_eq!(cli(&nodes, 0, &words), "OK");
+    for node in 0..nodes::COUNT {
+        assert_eq!(cli(&nodes, node, &["dbsize"]), "20");
+        assert_eq!(cli(&nodes, node, &["--scan", "--pattern", "key*"]).lines().count(), 20);
+        assert_eq!(cli(&nodes, node, &["get", "key7"]), "7");
+    }
+    assert_eq!(cli(&nodes, 1, &["-r", "3", "incr", "n"]), "1\n2\n3");
+    assert_eq!(cli(&nodes, 2, &["del", "n", "key0", "key1", "key2", "nope"]), "4");
+
+    nodes.kill(2);
+    nodes.until(0, |text| text.starts_with("CLUSTERDOWN"));
+    let found = |nodes: &Nodes, node: usize| {
+        (3..20).map(|n| cli(nodes, node, &["get", &format!("key{n}")])).collect::<Vec<_>>()
+    };
+    let down = found(&nodes, 1).iter().filter(|text| text.starts_with("CLUSTERDOWN")).count();
+    assert!(down > 0 && down < 17, "{down}");
+    nodes.launch(2);
+    nodes.until_whole();
+    let wanted: Vec<_> = (3..20).map(|n| n.to_string()).collect();
+    (0..nodes::COUNT).for_each(|node| assert_eq!(found(&nodes, node), wanted));
 }
 
 #[test]

@@ -8,6 +8,7 @@ use std::task::Poll;
 use greenroom::Ref;
 
 use super::broker::{Broker, Listening};
+use super::cluster::Neighbour;
 use super::conversation::Conversation;
 use super::info;
 use super::job::Job;
@@ -17,18 +18,32 @@ use super::shared::Shared;
 use super::stats::Cut;
 use super::turn::Late;
 
+/// Where a shard is.
+#[derive(Clone, Debug)]
+pub(crate) enum Home {
+    /// On this node.
+    Here(Ref<ShardActor>),
+    /// On another one.
+    There(Arc<Neighbour>),
+}
+
 /// The actors behind the connections.
 #[derive(Clone, Debug)]
 pub(crate) struct Backend {
     pub(crate) shared: Arc<Shared>,
-    pub(crate) shards: Arc<[Ref<ShardActor>]>,
+    /// Every shard, on whatever node.
+    pub(crate) shards: Arc<[Home]>,
     pub(crate) broker: Ref<Broker>,
 }
 
 impl Backend {
     /// Has a shard run a job.
     pub(crate) async fn run(&self, shard: usize, job: Box<Job>) -> Result<Box<Job>, Cut> {
-        let mut job = self.shards[shard].run(job).await.map_err(|_| Cut::Broken)?;
+        let actor = match &self.shards[shard] {
+            Home::Here(actor) => actor,
+            Home::There(neighbour) => return Ok(neighbour.run(shard, job).await),
+        };
+        let mut job = actor.run(job).await.map_err(|_| Cut::Broken)?;
         job.release().await.map_err(|_| Cut::Broken)?;
         Ok(job)
     }
@@ -43,25 +58,25 @@ impl Backend {
             conversation.put_back(shard, job);
             return Ok(());
         };
-        let ask = |(shard, job): (usize, Box<Job>)| {
-            (shard, self.shards[shard].run(job).into_future(), None)
-        };
-        let mut asked: Vec<_> = [(shard, job), second].into_iter().chain(jobs).map(ask).collect();
-        poll_fn(|cx| {
-            let mut is_pending = false;
-            for (_, ask, answer) in asked.iter_mut().filter(|(_, _, answer)| answer.is_none()) {
-                match pin!(ask).poll(cx) {
-                    Poll::Ready(reply) => *answer = Some(reply),
-                    Poll::Pending => is_pending = true,
-                }
+        let (mut asked, mut sent) = (Vec::new(), Vec::new());
+        for (shard, job) in [(shard, job), second].into_iter().chain(jobs) {
+            match &self.shards[shard] {
+                Home::Here(actor) => asked.push((shard, actor.run(job).into_future(), None)),
+                Home::There(node) => sent.push((shard, Box::pin(node.run(shard, job)), None)),
             }
-            if is_pending { Poll::Pending } else { Poll::Ready(()) }
+        }
+        poll_fn(|cx| {
+            let here = poll_all(&mut asked, cx);
+            if poll_all(&mut sent, cx) && here { Poll::Ready(()) } else { Poll::Pending }
         })
         .await;
         for (shard, _, answer) in asked {
             let mut job = answer.and_then(Result::ok).ok_or(Cut::Broken)?;
             job.release().await.map_err(|_| Cut::Broken)?;
             conversation.put_back(shard, job);
+        }
+        for (shard, _, answer) in sent {
+            conversation.put_back(shard, answer.ok_or(Cut::Broken)?);
         }
         Ok(())
     }
@@ -122,4 +137,19 @@ impl Backend {
         // A broker that is gone has forgotten everybody.
         let _ = self.broker.leave(client, channels, patterns).await;
     }
+}
+
+/// Polls those that are not over; returns whether all are.
+fn poll_all<F: Future + Unpin>(
+    asked: &mut [(usize, F, Option<F::Output>)],
+    cx: &mut std::task::Context<'_>,
+) -> bool {
+    let mut are_over = true;
+    for (_, ask, answer) in asked.iter_mut().filter(|(_, _, answer)| answer.is_none()) {
+        match pin!(ask).poll(cx) {
+            Poll::Ready(reply) => *answer = Some(reply),
+            Poll::Pending => are_over = false,
+        }
+    }
+    are_over
 }

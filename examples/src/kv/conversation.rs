@@ -11,7 +11,7 @@ use super::session::Session;
 use super::shared::Limits;
 use super::stats::Cut;
 use super::stitch::Stitched;
-use super::store::{Args, WatchId};
+use super::store::Args;
 use super::turn::Turn;
 
 /// Commands taken into one turn: what one client can make a shard do before it is another's turn.
@@ -36,7 +36,8 @@ pub(crate) struct Conversation {
 
 impl Conversation {
     pub(crate) fn new(session: Session) -> Self {
-        let turn = Turn::new(WatchId(session.client.id), session.shared.shards);
+        let shared = &session.shared;
+        let turn = Turn::new(shared.watcher(session.client.id), shared.layout.clone());
         Self {
             session,
             requests: Requests::default(),
@@ -141,7 +142,8 @@ impl Conversation {
 
     /// Ends the conversation: returns what the shards must be told of it.
     pub(crate) fn end(&mut self) -> Vec<(usize, Box<Job>)> {
-        let mut last = Turn::new(WatchId(self.session.client.id), self.session.shared.shards);
+        let (shared, client) = (&self.session.shared, self.session.client.id);
+        let mut last = Turn::new(shared.watcher(client), shared.layout.clone());
         self.session.unwatch(&mut last);
         last.take_jobs().collect()
     }

@@ -4,6 +4,10 @@
 //! command. The steps of a job run one after the other with nothing in between: that is what makes a transaction
 //! atomic.
 
+mod parcel;
+
+pub(crate) use parcel::{Answer, Parcel};
+
 use greenroom::journal::{Commit, PersistError};
 
 use super::command::Spec;

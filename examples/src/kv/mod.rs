@@ -18,11 +18,14 @@
 //! | a client without its socket | `conversation`, `session` |
 //! | what outlives the process | `keeper`, `store::log` |
 //! | the actors | `connection`, `backend`, `shard_actor`, `broker`, `listener` |
+//! | which node and shard a key lies on | `layout` |
+//! | other nodes | `cluster`, `job::parcel` |
 //! | setting up and ending | `server`, `options` |
 //!
 //! Where `kv` differs from a single Redis: keys are spread over shards, and what must be atomic over several keys
 //! (`MULTI`, `WATCH`, `MSETNX`) needs them on one shard. Keys with a common `{tag}` are; otherwise the answer is a
-//! `CROSSSLOT` error, as from a Redis Cluster. `MSET`, `DEL` and the like run on each shard by itself.
+//! `CROSSSLOT` error, as from a Redis Cluster. `MSET`, `DEL` and the like run on each shard by itself. On several nodes,
+//! channels (`PUBLISH`, `SUBSCRIBE`) are those of one node, and a value that is sent to another may have 15 MiB.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
@@ -31,14 +34,18 @@ mod broker;
 mod client;
 mod client_command;
 mod clock;
+mod cluster;
 mod command;
 mod config;
 mod connection;
 mod conversation;
 mod demo;
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
 mod info;
 mod job;
 mod keeper;
+mod layout;
 mod listen;
 mod listener;
 mod merge;
@@ -56,6 +63,7 @@ mod store;
 mod tests;
 mod turn;
 
+pub use cluster::NodeError;
 pub use keeper::DirError;
 pub use options::{Options, run};
 pub use server::{Queue, SHARDS_MAX, Server, Settings, StartError};

@@ -19,7 +19,9 @@ Usage: kv [OPTIONS]
   --listen ADDR         address to listen on [127.0.0.1:6379]
   --workers N           worker threads [one per core]
   --scheduler NAME      auto, locked, lock_free, per_core or stealing [auto]
-  --shards N            parts of the key space, each owned by an actor [as many as workers]
+  --shards N            parts of the key space, each owned by an actor [as many as workers; with --node, 4]
+  --node FILE           be one of several nodes, each with a part of the keys, all of which answer for all; FILE is
+                        this node's, as `greenroom keygen` and the example in examples/kv help to write
   --dir DIR             keep the keys in DIR: every write is on disk before it is answered [in memory only]
   --max-memory BYTES    refuse writes above this much data, such as 256mb [no limit]
   --max-clients N       refuse more clients [10000]
@@ -63,6 +65,7 @@ impl Options {
                 Arg::Long("workers") => settings.workers = parser.value()?.parse_with(positive)?,
                 Arg::Long("scheduler") => settings.queue = parser.value()?.parse_with(queue)?,
                 Arg::Long("shards") => settings.shards = Some(parser.value()?.parse_with(shards)?),
+                Arg::Long("node") => settings.node = Some(parser.value()?.into()),
                 Arg::Long("dir") => settings.dir = Some(parser.value()?.into()),
                 Arg::Long("max-memory") => {
                     settings.limits.memory_bytes_max = Some(parser.value()?.parse_with(bytes)?);

@@ -8,12 +8,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use greenroom::journal::{Embedded, Journal, StoreError};
-use greenroom::{BuildError, Config, EventStream, Scheduler, ShutdownError, SpawnError, System};
+use greenroom::net::Node;
+use greenroom::{
+    BuildError, Config, EventStream, Ref, Scheduler, ShutdownError, SpawnError, System,
+};
 use tokio::sync::Notify;
 
-use super::backend::Backend;
+use super::backend::{Backend, Home};
 use super::broker::Broker;
 use super::client::Event;
+use super::cluster::{Neighbour, NodeError, Plan};
 use super::keeper::{self, DirError};
 use super::listener::Listener;
 use super::shard_actor::ShardActor;
@@ -23,6 +27,8 @@ use super::shared::{Limits, Shared};
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
 /// Clients that may wait to be accepted.
 const BACKLOG: i32 = 1024;
+/// Shards of each node, unless told otherwise.
+const NODE_SHARDS: usize = 4;
 /// How long the actors have to end when all clients are gone.
 const SYSTEM_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -83,6 +89,8 @@ pub struct Settings {
     pub shards: Option<usize>,
     /// What clients may take up.
     pub limits: Limits,
+    /// The file of a node, if the server is one of several that share the keys.
+    pub node: Option<PathBuf>,
     /// Where keys are kept, so that they outlive the process; `None`: nowhere.
     pub dir: Option<PathBuf>,
 }
@@ -97,6 +105,7 @@ impl Default for Settings {
             queue: Queue::Auto,
             shards: None,
             limits: Limits::default(),
+            node: None,
             dir: None,
         }
     }
@@ -125,6 +134,14 @@ pub enum StartError {
         /// Why not.
         source: DirError,
     },
+    /// The server cannot be one of several nodes.
+    #[error("cannot be the node of {}", file.display())]
+    Node {
+        /// The node's file.
+        file: PathBuf,
+        /// Why not.
+        source: Box<NodeError>,
+    },
     /// The journal in the directory cannot be opened; perhaps another server has it open.
     #[error("cannot open the journal in {}", dir.display())]
     Journal {
@@ -150,6 +167,7 @@ pub struct Server {
     shared: Arc<Shared>,
     closing: Arc<Notify>,
     journal: Option<Journal>,
+    node: Option<Node>,
     events: EventStream,
 }
 
@@ -173,6 +191,15 @@ impl Server {
         let queue = settings.queue.name().to_owned();
         let mut shared = Shared::new(settings.limits, address, shards, settings.workers, queue);
         shared.dir = settings.dir;
+        let node_failed = |source| {
+            let file = settings.node.clone().unwrap_or_default();
+            StartError::Node { file, source: Box::new(source) }
+        };
+        let plan = settings.node.as_deref().map(|file| Plan::read(file, shards, SHARDS_MAX));
+        let plan = plan.transpose().map_err(node_failed)?;
+        if let Some(plan) = &plan {
+            (shared.node, shared.layout) = (plan.me().0, plan.layout.clone());
+        }
         let shared = Arc::new(shared);
         let system = System::builder()
             .config(&Config::from_env()?)?
@@ -183,18 +210,25 @@ impl Server {
             .build()?;
         let events = system.events();
         let mut actors = Vec::with_capacity(shards);
-        for index in 0..shards {
+        let here = shared.layout.first().map_or(0, |_| shards);
+        for index in 0..here {
             let shard = system.spawn::<ShardActor>((index, Arc::clone(&shared), journal.clone()));
             actors.push(shard.named(format!("shard-{index}")).await?);
         }
         let broker = system.spawn::<Broker>(Arc::clone(&shared)).named("broker").await?;
-        let backend = Backend { shared: Arc::clone(&shared), shards: actors.into(), broker };
+        let (mut node, neighbours) = (None, plan.as_ref().map_or_else(Vec::new, Plan::neighbours));
+        let homes = homes(&shared, &actors, &neighbours);
+        if let Some(plan) = plan {
+            let started = plan.start(&system, &actors, neighbours).await;
+            node = Some(started.map_err(node_failed)?);
+        }
+        let backend = Backend { shared: Arc::clone(&shared), shards: homes, broker };
         let closing = Arc::new(Notify::new());
         system
             .spawn::<Listener>((listener, backend, Arc::clone(&closing)))
             .named("listener")
             .await?;
-        Ok(Self { system, shared, closing, journal, events })
+        Ok(Self { system, shared, closing, journal, node, events })
     }
 
     /// Waits until the server cannot go on, because a shard has ended; returns why. A shard ends when the disk
@@ -249,6 +283,11 @@ impl Server {
             }
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
+        if let Some(node) = self.node {
+            // The others learn of it now, not when they have waited in vain.
+            let left = end.saturating_duration_since(Instant::now());
+            let _ = tokio::time::timeout(left, node.close()).await;
+        }
         let outcome = self.system.shutdown(SYSTEM_TIMEOUT).await;
         if let Some(journal) = self.journal {
             // Everything acknowledged is on disk; this gives the directory to whoever comes next.
@@ -258,9 +297,26 @@ impl Server {
     }
 }
 
+/// Says where every shard is.
+fn homes(shared: &Shared, here: &[Ref<ShardActor>], neighbours: &[Arc<Neighbour>]) -> Arc<[Home]> {
+    let layout = &shared.layout;
+    let home = |shard: usize| {
+        let local = layout.first().and_then(|first| here.get(shard.checked_sub(first)?));
+        if let Some(actor) = local {
+            return Home::Here(actor.clone());
+        }
+        let node = layout.nodes()[shard / layout.per_node()];
+        let neighbour = neighbours.iter().find(|neighbour| neighbour.id == node);
+        Home::There(Arc::clone(neighbour.expect("who is not here is a peer of the node's file")))
+    };
+    (0..layout.shards()).map(home).collect()
+}
+
 /// Opens the journal if there is to be one, and says how many shards there are.
 fn open(settings: &Settings) -> Result<(usize, Option<Journal>), StartError> {
-    let usual = settings.workers.clamp(1, SHARDS_MAX);
+    // Nodes on different machines must agree without a word.
+    let usual = if settings.node.is_some() { NODE_SHARDS } else { settings.workers };
+    let usual = usual.clamp(1, SHARDS_MAX);
     let wanted = settings.shards.map(|shards| shards.clamp(1, SHARDS_MAX));
     let Some(dir) = settings.dir.clone() else { return Ok((wanted.unwrap_or(usual), None)) };
     let shards = keeper::shards_of(&dir, wanted, usual)

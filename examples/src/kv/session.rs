@@ -10,10 +10,11 @@ use std::sync::Arc;
 use super::client::Client;
 use super::command::{Action, Own, Spec, find};
 use super::job::Task;
+use super::layout::Layout;
 use super::own;
 use super::resp::{Proto, Span};
 use super::shared::Shared;
-use super::store::{Args, Error, cursor_shard, route};
+use super::store::{Args, Error, cursor_shard};
 use super::turn::Turn;
 
 /// The state of one client's connection.
@@ -115,7 +116,7 @@ impl Session {
 
     /// Runs a command outside of a transaction, or one of those within.
     pub(crate) fn run(&mut self, spec: &'static Spec, args: Args<'_>, turn: &mut Turn) {
-        match (target(spec, args, turn.shards()), spec.action) {
+        match (target(spec, args, turn.layout()), spec.action) {
             (Ok(Target::Own(own)), _) => {
                 if let Err(error) = own::run(self, own, args, turn) {
                     turn.local(self.proto, |reply| reply.error(&error.0));
@@ -134,7 +135,7 @@ impl Session {
     }
 
     fn queue(&mut self, spec: &'static Spec, args: Args<'_>, turn: &mut Turn) {
-        let home = match target(spec, args, turn.shards()) {
+        let home = match target(spec, args, turn.layout()) {
             Ok(Target::Shard(shard)) => Some(shard),
             // Its error is the reply when its turn comes.
             Ok(Target::Own(_)) | Err(_) => None,
@@ -162,7 +163,7 @@ impl Session {
             return Err(Error::new("EXECABORT Transaction discarded because of previous errors."));
         }
         self.watching = None;
-        let shards = turn.shards();
+        let layout = turn.layout().clone();
         let mut commands = Vec::with_capacity(transaction.commands.len());
         let mut first = 0;
         for (spec, words) in &transaction.commands {
@@ -171,7 +172,7 @@ impl Session {
             first += words;
         }
         let on_shard = |(spec, args): &&(&'static Spec, Args<'_>)| {
-            matches!(target(spec, *args, shards), Ok(Target::Shard(_) | Target::Own(Own::Info)))
+            matches!(target(spec, *args, &layout), Ok(Target::Shard(_) | Target::Own(Own::Info)))
         };
         let steps = commands.iter().filter(on_shard).count();
         let begun = match transaction.home.or(watching) {
@@ -192,7 +193,7 @@ impl Session {
 
     /// Makes the next transaction depend on keys.
     pub(crate) fn watch(&mut self, args: Args<'_>, turn: &mut Turn) -> Result<(), Error> {
-        let mut shards = args.tail(1).map(|key| route(key, turn.shards()));
+        let mut shards = args.tail(1).map(|key| turn.layout().route(key));
         let home = self.watching.or_else(|| shards.clone().next()).unwrap_or(0);
         if !shards.all(|shard| shard == home) {
             return Err(Error::CROSS_SHARD);
@@ -211,19 +212,20 @@ impl Session {
 }
 
 /// Decides where a command goes.
-fn target(spec: &Spec, args: Args<'_>, shards: usize) -> Result<Target, Error> {
+fn target(spec: &Spec, args: Args<'_>, layout: &Layout) -> Result<Target, Error> {
     if let Action::Own(own) = spec.action {
         return Ok(Target::Own(own));
     }
     if spec.keys.step == 2 && args.len().is_multiple_of(2) {
         return Err(Error::arity(spec.name));
     }
+    let shards = layout.shards();
     if shards == 1 {
         return Ok(Target::Shard(0));
     }
-    let home = || spec.keys(args).next().map_or(0, |key| route(key, shards));
+    let home = || spec.keys(args).next().map_or(0, |key| layout.route(key));
     let is_together = |home| {
-        spec.keys.last == spec.keys.first || spec.keys(args).all(|key| route(key, shards) == home)
+        spec.keys.last == spec.keys.first || spec.keys(args).all(|key| layout.route(key) == home)
     };
     match spec.action {
         Action::Keyed(_) if is_together(home()) => Ok(Target::Shard(home())),

@@ -37,7 +37,9 @@ impl ShardActor {
         journal: Option<Journal>,
         cx: &mut Context<Self>,
     ) -> Result<Self, KeepError> {
-        let mut shard = Shard::new(Place { index, count: shared.shards });
+        let first = shared.layout.first().unwrap_or(0);
+        let place = Place { index: first + index, count: shared.layout.shards() };
+        let mut shard = Shard::new(place);
         let mut keeper = None;
         if let Some(journal) = journal {
             let shared = Arc::clone(&shared);
@@ -58,6 +60,12 @@ impl ShardActor {
         }
         self.tell_used();
         job
+    }
+
+    /// Forgets the clients of a node that is gone.
+    #[tell]
+    fn forget(&mut self, node: u64) {
+        self.shard.unwatch_node(node);
     }
 
     #[local]

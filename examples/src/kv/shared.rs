@@ -10,7 +10,9 @@ use parking_lot::Mutex;
 
 use super::client::Client;
 use super::clock::now_ms;
+use super::layout::Layout;
 use super::stats::{Count, Stats, Traffic};
+use super::store::WatchId;
 
 /// The limits of a server that are not Redis's own constants.
 #[derive(Clone, Debug)]
@@ -69,6 +71,9 @@ pub(crate) struct Shared {
     pub(crate) limits: Limits,
     pub(crate) address: SocketAddr,
     pub(crate) shards: usize,
+    /// Which node this is; zero if it is alone.
+    pub(crate) node: u64,
+    pub(crate) layout: Layout,
     pub(crate) workers: usize,
     pub(crate) scheduler: String,
     pub(crate) stats: Stats,
@@ -105,6 +110,8 @@ impl Shared {
             limits,
             address,
             shards,
+            node: 0,
+            layout: Layout::alone(shards),
             workers,
             scheduler,
             stats: Stats::default(),
@@ -115,6 +122,11 @@ impl Shared {
             kept: Kept::default(),
             clients: Mutex::default(),
         }
+    }
+
+    /// Returns the name under which a client's watches are known on all nodes.
+    pub(crate) fn watcher(&self, client: u64) -> WatchId {
+        WatchId { node: self.node, client }
     }
 
     /// Adds a client; `make` is given its id.

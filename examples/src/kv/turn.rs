@@ -17,8 +17,9 @@
 use super::command::{Merge, Spec};
 use super::info::Numbers;
 use super::job::{Job, Task};
+use super::layout::Layout;
 use super::resp::{Proto, Reply};
-use super::store::{Args, WatchId, route};
+use super::store::{Args, WatchId};
 
 /// Something to be asked of the broker when the replies before it are in place.
 #[derive(Debug)]
@@ -80,19 +81,26 @@ pub(crate) struct Turn {
     pub(super) local_taken: usize,
     pub(super) fan: Vec<usize>,
     client: WatchId,
+    layout: Layout,
 }
 
 impl Turn {
-    pub(crate) fn new(client: WatchId, shards: usize) -> Self {
+    pub(crate) fn new(client: WatchId, layout: Layout) -> Self {
         Self {
-            jobs: (0..shards).map(|_| None).collect(),
+            jobs: (0..layout.shards()).map(|_| None).collect(),
             parts: Vec::new(),
             at: 0,
             local: Vec::new(),
             local_taken: 0,
             fan: Vec::new(),
             client,
+            layout,
         }
+    }
+
+    /// Returns where keys lie.
+    pub(crate) fn layout(&self) -> &Layout {
+        &self.layout
     }
 
     pub(crate) fn shards(&self) -> usize {
@@ -175,7 +183,7 @@ impl Turn {
     ) {
         let shards = self.shards();
         let step = usize::try_from(spec.keys.step).unwrap_or(1);
-        let homes: Vec<usize> = spec.keys(args).map(|key| route(key, shards)).collect();
+        let homes: Vec<usize> = spec.keys(args).map(|key| self.layout.route(key)).collect();
         let from = self.fan.len();
         for shard in 0..shards {
             if !homes.contains(&shard) {

@@ -226,6 +226,7 @@ impl Requests {
         let line = buffer.get(self.position..).unwrap_or_default();
         // Nearly every header is one digit.
         if let [_, digit @ b'0'..=b'9', b'\r', _, ..] = line {
+            self.searched = 0;
             return Ok(Some((Some(i64::from(digit - b'0')), self.position + 4)));
         }
         let Some(end) = line.iter().skip(self.searched).position(|&byte| byte == b'\r') else {

@@ -114,7 +114,7 @@ pub(crate) fn route(key: &[u8], shards: usize) -> usize {
 }
 
 /// Returns what of `key` decides its shard: the text in its first `{}` unless that is empty.
-fn tag(key: &[u8]) -> &[u8] {
+pub(crate) fn tag(key: &[u8]) -> &[u8] {
     let Some(open) = key.iter().position(|&byte| byte == b'{') else { return key };
     let inside = key.get(open + 1..).unwrap_or_default();
     match inside.iter().position(|&byte| byte == b'}') {

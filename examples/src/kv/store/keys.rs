@@ -121,6 +121,11 @@ impl Shard {
         }
     }
 
+    /// Ends the watches of all clients of a node that is gone.
+    pub(crate) fn unwatch_node(&mut self, node: u64) {
+        self.watches.end_node(node);
+    }
+
     /// Ends the client's watches; returns whether one of its keys was changed or has expired.
     pub(crate) fn unwatch(&mut self, client: WatchId) -> bool {
         if self.watches.is_empty() {

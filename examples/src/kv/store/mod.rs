@@ -25,7 +25,7 @@ mod watch;
 mod tests;
 
 pub(crate) use args::Args;
-pub(crate) use db::route;
+pub(crate) use db::{route, tag};
 pub(crate) use error::Error;
 pub(crate) use glob::matches;
 pub(crate) use log::LogError;

@@ -5,9 +5,14 @@
 
 use std::collections::BTreeMap;
 
-/// One client's watch on the keys of a shard: the client's id.
+/// One client's watch on the keys of a shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct WatchId(pub(crate) u64);
+pub(crate) struct WatchId {
+    /// The node that it is connected with; zero if that is alone.
+    pub(crate) node: u64,
+    /// Its id there.
+    pub(crate) client: u64,
+}
 
 /// The watches of one shard.
 #[derive(Debug, Default)]
@@ -44,6 +49,15 @@ impl Watches {
     pub(crate) fn keys_of(&self, client: WatchId) -> Vec<(usize, Box<[u8]>)> {
         let watched = self.keys.iter().filter(|(_, watchers)| watchers.contains(&client));
         watched.map(|(key, _)| key.clone()).collect()
+    }
+
+    /// Ends the watches of all clients of a node.
+    pub(crate) fn end_node(&mut self, node: u64) {
+        self.clients.retain(|client, _| client.node != node);
+        self.keys.retain(|_, watchers| {
+            watchers.retain(|watcher| watcher.node != node);
+            !watchers.is_empty()
+        });
     }
 
     /// Ends all watches of `client`; returns whether one of its keys changed.

@@ -1,0 +1,94 @@
+//! Another node, as this one reaches it.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::time::Duration;
+
+use greenroom::net::{Address, Node, NodeId, Peer};
+use greenroom::{AskError, Ref};
+use greenroom_transports::config;
+use parking_lot::Mutex;
+
+use super::{NAME, Porter};
+use crate::kv::job::{Answer, Job};
+use crate::kv::shard_actor::ShardActor;
+
+/// Between two attempts to reach a node.
+const RETRY: Duration = Duration::from_millis(250);
+/// How long one attempt may take; it goes on in the next.
+const ATTEMPT: Duration = Duration::from_secs(3);
+
+/// Another node.
+#[derive(Debug)]
+pub(crate) struct Neighbour {
+    pub(crate) id: NodeId,
+    name: String,
+    /// Where it is; without one, it comes by itself.
+    address: Option<Address>,
+    layout: u64,
+    /// Who takes jobs there, while it is up.
+    porter: Mutex<Option<Ref<Porter>>>,
+}
+
+impl Neighbour {
+    pub(crate) fn new(peer: &config::Peer, layout: u64) -> Self {
+        let id = peer.key.node();
+        let name = peer.name.clone().unwrap_or_else(|| id.to_string());
+        Self { id, name, address: peer.place(), layout, porter: Mutex::new(None) }
+    }
+
+    /// Has a shard of the node run a job. If it cannot, the replies say so.
+    pub(crate) async fn run(&self, shard: usize, mut job: Box<Job>) -> Box<Job> {
+        let porter = self.porter.lock().clone();
+        let asked = match porter {
+            Some(porter) => porter.run(job.pack(shard, self.layout)).await,
+            None => Err(AskError::Closed),
+        };
+        let failed = match asked {
+            Ok(Answer::Ran { ends, out }) => match job.accept(&ends, &out) {
+                Ok(()) => return job,
+                Err(error) => format!(": {error}"),
+            },
+            Ok(Answer::Refused(why)) => format!(": {why}"),
+            Err(AskError::Closed) => " is down; its keys are back when it is".to_owned(),
+            Err(error) => format!(": {error}; what was asked may have been done"),
+        };
+        job.fail(&format!("CLUSTERDOWN node {}{failed}", self.name));
+        job
+    }
+
+    /// Reaches the node; `None` if it cannot be, for now.
+    async fn reach(&self, node: &Node) -> Option<(Peer, Ref<Porter>)> {
+        let peer = match (node.peer(self.id), &self.address) {
+            (Some(peer), _) => peer,
+            (None, Some(address)) => node.connect(address).await.ok()?,
+            (None, None) => return None,
+        };
+        let porter = peer.find::<Porter>(NAME).await.ok()?;
+        Some((peer, porter))
+    }
+}
+
+/// Connects with the node whenever it is there, for as long as this one runs.
+pub(super) async fn keep(node: Node, neighbour: Arc<Neighbour>, shards: Arc<[Ref<ShardActor>]>) {
+    loop {
+        let reached = tokio::time::timeout(ATTEMPT, neighbour.reach(&node)).await;
+        if let Ok(Some((peer, porter))) = reached {
+            *neighbour.porter.lock() = Some(porter);
+            say(&neighbour, "up");
+            peer.ended().await;
+            *neighbour.porter.lock() = None;
+            say(&neighbour, "down");
+            for shard in shards.iter() {
+                // A shard that is gone has forgotten everybody.
+                let _ = shard.forget(neighbour.id.0).await;
+            }
+        }
+        tokio::time::sleep(RETRY).await;
+    }
+}
+
+fn say(neighbour: &Neighbour, state: &str) {
+    // Nobody may be listening.
+    let _ = writeln!(io::stderr(), "kv: node {} is {state}", neighbour.name);
+}

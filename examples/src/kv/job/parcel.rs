@@ -1,0 +1,184 @@
+//! A job on its way to a shard of another node, and its replies on the way back.
+//!
+//! What comes from another node is checked as a whole before any of it runs.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Job, Step, Task, narrow};
+use crate::kv::command::find;
+use crate::kv::resp::{Proto, Reply, Span};
+use crate::kv::store::{Args, DATABASES, WatchId};
+
+/// The steps of a job that are left to run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Parcel {
+    /// The shard, numbered through all nodes.
+    pub(crate) shard: u32,
+    /// Where the sender believes keys to lie.
+    pub(crate) layout: u64,
+    node: u64,
+    client: u64,
+    /// The length of each word; the words lie one behind the other.
+    lengths: Vec<u32>,
+    words: Vec<u8>,
+    steps: Vec<PackedStep>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct PackedStep {
+    task: PackedTask,
+    words: u32,
+    db: u8,
+    resp3: bool,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+enum PackedTask {
+    Run(String),
+    Watch,
+    Unwatch,
+    Begin { replies: u32, steps: u32 },
+    Numbers,
+}
+
+/// What became of a parcel.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) enum Answer {
+    /// The replies of the steps that were run: all, or as many as fit one answer.
+    Ran {
+        /// Where the reply of each step ends.
+        ends: Vec<u32>,
+        /// The replies, one behind the other.
+        out: Vec<u8>,
+    },
+    /// Nothing was run; the text says why.
+    Refused(String),
+}
+
+/// A parcel or an answer is not one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("what the other node says makes no sense here; it may run another version")]
+pub(crate) struct Malformed;
+
+impl Job {
+    /// Packs what is left to run for a shard of another node.
+    pub(crate) fn pack(&self, shard: usize, layout: u64) -> Parcel {
+        let mut parcel = Parcel {
+            shard: narrow(shard),
+            layout,
+            node: self.client.node,
+            client: self.client.client,
+            lengths: Vec::new(),
+            words: Vec::new(),
+            steps: Vec::new(),
+        };
+        for step in self.steps.iter().skip(self.next) {
+            for span in self.spans_of(step) {
+                let word = span.of(&self.arena);
+                parcel.lengths.push(narrow(word.len()));
+                parcel.words.extend_from_slice(word);
+            }
+            let task = match step.task {
+                Task::Run(spec) => PackedTask::Run(spec.name.to_owned()),
+                Task::Watch => PackedTask::Watch,
+                Task::Unwatch => PackedTask::Unwatch,
+                Task::Begin { replies, steps } => PackedTask::Begin { replies, steps },
+                Task::Numbers => PackedTask::Numbers,
+            };
+            let resp3 = step.proto == Proto::Resp3;
+            parcel.steps.push(PackedStep { task, words: step.words, db: step.db, resp3 });
+        }
+        parcel
+    }
+
+    /// Makes the job that another node has packed.
+    pub(crate) fn unpack(parcel: Parcel) -> Result<Self, Malformed> {
+        let mut job = Self::new(WatchId { node: parcel.node, client: parcel.client });
+        job.arena = parcel.words;
+        let mut start = 0_usize;
+        for length in parcel.lengths {
+            let end = start.checked_add(length as usize).filter(|end| *end <= job.arena.len());
+            let end = end.ok_or(Malformed)?;
+            job.spans.push(Span::new(start, end));
+            start = end;
+        }
+        let mut first = 0_usize;
+        for packed in parcel.steps {
+            let end = first.checked_add(packed.words as usize).ok_or(Malformed)?;
+            let spans = job.spans.get(first..end).ok_or(Malformed)?;
+            let task = packed.task.unpack(Args::new(&job.arena, spans))?;
+            if usize::from(packed.db) >= DATABASES {
+                return Err(Malformed);
+            }
+            let proto = if packed.resp3 { Proto::Resp3 } else { Proto::Resp2 };
+            let (first_word, words) = (narrow(first), packed.words);
+            job.steps.push(Step { task, first: first_word, words, db: packed.db, proto });
+            first = end;
+        }
+        Ok(job)
+    }
+
+    /// Packs the replies of a job that has run.
+    pub(crate) fn into_answer(self) -> Answer {
+        Answer::Ran { ends: self.ends.into_iter().map(narrow).collect(), out: self.out }
+    }
+
+    /// Takes over what another node has run.
+    pub(crate) fn accept(&mut self, ends: &[u32], out: &[u8]) -> Result<(), Malformed> {
+        let left = self.steps.len() - self.next;
+        let is_whole = ends.last().is_some_and(|end| *end as usize == out.len());
+        if ends.len() > left || !is_whole || !ends.is_sorted() {
+            return Err(Malformed);
+        }
+        let base = self.out.len();
+        self.ends.extend(ends.iter().map(|end| base + *end as usize));
+        self.out.extend_from_slice(out);
+        self.next += ends.len();
+        Ok(())
+    }
+
+    /// Answers each step that is left with an error. Numbers that are not to be had count as none.
+    pub(crate) fn fail(&mut self, text: &str) {
+        let mut skip = 0;
+        while let Some(step) = self.steps.get(self.next) {
+            let is_silent = skip > 0 || matches!(step.task, Task::Numbers);
+            if !is_silent {
+                Reply::new(&mut self.out, step.proto).error(text);
+            }
+            skip = match step.task {
+                // Its error is the reply of the whole transaction.
+                Task::Begin { steps, .. } => steps,
+                Task::Run(_) | Task::Watch | Task::Unwatch | Task::Numbers => {
+                    u32::saturating_sub(skip, 1)
+                }
+            };
+            self.ends.push(self.out.len());
+            self.next += 1;
+        }
+    }
+
+    fn spans_of(&self, step: &Step) -> &[Span] {
+        let first = step.first as usize;
+        self.spans.get(first..first + step.words as usize).unwrap_or_default()
+    }
+}
+
+impl PackedTask {
+    fn unpack(self, args: Args<'_>) -> Result<Task, Malformed> {
+        Ok(match self {
+            Self::Run(name) => {
+                let spec = find(name.as_bytes()).ok_or(Malformed)?;
+                let is_right = spec.run().is_some() && spec.accepts(args.len());
+                let is_paired = spec.keys.step != 2 || !args.len().is_multiple_of(2);
+                if !is_right || !is_paired {
+                    return Err(Malformed);
+                }
+                Task::Run(spec)
+            }
+            Self::Watch => Task::Watch,
+            Self::Unwatch => Task::Unwatch,
+            Self::Begin { replies, steps } => Task::Begin { replies, steps },
+            Self::Numbers => Task::Numbers,
+        })
+    }
+}

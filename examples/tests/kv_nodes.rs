@@ -1,0 +1,184 @@
+//! `kv --node`: three nodes share the keys, and any of them answers for all.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+
+mod kv_support;
+#[path = "kv_support/nodes.rs"]
+mod nodes;
+
+use std::collections::BTreeSet;
+use std::process::Command;
+
+use kv_support::{Client, encode};
+use nodes::{COUNT, Nodes};
+
+/// Keys of each test.
+const KEYS: usize = 200;
+
+fn key(number: usize) -> String {
+    format!("key:{number}")
+}
+
+/// Sends a command for each key, all at once, and returns what a node answers to each.
+fn each_key(client: &mut Client, words: impl Fn(usize) -> Vec<String>) -> Vec<String> {
+    let command = |number: usize| {
+        let words = words(number);
+        encode(&words.iter().map(String::as_bytes).collect::<Vec<_>>())
+    };
+    client.send(&(0..KEYS).flat_map(command).collect::<Vec<_>>());
+    (0..KEYS).map(|_| kv_support::show(&client.reply())).collect()
+}
+
+/// Gives each key its number.
+fn fill(client: &mut Client) {
+    let set = |number: usize| vec!["SET".to_owned(), key(number), number.to_string()];
+    assert_eq!(each_key(client, set), vec!["OK"; KEYS]);
+}
+
+/// What a node answers for each key.
+fn values(client: &mut Client) -> Vec<String> {
+    each_key(client, |number| vec!["GET".to_owned(), key(number)])
+}
+
+#[test]
+fn any_node_answers_for_all_keys() {
+    let mut nodes = Nodes::start();
+    let mut clients = [0, 1, 2].map(|node| nodes.client(node));
+    fill(&mut clients[0]);
+    let wanted: Vec<_> = (0..KEYS).map(|number| number.to_string()).collect();
+    for client in &mut clients {
+        assert_eq!(values(client), wanted);
+        assert_eq!(client.text(&["DBSIZE"]), KEYS.to_string());
+        assert!(client.text(&["INFO"]).contains(&format!("db0:keys={KEYS},")));
+    }
+
+    // Commands for keys of several nodes.
+    assert_eq!(clients[0].text(&["MSET", "a", "1", "b", "2", "c", "3", "d", "4"]), "OK");
+    assert_eq!(clients[1].text(&["MGET", "d", "nope", "a", "c"]), "[4 nil 1 3]");
+    assert_eq!(clients[2].text(&["EXISTS", "a", "b", "c", "d", "e"]), "4");
+    assert_eq!(clients[0].text(&["DEL", "a", "b", "c", "d"]), "4");
+    let found = clients[1].text(&["KEYS", "key:*"]);
+    assert_eq!(found.split(' ').count(), KEYS);
+
+    // All keys, each once, some at a time.
+    let (mut seen, mut cursor) = (BTreeSet::new(), "0".to_owned());
+    loop {
+        let text = clients[2].text(&["SCAN", &cursor, "COUNT", "50"]);
+        let (next, keys) = text.trim_start_matches('[').split_once(" [").unwrap();
+        for key in keys.trim_matches(']').split(' ').filter(|key| !key.is_empty()) {
+            assert!(seen.insert(key.to_owned()), "{key} comes twice");
+        }
+        cursor = next.to_owned();
+        if cursor == "0" {
+            break;
+        }
+    }
+    assert_eq!(seen.len(), KEYS);
+
+    // Many commands at once come back in their order, and replies that one answer does not hold.
+    let big = "x".repeat(300_000);
+    assert_eq!(clients[0].text(&["SET", "big", &big]), "OK");
+    let words = |number: usize| {
+        let key = if number.is_multiple_of(3) { "big".to_owned() } else { key(number) };
+        encode(&[b"GET", key.as_bytes()])
+    };
+    for client in &mut clients {
+        client.send(&(0..30).flat_map(words).collect::<Vec<_>>());
+        for number in 0..30 {
+            let found = kv_support::show(&client.reply());
+            let right = if number % 3 == 0 { found == big } else { found == number.to_string() };
+            assert!(right, "reply {number}");
+        }
+    }
+    (0..COUNT).for_each(|node| nodes.stop(node));
+}
+
+#[test]
+fn transactions_watch_what_other_nodes_clients_do() {
+    let nodes = Nodes::start();
+    let mut clients = [0, 1, 2].map(|node| nodes.client(node));
+    // Each tag is on some node; some are on another one than the client, whichever that is.
+    for tag in 0..4 {
+        let key = format!("{{{tag}}}n");
+        let [one, two, _] = &mut clients;
+        assert_eq!(one.text(&["SET", &key, "1"]), "OK");
+        assert_eq!(one.text(&["WATCH", &key]), "OK");
+        assert_eq!(one.text(&["MULTI"]), "OK");
+        assert_eq!(one.text(&["INCR", &key]), "QUEUED");
+        assert_eq!(one.text(&["EXEC"]), "[2]");
+        assert_eq!(one.text(&["WATCH", &key]), "OK");
+        assert_eq!(two.text(&["INCR", &key]), "3");
+        assert_eq!(one.text(&["MULTI"]), "OK");
+        assert_eq!(one.text(&["INCR", &key]), "QUEUED");
+        assert_eq!(one.text(&["EXEC"]), "nil", "it was changed meanwhile");
+        // A client of the same number at another node is somebody else.
+        assert_eq!(one.text(&["WATCH", &key]), "OK");
+        assert_eq!(two.text(&["UNWATCH"]), "OK");
+        assert_eq!(clients[2].text(&["INCR", &key]), "4");
+        let [one, ..] = &mut clients;
+        assert_eq!(one.text(&["MULTI"]), "OK");
+        assert_eq!(one.text(&["GET", &key]), "QUEUED");
+        assert_eq!(one.text(&["EXEC"]), "nil");
+    }
+}
+
+#[test]
+fn keys_of_a_node_that_was_killed_are_back_when_it_is() {
+    let mut nodes = Nodes::start_kept();
+    let mut client = nodes.client(0);
+    fill(&mut client);
+    nodes.kill(1);
+    for node in [0, 2] {
+        nodes.until(node, |text| text.starts_with("CLUSTERDOWN node 1"));
+    }
+    // What it has is answered with an error at once, and everything else as ever.
+    let found = values(&mut nodes.client(2));
+    let (mut down, mut there) = (0, 0);
+    for (number, value) in found.iter().enumerate() {
+        if value.starts_with("CLUSTERDOWN node 1") {
+            down += 1;
+        } else {
+            assert_eq!(*value, number.to_string());
+            there += 1;
+        }
+    }
+    assert!(down > KEYS / 6 && there > KEYS / 3, "{down} are down, {there} are there");
+    let all: Vec<_> = (0..KEYS).map(key).collect();
+    let words: Vec<_> = ["MGET"].into_iter().chain(all.iter().map(String::as_str)).collect();
+    assert!(client.text(&words).starts_with("CLUSTERDOWN node 1"));
+    assert!(client.text(&["INFO"]).contains("redis_version"), "numbers of those that are up");
+
+    nodes.launch(1);
+    nodes.until_whole();
+    let wanted: Vec<_> = (0..KEYS).map(|number| number.to_string()).collect();
+    for node in 0..COUNT {
+        assert_eq!(values(&mut nodes.client(node)), wanted, "as node {node} sees it");
+    }
+
+    // Restarted before anybody has missed it, it is another run, and noticed as well.
+    nodes.kill(2);
+    nodes.launch(2);
+    nodes.until_whole();
+    for node in 0..COUNT {
+        assert_eq!(values(&mut nodes.client(node)), wanted, "as node {node} sees it");
+    }
+}
+
+#[test]
+fn nodes_that_differ_about_the_shards_say_so() {
+    let mut nodes = Nodes::start();
+    nodes.stop(2);
+    nodes.until(0, |text| text.starts_with("CLUSTERDOWN node 2 is down"));
+    nodes.launch_with(2, "3");
+    nodes.until(0, |text| text.contains("--shards differs"));
+    nodes.until(2, |text| text.contains("--shards differs"));
+}
+
+#[test]
+fn a_file_that_cannot_be_used_is_explained() {
+    let kv = Command::new(env!("CARGO_BIN_EXE_kv")).args(["--node", "gone.toml"]).output().unwrap();
+    assert_eq!(kv.status.code(), Some(1));
+    let text = String::from_utf8_lossy(&kv.stderr).into_owned();
+    assert!(text.contains("cannot be the node of gone.toml"), "{text}");
+    assert!(text.contains("because: gone.toml: it cannot be read"), "{text}");
+}

@@ -1,0 +1,159 @@
+//! Three nodes that share the keys: real programs, each with a file, a key and a directory of its own.
+
+#![allow(dead_code, reason = "each test program uses a part of it")]
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::{SocketAddr, UdpSocket};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use greenroom_transports::config::key_file;
+use greenroom_transports::secure::entropy::System;
+
+use crate::kv_support::{Client, PATIENCE};
+
+pub(crate) const COUNT: usize = 3;
+/// Shards of each.
+const SHARDS: &str = "2";
+
+/// The nodes, those that are down as `None`.
+pub(crate) struct Nodes {
+    folder: PathBuf,
+    /// Whether keys outlive their node.
+    kept: bool,
+    running: [Option<(Child, SocketAddr)>; COUNT],
+}
+
+impl Nodes {
+    /// Starts nodes that keep their keys in memory alone.
+    pub(crate) fn start() -> Self {
+        Self::start_with(false)
+    }
+
+    /// Starts nodes that each keep their keys in a directory.
+    pub(crate) fn start_kept() -> Self {
+        Self::start_with(true)
+    }
+
+    /// Writes the files, and starts all nodes; returns when each answers for all keys.
+    fn start_with(kept: bool) -> Self {
+        static FOLDERS: AtomicU64 = AtomicU64::new(0);
+        let number = FOLDERS.fetch_add(1, Ordering::Relaxed);
+        let name = format!("kv-nodes-{}-{number}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        fs::create_dir_all(&folder).unwrap();
+        write_files(&folder);
+        let mut nodes = Self { folder, kept, running: [None, None, None] };
+        (0..COUNT).for_each(|node| nodes.launch(node));
+        nodes.until_whole();
+        nodes
+    }
+
+    /// Starts one node.
+    pub(crate) fn launch(&mut self, node: usize) {
+        self.launch_with(node, SHARDS);
+    }
+
+    /// Starts one node with so many shards.
+    pub(crate) fn launch_with(&mut self, node: usize, shards: &str) {
+        let mut child = self.command(node, shards).stdout(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.as_mut().unwrap()).lines();
+        let first = lines.next().expect("it starts").unwrap();
+        let address = first.split(' ').nth(3).and_then(|word| word.parse().ok());
+        self.running[node] = Some((child, address.unwrap_or_else(|| panic!("{first}"))));
+    }
+
+    fn command(&self, node: usize, shards: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kv"));
+        command.args(["--listen", "127.0.0.1:0", "--workers", "2", "--shards", shards, "--node"]);
+        command.arg(self.folder.join(format!("{node}.toml")));
+        if self.kept {
+            command.arg("--dir").arg(self.folder.join(format!("data-{node}")));
+        }
+        command.stdin(Stdio::null()).stderr(Stdio::null());
+        command
+    }
+
+    /// Ends a node as a power cut does.
+    pub(crate) fn kill(&mut self, node: usize) {
+        let (mut child, _) = self.running[node].take().unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    /// Ends a node in order; the test fails if it does not end so.
+    pub(crate) fn stop(&mut self, node: usize) {
+        let (mut child, _) = self.running[node].take().unwrap();
+        let id = child.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+        assert!(child.wait().unwrap().success());
+    }
+
+    pub(crate) fn port(&self, node: usize) -> String {
+        self.running[node].as_ref().unwrap().1.port().to_string()
+    }
+
+    pub(crate) fn client(&self, node: usize) -> Client {
+        Client::connect(self.running[node].as_ref().unwrap().1)
+    }
+
+    /// Waits until every node that runs answers for all keys.
+    pub(crate) fn until_whole(&self) {
+        for node in (0..COUNT).filter(|node| self.running[*node].is_some()) {
+            self.until(node, |text| !text.starts_with("CLUSTERDOWN"));
+        }
+    }
+
+    /// Waits until what a node says to a question for all keys is as wanted.
+    pub(crate) fn until(&self, node: usize, is_wanted: impl Fn(&str) -> bool) {
+        let mut client = self.client(node);
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let text = client.text(&["DBSIZE"]);
+            if is_wanted(&text) {
+                return;
+            }
+            assert!(Instant::now() < end, "node {node} says {text}");
+            std::thread::yield_now();
+        }
+    }
+}
+
+impl Drop for Nodes {
+    fn drop(&mut self) {
+        for (child, _) in self.running.iter_mut().flatten() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// As the example's README says to.
+fn write_files(folder: &std::path::Path) {
+    let cluster = folder.join("cluster.key");
+    key_file::create_cluster(&cluster, &mut System).unwrap();
+    let sockets = [(); COUNT].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
+    let places = sockets.each_ref().map(|socket| socket.local_addr().unwrap());
+    let keys: Vec<_> = (0..COUNT)
+        .map(|node| key_file::create_node(&folder.join(format!("{node}.key")), &mut System))
+        .map(Result::unwrap)
+        .collect();
+    for node in 0..COUNT {
+        let mut text = format!(
+            "listen = \"{}\"\nkey-file = \"{node}.key\"\ncluster-key-file = \"cluster.key\"\n\
+             name = \"{node}\"\nroles = [\"shard\"]\nexports = [\"kv\"]\n",
+            places[node]
+        );
+        for peer in (0..COUNT).filter(|peer| *peer != node) {
+            text += &format!(
+                "\n[[peer]]\nname = \"{peer}\"\nkey = \"{}\"\naddress = \"{}\"\nroles = [\"shard\"]\n",
+                keys[peer], places[peer]
+            );
+        }
+        fs::write(folder.join(format!("{node}.toml")), text).unwrap();
+    }
+}
