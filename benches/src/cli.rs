@@ -1,8 +1,8 @@
 //! The commands of `bench`.
 
 use crate::{
-    advise, charts, compare, contest, events, idle, instructions, kv, machine, overload, paths,
-    rows, sim, wake,
+    advise, charts, compare, contest, events, idle, instructions, kv, machine, net, overload,
+    paths, rows, sim, wake,
 };
 use std::env;
 use std::path::{Path, PathBuf};
@@ -19,6 +19,7 @@ usage: bench COMMAND [NAME…] [OPTION…]
   sim                   steps of a simulated world in a second of one core (needs valgrind)
   events                what events cost with and without a listener
   overload              memory while 10,000 producers send to one slow actor
+  net [WORK…]           messages between processes (ask, tell, bulk) beside TCP, TLS, QUIC and bare UDP
   kv                    the kv server against redis-server (needs redis-server, redis-tools)
   advise [TRACE…]       replays traces or patterns (steady, bursty, fan-in, imbalance, ping-pong) under
                         every scheduler and says which to use
@@ -111,6 +112,8 @@ pub fn run(args: impl IntoIterator<Item = String>) -> Result<Report, String> {
         // What children of this program do: nothing else may happen beside it.
         ["one", name, n] => return contest::one(name, n).map(Report::from),
         ["replay", who, trace] => return advise::one(who, trace).map(Report::from),
+        ["serve", kind] => return net::serve(kind).map(Report::from),
+        ["client", kind, at, work] => return net::client(kind, at, work).map(Report::from),
         ["idle", scheduler] => return idle::measure(scheduler).map(Report::from),
         ["sim", who, steps] => return sim::measure(who, steps).map(Report::from),
         ["wake", who, way] => return wake::measure(who, way).map(Report::from),
@@ -132,6 +135,7 @@ pub fn run(args: impl IntoIterator<Item = String>) -> Result<Report, String> {
         ["run", ref names @ ..] => contest::section(names, args.rounds.unwrap_or(7))?,
         ["instructions", ref names @ ..] => instructions::section(names)?,
         ["advise", ref names @ ..] => advise::section(names, args.rounds.unwrap_or(3))?,
+        ["net", ref names @ ..] => net::section(names, args.rounds.unwrap_or(7))?,
         ["paths"] => paths::section(args.rounds.unwrap_or(7))?,
         ["wake"] => wake::section(args.rounds.unwrap_or(3))?,
         ["sim"] => sim::section(args.rounds.unwrap_or(3))?,

@@ -41,6 +41,7 @@ pub mod idle;
 pub mod instructions;
 pub mod kv;
 pub mod machine;
+pub mod net;
 pub mod ours;
 pub mod overload;
 pub mod paths;

@@ -52,6 +52,7 @@ pub mod savina;
 pub mod shape;
 pub mod sizes;
 mod tokio_tasks;
+pub mod wire;
 
 pub use countdown::{Countdown, Ticket, Tickets};
 use std::fmt;

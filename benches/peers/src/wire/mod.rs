@@ -1,0 +1,100 @@
+//! Messages between two processes of one machine: what carries them elsewhere.
+//!
+//! A server prints where it is and serves until it is killed; a client does one kind of work with it. Frames on
+//! streams are a length of four bytes, one byte that says whether an answer is wanted, and the payload.
+
+pub mod quic;
+pub mod raw;
+pub mod stream;
+mod tls;
+
+use std::error::Error;
+use std::fmt;
+use std::str::FromStr;
+use std::time::{Duration, Instant};
+
+/// Whatever went wrong.
+pub type Failure = Box<dyn Error + Send + Sync>;
+
+/// Bytes of a small message.
+pub const SMALL: usize = 64;
+/// Bytes of a large one.
+pub const LARGE: usize = 64 << 10;
+
+/// What a client does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// Sends small messages, each after the answer to the one before.
+    Ask,
+    /// Sends small messages that want no answer, and then one that does.
+    Tell,
+    /// Sends large messages that want no answer, and then one that does.
+    Bulk,
+}
+
+impl Work {
+    /// All kinds.
+    pub const ALL: [Self; 3] = [Self::Ask, Self::Tell, Self::Bulk];
+
+    /// Bytes of its messages.
+    #[must_use]
+    pub fn bytes(self) -> usize {
+        if self == Self::Bulk { LARGE } else { SMALL }
+    }
+}
+
+impl fmt::Display for Work {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ask => "ask",
+            Self::Tell => "tell",
+            Self::Bulk => "bulk",
+        })
+    }
+}
+
+impl FromStr for Work {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let known = Self::ALL.into_iter().find(|work| work.to_string() == text);
+        known.ok_or_else(|| format!("no work is called {text}"))
+    }
+}
+
+/// Times of a client's work, in nanoseconds: of each question, or of all together.
+#[derive(Debug)]
+pub struct Times(pub Vec<f64>);
+
+/// Takes the time of each of so many questions.
+///
+/// # Errors
+/// What the question says.
+pub async fn each(
+    count: usize,
+    mut ask: impl AsyncFnMut() -> Result<(), Failure>,
+) -> Result<Times, Failure> {
+    let mut times = Vec::with_capacity(count);
+    for _ in 0..count {
+        let start = Instant::now();
+        ask().await?;
+        times.push(nanos(start.elapsed()));
+    }
+    Ok(Times(times))
+}
+
+/// Takes the time of all of it.
+///
+/// # Errors
+/// What it says.
+pub async fn all(work: impl Future<Output = Result<(), Failure>>) -> Result<Times, Failure> {
+    let start = Instant::now();
+    work.await?;
+    Ok(Times(vec![nanos(start.elapsed())]))
+}
+
+/// A span in nanoseconds.
+#[must_use]
+pub fn nanos(span: Duration) -> f64 {
+    span.as_secs_f64() * 1e9
+}

@@ -1,0 +1,176 @@
+//! QUIC by quinn: a stream for each message, or datagrams.
+
+use super::{Failure, Times, Work, all, each, tls};
+use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
+use quinn::{
+    ClientConfig, Connection, Endpoint, EndpointConfig, MtuDiscoveryConfig, ServerConfig,
+    TransportConfig,
+};
+use rustls::crypto::CryptoProvider;
+use rustls::quic::Suite;
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::sync::Arc;
+
+/// Datagrams as long as greenroom's to a node on the same machine.
+const MTU: u16 = 16_416;
+
+/// What is used of QUIC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Use {
+    /// A stream for each message.
+    Streams,
+    /// A datagram for each message that wants no answer.
+    Datagrams,
+}
+
+/// Whose cipher: what quinn takes by itself, AES, or greenroom's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cipher {
+    /// AES-128-GCM, with the processor's help.
+    Aes,
+    /// ChaCha20-Poly1305.
+    ChaCha,
+}
+
+fn provider(cipher: Cipher) -> Arc<CryptoProvider> {
+    match cipher {
+        Cipher::Aes => Arc::new(rustls::crypto::ring::default_provider()),
+        Cipher::ChaCha => tls::chacha(),
+    }
+}
+
+/// QUIC's first packets are under AES, whatever comes after.
+fn initial() -> Option<Suite> {
+    rustls::crypto::ring::cipher_suite::TLS13_AES_128_GCM_SHA256.tls13()?.quic_suite()
+}
+
+/// Packets grow to that length by discovery: before the client's address is proved, quinn sends none that is longer
+/// than three of the client's first ones.
+fn transport() -> Arc<TransportConfig> {
+    let mut config = TransportConfig::default();
+    let mut discovery = MtuDiscoveryConfig::default();
+    discovery.upper_bound(MTU);
+    config
+        .max_concurrent_uni_streams(10_000_u32.into())
+        .stream_receive_window((16_u32 << 20).into())
+        .receive_window((64_u32 << 20).into())
+        .send_window(64 << 20)
+        .datagram_receive_buffer_size(Some(64 << 20))
+        .datagram_send_buffer_size(64 << 20)
+        .mtu_discovery_config(Some(discovery));
+    Arc::new(config)
+}
+
+fn endpoint(server: Option<ServerConfig>) -> Result<Endpoint, Failure> {
+    let mut config = EndpointConfig::default();
+    config.max_udp_payload_size(MTU)?;
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let runtime = quinn::default_runtime().ok_or("no runtime")?;
+    Ok(Endpoint::new(config, server, socket, runtime)?)
+}
+
+/// Serves one client after the other.
+///
+/// # Errors
+/// What the kernel or TLS says.
+pub async fn serve(cipher: Cipher, ready: impl FnOnce(String)) -> Result<(), Failure> {
+    let (config, certificate) = tls::server(provider(cipher))?;
+    let suite = initial().ok_or("no suite for first packets")?;
+    let config = QuicServerConfig::with_initial(Arc::new(config), suite)?;
+    let mut config = ServerConfig::with_crypto(Arc::new(config));
+    config.transport_config(transport());
+    let endpoint = endpoint(Some(config))?;
+    ready(format!("{}/{certificate}", endpoint.local_addr()?));
+    while let Some(incoming) = endpoint.accept().await {
+        if let Ok(connection) = incoming.await {
+            answer(&connection).await;
+        }
+    }
+    Ok(())
+}
+
+/// Takes what comes until the client is gone.
+async fn answer(connection: &Connection) {
+    let questions = async {
+        while let Ok((mut send, mut receive)) = connection.accept_bi().await {
+            let Ok(question) = receive.read_to_end(super::LARGE).await else { continue };
+            if send.write_all(&question).await.is_ok() {
+                let _ = send.finish();
+            }
+        }
+    };
+    let streams = async {
+        while let Ok(mut receive) = connection.accept_uni().await {
+            let mut buffer = vec![0; super::LARGE];
+            while let Ok(Some(_)) = receive.read(&mut buffer).await {}
+        }
+    };
+    let datagrams = async { while connection.read_datagram().await.is_ok() {} };
+    tokio::join!(questions, streams, datagrams);
+}
+
+/// Does so much of the work with the server at that address.
+///
+/// # Errors
+/// What the kernel or the server says.
+pub async fn client(
+    at: &str,
+    cipher: Cipher,
+    uses: Use,
+    work: Work,
+    count: usize,
+) -> Result<Times, Failure> {
+    let (address, certificate) = at.split_once('/').ok_or("no certificate")?;
+    let config = tls::client(provider(cipher), certificate)?;
+    let suite = initial().ok_or("no suite for first packets")?;
+    let config = QuicClientConfig::with_initial(Arc::new(config), suite)?;
+    let mut config = ClientConfig::new(Arc::new(config));
+    config.transport_config(transport());
+    let endpoint = endpoint(None)?;
+    let address: SocketAddr = address.parse()?;
+    let connection = endpoint.connect_with(config, address, "localhost")?.await?;
+    let payload = vec![7; work.bytes()];
+    match work {
+        Work::Ask => each(count, async || ask(&connection, &payload).await).await,
+        Work::Tell => {
+            all(async {
+                for _ in 0..count {
+                    match uses {
+                        Use::Streams => {
+                            let mut send = connection.open_uni().await?;
+                            send.write_all(&payload).await?;
+                            send.finish()?;
+                        }
+                        Use::Datagrams => {
+                            connection.send_datagram_wait(payload.clone().into()).await?;
+                        }
+                    }
+                }
+                ask(&connection, &payload).await
+            })
+            .await
+        }
+        // One stream, which is the fastest.
+        Work::Bulk => {
+            all(async {
+                let mut send = connection.open_uni().await?;
+                for _ in 0..count {
+                    send.write_all(&payload).await?;
+                }
+                send.finish()?;
+                send.stopped().await?;
+                ask(&connection, &payload).await
+            })
+            .await
+        }
+    }
+}
+
+async fn ask(connection: &Connection, payload: &[u8]) -> Result<(), Failure> {
+    let (mut send, mut receive) = connection.open_bi().await?;
+    send.write_all(payload).await?;
+    send.finish()?;
+    let answer = receive.read_to_end(super::LARGE).await?;
+    assert_eq!(answer.len(), payload.len(), "the answer is what was sent");
+    Ok(())
+}

@@ -1,0 +1,113 @@
+//! One TCP stream with frames, bare or under TLS.
+
+use super::{Failure, Times, Work, all, each, tls};
+use std::net::SocketAddr;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader, BufWriter};
+use tokio::net::{TcpListener, TcpStream};
+
+/// Bytes that are read or written with one call.
+const BUFFER: usize = 64 << 10;
+
+/// Serves one client after the other. With `secret`, under TLS 1.3.
+///
+/// # Errors
+/// What the kernel says.
+pub async fn serve(secret: bool, ready: impl FnOnce(String)) -> Result<(), Failure> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let address = listener.local_addr()?;
+    if !secret {
+        ready(address.to_string());
+        loop {
+            let (stream, _) = listener.accept().await?;
+            stream.set_nodelay(true)?;
+            // A client that goes ends its service, and nothing else.
+            let _ = answer(stream).await;
+        }
+    }
+    let (acceptor, certificate) = tls::acceptor()?;
+    ready(format!("{address}/{certificate}"));
+    loop {
+        let (stream, _) = listener.accept().await?;
+        stream.set_nodelay(true)?;
+        let _ = answer(acceptor.accept(stream).await?).await;
+    }
+}
+
+async fn answer(stream: impl AsyncRead + AsyncWrite) -> Result<(), Failure> {
+    let (read, write) = tokio::io::split(stream);
+    let (mut read, mut write) =
+        (BufReader::with_capacity(BUFFER, Box::pin(read)), BufWriter::new(Box::pin(write)));
+    let mut payload = Vec::new();
+    loop {
+        let wants_answer = receive(&mut read, &mut payload).await?;
+        if wants_answer {
+            send(&mut write, &payload, false).await?;
+            write.flush().await?;
+        }
+    }
+}
+
+async fn receive(
+    read: &mut (impl AsyncRead + Unpin),
+    payload: &mut Vec<u8>,
+) -> Result<bool, Failure> {
+    let len = read.read_u32_le().await?;
+    let wants_answer = read.read_u8().await? == 1;
+    payload.resize(len.try_into()?, 0);
+    read.read_exact(payload).await?;
+    Ok(wants_answer)
+}
+
+async fn send(
+    write: &mut (impl AsyncWrite + Unpin),
+    payload: &[u8],
+    wants_answer: bool,
+) -> Result<(), Failure> {
+    write.write_u32_le(payload.len().try_into()?).await?;
+    write.write_u8(wants_answer.into()).await?;
+    write.write_all(payload).await?;
+    Ok(())
+}
+
+/// Does so much of the work with the server at that address.
+///
+/// # Errors
+/// What the kernel or the server says.
+pub async fn client(at: &str, work: Work, count: usize) -> Result<Times, Failure> {
+    let (address, certificate) = match at.split_once('/') {
+        Some((address, certificate)) => (address, Some(certificate)),
+        None => (at, None),
+    };
+    let stream = TcpStream::connect(address.parse::<SocketAddr>()?).await?;
+    stream.set_nodelay(true)?;
+    match certificate {
+        Some(certificate) => talk(tls::connect(stream, certificate).await?, work, count).await,
+        None => talk(stream, work, count).await,
+    }
+}
+
+async fn talk(
+    stream: impl AsyncRead + AsyncWrite,
+    work: Work,
+    count: usize,
+) -> Result<Times, Failure> {
+    let (read, write) = tokio::io::split(stream);
+    let mut read = BufReader::new(Box::pin(read));
+    let mut write = BufWriter::with_capacity(BUFFER, Box::pin(write));
+    let payload = vec![7; work.bytes()];
+    let mut answer = Vec::new();
+    let mut ask = async |count: usize| -> Result<(), Failure> {
+        for _ in 1..count {
+            send(&mut write, &payload, false).await?;
+        }
+        send(&mut write, &payload, true).await?;
+        write.flush().await?;
+        receive(&mut read, &mut answer).await?;
+        assert_eq!(answer.len(), payload.len(), "the answer is what was sent");
+        Ok(())
+    };
+    match work {
+        Work::Ask => each(count, async || ask(1).await).await,
+        Work::Tell | Work::Bulk => all(ask(count)).await,
+    }
+}

@@ -1,0 +1,59 @@
+//! TLS 1.3 with a certificate that the server makes and hands to its client.
+
+use super::Failure;
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer, ServerName};
+use rustls::{ClientConfig, RootCertStore, ServerConfig};
+use std::sync::Arc;
+use tokio::net::TcpStream;
+use tokio_rustls::{TlsAcceptor, TlsConnector, client};
+
+/// ChaCha20-Poly1305 alone, which is what greenroom seals with.
+pub(super) fn chacha() -> Arc<CryptoProvider> {
+    let mut provider = rustls::crypto::ring::default_provider();
+    let suite = rustls::CipherSuite::TLS13_CHACHA20_POLY1305_SHA256;
+    provider.cipher_suites.retain(|it| it.suite() == suite);
+    Arc::new(provider)
+}
+
+/// A server's settings, and its certificate in hexadecimal.
+pub(super) fn server(provider: Arc<CryptoProvider>) -> Result<(ServerConfig, String), Failure> {
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()])?;
+    let certificate = made.cert.der().clone();
+    let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
+    let text = certificate.iter().map(|byte| format!("{byte:02x}")).collect();
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13])?
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate], key.into())?;
+    Ok((config, text))
+}
+
+/// The settings of a client that trusts that certificate alone.
+pub(super) fn client(
+    provider: Arc<CryptoProvider>,
+    certificate: &str,
+) -> Result<ClientConfig, Failure> {
+    let digits = |at: usize| u8::from_str_radix(&certificate[at..at + 2], 16);
+    let bytes = (0..certificate.len()).step_by(2).map(digits).collect::<Result<Vec<_>, _>>()?;
+    let mut roots = RootCertStore::empty();
+    roots.add(CertificateDer::from(bytes))?;
+    Ok(ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13])?
+        .with_root_certificates(roots)
+        .with_no_client_auth())
+}
+
+pub(super) fn acceptor() -> Result<(TlsAcceptor, String), Failure> {
+    let (config, certificate) = server(Arc::new(rustls::crypto::ring::default_provider()))?;
+    Ok((TlsAcceptor::from(Arc::new(config)), certificate))
+}
+
+pub(super) async fn connect(
+    stream: TcpStream,
+    certificate: &str,
+) -> Result<client::TlsStream<TcpStream>, Failure> {
+    let config = client(Arc::new(rustls::crypto::ring::default_provider()), certificate)?;
+    let name = ServerName::try_from("localhost")?;
+    Ok(TlsConnector::from(Arc::new(config)).connect(name, stream).await?)
+}

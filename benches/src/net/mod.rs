@@ -1,0 +1,180 @@
+//! Messages between two processes of this machine, greenroom's nodes beside what else carries messages.
+
+mod ours;
+
+use crate::child;
+use crate::results::Section;
+use crate::stats::{least, median, most, quantile};
+use crate::table::{Table, time};
+use greenroom_peers::wire::quic::{Cipher, Use};
+use greenroom_peers::wire::{Failure, Times, Work, quic, raw, stream};
+use std::env;
+use std::fmt::Write as _;
+use std::io::{BufRead, BufReader, Write as _};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// No client takes so long.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// Everybody, each by its name on the command line; greenroom first.
+const KINDS: [&str; 7] =
+    ["greenroom", "raw-udp", "tcp", "tls", "quinn-streams", "quinn-datagrams", "quinn-chacha"];
+
+/// How many messages a client sends.
+const fn count(work: Work) -> usize {
+    match work {
+        Work::Ask => 10_000,
+        Work::Tell => 300_000,
+        Work::Bulk => 3_000,
+    }
+}
+
+/// Whether that kind does that work, and is worth a row.
+fn does(kind: &str, work: Work) -> bool {
+    match work {
+        Work::Ask => kind != "quinn-datagrams",
+        Work::Tell => kind != "raw-udp" && kind != "quinn-chacha",
+        Work::Bulk => kind != "raw-udp" && kind != "quinn-datagrams",
+    }
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime, String> {
+    let built = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    built.map_err(|error| error.to_string())
+}
+
+/// Serves as that kind until it is killed; says on the standard output where.
+///
+/// # Errors
+/// A sentence for the user.
+pub fn serve(kind: &str) -> Result<String, String> {
+    let ready = |at: String| {
+        let mut out = std::io::stdout();
+        // Nobody listens any more: then nobody will connect either.
+        let _ = writeln!(out, "{at}").and_then(|()| out.flush());
+    };
+    let served: Result<(), Failure> = runtime()?.block_on(async {
+        match kind {
+            "greenroom" => ours::serve(ready).await,
+            "raw-udp" => raw::serve(ready).await,
+            "tcp" => stream::serve(false, ready).await,
+            "tls" => stream::serve(true, ready).await,
+            "quinn-streams" | "quinn-datagrams" => quic::serve(Cipher::Aes, ready).await,
+            "quinn-chacha" => quic::serve(Cipher::ChaCha, ready).await,
+            _ => Err(format!("nobody is called {kind}").into()),
+        }
+    });
+    served.map(|()| String::new()).map_err(|error| error.to_string())
+}
+
+/// Does the work as that kind with the server there; returns median and 99th percentile of a question, or the time
+/// of one message.
+///
+/// # Errors
+/// A sentence for the user.
+pub fn client(kind: &str, at: &str, work: &str) -> Result<String, String> {
+    let work: Work = work.parse()?;
+    let count = count(work);
+    let times: Result<Times, Failure> = runtime()?.block_on(async {
+        match kind {
+            "greenroom" => ours::client(at, work, count).await,
+            "raw-udp" => raw::client(at, work, count).await,
+            "tcp" | "tls" => stream::client(at, work, count).await,
+            "quinn-datagrams" => quic::client(at, Cipher::Aes, Use::Datagrams, work, count).await,
+            "quinn-streams" => quic::client(at, Cipher::Aes, Use::Streams, work, count).await,
+            "quinn-chacha" => quic::client(at, Cipher::ChaCha, Use::Streams, work, count).await,
+            _ => Err(format!("nobody is called {kind}").into()),
+        }
+    });
+    let Times(times) = times.map_err(|error| error.to_string())?;
+    #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
+    Ok(match work {
+        Work::Ask => format!("{} {}", median(&times), quantile(&times, 0.99)),
+        Work::Tell | Work::Bulk => format!("{}", times[0] / count as f64),
+    })
+}
+
+/// One measurement: a server and a client of that kind, each a process.
+fn measure(kind: &str, work: Work) -> Result<Vec<f64>, String> {
+    let explain = |error: std::io::Error| format!("{kind}: {error}");
+    let program = env::current_exe().map_err(explain)?;
+    let mut server = Command::new(&program)
+        .args(["serve", kind])
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(explain)?;
+    let mut at = String::new();
+    let out = server.stdout.take().ok_or("the server says nothing")?;
+    BufReader::new(out).read_line(&mut at).map_err(explain)?;
+    let mut command = Command::new(&program);
+    command.args(["client", kind, at.trim(), &work.to_string()]);
+    let output = child::output(&mut command, LIMIT);
+    server.kill().and_then(|()| server.wait()).map_err(explain)?;
+    let output = output.map_err(explain)?;
+    if !output.status.success() {
+        return Err(format!("{kind}: {}", String::from_utf8_lossy(&output.stderr).trim()));
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    text.split_whitespace()
+        .map(|number| number.parse().map_err(|_| format!("{kind} printed {text:?}")))
+        .collect()
+}
+
+/// The rounds of one kind of work: for each who does it, its figures.
+type Figures = Vec<(&'static str, Vec<Vec<f64>>)>;
+
+fn rounds(work: Work, rounds: usize) -> Result<Figures, String> {
+    let mut figures: Figures =
+        KINDS.iter().filter(|kind| does(kind, work)).map(|kind| (*kind, Vec::new())).collect();
+    // Greenroom once more: what differs between equals is what the machine adds.
+    figures.push((KINDS[0], Vec::new()));
+    for _ in 0..rounds {
+        for (kind, all) in &mut figures {
+            all.push(measure(kind, work)?);
+        }
+    }
+    Ok(figures)
+}
+
+/// Measures all of it.
+///
+/// # Errors
+/// A sentence for the user.
+pub fn section(names: &[&str], count: usize) -> Result<Section, String> {
+    let mut text = format!(
+        "Two processes on loopback, one thread each, medians of {count} interleaved rounds (least to most). 64 bytes a \
+         message, 64 KiB for bulk. The last row of each table is greenroom again. Ratios are greenroom's time over \
+         the row's. quinn's rows are AES-128-GCM with the processor's help, but for `quinn-chacha`, which has \
+         greenroom's cipher; its datagrams may be lost, and are not counted again.\n",
+    );
+    for work in Work::ALL {
+        if !names.is_empty() && !names.contains(&work.to_string().as_str()) {
+            continue;
+        }
+        let figures = rounds(work, count)?;
+        let column = |at: usize, all: &[Vec<f64>]| -> Vec<f64> {
+            all.iter().filter_map(|round| round.get(at).copied()).collect()
+        };
+        let base = median(&column(0, &figures[0].1));
+        let _ = write!(text, "\n### {work}\n\n");
+        let mut table = if work == Work::Ask {
+            Table::new(&["who", "median", "p99", "least to most", "ratio"])
+        } else {
+            Table::new(&["who", "a message", "messages/s", "least to most", "ratio"])
+        };
+        for (kind, all) in &figures {
+            let times = column(0, all);
+            let middle = median(&times);
+            let second = match work {
+                Work::Ask => time(median(&column(1, all))),
+                Work::Tell | Work::Bulk => format!("{:.0}", 1e9 / middle),
+            };
+            let spread = format!("{} to {}", time(least(&times)), time(most(&times)));
+            let ratio = format!("{:.2}", base / middle);
+            table.row([(*kind).to_owned(), time(middle), second, spread, ratio]);
+        }
+        let _ = writeln!(text, "{table}");
+    }
+    Ok(Section::new("Between processes", &["net"], text))
+}

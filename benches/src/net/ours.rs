@@ -1,0 +1,99 @@
+//! Greenroom's nodes over encrypted UDP.
+
+use greenroom::net::{Export, Node};
+use greenroom::{Actor, Ref, System, handlers};
+use greenroom_peers::wire::{Failure, Times, Work, nanos};
+use greenroom_transports::secure::identity::Identity;
+use greenroom_transports::secure::key::Key;
+use greenroom_transports::udp::{Settings, Udp};
+use std::future::pending;
+use std::net::Ipv4Addr;
+use std::time::Instant;
+
+/// Answers what it is asked, and takes what it is told.
+#[derive(Actor)]
+struct Echo;
+
+#[handlers(wire = "bench.echo/1")]
+impl Echo {
+    #[ask]
+    fn echo(&self, bytes: Vec<u8>) -> Vec<u8> {
+        bytes
+    }
+    #[tell]
+    fn take(&mut self, _bytes: Vec<u8>) {}
+}
+
+fn identity(host: u8) -> Identity {
+    Identity::new(Key::new([host; 32]))
+}
+
+fn start(host: u8, other: u8) -> Result<(System, Udp, Node), Failure> {
+    let system = System::builder().workers(1).build()?;
+    let settings = Settings::new(identity(host)).peer(identity(other).public(), None);
+    let udp = Udp::bind(settings, (Ipv4Addr::LOCALHOST, 0).into())?;
+    let node = Node::start(&system, udp.clone())?;
+    Ok((system, udp, node))
+}
+
+/// Serves for ever.
+///
+/// # Errors
+/// What the kernel says.
+pub(super) async fn serve(ready: impl FnOnce(String)) -> Result<(), Failure> {
+    let (system, udp, node) = start(1, 2)?;
+    let echo = system.spawn::<Echo>(Echo).await?;
+    node.export("echo", Export::of(&echo))?;
+    ready(udp.node_address().to_string());
+    pending().await
+}
+
+/// The client's actor: what it does, it does as actors do.
+#[derive(Actor)]
+struct Client {
+    echo: Ref<Echo>,
+}
+
+#[handlers]
+impl Client {
+    #[start]
+    fn start(echo: Ref<Echo>) -> Self {
+        Self { echo }
+    }
+    /// Does so much of a kind of work; says how long it took, in nanoseconds.
+    #[ask]
+    async fn work(&mut self, work: Work, count: usize) -> Result<Times, String> {
+        let payload = vec![7; work.bytes()];
+        let mut times = Vec::with_capacity(count);
+        let start = Instant::now();
+        if work == Work::Ask {
+            for _ in 0..count {
+                let asked = Instant::now();
+                let answer = self.echo.echo(payload.clone()).await;
+                times.push(nanos(asked.elapsed()));
+                let answer = answer.map_err(|error| error.to_string())?;
+                assert_eq!(answer.len(), payload.len(), "the answer is what was sent");
+            }
+            return Ok(Times(times));
+        }
+        for _ in 1..count {
+            self.echo.take(payload.clone()).await.map_err(|error| error.to_string())?;
+        }
+        let last = self.echo.echo(payload).within(super::LIMIT).await;
+        last.map_err(|error| error.to_string())?;
+        Ok(Times(vec![nanos(start.elapsed())]))
+    }
+}
+
+/// Does so much of the work with the server at that address.
+///
+/// # Errors
+/// What the node says.
+pub(super) async fn client(at: &str, work: Work, count: usize) -> Result<Times, Failure> {
+    let (system, _udp, node) = start(2, 1)?;
+    let peer = node.connect(&at.parse()?).await?;
+    let echo: Ref<Echo> = peer.find("echo").await?;
+    let client = system.spawn::<Client>(echo).await?;
+    let done = client.work(work, count).within(super::LIMIT).await;
+    Ok(done.map_err(|error| error.to_string())?)
+}
