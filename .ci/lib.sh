@@ -41,18 +41,31 @@ some_tests() {
     ((ran > 0)) || die "no test ran: $*"
 }
 
+# test_program CARGO_ARGUMENTS...: builds one test program and says where it is.
+test_program() {
+    local file
+    file=$(cargo test --locked --no-run --message-format=json "$@" |
+        sed -n '/"kind":\["test"\]/s/.*"executable":"\([^"]*\)".*/\1/p') || die "it does not build: $*"
+    [[ -x $file ]] || die "not one program: $*"
+    echo "$file"
+}
+
 # need_command COMMAND PACKAGE: installs Debian's PACKAGE where COMMAND is missing.
 need_command() {
-    command -v "$1" >/dev/null && return
-    command -v apt-get >/dev/null || die "'$1' is missing: install the package '$2'"
+    command -v "$1" >/dev/null || need_package "$2"
+}
+
+# need_package PACKAGE: installs Debian's PACKAGE, or says that it is needed.
+need_package() {
+    command -v apt-get >/dev/null || die "install the package '$1'"
     local sudo=()
     if ((EUID)); then
-        command -v sudo >/dev/null || die "'$1' is missing: as root, run apt-get install $2"
+        command -v sudo >/dev/null || die "as root, run apt-get install $1"
         sudo=(sudo -n)
     fi
     "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq update
     "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive \
-        apt-get -qq install --no-install-recommends -y "$2"
+        apt-get -qq install --no-install-recommends -y "$1" || die "cannot install the package '$1'"
 }
 
 # need_tool CRATE VERSION: builds the tool into target/tools unless that version is at hand.
