@@ -20,7 +20,8 @@ struct Registry {
 
 #[handlers(wire = "test.registry/1")]
 impl Registry {
-    #[tell]
+    /// An ask: what a worker tells it may come later than what others ask who know that the worker runs.
+    #[ask]
     fn add(&mut self, worker: Ref<Worker>) {
         self.workers.push(worker);
     }
