@@ -10,7 +10,7 @@ pub use crate::actor::{
 };
 pub use crate::event::{
     ActorId, Counts, DeadLetter, DeadLetterReason, DeadLetters, Event, EventStream, ExitReason,
-    Quantity, Undelivered,
+    Quantity, Subscription, Undelivered,
 };
 pub use crate::mailbox::{Full, Mailbox, Pressure, SystemPressure};
 pub use crate::scheduler::{Batch, Origin, ReadyQueue, WorkerId};

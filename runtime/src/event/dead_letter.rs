@@ -1,8 +1,7 @@
 //! Messages that were accepted or offered, and will not be handled.
 
-use super::{ActorId, Undelivered};
+use super::{ActorId, Subscription, Undelivered};
 use std::fmt;
-use tokio::sync::broadcast;
 
 /// Why a message will not be handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,46 +59,5 @@ pub struct DeadLetter {
     pub reason: DeadLetterReason,
 }
 
-/// A subscription to dead letters.
-#[derive(Debug)]
-pub struct DeadLetters {
-    letters: broadcast::Receiver<DeadLetter>,
-    missed: u64,
-}
-
-impl DeadLetters {
-    pub(super) fn new(letters: broadcast::Receiver<DeadLetter>) -> Self {
-        Self { letters, missed: 0 }
-    }
-
-    /// Waits for the next letter; `None` when the system is gone.
-    ///
-    /// # Cancel safety
-    /// No letter is lost when the future is dropped.
-    pub async fn next(&mut self) -> Option<DeadLetter> {
-        loop {
-            match self.letters.recv().await {
-                Ok(letter) => return Some(letter),
-                Err(broadcast::error::RecvError::Lagged(missed)) => self.missed += missed,
-                Err(broadcast::error::RecvError::Closed) => return None,
-            }
-        }
-    }
-
-    /// Takes the next letter if there is one.
-    pub fn try_next(&mut self) -> Option<DeadLetter> {
-        loop {
-            match self.letters.try_recv() {
-                Ok(letter) => return Some(letter),
-                Err(broadcast::error::TryRecvError::Lagged(missed)) => self.missed += missed,
-                Err(_) => return None,
-            }
-        }
-    }
-
-    /// Letters that this subscriber was too slow for. They are in the counters all the same.
-    #[must_use]
-    pub const fn missed(&self) -> u64 {
-        self.missed
-    }
-}
+/// A subscription to dead letters. Those that it misses are in the counters all the same.
+pub type DeadLetters = Subscription<DeadLetter>;

@@ -2,20 +2,20 @@
 
 mod counters;
 mod dead_letter;
+mod subscription;
 mod undelivered;
 
 pub use counters::Counts;
 pub use dead_letter::{DeadLetter, DeadLetterReason, DeadLetters};
+pub use subscription::Subscription;
 pub use undelivered::Undelivered;
 
 pub(crate) use counters::{Counters, Lives};
+pub(crate) use subscription::SUBSCRIBER_BACKLOG;
 
 use crate::sync::{AtomicBool, CachePadded, Ordering};
 use std::fmt;
 use tokio::sync::broadcast;
-
-/// Letters and events that a slow subscriber may be behind before it misses the oldest.
-pub(crate) const SUBSCRIBER_BACKLOG: usize = 1024;
 
 /// Which actor: its number, unique within its system, and its type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -215,44 +215,7 @@ pub enum Quantity {
 }
 
 /// A subscription to [`Event`]s.
-#[derive(Debug)]
-pub struct EventStream {
-    events: broadcast::Receiver<Event>,
-    missed: u64,
-}
-
-impl EventStream {
-    /// Waits for the next event; `None` when the system is gone.
-    ///
-    /// # Cancel safety
-    /// No event is lost when the future is dropped.
-    pub async fn next(&mut self) -> Option<Event> {
-        loop {
-            match self.events.recv().await {
-                Ok(event) => return Some(event),
-                Err(broadcast::error::RecvError::Lagged(missed)) => self.missed += missed,
-                Err(broadcast::error::RecvError::Closed) => return None,
-            }
-        }
-    }
-
-    /// Takes the next event if there is one.
-    pub fn try_next(&mut self) -> Option<Event> {
-        loop {
-            match self.events.try_recv() {
-                Ok(event) => return Some(event),
-                Err(broadcast::error::TryRecvError::Lagged(missed)) => self.missed += missed,
-                Err(_) => return None,
-            }
-        }
-    }
-
-    /// Events that this subscriber was too slow for.
-    #[must_use]
-    pub const fn missed(&self) -> u64 {
-        self.missed
-    }
-}
+pub type EventStream = Subscription<Event>;
 
 /// Where a system's events go.
 #[derive(Debug)]
@@ -293,11 +256,11 @@ impl Events {
         let events = self.events.subscribe();
         // Relaxed: whoever causes an event to be heard has it happen after this, which orders the two.
         self.has_listener.store(true, Ordering::Relaxed);
-        EventStream { events, missed: 0 }
+        Subscription::new(events)
     }
 
     pub(crate) fn subscribe_letters(&self) -> DeadLetters {
-        DeadLetters::new(self.letters.subscribe())
+        Subscription::new(self.letters.subscribe())
     }
 
     /// Counts the event and tells whoever listens; nobody pays for it when nobody does.

@@ -1,6 +1,6 @@
 //! Expectations of what comes.
 
-use crate::event::{DeadLetter, DeadLetters, Event, EventStream};
+use crate::event::{DeadLetters, EventStream, Subscription};
 use crate::system::System;
 use std::collections::VecDeque;
 use std::fmt;
@@ -25,26 +25,14 @@ pub trait Source: Send {
     fn try_next(&mut self) -> Option<Self::Item>;
 }
 
-impl Source for DeadLetters {
-    type Item = DeadLetter;
+impl<T: Clone + fmt::Debug + Send> Source for Subscription<T> {
+    type Item = T;
 
-    fn next(&mut self) -> impl Future<Output = Option<DeadLetter>> + Send {
+    fn next(&mut self) -> impl Future<Output = Option<T>> + Send {
         Self::next(self)
     }
 
-    fn try_next(&mut self) -> Option<DeadLetter> {
-        Self::try_next(self)
-    }
-}
-
-impl Source for EventStream {
-    type Item = Event;
-
-    fn next(&mut self) -> impl Future<Output = Option<Event>> + Send {
-        Self::next(self)
-    }
-
-    fn try_next(&mut self) -> Option<Event> {
+    fn try_next(&mut self) -> Option<T> {
         Self::try_next(self)
     }
 }

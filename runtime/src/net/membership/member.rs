@@ -2,6 +2,7 @@
 
 use super::gossip::{Gossip, Leave};
 use crate::actor::Ref;
+use crate::event::{SUBSCRIBER_BACKLOG, Subscription};
 use crate::net::{Address, Identity, NodeId};
 use crate::sync::{Arc, Mutex};
 use crate::time::Time;
@@ -9,9 +10,6 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 use tokio::sync::broadcast;
-
-/// Events that a slow subscriber may be behind before it misses the oldest.
-const SUBSCRIBER_BACKLOG: usize = 1024;
 
 /// A node of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,44 +32,7 @@ pub enum MemberEvent {
 }
 
 /// A subscription to [`MemberEvent`]s.
-#[derive(Debug)]
-pub struct MemberStream {
-    events: broadcast::Receiver<MemberEvent>,
-    missed: u64,
-}
-
-impl MemberStream {
-    /// Waits for the next event; `None` when nobody finds out any more.
-    ///
-    /// # Cancel safety
-    /// No event is lost when the future is dropped.
-    pub async fn next(&mut self) -> Option<MemberEvent> {
-        loop {
-            match self.events.recv().await {
-                Ok(event) => return Some(event),
-                Err(broadcast::error::RecvError::Lagged(missed)) => self.missed += missed,
-                Err(broadcast::error::RecvError::Closed) => return None,
-            }
-        }
-    }
-
-    /// Takes the next event if there is one.
-    pub fn try_next(&mut self) -> Option<MemberEvent> {
-        loop {
-            match self.events.try_recv() {
-                Ok(event) => return Some(event),
-                Err(broadcast::error::TryRecvError::Lagged(missed)) => self.missed += missed,
-                Err(_) => return None,
-            }
-        }
-    }
-
-    /// Events that this subscriber was too slow for.
-    #[must_use]
-    pub const fn missed(&self) -> u64 {
-        self.missed
-    }
-}
+pub type MemberStream = Subscription<MemberEvent>;
 
 /// A node's view of who is in its cluster. Cloning gives another handle.
 #[derive(Clone)]
@@ -108,7 +69,7 @@ impl Members {
             .events
             .as_ref()
             .map_or_else(|| broadcast::Sender::new(1).subscribe(), broadcast::Sender::subscribe);
-        MemberStream { events, missed: 0 }
+        Subscription::new(events)
     }
 
     /// Tells the others that this node leaves, and takes no part any more. Ready when they were told, as far as
