@@ -2,20 +2,21 @@
 
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
+#[path = "../support/mod.rs"]
 mod support;
 
+mod gauge;
+mod model;
+
 use greenroom::{
-    Actor, AskError, Context, Counts, DeadLetterReason, Down, Full, HandleAsync, Mailbox, Message,
-    Options, Ref, Scheduler, System, TellError, handlers,
+    Actor, AskError, Context, DeadLetterReason, Down, Full, HandleAsync, Mailbox, Message, Options,
+    Ref, Scheduler, System, TellError, handlers,
 };
-use proptest::prelude::*;
-use std::collections::VecDeque;
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::thread;
 use std::time::Duration;
-use support::{block_on, everywhere, exit_of, on, policies, poll_once, run, soon};
+use support::{everywhere, exit_of, on, policies, poll_once, soon};
 use tokio::sync::{Semaphore, mpsc};
 
 const MESSAGES: usize = 3;
@@ -214,110 +215,6 @@ fn a_message_larger_than_the_mailbox_never_fits() {
         assert_eq!((counts.rejected_full, counts.dropped_newest), (11, 1));
         assert_eq!(counts.dropped_oldest, 0, "no message makes room for one that never fits");
     });
-}
-
-/// What is in a mailbox, counted from outside: in when it was accepted, out when it is dropped.
-#[derive(Default)]
-struct Gauge {
-    messages: AtomicI64,
-    bytes: AtomicI64,
-}
-
-struct Counted {
-    bytes: i64,
-    gauge: Option<Arc<Gauge>>,
-}
-
-impl Message for Counted {
-    type Reply = ();
-
-    fn heap_bytes(&self) -> usize {
-        usize::try_from(self.bytes).expect("positive") - size_of::<Self>()
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        if let Some(gauge) = &self.gauge {
-            gauge.messages.fetch_sub(1, Ordering::SeqCst);
-            gauge.bytes.fetch_sub(self.bytes, Ordering::SeqCst);
-        }
-    }
-}
-
-const SENDERS: i64 = 3;
-const BYTES_EACH_MAX: i64 = 45;
-
-impl Gauge {
-    /// Sends in one of the three ways, and checks what is in the mailbox then.
-    fn send<P: Policy>(self: &Arc<Self>, to: &Ref<Gate<P>>, number: i64) {
-        let bytes = BYTES_EACH_MAX - number * 7 % 25;
-        let message = to.tell(Counted { bytes, gauge: Some(Arc::clone(self)) });
-        let sent = match number % 3 {
-            0 => message.tell(),
-            1 => message.try_send(),
-            _ => block_on(message.into_future()),
-        };
-        if let Err(error) = sent {
-            error.into_message().gauge = None;
-            return;
-        }
-        let messages = self.messages.fetch_add(1, Ordering::SeqCst) + 1;
-        let bytes = self.bytes.fetch_add(bytes, Ordering::SeqCst) + bytes;
-        // One more may have left the mailbox and not yet be dropped by its handler, and one more for
-        // each sender that drops the oldest.
-        let drops_oldest = P::MAILBOX.when_full() == Full::DropOldest;
-        let leaving = if drops_oldest { 1 + SENDERS } else { 1 };
-        assert!(messages <= MESSAGES as i64 + leaving, "{messages} messages");
-        assert!(bytes <= BYTES as i64 + leaving * BYTES_EACH_MAX, "{bytes} bytes");
-    }
-}
-
-impl<P: Policy> greenroom::Handle<Counted> for Gate<P> {
-    fn handle(&mut self, message: Counted, _cx: &mut Context<Self>) {
-        drop(message);
-    }
-}
-
-/// Threads send as fast as they can; the mailbox never holds more than its bound.
-fn stays_within_its_bound<P: Policy>() {
-    everywhere(async |system| {
-        let gated = Gated::<P>::spawn(system, None).await;
-        let gauge = Arc::new(Gauge::default());
-        let send = |_| {
-            let (gauge, actor) = (Arc::clone(&gauge), gated.actor.clone());
-            thread::spawn(move || (0..600).for_each(|number| gauge.send(&actor, number)))
-        };
-        let threads: Vec<_> = (0..SENDERS).map(send).collect();
-        threads.into_iter().for_each(|thread| thread.join().expect("the bound is kept"));
-        gated.finish().await;
-        assert_eq!(gauge.messages.load(Ordering::SeqCst), 0, "nothing is left");
-        assert_eq!(gauge.bytes.load(Ordering::SeqCst), 0, "nothing is left");
-    });
-}
-
-// [G-BOUND-1]
-#[test]
-fn it_stays_within_its_bound_where_senders_wait() {
-    stays_within_its_bound::<Waiting>();
-}
-
-// [G-BOUND-1]
-#[test]
-fn it_stays_within_its_bound_where_senders_are_rejected() {
-    stays_within_its_bound::<Rejecting>();
-}
-
-// [G-BOUND-1]
-#[test]
-fn it_stays_within_its_bound_where_the_newest_is_dropped() {
-    stays_within_its_bound::<DroppingNewest>();
-}
-
-// [G-BOUND-1]
-#[test]
-fn it_stays_within_its_bound_where_the_oldest_is_dropped() {
-    stays_within_its_bound::<DroppingOldest>();
 }
 
 // [G-BOUND-2]
@@ -526,133 +423,4 @@ fn a_question_that_is_pushed_out_has_no_reply() {
         assert_eq!(system.counts().dropped_oldest, 1);
         gated.finish().await;
     });
-}
-
-/// One thing that a sender or the gate does.
-#[derive(Clone, Debug)]
-enum Step {
-    TrySend(usize),
-    Tell(usize),
-    GoOn,
-}
-
-fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let bytes = || size_of::<Load>()..BYTES + 8;
-    let step = prop_oneof![
-        bytes().prop_map(Step::TrySend),
-        bytes().prop_map(Step::Tell),
-        (16_usize..40).prop_map(Step::Tell),
-        Just(Step::GoOn),
-        Just(Step::GoOn),
-    ];
-    prop::collection::vec(step, 1..60)
-}
-
-/// A bounded mailbox as anyone would write it down.
-#[derive(Default)]
-struct Model {
-    running: Option<u32>,
-    waiting: VecDeque<Load>,
-    counts: Counts,
-}
-
-impl Model {
-    fn fits(&self, bytes: usize) -> bool {
-        let held: usize = self.waiting.iter().map(|load| load.bytes).sum();
-        self.waiting.len() < MESSAGES && held + bytes <= BYTES
-    }
-
-    /// Whether the sender gets the message back.
-    fn is_refused(&mut self, full: Option<Full>, load: Load) -> bool {
-        let makes_room = full == Some(Full::DropOldest) && load.bytes <= BYTES;
-        while makes_room && !self.fits(load.bytes) {
-            self.waiting.pop_front();
-            self.counts.dropped_oldest += 1;
-        }
-        if self.fits(load.bytes) {
-            self.waiting.push_back(load);
-            return false;
-        }
-        let dropped = full == Some(Full::DropNewest);
-        let counter =
-            if dropped { &mut self.counts.dropped_newest } else { &mut self.counts.rejected_full };
-        *counter += 1;
-        !dropped
-    }
-
-    /// The message that is handled next, if the actor is free.
-    fn begin(&mut self) -> Option<u32> {
-        if self.running.is_some() {
-            return None;
-        }
-        self.running = self.waiting.pop_front().map(|load| load.number);
-        self.running
-    }
-}
-
-/// Takes the same steps with an actor and with the model, and compares after each.
-async fn compare<P: Policy>(system: &System, steps: Vec<Step>) {
-    let mut gated = Gated::<P>::spawn(system, None).await;
-    let mut model = Model::default();
-    for (number, step) in (0..).zip(steps) {
-        let (sent, full) = match step {
-            Step::TrySend(bytes) => (Some(gated.actor.tell(heavy(number, bytes)).try_send()), None),
-            Step::Tell(bytes) => {
-                (Some(gated.actor.tell(heavy(number, bytes)).tell()), Some(P::MAILBOX.when_full()))
-            }
-            Step::GoOn => (None, None),
-        };
-        match (sent, step) {
-            (Some(sent), Step::TrySend(bytes) | Step::Tell(bytes)) => {
-                let refused = model.is_refused(full, heavy(number, bytes));
-                let expected = Err(TellError::Full(heavy(number, bytes)));
-                assert_eq!(sent, if refused { expected } else { Ok(()) });
-            }
-            _ if model.running.take().is_some() => gated.go_on(),
-            _ => {}
-        }
-        if let Some(begun) = model.begin() {
-            assert_eq!(gated.begun().await, begun);
-        }
-    }
-    let counts = system.counts();
-    assert_eq!(counts.rejected_full, model.counts.rejected_full);
-    assert_eq!(counts.dropped_newest, model.counts.dropped_newest);
-    assert_eq!(counts.dropped_oldest, model.counts.dropped_oldest);
-    gated.actor.kill();
-    soon(gated.actor.ended()).await;
-    assert_eq!(system.counts().dead_stopped, model.waiting.len() as u64);
-}
-
-fn follows_the_model<P: Policy>(steps: Vec<Step>) {
-    let system = System::builder().workers(1).build().expect("the settings are in range");
-    run(compare::<P>(&system, steps));
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
-
-    // [G-BOUND-1] [G-BOUND-2]
-    #[test]
-    fn waiting_follows_the_model(steps in steps()) {
-        follows_the_model::<Waiting>(steps);
-    }
-
-    // [G-BOUND-1] [G-BOUND-2]
-    #[test]
-    fn rejecting_follows_the_model(steps in steps()) {
-        follows_the_model::<Rejecting>(steps);
-    }
-
-    // [G-BOUND-1] [G-BOUND-2]
-    #[test]
-    fn dropping_the_newest_follows_the_model(steps in steps()) {
-        follows_the_model::<DroppingNewest>(steps);
-    }
-
-    // [G-BOUND-1] [G-BOUND-2]
-    #[test]
-    fn dropping_the_oldest_follows_the_model(steps in steps()) {
-        follows_the_model::<DroppingOldest>(steps);
-    }
 }
