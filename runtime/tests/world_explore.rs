@@ -2,9 +2,11 @@
 #![cfg(not(any(loom, shuttle)))]
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
-use greenroom::sim::{Explore, World};
+use greenroom::sim::{Explore, Link, World};
 use greenroom::{Actor, Ref, handlers};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::Command;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Hands out one ticket, but looks and takes in two messages.
@@ -80,6 +82,90 @@ fn a_race_between_actors_is_found_and_made_small() {
     let place = text.lines().find_map(|line| line.trim().strip_prefix("what happened:")).unwrap();
     let log = std::fs::read_to_string(place.trim()).unwrap();
     assert!(log.contains("a ticket sold twice"), "{log}");
+}
+
+/// The file that a failure names behind `what`.
+fn file(text: &str, what: &str) -> Vec<u8> {
+    let path = text.lines().find_map(|line| line.trim().strip_prefix(what));
+    std::fs::read(path.unwrap_or_else(|| panic!("no {what:?} in {text}")).trim()).unwrap()
+}
+
+#[test]
+fn a_failure_leaves_the_packets_and_the_commit() {
+    let text = failure_of(&Explore::new().seeds(1), |world| {
+        world.set_links(Link::default().loss(300));
+        let (one, other) = (world.node("one").start(), world.node("other").start());
+        let (from, to) = (one.bind(7).unwrap(), other.bind(8).unwrap());
+        for number in 0..20_u8 {
+            from.send(to.address(), &[b'#', number]);
+        }
+        world.run_for(Duration::from_secs(1));
+        let traffic = world.traffic();
+        world.fail_with("enough", format!("{} sent {} arrived", traffic.sent, traffic.arrived));
+    });
+    let packets = file(&text, "what was sent:");
+    // The interface stands 8 bytes behind the beginning of a packet's block, which is as long as this.
+    let count = |interface: u8| {
+        let begin = [6, 0, 0, 0, 64, 0, 0, 0, interface, 0, 0, 0];
+        packets.windows(begin.len()).filter(|window| *window == begin).count() as u64
+    };
+    // The shortest run that fails, with numbers of its own, is what was written.
+    let shrunk = text.lines().find(|line| line.contains("arrived") && line.starts_with("  "));
+    let shrunk = shrunk.unwrap();
+    assert_eq!(count(0), number_after(shrunk, "  "));
+    assert_eq!(count(1), number_after(shrunk, "sent "));
+    let mut git = Command::new("git");
+    let head = git.args(["rev-parse", "HEAD"]).output().ok().filter(|head| head.status.success());
+    if let Some(head) = head {
+        let head = String::from_utf8(head.stdout).unwrap();
+        assert!(text.contains(&format!("commit:         {}", head.trim())), "{text}");
+    }
+}
+
+/// A number that no two calls have in common, as the real clock has it.
+fn unrepeatable() -> u64 {
+    static CALLS: AtomicU64 = AtomicU64::new(1);
+    CALLS.fetch_add(1, Ordering::Relaxed)
+}
+
+/// Buys as often as the world does not say.
+fn unrepeatable_tickets(world: &mut World) {
+    let node = world.node("theatre").start();
+    let system = node.system();
+    world.run(async {
+        let tickets = system.spawn::<Box_>(Box_ { left: 1000 }).await.unwrap();
+        for _ in 0..unrepeatable() {
+            tickets.left().await.unwrap();
+        }
+    });
+}
+
+#[test]
+fn what_does_not_come_from_the_world_is_found_where_it_shows() {
+    assert_eq!(Explore::new().seeds(3).twice().run(|world| assert!(world.pick(9) < 9)).worlds, 3);
+    let text = failure_of(&Explore::new().seeds(3).twice(), unrepeatable_tickets);
+    assert!(text.contains("the run does not repeat"), "{text}");
+    let line = number_after(&text, "part at line ");
+    let trace = String::from_utf8(file(&text, "what was chosen:")).unwrap();
+    let named = trace.lines().nth(line as usize - 1).unwrap();
+    assert!(text.contains(&format!("\"{named}\"")), "{named} of {text}");
+}
+
+#[test]
+fn a_failure_that_does_not_repeat_says_so() {
+    let text = failure_of(&Explore::new().seeds(1), |world| {
+        unrepeatable_tickets(world);
+        assert!(unrepeatable() > 1 << 40, "bad luck");
+    });
+    assert!(text.contains("bad luck") && text.contains("part at line "), "{text}");
+    assert!(!text.contains("matter"), "{text}");
+    let text = failure_of(&Explore::new().seeds(1), |world| {
+        static FIRST: AtomicU64 = AtomicU64::new(1);
+        let picks = FIRST.swap(0, Ordering::Relaxed);
+        (0..picks).for_each(|_| assert!(world.pick(9) < 9));
+        assert_eq!(picks, 0, "only once");
+    });
+    assert!(text.contains("something outlives a world"), "{text}");
 }
 
 #[test]

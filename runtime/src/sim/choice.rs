@@ -75,21 +75,28 @@ impl Path {
     }
 }
 
+/// A line of the trace: a choice, or what happened.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Traced {
+    label: Label,
+    value: u64,
+}
+
 /// See the [module](self).
 #[derive(Debug)]
 pub(crate) struct Choices {
     source: Source,
     used: usize,
     record: Vec<u64>,
-    /// What each choice was about, when somebody wants to read it.
-    labels: Option<Vec<Label>>,
+    /// All that the hash was made of, when somebody wants to read it.
+    trace: Option<Vec<Traced>>,
     hash: u64,
 }
 
 impl Choices {
-    /// Choices from `source`; with `labels` for a trace that can be read.
-    pub(crate) fn new(source: Source, labels: bool) -> Self {
-        Self { source, used: 0, record: Vec::new(), labels: labels.then(Vec::new), hash: 0 }
+    /// Choices from `source`, which are `traced` for somebody to read.
+    pub(crate) fn new(source: Source, traced: bool) -> Self {
+        Self { source, used: 0, record: Vec::new(), trace: traced.then(Vec::new), hash: 0 }
     }
 
     /// A number below `count`; 0 if that is not above 1.
@@ -151,15 +158,24 @@ impl Choices {
 
     fn note(&mut self, label: Label, value: u64) -> u64 {
         self.record.push(value);
-        if let Some(labels) = &mut self.labels {
-            labels.push(label);
-        }
-        self.fold(planted!("sim-label-unhashed": label.hash => 0) ^ value);
+        self.trace(label, value);
+        self.mix(planted!("sim-label-unhashed": label.hash => 0) ^ value);
         value
     }
 
-    /// Takes what happened into the trace's hash.
-    pub(crate) fn fold(&mut self, what: u64) {
+    /// Takes what happened into the trace and its hash.
+    pub(crate) fn fold(&mut self, label: Label, what: u64) {
+        self.trace(label, what);
+        self.mix(what);
+    }
+
+    fn trace(&mut self, label: Label, value: u64) {
+        if let Some(trace) = &mut self.trace {
+            trace.push(Traced { label, value });
+        }
+    }
+
+    fn mix(&mut self, what: u64) {
         let mixed = (self.hash ^ what).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         self.hash = mixed ^ mixed >> 29;
     }
@@ -174,10 +190,9 @@ impl Choices {
         &self.record
     }
 
-    /// All that was chosen, in words.
-    pub(crate) fn take_trace(&mut self) -> Vec<String> {
-        let labels = self.labels.take().unwrap_or_default();
-        labels.iter().zip(&self.record).map(|(label, value)| format!("{label} {value}")).collect()
+    /// All that was chosen and folded in, of a run that is traced.
+    pub(crate) fn take_trace(&mut self) -> Vec<Traced> {
+        self.trace.take().unwrap_or_default()
     }
 
     /// The path taken, of a run that enumerates.
@@ -186,6 +201,18 @@ impl Choices {
             Source::Path(path) => Some(std::mem::take(path)),
             Source::Seed(_) | Source::Bytes(_) | Source::Record(_) => None,
         }
+    }
+}
+
+impl PartialEq for Traced {
+    fn eq(&self, other: &Self) -> bool {
+        (self.label.hash, self.value) == (other.label.hash, other.value)
+    }
+}
+
+impl fmt::Display for Traced {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.label, self.value)
     }
 }
 

@@ -1,10 +1,12 @@
 //! The same scenario in many worlds, until one of them fails.
 
+use super::capture::Capture;
 use super::check::Failure;
-use super::choice::{Path, Source};
+use super::choice::{Path, Source, Traced};
 use super::options::Options;
+use super::parting::Parting;
 use super::policy::Policy;
-use super::report;
+use super::report::{self, Report};
 use super::shrink::shrink;
 use super::world::World;
 use crate::task::run::describe;
@@ -17,12 +19,15 @@ const SEEDS: u64 = 100;
 const SHRINKING_MAX: usize = 400;
 /// Steps of all of them after which no more are tried: long worlds are not made as small as short ones.
 const SHRINKING_STEPS_MAX: u64 = 2_000_000;
+/// Traced runs at most until one parts from the first of them.
+const TRACED_MAX: usize = 8;
 
 /// Runs a scenario in many worlds, each with choices of its own.
 ///
 /// The first world that fails ends it: the failing choices are made as few and as dull as possible, and
-/// the panic says what went wrong, which command repeats it, and where the choices, the log and the trace
-/// were written to. In the environment, `GREENROOM_SEEDS` sets the number of worlds, `GREENROOM_SEED` asks
+/// the panic says what went wrong, of which commit, which command repeats it, and where the choices, the log,
+/// the trace and the packets were written to. Where the same choices do not lead there again, it says
+/// instead where two runs part. In the environment, `GREENROOM_SEEDS` sets the number of worlds, `GREENROOM_SEED` asks
 /// for a single one, and `GREENROOM_CHOICES` names a file of choices to repeat.
 ///
 /// ```
@@ -55,6 +60,8 @@ const SHRINKING_STEPS_MAX: u64 = 2_000_000;
 pub struct Explore {
     choices: Choosing,
     options: Options,
+    /// Whether each world is run twice.
+    twice: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -83,7 +90,8 @@ pub(super) struct Attempt {
     pub(super) failure: Option<Failure>,
     pub(super) record: Vec<u64>,
     pub(super) log: Vec<String>,
-    pub(super) trace: Vec<String>,
+    pub(super) trace: Vec<Traced>,
+    pub(super) capture: Option<Capture>,
     hash: u64,
     steps: u64,
     marks: BTreeMap<String, u64>,
@@ -100,7 +108,7 @@ impl Explore {
     /// A hundred seeds, or as many as the environment says.
     pub fn new() -> Self {
         let options = Options { quiet: true, ..Options::default() };
-        Self { choices: Choosing::Seeds { first: 0, count: SEEDS }, options }
+        Self { choices: Choosing::Seeds { first: 0, count: SEEDS }, options, twice: false }
     }
 
     /// Sets how many seeds to try, unless the environment does.
@@ -133,6 +141,14 @@ impl Explore {
     /// Sets how many steps a world may take; by default ten million.
     pub fn steps_max(mut self, steps: u64) -> Self {
         self.options.steps_max = steps;
+        self
+    }
+
+    /// Runs each world twice, and fails where the second run goes another way than the first: something in
+    /// the scenario does not come from the world, such as the real clock or the order of a `HashMap`. The
+    /// panic names the first line of the trace that is not the same.
+    pub fn twice(mut self) -> Self {
+        self.twice = true;
         self
     }
 
@@ -209,8 +225,8 @@ impl Explore {
         explored: &mut Explored,
         marks: &mut BTreeMap<String, u64>,
     ) -> Option<Path> {
-        if let Some(failure) = attempt.failure {
-            self.give_up(&failure, attempt.record, options, scenario);
+        if attempt.failure.is_some() || self.twice {
+            self.judge(&attempt, options, scenario);
         }
         explored.worlds += 1;
         explored.steps += attempt.steps;
@@ -222,31 +238,62 @@ impl Explore {
         attempt.path
     }
 
-    /// Makes the failure smaller and reports it.
-    fn give_up(
-        &self,
-        failure: &Failure,
-        record: Vec<u64>,
-        options: &Options,
-        scenario: &impl Fn(&mut World),
-    ) -> ! {
-        let key = failure.key();
-        let chosen = record.len();
-        let mut steps = 0;
-        let small = shrink(record, SHRINKING_MAX, |record| {
-            if steps > SHRINKING_STEPS_MAX {
-                return None;
-            }
-            let attempt = attempt_record(record, options, scenario);
-            steps += attempt.steps;
-            let fails = attempt.failure.is_some_and(|failure| failure.key() == key);
-            fails.then_some(attempt.record)
-        });
+    /// Reports a failure, or that a run does not repeat. A failure that does is made smaller first.
+    fn judge(&self, attempt: &Attempt, options: &Options, scenario: &impl Fn(&mut World)) {
         let shown = Options { logs: true, ..options.clone() };
-        let attempt = attempt_record(&small, &shown, scenario);
-        let text = report::write(failure, &attempt, chosen, options.seed);
-        panic!("{text}");
+        let chosen = attempt.record.len();
+        let parting = parting(attempt, options, scenario);
+        let (failure, record) = match (&attempt.failure, &parting) {
+            (None, None) => return,
+            (None, Some(parting)) => {
+                let failure = Failure::new("the run does not repeat", parting.to_string());
+                let failure = Failure { seed: options.seed, ..failure };
+                (&failure.clone(), attempt.record.clone())
+            }
+            (Some(failure), Some(_)) => (failure, attempt.record.clone()),
+            (Some(failure), None) => {
+                (failure, smaller(attempt.record.clone(), &failure.key(), options, scenario))
+            }
+        };
+        let attempt = attempt_record(&record, &shown, scenario);
+        panic!("{}", Report { failure, attempt, chosen, parting, seed: options.seed }.write());
     }
+}
+
+/// A smaller record that fails in the same way.
+fn smaller(
+    record: Vec<u64>,
+    key: &str,
+    options: &Options,
+    scenario: &impl Fn(&mut World),
+) -> Vec<u64> {
+    let mut steps = 0;
+    shrink(record, SHRINKING_MAX, |record| {
+        if steps > SHRINKING_STEPS_MAX {
+            return None;
+        }
+        let attempt = attempt_record(record, options, scenario);
+        steps += attempt.steps;
+        let fails = attempt.failure.is_some_and(|failure| failure.key() == key);
+        fails.then_some(attempt.record)
+    })
+}
+
+/// Where a run parts from one of the same choices, if it does.
+fn parting(
+    attempt: &Attempt,
+    options: &Options,
+    scenario: &impl Fn(&mut World),
+) -> Option<Parting> {
+    let record = &attempt.record;
+    if attempt_record(record, options, scenario).hash == attempt.hash {
+        return None;
+    }
+    let traced = Options { logs: true, ..options.clone() };
+    let first = attempt_record(record, &traced, scenario);
+    let others = (0..TRACED_MAX).map(|_| attempt_record(record, &traced, scenario));
+    let parting = others.into_iter().find_map(|other| Parting::of(&first.trace, &other.trace));
+    Some(parting.unwrap_or(Parting::First))
 }
 
 fn attempt_record(record: &[u64], options: &Options, scenario: &impl Fn(&mut World)) -> Attempt {
@@ -272,8 +319,9 @@ fn attempt(source: Source, options: &Options, scenario: &impl Fn(&mut World)) ->
     let marks = std::mem::take(&mut world.checks.marks);
     let stage = world.stage.clone();
     let log = stage.take_log();
+    let capture = stage.fabric.lock().take_capture();
     let (record, trace) = stage.choose(|choices| (choices.record().to_vec(), choices.take_trace()));
     drop(world);
     let path = stage.choose(super::choice::Choices::take_path);
-    Attempt { failure, record, log, trace, hash, steps, marks, path }
+    Attempt { failure, record, log, trace, capture, hash, steps, marks, path }
 }

@@ -8,6 +8,7 @@
 //! Each direction between two addresses is a link of its own. A packet is judged when it is sent, except
 //! that what is still in flight to a port that has gone is dropped when it arrives, as on a real network.
 
+use super::capture::{Capture, Seen};
 use super::choice::{Choices, Label};
 use super::link::Link;
 use crate::sync::planted;
@@ -89,11 +90,19 @@ pub(crate) struct Fabric {
     outside: BTreeMap<SocketAddr, SocketAddr>,
     inside: BTreeMap<SocketAddr, SocketAddr>,
     pub(crate) traffic: Traffic,
+    /// What was on the wires, when somebody wants to read it.
+    capture: Option<Capture>,
 }
 
 impl Fabric {
-    pub(crate) fn new() -> Self {
-        Self::default()
+    /// Wires between nothing yet, of which a capture is kept if `captures`.
+    pub(crate) fn new(captures: bool) -> Self {
+        Self { capture: captures.then(Capture::new), ..Self::default() }
+    }
+
+    /// What was on the wires so far, of a fabric that keeps a capture.
+    pub(crate) fn take_capture(&mut self) -> Option<Capture> {
+        self.capture.take().filter(|capture| !capture.is_empty())
     }
 
     /// Opens a port; `false` if it is in use.
@@ -176,6 +185,9 @@ impl Fabric {
         choices: &mut Choices,
     ) {
         self.traffic.sent += 1;
+        if let Some(capture) = &mut self.capture {
+            capture.add(Seen::Sent, now, [says, to], bytes);
+        }
         let way = (from.ip(), to.ip());
         let link = self.links.get(&way).copied().unwrap_or(self.all);
         let traffic = &mut self.traffic;
@@ -264,6 +276,9 @@ impl Fabric {
         if port.packets.len() >= port.packets_max {
             self.traffic.overflowed += 1;
             return Some((to, len, None));
+        }
+        if let Some(capture) = &mut self.capture {
+            capture.add(Seen::Arrived, now, [datagram.from, place], &datagram.bytes);
         }
         port.packets.push_back(datagram);
         self.traffic.arrived += 1;

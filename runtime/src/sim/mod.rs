@@ -51,6 +51,7 @@
 //! `tokio::select!` are to be `biased`, because tokio draws their order by itself. A reference to an actor
 //! of another node works like a wire without faults, as long as both clocks agree.
 
+mod capture;
 mod check;
 mod checking;
 mod choice;
@@ -64,6 +65,7 @@ mod link;
 mod node;
 mod options;
 mod orders;
+mod parting;
 mod policy;
 mod queue;
 mod rarities;

@@ -1,11 +1,13 @@
 //! How a failing world is asked for again, and what is written about it.
 
 use super::check::Failure;
-use super::choice::Source;
+use super::choice::{Source, Traced};
 use super::explore::Attempt;
+use super::parting::Parting;
 use crate::sync::thread;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::{env, fs, io};
 
 const SEED: &str = "GREENROOM_SEED";
@@ -42,47 +44,82 @@ fn number(name: &str) -> Option<u64> {
     Some(text.parse().unwrap_or_else(|_| panic!("{name}={text} is no number")))
 }
 
-/// Writes the files on a failure, and says what failed, how to repeat it and where the files are.
-pub(super) fn write(
-    failure: &Failure,
-    attempt: &Attempt,
-    chosen: usize,
-    seed: Option<u64>,
-) -> String {
-    let mut text = format!("{failure}\n\n");
-    let busy = attempt.record.iter().filter(|&&value| value != 0).count();
-    let mut line = |line: String| writeln!(text, "  {line}").expect("writing to a string");
-    line(format!("of {chosen} choices {busy} matter:"));
-    let shrunk = attempt
-        .failure
-        .as_ref()
-        .map_or("it does not fail again!".into(), |failure| failure.text.clone());
-    line(format!("{shrunk}\n"));
-    if let Some(seed) = seed {
-        line(format!("to repeat it:   {SEED}={seed} {}", command()));
-    }
-    match files(attempt, seed) {
-        Ok(place) => {
-            let place = place.display();
-            line(format!("the short way:  {CHOICES}={place}/choices {}", command()));
-            line(format!("what happened:  {place}/log"));
-            line(format!("what was chosen: {place}/trace"));
-        }
-        Err(error) => line(format!("no files, because {error}")),
-    }
-    text
+/// A failure, and what is known about it.
+pub(super) struct Report<'a> {
+    pub(super) failure: &'a Failure,
+    /// The run that is shown.
+    pub(super) attempt: Attempt,
+    /// How many choices the first run made.
+    pub(super) chosen: usize,
+    /// Where runs of these choices part, if they do.
+    pub(super) parting: Option<Parting>,
+    pub(super) seed: Option<u64>,
 }
 
-fn files(attempt: &Attempt, seed: Option<u64>) -> io::Result<PathBuf> {
-    let test = test_name().unwrap_or_else(|| "world".to_owned()).replace("::", "-");
-    let name = seed.map_or_else(|| test.clone(), |seed| format!("{test}-{seed}"));
-    let place = place().join(name);
-    fs::create_dir_all(&place)?;
-    let choices: Vec<_> = attempt.record.iter().map(u64::to_string).collect();
-    fs::write(place.join("choices"), choices.join(" ") + "\n")?;
-    fs::write(place.join("log"), attempt.log.join("\n") + "\n")?;
-    fs::write(place.join("trace"), attempt.trace.join("\n") + "\n")?;
-    Ok(place)
+impl Report<'_> {
+    /// Writes the files, and says what failed, how to repeat it and where the files are.
+    pub(super) fn write(self) -> String {
+        let mut text = format!("{}\n\n", self.failure);
+        let mut line = |line: String| writeln!(text, "  {line}").expect("writing to a string");
+        line(self.of_the_choices() + "\n");
+        if let Some(commit) = commit() {
+            line(format!("commit:         {commit}"));
+        }
+        if let Some(seed) = self.seed {
+            line(format!("to repeat it:   {SEED}={seed} {}", command()));
+        }
+        match self.files() {
+            Ok((place, has_packets)) => {
+                let place = place.display();
+                line(format!("the short way:  {CHOICES}={place}/choices {}", command()));
+                line(format!("what happened:  {place}/log"));
+                line(format!("what was chosen: {place}/trace"));
+                if has_packets {
+                    line(format!("what was sent:  {place}/packets.pcapng"));
+                }
+            }
+            Err(error) => line(format!("no files, because {error}")),
+        }
+        text
+    }
+
+    fn of_the_choices(&self) -> String {
+        if let Some(parting) = &self.parting {
+            return format!("{} choices were made; {parting}", self.chosen);
+        }
+        let busy = self.attempt.record.iter().filter(|&&value| value != 0).count();
+        let shrunk = self.attempt.failure.as_ref();
+        let shrunk = shrunk.map_or("it does not fail again!", |failure| &failure.text);
+        format!("of {} choices {busy} matter:\n  {shrunk}", self.chosen)
+    }
+
+    /// Writes the files; their folder, and whether there were packets.
+    fn files(self) -> io::Result<(PathBuf, bool)> {
+        let test = test_name().unwrap_or_else(|| "world".to_owned()).replace("::", "-");
+        let name = self.seed.map_or_else(|| test.clone(), |seed| format!("{test}-{seed}"));
+        let place = place().join(name);
+        fs::create_dir_all(&place)?;
+        let Attempt { record, log, trace, capture, .. } = self.attempt;
+        let choices: Vec<_> = record.iter().map(u64::to_string).collect();
+        let trace: Vec<_> = trace.iter().map(Traced::to_string).collect();
+        fs::write(place.join("choices"), choices.join(" ") + "\n")?;
+        fs::write(place.join("log"), log.join("\n") + "\n")?;
+        fs::write(place.join("trace"), trace.join("\n") + "\n")?;
+        let has_packets = capture.is_some();
+        if let Some(capture) = capture {
+            fs::write(place.join("packets.pcapng"), capture.into_bytes())?;
+        }
+        Ok((place, has_packets))
+    }
+}
+
+/// The commit that is checked out where the test runs, if git knows.
+fn commit() -> Option<String> {
+    let arguments = ["describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"];
+    let described = Command::new("git").args(arguments).output().ok()?;
+    let commit = String::from_utf8(described.stdout).ok()?;
+    let commit = commit.trim();
+    (described.status.success() && !commit.is_empty()).then(|| commit.to_owned())
 }
 
 /// The folder for files on failures: `sim` in the folder that the program was built into.

@@ -72,7 +72,7 @@ impl Stage {
             sleepers: Mutex::new(BTreeMap::new()),
             sleeps: AtomicU64::new(0),
             faces: Mutex::new(Vec::new()),
-            fabric: Mutex::new(Fabric::new()),
+            fabric: Mutex::new(Fabric::new(logs)),
             rarities: Rarities::default(),
             log: logs.then(|| Mutex::new(Vec::new())),
             ended: AtomicBool::new(false),

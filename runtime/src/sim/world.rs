@@ -35,6 +35,10 @@ use std::time::Duration;
 const COST: Label = Label::new("cost");
 const LATE: Label = Label::new("late");
 const NEST: Label = Label::new("nest");
+/// What happened, beside the choices.
+const TURN: Label = Label::new("turn of actor");
+const NOW: Label = Label::new("at");
+const ARRIVED: Label = Label::new("bytes arrived");
 const PANICKED: &str = "an actor panicked";
 const USER: Label = Label::new("user");
 
@@ -245,7 +249,10 @@ impl World {
             }
             let actor = actor.unwrap_or(0);
             let now = self.stage.now();
-            self.stage.choose(|choices| choices.fold(now ^ actor << 40));
+            self.stage.choose(|choices| {
+                choices.fold(TURN, actor);
+                choices.fold(NOW, now);
+            });
             if self.stage.logs() && actor != 0 {
                 let name = &self.nodes[node].name;
                 self.stage.log(|| format!("{name}: worker {index} runs actor {actor}"));
@@ -337,7 +344,7 @@ impl World {
             let arrived = self.stage.fabric.lock().arrive(self.stage.now());
             let Some((to, len, reader)) = arrived else { return };
             self.stage.log(|| format!("{len} bytes arrive at {to}"));
-            self.stage.choose(|choices| choices.fold(len as u64));
+            self.stage.choose(|choices| choices.fold(ARRIVED, len as u64));
             if let Some(reader) = reader {
                 reader.wake();
             }
