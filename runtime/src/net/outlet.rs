@@ -132,10 +132,19 @@ impl Outlet {
         if state.closed {
             return true;
         }
-        let bytes = frame.to_bytes();
-        if state.backlog.is_empty() && self.link.submit(order, &bytes).is_ok() {
-            state.submitted += 1;
-            return true;
+        let mut bytes = frame.to_bytes();
+        if state.backlog.is_empty() {
+            let mut submitted = self.link.submit(order, &bytes);
+            if submitted == Err(SubmitError::TooLarge)
+                && let Some(shorter) = instead_of(&bytes)
+            {
+                bytes = shorter;
+                submitted = self.link.submit(order, &bytes);
+            }
+            if submitted.is_ok() {
+                state.submitted += 1;
+                return true;
+            }
         }
         state.backlog.push_back((order, bytes));
         let fits = state.backlog.len() <= BACKLOG_FRAMES_MAX;
@@ -153,12 +162,18 @@ impl Outlet {
                 return Poll::Ready(());
             }
             state.pump = Some(cx.waker().clone());
-            while let Some((order, bytes)) = state.backlog.front() {
+            while let Some((order, bytes)) = state.backlog.front_mut() {
                 match self.link.submit(*order, bytes) {
                     Ok(()) => state.submitted += 1,
                     Err(SubmitError::Full) => break,
-                    // The session hears of the end; what is too large is the program's own mistake.
-                    Err(SubmitError::Ended | SubmitError::TooLarge) => {}
+                    Err(SubmitError::TooLarge) => {
+                        if let Some(shorter) = instead_of(bytes) {
+                            *bytes = shorter;
+                            continue;
+                        }
+                    }
+                    // The session hears of it.
+                    Err(SubmitError::Ended) => {}
                 }
                 state.backlog.pop_front();
             }
@@ -332,4 +347,13 @@ impl Outlet {
     pub(super) fn has_hung_up(&self) -> bool {
         self.state.lock().hung_up
     }
+}
+
+/// What is said in place of a frame that is longer than any may be: who asked hears that the answer is too large.
+/// Nothing else that a node says by itself is so long. [ENV-8]
+fn instead_of(frame: &[u8]) -> Option<Vec<u8>> {
+    let Ok(Frame::Answer { correlation, .. }) = Frame::parse(frame) else { return None };
+    let why = Undelivered::TooLarge;
+    let told = planted!("net-long-answer-unsaid": true => false);
+    told.then(|| Frame::Unanswered { correlation, why }.to_bytes())
 }

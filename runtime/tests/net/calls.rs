@@ -139,6 +139,39 @@ fn an_ask_has_one_outcome_whatever_becomes_of_the_handler() {
     });
 }
 
+/// Answers at any length.
+#[derive(Actor)]
+struct Printer;
+
+#[handlers(wire = "test.printer/1")]
+impl Printer {
+    #[ask]
+    fn print(&mut self, bytes: usize) -> String {
+        "x".repeat(bytes)
+    }
+}
+
+// [ENV-8]
+#[test]
+fn an_answer_that_no_link_takes_is_an_error_at_once() {
+    // With room for one frame, answers wait in the backlog, too.
+    for network in [Loopback::new(), Loopback::new().frames_max(1)] {
+        once(network, async |_, here, there| {
+            let printer = there.system.spawn::<Printer>(Printer).await.unwrap();
+            there.node.export("printer", Export::of(&printer)).unwrap();
+            let far: Ref<Printer> = here.reach(there).await.find("printer").await.unwrap();
+            let ask = |bytes| {
+                let asked = far.print(bytes).within(LONG * 10).into_future();
+                async { soon(asked).await.map(|text| text.len()) }
+            };
+            let long = 17 << 20;
+            let lengths = tokio::join!(ask(1), ask(long), ask(2), ask(long));
+            let too_large = || Err(AskError::Undelivered(Undelivered::TooLarge));
+            assert_eq!(lengths, (Ok(1), too_large(), Ok(2), too_large()));
+        });
+    }
+}
+
 /// Asks the next one.
 #[derive(Actor)]
 struct Relay {
