@@ -4,6 +4,7 @@
 
 use greenroom::net::{Address, ConnectError, Export, LookupError, Node, transport_conforms};
 use greenroom::{Actor, Ref, System, handlers};
+use greenroom_transports::link;
 use greenroom_transports::secure::identity::Identity;
 use greenroom_transports::secure::key::Key;
 use greenroom_transports::udp::socket::Options;
@@ -200,6 +201,30 @@ fn who_is_forbidden_stays_so() {
         assert_eq!(unreachable(two.node.connect(&back).await), "there was no connection in time");
         one.udp.allow(two.udp.public());
         assert_eq!(two.node.connect(&back).await.unwrap().identity(), one.node.identity());
+    });
+}
+
+/// A system that ends without a word to its node, and peers that would wait for an hour before they gave it up.
+#[test]
+fn a_system_that_ends_is_missed_at_once() {
+    soon(async {
+        let patient = |host, other| {
+            let other = Identity::new(Key::new([other; 32])).public();
+            let dead_after = Duration::from_secs(3600);
+            let link = link::Config { dead_after, ..link::Config::default() };
+            place(settings(host).peer(other, None).link(link))
+        };
+        for is_orderly in [false, true] {
+            let [here, there] = [patient(1, 2), patient(2, 1)];
+            let peer = here.node.connect(&there.udp.node_address()).await.unwrap();
+            assert!(peer.find::<Book>("nobody").await.is_err());
+            if is_orderly {
+                there.system.shutdown(LONG).await.unwrap();
+            } else {
+                drop(there.system);
+            }
+            peer.ended().await;
+        }
     });
 }
 

@@ -48,6 +48,12 @@ pub trait Transport: Send + Sync + 'static {
 
     /// Makes and accepts no more links. Those that there are stay.
     fn close(&self);
+
+    /// Tells the other nodes that this one is gone, without waiting: its system ends, and nobody drives the transport
+    /// any more. What is still to be sent may be lost.
+    ///
+    /// A transport whose links end when they are dropped has nothing to do.
+    fn depart(&self) {}
 }
 
 /// A connection to another node. One task receives, and one waits for room; any number submit.

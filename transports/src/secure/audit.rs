@@ -75,6 +75,7 @@ pub struct Audit {
     written: u64,
     rejected: [u64; Reject::ALL.len()],
     noted: [Option<Time>; Reject::ALL.len()],
+    unsent: u64,
 }
 
 /// How often at most a reason comes into the ring.
@@ -89,6 +90,7 @@ impl Audit {
             written: 0,
             rejected: [0; Reject::ALL.len()],
             noted: [None; Reject::ALL.len()],
+            unsent: 0,
         }
     }
 
@@ -120,6 +122,17 @@ impl Audit {
     #[must_use]
     pub fn rejected_in_all(&self) -> u64 {
         self.rejected.iter().sum()
+    }
+
+    /// Counts a datagram that was never sent.
+    pub(super) fn drop_unsent(&mut self) {
+        self.unsent += 1;
+    }
+
+    /// How many datagrams of handshakes were dropped because the socket took none for too long.
+    #[must_use]
+    pub fn unsent(&self) -> u64 {
+        self.unsent
     }
 
     /// How many events were recorded, those that the ring has lost included.

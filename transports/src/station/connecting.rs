@@ -1,9 +1,9 @@
 //! Who waits for a link to come up.
 //!
-//! A node that is not known has to be met before it is connected to, so that it knows this one, too. One address at
-//! a time is asked who is there, each for a while.
+//! A node that is not known has to be met before it is connected to, so that it knows this one, too. Some addresses at a
+//! time are asked who is there; while others wait for that, each for a while.
 
-use super::Station;
+use super::{Station, Wakes};
 use crate::link::Time;
 use crate::secure::key::PublicKey;
 use greenroom::net::{Address, ConnectError, Identity};
@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// For how long one address is asked who is there while others wait to be.
+/// For how long addresses are asked who is there while others wait to be.
 const TURN: Duration = Duration::from_secs(1);
 
 /// What becomes of an attempt.
@@ -22,9 +22,9 @@ type Outcome = Result<Identity, ConnectError>;
 #[derive(Default)]
 pub(super) struct Connecting {
     attempts: Vec<Attempt>,
-    /// Addresses to be asked who is there, the first of them now.
+    /// Addresses to be asked who is there, the first so many of them now.
     meets: VecDeque<SocketAddr>,
-    /// Since when the first one has been asked.
+    /// Since when the first ones have been asked.
     since: Time,
 }
 
@@ -43,14 +43,17 @@ pub struct Attempt {
 }
 
 impl Attempt {
-    fn succeed(self, peer: Identity) {
-        // An error means that nobody waits any more, here and below.
-        let _ = self.done.send(Ok(peer));
+    fn succeed(self, peer: Identity) -> Told {
+        Told { done: self.done, outcome: Ok(peer) }
     }
 
-    fn fail(self, text: &str) {
+    fn fail(self, text: &str) -> Told {
         let why = ConnectError::Unreachable { address: self.address, text: text.to_owned() };
-        let _ = self.done.send(Err(why));
+        Told { done: self.done, outcome: Err(why) }
+    }
+
+    fn refuse(self) -> Told {
+        Told { done: self.done, outcome: Err(ConnectError::Closed) }
     }
 
     fn meets_at(&self, at: SocketAddr) -> bool {
@@ -64,62 +67,69 @@ impl std::fmt::Debug for Attempt {
     }
 }
 
+/// Who is told the outcome of an attempt.
+pub(super) struct Told {
+    done: oneshot::Sender<Outcome>,
+    outcome: Outcome,
+}
+
+impl Told {
+    pub(super) fn tell(self) {
+        // An error means that nobody waits any more.
+        let _ = self.done.send(self.outcome);
+    }
+}
+
 impl Connecting {
-    /// Ends the attempts that `which` names.
-    fn end(&mut self, which: impl Fn(&Attempt) -> bool, then: impl Fn(Attempt)) {
-        self.attempts.extract_if(.., |attempt| which(attempt)).for_each(then);
+    /// Ends the attempts that `which` names, of which `wakes` tells those who wait.
+    fn end(
+        &mut self,
+        which: impl Fn(&Attempt) -> bool,
+        then: impl Fn(Attempt) -> Told,
+        wakes: &mut Wakes,
+    ) {
+        wakes.told.extend(self.attempts.extract_if(.., |attempt| which(attempt)).map(then));
     }
 
-    pub(super) fn connected(&mut self, key: &PublicKey, peer: Identity) {
-        self.end(|attempt| attempt.key == Some(*key), |attempt| attempt.succeed(peer));
+    pub(super) fn connected(&mut self, key: &PublicKey, peer: Identity, wakes: &mut Wakes) {
+        self.end(|attempt| attempt.key == Some(*key), |attempt| attempt.succeed(peer), wakes);
     }
 
-    pub(super) fn unreachable(&mut self, key: &PublicKey) {
+    pub(super) fn unreachable(&mut self, key: &PublicKey, wakes: &mut Wakes) {
         let which = |attempt: &Attempt| attempt.is_known && attempt.key == Some(*key);
-        self.end(which, |attempt| attempt.fail("no answer to the handshake"));
+        self.end(which, |attempt| attempt.fail("no answer to the handshake"), wakes);
     }
 
-    pub(super) fn forbidden(&mut self, key: &PublicKey) {
-        self.end(|attempt| attempt.key == Some(*key), |it| it.fail("the node is forbidden"));
+    pub(super) fn forbidden(&mut self, key: &PublicKey, wakes: &mut Wakes) {
+        let which = |attempt: &Attempt| attempt.key == Some(*key);
+        self.end(which, |attempt| attempt.fail("the node is forbidden"), wakes);
     }
 
-    pub(super) fn learned(&mut self, key: PublicKey, at: SocketAddr) {
+    /// The node with that key is at that address, and knows this one.
+    pub(super) fn learned(&mut self, key: PublicKey, at: SocketAddr, wakes: &mut Wakes) {
         let is_another = |attempt: &Attempt| attempt.key.is_some_and(|expected| expected != key);
         self.end(
             |attempt| attempt.meets_at(at) && is_another(attempt),
             |attempt| attempt.fail("another node is there"),
+            wakes,
         );
         for attempt in self.attempts.iter_mut().filter(|attempt| attempt.meets_at(at)) {
             (attempt.key, attempt.is_known) = (Some(key), true);
         }
-        self.meets.retain(|meet| *meet != at);
     }
 
-    pub(super) fn nobody(&mut self, at: SocketAddr, why: &str) {
-        self.end(|attempt| attempt.meets_at(at), |attempt| attempt.fail(why));
-        self.meets.retain(|meet| *meet != at);
+    pub(super) fn nobody(&mut self, at: SocketAddr, why: &str, wakes: &mut Wakes) {
+        self.end(|attempt| attempt.meets_at(at), |attempt| attempt.fail(why), wakes);
     }
 
-    pub(super) fn fail_all(&mut self) {
+    pub(super) fn fail_all(&mut self, wakes: &mut Wakes) {
         self.meets.clear();
-        self.end(
-            |_| true,
-            |attempt| {
-                let _ = attempt.done.send(Err(ConnectError::Closed));
-            },
-        );
+        self.end(|_| true, Attempt::refuse, wakes);
     }
 
-    /// When the next address has its turn to be asked.
-    pub(super) fn timeout(&self) -> Option<Time> {
-        (self.meets.len() > 1).then(|| self.since + TURN)
-    }
-
-    /// Forgets those who gave up waiting.
-    fn forget_abandoned(&mut self) {
-        self.attempts.retain(|attempt| !attempt.done.is_closed());
-        let attempts = &self.attempts;
-        self.meets.retain(|at| attempts.iter().any(|attempt| attempt.meets_at(*at)));
+    /// When the next addresses have their turn to be asked, of which `at_once` are at a time.
+    pub(super) fn timeout(&self, at_once: usize) -> Option<Time> {
+        (self.meets.len() > at_once).then(|| self.since + TURN)
     }
 }
 
@@ -127,15 +137,14 @@ impl Station {
     /// Reaches the node at an address, or finds that there is a line to it.
     pub fn connect(&mut self, attempt: Attempt) {
         if self.is_closed {
-            let _ = attempt.done.send(Err(ConnectError::Closed));
-            return;
+            return self.wakes.told.push(attempt.refuse());
         }
         if attempt.key == Some(self.endpoint.public()) {
-            return attempt.fail("that is this node itself");
+            return self.wakes.told.push(attempt.fail("that is this node itself"));
         }
         let (at, key, is_known) = (attempt.at, attempt.key, attempt.is_known);
         if key.is_some_and(|key| self.endpoint.is_forbidden(&key)) {
-            return attempt.fail("the node is forbidden");
+            return self.wakes.told.push(attempt.fail("the node is forbidden"));
         }
         self.connecting.attempts.push(attempt);
         if let Some(key) = key {
@@ -148,9 +157,7 @@ impl Station {
         if self.connecting.attempts.iter().any(still_waits) && !self.connecting.meets.contains(&at)
         {
             self.connecting.meets.push_back(at);
-            if self.connecting.meets.len() == 1 {
-                self.meet_next();
-            }
+            self.meet();
         }
         self.tell_driver();
     }
@@ -161,7 +168,7 @@ impl Station {
         if let Some(line) = line {
             let peer = line.peer;
             if line.is_open() {
-                self.connecting.connected(key, peer);
+                self.connecting.connected(key, peer, &mut self.wakes);
             }
             return;
         }
@@ -170,25 +177,45 @@ impl Station {
         let began = self.endpoint.connect(self.now, key, attempt.at);
         if let Err(error) = began {
             let text = error.to_string();
-            self.connecting.end(|attempt| attempt.key == Some(*key), |it| it.fail(&text));
+            let which = |attempt: &Attempt| attempt.key == Some(*key);
+            self.connecting.end(which, |attempt| attempt.fail(&text), &mut self.wakes);
         }
     }
 
-    /// Asks at the first address who is there.
-    pub(super) fn meet_next(&mut self) {
-        self.connecting.forget_abandoned();
-        while let Some(at) = self.connecting.meets.front().copied() {
-            self.connecting.since = self.now;
-            let Err(error) = self.endpoint.meet(self.now, at) else { return };
-            self.connecting.nobody(at, &error.to_string());
+    /// Asks at the first addresses who is there, and no more where nobody waits for that.
+    pub(super) fn meet(&mut self) {
+        let Connecting { attempts, meets, since } = &mut self.connecting;
+        attempts.retain(|attempt| !attempt.done.is_closed());
+        meets.retain(|at| {
+            let is_wanted = attempts.iter().any(|attempt| attempt.meets_at(*at));
+            if !is_wanted {
+                self.endpoint.leave_alone(*at);
+            }
+            is_wanted
+        });
+        let at_once = self.endpoint.contacts_max();
+        if meets.len() <= at_once {
+            *since = self.now;
+        }
+        let now: Vec<_> = meets.iter().copied().take(at_once).collect();
+        for at in now {
+            if let Err(error) = self.endpoint.meet(self.now, at) {
+                self.connecting.nobody(at, &error.to_string(), &mut self.wakes);
+                self.connecting.meets.retain(|other| *other != at);
+            }
         }
     }
 
-    /// Lets another address have its turn, if others wait for it.
+    /// Lets other addresses have their turn, if some wait for it.
     pub(super) fn take_turns(&mut self) {
-        if self.connecting.timeout().is_some_and(|due| due <= self.now) {
-            self.connecting.meets.rotate_left(1);
-            self.meet_next();
+        let at_once = self.endpoint.contacts_max();
+        if self.connecting.timeout(at_once).is_some_and(|due| due <= self.now) {
+            self.connecting.since = self.now;
+            for at in self.connecting.meets.iter().take(at_once) {
+                self.endpoint.leave_alone(*at);
+            }
+            self.connecting.meets.rotate_left(at_once);
+            self.meet();
         }
     }
 }

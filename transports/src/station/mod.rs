@@ -14,11 +14,17 @@
 //! 3. Nobody waits for ever: whatever ends a line wakes those who wait at it.
 
 mod connecting;
+#[cfg(any(test, fuzzing))]
+mod harness;
 mod line;
 mod outgoing;
+#[cfg(test)]
+mod tests;
+mod wakes;
 
 pub use connecting::Attempt;
 pub use outgoing::Outgoing;
+pub use wakes::Wakes;
 
 use crate::link::{Config, Ecn, Lane, Time};
 use crate::secure::audit::Audit;
@@ -62,7 +68,7 @@ pub struct Station {
     /// Whether the driver was told while it was at work.
     is_told: bool,
     /// Those to be woken, outside of the lock that the station is under.
-    wakes: Vec<Waker>,
+    wakes: Wakes,
     is_closed: bool,
 }
 
@@ -84,7 +90,7 @@ impl Station {
             acceptor: None,
             driver: None,
             is_told: false,
-            wakes: Vec::new(),
+            wakes: Wakes::default(),
             is_closed: false,
         }
     }
@@ -109,7 +115,7 @@ impl Station {
     /// Ends what there is with a node, and allows nothing more.
     pub fn forbid(&mut self, peer: &PublicKey) {
         self.endpoint.forbid(self.now, peer);
-        self.connecting.forbidden(peer);
+        self.connecting.forbidden(peer, &mut self.wakes);
         self.take_events();
         self.tell_driver();
     }
@@ -127,12 +133,20 @@ impl Station {
         self.now = now;
     }
 
+    /// The time that it was told last.
+    #[must_use]
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
     /// Takes a datagram, and opens it in place.
     pub fn handle(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]) {
         self.now = now;
         let received = self.endpoint.handle(now, from, datagram);
         self.take_events();
         let Received::Text { association, lane: LANE, number, text } = received else { return };
+        let association = crate::planted!("station-other-line": association =>
+            self.lines.keys().next().copied().unwrap_or(association));
         let (Some(line), Some(inside)) = (self.lines.get_mut(&association), datagram.get(text))
         else {
             return;
@@ -170,7 +184,11 @@ impl Station {
     #[must_use]
     pub fn deadline(&self) -> Option<Time> {
         let line = self.deadlines.first().map(|(due, _)| *due);
-        let times = [self.endpoint.poll_timeout(), self.connecting.timeout(), line];
+        let times = [
+            self.endpoint.poll_timeout(),
+            self.connecting.timeout(self.endpoint.contacts_max()),
+            line,
+        ];
         times.into_iter().flatten().min()
     }
 
@@ -210,12 +228,25 @@ impl Station {
     /// Makes and accepts no more links. Those that there are stay.
     pub fn close(&mut self) {
         self.is_closed = true;
-        self.connecting.fail_all();
+        self.connecting.fail_all(&mut self.wakes);
         for id in std::mem::take(&mut self.fresh) {
             self.disown(id);
         }
-        self.wakes.extend(self.acceptor.take());
+        self.wakes.wakers.extend(self.acceptor.take());
         self.tell_driver();
+    }
+
+    /// Ends all links, as if now were the last moment for it: the carrier sends once more what there is to send.
+    /// Nodes that have got everything hear that their link is closed, and others that it is lost.
+    pub fn depart(&mut self) {
+        self.close();
+        let ids: Vec<_> = self.lines.keys().copied().collect();
+        for id in crate::planted!("station-departs-silently": ids => Vec::new()) {
+            if let Some(line) = self.lines.get_mut(&id) {
+                line.close_by(self.now, &mut self.wakes.wakers);
+            }
+            self.touch(id);
+        }
     }
 
     /// All links are lost, because the carrier is broken.
@@ -230,14 +261,14 @@ impl Station {
     /// Has the driver woken as soon as there is something to do for it; at once, if there is.
     pub fn set_driver(&mut self, driver: &Waker) {
         if std::mem::take(&mut self.is_told) || !self.touched.is_empty() {
-            self.wakes.push(driver.clone());
+            self.wakes.wakers.push(driver.clone());
         } else {
             self.driver = Some(driver.clone());
         }
     }
 
     /// Those to be woken, put into `wakes`.
-    pub fn take_wakes(&mut self, wakes: &mut Vec<Waker>) {
+    pub fn take_wakes(&mut self, wakes: &mut Wakes) {
         wakes.append(&mut self.wakes);
     }
 
@@ -305,7 +336,7 @@ impl Station {
     /// Ends a line in order. Nothing more is received from it.
     pub fn close_line(&mut self, id: AssociationId) {
         let Some(line) = self.lines.get_mut(&id) else { return };
-        line.close(self.now, &mut self.wakes);
+        line.close(self.now, &mut self.wakes.wakers);
         self.touch(id);
     }
 
@@ -330,17 +361,19 @@ impl Station {
                     }
                 }
                 Event::Down { association, .. } => self.lose(association),
-                Event::Unreachable { peer } => self.connecting.unreachable(&peer),
+                Event::Unreachable { peer } => {
+                    self.connecting.unreachable(&peer, &mut self.wakes);
+                }
                 Event::Learned { peer, address, asked } => {
-                    self.connecting.learned(peer, asked.unwrap_or(address));
+                    let at = asked.unwrap_or(address);
+                    self.connecting.learned(peer, at, &mut self.wakes);
                     self.begin(&peer);
-                    if asked.is_some() {
-                        self.meet_next();
-                    }
+                    self.meet();
                 }
                 Event::Nobody { address } => {
-                    self.connecting.nobody(address, "nobody there has the cluster's key");
-                    self.meet_next();
+                    let why = "nobody there has the cluster's key";
+                    self.connecting.nobody(address, why, &mut self.wakes);
+                    self.meet();
                 }
                 Event::Rekeyed { .. } => {}
             }
@@ -360,8 +393,8 @@ impl Station {
         self.lines.insert(id, Line::new(key, peer, lane));
         self.touch(id);
         self.fresh.push_back(id);
-        self.wakes.extend(self.acceptor.take());
-        self.connecting.connected(&key, peer);
+        self.wakes.wakers.extend(self.acceptor.take());
+        self.connecting.connected(&key, peer, &mut self.wakes);
     }
 
     /// What the lane to that node is like, whose packets are no longer than it takes.
@@ -392,14 +425,14 @@ impl Station {
             && !std::mem::replace(&mut line.is_touched, true)
         {
             self.touched.push_back(id);
-            self.wakes.extend(self.driver.take());
+            self.wakes.wakers.extend(self.driver.take());
         }
     }
 
     /// Has the driver look, soon.
     pub fn tell_driver(&mut self) {
         match self.driver.take() {
-            Some(driver) => self.wakes.push(driver),
+            Some(driver) => self.wakes.wakers.push(driver),
             None => self.is_told = true,
         }
     }
@@ -407,7 +440,7 @@ impl Station {
     /// Passes on what has happened to a line.
     fn settle(&mut self, id: AssociationId) {
         if let Some(line) = self.lines.get_mut(&id) {
-            line.settle(self.now, &mut self.wakes);
+            line.settle(self.now, &mut self.wakes.wakers);
         }
     }
 
@@ -415,7 +448,7 @@ impl Station {
     fn rest(&mut self, id: AssociationId) {
         let Some(line) = self.lines.get_mut(&id) else { return };
         line.is_touched = false;
-        if line.settle(self.now, &mut self.wakes) {
+        if line.settle(self.now, &mut self.wakes.wakers) {
             return self.touch(id);
         }
         let deadline = line.timeout();

@@ -11,7 +11,7 @@ use crate::secure::audit::Audit;
 use crate::secure::endpoint::{AssociationId, Endpoint};
 use crate::secure::entropy::{Entropy, NoEntropy, System};
 use crate::secure::key::PublicKey;
-use crate::station::{Attempt, Outgoing, Station};
+use crate::station::{Attempt, Outgoing, Station, Wakes};
 use greenroom::net::{
     Address, ConnectError, Connecting, Drive, Identity, Link, LinkEnd, Order, SubmitError,
     Transport,
@@ -94,7 +94,7 @@ struct Driver {
     is_waiting: bool,
     /// When the station's clock began.
     start: Option<Duration>,
-    wakes: Vec<Waker>,
+    wakes: Wakes,
     lookups: JoinSet<(Request, io::Result<SocketAddr>)>,
     is_broken: bool,
 }
@@ -142,7 +142,7 @@ impl Udp {
             out: Outgoing::new(),
             is_waiting: false,
             start: None,
-            wakes: Vec::new(),
+            wakes: Wakes::default(),
             lookups: JoinSet::new(),
             is_broken: false,
         };
@@ -220,12 +220,12 @@ impl fmt::Debug for Udp {
 impl Shared {
     /// Does something with the station, and wakes those who are concerned.
     fn with<R>(&self, act: impl FnOnce(&mut Station) -> R) -> R {
-        let mut wakes = Vec::new();
+        let mut wakes = Wakes::default();
         let mut station = self.station.lock();
         let done = act(&mut station);
         station.take_wakes(&mut wakes);
         drop(station);
-        wakes.into_iter().for_each(Waker::wake);
+        wakes.wake();
         done
     }
 
@@ -291,6 +291,13 @@ impl Transport for Udp {
         // Those who asked are told by what they wait for.
         self.shared.requests.lock().take();
     }
+
+    fn depart(&self) {
+        let mut driver = self.shared.driver.lock();
+        driver.send_last(&self.shared);
+        self.shared.with(Station::depart);
+        driver.send_last(&self.shared);
+    }
 }
 
 impl Driver {
@@ -318,13 +325,20 @@ impl Driver {
         station.take_wakes(&mut self.wakes);
         let is_over = station.is_over();
         drop(station);
-        self.wakes.drain(..).for_each(Waker::wake);
+        self.wakes.wake();
         if is_over || self.is_broken {
             shared.requests.lock().take();
             self.lookups = JoinSet::new();
             return Drive::Ended;
         }
         Drive::Until(until.map(|until| start + Duration::from_nanos(until.as_nanos())))
+    }
+
+    /// Sends what there is, as far as the socket takes it at once.
+    fn send_last(&mut self, shared: &Shared) {
+        let now = shared.station.lock().now();
+        // Whatever becomes of it, nothing more can be done.
+        let _ = self.send(shared, &mut Context::from_waker(Waker::noop()), now);
     }
 
     /// Looks up the addresses of those who are to be connected.
@@ -369,7 +383,7 @@ impl Driver {
         station.take_wakes(&mut self.wakes);
         drop(station);
         // Whoever receives may go on while what leaves is sealed.
-        self.wakes.drain(..).for_each(Waker::wake);
+        self.wakes.wake();
         let segments = self.datagrams.segments_max();
         while self.is_waiting || shared.station.lock().poll_transmit(now, segments, &mut self.out) {
             self.is_waiting = false;
@@ -421,7 +435,7 @@ fn connect(shared: &Shared, request: Request, at: io::Result<SocketAddr>) {
     match at {
         Ok(at) => {
             let attempt = Attempt { address, at, key, is_known, done };
-            shared.station.lock().connect(attempt);
+            shared.with(|station| station.connect(attempt));
         }
         Err(error) => {
             let text = error.to_string();

@@ -13,11 +13,12 @@ use std::future::{Future, Ready, poll_fn};
 use std::task::Poll;
 use std::time::Duration;
 
-/// Says when it is dropped that the transport has nothing to do any more.
+/// Says when it is dropped that the transport has nothing to do any more, to other nodes, too.
 struct Rests(Arc<Shared>);
 
 impl Drop for Rests {
     fn drop(&mut self) {
+        self.0.transport.depart();
         *self.0.rests.lock() = true;
         self.0.changed.notify_waiters();
     }

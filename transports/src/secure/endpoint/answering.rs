@@ -152,12 +152,7 @@ impl Endpoint {
         question: Question,
     ) -> Result<(), Reject> {
         let hello = question.hello;
-        let live = self.peers.at(place).live;
-        let renewed = live.filter(|&live| {
-            self.associations
-                .at_mut(live)
-                .is_some_and(|it| it.hello.incarnation == hello.incarnation)
-        });
+        let renewed = self.same_life(place, &hello);
         if renewed.is_none() && self.associations.len() >= self.config.associations_max {
             return Err(Reject::Full);
         }
@@ -190,11 +185,23 @@ impl Endpoint {
             role: Role::Responder,
             lanes: self.lanes(&hello),
         };
+        let gives_way = renewed.is_none() && self.peers.at(place).attempt.is_some();
         self.drop_attempt(place);
-        self.peers.at_mut(place).newest = hello.time;
+        let peer = self.peers.at_mut(place);
+        (peer.newest, peer.gave_way) = (hello.time, peer.gave_way || gives_way);
         self.expect(place, now, from, (id, renewed.is_some(), life), &hello, &made, &secrets);
         self.send(from, packet);
         Ok(())
+    }
+
+    /// The association with a peer, if it is with the life that the peer now says it has. [UDP-42]
+    pub(super) fn same_life(&self, place: u32, hello: &Hello) -> Option<u32> {
+        self.peers.at(place).live.filter(|&live| {
+            self.associations.at(live).is_some_and(|it| {
+                let is_same = it.hello.incarnation == hello.incarnation;
+                crate::planted!("lives-not-compared": is_same => true)
+            })
+        })
     }
 
     /// Keeps the keys of an answered handshake until something comes under them.
@@ -294,7 +301,7 @@ impl Endpoint {
             self.end(old, now, Ended::Replaced);
         }
         let peer = self.peers.at_mut(place);
-        peer.live = Some(id.place);
+        (peer.live, peer.gave_way) = (Some(id.place), false);
         peer.newborn.take_if(|newborn| *newborn == id.place);
         let peer = peer.key;
         self.audit.record(now, Some(address), What::Associated { peer });

@@ -101,6 +101,7 @@ impl Endpoint {
         let life = self.life(place);
         let hello = self.hello(time, index, to, life);
         let peer = self.peers.at_mut(place);
+        peer.gave_way = false;
         peer.cookie.take_if(|(_, since)| now.since(*since) >= COOKIE_LIFE);
         let cookie = peer.cookie.as_ref().map(|(cookie, _)| cookie);
         let what = (self.config.suite, index);
@@ -160,7 +161,7 @@ impl Endpoint {
         let index = header.receiver.ok_or(Reject::Length)?;
         let place = match self.indices.owner(index) {
             Some(Owner::Attempt(place)) => place,
-            Some(Owner::Sought) => return self.on_found(now, from, packet),
+            Some(Owner::Sought) => return self.on_found(now, from, index, packet),
             Some(Owner::Association(_) | Owner::Met(_)) => return Err(Reject::Unasked),
             None => return Err(Reject::Index),
         };
@@ -185,12 +186,7 @@ impl Endpoint {
         answer: &Answer,
     ) {
         let hello = answer.hello;
-        let live = self.peers.at(place).live;
-        let renewed = live.filter(|&live| {
-            self.associations
-                .at_mut(live)
-                .is_some_and(|it| it.hello.incarnation == hello.incarnation)
-        });
+        let renewed = self.same_life(place, &hello);
         let id = match renewed.and_then(|place| self.associations.at_mut(place)) {
             Some(association) => association.id,
             None => {
@@ -229,7 +225,7 @@ impl Endpoint {
         let index = wire::short_index(packet, wire::COOKIE_BYTES)?;
         let place = match self.indices.owner(index) {
             Some(Owner::Attempt(place)) => place,
-            Some(Owner::Sought) => return self.on_contact_cookie(now, packet),
+            Some(Owner::Sought) => return self.on_contact_cookie(now, index, packet),
             Some(Owner::Association(_) | Owner::Met(_)) => return Err(Reject::Unasked),
             None => return Err(Reject::Index),
         };

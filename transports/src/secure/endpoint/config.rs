@@ -20,8 +20,10 @@ pub struct Config {
     pub window_bytes: u64,
     /// How many associations there may be, those not yet confirmed included.
     pub associations_max: usize,
-    /// How many first contacts may wait for their third message.
+    /// How many first contacts may wait for their third message, and how many of ours for an answer.
     pub contacts_max: usize,
+    /// How many datagrams of handshakes may wait for room in the socket; of more, the oldest are dropped.
+    pub transmits_max: usize,
     /// How many handshakes and first contacts one /32 or /64 may ask for before it is asked for a cookie;
     /// how many with one; and how many resets it may call forth.
     pub source_rate: Rate,
@@ -63,6 +65,7 @@ impl Default for Config {
             window_bytes: 1 << 20,
             associations_max: 4096,
             contacts_max: 64,
+            transmits_max: 1024,
             source_rate: Rate::per_second(20, 5),
             load_rate: Rate::per_second(500, 200),
             load_hold: Duration::from_secs(1),

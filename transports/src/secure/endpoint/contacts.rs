@@ -1,4 +1,4 @@
-//! First contacts: ours, one at a time, and those that wait for their third message.
+//! First contacts: ours, which wait for an answer, and those that wait for their third message.
 
 use super::indices::Owner;
 use super::{ConnectError, Endpoint, Event};
@@ -14,7 +14,8 @@ use std::time::Duration;
 
 #[derive(Default)]
 pub(super) struct Contacts {
-    sought: Option<Ours>,
+    /// Ours, each to another address, the one that began first before the others.
+    sought: Vec<Ours>,
     met: BTreeMap<u32, Theirs>,
 }
 
@@ -40,9 +41,9 @@ impl Contacts {
 }
 
 impl Endpoint {
-    /// Asks the node at an address who it is. Both learn each other's key and allow each other; then
-    /// this one connects. Nobody without the cluster key can take part. One at a time: a second call
-    /// takes the place of the first.
+    /// Asks the node at an address who it is, unless it is being asked. Both learn each other's key and allow
+    /// each other; then this one connects. Nobody without the cluster key can take part. Of more than
+    /// [`Config::contacts_max`](super::Config::contacts_max) the one that began first is given up without a word.
     ///
     /// # Errors
     ///
@@ -51,7 +52,26 @@ impl Endpoint {
         if self.cluster_codes.is_none() {
             return Err(ConnectError::NoCluster);
         }
+        if self.contacts.sought.iter().any(|ours| ours.to == to) {
+            return Ok(());
+        }
+        if self.contacts.sought.len() >= self.contacts_max() {
+            let oldest = self.contacts.sought.remove(0);
+            self.indices.remove(oldest.index);
+        }
         self.seek(now, to, now, self.config.retry_first, None)
+    }
+
+    /// Asks at an address no more who is there.
+    pub(crate) fn leave_alone(&mut self, to: SocketAddr) {
+        for left in self.contacts.sought.extract_if(.., |ours| ours.to == to) {
+            self.indices.remove(left.index);
+        }
+    }
+
+    /// How many addresses are asked at once who is there.
+    pub(crate) fn contacts_max(&self) -> usize {
+        self.config.contacts_max.max(1)
     }
 
     fn seek(
@@ -62,9 +82,7 @@ impl Endpoint {
         retry_in: Duration,
         cookie: Option<&Cookie>,
     ) -> Result<(), ConnectError> {
-        if let Some(former) = self.contacts.sought.take() {
-            self.indices.remove(former.index);
-        }
+        self.leave_alone(to);
         let index = self.indices.insert(Owner::Sought, self.entropy.as_mut())?;
         let Ok((sought, packet)) = Sought::begin(&self.local, index, cookie, self.entropy.as_mut())
         else {
@@ -72,7 +90,9 @@ impl Endpoint {
             return Err(ConnectError::NoEntropy);
         };
         let retry_at = now + retry_in;
-        self.contacts.sought = Some(Ours { sought, index, to, began, retry_at, retry_in });
+        let ours = Ours { sought, index, to, began, retry_at, retry_in };
+        let place = self.contacts.sought.partition_point(|other| other.began <= began);
+        self.contacts.sought.insert(place, ours);
         self.send(to, packet);
         self.arm(retry_at);
         Ok(())
@@ -125,14 +145,15 @@ impl Endpoint {
         &mut self,
         now: Time,
         from: SocketAddr,
+        index: u32,
         packet: &[u8],
     ) -> Result<(), Reject> {
         self.contact_codes()?.check(packet)?;
-        let ours = self.contacts.sought.as_mut().ok_or(Reject::Unasked)?;
+        let mut all = self.contacts.sought.iter_mut();
+        let ours = all.find(|ours| ours.index == index).ok_or(Reject::Unasked)?;
         let (peer, finish) = ours.sought.answered(&self.local, packet)?;
-        let (index, to) = (ours.index, ours.to);
-        self.contacts.sought = None;
-        self.indices.remove(index);
+        let to = ours.to;
+        self.leave_alone(to);
         self.send(from, finish);
         let place = self.peers.allow(peer);
         if !self.peers.at(place).allowed {
@@ -170,8 +191,14 @@ impl Endpoint {
         Ok(())
     }
 
-    pub(super) fn on_contact_cookie(&mut self, now: Time, packet: &[u8]) -> Result<(), Reject> {
-        let ours = self.contacts.sought.as_ref().ok_or(Reject::Unasked)?;
+    pub(super) fn on_contact_cookie(
+        &mut self,
+        now: Time,
+        index: u32,
+        packet: &[u8],
+    ) -> Result<(), Reject> {
+        let mut all = self.contacts.sought.iter();
+        let ours = all.find(|ours| ours.index == index).ok_or(Reject::Unasked)?;
         let cookie = self.contact_codes()?.open_reply(&ours.sought.first_code, packet)?;
         let (to, began, retry_in) = (ours.to, ours.began, ours.retry_in);
         self.seek_again(now, to, began, retry_in, Some(&cookie));
@@ -185,16 +212,16 @@ impl Endpoint {
             self.contacts.met.remove(&index);
             self.indices.remove(index);
         }
-        let Some(ours) = self.contacts.sought.as_ref().filter(|ours| ours.retry_at <= now) else {
-            return;
-        };
-        let (to, began) = (ours.to, ours.began);
-        if now.since(began) < self.config.give_up_after {
-            let retry_in = (ours.retry_in * 2).min(self.config.retry_max);
-            self.seek_again(now, to, began, retry_in, None);
-        } else if let Some(given_up) = self.contacts.sought.take() {
-            self.indices.remove(given_up.index);
-            self.tell(Event::Nobody { address: to });
+        let due = self.contacts.sought.iter().filter(|ours| ours.retry_at <= now);
+        let due: Vec<_> = due.map(|ours| (ours.to, ours.began, ours.retry_in)).collect();
+        for (to, began, retry_in) in due {
+            if now.since(began) < self.config.give_up_after {
+                let retry_in = (retry_in * 2).min(self.config.retry_max);
+                self.seek_again(now, to, began, retry_in, None);
+            } else {
+                self.leave_alone(to);
+                self.tell(Event::Nobody { address: to });
+            }
         }
     }
 }

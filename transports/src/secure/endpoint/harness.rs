@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Randomness from a seed, by splitmix64.
 #[derive(Clone, Debug)]
-pub(super) struct Seeded(pub(super) u64);
+pub(crate) struct Seeded(pub(crate) u64);
 
 impl Seeded {
     pub(super) fn next(&mut self) -> u64 {
@@ -24,19 +24,19 @@ impl Entropy for Seeded {
     }
 }
 
-pub(super) fn ms(millis: u64) -> Time {
+pub(crate) fn ms(millis: u64) -> Time {
     Time::from_nanos(millis * 1_000_000)
 }
 
-pub(super) fn address(host: u8) -> SocketAddr {
+pub(crate) fn address(host: u8) -> SocketAddr {
     SocketAddr::from(([192, 0, 2, host], 7000))
 }
 
-pub(super) fn identity(host: u8) -> Identity {
+pub(crate) fn identity(host: u8) -> Identity {
     Identity::new(Key::new([host; 32]))
 }
 
-pub(super) fn cluster() -> Key {
+pub(crate) fn cluster() -> Key {
     Key::new(*b"the key that the cluster shares.")
 }
 

@@ -9,7 +9,7 @@ pub(super) enum Owner {
     Association(u32),
     /// A handshake of ours with the peer at that place.
     Attempt(u32),
-    /// The first contact of ours.
+    /// A first contact of ours.
     Sought,
     /// A first contact that waits for its third message.
     Met(u32),

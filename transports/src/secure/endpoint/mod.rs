@@ -28,7 +28,7 @@ mod event;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod fuzz;
 #[cfg(any(test, fuzzing))]
-mod harness;
+pub(crate) mod harness;
 mod indices;
 mod path;
 mod peers;
@@ -441,7 +441,14 @@ impl Endpoint {
         }
     }
 
+    /// Queues a datagram. While nothing leaves, anybody may cause more, so the oldest make room: whoever still
+    /// waits for one asks again. [UDP-26]
     fn send(&mut self, to: SocketAddr, packet: Vec<u8>) {
+        let is_full = self.transmits.len() >= self.config.transmits_max.max(1);
+        if crate::planted!("transmits-unbounded": is_full => false) {
+            self.transmits.pop_front();
+            self.audit.drop_unsent();
+        }
         self.transmits.push_back(Transmit { to, packet });
     }
 

@@ -39,6 +39,8 @@ pub(super) struct Peer {
     pub(super) live: Option<u32>,
     /// The place of one that it asked for and has not confirmed.
     pub(super) newborn: Option<u32>,
+    /// Whether an attempt of ours was given up for that.
+    pub(super) gave_way: bool,
 }
 
 /// All peers, by place and by key.
@@ -69,6 +71,7 @@ impl Peers {
                 cookie: None,
                 live: None,
                 newborn: None,
+                gave_way: false,
             });
             u32::try_from(all.len() - 1).unwrap_or(u32::MAX)
         });

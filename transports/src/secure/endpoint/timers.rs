@@ -51,8 +51,12 @@ impl Endpoint {
             .as_ref()
             .is_some_and(|epoch| now.since(epoch.since) >= self.config.reject_after);
         gone.into_iter().for_each(|index| self.indices.remove(index));
+        let peer = association.peer;
         if is_newborn || is_expired {
             self.end(place, now, Ended::Expired);
+            if is_newborn {
+                self.give_up_crossed(peer);
+            }
             return;
         }
         self.rekey_due(place, now);
@@ -60,6 +64,15 @@ impl Endpoint {
         let Some(association) = self.associations.at_mut(place) else { return };
         if association.candidate.as_ref().is_some_and(|candidate| candidate.due <= now) {
             self.challenge(place, now);
+        }
+    }
+
+    /// A peer has not confirmed the handshake that this node had given up its own for. [UDP-25]
+    fn give_up_crossed(&mut self, place: u32) {
+        let peer = self.peers.at_mut(place);
+        let (key, gave_way) = (peer.key, std::mem::take(&mut peer.gave_way));
+        if crate::planted!("crossed-forgotten": gave_way => false) {
+            self.tell(Event::Unreachable { peer: key });
         }
     }
 

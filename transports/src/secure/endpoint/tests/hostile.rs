@@ -329,6 +329,23 @@ fn a_flood_of_first_messages_leaves_nothing_behind_and_is_not_amplified() {
     assert!(up(&mut pair.a).is_some());
 }
 
+/// [UDP-26]: what waits while nothing leaves is bounded, counted, and gone when something does.
+#[test]
+fn answers_that_cannot_leave_make_room_for_newer_ones() {
+    let config = Config { transmits_max: 8, suite: Suite::Classic, ..Config::default() };
+    let mut pair = pair(&config);
+    let (target, mut flooder) = (pair.b.public(), node(3, 0, config));
+    for round in 0..40_u8 {
+        flooder.ask_for_test(&target, ms(u64::from(round)));
+        let mut packet = flooder.poll_transmit().unwrap().packet;
+        pair.b.handle(pair.now, address(100 + round), &mut packet);
+    }
+    assert_eq!(pair.b.audit().unsent(), 32);
+    let waiting = std::iter::from_fn(|| pair.b.poll_transmit()).map(|sent| sent.to);
+    assert_eq!(waiting.collect::<Vec<_>>(), (132..140).map(address).collect::<Vec<_>>());
+    pair.connect();
+}
+
 /// [UDP-51]
 #[test]
 fn to_an_address_that_proves_nothing_goes_at_most_thrice_what_came() {

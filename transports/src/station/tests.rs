@@ -1,0 +1,174 @@
+use super::harness::{Net, public};
+use crate::secure::endpoint::harness::address;
+use greenroom::net::{ConnectError, LinkEnd, Order};
+use std::time::Duration;
+use tokio::sync::oneshot::error::TryRecvError;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Who waits for an attempt is told when the lock of the station is free.
+#[test]
+fn outcomes_are_told_with_the_wakes() {
+    let mut net = Net::new(2, true);
+    let mut itself = net.connect(0, address(1), Some(public(1)), true);
+    let mut other = net.connect(0, address(2), Some(public(2)), true);
+    assert_eq!(itself.try_recv(), Err(TryRecvError::Empty));
+    net.collect();
+    assert!(matches!(itself.try_recv(), Ok(Err(ConnectError::Unreachable { .. }))));
+    net.settle();
+    assert!(matches!(other.try_recv(), Ok(Ok(_))));
+}
+
+/// [UDP-25]: the handshake that goes on is that of a node which then dies.
+#[test]
+fn who_gave_way_hears_that_the_other_is_gone() {
+    let mut net = Net::new(2, true);
+    let (winner, loser) = if public(1) < public(2) { (0, 1) } else { (1, 0) };
+    let at = net.hosts[winner].at;
+    let key = net.hosts[winner].station.endpoint.public();
+    let mut outcome = net.connect(loser, at, Some(key), true);
+    let loser_at = net.hosts[loser].at;
+    let loser_key = net.hosts[loser].station.endpoint.public();
+    let _winners = net.connect(winner, loser_at, Some(loser_key), true);
+    net.collect();
+    let asked: Vec<_> = net.wire.drain(..).filter(|(to, ..)| *to == loser_at).collect();
+    asked.into_iter().for_each(|datagram| net.deliver(datagram));
+    net.hosts.remove(winner);
+    net.pass(9 * SECOND);
+    assert_eq!(outcome.try_recv(), Err(TryRecvError::Empty));
+    net.pass(2 * SECOND);
+    assert!(matches!(outcome.try_recv(), Ok(Err(ConnectError::Unreachable { .. }))));
+}
+
+/// [UDP-70]: silent addresses do not hold up a live one, more of them than are asked at once for a second.
+#[test]
+fn a_live_address_is_met_among_silent_ones() {
+    for (silent, turns) in [(40, 0), (100, 1)] {
+        let mut net = Net::new(2, false);
+        let lost: Vec<_> =
+            (100..100 + silent).map(|host| net.connect(0, address(host), None, false)).collect();
+        let mut found = net.connect(0, address(2), None, false);
+        net.settle();
+        for _ in 0..turns {
+            assert_eq!(found.try_recv(), Err(TryRecvError::Empty));
+            net.pass(SECOND);
+        }
+        assert!(matches!(found.try_recv(), Ok(Ok(_))), "{silent}");
+        // Nobody is asked any more for whom nobody waits.
+        drop(lost);
+        net.pass(3 * SECOND);
+        let mut again = net.connect(0, address(3), None, false);
+        net.wire.clear();
+        net.pass(SECOND);
+        assert_eq!(again.try_recv(), Err(TryRecvError::Empty));
+    }
+}
+
+/// A node with two addresses asks from one of them, while this one waits for it at the other.
+#[test]
+fn who_asks_from_elsewhere_is_found_by_its_key() {
+    let mut net = Net::new(2, false);
+    let mut waiting = net.connect(0, address(77), Some(public(2)), false);
+    let mut asking = net.connect(1, address(1), None, false);
+    net.settle();
+    assert!(matches!(asking.try_recv(), Ok(Ok(_))));
+    assert!(matches!(waiting.try_recv(), Ok(Ok(_))));
+}
+
+/// Both ends that are told at once, without an acknowledgement: what came, and then how it ended.
+#[test]
+fn who_departs_says_so() {
+    for (is_settled, end) in [(true, LinkEnd::Closed), (false, LinkEnd::Lost)] {
+        let mut net = Net::new(2, true);
+        let [ours, theirs] = net.join(0, 1);
+        assert!(net.submit(0, ours, Order::Free, b"last"));
+        net.collect();
+        if is_settled {
+            net.pass(SECOND);
+        }
+        net.hosts[0].station.depart();
+        net.collect();
+        assert!(net.hosts[0].station.is_closed);
+        // What is gone hears nothing.
+        net.hosts.remove(0);
+        net.hosts.insert(0, net.host(3, 0));
+        net.settle();
+        assert_eq!(net.receive(1, theirs), Some(Ok(b"last".to_vec())));
+        assert_eq!(net.receive(1, theirs), Some(Err(end)));
+    }
+}
+
+/// Each line has the frames of its own node.
+#[test]
+fn lines_are_apart() {
+    let mut net = Net::new(3, true);
+    let [first, to_first] = net.join(1, 0);
+    let [second, to_second] = net.join(2, 0);
+    assert!(net.submit(1, first, Order::Free, b"from the first"));
+    assert!(net.submit(2, second, Order::Free, b"from the second"));
+    net.pass(SECOND);
+    assert_eq!(net.receive(0, to_second), Some(Ok(b"from the second".to_vec())));
+    assert_eq!(net.receive(0, to_first), Some(Ok(b"from the first".to_vec())));
+    assert_eq!((net.receive(0, to_first), net.receive(0, to_second)), (None, None));
+}
+
+/// [UDP-45]: an end that has forgotten the line begins another one, and is not taken for the one before.
+#[test]
+fn a_forgotten_line_ends_before_the_next_begins() {
+    let mut net = Net::new(2, true);
+    let [ours, theirs] = net.join(0, 1);
+    assert!(net.submit(1, theirs, Order::Free, b"old"));
+    net.wire.clear();
+    net.hosts[0].station.endpoint.close(net.now, ours);
+    net.hosts[0].station.take_events();
+    net.collect();
+    net.wire.clear();
+    let [new, new_theirs] = net.join(0, 1);
+    assert!(new != ours && new_theirs != theirs);
+    assert_eq!(net.receive(1, theirs), Some(Err(LinkEnd::Lost)));
+    assert_eq!(net.receive(0, new), None, "what was sent by the old line");
+    assert!(net.submit(1, new_theirs, Order::Free, b"new"));
+    net.pass(SECOND);
+    assert_eq!(net.receive(0, new), Some(Ok(b"new".to_vec())));
+}
+
+/// What was taken makes room for as much again, also by a line after another one.
+#[test]
+fn credit_comes_back_on_every_line() {
+    let mut net = Net::new(2, true);
+    for _ in 0..2 {
+        let [ours, theirs] = net.join(0, 1);
+        let mut taken = 0;
+        while taken < 100 << 10 {
+            while net.submit(0, ours, Order::Free, &[7; 1_000]) {}
+            net.pass(SECOND);
+            let before = taken;
+            while let Some(received) = net.receive(1, theirs) {
+                taken += received.expect("the line is open").len();
+            }
+            assert!(taken > before, "nothing comes any more after {taken} bytes");
+        }
+        net.hosts[0].station.disown(ours);
+        net.pass(SECOND);
+        while let Some(Ok(_)) = net.receive(1, theirs) {}
+        net.hosts[1].station.disown(theirs);
+        net.pass(SECOND);
+    }
+}
+
+/// A frame behind all others waits for those that were lost on the way.
+#[test]
+fn what_is_behind_all_waits_for_all() {
+    let mut net = Net::new(2, true);
+    let [ours, theirs] = net.join(0, 1);
+    net.pass(SECOND);
+    assert!(net.submit(0, ours, Order::Within(1), b"first"));
+    net.collect();
+    net.wire.clear();
+    assert!(net.submit(0, ours, Order::BehindAll, b"last"));
+    net.settle();
+    assert_eq!(net.receive(1, theirs), None);
+    net.pass(SECOND);
+    assert_eq!(net.receive(1, theirs), Some(Ok(b"first".to_vec())));
+    assert_eq!(net.receive(1, theirs), Some(Ok(b"last".to_vec())));
+}
