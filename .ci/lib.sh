@@ -9,7 +9,8 @@ mdbook_version=0.5.4
 
 export CI=true CARGO_INCREMENTAL=0
 # No stage measures anything: what the release profile adds at the end, and debug information, only cost
-# time here. All stages agree on it, so that what one has built serves the next.
+# time here. All stages agree on it, so that what one has built serves the next; for the same reason a test that
+# `cargo test` has built is run without `-p`, which would choose other features.
 export CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_RELEASE_DEBUG=0
 export CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
 target=${CARGO_TARGET_DIR:-$root/target}
