@@ -145,7 +145,11 @@ fn the_default_deadline_is_the_systems() {
     let system = System::builder().workers(1).ask_timeout(SHORT).build().unwrap();
     run(async {
         let oracle = oracle(&system).await;
-        assert!(oracle.remaining().await.unwrap() <= SHORT);
+        match oracle.remaining().await {
+            Ok(remaining) => assert!(remaining <= SHORT),
+            // On a busy machine.
+            Err(error) => assert_eq!(error, AskError::Expired),
+        }
         let began = Instant::now();
         assert_eq!(soon(keep(&oracle).into_future()).await, Err(AskError::Expired));
         assert!(began.elapsed() >= SHORT - Duration::from_millis(1), "{:?}", began.elapsed());
