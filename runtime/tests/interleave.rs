@@ -5,6 +5,7 @@
 
 mod support;
 
+use greenroom::sim::Explore;
 use greenroom::{Actor, AskError, DeadLetterReason, Event, Interleaved, Ref, System, handlers};
 use parking_lot::Mutex;
 use std::pin::Pin;
@@ -210,6 +211,34 @@ fn no_more_wait_than_may_and_the_mailbox_is_held() {
             done.answer().await.unwrap();
         }
         assert_eq!(desk.total().await, Ok((17, 0)));
+    });
+}
+
+// [G-DEADLINE-2] [G-INTERLEAVE-3]
+#[test]
+fn what_waits_to_begin_keeps_its_deadline() {
+    const SECOND: Duration = Duration::from_secs(1);
+    Explore::new().seeds(50).run(|world| {
+        let system = world.node("one").start().system();
+        let is_late = world.pick(2) == 1;
+        let clock = world.clock();
+        world.run(async {
+            let desk = system.spawn::<Desk>(Log::default()).await.unwrap();
+            let mut gates = Vec::new();
+            for within in [100, 100, 100, 3] {
+                let (gate, closed) = oneshot::channel();
+                desk.add_later(closed).within(within * SECOND).await.unwrap();
+                gates.push(gate);
+            }
+            // The last one holds the mailbox until one of the others is done.
+            clock.sleep(if is_late { 4 * SECOND } else { SECOND }).await;
+            for gate in gates {
+                let _dropped = gate.send(1);
+            }
+            clock.sleep(SECOND).await;
+            assert_eq!(desk.total().await, Ok((if is_late { 3 } else { 4 }, 0)));
+            assert_eq!(system.counts().dead_expired, u64::from(is_late));
+        });
     });
 }
 

@@ -115,6 +115,16 @@ fn asks_are_seen_with_who_asks_while_it_waits() {
 }
 
 #[test]
+fn messages_with_a_deadline_are_seen_as_what_they_are() {
+    let mut world = World::new(5);
+    let [one, two] = court(&mut world);
+    world.disallow::<Ball>().within(Duration::from_millis(1));
+    one.tell(Ball(7)).within(SECOND).tell().unwrap();
+    world.expect::<Ball>().from_outside().to(&one).when(|ball| ball.0 == 7).within(SECOND);
+    world.expect::<Ball>().from(&one).to(&two).when(|ball| ball.0 == 6).within(SECOND);
+}
+
+#[test]
 fn messages_to_other_nodes_and_in_small_mailboxes_are_seen() {
     #[derive(Actor)]
     #[actor(mailbox = bounded(1, full = drop_oldest))]

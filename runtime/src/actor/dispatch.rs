@@ -22,6 +22,7 @@ use crate::task::current;
 use crate::task::future::Pending;
 use crate::task::held::Held;
 use crate::task::run::quietly;
+use crate::time::Time;
 use std::any::TypeId;
 use std::fmt;
 use std::future::Future;
@@ -39,7 +40,9 @@ pub(crate) struct Dispatch {
     /// Asked by a message of the actor's own protocol, which holds the reply.
     pub(crate) call: Kind,
     /// Told, and put aside by its receiver.
-    pub(super) stashed: Kind,
+    stashed: Kind,
+    /// As `stashed`, with a deadline beside the message.
+    stashed_in_time: Kind,
     /// Told, with a deadline beside the message.
     pub(crate) dated: Kind,
 }
@@ -77,12 +80,21 @@ impl<A: super::Behavior + Receive<M, Via>, M: Message, Via: 'static> Table<A, M,
             block: None,
             ..Self::TELL
         },
+        stashed_in_time: Kind {
+            deliver: told_again_in_time::<A, M, Via>,
+            discard: discard_signal::<Dated<M>>,
+            weigh: None,
+            block: None,
+            type_id: TypeId::of::<Dated<M>>,
+            ..Self::TELL
+        },
         call: Kind { answers: <A as Receive<M, Via>>::ANSWERS, ..Self::TELL },
         dated: Kind {
             deliver: told_in_time::<A, M, Via>,
             discard: drop_payload::<Dated<M>>,
             weigh: Some(weigh_payload::<Dated<M>>),
             block: Some(Node::block::<Dated<M>>()),
+            type_id: TypeId::of::<Dated<M>>,
             ..Self::TELL
         },
     };
@@ -174,9 +186,33 @@ unsafe fn told_in_time<A: super::Behavior + Receive<M, Via>, M: Message, Via>(
 ) {
     let header = to.cast::<Header>();
     // SAFETY: the caller holds the token and owns the node, whose kind this is.
-    let Dated { deadline, message } = unsafe { take::<Dated<M>>(header, node) };
+    let dated = unsafe { take::<Dated<M>>(header, node) };
+    // SAFETY: the caller holds the token, the actor runs, and no handler waits.
+    unsafe { receive_in_time::<A, M, Via>(header, dated) };
+}
+
+/// As [`told_again`], for a message with a deadline.
+unsafe fn told_again_in_time<A: super::Behavior + Receive<M, Via>, M: Message, Via>(
+    to: NonNull<()>,
+    node: NonNull<Node>,
+) {
+    // SAFETY: the caller holds the token and owns the node, whose kind this is.
+    let dated = unsafe { Node::into_payload::<Dated<M>>(node) };
+    // SAFETY: the caller holds the token, the actor runs, and no handler waits.
+    unsafe { receive_in_time::<A, M, Via>(to.cast(), dated) };
+}
+
+/// As [`receive`], unless the deadline has passed.
+///
+/// # Safety
+/// As of [`receive`].
+unsafe fn receive_in_time<A: super::Behavior + Receive<M, Via>, M: Message, Via>(
+    header: NonNull<Header>,
+    Dated { deadline, message }: Dated<M>,
+) {
     if current::begin_until(deadline) {
-        // SAFETY: the caller holds the token, the actor runs, and no handler waits.
+        let _told = ToldUntil::begin(deadline);
+        // SAFETY: the caller's promise.
         return unsafe { receive::<A, M, Via>(header, message) };
     }
     // SAFETY: the caller holds the token, so the cell is live.
@@ -184,6 +220,41 @@ unsafe fn told_in_time<A: super::Behavior + Receive<M, Via>, M: Message, Via>(
     planted!("expired-unreported": report_unhandled::<M>(cell, DeadLetterReason::Expired) => ());
     if !quietly(|| drop(message)) {
         report_bad_drop(cell);
+    }
+}
+
+/// While it is there, what is put aside has the deadline of the message that is handled.
+struct ToldUntil {
+    before: Time,
+}
+
+impl ToldUntil {
+    fn begin(deadline: Time) -> Self {
+        Self { before: current::swap_told_until(deadline) }
+    }
+}
+
+impl Drop for ToldUntil {
+    fn drop(&mut self) {
+        current::swap_told_until(self.before);
+    }
+}
+
+/// A node for a message of an `A` to itself that it will get once more, under the deadline of the one that
+/// is handled.
+pub(super) fn again<A, M, Via>(message: M) -> NonNull<Node>
+where
+    A: super::Behavior + Receive<M, Via>,
+    M: Message,
+    Via: 'static,
+{
+    let dispatch = dispatch::<A, M, Via>();
+    match current::told_until() {
+        Time::NEVER => Node::new(&dispatch.stashed, message),
+        deadline => planted!(
+            "stash-undated": Node::new(&dispatch.stashed_in_time, Dated { deadline, message })
+                => Node::new(&dispatch.stashed, message)
+        ),
     }
 }
 

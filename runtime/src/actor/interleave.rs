@@ -20,7 +20,7 @@
 use super::address::Ref;
 use super::body::{self, control};
 use super::context::Context;
-use super::dispatch::dispatch;
+use super::dispatch::{again, dispatch};
 use super::life::{self, report_bad_drop};
 use super::signal::discard_signal;
 use super::stash;
@@ -241,7 +241,7 @@ where
         return Some(message);
     }
     flights.crowded = true;
-    stash::put_first(&mut held, Node::new(&dispatch::<A, M, ByMacro>().stashed, message));
+    stash::put_first(&mut held, again::<A, M, ByMacro>(message));
     None
 }
 

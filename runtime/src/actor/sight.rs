@@ -4,6 +4,7 @@ use super::ask::Asked;
 use super::body;
 use super::census::visit_all;
 use super::room::TICKET;
+use super::tell::Dated;
 use super::traits::Message;
 use crate::mailbox::Bound;
 use crate::queue::node::{Lane, Node};
@@ -61,10 +62,11 @@ impl<'a> Sight<'a> {
     pub(crate) fn message<M: Message>(&self) -> Option<&M> {
         // SAFETY: the promise of `of`; nobody has taken the payload yet.
         let told = unsafe { Node::payload::<M>(self.node) };
-        told.or_else(|| {
-            // SAFETY: as above.
-            unsafe { Node::payload::<Asked<M>>(self.node) }.map(|asked| &asked.message)
-        })
+        // SAFETY: as above.
+        let asked = || unsafe { Node::payload::<Asked<M>>(self.node) }.map(|asked| &asked.message);
+        // SAFETY: as above.
+        let dated = || unsafe { Node::payload::<Dated<M>>(self.node) }.map(|dated| &dated.message);
+        told.or_else(asked).or_else(dated)
     }
 }
 

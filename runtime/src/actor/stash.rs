@@ -8,11 +8,11 @@
 //! 1. Whatever waits came before whatever is due, and that before all mail: while something is due no mail
 //!    is taken ([`attention`]), and what comes back goes before what is still due.
 //! 2. At most [`Stashes::STASH_MAX`] messages wait. They have left the mailbox, so none of its room.
-//! 3. Each node is of the kind `stashed`, whose block goes with its payload.
+//! 3. Each node is one of [`again`], whose block goes with its payload.
 
 use super::body::control;
 use super::context::Context;
-use super::dispatch::dispatch;
+use super::dispatch::again;
 use super::error::StashError;
 use super::traits::{Actor, Behavior, ByMacro, Message, Receive};
 use super::{attention, interleave};
@@ -91,7 +91,8 @@ impl<A: Behavior> Context<A> {
     /// handlers that say when by an attribute there is `#[stash(while = ..)]`, which also takes questions.
     ///
     /// A stashed message takes no room in the mailbox. It is kept across restarts; a new incarnation gets
-    /// it before newer mail. When the actor ends it is a dead letter.
+    /// it before newer mail. When the actor ends it is a dead letter. In the handler of a message that was told
+    /// with a deadline, up to its first await, it has the same one.
     ///
     /// # Errors
     /// [`StashError::Full`], with the message, when [`Stashes::STASH_MAX`] are stashed.
@@ -156,7 +157,7 @@ impl<A: Behavior> Context<A> {
         if planted!("stash-unbounded": stash.count >= A::STASH_MAX => false) {
             return Err(StashError::Full(message));
         }
-        let node = Node::new(&dispatch::<A, M, Via>().stashed, message);
+        let node = again::<A, M, Via>(message);
         // SAFETY: the node is new.
         unsafe { stash.waiting.push_back(node) };
         stash.count += 1;
@@ -215,7 +216,7 @@ fn attend(held: &mut Held) {
     attention::set(held, attention::DUE, due);
 }
 
-/// Has `node`, which is of the kind `stashed` and has just been its actor's next message, be that once more.
+/// Has `node`, which is one of [`again`] and has just been its actor's next message, be that once more.
 pub(super) fn put_first(held: &mut Held, node: NonNull<Node>) {
     let due = &mut control(held).extras().stash.due;
     let mut first = List::new();

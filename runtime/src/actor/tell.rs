@@ -56,8 +56,8 @@ impl<'a, M: Message> Tell<'a, M> {
     /// begin, and the message becomes a dead letter ([`Expired`](crate::DeadLetterReason::Expired)).
     ///
     /// It begins in time by the clock as of its worker's slice, which may be late by as much as a slice takes.
-    /// One that its receiver puts aside counts as begun. The handler sees the deadline in [`Context::remaining`](crate::Context::remaining), and what it
-    /// asks ends by then. Reads the clock; a message without a deadline costs no more for it.
+    /// One that its receiver puts aside keeps its deadline. The handler sees it in
+    /// [`Context::remaining`](crate::Context::remaining), and what it asks ends by then. Reads the clock; a message without a deadline costs no more for it.
     ///
     /// # Examples
     /// ```

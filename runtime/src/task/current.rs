@@ -27,6 +27,8 @@ struct Current {
     in_slice: Cell<bool>,
     /// When the running handler's caller stops waiting.
     deadline: Cell<Time>,
+    /// The deadline of the message that is being handled, if it was told with one, up to the first await.
+    told_until: Cell<Time>,
     /// Turns that run inside the turn of an asker.
     nested: Cell<u32>,
     /// Messages that the running turn may still await the sending of before it gives way.
@@ -55,6 +57,7 @@ thread_local! {
             now: Cell::new(Time(0)),
             in_slice: Cell::new(false),
             deadline: Cell::new(Time::NEVER),
+            told_until: Cell::new(Time::NEVER),
             nested: Cell::new(0),
             sends: Cell::new(u32::MAX),
             turn_cost: Cell::new(u64::MAX),
@@ -229,6 +232,16 @@ pub(crate) fn swap_deadline(deadline: Time) -> Time {
     CURRENT.with(|current| current.deadline.replace(deadline))
 }
 
+/// The deadline of the message that is being handled, if it was told with one.
+pub(crate) fn told_until() -> Time {
+    CURRENT.with(|current| current.told_until.get())
+}
+
+/// Sets [`told_until`] and returns what it was.
+pub(crate) fn swap_told_until(deadline: Time) -> Time {
+    CURRENT.with(|current| current.told_until.replace(deadline))
+}
+
 /// Lets the turn that begins now await `sends` messages before it gives way; returns what was left of
 /// the turn around it, to be put back.
 #[inline]
@@ -267,7 +280,9 @@ pub(crate) fn nest(turn: impl FnOnce()) -> bool {
         }
         current.nested.set(depth + 1);
         let deadline = current.deadline.replace(Time::NEVER);
+        let told_until = current.told_until.replace(Time::NEVER);
         turn();
+        current.told_until.set(told_until);
         current.deadline.set(deadline);
         current.nested.set(depth);
         true

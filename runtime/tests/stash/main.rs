@@ -7,13 +7,14 @@ mod support;
 
 mod model;
 
+use greenroom::sim::Explore;
 use greenroom::{
     Actor, AskError, Context, DeadLetterReason, Handle, Message, Ref, StashError, System, handlers,
 };
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
-use support::{everywhere, hold_worker, on, soon};
+use support::{LONG, everywhere, hold_worker, on, soon};
 
 /// Puts numbers aside while it is shut.
 #[derive(Actor)]
@@ -55,6 +56,11 @@ impl Shop {
     #[ask]
     fn open(&mut self, cx: &mut Context<Self>) -> usize {
         self.is_open = true;
+        cx.unstash()
+    }
+    /// Brings all back, and stays as it is.
+    #[ask]
+    fn unstash(&mut self, cx: &mut Context<Self>) -> usize {
         cx.unstash()
     }
     #[tell]
@@ -274,6 +280,51 @@ fn a_stashed_question_expires_like_any_other() {
         assert_eq!(read(&served), [2], "nothing is handled for nobody");
         let counts = system.counts();
         assert_eq!((counts.dead_expired, counts.late_replies), (1, 0));
+    });
+}
+
+// [G-DEADLINE-2]
+#[test]
+fn a_stashed_message_keeps_its_deadline() {
+    const SECOND: Duration = Duration::from_secs(1);
+    Explore::new().seeds(50).run(|world| {
+        let system = world.node("one").start().system();
+        // Put aside once or twice, all expire that have a deadline, or none.
+        let (rounds, is_late) = (1 + world.pick(2), world.pick(2) == 1);
+        let clock = world.clock();
+        world.run(async {
+            let (shop, served) = shop(&system).await;
+            shop.serve(1).await.unwrap();
+            shop.serve(2).within(3 * SECOND).await.unwrap();
+            shop.tell(Order(3)).within(3 * SECOND).await.unwrap();
+            shop.tell(Order(4)).await.unwrap();
+            for _ in 0..rounds {
+                assert_eq!(shop.stashed().await, Ok(4));
+                assert_eq!(shop.unstash().await, Ok(4));
+            }
+            assert_eq!(shop.stashed().await, Ok(4));
+            clock.sleep(if is_late { 4 * SECOND } else { SECOND }).await;
+            assert_eq!(shop.open().await, Ok(4));
+            assert_eq!(shop.buy(5).await, Ok(50));
+            let (handled, expired) =
+                if is_late { (vec![1, 4, 5], 2) } else { (vec![1, 2, 3, 4, 5], 0) };
+            assert_eq!(read(&served), handled);
+            assert_eq!(system.counts().dead_expired, expired);
+        });
+    });
+}
+
+// [G-DEADLINE-2] [G-STASH-3]
+#[test]
+fn stashed_messages_with_a_deadline_end_with_their_actor() {
+    everywhere(async |system| {
+        let (shop, _) = shop(system).await;
+        shop.serve(1).within(LONG).await.unwrap();
+        shop.tell(Order(2)).within(LONG).await.unwrap();
+        assert_eq!(shop.stashed().await, Ok(2));
+        shop.stop();
+        soon(shop.ended()).await;
+        assert_eq!(system.counts().dead_stopped, 2);
     });
 }
 
