@@ -24,6 +24,7 @@ use crate::task::current;
 use crate::task::run::{Nobody, Outcome, Turn, Witness};
 use crate::task::{Hint, Ready};
 use crate::time::{Clock, Time};
+use pace::Slice;
 use std::cell::Cell;
 use std::future::Future;
 use std::pin::Pin;
@@ -343,8 +344,8 @@ impl Worker {
         u32::try_from(self.id.index()).unwrap_or(u32::MAX)
     }
 
-    /// Runs actors for one slice; `false` when there was nothing to run.
-    fn slice(&mut self) -> bool {
+    /// Runs actors for one slice.
+    fn slice(&mut self) -> Slice {
         let mut now = self.core.clock.now();
         current::set_now(now);
         let mut alarms = std::mem::take(&mut self.alarms);
@@ -370,11 +371,11 @@ impl Worker {
                     self.shared.call_helper(self.id);
                 }
                 if now >= end {
-                    return true;
+                    return Slice::Over;
                 }
             }
         }
-        turns > 0
+        if turns > 0 { Slice::Emptied } else { Slice::Idle }
     }
 
     #[inline(always)]
@@ -472,12 +473,14 @@ impl Future for Worker {
             return Poll::Ready(());
         }
         this.shared.queues.begin_slice(this.id);
-        let ran = this.slice();
+        let slice = this.slice();
         current::close_home();
-        if ran {
+        if slice != Slice::Idle {
             this.bored_since = None;
         }
-        let busy = ran || this.search();
+        // Nothing is left after a slice that did not last its time: another one would be a look at tokio's sockets
+        // for nothing before those in the kernel are waited for.
+        let busy = slice == Slice::Over || this.search();
         if busy || !this.fall_asleep(cx) {
             this.wake_up();
             cx.waker().wake_by_ref();

@@ -4,6 +4,17 @@ use super::Limits;
 use crate::task::current;
 use std::time::Duration;
 
+/// How a slice ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Slice {
+    /// Its time was over.
+    Over,
+    /// It ran all that there was.
+    Emptied,
+    /// There was nothing to run.
+    Idle,
+}
+
 /// Messages in a turn before the first look at the clock, where turns may be long.
 const EARLY: u32 = 2;
 /// The same where turns are short.
