@@ -289,14 +289,20 @@ impl Socket {
     /// What the kernel says about the socket itself. What it says about others is a [`PathError`].
     pub fn receive(&self, batch: &mut Batch) -> io::Result<Said> {
         batch.filled = 0;
-        let Batch { memory, meta, filled } = batch;
-        let mut buffers = memory.chunks_mut(BUFFER_BYTES).map(IoSliceMut::new);
+        let Batch { memory, meta, filled, room } = batch;
+        let offered = *room;
+        let mut buffers = memory.chunks_mut(BUFFER_BYTES).take(offered).map(IoSliceMut::new);
         let mut buffers: [IoSliceMut<'_>; BATCH_SIZE] =
             std::array::from_fn(|_| buffers.next().unwrap_or_else(|| IoSliceMut::new(&mut [])));
-        let mut receive = || self.state.recv((&self.io).into(), &mut buffers, meta);
-        // Only where the runtime has seen something, and so that it knows when that is taken.
-        match self.io.try_io(Interest::READABLE, &mut receive) {
-            Ok(count) => *filled = count,
+        // Only where the runtime has seen something, and so that it knows when that is taken: a call that did not
+        // fill its room has taken all, and the next one would only hear that nothing is there.
+        let received = self.io.try_io(Interest::READABLE, || {
+            *filled = self.state.recv((&self.io).into(), &mut buffers[..offered], meta)?;
+            if *filled < offered { Err(ErrorKind::WouldBlock.into()) } else { Ok(()) }
+        });
+        *room = (2 * *filled).clamp(ROOM_MIN, BATCH_SIZE);
+        match received {
+            Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::WouldBlock => {}
             // What was said about a path makes the next call fail, once.
             Err(error)
@@ -336,11 +342,16 @@ const SEND_BYTES_MAX: usize = 65_507;
 /// Room for what the kernel joins into one.
 const BUFFER_BYTES: usize = 1 << 16;
 
+/// For how many datagrams a call has room at least. Room for many is worth its cost only where many come.
+const ROOM_MIN: usize = if BATCH_SIZE < 4 { BATCH_SIZE } else { 4 };
+
 /// Room for what one call receives.
 pub struct Batch {
     memory: Box<[u8]>,
     meta: [RecvMeta; BATCH_SIZE],
     filled: usize,
+    /// For how many the next call has room.
+    room: usize,
 }
 
 impl Batch {
@@ -348,7 +359,7 @@ impl Batch {
     #[must_use]
     pub fn new() -> Self {
         let memory = vec![0; BATCH_SIZE * BUFFER_BYTES].into_boxed_slice();
-        Self { memory, meta: [RecvMeta::default(); BATCH_SIZE], filled: 0 }
+        Self { memory, meta: [RecvMeta::default(); BATCH_SIZE], filled: 0, room: ROOM_MIN }
     }
 
     /// Whether nothing was received last.
