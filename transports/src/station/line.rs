@@ -23,7 +23,7 @@ pub(super) struct Line {
     pub(super) lane: Lane,
     /// What is to leave before the lane is asked again.
     pub(super) alone: Option<Alone>,
-    /// When the lane wants to be looked at, as far as the station knows.
+    /// When the station looks at the lane; not later than the lane wants it.
     pub(super) deadline: Option<Time>,
     /// Whether the station is going to look at it.
     pub(super) is_touched: bool,

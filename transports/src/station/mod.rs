@@ -24,7 +24,7 @@ mod wakes;
 
 pub use connecting::Attempt;
 pub use outgoing::Outgoing;
-pub use wakes::Wakes;
+pub use wakes::{Few, Wakes};
 
 use crate::link::{Config, Ecn, Lane, Time};
 use crate::secure::audit::Audit;
@@ -272,6 +272,11 @@ impl Station {
         wakes.append(&mut self.wakes);
     }
 
+    /// A few of those to be woken, and without memory for more; `None` if nobody is left.
+    pub fn take_few_wakes(&mut self) -> Option<Few> {
+        self.wakes.take_few()
+    }
+
     /// The next line that is up, and whose it is; `None` when there will be none any more.
     pub fn poll_line(&mut self, cx: &mut Context<'_>) -> Poll<Option<(AssociationId, Identity)>> {
         if let Some(id) = self.fresh.pop_front() {
@@ -451,11 +456,13 @@ impl Station {
         if line.settle(self.now, &mut self.wakes.wakers) {
             return self.touch(id);
         }
-        let deadline = line.timeout();
-        if line.deadline != deadline {
-            let before = std::mem::replace(&mut line.deadline, deadline);
+        // One that moves on with each packet is not followed: a look that is too early costs less.
+        if let Some(due) = line.timeout()
+            && line.deadline.is_none_or(|known| due < known)
+        {
+            let before = line.deadline.replace(due);
             before.map(|due| self.deadlines.remove(&(due, id)));
-            deadline.map(|due| self.deadlines.insert((due, id)));
+            self.deadlines.insert((due, id));
         }
         if line.is_finished() {
             let (key, is_owned) = (line.key, line.is_owned);

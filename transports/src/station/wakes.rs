@@ -18,9 +18,42 @@ impl Wakes {
         self.wakers.drain(..).for_each(Waker::wake);
     }
 
+    /// Takes the first few out, if there is anybody.
+    pub(super) fn take_few(&mut self) -> Option<Few> {
+        if self.wakers.is_empty() && self.told.is_empty() {
+            return None;
+        }
+        let mut wakers = [None, None];
+        let count = wakers.len().min(self.wakers.len());
+        for (place, waker) in wakers.iter_mut().zip(self.wakers.drain(..count)) {
+            *place = Some(waker);
+        }
+        Some(Few { wakers, told: std::mem::take(&mut self.told) })
+    }
+
     pub(super) fn append(&mut self, others: &mut Self) {
         self.wakers.append(&mut others.wakers);
         self.told.append(&mut others.told);
+    }
+}
+
+/// The first of [`Wakes`], which take no memory of the allocator's.
+pub struct Few {
+    wakers: [Option<Waker>; 2],
+    told: Vec<Told>,
+}
+
+impl Few {
+    /// Wakes and tells them.
+    pub fn wake(self) {
+        self.told.into_iter().for_each(Told::tell);
+        self.wakers.into_iter().flatten().for_each(Waker::wake);
+    }
+}
+
+impl fmt::Debug for Few {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Few({})", self.wakers.iter().flatten().count() + self.told.len())
     }
 }
 

@@ -220,12 +220,14 @@ impl fmt::Debug for Udp {
 impl Shared {
     /// Does something with the station, and wakes those who are concerned.
     fn with<R>(&self, act: impl FnOnce(&mut Station) -> R) -> R {
-        let mut wakes = Wakes::default();
         let mut station = self.station.lock();
         let done = act(&mut station);
-        station.take_wakes(&mut wakes);
+        while let Some(wakes) = station.take_few_wakes() {
+            drop(station);
+            wakes.wake();
+            station = self.station.lock();
+        }
         drop(station);
-        wakes.wake();
         done
     }
 
