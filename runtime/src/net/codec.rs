@@ -10,8 +10,10 @@ pub use prost::Prost;
 #[cfg(feature = "zerocopy")]
 pub use zerocopy::Zerocopy;
 
+use postcard::ser_flavors::Flavor;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::any::Any;
 
 /// How values of the type `T` go on the wire.
 ///
@@ -46,22 +48,62 @@ pub trait Codec<T> {
 pub enum Postcard {}
 
 #[diagnostic::do_not_recommend]
-impl<T: Serialize + DeserializeOwned> Codec<T> for Postcard {
+impl<T: Serialize + DeserializeOwned + 'static> Codec<T> for Postcard {
     fn encode(value: &T, bytes: &mut Vec<u8>) -> Result<(), EncodeError> {
-        let written = postcard::to_extend(value, std::mem::take(bytes));
-        *bytes = written.map_err(|error| EncodeError(error.to_string()))?;
-        Ok(())
+        let failed = |error: postcard::Error| EncodeError(error.to_string());
+        // serde knows bytes one by one only. As a whole they look the same, and are copied at once.
+        if let Some(whole) = (value as &dyn Any).downcast_ref::<Vec<u8>>() {
+            postcard::serialize_with_flavor(&whole.len(), Behind(bytes)).map_err(failed)?;
+            bytes.extend_from_slice(whole);
+            return Ok(());
+        }
+        postcard::serialize_with_flavor(value, Behind(bytes)).map_err(failed)
     }
 
     fn decode(bytes: &mut &[u8]) -> Result<T, DecodeError> {
-        take(bytes)
+        let mut value = None::<T>;
+        if let Some(whole) = (&mut value as &mut dyn Any).downcast_mut::<Option<Vec<u8>>>() {
+            let len = take::<usize>(bytes)?;
+            let (taken, rest) = bytes
+                .split_at_checked(len)
+                .ok_or_else(|| malformed(&postcard::Error::DeserializeUnexpectedEnd))?;
+            *whole = Some(taken.to_vec());
+            *bytes = rest;
+        }
+        value.map_or_else(|| take(bytes), Ok)
     }
+}
+
+/// Where postcard puts what it writes: behind what is there.
+struct Behind<'a>(&'a mut Vec<u8>);
+
+impl Flavor for Behind<'_> {
+    type Output = ();
+
+    #[inline]
+    fn try_extend(&mut self, data: &[u8]) -> postcard::Result<()> {
+        self.0.extend_from_slice(data);
+        Ok(())
+    }
+
+    #[inline]
+    fn try_push(&mut self, data: u8) -> postcard::Result<()> {
+        self.0.push(data);
+        Ok(())
+    }
+
+    fn finalize(self) -> postcard::Result<()> {
+        Ok(())
+    }
+}
+
+fn malformed(error: &postcard::Error) -> DecodeError {
+    DecodeError::Malformed(error.to_string())
 }
 
 /// Takes a value off the front of `bytes`, as [`Postcard`] does.
 pub(super) fn take<T: DeserializeOwned>(bytes: &mut &[u8]) -> Result<T, DecodeError> {
-    let (value, rest) = postcard::take_from_bytes(bytes)
-        .map_err(|error| DecodeError::Malformed(error.to_string()))?;
+    let (value, rest) = postcard::take_from_bytes(bytes).map_err(|error| malformed(&error))?;
     *bytes = rest;
     Ok(value)
 }

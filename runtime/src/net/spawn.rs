@@ -212,7 +212,7 @@ fn read<T: DeserializeOwned>(mut arguments: &[u8]) -> Option<T> {
 }
 
 /// The arguments of a start as bytes.
-pub(super) fn written<T: Serialize + DeserializeOwned>(
+pub(super) fn written<T: Serialize + DeserializeOwned + 'static>(
     args: &T,
     by: &Arc<Outlet>,
 ) -> Result<Vec<u8>, RemoteSpawnError> {

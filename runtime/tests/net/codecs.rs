@@ -31,6 +31,33 @@ fn comes_back<C: Codec<T>, T: PartialEq + std::fmt::Debug>(value: &T) {
     }
 }
 
+mod postcard {
+    use super::*;
+    use greenroom::net::Postcard;
+
+    proptest! {
+        /// Bytes go as a whole, and look as what goes one by one.
+        #[test]
+        fn bytes_are_a_sequence_like_any_other(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+            comes_back::<Postcard, _>(&bytes);
+            let (mut whole, mut each) = (Vec::new(), Vec::new());
+            Postcard::encode(&bytes, &mut whole).unwrap();
+            Postcard::encode(&vec![bytes], &mut each).unwrap();
+            prop_assert_eq!(&each[..1], [1], "a sequence of one");
+            prop_assert_eq!(&each[1..], whole);
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_longer_than_the_message_are_refused() {
+        let endless = [0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x01, 1];
+        for bytes in [&endless[..], &[3, 1, 2], &[]] {
+            let decoded: Result<Vec<u8>, _> = Postcard::decode(&mut &*bytes);
+            assert!(matches!(decoded, Err(DecodeError::Malformed(_))), "{decoded:?}");
+        }
+    }
+}
+
 #[cfg(feature = "zerocopy")]
 mod zerocopy {
     use super::*;
