@@ -13,13 +13,14 @@
 //! The session ends first, then the proxies, whose watchers are told by then, and then this actor. Whoever waits
 //! for its end knows that nothing of the connection is left.
 
+use super::looking::Looking;
 use super::node::Shared;
 use super::outlet::Outlet;
 use super::remote::{NoCalls, Nothing};
 use super::session::{Session, Turn};
 use crate::actor::{Actor, Behavior, ByMacro, Context, Protocol, Receive, StartError, Step};
 use crate::event::ExitReason;
-use crate::sync::{Arc, AtomicBool, Mutex, Ordering, Wake, waker};
+use crate::sync::Arc;
 use std::future::{Future, Ready, poll_fn};
 use std::task::Waker;
 
@@ -34,23 +35,6 @@ pub(super) struct Association {
     /// Wakes `looking`.
     waker: Waker,
     looking: Arc<Looking>,
-}
-
-/// Tells an association to look.
-struct Looking {
-    /// By a signal, which no bound holds back.
-    tell: Mutex<Box<dyn Fn(()) + Send>>,
-    /// Whether it was told and has not looked yet.
-    told: AtomicBool,
-}
-
-impl Wake for Looking {
-    fn wake(&self) {
-        // AcqRel: releases what there is to see to the swap in `look`; pairs with it.
-        if !self.told.swap(true, Ordering::AcqRel) {
-            (self.tell.lock())(());
-        }
-    }
 }
 
 /// What a connection starts from.
@@ -75,13 +59,11 @@ impl Behavior for Association {
     ) -> Step<Result<Self, StartError>, impl Future<Output = Result<Self, StartError>> + Send + 'a>
     {
         let Connection { outlet, node } = args;
-        let tell: Box<dyn Fn(()) + Send> = Box::new(cx.caller(Self::look));
-        let looking = Arc::new(Looking { tell: Mutex::new(tell), told: AtomicBool::new(false) });
-        let waker = waker(looking.clone());
+        let (looking, waker) = Looking::new(cx.caller(Self::look));
         waker.wake_by_ref();
         let pumped = outlet.clone();
         cx.task(async move { poll_fn(|cx| pumped.poll_pump(cx)).await });
-        let session = Some(Session::new(outlet.clone(), node));
+        let session = Some(Session::new(outlet.clone(), node, &waker));
         Step::<_, Ready<_>>::Done(Ok(Self { outlet, session, waker, looking }))
     }
 
@@ -99,8 +81,7 @@ impl Behavior for Association {
 impl Association {
     /// Takes the frames that have come.
     fn look(&mut self, (): (), cx: &mut Context<Self>) {
-        // AcqRel: acquires what the waker has seen; pairs with its swap. Who wakes it from now on is heard.
-        self.looking.told.swap(false, Ordering::AcqRel);
+        self.looking.begin();
         let Some(session) = &mut self.session else { return };
         for _ in 0..FRAMES_PER_TURN {
             match session.turn(&mut std::task::Context::from_waker(&self.waker)) {

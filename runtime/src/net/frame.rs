@@ -162,6 +162,9 @@ pub struct Envelope<'a> {
     pub arguments: &'a [u8],
 }
 
+/// Bytes in front of the arguments of an ask, which are more than those of a tell. [ENV-2]
+pub(super) const HEAD_BYTES_MAX: usize = 35;
+
 /// Why bytes are no frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -255,7 +258,14 @@ impl<'a> Frame<'a> {
     /// The frame as bytes. Texts are cut at [`TEXT_BYTES_MAX`] bytes.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut to = Writer(Vec::new());
+        let mut bytes = Vec::new();
+        self.write(&mut bytes);
+        bytes
+    }
+
+    /// Puts the frame behind `bytes`.
+    pub(super) fn write(&self, bytes: &mut Vec<u8>) {
+        let mut to = Writer(bytes);
         match self {
             Self::Tell(envelope) => to.u8(TELL).envelope(envelope),
             Self::Ask { envelope, correlation, remaining_us } => {
@@ -296,7 +306,6 @@ impl<'a> Frame<'a> {
                 to.u8(LEFT).u64(*actor).text(protocol).text(group)
             }
         };
-        to.0
     }
 }
 
@@ -356,9 +365,9 @@ impl<'a> Reader<'a> {
 }
 
 /// What has been written.
-struct Writer(Vec<u8>);
+struct Writer<'a>(&'a mut Vec<u8>);
 
-impl Writer {
+impl Writer<'_> {
     fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
         self.0.extend_from_slice(bytes);
         self

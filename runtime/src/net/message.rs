@@ -5,14 +5,15 @@
 
 use super::codec::{Codec, DecodeError, EncodeError, decode, encode, finish};
 use super::manifest::{Manifest, MessageId};
-use super::reference;
+use super::{reference, spare};
 use crate::actor::{Message, Reply};
 use crate::event::Undelivered;
+use crate::queue::oneshot;
 use crate::time::Time;
+use std::any::Any;
 use std::fmt;
-use std::future::{Future, poll_fn};
 use std::marker::PhantomData;
-use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 
 /// The message of a protocol that crosses nodes; `#[handlers(wire = ..)]` writes it.
 #[diagnostic::on_unimplemented(
@@ -62,13 +63,13 @@ impl Encoded {
         name: &'static str,
         reply: Reply<R>,
     ) -> Self {
-        let waiting = Waiting { reply, codec: PhantomData::<fn() -> C> };
-        Self { name, asker: Some(Box::new(waiting)) }
+        let waiting = Waiting { reply: Some(reply), codec: PhantomData::<fn() -> C> };
+        Self { name, asker: Some(spare::boxed(waiting)) }
     }
 }
 
 /// Somebody on this node who waits for an answer's bytes.
-pub(super) trait Asker: Send {
+pub(super) trait Asker: Any + Send {
     /// Until when.
     fn until(&self) -> Time;
     /// Whether nobody waits any more.
@@ -84,20 +85,23 @@ impl fmt::Debug for dyn Asker {
 }
 
 struct Waiting<C, R> {
-    reply: Reply<R>,
+    /// `None` when it was told.
+    reply: Option<Reply<R>>,
     codec: PhantomData<fn() -> C>,
 }
 
-impl<C: Codec<R>, R: Send> Asker for Waiting<C, R> {
+impl<C: Codec<R> + 'static, R: Send + 'static> Asker for Waiting<C, R> {
     fn until(&self) -> Time {
-        self.reply.deadline()
+        self.reply.as_ref().map_or(Time::NEVER, Reply::deadline)
     }
 
     fn is_abandoned(&self) -> bool {
-        self.reply.is_abandoned()
+        self.reply.as_ref().is_none_or(Reply::is_abandoned)
     }
 
-    fn answer(self: Box<Self>, outcome: Result<&[u8], Undelivered>) {
+    fn answer(mut self: Box<Self>, outcome: Result<&[u8], Undelivered>) {
+        let Some(reply) = self.reply.take() else { return };
+        spare::give(self);
         let answer = outcome.and_then(|mut bytes| {
             let malformed = || reference::failure().unwrap_or(Undelivered::Malformed);
             let answer = decode::<C, R>(&mut bytes).map_err(|_| malformed())?;
@@ -105,14 +109,40 @@ impl<C: Codec<R>, R: Send> Asker for Waiting<C, R> {
             Ok(answer)
         });
         match answer {
-            Ok(answer) => self.reply.send(answer),
-            Err(why) => self.reply.undelivered(why),
+            Ok(answer) => reply.send(answer),
+            Err(why) => reply.undelivered(why),
         }
     }
 }
 
-/// The bytes of an answer, or why there are none.
-pub(super) type Answer = Pin<Box<dyn Future<Output = Result<Vec<u8>, Undelivered>> + Send>>;
+/// What becomes of a question.
+pub(super) trait Answering: Any + Send {
+    /// Puts the answer behind `bytes`, or says why there is none; then its box is empty.
+    fn poll(&mut self, cx: &mut Context<'_>, bytes: &mut Vec<u8>) -> Poll<Result<(), Undelivered>>;
+}
+
+/// What will be the answer to a question.
+pub(super) type Answer = Box<dyn Answering>;
+
+struct Asked<C, R> {
+    /// `None` when the answer was there.
+    receiver: Option<oneshot::Receiver<R>>,
+    codec: PhantomData<fn() -> C>,
+}
+
+impl<C: Codec<R> + 'static, R: Send + 'static> Answering for Asked<C, R> {
+    fn poll(&mut self, cx: &mut Context<'_>, bytes: &mut Vec<u8>) -> Poll<Result<(), Undelivered>> {
+        let no_reply = Poll::Ready(Err(Undelivered::NoReply));
+        let Some(receiver) = &mut self.receiver else { return no_reply };
+        let Some(answer) = ready!(receiver.poll(cx)) else {
+            let why = Undelivered::of_code(receiver.refusal());
+            self.receiver = None;
+            return why.map_or(no_reply, |why| Poll::Ready(Err(why)));
+        };
+        self.receiver = None;
+        Poll::Ready(encode::<C, R>(&answer, bytes).map_err(|_| Undelivered::NotEncoded))
+    }
+}
 
 /// A message that was made of its bytes.
 pub struct Decoded<M> {
@@ -153,15 +183,7 @@ impl fmt::Debug for AnswerBytes {
 /// A reply for a question that came from another node, and the bytes of what it will be sent.
 #[doc(hidden)]
 pub fn question<C: Codec<R> + 'static, R: Send + 'static>(until: Until) -> (Reply<R>, AnswerBytes) {
-    let (reply, mut receiver) = Reply::pair(until.0);
-    let answer = async move {
-        let Some(answer) = poll_fn(|cx| receiver.poll(cx)).await else {
-            let why = Undelivered::of_code(receiver.refusal());
-            return Err(why.unwrap_or(Undelivered::NoReply));
-        };
-        let mut bytes = Vec::new();
-        encode::<C, R>(&answer, &mut bytes).map_err(|_| Undelivered::NotEncoded)?;
-        Ok(bytes)
-    };
-    (reply, AnswerBytes(Box::pin(answer)))
+    let (reply, receiver) = Reply::pair(until.0);
+    let asked = Asked { receiver: Some(receiver), codec: PhantomData::<fn() -> C> };
+    (reply, AnswerBytes(spare::boxed(asked)))
 }

@@ -13,6 +13,7 @@
 //! | [`rendezvous()`] | which of the nodes a key belongs to |
 //! | [`Codec`] | how values become bytes; [`Postcard`] unless the protocol names another |
 
+mod answers;
 mod association;
 mod codec;
 mod conformance;
@@ -23,6 +24,7 @@ mod groups;
 mod identity;
 mod limit;
 pub mod lock;
+mod looking;
 mod loopback;
 mod manifest;
 #[cfg(feature = "membership")]
@@ -37,7 +39,9 @@ mod reference;
 mod remote;
 mod remote_child;
 mod rendezvous;
+mod scratch;
 mod session;
+mod spare;
 mod spawn;
 mod transport;
 

@@ -10,6 +10,7 @@
 //! 2. While the backlog is not empty, no message of a user is submitted.
 //! 3. After `close` nothing is submitted, every question has its outcome, and nobody waits for room.
 
+mod askers;
 mod routes;
 
 use super::frame::Frame;
@@ -17,19 +18,19 @@ use super::identity::Identity;
 use super::message::Asker;
 use super::node::Shared;
 use super::remote::Proxy;
+use super::scratch;
 use super::spawn::RemoteSpawnError;
 use super::transport::{Link, LinkEnd, Order, SubmitError};
 use crate::event::{ActorId, DeadLetterReason, ExitReason, Undelivered};
 use crate::sync::{Arc, Mutex, planted};
 use crate::task::core_ref::CoreRef;
+use askers::Askers;
 use routes::{Route, Search};
 use std::collections::{BTreeMap, VecDeque};
 use std::task::{Context, Poll, Waker};
 
 /// Frames of the node itself that may wait for room; a peer that causes more is cut off.
 const BACKLOG_FRAMES_MAX: usize = 65_536;
-/// Questions that are looked through for abandoned ones, at first.
-const ASKS_SWEEP_MIN: usize = 1024;
 
 /// See the [module](self).
 pub(super) struct Outlet {
@@ -53,10 +54,9 @@ struct State {
     submitted: u64,
     /// Messages that the peer may not have yet, with their numbers.
     unconfirmed: VecDeque<(u64, Letter)>,
-    asks: BTreeMap<u64, Box<dyn Asker>>,
-    sweep_at: usize,
+    askers: Askers,
     finds: BTreeMap<u64, Search>,
-    /// The last number that was given to a question or search.
+    /// The last number that was given to a search.
     correlation: u64,
     routes: BTreeMap<u64, Route>,
     /// Actors at the other end that were named in messages and have not ended.
@@ -87,7 +87,10 @@ pub(super) enum NotFound {
 /// A message on its way through a proxy.
 pub(super) struct Parcel {
     pub(super) actor: u64,
-    pub(super) frame: Vec<u8>,
+    /// The frame, behind what stands before it.
+    pub(super) bytes: Vec<u8>,
+    /// Where the frame begins.
+    pub(super) start: usize,
     pub(super) letter: Letter,
     /// Which question it is, if it is one.
     pub(super) question: Option<u64>,
@@ -104,8 +107,7 @@ pub(super) enum Post {
 
 impl Outlet {
     pub(super) fn new(link: Box<dyn Link>, node: Arc<Shared>) -> Self {
-        let state = State { sweep_at: ASKS_SWEEP_MIN, ..State::default() };
-        Self { link, node, state: Mutex::new(state) }
+        Self { link, node, state: Mutex::new(State::default()) }
     }
 
     pub(super) fn peer(&self) -> Identity {
@@ -128,11 +130,17 @@ impl Outlet {
 
     /// Says something for the node itself; `false` if the peer has caused more than may wait.
     pub(super) fn say(&self, order: Order, frame: &Frame<'_>) -> bool {
+        let mut bytes = scratch::take();
+        frame.write(&mut bytes);
+        self.say_bytes(order, bytes)
+    }
+
+    /// The same of a frame's bytes.
+    pub(super) fn say_bytes(&self, order: Order, mut bytes: Vec<u8>) -> bool {
         let mut state = self.state.lock();
         if state.closed {
             return true;
         }
-        let mut bytes = frame.to_bytes();
         if state.backlog.is_empty() {
             let mut submitted = self.link.submit(order, &bytes);
             if submitted == Err(SubmitError::TooLarge)
@@ -143,6 +151,8 @@ impl Outlet {
             }
             if submitted.is_ok() {
                 state.submitted += 1;
+                drop(state);
+                scratch::give(bytes);
                 return true;
             }
         }
@@ -209,7 +219,7 @@ impl Outlet {
             return Post::Wait;
         }
         let submitted = if state.backlog.is_empty() {
-            self.link.submit(Order::Within(parcel.actor), &parcel.frame)
+            self.link.submit(Order::Within(parcel.actor), &parcel.bytes[parcel.start..])
         } else {
             Err(SubmitError::Full)
         };
@@ -260,25 +270,17 @@ impl Outlet {
     /// Keeps who asked until there is an answer; returns the question's number.
     pub(super) fn ask(&self, asker: Box<dyn Asker>) -> u64 {
         let mut state = self.state.lock();
-        state.correlation += 1;
-        let correlation = state.correlation;
         if state.closed {
             drop(state);
             asker.answer(Err(Undelivered::NodeDown));
-            return correlation;
+            return Askers::NOBODY;
         }
-        if state.asks.len() >= state.sweep_at {
-            // Those who gave up waiting, and whose answers never came.
-            state.asks.retain(|_, asker| !asker.is_abandoned());
-            state.sweep_at = (2 * state.asks.len()).max(ASKS_SWEEP_MIN);
-        }
-        state.asks.insert(correlation, asker);
-        correlation
+        state.askers.add(asker)
     }
 
     /// Tells who asked the outcome; nothing happens where it is known, or nobody asked.
     pub(super) fn answer(&self, question: u64, outcome: Result<&[u8], Undelivered>) {
-        let asker = self.state.lock().asks.remove(&question);
+        let asker = self.state.lock().askers.remove(question);
         if let Some(asker) = asker {
             asker.answer(outcome);
         }
@@ -293,7 +295,7 @@ impl Outlet {
         }
         let delivered = self.link.delivered();
         let mut lost = std::mem::take(&mut state.unconfirmed);
-        let asks = std::mem::take(&mut state.asks);
+        let askers = std::mem::take(&mut state.askers);
         let finds = std::mem::take(&mut state.finds);
         let mut wakers = std::mem::take(&mut state.waiting);
         wakers.extend(state.pump.take());
@@ -306,7 +308,7 @@ impl Outlet {
         for (_, letter) in planted!("net-lost-unreported": lost => VecDeque::new()) {
             self.report(letter, DeadLetterReason::MaybeDelivered);
         }
-        for asker in asks.into_values() {
+        for asker in askers.into_all() {
             asker.answer(Err(Undelivered::NodeDown));
         }
         for search in finds.into_values() {

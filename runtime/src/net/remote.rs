@@ -5,11 +5,11 @@
 //! they do at home; the order of one sender's messages is that of the mailbox; and a watch is one of the proxy,
 //! which ends when the actor does, or the connection.
 
-use super::frame::{Envelope, Frame};
+use super::frame::{Envelope, Frame, HEAD_BYTES_MAX};
 use super::manifest::{Manifest, MessageId};
 use super::message::{Encoded, WireMessage};
 use super::outlet::{NotFound, Outlet, Parcel, Post};
-use super::reference;
+use super::{reference, scratch};
 use crate::actor::{
     Actor, Behavior, ByMacro, Calls, Context, Message, Options, Protocol, Receive, Recipient, Ref,
     StartError, Step,
@@ -34,7 +34,17 @@ const PROXY_MESSAGES_MAX: usize = 64;
 pub(super) struct Remote<M: WireMessage> {
     outlet: Arc<Outlet>,
     actor: u64,
+    /// The messages that were sent before.
+    shapes: Vec<Shape>,
     of: PhantomData<fn(M)>,
+}
+
+/// A message as the other node knows it.
+#[derive(Clone, Copy)]
+struct Shape {
+    name: &'static str,
+    id: MessageId,
+    schema: u32,
 }
 
 /// What a proxy starts from.
@@ -48,27 +58,25 @@ impl<M: WireMessage> Remote<M> {
     /// Puts a message into a frame; `None` when it cannot be, which was reported.
     fn pack(&mut self, message: M, cx: &Context<Self>) -> Option<Parcel> {
         let letter = (cx.id(), type_name::<M>());
-        let mut arguments = Vec::new();
+        // The head goes in front when it is known what the message is.
+        let mut bytes = scratch::take();
+        bytes.resize(HEAD_BYTES_MAX, 0);
         let mut encoded = None;
         // A codec is anybody's code.
-        quietly(|| reference::by(&self.outlet, || encoded = message.encode(&mut arguments).ok()));
+        quietly(|| reference::by(&self.outlet, || encoded = message.encode(&mut bytes).ok()));
         let Some(Encoded { name, asker }) = encoded else {
             let why = DeadLetterReason::Undelivered(Undelivered::NotEncoded);
             self.outlet.report(letter, why);
             return None;
         };
-        let id = MessageId::of(name);
-        let schema = M::MANIFEST.signature(id).map_or(0, |shape| M::MANIFEST.schema(shape));
-        let envelope = Envelope {
-            actor: self.actor,
-            version: M::MANIFEST.version(),
-            message: id.0,
-            schema,
-            arguments: &arguments,
-        };
+        let actor = self.actor;
+        let shape = self.shape(name);
+        let (message, schema) = (shape.id.0, shape.schema);
+        let version = M::MANIFEST.version();
+        let envelope = Envelope { actor, version, message, schema, arguments: &[] };
         let Some(asker) = asker else {
-            let frame = Frame::Tell(envelope).to_bytes();
-            return Some(Parcel { actor: self.actor, frame, letter, question: None });
+            let start = put_head(&Frame::Tell(envelope), &mut bytes);
+            return Some(Parcel { actor, bytes, start, letter, question: None });
         };
         let now = self.outlet.core().clock.now();
         let remaining_us = match asker.until() {
@@ -80,9 +88,31 @@ impl<M: WireMessage> Remote<M> {
             return None;
         }
         let correlation = self.outlet.ask(asker);
-        let frame = Frame::Ask { envelope, correlation, remaining_us }.to_bytes();
-        Some(Parcel { actor: self.actor, frame, letter, question: Some(correlation) })
+        let start = put_head(&Frame::Ask { envelope, correlation, remaining_us }, &mut bytes);
+        Some(Parcel { actor, bytes, start, letter, question: Some(correlation) })
     }
+
+    /// What the message of that name is called on the wire, worked out once.
+    fn shape(&mut self, name: &'static str) -> Shape {
+        if let Some(shape) = self.shapes.iter().find(|shape| shape.name == name) {
+            return *shape;
+        }
+        let id = MessageId::of(name);
+        let schema = M::MANIFEST.signature(id).map_or(0, |shape| M::MANIFEST.schema(shape));
+        let shape = Shape { name, id, schema };
+        self.shapes.push(shape);
+        shape
+    }
+}
+
+/// Puts the head of a frame in front of the arguments, which have room for it before them; returns where it begins.
+fn put_head(frame: &Frame<'_>, bytes: &mut [u8]) -> usize {
+    let mut head = scratch::take();
+    frame.write(&mut head);
+    let start = HEAD_BYTES_MAX - head.len();
+    bytes[start..HEAD_BYTES_MAX].copy_from_slice(&head);
+    scratch::give(head);
+    start
 }
 
 impl<M: WireMessage> Actor for Remote<M> {
@@ -103,7 +133,7 @@ impl<M: WireMessage> Behavior for Remote<M> {
     ) -> Step<Result<Self, StartError>, impl Future<Output = Result<Self, StartError>> + Send + 'a>
     {
         let Distant { outlet, actor } = args;
-        let proxy = Self { outlet, actor, of: PhantomData };
+        let proxy = Self { outlet, actor, shapes: Vec::new(), of: PhantomData };
         Step::<_, Ready<_>>::Done(Ok(proxy))
     }
 }
@@ -116,10 +146,15 @@ impl<M: WireMessage> Receive<M, ByMacro> for Remote<M> {
     ) -> Step<(), impl Future<Output = ()> + Send + 'a> {
         let Some(parcel) = self.pack(message, cx) else { return Step::Done(()) };
         if self.outlet.post(&parcel, None) == Post::Done {
+            scratch::give(parcel.bytes);
             return Step::Done(());
         }
+        let mut parcel = parcel;
         Step::Later(poll_fn(move |cx| match self.outlet.post(&parcel, Some(cx.waker())) {
-            Post::Done => Poll::Ready(()),
+            Post::Done => {
+                scratch::give(std::mem::take(&mut parcel.bytes));
+                Poll::Ready(())
+            }
             Post::Wait => Poll::Pending,
         }))
     }

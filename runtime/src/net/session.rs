@@ -12,6 +12,7 @@
 
 mod children;
 
+use super::answers::{Answers, Question};
 use super::export::{Exported, Taken, Waiting};
 use super::frame::{Envelope, Frame};
 use super::limit::{self, Limit};
@@ -28,8 +29,7 @@ use crate::sync::{Arc, planted};
 use crate::time::Time;
 use children::{Child, Start};
 use std::collections::{BTreeMap, VecDeque};
-use std::future::poll_fn;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tokio::task::JoinSet;
 
@@ -41,10 +41,13 @@ pub(super) struct Session {
     outlet: Arc<Outlet>,
     node: Arc<Shared>,
     inlets: BTreeMap<u64, Inlet>,
+    /// How many of these have a message that waits for room.
+    waits: usize,
     /// Of all messages of the peer.
     limit: Option<Limit>,
-    /// Answers and starts that are waited for; dropped with the session.
-    tasks: JoinSet<Option<Start>>,
+    answers: Answers,
+    /// Starts that are waited for; dropped with the session.
+    starts: JoinSet<Start>,
     /// Actors that were started for the peer.
     children: BTreeMap<u64, Child>,
     /// The frame that came last; its memory is used again.
@@ -75,12 +78,6 @@ struct Origin {
     question: Option<Question>,
 }
 
-#[derive(Clone, Copy)]
-struct Question {
-    correlation: u64,
-    until: Time,
-}
-
 struct Parked {
     origin: Origin,
     version: u16,
@@ -103,14 +100,17 @@ pub(super) enum Turn {
 struct Misbehaved;
 
 impl Session {
-    pub(super) fn new(outlet: Arc<Outlet>, node: Arc<Shared>) -> Self {
+    /// `waker` is that of whoever calls [`Session::turn`].
+    pub(super) fn new(outlet: Arc<Outlet>, node: Arc<Shared>, waker: &Waker) -> Self {
         node.groups().connected(&outlet);
         Self {
             limit: node.limit(),
+            answers: Answers::new(outlet.clone(), waker),
             outlet,
             node,
             inlets: BTreeMap::new(),
-            tasks: JoinSet::new(),
+            waits: 0,
+            starts: JoinSet::new(),
             children: BTreeMap::new(),
             frame: Vec::new(),
         }
@@ -118,14 +118,17 @@ impl Session {
 
     /// Takes the next frame, if there is one; before it, messages that waited for room move on.
     pub(super) fn turn(&mut self, cx: &mut Context<'_>) -> Turn {
-        while let Poll::Ready(Some(done)) = self.tasks.poll_join_next(cx) {
-            if let Ok(Some(start)) = done {
+        self.answers.turn();
+        while let Poll::Ready(Some(done)) = self.starts.poll_join_next(cx) {
+            if let Ok(start) = done {
                 self.started(start);
             }
         }
-        let waiting: Vec<u64> = self.waiting().collect();
-        for actor in waiting {
-            self.move_on(actor, cx);
+        if self.waits > 0 {
+            let waiting: Vec<u64> = self.waiting().collect();
+            for actor in waiting {
+                self.move_on(actor, cx);
+            }
         }
         let Poll::Ready(received) = self.outlet.poll_receive(cx, &mut self.frame) else {
             return Turn::Waits;
@@ -133,7 +136,7 @@ impl Session {
         match received {
             Ok(()) => {}
             // What the peer sent before it closed has its chance, unless this node is leaving, too.
-            Err(LinkEnd::Closed) if !self.outlet.has_hung_up() && self.waiting().count() > 0 => {
+            Err(LinkEnd::Closed) if !self.outlet.has_hung_up() && self.waits > 0 => {
                 return Turn::Waits;
             }
             Err(_) => return Turn::Ended,
@@ -292,6 +295,7 @@ impl Session {
             Ok(Taken::In(answer)) => self.settle(origin, Ok(answer)),
             Ok(Taken::Waits(waiting)) => {
                 inlet.waiting = Some((waiting, origin));
+                self.waits += 1;
                 Ok(())
             }
             Err(why) => self.settle(origin, Err(why)),
@@ -316,7 +320,7 @@ impl Session {
         }
         let letter = (inlet.actor.id(), inlet.actor.message());
         match (outcome, origin.question) {
-            (Ok(Some(answer)), Some(question)) => self.await_answer(answer, question),
+            (Ok(Some(answer)), Some(question)) => self.answers.wait(answer, question),
             (Ok(_), _) => {}
             (Err(why), question) => {
                 self.outlet.report(letter, DeadLetterReason::Undelivered(why));
@@ -324,22 +328,6 @@ impl Session {
             }
         }
         if said { Ok(()) } else { Err(Misbehaved) }
-    }
-
-    /// Sends an answer when it is there, or that there is none. [ENV-8]
-    fn await_answer(&mut self, mut answer: Answer, question: Question) {
-        let (outlet, system) = (self.outlet.clone(), self.node.system());
-        let by = outlet.clone();
-        let answer = poll_fn(move |cx| reference::by(&by, || answer.as_mut().poll(cx)));
-        self.tasks.spawn(async move {
-            let outcome = system.by(question.until, answer).await;
-            let correlation = question.correlation;
-            match outcome.unwrap_or(Err(Undelivered::Expired)) {
-                Ok(bytes) => outlet.say(Order::Free, &Frame::Answer { correlation, bytes: &bytes }),
-                Err(why) => outlet.say(Order::Free, &Frame::Unanswered { correlation, why }),
-            };
-            None
-        });
     }
 
     /// Lets the message of an actor go on that waited for room, and those behind it.
@@ -350,6 +338,7 @@ impl Session {
             let Poll::Ready(outcome) = waiting.as_mut().poll(cx) else { return };
             let origin = *origin;
             inlet.waiting = None;
+            self.waits -= 1;
             // An error means that too much is to be said, which the next frame meets, too.
             let _ = self.settle(origin, outcome);
             self.unpark(actor);

@@ -33,7 +33,7 @@ pub trait Transport: Send + Sync + 'static {
     fn connect(&self, to: &Address) -> Connecting;
 
     /// Does what the transport has to do by `now`, the time on the clock of the node's system since a start that
-    /// stays the same: receive, send again, notice who is silent. One task calls, on a worker of the system, inside
+    /// stays the same: receive, send again, notice who is silent. One actor calls, on a worker of the system, inside
     /// of its tokio runtime. It calls again when its waker is woken, or at the time that the answer names.
     ///
     /// A transport whose nodes share memory has nothing to do.

@@ -3,6 +3,7 @@
 use super::{Connected, Shared};
 use crate::actor::{Actor, Behavior, ByMacro, Context, Protocol, Receive, StartError, Step};
 use crate::net::association::{Association, Connection};
+use crate::net::looking::Looking;
 use crate::net::outlet::Outlet;
 use crate::net::remote::{NoCalls, Nothing};
 use crate::net::transport::{Drive, Link};
@@ -10,7 +11,7 @@ use crate::sync::{Arc, planted};
 use crate::task::core::{Alarm, AlarmKey};
 use crate::time::Time;
 use std::future::{Future, Ready, poll_fn};
-use std::task::Poll;
+use std::task::{self, Waker};
 use std::time::Duration;
 
 /// Says when it is dropped that the transport has nothing to do any more, to other nodes, too.
@@ -22,30 +23,6 @@ impl Drop for Rests {
         *self.0.rests.lock() = true;
         self.0.changed.notify_waiters();
     }
-}
-
-/// Lets the transport do its work, as long as it has some.
-async fn work(node: Arc<Shared>) {
-    // Also if it is given up because the system ends.
-    let _rests = Rests(node.clone());
-    let core = node.system.core();
-    let mut alarm: Option<(Time, AlarmKey)> = None;
-    poll_fn(|cx| {
-        let now = core.clock.now();
-        let until = match node.transport.drive(cx, Duration::from_nanos(now.0)) {
-            Drive::Until(until) => until.map_or(Time::NEVER, |until| Time(0).after(until)),
-            Drive::Ended => return Poll::Ready(()),
-        };
-        // An alarm that goes off too early costs one look; most times move on before they come.
-        if alarm.as_ref().is_none_or(|(due, _)| until < *due || *due <= now) {
-            alarm.take().into_iter().for_each(|(_, key)| core.cancel_alarm(key));
-            if until != Time::NEVER {
-                alarm = Some((until, core.set_alarm(until, Alarm::Wake(cx.waker().clone()))));
-            }
-        }
-        Poll::Pending
-    })
-    .await;
 }
 
 /// Accepts connections, one after the other.
@@ -74,7 +51,46 @@ fn connect(node: &Arc<Shared>, link: Box<dyn Link>) {
 }
 
 /// The actor at the top that accepts connections and drives the transport as long as the system lives.
-pub(super) struct Hub(Arc<Shared>);
+///
+/// It drives in turns of its own, as the actors on both ends of its frames have theirs: what came, what is said to
+/// it, and what leaves go from turn to turn without a look at the kernel in between.
+pub(super) struct Hub {
+    node: Arc<Shared>,
+    /// `None` when the transport has nothing to do any more.
+    driving: Option<Driving>,
+}
+
+struct Driving {
+    looking: Arc<Looking>,
+    /// Wakes `looking`.
+    waker: Waker,
+    alarm: Option<(Time, AlarmKey)>,
+    /// Also if it is given up because the system ends.
+    _rests: Rests,
+}
+
+impl Hub {
+    /// Lets the transport do its work, as long as it has some.
+    fn drive(&mut self, (): (), _cx: &mut Context<Self>) {
+        let Some(driving) = &mut self.driving else { return };
+        driving.looking.begin();
+        let core = self.node.system.core();
+        let now = core.clock.now();
+        let mut cx = task::Context::from_waker(&driving.waker);
+        let until = match self.node.transport.drive(&mut cx, Duration::from_nanos(now.0)) {
+            Drive::Until(until) => until.map_or(Time::NEVER, |until| Time(0).after(until)),
+            Drive::Ended => return self.driving = None,
+        };
+        // An alarm that goes off too early costs one look; most times move on before they come.
+        if driving.alarm.as_ref().is_none_or(|(due, _)| until < *due || *due <= now) {
+            driving.alarm.take().into_iter().for_each(|(_, key)| core.cancel_alarm(key));
+            if until != Time::NEVER {
+                let alarm = Alarm::Wake(driving.waker.clone());
+                driving.alarm = Some((until, core.set_alarm(until, alarm)));
+            }
+        }
+    }
+}
 
 impl Actor for Hub {}
 
@@ -92,14 +108,16 @@ impl Behavior for Hub {
     ) -> Step<Result<Self, StartError>, impl Future<Output = Result<Self, StartError>> + Send + 'a>
     {
         cx.task(accept(node.clone()));
-        cx.task(work(node.clone()));
-        Step::<_, Ready<_>>::Done(Ok(Self(node)))
+        let (looking, waker) = Looking::new(cx.caller(Self::drive));
+        waker.wake_by_ref();
+        let driving = Driving { looking, waker, alarm: None, _rests: Rests(node.clone()) };
+        Step::<_, Ready<_>>::Done(Ok(Self { node, driving: Some(driving) }))
     }
 }
 
 impl Drop for Hub {
     fn drop(&mut self) {
-        self.0.transport.close();
+        self.node.transport.close();
     }
 }
 

@@ -35,9 +35,8 @@ impl Session {
     ) -> bool {
         match self.begin(protocol, name, arguments) {
             Ok((actor, started)) => {
-                self.tasks.spawn(async move {
-                    Some(Start { correlation, actor, outcome: started.await })
-                });
+                self.starts
+                    .spawn(async move { Start { correlation, actor, outcome: started.await } });
                 true
             }
             Err(why) => self.not_spawned(correlation, &why),
