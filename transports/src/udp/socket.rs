@@ -192,6 +192,12 @@ impl Socket {
         if self.offload { self.state.max_gso_segments() } else { 1 }
     }
 
+    /// How many datagrams the kernel may join into one buffer as they come; one without GRO.
+    #[must_use]
+    pub fn joins_max(&self) -> usize {
+        self.state.gro_segments()
+    }
+
     /// How many bytes the kernel holds at most, on their way out and in.
     ///
     /// # Errors

@@ -18,7 +18,7 @@ const MTU_USUAL: u32 = 1500;
 pub(crate) fn look(config: Option<&NodeConfig>) -> Vec<Finding> {
     let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
     let mut findings = match Socket::bind(any, &Options::default()) {
-        Ok(socket) => vec![buffers(&socket), segments(&socket)],
+        Ok(socket) => vec![buffers(&socket), segments(&socket), joins(&socket)],
         Err(error) => vec![Finding::bad("socket", error.to_string(), "allow UDP sockets")],
     };
     findings.push(ipv6());
@@ -62,6 +62,17 @@ fn segments(socket: &Socket) -> Finding {
             "take a kernel from 4.18 on, whose UDP has GSO",
         ),
         most => Finding::good("segmentation", format!("GSO, {most} datagrams with one call")),
+    }
+}
+
+fn joins(socket: &Socket) -> Finding {
+    match socket.joins_max() {
+        1 => Finding::slow(
+            "coalescing",
+            "one datagram in each buffer of the kernel",
+            "take a kernel from 5.0 on, whose UDP has GRO",
+        ),
+        most => Finding::good("coalescing", format!("GRO, up to {most} datagrams in one buffer")),
     }
 }
 
