@@ -9,13 +9,14 @@ mod runtime;
 pub use crate::link::fuzz::{acks, chunks, frames, lane, pair};
 pub use crate::secure::endpoint::fuzz::{datagrams, handshakes};
 pub use crate::secure::fuzz::{replay, wire};
+pub use crate::station::fuzz::station;
 pub use runtime::{messages, node_frames, settings};
 
 /// What is run with bytes.
 pub type Target = fn(&[u8]);
 
 /// Every target, by its name and that of its corpus.
-pub const TARGETS: [(&str, Target); 12] = [
+pub const TARGETS: [(&str, Target); 13] = [
     ("frames", frames),
     ("acks", acks),
     ("lane", lane),
@@ -25,6 +26,7 @@ pub const TARGETS: [(&str, Target); 12] = [
     ("replay", replay),
     ("datagrams", datagrams),
     ("handshakes", handshakes),
+    ("station", station),
     ("node_frames", node_frames),
     ("messages", messages),
     ("settings", settings),

@@ -15,6 +15,8 @@
 
 mod connecting;
 #[cfg(any(test, fuzzing))]
+pub(crate) mod fuzz;
+#[cfg(any(test, fuzzing))]
 mod harness;
 mod line;
 mod outgoing;
