@@ -24,6 +24,10 @@ macro_rules! planted {
 }
 pub(crate) use planted;
 
+// What tests inside of the crate name as those outside do.
+#[cfg(test)]
+extern crate self as greenroom_transports;
+
 #[cfg(feature = "config")]
 pub mod config;
 #[cfg(any(test, fuzzing))]
