@@ -34,7 +34,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 /// Turns between two looks at the clock at most; a slice begins with fewer.
-const TURNS_PER_CLOCK: u32 = 16;
+const TURNS_PER_CLOCK: u32 = 32;
 /// Pushes in one handler between two looks at whether a helper is worth waking.
 const PUSHES_PER_LOOK: u32 = 32;
 

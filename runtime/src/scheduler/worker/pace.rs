@@ -15,12 +15,8 @@ pub(super) enum Slice {
     Idle,
 }
 
-/// Messages in a turn before the first look at the clock, where turns may be long.
+/// Messages in a turn before the first look at the clock, where turns are long.
 const EARLY: u32 = 2;
-/// The same where turns are short.
-const LATE: u32 = 16;
-/// Turns that fit into a slice, where they are short.
-const SHORT: u32 = 16;
 
 /// Notes that so many turns have taken so long. What takes longer than before counts at once, so that long
 /// handlers are soon known; what takes less counts little by little.
@@ -31,9 +27,10 @@ pub(super) fn learn(span: Duration, turns: u32) {
     current::set_turn_cost(if is_longer { each } else { before - (before - each) / 8 });
 }
 
-/// Messages in a turn before the first look at the clock.
+/// Messages in a turn before the first look at the clock: as many as fit into a slice if each takes as
+/// long as a whole turn lately.
 pub(super) fn first_look(limits: &Limits) -> u32 {
-    let cost = Duration::from_nanos(current::turn_cost());
-    let look = if cost.saturating_mul(SHORT) <= limits.slice { LATE } else { EARLY };
-    look.min(limits.batch)
+    let slice = u64::try_from(limits.slice.as_nanos()).unwrap_or(u64::MAX);
+    let fitting = slice / current::turn_cost().max(1);
+    u32::try_from(fitting).unwrap_or(u32::MAX).max(EARLY).min(limits.batch)
 }
