@@ -162,6 +162,23 @@ unsafe fn told<A: super::Behavior + Receive<M, Via>, M: Message, Via>(
     node: NonNull<Node>,
 ) {
     let header = to.cast::<Header>();
+    // SAFETY: the caller holds the token, so the cell is live.
+    if unsafe { header.as_ref() }.bounded {
+        // SAFETY: the caller's promise.
+        return unsafe { told_counted::<A, M, Via>(header, node) };
+    }
+    // SAFETY: the caller owns the node, whose kind this is.
+    let message = || unsafe { Node::take_payload(node) };
+    // SAFETY: the caller holds the token, the actor runs, and no handler waits.
+    unsafe { receive_from::<A, M, Via>(header, message) };
+}
+
+/// As [`told`], for a mailbox with a bound; apart, so that others need not keep registers for it.
+#[inline(never)]
+unsafe fn told_counted<A: super::Behavior + Receive<M, Via>, M: Message, Via>(
+    header: NonNull<Header>,
+    node: NonNull<Node>,
+) {
     // SAFETY: the caller holds the token and owns the node, whose kind this is.
     let message = unsafe { take::<M>(header, node) };
     // SAFETY: the caller holds the token, the actor runs, and no handler waits.
@@ -260,16 +277,28 @@ where
 
 /// # Safety
 /// The caller holds the token of an `A` that runs, and no handler waits.
-#[inline(always)]
 unsafe fn receive<A: super::Behavior + Receive<M, Via>, M: Message, Via>(
     header: NonNull<Header>,
     message: M,
 ) {
     // SAFETY: the caller's promise.
+    unsafe { receive_from::<A, M, Via>(header, || message) };
+}
+
+/// As [`receive`]; the message is taken last, so that nothing that can panic has to drop it.
+///
+/// # Safety
+/// As [`receive`]; `message` does not touch the actor or its context.
+#[inline(always)]
+unsafe fn receive_from<A: super::Behavior + Receive<M, Via>, M: Message, Via>(
+    header: NonNull<Header>,
+    message: impl FnOnce() -> M,
+) {
+    // SAFETY: the caller's promise.
     let actor = unsafe { body::live::<A>(header) };
     // SAFETY: as above.
     let context = unsafe { body::context::<A>(header) };
-    match actor.receive(message, context) {
+    match actor.receive(message(), context) {
         Step::Done(_) => {}
         // SAFETY: as above.
         Step::Later(future) => unsafe {

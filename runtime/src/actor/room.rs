@@ -77,11 +77,16 @@ pub(super) fn try_bounded<P: Send + 'static>(
     }
 }
 
+/// A message in a place of its own. What a function is handed by address must lie in memory; so the sender
+/// would write it there first for the mailboxes that do not count, too.
+pub(super) struct Apart<M>(pub(super) M);
+
 /// Sends to a mailbox that counts at once, or not at all.
+#[inline(never)]
 pub(super) fn try_send_bounded<M: Message>(
     cell: &CellRef,
     kind: &'static Kind,
-    message: M,
+    Apart(message): Apart<M>,
 ) -> Result<(), TellError<M>> {
     let bound = body::bound(cell).expect("a bounded cell has a bound");
     let bytes = weight(&message);
@@ -179,7 +184,7 @@ fn push_oldest_out<M: Message>(
 pub(super) fn tell_bounded<M: Message>(
     cell: &CellRef,
     kind: &'static Kind,
-    message: M,
+    Apart(message): Apart<M>,
 ) -> Result<(), TellError<M>> {
     let bound = body::bound(cell).expect("a bounded cell has a bound");
     let sent = if bound.has_window() {

@@ -10,13 +10,15 @@ use super::admission::{self, Sender};
 use super::body;
 use super::dispatch::{Dispatch, weight};
 use super::error::TellError;
-use super::room::{claim, push_admitted, refuse, tell_bounded, try_bounded, try_send_bounded};
+use super::room::{
+    Apart, claim, push_admitted, refuse, tell_bounded, try_bounded, try_send_bounded,
+};
 use super::traits::Message;
 use crate::mailbox::Admission;
 use crate::queue::inbox::Push;
 use crate::queue::node::{Kind, Node};
 use crate::sync::{thread, waker_of_this_thread};
-use crate::task::cell::{CellRef, Reach};
+use crate::task::cell::{CellRef, Header, Reach};
 use crate::task::current;
 use crate::task::held::Held;
 use crate::task::{Hint, Ready};
@@ -91,13 +93,13 @@ impl<'a, M: Message> Tell<'a, M> {
     ///
     /// # Errors
     /// [`TellError::Full`], [`TellError::SystemFull`] or [`TellError::Closed`], with the message.
-    #[inline]
+    #[inline(always)]
     pub fn try_send(self) -> Result<(), TellError<M>> {
         let Self { cell, dispatch: Dispatch { tell: kind, .. }, message } = self;
         if !cell.bounded {
             return push(cell, kind, message, run_soon).map_err(TellError::Closed);
         }
-        try_send_bounded(cell, kind, message)
+        try_send_bounded(cell, kind, Apart(message))
     }
 
     /// Sends at once, and lets the receiver's declared policy decide when its mailbox is full. Does
@@ -107,13 +109,13 @@ impl<'a, M: Message> Tell<'a, M> {
     /// [`TellError::Closed`]; and [`TellError::Full`] where the policy is to wait or to reject, the
     /// message is larger than the whole mailbox, or all its room is promised to senders that wait. Of the
     /// system's budget [`TellError::SystemFull`] says the same.
-    #[inline]
+    #[inline(always)]
     pub fn tell(self) -> Result<(), TellError<M>> {
         let Self { cell, dispatch: Dispatch { tell: kind, .. }, message } = self;
         if !cell.bounded {
             return push(cell, kind, message, run_soon).map_err(TellError::Closed);
         }
-        tell_bounded(cell, kind, message)
+        tell_bounded(cell, kind, Apart(message))
     }
 
     /// Sends as `.await` does, and blocks the thread meanwhile: for plain threads, which need no runtime
@@ -234,16 +236,7 @@ impl<'a, M: Message> Telling<'a, M> {
 
     /// Does what the first poll of a message to an open and unbounded mailbox need not.
     #[inline(never)]
-    fn poll_further(
-        &mut self,
-        gives_way: bool,
-        cx: &mut Context<'_>,
-    ) -> Poll<Result<(), TellError<M>>> {
-        if gives_way {
-            // The receiver may be waiting for this very worker, or has too much under way from here.
-            cx.waker().wake_by_ref();
-            return Poll::Pending;
-        }
+    fn poll_further(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), TellError<M>>> {
         let sending = const { &Sending { weigh: weight, run: run_soon, is_question: false } };
         poll_send(self.cell, self.kind, &mut self.message, &mut self.room, sending, cx)
     }
@@ -255,23 +248,34 @@ impl<M: Message> Future for Telling<'_, M> {
     #[inline(always)]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
-        let mut gives_way = !current::spend_send();
-        let is_plain = !gives_way && !this.cell.bounded && !this.cell.inbox.is_closed();
-        if is_plain && let Some(message) = this.message.take() {
-            let carry = |node| {
-                // SAFETY: the node is new, and its kind was made for this cell's actor.
-                unsafe { this.cell.core.carry_mail_when_clear(this.cell, node) }
-            };
-            let node = Node::new(this.kind, message);
-            let Err(node) = push_node_or(this.cell, node, run_soon, carry) else {
-                return Poll::Ready(Ok(()));
-            };
-            // SAFETY: the node was made of an `M`, and given back.
-            *this.message = Some(unsafe { Node::into_payload(node) });
-            gives_way = true;
+        if !current::spend_send() {
+            return give_way(cx);
         }
-        this.poll_further(gives_way, cx)
+        let header: &Header = this.cell;
+        if header.bounded || header.inbox.is_closed() {
+            return this.poll_further(cx);
+        }
+        let Some(message) = this.message.take() else { return this.poll_further(cx) };
+        let carry = |node| {
+            // SAFETY: the node is new, and its kind was made for this cell's actor.
+            unsafe { header.core.carry_mail_when_clear(this.cell, node) }
+        };
+        let node = Node::new(this.kind, message);
+        let Err(node) = push_node_or(this.cell, node, run_soon, carry) else {
+            return Poll::Ready(Ok(()));
+        };
+        // SAFETY: the node was made of an `M`, and given back.
+        *this.message = Some(unsafe { Node::into_payload(node) });
+        give_way(cx)
     }
+}
+
+/// Lets others go first: the receiver may be waiting for this very worker, or has too much under way from
+/// here.
+#[cold]
+fn give_way<T>(cx: &Context<'_>) -> Poll<T> {
+    cx.waker().wake_by_ref();
+    Poll::Pending
 }
 
 impl<M: Message> fmt::Debug for Telling<'_, M> {
@@ -293,7 +297,7 @@ pub(super) struct Sending<P> {
 /// Runs the receiver soon: the sender goes on.
 #[inline]
 pub(super) fn run_soon(cell: &CellRef, ready: Ready) {
-    let at_home = cell.reach() == Reach::Home;
+    let at_home = cell.home().to_word() == current::home();
     let left = if at_home { current::push_home(ready).err() } else { Some(ready) };
     if let Some(ready) = left {
         cell.core.schedule(ready, Hint::Next);
@@ -389,15 +393,16 @@ fn push_node_or(
     run: impl Fn(&CellRef, Ready),
     carry: impl FnOnce(NonNull<Node>) -> Result<(), NonNull<Node>>,
 ) -> Result<(), NonNull<Node>> {
-    let push = match cell.reach() {
+    let header: &Header = cell;
+    let push = match header.reach() {
         // SAFETY: the node is new, and its kind was made for this cell's actor.
-        Reach::Shared => unsafe { cell.inbox.push(node) },
+        Reach::Shared => unsafe { header.inbox.push(node) },
         // SAFETY: as above; the actor lives on this thread.
-        Reach::Home => unsafe { cell.inbox.push_home(node) },
+        Reach::Home => unsafe { header.inbox.push_home(node) },
         Reach::Away => return carry(node),
     };
     if push != Push::Queued {
-        settle(cell, push == Push::Woke, run);
+        settle(cell, push, run);
     }
     Ok(())
 }
@@ -405,8 +410,8 @@ fn push_node_or(
 /// Does what the taker of a token has to do: lets the actor run, or, if it has ended, buries what was
 /// sent.
 #[inline(never)]
-fn settle(cell: &CellRef, woke: bool, run: impl Fn(&CellRef, Ready)) {
-    if woke {
+fn settle(cell: &CellRef, push: Push, run: impl Fn(&CellRef, Ready)) {
+    if push == Push::Woke {
         // SAFETY: `Woke` says that this thread took the token.
         run(cell, unsafe { Ready::new(cell.as_ptr()) });
     } else {

@@ -398,17 +398,30 @@ impl Inbox {
 impl Outlet {
     /// Takes the oldest message. The node before it, which had stayed behind as the lane's end, is
     /// handed to `recycle`. Token's holder only.
-    #[inline(always)]
     pub(crate) fn pop(&mut self, inbox: &Inbox, recycle: impl FnOnce(NonNull<Node>)) -> Pop {
-        // SAFETY: the outlet keeps its tail node.
-        match NonNull::new(unsafe { Node::linked(self.tail) }) {
-            Some(node) => {
-                recycle(std::mem::replace(&mut self.tail, node));
-                Pop::Node(node)
-            }
+        match self.pop_linked(recycle) {
+            Some(node) => Pop::Node(node),
             None if inbox.ends_at(self.tail) => Pop::Empty,
             None => Pop::Broken,
         }
+    }
+
+    /// As [`Outlet::pop`], for who then tries to give the token back, which tells the other cases apart.
+    #[inline(always)]
+    pub(crate) fn pop_linked(
+        &mut self,
+        recycle: impl FnOnce(NonNull<Node>),
+    ) -> Option<NonNull<Node>> {
+        // SAFETY: the outlet keeps its tail node.
+        let node = NonNull::new(unsafe { Node::linked(self.tail) })?;
+        recycle(std::mem::replace(&mut self.tail, node));
+        Some(node)
+    }
+
+    /// Whether a sender is between its swap and its link, right behind what the outlet has seen.
+    pub(crate) fn is_broken(&self, inbox: &Inbox) -> bool {
+        // SAFETY: the outlet keeps its tail node.
+        !inbox.ends_at(self.tail) && unsafe { Node::linked(self.tail) }.is_null()
     }
 
     /// The node that has stayed behind, where the lane ends for the consumer.

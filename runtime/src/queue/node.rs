@@ -69,8 +69,9 @@ impl Node {
     /// Puts `payload` into a block of its own. Does not allocate in steady state, up to 1000 bytes.
     #[inline(always)]
     pub(crate) fn new<T: Send>(kind: &'static Kind, payload: T) -> NonNull<Self> {
-        let block = pool::acquire(Layout::new::<Block<T>>()).cast::<Block<T>>();
+        // First, so that nothing that could unwind would have to drop it, for which it had to lie in memory.
         let payload = UnsafeCell::new(ManuallyDrop::new(payload));
+        let block = pool::acquire(Layout::new::<Block<T>>()).cast::<Block<T>>();
         let head = Self { next: AtomicPtr::new(ptr::null_mut()), kind };
         // SAFETY: the pool handed out a free block of at least this layout.
         unsafe { block.write(Block { head, payload }) };

@@ -31,8 +31,9 @@ struct Current {
     told_until: Cell<Time>,
     /// Turns that run inside the turn of an asker.
     nested: Cell<u32>,
-    /// Messages that the running turn may still await the sending of before it gives way.
-    sends: Cell<u32>,
+    /// Messages that the running turn may still await the sending of before it gives way; outside of turns
+    /// more than anybody can send.
+    sends: Cell<u64>,
     /// What a turn has taken on this worker lately, in nanoseconds.
     turn_cost: Cell<u64>,
     /// Actors that were made ready here while another worker slept.
@@ -59,7 +60,7 @@ thread_local! {
             deadline: Cell::new(Time::NEVER),
             told_until: Cell::new(Time::NEVER),
             nested: Cell::new(0),
-            sends: Cell::new(u32::MAX),
+            sends: Cell::new(u64::MAX),
             turn_cost: Cell::new(u64::MAX),
             pushes: Cell::new(0),
             spares: Cell::new(0),
@@ -242,25 +243,29 @@ pub(crate) fn swap_told_until(deadline: Time) -> Time {
     CURRENT.with(|current| current.told_until.replace(deadline))
 }
 
+/// Sets the deadline of the running handler.
+#[inline]
+pub(crate) fn set_deadline(deadline: Time) {
+    CURRENT.with(|current| current.deadline.set(deadline));
+}
+
 /// Lets the turn that begins now await `sends` messages before it gives way; returns what was left of
 /// the turn around it, to be put back.
 #[inline]
-pub(crate) fn swap_sends(sends: u32) -> u32 {
+pub(crate) fn swap_sends(sends: u64) -> u64 {
     CURRENT.with(|current| current.sends.replace(sends))
 }
 
 /// Notes that the sending of a message is awaited; `false` if the turn is to give way first. Outside
 /// of turns nobody has to.
-#[inline]
+#[inline(always)]
 pub(crate) fn spend_send() -> bool {
     CURRENT.with(|current| {
         let left = current.sends.get();
         if left == 0 {
             return false;
         }
-        if left != u32::MAX {
-            current.sends.set(left - 1);
-        }
+        current.sends.set(left - 1);
         true
     })
 }

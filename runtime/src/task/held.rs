@@ -62,6 +62,21 @@ impl Held {
         self.owner().outlet.pop(inbox, recycle)
     }
 
+    /// As [`Held::pop`], but `None` says no more than that no message is linked yet.
+    #[inline(always)]
+    pub(crate) fn pop_linked(&mut self) -> Option<NonNull<Node>> {
+        self.owner().outlet.pop_linked(recycle)
+    }
+
+    /// Whether a sender is in the middle of pushing the next message.
+    #[inline(never)]
+    pub(crate) fn is_mail_broken(&mut self) -> bool {
+        let header = self.header;
+        // SAFETY: as in `pop`.
+        let inbox = unsafe { &header.as_ref().inbox };
+        self.owner().outlet.is_broken(inbox)
+    }
+
     /// Whether user mail waits. A sender that is in the middle of a push counts.
     pub(crate) fn has_mail(&mut self) -> bool {
         let tail = self.owner().outlet.tail();

@@ -53,9 +53,17 @@ impl Line {
     #[inline]
     pub(crate) fn push(&mut self, ready: Ready) {
         match ready.priority() {
-            Priority::Normal => self.normal.push_back(ready),
+            Priority::Normal if self.normal.len() < self.normal.capacity() => {
+                self.normal.push_back(ready);
+            }
+            Priority::Normal => self.push_and_grow(ready),
             Priority::High => self.push_high(ready),
         }
+    }
+
+    #[cold]
+    fn push_and_grow(&mut self, ready: Ready) {
+        self.normal.push_back(ready);
     }
 
     #[cold]

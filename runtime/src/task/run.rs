@@ -6,9 +6,8 @@ use super::home::Home;
 use super::priority::{self, Priority};
 use super::watch::{Doing, HOOK};
 use super::{current, waker};
-use crate::queue::inbox::Pop;
 use crate::queue::list::List;
-use crate::queue::node::{Lane, Node};
+use crate::queue::node::{Kind, Lane, Node};
 use crate::time::{Clock, Time};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -179,7 +178,7 @@ impl Ready {
         turn.doing.begin_turn(held.cell());
         let look_at = turn.look;
         let mut run = Run { held, turn, doing: turn.doing, handled: 0, look_at, witness };
-        let sends = current::swap_sends(turn.batch);
+        let sends = current::swap_sends(u64::from(turn.batch));
         let outcome = loop {
             // Panics of user code are caught per batch, not per message: entering costs nothing then.
             match catch_unwind(AssertUnwindSafe(|| run.batch())) {
@@ -227,7 +226,7 @@ impl<W: Witness> Run<'_, W> {
             let owner = self.held.owner();
             let more = match (owner.pending.is_some(), owner.running) {
                 (true, _) => self.wait(),
-                (false, true) => self.handle(),
+                (false, true) => self.handle_some(),
                 (false, false) => self.advance(),
             };
             match more {
@@ -266,6 +265,22 @@ impl<W: Witness> Run<'_, W> {
         }
     }
 
+    /// Handles messages until something else is to be looked at, or rests; the result as in `wait`.
+    #[inline(always)]
+    fn handle_some(&mut self) -> Option<bool> {
+        loop {
+            let more = self.handle();
+            if more.is_some() || self.handled >= self.look_at {
+                return more;
+            }
+            let is_urgent = self.held.cell().inbox.is_urgent();
+            let owner = self.held.owner();
+            if is_urgent || owner.pending.is_some() || !owner.running {
+                return None;
+            }
+        }
+    }
+
     /// Handles one message, or rests; the result as in `wait`.
     #[inline(always)]
     fn handle(&mut self) -> Option<bool> {
@@ -273,13 +288,12 @@ impl<W: Witness> Run<'_, W> {
             self.deliver(signal);
             return None;
         }
-        match self.held.pop() {
-            Pop::Node(node) => {
+        match self.held.pop_linked() {
+            Some(node) => {
                 self.deliver(node);
                 None
             }
-            Pop::Broken => Some(false),
-            Pop::Empty => self.rest(),
+            None => self.rest(),
         }
     }
 
@@ -296,20 +310,30 @@ impl<W: Witness> Run<'_, W> {
         more
     }
 
-    /// Gives the token back, unless the actor is to end now that its mail is handled.
+    /// Gives the token back when no mail was found, unless the actor is to end now that it is handled, or
+    /// something has come after all; the result as in `wait`.
     #[inline(always)]
     fn rest(&mut self) -> Option<bool> {
-        let owner = self.held.owner();
-        if owner.draining {
-            owner.running = false;
-            owner.life.attended = 0;
-            return None;
+        if self.held.owner().draining {
+            return self.end_draining();
         }
         let at_home = self.held.cell().home() != Home::ANY;
         let rested = self
             .held
             .rest_as(|inbox, end| if at_home { inbox.rest_home(end) } else { inbox.rest(end) });
-        rested.then_some(true)
+        if rested { Some(true) } else { self.held.is_mail_broken().then_some(false) }
+    }
+
+    /// As [`Run::rest`], for an actor that ends when its mail is handled.
+    #[cold]
+    fn end_draining(&mut self) -> Option<bool> {
+        if self.held.has_mail() {
+            return self.held.is_mail_broken().then_some(false);
+        }
+        let owner = self.held.owner();
+        owner.running = false;
+        owner.life.attended = 0;
+        None
     }
 
     /// Moves new signals to their list and obeys controls.
@@ -330,6 +354,7 @@ impl<W: Witness> Run<'_, W> {
     }
 
     /// Hands a message to its handler; if that waits, notes what for.
+    #[inline(always)]
     fn deliver(&mut self, node: NonNull<Node>) {
         self.handled += 1;
         // SAFETY: the lane or list gave the node away.
@@ -338,6 +363,15 @@ impl<W: Witness> Run<'_, W> {
         self.doing.begin(kind);
         self.hand_over(node);
         self.doing.end();
+        if self.held.owner().pending.is_some() {
+            return self.wait_for(kind);
+        }
+        current::set_deadline(Time::NEVER);
+    }
+
+    /// Notes what the handler waits for that has just begun to.
+    #[inline(never)]
+    fn wait_for(&mut self, kind: &'static Kind) {
         let deadline = current::swap_deadline(Time::NEVER);
         if let Some(pending) = &mut self.held.owner().pending {
             pending.belongs_to(pending.kind().or(Some(kind)), deadline);
@@ -369,7 +403,7 @@ impl<W: Witness> Run<'_, W> {
     }
 
     /// Whether the turn is over. The clock is read after 2, 4, 8, … messages, or, where turns have been short
-    /// lately, from 16 on.
+    /// lately, from later on.
     #[cold]
     fn is_spent(&mut self) -> bool {
         self.look_at = self.handled.saturating_mul(2).min(self.turn.batch);

@@ -2,7 +2,7 @@
 
 use super::{Tell, Telling, push, run_soon};
 use crate::actor::error::TellError;
-use crate::actor::room::{tell_bounded, try_send_bounded};
+use crate::actor::room::{Apart, tell_bounded, try_send_bounded};
 use crate::actor::traits::Message;
 use crate::queue::node::Kind;
 use crate::task::cell::CellRef;
@@ -53,7 +53,7 @@ impl<'a, M: Message> TellWithin<'a, M> {
     pub fn try_send(self) -> Result<(), TellError<M>> {
         let Self { cell, kind, dated } = self;
         let sent = match cell.bounded {
-            true => try_send_bounded(cell, kind, dated),
+            true => try_send_bounded(cell, kind, Apart(dated)),
             false => push(cell, kind, dated, run_soon).map_err(TellError::Closed),
         };
         sent.map_err(undated)
@@ -67,7 +67,7 @@ impl<'a, M: Message> TellWithin<'a, M> {
     pub fn tell(self) -> Result<(), TellError<M>> {
         let Self { cell, kind, dated } = self;
         let sent = match cell.bounded {
-            true => tell_bounded(cell, kind, dated),
+            true => tell_bounded(cell, kind, Apart(dated)),
             false => push(cell, kind, dated, run_soon).map_err(TellError::Closed),
         };
         sent.map_err(undated)
