@@ -14,6 +14,7 @@ mod raw;
 pub use error::{ConfigError, Why};
 pub use key_file::KeyFileError;
 
+use crate::rdma::Rdma;
 use crate::secure::identity::Identity;
 use crate::secure::key::{Key, PublicKey};
 use crate::udp;
@@ -49,6 +50,8 @@ pub struct NodeConfig {
     pub roles: BTreeSet<String>,
     /// What it may export, if not everything.
     pub exports: Option<BTreeSet<String>>,
+    /// Whether it sends by RDMA where it can, and by which device.
+    pub rdma: Option<Rdma>,
     /// The nodes that it knows.
     pub peers: Vec<Peer>,
     /// Where others are sought beside the peers.
@@ -135,6 +138,7 @@ impl NodeConfig {
             cluster,
             roles: source.names("roles", raw.roles)?,
             exports,
+            rdma: raw.rdma.map(|device| source.name("rdma", device)).transpose()?.map(rdma),
             peers,
             seeds: source.seeds(&raw.membership.seeds)?,
             dns: source.places("membership.dns", &raw.membership.dns)?,
@@ -148,6 +152,9 @@ impl NodeConfig {
         let mut settings = udp::Settings::new(self.identity.clone());
         if let Some(key) = &self.cluster {
             settings = settings.cluster_key(key.clone());
+        }
+        if let Some(rdma) = &self.rdma {
+            settings = settings.rdma(rdma.clone());
         }
         for peer in &self.peers {
             let at = peer.address.as_ref().and_then(|at| at.parse().ok());
@@ -213,6 +220,11 @@ impl Peer {
     pub fn place(&self) -> Option<Address> {
         self.address.as_ref().map(|at| address(at, &self.key))
     }
+}
+
+/// That device, or any.
+fn rdma(device: String) -> Rdma {
+    if device == "auto" { Rdma::auto() } else { Rdma::device(device) }
 }
 
 fn address(place: &str, key: &PublicKey) -> Address {

@@ -14,6 +14,7 @@ pub(super) struct File {
     pub(super) name: Option<Spanned<String>>,
     #[serde(default)]
     pub(super) roles: Vec<Spanned<String>>,
+    pub(super) rdma: Option<Spanned<String>>,
     pub(super) exports: Option<Vec<Spanned<String>>>,
     #[serde(default)]
     pub(super) membership: Membership,

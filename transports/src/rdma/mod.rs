@@ -2,6 +2,7 @@
 //!
 //! | module | what it does |
 //! |---|---|
+//! | [`carrier`] | those of a node: a device that comes and goes, and the links that use it |
 //! | [`connected`] | the connections of a worker (RC): packets once and in order, credit, slots used in place |
 //! | `doctor` | what keeps this machine's devices from being used, and how it is mended: with the feature `rdma` |
 //! | `ib` | this machine's devices, by libibverbs: with the feature `rdma`, on Linux |
@@ -13,6 +14,7 @@
 //! Only SEND and RECV are used. No peer can read or write this node's memory: no memory is registered and
 //! no queue pair is made with a right to that.
 
+pub mod carrier;
 pub mod connected;
 mod credit;
 pub mod datagrams;
@@ -24,6 +26,7 @@ pub mod ib;
 mod idle;
 pub mod rpc;
 mod sends;
+mod settings;
 pub mod sim;
 pub mod verbs;
 
@@ -31,3 +34,4 @@ pub use credit::BadCredit;
 pub use ended::Ended;
 pub use idle::{Idle, Next};
 pub use sends::SendError;
+pub use settings::Rdma;

@@ -1,8 +1,9 @@
 //! One link to one node: a lane, and who waits at it.
 
 use super::outgoing::Alone;
+use super::pairing::Pairing;
 use crate::link::{
-    Address, CloseReason, End, Envelope, Event, Kind, Lane, Receipt, SendError, Time,
+    Address, CloseReason, Config, End, Envelope, Event, Kind, Lane, Receipt, SendError, Time,
 };
 use crate::secure::key::PublicKey;
 use greenroom::net::{Identity, LinkEnd, Order, SubmitError};
@@ -29,6 +30,11 @@ pub(super) struct Line {
     pub(super) is_touched: bool,
     /// Whether somebody can still receive from it.
     pub(super) is_owned: bool,
+    /// Its queue pair, if there may be one, and what the lane is like without.
+    pub(super) pairing: Option<Pairing>,
+    pub(super) udp: Option<Config>,
+    /// Whether its packets go by the queue pair.
+    pub(super) is_paired: bool,
     phase: Phase,
     /// Frames that wait for all before them, by number.
     held: BTreeMap<u64, (Receipt, Vec<u8>)>,
@@ -61,6 +67,9 @@ impl Line {
             deadline: None,
             is_touched: false,
             is_owned: false,
+            pairing: None,
+            udp: None,
+            is_paired: false,
             phase: Phase::Open,
             held: BTreeMap::new(),
             ahead: None,
@@ -204,7 +213,8 @@ impl Line {
     /// When it wants to be looked at.
     pub(super) fn timeout(&self) -> Option<Time> {
         let by = if let Phase::Closing(by) = self.phase { Some(by) } else { None };
-        self.lane.timeout().into_iter().chain(by).min()
+        let pair = self.pairing.as_ref().and_then(Pairing::timeout);
+        self.lane.timeout().into_iter().chain(by).chain(pair).min()
     }
 
     fn wake(&mut self, wakes: &mut Vec<Waker>) {

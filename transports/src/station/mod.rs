@@ -20,13 +20,20 @@ pub(crate) mod fuzz;
 mod harness;
 mod line;
 mod outgoing;
+mod paired;
+mod pairing;
+mod rest;
 #[cfg(test)]
 mod tests;
 mod wakes;
+mod word;
 
 pub use connecting::Attempt;
 pub use outgoing::Outgoing;
+pub use paired::{Carrier, Change};
+pub use pairing::{Want, Why};
 pub use wakes::{Few, Wakes};
+pub use word::Terms;
 
 use crate::link::{Config, Ecn, Lane, Time};
 use crate::secure::audit::Audit;
@@ -37,6 +44,7 @@ use crate::secure::wire::OVERHEAD_BYTES;
 use connecting::Connecting;
 use greenroom::net::{Identity, Incarnation, LinkEnd, Order, SubmitError};
 use line::Line;
+use paired::Pairs;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -62,6 +70,7 @@ pub struct Station {
     touched: VecDeque<AssociationId>,
     deadlines: BTreeSet<(Time, AssociationId)>,
     connecting: Connecting,
+    pairs: Pairs,
     /// Lines that are up, until the node takes them.
     fresh: VecDeque<AssociationId>,
     acceptor: Option<Waker>,
@@ -88,6 +97,7 @@ impl Station {
             touched: VecDeque::new(),
             deadlines: BTreeSet::new(),
             connecting: Connecting::default(),
+            pairs: Pairs::default(),
             fresh: VecDeque::new(),
             acceptor: None,
             driver: None,
@@ -146,13 +156,14 @@ impl Station {
         self.now = now;
         let received = self.endpoint.handle(now, from, datagram);
         self.take_events();
-        let Received::Text { association, lane: LANE, number, text } = received else { return };
+        let Received::Text { association, lane, number, text } = received else { return };
+        let Some(inside) = datagram.get(text) else { return };
+        if lane != LANE {
+            return self.on_word(now, association, lane, inside);
+        }
         let association = crate::planted!("station-other-line": association =>
             self.lines.keys().next().copied().unwrap_or(association));
-        let (Some(line), Some(inside)) = (self.lines.get_mut(&association), datagram.get(text))
-        else {
-            return;
-        };
+        let Some(line) = self.lines.get_mut(&association) else { return };
         line.lane.on_packet(now, number, inside, Ecn::NotCapable);
         self.touch(association);
     }
@@ -168,18 +179,21 @@ impl Station {
             if let Some(line) = self.lines.get_mut(&id) {
                 line.deadline = None;
                 line.lane.on_timeout(now);
+                self.on_pair_timeout(now, id);
                 self.touch(id);
             }
         }
         for at in 0..self.touched.len() {
             self.settle(self.touched[at]);
         }
+        self.settle_paired();
     }
 
     /// When [`Station::handle_timeout`] is to be called.
     #[must_use]
     pub fn timeout(&self) -> Option<Time> {
-        if self.touched.is_empty() { self.deadline() } else { Some(self.now) }
+        let is_idle = self.touched.is_empty() && self.pairs.touched.is_empty();
+        if is_idle { self.deadline() } else { Some(self.now) }
     }
 
     /// As [`Station::timeout`], while nothing can be sent.
@@ -202,12 +216,20 @@ impl Station {
             out.set(transmit.to, transmit.packet);
             return true;
         }
+        if self.poll_word(now, out) {
+            return true;
+        }
         while let Some(id) = self.touched.front().copied() {
             let endpoint = &mut self.endpoint;
             let Some(line) = self.lines.get_mut(&id) else {
                 self.touched.pop_front();
                 continue;
             };
+            if line.is_paired {
+                self.touched.pop_front();
+                self.pairs.touched.push_back(id);
+                continue;
+            }
             if out.fill(now, &mut line.lane, &mut line.alone, segments, |number, packet| {
                 endpoint.seal(now, id, LANE, number, packet).ok()
             }) {
@@ -262,7 +284,8 @@ impl Station {
 
     /// Has the driver woken as soon as there is something to do for it; at once, if there is.
     pub fn set_driver(&mut self, driver: &Waker) {
-        if std::mem::take(&mut self.is_told) || !self.touched.is_empty() {
+        let is_idle = self.touched.is_empty() && self.pairs.touched.is_empty();
+        if std::mem::take(&mut self.is_told) || !is_idle {
             self.wakes.wakers.push(driver.clone());
         } else {
             self.driver = Some(driver.clone());
@@ -358,8 +381,9 @@ impl Station {
     fn take_events(&mut self) {
         while let Some(event) = self.endpoint.poll_event() {
             match event {
-                Event::Up { association, peer, hello, address, .. } => {
+                Event::Up { association, peer, hello, address, lanes } => {
                     self.up(association, peer, &hello, address);
+                    self.offer_pair(association, lanes, &hello, address.ip());
                 }
                 Event::Moved { association, .. } => {
                     if let Some(line) = self.lines.get_mut(&association) {
@@ -423,56 +447,6 @@ impl Station {
             line.lane.on_reset();
             self.touch(id);
             self.settle(id);
-        }
-    }
-
-    /// Looks at a line before it rests.
-    fn touch(&mut self, id: AssociationId) {
-        if let Some(line) = self.lines.get_mut(&id)
-            && !std::mem::replace(&mut line.is_touched, true)
-        {
-            self.touched.push_back(id);
-            self.wakes.wakers.extend(self.driver.take());
-        }
-    }
-
-    /// Has the driver look, soon.
-    pub fn tell_driver(&mut self) {
-        match self.driver.take() {
-            Some(driver) => self.wakes.wakers.push(driver),
-            None => self.is_told = true,
-        }
-    }
-
-    /// Passes on what has happened to a line.
-    fn settle(&mut self, id: AssociationId) {
-        if let Some(line) = self.lines.get_mut(&id) {
-            line.settle(self.now, &mut self.wakes.wakers);
-        }
-    }
-
-    /// A line has nothing more to send for now.
-    fn rest(&mut self, id: AssociationId) {
-        let Some(line) = self.lines.get_mut(&id) else { return };
-        line.is_touched = false;
-        if line.settle(self.now, &mut self.wakes.wakers) {
-            return self.touch(id);
-        }
-        // One that moves on with each packet is not followed: a look that is too early costs less.
-        if let Some(due) = line.timeout()
-            && line.deadline.is_none_or(|known| due < known)
-        {
-            let before = line.deadline.replace(due);
-            before.map(|due| self.deadlines.remove(&(due, id)));
-            self.deadlines.insert((due, id));
-        }
-        if line.is_finished() {
-            let (key, is_owned) = (line.key, line.is_owned);
-            self.endpoint.close(self.now, id);
-            if !is_owned && !self.fresh.contains(&id) {
-                self.lines.remove(&id);
-            }
-            self.begin(&key);
         }
     }
 }

@@ -5,6 +5,7 @@
 //! | [`Udp`], [`Settings`] | the transport that a [`Node`](greenroom::net::Node) is started with |
 //! | [`socket`] | sends and receives datagrams in batches, with the kernel's segmentation where it has it |
 
+mod carriers;
 mod datagrams;
 mod settings;
 pub mod socket;

@@ -2,10 +2,11 @@
 
 use super::socket::Options;
 use crate::link;
+use crate::rdma::Rdma;
 use crate::secure::endpoint;
 use crate::secure::identity::Identity;
 use crate::secure::key::{Key, PublicKey};
-use crate::station::DATAGRAM_BYTES_MAX;
+use crate::station::{DATAGRAM_BYTES_MAX, Station};
 use std::net::SocketAddr;
 
 /// What a node of the UDP transport starts from.
@@ -29,6 +30,7 @@ pub struct Settings {
     pub(super) socket: Options,
     pub(super) secure: endpoint::Config,
     pub(super) link: link::Config,
+    pub(super) rdma: Option<Rdma>,
 }
 
 impl Settings {
@@ -40,7 +42,7 @@ impl Settings {
             ..endpoint::Config::default()
         };
         let (socket, link) = (Options::default(), link::Config::default());
-        Self { identity, cluster: None, peers: Vec::new(), socket, secure, link }
+        Self { identity, cluster: None, peers: Vec::new(), socket, secure, link, rdma: None }
     }
 
     /// The key that all nodes of a cluster share. With it, a node may connect to an address without knowing whose it
@@ -59,6 +61,14 @@ impl Settings {
         self
     }
 
+    /// Sends by RDMA where both nodes have a device, and by UDP otherwise.
+    #[must_use]
+    pub fn rdma(mut self, rdma: Rdma) -> Self {
+        self.rdma = Some(rdma);
+        self.secure.lanes = self.secure.lanes.max(Station::LANES);
+        self
+    }
+
     /// What the socket is like.
     #[must_use]
     pub fn socket(mut self, options: Options) -> Self {
@@ -68,7 +78,10 @@ impl Settings {
 
     /// The limits of handshakes and associations.
     #[must_use]
-    pub fn secure(mut self, config: endpoint::Config) -> Self {
+    pub fn secure(mut self, mut config: endpoint::Config) -> Self {
+        if self.rdma.is_some() {
+            config.lanes = config.lanes.max(Station::LANES);
+        }
         self.secure = config;
         self
     }

@@ -7,6 +7,7 @@ use super::datagrams::{Datagrams, Kernel};
 use super::settings::Settings;
 use super::socket::SendError;
 use crate::link::{self, Time};
+use crate::rdma::carrier::Turn;
 use crate::secure::audit::Audit;
 use crate::secure::endpoint::{AssociationId, Endpoint};
 use crate::secure::entropy::{Entropy, NoEntropy, System};
@@ -62,17 +63,17 @@ pub enum BindError {
 /// nodes that do not know each other say who they are. `HOST` is a name or an address, an IPv6 one in brackets.
 #[derive(Clone)]
 pub struct Udp {
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
 }
 
-struct Shared {
+pub(super) struct Shared {
     identity: Identity,
     public: PublicKey,
     address: SocketAddr,
     peers: Vec<(PublicKey, Option<SocketAddr>)>,
     has_cluster: bool,
-    station: Mutex<Station>,
-    driver: Mutex<Driver>,
+    pub(super) station: Mutex<Station>,
+    pub(super) driver: Mutex<Driver>,
     /// `None` when nobody looks at them any more.
     requests: Mutex<Option<Vec<Request>>>,
     /// Why the socket is of no use any more.
@@ -87,8 +88,10 @@ struct Request {
     done: oneshot::Sender<Result<Identity, ConnectError>>,
 }
 
-struct Driver {
+pub(super) struct Driver {
     datagrams: Box<dyn Datagrams>,
+    /// By what links go as well, where they can.
+    pub(super) pairs: Option<Box<dyn Turn + Send>>,
     out: Outgoing,
     /// Whether what is in `out` has not left yet.
     is_waiting: bool,
@@ -131,14 +134,16 @@ impl Udp {
     ) -> Result<Self, BindError> {
         settings.link.check()?;
         crate::station::local(&settings.link).check()?;
-        let Settings { identity, cluster, peers, secure, link, .. } = settings;
+        let Settings { identity, cluster, peers, secure, link, rdma, .. } = settings;
         let has_cluster = cluster.is_some();
         let mut endpoint = Endpoint::new(secure, identity, cluster, since_epoch, entropy)?;
         peers.iter().for_each(|(key, _)| endpoint.allow(*key));
         let public = endpoint.public();
-        let station = Station::new(endpoint, link);
+        let mut station = Station::new(endpoint, link);
+        let pairs = rdma.map(|rdma| rdma.turn(&mut station));
         let driver = Driver {
             datagrams: Box::new(datagrams),
+            pairs,
             out: Outgoing::new(),
             is_waiting: false,
             start: None,
@@ -310,6 +315,9 @@ impl Driver {
         let now = Time::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
         shared.station.lock().set_now(now);
         self.look_up(shared, cx);
+        if let Some(pairs) = &mut self.pairs {
+            pairs.receive(&shared.station, cx, now);
+        }
         if !self.is_broken {
             let done = self.receive(shared, cx, now).and_then(|()| self.send(shared, cx, now));
             if let Err(error) = done {
@@ -317,6 +325,9 @@ impl Driver {
                 *shared.failure.lock() = Some(error.to_string());
                 shared.station.lock().fail();
             }
+        }
+        if let Some(pairs) = &mut self.pairs {
+            pairs.send(&shared.station, cx, now);
         }
         let mut station = shared.station.lock();
         // A full socket is waited for, and nothing leaves before.

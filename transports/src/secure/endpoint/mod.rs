@@ -237,6 +237,11 @@ impl Endpoint {
         }
     }
 
+    /// Where the peer of an association is, as far as it has proved.
+    pub(crate) fn address(&self, association: AssociationId) -> Option<SocketAddr> {
+        self.associations.get(association).map(|found| found.address)
+    }
+
     /// Takes a datagram, and opens it in place if it is a sealed text. It never fails: what is wrong with
     /// a datagram is counted, and said in the answer.
     pub fn handle(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]) -> Received {

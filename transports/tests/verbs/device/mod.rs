@@ -5,6 +5,7 @@
 
 mod carrier;
 mod doctor;
+mod nodes;
 mod processes;
 
 use crate::cases;
@@ -63,20 +64,25 @@ fn is_guest() -> bool {
     std::env::var_os("GREENROOM_GUEST").is_some()
 }
 
-/// Runs the ignored tests of this program where there is a device.
+/// Runs the ignored tests of this program where there is a device; those of whole nodes take longer.
 #[test]
 fn on_a_device() {
+    run_on_a_device("240", &["--skip=processes::child", "--skip=device::nodes"]);
+    run_on_a_device("600", &["device::nodes"]);
+}
+
+fn run_on_a_device(limit_seconds: &str, which: &[&str]) {
     let program = std::env::current_exe().expect("the test's own program");
-    let tests = ["--ignored", "--test-threads=1", "--skip=processes::child"];
     let has_device = IbVerbs.devices().is_ok_and(|devices| !devices.is_empty());
     let mut command = if has_device {
         Command::new(&program)
     } else {
         let mut guest = Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.ci/guest"));
-        guest.args(["-t", "240"]).arg(&program);
+        guest.args(["-t", limit_seconds]).arg(&program);
         guest
     };
-    let status = command.args(tests).status().expect("the guest's script is there");
+    command.args(["--ignored", "--test-threads=1"]).args(which);
+    let status = command.status().expect("the guest's script is there");
     assert!(status.success(), "{command:?}: {status}");
 }
 

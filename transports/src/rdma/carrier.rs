@@ -1,0 +1,281 @@
+//! The queue pairs of a node's links: between a [`Station`], which has no I/O, and a device that may come and go.
+//!
+//! Each turn first takes what came, then does what the station wants, sends what it has, and sleeps only after it
+//! has armed the completion queue and polled once more.
+
+use super::connected::{Config, Connected, ConnectionId};
+use super::ended::Ended;
+use super::verbs::{Device, DeviceError, DeviceEvent, OpenError, Timing};
+use crate::link::Time;
+use crate::secure::endpoint::AssociationId;
+use crate::station::{DATAGRAM_BYTES_MAX, Outgoing, Station, Terms, Want, Why};
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::task::{Context, Poll};
+
+/// Polls that find something, until others have their turn.
+const POLLS_PER_TURN: u32 = 8;
+
+/// What a node's queue pairs are like: slots for the longest packets there are, and a peer that does not answer is
+/// given up after two seconds, long before its link is.
+const CONFIG: Config = Config {
+    connections_max: 64,
+    sends: 32,
+    receives: 64,
+    slot_bytes: DATAGRAM_BYTES_MAX as usize + super::connected::PREFIX_BYTES,
+    inline_bytes: 220,
+    timing: Timing { timeout: 16, retries: 7, not_ready_retries: 6, not_ready_delay: 12 },
+};
+
+/// What a node's own task does with queue pairs.
+pub trait Turn {
+    /// Takes what came.
+    fn receive(&mut self, station: &Mutex<Station>, cx: &mut Context<'_>, now: Time);
+
+    /// Does what the station wants, and sends what it has.
+    fn send(&mut self, station: &Mutex<Station>, cx: &mut Context<'_>, now: Time);
+
+    /// Why there is no device, if none could be opened.
+    fn failure(&self) -> Option<String>;
+}
+
+/// The queue pairs of a node. `open` opens its device, again and again if that goes away.
+pub struct QueuePairs<D: Device, O> {
+    open: O,
+    connected: Option<Connected<D>>,
+    connections: BTreeMap<AssociationId, ConnectionId>,
+    associations: BTreeMap<ConnectionId, AssociationId>,
+    out: Outgoing,
+    failure: Option<String>,
+}
+
+impl<D: Device, O> fmt::Debug for QueuePairs<D, O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("QueuePairs");
+        shown.field("connected", &self.connected).field("failure", &self.failure);
+        shown.finish_non_exhaustive()
+    }
+}
+
+impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
+    /// None yet.
+    #[must_use]
+    pub fn new(open: O) -> Self {
+        Self {
+            open,
+            connected: None,
+            connections: BTreeMap::new(),
+            associations: BTreeMap::new(),
+            out: Outgoing::new(),
+            failure: None,
+        }
+    }
+
+    /// The device, opened now if it is not.
+    fn device(&mut self) -> Result<&mut Connected<D>, Why> {
+        if self.connected.is_none() {
+            let opened = (self.open)().map_err(|error| {
+                self.failure = Some(error.to_string());
+                if matches!(error, OpenError::PortDown(_)) { Why::PortDown } else { Why::NoDevice }
+            })?;
+            let made = Connected::new(opened, CONFIG).map_err(|error| {
+                self.failure = Some(error.to_string());
+                Why::NoDevice
+            })?;
+            self.failure = None;
+            self.connected = Some(made);
+        }
+        self.connected.as_mut().ok_or(Why::NoDevice)
+    }
+
+    /// What happened to the device.
+    fn watch(&mut self, station: &Mutex<Station>, cx: &mut Context<'_>, now: Time) {
+        while let Some(connected) = &mut self.connected
+            && let Poll::Ready(event) = connected.device().poll_event(cx)
+        {
+            match event {
+                Ok(DeviceEvent::Gone) | Err(_) => {
+                    self.end_all(station, now, Why::DeviceGone);
+                    self.connected = None;
+                }
+                Ok(DeviceEvent::PortDown) => self.end_all(station, now, Why::PortDown),
+                Ok(DeviceEvent::PortUp) => station.lock().retry_pairs(now),
+                // A queue pair, or the queue of completions, says so itself.
+                Ok(_) => {}
+            }
+        }
+    }
+
+    fn end_all(&mut self, station: &Mutex<Station>, now: Time, why: Why) {
+        self.associations.clear();
+        for (association, connection) in std::mem::take(&mut self.connections) {
+            if let Some(connected) = &mut self.connected {
+                connected.end(connection);
+            }
+            station.lock().pair_ended(now, association, why);
+        }
+    }
+
+    /// Polls once; says whether there may be more.
+    fn poll(&mut self, station: &Mutex<Station>, now: Time) -> bool {
+        let Some(connected) = &mut self.connected else { return false };
+        let (associations, mut locked) = (&self.associations, None);
+        let packets = connected.poll(|connection, packet| {
+            let station = locked.get_or_insert_with(|| station.lock());
+            if let Some(association) = associations.get(&connection) {
+                station.handle_paired(now, *association, packet);
+            }
+        });
+        drop(locked);
+        let may_have_more = packets > 0 || connected.has_more();
+        self.take_ended(station, now);
+        may_have_more
+    }
+
+    fn take_ended(&mut self, station: &Mutex<Station>, now: Time) {
+        let mut is_gone = false;
+        while let Some(connected) = &mut self.connected
+            && let Some((connection, why)) = connected.poll_ended()
+        {
+            let is_device = [DeviceError::Gone, DeviceError::Overflow].map(Ended::Device);
+            is_gone |= is_device.contains(&why);
+            if let Some(association) = self.associations.remove(&connection) {
+                self.connections.remove(&association);
+                station.lock().pair_ended(now, association, Why::Ended(why));
+            }
+        }
+        if is_gone {
+            self.end_all(station, now, Why::DeviceGone);
+            self.connected = None;
+        }
+    }
+
+    fn fulfil(&mut self, association: AssociationId, want: Want) -> Option<Result<Terms, Why>> {
+        match want {
+            Want::Open { psn } => Some(self.open(association, psn).map(|(_, terms)| terms)),
+            Want::Accept { psn, peer } => {
+                Some(self.open(association, psn).and_then(|(id, own)| {
+                    self.connect(association, id, &peer)?;
+                    Ok(own)
+                }))
+            }
+            Want::Connect { peer } => Some(match self.connections.get(&association).copied() {
+                Some(id) => self.connect(association, id, &peer),
+                None => Err(Why::DeviceGone),
+            }),
+            Want::End => {
+                self.end(association);
+                None
+            }
+        }
+    }
+
+    fn open(&mut self, of: AssociationId, psn: u32) -> Result<(ConnectionId, Terms), Why> {
+        self.end(of);
+        let connected = self.device()?;
+        if !connected.device().port().is_ok_and(|port| port.is_up) {
+            return Err(Why::PortDown);
+        }
+        let opened = connected.open(psn).map_err(|error| error.to_string());
+        let opened = opened.and_then(|id| {
+            let terms = terms(connected, id).ok_or("the queue pair has ended")?;
+            Ok((id, terms))
+        });
+        let (id, terms) = opened.map_err(|text| {
+            self.failure = Some(text);
+            Why::NotMade
+        })?;
+        self.connections.insert(of, id);
+        self.associations.insert(id, of);
+        Ok((id, terms))
+    }
+
+    fn connect(&mut self, of: AssociationId, id: ConnectionId, peer: &Terms) -> Result<Terms, Why> {
+        let connected = self.connected.as_mut().ok_or(Why::DeviceGone)?;
+        match connected.connect(id, &peer.endpoint, peer.receives) {
+            Ok(()) => terms(connected, id).ok_or(Why::DeviceGone),
+            Err(error) => {
+                self.failure = Some(error.to_string());
+                self.end(of);
+                Err(Why::NotMade)
+            }
+        }
+    }
+
+    fn end(&mut self, association: AssociationId) {
+        if let Some(id) = self.connections.remove(&association) {
+            self.associations.remove(&id);
+            if let Some(connected) = &mut self.connected {
+                connected.end(id);
+            }
+        }
+    }
+
+    /// Sends what the station has, as far as there is room.
+    fn transmit(&mut self, station: &Mutex<Station>, now: Time) {
+        let Some(connected) = &mut self.connected else { return };
+        let (connections, out) = (&self.connections, &mut self.out);
+        loop {
+            let mut has_room = |association| {
+                connections.get(&association).is_some_and(|&id| connected.has_room(id))
+            };
+            let Some(of) = station.lock().poll_paired(now, &mut has_room, out) else { break };
+            let Some(&id) = connections.get(&of) else { continue };
+            // What is not sent is lost like any packet; that the connection ended is told below.
+            let _ = connected.send(id, |slot| {
+                let packet = out.datagrams();
+                let Some(into) = slot.get_mut(..packet.len()) else { return 0 };
+                into.copy_from_slice(packet);
+                packet.len()
+            });
+        }
+        connected.flush();
+        self.take_ended(station, now);
+    }
+}
+
+impl<D: Device, O: FnMut() -> Result<D, OpenError>> Turn for QueuePairs<D, O> {
+    fn receive(&mut self, station: &Mutex<Station>, cx: &mut Context<'_>, now: Time) {
+        self.watch(station, cx, now);
+        for _ in 0..POLLS_PER_TURN {
+            if !self.poll(station, now) {
+                break;
+            }
+        }
+    }
+
+    fn send(&mut self, station: &Mutex<Station>, cx: &mut Context<'_>, now: Time) {
+        loop {
+            let Some((association, want)) = station.lock().poll_want() else { break };
+            if let Some(made) = self.fulfil(association, want) {
+                station.lock().made(now, association, made);
+            }
+        }
+        self.transmit(station, now);
+        // [RDMA-16]
+        let Some(connected) = &mut self.connected else { return };
+        connected.arm();
+        let has_more = self.poll(station, now);
+        let Some(connected) = &mut self.connected else { return };
+        if has_more || connected.poll_event(cx).is_ready() {
+            cx.waker().wake_by_ref();
+        }
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.failure.clone()
+    }
+}
+
+/// What this end says of a queue pair.
+fn terms<D: Device>(connected: &Connected<D>, id: ConnectionId) -> Option<Terms> {
+    Some(Terms {
+        endpoint: connected.endpoint(id)?,
+        receives: connected.receives(),
+        packet_bytes: u32::try_from(connected.packet_bytes_max()).unwrap_or(u32::MAX),
+    })
+}
+
+#[cfg(test)]
+mod tests;

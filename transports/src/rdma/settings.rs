@@ -1,0 +1,125 @@
+//! Which device a node uses, and whom it trusts.
+
+use super::carrier::Turn;
+use crate::secure::key::PublicKey;
+use crate::station::Station;
+
+/// That a node sends by RDMA where it can, for [`Settings::rdma`](crate::udp::Settings::rdma).
+///
+/// Its links begin over UDP. Where both nodes have a device they move to a queue pair, and back to UDP whenever that
+/// fails; nothing is lost, doubled or put out of order by that, and [`Udp::carriers`](crate::udp::Udp::carriers) says
+/// why it was. Packets are sealed as over UDP.
+///
+/// ```
+/// use greenroom_transports::rdma::Rdma;
+/// use greenroom_transports::secure::identity::Identity;
+/// use greenroom_transports::secure::key::Key;
+/// use greenroom_transports::udp::Settings;
+///
+/// let settings = Settings::new(Identity::new(Key::new([1; 32]))).rdma(Rdma::auto());
+/// # let _ = settings;
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Rdma {
+    device: Option<String>,
+    trusted: Vec<PublicKey>,
+}
+
+impl Rdma {
+    /// The first device with a port that is up.
+    #[must_use]
+    pub fn auto() -> Self {
+        Self::default()
+    }
+
+    /// The device of that name: `rxe0`, `mlx5_0`.
+    #[must_use]
+    pub fn device(name: impl Into<String>) -> Self {
+        Self { device: Some(name.into()), ..Self::default() }
+    }
+
+    /// Trusts that node, and everybody on the network to it: packets to it by RDMA are not sealed if it trusts this
+    /// node likewise. Whoever is on the way can then read and forge them.
+    #[must_use]
+    pub fn trust(mut self, peer: PublicKey) -> Self {
+        self.trusted.push(peer);
+        self
+    }
+
+    /// What a node's own task does with it, for that station.
+    pub(crate) fn turn(self, station: &mut Station) -> Box<dyn Turn + Send> {
+        station.use_pairs(self.trusted);
+        turn(self.device)
+    }
+}
+
+#[cfg(all(feature = "rdma", target_os = "linux", target_pointer_width = "64"))]
+use with_devices::turn;
+
+#[cfg(all(feature = "rdma", target_os = "linux", target_pointer_width = "64"))]
+mod with_devices {
+    use super::super::carrier::{QueuePairs, Turn};
+    use super::super::ib::{IbDevice, IbVerbs, best_gid};
+    use super::super::verbs::{OpenError, Verbs};
+
+    pub(super) fn turn(device: Option<String>) -> Box<dyn Turn + Send> {
+        Box::new(QueuePairs::new(move || open(device.as_deref())))
+    }
+
+    /// The first port that opens, of the device of that name or of any.
+    fn open(name: Option<&str>) -> Result<IbDevice, OpenError> {
+        let mut why = OpenError::NoDevice(name.unwrap_or("of any name").to_owned());
+        for device in IbVerbs.devices()? {
+            if name.is_some_and(|name| name != device.name) {
+                continue;
+            }
+            for port in 1.. {
+                let gid_index = best_gid(&device.name, port).map_or(0, |gid| gid.index);
+                match IbVerbs.open(&device.name, port, gid_index) {
+                    Ok(device) => return Ok(device),
+                    Err(OpenError::NoPort(_)) => break,
+                    Err(error) => why = error,
+                }
+            }
+        }
+        Err(why)
+    }
+}
+
+#[cfg(not(all(feature = "rdma", target_os = "linux", target_pointer_width = "64")))]
+use without_devices::turn;
+
+#[cfg(not(all(feature = "rdma", target_os = "linux", target_pointer_width = "64")))]
+mod without_devices {
+    use super::super::carrier::Turn;
+    use crate::link::Time;
+    use crate::station::{Station, Want, Why};
+    use parking_lot::Mutex;
+    use std::task::Context;
+
+    /// A program that opens no devices.
+    struct Without;
+
+    pub(super) fn turn(_: Option<String>) -> Box<dyn Turn + Send> {
+        Box::new(Without)
+    }
+
+    impl Turn for Without {
+        fn receive(&mut self, _: &Mutex<Station>, _: &mut Context<'_>, _: Time) {}
+
+        fn send(&mut self, station: &Mutex<Station>, _: &mut Context<'_>, now: Time) {
+            let mut station = station.lock();
+            while let Some((association, want)) = station.poll_want() {
+                if want != Want::End {
+                    station.made(now, association, Err(Why::NoDevice));
+                }
+            }
+        }
+
+        fn failure(&self) -> Option<String> {
+            let text =
+                "this program was built without the feature `rdma`, or not for Linux on 64 bits";
+            Some(text.to_owned())
+        }
+    }
+}

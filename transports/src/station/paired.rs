@@ -1,0 +1,393 @@
+//! What a station does with queue pairs: words about them, and the packets of lines that go by them.
+//!
+//! The packets are those of the line's lane, sealed under keys of their own. The lane alone decides what is missing,
+//! double or out of order. So a line that moves to its queue pair, or back to UDP, loses nothing: what was under way
+//! is sent again by the other way, and does nothing where it had arrived. [RDMA-45]
+
+use super::outgoing::Outgoing;
+use super::pairing::{Blocked, Pairing, Role, Step, Trust, Want, Why};
+use super::word::{Terms, Word};
+use super::{LANE, Station};
+use crate::link::{Config, Ecn, Time};
+use crate::secure::endpoint::{AssociationId, Received};
+use crate::secure::hello::Hello;
+use crate::secure::key::PublicKey;
+use crate::secure::wire::{DataHeader, HEADER_BYTES, Kind, OVERHEAD_BYTES};
+use std::collections::{BTreeSet, VecDeque};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+/// The lane of an association on which words about its queue pair are sealed.
+const WORDS: u8 = LANE + 1;
+/// The lane on which packets are sealed that go by the queue pair.
+const PACKETS: u8 = WORDS + 1;
+/// How many lanes the associations of nodes have that use queue pairs.
+pub(crate) const LANES: u8 = PACKETS + 1;
+
+/// How many changes are remembered.
+const CHANGES_MAX: usize = 256;
+
+/// By what the packets of a link go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carrier {
+    /// By an RDMA queue pair, sealed.
+    Rdma,
+    /// By an RDMA queue pair, and not sealed: both nodes trust each other and the network between.
+    RdmaPlain,
+    /// By UDP, and why not by RDMA.
+    Udp(Why),
+}
+
+/// A change of what carries a link's packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// When.
+    pub at: Time,
+    /// The other node.
+    pub peer: PublicKey,
+    /// By what packets go from now on.
+    pub to: Carrier,
+}
+
+/// What is kept for queue pairs.
+#[derive(Debug, Default)]
+pub(super) struct Pairs {
+    is_on: bool,
+    trusted: BTreeSet<PublicKey>,
+    wants: VecDeque<(AssociationId, Want)>,
+    /// Words to go by UDP.
+    words: VecDeque<(AssociationId, Word)>,
+    /// Lines that are to show the peer that their queue pair carries.
+    shows: VecDeque<AssociationId>,
+    /// Touched lines whose packets go by a queue pair.
+    pub(super) touched: VecDeque<AssociationId>,
+    /// Of these, those without room.
+    blocked: VecDeque<AssociationId>,
+    changes: VecDeque<Change>,
+}
+
+impl Station {
+    /// Uses queue pairs from now on, for the associations to come; packets to those that are trusted need not be
+    /// sealed. The endpoint has to have [`LANES`](Station::LANES).
+    pub fn use_pairs(&mut self, trusted: impl IntoIterator<Item = PublicKey>) {
+        self.pairs.is_on = true;
+        self.pairs.trusted = trusted.into_iter().collect();
+    }
+
+    /// How many lanes an endpoint has whose station uses queue pairs.
+    pub const LANES: u8 = LANES;
+
+    /// The changes of what carries links, the oldest first, as far as they are remembered.
+    pub fn changes(&self) -> impl Iterator<Item = &Change> {
+        self.pairs.changes.iter()
+    }
+
+    /// By what the packets to a node go; none without a link to it.
+    #[must_use]
+    pub fn carrier(&self, peer: &PublicKey) -> Option<Carrier> {
+        let line = self.lines.values().find(|line| line.key == *peer && line.is_open())?;
+        let Some(pairing) = &line.pairing else { return Some(Carrier::Udp(Why::PeerWithout)) };
+        Some(match (line.is_paired, pairing.is_plain()) {
+            (true, false) => Carrier::Rdma,
+            (true, true) => Carrier::RdmaPlain,
+            // Nothing has kept it from it so far.
+            (false, _) => Carrier::Udp(pairing.said.unwrap_or(Why::Unproved)),
+        })
+    }
+
+    /// A line is up; its association has so many lanes.
+    pub(super) fn offer_pair(&mut self, id: AssociationId, lanes: u8, hello: &Hello, at: IpAddr) {
+        if !self.pairs.is_on {
+            return;
+        }
+        let udp = self.lane_config(hello, at, 0);
+        let own = self.endpoint.public();
+        let Some(line) = self.lines.get_mut(&id) else { return };
+        let peer = line.key;
+        if lanes < LANES {
+            return self.say(peer, Carrier::Udp(Why::PeerWithout));
+        }
+        let role = if own < peer { Role::Offers } else { Role::Answers };
+        let is_trusted = self.pairs.trusted.contains(&peer);
+        let trust = if is_trusted { Trust::Plain } else { Trust::Sealed };
+        line.udp = Some(udp);
+        line.pairing = Some(Pairing::new(self.now, role, trust));
+    }
+
+    /// What the carrier is to do next.
+    pub fn poll_want(&mut self) -> Option<(AssociationId, Want)> {
+        self.pairs.wants.pop_front()
+    }
+
+    /// What became of a [`Want`]: this node's end of the queue pair, or why there is none.
+    pub fn made(&mut self, now: Time, id: AssociationId, made: Result<Terms, Why>) {
+        match self.lines.get_mut(&id).and_then(|line| line.pairing.as_mut()) {
+            Some(pairing) => {
+                let step = pairing.on_made(now, made);
+                self.step(now, id, step);
+            }
+            None => self.pairs.wants.push_back((id, Want::End)),
+        }
+    }
+
+    /// A queue pair has ended by itself; the carrier has none any more for that association.
+    pub fn pair_ended(&mut self, now: Time, id: AssociationId, why: Why) {
+        if crate::planted!("rdma-end-unheard": false => true) {
+            return;
+        }
+        let Some(pairing) = self.lines.get_mut(&id).and_then(|it| it.pairing.as_mut()) else {
+            return;
+        };
+        let step = pairing.on_ended(now, why);
+        self.step(now, id, step);
+    }
+
+    /// A device is there, or there again.
+    pub fn retry_pairs(&mut self, now: Time) {
+        for (id, line) in &mut self.lines {
+            if let Some(pairing) = &mut line.pairing
+                && !pairing.is_used()
+            {
+                pairing.retry(now);
+                self.pairs.words.push_back((*id, Word::Again));
+            }
+        }
+        let ids: Vec<_> = self.lines.keys().copied().collect();
+        ids.into_iter().for_each(|id| self.touch(id));
+    }
+
+    /// Takes a packet that came by the queue pair of an association, and opens it in place.
+    pub fn handle_paired(&mut self, now: Time, id: AssociationId, packet: &mut [u8]) {
+        let Some(line) = self.lines.get_mut(&id) else { return };
+        if line.is_paired && line.pairing.as_ref().is_some_and(Pairing::is_plain) {
+            let end = packet.len().saturating_sub(OVERHEAD_BYTES - HEADER_BYTES);
+            if let (Ok(header), Some(inside)) =
+                (DataHeader::decode(packet), packet.get(HEADER_BYTES..end))
+            {
+                line.lane.on_packet(now, header.number, inside, Ecn::NotCapable);
+                self.touch(id);
+            }
+            return;
+        }
+        // Whose queue pair it is says nothing of where the peer is, nor who wrote this. [RDMA-42]
+        let Some(at) = self.endpoint.address(id).filter(|_| Kind::of(packet) == Ok(Kind::Data))
+        else {
+            return;
+        };
+        let received = self.endpoint.handle(now, at, packet);
+        self.take_events();
+        let Received::Text { association, lane, number, text } = received else { return };
+        let (true, Some(text)) = (association == id, packet.get(text)) else { return };
+        let Some(line) = self.lines.get_mut(&id) else { return };
+        match lane {
+            PACKETS => {
+                line.lane.on_packet(now, number, text, Ecn::NotCapable);
+                self.touch(id);
+            }
+            WORDS => {
+                let Some(pairing) = &mut line.pairing else { return };
+                if Word::decode(text) == Some(Word::Ready { attempt: pairing.attempt() }) {
+                    let step = pairing.on_ready(now);
+                    self.step(now, id, step);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A text of another lane than that of the link has come by UDP.
+    pub(super) fn on_word(&mut self, now: Time, id: AssociationId, lane: u8, text: &[u8]) {
+        let Some(word) = Word::decode(text).filter(|_| lane == WORDS) else { return };
+        let Ok(random) = self.endpoint.seed() else { return };
+        let Some(pairing) = self.lines.get_mut(&id).and_then(|it| it.pairing.as_mut()) else {
+            return;
+        };
+        let step = pairing.on_word(now, &word, random);
+        self.step(now, id, step);
+        self.touch(id);
+    }
+
+    /// What is due of the queue pair of a line.
+    pub(super) fn on_pair_timeout(&mut self, now: Time, id: AssociationId) {
+        let Some(pairing) = self.lines.get_mut(&id).and_then(|it| it.pairing.as_mut()) else {
+            return;
+        };
+        if pairing.timeout().is_some_and(|due| due <= now)
+            && let Ok(random) = self.endpoint.seed()
+        {
+            let step = pairing.on_timeout(now, random);
+            self.step(now, id, step);
+        }
+    }
+
+    /// A line is gone, and its queue pair is of no use.
+    pub(super) fn drop_pair(&mut self, id: AssociationId) {
+        if let Some(line) = self.lines.get_mut(&id)
+            && line.pairing.take().is_some()
+        {
+            line.is_paired = false;
+            self.tell_driver();
+            self.pairs.wants.push_back((id, Want::End));
+        }
+    }
+
+    fn step(&mut self, now: Time, id: AssociationId, step: Step) {
+        match step {
+            Step::Stay => {}
+            Step::Want(want) => self.pairs.wants.push_back((id, want)),
+            Step::Tell(word) => self.pairs.words.push_back((id, word)),
+            Step::Show => self.pairs.shows.push_back(id),
+            Step::ShowAndUse { bytes } => {
+                self.pairs.shows.push_back(id);
+                self.use_pair(now, id, bytes);
+            }
+            Step::Use { bytes } => self.use_pair(now, id, bytes),
+            Step::GiveUp { why, word } => {
+                self.pairs.wants.push_back((id, Want::End));
+                self.pairs.words.extend(word.map(|word| (id, word)));
+                self.leave_pair(now, id, why);
+            }
+        }
+        self.touch(id);
+    }
+
+    /// The packets of a line go by its queue pair.
+    fn use_pair(&mut self, now: Time, id: AssociationId, bytes: u32) {
+        let Some(line) = self.lines.get_mut(&id) else { return };
+        let (Some(udp), Some(pairing)) = (&line.udp, &mut line.pairing) else { return };
+        let inside = (bytes as usize).saturating_sub(OVERHEAD_BYTES);
+        let credit = usize::try_from(udp.window_bytes_start / 4).unwrap_or(usize::MAX);
+        let len = inside.min(credit);
+        let (packet_len_base, packet_len_start, packet_len_max) = (len, len, len);
+        let config = Config { packet_len_base, packet_len_start, packet_len_max, ..udp.clone() };
+        if line.lane.on_carrier_change(now, &config).is_err() {
+            let step = pairing.on_ended(now, Why::NotMade);
+            return self.step(now, id, step);
+        }
+        line.alone = None;
+        line.is_paired = true;
+        pairing.said = None;
+        let (peer, is_plain) = (line.key, pairing.is_plain());
+        self.say(peer, if is_plain { Carrier::RdmaPlain } else { Carrier::Rdma });
+    }
+
+    /// The packets of a line go by UDP, again or still.
+    fn leave_pair(&mut self, now: Time, id: AssociationId, why: Why) {
+        let Some(line) = self.lines.get_mut(&id) else { return };
+        let (Some(udp), Some(pairing)) = (&line.udp, &mut line.pairing) else { return };
+        let was_used = std::mem::take(&mut line.is_paired);
+        if was_used {
+            line.alone = None;
+            // It was made with these limits, which fit together.
+            let _ = line.lane.on_carrier_change(now, udp);
+            // What it has to send leaves by UDP, whoever was to ask it for that.
+            let lines = [&mut self.pairs.touched, &mut self.pairs.blocked];
+            lines.into_iter().for_each(|lines| lines.retain(|it| *it != id));
+            if line.is_touched && !self.touched.contains(&id) {
+                self.touched.push_back(id);
+            }
+        }
+        if was_used || pairing.said != Some(why) {
+            pairing.said = Some(why);
+            let peer = line.key;
+            self.say(peer, Carrier::Udp(why));
+        }
+    }
+
+    /// Notes by what the packets to a node go from now on. [RDMA-46]
+    fn say(&mut self, peer: PublicKey, to: Carrier) {
+        if self.pairs.changes.len() == CHANGES_MAX {
+            self.pairs.changes.pop_front();
+        }
+        self.pairs.changes.push_back(Change { at: self.now, peer, to });
+    }
+
+    /// The next word to go by UDP, put into `out`.
+    pub(super) fn poll_word(&mut self, now: Time, out: &mut Outgoing) -> bool {
+        while let Some((id, word)) = self.pairs.words.pop_front() {
+            if let Some((to, packet)) = self.seal_word(now, id, word) {
+                out.set(to, packet);
+                return true;
+            }
+        }
+        false
+    }
+
+    fn seal_word(
+        &mut self,
+        now: Time,
+        id: AssociationId,
+        word: Word,
+    ) -> Option<(SocketAddr, Vec<u8>)> {
+        let text = word.encode();
+        let mut packet = vec![0; text.len() + OVERHEAD_BYTES];
+        packet.get_mut(HEADER_BYTES..HEADER_BYTES + text.len())?.copy_from_slice(&text);
+        let to = self.endpoint.seal_next(now, id, WORDS, &mut packet).ok()?;
+        Some((to, packet))
+    }
+
+    /// Passes on what has happened to lines with queue pairs. Those without room are asked for packets again.
+    pub(super) fn settle_paired(&mut self) {
+        self.pairs.touched.append(&mut self.pairs.blocked);
+        for at in 0..self.pairs.touched.len() {
+            self.settle(self.pairs.touched[at]);
+        }
+    }
+
+    /// The next packet to go by the queue pair of an association, put into `out`, if that has room; `None` for none
+    /// by now.
+    pub fn poll_paired(
+        &mut self,
+        now: Time,
+        has_room: &mut dyn FnMut(AssociationId) -> bool,
+        out: &mut Outgoing,
+    ) -> Option<AssociationId> {
+        self.now = now;
+        while let Some(id) = self.pairs.shows.pop_front() {
+            let pairing = self.lines.get(&id).and_then(|line| line.pairing.as_ref());
+            let Some(attempt) = pairing.map(Pairing::attempt) else { continue };
+            if let Some((to, packet)) = self.seal_word(now, id, Word::Ready { attempt }) {
+                out.set(to, packet);
+                return Some(id);
+            }
+        }
+        while let Some(id) = self.pairs.touched.pop_front() {
+            let endpoint = &mut self.endpoint;
+            let Some(line) = self.lines.get_mut(&id) else { continue };
+            let Some(pairing) = line.pairing.as_mut().filter(|_| line.is_paired) else {
+                // It has moved to UDP since.
+                self.touched.push_back(id);
+                continue;
+            };
+            if !has_room(id) {
+                pairing.set_blocked(now, Blocked::Yes);
+                let until = pairing.timeout();
+                self.pairs.blocked.push_back(id);
+                self.schedule(id, until);
+                continue;
+            }
+            pairing.set_blocked(now, Blocked::No);
+            let is_plain = pairing.is_plain();
+            if out.fill(now, &mut line.lane, &mut line.alone, 1, |number, packet| {
+                if is_plain {
+                    return plain(number, packet);
+                }
+                endpoint.seal(now, id, PACKETS, number, packet).ok()
+            }) {
+                self.pairs.touched.push_back(id);
+                return Some(id);
+            }
+            self.rest(id);
+        }
+        None
+    }
+}
+
+/// Puts the number of a packet where it stands in one that is sealed.
+fn plain(number: u64, packet: &mut [u8]) -> Option<SocketAddr> {
+    let header = DataHeader { lane: PACKETS, index: 0, number }.encode();
+    packet.get_mut(..HEADER_BYTES)?.copy_from_slice(&header);
+    let text_end = packet.len().checked_sub(OVERHEAD_BYTES - HEADER_BYTES)?;
+    packet.get_mut(text_end..)?.fill(0);
+    // It goes to no address.
+    Some(SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)))
+}

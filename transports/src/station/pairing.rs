@@ -1,0 +1,470 @@
+//! The queue pair of one association: offered, accepted, proved, used and given up, without I/O.
+//!
+//! ```text
+//!  smaller public key                     the other
+//!   open      ------ offer, by UDP ----->  open, connect
+//!   connect   <----- accept, by UDP -----
+//!             ------ ready, by RDMA ---->  packets go by RDMA
+//!   packets   <----- ready, by RDMA -----
+//!   go by RDMA
+//! ```
+//!
+//! 1. No packet of the link goes by a queue pair before a sealed word of the peer's has come by it. [RDMA-42]
+//! 2. Every attempt has a number of its own that nobody guesses. Words of another one do nothing. [RDMA-41]
+//! 3. Whoever gives up says so, and the end that offers tries again, ever more seldom. [RDMA-44]
+
+use super::word::{Terms, Word};
+use crate::link::Time;
+use crate::rdma::Ended;
+use std::time::Duration;
+
+/// How often an offer is sent.
+const OFFERS: u32 = 5;
+/// After which time it is sent again; doubled each time.
+const OFFER_AGAIN: Duration = Duration::from_millis(100);
+/// How long a queue pair may take to prove that it carries.
+const PROVE_WITHIN: Duration = Duration::from_secs(3);
+/// How long packets may wait for a queue pair before it is given up.
+const STALL: Duration = Duration::from_secs(1);
+/// The pause before another attempt, at least and at most.
+const PAUSE_MIN: Duration = Duration::from_millis(250);
+const PAUSE_MAX: Duration = Duration::from_secs(30);
+
+/// Why packets to a node go by UDP, and not by RDMA.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Why {
+    /// The other node does not use RDMA.
+    #[error("the other node does not use RDMA")]
+    PeerWithout,
+    /// This node has no device that can be used: [`Udp::rdma_failure`](crate::udp::Udp::rdma_failure) says more.
+    #[error("this node has no RDMA device that can be used")]
+    NoDevice,
+    /// The port is down.
+    #[error("the port of this node's RDMA device is down")]
+    PortDown,
+    /// The device was pulled away, or is of no more use.
+    #[error("this node's RDMA device is gone")]
+    DeviceGone,
+    /// The device does not make or connect a queue pair.
+    #[error("the RDMA device does not make or connect a queue pair")]
+    NotMade,
+    /// The other node refuses, because its device does not serve.
+    #[error("the other node's RDMA device does not serve")]
+    Refused,
+    /// The other node does not answer the offer.
+    #[error("the other node does not answer the offer of a queue pair")]
+    Unanswered,
+    /// Nothing came by the queue pair in time.
+    #[error("nothing came by the queue pair in time")]
+    Unproved,
+    /// Packets had to wait too long.
+    #[error("packets had to wait too long for the queue pair")]
+    Stalled,
+    /// The other node gave the queue pair up.
+    #[error("the other node gave the queue pair up")]
+    PeerEnded,
+    /// The queue pair ended.
+    #[error(transparent)]
+    Ended(Ended),
+}
+
+/// What the carrier of queue pairs is to do for an association.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Want {
+    /// Open a queue pair; its packets count from there.
+    Open {
+        /// The number of its first packet.
+        psn: u32,
+    },
+    /// Open one, and connect it to the peer's.
+    Accept {
+        /// The number of its first packet.
+        psn: u32,
+        /// The peer's end.
+        peer: Terms,
+    },
+    /// Connect the one that is open to the peer's.
+    Connect {
+        /// The peer's end.
+        peer: Terms,
+    },
+    /// End it.
+    End,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// There is none. The end that offers tries again then.
+    Idle(Time),
+    /// Until the carrier has opened it; with the peer's end if that offered.
+    Opening(Option<Terms>),
+    /// Open, and offered: so often, and again then.
+    Offered { count: u32, again: Time },
+    /// Until the carrier has connected it.
+    Connecting,
+    /// Connected: the peer is to show until then that it carries.
+    Proving(Time),
+    /// The link's packets go by it since then.
+    Used(Time),
+}
+
+/// What comes of a word, a timer, or what the carrier says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Nothing.
+    Stay,
+    /// The carrier is to do something.
+    Want(Want),
+    /// The peer is to be told by UDP.
+    Tell(Word),
+    /// The peer is to be told by the queue pair.
+    Show,
+    /// As [`Step::Show`], and packets go by it from now on; each of so many bytes, keys included.
+    ShowAndUse { bytes: u32 },
+    /// Packets go by it from now on; each of so many bytes, keys included.
+    Use { bytes: u32 },
+    /// It is given up, and the peer told if there is something to tell.
+    GiveUp { why: Why, word: Option<Word> },
+}
+
+/// See the [module](self).
+#[derive(Debug)]
+pub(super) struct Pairing {
+    /// Whether it is this end that offers.
+    offers: bool,
+    /// Whether packets need not be sealed as far as this end is concerned.
+    trusts: bool,
+    /// Whether they are not.
+    plain: bool,
+    attempt: u64,
+    phase: Phase,
+    own: Terms,
+    /// Bytes of a packet that both take.
+    bytes: u32,
+    pause: Duration,
+    blocked: Option<Time>,
+    /// What was said last of why it is not used.
+    pub(super) said: Option<Why>,
+}
+
+impl Pairing {
+    pub(super) fn new(now: Time, role: Role, trust: Trust) -> Self {
+        Self {
+            offers: role == Role::Offers,
+            trusts: trust == Trust::Plain,
+            plain: false,
+            attempt: 0,
+            phase: Phase::Idle(now),
+            own: Terms::default(),
+            bytes: 0,
+            pause: PAUSE_MIN,
+            blocked: None,
+            said: None,
+        }
+    }
+
+    /// Whether the link's packets go by it.
+    pub(super) const fn is_used(&self) -> bool {
+        matches!(self.phase, Phase::Used(_))
+    }
+
+    /// Whether packets are not sealed.
+    pub(super) const fn is_plain(&self) -> bool {
+        self.plain
+    }
+
+    pub(super) const fn attempt(&self) -> u64 {
+        self.attempt
+    }
+
+    /// When [`Pairing::on_timeout`] is to be called.
+    pub(super) fn timeout(&self) -> Option<Time> {
+        match self.phase {
+            Phase::Idle(at) => self.offers.then_some(at),
+            Phase::Offered { again, .. } => Some(again),
+            Phase::Proving(until) => Some(until),
+            Phase::Used(_) => self.blocked.map(|since| since + STALL),
+            Phase::Opening(_) | Phase::Connecting => None,
+        }
+    }
+
+    /// Does what is due. `random` is a number that nobody guesses.
+    pub(super) fn on_timeout(&mut self, now: Time, random: u64) -> Step {
+        if self.timeout().is_none_or(|due| due > now) {
+            return Step::Stay;
+        }
+        match &mut self.phase {
+            Phase::Idle(_) => {
+                (self.attempt, self.phase) = (random, Phase::Opening(None));
+                Step::Want(Want::Open { psn: psn(random) })
+            }
+            Phase::Offered { count: OFFERS.., .. } => self.give_up(now, Why::Unanswered),
+            Phase::Offered { count, again } => {
+                *again = now + OFFER_AGAIN * (1 << *count);
+                *count += 1;
+                Step::Tell(self.offer())
+            }
+            Phase::Proving(_) => self.give_up(now, Why::Unproved),
+            Phase::Used(_) => self.give_up(now, Why::Stalled),
+            Phase::Opening(_) | Phase::Connecting => Step::Stay,
+        }
+    }
+
+    fn offer(&self) -> Word {
+        Word::Offer { attempt: self.attempt, terms: self.own, plain: self.trusts }
+    }
+
+    fn accept(&self) -> Word {
+        Word::Accept { attempt: self.attempt, terms: self.own, plain: self.plain }
+    }
+
+    /// Takes a word that came sealed, by UDP.
+    pub(super) fn on_word(&mut self, now: Time, word: &Word, random: u64) -> Step {
+        match *word {
+            Word::Offer { attempt, terms, plain } if !self.offers => {
+                if attempt == self.attempt && !matches!(self.phase, Phase::Idle(_)) {
+                    let is_open = !matches!(self.phase, Phase::Opening(_));
+                    return if is_open { Step::Tell(self.accept()) } else { Step::Stay };
+                }
+                if !matches!(self.phase, Phase::Idle(_)) {
+                    // The peer offers again in time.
+                    return self.give_up(now, Why::PeerEnded);
+                }
+                self.attempt = attempt;
+                // [RDMA-43]
+                self.plain = crate::planted!("rdma-plain-untrusted": plain && self.trusts => plain);
+                self.phase = Phase::Opening(Some(terms));
+                Step::Want(Want::Accept { psn: psn(random), peer: terms })
+            }
+            Word::Accept { attempt, terms, plain }
+                if attempt == self.attempt && matches!(self.phase, Phase::Offered { .. }) =>
+            {
+                if plain && !self.trusts {
+                    return self.give_up(now, Why::NotMade);
+                }
+                self.plain = plain;
+                self.bytes = self.own.packet_bytes.min(terms.packet_bytes);
+                self.phase = Phase::Connecting;
+                Step::Want(Want::Connect { peer: terms })
+            }
+            Word::Refuse { attempt } if attempt == self.attempt && self.has_pair() => {
+                self.pause = PAUSE_MAX;
+                self.give_up(now, Why::Refused)
+            }
+            Word::End { attempt } if attempt == self.attempt && self.has_pair() => {
+                self.give_up(now, Why::PeerEnded)
+            }
+            Word::Again => {
+                self.retry(now);
+                Step::Stay
+            }
+            _ => Step::Stay,
+        }
+    }
+
+    /// A sealed word of this attempt has come by the queue pair.
+    pub(super) fn on_ready(&mut self, now: Time) -> Step {
+        let Phase::Proving(_) = self.phase else { return Step::Stay };
+        self.phase = Phase::Used(now);
+        self.blocked = None;
+        let bytes = self.bytes;
+        if self.offers { Step::Use { bytes } } else { Step::ShowAndUse { bytes } }
+    }
+
+    /// The carrier has done what it was asked, or not.
+    pub(super) fn on_made(&mut self, now: Time, made: Result<Terms, Why>) -> Step {
+        let own = match made {
+            Ok(own) => own,
+            Err(why) => return self.on_ended(now, why),
+        };
+        match self.phase {
+            Phase::Opening(None) => {
+                self.own = own;
+                self.phase = Phase::Offered { count: 1, again: now + OFFER_AGAIN };
+                Step::Tell(self.offer())
+            }
+            Phase::Opening(Some(peer)) => {
+                self.own = own;
+                self.bytes = own.packet_bytes.min(peer.packet_bytes);
+                self.phase = Phase::Proving(now + PROVE_WITHIN);
+                Step::Tell(self.accept())
+            }
+            Phase::Connecting => {
+                self.phase = Phase::Proving(now + PROVE_WITHIN);
+                if crate::planted!("rdma-unproved": false => true) {
+                    self.phase = Phase::Used(now);
+                    return Step::ShowAndUse { bytes: self.bytes };
+                }
+                Step::Show
+            }
+            // It was given up meanwhile.
+            _ => Step::Want(Want::End),
+        }
+    }
+
+    /// The carrier has no queue pair for it any more.
+    pub(super) fn on_ended(&mut self, now: Time, why: Why) -> Step {
+        if self.has_pair() { self.give_up(now, why) } else { Step::Stay }
+    }
+
+    fn has_pair(&self) -> bool {
+        !matches!(self.phase, Phase::Idle(_))
+    }
+
+    /// Packets wait for room, or do not.
+    pub(super) fn set_blocked(&mut self, now: Time, is_blocked: Blocked) {
+        match is_blocked {
+            Blocked::No => self.blocked = None,
+            Blocked::Yes => self.blocked = self.blocked.or(Some(now)),
+        }
+    }
+
+    /// A device is there: what failed may succeed.
+    pub(super) fn retry(&mut self, now: Time) {
+        if let Phase::Idle(at) = &mut self.phase {
+            *at = now;
+            self.pause = PAUSE_MIN;
+        }
+    }
+
+    fn give_up(&mut self, now: Time, why: Why) -> Step {
+        // What served for long may serve again soon.
+        if let Phase::Used(since) = self.phase
+            && now.since(since) > self.pause
+        {
+            self.pause = PAUSE_MIN;
+        }
+        let attempt = self.attempt;
+        let word = match (self.phase, why) {
+            (Phase::Opening(None), _) | (_, Why::PeerEnded | Why::Refused) => None,
+            (Phase::Opening(Some(_)), _) => Some(Word::Refuse { attempt }),
+            _ => Some(Word::End { attempt }),
+        };
+        self.phase = Phase::Idle(now + self.pause);
+        self.pause = (self.pause * 2).min(PAUSE_MAX);
+        (self.plain, self.blocked) = (false, None);
+        Step::GiveUp { why, word }
+    }
+}
+
+/// Which end of an association it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    Offers,
+    Answers,
+}
+
+/// Whether packets of the peer's need not be sealed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Trust {
+    Sealed,
+    Plain,
+}
+
+/// Whether there is something to send, and no room for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Blocked {
+    No,
+    Yes,
+}
+
+/// The number of the first packet: 24 bits that nobody guesses.
+const fn psn(random: u64) -> u32 {
+    (random >> 40) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OTHER: u64 = 8;
+
+    fn terms() -> Terms {
+        Terms { receives: 64, packet_bytes: 9000, ..Terms::default() }
+    }
+
+    fn at(millis: u64) -> Time {
+        Time::from_nanos(millis * 1_000_000)
+    }
+
+    /// Two ends that have made their queue pairs and wait for the proof.
+    fn proving() -> [Pairing; 2] {
+        let mut first = Pairing::new(at(0), Role::Offers, Trust::Sealed);
+        let mut second = Pairing::new(at(0), Role::Answers, Trust::Sealed);
+        assert!(matches!(first.on_timeout(at(0), 7), Step::Want(Want::Open { .. })));
+        let Step::Tell(offer) = first.on_made(at(0), Ok(terms())) else { panic!("no offer") };
+        assert!(matches!(second.on_word(at(0), &offer, 3), Step::Want(Want::Accept { .. })));
+        let Step::Tell(accept) = second.on_made(at(0), Ok(terms())) else { panic!("no answer") };
+        assert!(matches!(first.on_word(at(0), &accept, 4), Step::Want(Want::Connect { .. })));
+        assert_eq!(first.on_made(at(0), Ok(terms())), Step::Show);
+        [first, second]
+    }
+
+    // [RDMA-41] [RDMA-42]
+    #[test]
+    fn words_of_another_attempt_and_ready_by_udp_do_nothing() {
+        let others = [
+            Word::Accept { attempt: OTHER, terms: terms(), plain: true },
+            Word::Refuse { attempt: OTHER },
+            Word::End { attempt: OTHER },
+            Word::Ready { attempt: OTHER },
+            Word::Ready { attempt: 7 },
+            Word::Again,
+        ];
+        for mut end in proving() {
+            for word in others {
+                assert_eq!(end.on_word(at(1), &word, 1), Step::Stay, "{word:?}");
+                assert!(!end.is_used());
+            }
+            assert!(matches!(end.on_ready(at(1)), Step::Use { .. } | Step::ShowAndUse { .. }));
+            let gone = Step::GiveUp { why: Why::PeerEnded, word: None };
+            assert_eq!(end.on_word(at(2), &Word::End { attempt: 7 }, 1), gone);
+        }
+    }
+
+    // [RDMA-44]
+    #[test]
+    fn another_attempt_comes_after_ever_longer_pauses_and_at_once_if_asked() {
+        let mut first = Pairing::new(at(0), Role::Offers, Trust::Sealed);
+        let (mut now, mut pauses) = (at(0), Vec::new());
+        for attempt in 0..10 {
+            assert!(matches!(first.on_timeout(now, attempt), Step::Want(_)));
+            let gone = first.on_made(now, Err(Why::NoDevice));
+            assert_eq!(gone, Step::GiveUp { why: Why::NoDevice, word: None });
+            let next = first.timeout().expect("it tries again");
+            pauses.push(next.since(now).as_millis());
+            now = next;
+        }
+        assert_eq!(pauses, [250, 500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000, 30_000]);
+        first.on_timeout(now, 77);
+        first.on_made(now, Err(Why::NoDevice));
+        first.on_word(now, &Word::Again, 0);
+        assert_eq!(first.timeout(), Some(now));
+    }
+
+    // [RDMA-44]
+    #[test]
+    fn what_nobody_answers_or_nobody_empties_is_given_up() {
+        let mut first = Pairing::new(at(0), Role::Offers, Trust::Sealed);
+        first.on_timeout(at(0), 7);
+        assert!(matches!(first.on_made(at(0), Ok(terms())), Step::Tell(_)));
+        let mut offers = 1;
+        let last = loop {
+            let due = first.timeout().expect("it waits for an answer");
+            match first.on_timeout(due, 1) {
+                Step::Tell(_) => offers += 1,
+                step => break step,
+            }
+        };
+        let word = Some(Word::End { attempt: 7 });
+        assert_eq!((offers, last), (OFFERS, Step::GiveUp { why: Why::Unanswered, word }));
+        let [mut first, _] = proving();
+        first.on_ready(at(5));
+        first.set_blocked(at(10), Blocked::Yes);
+        first.set_blocked(at(900), Blocked::Yes);
+        assert_eq!(first.timeout(), Some(at(1010)));
+        assert_eq!(first.on_timeout(at(1010), 1), Step::GiveUp { why: Why::Stalled, word });
+    }
+}

@@ -1,0 +1,67 @@
+//! When lines are looked at, and when they rest.
+
+use super::Station;
+use crate::link::Time;
+use crate::secure::endpoint::AssociationId;
+
+impl Station {
+    /// Looks at a line before it rests.
+    pub(super) fn touch(&mut self, id: AssociationId) {
+        if let Some(line) = self.lines.get_mut(&id)
+            && !std::mem::replace(&mut line.is_touched, true)
+        {
+            let is_paired = line.is_paired;
+            let touched = if is_paired { &mut self.pairs.touched } else { &mut self.touched };
+            touched.push_back(id);
+            self.wakes.wakers.extend(self.driver.take());
+        }
+    }
+
+    /// Has the driver look, soon.
+    pub fn tell_driver(&mut self) {
+        match self.driver.take() {
+            Some(driver) => self.wakes.wakers.push(driver),
+            None => self.is_told = true,
+        }
+    }
+
+    /// Passes on what has happened to a line.
+    pub(super) fn settle(&mut self, id: AssociationId) {
+        if let Some(line) = self.lines.get_mut(&id) {
+            line.settle(self.now, &mut self.wakes.wakers);
+        }
+    }
+
+    /// A line has nothing more to send for now.
+    pub(super) fn rest(&mut self, id: AssociationId) {
+        let Some(line) = self.lines.get_mut(&id) else { return };
+        line.is_touched = false;
+        if line.settle(self.now, &mut self.wakes.wakers) {
+            return self.touch(id);
+        }
+        // One that moves on with each packet is not followed: a look that is too early costs less.
+        if let Some(due) = line.timeout()
+            && line.deadline.is_none_or(|known| due < known)
+        {
+            self.schedule(id, Some(due));
+        }
+        let Some(line) = self.lines.get_mut(&id) else { return };
+        if line.is_finished() {
+            let (key, is_owned) = (line.key, line.is_owned);
+            self.endpoint.close(self.now, id);
+            self.drop_pair(id);
+            if !is_owned && !self.fresh.contains(&id) {
+                self.lines.remove(&id);
+            }
+            self.begin(&key);
+        }
+    }
+
+    /// Has a line looked at then.
+    pub(super) fn schedule(&mut self, id: AssociationId, deadline: Option<Time>) {
+        let Some(line) = self.lines.get_mut(&id) else { return };
+        let before = std::mem::replace(&mut line.deadline, deadline);
+        before.map(|due| self.deadlines.remove(&(due, id)));
+        deadline.map(|due| self.deadlines.insert((due, id)));
+    }
+}

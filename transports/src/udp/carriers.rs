@@ -1,0 +1,26 @@
+//! By what the links of a node go, and why not by RDMA.
+
+use super::Udp;
+use crate::secure::key::PublicKey;
+use crate::station::{Carrier, Change};
+
+impl Udp {
+    /// By what packets to a node go; `None` without a link to it.
+    #[must_use]
+    pub fn carrier(&self, peer: &PublicKey) -> Option<Carrier> {
+        self.shared.station.lock().carrier(peer)
+    }
+
+    /// The latest changes of what carries links, the oldest first, with
+    /// [RDMA](Settings::rdma).
+    #[must_use]
+    pub fn carriers(&self) -> Vec<Change> {
+        self.shared.station.lock().changes().copied().collect()
+    }
+
+    /// Why there is no RDMA device, or what it refused last; `None` if nothing is wrong as far as it was tried.
+    #[must_use]
+    pub fn rdma_failure(&self) -> Option<String> {
+        self.shared.driver.lock().pairs.as_ref().and_then(|pairs| pairs.failure())
+    }
+}

@@ -1,0 +1,130 @@
+//! Two nodes that meet over UDP and go on over a device.
+
+use super::{is_guest, link};
+use greenroom::net::{Export, Node};
+use greenroom::{Actor, Ref, System, handlers};
+use greenroom_transports::rdma::Rdma;
+use greenroom_transports::secure::identity::Identity;
+use greenroom_transports::secure::key::{Key, PublicKey};
+use greenroom_transports::station::{Carrier, Why};
+use greenroom_transports::udp::{Settings, Udp};
+use std::time::{Duration, Instant};
+
+const ASKS: u64 = 10_000;
+const AT_A_TIME: u64 = 100;
+const LIMIT: Duration = Duration::from_secs(180);
+
+/// Says what it is told, and how often it was told something.
+#[derive(Actor, Default)]
+struct Echo {
+    told: u64,
+}
+
+#[handlers(wire = "test.echo/1")]
+impl Echo {
+    #[ask]
+    fn echo(&mut self, text: Vec<u8>) -> (u64, Vec<u8>) {
+        self.told += 1;
+        (self.told, text)
+    }
+}
+
+fn identity(who: u8) -> Identity {
+    Identity::new(Key::new([who; 32]))
+}
+
+fn public(who: u8) -> PublicKey {
+    identity(who).public()
+}
+
+fn node(system: &System, own: u8, other: u8, trusted: Option<PublicKey>) -> (Node, Udp) {
+    let rdma = trusted.into_iter().fold(Rdma::auto(), Rdma::trust);
+    let settings = Settings::new(identity(own)).peer(public(other), None).rdma(rdma);
+    let udp = Udp::bind(settings, "127.0.0.1:0".parse().expect("an address")).expect("a socket");
+    (Node::start(system, udp.clone()).expect("a node"), udp)
+}
+
+/// Asks until then, many at a time: each is handled once, and answered with what was said.
+async fn ask(echo: &Ref<Echo>, told: &mut u64, until: impl Fn(u64) -> bool) {
+    let began = Instant::now();
+    while !until(*told) {
+        assert!(began.elapsed() < LIMIT, "it takes too long, after {told}");
+        let mut asks = tokio::task::JoinSet::new();
+        for number in *told..*told + AT_A_TIME {
+            // Now and then one that takes several packets.
+            let len = if number.is_multiple_of(500) { 100_000 } else { 64 };
+            let (echo, text) = (echo.clone(), vec![number as u8; len]);
+            asks.spawn(async move {
+                // A link that has just failed takes a little while, and nothing is lost.
+                let answer = echo.echo(text.clone()).within(Duration::from_secs(60)).await;
+                let (count, back) = answer.expect("an answer");
+                assert!(back == text, "it comes back as it was");
+                count
+            });
+        }
+        let mut counts = asks.join_all().await;
+        counts.sort_unstable();
+        assert!(counts.into_iter().eq(*told + 1..=*told + AT_A_TIME), "each is handled once");
+        *told += AT_A_TIME;
+    }
+}
+
+async fn meet(trusting: bool, carrier: Carrier, asks: u64) {
+    let system = System::builder().workers(2).build().expect("a system");
+    let trust = |who| trusting.then(|| public(who));
+    let (server, at_server) = node(&system, 1, 2, trust(2));
+    let (client, at_client) = node(&system, 2, 1, trust(1));
+    let echo = system.spawn::<Echo>(Echo::default()).await.expect("an actor");
+    server.export("echo", Export::of(&echo)).expect("it is exported");
+    let peer = client.connect(&at_server.node_address()).await.expect("they meet");
+    let echo: Ref<Echo> = peer.find("echo").await.expect("it is there");
+    let is_by = |wanted: Carrier| {
+        let both = [at_client.carrier(&public(1)), at_server.carrier(&public(2))];
+        both == [Some(wanted); 2]
+    };
+    let mut told = 0;
+    ask(&echo, &mut told, |_| is_by(carrier)).await;
+    let before = told;
+    ask(&echo, &mut told, |told| told >= before + asks).await;
+    assert!(is_by(carrier), "{:?}", at_client.carriers());
+    // Nobody takes down a link that others use.
+    if is_guest() && !trusting {
+        for _ in 0..2 {
+            link("down");
+            let is_udp = || matches!(at_client.carrier(&public(1)), Some(Carrier::Udp(_)));
+            ask(&echo, &mut told, |_| is_udp()).await;
+            let before = told;
+            ask(&echo, &mut told, |told| told >= before + 300).await;
+            assert!(is_udp(), "{:?}", at_client.carriers());
+            link("up");
+            ask(&echo, &mut told, |_| is_by(carrier)).await;
+            let before = told;
+            ask(&echo, &mut told, |told| told >= before + 300).await;
+        }
+        let down = |change: &greenroom_transports::station::Change| {
+            matches!(change.to, Carrier::Udp(Why::PortDown))
+        };
+        assert!(at_client.carriers().iter().any(down), "{:?}", at_client.carriers());
+    }
+    client.close().await;
+    server.close().await;
+}
+
+fn run(trusting: bool, carrier: Carrier, asks: u64) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime").block_on(meet(trusting, carrier, asks));
+}
+
+// [RDMA-45] [RDMA-46]
+#[test]
+#[ignore = "needs an RDMA device"]
+fn nodes_meet_over_udp_and_go_on_by_rdma() {
+    run(false, Carrier::Rdma, ASKS);
+}
+
+// [RDMA-43]
+#[test]
+#[ignore = "needs an RDMA device"]
+fn nodes_that_trust_each_other_need_not_seal() {
+    run(true, Carrier::RdmaPlain, ASKS / 10);
+}
