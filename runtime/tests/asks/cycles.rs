@@ -53,6 +53,16 @@ impl Walker {
             rested = other.rest(time).within(LONG) => rested,
         }
     }
+    /// Waits for the answer, or for so long.
+    #[ask]
+    async fn at_most(&mut self, way: Walkers, time: Duration) -> Result<usize, AskError> {
+        let (next, rest) = way.split_first().expect("there is a way");
+        tokio::select! {
+            biased;
+            walked = next.walk(rest.to_vec()).within(LONG) => flat(walked),
+            () = tokio::time::sleep(time) => Ok(0),
+        }
+    }
     /// Waits for both.
     #[ask]
     async fn both(
@@ -231,6 +241,26 @@ fn who_waits_for_both_is_found_when_the_other_answer_is_there() {
             Err(AskError::Failed(AskError::Cycle(cycle))) => assert_around(&cycle, &walkers[..2]),
             other => panic!("{other:?}"),
         }
+        assert_eq!(system.counts().ask_cycles, 1);
+    });
+}
+
+// [G-CYCLE-1]
+#[test]
+fn a_timer_beside_an_ask_does_not_hide_that_nobody_can_answer_it() {
+    everywhere(async |system| {
+        let walkers = walkers(system, 2).await;
+        let way = vec![walkers[1].clone(), walkers[0].clone()];
+        match soon(walkers[0].at_most(way, LONG).within(LONG).into_future()).await {
+            Err(AskError::Failed(AskError::Cycle(cycle))) => assert_around(&cycle, &walkers),
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(system.counts().ask_cycles, 1);
+        // One that does not close a circle ends with its timer, which is no error.
+        let rests = walkers[1].rest(A_FEW_LOOKS).within(LONG).into_future();
+        let asked = walkers[0].at_most(vec![walkers[1].clone()], Duration::ZERO).within(LONG);
+        let (rested, asked) = tokio::join!(rests, asked.into_future());
+        assert!(rested == Ok(1) && matches!(asked, Ok(0 | 1)), "{rested:?} {asked:?}");
         assert_eq!(system.counts().ask_cycles, 1);
     });
 }

@@ -2,7 +2,7 @@
 #![cfg(not(any(loom, shuttle)))]
 
 use greenroom::sim::{Explore, World};
-use greenroom::{Actor, Builder, Ref, System, handlers};
+use greenroom::{Actor, AskError, Builder, Context, Ref, System, handlers};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -221,6 +221,83 @@ fn a_circle_with_a_bounded_mailbox_goes_on() {
             assert_eq!(sent, TOKENS * 7);
         },
     );
+}
+
+/// Asks the middle, which tells the end more than that takes, while the end asks back.
+#[derive(Actor)]
+struct Begin {
+    middle: Ref<Middle>,
+    end: Ref<End>,
+}
+
+#[handlers]
+impl Begin {
+    #[ask]
+    async fn work(&mut self, cx: &mut Context<Self>) -> Result<(), AskError> {
+        self.end.ask_back(cx.me()).await.unwrap();
+        self.middle.forward(self.end.clone()).within(LONG).await
+    }
+    #[ask]
+    fn answer(&self) {}
+}
+
+#[derive(Actor)]
+struct Middle;
+
+#[handlers]
+impl Middle {
+    #[ask]
+    async fn forward(&mut self, end: Ref<End>) {
+        for _ in 0..10 {
+            end.take().await.unwrap();
+        }
+    }
+}
+
+#[derive(Actor)]
+#[actor(mailbox = unbounded(overload = 2))]
+struct End {
+    answered: Option<Result<(), AskError>>,
+    taken: u32,
+}
+
+/// How long the end waits for an answer.
+const ASKED: Duration = Duration::from_secs(5);
+
+#[handlers]
+impl End {
+    #[tell]
+    async fn ask_back(&mut self, begin: Ref<Begin>) {
+        self.answered = Some(begin.answer().within(ASKED).await);
+    }
+    #[tell]
+    fn take(&mut self) {
+        self.taken += 1;
+    }
+    #[ask]
+    fn outcome(&mut self) -> (Option<Result<(), AskError>>, u32) {
+        (self.answered.take(), self.taken)
+    }
+}
+
+// [G-OVERLOAD-2] [G-ASK-1]
+#[test]
+fn a_circle_through_a_question_ends_at_its_deadline() {
+    Explore::new().seeds(SEEDS).run(|world: &mut World| {
+        let system = world.node("one").start().system();
+        let outcome = world.run(async {
+            let end = system.spawn::<End>(End { answered: None, taken: 0 }).await.unwrap();
+            let middle = system.spawn::<Middle>(Middle).await.unwrap();
+            let begin = Begin { middle, end: end.clone() };
+            let begin = system.spawn::<Begin>(begin).await.unwrap();
+            assert_eq!(begin.work().within(LONG).await, Ok(()));
+            end.outcome().within(LONG).await.unwrap()
+        });
+        assert_eq!(outcome, (Some(Err(AskError::Expired)), 10));
+        assert!(world.now() >= ASKED && world.now() < 2 * ASKED);
+        let counts = system.counts();
+        assert!(counts.held_back > 0 && counts.ask_cycles == 0, "{counts:?}");
+    });
 }
 
 /// Sends to a sink, in numbered letters.

@@ -1,0 +1,268 @@
+//! Mixed load with actors that come and go, round after round, leaves nothing behind: neither memory nor actors,
+//! threads or open files. `GREENROOM_TIMES` says how many times as many rounds there are, for hours of it.
+//!
+//! The first quarter of the rounds warms up. Then the worst round of the last half may keep no more than the
+//! worst before it, but for what does not depend on the number of rounds. Under the sanitizers the pool is
+//! switched off, and AddressSanitizer looks for leaks itself.
+
+#![cfg(all(target_os = "linux", not(sanitized)))]
+#![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
+
+mod support;
+
+use greenroom::{Actor, Context, Down, Ref, Scheduler, System, handlers};
+use std::alloc::{GlobalAlloc, Layout, System as Heap};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use support::{LONG, SCHEDULERS, run, soon, times};
+
+/// Passes everything on to the system's allocator, and counts it.
+struct Counting;
+
+static BLOCKS: AtomicUsize = AtomicUsize::new(0);
+static BYTES: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: every call is passed on as it is. `realloc` and `alloc_zeroed` are the default ones, which
+// come here.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        BLOCKS.fetch_add(1, Ordering::Relaxed);
+        BYTES.fetch_add(layout.size(), Ordering::Relaxed);
+        // SAFETY: the caller's promise.
+        unsafe { Heap.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        BLOCKS.fetch_sub(1, Ordering::Relaxed);
+        BYTES.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: the caller's promise; the block came from `alloc`.
+        unsafe { Heap.dealloc(block, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+/// Rounds under each scheduler, unless the environment says more.
+const ROUNDS: usize = 120;
+/// Actors that come and go in each round.
+const HANDS: usize = 24;
+/// What the last half may keep beyond the rounds before: a pool's slab, and a few pages.
+const BLOCKS_MORE: usize = 64;
+const BYTES_MORE: usize = 128 << 10;
+const RESIDENT_MORE: usize = 1 << 20;
+
+/// Later than any test ends.
+const NEVER: Duration = Duration::from_secs(100_000);
+
+/// Stays, and hears of the ends of all others.
+#[derive(Actor)]
+struct Foreman {
+    ended: usize,
+}
+
+#[handlers]
+impl Foreman {
+    #[ask]
+    fn hire(&mut self, hand: Ref<Hand>, cx: &mut Context<Self>) {
+        cx.watch(&hand, Self::hand_ended);
+    }
+    #[ask]
+    fn take_ends(&mut self) -> usize {
+        std::mem::take(&mut self.ended)
+    }
+    #[down]
+    fn hand_ended(&mut self, _down: Down) {
+        self.ended += 1;
+    }
+}
+
+/// Does a little of everything.
+#[derive(Actor)]
+#[actor(stash = 8, interleave = 4, mailbox = bounded(64), restart = transient(5 in "1h"))]
+struct Hand {
+    done: usize,
+    is_open: bool,
+}
+
+#[handlers]
+impl Hand {
+    #[start]
+    fn start(cx: &mut Context<Self>) -> Self {
+        cx.after(NEVER, Self::tick);
+        let unneeded = cx.every(NEVER, Self::tick);
+        cx.cancel(unneeded);
+        Self { done: 0, is_open: false }
+    }
+    #[local]
+    fn tick(&mut self) {}
+    #[tell]
+    fn work(&mut self, text: String) {
+        self.done += text.len();
+    }
+    #[tell]
+    #[stash(while = !self.is_open)]
+    async fn work_later(&mut self, text: String) {
+        tokio::task::yield_now().await;
+        self.done += text.len();
+    }
+    #[tell]
+    fn open(&mut self, cx: &mut Context<Self>) {
+        self.is_open = true;
+        cx.unstash();
+    }
+    #[tell]
+    fn crash(&mut self, text: String) {
+        panic!("as told: {text}");
+    }
+    #[ask]
+    async fn ask_next(&mut self, next: Ref<Self>) -> usize {
+        next.done().within(LONG).await.unwrap_or(0)
+    }
+    #[ask]
+    fn done(&self) -> usize {
+        self.done
+    }
+}
+
+/// One round.
+async fn round(system: &System, foreman: &Ref<Foreman>) {
+    let text = || "as long as it must be not to be inline anywhere".to_owned();
+    let mut hands = Vec::new();
+    for number in 0..HANDS {
+        let hand = system.spawn::<Hand>(()).named(format!("hand {number}")).await.unwrap();
+        foreman.hire(hand.clone()).within(LONG).await.unwrap();
+        hands.push(hand);
+    }
+    for (number, hand) in hands.iter().enumerate() {
+        hand.work(text()).await.unwrap();
+        hand.work_later(text()).within(LONG).await.unwrap();
+        hand.work_later(text()).await.unwrap();
+        if number % 3 != 0 {
+            hand.open().await.unwrap();
+        }
+        if number % 8 == 1 {
+            hand.crash(text()).await.unwrap();
+        }
+        let next = hands[(number + 1) % HANDS].clone();
+        hand.ask_next(next).within(LONG).await.unwrap();
+        let given_up = hand.done().within(Duration::ZERO).await;
+        assert!(given_up.is_err() || given_up.is_ok_and(|done| done < 1000));
+    }
+    for (number, hand) in hands.iter().enumerate() {
+        match number % 3 {
+            0 => hand.stop(),
+            1 => hand.drain(),
+            _ => hand.kill(),
+        };
+    }
+    for hand in hands {
+        soon(hand.ended()).await;
+    }
+    let mut ended = 0;
+    while ended < HANDS {
+        ended += foreman.take_ends().within(LONG).await.unwrap();
+    }
+    assert_eq!(ended, HANDS, "one end for each");
+    soon(system.await_idle(LONG)).await.unwrap();
+    let counts = system.counts();
+    assert_eq!(counts.started - counts.ended, 1, "only the foreman is left");
+}
+
+/// What the process has, after a round.
+#[derive(Clone, Copy, Debug, Default)]
+struct Kept {
+    blocks: usize,
+    bytes: usize,
+    /// Of memory that is present.
+    resident: usize,
+    threads: usize,
+    files: usize,
+}
+
+impl Kept {
+    fn now() -> Self {
+        let entries = |folder| std::fs::read_dir(folder).map_or(0, Iterator::count);
+        let memory = std::fs::read_to_string("/proc/self/statm").unwrap();
+        let pages: usize = memory.split(' ').nth(1).unwrap().parse().unwrap();
+        Self {
+            blocks: BLOCKS.load(Ordering::SeqCst),
+            bytes: BYTES.load(Ordering::SeqCst),
+            resident: pages * 4096,
+            threads: entries("/proc/self/task"),
+            files: entries("/proc/self/fd"),
+        }
+    }
+
+    fn worst(self, other: Self) -> Self {
+        Self {
+            blocks: self.blocks.max(other.blocks),
+            bytes: self.bytes.max(other.bytes),
+            resident: self.resident.max(other.resident),
+            threads: self.threads.max(other.threads),
+            files: self.files.max(other.files),
+        }
+    }
+}
+
+/// Round after round in one system.
+fn soak(scheduler: Scheduler) {
+    let rounds = times(ROUNDS);
+    let system = System::builder().workers(2).scheduler(scheduler).build().unwrap();
+    run(async {
+        let foreman = system.spawn::<Foreman>(Foreman { ended: 0 }).await.unwrap();
+        let [mut before, mut after] = [Kept::default(); 2];
+        for number in 0..rounds {
+            round(&system, &foreman).await;
+            if number >= rounds / 2 {
+                after = after.worst(Kept::now());
+            } else if number >= rounds / 4 {
+                before = before.worst(Kept::now());
+            }
+        }
+        let grown = after.blocks > before.blocks + BLOCKS_MORE
+            || after.bytes > before.bytes + BYTES_MORE
+            || after.resident > before.resident + RESIDENT_MORE
+            || after.threads > before.threads
+            || after.files > before.files;
+        assert!(!grown, "{before:?} became {after:?} in {rounds} rounds");
+        drop(foreman);
+        soon(system.shutdown(LONG)).await.unwrap();
+    });
+    let counts = system.counts();
+    assert_eq!(counts.started, counts.ended, "nobody is left");
+}
+
+#[test]
+fn rounds_of_everything_leave_nothing_behind() {
+    // What panics, as told, need not be read thousands of times.
+    std::panic::set_hook(Box::new(|panic| {
+        let text = panic.payload_as_str().unwrap_or_default();
+        if !text.starts_with("as told") {
+            eprintln!("{panic}");
+        }
+    }));
+    for scheduler in SCHEDULERS {
+        soak(scheduler());
+    }
+    // Whole systems come and go, too: the first of each scheduler has left what it leaves once and for all.
+    let before = Kept::now();
+    for number in 0..times(40) {
+        let scheduler = SCHEDULERS[number % SCHEDULERS.len()];
+        let system = System::builder().workers(2).scheduler(scheduler()).build().unwrap();
+        run(async {
+            let foreman = system.spawn::<Foreman>(Foreman { ended: 0 }).await.unwrap();
+            round(&system, &foreman).await;
+            drop(foreman);
+            soon(system.shutdown(LONG)).await.unwrap();
+        });
+    }
+    let until_gone = (0..40_000).any(|_| {
+        std::thread::park_timeout(Duration::from_millis(1));
+        let now = Kept::now();
+        now.threads <= before.threads && now.files <= before.files
+    });
+    let now = Kept::now();
+    assert!(until_gone, "{before:?} became {now:?}");
+    assert!(now.bytes < before.bytes + BYTES_MORE, "{before:?} became {now:?}");
+}
