@@ -25,8 +25,9 @@ use crate::task::run::quietly;
 use crate::time::Time;
 use std::any::TypeId;
 use std::fmt;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::marker::PhantomData;
+use std::pin::pin;
 use std::ptr::NonNull;
 
 /// How an actor receives `M`.
@@ -228,9 +229,17 @@ unsafe fn receive_in_time<A: super::Behavior + Receive<M, Via>, M: Message, Via>
     Dated { deadline, message }: Dated<M>,
 ) {
     if current::begin_until(deadline) {
-        let _told = ToldUntil::begin(deadline);
         // SAFETY: the caller's promise.
-        return unsafe { receive::<A, M, Via>(header, message) };
+        let actor = unsafe { body::live::<A>(header) };
+        // SAFETY: as above.
+        let context = unsafe { body::context::<A>(header) };
+        let told = ToldUntil::begin(deadline);
+        if let Step::Later(future) = actor.receive(message, context) {
+            drop(told);
+            // SAFETY: as above.
+            unsafe { wait(header, told_until(deadline, future)) };
+        }
+        return;
     }
     // SAFETY: the caller holds the token, so the cell is live.
     let cell = unsafe { header.as_ref() };
@@ -238,6 +247,16 @@ unsafe fn receive_in_time<A: super::Behavior + Receive<M, Via>, M: Message, Via>
     if !quietly(|| drop(message)) {
         report_bad_drop(cell);
     }
+}
+
+/// `handler`, while it is polled under the deadline of the message that it handles.
+pub(super) async fn told_until<T>(deadline: Time, handler: impl Future<Output = T>) {
+    let mut handler = pin!(handler);
+    poll_fn(|cx| {
+        let _told = ToldUntil::begin(deadline);
+        handler.as_mut().poll(cx)
+    })
+    .await;
 }
 
 /// While it is there, what is put aside has the deadline of the message that is handled.

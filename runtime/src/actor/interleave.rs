@@ -20,7 +20,7 @@
 use super::address::Ref;
 use super::body::{self, control};
 use super::context::Context;
-use super::dispatch::{again, dispatch};
+use super::dispatch::{again, dispatch, told_until};
 use super::life::{self, report_bad_drop};
 use super::signal::discard_signal;
 use super::stash;
@@ -216,6 +216,7 @@ where
 {
     let (cell, id) = (context.cell(), context.core().next_id());
     let future = handler(Interleaved { header: cell.as_ptr(), id, of: PhantomData });
+    let future = told_until(current::told_until(), future);
     // SAFETY: the future is `Send`, and borrows nothing.
     let mut pending = unsafe { Pending::new(future) };
     pending

@@ -27,7 +27,7 @@ struct Current {
     in_slice: Cell<bool>,
     /// When the running handler's caller stops waiting.
     deadline: Cell<Time>,
-    /// The deadline of the message that is being handled, if it was told with one, up to the first await.
+    /// The deadline of the message that is being handled, if it was told with one.
     told_until: Cell<Time>,
     /// Turns that run inside the turn of an asker.
     nested: Cell<u32>,
