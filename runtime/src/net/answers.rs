@@ -39,6 +39,8 @@ pub(super) struct Answers {
     /// Wakes `late_mark`, when the first of them may be late.
     late: Waker,
     alarm: Option<(Time, AlarmKey)>,
+    /// When those that are late are looked for again at the earliest.
+    next_look: Time,
 }
 
 struct Place {
@@ -88,7 +90,7 @@ impl Answers {
         let late_mark = Mark::new(LATE, &woken);
         let late = waker(late_mark.clone());
         let (places, free, due) = (Vec::new(), Vec::new(), Vec::new());
-        Self { outlet, places, free, woken, due, late_mark, late, alarm: None }
+        Self { outlet, places, free, woken, due, late_mark, late, alarm: None, next_look: Time(0) }
     }
 
     /// Sends an answer when it is there, or that there is none. [ENV-8]
@@ -145,7 +147,11 @@ impl Answers {
 
     /// Makes sure that those that are late by then are looked for.
     fn watch(&mut self, until: Time) {
-        if self.alarm.as_ref().is_some_and(|(due, _)| *due <= until) || until == Time::NEVER {
+        if until == Time::NEVER {
+            return;
+        }
+        let until = until.max(self.next_look);
+        if self.alarm.as_ref().is_some_and(|(due, _)| *due <= until) {
             return;
         }
         self.cancel();
@@ -181,7 +187,8 @@ impl Answers {
             let why = Undelivered::Expired;
             self.outlet.say(Order::Free, &Frame::Unanswered { correlation, why });
         }
-        self.watch(next.max(now.after(LATE_LOOK)));
+        self.next_look = now.after(LATE_LOOK);
+        self.watch(next);
     }
 }
 

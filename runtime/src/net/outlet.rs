@@ -156,10 +156,12 @@ impl Outlet {
                 return true;
             }
         }
-        state.backlog.push_back((order, bytes));
+        // It may wait for long, and the buffer may be a large one.
+        state.backlog.push_back((order, bytes.to_vec()));
         let fits = state.backlog.len() <= BACKLOG_FRAMES_MAX;
         let pump = state.pump.take();
         drop(state);
+        scratch::give(bytes);
         pump.into_iter().for_each(Waker::wake);
         fits
     }

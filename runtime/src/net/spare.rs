@@ -34,9 +34,11 @@ pub(super) fn boxed<T: Any + Send>(value: T) -> Box<T> {
 pub(super) fn give(empty: Box<dyn Any + Send>) {
     SPARE.with(|spare| {
         let mut boxes = spare.take();
-        if boxes.len() < BOXES_MAX {
-            boxes.push(empty);
+        if boxes.len() == BOXES_MAX {
+            // Perhaps of a type that nobody asks for any more.
+            boxes.swap_remove(0);
         }
+        boxes.push(empty);
         spare.set(boxes);
     });
 }

@@ -66,7 +66,7 @@ struct Driving {
     waker: Waker,
     alarm: Option<(Time, AlarmKey)>,
     /// Also if it is given up because the system ends.
-    _rests: Rests,
+    rests: Rests,
 }
 
 impl Hub {
@@ -92,6 +92,15 @@ impl Hub {
     }
 }
 
+impl Drop for Driving {
+    fn drop(&mut self) {
+        // It would keep all that it wakes, which keeps the system.
+        if let Some((_, key)) = self.alarm.take() {
+            self.rests.0.system.core().cancel_alarm(key);
+        }
+    }
+}
+
 impl Actor for Hub {}
 
 impl Protocol for Hub {
@@ -110,7 +119,7 @@ impl Behavior for Hub {
         cx.task(accept(node.clone()));
         let (looking, waker) = Looking::new(cx.caller(Self::drive));
         waker.wake_by_ref();
-        let driving = Driving { looking, waker, alarm: None, _rests: Rests(node.clone()) };
+        let driving = Driving { looking, waker, alarm: None, rests: Rests(node.clone()) };
         Step::<_, Ready<_>>::Done(Ok(Self { node, driving: Some(driving) }))
     }
 }
