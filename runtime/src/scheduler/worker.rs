@@ -415,7 +415,7 @@ impl Worker {
         }
         // One slice at a time: tokio has sockets and timers to look at in between.
         let pauses = *self.pauses.get_or_insert_with(|| look::pauses(&self.core.clock));
-        let until = now.after(self.limits.slice);
+        let until = now.after(self.limits.slice).min(began.after(self.limits.spin));
         while self.core.clock.now() < until {
             look::pause(pauses);
             if self.shared.queues.has_work(self.id) {
@@ -479,8 +479,9 @@ impl Future for Worker {
             this.bored_since = None;
         }
         // Nothing is left after a slice that did not last its time: another one would be a look at tokio's sockets
-        // for nothing before those in the kernel are waited for.
-        let busy = slice == Slice::Over || this.search();
+        // for nothing before those in the kernel are waited for. But a worker that spins would keep them waiting.
+        let spins = !this.limits.spin.is_zero();
+        let busy = slice == Slice::Over || slice == Slice::Emptied && spins || this.search();
         if busy || !this.fall_asleep(cx) {
             this.wake_up();
             cx.waker().wake_by_ref();

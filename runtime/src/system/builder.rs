@@ -194,8 +194,8 @@ impl Builder {
         self
     }
 
-    /// Sets the time after which a turn ends at the next message, and tokio is polled; by default
-    /// 50 µs. A worker with work for as long wakes one that sleeps.
+    /// Sets the time after which a turn ends at the next look at the clock, and tokio is polled; by default
+    /// 50 µs. A turn looks after 2, 4, 8, … messages, where turns have been short lately only after more. A worker with work for as long wakes one that sleeps.
     pub fn slice(mut self, slice: Duration) -> Self {
         self.workers.limits.slice = slice;
         self

@@ -50,6 +50,10 @@ impl AlarmClock {
 
     /// Wakes the task at `next`; `false` when that time has come already.
     pub(crate) fn set(&mut self, next: Time, clock: &Clock, cx: &mut Context<'_>) -> bool {
+        // tokio rounds up to a millisecond.
+        if next <= clock.now() {
+            return false;
+        }
         if next != self.until {
             self.until = next;
             self.sleep.as_mut().reset(clock.instant(next).into());
