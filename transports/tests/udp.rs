@@ -17,7 +17,7 @@ use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-const LIMIT: Duration = Duration::from_secs(120);
+const LIMIT: Duration = Duration::from_secs(100);
 
 fn loopbacks() -> [SocketAddr; 2] {
     ["127.0.0.1:0", "[::1]:0"].map(|address| address.parse().expect("an address"))

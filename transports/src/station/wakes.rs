@@ -4,7 +4,7 @@ use super::connecting::Told;
 use std::fmt;
 use std::task::Waker;
 
-/// See the [module](self).
+/// What a station has to say to those who wait; said when it is told to, without the lock.
 #[derive(Default)]
 pub struct Wakes {
     pub(super) wakers: Vec<Waker>,

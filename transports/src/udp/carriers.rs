@@ -12,7 +12,7 @@ impl Udp {
     }
 
     /// The latest changes of what carries links, the oldest first, with
-    /// [RDMA](Settings::rdma).
+    /// [RDMA](super::Settings::rdma).
     #[must_use]
     pub fn carriers(&self) -> Vec<Change> {
         self.shared.station.lock().changes().copied().collect()
