@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Every datagram has a documented type, length and header; data goes to an index that a handshake gave, no number
-/// of a lane goes twice, and none of the words can be read. [UDP-1] [UDP-2] [UDP-10] [UDP-31]
+/// of a lane goes twice, and none of the words can be read. A network may double what it carries before it is
+/// captured, so the same bytes may be there twice. [UDP-1] [UDP-2] [UDP-10] [UDP-31]
 pub(crate) fn check(seen: &[(bool, Vec<u8>)], words: &[&str]) {
     let mut given: BTreeSet<(bool, u32)> = BTreeSet::new();
-    let mut numbers: BTreeSet<(bool, u32, u8, u64)> = BTreeSet::new();
+    let mut numbers: BTreeMap<(bool, u32, u8, u64), &[u8]> = BTreeMap::new();
     let mut types: BTreeMap<u8, usize> = BTreeMap::new();
     for (to_server, datagram) in seen {
         let first = datagram[0];
@@ -18,8 +19,9 @@ pub(crate) fn check(seen: &[(bool, Vec<u8>)], words: &[&str]) {
                 assert!(len >= 32 && datagram[2..4] == [0, 0], "a data packet's header");
                 let (index, number) = (u32_at(datagram, 4), u64_at(datagram, 8));
                 assert!(given.contains(&(!to_server, index)), "index {index} was never given");
-                let fresh = numbers.insert((*to_server, index, datagram[1], number));
-                assert!(fresh && number < 1 << 48, "number {number} goes twice under one key");
+                let before = numbers.insert((*to_server, index, datagram[1], number), datagram);
+                let is_same = before.is_none_or(|before| before == datagram);
+                assert!(is_same && number < 1 << 48, "number {number} goes twice under one key");
             }
             1 | 2 => {
                 let lengths = if kind == 1 { [192, 1376] } else { [148, 1236] };
