@@ -117,20 +117,20 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
         }
     }
 
-    /// Polls once; says whether there may be more.
+    /// Polls once; says whether it took anything, so that there may be more, or room for more.
     fn poll(&mut self, station: &Mutex<Station>, now: Time) -> bool {
         let Some(connected) = &mut self.connected else { return false };
         let (associations, mut locked) = (&self.associations, None);
-        let packets = connected.poll(|connection, packet| {
+        connected.poll(|connection, packet| {
             let station = locked.get_or_insert_with(|| station.lock());
             if let Some(association) = associations.get(&connection) {
                 station.handle_paired(now, *association, packet);
             }
         });
         drop(locked);
-        let may_have_more = packets > 0 || connected.has_more();
+        let has_taken = connected.has_taken();
         self.take_ended(station, now);
-        may_have_more
+        has_taken
     }
 
     fn take_ended(&mut self, station: &Mutex<Station>, now: Time) {
@@ -256,9 +256,9 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> Turn for QueuePairs<D, O> {
         // [RDMA-16]
         let Some(connected) = &mut self.connected else { return };
         connected.arm();
-        let has_more = self.poll(station, now);
+        let has_taken = self.poll(station, now);
         let Some(connected) = &mut self.connected else { return };
-        if has_more || connected.poll_event(cx).is_ready() {
+        if has_taken || connected.poll_event(cx).is_ready() {
             cx.waker().wake_by_ref();
         }
     }
@@ -278,4 +278,4 @@ fn terms<D: Device>(connected: &Connected<D>, id: ConnectionId) -> Option<Terms>
 }
 
 #[cfg(test)]
-mod tests;
+mod world;

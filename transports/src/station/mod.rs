@@ -192,13 +192,15 @@ impl Station {
     /// When [`Station::handle_timeout`] is to be called.
     #[must_use]
     pub fn timeout(&self) -> Option<Time> {
-        let is_idle = self.touched.is_empty() && self.pairs.touched.is_empty();
-        if is_idle { self.deadline() } else { Some(self.now) }
+        if self.touched.is_empty() { self.deadline() } else { Some(self.now) }
     }
 
-    /// As [`Station::timeout`], while nothing can be sent.
+    /// As [`Station::timeout`], while no datagram can be sent.
     #[must_use]
     pub fn deadline(&self) -> Option<Time> {
+        if !self.pairs.touched.is_empty() {
+            return Some(self.now);
+        }
         let line = self.deadlines.first().map(|(due, _)| *due);
         let times = [
             self.endpoint.poll_timeout(),
@@ -225,11 +227,6 @@ impl Station {
                 self.touched.pop_front();
                 continue;
             };
-            if line.is_paired {
-                self.touched.pop_front();
-                self.pairs.touched.push_back(id);
-                continue;
-            }
             if out.fill(now, &mut line.lane, &mut line.alone, segments, |number, packet| {
                 endpoint.seal(now, id, LANE, number, packet).ok()
             }) {
@@ -269,6 +266,8 @@ impl Station {
             if let Some(line) = self.lines.get_mut(&id) {
                 line.close_by(self.now, &mut self.wakes.wakers);
             }
+            // A queue pair ends with this node, and what is on its way by it may be lost.
+            self.go_by_udp(self.now, id);
             self.touch(id);
         }
     }
@@ -284,8 +283,17 @@ impl Station {
 
     /// Has the driver woken as soon as there is something to do for it; at once, if there is.
     pub fn set_driver(&mut self, driver: &Waker) {
-        let is_idle = self.touched.is_empty() && self.pairs.touched.is_empty();
-        if std::mem::take(&mut self.is_told) || !is_idle {
+        if self.touched.is_empty() {
+            self.set_driver_while_full(driver);
+        } else {
+            self.is_told = false;
+            self.wakes.wakers.push(driver.clone());
+        }
+    }
+
+    /// As [`Station::set_driver`], while no datagram can be sent.
+    pub fn set_driver_while_full(&mut self, driver: &Waker) {
+        if std::mem::take(&mut self.is_told) || !self.pairs.touched.is_empty() {
             self.wakes.wakers.push(driver.clone());
         } else {
             self.driver = Some(driver.clone());

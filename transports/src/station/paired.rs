@@ -266,31 +266,45 @@ impl Station {
         line.alone = None;
         line.is_paired = true;
         pairing.said = None;
+        // What it has to send leaves by the queue pair, also while no datagram can be sent.
+        if line.is_touched && !self.pairs.touched.contains(&id) {
+            self.touched.retain(|it| *it != id);
+            self.pairs.touched.push_back(id);
+        }
         let (peer, is_plain) = (line.key, pairing.is_plain());
         self.say(peer, if is_plain { Carrier::RdmaPlain } else { Carrier::Rdma });
     }
 
     /// The packets of a line go by UDP, again or still.
     fn leave_pair(&mut self, now: Time, id: AssociationId, why: Why) {
+        let was_used = self.go_by_udp(now, id);
         let Some(line) = self.lines.get_mut(&id) else { return };
-        let (Some(udp), Some(pairing)) = (&line.udp, &mut line.pairing) else { return };
-        let was_used = std::mem::take(&mut line.is_paired);
-        if was_used {
-            line.alone = None;
-            // It was made with these limits, which fit together.
-            let _ = line.lane.on_carrier_change(now, udp);
-            // What it has to send leaves by UDP, whoever was to ask it for that.
-            let lines = [&mut self.pairs.touched, &mut self.pairs.blocked];
-            lines.into_iter().for_each(|lines| lines.retain(|it| *it != id));
-            if line.is_touched && !self.touched.contains(&id) {
-                self.touched.push_back(id);
-            }
-        }
+        let Some(pairing) = &mut line.pairing else { return };
         if was_used || pairing.said != Some(why) {
             pairing.said = Some(why);
             let peer = line.key;
             self.say(peer, Carrier::Udp(why));
         }
+    }
+
+    /// The packets of a line go by UDP from now on; `false` if they did before.
+    pub(super) fn go_by_udp(&mut self, now: Time, id: AssociationId) -> bool {
+        let Some(line) = self.lines.get_mut(&id) else { return false };
+        if !std::mem::take(&mut line.is_paired) {
+            return false;
+        }
+        line.alone = None;
+        if let Some(udp) = &line.udp {
+            // It was made with these limits, which fit together.
+            let _ = line.lane.on_carrier_change(now, udp);
+        }
+        // What it has to send leaves by UDP, whoever was to ask it for that.
+        let lines = [&mut self.pairs.touched, &mut self.pairs.blocked];
+        lines.into_iter().for_each(|lines| lines.retain(|it| *it != id));
+        if line.is_touched && !self.touched.contains(&id) {
+            self.touched.push_back(id);
+        }
+        true
     }
 
     /// Notes by what the packets to a node go from now on. [RDMA-46]

@@ -1,8 +1,10 @@
 //! By what the links of a node go, and why not by RDMA.
 
 use super::Udp;
+use super::transport::{Driver, Shared};
 use crate::secure::key::PublicKey;
 use crate::station::{Carrier, Change};
+use std::task::{Context, Waker};
 
 impl Udp {
     /// By what packets to a node go; `None` without a link to it.
@@ -22,5 +24,15 @@ impl Udp {
     #[must_use]
     pub fn rdma_failure(&self) -> Option<String> {
         self.shared.driver.lock().pairs.as_ref().and_then(|pairs| pairs.failure())
+    }
+}
+
+impl Driver {
+    /// Sends what there is by queue pairs, as far as they have room at once.
+    pub(super) fn send_last_paired(&mut self, shared: &Shared) {
+        let now = shared.station.lock().now();
+        if let Some(pairs) = &mut self.pairs {
+            pairs.send(&shared.station, &mut Context::from_waker(Waker::noop()), now);
+        }
     }
 }

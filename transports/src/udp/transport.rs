@@ -28,8 +28,7 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
-/// What the kernel holds for a socket, over what one node may have under way to it: packets take more room there
-/// than they have bytes.
+/// A socket's memory, over what one node may have under way to it: packets take more there than their bytes.
 const FLIGHT_SHARE: u64 = 4;
 
 /// Calls that receive, until others have their turn.
@@ -302,6 +301,7 @@ impl Transport for Udp {
     fn depart(&self) {
         let mut driver = self.shared.driver.lock();
         driver.send_last(&self.shared);
+        driver.send_last_paired(&self.shared);
         self.shared.with(Station::depart);
         driver.send_last(&self.shared);
     }
@@ -330,10 +330,12 @@ impl Driver {
             pairs.send(&shared.station, cx, now);
         }
         let mut station = shared.station.lock();
-        // A full socket is waited for, and nothing leaves before.
+        // A full socket is waited for, and no datagram leaves before.
         let until = if self.is_waiting { station.deadline() } else { station.timeout() };
         if !self.is_waiting {
             station.set_driver(cx.waker());
+        } else if self.pairs.is_some() {
+            station.set_driver_while_full(cx.waker());
         }
         station.take_wakes(&mut self.wakes);
         let is_over = station.is_over();

@@ -111,8 +111,8 @@ pub struct Connected<D: Device> {
     /// Connections with something that waits for a doorbell, or that owe credit.
     dirty: Vec<u16>,
     ended: VecDeque<(ConnectionId, Ended)>,
-    /// Whether the last poll may have left something.
-    has_more: bool,
+    /// Whether the last poll took completions.
+    has_taken: bool,
     /// Room for what one poll takes.
     batch: Box<[Completion]>,
     /// Last, so that it is closed after everything of it.
@@ -139,7 +139,7 @@ impl<D: Device> Connected<D> {
             spare: Vec::new(),
             dirty: Vec::new(),
             ended: VecDeque::new(),
-            has_more: false,
+            has_taken: false,
             batch: vec![Completion::default(); BATCH].into(),
             device,
         })
@@ -269,7 +269,7 @@ impl<D: Device> Connected<D> {
     /// again after the call; if `sink` panics, that of its packet is not.
     pub fn poll(&mut self, mut sink: impl FnMut(ConnectionId, &mut [u8])) -> usize {
         let polled = self.completions.poll(&mut self.batch);
-        self.has_more = polled == Ok(BATCH);
+        self.has_taken = polled.is_ok_and(|count| count > 0);
         let mut packets = 0;
         for at in 0..polled.unwrap_or(0) {
             let completion = self.batch[at];
@@ -292,10 +292,11 @@ impl<D: Device> Connected<D> {
         packets
     }
 
-    /// Whether there may be more to poll, for the last time took as much as it can.
+    /// Whether the last poll took anything, if only room that was freed or told of: there may be more, and more
+    /// may be sent.
     #[must_use]
-    pub const fn has_more(&self) -> bool {
-        self.has_more
+    pub const fn has_taken(&self) -> bool {
+        self.has_taken
     }
 
     /// Says whether it was a packet.

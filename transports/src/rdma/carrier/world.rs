@@ -9,14 +9,16 @@ use crate::secure::endpoint::{self, AssociationId, Endpoint};
 use crate::secure::entropy::{Entropy, NoEntropy};
 use crate::secure::identity::Identity;
 use crate::secure::key::{Key, PublicKey};
-use crate::station::{Attempt, Carrier, Change, DATAGRAM_BYTES_MAX, Outgoing, Station, Why};
+use crate::station::{Attempt, Carrier, Change, DATAGRAM_BYTES_MAX, Outgoing, Station, Wakes, Why};
 use greenroom::net::{LinkEnd, Order, SubmitError};
 use parking_lot::Mutex;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::rc::Rc;
-use std::task::{Context, Poll, Waker};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
@@ -37,7 +39,19 @@ type Open = Box<dyn FnMut() -> Result<SimDevice, OpenError>>;
 /// The machine that a node finds its device in: another one after the first was pulled away, or none.
 type Slot = Rc<RefCell<Option<SimVerbs>>>;
 
+/// Whether a node's own task is to have a turn.
+struct Told(AtomicBool);
+
+impl Wake for Told {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Relaxed);
+    }
+}
+
 struct Node {
+    told: Arc<Told>,
+    /// When its own task has a turn though nobody woke it.
+    until: Option<Time>,
     station: Mutex<Station>,
     pairs: Option<QueuePairs<SimDevice, Open>>,
     slot: Slot,
@@ -58,6 +72,10 @@ struct World {
     network: BTreeMap<(Time, u64), (usize, Vec<u8>)>,
     serial: u64,
     loss_permille: u64,
+    /// Whether actors have nothing to say.
+    is_quiet: bool,
+    /// Whether the sockets for datagrams take none.
+    is_full: bool,
     rounds: u64,
 }
 
@@ -98,6 +116,8 @@ fn node(fabric: &Fabric, seed: u64, own: usize, how: How) -> Node {
     });
     let (station, out) = (Mutex::new(station), Outgoing::new());
     Node {
+        told: Arc::new(Told(AtomicBool::new(true))),
+        until: None,
         station,
         pairs,
         slot,
@@ -107,6 +127,15 @@ fn node(fabric: &Fabric, seed: u64, own: usize, how: How) -> Node {
         is_full: false,
         received: 0,
         ended: None,
+    }
+}
+
+impl Node {
+    /// Wakes who is to be woken.
+    fn wake(&self) {
+        let mut wakes = Wakes::default();
+        self.station.lock().take_wakes(&mut wakes);
+        wakes.wake();
     }
 }
 
@@ -129,6 +158,8 @@ impl World {
             network: BTreeMap::new(),
             serial: 0,
             loss_permille: 0,
+            is_quiet: false,
+            is_full: false,
             rounds: 0,
         };
         let (done, _outcome) = oneshot::channel();
@@ -160,10 +191,21 @@ impl World {
         text
     }
 
-    /// A turn of a node, as its own task has it, and what its actors do.
-    fn turn(&mut self, own: usize, wants_to_send: bool) {
+    /// Whether a node's own task has a turn now: it was woken, it is time, or a datagram is there.
+    fn is_due(&self, own: usize) -> bool {
+        let (node, now) = (&self.nodes[own], self.now());
+        let mut arrived = self.network.range(..=(now, u64::MAX));
+        node.told.0.load(Relaxed)
+            || node.until.is_some_and(|until| until <= now)
+            || arrived.any(|(_, (to, _))| *to == own)
+    }
+
+    /// A turn of a node, as its own task has it.
+    fn turn(&mut self, own: usize) {
         let now = self.now();
-        let mut cx = Context::from_waker(Waker::noop());
+        self.nodes[own].told.0.store(false, Relaxed);
+        let waker = Waker::from(Arc::clone(&self.nodes[own].told));
+        let mut cx = Context::from_waker(&waker);
         let arrived: Vec<_> = self.network.range(..=(now, u64::MAX)).map(|(at, _)| *at).collect();
         let node = &mut self.nodes[own];
         if let Some(pairs) = &mut node.pairs {
@@ -175,9 +217,30 @@ impl World {
                 node.station.lock().handle(now, address(1 - own), &mut datagram);
             }
         }
+        self.send(own);
+        let node = &mut self.nodes[own];
+        if let Some(pairs) = &mut node.pairs {
+            pairs.send(&node.station, &mut cx, now);
+        }
+        let mut station = node.station.lock();
+        if self.is_full {
+            node.until = station.deadline();
+            station.set_driver_while_full(&waker);
+        } else {
+            node.until = station.timeout();
+            station.set_driver(&waker);
+        }
+        drop(station);
+        node.wake();
+    }
+
+    /// Sends what a node has to send by datagrams.
+    fn send(&mut self, own: usize) {
+        let now = self.now();
+        let node = &mut self.nodes[own];
         let mut station = node.station.lock();
         station.handle_timeout(now);
-        while station.poll_transmit(now, 1, &mut node.out) {
+        while !self.is_full && station.poll_transmit(now, 1, &mut node.out) {
             let packet = node.out.datagrams().to_vec();
             if self.random.below(1000) >= self.loss_permille {
                 self.serial += 1;
@@ -185,13 +248,9 @@ impl World {
                 self.network.insert((at, self.serial), (1 - own, packet));
             }
         }
-        drop(station);
-        if let Some(pairs) = &mut node.pairs {
-            pairs.send(&node.station, &mut cx, now);
-        }
-        self.act(own, wants_to_send);
     }
 
+    /// What the actors of a node do.
     fn act(&mut self, own: usize, wants_to_send: bool) {
         let mut cx = Context::from_waker(Waker::noop());
         let node = &mut self.nodes[own];
@@ -202,7 +261,7 @@ impl World {
             node.line = Some(id);
         }
         let Some(id) = node.line else { return };
-        if wants_to_send && node.sent < MESSAGES {
+        if wants_to_send && !self.is_quiet && node.sent < MESSAGES {
             match station.submit(id, Order::Within(7), &Self::text(node.sent)) {
                 Ok(()) => (node.sent, node.is_full) = (node.sent + 1, false),
                 Err(SubmitError::Full) => node.is_full = true,
@@ -222,6 +281,8 @@ impl World {
                 Err(end) => node.ended = Some(end),
             }
         }
+        drop(station);
+        node.wake();
     }
 
     /// Lets time pass, and both have some turns.
@@ -229,18 +290,22 @@ impl World {
         self.rounds += 1;
         assert!(self.rounds < 200_000, "somebody waits for ever: {:?}", self.story());
         for own in [0, 1] {
+            if self.is_due(own) && self.random.below(4) > 0 {
+                self.turn(own);
+            }
             if self.random.below(4) > 0 {
                 let wants = self.random.below(2) > 0;
-                self.turn(own, wants);
+                self.act(own, wants);
             }
         }
-        let timers = self.nodes.iter().filter_map(|node| node.station.lock().timeout());
+        let timers = self.nodes.iter().filter_map(|node| node.until);
         let network = self.network.keys().next().map(|(at, _)| *at);
         let next = timers.chain(self.fabric.next_event()).chain(network).min();
         let soon = self.now() + Duration::from_micros(1 + self.random.below(30));
         // While actors have something to say it does not jump.
         let busy = |node: &Node| node.line.is_some() && node.sent < MESSAGES && !node.is_full;
-        let busy = self.nodes.iter().any(busy);
+        let is_told = |node: &Node| node.told.0.load(Relaxed);
+        let busy = self.nodes.iter().any(|node| !self.is_quiet && busy(node) || is_told(node));
         let next = if busy { soon } else { next.unwrap_or(soon).max(soon) };
         self.fabric.advance(next);
     }
@@ -275,140 +340,4 @@ impl World {
     }
 }
 
-/// How many seeds each test tries: GREENROOM_SEEDS, or some.
-fn each_seed(test: u64, mut run: impl FnMut(u64)) {
-    let count = std::env::var("GREENROOM_SEEDS").ok();
-    let count = count.map_or(6, |count| count.parse().expect("GREENROOM_SEEDS is a number"));
-    for seed in 0..count {
-        // No key is used in two worlds of one process.
-        let run = std::panic::AssertUnwindSafe(|| run(seed ^ test << 32));
-        if let Err(panic) = std::panic::catch_unwind(run) {
-            eprintln!("seed {seed} failed");
-            std::panic::resume_unwind(panic);
-        }
-    }
-}
-
-const SEALED: [How; 2] = [How::Sealed, How::Sealed];
-
-// [RDMA-42] [RDMA-45]
-#[test]
-fn links_move_to_queue_pairs_and_close_in_order() {
-    each_seed(1, |seed| {
-        let mut world = World::new(seed, Weather::fair(), SEALED);
-        world.loss_permille = [0, 50][seed as usize % 2];
-        world.run_until(|world| world.is_served() && world.is_by(Carrier::Rdma));
-        let id = world.nodes[0].line.unwrap();
-        world.nodes[0].station.lock().close_line(id);
-        world.run_until(|world| world.nodes[1].ended.is_some());
-        assert_eq!(world.nodes[1].ended, Some(LinkEnd::Closed));
-    });
-}
-
-/// What is done to the devices while messages go, and undone a little later.
-fn harm(world: &mut World, away: &mut [bool; 2]) {
-    let node = world.random.below(2) as usize;
-    let host = world.nodes[node].slot.borrow().as_ref().map(SimVerbs::host);
-    match (world.random.below(3), host) {
-        _ if away[node] => {
-            match host {
-                Some(host) => world.fabric.set_port(host, true),
-                None => *world.nodes[node].slot.borrow_mut() = Some(world.fabric.host()),
-            }
-            away[node] = false;
-        }
-        (0, Some(host)) => {
-            world.fabric.pull(host);
-            *world.nodes[node].slot.borrow_mut() = None;
-            away[node] = true;
-        }
-        (1, Some(host)) => {
-            world.fabric.set_port(host, false);
-            away[node] = true;
-        }
-        _ => {}
-    }
-}
-
-// [RDMA-44] [RDMA-45]
-#[test]
-fn devices_that_go_away_under_load_lose_double_and_reorder_nothing() {
-    let mut moves = 0;
-    each_seed(2, |seed| {
-        let mut random = Random::new(seed);
-        let weather = Weather {
-            latency: Duration::from_micros(1 + random.below(20)),
-            jitter: Duration::from_micros([0, 5, 200][random.below(3) as usize]),
-            completion_jitter: Duration::from_micros([0, 5, 100][random.below(3) as usize]),
-            failures_ppm: [0, 2000, 20_000][random.below(3) as usize],
-            ..Weather::fair()
-        };
-        let mut world = World::new(seed, weather, SEALED);
-        world.loss_permille = [0, 20, 100][random.below(3) as usize];
-        let mut away = [false; 2];
-        let every = 50 + random.below(400);
-        while !world.is_served() {
-            world.round();
-            if random.below(every) == 0 {
-                harm(&mut world, &mut away);
-            }
-        }
-        // It is calm, and both have a device.
-        world.fabric.set_weather(Weather::fair());
-        while away != [false; 2] {
-            harm(&mut world, &mut away);
-        }
-        world.run_until(|world| world.is_by(Carrier::Rdma));
-        moves += world.moves();
-    });
-    assert!(moves > 12, "links moved too rarely: {moves}");
-}
-
-// [RDMA-42]
-#[test]
-fn a_queue_pair_that_does_not_prove_to_carry_is_not_used() {
-    each_seed(3, |seed| {
-        let weather = Weather { latency: Duration::from_secs(60), ..Weather::fair() };
-        let mut world = World::new(seed, weather, SEALED);
-        let unproved = |world: &World| {
-            [0, 1].into_iter().all(|it| matches!(world.carrier(it), Some(Carrier::Udp(why)) if why != Why::PeerWithout))
-        };
-        world.run_until(|world| world.is_served() && unproved(world));
-        assert_eq!(world.moves(), 0);
-        let changes: Vec<_> = world.nodes[0].station.lock().changes().map(|it| it.to).collect();
-        assert!(!changes.contains(&Carrier::Rdma), "{changes:?}");
-    });
-}
-
-// [RDMA-43]
-#[test]
-fn packets_are_sealed_unless_both_trust_each_other() {
-    for (seed, (how, expected)) in (4 << 32..).zip([
-        ([How::Trusting, How::Trusting], Carrier::RdmaPlain),
-        ([How::Trusting, How::Sealed], Carrier::Rdma),
-        ([How::Sealed, How::Trusting], Carrier::Rdma),
-    ]) {
-        let mut world = World::new(seed, Weather::fair(), how);
-        world.run_until(|world| world.is_served() && world.is_by(expected));
-        let others = [Carrier::Rdma, Carrier::RdmaPlain].into_iter().filter(|it| *it != expected);
-        for other in others {
-            let station = world.nodes[0].station.lock();
-            assert!(station.changes().all(|change| change.to != other), "{how:?}");
-        }
-    }
-}
-
-// [RDMA-44] [RDMA-46]
-#[test]
-fn without_a_device_everything_goes_by_udp_and_both_know_why() {
-    let mut world = World::new(5 << 32, Weather::fair(), [How::Sealed, How::Without]);
-    world.run_until(World::is_served);
-    assert_eq!(world.carrier(0), Some(Carrier::Udp(Why::PeerWithout)));
-    for without in [0, 1] {
-        let mut world = World::new((5 << 32) + 1 + without as u64, Weather::fair(), SEALED);
-        *world.nodes[without].slot.borrow_mut() = None;
-        let without_device = Some(Carrier::Udp(Why::NoDevice));
-        world.run_until(|world| world.is_served() && world.carrier(without) == without_device);
-        assert_eq!(world.moves(), 0);
-    }
-}
+mod tests;

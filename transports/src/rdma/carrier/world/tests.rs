@@ -1,0 +1,178 @@
+use super::*;
+
+/// How many seeds each test tries: GREENROOM_SEEDS, or some.
+fn each_seed(test: u64, mut run: impl FnMut(u64)) {
+    let count = std::env::var("GREENROOM_SEEDS").ok();
+    let count = count.map_or(6, |count| count.parse().expect("GREENROOM_SEEDS is a number"));
+    for seed in 0..count {
+        // No key is used in two worlds of one process.
+        let run = std::panic::AssertUnwindSafe(|| run(seed ^ test << 32));
+        if let Err(panic) = std::panic::catch_unwind(run) {
+            eprintln!("seed {seed} failed");
+            std::panic::resume_unwind(panic);
+        }
+    }
+}
+
+const SEALED: [How; 2] = [How::Sealed, How::Sealed];
+
+// [RDMA-42] [RDMA-45]
+#[test]
+fn links_move_to_queue_pairs_and_close_in_order() {
+    each_seed(1, |seed| {
+        let mut world = World::new(seed, Weather::fair(), SEALED);
+        world.loss_permille = [0, 50][seed as usize % 2];
+        world.run_until(|world| world.is_served() && world.is_by(Carrier::Rdma));
+        let id = world.nodes[0].line.unwrap();
+        world.nodes[0].station.lock().close_line(id);
+        world.run_until(|world| world.nodes[1].ended.is_some());
+        assert_eq!(world.nodes[1].ended, Some(LinkEnd::Closed));
+        // Whoever had no room was woken when there was some.
+        let stalled = Carrier::Udp(Why::Stalled);
+        for node in &world.nodes {
+            assert!(node.station.lock().changes().all(|change| change.to != stalled));
+        }
+    });
+}
+
+/// The last that a node does is to say so by UDP, for its device goes with it.
+#[test]
+fn who_departs_from_a_queue_pair_says_so() {
+    each_seed(6, |seed| {
+        let mut world = World::new(seed, Weather::fair(), SEALED);
+        world.run_until(|world| world.is_served() && world.is_by(Carrier::Rdma));
+        let line = world.nodes[0].line.unwrap();
+        world.run_until(|world| world.nodes[0].station.lock().arrived(line) == MESSAGES);
+        world.nodes[0].station.lock().depart();
+        world.send(0);
+        world.nodes[0].pairs = None;
+        while world.nodes[1].ended.is_none() {
+            world.turn(1);
+            world.act(1, false);
+            world.fabric.advance(world.now() + Duration::from_micros(20));
+            assert!(world.now() < Time::from_nanos(5_000_000_000), "it does not hear of it");
+        }
+        assert_eq!(world.nodes[1].ended, Some(LinkEnd::Closed));
+    });
+}
+
+/// A link by a queue pair does not wait for the socket for datagrams.
+#[test]
+fn a_full_socket_does_not_hold_up_queue_pairs() {
+    each_seed(7, |seed| {
+        let mut world = World::new(seed, Weather::fair(), SEALED);
+        world.is_quiet = true;
+        world.run_until(|world| world.is_by(Carrier::Rdma));
+        (world.is_quiet, world.is_full) = (false, true);
+        world.run_until(World::is_served);
+        assert!(world.is_by(Carrier::Rdma));
+    });
+}
+
+/// What is done to the devices while messages go, and undone a little later.
+fn harm(world: &mut World, away: &mut [bool; 2]) {
+    let node = world.random.below(2) as usize;
+    let host = world.nodes[node].slot.borrow().as_ref().map(SimVerbs::host);
+    match (world.random.below(3), host) {
+        _ if away[node] => {
+            match host {
+                Some(host) => world.fabric.set_port(host, true),
+                None => *world.nodes[node].slot.borrow_mut() = Some(world.fabric.host()),
+            }
+            away[node] = false;
+        }
+        (0, Some(host)) => {
+            world.fabric.pull(host);
+            *world.nodes[node].slot.borrow_mut() = None;
+            away[node] = true;
+        }
+        (1, Some(host)) => {
+            world.fabric.set_port(host, false);
+            away[node] = true;
+        }
+        _ => {}
+    }
+}
+
+// [RDMA-44] [RDMA-45]
+#[test]
+fn devices_that_go_away_under_load_lose_double_and_reorder_nothing() {
+    let mut moves = 0;
+    each_seed(2, |seed| {
+        let mut random = Random::new(seed);
+        let weather = Weather {
+            latency: Duration::from_micros(1 + random.below(20)),
+            jitter: Duration::from_micros([0, 5, 200][random.below(3) as usize]),
+            completion_jitter: Duration::from_micros([0, 5, 100][random.below(3) as usize]),
+            failures_ppm: [0, 2000, 20_000][random.below(3) as usize],
+            ..Weather::fair()
+        };
+        let mut world = World::new(seed, weather, SEALED);
+        world.loss_permille = [0, 20, 100][random.below(3) as usize];
+        let mut away = [false; 2];
+        let every = 50 + random.below(400);
+        while !world.is_served() {
+            world.round();
+            if random.below(every) == 0 {
+                harm(&mut world, &mut away);
+            }
+        }
+        // It is calm, and both have a device.
+        world.fabric.set_weather(Weather::fair());
+        while away != [false; 2] {
+            harm(&mut world, &mut away);
+        }
+        world.run_until(|world| world.is_by(Carrier::Rdma));
+        moves += world.moves();
+    });
+    assert!(moves > 12, "links moved too rarely: {moves}");
+}
+
+// [RDMA-42]
+#[test]
+fn a_queue_pair_that_does_not_prove_to_carry_is_not_used() {
+    each_seed(3, |seed| {
+        let weather = Weather { latency: Duration::from_secs(60), ..Weather::fair() };
+        let mut world = World::new(seed, weather, SEALED);
+        let unproved = |world: &World| {
+            [0, 1].into_iter().all(|it| matches!(world.carrier(it), Some(Carrier::Udp(why)) if why != Why::PeerWithout))
+        };
+        world.run_until(|world| world.is_served() && unproved(world));
+        assert_eq!(world.moves(), 0);
+        let changes: Vec<_> = world.nodes[0].station.lock().changes().map(|it| it.to).collect();
+        assert!(!changes.contains(&Carrier::Rdma), "{changes:?}");
+    });
+}
+
+// [RDMA-43]
+#[test]
+fn packets_are_sealed_unless_both_trust_each_other() {
+    for (seed, (how, expected)) in (4 << 32..).zip([
+        ([How::Trusting, How::Trusting], Carrier::RdmaPlain),
+        ([How::Trusting, How::Sealed], Carrier::Rdma),
+        ([How::Sealed, How::Trusting], Carrier::Rdma),
+    ]) {
+        let mut world = World::new(seed, Weather::fair(), how);
+        world.run_until(|world| world.is_served() && world.is_by(expected));
+        let others = [Carrier::Rdma, Carrier::RdmaPlain].into_iter().filter(|it| *it != expected);
+        for other in others {
+            let station = world.nodes[0].station.lock();
+            assert!(station.changes().all(|change| change.to != other), "{how:?}");
+        }
+    }
+}
+
+// [RDMA-44] [RDMA-46]
+#[test]
+fn without_a_device_everything_goes_by_udp_and_both_know_why() {
+    let mut world = World::new(5 << 32, Weather::fair(), [How::Sealed, How::Without]);
+    world.run_until(World::is_served);
+    assert_eq!(world.carrier(0), Some(Carrier::Udp(Why::PeerWithout)));
+    for without in [0, 1] {
+        let mut world = World::new((5 << 32) + 1 + without as u64, Weather::fair(), SEALED);
+        *world.nodes[without].slot.borrow_mut() = None;
+        let without_device = Some(Carrier::Udp(Why::NoDevice));
+        world.run_until(|world| world.is_served() && world.carrier(without) == without_device);
+        assert_eq!(world.moves(), 0);
+    }
+}
