@@ -1,0 +1,293 @@
+//! Asks that wait for one another are found while they wait, and no others.
+
+use crate::asks::expired::Silent;
+use crate::support::{LONG, everywhere, hold_worker_on, on, soon};
+use greenroom::{Actor, AskCycle, AskError, Context, Ref, Scheduler, System, handlers};
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+/// Longer than what it takes until asks are looked at a few times.
+const A_FEW_LOOKS: Duration = Duration::from_millis(60);
+
+/// Asks others on the way that it is told.
+#[derive(Actor)]
+struct Walker {
+    silent: Ref<Silent>,
+}
+
+type Walkers = Vec<Ref<Walker>>;
+
+#[handlers]
+impl Walker {
+    /// Goes on along the way; the answer is how many were asked.
+    #[ask]
+    async fn walk(&mut self, way: Walkers) -> Result<usize, AskError> {
+        match way.split_first() {
+            None => Ok(1),
+            Some((next, rest)) => Ok(1 + flat(next.walk(rest.to_vec()).within(LONG).await)?),
+        }
+    }
+    /// As `walk`, for nobody.
+    #[tell]
+    async fn set_out(&mut self, way: Walkers, tell: oneshot::Sender<Result<usize, AskError>>) {
+        let _ = tell.send(self.walk(way).await);
+    }
+    /// Keeps the others waiting.
+    #[ask]
+    async fn rest(&mut self, time: Duration) -> usize {
+        let _ = self.silent.never().within(time).await;
+        1
+    }
+    /// Waits for whichever answers first.
+    #[ask]
+    async fn either(
+        &mut self,
+        way: Walkers,
+        other: Ref<Self>,
+        time: Duration,
+    ) -> Result<usize, AskError> {
+        let (next, rest) = way.split_first().expect("there is a way");
+        tokio::select! {
+            biased;
+            walked = next.walk(rest.to_vec()).within(LONG) => flat(walked),
+            rested = other.rest(time).within(LONG) => rested,
+        }
+    }
+    /// Waits for the answer, or for so long.
+    #[ask]
+    async fn at_most(&mut self, way: Walkers, time: Duration) -> Result<usize, AskError> {
+        let (next, rest) = way.split_first().expect("there is a way");
+        tokio::select! {
+            biased;
+            walked = next.walk(rest.to_vec()).within(LONG) => flat(walked),
+            () = tokio::time::sleep(time) => Ok(0),
+        }
+    }
+    /// Waits for both.
+    #[ask]
+    async fn both(
+        &mut self,
+        way: Walkers,
+        other: Ref<Self>,
+        time: Duration,
+    ) -> Result<usize, AskError> {
+        let (next, rest) = way.split_first().expect("there is a way");
+        let walk = next.walk(rest.to_vec()).within(LONG).into_future();
+        let (walked, rested) = tokio::join!(walk, other.rest(time).within(LONG).into_future());
+        Ok(flat(walked)? + rested?)
+    }
+    /// Has a task beside it walk, and rests.
+    #[ask]
+    async fn send_out(&mut self, way: Walkers, time: Duration, cx: &mut Context<Self>) -> usize {
+        let me = cx.me();
+        cx.task(async move {
+            let (next, rest) = way.split_first().expect("there is a way");
+            let walked = next.walk(rest.to_vec()).within(LONG).await;
+            assert!(walked.is_ok(), "{walked:?} of {me:?}");
+        });
+        self.rest(time).await
+    }
+    #[ask]
+    async fn keep(&mut self, gate: oneshot::Receiver<()>) {
+        let _ = gate.await;
+    }
+    #[ask]
+    async fn ask_keep(
+        &mut self,
+        other: Ref<Self>,
+        gate: oneshot::Receiver<()>,
+    ) -> Result<(), AskError> {
+        other.keep(gate).within(LONG).await
+    }
+}
+
+/// One error of both.
+fn flat<T>(asked: Result<T, AskError<AskError>>) -> Result<T, AskError> {
+    asked.map_err(|error| match error {
+        AskError::Failed(inner) => inner,
+        AskError::Cycle(cycle) => AskError::Cycle(cycle),
+        other => panic!("{other}"),
+    })
+}
+
+async fn walkers(system: &System, count: usize) -> Walkers {
+    let silent = system.spawn::<Silent>(Silent).await.unwrap();
+    let mut walkers = Vec::new();
+    for _ in 0..count {
+        let walker = Walker { silent: silent.clone() };
+        walkers.push(system.spawn::<Walker>(walker).await.unwrap());
+    }
+    walkers
+}
+
+/// Checks that the cycle leads once around, from whichever of them.
+fn assert_around(cycle: &AskCycle, walkers: &[Ref<Walker>]) {
+    let mut ids: Vec<_> = cycle.members().iter().map(|member| member.id).collect();
+    let first = ids.iter().position(|id| *id == walkers[0].id()).expect("it is on the cycle");
+    ids.rotate_left(first);
+    assert_eq!(ids, walkers.iter().map(Ref::id).collect::<Vec<_>>(), "{cycle}");
+}
+
+// [G-CYCLE-1]
+#[test]
+fn asks_that_wait_for_one_another_fail_and_are_named() {
+    everywhere(async |system| {
+        for count in [1, 2, 5] {
+            let walkers = walkers(system, count).await;
+            let before = system.counts().ask_cycles;
+            let way = [&walkers[1..], &walkers[..1]].concat();
+            match flat(soon(walkers[0].walk(way).within(LONG).into_future()).await) {
+                Err(AskError::Cycle(cycle)) => assert_around(&cycle, &walkers),
+                other => panic!("{other:?}"),
+            }
+            assert_eq!(system.counts().ask_cycles, before + 1);
+            // All are free again.
+            for walker in &walkers {
+                assert_eq!(soon(walker.walk(Vec::new()).into_future()).await, Ok(1));
+            }
+        }
+    });
+}
+
+// [G-CYCLE-1]
+#[test]
+fn a_cycle_says_who_asks_whom() {
+    on(2, Scheduler::stealing(), async |system| {
+        let silent = system.spawn::<Silent>(Silent).await.unwrap();
+        let one = Walker { silent: silent.clone() };
+        let one = system.spawn::<Walker>(one).named("one").await.unwrap();
+        let two = system.spawn::<Walker>(Walker { silent }).await.unwrap();
+        let failed = flat(one.walk(vec![two.clone(), one.clone()]).await);
+        let Err(error @ AskError::Cycle(cycle)) = &failed else { panic!("{failed:?}") };
+        let names = [format!("one ({})", one.id()), two.id().to_string()];
+        let [first, second] = if cycle.members()[0].id == one.id() { [0, 1] } else { [1, 0] };
+        let text = format!("{0} asks {1} asks {0}", names[first], names[second]);
+        assert_eq!(cycle.to_string(), text);
+        assert_eq!(error.to_string(), format!("the asks wait for one another: {text}"));
+        let named = cycle.members().iter().filter_map(|member| member.name.as_deref());
+        assert_eq!(named.collect::<Vec<_>>(), ["one"]);
+    });
+}
+
+// [G-CYCLE-1]
+#[test]
+fn handlers_of_tells_and_two_that_start_at_once_are_found_too() {
+    everywhere(async |system| {
+        let walkers = walkers(system, 3).await;
+        let mut told = Vec::new();
+        for (number, walker) in walkers.iter().enumerate() {
+            let (tell, outcome) = oneshot::channel();
+            walker.set_out(vec![walkers[(number + 1) % 3].clone()], tell).await.unwrap();
+            told.push(outcome);
+        }
+        for outcome in told {
+            match soon(outcome).await.unwrap() {
+                Ok(number) => assert_eq!(number, 2),
+                Err(AskError::Cycle(cycle)) => assert_around(&cycle, &walkers),
+                Err(error) => panic!("{error}"),
+            }
+        }
+    });
+}
+
+// [G-CYCLE-2]
+#[test]
+fn a_chain_is_no_cycle_however_long_it_waits() {
+    everywhere(async |system| {
+        let walkers = walkers(system, 4).await;
+        let mut resting = walkers[3].rest(A_FEW_LOOKS).within(LONG).into_future();
+        let walked = soon(walkers[0].walk(walkers[1..].to_vec()).within(LONG).into_future());
+        let (walked, rested) = tokio::join!(walked, &mut resting);
+        assert_eq!((walked, rested), (Ok(4), Ok(1)));
+        assert_eq!(system.counts().ask_cycles, 0);
+    });
+}
+
+// [G-CYCLE-2]
+#[test]
+fn whoever_asks_beside_an_actor_keeps_nobody_waiting() {
+    everywhere(async |system| {
+        let walkers = walkers(system, 2).await;
+        // The second asks the first only beside its handler.
+        let sent = walkers[1].send_out(vec![walkers[0].clone()], A_FEW_LOOKS).within(LONG);
+        let walked = walkers[0].walk(vec![walkers[1].clone()]).within(LONG);
+        let (sent, walked) = tokio::join!(sent.into_future(), walked.into_future());
+        assert_eq!((sent, walked), (Ok(1), Ok(2)));
+        assert_eq!(system.counts().ask_cycles, 0);
+    });
+}
+
+// [G-CYCLE-2]
+#[test]
+fn who_waits_for_either_of_two_answers_goes_on_with_the_other() {
+    everywhere(async |system| {
+        let walkers = walkers(system, 3).await;
+        let way = vec![walkers[1].clone(), walkers[0].clone()];
+        let asked = walkers[0].either(way, walkers[2].clone(), A_FEW_LOOKS).within(LONG);
+        assert_eq!(soon(asked.into_future()).await, Ok(1));
+        assert_eq!(soon(walkers[1].walk(Vec::new()).into_future()).await, Ok(1));
+        assert_eq!(system.counts().ask_cycles, 0);
+    });
+}
+
+// [G-CYCLE-1]
+#[test]
+fn who_waits_for_both_is_found_when_the_other_answer_is_there() {
+    everywhere(async |system| {
+        let walkers = walkers(system, 3).await;
+        let way = vec![walkers[1].clone(), walkers[0].clone()];
+        let asked = walkers[0].both(way, walkers[2].clone(), A_FEW_LOOKS / 4).within(LONG);
+        match soon(asked.into_future()).await {
+            Err(AskError::Failed(AskError::Cycle(cycle))) => assert_around(&cycle, &walkers[..2]),
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(system.counts().ask_cycles, 1);
+    });
+}
+
+// [G-CYCLE-1]
+#[test]
+fn a_timer_beside_an_ask_does_not_hide_that_nobody_can_answer_it() {
+    everywhere(async |system| {
+        let walkers = walkers(system, 2).await;
+        let way = vec![walkers[1].clone(), walkers[0].clone()];
+        match soon(walkers[0].at_most(way, LONG).within(LONG).into_future()).await {
+            Err(AskError::Failed(AskError::Cycle(cycle))) => assert_around(&cycle, &walkers),
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(system.counts().ask_cycles, 1);
+        // One that does not close a circle ends with its timer, which is no error.
+        let rests = walkers[1].rest(A_FEW_LOOKS).within(LONG).into_future();
+        let asked = walkers[0].at_most(vec![walkers[1].clone()], Duration::ZERO).within(LONG);
+        let (rested, asked) = tokio::join!(rests, asked.into_future());
+        assert!(rested == Ok(1) && matches!(asked, Ok(0 | 1)), "{rested:?} {asked:?}");
+        assert_eq!(system.counts().ask_cycles, 1);
+    });
+}
+
+// [G-CYCLE-2]
+#[test]
+fn an_answer_on_its_way_is_not_waited_for() {
+    on(2, Scheduler::per_core(), async |system| {
+        let silent = system.spawn::<Silent>(Silent).await.unwrap();
+        let spawn = async |worker| {
+            let walker = Walker { silent: silent.clone() };
+            system.spawn::<Walker>(walker).on(worker).await.unwrap()
+        };
+        let (first, second) = (spawn(0).await, spawn(1).await);
+        let (gate, closed) = oneshot::channel();
+        let (asker, keeper) = (first.clone(), second.clone());
+        let asked = tokio::spawn(async move { asker.ask_keep(keeper, closed).within(LONG).await });
+        tokio::time::sleep(A_FEW_LOOKS).await;
+        // The first has its answer, and no worker to take it, while the second asks it.
+        let hold = hold_worker_on(system, 0).await;
+        gate.send(()).unwrap();
+        let (tell, told) = oneshot::channel();
+        second.set_out(vec![first.clone()], tell).await.unwrap();
+        tokio::time::sleep(A_FEW_LOOKS).await;
+        drop(hold);
+        assert_eq!(soon(told).await.unwrap(), Ok(2));
+        assert_eq!(soon(asked).await.unwrap(), Ok(()));
+        assert_eq!(system.counts().ask_cycles, 0);
+    });
+}

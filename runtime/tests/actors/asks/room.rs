@@ -1,0 +1,93 @@
+//! The wait for room is part of the wait for the answer.
+
+use crate::asks::oracle::SHORT;
+use crate::support::{LONG, everywhere, poll_once, soon};
+use greenroom::{Actor, AskError, Context, Handle, Message, handlers};
+use std::sync::Arc;
+use std::thread;
+use std::time::Instant;
+use tokio::sync::Semaphore;
+
+/// Has little room.
+#[derive(Actor)]
+#[actor(mailbox = bounded(1, bytes = "1KiB"))]
+struct Narrow {
+    gate: Arc<Semaphore>,
+}
+
+#[handlers]
+impl Narrow {
+    #[ask]
+    async fn pass(&mut self, number: u32) -> u32 {
+        let permit = self.gate.acquire().await.expect("it is never closed");
+        permit.forget();
+        number
+    }
+}
+
+#[derive(Message)]
+#[message(reply = usize)]
+struct Huge([u8; 2000]);
+
+impl Handle<Huge> for Narrow {
+    fn handle(&mut self, huge: Huge, _cx: &mut Context<Self>) -> usize {
+        huge.0.len()
+    }
+}
+
+// [G-ASK-1] [G-BOUND-2]
+#[test]
+fn the_deadline_covers_the_wait_for_room() {
+    everywhere(async |system| {
+        let gate = Arc::new(Semaphore::new(0));
+        let narrow = system.spawn::<Narrow>(Narrow { gate: Arc::clone(&gate) }).await.unwrap();
+        let mut running = narrow.pass(1).within(LONG).into_future();
+        assert!(poll_once(&mut running).is_pending());
+        // One more has room, as soon as the first is being handled.
+        let mut waiting = narrow.pass(2).within(LONG).into_future();
+        assert!(poll_once(&mut waiting).is_pending());
+        let mut outside = narrow.pass(3).within(LONG).into_future();
+        assert!(poll_once(&mut outside).is_pending());
+        let began = Instant::now();
+        assert_eq!(narrow.pass(4).within(SHORT).await, Err(AskError::Expired));
+        assert!(began.elapsed() >= SHORT);
+        gate.add_permits(3);
+        assert_eq!(soon(running).await, Ok(1));
+        assert_eq!(soon(waiting).await, Ok(2));
+        assert_eq!(soon(outside).await, Ok(3));
+        // The question that expired was never sent, and left its place.
+        gate.add_permits(1);
+        assert_eq!(soon(narrow.pass(5).into_future()).await, Ok(5));
+        assert_eq!(system.counts().late_replies, 0);
+    });
+}
+
+// [G-ASK-1] [G-BOUND-2]
+#[test]
+fn a_plain_thread_waits_for_room_too() {
+    everywhere(async |system| {
+        let gate = Arc::new(Semaphore::new(0));
+        let narrow = system.spawn::<Narrow>(Narrow { gate: Arc::clone(&gate) }).await.unwrap();
+        let ask = |number, within| {
+            let narrow = narrow.clone();
+            thread::spawn(move || narrow.pass(number).within(within).wait())
+        };
+        let asked = [0, 1, 2, 3].map(|number| ask(number, LONG));
+        assert_eq!(ask(4, SHORT).join().unwrap(), Err(AskError::Expired));
+        // One for the question that expired, as it may have found room.
+        gate.add_permits(5);
+        let answers = asked.map(|asked| asked.join().unwrap());
+        assert_eq!(answers, [Ok(0), Ok(1), Ok(2), Ok(3)]);
+    });
+}
+
+// [G-ASK-1]
+#[test]
+fn a_question_larger_than_the_mailbox_ends_at_once() {
+    everywhere(async |system| {
+        let gate = Arc::new(Semaphore::new(0));
+        let narrow = system.spawn::<Narrow>(Narrow { gate }).await.unwrap();
+        let asked = soon(narrow.ask(Huge([0; 2000])).within(LONG).into_future()).await;
+        assert!(asked.is_err(), "{asked:?}");
+    });
+}

@@ -1,0 +1,129 @@
+//! A worker that takes nothing in: who awaits its tells gives way, who cannot wait is not refused, and
+//! nothing is lost or overtaken.
+
+#![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
+
+use crate::support::{LONG, on, soon};
+use greenroom::{Actor, Ref, Scheduler, System, handlers};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
+use tokio::sync::oneshot;
+
+/// Notes what it was sent by whom, unless it blocks its worker.
+#[derive(Actor)]
+struct Sink {
+    next: [u64; 2],
+    is_in_order: bool,
+}
+
+#[handlers]
+impl Sink {
+    #[start]
+    fn start() -> Self {
+        Self { next: [0; 2], is_in_order: true }
+    }
+    #[tell]
+    fn block(&mut self, entered: oneshot::Sender<()>, gate: mpsc::Receiver<()>) {
+        entered.send(()).unwrap();
+        // An error says that the gate is open.
+        let _ = gate.recv();
+    }
+    #[tell]
+    fn take(&mut self, sender: usize, number: u64) {
+        self.is_in_order &= self.next[sender] == number;
+        self.next[sender] = number + 1;
+    }
+    #[ask]
+    fn taken(&self) -> ([u64; 2], bool) {
+        (self.next, self.is_in_order)
+    }
+}
+
+#[derive(Actor)]
+struct Source {
+    sink: Ref<Sink>,
+    sent: Arc<AtomicU64>,
+}
+
+#[handlers]
+impl Source {
+    #[ask]
+    async fn pour(&mut self, count: u64) {
+        for number in 0..count {
+            self.sink.take(0, number).await.unwrap();
+            self.sent.store(number + 1, Ordering::Relaxed);
+        }
+    }
+    /// Sends without waiting.
+    #[ask]
+    fn throw(&mut self, count: u64) {
+        for number in 0..count {
+            self.sink.take(1, number).try_send().unwrap();
+        }
+    }
+    /// Gives those who are ready on this worker a turn.
+    #[ask]
+    fn turn(&self) {}
+}
+
+async fn source(system: &System, sink: &Ref<Sink>, sent: &Arc<AtomicU64>) -> Ref<Source> {
+    let source = Source { sink: sink.clone(), sent: Arc::clone(sent) };
+    system.spawn::<Source>(source).on(0).await.unwrap()
+}
+
+#[test]
+fn who_awaits_tells_gives_way_while_the_ring_to_the_receiver_is_full() {
+    // Parcels that a ring holds, and messages in one: those of a turn.
+    const RING: u64 = 256;
+    const TURN: u64 = 64;
+    const COUNT: u64 = 100_000;
+    const THROWN: u64 = 40_000;
+    on(2, Scheduler::per_core(), async |system| {
+        let sink = system.spawn::<Sink>(()).on(1).await.unwrap();
+        let sent = Arc::default();
+        let pouring = source(system, &sink, &sent).await;
+        let other = source(system, &sink, &sent).await;
+        let (entered, is_in) = oneshot::channel();
+        let (open, gate) = mpsc::channel();
+        sink.block(entered, gate).await.unwrap();
+        soon(is_in).await.unwrap();
+
+        let poured = tokio::spawn(async move { pouring.pour(COUNT).within(LONG).await });
+        // In so many turns it would have sent everything.
+        for _ in 0..2 * COUNT / TURN {
+            other.turn().within(LONG).await.unwrap();
+        }
+        let waiting = sent.load(Ordering::Relaxed);
+        assert!(waiting >= RING, "{waiting} were sent, though there was room");
+        assert!(waiting <= (RING + 2) * TURN, "{waiting} were sent, though there was no room");
+        other.throw(THROWN).within(LONG).await.unwrap();
+        drop(open);
+        soon(poured).await.unwrap().unwrap();
+        // What this thread asks goes another way, and may overtake what the sources have sent.
+        soon(async {
+            while sink.taken().within(LONG).await.unwrap() != ([COUNT, THROWN], true) {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
+    });
+}
+
+#[test]
+fn two_workers_that_are_congested_by_each_other_go_on() {
+    const COUNT: u64 = 50_000;
+    on(2, Scheduler::per_core(), async |system| {
+        let mut done = Vec::new();
+        for worker in [0, 1] {
+            let sink = system.spawn::<Sink>(()).on(1 - worker).await.unwrap();
+            for _ in 0..3 {
+                let source = Source { sink: sink.clone(), sent: Arc::default() };
+                let source = system.spawn::<Source>(source).on(worker).await.unwrap();
+                done.push(tokio::spawn(async move { source.pour(COUNT).within(LONG).await }));
+            }
+        }
+        for done in done {
+            soon(done).await.unwrap().unwrap();
+        }
+    });
+}

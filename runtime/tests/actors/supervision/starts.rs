@@ -1,0 +1,117 @@
+//! Starts that fail, and ends that come in the middle of one.
+
+use crate::supervision::patient::HOUR;
+use crate::support::{everywhere, exit_of, soon};
+use greenroom::{
+    Actor, Behavior, ExitReason, Options, Ref, Restart, SpawnError, StartError, handlers,
+};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+/// Starts as often as it is told to.
+struct Starter;
+
+impl Actor for Starter {
+    const OPTIONS: Options = Options::new().restart(Restart::transient(3, HOUR));
+
+    fn keep_args(args: &<Self as Behavior>::Args) -> Option<<Self as Behavior>::Args> {
+        Some(Arc::clone(args))
+    }
+}
+
+#[handlers]
+impl Starter {
+    #[start]
+    fn start(left: Arc<AtomicU32>) -> Result<Self, StartError> {
+        if left.load(Ordering::SeqCst) == 0 {
+            return Err(StartError::new("not today"));
+        }
+        left.fetch_sub(1, Ordering::SeqCst);
+        Ok(Self)
+    }
+    #[tell]
+    fn panic(&mut self) {
+        panic!("as told")
+    }
+}
+
+#[test]
+fn a_first_start_that_fails_is_told_to_the_spawner() {
+    everywhere(async |system| {
+        let left = Arc::new(AtomicU32::new(0));
+        let error = system.spawn::<Starter>(Arc::clone(&left)).named("it").await.unwrap_err();
+        let SpawnError::StartFailed(text) = &error else { panic!("{error}") };
+        assert!(text.contains("not today"), "{text}");
+        assert_eq!(system.counts().restarts, 0, "it is the spawner's to try again");
+        // The name is free again.
+        left.store(1, Ordering::SeqCst);
+        system.spawn::<Starter>(left).named("it").await.unwrap();
+    });
+}
+
+// [G-RESTART-4]
+#[test]
+fn a_restart_that_fails_counts_as_a_failure() {
+    everywhere(async |system| {
+        let mut events = system.events();
+        let left = Arc::new(AtomicU32::new(1));
+        let starter = system.spawn::<Starter>(left).await.unwrap();
+        starter.panic().await.unwrap();
+        let reason = exit_of(&starter, &mut events).await;
+        let ExitReason::TooManyRestarts { last, .. } = reason else { panic!("{reason}") };
+        assert!(last.to_string().contains("not today"), "{last}");
+        assert_eq!(system.counts().restarts, 0);
+    });
+}
+
+/// Starts when the test says so, and then does what the test says.
+#[derive(Actor)]
+struct Late;
+
+#[handlers]
+impl Late {
+    #[start]
+    async fn start(go: tokio::sync::oneshot::Receiver<bool>) -> Result<Self, StartError> {
+        assert!(go.await?, "as told");
+        Ok(Self)
+    }
+    #[tell]
+    fn note(&mut self, handled: Arc<AtomicBool>) {
+        handled.store(true, Ordering::SeqCst);
+    }
+}
+
+// [G-STOP-1] [G-STOP-2] [G-STOP-3]
+#[test]
+fn an_actor_that_starts_can_be_ended() {
+    type End = fn(&Ref<Late>) -> bool;
+    let cases: [(End, Option<bool>, ExitReason, bool); 7] = [
+        (Ref::stop, Some(true), ExitReason::Stopped, false),
+        (Ref::stop, Some(false), ExitReason::Stopped, false),
+        (Ref::stop, None, ExitReason::Stopped, false),
+        (Ref::drain, Some(true), ExitReason::Drained, true),
+        (Ref::drain, Some(false), ExitReason::Panicked("as told".to_owned()), false),
+        (Ref::kill, Some(true), ExitReason::Killed, false),
+        (Ref::kill, Some(false), ExitReason::Killed, false),
+    ];
+    everywhere(async |system| {
+        for (end, go_on, expected, handles) in cases.clone() {
+            let mut events = system.events();
+            let (go, gone) = tokio::sync::oneshot::channel();
+            let late = system.spawn::<Late>(gone).start().unwrap();
+            let handled = Arc::new(AtomicBool::new(false));
+            late.note(Arc::clone(&handled)).await.unwrap();
+            end(&late);
+            if expected == ExitReason::Killed {
+                // A kill does not wait for the start hook.
+                soon(late.ended()).await;
+            }
+            match go_on {
+                Some(go_on) => drop(go.send(go_on)),
+                None => drop(go),
+            }
+            assert_eq!(exit_of(&late, &mut events).await, expected);
+            assert_eq!(handled.load(Ordering::SeqCst), handles);
+        }
+    });
+}

@@ -1,0 +1,122 @@
+//! What the repository promises about its own form: short files, listed unsafe, working links.
+
+use crate::tree::{self, Source};
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// The most lines of a file, tests apart.
+const FILE_LINES_MAX: usize = 500;
+
+const CRATES: [&str; 5] = ["runtime", "macros", "transports", "examples", "benches"];
+
+#[test]
+fn no_file_is_too_long_to_read() {
+    let long = rust().filter(|source| !source.is_test()).filter_map(|source| {
+        let lines = source.text.lines().count();
+        (lines > FILE_LINES_MAX).then(|| format!("{}: {lines} lines", source.path))
+    });
+    let long: Vec<_> = long.collect();
+    assert!(long.is_empty(), "split these, {FILE_LINES_MAX} lines are the most: {long:#?}");
+}
+
+#[test]
+fn unsafe_files_are_those_listed_in_the_book() {
+    let built = rust().filter(|source| !source.is_test());
+    let present: BTreeSet<_> =
+        built.filter(|source| is_unsafe(&source.text)).map(|source| source.path).collect();
+    let pages = tree::files("book/src/internals", "md");
+    let page =
+        pages.iter().find(|page| page.path.ends_with("/unsafe.md")).expect("the page is there");
+    // A row of the table: | `path` | why |
+    let listed: BTreeSet<_> = page
+        .text
+        .lines()
+        .filter_map(|line| Some(line.strip_prefix("| `")?.split_once('`')?.0.to_owned()))
+        .collect();
+    assert_eq!(listed, present, "left: listed in {}, right: found", page.path);
+}
+
+#[test]
+fn the_table_of_models_names_files_and_planted_faults() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("runtime/ lies in the root");
+    let pages = tree::files("book/src/internals", "md");
+    let page =
+        pages.iter().find(|page| page.path.ends_with("/models.md")).expect("the page is there");
+    // A row of the first table: | model | `path` | ..., and of the second: | `fault` | ...
+    let second_cell =
+        |line: &str| Some(line.split('|').nth(2)?.trim().trim_matches('`').to_owned());
+    let files = page.text.lines().filter_map(second_cell).filter(|cell| cell.ends_with(".rs"));
+    let gone: Vec<_> = files.filter(|path| !root.join(path).is_file()).collect();
+    assert!(gone.is_empty(), "{} names these, which are not there: {gone:#?}", page.path);
+
+    let listed: BTreeSet<_> = page
+        .text
+        .lines()
+        .filter_map(|line| Some(line.strip_prefix("| `")?.split_once('`')?.0.to_owned()))
+        .collect();
+    let folders = ["runtime/src", "transports/src"].into_iter();
+    let built = folders.flat_map(|folder| tree::files(folder, "rs"));
+    let built = built.filter(|source| !source.is_test());
+    let planted: BTreeSet<_> = built.flat_map(|source| faults(&source.text)).collect();
+    assert_eq!(listed, planted, "left: listed in {}, right: planted", page.path);
+}
+
+#[test]
+fn the_book_has_no_page_out_of_reach() {
+    let pages = tree::files("book/src", "md");
+    let summary = pages.iter().find(|page| page.path.ends_with("/SUMMARY.md")).expect("a summary");
+    let linked: BTreeSet<_> = links(&summary.text).map(|link| format!("book/src/{link}")).collect();
+    let present: BTreeSet<_> =
+        pages.iter().map(|page| page.path.clone()).filter(|path| *path != summary.path).collect();
+    assert_eq!(linked, present, "left: linked from the summary, right: found");
+}
+
+#[test]
+fn links_between_documents_hold() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("runtime/ lies in the root");
+    let mut broken = Vec::new();
+    for page in tree::files(".", "md") {
+        let folder = root.join(&page.path);
+        let folder = folder.parent().expect("a file lies in a folder");
+        let local =
+            links(&page.text).filter(|link| !link.contains("://") && !link.starts_with('#'));
+        for link in local {
+            let file = link.split('#').next().unwrap_or(link);
+            if !folder.join(file).exists() {
+                broken.push(format!("{}: {link}", page.path));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{broken:#?}");
+}
+
+fn rust() -> impl Iterator<Item = Source> {
+    CRATES.iter().flat_map(|folder| tree::files(folder, "rs"))
+}
+
+/// Whether the code, without its comments and strings, opens anything unsafe.
+fn is_unsafe(text: &str) -> bool {
+    let code = text.lines().map(|line| line.split("//").next().unwrap_or(line));
+    code.flat_map(|line| line.split('"').step_by(2)).any(|code| {
+        ["unsafe {", "unsafe fn", "unsafe impl", "unsafe trait", "unsafe extern", "#[unsafe("]
+            .iter()
+            .any(|opening| code.contains(opening))
+    })
+}
+
+/// The names of the faults planted in a file.
+fn faults(text: &str) -> Vec<String> {
+    let code: String = text.lines().map(|line| line.split("//").next().unwrap_or(line)).collect();
+    let openings = ["planted!(", "mutant = "].into_iter();
+    let quoted = |opening| {
+        let after = code.split(opening).skip(1).map(str::trim_start);
+        let names = after.filter_map(|rest| rest.strip_prefix('"')?.split_once('"'));
+        names.map(|(name, _)| name.to_owned()).collect::<Vec<_>>()
+    };
+    openings.flat_map(quoted).collect()
+}
+
+/// The targets of a document's links.
+fn links(text: &str) -> impl Iterator<Item = &str> {
+    text.split("](").skip(1).filter_map(|rest| rest.split(')').next())
+}

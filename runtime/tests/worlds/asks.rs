@@ -1,0 +1,317 @@
+//! Asks in simulated worlds, while actors end and askers go: each has exactly one outcome, whose counterpart
+//! is in the books of those who were asked; and asks that wait for one another are found, and no others.
+//!
+//! `GREENROOM_ASKS` says how many asks there are in all.
+#![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
+
+use crate::support::{SCHEDULINGS, scheduled};
+use greenroom::sim::{Explore, World};
+use greenroom::{Actor, AskError, Ref, System, handlers};
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::task::Poll;
+use std::time::Duration;
+
+/// Asks of all worlds, unless the environment says more.
+const ASKS: u64 = 10_000;
+/// Asks of each asker.
+const EACH: u64 = 50;
+/// Longer than anything here takes.
+const LONG: Duration = Duration::from_secs(60);
+
+/// What those who are asked have done.
+#[derive(Default)]
+struct Books {
+    answered: AtomicU64,
+    /// Begun, and dropped at an await.
+    cut: AtomicU64,
+}
+
+/// Answers at once, later, or never.
+#[derive(Actor)]
+#[actor(mailbox = bounded(3))]
+struct Clerk {
+    books: Arc<Books>,
+}
+
+/// A handler at work.
+struct Entry(Arc<Books>, bool);
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        let count = if self.1 { &self.0.answered } else { &self.0.cut };
+        count.fetch_add(1, Relaxed);
+    }
+}
+
+impl Clerk {
+    fn entry(&self, is_done: bool) -> Entry {
+        Entry(Arc::clone(&self.books), is_done)
+    }
+
+    async fn work(&self, awaits: u64) {
+        let mut entry = self.entry(false);
+        for _ in 0..awaits {
+            tokio::task::yield_now().await;
+        }
+        entry.1 = true;
+    }
+}
+
+#[handlers]
+impl Clerk {
+    #[ask]
+    fn now(&mut self, number: u64) -> u64 {
+        drop(self.entry(true));
+        number
+    }
+    #[ask]
+    async fn later(&mut self, number: u64, awaits: u64) -> u64 {
+        self.work(awaits).await;
+        number
+    }
+    #[ask(cancel)]
+    async fn if_wanted(&mut self, number: u64, awaits: u64) -> u64 {
+        self.work(awaits).await;
+        number
+    }
+    #[ask(cancel)]
+    async fn never(&mut self, number: u64) -> u64 {
+        let _entry = self.entry(false);
+        std::future::pending::<()>().await;
+        number
+    }
+}
+
+/// What became of the asks of one asker.
+#[derive(Clone, Copy, Debug, Default)]
+struct Outcomes {
+    answered: u64,
+    expired: u64,
+    without: u64,
+    closed: u64,
+    /// Given up before there was an outcome.
+    given_up: u64,
+}
+
+/// Asks clerks, each in a way of its own.
+#[derive(Actor)]
+struct Asker {
+    clerks: Vec<Ref<Clerk>>,
+    picks: Vec<u64>,
+}
+
+#[handlers]
+impl Asker {
+    #[ask]
+    async fn ask_all(&mut self) -> Outcomes {
+        let mut outcomes = Outcomes::default();
+        for (number, pick) in (0..).zip(&self.picks) {
+            let clerk = &self.clerks[(pick % self.clerks.len() as u64) as usize];
+            let (way, rest) = (pick / 7 % 8, pick / 56);
+            // Some have time for all, some for a little, some for none.
+            let within = [LONG, LONG, Duration::from_micros(rest % 3), Duration::ZERO];
+            let within = within[(rest / 3 % 4) as usize];
+            let asked = match way {
+                0..=2 => clerk.now(number).within(within),
+                3..=4 => clerk.later(number, rest % 4).within(within),
+                5..=6 => clerk.if_wanted(number, rest % 4).within(within),
+                _ => clerk.never(number).within(Duration::from_millis(1)),
+            };
+            let patience = if rest % 5 == 0 { rest % 4 } else { u64::MAX };
+            match with_patience(asked.into_future(), patience).await {
+                None => outcomes.given_up += 1,
+                Some(Ok(answer)) => {
+                    assert_eq!(answer, number, "the answer to this question and no other");
+                    outcomes.answered += 1;
+                }
+                Some(Err(AskError::Expired)) => outcomes.expired += 1,
+                Some(Err(AskError::NoReply)) => outcomes.without += 1,
+                Some(Err(AskError::Closed)) => outcomes.closed += 1,
+                Some(Err(error)) => panic!("{error}"),
+            }
+        }
+        outcomes
+    }
+}
+
+/// Polls `future` so many times, and gives it up.
+async fn with_patience<F: Future>(future: F, mut polls: u64) -> Option<F::Output> {
+    let mut future = pin!(future);
+    poll_fn(|cx| match future.as_mut().poll(cx) {
+        Poll::Ready(output) => Poll::Ready(Some(output)),
+        Poll::Pending if polls == 0 => Poll::Ready(None),
+        Poll::Pending => {
+            polls -= 1;
+            if polls < 10 {
+                cx.waker().wake_by_ref();
+            }
+            Poll::Pending
+        }
+    })
+    .await
+}
+
+/// A node with its scheduler and number of workers chosen.
+fn system(world: &mut World) -> System {
+    let workers = 1 + world.pick(3);
+    let scheduler = SCHEDULINGS[world.pick(5)];
+    let node =
+        world.node("one").settings(move |builder| scheduled(builder.workers(workers), scheduler));
+    node.start().system()
+}
+
+/// Three askers and four clerks, of which two end while they are asked.
+fn play(world: &mut World) {
+    const ASKERS: u64 = 3;
+    let system = system(world);
+    let books = Arc::new(Books::default());
+    let picks = || (0..EACH).map(|_| world.pick(100_000) as u64).collect::<Vec<_>>();
+    let picks = [picks(), picks(), picks()];
+    let kills = world.pick(2) == 1;
+    let outcomes = world.run(async {
+        let mut clerks = Vec::new();
+        for _ in 0..4 {
+            let books = Arc::clone(&books);
+            clerks.push(system.spawn::<Clerk>(Clerk { books }).await.unwrap());
+        }
+        let mut askers = Vec::new();
+        for picks in picks {
+            let clerks = clerks.clone();
+            askers.push(system.spawn::<Asker>(Asker { clerks, picks }).await.unwrap());
+        }
+        let ends = async {
+            for clerk in &clerks[2..] {
+                for _ in 0..20 {
+                    tokio::task::yield_now().await;
+                }
+                let _ = if kills { clerk.kill() } else { clerk.stop() };
+            }
+        };
+        let [one, two, three] = [0, 1, 2].map(|index: usize| askers[index].ask_all().within(LONG));
+        let (one, two, three, ()) =
+            tokio::join!(one.into_future(), two.into_future(), three.into_future(), ends);
+        system.drain(LONG).await.unwrap();
+        [one, two, three].map(Result::unwrap)
+    });
+    let sum = |count: fn(&Outcomes) -> u64| outcomes.iter().map(count).sum::<u64>();
+    let counts = system.counts();
+    let (answered, expired, without, closed, given_up) = (
+        sum(|all| all.answered),
+        sum(|all| all.expired),
+        sum(|all| all.without),
+        sum(|all| all.closed),
+        sum(|all| all.given_up),
+    );
+    assert_eq!(answered + expired + without + closed + given_up, ASKERS * EACH, "{outcomes:?}");
+    let done = books.answered.load(Relaxed);
+    // Late replies are counted, and no answer is for two.
+    assert!(answered + counts.late_replies <= done, "{outcomes:?}, {counts:?}");
+    assert!(
+        done <= answered + counts.late_replies + given_up + expired,
+        "{outcomes:?}, {counts:?}"
+    );
+    // A handler that was cut off was cancelled, or killed with its actor.
+    let cut = books.cut.load(Relaxed);
+    assert!(cut <= counts.dead_cancelled + counts.dead_crashed, "{outcomes:?}, {counts:?}");
+    // Each question that was accepted is answered, or reported once.
+    let reported =
+        counts.dead_expired + counts.dead_cancelled + counts.dead_stopped + counts.dead_crashed;
+    let sent = done + reported;
+    assert!(sent <= ASKERS * EACH - closed, "{outcomes:?}, {counts:?}");
+    // What has no counterpart never found room.
+    assert!(
+        ASKERS * EACH - closed - sent <= expired + given_up + without,
+        "{outcomes:?}, {counts:?}"
+    );
+    assert_eq!(counts.ask_cycles, 0);
+    world.sometimes("a question is skipped because it expired", counts.dead_expired > 0);
+    world.sometimes("a handler is cut off", cut > 0);
+    world
+        .sometimes("a question does not begin because its asker went", counts.dead_cancelled > cut);
+    world.sometimes("a reply comes late", counts.late_replies > 0);
+    world.sometimes("an actor ends without an answer", without > 0);
+}
+
+// [G-ASK-1] [G-ASK-2] [G-DEADLINE-1] [G-CANCEL-1]
+#[test]
+fn each_ask_has_one_outcome_while_actors_end_and_askers_go() {
+    let asks = std::env::var("GREENROOM_ASKS").ok().and_then(|asks| asks.parse().ok());
+    let asks: u64 = asks.unwrap_or(ASKS);
+    Explore::new().seeds(asks.div_ceil(3 * EACH)).run(play);
+}
+
+/// Asks the others on a way, one in the handler of the other.
+#[derive(Actor)]
+struct Walker;
+
+#[handlers]
+impl Walker {
+    #[ask]
+    async fn walk(&mut self, way: Vec<Ref<Self>>) -> Result<u64, AskError> {
+        let Some((next, rest)) = way.split_first() else { return Ok(0) };
+        next.walk(rest.to_vec()).within(LONG).await.map(|steps| steps + 1).map_err(|error| {
+            match error {
+                AskError::Failed(inner) => inner,
+                AskError::Cycle(cycle) => AskError::Cycle(cycle),
+                _ => AskError::NoReply,
+            }
+        })
+    }
+}
+
+// [G-CYCLE-1] [G-CYCLE-2]
+#[test]
+fn asks_wait_for_one_another_or_they_do_not() {
+    Explore::new().seeds(300).run(|world| {
+        const WALKERS: usize = 5;
+        let system = system(world);
+        // Upwards, or anywhere: of ways that all lead upwards none closes a cycle.
+        let upwards = world.pick(2) == 1;
+        let mut ways = Vec::new();
+        for _ in 0..4 {
+            let mut way: Vec<_> = (0..1 + world.pick(4)).map(|_| world.pick(WALKERS)).collect();
+            if upwards {
+                way.sort_unstable();
+                way.dedup();
+            }
+            ways.push(way);
+        }
+        let outcomes = world.run(async {
+            let mut walkers = Vec::new();
+            for _ in 0..WALKERS {
+                walkers.push(system.spawn::<Walker>(Walker).await.unwrap());
+            }
+            let ways = ways.iter().map(|way| way.iter().map(|&at| walkers[at].clone()).collect());
+            let ways: Vec<Vec<_>> = ways.collect();
+            let ask = |index: usize| {
+                let (first, rest) = ways[index].split_first().unwrap();
+                first.walk(rest.to_vec()).within(LONG).into_future()
+            };
+            let asked = tokio::join!(ask(0), ask(1), ask(2), ask(3));
+            system.drain(LONG).await.unwrap();
+            [asked.0, asked.1, asked.2, asked.3]
+        });
+        assert!(world.now() < LONG / 10, "nobody waits for a deadline: {:?}", world.now());
+        for (way, outcome) in ways.iter().zip(&outcomes) {
+            match outcome {
+                Ok(steps) => assert_eq!(*steps, way.len() as u64 - 1),
+                Err(AskError::Failed(AskError::Cycle(cycle))) => {
+                    let ids: std::collections::BTreeSet<_> =
+                        cycle.members().iter().map(|member| member.id).collect();
+                    assert_eq!(ids.len(), cycle.members().len(), "nobody is on it twice");
+                }
+                Err(error) => panic!("{error}"),
+            }
+        }
+        let cycles = system.counts().ask_cycles;
+        assert!(cycles == 0 || !upwards, "{ways:?}");
+        let turns_back =
+            ways.iter().any(|way| (1..way.len()).any(|at| way[..at].contains(&way[at])));
+        assert!(cycles > 0 || !turns_back, "{ways:?}");
+        world.sometimes("two ways block each other", cycles > 0 && !turns_back);
+        world.sometimes("all get through", cycles == 0 && !upwards);
+    });
+}

@@ -1,0 +1,320 @@
+//! Many worlds: bugs are found, repeated and made small.
+#![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
+
+use greenroom::sim::{Explore, Link, World};
+use greenroom::{Actor, Ref, handlers};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::Command;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Hands out one ticket, but looks and takes in two messages.
+#[derive(Actor)]
+struct Box_ {
+    left: u32,
+}
+
+#[handlers]
+impl Box_ {
+    #[ask]
+    fn left(&self) -> u32 {
+        self.left
+    }
+    #[tell]
+    fn take(&mut self) {
+        self.left = self.left.checked_sub(1).expect("a ticket sold twice");
+    }
+}
+
+#[derive(Actor)]
+struct Buyer {
+    tickets: Ref<Box_>,
+}
+
+#[handlers]
+impl Buyer {
+    #[tell]
+    async fn buy(&mut self) {
+        if self.tickets.left().await.unwrap() > 0 {
+            self.tickets.take().await.unwrap();
+        }
+    }
+}
+
+/// Two buyers and some others who do nothing of interest.
+fn tickets(world: &mut World) {
+    let node = world.node("theatre").start();
+    let system = node.system();
+    world.run(async {
+        let tickets = system.spawn::<Box_>(Box_ { left: 1 }).await.unwrap();
+        let mut buyers = Vec::new();
+        for _ in 0..2 {
+            let tickets = tickets.clone();
+            buyers.push(system.spawn::<Buyer>(Buyer { tickets }).await.unwrap());
+        }
+        for buyer in &buyers {
+            buyer.buy().await.unwrap();
+        }
+    });
+    world.run_for(Duration::from_secs(1));
+}
+
+/// What the exploration panics with.
+fn failure_of(explore: &Explore, scenario: impl Fn(&mut World)) -> String {
+    let outcome = catch_unwind(AssertUnwindSafe(|| explore.run(scenario)));
+    *outcome.expect_err("a world fails").downcast::<String>().unwrap()
+}
+
+/// The number behind a word in a text.
+fn number_after(text: &str, word: &str) -> u64 {
+    let rest = text.split(word).nth(1).unwrap_or_else(|| panic!("no {word:?} in {text}"));
+    rest.split(|letter: char| !letter.is_ascii_digit()).next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn a_race_between_actors_is_found_and_made_small() {
+    let text = failure_of(&Explore::new().seeds(200), tickets);
+    assert!(text.contains("a ticket sold twice"), "{text}");
+    assert!(text.contains("cargo test -p greenroom --test worlds"), "{text}");
+    let (all, few) = (number_after(&text, "of "), number_after(&text, " choices "));
+    assert!(few < all && few <= 6, "{few} choices of {all} are left: {text}");
+    let place = text.lines().find_map(|line| line.trim().strip_prefix("what happened:")).unwrap();
+    let log = std::fs::read_to_string(place.trim()).unwrap();
+    assert!(log.contains("a ticket sold twice"), "{log}");
+}
+
+/// The file that a failure names behind `what`.
+fn file(text: &str, what: &str) -> Vec<u8> {
+    let path = text.lines().find_map(|line| line.trim().strip_prefix(what));
+    std::fs::read(path.unwrap_or_else(|| panic!("no {what:?} in {text}")).trim()).unwrap()
+}
+
+#[test]
+fn a_failure_leaves_the_packets_and_the_commit() {
+    let text = failure_of(&Explore::new().seeds(1), |world| {
+        world.set_links(Link::default().loss(300));
+        let (one, other) = (world.node("one").start(), world.node("other").start());
+        let (from, to) = (one.bind(7).unwrap(), other.bind(8).unwrap());
+        for number in 0..20_u8 {
+            from.send(to.address(), &[b'#', number]);
+        }
+        world.run_for(Duration::from_secs(1));
+        let traffic = world.traffic();
+        world.fail_with("enough", format!("{} sent {} arrived", traffic.sent, traffic.arrived));
+    });
+    let packets = file(&text, "what was sent:");
+    // The interface stands 8 bytes behind the beginning of a packet's block, which is as long as this.
+    let count = |interface: u8| {
+        let begin = [6, 0, 0, 0, 64, 0, 0, 0, interface, 0, 0, 0];
+        packets.windows(begin.len()).filter(|window| *window == begin).count() as u64
+    };
+    // The shortest run that fails, with numbers of its own, is what was written.
+    let shrunk = text.lines().find(|line| line.contains("arrived") && line.starts_with("  "));
+    let shrunk = shrunk.unwrap();
+    assert_eq!(count(0), number_after(shrunk, "  "));
+    assert_eq!(count(1), number_after(shrunk, "sent "));
+    let mut git = Command::new("git");
+    let head = git.args(["rev-parse", "HEAD"]).output().ok().filter(|head| head.status.success());
+    if let Some(head) = head {
+        let head = String::from_utf8(head.stdout).unwrap();
+        assert!(text.contains(&format!("commit:         {}", head.trim())), "{text}");
+    }
+}
+
+/// A number that no two calls have in common, as the real clock has it.
+fn unrepeatable() -> u64 {
+    static CALLS: AtomicU64 = AtomicU64::new(1);
+    CALLS.fetch_add(1, Ordering::Relaxed)
+}
+
+/// Buys as often as the world does not say.
+fn unrepeatable_tickets(world: &mut World) {
+    let node = world.node("theatre").start();
+    let system = node.system();
+    world.run(async {
+        let tickets = system.spawn::<Box_>(Box_ { left: 1000 }).await.unwrap();
+        for _ in 0..unrepeatable() {
+            tickets.left().await.unwrap();
+        }
+    });
+}
+
+#[test]
+fn what_does_not_come_from_the_world_is_found_where_it_shows() {
+    assert_eq!(Explore::new().seeds(3).twice().run(|world| assert!(world.pick(9) < 9)).worlds, 3);
+    let text = failure_of(&Explore::new().seeds(3).twice(), unrepeatable_tickets);
+    assert!(text.contains("the run does not repeat"), "{text}");
+    let line = number_after(&text, "part at line ");
+    let trace = String::from_utf8(file(&text, "what was chosen:")).unwrap();
+    let named = trace.lines().nth(line as usize - 1).unwrap();
+    assert!(text.contains(&format!("\"{named}\"")), "{named} of {text}");
+}
+
+#[test]
+fn a_failure_that_does_not_repeat_says_so() {
+    let text = failure_of(&Explore::new().seeds(1), |world| {
+        unrepeatable_tickets(world);
+        assert!(unrepeatable() > 1 << 40, "bad luck");
+    });
+    assert!(text.contains("bad luck") && text.contains("part at line "), "{text}");
+    assert!(!text.contains("matter"), "{text}");
+    let text = failure_of(&Explore::new().seeds(1), |world| {
+        static FIRST: AtomicU64 = AtomicU64::new(1);
+        let picks = FIRST.swap(0, Ordering::Relaxed);
+        (0..picks).for_each(|_| assert!(world.pick(9) < 9));
+        assert_eq!(picks, 0, "only once");
+    });
+    assert!(text.contains("something outlives a world"), "{text}");
+}
+
+#[test]
+fn a_seed_that_failed_fails_again() {
+    let text = failure_of(&Explore::new().seeds(200), tickets);
+    let seed = number_after(&text, "GREENROOM_SEED=");
+    for _ in 0..2 {
+        let again = catch_unwind(|| tickets(&mut World::new(seed))).unwrap_err();
+        let again = again.downcast::<String>().unwrap();
+        assert!(again.contains("a ticket sold twice"), "{again}");
+        assert!(again.contains(&format!("seed {seed}")), "{again}");
+    }
+}
+
+#[test]
+fn small_worlds_are_tried_completely() {
+    let scenario = |world: &mut World| {
+        let order = [world.pick(3), world.pick(2)];
+        world.sometimes("last", order == [2, 1]);
+    };
+    let explored = Explore::new().every_choice(10_000);
+    let explored = explored.run(scenario);
+    assert!(explored.complete);
+    assert_eq!(explored.worlds, 6);
+    let text = failure_of(&Explore::new().every_choice(2_000), tickets);
+    assert!(text.contains("a ticket sold twice"), "{text}");
+}
+
+#[test]
+fn a_fuzzer_steers_by_bytes() {
+    let failing = |world: &mut World| {
+        let codes = [world.pick(256), world.pick(256)];
+        assert_ne!(codes, [7, 9], "the bytes said so");
+    };
+    let bytes = |first: u8| {
+        // The policy is the first choice.
+        let words = [0, u64::from(first), 9];
+        words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>()
+    };
+    assert_eq!(Explore::new().bytes(bytes(6)).run(failing).worlds, 1);
+    let text = failure_of(&Explore::new().bytes(bytes(7)), failing);
+    assert!(text.contains("the bytes said so"), "{text}");
+}
+
+#[test]
+fn a_mark_that_no_world_passes_fails_the_test() {
+    let text = failure_of(&Explore::new().seeds(3), |world| world.sometimes("never", false));
+    assert!(text.contains("never"), "{text}");
+    let seldom = |world: &mut World| {
+        let hit = world.pick(4) == 3;
+        world.sometimes("seldom", hit);
+    };
+    assert_eq!(Explore::new().seeds(50).run(seldom).worlds, 50);
+}
+
+#[test]
+fn checks_name_themselves() {
+    type Case = (&'static str, fn(&mut World));
+    let cases: [Case; 4] = [
+        ("always \"small\" is broken", |world| {
+            let mut steps = 0;
+            world.always("small", move || {
+                steps += 1;
+                if steps < 5 { Ok(()) } else { Err("too large".to_owned()) }
+            });
+        }),
+        ("at the end \"tidy\" is broken", |world| {
+            world.at_end("tidy", || Err("a mess".to_owned()));
+        }),
+        ("eventually \"rain\" did not come", |world| {
+            world.eventually("rain", Duration::from_millis(2), || false);
+        }),
+        ("too bad", |world| world.fail_with("too bad", "indeed")),
+    ];
+    for (name, case) in cases {
+        let text = failure_of(&Explore::new().seeds(1), |world| {
+            let node = world.node("one").start();
+            let clock = world.clock();
+            case(world);
+            world.run(async {
+                let _ticket = node.system().spawn::<Box_>(Box_ { left: 1 }).await.unwrap();
+                clock.sleep(Duration::from_millis(1)).await;
+            });
+            world.run_for(Duration::from_millis(10));
+        });
+        assert!(text.contains(name), "{name}: {text}");
+    }
+}
+
+#[test]
+fn what_comes_in_time_is_well() {
+    let mut world = World::new(3);
+    let clock = world.clock();
+    world.eventually("late", Duration::from_secs(5), move || clock.now() > Duration::from_secs(4));
+    world.run_for(Duration::from_secs(2));
+    let clock = world.clock();
+    world.run(async { clock.sleep(Duration::from_secs(4)).await });
+    world.finish();
+}
+
+/// Answers nobody.
+#[derive(Actor)]
+struct Mute;
+
+#[handlers]
+impl Mute {
+    #[ask]
+    async fn speak(&mut self) {
+        std::future::pending::<()>().await;
+    }
+}
+
+/// Asks another, for ever.
+#[derive(Actor)]
+struct Asker(Ref<Mute>);
+
+#[handlers]
+impl Asker {
+    #[tell]
+    async fn go(&mut self) {
+        let _ = self.0.speak().within(Duration::MAX).await;
+    }
+}
+
+#[test]
+fn a_world_that_is_late_says_who_waits_for_whose_answer() {
+    let text = failure_of(&Explore::new().seeds(1), |world| {
+        let node = world.node("late").start();
+        let clock = world.clock();
+        world.run_within(Duration::from_secs(3), async {
+            let mute = node.system().spawn::<Mute>(Mute).await.unwrap();
+            let asker = node.system().spawn::<Asker>(Asker(mute)).named("asker").await.unwrap();
+            asker.go().await.unwrap();
+            clock.sleep(Duration::from_secs(60)).await;
+        });
+    });
+    let line = text.lines().find(|line| line.contains("asker (Asker#2) waits inside its handler"));
+    assert!(line.is_some_and(|line| line.ends_with(", for the answer of Mute#1")), "{text}");
+}
+
+#[test]
+fn a_world_that_stands_still_says_who_waits() {
+    let text = failure_of(&Explore::new().seeds(1), |world| {
+        let node = world.node("still").start();
+        world.run(async {
+            let _idle = node.system().spawn::<Box_>(Box_ { left: 1 }).named("it").await.unwrap();
+            std::future::pending::<()>().await;
+        });
+    });
+    assert!(text.contains("the world stands still"), "{text}");
+    assert!(text.contains("node \"still\""), "{text}");
+    assert!(text.contains("it (Box_#1) waits for a message"), "{text}");
+}

@@ -1,0 +1,18 @@
+//! What the simulator does, and what the runtime does in it, under many seeds. A world has one thread.
+#![cfg(not(any(loom, shuttle)))]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod asks;
+mod crashes;
+mod explore;
+mod fabric;
+mod fairness;
+mod interleave;
+mod messages;
+mod oracles;
+mod programs;
+mod rare;
+mod stash;
+mod twins;

@@ -1,0 +1,319 @@
+//! Every scheduler in simulated worlds: no message lost or doubled, each sender's in order, one handler of
+//! an actor at a time; and the same seed gives the same world in every process.
+//!
+//! `GREENROOM_SEEDS` says how many seeds each workload gets under each scheduler.
+#![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
+
+use crate::support::{Ledger, Parcel, SCHEDULINGS, Scheduling, scheduled};
+use greenroom::sim::{Explore, World};
+use greenroom::{Actor, Ref, System, handlers};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Seeds for each workload and scheduler, unless the environment says more.
+const SEEDS: u64 = 20;
+/// Seeds whose traces two processes compare.
+const COMPARED: u64 = 100;
+/// Longer than anything here takes.
+const LONG: Duration = Duration::from_secs(60);
+/// Members of a stage.
+const MEMBERS: usize = 5;
+/// Parcels that a world sends at most.
+const PARCELS_MAX: usize = 2000;
+
+/// Sends to others, and checks what it gets.
+#[derive(Actor)]
+#[actor(mailbox = bounded(64), restart = permanent(100 in "10s"))]
+struct Member {
+    desk: Desk,
+    /// The next number from each sender.
+    due: [u64; MEMBERS + 1],
+    /// Whether a handler is in the middle of something.
+    busy: bool,
+}
+
+/// What a member starts with, each time.
+#[derive(Clone)]
+struct Desk {
+    me: usize,
+    ledger: Arc<Ledger>,
+    /// Whether numbers may be missing, because members come and go.
+    gaps: bool,
+}
+
+#[handlers]
+impl Member {
+    #[start]
+    fn start(desk: Desk) -> Self {
+        Self { desk, due: [0; MEMBERS + 1], busy: false }
+    }
+    /// Sends so many letters to each of the others, and waits for room.
+    #[tell]
+    async fn flood(&mut self, others: Vec<Ref<Self>>, count: u64, order: Parcel) {
+        for number in 0..count {
+            for other in &others {
+                if self.desk.gaps {
+                    tokio::task::yield_now().await;
+                }
+                let letter = other.take(self.desk.me, number, self.desk.ledger.issue());
+                // A letter that waits for room when its sender is killed was never sent.
+                let sent = if self.desk.gaps { letter.try_send() } else { letter.await };
+                sent.unwrap_or_else(|error| error.into_message().returned());
+            }
+        }
+        order.handled();
+    }
+    #[tell]
+    async fn take(&mut self, from: usize, number: u64, parcel: Parcel) {
+        assert!(!std::mem::replace(&mut self.busy, true), "one handler at a time");
+        let due = std::mem::replace(&mut self.due[from], number + 1);
+        assert!(number == due || self.desk.gaps && number > due, "each sender's letters in order");
+        if number % 3 == 1 {
+            tokio::task::yield_now().await;
+        }
+        parcel.handled();
+        self.busy = false;
+    }
+    /// Hands a token on.
+    #[tell]
+    fn pass(&mut self, ring: Arc<[Ref<Self>]>, hops: u32, parcel: Parcel) {
+        assert!(!self.busy, "one handler at a time");
+        parcel.handled();
+        if hops > 0 {
+            let next = ring[(self.desk.me + 1) % ring.len()].clone();
+            let sent = next.pass(ring, hops - 1, self.desk.ledger.issue()).try_send();
+            sent.unwrap_or_else(|error| error.into_message().returned());
+        }
+    }
+    #[tell]
+    fn crash(&mut self, parcel: Parcel) {
+        panic!("as told, with {parcel:?}");
+    }
+    #[ask]
+    fn handled(&self) -> u64 {
+        self.due.iter().sum()
+    }
+}
+
+impl MemberMessage {
+    /// Its sender has it again.
+    fn returned(self) {
+        match self {
+            Self::Flood { order: parcel, .. }
+            | Self::Take { parcel, .. }
+            | Self::Pass { parcel, .. }
+            | Self::Crash { parcel } => {
+                parcel.returned();
+            }
+            Self::Handled { .. } => {}
+        }
+    }
+}
+
+/// A node with members.
+struct Stage {
+    system: System,
+    ledger: Arc<Ledger>,
+    gaps: bool,
+    picks: Vec<usize>,
+}
+
+impl Stage {
+    async fn member(&self, me: usize) -> Ref<Member> {
+        let desk = Desk { me, ledger: Arc::clone(&self.ledger), gaps: self.gaps };
+        self.system.spawn::<Member>(desk).await.unwrap()
+    }
+
+    async fn members(&self) -> Vec<Ref<Member>> {
+        let mut members = Vec::new();
+        for me in 0..MEMBERS {
+            members.push(self.member(me).await);
+        }
+        members
+    }
+
+    /// Everybody sends to everybody.
+    async fn mesh(&self) {
+        let members = self.members().await;
+        for (me, member) in members.iter().enumerate() {
+            let others = [&members[..me], &members[me + 1..]].concat();
+            member.flood(others, 5, self.ledger.issue()).await.unwrap();
+        }
+        self.settle(&members, (MEMBERS * (MEMBERS - 1) * 5) as u64).await;
+    }
+
+    /// All send to one, whose mailbox is soon full.
+    async fn fan_in(&self) {
+        let members = self.members().await;
+        for member in &members[1..] {
+            member.flood(vec![members[0].clone()], 40, self.ledger.issue()).await.unwrap();
+        }
+        self.settle(&members[..1], ((MEMBERS - 1) * 40) as u64).await;
+    }
+
+    /// Two tokens go round.
+    async fn ring(&self) {
+        let ring: Arc<[Ref<Member>]> = self.members().await.into();
+        for member in &ring[..2] {
+            member.pass(Arc::clone(&ring), 30, self.ledger.issue()).await.unwrap();
+        }
+        while self.ledger.issued() < 62 {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Members end, crash and come, while others send to them.
+    async fn churn(&self) {
+        let mut members = self.members().await;
+        for (me, member) in members.iter().enumerate() {
+            let others = [&members[..me], &members[me + 1..]].concat();
+            member.flood(others, 4, self.ledger.issue()).await.unwrap();
+        }
+        for (turn, &pick) in self.picks.iter().enumerate() {
+            let place = pick % members.len();
+            match pick / 5 % 5 {
+                0 => drop(members[place].stop()),
+                1 => drop(members[place].kill()),
+                2 => drop(members[place].drain()),
+                3 => {
+                    let crash = members[place].crash(self.ledger.issue()).try_send();
+                    crash.unwrap_or_else(|error| error.into_message().returned());
+                }
+                _ => members[place] = self.member(place).await,
+            }
+            // From outside, by a sender of its own.
+            let parcel = self.ledger.issue();
+            let sent = members[place].take(MEMBERS, turn as u64, parcel).try_send();
+            sent.unwrap_or_else(|error| error.into_message().returned());
+        }
+    }
+
+    /// As `mesh`, while members move to other workers, where they live on one.
+    async fn migrate(&self) {
+        let members = self.members().await;
+        for (me, member) in members.iter().enumerate() {
+            let others = [&members[..me], &members[me + 1..]].concat();
+            member.flood(others, 5, self.ledger.issue()).await.unwrap();
+        }
+        for pick in &self.picks {
+            // Under most schedulers nobody has a home.
+            let _ = members[pick % MEMBERS].migrate(pick / MEMBERS % 3);
+            tokio::task::yield_now().await;
+        }
+        self.settle(&members, (MEMBERS * (MEMBERS - 1) * 5) as u64).await;
+    }
+
+    /// Waits until so many letters are handled.
+    async fn settle(&self, members: &[Ref<Member>], letters: u64) {
+        loop {
+            let mut handled = 0;
+            for member in members {
+                handled += member.handled().await.unwrap();
+            }
+            if handled == letters {
+                return;
+            }
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Workload {
+    Mesh,
+    FanIn,
+    Ring,
+    Churn,
+    Migrate,
+}
+
+/// Plays a workload in a world, and settles the account.
+fn play(world: &mut World, workload: Workload, scheduler: Scheduling) {
+    let workers = 1 + world.pick(3).max(usize::from(workload == Workload::Migrate) * 2);
+    let node =
+        world.node("one").settings(move |builder| scheduled(builder.workers(workers), scheduler));
+    let system = node.start().system();
+    let ledger = Ledger::new(PARCELS_MAX);
+    let picks = (0..8).map(|_| world.pick(25)).collect();
+    let gaps = workload == Workload::Churn;
+    let stage = Stage { system: system.clone(), ledger: Arc::clone(&ledger), gaps, picks };
+    world.run(async {
+        match workload {
+            Workload::Mesh => stage.mesh().await,
+            Workload::FanIn => stage.fan_in().await,
+            Workload::Ring => stage.ring().await,
+            Workload::Churn => stage.churn().await,
+            Workload::Migrate => stage.migrate().await,
+        }
+        system.drain(LONG).await.unwrap();
+    });
+    assert!(world.now() < Duration::from_secs(1), "nobody waited for a timer: {:?}", world.now());
+    let tally = ledger.settle(&system.counts());
+    if workload != Workload::Churn {
+        assert_eq!((tally.issued, tally.returned, tally.dropped), (tally.handled, 0, 0));
+    }
+    world.sometimes("a message is handed back", tally.returned > 0 || !gaps);
+    world.sometimes("a message is dropped and reported", tally.dropped > 0 || !gaps);
+}
+
+fn everywhere(workload: Workload) {
+    for scheduler in SCHEDULINGS {
+        let explore = Explore::new().seeds(SEEDS);
+        let explore = if workload == Workload::Churn { explore.allow_panics() } else { explore };
+        explore.run(|world| play(world, workload, scheduler));
+    }
+}
+
+#[test]
+fn mesh() {
+    everywhere(Workload::Mesh);
+}
+
+#[test]
+fn fan_in() {
+    everywhere(Workload::FanIn);
+}
+
+#[test]
+fn ring() {
+    everywhere(Workload::Ring);
+}
+
+#[test]
+fn churn() {
+    everywhere(Workload::Churn);
+}
+
+#[test]
+fn migrate() {
+    everywhere(Workload::Migrate);
+}
+
+/// The traces of some worlds, as one hash for each.
+fn traces() -> String {
+    let trace = |seed| {
+        let mut world = World::new(seed);
+        play(&mut world, Workload::Mesh, None);
+        format!("{:016x}", world.trace_hash())
+    };
+    (0..COMPARED).map(trace).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn traces_to_compare() {
+    // Not to the standard output: its buffer is one that the harness writes to from other threads.
+    eprintln!("traces: {}", traces());
+}
+
+#[test]
+fn a_seed_gives_the_same_world_in_every_process() {
+    let own = traces();
+    let hashes: std::collections::BTreeSet<_> = own.split(' ').collect();
+    assert_eq!(hashes.len() as u64, COMPARED, "each seed gives a world of its own");
+    let mut other = Command::new(std::env::current_exe().unwrap());
+    let other =
+        other.args(["--exact", "oracles::traces_to_compare", "--nocapture"]).output().unwrap();
+    let printed = String::from_utf8(other.stderr).unwrap();
+    let theirs = printed.lines().find_map(|line| line.split_once("traces: ")).unwrap();
+    assert_eq!(theirs.1, own);
+}

@@ -1,0 +1,123 @@
+//! The rare paths of the runtime, which worlds make common: every one is taken, and nothing is lost, doubled
+//! or out of order for it.
+//!
+//! `GREENROOM_SEEDS` says how many seeds there are.
+#![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
+
+use crate::support::{SCHEDULINGS, scheduled};
+use greenroom::sim::{Explore, World};
+use greenroom::{Actor, Context, Ref, handlers};
+use std::time::Duration;
+
+const SEEDS: u64 = 300;
+const MS: Duration = Duration::from_millis(1);
+/// Orders that each clerk gets, and passes on to the till.
+const ORDERS: u64 = 12;
+const CLERKS: usize = 4;
+
+/// Takes what the clerks send, into a small mailbox.
+#[derive(Actor)]
+#[actor(mailbox = bounded(2))]
+struct Till {
+    /// The next number from each clerk.
+    due: [u64; CLERKS],
+}
+
+#[handlers]
+impl Till {
+    #[tell]
+    fn pay(&mut self, clerk: usize, number: u64) {
+        assert_eq!(number, self.due[clerk], "each clerk's payments in order, and once");
+        self.due[clerk] += 1;
+    }
+    #[ask]
+    async fn paid(&self) -> u64 {
+        tokio::task::yield_now().await;
+        self.due.iter().sum()
+    }
+}
+
+/// Passes orders on; crashes once, at half time, and starts again after a while.
+#[derive(Actor)]
+#[actor(restart = permanent(3 in "10s", backoff = "2ms..8ms", jitter = "50%"))]
+struct Clerk {
+    me: usize,
+    till: Ref<Till>,
+    /// Whether a handler is in the middle of something.
+    busy: bool,
+    ticks: u64,
+}
+
+#[handlers]
+impl Clerk {
+    #[start]
+    fn start((me, till): (usize, Ref<Till>), cx: &mut Context<Self>) -> Self {
+        cx.every(MS, Self::tick);
+        Self { me, till, busy: false, ticks: 0 }
+    }
+    #[local]
+    fn tick(&mut self) {
+        assert!(!self.busy, "one handler at a time");
+        self.ticks += 1;
+    }
+    #[tell]
+    async fn order(&mut self, number: u64) {
+        assert!(!std::mem::replace(&mut self.busy, true), "one handler at a time");
+        self.till.pay(self.me, number).await.unwrap();
+        assert!(self.till.paid().await.unwrap() > number, "what was sent before is handled before");
+        self.busy = false;
+        assert_ne!(number, ORDERS / 2, "this clerk crashes");
+    }
+    #[ask]
+    fn ticks(&self) -> u64 {
+        self.ticks
+    }
+}
+
+fn play(world: &mut World) {
+    let scheduler = SCHEDULINGS[world.pick(5)];
+    let workers = 1 + world.pick(3);
+    let node =
+        world.node("shop").settings(move |builder| scheduled(builder.workers(workers), scheduler));
+    let system = node.start().system();
+    let clock = world.clock();
+    world.run(async {
+        let till = system.spawn::<Till>(Till { due: [0; CLERKS] }).await.unwrap();
+        let mut clerks = Vec::new();
+        for me in 0..CLERKS {
+            let clerk = system.spawn::<Clerk>((me, till.clone())).await.unwrap();
+            for number in 0..ORDERS {
+                clerk.order(number).await.unwrap();
+            }
+            clerks.push(clerk);
+        }
+        while till.paid().await.unwrap() < ORDERS * CLERKS as u64 {
+            clock.sleep(MS).await;
+        }
+        clock.sleep(20 * MS).await;
+        for clerk in &clerks {
+            assert!(clerk.ticks().await.unwrap() > 0, "timers go off, be it late");
+        }
+        system.drain(Duration::from_secs(10)).await.unwrap();
+    });
+    assert_eq!(system.counts().restarts, CLERKS as u64);
+    let taken: Vec<_> = world.rare_paths().map(|(name, count)| (name, count > 0)).collect();
+    for (name, taken) in taken {
+        world.sometimes(name, taken);
+    }
+}
+
+#[test]
+fn every_rare_path_is_taken_and_breaks_nothing() {
+    Explore::new().seeds(SEEDS).allow_panics().run(play);
+}
+
+#[test]
+fn outside_of_worlds_and_where_every_choice_is_tried_they_are_not_taken() {
+    let explore = Explore::new().every_choice(20).allow_panics();
+    let text = std::panic::catch_unwind(|| explore.run(play)).unwrap_err();
+    let text = *text.downcast::<String>().unwrap();
+    for name in ["spill early", "short turn", "step late"] {
+        assert!(text.contains(name), "in no world, so this is named: {text}");
+    }
+}
