@@ -149,6 +149,35 @@ impl<A: Actor> Context<A> {
         }
     }
 
+    /// A random number, any of its type with the same chance; not for secrets. The numbers of a system follow from
+    /// [`Builder::seed`](crate::Builder::seed), in a simulated world from the world's own seed. What is to be drawn from
+    /// a distribution can be drawn by a generator of any library that is seeded with one.
+    ///
+    /// # Examples
+    /// ```
+    /// use greenroom::{Actor, Context, System, handlers};
+    ///
+    /// #[derive(Actor)]
+    /// struct Die;
+    ///
+    /// #[handlers]
+    /// impl Die {
+    ///     #[ask]
+    ///     fn throw(&self, cx: &mut Context<Self>) -> u64 {
+    ///         cx.random() % 6 + 1
+    ///     }
+    /// }
+    ///
+    /// let system = System::builder().workers(1).seed(7).build()?;
+    /// let die = system.spawn::<Die>(Die).start()?;
+    /// assert!((1..=6).contains(&die.throw().wait()?));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn random(&self) -> u64 {
+        self.header().core.random.next()
+    }
+
     /// Starts a child: an actor that ends before this one does.
     pub fn spawn<C: Behavior>(&mut self, args: C::Args) -> Spawn<'_, C> {
         // SAFETY: the value borrows this context, which only a handler or hook has.

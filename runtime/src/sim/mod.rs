@@ -7,7 +7,7 @@
 //! |---|---|
 //! | clock | virtual; it jumps to the next timer when nobody can run, and each node's may be wrong |
 //! | who runs next | a choice at every turn, by a [`Policy`], over any scheduler's own queues |
-//! | randomness | the world's choices ([`World::pick`]) |
+//! | randomness | the world's choices ([`World::pick`]); for actors [`Context::random`](crate::Context::random) |
 //! | datagrams | [`Socket`]s over [`Link`]s that lose, delay, double and damage |
 //! | threads | none: [`Context::blocking`](crate::Context::blocking) is a step like any other |
 //!

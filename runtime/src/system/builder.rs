@@ -148,8 +148,9 @@ impl Builder {
         }
     }
 
-    /// Sets what the system's random choices follow from, such as the jitter of a back-off; by default each
-    /// system takes a seed of its own from the operating system.
+    /// Sets what the system's random choices follow from, such as the jitter of a back-off and
+    /// [`Context::random`](crate::Context::random); by default each system takes a seed of its own from the
+    /// operating system.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
         self

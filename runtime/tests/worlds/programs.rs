@@ -81,6 +81,39 @@ fn time_jumps_to_what_happens_next() {
     assert!(took >= Duration::from_secs(60) && took < Duration::from_secs(61), "{took:?}");
 }
 
+/// Draws random numbers.
+#[derive(Actor)]
+struct Gambler;
+
+#[handlers]
+impl Gambler {
+    #[ask]
+    fn draw(&self, cx: &mut Context<Self>) -> [u64; 4] {
+        std::array::from_fn(|_| cx.random())
+    }
+}
+
+#[test]
+fn what_actors_draw_follows_from_the_seed() {
+    let draw = |seed| {
+        let mut world = World::new(seed);
+        let nodes = [world.node("one").start(), world.node("two").start()];
+        world.run(async {
+            let mut drawn = Vec::new();
+            for node in &nodes {
+                let gambler = node.system().spawn::<Gambler>(Gambler).await.unwrap();
+                drawn.extend(gambler.draw().await.unwrap());
+            }
+            drawn
+        })
+    };
+    let drawn = draw(7);
+    assert_eq!(draw(7), drawn, "one seed");
+    let other = draw(8);
+    let all: std::collections::BTreeSet<_> = drawn.iter().chain(&other).collect();
+    assert_eq!(all.len(), 16, "no two nodes, and no two seeds, draw alike: {drawn:?} {other:?}");
+}
+
 /// Counts its starts on the node's disk, and answers over the wire with what it is asked.
 async fn echo(node: Node) {
     let starts = node.stored("starts").map_or(0, |bytes| bytes[0]);
