@@ -13,7 +13,7 @@ use crate::secure::endpoint::{AssociationId, Received};
 use crate::secure::hello::Hello;
 use crate::secure::key::PublicKey;
 use crate::secure::wire::{DataHeader, HEADER_BYTES, Kind, OVERHEAD_BYTES};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// The lane of an association on which words about its queue pair are sealed.
@@ -54,8 +54,8 @@ pub(super) struct Pairs {
     is_on: bool,
     trusted: BTreeSet<PublicKey>,
     wants: VecDeque<(AssociationId, Want)>,
-    /// Words to go by UDP.
-    words: VecDeque<(AssociationId, Word)>,
+    /// Words to go by UDP: for each association the newest one of each kind. [RDMA-47]
+    words: BTreeMap<(AssociationId, u8), Word>,
     /// Lines that are to show the peer that their queue pair carries.
     shows: VecDeque<AssociationId>,
     /// Touched lines whose packets go by a queue pair.
@@ -63,6 +63,12 @@ pub(super) struct Pairs {
     /// Of these, those without room.
     blocked: VecDeque<AssociationId>,
     changes: VecDeque<Change>,
+}
+
+impl Pairs {
+    fn tell(&mut self, id: AssociationId, word: Word) {
+        self.words.insert((id, word.kind()), word);
+    }
 }
 
 impl Station {
@@ -148,7 +154,7 @@ impl Station {
                 && !pairing.is_used()
             {
                 pairing.retry(now);
-                self.pairs.words.push_back((*id, Word::Again));
+                self.pairs.tell(*id, Word::Again);
             }
         }
         let ids: Vec<_> = self.lines.keys().copied().collect();
@@ -234,7 +240,7 @@ impl Station {
         match step {
             Step::Stay => {}
             Step::Want(want) => self.pairs.wants.push_back((id, want)),
-            Step::Tell(word) => self.pairs.words.push_back((id, word)),
+            Step::Tell(word) => self.pairs.tell(id, word),
             Step::Show => self.pairs.shows.push_back(id),
             Step::ShowAndUse { bytes } => {
                 self.pairs.shows.push_back(id);
@@ -243,7 +249,9 @@ impl Station {
             Step::Use { bytes } => self.use_pair(now, id, bytes),
             Step::GiveUp { why, word } => {
                 self.pairs.wants.push_back((id, Want::End));
-                self.pairs.words.extend(word.map(|word| (id, word)));
+                if let Some(word) = word {
+                    self.pairs.tell(id, word);
+                }
                 self.leave_pair(now, id, why);
             }
         }
@@ -317,7 +325,7 @@ impl Station {
 
     /// The next word to go by UDP, put into `out`.
     pub(super) fn poll_word(&mut self, now: Time, out: &mut Outgoing) -> bool {
-        while let Some((id, word)) = self.pairs.words.pop_front() {
+        while let Some(((id, _), word)) = self.pairs.words.pop_first() {
             if let Some((to, packet)) = self.seal_word(now, id, word) {
                 out.set(to, packet);
                 return true;
@@ -405,3 +413,6 @@ fn plain(number: u64, packet: &mut [u8]) -> Option<SocketAddr> {
     // It goes to no address.
     Some(SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)))
 }
+
+#[cfg(test)]
+mod tests;

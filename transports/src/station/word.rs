@@ -43,16 +43,29 @@ const END: u8 = 5;
 const AGAIN: u8 = 6;
 
 impl Word {
+    /// Its first byte.
+    pub(super) const fn kind(&self) -> u8 {
+        match self {
+            Self::Offer { .. } => OFFER,
+            Self::Accept { .. } => ACCEPT,
+            Self::Refuse { .. } => REFUSE,
+            Self::Ready { .. } => READY,
+            Self::End { .. } => END,
+            Self::Again => AGAIN,
+        }
+    }
+
     pub(super) fn encode(&self) -> Vec<u8> {
-        let (kind, attempt, rest) = match *self {
-            Self::Offer { attempt, terms, plain } => (OFFER, attempt, Some((terms, plain))),
-            Self::Accept { attempt, terms, plain } => (ACCEPT, attempt, Some((terms, plain))),
-            Self::Refuse { attempt } => (REFUSE, attempt, None),
-            Self::Ready { attempt } => (READY, attempt, None),
-            Self::End { attempt } => (END, attempt, None),
-            Self::Again => (AGAIN, 0, None),
+        let (attempt, rest) = match *self {
+            Self::Offer { attempt, terms, plain } | Self::Accept { attempt, terms, plain } => {
+                (attempt, Some((terms, plain)))
+            }
+            Self::Refuse { attempt } | Self::Ready { attempt } | Self::End { attempt } => {
+                (attempt, None)
+            }
+            Self::Again => (0, None),
         };
-        let mut bytes = vec![kind];
+        let mut bytes = vec![self.kind()];
         bytes.extend(attempt.to_le_bytes());
         if let Some((terms, plain)) = rest {
             let Endpoint { gid, lid, qpn, psn, mtu_bytes, .. } = terms.endpoint;

@@ -1,0 +1,64 @@
+use super::super::harness::{Net, public};
+use super::*;
+use crate::rdma::verbs::Endpoint;
+
+/// Two joined stations with queue pairs that there are in words alone: first the one that offers.
+struct Pair {
+    net: Net,
+    hosts: [usize; 2],
+    lines: [AssociationId; 2],
+}
+
+fn terms(qpn: u32) -> Terms {
+    Terms {
+        endpoint: Endpoint { qpn, ..Endpoint::default() },
+        receives: 64,
+        packet_bytes: 4096,
+    }
+}
+
+impl Pair {
+    fn new(trust: Trust) -> Self {
+        let mut net = Net::new(0, true);
+        net.config.lanes = LANES;
+        for (host, other) in [(1, 2), (2, 1)] {
+            let mut made = net.host(host, 0);
+            made.station.allow(public(other));
+            made.station.use_pairs((trust == Trust::Plain).then(|| public(other)));
+            net.hosts.push(made);
+        }
+        let hosts = if public(1) < public(2) { [0, 1] } else { [1, 0] };
+        let lines = net.join(hosts[0], hosts[1]);
+        Self { net, hosts, lines }
+    }
+
+    fn station(&mut self, end: usize) -> &mut Station {
+        &mut self.net.hosts[self.hosts[end]].station
+    }
+
+    /// The peer of an end says a word, which comes at once.
+    fn hear(&mut self, end: usize, word: Word) {
+        let (now, peer) = (self.net.now, self.lines[1 - end]);
+        let sealed = self.station(1 - end).seal_word(now, peer, word);
+        let (_, mut packet) = sealed.expect("there are keys");
+        let from = self.net.hosts[self.hosts[1 - end]].at;
+        self.station(end).handle(now, from, &mut packet);
+    }
+}
+
+// [RDMA-47]
+#[test]
+fn words_that_cannot_leave_do_not_pile_up() {
+    let mut pair = Pair::new(Trust::Sealed);
+    let (now, line) = (pair.net.now, pair.lines[1]);
+    let offer = Word::Offer { attempt: 7, terms: terms(1), plain: false };
+    pair.hear(1, offer);
+    assert!(matches!(pair.station(1).poll_want(), Some((_, Want::Accept { .. }))));
+    pair.station(1).made(now, line, Ok(terms(2)));
+    for _ in 0..100 {
+        pair.hear(1, offer);
+        pair.station(1).retry_pairs(now);
+    }
+    let waiting: Vec<_> = pair.station(1).pairs.words.values().copied().collect();
+    assert_eq!(waiting, [Word::Accept { attempt: 7, terms: terms(2), plain: false }, Word::Again]);
+}
