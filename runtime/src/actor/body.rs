@@ -118,7 +118,9 @@ pub(super) fn context_address(header: NonNull<Header>) -> usize {
 
 /// The bound of an actor's mailbox, if it has one.
 pub(crate) fn bound(header: &Header) -> Option<&Bound> {
-    frame(header).bound.as_deref()
+    let bound = frame(header).bound.as_deref();
+    debug_assert_eq!(header.bounded, bound.is_some(), "the header knows whether there is a bound");
+    bound
 }
 
 /// The children of a cell.
