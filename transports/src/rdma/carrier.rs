@@ -151,24 +151,28 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
         }
     }
 
-    fn fulfil(&mut self, association: AssociationId, want: Want) -> Option<Result<Terms, Why>> {
-        match want {
-            Want::Open { psn } => Some(self.open(association, psn).map(|(_, terms)| terms)),
-            Want::Accept { psn, peer } => {
-                Some(self.open(association, psn).and_then(|(id, own)| {
-                    self.connect(association, id, &peer)?;
-                    Ok(own)
-                }))
-            }
-            Want::Connect { peer } => Some(match self.connections.get(&association).copied() {
+    /// Does what the station wants; the attempt that it was for, and what became of it.
+    fn fulfil(
+        &mut self,
+        association: AssociationId,
+        want: Want,
+    ) -> Option<(u64, Result<Terms, Why>)> {
+        let made = match want {
+            Want::Open { psn, .. } => self.open(association, psn).map(|(_, terms)| terms),
+            Want::Accept { psn, peer, .. } => self.open(association, psn).and_then(|(id, own)| {
+                self.connect(association, id, &peer)?;
+                Ok(own)
+            }),
+            Want::Connect { peer, .. } => match self.connections.get(&association).copied() {
                 Some(id) => self.connect(association, id, &peer),
                 None => Err(Why::DeviceGone),
-            }),
+            },
             Want::End => {
                 self.end(association);
-                None
+                return None;
             }
-        }
+        };
+        Some((want.attempt()?, made))
     }
 
     fn open(&mut self, of: AssociationId, psn: u32) -> Result<(ConnectionId, Terms), Why> {
@@ -248,8 +252,8 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> Turn for QueuePairs<D, O> {
     fn send(&mut self, station: &Mutex<Station>, cx: &mut Context<'_>, now: Time) {
         loop {
             let Some((association, want)) = station.lock().poll_want() else { break };
-            if let Some(made) = self.fulfil(association, want) {
-                station.lock().made(now, association, made);
+            if let Some((attempt, made)) = self.fulfil(association, want) {
+                station.lock().made(now, association, attempt, made);
             }
         }
         self.transmit(station, now);

@@ -93,7 +93,7 @@ use without_devices::turn;
 mod without_devices {
     use super::super::carrier::Turn;
     use crate::link::Time;
-    use crate::station::{Station, Want, Why};
+    use crate::station::{Station, Why};
     use parking_lot::Mutex;
     use std::task::Context;
 
@@ -110,8 +110,8 @@ mod without_devices {
         fn send(&mut self, station: &Mutex<Station>, _: &mut Context<'_>, now: Time) {
             let mut station = station.lock();
             while let Some((association, want)) = station.poll_want() {
-                if want != Want::End {
-                    station.made(now, association, Err(Why::NoDevice));
+                if let Some(attempt) = want.attempt() {
+                    station.made(now, association, attempt, Err(Why::NoDevice));
                 }
             }
         }

@@ -124,11 +124,12 @@ impl Station {
         self.pairs.wants.pop_front()
     }
 
-    /// What became of a [`Want`]: this node's end of the queue pair, or why there is none.
-    pub fn made(&mut self, now: Time, id: AssociationId, made: Result<Terms, Why>) {
+    /// What became of the [`Want`] of an [attempt](Want::attempt): this node's end of the queue pair, or why there is
+    /// none.
+    pub fn made(&mut self, now: Time, id: AssociationId, attempt: u64, made: Result<Terms, Why>) {
         match self.lines.get_mut(&id).and_then(|line| line.pairing.as_mut()) {
             Some(pairing) => {
-                let step = pairing.on_made(now, made);
+                let step = pairing.on_made(now, attempt, made);
                 self.step(now, id, step);
             }
             None => self.pairs.wants.push_back((id, Want::End)),

@@ -75,11 +75,15 @@ pub enum Why {
 pub enum Want {
     /// Open a queue pair; its packets count from there.
     Open {
+        /// For which attempt.
+        attempt: u64,
         /// The number of its first packet.
         psn: u32,
     },
     /// Open one, and connect it to the peer's.
     Accept {
+        /// For which attempt.
+        attempt: u64,
         /// The number of its first packet.
         psn: u32,
         /// The peer's end.
@@ -87,11 +91,26 @@ pub enum Want {
     },
     /// Connect the one that is open to the peer's.
     Connect {
+        /// For which attempt.
+        attempt: u64,
         /// The peer's end.
         peer: Terms,
     },
     /// End it.
     End,
+}
+
+impl Want {
+    /// The attempt whose outcome is to be told, if there is one to tell.
+    #[must_use]
+    pub const fn attempt(&self) -> Option<u64> {
+        match *self {
+            Self::Open { attempt, .. }
+            | Self::Accept { attempt, .. }
+            | Self::Connect { attempt, .. } => Some(attempt),
+            Self::End => None,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -198,7 +217,7 @@ impl Pairing {
         match &mut self.phase {
             Phase::Idle(_) => {
                 (self.attempt, self.phase) = (random, Phase::Opening(None));
-                Step::Want(Want::Open { psn: psn(random) })
+                Step::Want(Want::Open { attempt: random, psn: psn(random) })
             }
             Phase::Offered { count: OFFERS.., .. } => self.give_up(now, Why::Unanswered),
             Phase::Offered { count, again } => {
@@ -236,7 +255,7 @@ impl Pairing {
                 // [RDMA-43]
                 self.plain = crate::planted!("rdma-plain-untrusted": plain && self.trusts => plain);
                 self.phase = Phase::Opening(Some(terms));
-                Step::Want(Want::Accept { psn: psn(random), peer: terms })
+                Step::Want(Want::Accept { attempt, psn: psn(random), peer: terms })
             }
             Word::Accept { attempt, terms, plain }
                 if attempt == self.attempt && matches!(self.phase, Phase::Offered { .. }) =>
@@ -247,7 +266,7 @@ impl Pairing {
                 self.plain = plain;
                 self.bytes = self.own.packet_bytes.min(terms.packet_bytes);
                 self.phase = Phase::Connecting;
-                Step::Want(Want::Connect { peer: terms })
+                Step::Want(Want::Connect { attempt, peer: terms })
             }
             Word::Refuse { attempt } if attempt == self.attempt && self.has_pair() => {
                 self.pause = PAUSE_MAX;
@@ -273,8 +292,12 @@ impl Pairing {
         if self.offers { Step::Use { bytes } } else { Step::ShowAndUse { bytes } }
     }
 
-    /// The carrier has done what it was asked, or not.
-    pub(super) fn on_made(&mut self, now: Time, made: Result<Terms, Why>) -> Step {
+    /// The carrier has done what it was asked for an attempt, or not. One that was given up meanwhile is ended
+    /// next. [RDMA-41]
+    pub(super) fn on_made(&mut self, now: Time, attempt: u64, made: Result<Terms, Why>) -> Step {
+        if attempt != self.attempt {
+            return Step::Stay;
+        }
         let own = match made {
             Ok(own) => own,
             Err(why) => return self.on_ended(now, why),
@@ -299,8 +322,7 @@ impl Pairing {
                 }
                 Step::Show
             }
-            // It was given up meanwhile.
-            _ => Step::Want(Want::End),
+            _ => Step::Stay,
         }
     }
 
@@ -394,11 +416,11 @@ mod tests {
         let mut first = Pairing::new(at(0), Role::Offers, Trust::Sealed);
         let mut second = Pairing::new(at(0), Role::Answers, Trust::Sealed);
         assert!(matches!(first.on_timeout(at(0), 7), Step::Want(Want::Open { .. })));
-        let Step::Tell(offer) = first.on_made(at(0), Ok(terms())) else { panic!("no offer") };
+        let Step::Tell(offer) = first.on_made(at(0), 7, Ok(terms())) else { panic!("no offer") };
         assert!(matches!(second.on_word(at(0), &offer, 3), Step::Want(Want::Accept { .. })));
-        let Step::Tell(accept) = second.on_made(at(0), Ok(terms())) else { panic!("no answer") };
+        let Step::Tell(accept) = second.on_made(at(0), 7, Ok(terms())) else { panic!("no answer") };
         assert!(matches!(first.on_word(at(0), &accept, 4), Step::Want(Want::Connect { .. })));
-        assert_eq!(first.on_made(at(0), Ok(terms())), Step::Show);
+        assert_eq!(first.on_made(at(0), 7, Ok(terms())), Step::Show);
         [first, second]
     }
 
@@ -424,6 +446,21 @@ mod tests {
         }
     }
 
+    // [RDMA-41]
+    #[test]
+    fn what_was_made_for_another_attempt_does_nothing() {
+        let mut end = Pairing::new(at(0), Role::Answers, Trust::Sealed);
+        let offer = |attempt| Word::Offer { attempt, terms: terms(), plain: false };
+        assert!(matches!(end.on_word(at(0), &offer(7), 3), Step::Want(Want::Accept { .. })));
+        let gone = Step::GiveUp { why: Why::PeerEnded, word: None };
+        assert_eq!(end.on_word(at(1000), &offer(OTHER), 3), gone);
+        assert!(matches!(end.on_word(at(1000), &offer(OTHER), 3), Step::Want(_)));
+        for made in [Ok(terms()), Err(Why::NotMade)] {
+            assert_eq!(end.on_made(at(1000), 7, made), Step::Stay);
+        }
+        assert!(matches!(end.on_made(at(1000), OTHER, Ok(terms())), Step::Tell(_)));
+    }
+
     // [RDMA-44]
     #[test]
     fn another_attempt_comes_after_ever_longer_pauses_and_at_once_if_asked() {
@@ -431,7 +468,7 @@ mod tests {
         let (mut now, mut pauses) = (at(0), Vec::new());
         for attempt in 0..10 {
             assert!(matches!(first.on_timeout(now, attempt), Step::Want(_)));
-            let gone = first.on_made(now, Err(Why::NoDevice));
+            let gone = first.on_made(now, attempt, Err(Why::NoDevice));
             assert_eq!(gone, Step::GiveUp { why: Why::NoDevice, word: None });
             let next = first.timeout().expect("it tries again");
             pauses.push(next.since(now).as_millis());
@@ -439,7 +476,7 @@ mod tests {
         }
         assert_eq!(pauses, [250, 500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000, 30_000]);
         first.on_timeout(now, 77);
-        first.on_made(now, Err(Why::NoDevice));
+        first.on_made(now, 77, Err(Why::NoDevice));
         first.on_word(now, &Word::Again, 0);
         assert_eq!(first.timeout(), Some(now));
     }
@@ -449,7 +486,7 @@ mod tests {
     fn what_nobody_answers_or_nobody_empties_is_given_up() {
         let mut first = Pairing::new(at(0), Role::Offers, Trust::Sealed);
         first.on_timeout(at(0), 7);
-        assert!(matches!(first.on_made(at(0), Ok(terms())), Step::Tell(_)));
+        assert!(matches!(first.on_made(at(0), 7, Ok(terms())), Step::Tell(_)));
         let mut offers = 1;
         let last = loop {
             let due = first.timeout().expect("it waits for an answer");

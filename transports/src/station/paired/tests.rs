@@ -10,11 +10,7 @@ struct Pair {
 }
 
 fn terms(qpn: u32) -> Terms {
-    Terms {
-        endpoint: Endpoint { qpn, ..Endpoint::default() },
-        receives: 64,
-        packet_bytes: 4096,
-    }
+    Terms { endpoint: Endpoint { qpn, ..Endpoint::default() }, receives: 64, packet_bytes: 4096 }
 }
 
 impl Pair {
@@ -54,7 +50,7 @@ fn words_that_cannot_leave_do_not_pile_up() {
     let offer = Word::Offer { attempt: 7, terms: terms(1), plain: false };
     pair.hear(1, offer);
     assert!(matches!(pair.station(1).poll_want(), Some((_, Want::Accept { .. }))));
-    pair.station(1).made(now, line, Ok(terms(2)));
+    pair.station(1).made(now, line, 7, Ok(terms(2)));
     for _ in 0..100 {
         pair.hear(1, offer);
         pair.station(1).retry_pairs(now);
