@@ -12,6 +12,7 @@ use crate::link::{Config, Ecn, Time};
 use crate::secure::endpoint::{AssociationId, Received};
 use crate::secure::hello::Hello;
 use crate::secure::key::PublicKey;
+use crate::secure::reject::Reject;
 use crate::secure::wire::{DataHeader, HEADER_BYTES, Kind, OVERHEAD_BYTES};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -237,11 +238,19 @@ impl Station {
         }
     }
 
+    /// Counts what came from a node and was dropped.
+    fn reject(&mut self, id: AssociationId, why: Reject) {
+        if let Some(from) = self.endpoint.address(id) {
+            self.endpoint.reject(self.now, from, why);
+        }
+    }
+
     fn step(&mut self, now: Time, id: AssociationId, step: Step) {
         match step {
             Step::Stay => {}
             Step::Want(want) => self.pairs.wants.push_back((id, want)),
             Step::Tell(word) => self.pairs.tell(id, word),
+            Step::Drop => self.reject(id, Reject::Rate),
             Step::Show => self.pairs.shows.push_back(id),
             Step::ShowAndUse { bytes } => {
                 self.pairs.shows.push_back(id);

@@ -12,6 +12,7 @@
 //! 1. No packet of the link goes by a queue pair before a sealed word of the peer's has come by it. [RDMA-42]
 //! 2. Every attempt has a number of its own that nobody guesses. Words of another one do nothing. [RDMA-41]
 //! 3. Whoever gives up says so, and the end that offers tries again, ever more seldom. [RDMA-44]
+//! 4. However often the peer asks, attempts begin at least [`PAUSE_MIN`] apart. [RDMA-48]
 
 use super::word::{Terms, Word};
 use crate::link::Time;
@@ -144,6 +145,8 @@ pub(super) enum Step {
     ShowAndUse { bytes: u32 },
     /// Packets go by it from now on; each of so many bytes, keys included.
     Use { bytes: u32 },
+    /// The word came too early, and does nothing.
+    Drop,
     /// It is given up, and the peer told if there is something to tell.
     GiveUp { why: Why, word: Option<Word> },
 }
@@ -159,6 +162,8 @@ pub(super) struct Pairing {
     plain: bool,
     attempt: u64,
     phase: Phase,
+    /// When the last attempt began.
+    began: Option<Time>,
     own: Terms,
     /// Bytes of a packet that both take.
     bytes: u32,
@@ -176,6 +181,7 @@ impl Pairing {
             plain: false,
             attempt: 0,
             phase: Phase::Idle(now),
+            began: None,
             own: Terms::default(),
             bytes: 0,
             pause: PAUSE_MIN,
@@ -216,7 +222,7 @@ impl Pairing {
         }
         match &mut self.phase {
             Phase::Idle(_) => {
-                (self.attempt, self.phase) = (random, Phase::Opening(None));
+                self.begin(now, random, None);
                 Step::Want(Want::Open { attempt: random, psn: psn(random) })
             }
             Phase::Offered { count: OFFERS.., .. } => self.give_up(now, Why::Unanswered),
@@ -251,10 +257,13 @@ impl Pairing {
                     // The peer offers again in time.
                     return self.give_up(now, Why::PeerEnded);
                 }
-                self.attempt = attempt;
+                if self.next_at(now) > now {
+                    // The peer offers again in time, too.
+                    return Step::Drop;
+                }
+                self.begin(now, attempt, Some(terms));
                 // [RDMA-43]
                 self.plain = crate::planted!("rdma-plain-untrusted": plain && self.trusts => plain);
-                self.phase = Phase::Opening(Some(terms));
                 Step::Want(Want::Accept { attempt, psn: psn(random), peer: terms })
             }
             Word::Accept { attempt, terms, plain }
@@ -331,6 +340,15 @@ impl Pairing {
         if self.has_pair() { self.give_up(now, why) } else { Step::Stay }
     }
 
+    fn begin(&mut self, now: Time, attempt: u64, peer: Option<Terms>) {
+        (self.attempt, self.phase, self.began) = (attempt, Phase::Opening(peer), Some(now));
+    }
+
+    /// When another attempt may begin. [RDMA-48]
+    fn next_at(&self, now: Time) -> Time {
+        self.began.map_or(now, |began| now.max(began + PAUSE_MIN))
+    }
+
     fn has_pair(&self) -> bool {
         !matches!(self.phase, Phase::Idle(_))
     }
@@ -345,8 +363,8 @@ impl Pairing {
 
     /// A device is there: what failed may succeed.
     pub(super) fn retry(&mut self, now: Time) {
-        if let Phase::Idle(at) = &mut self.phase {
-            *at = now;
+        if let Phase::Idle(_) = self.phase {
+            self.phase = Phase::Idle(self.next_at(now));
             self.pause = PAUSE_MIN;
         }
     }
@@ -463,7 +481,7 @@ mod tests {
 
     // [RDMA-44]
     #[test]
-    fn another_attempt_comes_after_ever_longer_pauses_and_at_once_if_asked() {
+    fn another_attempt_comes_after_ever_longer_pauses_and_soon_if_asked() {
         let mut first = Pairing::new(at(0), Role::Offers, Trust::Sealed);
         let (mut now, mut pauses) = (at(0), Vec::new());
         for attempt in 0..10 {
@@ -478,7 +496,30 @@ mod tests {
         first.on_timeout(now, 77);
         first.on_made(now, 77, Err(Why::NoDevice));
         first.on_word(now, &Word::Again, 0);
-        assert_eq!(first.timeout(), Some(now));
+        assert_eq!(first.timeout(), Some(now + PAUSE_MIN));
+    }
+
+    // [RDMA-48]
+    #[test]
+    fn attempts_do_not_begin_as_often_as_the_peer_asks() {
+        let mut first = Pairing::new(at(0), Role::Offers, Trust::Sealed);
+        let mut second = Pairing::new(at(0), Role::Answers, Trust::Sealed);
+        let mut begun = [0, 0];
+        for now in (0..1000).map(at) {
+            let attempt = now.as_nanos();
+            first.on_word(now, &Word::Again, 0);
+            if matches!(first.on_timeout(now, attempt), Step::Want(_)) {
+                begun[0] += 1;
+                first.on_made(now, attempt, Ok(terms()));
+            }
+            first.on_word(now, &Word::Refuse { attempt: first.attempt() }, 0);
+            let offer = Word::Offer { attempt, terms: terms(), plain: false };
+            match second.on_word(now, &offer, 0) {
+                Step::Want(_) => begun[1] += 1,
+                step => assert!(matches!(step, Step::Drop | Step::GiveUp { .. }), "{step:?}"),
+            }
+        }
+        assert_eq!(begun, [4, 4]);
     }
 
     // [RDMA-44]

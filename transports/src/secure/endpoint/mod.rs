@@ -256,6 +256,11 @@ impl Endpoint {
         })
     }
 
+    /// Counts what came from there, and its owner has dropped.
+    pub(crate) fn reject(&mut self, now: Time, from: SocketAddr, reason: Reject) {
+        self.audit.reject(now, from, reason);
+    }
+
     /// Seals the packet whose text stands in `packet[16..len - 16]`, in place, and says where it goes.
     /// `number` is the packet's number in its lane, which must grow.
     ///

@@ -58,3 +58,17 @@ fn words_that_cannot_leave_do_not_pile_up() {
     let waiting: Vec<_> = pair.station(1).pairs.words.values().copied().collect();
     assert_eq!(waiting, [Word::Accept { attempt: 7, terms: terms(2), plain: false }, Word::Again]);
 }
+
+// [RDMA-48]
+#[test]
+fn offers_that_come_too_early_are_counted() {
+    let mut pair = Pair::new(Trust::Sealed);
+    for attempt in 0..10 {
+        pair.hear(1, Word::Offer { attempt, terms: terms(1), plain: false });
+    }
+    let mut opened = 0;
+    while let Some((_, want)) = pair.station(1).poll_want() {
+        opened += u32::from(want != Want::End);
+    }
+    assert_eq!((opened, pair.station(1).audit().rejected(Reject::Rate)), (1, 8));
+}
