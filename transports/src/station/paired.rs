@@ -9,9 +9,11 @@ use super::pairing::{Blocked, Pairing, Role, Step, Trust, Want, Why};
 use super::word::{Terms, Word};
 use super::{LANE, Station};
 use crate::link::{Config, Ecn, Time};
+use crate::secure::aead::TAG_BYTES;
 use crate::secure::endpoint::{AssociationId, Received};
 use crate::secure::hello::Hello;
 use crate::secure::key::PublicKey;
+use crate::secure::packet::NUMBER_MAX;
 use crate::secure::reject::Reject;
 use crate::secure::wire::{DataHeader, HEADER_BYTES, Kind, OVERHEAD_BYTES};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -167,20 +169,20 @@ impl Station {
     pub fn handle_paired(&mut self, now: Time, id: AssociationId, packet: &mut [u8]) {
         let Some(line) = self.lines.get_mut(&id) else { return };
         if line.is_paired && line.pairing.as_ref().is_some_and(Pairing::is_plain) {
-            let end = packet.len().saturating_sub(OVERHEAD_BYTES - HEADER_BYTES);
-            if let (Ok(header), Some(inside)) =
-                (DataHeader::decode(packet), packet.get(HEADER_BYTES..end))
-            {
-                line.lane.on_packet(now, header.number, inside, Ecn::NotCapable);
-                self.touch(id);
+            match open_plain(packet) {
+                Ok((number, inside)) => {
+                    line.lane.on_packet(now, number, inside, Ecn::NotCapable);
+                    self.touch(id);
+                }
+                Err(why) => self.reject(id, why),
             }
             return;
         }
         // Whose queue pair it is says nothing of where the peer is, nor who wrote this. [RDMA-42]
-        let Some(at) = self.endpoint.address(id).filter(|_| Kind::of(packet) == Ok(Kind::Data))
-        else {
-            return;
-        };
+        let Some(at) = self.endpoint.address(id) else { return };
+        if let Err(why) = data(packet) {
+            return self.reject(id, why);
+        }
         let received = self.endpoint.handle(now, at, packet);
         self.take_events();
         let Received::Text { association, lane, number, text } = received else { return };
@@ -411,6 +413,29 @@ impl Station {
             self.rest(id);
         }
         None
+    }
+}
+
+/// Nothing but data goes by a queue pair.
+fn data(packet: &[u8]) -> Result<(), Reject> {
+    if Kind::of(packet)? == Kind::Data { Ok(()) } else { Err(Reject::Kind) }
+}
+
+/// The number of a packet that is not sealed, and what is in it. [RDMA-49]
+fn open_plain(packet: &[u8]) -> Result<(u64, &[u8]), Reject> {
+    data(packet)?;
+    let DataHeader { lane, index, number } = DataHeader::decode(packet)?;
+    let (front, tag) = packet.split_last_chunk::<TAG_BYTES>().ok_or(Reject::Length)?;
+    let inside = front.get(HEADER_BYTES..).ok_or(Reject::Length)?;
+    let wrongs = [
+        (lane != PACKETS, Reject::Lane),
+        (index != 0, Reject::Index),
+        (number >= NUMBER_MAX, Reject::Number),
+        (*tag != [0; TAG_BYTES], Reject::Forged),
+    ];
+    match wrongs.into_iter().find(|(is_wrong, _)| *is_wrong) {
+        Some((_, why)) => Err(why),
+        None => Ok((number, inside)),
     }
 }
 

@@ -32,6 +32,36 @@ impl Pair {
         &mut self.net.hosts[self.hosts[end]].station
     }
 
+    /// Does all that the stations want, until they want nothing more.
+    fn carry(&mut self) {
+        let mut is_busy = true;
+        while std::mem::take(&mut is_busy) {
+            self.net.settle();
+            for end in [0, 1] {
+                let (now, [line, peer]) = (self.net.now, [self.lines[end], self.lines[1 - end]]);
+                while let Some((_, want)) = self.station(end).poll_want() {
+                    is_busy = true;
+                    if let Some(attempt) = want.attempt() {
+                        self.station(end).made(now, line, attempt, Ok(terms(end as u32)));
+                    }
+                }
+                while let Some(mut packet) = self.packet(end) {
+                    is_busy = true;
+                    self.station(1 - end).handle_paired(now, peer, &mut packet);
+                }
+            }
+        }
+    }
+
+    /// The next packet of an end by its queue pair.
+    fn packet(&mut self, end: usize) -> Option<Vec<u8>> {
+        let (now, mut out) = (self.net.now, Outgoing::new());
+        let station = self.station(end);
+        station.handle_timeout(now);
+        station.poll_paired(now, &mut |_| true, &mut out)?;
+        Some(out.datagrams().to_vec())
+    }
+
     /// The peer of an end says a word, which comes at once.
     fn hear(&mut self, end: usize, word: Word) {
         let (now, peer) = (self.net.now, self.lines[1 - end]);
@@ -71,4 +101,42 @@ fn offers_that_come_too_early_are_counted() {
         opened += u32::from(want != Want::End);
     }
     assert_eq!((opened, pair.station(1).audit().rejected(Reject::Rate)), (1, 8));
+}
+
+// [RDMA-49]
+#[test]
+fn packets_that_are_not_sealed_have_to_be_of_their_form() {
+    let mut pair = Pair::new(Trust::Plain);
+    pair.carry();
+    for end in [0, 1] {
+        let peer = public(1 + pair.hosts[1 - end] as u8);
+        assert_eq!(pair.station(end).carrier(&peer), Some(Carrier::RdmaPlain));
+    }
+    let [ours, theirs] = pair.lines;
+    let now = pair.net.now;
+    assert!(pair.station(0).submit(ours, greenroom::net::Order::Free, b"frame").is_ok());
+    let right = pair.packet(0).expect("a packet");
+    let cases = [
+        (0, 0x48, Reject::Kind),
+        (0, 0x41, Reject::Fixed),
+        (1, WORDS, Reject::Lane),
+        (2, 1, Reject::Fixed),
+        (4, 1, Reject::Index),
+        (14, 1, Reject::Number),
+        (right.len() - 1, 1, Reject::Forged),
+    ];
+    for (place, byte, why) in cases {
+        let before = pair.station(1).audit().rejected(why);
+        let mut wrong = right.clone();
+        wrong[place] = byte;
+        pair.station(1).handle_paired(now, theirs, &mut wrong);
+        assert_eq!(pair.station(1).audit().rejected(why), before + 1, "{why}");
+    }
+    for len in 0..32 {
+        pair.station(1).handle_paired(now, theirs, &mut right.clone()[..len]);
+    }
+    let host = pair.hosts[1];
+    assert_eq!(pair.net.receive(host, theirs), None);
+    pair.station(1).handle_paired(now, theirs, &mut right.clone());
+    assert_eq!(pair.net.receive(host, theirs), Some(Ok(b"frame".to_vec())));
 }
