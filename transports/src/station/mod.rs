@@ -393,12 +393,7 @@ impl Station {
                     self.up(association, peer, &hello, address);
                     self.offer_pair(association, lanes, &hello, address.ip());
                 }
-                Event::Moved { association, .. } => {
-                    if let Some(line) = self.lines.get_mut(&association) {
-                        line.lane.on_path_change(self.now);
-                        self.touch(association);
-                    }
-                }
+                Event::Moved { association, .. } => self.on_moved(association),
                 Event::Down { association, .. } => self.lose(association),
                 Event::Unreachable { peer } => {
                     self.connecting.unreachable(&peer, &mut self.wakes);

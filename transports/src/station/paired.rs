@@ -229,6 +229,14 @@ impl Station {
         }
     }
 
+    /// Datagrams to a node take another path, which is that of its line's packets unless they go by the queue pair.
+    pub(super) fn on_moved(&mut self, id: AssociationId) {
+        if let Some(line) = self.lines.get_mut(&id).filter(|line| !line.is_paired) {
+            line.lane.on_path_change(self.now);
+            self.touch(id);
+        }
+    }
+
     /// A line is gone, and its queue pair is of no use.
     pub(super) fn drop_pair(&mut self, id: AssociationId) {
         if let Some(line) = self.lines.get_mut(&id)

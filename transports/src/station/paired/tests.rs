@@ -140,3 +140,21 @@ fn packets_that_are_not_sealed_have_to_be_of_their_form() {
     pair.station(1).handle_paired(now, theirs, &mut right.clone());
     assert_eq!(pair.net.receive(host, theirs), Some(Ok(b"frame".to_vec())));
 }
+
+/// What is known of a queue pair stays when datagrams take another path.
+#[test]
+fn a_path_that_moved_is_not_that_of_a_queue_pair() {
+    let mut pair = Pair::new(Trust::Sealed);
+    let line = pair.lines[0];
+    for forgets in [true, false] {
+        let station = pair.station(0);
+        let lane = |station: &mut Station| {
+            let lane = &mut station.lines.get_mut(&line).expect("a line").lane;
+            std::iter::from_fn(|| lane.poll_event()).count()
+        };
+        lane(station);
+        station.on_moved(line);
+        assert_eq!(lane(station) > 0, forgets);
+        pair.carry();
+    }
+}
