@@ -1,7 +1,8 @@
 //! Who waits for a link to come up.
 //!
 //! A node that is not known has to be met before it is connected to, so that it knows this one, too. Some addresses at a
-//! time are asked who is there; while others wait for that, each for a while.
+//! time are asked who is there; while others wait for that, each for a while. Whoever waits hears in time what became of
+//! it, also of an address that has not had its turn for long enough. [UDP-71]
 
 use super::{Station, Wakes};
 use crate::link::Time;
@@ -15,13 +16,18 @@ use tokio::sync::oneshot;
 /// For how long addresses are asked who is there while others wait to be.
 const TURN: Duration = Duration::from_secs(1);
 
+/// What is said of a node that does not answer, and of an address where none does.
+const SILENT: &str = "no answer to the handshake";
+pub(super) const NOBODY: &str = "nobody there has the cluster's key";
+
 /// What becomes of an attempt.
 type Outcome = Result<Identity, ConnectError>;
 
 /// Those who wait.
 #[derive(Default)]
 pub(super) struct Connecting {
-    attempts: Vec<Attempt>,
+    /// Who waits, with until when, the first that is due before the others.
+    attempts: Vec<(Time, Attempt)>,
     /// Addresses to be asked who is there, the first so many of them now.
     meets: VecDeque<SocketAddr>,
     /// Since when the first ones have been asked.
@@ -88,7 +94,11 @@ impl Connecting {
         then: impl Fn(Attempt) -> Told,
         wakes: &mut Wakes,
     ) {
-        wakes.told.extend(self.attempts.extract_if(.., |attempt| which(attempt)).map(then));
+        wakes.told.extend(
+            self.attempts
+                .extract_if(.., |(_, attempt)| which(attempt))
+                .map(|(_, attempt)| then(attempt)),
+        );
     }
 
     pub(super) fn connected(&mut self, key: &PublicKey, peer: Identity, wakes: &mut Wakes) {
@@ -97,7 +107,7 @@ impl Connecting {
 
     pub(super) fn unreachable(&mut self, key: &PublicKey, wakes: &mut Wakes) {
         let which = |attempt: &Attempt| attempt.is_known && attempt.key == Some(*key);
-        self.end(which, |attempt| attempt.fail("no answer to the handshake"), wakes);
+        self.end(which, |attempt| attempt.fail(SILENT), wakes);
     }
 
     pub(super) fn forbidden(&mut self, key: &PublicKey, wakes: &mut Wakes) {
@@ -113,7 +123,7 @@ impl Connecting {
             |attempt| attempt.fail("another node is there"),
             wakes,
         );
-        for attempt in self.attempts.iter_mut().filter(|attempt| attempt.meets_at(at)) {
+        for (_, attempt) in self.attempts.iter_mut().filter(|(_, attempt)| attempt.meets_at(at)) {
             (attempt.key, attempt.is_known) = (Some(key), true);
         }
     }
@@ -127,9 +137,26 @@ impl Connecting {
         self.end(|_| true, Attempt::refuse, wakes);
     }
 
-    /// When the next addresses have their turn to be asked, of which `at_once` are at a time.
+    /// When somebody has waited for long enough, or the next addresses have their turn to be asked, of which
+    /// `at_once` are at a time.
     pub(super) fn timeout(&self, at_once: usize) -> Option<Time> {
+        let first = self.attempts.first().map(|(until, _)| *until);
+        first.into_iter().chain(self.turn(at_once)).min()
+    }
+
+    fn turn(&self, at_once: usize) -> Option<Time> {
         (self.meets.len() > at_once).then(|| self.since + TURN)
+    }
+
+    /// Tells those who have waited for long enough; whether there were any.
+    fn give_up(&mut self, now: Time, wakes: &mut Wakes) -> bool {
+        let due = self.attempts.iter().take_while(|(until, _)| *until <= now).count();
+        let late = self.attempts.drain(..due).map(|(_, attempt)| {
+            let why = if attempt.is_known { SILENT } else { NOBODY };
+            attempt.fail(why)
+        });
+        wakes.told.extend(late);
+        due > 0
     }
 }
 
@@ -146,14 +173,15 @@ impl Station {
         if key.is_some_and(|key| self.endpoint.is_forbidden(&key)) {
             return self.wakes.told.push(attempt.fail("the node is forbidden"));
         }
-        self.connecting.attempts.push(attempt);
+        let until = self.now + self.endpoint.give_up_after();
+        self.connecting.attempts.push((until, attempt));
         if let Some(key) = key {
             if is_known {
                 self.endpoint.allow(key);
             }
             self.begin(&key);
         }
-        let still_waits = |attempt: &Attempt| attempt.meets_at(at);
+        let still_waits = |(_, attempt): &(Time, Attempt)| attempt.meets_at(at);
         if self.connecting.attempts.iter().any(still_waits) && !self.connecting.meets.contains(&at)
         {
             self.connecting.meets.push_back(at);
@@ -173,7 +201,8 @@ impl Station {
             return;
         }
         let wanted = |attempt: &&Attempt| attempt.is_known && attempt.key == Some(*key);
-        let Some(attempt) = self.connecting.attempts.iter().find(wanted) else { return };
+        let mut attempts = self.connecting.attempts.iter().map(|(_, attempt)| attempt);
+        let Some(attempt) = attempts.find(wanted) else { return };
         let began = self.endpoint.connect(self.now, key, attempt.at);
         if let Err(error) = began {
             let text = error.to_string();
@@ -185,9 +214,9 @@ impl Station {
     /// Asks at the first addresses who is there, and no more where nobody waits for that.
     pub(super) fn meet(&mut self) {
         let Connecting { attempts, meets, since } = &mut self.connecting;
-        attempts.retain(|attempt| !attempt.done.is_closed());
+        attempts.retain(|(_, attempt)| !attempt.done.is_closed());
         meets.retain(|at| {
-            let is_wanted = attempts.iter().any(|attempt| attempt.meets_at(*at));
+            let is_wanted = attempts.iter().any(|(_, attempt)| attempt.meets_at(*at));
             if !is_wanted {
                 self.endpoint.leave_alone(*at);
             }
@@ -206,10 +235,13 @@ impl Station {
         }
     }
 
-    /// Lets other addresses have their turn, if some wait for it.
+    /// Tells those who have waited for long enough, and lets other addresses have their turn, if some wait for it.
     pub(super) fn take_turns(&mut self) {
         let at_once = self.endpoint.contacts_max();
-        if self.connecting.timeout(at_once).is_some_and(|due| due <= self.now) {
+        if self.connecting.give_up(self.now, &mut self.wakes) {
+            self.meet();
+        }
+        if self.connecting.turn(at_once).is_some_and(|due| due <= self.now) {
             self.connecting.since = self.now;
             for at in self.connecting.meets.iter().take(at_once) {
                 self.endpoint.leave_alone(*at);

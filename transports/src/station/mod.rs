@@ -41,7 +41,7 @@ use crate::secure::endpoint::{AssociationId, Endpoint, Event, Received};
 use crate::secure::hello::Hello;
 use crate::secure::key::PublicKey;
 use crate::secure::wire::OVERHEAD_BYTES;
-use connecting::Connecting;
+use connecting::{Connecting, NOBODY};
 use greenroom::net::{Identity, Incarnation, LinkEnd, Order, SubmitError};
 use line::Line;
 use paired::Pairs;
@@ -405,8 +405,7 @@ impl Station {
                     self.meet();
                 }
                 Event::Nobody { address } => {
-                    let why = "nobody there has the cluster's key";
-                    self.connecting.nobody(address, why, &mut self.wakes);
+                    self.connecting.nobody(address, NOBODY, &mut self.wakes);
                     self.meet();
                 }
                 Event::Rekeyed { .. } => {}

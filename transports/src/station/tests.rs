@@ -2,6 +2,7 @@ use super::harness::{Net, public};
 use crate::secure::endpoint::harness::address;
 use greenroom::net::{ConnectError, LinkEnd, Order};
 use std::time::Duration;
+use tokio::sync::oneshot::Receiver;
 use tokio::sync::oneshot::error::TryRecvError;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -61,6 +62,27 @@ fn a_live_address_is_met_among_silent_ones() {
         net.wire.clear();
         net.pass(SECOND);
         assert_eq!(again.try_recv(), Err(TryRecvError::Empty));
+    }
+}
+
+/// [UDP-71]: also of more addresses than are asked at once each turn.
+#[test]
+fn who_waits_for_silent_addresses_hears_of_it() {
+    for (silent, is_known) in [(1, true), (1, false), (2, false), (3, false), (7, false)] {
+        let mut net = Net::new(0, false);
+        (net.config.contacts_max, net.config.give_up_after) = (2, 5 * SECOND);
+        net.hosts.push(net.host(1, 0));
+        let connect = |host| net.connect(0, address(host), Some(public(host)), is_known);
+        let mut waiting: Vec<_> = (100..100 + silent).map(connect).collect();
+        net.pass(4 * SECOND);
+        let is_open = |outcome: &mut Receiver<_>| outcome.try_recv() == Err(TryRecvError::Empty);
+        assert!(waiting.iter_mut().all(is_open), "{silent}");
+        net.pass(SECOND);
+        for outcome in &mut waiting {
+            assert!(matches!(outcome.try_recv(), Ok(Err(ConnectError::Unreachable { .. }))));
+        }
+        net.pass(5 * SECOND);
+        assert_eq!(net.due(), None, "nobody is asked any more");
     }
 }
 

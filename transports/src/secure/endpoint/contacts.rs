@@ -74,6 +74,11 @@ impl Endpoint {
         self.config.contacts_max.max(1)
     }
 
+    /// For how long a node is asked that does not answer.
+    pub(crate) fn give_up_after(&self) -> Duration {
+        self.config.give_up_after
+    }
+
     fn seek(
         &mut self,
         now: Time,
