@@ -129,7 +129,7 @@ impl Audit {
         self.unsent += 1;
     }
 
-    /// How many datagrams of handshakes were dropped because the socket took none for too long.
+    /// How many datagrams of handshakes were dropped because too many waited to be sent.
     #[must_use]
     pub fn unsent(&self) -> u64 {
         self.unsent

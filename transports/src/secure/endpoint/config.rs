@@ -22,7 +22,7 @@ pub struct Config {
     pub associations_max: usize,
     /// How many first contacts may wait for their third message, and how many of ours for an answer.
     pub contacts_max: usize,
-    /// How many datagrams of handshakes may wait for room in the socket; of more, the oldest are dropped.
+    /// How many datagrams of handshakes may wait to be sent; of more, the oldest are dropped.
     pub transmits_max: usize,
     /// How many handshakes and first contacts one /32 or /64 may ask for before it is asked for a cookie;
     /// how many with one; and how many resets it may call forth.

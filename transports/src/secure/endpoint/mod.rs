@@ -451,8 +451,8 @@ impl Endpoint {
         }
     }
 
-    /// Queues a datagram. While nothing leaves, anybody may cause more, so the oldest make room: whoever still
-    /// waits for one asks again. [UDP-26]
+    /// Queues a datagram. Anybody may cause more than leave, also within one turn, so the oldest make room:
+    /// whoever still waits for one asks again. [UDP-26]
     fn send(&mut self, to: SocketAddr, packet: Vec<u8>) {
         let is_full = self.transmits.len() >= self.config.transmits_max.max(1);
         if crate::planted!("transmits-unbounded": is_full => false) {
