@@ -304,7 +304,8 @@ impl Socket {
         // fill its room has taken all, and the next one would only hear that nothing is there.
         let received = self.io.try_io(Interest::READABLE, || {
             *filled = self.state.recv((&self.io).into(), &mut buffers[..offered], meta)?;
-            if *filled < offered { Err(ErrorKind::WouldBlock.into()) } else { Ok(()) }
+            let has_taken_all = FILLS_ROOM && *filled < offered;
+            if has_taken_all { Err(ErrorKind::WouldBlock.into()) } else { Ok(()) }
         });
         *room = (2 * *filled).clamp(ROOM_MIN, BATCH_SIZE);
         match received {
@@ -347,6 +348,9 @@ impl Socket {
 const SEND_BYTES_MAX: usize = 65_507;
 /// Room for what the kernel joins into one.
 const BUFFER_BYTES: usize = 1 << 16;
+
+/// Whether a call that receives takes all that is there, as far as it has room. Without `recvmmsg` it takes one.
+const FILLS_ROOM: bool = cfg!(any(target_os = "linux", target_os = "android"));
 
 /// For how many datagrams a call has room at least. Room for many is worth its cost only where many come.
 const ROOM_MIN: usize = if BATCH_SIZE < 4 { BATCH_SIZE } else { 4 };
