@@ -5,6 +5,7 @@
 use greenroom::net::{Export, Identity, Incarnation, Loopback, Node, NodeId};
 use greenroom::{Actor, System, handlers};
 use greenroom_transports::config::{ConfigError, NodeConfig, NotExported, Why, key_file};
+use greenroom_transports::rdma::Rdma;
 use greenroom_transports::secure::entropy::System as Entropy;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -57,13 +58,28 @@ fn the_documented_example_says_what_its_comments_say() {
     assert_eq!(config.period, Some(Duration::from_secs(1)));
     assert_eq!(config.seeds[0].place(), "10.0.0.9:7000");
     assert_eq!(config.dns, ["nodes.example:7000"]);
-    assert!(config.rdma.is_some());
+    assert_eq!(config.rdma, Some(Rdma::auto()));
     let [peer] = &config.peers[..] else { panic!("one peer") };
     assert_eq!(peer.place().unwrap().to_string(), format!("udp:10.0.0.2:7000#{PEER}"));
     let mut shards = vec![own.node(), peer.key.node()];
     shards.sort();
     assert_eq!(config.with_role("shard"), shards);
     assert_eq!(config.with_role("other"), []);
+}
+
+#[test]
+fn nodes_are_trusted_by_rdma_that_the_file_names() {
+    let folder = Folder::new("trust");
+    let text = EXAMPLE.replace("# trust =", "trust =");
+    let config = folder.parse(&text).unwrap();
+    assert_eq!(config.rdma, Some(Rdma::auto().trust(PEER.parse().unwrap())));
+    let device = text.replace("\"auto\"", "\"rxe0\"");
+    let config = folder.parse(&device).unwrap();
+    assert_eq!(config.rdma, Some(Rdma::device("rxe0").trust(PEER.parse().unwrap())));
+    let no_key = folder.complaint(&text.replacen(PEER, "b", 1));
+    assert_eq!(no_key.split(" has").next(), Some("a.toml:18: trust: a public key"));
+    let alone = folder.complaint(&text.replace("rdma = \"auto\"", ""));
+    assert_eq!(alone, "a.toml:18: trust: it is for packets by RDMA: set rdma");
 }
 
 #[test]
@@ -88,15 +104,15 @@ fn what_is_wrong_is_named_by_file_line_and_key() {
         ("name = \"a\"", "name = 1", "a.toml:11: name: invalid type: integer"),
         ("name = \"a\"", "name = \" \"", "a.toml:11: name: it must not be empty"),
         ("name = \"a\"", "name = \"a", "a.toml:11: name: "),
-        ("period-ms = 1000", "period-ms = 1", "a.toml:20: membership.period-ms: it must be from"),
-        ("udp:10.0.0.9:7000", "10.0.0.9", "a.toml:21: membership.seeds: \"10.0.0.9\" is not an"),
-        ("nodes.example:7000", "nodes.example", "a.toml:22: membership.dns: a place is a name"),
-        (PEER, &PEER[1..], "a.toml:27: peer.key: a public key has 64"),
-        (PEER, &own, "a.toml:27: peer.key: another peer has it, or this node itself"),
-        ("10.0.0.2:7000", "10.0.0.2", "a.toml:28: peer.address: a place is"),
+        ("period-ms = 1000", "period-ms = 1", "a.toml:22: membership.period-ms: it must be from"),
+        ("udp:10.0.0.9:7000", "10.0.0.9", "a.toml:23: membership.seeds: \"10.0.0.9\" is not an"),
+        ("nodes.example:7000", "nodes.example", "a.toml:24: membership.dns: a place is a name"),
+        (PEER, &PEER[1..], "a.toml:29: peer.key: a public key has 64"),
+        (PEER, &own, "a.toml:29: peer.key: another peer has it, or this node itself"),
+        ("10.0.0.2:7000", "10.0.0.2", "a.toml:30: peer.address: a place is"),
         ("\"node.key\"", "\"no.key\"", "a.toml:7: key-file: no.key: No such file"),
         ("\"node.key\"", "\"cluster.key\"", "a.toml:7: key-file: cluster.key: the file holds no"),
-        ("cluster-key-file = \"cluster.key\"", "", "a.toml:22: membership.dns: who is found by"),
+        ("cluster-key-file = \"cluster.key\"", "", "a.toml:24: membership.dns: who is found by"),
         ("listen = \"0.0.0.0:7000\"\n", "", "missing field `listen`"),
     ];
     for (right, wrong, complaint) in cases {
@@ -106,7 +122,7 @@ fn what_is_wrong_is_named_by_file_line_and_key() {
     }
     let again = "\n[[peer]]\nname = \"b\"\nkey = \"11";
     let name_twice = format!("{EXAMPLE}{again}{}\"\n", &PEER[2..]);
-    assert!(folder.complaint(&name_twice).contains("a.toml:32: peer.name: another peer"));
+    assert!(folder.complaint(&name_twice).contains("a.toml:34: peer.name: another peer"));
     let gone = NodeConfig::read(folder.0.join("gone.toml")).unwrap_err();
     assert!(matches!(gone.why, Why::Read(_)) && gone.line.is_none());
 }

@@ -60,6 +60,9 @@ pub enum Why {
     /// Names are asked for whose nodes' keys are not known, which takes a cluster key.
     #[error("who is found by the DNS is known by the cluster key alone: set cluster-key-file")]
     NoClusterKey,
+    /// Trust is for packets by RDMA, which the node does not use.
+    #[error("it is for packets by RDMA: set rdma")]
+    NoRdma,
     /// A key's file cannot be used.
     #[error(transparent)]
     KeyFile(#[from] KeyFileError),

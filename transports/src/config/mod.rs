@@ -50,7 +50,7 @@ pub struct NodeConfig {
     pub roles: BTreeSet<String>,
     /// What it may export, if not everything.
     pub exports: Option<BTreeSet<String>>,
-    /// Whether it sends by RDMA where it can, and by which device.
+    /// Whether it sends by RDMA where it can, by which device, and to whom without sealing.
     pub rdma: Option<Rdma>,
     /// The nodes that it knows.
     pub peers: Vec<Peer>,
@@ -138,7 +138,7 @@ impl NodeConfig {
             cluster,
             roles: source.names("roles", raw.roles)?,
             exports,
-            rdma: raw.rdma.map(|device| source.name("rdma", device)).transpose()?.map(rdma),
+            rdma: source.rdma(raw.rdma, &raw.trust)?,
             peers,
             seeds: source.seeds(&raw.membership.seeds)?,
             dns: source.places("membership.dns", &raw.membership.dns)?,
@@ -222,11 +222,6 @@ impl Peer {
     }
 }
 
-/// That device, or any.
-fn rdma(device: String) -> Rdma {
-    if device == "auto" { Rdma::auto() } else { Rdma::device(device) }
-}
-
 fn address(place: &str, key: &PublicKey) -> Address {
     format!("udp:{place}#{key}").parse().expect("it has a scheme and a place")
 }
@@ -245,6 +240,27 @@ impl Source<'_> {
         names: Vec<Spanned<String>>,
     ) -> Result<BTreeSet<String>, ConfigError> {
         names.into_iter().map(|name| self.name(key, name)).collect()
+    }
+
+    /// That device, or any, and whom to trust.
+    fn rdma(
+        &self,
+        device: Option<Spanned<String>>,
+        trust: &[Spanned<String>],
+    ) -> Result<Option<Rdma>, ConfigError> {
+        let Some(device) = device else {
+            let needless = trust.first().map(|key| self.blame("trust", key.span(), Why::NoRdma));
+            return needless.map_or(Ok(None), Err);
+        };
+        let device = self.name("rdma", device)?;
+        let rdma = if device == "auto" { Rdma::auto() } else { Rdma::device(device) };
+        let trusted =
+            trust.iter().try_fold(rdma, |rdma, key| Ok(rdma.trust(self.public("trust", key)?)));
+        trusted.map(Some)
+    }
+
+    fn public(&self, of: &str, key: &Spanned<String>) -> Result<PublicKey, ConfigError> {
+        key.get_ref().parse().map_err(|_| self.blame(of, key.span(), Why::NotAKey))
     }
 
     /// A host and a port.
@@ -291,11 +307,9 @@ impl Source<'_> {
         let twice = |key: &str, at: Range<usize>| self.blame(key, at, Why::Twice);
         let mut all = Vec::new();
         for raw in peers {
-            let at = raw.key.span();
-            let key = raw.key.get_ref().parse();
-            let key = key.map_err(|_| self.blame("peer.key", at.clone(), Why::NotAKey))?;
+            let key = self.public("peer.key", &raw.key)?;
             if !keys.insert(key) {
-                return Err(twice("peer.key", at));
+                return Err(twice("peer.key", raw.key.span()));
             }
             let place =
                 raw.address.as_ref().map(|at| self.place("peer.address", at)).transpose()?;

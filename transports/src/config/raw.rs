@@ -15,6 +15,8 @@ pub(super) struct File {
     #[serde(default)]
     pub(super) roles: Vec<Spanned<String>>,
     pub(super) rdma: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(super) trust: Vec<Spanned<String>>,
     pub(super) exports: Option<Vec<Spanned<String>>>,
     #[serde(default)]
     pub(super) membership: Membership,

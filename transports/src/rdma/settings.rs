@@ -19,7 +19,7 @@ use crate::station::Station;
 /// let settings = Settings::new(Identity::new(Key::new([1; 32]))).rdma(Rdma::auto());
 /// # let _ = settings;
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rdma {
     device: Option<String>,
     trusted: Vec<PublicKey>,
