@@ -439,7 +439,7 @@ fn open_plain(packet: &[u8]) -> Result<(u64, &[u8]), Reject> {
         (lane != PACKETS, Reject::Lane),
         (index != 0, Reject::Index),
         (number >= NUMBER_MAX, Reject::Number),
-        (*tag != [0; TAG_BYTES], Reject::Forged),
+        (crate::planted!("rdma-plain-unchecked": *tag != [0; TAG_BYTES] => false), Reject::Forged),
     ];
     match wrongs.into_iter().find(|(is_wrong, _)| *is_wrong) {
         Some((_, why)) => Err(why),

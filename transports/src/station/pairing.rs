@@ -210,7 +210,8 @@ impl Pairing {
             Phase::Idle(at) => self.offers.then_some(at),
             Phase::Offered { again, .. } => Some(again),
             Phase::Proving(until) => Some(until),
-            Phase::Used(_) => self.blocked.map(|since| since + STALL),
+            Phase::Used(_) => crate::planted!("rdma-stall-unseen": self.blocked => None)
+                .map(|since: Time| since + STALL),
             Phase::Opening(_) | Phase::Connecting => None,
         }
     }
@@ -304,7 +305,7 @@ impl Pairing {
     /// The carrier has done what it was asked for an attempt, or not. One that was given up meanwhile is ended
     /// next. [RDMA-41]
     pub(super) fn on_made(&mut self, now: Time, attempt: u64, made: Result<Terms, Why>) -> Step {
-        if attempt != self.attempt {
+        if crate::planted!("rdma-attempts-mixed": attempt != self.attempt => false) {
             return Step::Stay;
         }
         let own = match made {
@@ -346,7 +347,8 @@ impl Pairing {
 
     /// When another attempt may begin. [RDMA-48]
     fn next_at(&self, now: Time) -> Time {
-        self.began.map_or(now, |began| now.max(began + PAUSE_MIN))
+        let pause = crate::planted!("rdma-attempts-unbounded": PAUSE_MIN => Duration::ZERO);
+        self.began.map_or(now, |began| now.max(began + pause))
     }
 
     fn has_pair(&self) -> bool {
