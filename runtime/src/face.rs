@@ -35,8 +35,9 @@ pub mod __private {
         ByMacro, BySync, Calls, Context, Flat, Holds, Interleaved, Interleaves, Keep, LocalCall,
         Message, NoValue, Options, Plain, Protocol, PutsAside, Receive, Recipient, Reply, Restart,
         Shutdown, StartError, Started, Starting, Stashes, State, States, Step, Supervision,
-        Supervisor, Sync, SyncWithContext, Tell, Telling, TellingWithin, Told, assert_answer,
-        assert_argument, hold_back, interleave, portable, put_aside, report_refused, while_asked,
+        Supervisor, Sync, SyncWithContext, Tell, Telling, TellingWithin, Told, apart,
+        assert_answer, assert_argument, hold_back, interleave, portable, put_aside, report_refused,
+        while_asked,
     };
     pub use crate::event::ExitReason;
     #[cfg(all(feature = "journal", not(shuttle)))]

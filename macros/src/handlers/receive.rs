@@ -94,14 +94,11 @@ fn arm(handler: &Handler, block: &Block, runtime: &TokenStream) -> TokenStream {
             let told = method.pass(quote!(#runtime::Told::told), &quote!(#call, cx, #text));
             quote!(#(#cfgs)* #message::#variant { #fields } => { #told; })
         }
-        Kind::Ask { reply, cancel: false } => quote! {
-            #(#cfgs)*
-            #message::#variant { #fields #reply: reply } => {
-                if cx.begin_ask::<<Self as #runtime::Protocol>::Message, _>(&reply) {
-                    reply.send(#call);
-                }
-            }
-        },
+        Kind::Ask { reply, cancel: false } => {
+            let run = answer(&quote!(begin_ask), &call, runtime);
+            let run = apart(handler, block, &run, runtime);
+            quote!(#(#cfgs)* #message::#variant { #fields #reply: reply } => { #run })
+        }
         Kind::Ask { reply, cancel: true } if method.is_async => quote! {
             #(#cfgs)*
             #message::#variant { #fields #reply: mut reply } => {
@@ -115,13 +112,34 @@ fn arm(handler: &Handler, block: &Block, runtime: &TokenStream) -> TokenStream {
                 }
             }
         },
-        Kind::Ask { reply, cancel: true } => quote! {
-            #(#cfgs)*
-            #message::#variant { #fields #reply: reply } => {
-                if cx.begin_ask_if_wanted::<<Self as #runtime::Protocol>::Message, _>(&reply) {
-                    reply.send(#call);
-                }
-            }
-        },
+        Kind::Ask { reply, cancel: true } => {
+            let run = answer(&quote!(begin_ask_if_wanted), &call, runtime);
+            let run = apart(handler, block, &run, runtime);
+            quote!(#(#cfgs)* #message::#variant { #fields #reply: reply } => { #run })
+        }
+    }
+}
+
+fn answer(begin: &TokenStream, call: &TokenStream, runtime: &TokenStream) -> TokenStream {
+    quote! {
+        if cx.#begin::<<Self as #runtime::Protocol>::Message, _>(&reply) {
+            reply.send(#call);
+        }
+    }
+}
+
+/// What is asked beside what is told gets a function of its own, so that telling need not save the registers that
+/// answering takes.
+fn apart(
+    handler: &Handler,
+    block: &Block,
+    run: &TokenStream,
+    runtime: &TokenStream,
+) -> TokenStream {
+    let tells = block.handlers.iter().any(|handler| matches!(handler.kind, Kind::Tell));
+    if tells && !handler.method.is_async {
+        quote!(#runtime::apart(|| { #run });)
+    } else {
+        run.clone()
     }
 }

@@ -30,6 +30,13 @@ use std::marker::PhantomData;
 use std::pin::pin;
 use std::ptr::NonNull;
 
+/// Calls, in a function of its own.
+#[doc(hidden)]
+#[inline(never)]
+pub fn apart(run: impl FnOnce()) {
+    run();
+}
+
 /// How an actor receives `M`.
 #[derive(Debug)]
 #[repr(C)]

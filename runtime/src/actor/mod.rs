@@ -57,7 +57,7 @@ pub use address::{Recipient, Ref};
 pub use ask::{Ask, Asked, Asking, AskingFlat, Flat, Plain};
 pub use context::{Context, WatchId};
 pub use cycle::{AskCycle, CycleMember};
-pub use dispatch::Told;
+pub use dispatch::{Told, apart};
 pub use error::{AskError, MigrateError, SpawnError, StartError, StashError, TellError};
 pub use expansion::{Keep, Started, assert_answer, assert_argument, portable};
 pub use extras::Down;
