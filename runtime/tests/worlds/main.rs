@@ -1,5 +1,6 @@
-//! What the simulator does, and what the runtime does in it, under many seeds. A world has one thread.
-#![cfg(not(any(loom, shuttle)))]
+//! What the simulator does, and what the runtime does in it, under many seeds. A world has one thread, so
+//! ThreadSanitizer has nothing to see here.
+#![cfg(not(any(loom, shuttle, sanitized = "thread")))]
 
 #[path = "../support/mod.rs"]
 mod support;
