@@ -5,7 +5,7 @@ use std::num::IntErrorKind;
 use syn::parse::ParseStream;
 use syn::{Error, Expr, ExprLit, Lit, LitStr};
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Literal, TokenStream};
 use quote::{ToTokens, quote};
 
 /// The units of a duration, in milliseconds.
@@ -71,11 +71,9 @@ pub(crate) fn size(input: ParseStream<'_>) -> syn::Result<TokenStream> {
     let Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) = &value else {
         return Ok(value.into_token_stream());
     };
-    let bytes = parse(&text.value(), &SIZES).and_then(|bytes| {
-        usize::try_from(bytes).map_err(|_| "this is more than memory can hold".to_owned())
-    });
-    match bytes {
-        Ok(bytes) => Ok(quote!(#bytes)),
+    match parse(&text.value(), &SIZES) {
+        // Without a type, so that rustc says so where it is more than memory can hold.
+        Ok(bytes) => Ok(Literal::u64_unsuffixed(bytes).into_token_stream()),
         Err(reason) => {
             let message = format!("{reason}: a size is written like \"64KiB\" or \"1MiB\"");
             Err(Error::new(text.span(), message))

@@ -34,4 +34,16 @@ struct NeverCalm;
 #[actor(mailbox = unbounded(full = reject))]
 struct NeverFull;
 
+#[derive(Actor)]
+#[actor(mailbox = bounded(10, bytes = "99999999999999999999KiB"))]
+struct LongNumber;
+
+#[derive(Actor)]
+#[actor(mailbox = bounded(10, bytes = "17179869184GiB"))]
+struct LargeUnit;
+
+#[derive(Actor)]
+#[actor(mailbox = bounded(10, bytes = "KiB"))]
+struct NoNumber;
+
 fn main() {}

@@ -32,6 +32,11 @@ impl Book {
     #[interleave(16)]
     async fn how_many(cx: &mut Interleaved<Self>) {}
 
+    #[tell]
+    #[interleave]
+    #[interleave]
+    async fn twice(cx: &mut Interleaved<Self>) {}
+
     #[local]
     #[interleave]
     async fn tick(cx: &mut Interleaved<Self>) {}

@@ -45,4 +45,12 @@ impl Leaver {
     }
 }
 
+fn index<S: States>(states: &S) -> usize {
+    states.index()
+}
+
+fn index_of_one(open: &Open) -> usize {
+    index(open)
+}
+
 fn main() {}
