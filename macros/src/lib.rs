@@ -239,6 +239,8 @@ pub fn derive_states(item: TokenStream) -> TokenStream {
 ///   as an event, and does not end the actor.
 /// - `#[ask]` with a type that is written `Result<..>` answers the caller with the value, or with
 ///   the error as `AskError::Failed`.
+/// - `#[ask]` may take `reply: Reply<R>` and return nothing: callers get what is sent to it, now or later, by this
+///   actor or by another one (`Reply::forward`).
 /// - `#[ask(cancel)]` is for a handler that may be dropped at any of its awaits, because the state is
 ///   whole there: it is, as soon as its asker goes or the deadline passes, and does not begin if that
 ///   was before. What it has changed stays, and the actor lives on.

@@ -2,9 +2,9 @@
 
 pub use crate::actor::{
     Actor, Ask, AskCycle, AskError, Asked, Behavior, Calls, Context, CycleMember, Down, EmitError,
-    Emitter, Flat, Group, Handle, HandleAsync, Holds, Interleaved, Interleaves, Items, Keyed,
-    Message, MigrateError, Options, Plain, Pool, Protocol, Published, Receive, Recipient, Ref,
-    Reply, Resize, Restart, RestartKind, Routing, Shutdown, Spawn, SpawnError, StartError,
+    Emitter, Flat, Forward, Group, Handle, HandleAsync, Holds, Interleaved, Interleaves, Items,
+    Keyed, Message, MigrateError, Options, Plain, Pool, Protocol, Published, Receive, Recipient,
+    Ref, Reply, Resize, Restart, RestartKind, Routing, Shutdown, Spawn, SpawnError, StartError,
     StashError, Stashes, State, States, Step, Strategy, Supervise, Supervision, Supervisor, TaskId,
     Tell, TellError, TellWithin, TimerId, Told, Topic, WatchId, Workers,
 };
@@ -32,10 +32,10 @@ pub mod __private {
     pub use crate::actor::{
         Actor, Ask, Asking, AskingFlat, Async, AsyncMethod, AsyncMethodOf,
         AsyncMethodOfWithContext, AsyncMethodWithContext, AsyncWithContext, Behavior, ByAsync,
-        ByMacro, BySync, Calls, Context, Flat, Holds, Interleaved, Interleaves, Keep, LocalCall,
-        Message, NoValue, Options, Plain, Protocol, PutsAside, Receive, Recipient, Reply, Restart,
-        Shutdown, StartError, Started, Starting, Stashes, State, States, Step, Supervision,
-        Supervisor, Sync, SyncWithContext, Tell, Telling, TellingWithin, Told, apart,
+        ByMacro, BySync, Calls, Context, Flat, Forwarding, Holds, Interleaved, Interleaves, Keep,
+        LocalCall, Message, NoValue, Options, Plain, Protocol, PutsAside, Receive, Recipient,
+        Reply, Restart, Shutdown, StartError, Started, Starting, Stashes, State, States, Step,
+        Supervision, Supervisor, Sync, SyncWithContext, Tell, Telling, TellingWithin, Told, apart,
         assert_answer, assert_argument, hold_back, interleave, portable, put_aside, report_refused,
         while_asked,
     };

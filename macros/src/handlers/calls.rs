@@ -73,17 +73,19 @@ fn method(handler: &Handler, block: &Block, runtime: &TokenStream) -> TokenStrea
             quote!(#runtime::Tell<'_, #message #ty_generics>),
             quote!(self.0.tell(#message::#variant { #(#names,)* })),
         ),
-        Kind::Ask { reply: field, .. } => {
+        Kind::Ask { reply: field, gives, .. } => {
             let answer = block.answer(handler);
             let flat = handler.method.output.as_ref().is_some_and(types::is_result);
             // Of this expansion alone, so that an argument may have the same name.
             let reply = Ident::new("reply", Span::mixed_site());
             let message_of = quote!(#message::#variant { #(#names,)* #field: #reply });
+            // Whoever is given the reply may hand it on, so that others can answer.
+            let ask = if *gives { quote!(call) } else { quote!(question) };
             let shape = flat.then(|| quote!(, #runtime::Flat));
             let flatten = flat.then(|| quote!(.flat()));
             (
                 quote!(#runtime::Ask<'_, #message #ty_generics, #answer #shape>),
-                quote!(self.0.question(|#reply| #message_of)#flatten),
+                quote!(self.0.#ask(|#reply| #message_of)#flatten),
             )
         }
     };

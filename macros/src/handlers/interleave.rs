@@ -57,7 +57,7 @@ pub(crate) fn arm(handler: &Handler, block: &Block, runtime: &TokenStream) -> To
             });
             quote!(#(#cfgs)* #message::#variant { #fields } => { #begin })
         }
-        Kind::Ask { reply, cancel } => {
+        Kind::Ask { reply, cancel, gives } => {
             let (begins, bound, begin) = if *cancel {
                 let begin = begin(quote! {
                     match #runtime::while_asked(&mut reply, async { #call }).await {
@@ -69,7 +69,8 @@ pub(crate) fn arm(handler: &Handler, block: &Block, runtime: &TokenStream) -> To
                 });
                 (quote!(begin_ask_if_wanted), quote!(mut reply), begin)
             } else {
-                (quote!(begin_ask), quote!(reply), begin(quote!(reply.send(#call);)))
+                let answer = if *gives { quote!(#call;) } else { quote!(reply.send(#call);) };
+                (quote!(begin_ask), quote!(reply), begin(answer))
             };
             quote! {
                 #(#cfgs)*

@@ -44,6 +44,8 @@ pub(crate) enum Kind {
         reply: Ident,
         /// Whether an asker that goes cancels the handler.
         cancel: bool,
+        /// Whether the handler is given the reply, and returns nothing.
+        gives: bool,
     },
 }
 
@@ -77,6 +79,8 @@ pub(crate) enum Param {
     Context(Type),
     /// `&mut Interleaved<Self>`, found by its type.
     Interleaved(Type),
+    /// The `Reply<..>` of an asked handler, found by its type.
+    Reply(Type),
     /// The state of the actor, marked by `#[state]`: lent or given.
     State(Type, bool),
     /// Anything else: an argument that comes from outside.
@@ -112,7 +116,7 @@ impl Method {
     pub(crate) fn values(&self) -> impl Iterator<Item = (&Pat, &Type)> {
         self.params.iter().filter_map(|param| match param {
             Param::Value { pattern, ty } => Some((pattern, ty)),
-            Param::Context(_) | Param::Interleaved(_) | Param::State(..) => None,
+            Param::Context(_) | Param::Interleaved(_) | Param::Reply(_) | Param::State(..) => None,
         })
     }
 
@@ -138,6 +142,7 @@ impl Method {
             Param::Context(ty) | Param::Interleaved(ty) => {
                 quote_spanned!(spans::located(ty.span())=> cx)
             }
+            Param::Reply(ty) => quote_spanned!(spans::located(ty.span())=> reply),
             Param::State(ty, leaves) => {
                 let span = spans::located(ty.span());
                 if *leaves {

@@ -114,16 +114,45 @@ fn read(part: Part, manner: Manner, item: &ImplItemFn, block: &mut Block, errors
             block.handlers.push(handler(Kind::Tell, method, manner, item, &block.actor, errors));
         }
         Role::Ask => {
+            let gives = take_reply(&mut method, cancel, &manner, errors);
             if let Some(output) = &method.output {
                 types::check_owned(output, "an answer", errors);
             }
             let arguments: Vec<_> =
                 method.values().filter_map(|(pat, _)| pattern_name(pat)).collect();
-            let kind = Kind::Ask { reply: names::reply(&arguments), cancel };
+            let kind = Kind::Ask { reply: names::reply(&arguments), cancel, gives };
             block.handlers.push(handler(kind, method, manner, item, &block.actor, errors));
         }
         Role::Local | Role::Down => check_callback(role, &method, item, errors),
     }
+}
+
+/// Says whether an asked handler is given the reply; then the answer is what that takes.
+fn take_reply(method: &mut Method, cancel: bool, manner: &Manner, errors: &mut Errors) -> bool {
+    let mut replies = method.params.iter().filter_map(|param| match param {
+        Param::Reply(ty) => Some(ty),
+        _ => None,
+    });
+    let Some(first) = replies.next() else { return false };
+    for second in replies {
+        errors.push(second, "a question has one asker: take its `Reply` once");
+    }
+    if let Some(output) = &method.output {
+        let message =
+            "the asker gets what is sent to its `Reply`: return nothing, or leave the `Reply` out";
+        errors.push(output, message);
+    }
+    if cancel {
+        let message = "whoever has the `Reply` looks whether its asker has gone: write `#[ask]`, and \
+                       `reply.is_abandoned()` where that matters";
+        errors.push(first, message);
+    }
+    if manner.state.is_some() {
+        let message = "a handler of one state answers by what it returns: leave out the `Reply`";
+        errors.push(first, message);
+    }
+    method.output = types::reply_of(first).cloned();
+    true
 }
 
 fn check_manner(role: Role, manner: &Manner, errors: &mut Errors) {

@@ -94,12 +94,17 @@ fn arm(handler: &Handler, block: &Block, runtime: &TokenStream) -> TokenStream {
             let told = method.pass(quote!(#runtime::Told::told), &quote!(#call, cx, #text));
             quote!(#(#cfgs)* #message::#variant { #fields } => { #told; })
         }
-        Kind::Ask { reply, cancel: false } => {
-            let run = answer(&quote!(begin_ask), &call, runtime);
+        Kind::Ask { reply, gives: true, .. } => {
+            let run = begin(&quote!(begin_ask), &quote!(#call;), runtime);
             let run = apart(handler, block, &run, runtime);
             quote!(#(#cfgs)* #message::#variant { #fields #reply: reply } => { #run })
         }
-        Kind::Ask { reply, cancel: true } if method.is_async => quote! {
+        Kind::Ask { reply, cancel: false, .. } => {
+            let run = begin(&quote!(begin_ask), &quote!(reply.send(#call);), runtime);
+            let run = apart(handler, block, &run, runtime);
+            quote!(#(#cfgs)* #message::#variant { #fields #reply: reply } => { #run })
+        }
+        Kind::Ask { reply, cancel: true, .. } if method.is_async => quote! {
             #(#cfgs)*
             #message::#variant { #fields #reply: mut reply } => {
                 if cx.begin_ask_if_wanted::<<Self as #runtime::Protocol>::Message, _>(&reply) {
@@ -112,18 +117,19 @@ fn arm(handler: &Handler, block: &Block, runtime: &TokenStream) -> TokenStream {
                 }
             }
         },
-        Kind::Ask { reply, cancel: true } => {
-            let run = answer(&quote!(begin_ask_if_wanted), &call, runtime);
+        Kind::Ask { reply, cancel: true, .. } => {
+            let answer = quote!(reply.send(#call););
+            let run = begin(&quote!(begin_ask_if_wanted), &answer, runtime);
             let run = apart(handler, block, &run, runtime);
             quote!(#(#cfgs)* #message::#variant { #fields #reply: reply } => { #run })
         }
     }
 }
 
-fn answer(begin: &TokenStream, call: &TokenStream, runtime: &TokenStream) -> TokenStream {
+fn begin(begins: &TokenStream, answer: &TokenStream, runtime: &TokenStream) -> TokenStream {
     quote! {
-        if cx.#begin::<<Self as #runtime::Protocol>::Message, _>(&reply) {
-            reply.send(#call);
+        if cx.#begins::<<Self as #runtime::Protocol>::Message, _>(&reply) {
+            #answer
         }
     }
 }

@@ -30,7 +30,7 @@ pub(crate) fn method(
                 }
                 params.push(match state.filter(|given| given.index == index) {
                     Some(given) => Param::State(typed.ty.as_ref().clone(), given.leaves),
-                    None => param(typed, errors),
+                    None => param(role, typed, errors),
                 });
             }
         }
@@ -118,10 +118,13 @@ fn is_self(ty: &Type) -> bool {
     matches!(types::peel(ty), Type::Path(path) if path.path.is_ident("Self"))
 }
 
-fn param(typed: &syn::PatType, errors: &mut Errors) -> Param {
+fn param(role: Role, typed: &syn::PatType, errors: &mut Errors) -> Param {
     let ty = typed.ty.as_ref().clone();
     if types::is_interleaved(&ty) {
         return Param::Interleaved(ty);
+    }
+    if role == Role::Ask && types::reply_of(&ty).is_some() {
+        return Param::Reply(ty);
     }
     if !types::is_context(&ty) {
         return Param::Value { pattern: typed.pat.as_ref().clone(), ty };
@@ -135,7 +138,7 @@ fn param(typed: &syn::PatType, errors: &mut Errors) -> Param {
 fn check_contexts(params: &[Param], errors: &mut Errors) {
     let contexts = params.iter().filter_map(|param| match param {
         Param::Context(ty) | Param::Interleaved(ty) => Some(ty),
-        Param::State(..) | Param::Value { .. } => None,
+        Param::Reply(_) | Param::State(..) | Param::Value { .. } => None,
     });
     for second in contexts.skip(1) {
         errors.push(second, "an actor has one context: take it once");

@@ -36,6 +36,17 @@ pub(crate) fn is_interleaved(ty: &Type) -> bool {
         && name.is_some_and(|(name, types)| name == "Interleaved" && types == 1)
 }
 
+/// Returns the answer that a `Reply<..>` takes, if this is one.
+pub(crate) fn reply_of(ty: &Type) -> Option<&Type> {
+    let Type::Path(path) = peel(ty) else { return None };
+    let segment = path.path.segments.last().filter(|segment| segment.ident == "Reply")?;
+    let PathArguments::AngleBracketed(list) = &segment.arguments else { return None };
+    match list.args.first() {
+        Some(GenericArgument::Type(answer)) if list.args.len() == 1 => Some(answer),
+        _ => None,
+    }
+}
+
 /// Says whether the return type is written as some `Result<..>`.
 ///
 /// Its error is flattened into the one of the ask. A bare `Result` may be anybody's type, and a

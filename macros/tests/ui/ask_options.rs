@@ -1,6 +1,6 @@
 #![allow(unused)]
 
-use greenroom::{Actor, handlers};
+use greenroom::{Actor, Reply, handlers};
 
 #[derive(Actor)]
 struct Book {
@@ -16,6 +16,17 @@ impl Book {
 
     #[ask = "cancel"]
     fn worst(&self) -> u64 {
+        self.best
+    }
+
+    #[ask(cancel)]
+    fn cancelled(&self, reply: Reply<u64>) {}
+
+    #[ask]
+    fn twice(&self, first: Reply<u64>, second: Reply<u64>) {}
+
+    #[ask]
+    fn returns(&self, reply: Reply<u64>) -> u64 {
         self.best
     }
 

@@ -1,6 +1,6 @@
 #![allow(unused)]
 
-use greenroom::{Actor, Context, Interleaved, State, States, handlers};
+use greenroom::{Actor, Context, Interleaved, Reply, State, States, handlers};
 
 struct Idle;
 struct Open {
@@ -44,6 +44,14 @@ impl Phone {
     async fn waits(cx: &mut Interleaved<Self>, #[state] open: &mut Open) -> u64 {
         open.sent
     }
+
+    #[ask(cancel)]
+    async fn cancelled(&mut self, #[state] open: &mut Open) -> u64 {
+        open.sent
+    }
+
+    #[ask]
+    fn replies(&mut self, #[state] open: &mut Open, reply: Reply<u64>) {}
 
     #[local]
     fn tick(&mut self, #[state] open: &mut Open) {}

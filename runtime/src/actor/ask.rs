@@ -58,6 +58,15 @@ pub struct Ask<'a, P, R, Shape = Plain> {
     shape: PhantomData<Shape>,
 }
 
+/// What an [`Ask`] consists of.
+pub(super) struct Parts<'a, P, R> {
+    pub(super) cell: &'a CellRef,
+    pub(super) kind: &'static Kind,
+    pub(super) message: P,
+    pub(super) receiver: oneshot::Receiver<R>,
+    pub(super) until: Time,
+}
+
 impl<'a, P: Message, R, Shape> Ask<'a, P, R, Shape> {
     pub(super) fn new(
         cell: &'a CellRef,
@@ -82,6 +91,13 @@ impl<'a, P: Message, R, Shape> Ask<'a, P, R, Shape> {
             None => core.slice_now().after(core.limits.ask_timeout),
         };
         own.min(current::deadline())
+    }
+
+    /// Where the question goes and what it is, the end that would wait for the answer, and how long.
+    pub(super) fn into_parts(self) -> Parts<'a, P, R> {
+        let Self { cell, kind, message, receiver, timeout, .. } = self;
+        let until = timeout.map_or(Time::NEVER, |timeout| cell.core.clock.now().after(timeout));
+        Parts { cell, kind, message, receiver, until }
     }
 
     fn start(self) -> Asking<'a, P, R> {

@@ -1,5 +1,8 @@
 //! The answerer's end of an ask.
 
+use super::ask::Ask;
+use super::forward::Forward;
+use super::traits::Message;
 use crate::event::{DeadLetterReason, Undelivered};
 use crate::queue::oneshot;
 use crate::sync::planted;
@@ -13,6 +16,9 @@ use std::task::Poll;
 
 /// The right to answer an `ask`, once. Dropped unused, the asker gets
 /// [`NoReply`](super::AskError::NoReply).
+///
+/// An `#[ask]` method that takes `reply: Reply<T>` as an argument, and returns nothing, is given it: it can answer
+/// now, keep it and answer later, or hand the question on by [`Reply::forward`].
 #[must_use = "dropped unused, the asker gets no reply"]
 pub struct Reply<R> {
     sender: oneshot::Sender<R>,
@@ -41,6 +47,60 @@ impl<R> Reply<R> {
         self.sender.refuse(Undelivered::Refused.code());
     }
 
+    /// Hands the question on: whoever is asked by `ask` answers the asker, as if it had been asked by it. See
+    /// [`Forward`] for the two ways to send it.
+    ///
+    /// The asker's deadline stays what it is; [`Ask::within`] can make it shorter for this stretch. An asker
+    /// that goes is gone there too. Does not allocate in steady state.
+    ///
+    /// # Examples
+    /// ```
+    /// use greenroom::{Actor, Ref, Reply, System, handlers};
+    ///
+    /// #[derive(Actor)]
+    /// struct Ledger;
+    ///
+    /// #[handlers]
+    /// impl Ledger {
+    ///     #[ask]
+    ///     fn cents(&self, account: u32) -> u64 {
+    ///         u64::from(account) * 100
+    ///     }
+    /// }
+    ///
+    /// #[derive(Actor)]
+    /// struct Desk {
+    ///     ledger: Ref<Ledger>,
+    /// }
+    ///
+    /// #[handlers]
+    /// impl Desk {
+    ///     #[ask]
+    ///     async fn cents(&self, account: u32, reply: Reply<u64>) {
+    ///         match account {
+    ///             0 => reply.send(0),
+    ///             _ => reply.forward(self.ledger.cents(account)).await,
+    ///         }
+    ///     }
+    /// }
+    ///
+    /// #[greenroom::main]
+    /// async fn main(system: System) -> Result<(), Box<dyn std::error::Error>> {
+    ///     let ledger = system.spawn::<Ledger>(Ledger).await?;
+    ///     let desk = system.spawn::<Desk>(Desk { ledger }).await?;
+    ///     assert_eq!(desk.cents(7).await?, 700);
+    ///     Ok(())
+    /// }
+    /// ```
+    pub fn forward<'a, P: Message, Shape>(self, ask: Ask<'a, P, R, Shape>) -> Forward<'a, P, R> {
+        Forward::new(ask.into_parts(), self)
+    }
+
+    /// Passes the right to answer on to whoever has the other end of `receiver`.
+    pub(super) fn pass_to(self, receiver: oneshot::Receiver<R>) {
+        receiver.pass(self.sender);
+    }
+
     /// A reply that somebody waits for until then, and where it goes.
     #[cfg(all(feature = "net", not(shuttle)))]
     pub(crate) fn pair(until: Time) -> (Self, oneshot::Receiver<R>) {
@@ -50,13 +110,11 @@ impl<R> Reply<R> {
     }
 
     /// Until when somebody waits.
-    #[cfg(all(feature = "net", not(shuttle)))]
     pub(crate) fn deadline(&self) -> Time {
         Time(self.sender.deadline())
     }
 
     /// Says why there is no answer.
-    #[cfg(all(feature = "net", not(shuttle)))]
     pub(crate) fn undelivered(self, why: Undelivered) {
         self.sender.refuse(why.code());
     }

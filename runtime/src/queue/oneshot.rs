@@ -11,6 +11,7 @@
 //! WHY     beside CLOSED: eight bits that say why there is no value
 //! WORD    it left word what a late sender is to do   comes with GONE
 //! LISTENS the sender wrote a waker, to be woken when the receiver goes before the end
+//! PASSED  another sender lies in the slot, for whom this one does what it does   comes with GONE
 //! ```
 //!
 //! Invariants:
@@ -22,14 +23,19 @@
 //! 4. The listener is written once, before LISTENS, and stays until the block is freed. The receiver
 //!    reads it before GONE, and adds GONE only to a state that it has looked at: so either it has seen
 //!    LISTENS, and wakes the listener, or the sender's step that adds LISTENS sees GONE.
+//! 5. A receiver that passes its wait on never had a waker in the slot: the sender that it leaves lies in that
+//!    place, and is its own before PASSED, the slot's sender's after it.
 //!
 //! Each of the other flags is added by one side only, so one addition both sets it and learns what the
 //! other did.
 
+mod pass;
 mod slot;
 
 use crate::sync::{AtomicUsize, Ordering, planted};
-use slot::{CLOSED, ENDED, GONE, LISTENS, Slot, TAKEN, VALUE, WAKER, WHY_SHIFT, WORD, Word};
+use slot::{
+    CLOSED, ENDED, GONE, LISTENS, PASSED, Slot, TAKEN, VALUE, WAKER, WHY_SHIFT, WORD, Word,
+};
 use std::fmt;
 use std::marker::PhantomData;
 use std::mem::{ManuallyDrop, MaybeUninit};
@@ -93,7 +99,7 @@ impl<T> Sender<T> {
     /// Whether the receiver is gone, so that a value would be late.
     pub(crate) fn is_abandoned(&self) -> bool {
         // Relaxed: a hint; sending decides.
-        self.slot().state.load(Ordering::Relaxed) & GONE != 0
+        self.slot().state.load(Ordering::Relaxed) & GONE != 0 && self.is_abandoned_there()
     }
 
     /// Has `waker` woken when the receiver goes; `false` if it is gone already. Once at most.
@@ -106,7 +112,8 @@ impl<T> Sender<T> {
         // AcqRel: releases the waker to the Acquire of a receiver that looks before it goes, or acquires
         // its going.
         let order = planted!("oneshot-listen-relaxed": Ordering::AcqRel => Ordering::Relaxed);
-        self.slot().state.fetch_add(LISTENS, order) & GONE == 0
+        let before = self.slot().state.fetch_add(LISTENS, order);
+        before & GONE == 0 || before & PASSED != 0 && self.listen_there()
     }
 
     /// Gives the value.
@@ -119,6 +126,7 @@ impl<T> Sender<T> {
         let this = ManuallyDrop::new(self);
         match this.leave(VALUE) {
             Ok(()) => Ok(()),
+            Err(state) if state & PASSED != 0 => this.send_there(state),
             Err(state) => Err(this.too_late(state)),
         }
     }
@@ -175,6 +183,9 @@ impl<T> Sender<T> {
     /// Ends without a value. The last thing done with it.
     fn go(&self, end: usize) {
         let Err(state) = self.leave(end) else { return };
+        if state & PASSED != 0 {
+            return self.go_there(state, end);
+        }
         if state & WORD != 0 {
             // SAFETY: the receiver left its word to the sender, who has nothing that could be late.
             drop(unsafe { self.slot().take_word() });

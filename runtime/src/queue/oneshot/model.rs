@@ -159,3 +159,57 @@ fn who_witnesses_the_end_sees_what_was_before() {
         drop(receiver);
     });
 }
+
+#[test]
+fn a_value_goes_where_the_wait_was_passed_to() {
+    loom::model(|| {
+        let (sender, receiver) = pair::<Box<usize>>();
+        let (onward, mut first) = pair::<Box<usize>>();
+        let (count, waker) = waker();
+        let thread = thread::spawn(move || sender.send(Box::new(7)).is_ok());
+        let early = first.poll(&mut Context::from_waker(&waker));
+        assert!(early.is_pending(), "nothing was passed on");
+        receiver.pass(onward);
+        assert!(thread.join().unwrap(), "somebody waits");
+        assert_eq!(count.0.load(SeqCst), 1, "who waits is woken once");
+        assert_eq!(first.poll(&mut Context::from_waker(&waker)), Poll::Ready(Some(Box::new(7))));
+        drop((first, waker));
+        assert_eq!(Arc::strong_count(&count), 1, "no waker is left behind");
+    });
+}
+
+#[test]
+fn who_passed_its_wait_on_is_abandoned_with_the_other() {
+    loom::model(|| {
+        let (mut sender, receiver) = pair::<Box<usize>>();
+        let (onward, mut first) = pair::<Box<usize>>();
+        let (heard, listener) = waker();
+        let thread = thread::spawn(move || {
+            receiver.pass(onward);
+            first.give_up(Box::new(|| ()));
+        });
+        let is_there = sender.listen(listener);
+        thread.join().unwrap();
+        assert!(sender.is_abandoned());
+        assert_eq!(heard.0.load(SeqCst), usize::from(is_there), "it is seen gone, or wakes");
+        assert_eq!(sender.send(Box::new(7)), Err(Box::new(7)));
+        assert_eq!(Arc::strong_count(&heard), 1, "no waker is left behind");
+    });
+}
+
+#[test]
+fn a_wait_is_passed_on_more_than_once() {
+    loom::model(|| {
+        let (onward, mut first) = pair::<Box<usize>>();
+        let (sender, second) = pair::<Box<usize>>();
+        let (last, third) = pair::<Box<usize>>();
+        let thread = thread::spawn(move || {
+            third.pass(sender);
+            last.refuse(3);
+        });
+        second.pass(onward);
+        thread.join().unwrap();
+        assert_eq!(first.poll(&mut Context::from_waker(Waker::noop())), Poll::Ready(None));
+        assert_eq!(first.refusal(), 3);
+    });
+}

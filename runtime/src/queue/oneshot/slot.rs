@@ -1,5 +1,6 @@
 //! The slot that the two ends of a oneshot share; see the [module](super) for its states and invariants.
 
+use super::Sender;
 use crate::queue::pool;
 use crate::sync::{AtomicU64, AtomicUsize, Ordering, UnsafeCell};
 use std::alloc::Layout;
@@ -12,6 +13,7 @@ pub(super) const CLOSED: usize = 2;
 pub(super) const WAKER: usize = 4;
 pub(super) const TAKEN: usize = 8;
 pub(super) const GONE: usize = 16;
+pub(super) const PASSED: usize = 32;
 pub(super) const WORD: usize = 64;
 pub(super) const LISTENS: usize = 128;
 /// Where the reason for having no value lies.
@@ -108,6 +110,31 @@ impl<T> Slot<T> {
         self.word.with(|place| unsafe { take(place) })
     }
 
+    /// Puts a sender where the receiver's waker would be.
+    ///
+    /// # Safety
+    /// The caller is the receiver, without WAKER, and before GONE.
+    pub(super) unsafe fn put_onward(&self, onward: Sender<T>) {
+        const { assert!(size_of::<Sender<T>>() <= size_of::<Waker>()) };
+        // SAFETY: the caller's promise; the sender is no larger than the place.
+        self.waker.with_mut(|place| unsafe { place.cast::<Sender<T>>().write(onward) });
+    }
+
+    /// # Safety
+    /// The caller owns the sender that was put there: the receiver before GONE, the sender that saw PASSED
+    /// after it.
+    pub(super) unsafe fn take_onward(&self) -> Sender<T> {
+        // SAFETY: the caller's promise.
+        self.waker.with(|place| unsafe { place.cast::<Sender<T>>().read() })
+    }
+
+    /// # Safety
+    /// As [`Slot::take_onward`]; and nothing else of the sender is used meanwhile.
+    pub(super) unsafe fn with_onward<R>(&self, act: impl FnOnce(&mut Sender<T>) -> R) -> R {
+        // SAFETY: the caller's promise.
+        self.waker.with_mut(|place| act(unsafe { &mut *place.cast::<Sender<T>>() }))
+    }
+
     /// # Safety
     /// The caller is the sender, before LISTENS.
     pub(super) unsafe fn put_listener(&self, listener: Waker) {
@@ -116,7 +143,7 @@ impl<T> Slot<T> {
     }
 
     /// # Safety
-    /// The caller is the receiver, saw LISTENS, and is not gone.
+    /// LISTENS is there, and the caller is the sender, or the receiver and not gone.
     pub(super) unsafe fn clone_listener(&self) -> Waker {
         self.listener.with(|place| {
             // SAFETY: by invariant 4 nobody writes the place.

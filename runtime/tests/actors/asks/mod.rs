@@ -9,6 +9,7 @@ mod cancelled;
 mod cycles;
 mod deadlines;
 mod expired;
+mod forward;
 mod many;
 mod oracle;
 mod room;
