@@ -20,10 +20,12 @@ use crate::queue::node::{Kind, Node};
 use crate::sync::{thread, waker_of_this_thread};
 use crate::task::cell::{CellRef, Header, Reach};
 use crate::task::current;
+use crate::task::future::Pending;
 use crate::task::held::Held;
 use crate::task::{Hint, Ready};
 use std::fmt;
 use std::future::{Future, IntoFuture};
+use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::pin::Pin;
 use std::ptr::NonNull;
@@ -185,8 +187,21 @@ impl<'a, M: Message> IntoFuture for Tell<'a, M> {
     }
 }
 
-/// A wait for room that allocates, but only when there is none.
-pub(super) type Room<'a> = Pin<Box<dyn Future<Output = Admission> + Send + 'a>>;
+/// A wait for room, in a recycled block: who is slowed for long begins one for many of its messages.
+pub(super) struct Room<'a>(Pending<Admission>, PhantomData<BoxedWait<'a>>);
+
+/// What a wait for room is as if it were.
+type BoxedWait<'a> = Box<dyn Future<Output = Admission> + Send + 'a>;
+
+// SAFETY: the future in it is `Send`.
+unsafe impl Send for Room<'_> {}
+
+impl<'a> Room<'a> {
+    fn new(wait: impl Future<Output = Admission> + Send + 'a) -> Self {
+        // SAFETY: the future is `Send`, and what it borrows lives for `'a`, which outlives this value.
+        Self(unsafe { Pending::new(wait) }, PhantomData)
+    }
+}
 
 /// The future of an awaited [`Tell`]: waits for room, then sends. A handler that awaits more of them in
 /// a turn than the turn may handle messages gives way once, so that the receivers get theirs; and it gives
@@ -336,11 +351,11 @@ pub(super) fn poll_send<'a, P: Send + 'static>(
         };
         let sender = Sender::of(cx.waker(), &cell.core);
         let wait = admission::wait(cell, bound, bytes, sender, sending.is_question);
-        *room = Some(Box::pin(wait));
+        *room = Some(Room::new(wait));
         *message = Some(payload);
     }
     let Some(wait) = room else { return Poll::Pending };
-    let Poll::Ready(admission) = wait.as_mut().poll(cx) else { return Poll::Pending };
+    let Poll::Ready(admission) = wait.0.poll(cx) else { return Poll::Pending };
     let payload = message.take().expect("a send that waits has its message");
     *room = None;
     let sent = match admission {

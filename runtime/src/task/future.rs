@@ -1,4 +1,4 @@
-//! A handler's future, kept in one recycled block while it waits.
+//! Futures, each kept in one recycled block while it waits.
 
 use crate::queue::node::Kind;
 use crate::queue::pool;
@@ -11,30 +11,30 @@ use std::ptr::NonNull;
 use std::task::{Context, Poll};
 
 /// The start of the block; the future lies behind it.
-struct Head {
-    poll: unsafe fn(NonNull<Self>, &mut Context<'_>) -> Poll<()>,
+struct Head<T> {
+    poll: unsafe fn(NonNull<Self>, &mut Context<'_>) -> Poll<T>,
     drop: unsafe fn(NonNull<Self>),
     deadline: Time,
     kind: Option<&'static Kind>,
 }
 
 #[repr(C)]
-struct Block<F> {
-    head: Head,
+struct Block<F: Future> {
+    head: Head<F::Output>,
     future: F,
 }
 
-/// A pinned future of any type whose output is of no interest; one word.
+/// A pinned future of any type; one word.
 ///
 /// Does not allocate in steady state for futures up to about 1000 bytes.
-pub(crate) struct Pending(NonNull<Head>);
+pub(crate) struct Pending<T = ()>(NonNull<Head<T>>);
 
-impl Pending {
+impl<T> Pending<T> {
     /// Takes `future` in.
     ///
     /// # Safety
     /// The future is `Send`, and whatever it borrows outlives this value.
-    pub(crate) unsafe fn new<F: Future<Output = ()>>(future: F) -> Self {
+    pub(crate) unsafe fn new<F: Future<Output = T>>(future: F) -> Self {
         let block = pool::acquire(Layout::new::<Block<F>>()).cast::<Block<F>>();
         let head =
             Head { poll: poll::<F>, drop: drop_in_place::<F>, deadline: Time::NEVER, kind: None };
@@ -43,7 +43,7 @@ impl Pending {
         Self(block.cast())
     }
 
-    fn head(&self) -> &Head {
+    fn head(&self) -> &Head<T> {
         // SAFETY: the block is live while `self` is.
         unsafe { self.0.as_ref() }
     }
@@ -66,7 +66,7 @@ impl Pending {
         self.head().kind
     }
 
-    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<T> {
         // SAFETY: the block holds the future that the functions were made for.
         unsafe { (self.head().poll)(self.0, cx) }
     }
@@ -74,7 +74,7 @@ impl Pending {
 
 /// # Safety
 /// `head` starts a live `Block<F>`.
-unsafe fn poll<F: Future<Output = ()>>(head: NonNull<Head>, cx: &mut Context<'_>) -> Poll<()> {
+unsafe fn poll<F: Future>(head: NonNull<Head<F::Output>>, cx: &mut Context<'_>) -> Poll<F::Output> {
     // SAFETY: the caller's promise; the caller has the only pointer.
     let future = unsafe { &mut (*head.cast::<Block<F>>().as_ptr()).future };
     // SAFETY: the future stays in its block until it is dropped there.
@@ -93,21 +93,21 @@ impl Drop for Release {
 
 /// # Safety
 /// `head` starts a live `Block<F>`, which is not used again.
-unsafe fn drop_in_place<F>(head: NonNull<Head>) {
+unsafe fn drop_in_place<F: Future>(head: NonNull<Head<F::Output>>) {
     let block = head.cast::<Block<F>>();
     let _release = Release(block.cast(), Layout::new::<Block<F>>());
     // SAFETY: the caller's promise.
     unsafe { block.drop_in_place() };
 }
 
-impl Drop for Pending {
+impl<T> Drop for Pending<T> {
     fn drop(&mut self) {
         // SAFETY: the block holds the future that the functions were made for; it ends here.
         unsafe { (self.head().drop)(self.0) };
     }
 }
 
-impl fmt::Debug for Pending {
+impl<T> fmt::Debug for Pending<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Pending")
     }
