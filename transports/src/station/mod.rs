@@ -145,6 +145,13 @@ impl Station {
         self.now = now;
     }
 
+    /// The driver begins a turn, in which it sees to everything: nobody need wake it before it
+    /// [says so again](Station::set_driver).
+    pub fn begin_turn(&mut self, now: Time) {
+        self.set_now(now);
+        self.driver = None;
+    }
+
     /// The time that it was told last.
     #[must_use]
     pub fn now(&self) -> Time {

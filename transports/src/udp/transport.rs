@@ -313,7 +313,7 @@ impl Driver {
         let start = *self.start.get_or_insert(now);
         let nanos = now.saturating_sub(start).as_nanos();
         let now = Time::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
-        shared.station.lock().set_now(now);
+        shared.station.lock().begin_turn(now);
         self.look_up(shared, cx);
         if let Some(pairs) = &mut self.pairs {
             pairs.receive(&shared.station, cx, now);
@@ -332,10 +332,10 @@ impl Driver {
         let mut station = shared.station.lock();
         // A full socket is waited for, and no datagram leaves before.
         let until = if self.is_waiting { station.deadline() } else { station.timeout() };
-        if !self.is_waiting {
-            station.set_driver(cx.waker());
-        } else if self.pairs.is_some() {
+        if self.is_waiting {
             station.set_driver_while_full(cx.waker());
+        } else {
+            station.set_driver(cx.waker());
         }
         station.take_wakes(&mut self.wakes);
         let is_over = station.is_over();

@@ -208,6 +208,7 @@ impl World {
         let mut cx = Context::from_waker(&waker);
         let arrived: Vec<_> = self.network.range(..=(now, u64::MAX)).map(|(at, _)| *at).collect();
         let node = &mut self.nodes[own];
+        node.station.lock().begin_turn(now);
         if let Some(pairs) = &mut node.pairs {
             pairs.receive(&node.station, &mut cx, now);
         }
