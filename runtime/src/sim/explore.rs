@@ -10,6 +10,7 @@ use super::report::{self, Report};
 use super::shrink::shrink;
 use super::world::World;
 use crate::task::run::describe;
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -306,14 +307,14 @@ fn attempt(source: Source, options: &Options, scenario: &impl Fn(&mut World)) ->
         scenario(&mut world);
         world.finish();
     }));
-    let failure = outcome.err().map(|payload| match payload.downcast::<Failure>() {
+    let at = world.now();
+    let failure = |payload: Box<dyn Any + Send>| match payload.downcast::<Failure>() {
         Ok(failure) => *failure,
-        Err(payload) => Failure {
-            at: world.now(),
-            seed: options.seed,
-            ..Failure::new("the scenario panicked", describe(payload))
-        },
-    });
+        Err(payload) => {
+            let failure = Failure::new("the scenario panicked", describe(payload));
+            Failure { at, seed: options.seed, ..failure }
+        }
+    };
     let steps = world.steps();
     let hash = world.trace_hash();
     let marks = std::mem::take(&mut world.checks.marks);
@@ -321,7 +322,9 @@ fn attempt(source: Source, options: &Options, scenario: &impl Fn(&mut World)) ->
     let log = stage.take_log();
     let capture = stage.fabric.lock().take_capture();
     let (record, trace) = stage.choose(|choices| (choices.record().to_vec(), choices.take_trace()));
-    drop(world);
+    // Which fails where something is left of it.
+    let outcome = outcome.and(catch_unwind(AssertUnwindSafe(|| drop(world))));
+    let failure = outcome.err().map(failure);
     let path = stage.choose(super::choice::Choices::take_path);
     Attempt { failure, record, log, trace, capture, hash, steps, marks, path }
 }

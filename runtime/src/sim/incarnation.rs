@@ -128,8 +128,24 @@ impl Incarnation {
         unsafe { crate::actor::describe_all(&self.core) }
     }
 
-    /// Ends the system when the world has: its actors are killed and dropped.
-    pub(crate) fn bury(mut self) {
+    /// What is there although everything has ended, for a report.
+    fn leftovers(&self) -> Vec<String> {
+        let mut left = self.actors();
+        if let Some(due) = self.next_alarm() {
+            left.push(format!("a timer that is due {due:?}"));
+        }
+        let pressure = self.system.pressure();
+        for waiting in [pressure.messages, pressure.bytes].into_iter().flatten() {
+            if waiting.waiting > 0 {
+                left.push(format!("{} in the budget", waiting.waiting));
+            }
+        }
+        left
+    }
+
+    /// Ends the system when the world has: its actors are killed and dropped. Returns what is left of it, which must
+    /// be nothing.
+    pub(crate) fn bury(mut self) -> Vec<String> {
         self.core.roots.seal();
         for root in self.core.roots.all() {
             send_end(&root, End::Kill);
@@ -141,12 +157,13 @@ impl Incarnation {
                 done &= worker.turn(Manner::default(), Nobody) == Took::Left;
             }
             if done {
-                return;
+                break;
             }
             if turn == LAST_TURNS_MAX / 2 {
                 // Something of it does not end: its workers do all the same.
                 self.core.end_workers();
             }
         }
+        self.leftovers()
     }
 }

@@ -137,6 +137,24 @@ fn test_name() -> Option<String> {
     thread::current().name().filter(|&name| name != "main").map(ToOwned::to_owned)
 }
 
+/// The features that this crate was built with. Of others nobody knows.
+const FEATURES: [(&str, bool); 7] = [
+    ("journal", cfg!(feature = "journal")),
+    ("membership", cfg!(feature = "membership")),
+    ("net", cfg!(feature = "net")),
+    ("postgres", cfg!(feature = "postgres")),
+    ("prost", cfg!(feature = "prost")),
+    ("test-util", cfg!(feature = "test-util")),
+    ("zerocopy", cfg!(feature = "zerocopy")),
+];
+
+/// What asks cargo for the features that this test was built with, if it is one of this crate.
+fn features(package: &str) -> String {
+    let on = FEATURES.iter().filter(|(_, is_on)| *is_on && package == env!("CARGO_PKG_NAME"));
+    let on: Vec<_> = on.map(|(name, _)| *name).collect();
+    if on.is_empty() { String::new() } else { format!(" --features {}", on.join(",")) }
+}
+
 /// What runs this test, or this program, again.
 fn command() -> String {
     let program = env::current_exe().unwrap_or_default();
@@ -144,13 +162,19 @@ fn command() -> String {
     // Cargo adds a hash to the names of tests.
     let target = stem.rsplit_once('-').map_or(stem.as_str(), |(name, _)| name);
     match (test_name(), env::var("CARGO_PKG_NAME")) {
-        (Some(test), Ok(package)) if package.replace('-', "_") == target => {
-            format!("cargo test -p {package} --lib -- --exact {test}")
-        }
         (Some(test), Ok(package)) => {
-            format!("cargo test -p {package} --test {target} -- --exact {test}")
+            let target = if package.replace('-', "_") == target {
+                "--lib".to_owned()
+            } else {
+                format!("--test {target}")
+            };
+            let features = features(&package);
+            format!("cargo test -p {package}{features} {target} -- --exact {test}")
         }
         (Some(test), Err(_)) => format!("{} --exact {test}", program.display()),
         (None, _) => program.display().to_string(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,7 +9,8 @@
 //! 1. Everything that runs, runs inside [`World::step`], on the thread that has the world.
 //! 2. The clocks of all nodes show the world's time (as they are set to) whenever code of users runs.
 //! 3. Of a node that was killed nothing runs before the world itself has ended; then it is buried: what
-//!    it left is dropped, without effects on the wires.
+//!    it left is dropped, without effects on the wires. Of no node is anything left after that: no actor, no timer, no
+//!    mail in its budget.
 
 use super::check::{Checks, Failure};
 use super::choice::{Label, Source};
@@ -403,8 +404,12 @@ impl Drop for World {
         self.roster.end();
         self.remains.clear();
         let lives = self.nodes.iter_mut().filter_map(|node| node.life.take());
+        let mut left = Vec::new();
         for life in lives.chain(self.graves.drain(..)) {
-            life.bury();
+            left.extend(life.bury());
+        }
+        if !left.is_empty() && !crate::sync::thread::panicking() {
+            self.fail(Failure::new("something outlives the world", left.join("\n")));
         }
     }
 }

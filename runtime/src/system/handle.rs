@@ -5,7 +5,7 @@ use crate::actor::{Actor, Behavior, Context, End, Owner, Ref, Spawn, describe_ce
 use crate::event::{Counts, DeadLetters, EventStream};
 use crate::mailbox::{Pressure, SystemPressure};
 use crate::sync::Arc;
-use crate::task::core::Core;
+use crate::task::core::{Alarm, AlarmKey, Core};
 use crate::task::core_ref::CoreRef;
 use crate::task::current;
 use crate::time::Time;
@@ -190,26 +190,40 @@ impl System {
     /// `future`'s output, or `None` from `until` on. Works on any executor: the timekeeper wakes it.
     pub(crate) async fn by<F: Future>(&self, until: Time, future: F) -> Option<F::Output> {
         let mut future = pin!(future);
-        let mut alarm = None;
-        let outcome = std::future::poll_fn(|cx| {
+        let mut reminder = Reminder { core: &self.core, alarm: None };
+        std::future::poll_fn(|cx| {
             if let Poll::Ready(output) = future.as_mut().poll(cx) {
                 return Poll::Ready(Some(output));
             }
             if self.core.clock.now() >= until {
                 return Poll::Ready(None);
             }
-            if let Some(old) = alarm.take() {
-                self.core.cancel_alarm(old);
-            }
-            let wake = crate::task::core::Alarm::Wake(cx.waker().clone());
-            alarm = Some(self.core.set_alarm(until, wake));
+            reminder.cancel();
+            let wake = Alarm::Wake(cx.waker().clone());
+            reminder.alarm = Some(self.core.set_alarm(until, wake));
             Poll::Pending
         })
-        .await;
-        if let Some(alarm) = alarm {
+        .await
+    }
+}
+
+/// An alarm that is taken back by whoever needs it no more, also by giving up.
+struct Reminder<'a> {
+    core: &'a CoreRef,
+    alarm: Option<AlarmKey>,
+}
+
+impl Reminder<'_> {
+    fn cancel(&mut self) {
+        if let Some(alarm) = self.alarm.take() {
             self.core.cancel_alarm(alarm);
         }
-        outcome
+    }
+}
+
+impl Drop for Reminder<'_> {
+    fn drop(&mut self) {
+        self.cancel();
     }
 }
 

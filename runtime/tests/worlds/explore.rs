@@ -75,7 +75,9 @@ fn number_after(text: &str, word: &str) -> u64 {
 fn a_race_between_actors_is_found_and_made_small() {
     let text = failure_of(&Explore::new().seeds(200), tickets);
     assert!(text.contains("a ticket sold twice"), "{text}");
-    assert!(text.contains("cargo test -p greenroom --test worlds"), "{text}");
+    let features = if cfg!(feature = "test-util") { "--features " } else { "" };
+    assert!(text.contains(&format!("cargo test -p greenroom {features}")), "{text}");
+    assert!(text.contains(" --test worlds -- --exact "), "{text}");
     let (all, few) = (number_after(&text, "of "), number_after(&text, " choices "));
     assert!(few < all && few <= 6, "{few} choices of {all} are left: {text}");
     let place = text.lines().find_map(|line| line.trim().strip_prefix("what happened:")).unwrap();
