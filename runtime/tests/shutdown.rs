@@ -74,6 +74,11 @@ type Gate = Box<dyn std::any::Any>;
 /// A porter that waits in an `.await` of its first handler, while more parcels wait behind it.
 async fn waiting(system: &System, ledger: &Arc<Ledger>) -> (Ref<Porter>, Gate) {
     let porter = system.spawn::<Porter>(Porter).await.unwrap();
+    let gate = keep_waiting(&porter, ledger).await;
+    (porter, gate)
+}
+
+async fn keep_waiting(porter: &Ref<Porter>, ledger: &Arc<Ledger>) -> Gate {
     let (entered, is_in) = oneshot::channel();
     let (gate, opened) = oneshot::channel();
     porter.wait(ledger.issue(), entered, opened).await.unwrap();
@@ -81,7 +86,7 @@ async fn waiting(system: &System, ledger: &Arc<Ledger>) -> (Ref<Porter>, Gate) {
     for _ in 0..WAITING {
         porter.take(ledger.issue()).await.unwrap();
     }
-    (porter, Box::new(gate))
+    Box::new(gate)
 }
 
 /// As [`waiting`], but the handler holds its worker.
@@ -160,6 +165,44 @@ fn drain_handles_what_was_accepted_and_refuses_the_rest() {
         refuses(&porter, &ledger).await;
         drop(gate);
         assert_eq!(exit_of(&porter, &mut events).await, ExitReason::Drained);
+        let tally = ledger.settle(&system.counts());
+        assert_eq!((tally.handled, tally.dropped), (1 + WAITING as u64, 0));
+    });
+}
+
+/// Has a porter of its own.
+#[derive(Actor)]
+struct Landlord {
+    porter: Ref<Porter>,
+}
+
+#[handlers]
+impl Landlord {
+    #[start]
+    fn start(cx: &mut Context<Self>) -> Result<Self, SpawnError> {
+        Ok(Self { porter: cx.spawn::<Porter>(Porter).start()? })
+    }
+    #[ask]
+    fn porter(&self) -> Ref<Porter> {
+        self.porter.clone()
+    }
+}
+
+// [G-STOP-2]
+#[test]
+fn drain_goes_down_to_the_children() {
+    everywhere(async |system| {
+        let mut events = system.events();
+        let ledger = ledger();
+        let landlord = system.spawn::<Landlord>(()).await.unwrap();
+        let porter = landlord.porter().await.unwrap();
+        let gate = keep_waiting(&porter, &ledger).await;
+        assert!(landlord.drain());
+        until(|| porter.is_closed()).await;
+        refuses(&porter, &ledger).await;
+        drop(gate);
+        assert_eq!(exit_of(&porter, &mut events).await, ExitReason::Drained);
+        soon(landlord.ended()).await;
         let tally = ledger.settle(&system.counts());
         assert_eq!((tally.handled, tally.dropped), (1 + WAITING as u64, 0));
     });
@@ -372,6 +415,113 @@ fn drain_of_a_system_handles_all_its_mail() {
         drained.unwrap();
         assert_eq!(ledger.settle(&system.counts()).handled, 1 + many as u64);
     });
+}
+
+/// Passes parcels on, the last one to its child, while timers tick.
+#[derive(Actor)]
+struct Runner {
+    next: Option<Ref<Self>>,
+    porter: Ref<Porter>,
+    /// Shared by all that are alive.
+    _life: Arc<()>,
+}
+
+#[handlers]
+impl Runner {
+    #[start]
+    fn start(life: Arc<()>, cx: &mut Context<Self>) -> Result<Self, SpawnError> {
+        cx.every(Duration::from_millis(1), Self::tick);
+        cx.after(LONG, Self::tick);
+        let porter = cx.spawn::<Porter>(Porter).start()?;
+        Ok(Self { next: None, porter, _life: life })
+    }
+    #[local]
+    fn tick(&mut self) {}
+    #[ask]
+    fn meet(&mut self, next: Ref<Self>) {
+        self.next = Some(next);
+    }
+    #[tell]
+    async fn run(&mut self, parcel: Parcel, steps: u32) {
+        tokio::task::yield_now().await;
+        let next = self.next.as_ref().filter(|_| steps > 0);
+        let refused = match next {
+            Some(next) => {
+                next.run(parcel, steps - 1).await.err().map(|error| match error.into_message() {
+                    RunnerMessage::Run { parcel, .. } => parcel,
+                    RunnerMessage::Meet { .. } => unreachable!("it was told to run"),
+                })
+            }
+            None => self.porter.take(parcel).await.err().map(|error| match error.into_message() {
+                PorterMessage::Take { parcel } => parcel,
+                other => unreachable!("{other:?}"),
+            }),
+        };
+        if let Some(parcel) = refused {
+            parcel.returned();
+        }
+    }
+}
+
+/// Sends until nobody takes anything any more, or the ledger is full; what came back has a fate, too.
+fn send_until_closed(runners: &[Ref<Runner>], ledger: &Arc<Ledger>) {
+    for number in 0..PARCELS {
+        let runner = &runners[number % runners.len()];
+        match runner.run(ledger.issue(), 3).wait() {
+            Ok(()) => {}
+            Err(TellError::Closed(RunnerMessage::Run { parcel, .. })) => return parcel.returned(),
+            Err(other) => panic!("{other:?}"),
+        }
+    }
+}
+
+const SENDERS: usize = 2;
+/// Of each sender.
+const PARCELS: usize = 1000;
+const RUNNERS: usize = 4;
+
+// [G-SHUTDOWN-1] [G-DELIVERY-1]
+#[test]
+fn systems_that_end_in_the_middle_of_work_leave_nothing_behind() {
+    let rounds: u64 = if cfg!(sanitized) { 24 } else { 200 };
+    let (mut dice, mut handled) = (support::Dice::new(11), 0);
+    for round in 0..rounds {
+        let (drains, workers) = (round % 2 == 0, 1 + (round / 2 % 3) as usize);
+        let scheduler = support::SCHEDULERS[(round / 6 % 4) as usize];
+        let built = System::builder().workers(workers).scheduler(scheduler()).thread_name("busy");
+        let system = built.build().unwrap();
+        let (ledger, life) = (Ledger::new(SENDERS * PARCELS), Arc::new(()));
+        let begin_at = dice.below(300) as usize;
+        run(async {
+            let mut runners = Vec::new();
+            for _ in 0..RUNNERS {
+                runners.push(system.spawn::<Runner>(Arc::clone(&life)).await.unwrap());
+            }
+            for (index, runner) in runners.iter().enumerate() {
+                let next = runners[(index + 1) % RUNNERS].clone();
+                runner.meet(next).within(LONG).await.unwrap();
+            }
+            let senders = [(); SENDERS].map(|()| {
+                let (runners, ledger) = (runners.clone(), Arc::clone(&ledger));
+                std::thread::spawn(move || send_until_closed(&runners, &ledger))
+            });
+            until(|| ledger.issued() >= begin_at).await;
+            let ended = if drains { system.drain(LONG).await } else { system.shutdown(LONG).await };
+            ended.unwrap();
+            senders.into_iter().for_each(|sender| sender.join().unwrap());
+        });
+        let counts = system.counts();
+        let tally = ledger.settle(&counts);
+        handled += tally.handled;
+        let actors = 2 * RUNNERS as u64;
+        // Some may have been asked to end before they had started.
+        assert_eq!(counts.ended, actors, "round {round}: {counts:?}");
+        drop(system);
+        run(until(|| threads("busy-") == 0));
+        assert_eq!(Arc::strong_count(&life), 1, "round {round}: no actor is left");
+        assert_eq!(Arc::strong_count(&ledger), 1, "round {round}: no message is left");
+    }
+    assert!(handled > 0, "work was under way");
 }
 
 /// Threads of this process whose name begins so.

@@ -26,7 +26,7 @@ use super::phase::{Ending, Phase, enter, reason};
 use super::traits::{Behavior, Step};
 use super::{family, interleave, revival};
 use crate::event::{Event, ExitReason};
-use crate::sync::{Rare, buggify};
+use crate::sync::{Rare, buggify, planted};
 use crate::task::cell::{Advance, Header};
 use crate::task::future::Pending;
 use crate::task::held::Held;
@@ -43,7 +43,9 @@ pub(super) unsafe fn advance<A: Behavior>(held: &mut Held) -> Advance {
         Phase::Starting => unsafe { start::<A>(held) },
         // SAFETY: the caller's promise.
         Phase::Running if attention::is_on(held) => return unsafe { attention::step::<A>(held) },
-        Phase::Running if interleave::has_flights(held) => return interleave::drain(held),
+        Phase::Running if planted!("drain-cuts-off": interleave::has_flights(held) => false) => {
+            return interleave::drain(held);
+        }
         Phase::Running => begin_end(held, Ending::Drained, true),
         Phase::Children if has_children(held) => return Advance::Wait,
         // SAFETY: the caller's promise.
@@ -193,7 +195,7 @@ pub(super) fn part_with_children(held: &mut Held) {
     let end = match Ending::of(held) {
         Ending::Killed => End::Kill,
         Ending::Restarted if !held.owner().life.hook => End::Kill,
-        Ending::Drained => End::Drain,
+        Ending::Drained => planted!("drain-stops-children": End::Drain => End::Stop),
         _ => End::Stop,
     };
     end_children(held, end);
@@ -259,6 +261,7 @@ pub(super) fn end_requested(held: &mut Held, end: End) {
         // Whatever is under way, the mail is handled before the end.
         End::Drain => {
             held.owner().draining = true;
+            planted!("drain-stops": () => begin_end(held, Ending::Stopped, true));
             return;
         }
         End::Stop => Ending::Stopped,

@@ -10,6 +10,7 @@ use super::local::LocalCall;
 use super::signal::{Signal, call, signal_kind};
 use super::traits::{Actor, Behavior};
 use crate::queue::node::{Kind, Node};
+use crate::sync::planted;
 use crate::task::cell::Header;
 use crate::task::core::{Alarm, AlarmKey};
 use crate::task::letter::Letter;
@@ -81,7 +82,7 @@ impl<A: Actor> Context<A> {
     pub fn cancel(&mut self, timer: TimerId) -> bool {
         let alarm = self.side_if_any().and_then(|side| side.timers.take(timer));
         if let Some(alarm) = alarm {
-            self.core().cancel_alarm(alarm);
+            planted!("timer-cancelled-kept": self.core().cancel_alarm(alarm) => ());
         }
         alarm.is_some()
     }
@@ -152,7 +153,8 @@ unsafe fn deliver_tick<A: Behavior, F: LocalCall<A, (), S>, S: 'static>(
     // SAFETY: as above; no handler waits.
     let context = unsafe { body::context::<A>(header) };
     let tick = signal.value;
-    if signal.epoch != context.incarnation() || !context.side().timers.is_set(tick.id) {
+    let is_set = planted!("timer-cancelled-called": context.side().timers.is_set(tick.id) => true);
+    if signal.epoch != context.incarnation() || !is_set {
         return;
     }
     if let Some(period) = tick.period {

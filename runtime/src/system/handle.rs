@@ -4,7 +4,7 @@ use super::builder::Builder;
 use crate::actor::{Actor, Behavior, Context, End, Owner, Ref, Spawn, describe_cell, send_end};
 use crate::event::{Counts, DeadLetters, EventStream};
 use crate::mailbox::{Pressure, SystemPressure};
-use crate::sync::Arc;
+use crate::sync::{Arc, planted};
 use crate::task::core::{Alarm, AlarmKey, Core};
 use crate::task::core_ref::CoreRef;
 use crate::task::current;
@@ -152,7 +152,7 @@ impl System {
     /// # Errors
     /// As [`System::shutdown`].
     pub async fn drain(&self, deadline: Duration) -> Result<(), ShutdownError> {
-        self.end_all(End::Drain, deadline).await
+        self.end_all(planted!("drain-stops-all": End::Drain => End::Stop), deadline).await
     }
 
     async fn end_all(&self, end: End, deadline: Duration) -> Result<(), ShutdownError> {
