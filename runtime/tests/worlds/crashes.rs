@@ -133,7 +133,17 @@ async fn client(me: u8, node: Node, to: SocketAddr, clock: WorldClock, known: Rc
     }
 }
 
-fn play(world: &mut World) {
+/// A server and its clients, and what they did.
+struct Scene {
+    serving: Node,
+    /// The server and then the clients.
+    nodes: Vec<Node>,
+    done: Done,
+    known: Rc<Known>,
+    clock: WorldClock,
+}
+
+fn scene(world: &mut World) -> Scene {
     world.set_links(Link::default().latency(5 * MS));
     let (done, known, clock) = (Done::default(), Rc::new(Known::default()), world.clock());
     let log = Arc::clone(&done);
@@ -155,23 +165,36 @@ fn play(world: &mut World) {
         seen = done.len();
         late.map_or(Ok(()), |late| Err(format!("{late:?} though it is {now}")))
     });
+    Scene { serving, nodes, done, known, clock }
+}
+
+impl Scene {
+    /// Within a while, the first so many clients know the server that there is, and are served again.
+    fn is_well(&self, world: &mut World, clients: usize) {
+        let before = self.known.answered.borrow().len();
+        world.run_within(LIVENESS, async {
+            let now = u16::try_from(self.serving.incarnation()).unwrap();
+            let knows = |me: usize| self.known.server[me].get() == now;
+            let served = || self.known.answered.borrow().len() >= before + 3 * clients;
+            while !(0..clients).all(knows) || !served() {
+                self.clock.sleep(MS).await;
+            }
+        });
+        judge(&self.done.lock().unwrap(), &self.known.answered.borrow());
+    }
+}
+
+fn rage(world: &mut World) {
+    let scene = scene(world);
+    let (nodes, serving) = (&scene.nodes, &scene.serving);
     // Who changes the server's address takes it away from those who know it.
     let among: Vec<_> = Fault::ALL.into_iter().filter(|&fault| fault != Fault::Rebind).collect();
-    let storm = world.storm(&nodes, &among);
+    let storm = world.storm(nodes, &among);
     world.run_for(SAFETY);
     // The liveness phase: one client at most is left where it is.
     let core = if world.pick(2) == 0 { &nodes[..] } else { &nodes[..CLIENTS] };
     world.calm(core);
-    let before = known.answered.borrow().len();
-    world.run_within(LIVENESS, async {
-        let now = u16::try_from(serving.incarnation()).unwrap();
-        let clients = core.len() - 1;
-        let knows = |me: usize| known.server[me].get() == now;
-        while !(0..clients).all(knows) || known.answered.borrow().len() < before + 3 * clients {
-            clock.sleep(MS).await;
-        }
-    });
-    judge(&done.lock().unwrap(), &known.answered.borrow());
+    scene.is_well(world, core.len() - 1);
     let starts = serving.incarnation();
     world.sometimes("the server starts again", starts > 0);
     world.sometimes("the server starts again more than once", starts > 1);
@@ -195,5 +218,28 @@ fn judge(done: &[(u16, Name)], answered: &BTreeMap<Name, u16>) {
 
 #[test]
 fn nodes_crash_and_start_again_under_all_faults() {
-    Explore::new().seeds(SEEDS).run(play);
+    Explore::new().seeds(SEEDS).run(rage);
+}
+
+/// Each node in turn is stopped or killed, and started again after a while, twice over.
+fn roll(world: &mut World) {
+    let scene = scene(world);
+    for round in 1..=2 {
+        for node in &scene.nodes {
+            match world.pick(2) {
+                0 => node.stop(50 * MS),
+                _ => node.kill(),
+            }
+            world.run_for(MS * u32::try_from(world.pick(200)).unwrap());
+            node.restart();
+            world.run_for(MS * u32::try_from(world.pick(200)).unwrap());
+            assert_eq!(node.incarnation(), round);
+        }
+        scene.is_well(world, CLIENTS);
+    }
+}
+
+#[test]
+fn nodes_restart_one_after_another() {
+    Explore::new().seeds(SEEDS).run(roll);
 }

@@ -15,5 +15,6 @@ mod messages;
 mod oracles;
 mod programs;
 mod rare;
+mod rolling;
 mod stash;
 mod twins;
