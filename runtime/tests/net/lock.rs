@@ -53,8 +53,9 @@ fn what_has_not_changed_passes_in_whatever_order() {
 
 #[test]
 fn a_change_under_the_same_version_breaks() {
-    for (index, quote) in [QUOTE_AS_CENTS, QUOTE_RENAMED, QUOTE_ASKED].into_iter().enumerate() {
-        let signatures: &'static [Signature] = Vec::leak(vec![quote, BEST]);
+    const CHANGED: [&[Signature]; 3] =
+        [&[QUOTE_AS_CENTS, BEST], &[QUOTE_RENAMED, BEST], &[QUOTE_ASKED, BEST]];
+    for (index, signatures) in CHANGED.into_iter().enumerate() {
         let new = Manifest::new("acme.book", 3, "postcard", signatures);
         assert_eq!(effects(&format!("same-version-{index}"), &[new]), [Effect::Breaks]);
     }
