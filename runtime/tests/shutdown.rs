@@ -486,7 +486,7 @@ fn systems_that_end_in_the_middle_of_work_leave_nothing_behind() {
     let rounds: u64 = if cfg!(sanitized) { 24 } else { 200 };
     let (mut dice, mut handled) = (support::Dice::new(11), 0);
     for round in 0..rounds {
-        let (drains, workers) = (round % 2 == 0, 1 + (round / 2 % 3) as usize);
+        let (drains, workers) = (round.is_multiple_of(2), 1 + (round / 2 % 3) as usize);
         let scheduler = support::SCHEDULERS[(round / 6 % 4) as usize];
         let built = System::builder().workers(workers).scheduler(scheduler()).thread_name("busy");
         let system = built.build().unwrap();

@@ -152,7 +152,7 @@ fn send(scheduler: Scheduler, budget: usize) {
 /// Whether it was sent.
 fn deliver(sink: &Ref<Bounded>, number: u64) -> bool {
     // The bound of bytes is met by some hundred letters in a row, that of messages by the next hundred.
-    let bytes = if number / 100 % 2 == 0 { number as usize % 7 * 80 } else { 0 };
+    let bytes = if (number / 100).is_multiple_of(2) { number as usize % 7 * 80 } else { 0 };
     let message = sink.take(Letter { bytes });
     match number % 3 {
         0 => message.try_send().is_ok(),
