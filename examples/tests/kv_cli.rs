@@ -5,6 +5,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
 
 fn kv(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_kv"));
@@ -20,8 +21,9 @@ fn output(arguments: &[&str]) -> (Output, String, String) {
 }
 
 /// Starts a server on a free port; returns it and its first lines.
-fn serve() -> (Child, String, u16) {
-    let mut child = kv(&["--listen", "127.0.0.1:0", "--workers", "2"]).spawn().unwrap();
+fn serve(more: &[&str]) -> (Child, String, u16) {
+    let arguments = [&["--listen", "127.0.0.1:0", "--workers", "2"], more].concat();
+    let mut child = kv(&arguments).spawn().unwrap();
     let mut reader = BufReader::new(child.stdout.take().unwrap());
     let mut lines = String::new();
     while !lines.contains("Ctrl-C") {
@@ -81,7 +83,7 @@ fn a_taken_port_is_named_with_a_way_out() {
 #[test]
 fn a_signal_ends_it_with_clients_connected() {
     for signal in ["-TERM", "-INT"] {
-        let (mut child, lines, port) = serve();
+        let (mut child, lines, port) = serve(&[]);
         assert!(lines.contains("set greeting hello"), "{lines}");
         let mut client = TcpStream::connect(("127.0.0.1", port)).unwrap();
         let pid = child.id().to_string();
@@ -89,6 +91,54 @@ fn a_signal_ends_it_with_clients_connected() {
         assert!(child.wait().unwrap().success());
         assert_eq!(client.read(&mut [0; 1]).unwrap_or(0), 0);
     }
+}
+
+/// The most memory that a process has had, in MiB.
+#[cfg(target_os = "linux")]
+fn peak_mib(child: &Child) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+    let kib = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    kib.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() / 1024
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn memory_stays_bounded_whatever_clients_do() {
+    use std::io::Write;
+
+    const VALUE_BYTES: usize = 1 << 20;
+    let (mut child, _, port) = serve(&["--max-memory", "16mb"]);
+    let connect = || TcpStream::connect(("127.0.0.1", port)).unwrap();
+    let set = |client: &mut TcpStream, key: usize| {
+        let key = format!("key{key:03}");
+        write!(client, "*3\r\n$3\r\nSET\r\n$6\r\n{key}\r\n${VALUE_BYTES}\r\n").unwrap();
+        client.write_all(&vec![b'x'; VALUE_BYTES]).unwrap();
+        client.write_all(b"\r\n").unwrap();
+        let mut line = String::new();
+        BufReader::new(client).read_line(&mut line).unwrap();
+        line
+    };
+    let mut client = connect();
+    let stored = (0..100).take_while(|key| set(&mut client, *key) == "+OK\r\n").count();
+    assert!((14..=16).contains(&stored), "{stored}");
+    let refused = set(&mut client, stored);
+    assert!(refused.starts_with("-OOM command not allowed"), "{refused}");
+    // Who asks for a hundred times as much as there is memory for, and reads none of it, is no longer read from.
+    let flood = b"*2\r\n$3\r\nGET\r\n$6\r\nkey000\r\n".repeat(100);
+    let deaf: Vec<TcpStream> = (0..4)
+        .map(|_| {
+            let mut deaf = connect();
+            deaf.set_write_timeout(Some(Duration::from_millis(100))).unwrap();
+            while deaf.write_all(&flood).is_ok() {}
+            deaf
+        })
+        .collect();
+    assert!(set(&mut client, stored).starts_with("-OOM"), "others are answered");
+    let peak = peak_mib(&child);
+    assert!(peak < 128, "{peak} MiB");
+    drop(deaf);
+    child.kill().unwrap();
+    child.wait().unwrap();
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod nodes;
 #[path = "kv_support/script.rs"]
 mod script;
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
@@ -291,6 +292,126 @@ fn malformed_requests_get_the_errors_of_redis() {
         };
         let start = String::from_utf8_lossy(&bytes[..bytes.len().min(40)]).into_owned();
         assert_eq!(answer(server.address), answer(redis.address), "{start:?}");
+    }
+    server.stop();
+}
+
+/// One client listens, in every way there is, while another publishes and empties the database.
+fn conversation(address: SocketAddr, hello: &str) -> Vec<String> {
+    let (mut ear, mut mouth) = (Peer::connect(address), Peer::connect(address));
+    ear.call(&["HELLO", hello]);
+    let mut heard = Vec::new();
+    let mut hear = |ear: &mut Peer, replies: usize, is_ordered: bool| {
+        let reply = |_| String::from_utf8_lossy(&ear.reply().bytes()).into_owned();
+        let mut group: Vec<String> = (0..replies).map(reply).collect();
+        if !is_ordered {
+            group.sort();
+        }
+        heard.extend(group);
+    };
+    let mut said = Vec::new();
+    for (words, replies) in [
+        ("SUBSCRIBE news weather news", 3),
+        ("PSUBSCRIBE n* *s w?ather", 3),
+        ("PING", 1),
+        ("GET key", 1),
+        ("SUBSCRIBE", 1),
+    ] {
+        let words: Vec<Vec<u8>> = words.split(' ').map(|word| word.into()).collect();
+        ear.send(&words);
+        hear(&mut ear, replies, true);
+    }
+    for (words, replies) in [
+        ("PUBLISH news one", 3),
+        ("PUBLISH weather two", 2),
+        ("PUBLISH sports three", 1),
+        ("PUBLISH other four", 0),
+        ("PUBLISH news", 0),
+        ("SET key value", 0),
+        ("DBSIZE", 0),
+        ("FLUSHALL ASYNC", 0),
+        ("DBSIZE", 0),
+        ("FLUSHALL SYNC", 0),
+        ("FLUSHALL NOW", 0),
+    ] {
+        let words: Vec<&str> = words.split(' ').collect();
+        said.push(String::from_utf8_lossy(&mouth.call(&words).bytes()).into_owned());
+        // Which of several patterns comes first is not determined.
+        hear(&mut ear, replies, false);
+    }
+    for (words, replies) in
+        [("UNSUBSCRIBE news nothing", 2), ("PUNSUBSCRIBE *s", 1), ("UNSUBSCRIBE", 1), ("QUIT", 1)]
+    {
+        let words: Vec<Vec<u8>> = words.split(' ').map(|word| word.into()).collect();
+        ear.send(&words);
+        hear(&mut ear, replies, true);
+    }
+    heard.extend(said);
+    heard
+}
+
+#[test]
+fn who_listens_and_who_publishes_hears_what_redis_says() {
+    let redis = Redis::start();
+    let server = Running::start(2, Limits::default());
+    for hello in ["2", "3"] {
+        let (ours, theirs) =
+            [server.address, redis.address].map(|at| conversation(at, hello)).into();
+        assert_eq!(ours, theirs, "RESP{hello}");
+    }
+    server.stop();
+}
+
+/// The fields of `INFO`, with their values.
+fn info(address: SocketAddr) -> BTreeMap<String, String> {
+    let reply = Peer::connect(address).call(&["INFO"]).bytes();
+    let text = String::from_utf8(reply).unwrap();
+    let fields = text.lines().filter_map(|line| line.split_once(':'));
+    fields.map(|(name, value)| (name.to_owned(), value.trim().to_owned())).collect()
+}
+
+#[test]
+fn clients_find_in_info_what_they_look_for() {
+    let redis = Redis::start();
+    let server = Running::start(2, Limits::default());
+    for address in [server.address, redis.address] {
+        let mut peer = Peer::connect(address);
+        peer.call(&["MSET", "a", "1", "b", "2", "c", "3"]);
+        peer.call(&["PEXPIRE", "a", "1000000"]);
+        peer.call(&["SELECT", "4"]);
+        peer.call(&["LPUSH", "l", "1"]);
+    }
+    let (ours, theirs) = (info(server.address), info(redis.address));
+    for same in
+        ["redis_mode", "arch_bits", "role", "loading", "cluster_enabled", "connected_slaves"]
+    {
+        assert_eq!(ours.get(same), theirs.get(same), "{same}");
+    }
+    for same in ["maxclients", "maxmemory", "maxmemory_policy", "aof_enabled", "evicted_keys"] {
+        assert_eq!(ours.get(same), theirs.get(same), "{same}");
+    }
+    for number in [
+        "connected_clients",
+        "blocked_clients",
+        "used_memory",
+        "tcp_port",
+        "process_id",
+        "uptime_in_seconds",
+        "total_commands_processed",
+        "total_connections_received",
+        "total_net_input_bytes",
+        "expired_keys",
+    ] {
+        for fields in [&ours, &theirs] {
+            assert!(fields[number].parse::<u64>().is_ok(), "{number}:{}", fields[number]);
+        }
+    }
+    for db in ["db0", "db4"] {
+        let keys = |fields: &BTreeMap<String, String>| {
+            let (keys, _) = fields[db].rsplit_once(",avg_ttl=").unwrap();
+            keys.to_owned()
+        };
+        assert_eq!(keys(&ours), keys(&theirs));
     }
     server.stop();
 }

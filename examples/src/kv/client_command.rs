@@ -67,6 +67,10 @@ fn list(session: &Session, args: Args<'_>, turn: &mut Turn) -> Result<(), Error>
     } else if args.len() == 4 && args.is(2, "type") {
         let listening = args.is(3, "pubsub");
         if !listening && !args.is(3, "normal") {
+            if !["master", "replica", "slave"].into_iter().any(|other| args.is(3, other)) {
+                let name = String::from_utf8_lossy(args.get(3));
+                return Err(Error(format!("ERR Unknown client type '{name}'").into()));
+            }
             clients.clear();
         }
         clients.retain(|client| {

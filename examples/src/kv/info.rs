@@ -42,12 +42,13 @@ impl Numbers {
 
 type Section = fn(&Shared, &Numbers, &mut String);
 
-const SECTIONS: [(&str, Section); 7] = [
+const SECTIONS: [(&str, Section); 8] = [
     ("Server", server),
     ("Clients", clients),
     ("Memory", memory),
     ("Persistence", persistence),
     ("Stats", stats),
+    ("Replication", replication),
     ("Cluster", cluster),
     ("Keyspace", keyspace),
 ];
@@ -137,6 +138,12 @@ fn stats(shared: &Shared, numbers: &Numbers, text: &mut String) {
     for (reason, name) in Cut::ALL {
         line(text, format_args!("{name}:{}", stats.cuts(reason)));
     }
+}
+
+/// Clients that look for a master find one.
+fn replication(_: &Shared, _: &Numbers, text: &mut String) {
+    line(text, format_args!("role:master"));
+    line(text, format_args!("connected_slaves:0"));
 }
 
 fn cluster(_: &Shared, _: &Numbers, text: &mut String) {

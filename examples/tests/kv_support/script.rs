@@ -117,6 +117,7 @@ const TEMPLATES: &[&str] = &[
     "CLIENT SETINFO lib-name x",
     "CLIENT NO-EVICT ON",
     "CLIENT ID x",
+    "CLIENT LIST TYPE foo",
     "CONFIG GET save|appendonly|nope",
     "CONFIG SET nope 1",
     "CONFIG RESETSTAT",
