@@ -74,8 +74,10 @@ pub(crate) fn arm(handler: &Handler, block: &Block, runtime: &TokenStream) -> To
             };
             quote! {
                 #(#cfgs)*
-                #message::#variant { #fields #reply: #bound } => {
-                    if cx.#begins::<#message #ty_generics, _>(&reply) {
+                #message::#variant { #fields #reply: reply } => {
+                    if let ::core::option::Option::Some(#bound) =
+                        cx.#begins::<#message #ty_generics, _>(reply)
+                    {
                         #begin
                     }
                 }

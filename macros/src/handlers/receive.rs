@@ -106,8 +106,10 @@ fn arm(handler: &Handler, block: &Block, runtime: &TokenStream) -> TokenStream {
         }
         Kind::Ask { reply, cancel: true, .. } if method.is_async => quote! {
             #(#cfgs)*
-            #message::#variant { #fields #reply: mut reply } => {
-                if cx.begin_ask_if_wanted::<<Self as #runtime::Protocol>::Message, _>(&reply) {
+            #message::#variant { #fields #reply: reply } => {
+                if let ::core::option::Option::Some(mut reply) =
+                    cx.begin_ask_if_wanted::<<Self as #runtime::Protocol>::Message, _>(reply)
+                {
                     match #runtime::while_asked(&mut reply, async { #call }).await {
                         ::core::option::Option::Some(answer) => reply.send(answer),
                         ::core::option::Option::None => {
@@ -128,7 +130,9 @@ fn arm(handler: &Handler, block: &Block, runtime: &TokenStream) -> TokenStream {
 
 fn begin(begins: &TokenStream, answer: &TokenStream, runtime: &TokenStream) -> TokenStream {
     quote! {
-        if cx.#begins::<<Self as #runtime::Protocol>::Message, _>(&reply) {
+        if let ::core::option::Option::Some(reply) =
+            cx.#begins::<<Self as #runtime::Protocol>::Message, _>(reply)
+        {
             #answer
         }
     }

@@ -144,8 +144,11 @@ pub(crate) fn arm(
             quote!(let mut state = #take; let answer = #call; #put_back; reply.send(answer);),
         ),
     };
-    let begins = quote!(cx.begin_ask::<<Self as #runtime::Protocol>::Message, _>(&reply));
-    let reply = reply.map(|reply| (quote!(#reply: reply), quote!(if #begins)));
+    let begins = quote! {
+        if let ::core::option::Option::Some(reply) =
+            cx.begin_ask::<<Self as #runtime::Protocol>::Message, _>(reply)
+    };
+    let reply = reply.map(|reply| (quote!(#reply: reply), begins));
     let (reply, begins) = reply.unzip();
     quote!(#(#cfgs)* #message::#variant { #fields #reply } => { #begins { #work } })
 }

@@ -36,9 +36,13 @@ pub(crate) fn is_interleaved(ty: &Type) -> bool {
         && name.is_some_and(|(name, types)| name == "Interleaved" && types == 1)
 }
 
-/// Returns the answer that a `Reply<..>` takes, if this is one.
+/// Returns the answer that a `Reply<..>` or `greenroom::Reply<..>` takes, if this is one.
 pub(crate) fn reply_of(ty: &Type) -> Option<&Type> {
     let Type::Path(path) = peel(ty) else { return None };
+    let segments = &path.path.segments;
+    if segments.len() > 1 && !(segments.len() == 2 && segments[0].ident == "greenroom") {
+        return None;
+    }
     let segment = path.path.segments.last().filter(|segment| segment.ident == "Reply")?;
     let PathArguments::AngleBracketed(list) = &segment.arguments else { return None };
     match list.args.first() {

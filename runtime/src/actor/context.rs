@@ -150,7 +150,8 @@ impl<A: Actor> Context<A> {
     }
 
     /// A random number, any of its type with the same chance; not for secrets. The numbers of a system follow from
-    /// [`Builder::seed`](crate::Builder::seed), in a simulated world from the world's own seed. What is to be drawn from
+    /// [`Builder::seed`](crate::Builder::seed), in a simulated world from the world's own seed. Which actor gets which of
+    /// them depends on who asks first: that is the same each time in a simulated world alone. What is to be drawn from
     /// a distribution can be drawn by a generator of any library that is seeded with one.
     ///
     /// # Examples
@@ -197,19 +198,19 @@ impl<A: Actor> Context<A> {
         life::fail_with(&mut self.held(), reason, true);
     }
 
-    /// Whether the handler of a question in an `M` is to begin; if not, that is reported.
+    /// The reply again, if the handler of a question in an `M` is to begin; if not, that is reported.
     #[doc(hidden)]
     #[inline]
     #[must_use]
-    pub fn begin_ask<M, R>(&self, reply: &Reply<R>) -> bool {
-        reply.begins::<M>(false, || self.header())
+    pub fn begin_ask<M, R>(&self, reply: Reply<R>) -> Option<Reply<R>> {
+        reply.begin::<M>(false, || self.header())
     }
 
     /// As [`Context::begin_ask`], for a handler that an asker cancels who goes.
     #[doc(hidden)]
     #[must_use]
-    pub fn begin_ask_if_wanted<M, R>(&self, reply: &Reply<R>) -> bool {
-        reply.begins::<M>(true, || self.header())
+    pub fn begin_ask_if_wanted<M, R>(&self, reply: Reply<R>) -> Option<Reply<R>> {
+        reply.begin::<M>(true, || self.header())
     }
 
     /// Reports that the handler of a question in an `M` was dropped because the asker went.

@@ -345,9 +345,7 @@ unsafe fn asked<A: super::Behavior + Receive<M, Via>, M: Message, Via>(
     // SAFETY: the caller holds the token, so the cell is live.
     let cell = unsafe { header.as_ref() };
     let cancel = const { <A as Receive<M, Via>>::CANCEL };
-    if !reply.begins::<M>(cancel, || cell) {
-        return;
-    }
+    let Some(reply) = reply.begin::<M>(cancel, || cell) else { return };
     // SAFETY: the caller holds the token, the actor runs, and no handler waits.
     let actor = unsafe { body::live::<A>(header) };
     // SAFETY: as above.

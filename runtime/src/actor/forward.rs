@@ -15,17 +15,19 @@ use crate::queue::node::Kind;
 use crate::queue::oneshot::Receiver;
 use crate::sync::planted;
 use crate::task::cell::CellRef;
+use crate::task::core::{Alarm, AlarmKey};
+use crate::time::Time;
 use std::fmt;
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 /// A question about to be handed on, by [`Reply::forward`]. Nothing is sent until one of two spellings says how:
 ///
-/// | | mailbox has room | mailbox is full |
-/// |---|---|---|
-/// | `.await` | sent | waits for room, as an awaited tell does |
-/// | `.try_send()` | sent | the asker gets [`Refused`](super::AskError::Refused) |
+/// | | mailbox has room | mailbox is full | receiver is overloaded |
+/// |---|---|---|---|
+/// | `.await` | sent | waits for room, until the asker's deadline | waits until it is relieved, as long |
+/// | `.try_send()` | sent | the asker gets [`Refused`](super::AskError::Refused) | sent |
 ///
 /// Where the actor has ended, the asker gets [`Closed`](super::AskError::Closed). Whoever hands a question on is
 /// told nothing: it is out of it.
@@ -63,7 +65,7 @@ impl<'a, P: Message, R: Send + 'static> IntoFuture for Forward<'a, P, R> {
 
     fn into_future(self) -> Forwarding<'a, P, R> {
         let Self { cell, kind, message, ends } = self;
-        Forwarding { cell, kind, message: Some(message), room: None, ends: Some(ends) }
+        Forwarding { cell, kind, message: Some(message), room: None, ends: Some(ends), alarm: None }
     }
 }
 
@@ -92,7 +94,7 @@ impl<R> Ends<R> {
     }
 }
 
-/// The future of an awaited [`Forward`].
+/// The future of an awaited [`Forward`]: waits for room as long as the asker waits; then the question has expired.
 ///
 /// # Cancel safety
 /// Dropped before it is ready, it has not handed the question on; the asker gets
@@ -104,9 +106,45 @@ pub struct Forwarding<'a, P: Message, R> {
     message: Option<P>,
     room: Option<Room<'a>>,
     ends: Option<Ends<R>>,
+    alarm: Option<AlarmKey>,
 }
 
-// No field is ever pinned in place: the wait for room has its own box.
+impl<P: Message, R> Forwarding<'_, P, R> {
+    fn cancel_alarm(&mut self) {
+        if let Some(alarm) = self.alarm.take() {
+            self.cell.core.cancel_alarm(alarm);
+        }
+    }
+
+    /// Gives the question up if nobody waits for its answer any more; otherwise looks again at the deadline.
+    #[cold]
+    fn look_at_the_clock(&mut self, cx: &Context<'_>) -> Poll<()> {
+        // The task may be another one than before.
+        self.cancel_alarm();
+        let core = &self.cell.core;
+        let Some(ends) = &self.ends else { return Poll::Ready(()) };
+        let until = Time(ends.receiver.deadline());
+        if core.clock.now() < until && !ends.reply.is_abandoned() {
+            self.alarm = Some(core.set_alarm(until, Alarm::Wake(cx.waker().clone())));
+            return Poll::Pending;
+        }
+        // Its place among those who wait first: it may be what others wait for.
+        self.room = None;
+        self.message = None;
+        if let Some(ends) = self.ends.take() {
+            ends.reply.undelivered(Undelivered::Expired);
+        }
+        Poll::Ready(())
+    }
+}
+
+impl<P: Message, R> Drop for Forwarding<'_, P, R> {
+    fn drop(&mut self) {
+        self.cancel_alarm();
+    }
+}
+
+// No field is ever pinned in place: the wait for room has a block of its own.
 impl<P: Message, R> Unpin for Forwarding<'_, P, R> {}
 
 impl<P: Message, R> Future for Forwarding<'_, P, R> {
@@ -115,9 +153,12 @@ impl<P: Message, R> Future for Forwarding<'_, P, R> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         // Who hands a question on does not wait for its answer.
         let sending = const { &Sending { weigh: weight, run: run_soon, is_question: false } };
-        let Self { cell, kind, message, room, ends } = self.get_mut();
-        let sent = ready!(poll_send(cell, kind, message, room, sending, cx));
-        ends.take().expect("a future is not polled after it was ready").settle(&sent);
+        let this = self.get_mut();
+        let (message, room) = (&mut this.message, &mut this.room);
+        let Poll::Ready(sent) = poll_send(this.cell, this.kind, message, room, sending, cx) else {
+            return this.look_at_the_clock(cx);
+        };
+        this.ends.take().expect("a future is not polled after it was ready").settle(&sent);
         Poll::Ready(())
     }
 }

@@ -119,27 +119,37 @@ impl<R> Reply<R> {
         self.sender.refuse(why.code());
     }
 
-    /// Whether the handler of the question, an `M` to the actor `at`, is to begin; then it runs under the
-    /// asker's deadline. If not, the question is reported. With `cancel` the asker must be there.
+    /// The reply again, if the handler of the question, an `M` to the actor `at`, is to begin; then it runs under
+    /// the asker's deadline. If not, the question is reported. With `cancel` the asker must be there.
     #[inline]
-    pub(super) fn begins<'a, M>(&self, cancel: bool, at: impl FnOnce() -> &'a Header) -> bool {
+    pub(super) fn begin<'a, M>(
+        self,
+        cancel: bool,
+        at: impl FnOnce() -> &'a Header,
+    ) -> Option<Self> {
         let in_time = current::begin_until(Time(self.sender.deadline()));
-        in_time && !self.is_abandoned() || self.begins_after_all::<M>(cancel, at())
+        if in_time && !self.is_abandoned() {
+            Some(self)
+        } else {
+            self.begin_after_all::<M>(cancel, at())
+        }
     }
 
-    /// As [`Reply::begins`], where it may not: the slice's clock may be late, but the asker that has gone
+    /// As [`Reply::begin`], where it may not: the slice's clock may be late, but the asker that has gone
     /// was told that its ask is over.
     #[cold]
-    fn begins_after_all<M>(&self, cancel: bool, at: &Header) -> bool {
+    fn begin_after_all<M>(self, cancel: bool, at: &Header) -> Option<Self> {
         let is_expired = at.core.clock.now() >= Time(self.sender.deadline());
         if planted!("expired-begins-late": is_expired => false) {
             report_unhandled::<M>(at, DeadLetterReason::Expired);
+            // Who handed the question on may have given it less time than the asker has.
+            self.undelivered(Undelivered::Expired);
         } else if cancel {
             report_unhandled::<M>(at, DeadLetterReason::Cancelled);
         } else {
-            return true;
+            return Some(self);
         }
-        false
+        None
     }
 }
 

@@ -69,7 +69,8 @@ enum Stage {
 
 // SAFETY: the slot hands a `T` from one thread to another, and state words order every access.
 unsafe impl<T: Send> Send for Sender<T> {}
-// SAFETY: a shared sender offers reads of atomics only.
+// SAFETY: a shared sender offers reads of atomics only, and after PASSED of a sender that lies in the slot, which
+// nobody changes but whoever has this one to himself.
 unsafe impl<T: Send> Sync for Sender<T> {}
 // SAFETY: as for the sender.
 unsafe impl<T: Send> Send for Receiver<T> {}

@@ -271,6 +271,39 @@ fn a_full_mailbox_is_waited_for_or_refuses() {
     });
 }
 
+// [G-FORWARD-1] [G-DEADLINE-1]
+#[test]
+fn nobody_waits_for_room_longer_than_the_asker() {
+    everywhere(async |system| {
+        let (desk, expert) = desk(system).await;
+        let open = hold(&expert).await;
+        let asks: Vec<_> = (1..=2)
+            .map(|number| {
+                let mut question = expert.double(number).within(LONG).into_future();
+                assert!(poll_once(&mut question).is_pending(), "there is room for two");
+                question
+            })
+            .collect();
+        let late = desk.double(3).within(Duration::from_millis(20)).await;
+        assert_eq!(late, Err(AskError::Expired));
+        assert_eq!(desk.double(0).within(LONG).await, Ok(0), "the one who hands on is free again");
+        open.send(()).unwrap();
+        for ask in asks {
+            soon(ask).await.unwrap();
+        }
+    });
+}
+
+// [G-FORWARD-1] [G-DEADLINE-1]
+#[test]
+fn the_asker_hears_that_its_question_expired_on_the_way() {
+    everywhere(async |system| {
+        let (desk, _) = desk(system).await;
+        let outcome = desk.remaining(Some(Duration::ZERO)).within(LONG).await;
+        assert_eq!(outcome, Err(AskError::Expired));
+    });
+}
+
 // [G-CYCLE-1] [G-CYCLE-2]
 #[test]
 fn who_waits_for_what_was_handed_on_is_on_no_cycle() {
