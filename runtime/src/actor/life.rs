@@ -43,6 +43,8 @@ pub(super) unsafe fn advance<A: Behavior>(held: &mut Held) -> Advance {
         Phase::Starting => unsafe { start::<A>(held) },
         // SAFETY: the caller's promise.
         Phase::Running if attention::is_on(held) => return unsafe { attention::step::<A>(held) },
+        // A sender that saw the mailbox open may have pushed since.
+        Phase::Running if held.owner().draining && held.has_mail() => held.owner().running = true,
         Phase::Running if planted!("drain-cuts-off": interleave::has_flights(held) => false) => {
             return interleave::drain(held);
         }
