@@ -319,11 +319,11 @@ fn attempt(source: Source, options: &Options, scenario: &impl Fn(&mut World)) ->
     let hash = world.trace_hash();
     let marks = std::mem::take(&mut world.checks.marks);
     let stage = world.stage.clone();
-    let log = stage.take_log();
     let capture = stage.fabric.lock().take_capture();
     let (record, trace) = stage.choose(|choices| (choices.record().to_vec(), choices.take_trace()));
     // Which fails where something is left of it.
     let outcome = outcome.and(catch_unwind(AssertUnwindSafe(|| drop(world))));
+    let log = stage.take_log();
     let failure = outcome.err().map(failure);
     let path = stage.choose(super::choice::Choices::take_path);
     Attempt { failure, record, log, trace, capture, hash, steps, marks, path }

@@ -129,7 +129,7 @@ impl Incarnation {
     }
 
     /// What is there although everything has ended, for a report.
-    fn leftovers(&self) -> Vec<String> {
+    pub(crate) fn leftovers(&self) -> Vec<String> {
         let mut left = self.actors();
         if let Some(due) = self.next_alarm() {
             left.push(format!("a timer that is due {due:?}"));
@@ -143,9 +143,8 @@ impl Incarnation {
         left
     }
 
-    /// Ends the system when the world has: its actors are killed and dropped. Returns what is left of it, which must
-    /// be nothing.
-    pub(crate) fn bury(mut self) -> Vec<String> {
+    /// Ends the system when the world has: its actors are killed and dropped.
+    pub(crate) fn bury(&mut self) {
         self.core.roots.seal();
         for root in self.core.roots.all() {
             send_end(&root, End::Kill);
@@ -164,6 +163,5 @@ impl Incarnation {
                 self.core.end_workers();
             }
         }
-        self.leftovers()
     }
 }

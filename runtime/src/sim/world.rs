@@ -404,10 +404,11 @@ impl Drop for World {
         self.roster.end();
         self.remains.clear();
         let lives = self.nodes.iter_mut().filter_map(|node| node.life.take());
-        let mut left = Vec::new();
-        for life in lives.chain(self.graves.drain(..)) {
-            left.extend(life.bury());
-        }
+        let mut lives: Vec<_> = lives.chain(self.graves.drain(..)).collect();
+        // All before the first look: an actor of one may have a timer of another's.
+        lives.iter_mut().for_each(Incarnation::bury);
+        let left: Vec<_> = lives.iter().flat_map(Incarnation::leftovers).collect();
+        drop(lives);
         if !left.is_empty() && !crate::sync::thread::panicking() {
             self.fail(Failure::new("something outlives the world", left.join("\n")));
         }
