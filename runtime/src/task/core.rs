@@ -79,7 +79,7 @@ pub(crate) struct Core {
     pub(crate) budget: Option<Budget>,
     /// Whether there is an actor that can be overloaded, or was.
     pub(super) slows: AtomicBool,
-    pub(crate) random: Random,
+    pub(crate) random: CachePadded<Random>,
     pub(crate) names: Names,
     /// Groups and topics by name.
     pub(crate) shared: Shared,
@@ -122,7 +122,7 @@ impl Core {
             limits,
             budget,
             slows: AtomicBool::new(false),
-            random,
+            random: CachePadded(random),
             names: Names::new(),
             shared: Shared::new(),
             roots: Roots::new(),
