@@ -1,4 +1,4 @@
-//! The crate's public face: every item has one path.
+//! The crate's public face: every item has one path for users.
 
 pub use crate::actor::{
     Actor, Ask, AskCycle, AskError, Asked, Behavior, Calls, Context, CycleMember, Down, EmitError,
