@@ -40,6 +40,8 @@ pub(super) struct Line {
     held: BTreeMap<u64, (Receipt, Vec<u8>)>,
     /// How many frames are ahead of the first of these, once all of them have come.
     ahead: Option<usize>,
+    /// What its reader was told as the last thing.
+    told: Option<LinkEnd>,
     reader: Option<Waker>,
     writer: Option<Waker>,
     /// Whether a frame was refused, and nothing has been said of room since.
@@ -73,6 +75,7 @@ impl Line {
             phase: Phase::Open,
             held: BTreeMap::new(),
             ahead: None,
+            told: None,
             reader: None,
             writer: None,
             is_full: false,
@@ -115,8 +118,11 @@ impl Line {
         cx: &mut Context<'_>,
         frame: &mut Vec<u8>,
     ) -> Poll<Result<(), LinkEnd>> {
+        if let Some(end) = self.told {
+            return Poll::Ready(Err(end));
+        }
         if matches!(self.phase, Phase::Closing(_)) {
-            return Poll::Ready(Err(LinkEnd::Closed));
+            return self.tell_end(LinkEnd::Closed);
         }
         loop {
             if self.ahead.is_none() && self.is_first_held_due() {
@@ -136,10 +142,16 @@ impl Line {
             self.held.insert(delivery.number, (delivery.receipt, std::mem::take(frame)));
         }
         if let Phase::Over(why) = self.phase {
-            return Poll::Ready(Err(why));
+            return self.tell_end(why);
         }
         self.reader = Some(cx.waker().clone());
         Poll::Pending
+    }
+
+    /// Says so, and that there is nothing behind it.
+    fn tell_end(&mut self, end: LinkEnd) -> Poll<Result<(), LinkEnd>> {
+        self.told = Some(end);
+        Poll::Ready(Err(end))
     }
 
     /// Whether all that was sent before the first frame that waits for it has come.
