@@ -41,7 +41,7 @@ static COUNTING: Counting = Counting;
 const LONG: Duration = Duration::from_secs(100);
 
 /// Messages in each measured run.
-const MESSAGES: usize = 20_000;
+const MESSAGES: usize = 8_000;
 
 /// Measured runs until one is warm.
 const ROUNDS_MAX: usize = 12;
