@@ -1,10 +1,11 @@
 //! The queue pairs of a node's links: between a [`Station`], which has no I/O, and a device that may come and go.
 //!
-//! Each turn first takes what came, then does what the station wants, sends what it has, and sleeps only after it
-//! has armed the completion queue and polled once more.
+//! Each turn first takes what came, then does what the station wants, sends what it has, and polls again while an
+//! answer may be near. It sleeps only after it has armed the completion queue and polled once more.
 
 use super::connected::{Config, Connected, ConnectionId};
 use super::ended::Ended;
+use super::idle::{Activity, Idle, Next};
 use super::verbs::{Device, DeviceError, DeviceEvent, OpenError, Timing};
 use crate::link::Time;
 use crate::secure::endpoint::AssociationId;
@@ -13,6 +14,7 @@ use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 /// Polls that find something, until others have their turn.
 const POLLS_PER_TURN: u32 = 8;
@@ -47,6 +49,9 @@ pub struct QueuePairs<D: Device, O> {
     connections: BTreeMap<AssociationId, ConnectionId>,
     associations: BTreeMap<ConnectionId, AssociationId>,
     out: Outgoing,
+    idle: Idle,
+    /// What happened in this turn.
+    activity: Activity,
     failure: Option<String>,
 }
 
@@ -59,15 +64,17 @@ impl<D: Device, O> fmt::Debug for QueuePairs<D, O> {
 }
 
 impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
-    /// None yet.
+    /// None yet. `spin` is for how long they are polled after something came or left, before their node sleeps.
     #[must_use]
-    pub fn new(open: O) -> Self {
+    pub fn new(open: O, spin: Duration) -> Self {
         Self {
             open,
             connected: None,
             connections: BTreeMap::new(),
             associations: BTreeMap::new(),
             out: Outgoing::new(),
+            idle: Idle::new(spin),
+            activity: Activity::default(),
             failure: None,
         }
     }
@@ -121,13 +128,14 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
     fn poll(&mut self, station: &Mutex<Station>, now: Time) -> bool {
         let Some(connected) = &mut self.connected else { return false };
         let (associations, mut locked) = (&self.associations, None);
-        connected.poll(|connection, packet| {
+        let packets = connected.poll(|connection, packet| {
             let station = locked.get_or_insert_with(|| station.lock());
             if let Some(association) = associations.get(&connection) {
                 station.handle_paired(now, *association, packet);
             }
         });
         drop(locked);
+        self.activity.received |= packets > 0;
         let has_taken = connected.has_taken();
         self.take_ended(station, now);
         has_taken
@@ -226,6 +234,7 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
             };
             let Some(of) = station.lock().poll_paired(now, &mut has_room, out) else { break };
             let Some(&id) = connections.get(&of) else { continue };
+            self.activity.sent = true;
             // What is not sent is lost like any packet; that the connection ended is told below.
             let _ = connected.send(id, |slot| {
                 let packet = out.datagrams();
@@ -257,8 +266,12 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> Turn for QueuePairs<D, O> {
             }
         }
         self.transmit(station, now);
-        // [RDMA-16]
+        let activity = std::mem::take(&mut self.activity);
         let Some(connected) = &mut self.connected else { return };
+        // [RDMA-16]
+        if self.idle.after_turn(now, activity) == Next::Poll {
+            return cx.waker().wake_by_ref();
+        }
         connected.arm();
         let has_taken = self.poll(station, now);
         let Some(connected) = &mut self.connected else { return };

@@ -32,6 +32,6 @@ pub mod verbs;
 
 pub use credit::BadCredit;
 pub use ended::Ended;
-pub use idle::{Idle, Next};
+pub use idle::{Activity, Idle, Next};
 pub use sends::SendError;
 pub use settings::Rdma;

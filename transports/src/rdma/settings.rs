@@ -3,6 +3,10 @@
 use super::carrier::Turn;
 use crate::secure::key::PublicKey;
 use crate::station::Station;
+use std::time::Duration;
+
+/// For how long a device is polled, unless told otherwise: some round trips of one.
+const SPIN: Duration = Duration::from_micros(50);
 
 /// That a node sends by RDMA where it can, for [`Settings::rdma`](crate::udp::Settings::rdma).
 ///
@@ -19,10 +23,17 @@ use crate::station::Station;
 /// let settings = Settings::new(Identity::new(Key::new([1; 32]))).rdma(Rdma::auto());
 /// # let _ = settings;
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rdma {
     device: Option<String>,
     trusted: Vec<PublicKey>,
+    spin: Duration,
+}
+
+impl Default for Rdma {
+    fn default() -> Self {
+        Self { device: None, trusted: Vec::new(), spin: SPIN }
+    }
 }
 
 impl Rdma {
@@ -46,10 +57,20 @@ impl Rdma {
         self
     }
 
+    /// For how long the node polls its device after something came or left, before it sleeps until the device wakes
+    /// it: 50 µs. Polling hears of answers several times sooner, and takes processor time meanwhile; after answers
+    /// that were too late time and again it is hardly tried. Zero never polls, and that is what it is on a machine
+    /// with one processor.
+    #[must_use]
+    pub fn spin(mut self, spin: Duration) -> Self {
+        self.spin = spin;
+        self
+    }
+
     /// What a node's own task does with it, for that station.
     pub(crate) fn turn(self, station: &mut Station) -> Box<dyn Turn + Send> {
         station.use_pairs(self.trusted);
-        turn(self.device)
+        turn(self.device, self.spin)
     }
 }
 
@@ -61,9 +82,15 @@ mod with_devices {
     use super::super::carrier::{QueuePairs, Turn};
     use super::super::ib::{IbDevice, IbVerbs, best_gid};
     use super::super::verbs::{OpenError, Verbs};
+    use std::num::NonZeroUsize;
+    use std::thread::available_parallelism;
+    use std::time::Duration;
 
-    pub(super) fn turn(device: Option<String>) -> Box<dyn Turn + Send> {
-        Box::new(QueuePairs::new(move || open(device.as_deref())))
+    pub(super) fn turn(device: Option<String>, spin: Duration) -> Box<dyn Turn + Send> {
+        // Whoever polls on the only processor keeps the other end from answering.
+        let is_alone = available_parallelism().map_or(1, NonZeroUsize::get) == 1;
+        let spin = if is_alone { Duration::ZERO } else { spin };
+        Box::new(QueuePairs::new(move || open(device.as_deref()), spin))
     }
 
     /// The first port that opens, of the device of that name or of any.
@@ -96,11 +123,12 @@ mod without_devices {
     use crate::station::{Station, Why};
     use parking_lot::Mutex;
     use std::task::Context;
+    use std::time::Duration;
 
     /// A program that opens no devices.
     struct Without;
 
-    pub(super) fn turn(_: Option<String>) -> Box<dyn Turn + Send> {
+    pub(super) fn turn(_: Option<String>, _: Duration) -> Box<dyn Turn + Send> {
         Box::new(Without)
     }
 

@@ -109,10 +109,13 @@ fn node(fabric: &Fabric, seed: u64, own: usize, how: How) -> Node {
         let trusted = (how == How::Trusting).then(|| public(1 - own));
         station.use_pairs(trusted);
         let slot = Rc::clone(&slot);
-        QueuePairs::new(Box::new(move || {
+        let open = Box::new(move || {
             let none = || OpenError::NoDevice("sim0".to_owned());
             slot.borrow().as_ref().ok_or_else(none)?.open("sim0", 1, 0)
-        }) as Open)
+        });
+        // Some poll for a while before they sleep.
+        let spin = Duration::from_micros([0, 50][(seed as usize + own) % 2]);
+        QueuePairs::new(open as Open, spin)
     });
     let (station, out) = (Mutex::new(station), Outgoing::new());
     Node {
