@@ -125,7 +125,7 @@ impl Datagrams for Kernel {
     }
 
     fn poll_writable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.socket.as_ref().map_or(Poll::Pending, |socket| socket.poll_writable(cx))
+        self.socket.as_mut().map_or(Poll::Pending, |socket| socket.poll_writable(cx))
     }
 
     fn segments_max(&self) -> usize {

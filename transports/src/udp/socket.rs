@@ -4,13 +4,14 @@
 //! Datagrams are never fragmented; one that is too long for the path comes back as an error, or later as
 //! what a router said. Nothing here allocates after the start.
 
+mod registered;
+
 use quinn_udp::{BATCH_SIZE, RecvMeta, TransportErrorPayload, UdpSocketState};
+use registered::Registered;
 use std::io::{self, ErrorKind, IoSliceMut};
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::task::{Context, Poll};
-use tokio::io::Interest;
-use tokio::net::UdpSocket;
 
 /// What a socket is to be like.
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +31,7 @@ impl Default for Options {
 /// A socket of the runtime that it was made in.
 #[derive(Debug)]
 pub struct Socket {
-    io: UdpSocket,
+    io: Registered,
     state: UdpSocketState,
     offload: bool,
     address: SocketAddr,
@@ -175,8 +176,8 @@ impl Socket {
     /// Outside a tokio runtime with its I/O enabled.
     pub fn of(bound: Bound, offload: bool) -> io::Result<Self> {
         let Bound { io, state } = bound;
-        let io = UdpSocket::from_std(io)?;
         let address = io.local_addr()?;
+        let io = Registered::new(io)?;
         Ok(Self { io, state, offload, address })
     }
 
@@ -204,8 +205,8 @@ impl Socket {
     ///
     /// What the kernel says.
     pub fn buffer_bytes(&self) -> io::Result<(usize, usize)> {
-        let send = self.state.send_buffer_size((&self.io).into())?;
-        Ok((send, self.state.recv_buffer_size((&self.io).into())?))
+        let send = self.state.send_buffer_size(self.io.socket().into())?;
+        Ok((send, self.state.recv_buffer_size(self.io.socket().into())?))
     }
 
     /// Sends datagrams that lie one after the other, each `segment` bytes long but the last, which may
@@ -243,9 +244,9 @@ impl Socket {
     /// Why it was not sent.
     pub fn send_cut(&self, to: SocketAddr, datagram: &[u8]) -> Result<(), SendError> {
         // Nobody else sends meanwhile: a socket has one owner.
-        cutting::set(&self.io, to, true);
+        cutting::set(self.io.socket(), to, true);
         let sent = self.send_chunk(to, datagram, datagram.len());
-        cutting::set(&self.io, to, false);
+        cutting::set(self.io.socket(), to, false);
         sent
     }
 
@@ -257,33 +258,17 @@ impl Socket {
             segment_size: (chunk.len() > segment).then_some(segment),
             src_ip: None,
         };
-        let send = || self.state.try_send((&self.io).into(), &transmit);
-        Ok(self.attempt(Interest::WRITABLE, send)?)
-    }
-
-    /// Tries at once, whether or not the runtime has seen room; then once more under its eyes, so that it knows that
-    /// there is something to wait for.
-    fn attempt<T>(
-        &self,
-        interest: Interest,
-        mut operation: impl FnMut() -> io::Result<T>,
-    ) -> io::Result<T> {
-        match operation() {
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                self.io.try_io(interest, operation)
-            }
-            done => done,
-        }
+        Ok(self.state.try_send(self.io.socket().into(), &transmit)?)
     }
 
     /// Whether the socket takes datagrams again, after it was full.
-    pub fn poll_writable(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.io.poll_send_ready(context)
+    pub fn poll_writable(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.io.poll_writable(context)
     }
 
     /// Whether datagrams, or what routers said, are there.
     pub fn poll_readable(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.io.poll_recv_ready(context)
+        self.io.poll_readable(context)
     }
 
     /// Takes what has come, as much as one call gives. Never waits; nothing may be there. The answer is whether
@@ -302,8 +287,8 @@ impl Socket {
             std::array::from_fn(|_| buffers.next().unwrap_or_else(|| IoSliceMut::new(&mut [])));
         // Only where the runtime has seen something, and so that it knows when that is taken: a call that did not
         // fill its room has taken all, and the next one would only hear that nothing is there.
-        let received = self.io.try_io(Interest::READABLE, || {
-            *filled = self.state.recv((&self.io).into(), &mut buffers[..offered], meta)?;
+        let received = self.io.try_read(|socket| {
+            *filled = self.state.recv(socket.into(), &mut buffers[..offered], meta)?;
             let has_taken_all = FILLS_ROOM && *filled < offered;
             if has_taken_all { Err(ErrorKind::WouldBlock.into()) } else { Ok(()) }
         });
@@ -332,7 +317,7 @@ impl Socket {
     ///
     /// What the kernel says.
     pub fn path_error(&self) -> io::Result<Option<PathError>> {
-        let error = self.state.recv_transport_error((&self.io).into())?;
+        let error = self.state.recv_transport_error(self.io.socket().into())?;
         Ok(error.map(|error| PathError {
             address: error.addr,
             what: match error.payload {
@@ -408,8 +393,7 @@ mod cutting {
     use rustix::net::sockopt::{
         Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, set_ip_mtu_discover, set_ipv6_mtu_discover,
     };
-    use std::net::SocketAddr;
-    use tokio::net::UdpSocket;
+    use std::net::{SocketAddr, UdpSocket};
 
     pub(super) fn set(io: &UdpSocket, to: SocketAddr, may: bool) {
         let v4 = if may { Ipv4PathMtuDiscovery::DONT } else { Ipv4PathMtuDiscovery::PROBE };
@@ -425,8 +409,7 @@ mod cutting {
 
 #[cfg(not(target_os = "linux"))]
 mod cutting {
-    use std::net::SocketAddr;
-    use tokio::net::UdpSocket;
+    use std::net::{SocketAddr, UdpSocket};
 
     pub(super) fn set(_: &UdpSocket, _: SocketAddr, _: bool) {}
 }
