@@ -118,6 +118,18 @@ async fn a_port_where_nobody_is_is_told_as_such() {
     assert_eq!(batch.datagrams().count(), 0);
 }
 
+/// [UDP-72]
+#[tokio::test]
+async fn what_is_said_of_one_address_holds_up_nothing_to_another() {
+    let [v4, _] = loopbacks();
+    let (sender, receiver, gone) = (socket(v4), socket(v4), socket(v4).address());
+    for _ in 0..10 {
+        sender.send(gone, &[1], NonZeroUsize::MIN).expect("it is sent");
+        sender.send(receiver.address(), &[2], NonZeroUsize::MIN).expect("it is sent, too");
+    }
+    assert_eq!(received(&receiver, 10).await.len(), 10);
+}
+
 /// Keeps what it is told.
 #[derive(Actor, Default)]
 struct Book {

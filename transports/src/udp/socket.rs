@@ -258,7 +258,19 @@ impl Socket {
             segment_size: (chunk.len() > segment).then_some(segment),
             src_ip: None,
         };
-        Ok(self.state.try_send(self.io.socket().into(), &transmit)?)
+        let send =
+            || self.state.try_send(self.io.socket().into(), &transmit).map_err(SendError::from);
+        match send() {
+            // [UDP-72] What was said of another address fails the next call, whatever that sends.
+            Err(error) if !matches!(error, SendError::Full) => {
+                if crate::planted!("socket-blames-the-next": true => false) {
+                    send()
+                } else {
+                    Err(error)
+                }
+            }
+            sent => sent,
+        }
     }
 
     /// Whether the socket takes datagrams again, after it was full.
