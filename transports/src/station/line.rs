@@ -170,9 +170,9 @@ impl Line {
         Poll::Ready(Ok(()))
     }
 
-    /// Whether frames were taken of which the other node does not know; says so once.
+    /// Whether frames were taken of which the other node is to know; says so once.
     pub(super) fn has_credit_to_give(&mut self) -> bool {
-        std::mem::take(&mut self.took)
+        std::mem::take(&mut self.took) && self.lane.has_credit_to_give()
     }
 
     /// Ends it from this end; the other node is told in time.

@@ -332,6 +332,13 @@ impl Lane {
         self.renew_credit(now, receipt.class);
     }
 
+    /// Whether the peer is to be told of room that it does not know of: the carrier is to ask for packets. A little
+    /// more room is told with what is sent anyway.
+    #[must_use]
+    pub fn has_credit_to_give(&self) -> bool {
+        self.credit_news != [false; 2] || self.placements.has_news()
+    }
+
     fn renew_credit(&mut self, now: Time, class: Class) {
         let rtt = self.recovery.rtt.smoothed();
         self.credit_news[class as usize] |= self.grants[class as usize].renew(now, rtt);

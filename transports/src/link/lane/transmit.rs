@@ -86,10 +86,9 @@ impl Lane {
     /// Whether there is anything to send beside acknowledgements.
     fn has_news(&self) -> bool {
         self.ping
-            || self.credit_news != [false; 2]
+            || self.has_credit_to_give()
             || self.challenge.is_some()
             || self.response.is_some()
-            || self.placements.has_news()
             || self.outbox.has_work()
     }
 
