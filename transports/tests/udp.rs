@@ -130,6 +130,20 @@ async fn what_is_said_of_one_address_holds_up_nothing_to_another() {
     assert_eq!(received(&receiver, 10).await.len(), 10);
 }
 
+/// The kernel keeps what is said in the room that it has for datagrams. [UDP-72]
+#[tokio::test]
+async fn what_is_said_of_addresses_keeps_no_datagram_out() {
+    let [v4, _] = loopbacks();
+    let options = Options { buffer_bytes: 16_384, ..Options::default() };
+    let deaf = Socket::bind(v4, &options).expect("a port is free");
+    let (sender, gone) = (socket(v4), socket(v4).address());
+    for _ in 0..1_000 {
+        deaf.send(gone, &[1], NonZeroUsize::MIN).expect("it is sent");
+    }
+    sender.send(deaf.address(), &[2], NonZeroUsize::MIN).expect("it is sent");
+    assert_eq!(received(&deaf, 1).await.len(), 1);
+}
+
 /// Keeps what it is told.
 #[derive(Actor, Default)]
 struct Book {

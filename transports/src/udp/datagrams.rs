@@ -95,10 +95,10 @@ impl Datagrams for Kernel {
             match received {
                 Ok(Said::Nothing) => {}
                 // What routers say is no proof of anything, and silence is noticed anyway. Anybody may say it, so it
-                // must break nothing; but the socket is readable until it was heard.
+                // must break nothing; but it takes the room of datagrams until it was heard.
                 _ if self.errors < ERRORS_MAX => {
                     self.errors += 1;
-                    while let Ok(Some(_)) = socket.path_error() {}
+                    socket.hear_out();
                 }
                 received => {
                     received?;
@@ -117,7 +117,12 @@ impl Datagrams for Kernel {
         datagrams: &[u8],
         segment: NonZeroUsize,
     ) -> Result<(), (usize, SendError)> {
-        self.socket.as_ref().map_or(Ok(()), |socket| socket.send(to, datagrams, segment))
+        let Some(socket) = &mut self.socket else { return Ok(()) };
+        let sent = socket.send(to, datagrams, segment);
+        if sent.is_ok() {
+            socket.forget_room();
+        }
+        sent
     }
 
     fn send_cut(&mut self, to: SocketAddr, datagram: &[u8]) -> Result<(), SendError> {

@@ -2,7 +2,7 @@
 //! receiving, by `quinn-udp`, which does without where the kernel does.
 //!
 //! Datagrams are never fragmented; one that is too long for the path comes back as an error, or later as
-//! what a router said. Nothing here allocates after the start.
+//! what a router said. Nothing here allocates after the start, unless the socket is full.
 
 mod registered;
 
@@ -262,7 +262,7 @@ impl Socket {
             || self.state.try_send(self.io.socket().into(), &transmit).map_err(SendError::from);
         match send() {
             // [UDP-72] What was said of another address fails the next call, whatever that sends.
-            Err(error) if !matches!(error, SendError::Full) => {
+            Err(error) if !matches!(error, SendError::Full) && self.hear_out() => {
                 if crate::planted!("socket-blames-the-next": true => false) {
                     send()
                 } else {
@@ -273,12 +273,30 @@ impl Socket {
         }
     }
 
-    /// Whether the socket takes datagrams again, after it was full.
+    /// Takes everything that was said about paths, which would take the room of datagrams; whether there was anything.
+    pub(super) fn hear_out(&self) -> bool {
+        let heard = (0..ERRORS_PER_CALL).take_while(|_| matches!(self.path_error(), Ok(Some(_))));
+        heard.count() > 0
+    }
+
+    /// Nobody waits for room any more, as it was found.
+    pub(super) fn forget_room(&mut self) {
+        self.io.forget_room();
+    }
+
+    /// Whether the socket takes datagrams again, after it was full. Makes an entry with the runtime meanwhile, which
+    /// allocates.
+    ///
+    /// # Panics
+    ///
+    /// Outside a tokio runtime with its I/O enabled.
     pub fn poll_writable(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        // It would look like room.
+        self.hear_out();
         self.io.poll_writable(context)
     }
 
-    /// Whether datagrams, or what routers said, are there.
+    /// Whether datagrams are there.
     pub fn poll_readable(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.io.poll_readable(context)
     }
@@ -340,6 +358,9 @@ impl Socket {
         }))
     }
 }
+
+/// Things said about paths that are taken at a time: whoever says more keeps nobody from sending.
+const ERRORS_PER_CALL: usize = 256;
 
 /// What the kernel sends with one call at most: an IPv4 packet, without its headers.
 const SEND_BYTES_MAX: usize = 65_507;

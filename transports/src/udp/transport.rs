@@ -120,7 +120,7 @@ impl Udp {
 
     /// The transport over datagrams of the caller's, which come and go at `address`, such as those of a simulated
     /// world. `entropy` draws keys, and `since_epoch` is the time since 1970: a handshake is refused unless it is later
-    /// than the last one of its node.
+    /// than the last one of its node. [RDMA](Settings::rdma) is by devices of this machine, which no simulated world has.
     ///
     /// # Errors
     /// [`BindError`], but not for the socket.

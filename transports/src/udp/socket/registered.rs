@@ -19,11 +19,14 @@ mod by_descriptor {
         reads: AsyncFd<UdpSocket>,
         /// The same socket, while room is waited for.
         writes: Option<AsyncFd<UdpSocket>>,
+        /// That one while it is not: whoever has no descriptor left when the socket is full must not lose it.
+        twin: Option<UdpSocket>,
     }
 
     impl Registered {
         pub(in super::super) fn new(socket: UdpSocket) -> io::Result<Self> {
-            Ok(Self { reads: register(socket, Interest::READABLE)?, writes: None })
+            let twin = Some(socket.try_clone()?);
+            Ok(Self { reads: register(socket, Interest::READABLE)?, writes: None, twin })
         }
 
         pub(in super::super) fn socket(&self) -> &UdpSocket {
@@ -46,14 +49,20 @@ mod by_descriptor {
             &mut self,
             cx: &mut Context<'_>,
         ) -> Poll<io::Result<()>> {
-            if self.writes.is_none() {
-                let socket = self.socket().try_clone()?;
-                self.writes = Some(register(socket, Interest::WRITABLE)?);
+            if let Some(twin) = self.twin.take() {
+                self.writes = Some(register(twin, Interest::WRITABLE)?);
             }
             let Some(writes) = &self.writes else { return Poll::Pending };
             let ready = ready!(writes.poll_write_ready(cx)).map(|_| ());
-            self.writes = None;
+            self.forget_room();
             Poll::Ready(ready)
+        }
+
+        /// Nobody waits for room any more.
+        pub(in super::super) fn forget_room(&mut self) {
+            if let Some(writes) = self.writes.take() {
+                self.twin = Some(writes.into_inner());
+            }
         }
     }
 
@@ -111,5 +120,7 @@ mod whole {
             });
             self.io.poll_send_ready(cx)
         }
+
+        pub(in super::super) fn forget_room(&mut self) {}
     }
 }
