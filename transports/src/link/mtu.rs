@@ -8,7 +8,8 @@
 //!      ^   |  arrived: current = probe                                                  |
 //!      |   +--lost three times: ceiling = probe                                         |
 //!      +------ after the raise interval, ceiling = max ---------------------------------+
-//!   black hole: current = base, ceiling = max, searching again after the raise interval
+//!   black hole: current = base, ceiling = max, searching again after the raise interval, or at once if
+//!      nothing at all was answered
 //! ```
 
 use super::time::Time;
@@ -152,6 +153,16 @@ impl Discovery {
         true
     }
 
+    /// Nothing of what was sent is answered, in packets up to that size; says whether the size fell. It may be that the
+    /// peer stood still, so larger ones are tried again at once.
+    pub(super) fn on_silence(&mut self, now: Time, size: usize) -> bool {
+        let fell = self.on_loss(now, size);
+        if fell {
+            self.next = now;
+        }
+        fell
+    }
+
     /// The path is another one, of which nothing is known.
     pub(super) fn on_path_change(&mut self, now: Time) {
         let fresh =
@@ -182,6 +193,16 @@ mod tests {
             probes += 1;
         }
         probes
+    }
+
+    /// A peer that stood still for some probe timeouts is no black hole for ten minutes.
+    #[test]
+    fn silence_is_looked_into_at_once() {
+        let mut discovery = Discovery::new(1200, 1400, 1400, INTERVAL);
+        let fell = (0..BLACK_HOLE).filter(|_| discovery.on_silence(Time::default(), 1400));
+        assert_eq!((fell.count(), discovery.current()), (1, 1200));
+        assert_eq!(search(&mut discovery, Time::default(), 1400), 1);
+        assert_eq!(discovery.current(), 1400);
     }
 
     proptest! {

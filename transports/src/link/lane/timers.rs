@@ -85,7 +85,7 @@ impl Lane {
                 }
                 self.probe_items = items;
                 // Packets above the base size may be what does not get through. [LINK-32]
-                if self.recovery.unanswered() > 1 && self.mtu.on_loss(now, self.mtu.current()) {
+                if self.recovery.unanswered() > 1 && self.mtu.on_silence(now, self.mtu.current()) {
                     self.set_packet_len();
                 }
             }
