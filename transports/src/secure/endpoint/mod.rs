@@ -452,8 +452,12 @@ impl Endpoint {
     }
 
     /// Queues a datagram. Anybody may cause more than leave, also within one turn, so the oldest make room:
-    /// whoever still waits for one asks again. [UDP-26]
+    /// whoever still waits for one asks again. [UDP-26] Nothing goes to port 0, from where anybody may seem to write:
+    /// kernels refuse it, which looks as if they refused more.
     fn send(&mut self, to: SocketAddr, packet: Vec<u8>) {
+        if to.port() == 0 {
+            return;
+        }
         let is_full = self.transmits.len() >= self.config.transmits_max.max(1);
         if crate::planted!("transmits-unbounded": is_full => false) {
             self.transmits.pop_front();

@@ -151,8 +151,19 @@ impl Endpoint {
         else {
             return;
         };
-        association.address = candidate.address;
-        let (id, peer) = (association.id, self.peers.at(association.peer).key);
+        let left = std::mem::replace(&mut association.address, candidate.address);
+        let (id, of) = (association.id, association.peer);
+        let peer = self.peers.at_mut(of);
+        // A renewal that was asked for where it was would never be answered.
+        let attempt = peer.attempt.as_mut().filter(|attempt| attempt.to == left);
+        let is_renewing = attempt.is_some();
+        if let Some(attempt) = attempt {
+            (attempt.to, attempt.retry_at) = (candidate.address, now);
+        }
+        let peer = peer.key;
+        if is_renewing {
+            self.arm(now);
+        }
         self.audit.record(now, Some(candidate.address), What::Moved { peer });
         self.tell(Event::Moved { association: id, address: candidate.address });
     }

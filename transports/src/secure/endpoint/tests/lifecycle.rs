@@ -312,6 +312,43 @@ fn a_node_that_moves_is_followed_once_it_proved_it() {
     assert_eq!(sealed(&mut pair.b, pair.now, b, 1, b"x").unwrap().to, address(77));
 }
 
+/// [UDP-40] [UDP-50]: what was asked for where the peer was is asked for where it is.
+#[test]
+fn a_renewal_follows_a_node_that_moves() {
+    let mut pair = pair(&Config::default());
+    let (a, b) = pair.connect();
+    pair.b.rekey(pair.now, b).unwrap();
+    while let Some(lost) = pair.b.poll_transmit() {
+        assert_eq!(lost.to, address(1));
+    }
+    let mut moved = sealed(&mut pair.a, pair.now, a, 0, b"from a new place").unwrap().packet;
+    pair.b.handle(pair.now, address(77), &mut moved);
+    let mut challenge = pair.b.poll_transmit().unwrap();
+    pair.a.handle(pair.now, address(2), &mut challenge.packet);
+    let mut response = pair.a.poll_transmit().unwrap();
+    pair.b.handle(pair.now, address(77), &mut response.packet);
+    pair.b.handle_timeout(pair.now);
+    let mut asked = pair.b.poll_transmit().unwrap();
+    assert_eq!(asked.to, address(77));
+    pair.a.handle(pair.now, address(2), &mut asked.packet);
+    let mut answer = pair.a.poll_transmit().unwrap();
+    pair.b.handle(pair.now, address(77), &mut answer.packet);
+    assert!(events(&mut pair.b).contains(&Event::Rekeyed { association: b }));
+}
+
+/// What seems to come from port 0 is not answered there.
+#[test]
+fn nothing_goes_to_port_0() {
+    let mut pair = pair(&Config::default());
+    let stray = |port| SocketAddr::from(([192, 0, 2, 9], port));
+    let mut unknown = [9; 40];
+    unknown[..4].copy_from_slice(&[0x40, 0, 0, 0]);
+    pair.b.handle(pair.now, stray(7), &mut unknown);
+    assert_eq!(pair.b.poll_transmit().unwrap().to, stray(7));
+    pair.b.handle(pair.now, stray(0), &mut unknown);
+    assert_eq!(pair.b.poll_transmit(), None);
+}
+
 #[test]
 fn a_delayed_packet_moves_nobody() {
     let mut pair = pair(&Config::default());
