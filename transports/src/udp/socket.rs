@@ -260,17 +260,22 @@ impl Socket {
         };
         let send =
             || self.state.try_send(self.io.socket().into(), &transmit).map_err(SendError::from);
-        match send() {
-            // [UDP-72] What was said of another address fails the next call, whatever that sends.
-            Err(error) if !matches!(error, SendError::Full) && self.hear_out() => {
-                if crate::planted!("socket-blames-the-next": true => false) {
-                    send()
-                } else {
-                    Err(error)
-                }
+        let mut sent = send();
+        for _ in 0..SENDS_AGAIN_MAX {
+            let Err(error) = &sent else { break };
+            if !crate::planted!("socket-blames-the-next": self.may_be_of_another(error) => false) {
+                break;
             }
-            sent => sent,
+            sent = send();
         }
+        sent
+    }
+
+    /// Whether an error may be what was said of another address, which fails the next call, whatever that sends. Takes it
+    /// off the socket. [UDP-72]
+    fn may_be_of_another(&self, error: &SendError) -> bool {
+        let is_said = matches!(error, SendError::Unreachable | SendError::TooBig);
+        !matches!(error, SendError::Full) && (self.hear_out() || is_said)
     }
 
     /// Takes everything that was said about paths, which would take the room of datagrams; whether there was anything.
@@ -358,6 +363,9 @@ impl Socket {
         }))
     }
 }
+
+/// So often a datagram is sent again, as more may be said meanwhile.
+const SENDS_AGAIN_MAX: u32 = 3;
 
 /// Things said about paths that are taken at a time: whoever says more keeps nobody from sending.
 const ERRORS_PER_CALL: usize = 256;
