@@ -9,7 +9,7 @@ use greenroom::{Actor, Ref, System, handlers};
 use greenroom_transports::secure::audit::{Entry, What};
 use greenroom_transports::secure::identity::Identity;
 use greenroom_transports::secure::key::Key;
-use greenroom_transports::udp::socket::{Batch, Options, PathProblem, SendError, Socket};
+use greenroom_transports::udp::socket::{Batch, Options, SendError, Socket};
 use greenroom_transports::udp::{Settings, Udp};
 use relay::{Relay, Rules};
 use std::future::poll_fn;
@@ -96,26 +96,6 @@ async fn a_full_buffer_takes_whole_datagrams_or_none() {
     };
     assert_eq!(sent % 500, 0);
     assert!(received(&receiver, 1).await.iter().all(|(_, datagram)| datagram.len() == 500));
-}
-
-#[tokio::test]
-async fn a_port_where_nobody_is_is_told_as_such() {
-    let [v4, _] = loopbacks();
-    let (sender, gone) = (socket(v4), socket(v4).address());
-    sender.send(gone, &[1], NonZeroUsize::MIN).expect("it is sent");
-    let told = async {
-        loop {
-            if let Some(error) = sender.path_error().expect("the queue is there") {
-                return error;
-            }
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-    };
-    let told = tokio::time::timeout(LIMIT, told).await.expect("the kernel says so");
-    assert_eq!(told.what, PathProblem::Unreachable);
-    let mut batch = Batch::new();
-    sender.receive(&mut batch).expect("the socket is as good as before");
-    assert_eq!(batch.datagrams().count(), 0);
 }
 
 /// [UDP-72]

@@ -46,8 +46,6 @@ pub(super) struct Line {
     writer: Option<Waker>,
     /// Whether a frame was refused, and nothing has been said of room since.
     is_full: bool,
-    /// Whether frames were taken since credit was last given.
-    took: bool,
 }
 
 /// Where a line is in its life.
@@ -79,7 +77,6 @@ impl Line {
             reader: None,
             writer: None,
             is_full: false,
-            took: false,
         }
     }
 
@@ -166,13 +163,7 @@ impl Line {
         if crate::planted!("station-credit-kept": true => false) {
             self.lane.discard(now, receipt);
         }
-        self.took = true;
         Poll::Ready(Ok(()))
-    }
-
-    /// Whether frames were taken of which the other node is to know; says so once.
-    pub(super) fn has_credit_to_give(&mut self) -> bool {
-        std::mem::take(&mut self.took) && self.lane.has_credit_to_give()
     }
 
     /// Ends it from this end; the other node is told in time.

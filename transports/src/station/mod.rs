@@ -366,7 +366,7 @@ impl Station {
         let now = self.now;
         let Some(line) = self.lines.get_mut(&id) else { return Poll::Ready(Err(LinkEnd::Lost)) };
         let received = line.poll_receive(now, cx, frame);
-        if received.is_pending() && line.has_credit_to_give() {
+        if received.is_pending() && line.lane.has_credit_to_give() {
             self.touch(id);
         }
         received

@@ -1,6 +1,6 @@
 //! What datagrams go through: a socket of the kernel, or of a simulated world.
 
-use super::socket::{Batch, Bound, Options, Said, SendError, Socket};
+use super::socket::{Batch, Bound, Options, SendError, Socket};
 use greenroom::sim;
 use std::io;
 use std::net::SocketAddr;
@@ -92,17 +92,10 @@ impl Datagrams for Kernel {
                 self.errors = 0;
                 break;
             }
+            // Some kernels tell here of addresses that cannot be reached, which is no fault of the socket.
             match received {
-                Ok(Said::Nothing) => {}
-                // What routers say is no proof of anything, and silence is noticed anyway. Anybody may say it, so it
-                // must break nothing; but it takes the room of datagrams until it was heard.
-                _ if self.errors < ERRORS_MAX => {
-                    self.errors += 1;
-                    socket.hear_out();
-                }
-                received => {
-                    received?;
-                }
+                Err(_) if self.errors < ERRORS_MAX => self.errors += 1,
+                received => received?,
             }
         }
         for (from, datagram) in self.batch.datagrams() {

@@ -1,12 +1,13 @@
 //! A UDP socket that moves many datagrams with one call: GSO when sending, GRO and `recvmmsg` when
 //! receiving, by `quinn-udp`, which does without where the kernel does.
 //!
-//! Datagrams are never fragmented; one that is too long for the path comes back as an error, or later as
-//! what a router said. Nothing here allocates after the start, unless the socket is full.
+//! Datagrams are never fragmented; one that is too long for the way out comes back as an error. What routers and other
+//! hosts say of addresses is not heard: anybody may say it, a socket tells it at its next call, whatever address that is
+//! for, and what is not read takes the room of datagrams. Nothing here allocates after the start, unless the socket is full.
 
 mod registered;
 
-use quinn_udp::{BATCH_SIZE, RecvMeta, TransportErrorPayload, UdpSocketState};
+use quinn_udp::{BATCH_SIZE, RecvMeta, UdpSocketState};
 use registered::Registered;
 use std::io::{self, ErrorKind, IoSliceMut};
 use std::net::SocketAddr;
@@ -74,39 +75,6 @@ impl From<io::Error> for SendError {
     }
 }
 
-/// What a router or the peer's host said about an address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PathError {
-    /// Who said it, or whom it is about; some kernels do not tell.
-    pub address: Option<SocketAddr>,
-    /// What it was.
-    pub what: PathProblem,
-}
-
-/// Whether something was said about a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Said {
-    /// Nothing.
-    Nothing,
-    /// Something.
-    Something,
-}
-
-/// What may be wrong with a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum PathProblem {
-    /// Nobody takes datagrams there. It is no proof: anybody may say so.
-    Unreachable,
-    /// No longer datagrams than this get through, headers included.
-    TooBig {
-        /// In bytes.
-        mtu: u32,
-    },
-    /// Anything else.
-    Other,
-}
-
 /// A socket that is bound, and no runtime's yet.
 #[derive(Debug)]
 pub struct Bound {
@@ -126,7 +94,10 @@ impl Bound {
         // The kernel grants what it may; what it did can be asked for.
         state.set_send_buffer_size((&io).into(), options.buffer_bytes)?;
         state.set_recv_buffer_size((&io).into(), options.buffer_bytes)?;
-        state.enable_transport_errors((&io).into())?;
+        // [UDP-72]
+        if crate::planted!("socket-hears-of-paths": false => true) {
+            state.enable_transport_errors((&io).into())?;
+        }
         io.set_nonblocking(true)?;
         Ok(Self { io, state })
     }
@@ -258,30 +229,7 @@ impl Socket {
             segment_size: (chunk.len() > segment).then_some(segment),
             src_ip: None,
         };
-        let send =
-            || self.state.try_send(self.io.socket().into(), &transmit).map_err(SendError::from);
-        let mut sent = send();
-        for _ in 0..SENDS_AGAIN_MAX {
-            let Err(error) = &sent else { break };
-            if !crate::planted!("socket-blames-the-next": self.may_be_of_another(error) => false) {
-                break;
-            }
-            sent = send();
-        }
-        sent
-    }
-
-    /// Whether an error may be what was said of another address, which fails the next call, whatever that sends. Takes it
-    /// off the socket. [UDP-72]
-    fn may_be_of_another(&self, error: &SendError) -> bool {
-        let is_said = matches!(error, SendError::Unreachable | SendError::TooBig);
-        !matches!(error, SendError::Full) && (self.hear_out() || is_said)
-    }
-
-    /// Takes everything that was said about paths, which would take the room of datagrams; whether there was anything.
-    pub(super) fn hear_out(&self) -> bool {
-        let heard = (0..ERRORS_PER_CALL).take_while(|_| matches!(self.path_error(), Ok(Some(_))));
-        heard.count() > 0
+        Ok(self.state.try_send(self.io.socket().into(), &transmit)?)
     }
 
     /// Nobody waits for room any more, as it was found.
@@ -296,8 +244,6 @@ impl Socket {
     ///
     /// Outside a tokio runtime with its I/O enabled.
     pub fn poll_writable(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // It would look like room.
-        self.hear_out();
         self.io.poll_writable(context)
     }
 
@@ -306,14 +252,13 @@ impl Socket {
         self.io.poll_readable(context)
     }
 
-    /// Takes what has come, as much as one call gives. Never waits; nothing may be there. The answer is whether
-    /// something was said about a path, which [`Socket::path_error`] tells; it may miss what came just now.
-    /// Only what the runtime has seen is taken: wait until it is [readable](Socket::poll_readable).
+    /// Takes what has come, as much as one call gives. Never waits; nothing may be there. Only what the runtime has seen
+    /// is taken: wait until it is [readable](Socket::poll_readable).
     ///
     /// # Errors
     ///
-    /// What the kernel says about the socket itself. What it says about others is a [`PathError`].
-    pub fn receive(&self, batch: &mut Batch) -> io::Result<Said> {
+    /// What the kernel says.
+    pub fn receive(&self, batch: &mut Batch) -> io::Result<()> {
         batch.filled = 0;
         let Batch { memory, meta, filled, room } = batch;
         let offered = *room;
@@ -329,46 +274,11 @@ impl Socket {
         });
         *room = (2 * *filled).clamp(ROOM_MIN, BATCH_SIZE);
         match received {
-            Ok(()) => {}
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-            // What was said about a path makes the next call fail, once.
-            Err(error)
-                if matches!(
-                    SendError::from(io::Error::from(error.kind())),
-                    SendError::Unreachable
-                ) =>
-            {
-                return Ok(Said::Something);
-            }
-            Err(error) if quinn_udp::is_msg_size_err(&error) => return Ok(Said::Something),
-            Err(error) => return Err(error),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(()),
+            received => received,
         }
-        Ok(Said::Nothing)
-    }
-
-    /// The next thing that was said about a path, if there is one.
-    ///
-    /// # Errors
-    ///
-    /// What the kernel says.
-    pub fn path_error(&self) -> io::Result<Option<PathError>> {
-        let error = self.state.recv_transport_error(self.io.socket().into())?;
-        Ok(error.map(|error| PathError {
-            address: error.addr,
-            what: match error.payload {
-                TransportErrorPayload::Unreachable => PathProblem::Unreachable,
-                TransportErrorPayload::TooBig { mtu } => PathProblem::TooBig { mtu },
-                _ => PathProblem::Other,
-            },
-        }))
     }
 }
-
-/// So often a datagram is sent again, as more may be said meanwhile.
-const SENDS_AGAIN_MAX: u32 = 3;
-
-/// Things said about paths that are taken at a time: whoever says more keeps nobody from sending.
-const ERRORS_PER_CALL: usize = 256;
 
 /// What the kernel sends with one call at most: an IPv4 packet, without its headers.
 const SEND_BYTES_MAX: usize = 65_507;
