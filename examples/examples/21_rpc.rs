@@ -3,10 +3,7 @@
 //! ```text
 //! cargo run --release --example 21_rpc                    # and how many asks, if not 5,000 of each kind
 //! cargo run --release --example 21_rpc --features rdma    # with the devices of this machine
-//! cargo run --release --example 21_rpc --features rdma -- 5000 2000
 //! ```
-//!
-//! The last one polls a device for 2,000 µs before its node sleeps, where an answer takes so long.
 
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]
 
@@ -111,7 +108,6 @@ enum By {
     /// By a queue pair; not sealed, if both trust whoever may be on the way.
     Rdma {
         trusting: bool,
-        spin: Option<Duration>,
     },
 }
 
@@ -123,8 +119,8 @@ fn identity(who: u8) -> Identity {
 fn node(system: &System, by: By, own: u8, other: u8) -> Result<(Node, Udp), Failure> {
     let other = identity(other).public();
     let mut settings = Settings::new(identity(own)).peer(other, None);
-    if let By::Rdma { trusting, spin } = by {
-        let rdma = spin.map_or(Rdma::auto(), |spin| Rdma::auto().spin(spin));
+    if let By::Rdma { trusting } = by {
+        let rdma = Rdma::auto();
         settings = settings.rdma(if trusting { rdma.trust(other) } else { rdma });
     }
     let udp = Udp::bind(settings, "127.0.0.1:0".parse()?)?;
@@ -144,8 +140,8 @@ async fn between_nodes(system: &System, by: By, asks: u64) -> Result<(), Failure
 
     let (name, wanted) = match by {
         By::Udp => ("UDP", None),
-        By::Rdma { trusting: false, .. } => ("RDMA", Some(Carrier::Rdma)),
-        By::Rdma { trusting: true, .. } => ("RDMA, not sealed", Some(Carrier::RdmaPlain)),
+        By::Rdma { trusting: false } => ("RDMA", Some(Carrier::Rdma)),
+        By::Rdma { trusting: true } => ("RDMA, not sealed", Some(Carrier::RdmaPlain)),
     };
     match wanted {
         Some(wanted) if !goes_by(&here, &there, wanted).await => {
@@ -177,15 +173,12 @@ async fn goes_by(here: &Udp, there: &Udp, wanted: Carrier) -> bool {
 #[greenroom::main]
 async fn main(system: System) -> Result<(), Failure> {
     let asks = std::env::args().nth(1).map_or(Ok(5_000), |asks| asks.parse())?;
-    let spin = std::env::args().nth(2).map(|micros| micros.parse()).transpose()?;
-    let spin = spin.map(Duration::from_micros);
     println!("microseconds      {:-^36}   {:-^36}", " echo ", " put and get ");
     let names = ["p50", "p99", "p99.9", "max"].map(|name| format!("{name:>9}")).concat();
     println!("{:18}{names}   {names}", "");
     Service::start(&system).await?.measure("in this process", asks).await?;
-    between_nodes(&system, By::Udp, asks).await?;
-    for trusting in [false, true] {
-        between_nodes(&system, By::Rdma { trusting, spin }, asks).await?;
+    for by in [By::Udp, By::Rdma { trusting: false }, By::Rdma { trusting: true }] {
+        between_nodes(&system, by, asks).await?;
     }
     Ok(())
 }

@@ -3,10 +3,6 @@
 use super::carrier::Turn;
 use crate::secure::key::PublicKey;
 use crate::station::Station;
-use std::time::Duration;
-
-/// For how long a device is polled, unless told otherwise: some round trips of one.
-const SPIN: Duration = Duration::from_micros(50);
 
 /// That a node sends by RDMA where it can, for [`Settings::rdma`](crate::udp::Settings::rdma).
 ///
@@ -23,17 +19,10 @@ const SPIN: Duration = Duration::from_micros(50);
 /// let settings = Settings::new(Identity::new(Key::new([1; 32]))).rdma(Rdma::auto());
 /// # let _ = settings;
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rdma {
     device: Option<String>,
     trusted: Vec<PublicKey>,
-    spin: Duration,
-}
-
-impl Default for Rdma {
-    fn default() -> Self {
-        Self { device: None, trusted: Vec::new(), spin: SPIN }
-    }
 }
 
 impl Rdma {
@@ -57,20 +46,10 @@ impl Rdma {
         self
     }
 
-    /// For how long the node polls its device after something came or left, before it sleeps until the device wakes
-    /// it: 50 µs. Polling hears of answers several times sooner, and takes processor time meanwhile; after answers
-    /// that were too late time and again it is hardly tried. Zero never polls, and that is what it is on a machine
-    /// with one processor.
-    #[must_use]
-    pub fn spin(mut self, spin: Duration) -> Self {
-        self.spin = spin;
-        self
-    }
-
     /// What a node's own task does with it, for that station.
     pub(crate) fn turn(self, station: &mut Station) -> Box<dyn Turn + Send> {
         station.use_pairs(self.trusted);
-        turn(self.device, self.spin)
+        turn(self.device)
     }
 }
 
@@ -86,10 +65,13 @@ mod with_devices {
     use std::thread::available_parallelism;
     use std::time::Duration;
 
-    pub(super) fn turn(device: Option<String>, spin: Duration) -> Box<dyn Turn + Send> {
+    /// For how long a device is polled after something came or left: some round trips of one. [RDMA-16]
+    const SPIN: Duration = Duration::from_micros(50);
+
+    pub(super) fn turn(device: Option<String>) -> Box<dyn Turn + Send> {
         // Whoever polls on the only processor keeps the other end from answering.
         let is_alone = available_parallelism().map_or(1, NonZeroUsize::get) == 1;
-        let spin = if is_alone { Duration::ZERO } else { spin };
+        let spin = if is_alone { Duration::ZERO } else { SPIN };
         Box::new(QueuePairs::new(move || open(device.as_deref()), spin))
     }
 
@@ -123,12 +105,11 @@ mod without_devices {
     use crate::station::{Station, Why};
     use parking_lot::Mutex;
     use std::task::Context;
-    use std::time::Duration;
 
     /// A program that opens no devices.
     struct Without;
 
-    pub(super) fn turn(_: Option<String>, _: Duration) -> Box<dyn Turn + Send> {
+    pub(super) fn turn(_: Option<String>) -> Box<dyn Turn + Send> {
         Box::new(Without)
     }
 
