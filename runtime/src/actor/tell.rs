@@ -203,9 +203,10 @@ impl<'a> Room<'a> {
     }
 }
 
-/// The future of an awaited [`Tell`]: waits for room, then sends. A handler that awaits more of them in
-/// a turn than the turn may handle messages gives way once, so that the receivers get theirs; and it gives
-/// way while the ring to the receiver's worker is full, where actors live on one worker each.
+/// The future of an awaited [`Tell`]: waits for room, then sends. A handler that awaits many of them in a turn
+/// gives way now and then, so that the receivers get theirs: after as many as a turn may handle if the receiver
+/// is behind, after eight times as many if not. And it gives way while the ring to the receiver's worker is
+/// full, where actors live on one worker each.
 ///
 /// # Cancel safety
 /// Dropped before it is ready, it has not sent the message, which is dropped with it.
@@ -263,10 +264,10 @@ impl<M: Message> Future for Telling<'_, M> {
     #[inline(always)]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
-        if !current::spend_send() {
+        let header: &Header = this.cell;
+        if !current::spend_send(|| header.is_behind_senders()) {
             return give_way(cx);
         }
-        let header: &Header = this.cell;
         if header.bounded || header.inbox.is_closed() {
             return this.poll_further(cx);
         }

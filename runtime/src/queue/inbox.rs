@@ -32,6 +32,7 @@
 //! The lane is Vyukov's intrusive queue, the token in its head Pony's; what makes one word serve
 //! both lanes is ours. Measured against other shapes in `book/src/decisions/0002-inbox.md`.
 
+use super::growth::Growth;
 use super::list::Chain;
 use super::node::Node;
 use crate::sync::{AtomicBool, AtomicPtr, Ordering, planted};
@@ -86,6 +87,7 @@ pub(crate) struct Inbox {
     newest: AtomicPtr<Node>,
     urgent: AtomicPtr<Node>,
     closed: AtomicBool,
+    growth: Growth,
 }
 
 /// The consumer's end: the node whose successor is the oldest message.
@@ -104,6 +106,7 @@ impl Inbox {
             newest: AtomicPtr::new(stub.as_ptr()),
             urgent: AtomicPtr::new(ptr::null_mut()),
             closed: AtomicBool::new(false),
+            growth: Growth::new(),
         };
         (inbox, Outlet { tail: stub })
     }
@@ -385,6 +388,34 @@ impl Inbox {
                 Err(now) => word = now,
             }
         }
+    }
+
+    /// Whether the receiver's last turn was used up, so that mail waits behind the turns of others. A hint.
+    #[inline(always)]
+    pub(crate) fn is_behind(&self) -> bool {
+        self.growth.is_behind()
+    }
+
+    /// Notes that the receiver's turn was used up. Token's holder only.
+    pub(crate) fn note_spent(&self) {
+        self.growth.note_spent(self.newest());
+    }
+
+    /// Works out the length of the turn that begins, after one that was used up. Token's holder only.
+    #[cold]
+    pub(crate) fn adapt_turn(&self) {
+        self.growth.adapt(self.newest());
+    }
+
+    /// How often the length of the receiver's turns was doubled.
+    pub(crate) fn doublings(&self) -> u32 {
+        self.growth.doublings()
+    }
+
+    /// The address of the newest user node.
+    fn newest(&self) -> usize {
+        // Relaxed: only its change counts, and that as a hint.
+        clear(self.newest.load(Ordering::Relaxed), FLAGS).addr()
     }
 
     /// Whether the lane has no more than `outlet` has seen. A hint.

@@ -11,6 +11,7 @@
 // | part | shape | locked twin |
 // |---|---|---|
 // | `inbox` | many producers, one consumer, with the scheduling token in the same word | `twin::LockedInbox` |
+// | `growth` | whether a receiver's mail grows, in one word of its inbox | |
 // | `ring` | fixed ring: its owner pushes and pops, thieves take half | `twin::LockedRing` |
 // | `spsc` | bounded ring, one producer, one consumer | `VecDeque`, in its tests |
 // | `mpmc` | many producers, and consumers who claim several at once | `twin::LockedLine` |
@@ -34,6 +35,7 @@ pub mod spsc;
 
 pub(crate) mod bell;
 pub(crate) mod gate;
+pub(crate) mod growth;
 pub(crate) mod inbox;
 pub(crate) mod level;
 pub(crate) mod list;

@@ -22,6 +22,7 @@ use crate::task::cell::CellRef;
 use crate::task::core::{Alarm, Core, Schedule};
 use crate::task::current;
 use crate::task::run::{Nobody, Outcome, Turn, Witness};
+use crate::task::share::Share;
 use crate::task::{Hint, Ready};
 use crate::time::{Clock, Time};
 use pace::Slice;
@@ -354,8 +355,10 @@ impl Worker {
         let core = self.core.clone();
         let end = now.after(self.limits.slice);
         let doing = core.watch.doing(self.id.index());
-        let (batch, look) = (self.limits.batch, pace::first_look(&self.limits));
-        let mut turn = Turn { batch, look, until: end, clock: &core.clock, doing };
+        let share = Share::growing(self.limits.batch);
+        let look = pace::first_look(&self.limits);
+        let mut turn = Turn { share, look, until: end, clock: &core.clock, doing };
+        current::set_turn_end(end);
         let (mut turns, mut looked, mut look) = (0_u32, 0_u32, 1_u32);
         while let Some(ready) = self.next() {
             self.run(ready, &turn, Nobody);
@@ -367,6 +370,7 @@ impl Worker {
                 turn.look = pace::first_look(&self.limits);
                 (looked, look) = (turns, turns + turns.min(TURNS_PER_CLOCK));
                 turn.until = now.after(self.limits.slice);
+                current::set_turn_end(turn.until);
                 if self.shared.has_backlog(self.id) {
                     self.shared.call_helper(self.id);
                 }

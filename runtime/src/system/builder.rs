@@ -189,7 +189,8 @@ impl Builder {
         self
     }
 
-    /// Sets how many messages an actor may handle in one turn; by default 64.
+    /// Sets how many messages an actor may handle in one turn; by default 64. Turns are doubled, up to 64 times
+    /// as many, while others send it more than its turns take.
     pub fn batch(mut self, messages: u32) -> Self {
         self.workers.limits.batch = messages;
         self

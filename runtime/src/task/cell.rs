@@ -236,6 +236,13 @@ impl Header {
         }
     }
 
+    /// Whether who has sent the actor much should give way before it sends more: mail waits behind others'
+    /// turns, or is carried to another worker at the end of the sender's.
+    #[cold]
+    pub(crate) fn is_behind_senders(&self) -> bool {
+        self.inbox.is_behind() || self.reach() == Reach::Away
+    }
+
     /// How many references there are. What the owners of those that were dropped did has been done.
     pub(crate) fn references(&self) -> usize {
         // Acquire: pairs with the AcqRel of a reference's drop.

@@ -9,6 +9,7 @@ use super::names::Names;
 use super::random::Random;
 use super::roots::Roots;
 use super::run::{Outcome, Turn};
+use super::share::Share;
 use super::shared::Shared;
 use super::waits::Waits;
 use super::watch::Watch;
@@ -224,8 +225,8 @@ impl Core {
             && self.scheduler.answers_inside()
         {
             let doing = self.watch.doing(worker as usize);
-            let (batch, until) = (NESTED_BATCH, Time(0));
-            let turn = Turn { batch, look: batch, until, clock: &self.clock, doing };
+            let (share, until) = (Share::fixed(NESTED_BATCH), Time(0));
+            let turn = Turn { share, look: NESTED_BATCH, until, clock: &self.clock, doing };
             current::nest(|| {
                 let Some(ready) = ready.take() else { return };
                 let done = doing.interrupt();

@@ -8,6 +8,7 @@ use super::core::Core;
 use super::core_ref::CoreRef;
 use super::home::Home;
 use super::priority::Line;
+use super::share::Share;
 use crate::sync::{Arc, planted, thread_local};
 use crate::time::Time;
 use std::cell::Cell;
@@ -23,6 +24,8 @@ struct Current {
     ready: Cell<*mut Line>,
     /// The clock as it was last read in a slice.
     now: Cell<Time>,
+    /// When a turn is over.
+    turn_end: Cell<Time>,
     /// Whether a slice runs, so that `now` is not long ago; otherwise tokio's tasks do, or nothing.
     in_slice: Cell<bool>,
     /// When the running handler's caller stops waiting.
@@ -31,8 +34,8 @@ struct Current {
     told_until: Cell<Time>,
     /// Turns that run inside the turn of an asker.
     nested: Cell<u32>,
-    /// Messages that the running turn may still await the sending of before it gives way; outside of turns
-    /// more than anybody can send.
+    /// Messages that the running turn may still await the sending of: in the lower half before it looks at the
+    /// clock, in the upper half after that. Outside of turns more than anybody can send.
     sends: Cell<u64>,
     /// What a turn has taken on this worker lately, in nanoseconds.
     turn_cost: Cell<u64>,
@@ -56,6 +59,7 @@ thread_local! {
             home: Cell::new(NOWHERE),
             ready: Cell::new(ptr::null_mut()),
             now: Cell::new(Time(0)),
+            turn_end: Cell::new(Time::NEVER),
             in_slice: Cell::new(false),
             deadline: Cell::new(Time::NEVER),
             told_until: Cell::new(Time::NEVER),
@@ -184,6 +188,11 @@ pub(crate) fn set_now(now: Time) {
     });
 }
 
+/// Says when turns are over from now on.
+pub(crate) fn set_turn_end(end: Time) {
+    CURRENT.with(|current| current.turn_end.set(end));
+}
+
 /// Says that the slice is over: tokio's tasks have the thread, and it may sleep.
 pub(crate) fn end_slice() {
     CURRENT.with(|current| current.in_slice.set(false));
@@ -249,25 +258,56 @@ pub(crate) fn set_deadline(deadline: Time) {
     CURRENT.with(|current| current.deadline.set(deadline));
 }
 
-/// Lets the turn that begins now await `sends` messages before it gives way; returns what was left of
-/// the turn around it, to be put back.
-#[inline]
-pub(crate) fn swap_sends(sends: u64) -> u64 {
-    CURRENT.with(|current| current.sends.replace(sends))
+/// Lets the turn that begins now await the sending of its share before it gives way; returns what was left
+/// of the turn around it, for [`restore_sends`].
+#[inline(always)]
+pub(super) fn swap_sends(share: Share) -> u64 {
+    CURRENT.with(|current| current.sends.replace(share.sends))
 }
 
-/// Notes that the sending of a message is awaited; `false` if the turn is to give way first. Outside
-/// of turns nobody has to.
+/// Lets the turn go on around which another one has ended.
 #[inline(always)]
-pub(crate) fn spend_send() -> bool {
+pub(super) fn restore_sends(sends: u64) {
+    CURRENT.with(|current| current.sends.set(sends));
+}
+
+/// Notes that the sending of a message is awaited; `false` if the turn is to give way first: it has sent
+/// enough, and its time is over or the receiver `is_behind`. Outside of turns nobody has to.
+#[inline(always)]
+pub(crate) fn spend_send(is_behind: impl FnOnce() -> bool) -> bool {
     CURRENT.with(|current| {
         let left = current.sends.get();
-        if left == 0 {
-            return false;
+        if left & SENDS_NOW == 0 {
+            return !is_behind() && current.spend_later_send();
         }
         current.sends.set(left - 1);
         true
     })
+}
+
+/// The lower half of [`Current::sends`].
+const SENDS_NOW: u64 = 0xFFFF_FFFF;
+/// Messages that may be sent between two looks at the clock, after the first ones.
+const SENDS_PER_LOOK: u64 = 64;
+
+impl Current {
+    /// Lets the turn send some more if there is time.
+    #[cold]
+    fn spend_later_send(&self) -> bool {
+        let later = self.sends.get() >> 32;
+        let now = later.min(SENDS_PER_LOOK);
+        if now == 0 || self.is_turn_over() {
+            return false;
+        }
+        self.sends.set((later - now) << 32 | (now - 1));
+        true
+    }
+
+    fn is_turn_over(&self) -> bool {
+        // SAFETY: it is null, or of the system whose worker this thread is until it says otherwise.
+        let Some(core) = (unsafe { self.core.get().as_ref() }) else { return false };
+        core.clock.now() >= self.turn_end.get()
+    }
 }
 
 /// Says whether turns may run inside others on this thread, until this is said again.

@@ -29,6 +29,7 @@ pub(crate) mod priority;
 pub(crate) mod random;
 pub(crate) mod roots;
 pub(crate) mod run;
+pub(crate) mod share;
 pub(crate) mod shared;
 pub(crate) mod waits;
 pub(crate) mod waker;

@@ -4,6 +4,7 @@ use super::cell::{Advance, CellRef, Header};
 use super::held::Held;
 use super::home::Home;
 use super::priority::{self, Priority};
+use super::share::Share;
 use super::watch::{Doing, HOOK};
 use super::{current, waker};
 use crate::queue::list::List;
@@ -55,8 +56,8 @@ pub(crate) enum Outcome {
 /// What one turn may use.
 #[derive(Debug)]
 pub(crate) struct Turn<'a> {
-    /// Messages in one turn at most.
-    pub(crate) batch: u32,
+    /// Messages that it may handle and send.
+    pub(crate) share: Share,
     /// Messages in a turn before the first look at the clock.
     pub(crate) look: u32,
     /// Time after which a turn ends at the next message.
@@ -177,8 +178,11 @@ impl Ready {
         let held = unsafe { Held::new(self.0) };
         turn.doing.begin_turn(held.cell());
         let look_at = turn.look;
+        if held.cell().inbox.is_behind() {
+            held.cell().inbox.adapt_turn();
+        }
         let mut run = Run { held, turn, doing: turn.doing, handled: 0, look_at, witness };
-        let sends = current::swap_sends(u64::from(turn.batch));
+        let sends = current::swap_sends(turn.share);
         let outcome = loop {
             // Panics of user code are caught per batch, not per message: entering costs nothing then.
             match catch_unwind(AssertUnwindSafe(|| run.batch())) {
@@ -187,7 +191,7 @@ impl Ready {
                 Err(payload) => run.crashed(payload),
             }
         };
-        current::swap_sends(sends);
+        current::restore_sends(sends);
         outcome
     }
 }
@@ -406,8 +410,14 @@ impl<W: Witness> Run<'_, W> {
     /// lately, from later on.
     #[cold]
     fn is_spent(&mut self) -> bool {
-        self.look_at = self.handled.saturating_mul(2).min(self.turn.batch);
-        self.handled >= self.turn.batch || self.turn.clock.now() >= self.turn.until
+        let inbox = &self.held.cell().inbox;
+        let share = self.turn.share.doubled(inbox.doublings());
+        self.look_at = self.handled.saturating_mul(2).min(share);
+        if self.handled >= share {
+            inbox.note_spent();
+            return true;
+        }
+        self.turn.clock.now() >= self.turn.until
     }
 
     fn crashed(&mut self, payload: Box<dyn std::any::Any + Send>) {

@@ -3,9 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
 use crate::support::{LONG, SCHEDULERS, hold_worker, run, until};
-use greenroom::{Actor, Builder, Ref, Scheduler, System, handlers};
+use greenroom::{Actor, Builder, Context, Ref, Scheduler, System, handlers};
 use parking_lot::Mutex;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Who has handled a message, in order.
 type Log = Arc<Mutex<Vec<usize>>>;
@@ -74,4 +75,146 @@ fn a_turn_is_64_messages_however_many_wait() {
 #[test]
 fn a_batch_that_was_set_is_the_length_of_each_turn() {
     assert_turns(|builder| builder.batch(10), 10);
+}
+
+/// How many messages were sent, and how many of them handled.
+#[derive(Clone, Default)]
+struct Tally {
+    sent: Arc<AtomicU64>,
+    taken: Arc<AtomicU64>,
+}
+
+/// Notes how many messages waited at most.
+#[derive(Actor)]
+struct Sink {
+    tally: Tally,
+    waiting_max: u64,
+}
+
+#[handlers]
+impl Sink {
+    #[tell]
+    fn take(&mut self) {
+        let taken = self.tally.taken.fetch_add(1, Ordering::Relaxed);
+        self.waiting_max = self.waiting_max.max(self.tally.sent.load(Ordering::Relaxed) - taken);
+    }
+    #[ask]
+    fn waiting_max(&self) -> u64 {
+        self.waiting_max
+    }
+}
+
+#[derive(Actor)]
+struct Source {
+    sinks: Vec<Ref<Sink>>,
+    tally: Tally,
+}
+
+#[handlers]
+impl Source {
+    #[tell]
+    async fn pour(&mut self, each: u64) {
+        for _ in 0..each {
+            for sink in &self.sinks {
+                sink.take().await.unwrap();
+                self.tally.sent.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+    #[ask]
+    fn is_done(&self) {}
+}
+
+/// How many messages waited at most, where each source sends `each` of them to every sink.
+async fn waiting_max(system: &System, sources: usize, sinks: usize, each: u64) -> u64 {
+    let (tally, mut taking, mut pouring) = (Tally::default(), Vec::new(), Vec::new());
+    for _ in 0..sinks {
+        let sink = Sink { tally: tally.clone(), waiting_max: 0 };
+        taking.push(system.spawn::<Sink>(sink).await.unwrap());
+    }
+    for _ in 0..sources {
+        let source = Source { sinks: taking.clone(), tally: tally.clone() };
+        pouring.push(system.spawn::<Source>(source).await.unwrap());
+    }
+    for source in &pouring {
+        source.pour(each).try_send().unwrap();
+    }
+    for source in &pouring {
+        source.is_done().within(LONG).await.unwrap();
+    }
+    let mut most = 0;
+    for sink in &taking {
+        most = most.max(sink.waiting_max().within(LONG).await.unwrap());
+    }
+    most
+}
+
+#[test]
+fn the_mail_of_a_receiver_of_many_stays_short() {
+    for scheduler in SCHEDULERS {
+        let system = built(scheduler(), |builder| builder);
+        run(async {
+            let (sources, each) = (16, 10_000);
+            let most = waiting_max(&system, sources, 1, each).await;
+            // They may send eight batches each before the first look, and it learns in a few turns.
+            assert!(most <= 2 * 8 * 64 * sources as u64, "{most} of {}", sources as u64 * each);
+            system.shutdown(LONG).await.unwrap();
+        });
+    }
+}
+
+#[test]
+fn who_sends_to_many_goes_on_for_eight_batches() {
+    for scheduler in SCHEDULERS {
+        let system = built(scheduler(), |builder| builder.batch(10));
+        run(async {
+            assert_eq!(waiting_max(&system, 1, 100, 10).await, 80);
+            system.shutdown(LONG).await.unwrap();
+        });
+    }
+}
+
+/// Has as much to do after each message as before it.
+#[derive(Actor)]
+struct Busy {
+    number: usize,
+    left: usize,
+    log: Log,
+}
+
+#[handlers]
+impl Busy {
+    #[tell]
+    fn work(&mut self, cx: &mut Context<Self>) {
+        self.log.lock().push(self.number);
+        if self.left > 0 {
+            self.left -= 1;
+            cx.me().work().try_send().unwrap();
+        }
+    }
+}
+
+#[test]
+fn who_sends_to_itself_has_turns_as_short_as_others() {
+    for scheduler in SCHEDULERS {
+        let system = built(scheduler(), |builder| builder.batch(10));
+        run(async {
+            let (log, waiting, left) = (Log::default(), 100, 400);
+            let mut actors = Vec::new();
+            for number in 0..3 {
+                let busy = Busy { number, left, log: Arc::clone(&log) };
+                actors.push(system.spawn::<Busy>(busy).await.unwrap());
+            }
+            let held = hold_worker(&system).await;
+            for actor in actors.iter().flat_map(|actor| [actor; 100]) {
+                actor.work().try_send().unwrap();
+            }
+            drop(held);
+            until(|| log.lock().len() == 3 * (waiting + left)).await;
+            let is_short =
+                |log: &[usize]| log.chunk_by(|one, next| one == next).all(|turn| turn.len() == 10);
+            assert!(is_short(&log.lock()));
+            system.shutdown(LONG).await.unwrap();
+        });
+    }
 }

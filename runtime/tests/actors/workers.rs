@@ -285,7 +285,8 @@ fn a_handler_that_awaits_many_tells_gives_way_to_their_receiver() {
             let basin = system.spawn::<Flow>(flow(None)).await.unwrap();
             let source = system.spawn::<Flow>(flow(Some(basin))).await.unwrap();
             let behind = source.pour(1000).within(LONG).await.unwrap();
-            assert!(behind <= 20, "{behind} messages waited for the sender's turn to end");
+            // Eight batches, as nothing is known of the receiver yet.
+            assert!(behind <= 80, "{behind} messages waited for the sender's turn to end");
             system.shutdown(LONG).await.unwrap();
         });
     }

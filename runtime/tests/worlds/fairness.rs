@@ -105,8 +105,8 @@ fn is_fair(scheduler: Scheduling, bound: fn(u64) -> u64) {
     });
 }
 
-/// All that can be ready at once.
-const READY: u64 = RUNNERS + 1;
+/// All that can be ready at once: a waker that has used up its turn is, until it sees that it has no more mail.
+const READY: u64 = RUNNERS + 2;
 
 #[test]
 fn the_worlds_own_queue() {

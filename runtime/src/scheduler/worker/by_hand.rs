@@ -9,6 +9,7 @@ use crate::task::Ready;
 use crate::task::core::Core;
 use crate::task::current;
 use crate::task::run::{Turn, Witness};
+use crate::task::share::Share;
 use crate::time::Time;
 use std::task::Waker;
 
@@ -96,9 +97,10 @@ impl ByHand {
         }
         let is_short = buggify(Rare::ShortTurn) || manner.is_seen;
         let batch = if is_short { 1 } else { worker.limits.batch };
+        let share = if is_short { Share::fixed(1) } else { Share::growing(batch) };
         let until = Time::NEVER;
         let doing = core.watch.doing(worker.id.index());
-        let turn = Turn { batch, look: batch, until, clock: &core.clock, doing };
+        let turn = Turn { share, look: batch, until, clock: &core.clock, doing };
         let ready = worker.next();
         let ran = ready.as_ref().map(Ready::number);
         if let Some(ready) = ready {
