@@ -62,6 +62,7 @@ impl Watchman {
             self.rests = false;
             (self.due, self.help_due) = (now.after(interval), now.after(HELP_INTERVAL));
         }
+        let looks = now >= self.help_due || now >= self.due;
         if now >= self.help_due {
             planted!("helper-never-called": shared.call_helper_of_anyone() => ());
             self.help_due = now.after(HELP_INTERVAL);
@@ -70,11 +71,12 @@ impl Watchman {
             if !budget.is_zero() {
                 self.look(core, now);
             }
-            if Self::may_rest(shared, core) {
-                self.rests = true;
-                return Time::NEVER;
-            }
             self.due = now.after(interval);
+        }
+        // At each look: a timer that goes off now and then must not keep it looking in between.
+        if looks && Self::may_rest(shared, core) {
+            self.rests = true;
+            return Time::NEVER;
         }
         if core.workers() > 1 { self.due.min(self.help_due) } else { self.due }
     }
