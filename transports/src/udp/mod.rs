@@ -7,6 +7,7 @@
 
 mod carriers;
 mod datagrams;
+mod names;
 mod settings;
 pub mod socket;
 mod transport;

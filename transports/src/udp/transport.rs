@@ -4,6 +4,7 @@
 //! under it.
 
 use super::datagrams::{Datagrams, Kernel};
+use super::names::Request;
 use super::settings::Settings;
 use super::socket::SendError;
 use crate::link::{self, Time};
@@ -12,7 +13,7 @@ use crate::secure::audit::Audit;
 use crate::secure::endpoint::{AssociationId, Endpoint};
 use crate::secure::entropy::{Entropy, NoEntropy, System};
 use crate::secure::key::PublicKey;
-use crate::station::{Attempt, Outgoing, Station, Wakes};
+use crate::station::{Outgoing, Station, Wakes};
 use greenroom::net::{
     Address, ConnectError, Connecting, Drive, Identity, Link, LinkEnd, Order, SubmitError,
     Transport,
@@ -68,23 +69,15 @@ pub struct Udp {
 pub(super) struct Shared {
     identity: Identity,
     public: PublicKey,
-    address: SocketAddr,
+    pub(super) address: SocketAddr,
     peers: Vec<(PublicKey, Option<SocketAddr>)>,
-    has_cluster: bool,
+    pub(super) has_cluster: bool,
     pub(super) station: Mutex<Station>,
     pub(super) driver: Mutex<Driver>,
     /// `None` when nobody looks at them any more.
-    requests: Mutex<Option<Vec<Request>>>,
+    pub(super) requests: Mutex<Option<Vec<Request>>>,
     /// Why the socket is of no use any more.
     failure: Mutex<Option<String>>,
-}
-
-/// Somebody who wants to be connected, before the address is looked up.
-struct Request {
-    address: Address,
-    host: String,
-    key: Option<PublicKey>,
-    done: oneshot::Sender<Result<Identity, ConnectError>>,
 }
 
 pub(super) struct Driver {
@@ -97,7 +90,7 @@ pub(super) struct Driver {
     /// When the station's clock began.
     start: Option<Duration>,
     wakes: Wakes,
-    lookups: JoinSet<(Request, io::Result<SocketAddr>)>,
+    pub(super) lookups: JoinSet<(Request, io::Result<SocketAddr>)>,
     is_broken: bool,
 }
 
@@ -223,7 +216,7 @@ impl fmt::Debug for Udp {
 
 impl Shared {
     /// Does something with the station, and wakes those who are concerned.
-    fn with<R>(&self, act: impl FnOnce(&mut Station) -> R) -> R {
+    pub(super) fn with<R>(&self, act: impl FnOnce(&mut Station) -> R) -> R {
         let mut station = self.station.lock();
         let done = act(&mut station);
         while let Some(wakes) = station.take_few_wakes() {
@@ -236,7 +229,7 @@ impl Shared {
     }
 
     /// Whether a node was named beforehand, which then knows this one.
-    fn knows(&self, key: &PublicKey) -> bool {
+    pub(super) fn knows(&self, key: &PublicKey) -> bool {
         self.peers.iter().any(|(known, _)| known == key)
     }
 
@@ -356,27 +349,6 @@ impl Driver {
         let _ = self.send(shared, &mut Context::from_waker(Waker::noop()), now);
     }
 
-    /// Looks up the addresses of those who are to be connected.
-    fn look_up(&mut self, shared: &Shared, cx: &mut Context<'_>) {
-        let requests = shared.requests.lock().as_mut().map(std::mem::take).unwrap_or_default();
-        for request in requests {
-            if let Ok(at) = request.host.parse() {
-                connect(shared, request, Ok(mapped(at, shared.address)));
-            } else {
-                let ours = shared.address;
-                self.lookups.spawn(async move {
-                    let at = look_up(&request.host, ours).await;
-                    (request, at)
-                });
-            }
-        }
-        while let Poll::Ready(Some(done)) = self.lookups.poll_join_next(cx) {
-            if let Ok((request, at)) = done {
-                connect(shared, request, at);
-            }
-        }
-    }
-
     fn receive(&mut self, shared: &Shared, cx: &mut Context<'_>, now: Time) -> io::Result<()> {
         for _ in 0..RECEIVES_PER_TURN {
             let mut station = None;
@@ -424,39 +396,6 @@ impl Driver {
             }
         }
         Ok(())
-    }
-}
-
-/// The address of a name, of those that a socket at `ours` reaches.
-async fn look_up(host: &str, ours: SocketAddr) -> io::Result<SocketAddr> {
-    let mut all: Vec<_> = tokio::net::lookup_host(host).await?.collect();
-    all.sort_by_key(|at| at.is_ipv4() != ours.is_ipv4());
-    let at = all.first().map(|at| mapped(*at, ours)).filter(|at| at.is_ipv4() == ours.is_ipv4());
-    at.ok_or_else(|| io::Error::other("the name has no address of the socket's family"))
-}
-
-/// As a socket at `ours` writes it: one for IPv6 writes addresses of IPv4 as its own.
-fn mapped(at: SocketAddr, ours: SocketAddr) -> SocketAddr {
-    match at {
-        SocketAddr::V4(v4) if ours.is_ipv6() => (v4.ip().to_ipv6_mapped(), v4.port()).into(),
-        at => at,
-    }
-}
-
-fn connect(shared: &Shared, request: Request, at: io::Result<SocketAddr>) {
-    let Request { address, key, done, .. } = request;
-    // Without a cluster's key, a node that is named is one that knows this one.
-    let is_known = key.is_some_and(|key| !shared.has_cluster || shared.knows(&key));
-    match at {
-        Ok(at) => {
-            let attempt = Attempt { address, at, key, is_known, done };
-            shared.with(|station| station.connect(attempt));
-        }
-        Err(error) => {
-            let text = error.to_string();
-            // An error means that nobody waits any more.
-            let _ = done.send(Err(ConnectError::Unreachable { address, text }));
-        }
     }
 }
 
