@@ -53,8 +53,12 @@ fn settings(host: u8) -> Settings {
 }
 
 fn place(settings: Settings) -> Place {
+    place_at("127.0.0.1:0", settings)
+}
+
+fn place_at(at: &str, settings: Settings) -> Place {
     let system = System::builder().workers(1).build().unwrap();
-    let udp = Udp::bind(settings, "127.0.0.1:0".parse().unwrap()).unwrap();
+    let udp = Udp::bind(settings, at.parse().unwrap()).unwrap();
     let node = Node::start(&system, udp.clone()).unwrap();
     Place { system, udp, node }
 }
@@ -173,6 +177,8 @@ fn addresses_that_lead_nowhere_say_so() {
         assert_eq!(no_cluster, "there is no cluster key");
         let itself = unreachable(one.node.connect(&one.udp.node_address()).await);
         assert_eq!(itself, "that is this node itself");
+        let other_family = unreachable(connect("udp:[::1]:1").await);
+        assert_eq!(other_family, "there is no address of the socket's family");
         let no_name = unreachable(connect("udp:no-such-name.invalid:1").await);
         assert!(!no_name.is_empty());
     });
@@ -236,6 +242,22 @@ fn who_connects_after_the_end_hears_of_it() {
         let refused = one.node.connect(&two.udp.node_address()).await;
         assert!(matches!(refused, Err(ConnectError::Closed)), "{refused:?}");
         assert_eq!(one.udp.failure(), None);
+    });
+}
+
+/// The first address of the name may be one where nobody is. [UDP-73]
+#[test]
+fn all_addresses_of_a_name_are_tried() {
+    soon(async {
+        let [one, two] = [1, 2].map(|host| Identity::new(Key::new([host; 32])).public());
+        let [here, there] =
+            [("[::]:0", settings(1).peer(two, None)), ("127.0.0.1:0", settings(2).peer(one, None))]
+                .map(|(at, settings)| place_at(at, settings));
+        let port = there.udp.address().port();
+        let named: Address = format!("udp:localhost:{port}#{two}").parse().unwrap();
+        let peer = here.node.connect(&named).await.unwrap();
+        assert_eq!(peer.identity(), there.node.identity());
+        end([here, there]).await;
     });
 }
 

@@ -1,6 +1,6 @@
 //! Who waits for a link to come up.
 //!
-//! A node that is not known has to be met before it is connected to, so that it knows this one, too. Some addresses at a
+//! A node may be at several addresses, each of which is tried. One that is not known has to be met before it is connected to, so that it knows this one, too. Some addresses at a
 //! time are asked who is there; while others wait for that, each for a while. Whoever waits hears in time what became of
 //! it, also of an address that has not had its turn for long enough. [UDP-71]
 
@@ -38,8 +38,8 @@ pub(super) struct Connecting {
 pub struct Attempt {
     /// What was asked for.
     pub address: Address,
-    /// Where that is.
-    pub at: SocketAddr,
+    /// Where that is, or may be: at one of these.
+    pub at: Vec<SocketAddr>,
     /// Who has to be there, if that is known.
     pub key: Option<PublicKey>,
     /// Whether the node there knows this one, or is to be met first, which needs the cluster's key.
@@ -63,7 +63,7 @@ impl Attempt {
     }
 
     fn meets_at(&self, at: SocketAddr) -> bool {
-        !self.is_known && self.at == at
+        !self.is_known && self.at.contains(&at)
     }
 }
 
@@ -118,18 +118,29 @@ impl Connecting {
     /// The node with that key is at that address, and knows this one.
     pub(super) fn learned(&mut self, key: PublicKey, at: SocketAddr, wakes: &mut Wakes) {
         let is_another = |attempt: &Attempt| attempt.key.is_some_and(|expected| expected != key);
-        self.end(
-            |attempt| attempt.meets_at(at) && is_another(attempt),
-            |attempt| attempt.fail("another node is there"),
-            wakes,
-        );
+        self.rule_out(at, is_another, "another node is there", wakes);
         for (_, attempt) in self.attempts.iter_mut().filter(|(_, attempt)| attempt.meets_at(at)) {
-            (attempt.key, attempt.is_known) = (Some(key), true);
+            (attempt.key, attempt.is_known, attempt.at) = (Some(key), true, vec![at]);
         }
     }
 
     pub(super) fn nobody(&mut self, at: SocketAddr, why: &str, wakes: &mut Wakes) {
-        self.end(|attempt| attempt.meets_at(at), |attempt| attempt.fail(why), wakes);
+        self.rule_out(at, |_| true, why, wakes);
+    }
+
+    /// Who is sought is not at that address. Attempts that have no other one fail.
+    fn rule_out(
+        &mut self,
+        at: SocketAddr,
+        which: impl Fn(&Attempt) -> bool,
+        why: &str,
+        wakes: &mut Wakes,
+    ) {
+        let attempts = self.attempts.iter_mut().map(|(_, attempt)| attempt);
+        for attempt in attempts.filter(|attempt| attempt.meets_at(at) && which(attempt)) {
+            attempt.at.retain(|other| *other != at);
+        }
+        self.end(|attempt| attempt.at.is_empty(), |attempt| attempt.fail(why), wakes);
     }
 
     pub(super) fn fail_all(&mut self, wakes: &mut Wakes) {
@@ -169,7 +180,7 @@ impl Station {
         if attempt.key == Some(self.endpoint.public()) {
             return self.wakes.told.push(attempt.fail("that is this node itself"));
         }
-        let (at, key, is_known) = (attempt.at, attempt.key, attempt.is_known);
+        let (places, key, is_known) = (attempt.at.clone(), attempt.key, attempt.is_known);
         if key.is_some_and(|key| self.endpoint.is_forbidden(&key)) {
             return self.wakes.told.push(attempt.fail("the node is forbidden"));
         }
@@ -182,11 +193,13 @@ impl Station {
             }
             self.begin(&key);
         }
-        let still_waits = |(_, attempt): &(Time, Attempt)| attempt.meets_at(at);
-        if self.connecting.attempts.iter().any(still_waits) && !self.connecting.meets.contains(&at)
-        {
-            self.connecting.meets.push_back(at);
-            self.meet();
+        for at in places {
+            let Connecting { attempts, meets, .. } = &mut self.connecting;
+            let still_waits = attempts.iter().any(|(_, attempt)| attempt.meets_at(at));
+            if still_waits && !meets.contains(&at) {
+                meets.push_back(at);
+                self.meet();
+            }
         }
         self.tell_driver();
     }
@@ -202,9 +215,16 @@ impl Station {
             return;
         }
         let wanted = |attempt: &&Attempt| attempt.is_known && attempt.key == Some(*key);
-        let mut attempts = self.connecting.attempts.iter().map(|(_, attempt)| attempt);
-        let Some(attempt) = attempts.find(wanted) else { return };
-        let began = self.endpoint.connect(self.now, key, attempt.at);
+        let attempts = self.connecting.attempts.iter().map(|(_, attempt)| attempt);
+        let mut places = Vec::new();
+        // What was asked for last is the likeliest.
+        for at in attempts.rev().filter(wanted).flat_map(|attempt| &attempt.at) {
+            if !places.contains(at) {
+                places.push(*at);
+            }
+        }
+        let Some((to, others)) = places.split_first() else { return };
+        let began = self.endpoint.connect_among(self.now, key, *to, others);
         if let Err(error) = began {
             let text = error.to_string();
             let which = |attempt: &Attempt| attempt.key == Some(*key);

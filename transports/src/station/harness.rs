@@ -88,8 +88,19 @@ impl Net {
         key: Option<PublicKey>,
         is_known: bool,
     ) -> Receiver<Result<Identity, ConnectError>> {
+        self.connect_among(from, vec![at], key, is_known)
+    }
+
+    /// As [`Net::connect`], to a node that may be at any of the addresses.
+    pub(super) fn connect_among(
+        &mut self,
+        from: usize,
+        at: Vec<SocketAddr>,
+        key: Option<PublicKey>,
+        is_known: bool,
+    ) -> Receiver<Result<Identity, ConnectError>> {
         let (done, outcome) = oneshot::channel();
-        let address = format!("udp:{at}").parse().expect("an address");
+        let address = "udp:name:7000".parse().expect("an address");
         let station = &mut self.hosts[from].station;
         station.set_now(self.now);
         station.connect(Attempt { address, at, key, is_known, done });

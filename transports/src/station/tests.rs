@@ -86,6 +86,40 @@ fn who_waits_for_silent_addresses_hears_of_it() {
     }
 }
 
+/// [UDP-73]: where nobody is, and where another node is.
+#[test]
+fn of_several_addresses_each_is_tried() {
+    for (elsewhere, key, is_known) in [
+        (77, Some(public(2)), true),
+        (77, Some(public(2)), false),
+        (77, None, false),
+        (3, Some(public(2)), true),
+        (3, Some(public(2)), false),
+    ] {
+        let mut net = Net::new(3, false);
+        net.hosts[1].station.allow(public(1));
+        let places = vec![address(elsewhere), address(2)];
+        let mut outcome = net.connect_among(0, places, key, is_known);
+        net.pass(SECOND);
+        let found = outcome.try_recv().expect("it has an outcome").expect("it is reached");
+        assert_eq!(found, net.hosts[1].station.identity(), "{elsewhere} {key:?} {is_known}");
+    }
+}
+
+/// [UDP-73] [UDP-71]
+#[test]
+fn who_is_at_none_of_several_addresses_is_given_up_once() {
+    for is_known in [true, false] {
+        let mut net = Net::new(1, false);
+        let places = vec![address(77), address(78)];
+        let mut outcome = net.connect_among(0, places, Some(public(2)), is_known);
+        net.pass(89 * SECOND);
+        assert_eq!(outcome.try_recv(), Err(TryRecvError::Empty));
+        net.pass(SECOND);
+        assert!(matches!(outcome.try_recv(), Ok(Err(ConnectError::Unreachable { .. }))));
+    }
+}
+
 /// A node with two addresses asks from one of them, while this one waits for it at the other.
 #[test]
 fn who_asks_from_elsewhere_is_found_by_its_key() {

@@ -23,29 +23,31 @@ impl Driver {
         let requests = shared.requests.lock().as_mut().map(std::mem::take).unwrap_or_default();
         for request in requests {
             if let Ok(at) = request.host.parse() {
-                connect(shared, request, Ok(mapped(at, shared.address)));
+                connect(shared, request, Ok(vec![at]));
             } else {
-                let ours = shared.address;
                 self.lookups.spawn(async move {
-                    let at = look_up(&request.host, ours).await;
-                    (request, at)
+                    let found = tokio::net::lookup_host(&request.host).await.map(Iterator::collect);
+                    (request, found)
                 });
             }
         }
         while let Poll::Ready(Some(done)) = self.lookups.poll_join_next(cx) {
-            if let Ok((request, at)) = done {
-                connect(shared, request, at);
+            if let Ok((request, found)) = done {
+                connect(shared, request, found);
             }
         }
     }
 }
 
-/// The address of a name, of those that a socket at `ours` reaches.
-async fn look_up(host: &str, ours: SocketAddr) -> io::Result<SocketAddr> {
-    let mut all: Vec<_> = tokio::net::lookup_host(host).await?.collect();
-    all.sort_by_key(|at| at.is_ipv4() != ours.is_ipv4());
-    let at = all.first().map(|at| mapped(*at, ours)).filter(|at| at.is_ipv4() == ours.is_ipv4());
-    at.ok_or_else(|| io::Error::other("the name has no address of the socket's family"))
+/// Those of the addresses that a socket at `ours` reaches, the ones of its own family first.
+fn reachable(mut found: Vec<SocketAddr>, ours: SocketAddr) -> io::Result<Vec<SocketAddr>> {
+    found.sort_by_key(|at| at.is_ipv4() != ours.is_ipv4());
+    let found = found.into_iter().map(|at| mapped(at, ours));
+    let found: Vec<_> = found.filter(|at| at.is_ipv4() == ours.is_ipv4()).collect();
+    if found.is_empty() {
+        return Err(io::Error::other("there is no address of the socket's family"));
+    }
+    Ok(found)
 }
 
 /// As a socket at `ours` writes it: one for IPv6 writes addresses of IPv4 as its own.
@@ -56,11 +58,12 @@ fn mapped(at: SocketAddr, ours: SocketAddr) -> SocketAddr {
     }
 }
 
-fn connect(shared: &Shared, request: Request, at: io::Result<SocketAddr>) {
+/// Has the node reached at whichever of its addresses it answers. [UDP-73]
+fn connect(shared: &Shared, request: Request, found: io::Result<Vec<SocketAddr>>) {
     let Request { address, key, done, .. } = request;
     // Without a cluster's key, a node that is named is one that knows this one.
     let is_known = key.is_some_and(|key| !shared.has_cluster || shared.knows(&key));
-    match at {
+    match found.and_then(|found| reachable(found, shared.address)) {
         Ok(at) => {
             let attempt = Attempt { address, at, key, is_known, done };
             shared.with(|station| station.connect(attempt));

@@ -60,7 +60,8 @@ pub enum BindError {
 ///
 /// Addresses are `udp:HOST:PORT#KEY`, where `KEY` is the node's public key in 64 hexadecimal digits. It may be left
 /// out for a [peer](Settings::peer) with that address, and with a [cluster key](Settings::cluster_key), which lets
-/// nodes that do not know each other say who they are. `HOST` is a name or an address, an IPv6 one in brackets.
+/// nodes that do not know each other say who they are. `HOST` is a name or an address, an IPv6 one in brackets. A name is
+/// looked up for each attempt, and all its addresses that the socket reaches are tried.
 #[derive(Clone)]
 pub struct Udp {
     pub(super) shared: Arc<Shared>,
@@ -90,7 +91,7 @@ pub(super) struct Driver {
     /// When the station's clock began.
     start: Option<Duration>,
     wakes: Wakes,
-    pub(super) lookups: JoinSet<(Request, io::Result<SocketAddr>)>,
+    pub(super) lookups: JoinSet<(Request, io::Result<Vec<SocketAddr>>)>,
     is_broken: bool,
 }
 

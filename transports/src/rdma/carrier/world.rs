@@ -168,7 +168,7 @@ impl World {
         let (done, _outcome) = oneshot::channel();
         let to = "udp:10.0.0.2:7".parse().unwrap();
         let (at, key) = (address(1), Some(public(1)));
-        let attempt = Attempt { address: to, at, key, is_known: true, done };
+        let attempt = Attempt { address: to, at: vec![at], key, is_known: true, done };
         world.nodes[0].station.lock().connect(attempt);
         world
     }

@@ -302,6 +302,7 @@ impl Endpoint {
         }
         let peer = self.peers.at_mut(place);
         (peer.live, peer.gave_way) = (Some(id.place), false);
+        peer.places.clear();
         peer.newborn.take_if(|newborn| *newborn == id.place);
         let peer = peer.key;
         self.audit.record(now, Some(address), What::Associated { peer });

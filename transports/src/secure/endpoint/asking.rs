@@ -63,9 +63,27 @@ impl Endpoint {
         peer: &PublicKey,
         to: SocketAddr,
     ) -> Result<(), ConnectError> {
+        self.connect_among(now, peer, to, &[])
+    }
+
+    /// As [`connect`](Self::connect), where the node may be at other addresses, too: whenever nobody answers in time, the
+    /// next one is asked. One that is under way to one of them goes on.
+    ///
+    /// # Errors
+    ///
+    /// As [`connect`](Self::connect).
+    pub fn connect_among(
+        &mut self,
+        now: Time,
+        peer: &PublicKey,
+        to: SocketAddr,
+        others: &[SocketAddr],
+    ) -> Result<(), ConnectError> {
         let place = self.peers.place(peer).filter(|&place| self.peers.at(place).allowed);
         let place = place.ok_or(ConnectError::Forbidden)?;
-        if self.peers.at(place).attempt.as_ref().is_none_or(|attempt| attempt.to != to) {
+        let peer = self.peers.at_mut(place);
+        peer.places = [&[to], others].concat();
+        if peer.attempt.as_ref().is_none_or(|attempt| !peer.places.contains(&attempt.to)) {
             self.ask(place, now, to, now, self.config.retry_first)?;
         }
         Ok(())
@@ -171,7 +189,9 @@ impl Endpoint {
         if answer.hello.time != attempt.time {
             return Err(Reject::Handshake);
         }
-        let Some(attempt) = self.peers.at_mut(place).attempt.take() else { return Ok(()) };
+        let peer = self.peers.at_mut(place);
+        let Some(attempt) = peer.attempt.take() else { return Ok(()) };
+        peer.places.clear();
         self.establish(place, now, from, (attempt.index, attempt.life), &answer);
         Ok(())
     }

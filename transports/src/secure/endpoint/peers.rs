@@ -34,6 +34,8 @@ pub(super) struct Peer {
     /// The time of its last handshake.
     pub(super) newest: Tai64n,
     pub(super) attempt: Option<Attempt>,
+    /// Where it may be, while it is sought.
+    pub(super) places: Vec<SocketAddr>,
     pub(super) cookie: Option<(Cookie, Time)>,
     /// The place of its association.
     pub(super) live: Option<u32>,
@@ -41,6 +43,15 @@ pub(super) struct Peer {
     pub(super) newborn: Option<u32>,
     /// Whether an attempt of ours was given up for that.
     pub(super) gave_way: bool,
+}
+
+impl Peer {
+    /// Where to ask after silence there: at the next place, behind the last at the first. [UDP-73]
+    pub(super) fn place_after(&self, silent: SocketAddr) -> SocketAddr {
+        let asked = self.places.iter().position(|place| *place == silent);
+        let next = asked.and_then(|asked| self.places.iter().cycle().nth(asked + 1));
+        next.copied().unwrap_or(silent)
+    }
 }
 
 /// All peers, by place and by key.
@@ -68,6 +79,7 @@ impl Peers {
                 lives: 0,
                 newest: Tai64n::default(),
                 attempt: None,
+                places: Vec::new(),
                 cookie: None,
                 live: None,
                 newborn: None,

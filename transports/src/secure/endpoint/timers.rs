@@ -30,7 +30,8 @@ impl Endpoint {
         let (to, began) = (attempt.to, attempt.began);
         if now.since(began) < self.config.give_up_after {
             let retry_in = (attempt.retry_in * 2).min(self.config.retry_max);
-            self.ask_again(place, now, to, began, retry_in);
+            let next = self.peers.at(place).place_after(to);
+            self.ask_again(place, now, next, began, retry_in);
             return;
         }
         self.drop_attempt(place);
