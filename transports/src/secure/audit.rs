@@ -28,6 +28,12 @@ pub enum What {
         /// The node.
         peer: PublicKey,
     },
+    /// A node has heard of this one at a later time than this one's clock shows, which was set back: handshakes with it
+    /// go on from the time that it knows.
+    SetBack {
+        /// The node.
+        peer: PublicKey,
+    },
     /// A node proved that it is now at the event's address.
     Moved {
         /// The node.

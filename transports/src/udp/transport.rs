@@ -107,14 +107,14 @@ impl Udp {
         if let Some(bytes) = kernel.receive_bytes() {
             settings.secure.window_bytes = bytes / FLIGHT_SHARE;
         }
-        // A clock before 1970 is as good as one that starts there: handshakes ask for later times only.
+        // A clock before 1970 is as good as one that starts there: peers say which time they have to be later than.
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         Self::over(settings, kernel, address, Box::new(System), now)
     }
 
     /// The transport over datagrams of the caller's, which come and go at `address`, such as those of a simulated
     /// world. `entropy` draws keys, and `since_epoch` is the time since 1970: a handshake is refused unless it is later
-    /// than the last one of its node. [RDMA](Settings::rdma) is by devices of this machine, which no simulated world has.
+    /// than the last one of its node, which then says what it was. [RDMA](Settings::rdma) is by devices of this machine, which no simulated world has.
     ///
     /// # Errors
     /// [`BindError`], but not for the socket.

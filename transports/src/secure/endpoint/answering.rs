@@ -18,6 +18,9 @@ use std::time::Duration;
 /// After which time a handshake that another one crossed is sent again at once.
 const CROSSED_PAUSE: Duration = Duration::from_millis(100);
 
+/// What an answer names that no association is for.
+const NO_INDEX: u32 = 0;
+
 impl Endpoint {
     pub(super) fn on_init(
         &mut self,
@@ -43,10 +46,26 @@ impl Endpoint {
         }
         // [UDP-24]
         if question.hello.time <= peer.newest {
+            self.tell_newest(place, from, question);
             return Err(Reject::Stale);
         }
         self.check_crossing(place, now, from, header.suite)?;
         self.answer(place, now, from, question)
+    }
+
+    /// Tells a node whose clock was set back after which time its next handshake has to be. The answer opens for who made
+    /// the question alone, not for who repeats it, and its keys are dropped. One to a question that was taken could be
+    /// taken for the other answer to it. [UDP-27]
+    fn tell_newest(&mut self, place: u32, from: SocketAddr, question: Question) {
+        let newest = self.peers.at(place).newest;
+        if question.hello.time == newest {
+            return;
+        }
+        let ours = self.hello(newest, NO_INDEX, from, self.peers.at(place).lives);
+        let answered = question.answer(&self.local, NO_INDEX, &ours, self.entropy.as_mut());
+        if let Ok((_, packet)) = answered {
+            self.send(from, packet);
+        }
     }
 
     fn check_suite(&self, suite: Suite) -> Result<(), Reject> {

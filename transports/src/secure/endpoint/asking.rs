@@ -115,7 +115,7 @@ impl Endpoint {
     ) -> Result<(), ConnectError> {
         self.drop_attempt(place);
         let index = self.indices.insert(Owner::Attempt(place), self.entropy.as_mut())?;
-        let time = self.time(now);
+        let time = self.time(place, now);
         let life = self.life(place);
         let hello = self.hello(time, index, to, life);
         let peer = self.peers.at_mut(place);
@@ -158,15 +158,32 @@ impl Endpoint {
         }
     }
 
-    /// The time of a handshake: later than every one before.
-    fn time(&mut self, now: Time) -> Tai64n {
+    /// The time of a handshake: later than every one that the peer has heard of.
+    fn time(&mut self, place: u32, now: Time) -> Tai64n {
         let elapsed = Duration::from_nanos(now.as_nanos());
-        let mut time = Tai64n::since_epoch(self.epoch_start + elapsed);
-        if time <= self.newest_time {
-            time = self.newest_time.next();
+        let peer = self.peers.at_mut(place);
+        peer.told = Tai64n::since_epoch(self.epoch_start + elapsed).max(peer.told.next());
+        peer.told
+    }
+
+    /// A peer has heard of this node at a later time than it was told now: the clock has been set back over a restart.
+    /// What it is told next is later still. It is asked when that is due, so that one which says this without end is
+    /// asked no more often than one which is silent. [UDP-27]
+    fn catch_up(
+        &mut self,
+        place: u32,
+        now: Time,
+        from: SocketAddr,
+        heard: Tai64n,
+    ) -> Result<(), Reject> {
+        let peer = self.peers.at_mut(place);
+        if heard <= peer.told {
+            return Err(Reject::Handshake);
         }
-        self.newest_time = time;
-        time
+        peer.told = heard;
+        let peer = peer.key;
+        self.audit.record(now, Some(from), What::SetBack { peer });
+        Ok(())
     }
 
     pub(super) fn on_resp(
@@ -187,7 +204,7 @@ impl Endpoint {
         let attempt = self.peers.at_mut(place).attempt.as_mut().ok_or(Reject::Unasked)?;
         let answer = attempt.asked.answered(&self.local, packet)?;
         if answer.hello.time != attempt.time {
-            return Err(Reject::Handshake);
+            return self.catch_up(place, now, from, answer.hello.time);
         }
         let peer = self.peers.at_mut(place);
         let Some(attempt) = peer.attempt.take() else { return Ok(()) };

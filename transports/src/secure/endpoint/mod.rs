@@ -107,7 +107,6 @@ pub struct Endpoint {
     incarnation: u64,
     /// The time since 1970 at the carrier's start.
     epoch_start: Duration,
-    newest_time: Tai64n,
     entropy: Box<dyn Entropy>,
     jar: Jar,
     load: Bucket,
@@ -132,7 +131,8 @@ impl Endpoint {
     ///
     /// `cluster` is the key that all nodes of a cluster may share; with it come first contacts, and no
     /// handshake without it succeeds. `since_epoch` is the time since 1970 at the carrier's start: a
-    /// handshake is refused unless it is later than the last of its node.
+    /// handshake is refused unless it is later than the last of its node. A node that knows a later one says so to
+    /// this one, which costs a message more.
     ///
     /// # Errors
     ///
@@ -153,7 +153,6 @@ impl Endpoint {
             local: Local { identity, cluster: cluster.unwrap_or(Key::new([0; KEY_BYTES])) },
             incarnation: u64::from_le_bytes(draw(random)?) & RUN,
             epoch_start: since_epoch,
-            newest_time: Tai64n::default(),
             jar: Jar::new(Time::default(), random)?,
             entropy,
             load: Bucket::default(),

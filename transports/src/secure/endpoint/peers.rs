@@ -33,6 +33,8 @@ pub(super) struct Peer {
     pub(super) lives: u16,
     /// The time of its last handshake.
     pub(super) newest: Tai64n,
+    /// The latest time that it has heard of this node.
+    pub(super) told: Tai64n,
     pub(super) attempt: Option<Attempt>,
     /// Where it may be, while it is sought.
     pub(super) places: Vec<SocketAddr>,
@@ -78,6 +80,7 @@ impl Peers {
                 forbidden: false,
                 lives: 0,
                 newest: Tai64n::default(),
+                told: Tai64n::default(),
                 attempt: None,
                 places: Vec::new(),
                 cookie: None,

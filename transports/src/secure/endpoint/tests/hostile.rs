@@ -223,6 +223,34 @@ fn a_recording_played_again_changes_nothing() {
     }
 }
 
+/// [UDP-27]: what is said to who repeats an old first message is of no use, and asks for nothing more.
+#[test]
+fn what_answers_an_old_first_message_changes_nothing() {
+    let mut pair = pair(&open_config());
+    pair.a.connect(pair.now, &pair.b.public(), address(2)).unwrap();
+    let mut old = pair.a.poll_transmit().unwrap().packet;
+    pair.now = pair.now + Duration::from_secs(1);
+    pair.a.handle_timeout(pair.now);
+    let mut newest = pair.a.poll_transmit().unwrap().packet;
+    let first = newest.clone();
+    assert_eq!(pair.b.handle(pair.now, address(1), &mut newest), Received::Done);
+    let mut answer = pair.b.poll_transmit().unwrap().packet;
+    for (sent, answers) in [(&mut old, 1), (&mut first.clone(), 0)] {
+        let (before, len) = (digest(&mut pair.b), sent.len());
+        let received = pair.b.handle(pair.now, address(66), sent);
+        assert_eq!(received, Received::Dropped(Reject::Stale));
+        let told: Vec<_> = std::iter::from_fn(|| pair.b.poll_transmit()).collect();
+        assert_eq!((digest(&mut pair.b), told.len()), (before, answers));
+        for mut told in told {
+            assert!(told.to == address(66) && told.packet.len() < len);
+            let received = pair.a.handle(pair.now, address(2), &mut told.packet);
+            assert_eq!(received, Received::Dropped(Reject::Index));
+        }
+    }
+    assert_eq!(pair.a.handle(pair.now, address(2), &mut answer), Received::Done);
+    assert!(up(&mut pair.a).is_some());
+}
+
 /// After a restart the memory of times is gone: a recorded first message is answered once, and that is all
 /// it does. [UDP-41]
 #[test]

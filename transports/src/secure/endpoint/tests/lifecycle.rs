@@ -169,6 +169,30 @@ fn another_life_takes_the_place_of_the_former() {
     assert_eq!(pair.b.associations.len(), 1);
 }
 
+/// [UDP-24] [UDP-27]: as soon as it asks again, and with renewals after that.
+#[test]
+fn a_node_whose_clock_was_set_back_is_told_the_time() {
+    let mut pair = pair(&Config::default());
+    let (_, old) = pair.connect();
+    let an_hour_ago = Duration::from_secs(1_700_000_000 - 3_600);
+    let (config, entropy) = (Config::default(), Box::new(Seeded(77)));
+    pair.a = Endpoint::new(config, identity(1), Some(cluster()), an_hour_ago, entropy).unwrap();
+    let (a, b) = (pair.a.public(), pair.b.public());
+    pair.a.allow(b);
+    pair.a.connect(pair.now, &b, address(2)).unwrap();
+    pair.settle();
+    assert_eq!((up(&mut pair.a), pair.b.audit.rejected(Reject::Stale)), (None, 1));
+    assert!(pair.a.audit().entries().any(|entry| entry.what == What::SetBack { peer: b }));
+    pair.pass(pair.now + Config::default().retry_first);
+    let association = up(&mut pair.a).expect("it is up");
+    let ended = Event::Down { association: old, peer: a, why: Ended::Replaced };
+    assert_eq!(events(&mut pair.b)[0], ended);
+    pair.a.rekey(pair.now, association).unwrap();
+    pair.settle();
+    assert_eq!(events(&mut pair.a), [Event::Rekeyed { association }]);
+    assert_eq!(pair.b.audit.rejected(Reject::Stale), 1);
+}
+
 /// [UDP-60] [UDP-61]
 #[test]
 fn one_that_has_forgotten_says_so_and_is_believed_by_its_token_alone() {
