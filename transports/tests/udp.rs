@@ -34,7 +34,9 @@ async fn received(socket: &Socket, count: usize) -> Vec<(SocketAddr, Vec<u8>)> {
         while all.len() < count {
             poll_fn(|context| socket.poll_readable(context)).await.expect("the socket is there");
             socket.receive(&mut batch).expect("the socket receives");
-            all.extend(batch.datagrams().map(|(from, datagram)| (from, datagram.to_vec())));
+            all.extend(
+                batch.datagrams().map(|(arrival, datagram)| (arrival.from, datagram.to_vec())),
+            );
         }
     };
     tokio::time::timeout(LIMIT, receive).await.expect("the datagrams come");
@@ -124,6 +126,21 @@ async fn what_is_said_of_addresses_keeps_no_datagram_out() {
     assert_eq!(received(&deaf, 1).await.len(), 1);
 }
 
+/// [UDP-52]: one call or several, and without harm to what is sent later.
+#[tokio::test]
+async fn an_address_that_is_gone_is_no_obstacle() {
+    let mut sender = socket("0.0.0.0:0".parse().expect("an address"));
+    let receiver = socket(loopbacks()[0]);
+    let [here, gone] = ["127.0.0.2", "192.0.2.1"].map(|ip| Some(ip.parse().expect("an address")));
+    let (segments, segment) = (sender.segments_max(), NonZeroUsize::new(500).expect("not zero"));
+    for source in [here, gone, here] {
+        sender.send_from(source, receiver.address(), &[7; 2_000], segment).expect("it is sent");
+        let froms = received(&receiver, 4).await.into_iter().map(|(from, _)| from.ip());
+        assert!(froms.into_iter().all(|from| Some(from) == source || source == gone));
+        assert_eq!(sender.segments_max(), segments);
+    }
+}
+
 /// Keeps what it is told.
 #[derive(Actor, Default)]
 struct Book {
@@ -188,5 +205,52 @@ async fn through_a_bad_network_messages_come_once_and_in_order() {
         capture::check(&relay.seen, &[]);
         let rejected = |udp: &Udp| udp.audit(|audit| audit.rejected_in_all());
         assert!(rejected(&here_udp) + rejected(&there_udp) > 0);
+    }
+}
+
+/// Carries datagrams to and fro, for ever, and hears the server from the address alone to which it speaks.
+async fn carry(client_side: tokio::net::UdpSocket, server: SocketAddr) {
+    let server_side = tokio::net::UdpSocket::bind("127.0.0.1:0").await.expect("a port is free");
+    server_side.connect(server).await.expect("it is of this machine");
+    let (mut one, mut other, mut client) = (vec![0; 65_536], vec![0; 65_536], None);
+    loop {
+        // What is not carried is lost, as it may be on any way.
+        tokio::select! {
+            Ok((length, from)) = client_side.recv_from(&mut one) => {
+                client = Some(from);
+                let _ = server_side.send(&one[..length]).await;
+            }
+            Ok(length) = server_side.recv(&mut other) => {
+                if let Some(client) = client {
+                    let _ = client_side.send_to(&other[..length], client).await;
+                }
+            }
+        }
+    }
+}
+
+/// One that has several addresses speaks from the one that it was spoken to. [UDP-52]
+#[tokio::test]
+async fn answers_come_from_the_address_that_was_asked() {
+    for any in ["0.0.0.0:0", "[::]:0"] {
+        let (_here_lives, _here_udp, here) = node(1, loopbacks()[0]);
+        let (there_lives, there_udp, there) = node(2, any.parse().expect("an address"));
+        let book = there_lives.spawn::<Book>(Book::default()).await.expect("it starts");
+        there.export("book", Export::of(&book)).expect("the name is free");
+        let server = SocketAddr::from(([127, 0, 0, 2], there_udp.address().port()));
+        let between = tokio::net::UdpSocket::bind(loopbacks()[0]).await.expect("a port is free");
+        let at = between.local_addr().expect("it is bound");
+        let talk = async {
+            let through = format!("udp:{at}#{}", there_udp.public());
+            let peer = here.connect(&through.parse().expect("an address")).await;
+            let far: Ref<Book> =
+                peer.expect("it answers").find("book").await.expect("it is exported");
+            far.note(7).await.expect("it lives");
+            assert_eq!(far.notes().within(LIMIT).await.expect("it answers"), [7]);
+        };
+        tokio::select! {
+            done = tokio::time::timeout(LIMIT, talk) => done.expect("it is heard"),
+            () = carry(between, server) => {}
+        }
     }
 }

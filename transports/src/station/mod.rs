@@ -37,7 +37,7 @@ pub use word::Terms;
 
 use crate::link::{Config, Ecn, Lane, Time};
 use crate::secure::audit::Audit;
-use crate::secure::endpoint::{AssociationId, Endpoint, Event, Received};
+use crate::secure::endpoint::{Arrival, AssociationId, Endpoint, Event, Received};
 use crate::secure::hello::Hello;
 use crate::secure::key::PublicKey;
 use crate::secure::wire::OVERHEAD_BYTES;
@@ -159,9 +159,9 @@ impl Station {
     }
 
     /// Takes a datagram, and opens it in place.
-    pub fn handle(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]) {
+    pub fn handle(&mut self, now: Time, arrival: impl Into<Arrival>, datagram: &mut [u8]) {
         self.now = now;
-        let received = self.endpoint.handle(now, from, datagram);
+        let received = self.endpoint.handle(now, arrival, datagram);
         self.take_events();
         let Received::Text { association, lane, number, text } = received else { return };
         let Some(inside) = datagram.get(text) else { return };
@@ -223,6 +223,7 @@ impl Station {
         self.now = now;
         if let Some(transmit) = self.endpoint.poll_transmit() {
             out.set(transmit.to, transmit.packet);
+            out.set_source(transmit.source);
             return true;
         }
         if self.poll_word(now, out) {
@@ -237,6 +238,7 @@ impl Station {
             if out.fill(now, &mut line.lane, &mut line.alone, segments, |number, packet| {
                 endpoint.seal(now, id, LANE, number, packet).ok()
             }) {
+                out.set_source(endpoint.source(id));
                 // The others have their turn before it has another one.
                 self.touched.rotate_left(1);
                 return true;

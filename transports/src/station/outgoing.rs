@@ -3,7 +3,7 @@
 
 use crate::link::{Lane, Time};
 use crate::secure::wire::{HEADER_BYTES, OVERHEAD_BYTES};
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
 
 /// What leaves with one call at most: what an IPv4 packet holds.
@@ -23,6 +23,7 @@ pub(super) struct Alone {
 #[derive(Debug)]
 pub struct Outgoing {
     to: SocketAddr,
+    source: Option<IpAddr>,
     bytes: Vec<u8>,
     /// How many of them are in use.
     len: usize,
@@ -38,6 +39,7 @@ impl Outgoing {
     pub fn new() -> Self {
         Self {
             to: SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
+            source: None,
             bytes: Vec::new(),
             len: 0,
             segment: NonZeroUsize::MIN,
@@ -50,6 +52,16 @@ impl Outgoing {
     #[must_use]
     pub fn to(&self) -> SocketAddr {
         self.to
+    }
+
+    /// From which address of this machine they go, if that is not for the kernel to choose.
+    #[must_use]
+    pub fn source(&self) -> Option<IpAddr> {
+        self.source
+    }
+
+    pub(super) fn set_source(&mut self, source: Option<IpAddr>) {
+        self.source = source;
     }
 
     /// The datagrams, one after the other.

@@ -348,6 +348,7 @@ impl Station {
         while let Some(((id, _), word)) = self.pairs.words.pop_first() {
             if let Some((to, packet)) = self.seal_word(now, id, word) {
                 out.set(to, packet);
+                out.set_source(self.endpoint.source(id));
                 return true;
             }
         }

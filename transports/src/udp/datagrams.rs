@@ -1,40 +1,48 @@
 //! What datagrams go through: a socket of the kernel, or of a simulated world.
 
 use super::socket::{Batch, Bound, Options, SendError, Socket};
+use crate::secure::endpoint::Arrival;
 use greenroom::sim;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroUsize;
 use std::task::{Context, Poll};
 
 /// A socket as the carrier needs it. One task uses it, inside of a tokio runtime.
 pub trait Datagrams: Send + 'static {
-    /// Gives `sink` what has come, as much as one call gives, with where it came from.
+    /// Gives `sink` what has come, as much as one call gives, with where it came from, and to which address of several.
     ///
     /// # Errors
     /// The socket is broken.
     fn poll_receive(
         &mut self,
         cx: &mut Context<'_>,
-        sink: &mut dyn FnMut(SocketAddr, &mut [u8]),
+        sink: &mut dyn FnMut(Arrival, &mut [u8]),
     ) -> Poll<io::Result<()>>;
 
-    /// Sends datagrams that lie one after the other, each `segment` bytes long but the last, which may be shorter.
+    /// Sends datagrams that lie one after the other, each `segment` bytes long but the last, which may be shorter; from
+    /// that address of this machine, as long as it has that.
     ///
     /// # Errors
     /// How many bytes were sent before, and why no more.
     fn send(
         &mut self,
+        from: Option<IpAddr>,
         to: SocketAddr,
         datagrams: &[u8],
         segment: NonZeroUsize,
     ) -> Result<(), (usize, SendError)>;
 
-    /// Sends one datagram that IP may cut up on its way.
+    /// Sends one datagram that IP may cut up on its way, as [`send`](Self::send) does.
     ///
     /// # Errors
     /// Why it was not sent.
-    fn send_cut(&mut self, to: SocketAddr, datagram: &[u8]) -> Result<(), SendError>;
+    fn send_cut(
+        &mut self,
+        from: Option<IpAddr>,
+        to: SocketAddr,
+        datagram: &[u8],
+    ) -> Result<(), SendError>;
 
     /// Whether there is room after [`SendError::Full`].
     ///
@@ -79,7 +87,7 @@ impl Datagrams for Kernel {
     fn poll_receive(
         &mut self,
         cx: &mut Context<'_>,
-        sink: &mut dyn FnMut(SocketAddr, &mut [u8]),
+        sink: &mut dyn FnMut(Arrival, &mut [u8]),
     ) -> Poll<io::Result<()>> {
         if let Some(bound) = self.bound.take() {
             self.socket = Some(Socket::of(bound, self.offload)?);
@@ -98,28 +106,37 @@ impl Datagrams for Kernel {
                 received => received?,
             }
         }
-        for (from, datagram) in self.batch.datagrams() {
-            sink(from, datagram);
+        // Of one address the kernel need not be told.
+        let is_any = socket.address().ip().is_unspecified();
+        for (arrival, datagram) in self.batch.datagrams() {
+            let at = arrival.at.filter(|_| is_any);
+            sink(Arrival { at, ..arrival }, datagram);
         }
         Poll::Ready(Ok(()))
     }
 
     fn send(
         &mut self,
+        from: Option<IpAddr>,
         to: SocketAddr,
         datagrams: &[u8],
         segment: NonZeroUsize,
     ) -> Result<(), (usize, SendError)> {
         let Some(socket) = &mut self.socket else { return Ok(()) };
-        let sent = socket.send(to, datagrams, segment);
+        let sent = socket.send_from(from, to, datagrams, segment);
         if sent.is_ok() {
             socket.forget_room();
         }
         sent
     }
 
-    fn send_cut(&mut self, to: SocketAddr, datagram: &[u8]) -> Result<(), SendError> {
-        self.socket.as_ref().map_or(Ok(()), |socket| socket.send_cut(to, datagram))
+    fn send_cut(
+        &mut self,
+        from: Option<IpAddr>,
+        to: SocketAddr,
+        datagram: &[u8],
+    ) -> Result<(), SendError> {
+        self.socket.as_mut().map_or(Ok(()), |socket| socket.send_cut(from, to, datagram))
     }
 
     fn poll_writable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -141,11 +158,11 @@ impl Datagrams for sim::Socket {
     fn poll_receive(
         &mut self,
         cx: &mut Context<'_>,
-        sink: &mut dyn FnMut(SocketAddr, &mut [u8]),
+        sink: &mut dyn FnMut(Arrival, &mut [u8]),
     ) -> Poll<io::Result<()>> {
         for taken in 0..DATAGRAMS_PER_CALL {
             match Self::poll_receive(self, cx) {
-                Poll::Ready(Ok(mut datagram)) => sink(datagram.from, &mut datagram.bytes),
+                Poll::Ready(Ok(mut datagram)) => sink(datagram.from.into(), &mut datagram.bytes),
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(io::Error::other(error))),
                 Poll::Pending if taken == 0 => return Poll::Pending,
                 Poll::Pending => break,
@@ -156,6 +173,7 @@ impl Datagrams for sim::Socket {
 
     fn send(
         &mut self,
+        _: Option<IpAddr>,
         to: SocketAddr,
         datagrams: &[u8],
         segment: NonZeroUsize,
@@ -164,7 +182,12 @@ impl Datagrams for sim::Socket {
         Ok(())
     }
 
-    fn send_cut(&mut self, to: SocketAddr, datagram: &[u8]) -> Result<(), SendError> {
+    fn send_cut(
+        &mut self,
+        _: Option<IpAddr>,
+        to: SocketAddr,
+        datagram: &[u8],
+    ) -> Result<(), SendError> {
         Self::send(self, to, datagram);
         Ok(())
     }

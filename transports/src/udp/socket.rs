@@ -7,10 +7,11 @@
 
 mod registered;
 
+use crate::secure::endpoint::Arrival;
 use quinn_udp::{BATCH_SIZE, RecvMeta, UdpSocketState};
 use registered::Registered;
 use std::io::{self, ErrorKind, IoSliceMut};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroUsize;
 use std::task::{Context, Poll};
 
@@ -72,6 +73,13 @@ impl From<io::Error> for SendError {
             ErrorKind::PermissionDenied => Self::Denied,
             _ => Self::Other(error),
         }
+    }
+}
+
+impl SendError {
+    /// Whether it may be because the machine has the address no more from which it was to be sent.
+    fn may_be_of_source(&self) -> bool {
+        matches!(self, Self::Unreachable | Self::Other(_))
     }
 }
 
@@ -192,13 +200,55 @@ impl Socket {
         datagrams: &[u8],
         segment: NonZeroUsize,
     ) -> Result<(), (usize, SendError)> {
+        self.send_all(None, to, datagrams, segment)
+    }
+
+    /// As [`send`](Self::send), from that address of this machine, or from another one if it has that no more.
+    ///
+    /// # Errors
+    ///
+    /// As [`send`](Self::send).
+    pub fn send_from(
+        &mut self,
+        from: Option<IpAddr>,
+        to: SocketAddr,
+        datagrams: &[u8],
+        segment: NonZeroUsize,
+    ) -> Result<(), (usize, SendError)> {
+        let segments = self.segments_max();
+        match self.send_all(from, to, datagrams, segment) {
+            Err((sent, error)) if from.is_some() && error.may_be_of_source() => {
+                self.regain(segments);
+                let rest = datagrams.get(sent..).unwrap_or_default();
+                self.send(to, rest, segment).map_err(|(more, error)| (sent + more, error))
+            }
+            sent => sent,
+        }
+    }
+
+    /// Takes segmentation back into use: where an address is gone, kernels say what they also say for want of it.
+    fn regain(&mut self, segments: usize) {
+        if self.segments_max() < segments
+            && let Ok(state) = UdpSocketState::new(self.io.socket().into())
+        {
+            self.state = state;
+        }
+    }
+
+    fn send_all(
+        &self,
+        from: Option<IpAddr>,
+        to: SocketAddr,
+        datagrams: &[u8],
+        segment: NonZeroUsize,
+    ) -> Result<(), (usize, SendError)> {
         let mut sent = 0;
         while sent < datagrams.len() {
             let rest = &datagrams[sent..];
             // One call carries at most 64 KiB, whatever the number of datagrams.
             let fit = (SEND_BYTES_MAX / segment).clamp(1, self.segments_max().max(1));
             let chunk = &rest[..rest.len().min(fit.saturating_mul(segment.get()))];
-            match self.send_chunk(to, chunk, segment.get()) {
+            match self.send_chunk(from, to, chunk, segment.get()) {
                 Ok(()) => sent += chunk.len(),
                 // The kernel took segmentation back: what is left goes one by one.
                 Err(SendError::Other(_)) if fit > 1 && self.segments_max() == 1 => {}
@@ -208,26 +258,39 @@ impl Socket {
         Ok(())
     }
 
-    /// Sends one datagram that IP may cut up on its way, where the kernel can be told so. Never waits.
+    /// Sends one datagram that IP may cut up on its way, where the kernel can be told so; else as
+    /// [`send_from`](Self::send_from). Never waits.
     ///
     /// # Errors
     ///
     /// Why it was not sent.
-    pub fn send_cut(&self, to: SocketAddr, datagram: &[u8]) -> Result<(), SendError> {
+    pub fn send_cut(
+        &mut self,
+        from: Option<IpAddr>,
+        to: SocketAddr,
+        datagram: &[u8],
+    ) -> Result<(), SendError> {
+        let Some(segment) = NonZeroUsize::new(datagram.len()) else { return Ok(()) };
         // Nobody else sends meanwhile: a socket has one owner.
         cutting::set(self.io.socket(), to, true);
-        let sent = self.send_chunk(to, datagram, datagram.len());
+        let sent = self.send_from(from, to, datagram, segment).map_err(|(_, error)| error);
         cutting::set(self.io.socket(), to, false);
         sent
     }
 
-    fn send_chunk(&self, to: SocketAddr, chunk: &[u8], segment: usize) -> Result<(), SendError> {
+    fn send_chunk(
+        &self,
+        from: Option<IpAddr>,
+        to: SocketAddr,
+        chunk: &[u8],
+        segment: usize,
+    ) -> Result<(), SendError> {
         let transmit = quinn_udp::Transmit {
             destination: to,
             ecn: None,
             contents: chunk,
             segment_size: (chunk.len() > segment).then_some(segment),
-            src_ip: None,
+            src_ip: from,
         };
         Ok(self.state.try_send(self.io.socket().into(), &transmit)?)
     }
@@ -314,12 +377,13 @@ impl Batch {
         self.filled == 0
     }
 
-    /// The datagrams that were received last, with where they came from.
-    pub fn datagrams(&mut self) -> impl Iterator<Item = (SocketAddr, &mut [u8])> {
+    /// The datagrams that were received last, with where they came from and to.
+    pub fn datagrams(&mut self) -> impl Iterator<Item = (Arrival, &mut [u8])> {
         let filled = self.meta.iter().zip(self.memory.chunks_mut(BUFFER_BYTES)).take(self.filled);
         filled.flat_map(|(meta, memory)| {
             let joined = &mut memory[..meta.len.min(BUFFER_BYTES)];
-            joined.chunks_mut(meta.stride.max(1)).map(|datagram| (meta.addr, datagram))
+            let arrival = Arrival { from: meta.addr, at: meta.dst_ip };
+            joined.chunks_mut(meta.stride.max(1)).map(move |datagram| (arrival, datagram))
         })
     }
 }

@@ -353,9 +353,9 @@ impl Driver {
     fn receive(&mut self, shared: &Shared, cx: &mut Context<'_>, now: Time) -> io::Result<()> {
         for _ in 0..RECEIVES_PER_TURN {
             let mut station = None;
-            let received = self.datagrams.poll_receive(cx, &mut |from, datagram| {
+            let received = self.datagrams.poll_receive(cx, &mut |arrival, datagram| {
                 let station = station.get_or_insert_with(|| shared.station.lock());
-                station.handle(now, from, datagram);
+                station.handle(now, arrival, datagram);
             });
             let Poll::Ready(received) = received else { return Ok(()) };
             received?;
@@ -377,9 +377,10 @@ impl Driver {
             self.is_waiting = false;
             let out = &self.out;
             let sent = if out.may_be_cut() {
-                self.datagrams.send_cut(out.to(), out.datagrams()).map_err(|error| (0, error))
+                let sent = self.datagrams.send_cut(out.source(), out.to(), out.datagrams());
+                sent.map_err(|error| (0, error))
             } else {
-                self.datagrams.send(out.to(), out.datagrams(), out.segment())
+                self.datagrams.send(out.source(), out.to(), out.datagrams(), out.segment())
             };
             match sent {
                 Ok(()) => {}

@@ -265,6 +265,7 @@ impl Endpoint {
             life,
             hello: *hello,
             address: at,
+            source: self.arrived_at(at),
             began: false,
             current: None,
             previous: None,
@@ -336,7 +337,8 @@ impl Endpoint {
 
 /// An association that comes up is where its first packet came from.
 fn association_address(endpoint: &mut Endpoint, place: u32, from: SocketAddr) {
+    let source = endpoint.arrived_at(from);
     if let Some(association) = endpoint.associations.at_mut(place) {
-        association.address = from;
+        (association.address, association.source) = (from, source);
     }
 }

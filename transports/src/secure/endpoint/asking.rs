@@ -118,6 +118,9 @@ impl Endpoint {
         let time = self.time(place, now);
         let life = self.life(place);
         let hello = self.hello(time, index, to, life);
+        let live = self.peers.at(place).live.and_then(|live| self.associations.at(live));
+        let known = live.and_then(|association| association.source_to(to));
+        let source = self.arrived_at(to).or(known);
         let peer = self.peers.at_mut(place);
         peer.gave_way = false;
         peer.cookie.take_if(|(_, since)| now.since(*since) >= COOKIE_LIFE);
@@ -132,7 +135,7 @@ impl Endpoint {
         let retry_at = now + retry_in;
         peer.attempt =
             Some(Attempt { asked, index, to, began, sent: now, time, life, retry_at, retry_in });
-        self.send(to, packet);
+        self.send_from(source, to, packet);
         self.arm(retry_at);
         Ok(())
     }

@@ -8,7 +8,7 @@ use crate::secure::hello::Hello;
 use crate::secure::packet::{NUMBER_MAX, Opened, SealError};
 use crate::secure::reject::Reject;
 use crate::secure::wire::DataHeader;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 /// Names an association of one endpoint, for as long as the endpoint lives.
@@ -38,6 +38,8 @@ pub(super) struct Association {
     pub(super) hello: Hello,
     /// Where the peer has proved to be; of one not confirmed, where it asked from.
     pub(super) address: SocketAddr,
+    /// To which address of this machine it spoke last from there.
+    pub(super) source: Option<IpAddr>,
     /// Whether this node began it, and so renews its keys.
     pub(super) began: bool,
     pub(super) current: Option<Epoch>,
@@ -117,6 +119,15 @@ impl Association {
         let before = self.current.replace(epoch)?;
         let dropped = self.previous.replace((before, now + self.linger));
         dropped.map(|(epoch, _)| epoch.index)
+    }
+
+    /// From which address of this machine to send to that one.
+    pub(super) fn source_to(&self, to: SocketAddr) -> Option<IpAddr> {
+        match &self.candidate {
+            Some(candidate) if candidate.address == to => candidate.source,
+            _ if self.address == to => self.source,
+            _ => None,
+        }
     }
 
     /// Whether so many packets did not open that it is time to say so; true once.

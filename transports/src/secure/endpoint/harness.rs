@@ -87,7 +87,7 @@ pub(super) fn sealed(
     let mut packet = vec![0; text.len() + OVERHEAD_BYTES];
     packet[16..16 + text.len()].copy_from_slice(text);
     let to = node.seal(now, association, 0, number, &mut packet)?;
-    Ok(Transmit { to, packet })
+    Ok(Transmit { to, source: node.source(association), packet })
 }
 
 /// Everything that a rejected packet must leave as it was.

@@ -41,6 +41,7 @@ pub use association::{AssociationId, SealFailed};
 pub use config::Config;
 pub use epoch::CONTROL_LANE;
 pub use event::{Ended, Event};
+pub use path::Arrival;
 
 use super::audit::{Audit, What};
 use super::entropy::{Entropy, NoEntropy, draw};
@@ -60,7 +61,7 @@ use indices::{Indices, Owner};
 use peers::Peers;
 use std::collections::VecDeque;
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
 use std::time::Duration;
 
@@ -93,6 +94,8 @@ pub enum Received {
 pub struct Transmit {
     /// Where to.
     pub to: SocketAddr,
+    /// From which address of this machine, if that is not for the kernel to choose.
+    pub source: Option<IpAddr>,
     /// What.
     pub packet: Vec<u8>,
 }
@@ -121,6 +124,8 @@ pub struct Endpoint {
     indices: Indices,
     contacts: Contacts,
     audit: Audit,
+    /// The datagram that is being handled.
+    arrival: Option<Arrival>,
     transmits: VecDeque<Transmit>,
     events: VecDeque<Event>,
     deadline: Option<Time>,
@@ -165,6 +170,7 @@ impl Endpoint {
             indices: Indices::default(),
             contacts: Contacts::default(),
             audit: Audit::new(config.audit_entries),
+            arrival: None,
             transmits: VecDeque::new(),
             events: VecDeque::new(),
             deadline: None,
@@ -242,8 +248,21 @@ impl Endpoint {
     }
 
     /// Takes a datagram, and opens it in place if it is a sealed text. It never fails: what is wrong with
-    /// a datagram is counted, and said in the answer.
-    pub fn handle(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]) -> Received {
+    /// a datagram is counted, and said in the answer. What it calls forth leaves from the address that it came to.
+    pub fn handle(
+        &mut self,
+        now: Time,
+        arrival: impl Into<Arrival>,
+        datagram: &mut [u8],
+    ) -> Received {
+        let arrival = arrival.into();
+        self.arrival = Some(arrival);
+        let received = self.on_datagram(now, arrival.from, datagram);
+        self.arrival = None;
+        received
+    }
+
+    fn on_datagram(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]) -> Received {
         let handled = match Kind::of(datagram) {
             Ok(Kind::Data) => self.on_data(now, from, datagram),
             Ok(kind) => self.on_handshake(kind, now, from, datagram).map(|()| Received::Done),
@@ -448,21 +467,6 @@ impl Endpoint {
             self.audit.record(now, Some(association.address), What::Ended { peer });
             self.tell(Event::Down { association: association.id, peer, why });
         }
-    }
-
-    /// Queues a datagram. Anybody may cause more than leave, also within one turn, so the oldest make room:
-    /// whoever still waits for one asks again. [UDP-26] Nothing goes to port 0, from where anybody may seem to write:
-    /// kernels refuse it, which looks as if they refused more.
-    fn send(&mut self, to: SocketAddr, packet: Vec<u8>) {
-        if to.port() == 0 {
-            return;
-        }
-        let is_full = self.transmits.len() >= self.config.transmits_max.max(1);
-        if crate::planted!("transmits-unbounded": is_full => false) {
-            self.transmits.pop_front();
-            self.audit.drop_unsent();
-        }
-        self.transmits.push_back(Transmit { to, packet });
     }
 
     fn tell(&mut self, event: Event) {

@@ -3,23 +3,42 @@
 //!
 //! 1. Only the newest packet of a lane says something about where the peer is; what was delayed does not.
 //! 2. To an address that is not proved go at most three times the bytes that came from it.
-//! 3. The proof is the answer to a random token, sealed, from any address: who has it received there.
+//! 3. What leaves for an address leaves from that of this machine's to which it came from there: what answers a datagram
+//!    from that one's, what is said in an association from that of the newest packet. [UDP-52]
+//! 4. The proof is the answer to a random token, sealed, from any address: who has it received there.
 
-use super::Endpoint;
 use super::epoch::CONTROL_LANE;
 use super::event::Event;
+use super::{AssociationId, Endpoint, Transmit};
 use crate::link::Time;
 use crate::secure::audit::What;
 use crate::secure::entropy::draw;
 use crate::secure::reject::Reject;
 use crate::secure::wire::OVERHEAD_BYTES;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
+
+/// Where a datagram came from, and to which address of this machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// Where from.
+    pub from: SocketAddr,
+    /// Where to; `None` if that is not known, or does not matter because there is one only.
+    pub at: Option<IpAddr>,
+}
+
+impl From<SocketAddr> for Arrival {
+    fn from(from: SocketAddr) -> Self {
+        Self { from, at: None }
+    }
+}
 
 /// An address at which a peer may be.
 #[derive(Debug)]
 pub(super) struct Candidate {
-    address: SocketAddr,
+    pub(super) address: SocketAddr,
+    /// To which address of this machine it spoke.
+    pub(super) source: Option<IpAddr>,
     token: u64,
     received: u64,
     sent: u64,
@@ -77,18 +96,50 @@ impl Control {
 }
 
 impl Endpoint {
+    /// From which address of this machine the packets of an association leave, if that is not for the kernel to choose.
+    pub(crate) fn source(&self, association: AssociationId) -> Option<IpAddr> {
+        self.associations.get(association)?.source
+    }
+
+    /// To which address of this machine the datagram that is being handled came, if it came from there.
+    pub(super) fn arrived_at(&self, from: SocketAddr) -> Option<IpAddr> {
+        self.arrival.filter(|arrival| arrival.from == from)?.at
+    }
+
+    /// Queues a datagram. Anybody may cause more than leave, also within one turn, so the oldest make room:
+    /// whoever still waits for one asks again. [UDP-26] Nothing goes to port 0, from where anybody may seem to write:
+    /// kernels refuse it, which looks as if they refused more.
+    pub(super) fn send(&mut self, to: SocketAddr, packet: Vec<u8>) {
+        let source = self.arrived_at(to);
+        self.send_from(source, to, packet);
+    }
+
+    /// As [`send`](Self::send), from that address of this machine.
+    pub(super) fn send_from(&mut self, source: Option<IpAddr>, to: SocketAddr, packet: Vec<u8>) {
+        if to.port() == 0 {
+            return;
+        }
+        let is_full = self.transmits.len() >= self.config.transmits_max.max(1);
+        if crate::planted!("transmits-unbounded": is_full => false) {
+            self.transmits.pop_front();
+            self.audit.drop_unsent();
+        }
+        self.transmits.push_back(Transmit { to, source, packet });
+    }
+
     /// Seals a control message and queues it, if so much may be sent there.
     pub(super) fn control(&mut self, place: u32, now: Time, to: SocketAddr, what: Control) {
-        let text = what.encode();
+        let (text, arrived) = (what.encode(), self.arrived_at(to));
         let mut packet = vec![0; text.len() + OVERHEAD_BYTES];
         packet[16..16 + text.len()].copy_from_slice(&text);
         let Some(association) = self.associations.at_mut(place) else { return };
+        let source = arrived.or_else(|| association.source_to(to));
         let candidate = association.candidate.as_mut().filter(|candidate| candidate.address == to);
         if !candidate.is_none_or(|candidate| candidate.pays(packet.len() as u64)) {
             return;
         }
         if association.seal(&self.config, now, CONTROL_LANE, None, &mut packet).is_ok() {
-            self.send(to, packet);
+            self.send_from(source, to, packet);
         }
     }
 
@@ -111,8 +162,10 @@ impl Endpoint {
 
     /// Notes that the newest packet of an association came from an address.
     pub(super) fn on_path(&mut self, place: u32, now: Time, from: SocketAddr, bytes: usize) {
+        let source = self.arrived_at(from);
         let Some(association) = self.associations.at_mut(place) else { return };
         if association.address == from {
+            association.source = source;
             return;
         }
         match &mut association.candidate {
@@ -121,8 +174,9 @@ impl Endpoint {
                 let Ok(token) = draw(self.entropy.as_mut()) else { return };
                 let received = bytes as u64;
                 let token = u64::from_le_bytes(token);
+                let (address, sent, tries) = (from, 0, 0);
                 let candidate =
-                    Candidate { address: from, token, received, sent: 0, tries: 0, due: now };
+                    Candidate { address, source, token, received, sent, tries, due: now };
                 association.candidate = Some(candidate);
                 self.challenge(place, now);
             }
@@ -152,6 +206,7 @@ impl Endpoint {
             return;
         };
         let left = std::mem::replace(&mut association.address, candidate.address);
+        association.source = candidate.source;
         let (id, of) = (association.id, association.peer);
         let peer = self.peers.at_mut(of);
         // A renewal that was asked for where it was would never be answered.

@@ -373,6 +373,42 @@ fn nothing_goes_to_port_0() {
     assert_eq!(pair.b.poll_transmit(), None);
 }
 
+/// [UDP-52]: not before the packet is found authentic, and also after a move.
+#[test]
+fn what_is_said_leaves_from_where_it_was_spoken_to() {
+    let mut pair = pair(&Config::default());
+    let (a, b) = pair.connect();
+    let [one, other] = ["198.51.100.1", "198.51.100.2"].map(|ip| Some(ip.parse().unwrap()));
+    let spoken = |pair: &mut Pair, number, from, at| {
+        let mut packet = sealed(&mut pair.a, pair.now, a, number, b"x").unwrap().packet;
+        let mut forged = packet.clone();
+        forged[20] ^= 1;
+        let elsewhere = Arrival { from, at: Some([192, 0, 2, 99].into()) };
+        pair.b.handle(pair.now, elsewhere, &mut forged);
+        pair.b.handle(pair.now, Arrival { from, at }, &mut packet);
+        sealed(&mut pair.b, pair.now, b, number, b"y").unwrap().source
+    };
+    assert_eq!(spoken(&mut pair, 0, address(1), one), one);
+    assert_eq!(spoken(&mut pair, 1, address(1), other), other);
+    assert_eq!(spoken(&mut pair, 2, address(77), one), other, "the place is not proved");
+    let mut challenge = pair.b.poll_transmit().unwrap();
+    assert_eq!((challenge.to, challenge.source), (address(77), one));
+    pair.a.handle(pair.now, address(2), &mut challenge.packet);
+    let mut response = pair.a.poll_transmit().unwrap().packet;
+    pair.b.handle(pair.now, Arrival { from: address(77), at: one }, &mut response);
+    assert_eq!(sealed(&mut pair.b, pair.now, b, 3, b"y").unwrap().source, one);
+
+    pair.a.connect(pair.now, &pair.b.public(), address(2)).unwrap();
+    let mut init = std::iter::from_fn(|| pair.a.poll_transmit()).last().unwrap().packet;
+    while pair.b.poll_transmit().is_some() {}
+    pair.b.handle(pair.now, Arrival { from: address(1), at: one }, &mut init);
+    let answer = pair.b.poll_transmit().unwrap();
+    assert_eq!((answer.to, answer.source), (address(1), one));
+    pair.b.rekey(pair.now, b).unwrap();
+    let asked = pair.b.poll_transmit().unwrap();
+    assert_eq!((asked.to, asked.source), (address(77), one));
+}
+
 #[test]
 fn a_delayed_packet_moves_nobody() {
     let mut pair = pair(&Config::default());

@@ -124,7 +124,7 @@ impl World {
             let (peer, number) = *node.up.get(&association).unwrap();
             let sealed =
                 sealed(&mut node.endpoint, self.now, association, number, &text.to_le_bytes());
-            let Ok(Transmit { to, packet }) = sealed else { continue };
+            let Ok(Transmit { to, packet, .. }) = sealed else { continue };
             node.up.insert(association, (peer, number + 1));
             self.next_text += 1;
             self.texts.insert(text, peer);
@@ -138,7 +138,8 @@ impl World {
             while let Some(event) = self.nodes[place].endpoint.poll_event() {
                 self.told(place, event);
             }
-            while let Some(Transmit { to, packet }) = self.nodes[place].endpoint.poll_transmit() {
+            while let Some(Transmit { to, packet, .. }) = self.nodes[place].endpoint.poll_transmit()
+            {
                 self.put(place, to, packet);
             }
         }
