@@ -10,6 +10,7 @@ use crate::secure::audit::What;
 use crate::secure::guard::{CODES_BYTES, Codes, Second};
 use crate::secure::handshake::{Question, Role, Secrets, init_bytes};
 use crate::secure::hello::Hello;
+use crate::secure::limit::Bucket;
 use crate::secure::reject::Reject;
 use crate::secure::wire::{HandshakeHeader, Kind, Suite};
 use std::net::SocketAddr;
@@ -92,21 +93,33 @@ impl Endpoint {
         codes.check(packet)?;
         self.jar.turn(now, self.entropy.as_mut()).map_err(|_| Reject::Handshake)?;
         let second = self.jar.second(from, packet);
-        let (source, at) = (from.ip(), now.as_nanos());
         let loaded = self.is_loaded(now) && crate::planted!("cookie-forgotten": true => false);
         // [UDP-21] [UDP-22] Who has not proved its address may be anybody who writes it on a datagram. What
         // such do is counted apart, so that they can use up no more than the right to do without a cookie.
         let passes = match second {
             Second::Valid => true,
-            Second::Absent => !loaded && self.unproved.take(source, at),
+            Second::Absent => !loaded && self.may_ask(now, from, second),
             Second::Wrong => false,
         };
         if !passes {
             self.give_cookie(from, header, packet);
             return Err(if second == Second::Wrong { Reject::Mac2 } else { Reject::Cookie });
         }
-        let within = second == Second::Absent || self.proved.take(source, at);
+        let within = second == Second::Absent || self.may_ask(now, from, second);
         if within { Ok(()) } else { Err(Reject::Rate) }
+    }
+
+    /// Whether one more first message from there is within its rate. One from where the peer of an association is counts
+    /// for that alone: many behind one address would use up each other's renewals, and so would a stranger there. Who
+    /// writes that address on datagrams leaves it what it may do with a cookie. [UDP-28]
+    fn may_ask(&mut self, now: Time, from: SocketAddr, second: Second) -> bool {
+        let (at, proved) = (now.as_nanos(), second == Second::Valid);
+        if let Some(association) = self.associations.settled_at_mut(from) {
+            let bucket = if proved { &mut association.proved } else { &mut association.unproved };
+            return bucket.take(&self.config.source_rate, at, 1);
+        }
+        let sources = if proved { &mut self.proved } else { &mut self.unproved };
+        sources.take(from.ip(), at)
     }
 
     /// Whether cookies are asked for; a first message more is counted.
@@ -273,6 +286,8 @@ impl Endpoint {
             candidate: None,
             rekey_at: None,
             confirm: None,
+            unproved: Bucket::default(),
+            proved: Bucket::default(),
             linger: self.config.linger,
             alarmed: false,
         }
@@ -320,6 +335,7 @@ impl Endpoint {
         if let Some(old) = self.peers.at(place).live {
             self.end(old, now, Ended::Replaced);
         }
+        self.associations.settle(id.place, None);
         let peer = self.peers.at_mut(place);
         (peer.live, peer.gave_way) = (Some(id.place), false);
         peer.places.clear();

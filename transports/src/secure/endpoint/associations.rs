@@ -1,12 +1,16 @@
 //! The associations by place; a place is used again under another generation.
 
 use super::association::{Association, AssociationId};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 #[derive(Debug, Default)]
 pub(super) struct Associations {
     places: Vec<Option<Association>>,
     generations: Vec<u32>,
     free: Vec<u32>,
+    /// Those whose peers have proved to be at these addresses.
+    by_address: BTreeMap<SocketAddr, u32>,
 }
 
 impl Associations {
@@ -28,8 +32,28 @@ impl Associations {
 
     pub(super) fn remove(&mut self, place: u32) -> Option<Association> {
         let removed = self.places.get_mut(place as usize)?.take()?;
+        self.forget_address(place, removed.address);
         self.release(place);
         Some(removed)
+    }
+
+    /// The peer of an association has proved to be where that says, and is no more where it was.
+    pub(super) fn settle(&mut self, place: u32, left: Option<SocketAddr>) {
+        left.into_iter().for_each(|left| self.forget_address(place, left));
+        if let Some(address) = self.at(place).map(|association| association.address) {
+            self.by_address.insert(address, place);
+        }
+    }
+
+    fn forget_address(&mut self, place: u32, address: SocketAddr) {
+        if self.by_address.get(&address) == Some(&place) {
+            self.by_address.remove(&address);
+        }
+    }
+
+    /// The association whose peer has proved to be at an address.
+    pub(super) fn settled_at_mut(&mut self, address: SocketAddr) -> Option<&mut Association> {
+        self.at_mut(*self.by_address.get(&address)?)
     }
 
     /// Gives a reserved place back.

@@ -25,7 +25,7 @@ pub struct Config {
     /// How many datagrams of handshakes may wait to be sent; of more, the oldest are dropped.
     pub transmits_max: usize,
     /// How many handshakes and first contacts one /32 or /64 may ask for before it is asked for a cookie;
-    /// how many with one; and how many resets it may call forth.
+    /// how many with one; and how many resets it may call forth. The peer of an association may ask for as many by itself.
     pub source_rate: Rate,
     /// From how many handshakes of all sources on cookies are asked for.
     pub load_rate: Rate,

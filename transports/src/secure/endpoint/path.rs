@@ -208,6 +208,7 @@ impl Endpoint {
         let left = std::mem::replace(&mut association.address, candidate.address);
         association.source = candidate.source;
         let (id, of) = (association.id, association.peer);
+        self.associations.settle(place, Some(left));
         let peer = self.peers.at_mut(of);
         // A renewal that was asked for where it was would never be answered.
         let attempt = peer.attempt.as_mut().filter(|attempt| attempt.to == left);

@@ -2,6 +2,7 @@
 
 mod hostile;
 mod lifecycle;
+mod renewals;
 mod simulated;
 mod world;
 
