@@ -257,7 +257,10 @@ impl Endpoint {
             self.associations.fill(self.unconfirmed(id, place, life, hello, from));
         }
         let Some(association) = self.associations.at_mut(id.place) else { return };
-        let epoch = Epoch::new(made, secrets, association.current.as_ref(), now);
+        let current = association.current.as_ref();
+        // The other one uses them from now on, and may not be heard for a while.
+        let until = current.map_or(until, |current| current.since + self.config.reject_after);
+        let epoch = Epoch::new(made, secrets, current, now);
         if let Some((unused, _)) = association.next.replace((epoch, until)) {
             self.indices.remove(unused.index);
         }
@@ -307,7 +310,7 @@ impl Endpoint {
         let renewed = association.current.is_some();
         // The one that asked last renews the keys; it is the other side.
         (association.began, association.rekey_at) = (false, None);
-        if let Some(unused) = association.renew(epoch, now) {
+        if let Some(unused) = association.renew(&self.config, epoch, now) {
             self.indices.remove(unused);
         }
         self.arm(expiry.min(now + self.config.linger));

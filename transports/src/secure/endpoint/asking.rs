@@ -243,14 +243,13 @@ impl Endpoint {
         let confirm = (now + self.config.retry_first, self.config.retry_first);
         let Some(association) = self.associations.at_mut(id.place) else { return };
         let epoch = Epoch::new(&made, &answer.secrets, association.current.as_ref(), now);
-        let unused = association.renew(epoch, now);
+        let unused = association.renew(&self.config, epoch, now);
         association.began = true;
         association.rekey_at = Some(rekey_at);
         association.confirm = Some(confirm);
         let address = association.address;
         unused.into_iter().for_each(|index| self.indices.remove(index));
         self.arm(confirm.0);
-        self.arm(now + self.config.linger);
         if renewed.is_some() {
             let peer = self.peers.at(place).key;
             self.audit.record(now, Some(from), What::Rekeyed { peer });

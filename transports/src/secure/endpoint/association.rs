@@ -79,7 +79,10 @@ impl Association {
         }
         let lane = epoch.lane_mut(header.lane).ok_or(Reject::Lane)?;
         let opened = lane.opener.open(header, datagram)?;
-        epoch.heard = true;
+        let is_first = !std::mem::replace(&mut epoch.heard, true);
+        if is_first && under == Under::Current {
+            self.let_linger(now);
+        }
         Ok((opened, under))
     }
 
@@ -119,10 +122,25 @@ impl Association {
 
     /// Puts new keys in the place of the current ones, which linger. Returns the index that nobody
     /// needs any more, if there is one.
-    pub(super) fn renew(&mut self, epoch: Epoch, now: Time) -> Option<u32> {
+    pub(super) fn renew(&mut self, config: &Config, epoch: Epoch, now: Time) -> Option<u32> {
+        let is_heard = epoch.heard;
         let before = self.current.replace(epoch)?;
-        let dropped = self.previous.replace((before, now + self.linger));
+        // The peer goes on with them until something under the new ones has come to it.
+        let expiry = before.since + config.reject_after;
+        let dropped = self.previous.replace((before, expiry));
+        if is_heard {
+            self.let_linger(now);
+        }
         dropped.map(|(epoch, _)| epoch.index)
+    }
+
+    /// The peer has the current keys: the ones before are for what is late. They are wiped in time, as whoever waits to
+    /// hear something looks at the timers more often. [UDP-44]
+    fn let_linger(&mut self, now: Time) {
+        let late = now + self.linger;
+        if let Some((_, until)) = &mut self.previous {
+            *until = late.min(*until);
+        }
     }
 
     /// From which address of this machine to send to that one.

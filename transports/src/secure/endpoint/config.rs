@@ -43,9 +43,10 @@ pub struct Config {
     pub rekey_bytes: u64,
     /// At which age nothing is sealed or opened under keys any more.
     pub reject_after: Duration,
-    /// For how long packets under the last keys are still opened.
+    /// For how long packets under the last keys are still opened, once one under the new ones has come.
     pub linger: Duration,
-    /// For how long an answered handshake waits for the first packet under its keys.
+    /// For how long an answered handshake waits for the first packet under its keys, unless it renews others, which are
+    /// good for as long as they are.
     pub confirm_within: Duration,
     /// After which time a first handshake message is sent again; doubled each time.
     pub retry_first: Duration,

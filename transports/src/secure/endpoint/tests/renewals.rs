@@ -31,3 +31,40 @@ fn what_others_ask_for_uses_up_no_renewals() {
         assert_eq!(pair.b.audit.rejected(Reject::Cookie), refused + with_a_cookie);
     }
 }
+
+/// [UDP-44] [UDP-41]: nothing gets through when one has new keys and the other has not heard of it yet.
+#[test]
+fn a_renewal_that_is_cut_off_ends_nothing() {
+    let mut pair = pair(&Config::default());
+    let (a, b) = pair.connect();
+    pair.a.rekey(pair.now, a).unwrap();
+    let mut asked = pair.a.poll_transmit().unwrap().packet;
+    pair.b.handle(pair.now, address(1), &mut asked);
+    let mut answered = pair.b.poll_transmit().unwrap().packet;
+    pair.a.handle(pair.now, address(2), &mut answered);
+    for _ in 0..30 {
+        pair.now = pair.now + Duration::from_secs(1);
+        for node in [&mut pair.a, &mut pair.b] {
+            node.handle_timeout(pair.now);
+            while node.poll_transmit().is_some() {}
+        }
+    }
+    assert_eq!(events(&mut pair.a), [Event::Rekeyed { association: a }]);
+    let mut old = sealed(&mut pair.b, pair.now, b, 0, b"under the old").unwrap().packet;
+    let received = pair.a.handle(pair.now, address(2), &mut old);
+    assert_eq!(text(&received, &old).unwrap(), b"under the old");
+    let mut new = sealed(&mut pair.a, pair.now, a, 0, b"under the new").unwrap().packet;
+    let received = pair.b.handle(pair.now, address(1), &mut new);
+    assert_eq!(text(&received, &new).unwrap(), b"under the new");
+    assert_eq!(events(&mut pair.b), [Event::Rekeyed { association: b }]);
+    let mut late = sealed(&mut pair.b, pair.now, b, 1, b"once more").unwrap().packet;
+    let received = pair.a.handle(pair.now, address(2), &mut late);
+    assert_eq!(text(&received, &late).unwrap(), b"once more");
+    assert_eq!((pair.a.indices.len(), pair.b.indices.len()), (2, 2));
+    pair.pass(pair.now + Duration::from_secs(5));
+    assert_eq!(
+        (pair.a.indices.len(), pair.b.indices.len()),
+        (1, 1),
+        "wiped when they are of no use"
+    );
+}
