@@ -13,6 +13,8 @@ mod auto;
 #[cfg(not(loom))]
 mod conformance;
 #[cfg(not(loom))]
+mod cores;
+#[cfg(not(loom))]
 mod driver;
 #[cfg(not(loom))]
 mod lane;
@@ -47,6 +49,7 @@ mod face {
     pub use super::ready_queue::{Batch, Origin, ReadyQueue, WorkerId};
 
     pub(crate) use super::auto::{Choice, choose};
+    pub(crate) use super::cores::Cores;
     pub(crate) use super::lock_free::LockFreeQueue;
     pub(crate) use super::locked::LockedQueue;
     pub(crate) use super::look::spin_allowed;
@@ -65,8 +68,8 @@ pub use face::{Batch, Origin, ReadyQueue, WorkerId, ready_queue_conforms};
 pub(crate) use face::{ByHand, Manner, Took};
 #[cfg(not(loom))]
 pub(crate) use face::{
-    Choice, LockFreeQueue, LockedQueue, PER_CORE_WORKERS_MAX, PerCore, Pool, Queues, StealingQueue,
-    WorkerLimits, WorkerOptions, choose, spin_allowed,
+    Choice, Cores, LockFreeQueue, LockedQueue, PER_CORE_WORKERS_MAX, PerCore, Pool, Queues,
+    StealingQueue, WorkerLimits, WorkerOptions, choose, spin_allowed,
 };
 #[cfg(all(test, not(loom)))]
 mod tests;

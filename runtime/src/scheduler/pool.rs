@@ -1,11 +1,11 @@
 //! The threads of a system's workers.
 
 use super::WorkerId;
+use super::cores::Cores;
 use super::driver::{AlarmClock, Driver};
 use super::idle::Idle;
 use super::queues::Queues;
 use super::timekeeper::keep_time;
-use super::topology;
 #[cfg(not(shuttle))]
 use super::worker::ByHand;
 use super::worker::{Front, Limits, Shared, Worker, stir};
@@ -15,7 +15,6 @@ use crate::task::current;
 use crate::time::Clock;
 use std::future::{Future, poll_fn};
 use std::io;
-use std::path::Path;
 use std::pin::Pin;
 use std::sync::OnceLock;
 #[cfg(not(shuttle))]
@@ -75,12 +74,16 @@ impl Pool {
         (0..options.count).map(make).collect()
     }
 
-    /// Starts the threads.
+    /// Starts the threads, each on its core.
     ///
     /// # Errors
     /// When a thread or its runtime cannot be made; those already running end.
-    pub(crate) fn start(&self, core: &Arc<Core>, options: &WorkerOptions) -> io::Result<()> {
-        let cores = if options.pinned { cores() } else { Vec::new() };
+    pub(crate) fn start(
+        &self,
+        core: &Arc<Core>,
+        options: &WorkerOptions,
+        cores: &Cores,
+    ) -> io::Result<()> {
         for index in 0..options.count {
             // tokio keeps these as long as anything keeps tokio, as the wakers in `shared` do.
             let (falls_asleep, wakes) = (self.shared.idle.clone(), self.shared.idle.clone());
@@ -88,7 +91,7 @@ impl Pool {
             let driver =
                 Driver::new(move || falls_asleep.doze(index), move || stir(&wakes, &clock, index));
             let driver = driver.inspect_err(|_| self.shared.end())?;
-            let cpu = cores.get(index % cores.len().max(1)).copied();
+            let cpu = cores.of(index);
             let (shared, core, limits) = (self.shared.clone(), core.clone(), options.limits);
             let work = move || work(index, driver, &shared, &core, limits, cpu);
             thread::Builder::new()
@@ -109,14 +112,6 @@ impl Pool {
 
 fn nanos(span: Duration) -> u64 {
     u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
-}
-
-/// The processors that the process may use, in the order in which workers take them.
-fn cores() -> Vec<core_affinity::CoreId> {
-    let allowed: Vec<_> =
-        core_affinity::get_core_ids().unwrap_or_default().iter().map(|core| core.id).collect();
-    let order = topology::in_order(Path::new(topology::SYSFS), &allowed);
-    order.into_iter().map(|id| core_affinity::CoreId { id }).collect()
 }
 
 /// The life of one worker's thread.

@@ -6,8 +6,8 @@ use crate::queue::level::Level;
 #[cfg(not(shuttle))]
 use crate::scheduler::ByHand;
 use crate::scheduler::{
-    Choice, LockFreeQueue, LockedQueue, PER_CORE_WORKERS_MAX, PerCore, Pool, Queues, ReadyQueue,
-    StealingQueue, WorkerLimits, WorkerOptions, choose, spin_allowed,
+    Choice, Cores, LockFreeQueue, LockedQueue, PER_CORE_WORKERS_MAX, PerCore, Pool, Queues,
+    ReadyQueue, StealingQueue, WorkerLimits, WorkerOptions, choose, spin_allowed,
 };
 use crate::sync::{Arc, thread};
 use crate::task::budget::Budget;
@@ -94,16 +94,16 @@ impl Scheduler {
         }
     }
 
-    fn make(self, workers: usize) -> Queues {
+    fn make(self, workers: usize, cores: &Cores) -> Queues {
         match self.0 {
             Kind::Auto => match choose(workers) {
-                Choice::PerCore => Self::per_core().make(workers),
-                Choice::Stealing => Self::stealing().make(workers),
+                Choice::PerCore => Self::per_core().make(workers, cores),
+                Choice::Stealing => Self::stealing().make(workers, cores),
             },
             Kind::Locked => Queues::Shared(Box::new(LockedQueue::new(workers))),
             Kind::LockFree => Queues::Shared(Box::new(LockFreeQueue::new(workers))),
             Kind::Stealing => Queues::Shared(Box::new(StealingQueue::new(workers))),
-            Kind::PerCore => Queues::PerCore(PerCore::new(workers)),
+            Kind::PerCore => Queues::PerCore(PerCore::new(workers, cores)),
             Kind::Custom(maker) => Queues::Shared(maker.0(workers)),
         }
     }
@@ -170,7 +170,8 @@ impl Builder {
 
     /// Pins each worker to a processor; by default the kernel places them. In the order of their
     /// numbers, workers take the physical cores of one memory node after the other, of those that the
-    /// process may use, and second threads of cores only when every core has a worker.
+    /// process may use, and second threads of cores only when every core has a worker. The rings of
+    /// [`Scheduler::per_core`] are then in memory near their receivers.
     pub fn pinned(mut self, pinned: bool) -> Self {
         self.workers.pinned = pinned;
         self
@@ -290,8 +291,9 @@ impl Builder {
     /// [`BuildError::Config`] for a setting out of range, [`BuildError::Worker`] when a thread cannot
     /// be made.
     pub fn build(mut self) -> Result<System, BuildError> {
-        let (pool, core) = self.assemble(Clock::start(), |queues| queues)?;
-        pool.start(&core, &self.workers)?;
+        let cores = if self.workers.pinned { Cores::of_this_machine() } else { Cores::default() };
+        let (pool, core) = self.assemble(Clock::start(), &cores, |queues| queues)?;
+        pool.start(&core, &self.workers, &cores)?;
         Ok(System::new(&core))
     }
 
@@ -305,15 +307,16 @@ impl Builder {
         clock: Clock,
         waker: impl Fn(usize) -> Waker,
     ) -> Result<(System, Arc<Core>, Vec<ByHand>), BuildError> {
-        let (pool, core) = self.assemble(clock, Queues::unsteady)?;
+        let (pool, core) = self.assemble(clock, &Cores::default(), Queues::unsteady)?;
         let workers = pool.by_hand(&core, &self.workers, waker);
         Ok((System::new(&core), core, workers))
     }
 
-    /// Everything but the threads; `dress` is given the queues.
+    /// Everything but the threads, which will be on `cores`; `dress` is given the queues.
     fn assemble(
         &mut self,
         clock: Clock,
+        cores: &Cores,
         dress: impl FnOnce(Queues) -> Queues,
     ) -> Result<(Pool, Arc<Core>), BuildError> {
         let count = self.workers.count;
@@ -336,15 +339,15 @@ impl Builder {
         for (count, text) in counts {
             check(count.is_none_or(|count| (1..=Level::MAX).contains(&count)), text)?;
         }
-        let cores = thread::available_parallelism().ok().map(NonZeroUsize::get);
-        self.workers.limits.spin = spin_allowed(self.workers.limits.spin, count, cores);
+        let parallel = thread::available_parallelism().ok().map(NonZeroUsize::get);
+        self.workers.limits.spin = spin_allowed(self.workers.limits.spin, count, parallel);
         self.limits.spin = self.workers.limits.spin;
         check(
             !matches!(self.scheduler.0, Kind::PerCore) || count <= PER_CORE_WORKERS_MAX,
             "scheduler \"per_core\" takes at most 62 workers",
         )?;
         let scheduler = std::mem::replace(&mut self.scheduler, Scheduler::auto());
-        let queues = dress(scheduler.make(count));
+        let queues = dress(scheduler.make(count, cores));
         let homes = Homes::new(if queues.are_shared() { 0 } else { count });
         let pool = Pool::new(queues, &self.workers, clock.clone());
         let random = Random::new(self.seed);

@@ -4,6 +4,7 @@ use super::dock::LANE_AT_START;
 use super::moving::{Errand, Waiting};
 use crate::queue::node::Node;
 use crate::queue::spsc::{self, Receiver, Sender, WriteError};
+use crate::scheduler::cores::Cores;
 use crate::scheduler::signal::EXTERNAL;
 use crate::sync::planted;
 use crate::task::Ready;
@@ -119,18 +120,17 @@ pub(super) struct Desk {
 }
 
 impl Desk {
-    /// The desks of `count` workers, with a ring from each to each.
-    pub(super) fn all(count: usize) -> Vec<Self> {
-        let mut receivers: Vec<Vec<Receiver<Parcel>>> = (0..count).map(|_| Vec::new()).collect();
-        let mut senders = Vec::new();
-        for _ in 0..count {
-            let mut row = Vec::new();
-            for receivers in &mut receivers {
-                let (sender, receiver) = spsc::channel(RING_CAPACITY);
-                row.push(Outbox::new(sender));
-                receivers.push(receiver);
+    /// The desks of `count` workers, with a ring from each to each, which is near its receiver.
+    pub(super) fn all(count: usize, cores: &Cores) -> Vec<Self> {
+        let (mut senders, mut receivers) = (Vec::new(), Vec::new());
+        senders.resize_with(count, Vec::new);
+        for worker in 0..count {
+            let rings = move || (0..count).map(|_| spsc::channel(RING_CAPACITY)).unzip();
+            let (inputs, outputs): (Vec<_>, Vec<_>) = cores.near(worker, rings);
+            for (row, input) in senders.iter_mut().zip(inputs) {
+                row.push(Outbox::new(input));
             }
-            senders.push(row);
+            receivers.push(outputs);
         }
         let desk = |(out, rings): (Vec<Outbox>, Vec<Receiver<Parcel>>)| Self {
             ready: Line::with_capacity(RING_CAPACITY),

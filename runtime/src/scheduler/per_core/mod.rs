@@ -28,6 +28,7 @@ mod dock;
 mod moving;
 
 use super::WorkerId;
+use super::cores::Cores;
 use super::signal::EXTERNAL;
 use crate::queue::node::Node;
 use crate::sync::{AtomicUsize, CachePadded, Ordering, UnsafeCell, planted};
@@ -85,13 +86,13 @@ impl Post {
 }
 
 impl PerCore {
-    pub(crate) fn new(workers: usize) -> Self {
+    pub(crate) fn new(workers: usize, cores: &Cores) -> Self {
         let post = |desk| Post {
             desk: CachePadded(UnsafeCell::new(desk)),
             dock: CachePadded(Dock::new()),
         };
         Self {
-            posts: Desk::all(workers).into_iter().map(post).collect(),
+            posts: Desk::all(workers, cores).into_iter().map(post).collect(),
             present: AtomicUsize::new(workers),
         }
     }

@@ -4,7 +4,7 @@ use super::*;
 /// One thread in the place of two workers, which take turns.
 fn workers() -> (PerCore, WorkerId, WorkerId) {
     // SAFETY: there are no other threads, and no step is inside another one.
-    (PerCore::new(2), unsafe { WorkerId::new(0) }, unsafe { WorkerId::new(1) })
+    (PerCore::new(2, &Cores::default()), unsafe { WorkerId::new(0) }, unsafe { WorkerId::new(1) })
 }
 
 fn take_all(queue: &PerCore, id: WorkerId) {
