@@ -128,7 +128,7 @@ impl Association {
         // The peer goes on with them until something under the new ones has come to it.
         let expiry = before.since + config.reject_after;
         let dropped = self.previous.replace((before, expiry));
-        if is_heard {
+        if crate::planted!("unheard-keys-replace": is_heard => true) {
             self.let_linger(now);
         }
         dropped.map(|(epoch, _)| epoch.index)

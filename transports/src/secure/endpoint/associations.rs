@@ -53,7 +53,8 @@ impl Associations {
 
     /// The association whose peer has proved to be at an address.
     pub(super) fn settled_at_mut(&mut self, address: SocketAddr) -> Option<&mut Association> {
-        self.at_mut(*self.by_address.get(&address)?)
+        let place = *self.by_address.get(&address)?;
+        crate::planted!("renewals-share": self.at_mut(place) => None)
     }
 
     /// Gives a reserved place back.

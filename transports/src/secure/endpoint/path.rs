@@ -103,7 +103,8 @@ impl Endpoint {
 
     /// To which address of this machine the datagram that is being handled came, if it came from there.
     pub(super) fn arrived_at(&self, from: SocketAddr) -> Option<IpAddr> {
-        self.arrival.filter(|arrival| arrival.from == from)?.at
+        let arrival = self.arrival.filter(|arrival| arrival.from == from)?;
+        crate::planted!("source-forgotten": arrival.at => None)
     }
 
     /// Queues a datagram. Anybody may cause more than leave, also within one turn, so the oldest make room:
