@@ -51,6 +51,21 @@ fn churn_on_the_locked_queue() {
 }
 
 #[test]
+fn drains_on_the_stealing_queue() {
+    explore(Plan::stealing(3), drains);
+}
+
+#[test]
+fn drains_on_the_locked_queue() {
+    explore(Plan::locked(2), drains);
+}
+
+#[test]
+fn drains_on_rings_between_cores() {
+    explore(Plan::per_core(2), drains);
+}
+
+#[test]
 fn asks_on_the_stealing_queue() {
     explore(Plan::stealing(3), asks);
 }
@@ -239,6 +254,27 @@ async fn churn(scene: &Scene) {
     more[0].drain();
     scene.tell(more[1].meet(actors.clone()));
     scene.tell(more[1].flood(1));
+}
+
+/// An actor and two threads send to an actor that drains meanwhile.
+async fn drains(scene: &Scene) {
+    let actors = scene.spawn(2).await;
+    let target = &actors[0];
+    scene.tell(actors[1].meet(vec![target.clone()]));
+    scene.tell(actors[1].flood(2));
+    let there = target.clone();
+    let sender = scene.thread(async move |scene| scene.tell(there.meet(Vec::new())));
+    let there = target.clone();
+    let closer = scene.thread(async move |_| {
+        there.drain();
+    });
+    for count in 0..2 {
+        scene.send(target, count);
+    }
+    for thread in [sender, closer] {
+        thread.join().expect("it ends");
+    }
+    scene.drained(target).await;
 }
 
 /// Two actors ask a third one, which stops some time.

@@ -7,15 +7,19 @@
 mod support;
 
 use greenroom::{
-    Actor, Context, DeadLetterReason, DeadLetters, ExitReason, Mailbox, Options, Ref, Scheduler,
-    SpawnError, System, TellError, handlers,
+    Actor, Context, DeadLetterReason, DeadLetters, ExitReason, Full, Mailbox, Options, Ref,
+    Scheduler, SpawnError, System, TellError, handlers,
 };
 use parking_lot::Mutex;
 use std::future::pending;
+use std::marker::PhantomData;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
-use support::{LONG, Ledger, Parcel, block_on, everywhere, exit_of, run, soon, times, until};
+use support::{
+    Dice, LONG, Ledger, Parcel, block_on, everywhere, exit_of, policies, run, soon, times, until,
+};
 use tokio::sync::oneshot;
 
 /// Takes parcels, at once or when a gate opens.
@@ -167,6 +171,80 @@ fn drain_handles_what_was_accepted_and_refuses_the_rest() {
         assert_eq!(exit_of(&porter, &mut events).await, ExitReason::Drained);
         let tally = ledger.settle(&system.counts());
         assert_eq!((tally.handled, tally.dropped), (1 + WAITING as u64, 0));
+    });
+}
+
+/// Takes parcels one by one, with a mailbox of its kind.
+struct Clerk<P>(PhantomData<P>);
+
+impl<P: Policy> Actor for Clerk<P> {
+    const OPTIONS: Options = Options::new().mailbox(P::MAILBOX);
+}
+
+policies! {
+    /// Tells the mailboxes of otherwise equal clerks apart.
+    Policy { MAILBOX: Mailbox }
+    Endless = Mailbox::unbounded();
+    Counted = Mailbox::bounded(RACERS * RACE);
+    Sliding = Mailbox::bounded(RACERS * RACE).full(Full::DropOldest);
+}
+
+#[handlers]
+impl<P: Policy> Clerk<P> {
+    #[tell]
+    fn take(&mut self, parcel: Parcel) {
+        parcel.handled();
+    }
+}
+
+/// Parcels that one sender sends at most in a race.
+const RACE: usize = 500;
+
+/// Senders in a race.
+const RACERS: usize = 2;
+
+/// Threads send to a clerk that drains at some moment, some by `tell` and some by an awaited one.
+async fn race<P: Policy>(system: &System, ledger: &Arc<Ledger>, dice: &mut Dice) {
+    let clerk = system.spawn::<Clerk<P>>(Clerk(PhantomData)).await.unwrap();
+    let drain_at = ledger.issued() + dice.below(RACE as u64) as usize;
+    let senders: Vec<_> = (0..RACERS)
+        .map(|number| {
+            let (clerk, ledger) = (clerk.clone(), Arc::clone(ledger));
+            thread::spawn(move || {
+                for _ in 0..RACE {
+                    let take = clerk.take(ledger.issue());
+                    let sent = if number == 0 { take.tell() } else { take.wait() };
+                    if let Err(TellError::Closed(ClerkMessage::Take { parcel })) = sent {
+                        return parcel.returned();
+                    }
+                }
+            })
+        })
+        .collect();
+    while ledger.issued() < drain_at && !senders.iter().all(JoinHandle::is_finished) {
+        thread::yield_now();
+    }
+    clerk.drain();
+    soon(clerk.ended()).await;
+    for sender in senders {
+        sender.join().unwrap();
+    }
+}
+
+// [G-STOP-2]
+#[test]
+fn whoever_races_a_drain_has_its_message_handled_or_back() {
+    everywhere(async |system| {
+        let rounds = times(20);
+        let ledger = Ledger::new(rounds * 3 * RACERS * RACE);
+        let mut dice = Dice::new(1);
+        for _ in 0..rounds {
+            race::<Endless>(system, &ledger, &mut dice).await;
+            race::<Counted>(system, &ledger, &mut dice).await;
+            race::<Sliding>(system, &ledger, &mut dice).await;
+        }
+        let tally = ledger.settle(&system.counts());
+        assert_eq!(tally.dropped, 0, "{tally:?}");
     });
 }
 
@@ -484,7 +562,7 @@ const RUNNERS: usize = 4;
 #[test]
 fn systems_that_end_in_the_middle_of_work_leave_nothing_behind() {
     let rounds: u64 = if cfg!(sanitized) { 24 } else { 200 };
-    let (mut dice, mut accepted) = (support::Dice::new(11), 0);
+    let (mut dice, mut accepted) = (Dice::new(11), 0);
     for round in 0..rounds {
         let (drains, workers) = (round.is_multiple_of(2), 1 + (round / 2 % 3) as usize);
         let scheduler = support::SCHEDULERS[(round / 6 % 4) as usize];
@@ -503,7 +581,7 @@ fn systems_that_end_in_the_middle_of_work_leave_nothing_behind() {
             }
             let senders = [(); SENDERS].map(|()| {
                 let (runners, ledger) = (runners.clone(), Arc::clone(&ledger));
-                std::thread::spawn(move || send_until_closed(&runners, &ledger))
+                thread::spawn(move || send_until_closed(&runners, &ledger))
             });
             until(|| ledger.issued() >= begin_at).await;
             let ended = if drains { system.drain(LONG).await } else { system.shutdown(LONG).await };

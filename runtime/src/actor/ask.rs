@@ -212,7 +212,7 @@ impl<P: Message, R> Asking<'_, P, R> {
     /// Sends the question; an error ends the ask.
     #[inline]
     fn poll_send(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), AskError>> {
-        if !self.waiting.to.bounded
+        if self.waiting.to.inbox.is_free()
             && let Some(message) = self.message.take()
         {
             let sent = push(self.waiting.to, self.kind, message, run_now);

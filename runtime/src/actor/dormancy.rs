@@ -104,6 +104,9 @@ pub(super) unsafe fn step<A: Behavior>(held: &mut Held) -> Advance {
         unsafe { wake::<A>(held) };
         return Advance::Again;
     }
+    if life::is_window_due(held) {
+        return Advance::Yield;
+    }
     if held.owner().draining || is_forgotten(held) {
         life::begin_end(held, Ending::Drained, false);
         return Advance::Again;

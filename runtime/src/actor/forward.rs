@@ -50,10 +50,10 @@ impl<'a, P: Message, R> Forward<'a, P, R> {
     /// Sends at once or not at all. Does not block.
     pub fn try_send(self) {
         let Self { cell, kind, message, ends } = self;
-        let sent = if cell.bounded {
-            try_send_bounded(cell, kind, Apart(message))
-        } else {
+        let sent = if cell.inbox.is_free() {
             push(cell, kind, message, run_soon).map_err(TellError::Closed)
+        } else {
+            try_send_bounded(cell, kind, Apart(message))
         };
         ends.settle(&sent);
     }

@@ -26,6 +26,7 @@ use super::phase::{Ending, Phase, enter, reason};
 use super::traits::{Behavior, Step};
 use super::{family, interleave, revival};
 use crate::event::{Event, ExitReason};
+use crate::mailbox::Bound;
 use crate::sync::{Rare, buggify, planted};
 use crate::task::cell::{Advance, Header};
 use crate::task::future::Pending;
@@ -43,8 +44,9 @@ pub(super) unsafe fn advance<A: Behavior>(held: &mut Held) -> Advance {
         Phase::Starting => unsafe { start::<A>(held) },
         // SAFETY: the caller's promise.
         Phase::Running if attention::is_on(held) => return unsafe { attention::step::<A>(held) },
-        // A sender that saw the mailbox open may have pushed since.
+        // The runtime's own mail is never refused, and some has a user's message behind it.
         Phase::Running if held.owner().draining && held.has_mail() => held.owner().running = true,
+        Phase::Running if is_window_due(held) => return Advance::Yield,
         Phase::Running if planted!("drain-cuts-off": interleave::has_flights(held) => false) => {
             return interleave::drain(held);
         }
@@ -62,6 +64,11 @@ pub(super) unsafe fn advance<A: Behavior>(held: &mut Held) -> Advance {
         Phase::Burial => return bury(held),
     }
     if buggify(Rare::StepLate) { Advance::Yield } else { Advance::Again }
+}
+
+/// Whether an actor that drains has accepted messages whose ticket a sender is about to put into the lane.
+pub(super) fn is_window_due(held: &mut Held) -> bool {
+    held.owner().draining && body::bound(held.cell()).is_some_and(Bound::holds_any)
 }
 
 /// Leaves a hook's future in its cell.

@@ -5,7 +5,7 @@ use super::body;
 use super::control::drop_evicted;
 use super::dispatch::{drop_payload, weight};
 use super::error::TellError;
-use super::tell::{push_node, refuse_closed, run_soon};
+use super::tell::{offer, push_node, refuse_closed, run_soon};
 use super::traits::Message;
 use crate::event::DeadLetterReason;
 use crate::mailbox::{Admission, Bound, Claim, Full, RoomFrom, Slide};
@@ -81,14 +81,14 @@ pub(super) fn try_bounded<P: Send + 'static>(
 /// would write it there first for the mailboxes that do not count, too.
 pub(super) struct Apart<M>(pub(super) M);
 
-/// Sends to a mailbox that counts at once, or not at all.
+/// Sends at once, or not at all, to a mailbox that was not found free.
 #[inline(never)]
 pub(super) fn try_send_bounded<M: Message>(
     cell: &CellRef,
     kind: &'static Kind,
     Apart(message): Apart<M>,
 ) -> Result<(), TellError<M>> {
-    let bound = body::bound(cell).expect("a bounded cell has a bound");
+    let Some(bound) = body::bound(cell) else { return Err(refuse_closed(cell, message)) };
     let bytes = weight(&message);
     try_bounded(cell, bound, kind, message, bytes, Claim::AT_ONCE)
         .map_err(|(refused, message)| refuse(cell, refused, message))
@@ -106,13 +106,11 @@ pub(super) fn push_admitted<P: Send + 'static>(
     if bound.has_window() {
         return slide_in(cell, bound, kind, message, bytes, RoomFrom::Wait);
     }
-    if cell.inbox.is_closed() {
+    offer(cell, kind, message, run_soon).map_err(|message| {
         bound.leave(cell, bytes);
         bound.release(bytes);
-        return Err((Admission::Closed, message));
-    }
-    push_node(cell, Node::new(kind, message), run_soon);
-    Ok(())
+        (Admission::Closed, message)
+    })
 }
 
 /// Sends a message of `bytes`, which is counted, through the window.
@@ -180,13 +178,14 @@ fn push_oldest_out<M: Message>(
     }
 }
 
+/// Sends by the declared policy to a mailbox that was not found free.
 #[cold]
 pub(super) fn tell_bounded<M: Message>(
     cell: &CellRef,
     kind: &'static Kind,
     Apart(message): Apart<M>,
 ) -> Result<(), TellError<M>> {
-    let bound = body::bound(cell).expect("a bounded cell has a bound");
+    let Some(bound) = body::bound(cell) else { return Err(refuse_closed(cell, message)) };
     let sent = if bound.has_window() {
         push_oldest_out(cell, bound, kind, message)
     } else {

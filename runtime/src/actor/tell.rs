@@ -1,10 +1,14 @@
 //! Telling: one message, no answer.
 
+mod lane;
 mod within;
 
 pub use within::{TellWithin, TellingWithin};
 
+pub(super) use lane::{offer, push, push_node, refuse_closed};
 pub(super) use within::Dated;
+
+use lane::offer_or;
 
 use super::admission::{self, Sender};
 use super::body;
@@ -15,20 +19,17 @@ use super::room::{
 };
 use super::traits::Message;
 use crate::mailbox::Admission;
-use crate::queue::inbox::Push;
-use crate::queue::node::{Kind, Node};
+use crate::queue::node::Kind;
 use crate::sync::{thread, waker_of_this_thread};
-use crate::task::cell::{CellRef, Header, Reach};
+use crate::task::cell::{CellRef, Header};
 use crate::task::current;
 use crate::task::future::Pending;
-use crate::task::held::Held;
 use crate::task::{Hint, Ready};
 use std::fmt;
 use std::future::{Future, IntoFuture};
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::pin::Pin;
-use std::ptr::NonNull;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -98,7 +99,7 @@ impl<'a, M: Message> Tell<'a, M> {
     #[inline(always)]
     pub fn try_send(self) -> Result<(), TellError<M>> {
         let Self { cell, dispatch: Dispatch { tell: kind, .. }, message } = self;
-        if !cell.bounded {
+        if cell.inbox.is_free() {
             return push(cell, kind, message, run_soon).map_err(TellError::Closed);
         }
         try_send_bounded(cell, kind, Apart(message))
@@ -114,7 +115,7 @@ impl<'a, M: Message> Tell<'a, M> {
     #[inline(always)]
     pub fn tell(self) -> Result<(), TellError<M>> {
         let Self { cell, dispatch: Dispatch { tell: kind, .. }, message } = self;
-        if !cell.bounded {
+        if cell.inbox.is_free() {
             return push(cell, kind, message, run_soon).map_err(TellError::Closed);
         }
         tell_bounded(cell, kind, Apart(message))
@@ -250,6 +251,17 @@ impl<'a, M: Message> Telling<'a, M> {
         self.message.take()
     }
 
+    /// Goes on with a message for which the way was full, or which came too late.
+    #[cold]
+    fn poll_given_back(
+        &mut self,
+        message: M,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<(), TellError<M>>> {
+        *self.message = Some(message);
+        if self.cell.inbox.is_closed() { self.poll_further(cx) } else { give_way(cx) }
+    }
+
     /// Does what the first poll of a message to an open and unbounded mailbox need not.
     #[inline(never)]
     fn poll_further(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), TellError<M>>> {
@@ -268,7 +280,7 @@ impl<M: Message> Future for Telling<'_, M> {
         if !current::spend_send(|| header.is_behind_senders()) {
             return give_way(cx);
         }
-        if header.bounded || header.inbox.is_closed() {
+        if !header.inbox.is_free() {
             return this.poll_further(cx);
         }
         let Some(message) = this.message.take() else { return this.poll_further(cx) };
@@ -276,13 +288,10 @@ impl<M: Message> Future for Telling<'_, M> {
             // SAFETY: the node is new, and its kind was made for this cell's actor.
             unsafe { header.core.carry_mail_when_clear(this.cell, node) }
         };
-        let node = Node::new(this.kind, message);
-        let Err(node) = push_node_or(this.cell, node, run_soon, carry) else {
+        let Err(message) = offer_or(this.cell, this.kind, message, run_soon, carry) else {
             return Poll::Ready(Ok(()));
         };
-        // SAFETY: the node was made of an `M`, and given back.
-        *this.message = Some(unsafe { Node::into_payload(node) });
-        give_way(cx)
+        this.poll_given_back(message, cx)
     }
 }
 
@@ -337,10 +346,12 @@ pub(super) fn poll_send<'a, P: Send + 'static>(
     let weigh = sending.weigh;
     if room.is_none() {
         let payload = message.take().expect("a send is not polled after it was ready");
-        if !cell.bounded {
+        if cell.inbox.is_free() {
             return Poll::Ready(push(cell, kind, payload, sending.run).map_err(TellError::Closed));
         }
-        let bound = body::bound(cell).expect("a bounded cell has a bound");
+        let Some(bound) = body::bound(cell) else {
+            return Poll::Ready(Err(refuse_closed(cell, payload)));
+        };
         let claim = claim(cell, bound, sending.is_question, cx.waker());
         let bytes = weigh(&payload);
         let payload = match try_bounded(cell, bound, kind, payload, bytes, claim) {
@@ -370,78 +381,5 @@ pub(super) fn poll_send<'a, P: Send + 'static>(
     Poll::Ready(sent.map_err(|(refused, payload)| refuse(cell, refused, payload)))
 }
 
-/// Puts a message into the lane of an unbounded mailbox.
-///
-/// # Errors
-/// The message, when the actor has ended or is draining.
-#[inline(always)]
-pub(super) fn push<P: Send>(
-    cell: &CellRef,
-    kind: &'static Kind,
-    message: P,
-    run: impl Fn(&CellRef, Ready),
-) -> Result<(), P> {
-    if cell.inbox.is_closed() {
-        note_refusal(cell);
-        return Err(message);
-    }
-    push_node(cell, Node::new(kind, message), run);
-    Ok(())
-}
-
-/// Puts a node into the user lane and sees that the actor runs.
-#[inline(always)]
-pub(super) fn push_node(cell: &CellRef, node: NonNull<Node>, run: impl Fn(&CellRef, Ready)) {
-    let carry = |node| {
-        // SAFETY: the node is new, and its kind was made for this cell's actor.
-        unsafe { cell.core.carry_mail(cell, node) };
-        Ok(())
-    };
-    // It is never given back.
-    let _ = push_node_or(cell, node, run, carry);
-}
-
-/// As [`push_node`]; `carry` has the node brought to an actor that lives elsewhere, or gives it back.
-#[inline(always)]
-fn push_node_or(
-    cell: &CellRef,
-    node: NonNull<Node>,
-    run: impl Fn(&CellRef, Ready),
-    carry: impl FnOnce(NonNull<Node>) -> Result<(), NonNull<Node>>,
-) -> Result<(), NonNull<Node>> {
-    let header: &Header = cell;
-    let push = match header.reach() {
-        // SAFETY: the node is new, and its kind was made for this cell's actor.
-        Reach::Shared => unsafe { header.inbox.push(node) },
-        // SAFETY: as above; the actor lives on this thread.
-        Reach::Home => unsafe { header.inbox.push_home(node) },
-        Reach::Away => return carry(node),
-    };
-    if push != Push::Queued {
-        settle(cell, push, run);
-    }
-    Ok(())
-}
-
-/// Does what the taker of a token has to do: lets the actor run, or, if it has ended, buries what was
-/// sent.
-#[inline(never)]
-fn settle(cell: &CellRef, push: Push, run: impl Fn(&CellRef, Ready)) {
-    if push == Push::Woke {
-        // SAFETY: `Woke` says that this thread took the token.
-        run(cell, unsafe { Ready::new(cell.as_ptr()) });
-    } else {
-        // SAFETY: `Dead` says that this thread took the token of an actor that has ended.
-        unsafe { Held::new(cell.as_ptr()) }.bury();
-    }
-}
-
-#[cold]
-fn note_refusal(cell: &CellRef) {
-    cell.core.events.counters.rejected_closed.add_one();
-}
-
-pub(super) fn refuse_closed<P>(cell: &CellRef, message: P) -> TellError<P> {
-    note_refusal(cell);
-    TellError::Closed(message)
-}
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;

@@ -220,6 +220,9 @@ impl Bound {
 
     #[inline(never)]
     fn enter_counted(level: &Level, cell: &Header, bytes: usize, claim: Claim) -> Admission {
+        if cell.inbox.is_closed() {
+            return Admission::Closed;
+        }
         let events = &cell.core.events;
         match (&cell.core.budget, claim.budget) {
             (None, _) => {}
@@ -347,6 +350,11 @@ impl Bound {
     #[cfg(not(any(loom, shuttle)))]
     pub(crate) fn oldest(&self) -> Option<NonNull<Node>> {
         Some(self.window.lock().nodes.front()?.0)
+    }
+
+    /// Whether a message waits in the window; then a ticket is in the lane, or on its way there.
+    pub(crate) fn holds_any(&self) -> bool {
+        !self.window.lock().nodes.is_empty()
     }
 
     /// Takes a message that will not be handled out of the window.

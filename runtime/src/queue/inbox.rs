@@ -18,8 +18,15 @@
 //!    the consumer, passes the token on through a ready queue, or puts the flag back.
 //! 2. A user push is one swap. It takes every flag along, and answers for what it took: IDLE makes it
 //!    schedule the consumer, PARKED and URGENT it puts back (or schedules, if both met), and with
-//!    DEAD it buries its own message.
+//!    DEAD it buries what is in the lane.
 //! 3. Only the token's holder touches the [`Outlet`].
+//! 4. What is not linked is not consumed: between its swap and its link a node is its sender's.
+//!
+//! So that nothing is accepted which comes too late, a sender looks whether the mailbox is closed between its
+//! swap and its link. If it is, it takes its message back and links the hollow node. If it is not, the swap
+//! came before whatever the closer did to the word after closing, such as setting URGENT for the order to
+//! end: that is a read-modify-write, too, and whoever swaps behind it has acquired it, and so the closing.
+//! Whoever obeys the order finds the message in the lane.
 //!
 //! Every rendezvous is a read-modify-write on `newest`, so giving the token back fails if anything
 //! arrived, and nothing has to be checked twice. Between a sender's swap and its link the user lane
@@ -35,7 +42,7 @@
 use super::growth::Growth;
 use super::list::Chain;
 use super::node::Node;
-use crate::sync::{AtomicBool, AtomicPtr, Ordering, planted};
+use crate::sync::{AtomicPtr, AtomicU8, Ordering, planted};
 use std::ptr::{self, NonNull};
 
 const IDLE: usize = 1;
@@ -43,6 +50,11 @@ const PARKED: usize = 2;
 const URGENT: usize = 4;
 const DEAD: usize = 8;
 const FLAGS: usize = 15;
+
+/// In [`Inbox::terms`]: senders need room first.
+const BOUNDED: u8 = 1;
+/// In [`Inbox::terms`]: user mail is refused.
+const CLOSED: u8 = 2;
 
 fn has(word: *mut Node, flags: usize) -> bool {
     word.addr() & flags != 0
@@ -86,7 +98,7 @@ pub(crate) enum Pop {
 pub(crate) struct Inbox {
     newest: AtomicPtr<Node>,
     urgent: AtomicPtr<Node>,
-    closed: AtomicBool,
+    terms: AtomicU8,
     growth: Growth,
 }
 
@@ -105,10 +117,22 @@ impl Inbox {
         let inbox = Self {
             newest: AtomicPtr::new(stub.as_ptr()),
             urgent: AtomicPtr::new(ptr::null_mut()),
-            closed: AtomicBool::new(false),
+            terms: AtomicU8::new(0),
             growth: Growth::new(),
         };
         (inbox, Outlet { tail: stub })
+    }
+
+    /// Notes that senders need room first, which is theirs to find. For its maker, who has not shared it.
+    pub(crate) fn bound(&mut self) {
+        self.terms = AtomicU8::new(BOUNDED);
+    }
+
+    /// Whether anybody may push without more ado: the inbox is open, and senders need no room.
+    #[inline(always)]
+    pub(crate) fn is_free(&self) -> bool {
+        // Acquire: as in `is_closed`.
+        self.terms.load(Ordering::Acquire) == 0
     }
 
     /// Whether the consumer has nothing to do: no mail, and no handler that waits.
@@ -117,32 +141,68 @@ impl Inbox {
         has(self.newest.load(Ordering::Acquire), IDLE | DEAD)
     }
 
-    /// Whether user mail is refused. Senders ask before they push; one that asked too early is
-    /// served as if it had pushed before the closing.
+    /// Whether user mail is refused. Senders ask before they push, and once more while they do.
     #[inline]
     pub(crate) fn is_closed(&self) -> bool {
         // Acquire: pairs with the Release in `close`, so that what the consumer did before is seen.
-        self.closed.load(Ordering::Acquire)
+        self.terms.load(Ordering::Acquire) & CLOSED != 0
     }
 
     /// Refuses user mail from now on.
     pub(crate) fn close(&self) {
         // Release: pairs with the Acquire in `is_closed`.
-        self.closed.store(true, Ordering::Release);
+        self.terms.fetch_or(CLOSED, Ordering::Release);
     }
 
-    /// Puts a user node behind all others: one read-modify-write, unless a flag has to go back.
+    /// Puts a user node behind all others, also when the inbox is closed: one read-modify-write, unless a
+    /// flag has to go back.
     ///
     /// # Safety
     /// The caller owns `node` and gives it away.
     #[inline(always)]
     pub(crate) unsafe fn push(&self, node: NonNull<Node>) -> Push {
+        let before = self.swap(node);
+        self.link(before, node)
+    }
+
+    /// As [`Inbox::push`]; but a message that comes too late to be handled for sure is `withdrawn`, which
+    /// leaves its node without a payload, and of a kind for that.
+    ///
+    /// # Errors
+    /// What was withdrawn, and what became of the node.
+    ///
+    /// # Safety
+    /// As [`Inbox::push`]; `withdrawn` does not panic.
+    #[inline(always)]
+    pub(crate) unsafe fn push_in_time<T>(
+        &self,
+        node: NonNull<Node>,
+        withdrawn: impl FnOnce(NonNull<Node>) -> T,
+    ) -> Result<Push, (Push, T)> {
+        let before = self.swap(node);
+        if planted!("inbox-accepts-late": self.is_closed() => false) {
+            // By invariant 4 the node is still the caller's.
+            let late = withdrawn(node);
+            return Err((self.link(before, node), late));
+        }
+        Ok(self.link(before, node))
+    }
+
+    /// Makes `node` the newest; what was that before.
+    #[inline(always)]
+    fn swap(&self, node: NonNull<Node>) -> *mut Node {
         // SAFETY: the node is still the caller's.
         unsafe { Node::set_next(node, ptr::null_mut()) };
         // AcqRel: releases the node to the next swap and to `rest`; with IDLE or DEAD, acquires what
-        // the consumer released together with the token.
+        // the consumer released together with the token; in any case, that the mailbox was closed
+        // before somebody's exchange that came first.
         let order = planted!("inbox-push-relaxed": Ordering::AcqRel => Ordering::Relaxed);
-        let before = self.newest.swap(node.as_ptr(), order);
+        self.newest.swap(node.as_ptr(), order)
+    }
+
+    /// Links `node` behind the one that was the newest `before`.
+    #[inline(always)]
+    fn link(&self, before: *mut Node, node: NonNull<Node>) -> Push {
         let previous = NonNull::new(clear(before, FLAGS)).expect("the lane ends in a node");
         // SAFETY: the consumer keeps the newest node until its successor is linked.
         unsafe { Node::link(previous, node) };

@@ -58,12 +58,19 @@ impl List {
         self.newest = theirs;
     }
 
+    /// The oldest node, which stays.
+    #[inline(always)]
+    pub(crate) fn front(&self) -> Option<NonNull<Node>> {
+        let newest = NonNull::new(self.newest)?;
+        // SAFETY: the list owns its nodes.
+        NonNull::new(unsafe { Node::next(newest) })
+    }
+
     /// Takes the oldest node; the caller then owns it.
     #[inline(always)]
     pub(crate) fn pop_front(&mut self) -> Option<NonNull<Node>> {
         let newest = NonNull::new(self.newest)?;
-        // SAFETY: the list owns its nodes.
-        let oldest = NonNull::new(unsafe { Node::next(newest) })?;
+        let oldest = self.front()?;
         if oldest == newest {
             self.newest = ptr::null_mut();
         } else {

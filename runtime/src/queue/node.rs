@@ -177,6 +177,19 @@ impl Node {
         payload
     }
 
+    /// Moves the payload out, and makes the node one of `kind`, which is for nodes without.
+    ///
+    /// # Safety
+    /// As [`Node::take_payload`], and nobody else reads the node's kind meanwhile.
+    #[cold]
+    pub(crate) unsafe fn hollow<T>(node: NonNull<Self>, kind: &'static Kind) -> T {
+        // SAFETY: the caller's promise.
+        let payload = unsafe { Self::take_payload(node) };
+        // SAFETY: as above; only the link of the node is shared.
+        unsafe { (*node.as_ptr()).kind = kind };
+        payload
+    }
+
     /// The functions that know the payload.
     ///
     /// # Safety
@@ -212,13 +225,16 @@ impl Node {
     /// Makes `node` the shared successor of `previous`.
     ///
     /// # Safety
-    /// `previous` is live, and the caller is the one that makes its link.
+    /// `previous` is live, and the caller is the one that makes its link. The node may be another sender's
+    /// still, so that nothing else of it may be looked at.
     #[inline(always)]
     pub(crate) unsafe fn link(previous: NonNull<Self>, node: NonNull<Self>) {
         // Release: publishes the node and its payload; pairs with the Acquire in `linked`.
         let order = planted!("node-link-relaxed": Ordering::Release => Ordering::Relaxed);
         // SAFETY: the caller's promise.
-        unsafe { previous.as_ref() }.next.store(node.as_ptr(), order);
+        let next = unsafe { &raw const (*previous.as_ptr()).next };
+        // SAFETY: as above; the link is shared by design.
+        unsafe { &*next }.store(node.as_ptr(), order);
     }
 
     /// The shared successor of `node`, null until it is linked.

@@ -220,7 +220,9 @@ impl Schedule for Front {
         let shared = &self.0;
         let Queues::PerCore(queue) = &shared.queues else { unreachable!("nobody has a home") };
         let wake = |worker| shared.wake(worker);
-        let Some(worker) = at else { return queue.carry_from_outside(cargo, &wake) };
+        let Some(worker) = at else {
+            return queue.carry_from_outside(cargo, &wake).expect("this is no message");
+        };
         // SAFETY: as in `schedule`.
         let id = unsafe { WorkerId::new(worker as usize) };
         shared.wake_if_waiting(id);
@@ -233,20 +235,24 @@ impl Schedule for Front {
         queue.is_congested(unsafe { WorkerId::new(worker as usize) }, to)
     }
 
-    unsafe fn carry_mail(&self, at: Option<u32>, to: &CellRef, node: NonNull<Node>) {
-        let shared = &self.0;
-        let Queues::PerCore(queue) = &shared.queues else { unreachable!("nobody has a home") };
-        let wake = |worker| shared.wake(worker);
+    unsafe fn carry_mail(
+        &self,
+        at: Option<u32>,
+        to: &CellRef,
+        node: NonNull<Node>,
+    ) -> Result<(), NonNull<Node>> {
+        let Queues::PerCore(queue) = &self.0.queues else { unreachable!("nobody has a home") };
+        let wake = |worker| self.0.wake(worker);
         let Some(worker) = at else {
             // SAFETY: the caller's promise.
-            let cargo = unsafe { Cargo::mail(to.clone(), node) };
-            return queue.carry_from_outside(cargo, &wake);
+            return queue.carry_from_outside(unsafe { Cargo::mail(to.clone(), node) }, &wake);
         };
         // SAFETY: as in `schedule`.
         let id = unsafe { WorkerId::new(worker as usize) };
-        shared.wake_if_waiting(id);
+        self.0.wake_if_waiting(id);
         // SAFETY: the caller's promise.
         unsafe { queue.carry_mail(id, to, node, &wake) };
+        Ok(())
     }
 
     fn migrate(&self, at: Option<u32>, ready: Ready, to: usize) {

@@ -46,7 +46,8 @@ pub(crate) use door::thread;
 #[cfg(not(loom))]
 pub(crate) use door::thread_local;
 pub(crate) use door::{
-    AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Mutex, MutexGuard, UnsafeCell,
+    AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Mutex, MutexGuard,
+    UnsafeCell,
 };
 #[cfg(all(shuttle, not(loom)))]
 pub(crate) use door::{ticks, unparker};

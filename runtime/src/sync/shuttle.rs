@@ -3,7 +3,9 @@
 use super::Ordering;
 pub(crate) use shuttle::hint::spin_loop;
 pub(crate) use shuttle::sync::MutexGuard;
-pub(crate) use shuttle::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
+pub(crate) use shuttle::sync::atomic::{
+    AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize,
+};
 pub(crate) use shuttle::thread_local;
 /// shuttle's threads where a schedule is explored, and what else the crate needs to compile.
 pub(crate) mod thread {

@@ -2,7 +2,9 @@
 
 pub(crate) use parking_lot::{Mutex, MutexGuard};
 pub(crate) use std::hint::spin_loop;
-pub(crate) use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
+pub(crate) use std::sync::atomic::{
+    AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize,
+};
 pub(crate) use std::thread;
 pub(crate) use std::thread_local;
 

@@ -8,7 +8,7 @@ use super::cell::{CellRef, discard, recycle};
 use super::held::Held;
 use crate::queue::inbox::Push;
 use crate::queue::list::List;
-use crate::queue::node::Node;
+use crate::queue::node::{Lane, Node};
 use std::ptr::NonNull;
 
 /// Something for one actor.
@@ -63,6 +63,20 @@ impl Cargo {
     /// As [`Cargo::mail`].
     pub(crate) unsafe fn behind(to: CellRef, node: NonNull<Node>) -> Self {
         Self { to, load: Load::Behind(node) }
+    }
+
+    /// Whether it is a user's message to a mailbox that has been closed.
+    pub(crate) fn is_late(&self) -> bool {
+        let Load::Mail(mail) = &self.load else { return false };
+        // SAFETY: the list owns its nodes.
+        let is_users = |node| unsafe { Node::kind(node) }.lane == Lane::User;
+        mail.front().is_some_and(is_users) && self.to.inbox.is_closed()
+    }
+
+    /// The oldest message in it, which is the only one.
+    pub(crate) fn into_message(mut self) -> Option<NonNull<Node>> {
+        let Load::Mail(mail) = &mut self.load else { return None };
+        mail.pop_front()
     }
 
     /// Whether it is to be delivered behind all earlier mail.

@@ -167,7 +167,10 @@ impl Header {
         // SAFETY: the caller's promise; only the address of the field is taken.
         let stub = unsafe { &raw mut (*place.as_ptr()).stub };
         let stub = NonNull::new(stub).expect("a field of a place that is there");
-        let (inbox, outlet) = Inbox::new(stub);
+        let (mut inbox, outlet) = Inbox::new(stub);
+        if bounded {
+            inbox.bound();
+        }
         let owner = Owner {
             outlet,
             signals: List::new(),

@@ -35,9 +35,17 @@ pub(crate) trait Schedule: Send + Sync {
     fn is_congested(&self, at: Option<u32>, to: &CellRef) -> bool;
     /// As `carry`, for one user message, which often joins others on their way.
     ///
+    /// # Errors
+    /// The node, if it is a user's, and the mailbox was closed before it was on its way for sure.
+    ///
     /// # Safety
     /// The caller owns `node`, whose kind fits the actor, and gives it away.
-    unsafe fn carry_mail(&self, at: Option<u32>, to: &CellRef, node: NonNull<Node>);
+    unsafe fn carry_mail(
+        &self,
+        at: Option<u32>,
+        to: &CellRef,
+        node: NonNull<Node>,
+    ) -> Result<(), NonNull<Node>>;
     /// Lets the actor, which is ready on the calling worker, live on worker `to` from now on.
     fn migrate(&self, at: Option<u32>, ready: Ready, to: usize);
     /// Whether a question is best answered inside the turn of its asker, on the calling worker: turns are
@@ -162,19 +170,26 @@ impl Core {
         self.scheduler.carry(current::worker_of(self), cargo);
     }
 
-    /// Brings a user message to where its actor lives.
+    /// Brings a message to where its actor lives.
+    ///
+    /// # Errors
+    /// The node, if it is a user's that comes too late.
     ///
     /// # Safety
     /// The caller owns `node`, whose kind fits the actor, and gives it away.
-    pub(crate) unsafe fn carry_mail(&self, to: &CellRef, node: NonNull<Node>) {
+    pub(crate) unsafe fn carry_mail(
+        &self,
+        to: &CellRef,
+        node: NonNull<Node>,
+    ) -> Result<(), NonNull<Node>> {
         // SAFETY: the caller's promise.
-        unsafe { self.scheduler.carry_mail(current::worker_of(self), to, node) };
+        unsafe { self.scheduler.carry_mail(current::worker_of(self), to, node) }
     }
 
     /// As [`Core::carry_mail`], for a sender that can wait.
     ///
     /// # Errors
-    /// The node, while the way to the actor is full.
+    /// The node, while the way to the actor is full; and as there.
     ///
     /// # Safety
     /// As [`Core::carry_mail`].
@@ -188,8 +203,7 @@ impl Core {
             return Err(node);
         }
         // SAFETY: the caller's promise.
-        unsafe { self.scheduler.carry_mail(at, to, node) };
-        Ok(())
+        unsafe { self.scheduler.carry_mail(at, to, node) }
     }
 
     /// Sees that a new actor runs, wherever it lives.

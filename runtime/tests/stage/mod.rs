@@ -139,6 +139,13 @@ impl Scene {
         self.account.sent(tell.tell().is_ok());
     }
 
+    /// Waits until an actor that drains has ended; nobody else may have ended so far.
+    pub(crate) async fn drained(&self, actor: &Ref<Player>) {
+        actor.ended().await;
+        let lost = self.system.counts().dead_stopped;
+        self.account.check(lost == 0, || format!("{lost} were accepted and not handled"));
+    }
+
     /// Asks for the double of `number`.
     pub(crate) async fn ask(&self, whom: &Ref<Player>, number: u64) {
         self.account.ask(whom, number).await;

@@ -52,9 +52,9 @@ impl<'a, M: Message> TellWithin<'a, M> {
     /// Those of [`Tell::try_send`].
     pub fn try_send(self) -> Result<(), TellError<M>> {
         let Self { cell, kind, dated } = self;
-        let sent = match cell.bounded {
-            true => try_send_bounded(cell, kind, Apart(dated)),
-            false => push(cell, kind, dated, run_soon).map_err(TellError::Closed),
+        let sent = match cell.inbox.is_free() {
+            true => push(cell, kind, dated, run_soon).map_err(TellError::Closed),
+            false => try_send_bounded(cell, kind, Apart(dated)),
         };
         sent.map_err(undated)
     }
@@ -66,9 +66,9 @@ impl<'a, M: Message> TellWithin<'a, M> {
     /// Those of [`Tell::tell`].
     pub fn tell(self) -> Result<(), TellError<M>> {
         let Self { cell, kind, dated } = self;
-        let sent = match cell.bounded {
-            true => tell_bounded(cell, kind, Apart(dated)),
-            false => push(cell, kind, dated, run_soon).map_err(TellError::Closed),
+        let sent = match cell.inbox.is_free() {
+            true => push(cell, kind, dated, run_soon).map_err(TellError::Closed),
+            false => tell_bounded(cell, kind, Apart(dated)),
         };
         sent.map_err(undated)
     }

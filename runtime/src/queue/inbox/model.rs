@@ -22,6 +22,13 @@ static USER: Kind = Kind {
 };
 static URGENT: Kind = Kind { lane: Lane::Signal, ..USER };
 static STUB: Kind = Kind { block: None, ..USER };
+/// What is left of a message that was withdrawn.
+static HOLLOW: Kind = Kind { lane: Lane::Signal, ..USER };
+
+/// The order to end when there is no mail.
+const DRAIN: usize = 100;
+
+const LOST: &str = "a message was accepted, and is not handled";
 
 struct Consumer {
     outlet: Outlet,
@@ -29,6 +36,8 @@ struct Consumer {
     urgents: Vec<usize>,
     /// Whether a handler waits; it is done at the first wake-up.
     waits: bool,
+    /// Whether it ends when it has no mail.
+    draining: bool,
     dead: bool,
 }
 
@@ -52,8 +61,14 @@ impl Cell {
     fn new(waits: bool) -> Arc<Self> {
         let stub = NonNull::from(Box::leak(Box::new(Node::stub(&STUB))));
         let (inbox, outlet) = Inbox::new(stub);
-        let consumer =
-            Consumer { outlet, users: Vec::new(), urgents: Vec::new(), waits, dead: false };
+        let consumer = Consumer {
+            outlet,
+            users: Vec::new(),
+            urgents: Vec::new(),
+            waits,
+            draining: false,
+            dead: false,
+        };
         Arc::new(Self { inbox, consumer: UnsafeCell::new(consumer) })
     }
 
@@ -73,6 +88,33 @@ impl Cell {
             Push::Woke => self.run(),
             Push::Dead => self.bury(),
         }
+    }
+
+    /// Sends as users do; `false` if the message came back.
+    fn tell(&self, number: usize) -> bool {
+        if !self.inbox.is_free() {
+            return false;
+        }
+        // SAFETY: the node carries a number, and is the caller's again.
+        let withdrawn = |node| unsafe { Node::hollow::<usize>(node, &HOLLOW) };
+        // SAFETY: the node is new.
+        let pushed = unsafe { self.inbox.push_in_time(Node::new(&USER, number), withdrawn) };
+        let accepted = pushed.is_ok();
+        match pushed.unwrap_or_else(|(push, back)| {
+            assert_eq!(back, number);
+            push
+        }) {
+            Push::Queued => {}
+            Push::Woke => self.run(),
+            Push::Dead => self.bury(),
+        }
+        accepted
+    }
+
+    /// Orders the actor to end when its mail is handled.
+    fn drain(&self) {
+        self.inbox.close();
+        self.send_urgent(DRAIN);
     }
 
     fn send_urgent(&self, number: usize) -> Push {
@@ -103,14 +145,18 @@ impl Cell {
                 // SAFETY: every urgent node carries a number.
                 consumer.urgents.push(unsafe { Node::into_payload::<usize>(node) });
             });
+            consumer.draining |= consumer.urgents.contains(&DRAIN);
         });
     }
 
     fn pop(&self) -> bool {
         let pop = self.with(|consumer| consumer.outlet.pop(&self.inbox, recycle));
         match pop {
+            // SAFETY: the outlet gave the node away.
+            Pop::Node(node) if unsafe { Node::kind(node) }.lane == Lane::Signal => true,
             Pop::Node(node) => {
-                // SAFETY: every user node carries a number.
+                self.with(|consumer| assert!(!(consumer.draining && consumer.dead), "{LOST}"));
+                // SAFETY: every other user node carries a number.
                 let number = unsafe { Node::take_payload::<usize>(node) };
                 self.with(|consumer| consumer.users.push(number));
                 true
@@ -133,7 +179,16 @@ impl Cell {
                 if self.inbox.park() {
                     return;
                 }
-            } else if !self.pop() && self.inbox.rest(self.end()) {
+                continue;
+            }
+            if self.pop() {
+                continue;
+            }
+            if self.with(|consumer| consumer.draining) {
+                self.with(|consumer| consumer.dead = true);
+                return self.bury();
+            }
+            if self.inbox.rest(self.end()) {
                 return;
             }
         }
@@ -257,5 +312,27 @@ fn what_is_urgent_is_not_left_behind_when_the_end_meets_late_mail() {
         }
         let left = cell.inbox.empty_urgent();
         left.into_oldest_first(|_| panic!("nobody buries what is left in the urgent lane"));
+    });
+}
+
+#[test]
+fn what_is_accepted_while_an_actor_drains_is_handled() {
+    model(|| {
+        let cell = Cell::new(false);
+        cell.run();
+        let (first, second) = (cell.clone(), cell.clone());
+        let threads = [
+            thread::spawn(move || usize::from(first.tell(1))),
+            thread::spawn(move || usize::from(second.tell(2))),
+        ];
+        cell.drain();
+        let accepted: usize = threads.map(|thread| thread.join().unwrap()).into_iter().sum();
+        assert!(!cell.tell(3), "the mailbox is closed");
+        // Whoever takes the token now sees everything; there is nothing left to take.
+        cell.send_urgent(9);
+        cell.with(|consumer| {
+            assert!(consumer.dead, "the order was obeyed");
+            assert_eq!(consumer.users.len(), accepted, "{LOST}");
+        });
     });
 }

@@ -2,9 +2,12 @@
 //!
 //! Invariant 1: the home of an actor changes only under the lane's lock of the worker that it leaves, which is
 //! emptied first: a thread that finds the home unchanged under the lock is not too late.
+//!
+//! Invariant 2: an order to drain an actor is delivered after its worker has emptied the lane, whose mailbox was closed
+//! before: a thread that finds the mailbox open under the lock is not too late.
 
 use crate::scheduler::signal::{EXTERNAL, Signal};
-use crate::sync::Mutex;
+use crate::sync::{Mutex, planted};
 use crate::task::cargo::Cargo;
 use crate::task::cell::CellRef;
 use std::collections::VecDeque;
@@ -39,6 +42,8 @@ pub(super) enum Left {
     Moved(Cargo),
     /// The worker has left for good.
     Closed(Cargo),
+    /// It is a user's message, and the mailbox is closed.
+    Late(Cargo),
 }
 
 impl Dock {
@@ -55,6 +60,9 @@ impl Dock {
         }
         if lane.closed {
             return Left::Closed(cargo);
+        }
+        if planted!("per-core-accepts-late": cargo.is_late() => false) {
+            return Left::Late(cargo);
         }
         let first = lane.cargo.is_empty();
         lane.cargo.push_back(cargo);

@@ -243,16 +243,30 @@ impl PerCore {
     }
 
     /// Brings a cargo to where its actor lives; the caller is no worker.
-    pub(crate) fn carry_from_outside(&self, mut cargo: Cargo, wake: &impl Fn(usize)) {
+    ///
+    /// # Errors
+    /// A user's message that comes too late.
+    pub(crate) fn carry_from_outside(
+        &self,
+        mut cargo: Cargo,
+        wake: &impl Fn(usize),
+    ) -> Result<(), NonNull<Node>> {
         loop {
             let home = cargo.to().home();
-            let Some(worker) = cargo.to().core.homes.worker(home) else { return };
+            let Some(worker) = cargo.to().core.homes.worker(home) else { return Ok(()) };
             let left = self.posts[worker].dock.leave(cargo, |to| to.home() == home);
             cargo = match left {
-                Left::Here { wake: false } => return,
-                Left::Here { wake: true } => return wake(worker),
+                Left::Here { wake: false } => return Ok(()),
+                Left::Here { wake: true } => {
+                    wake(worker);
+                    return Ok(());
+                }
                 Left::Moved(cargo) => cargo,
-                Left::Closed(cargo) => return drop(cargo),
+                Left::Closed(cargo) => {
+                    drop(cargo);
+                    return Ok(());
+                }
+                Left::Late(cargo) => return cargo.into_message().map_or(Ok(()), Err),
             };
         }
     }
