@@ -10,12 +10,12 @@ use super::reply::Reply;
 use super::room::{Apart, try_send_bounded};
 use super::tell::{Room, Sending, poll_send, push, run_soon};
 use super::traits::Message;
+use super::wakeup::Wakeup;
 use crate::event::Undelivered;
 use crate::queue::node::Kind;
 use crate::queue::oneshot::Receiver;
 use crate::sync::planted;
 use crate::task::cell::CellRef;
-use crate::task::core::{Alarm, AlarmKey};
 use crate::time::Time;
 use std::fmt;
 use std::future::{Future, IntoFuture};
@@ -65,7 +65,8 @@ impl<'a, P: Message, R: Send + 'static> IntoFuture for Forward<'a, P, R> {
 
     fn into_future(self) -> Forwarding<'a, P, R> {
         let Self { cell, kind, message, ends } = self;
-        Forwarding { cell, kind, message: Some(message), room: None, ends: Some(ends), alarm: None }
+        let wakeup = Wakeup::new(cell);
+        Forwarding { cell, kind, message: Some(message), room: None, ends: Some(ends), wakeup }
     }
 }
 
@@ -106,26 +107,17 @@ pub struct Forwarding<'a, P: Message, R> {
     message: Option<P>,
     room: Option<Room<'a>>,
     ends: Option<Ends<R>>,
-    alarm: Option<AlarmKey>,
+    wakeup: Wakeup<'a>,
 }
 
 impl<P: Message, R> Forwarding<'_, P, R> {
-    fn cancel_alarm(&mut self) {
-        if let Some(alarm) = self.alarm.take() {
-            self.cell.core.cancel_alarm(alarm);
-        }
-    }
-
     /// Gives the question up if nobody waits for its answer any more; otherwise looks again at the deadline.
     #[cold]
     fn look_at_the_clock(&mut self, cx: &Context<'_>) -> Poll<()> {
-        // The task may be another one than before.
-        self.cancel_alarm();
-        let core = &self.cell.core;
         let Some(ends) = &self.ends else { return Poll::Ready(()) };
         let until = Time(ends.receiver.deadline());
-        if core.clock.now() < until && !ends.reply.is_abandoned() {
-            self.alarm = Some(core.set_alarm(until, Alarm::Wake(cx.waker().clone())));
+        // The task may be another one than before.
+        if !ends.reply.is_abandoned() && self.wakeup.set(until, cx.waker()) {
             return Poll::Pending;
         }
         // Its place among those who wait first: it may be what others wait for.
@@ -135,12 +127,6 @@ impl<P: Message, R> Forwarding<'_, P, R> {
             ends.reply.undelivered(Undelivered::Expired);
         }
         Poll::Ready(())
-    }
-}
-
-impl<P: Message, R> Drop for Forwarding<'_, P, R> {
-    fn drop(&mut self) {
-        self.cancel_alarm();
     }
 }
 

@@ -53,6 +53,7 @@ mod topic;
 mod traits;
 mod tree;
 mod waiting;
+mod wakeup;
 
 pub use address::{Recipient, Ref};
 pub use ask::{Ask, Asked, Asking, AskingFlat, Flat, Plain};

@@ -4,9 +4,9 @@ use super::{Tell, Telling, push, run_soon};
 use crate::actor::error::TellError;
 use crate::actor::room::{Apart, tell_bounded, try_send_bounded};
 use crate::actor::traits::Message;
+use crate::actor::wakeup::Wakeup;
 use crate::queue::node::Kind;
 use crate::task::cell::CellRef;
-use crate::task::core::{Alarm, AlarmKey};
 use crate::time::Time;
 use std::fmt;
 use std::future::{Future, IntoFuture};
@@ -91,7 +91,7 @@ impl<'a, M: Message> IntoFuture for TellWithin<'a, M> {
     fn into_future(self) -> TellingWithin<'a, M> {
         let deadline = self.dated.deadline;
         let telling = Telling::new(self.cell, self.kind, self.dated);
-        TellingWithin { telling, deadline, alarm: None }
+        TellingWithin { telling, deadline, wakeup: Wakeup::new(self.cell) }
     }
 }
 
@@ -104,15 +104,7 @@ impl<'a, M: Message> IntoFuture for TellWithin<'a, M> {
 pub struct TellingWithin<'a, M: Message> {
     telling: Telling<'a, Dated<M>>,
     deadline: Time,
-    alarm: Option<AlarmKey>,
-}
-
-impl<M: Message> TellingWithin<'_, M> {
-    fn cancel_alarm(&mut self) {
-        if let Some(alarm) = self.alarm.take() {
-            self.telling.cell.core.cancel_alarm(alarm);
-        }
-    }
+    wakeup: Wakeup<'a>,
 }
 
 impl<M: Message> Future for TellingWithin<'_, M> {
@@ -123,23 +115,13 @@ impl<M: Message> Future for TellingWithin<'_, M> {
         if let Poll::Ready(sent) = Pin::new(&mut this.telling).poll(cx) {
             return Poll::Ready(sent.map_err(undated));
         }
-        let core = &this.telling.cell.core;
-        if core.clock.now() >= this.deadline
+        // The task may be another one than before.
+        if !this.wakeup.set(this.deadline, cx.waker())
             && let Some(dated) = this.telling.give_up()
         {
             return Poll::Ready(Err(TellError::Expired(dated.message)));
         }
-        // The task may be another one than before.
-        this.cancel_alarm();
-        let alarm = Alarm::Wake(cx.waker().clone());
-        this.alarm = Some(this.telling.cell.core.set_alarm(this.deadline, alarm));
         Poll::Pending
-    }
-}
-
-impl<M: Message> Drop for TellingWithin<'_, M> {
-    fn drop(&mut self) {
-        self.cancel_alarm();
     }
 }
 
