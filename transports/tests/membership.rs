@@ -59,7 +59,7 @@ fn nodes_of_a_cluster_find_each_other_over_udp() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let test = async {
-            let period = "\n[membership]\nperiod-ms = 200\n";
+            let period = "\n[membership]\nperiod-ms = 1000\n";
             // The first knows the others' keys alone; they know where it is, and not where the other one is.
             let known = [peer(&keys[1], None), peer(&keys[2], None)].concat();
             let a = join(&folder, "a", &format!("{period}{known}"));

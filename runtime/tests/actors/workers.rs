@@ -239,7 +239,7 @@ fn what_a_long_handler_tells_is_handled_by_a_worker_that_sleeps() {
             let worker = system.spawn::<Worker>(worker).await.unwrap();
             let (done, is_done) = oneshot::channel();
             worker.work(done).await.unwrap();
-            let in_time = tokio::time::timeout(Duration::from_secs(5), is_done).await;
+            let in_time = tokio::time::timeout(LONG, is_done).await;
             // Whatever came of it, let the handler end.
             helped.store(true, Ordering::SeqCst);
             assert!(in_time.is_ok(), "the helper waits for the end of the handler");

@@ -167,7 +167,7 @@ fn an_actor_is_started_where_its_node_allows_it() {
 #[test]
 fn what_is_started_for_nobody_is_stopped() {
     let network = Loopback::new();
-    let system = System::builder().workers(2).ask_timeout(Duration::from_millis(500));
+    let system = System::builder().workers(2).ask_timeout(Duration::from_secs(3));
     let system = system.build().unwrap();
     let node = Node::start(&system, network.node("hasty", identity("hasty"))).unwrap();
     let there = Place::new(&network, "there", Scheduler::stealing());

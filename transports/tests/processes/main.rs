@@ -134,13 +134,14 @@ struct Process {
 }
 
 impl Process {
-    /// Starts one, which is up when this returns.
-    fn start(host: u8, address: SocketAddr) -> Self {
+    /// Starts one, which is up when this returns. What else is to be done here goes on meanwhile.
+    async fn start(host: u8, address: SocketAddr) -> Self {
         let command = Command::new(std::env::current_exe().unwrap());
-        Self::start_by(command, host, address, Options::default())
+        let start = move || Self::start_by(command, host, address, Options::default());
+        tokio::task::spawn_blocking(start).await.unwrap()
     }
 
-    /// Starts one by a command that runs this program.
+    /// Starts one by a command that runs this program, and waits until it is up.
     fn start_by(mut command: Command, host: u8, address: SocketAddr, socket: Options) -> Self {
         let Options { offload, buffer_bytes, .. } = socket;
         let mut child = command
@@ -284,11 +285,11 @@ fn a_process_that_is_killed_was_told_a_beginning_and_its_end_is_told_once() {
 
 async fn story([mortal, spared]: [SocketAddr; 2], [way, other_way]: [Address; 2]) {
     let mut home = Home::new("127.0.0.1:0", Options::default());
-    let alone = Process::start(3, spared);
+    let alone = Process::start(3, spared).await;
     let (_, spared_logs) = home.reach(&other_way).await;
     let mut expected = Vec::new();
     for life in 0..3 {
-        let process = Process::start(2, mortal);
+        let process = Process::start(2, mortal).await;
         let (_, logs) = home.reach(&way).await;
         let witness = home.witness(&logs).await;
         let first = home.tell(&logs, 100).await;

@@ -8,6 +8,7 @@ use greenroom::{
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::time::Duration;
 use tokio::sync::oneshot;
 
 /// What the cooks of a test have done.
@@ -130,6 +131,25 @@ impl HandleAsync<Fry> for Cook {
     }
 }
 
+/// Asks with longer and longer deadlines until a question has begun before its deadline passed.
+async fn expire_late(
+    system: &greenroom::System,
+    has_begun: impl Fn() -> u64,
+    ask: impl AsyncFn(Duration),
+) {
+    let begun = has_begun();
+    let mut timeout = SHORT;
+    loop {
+        let expired = system.counts().dead_expired;
+        ask(timeout).await;
+        until(|| has_begun() > begun || system.counts().dead_expired > expired).await;
+        if has_begun() > begun {
+            return;
+        }
+        timeout *= 2;
+    }
+}
+
 async fn cook(system: &greenroom::System, tally: &Arc<Tally>) -> Ref<Cook> {
     system.spawn::<Cook>((Arc::clone(tally), None)).await.unwrap()
 }
@@ -148,10 +168,17 @@ fn an_asker_that_goes_cancels_the_pending_handler() {
         until(|| tally.begun.load(SeqCst) == 1).await;
         drop(asked);
         until(|| tally.dropped.load(SeqCst) == 1).await;
-        let (_gate, closed) = oneshot::channel();
-        assert_eq!(cook.cook(closed).within(SHORT).await, Err(AskError::Expired));
-        let (_gate, closed) = oneshot::channel();
-        assert_eq!(cook.ask(Fry(closed)).within(SHORT).await, Err(AskError::Expired));
+        let has_begun = || tally.begun.load(SeqCst);
+        expire_late(system, has_begun, async |timeout| {
+            let (_gate, closed) = oneshot::channel();
+            assert_eq!(cook.cook(closed).within(timeout).await, Err(AskError::Expired));
+        })
+        .await;
+        expire_late(system, has_begun, async |timeout| {
+            let (_gate, closed) = oneshot::channel();
+            assert_eq!(cook.ask(Fry(closed)).within(timeout).await, Err(AskError::Expired));
+        })
+        .await;
         // The actor lives on, with what the handlers left.
         assert_eq!(soon(cook.orders().into_future()).await, Ok(3));
         let (gate, opened) = oneshot::channel();
@@ -159,7 +186,12 @@ fn an_asker_that_goes_cancels_the_pending_handler() {
         assert_eq!(cook.ask(Fry(opened)).await, Ok(4));
         assert_eq!(cook.taste(1).await, Ok(5));
         for kind in ["CookMessage", "CookMessage", "Fry"] {
-            let letter = soon(letters.next()).await.unwrap();
+            let letter = loop {
+                let letter = soon(letters.next()).await.unwrap();
+                if letter.reason != DeadLetterReason::Expired {
+                    break letter;
+                }
+            };
             assert_eq!((letter.actor, letter.reason), (cook.id(), DeadLetterReason::Cancelled));
             assert!(letter.message.ends_with(kind), "{letter:?}");
         }

@@ -88,16 +88,18 @@ impl Walker {
         self.rest(time).await
     }
     #[ask]
-    async fn keep(&mut self, gate: oneshot::Receiver<()>) {
+    async fn keep(&mut self, entered: oneshot::Sender<()>, gate: oneshot::Receiver<()>) {
+        let _ = entered.send(());
         let _ = gate.await;
     }
     #[ask]
     async fn ask_keep(
         &mut self,
         other: Ref<Self>,
+        entered: oneshot::Sender<()>,
         gate: oneshot::Receiver<()>,
     ) -> Result<(), AskError> {
-        other.keep(gate).within(LONG).await
+        other.keep(entered, gate).within(LONG).await
     }
 }
 
@@ -277,7 +279,11 @@ fn an_answer_on_its_way_is_not_waited_for() {
         let (first, second) = (spawn(0).await, spawn(1).await);
         let (gate, closed) = oneshot::channel();
         let (asker, keeper) = (first.clone(), second.clone());
-        let asked = tokio::spawn(async move { asker.ask_keep(keeper, closed).within(LONG).await });
+        let (enter, entered) = oneshot::channel();
+        let asked =
+            tokio::spawn(async move { asker.ask_keep(keeper, enter, closed).within(LONG).await });
+        soon(entered).await.unwrap();
+        // The wait is old enough for a look at who waits for whom.
         tokio::time::sleep(A_FEW_LOOKS).await;
         // The first has its answer, and no worker to take it, while the second asks it.
         let hold = hold_worker_on(system, 0).await;
