@@ -1,0 +1,157 @@
+//! Actors and systems that drain: what was accepted is handled, and what comes late goes back.
+
+use crate::support::{
+    Dice, LONG, Ledger, Parcel, everywhere, exit_of, policies, soon, times, until,
+};
+use crate::{Porter, WAITING, keep_waiting, ledger, refuses, waiting};
+use greenroom::{
+    Actor, Context, ExitReason, Full, Mailbox, Options, Ref, SpawnError, System, TellError,
+    handlers,
+};
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+// [G-STOP-2]
+#[test]
+fn drain_handles_what_was_accepted_and_refuses_the_rest() {
+    everywhere(async |system| {
+        let mut events = system.events();
+        let ledger = ledger();
+        let (porter, gate) = waiting(system, &ledger).await;
+        assert!(porter.drain());
+        until(|| porter.is_closed()).await;
+        refuses(&porter, &ledger).await;
+        drop(gate);
+        assert_eq!(exit_of(&porter, &mut events).await, ExitReason::Drained);
+        let tally = ledger.settle(&system.counts());
+        assert_eq!((tally.handled, tally.dropped), (1 + WAITING as u64, 0));
+    });
+}
+
+/// Takes parcels one by one, with a mailbox of its kind.
+struct Clerk<P>(PhantomData<P>);
+
+impl<P: Policy> Actor for Clerk<P> {
+    const OPTIONS: Options = Options::new().mailbox(P::MAILBOX);
+}
+
+policies! {
+    /// Tells the mailboxes of otherwise equal clerks apart.
+    Policy { MAILBOX: Mailbox }
+    Endless = Mailbox::unbounded();
+    Counted = Mailbox::bounded(RACERS * RACE);
+    Sliding = Mailbox::bounded(RACERS * RACE).full(Full::DropOldest);
+}
+
+#[handlers]
+impl<P: Policy> Clerk<P> {
+    #[tell]
+    fn take(&mut self, parcel: Parcel) {
+        parcel.handled();
+    }
+}
+
+/// Parcels that one sender sends at most in a race.
+const RACE: usize = 500;
+
+/// Senders in a race.
+const RACERS: usize = 2;
+
+/// Threads send to a clerk that drains at some moment, some by `tell` and some by an awaited one.
+async fn race<P: Policy>(system: &System, ledger: &Arc<Ledger>, dice: &mut Dice) {
+    let clerk = system.spawn::<Clerk<P>>(Clerk(PhantomData)).await.unwrap();
+    let drain_at = ledger.issued() + dice.below(RACE as u64) as usize;
+    let senders: Vec<_> = (0..RACERS)
+        .map(|number| {
+            let (clerk, ledger) = (clerk.clone(), Arc::clone(ledger));
+            thread::spawn(move || {
+                for _ in 0..RACE {
+                    let take = clerk.take(ledger.issue());
+                    let sent = if number == 0 { take.tell() } else { take.wait() };
+                    if let Err(TellError::Closed(ClerkMessage::Take { parcel })) = sent {
+                        return parcel.returned();
+                    }
+                }
+            })
+        })
+        .collect();
+    while ledger.issued() < drain_at && !senders.iter().all(JoinHandle::is_finished) {
+        thread::yield_now();
+    }
+    clerk.drain();
+    soon(clerk.ended()).await;
+    for sender in senders {
+        sender.join().unwrap();
+    }
+}
+
+// [G-STOP-2]
+#[test]
+fn whoever_races_a_drain_has_its_message_handled_or_back() {
+    everywhere(async |system| {
+        let rounds = times(20);
+        let ledger = Ledger::new(rounds * 3 * RACERS * RACE);
+        let mut dice = Dice::new(1);
+        for _ in 0..rounds {
+            race::<Endless>(system, &ledger, &mut dice).await;
+            race::<Counted>(system, &ledger, &mut dice).await;
+            race::<Sliding>(system, &ledger, &mut dice).await;
+        }
+        let tally = ledger.settle(&system.counts());
+        assert_eq!(tally.dropped, 0, "{tally:?}");
+    });
+}
+
+/// Has a porter of its own.
+#[derive(Actor)]
+struct Landlord {
+    porter: Ref<Porter>,
+}
+
+#[handlers]
+impl Landlord {
+    #[start]
+    fn start(cx: &mut Context<Self>) -> Result<Self, SpawnError> {
+        Ok(Self { porter: cx.spawn::<Porter>(Porter).start()? })
+    }
+    #[ask]
+    fn porter(&self) -> Ref<Porter> {
+        self.porter.clone()
+    }
+}
+
+// [G-STOP-2]
+#[test]
+fn drain_goes_down_to_the_children() {
+    everywhere(async |system| {
+        let mut events = system.events();
+        let ledger = ledger();
+        let landlord = system.spawn::<Landlord>(()).await.unwrap();
+        let porter = landlord.porter().await.unwrap();
+        let gate = keep_waiting(&porter, &ledger).await;
+        assert!(landlord.drain());
+        until(|| porter.is_closed()).await;
+        refuses(&porter, &ledger).await;
+        drop(gate);
+        assert_eq!(exit_of(&porter, &mut events).await, ExitReason::Drained);
+        soon(landlord.ended()).await;
+        let tally = ledger.settle(&system.counts());
+        assert_eq!((tally.handled, tally.dropped), (1 + WAITING as u64, 0));
+    });
+}
+
+#[test]
+fn drain_of_a_system_handles_all_its_mail() {
+    everywhere(async |system| {
+        let many = times(WAITING);
+        let ledger = Ledger::new(many + 2);
+        let (porter, gate) = waiting(system, &ledger).await;
+        for _ in WAITING..many {
+            porter.take(ledger.issue()).tell().unwrap();
+        }
+        let (drained, ()) = tokio::join!(system.drain(LONG), async { drop(gate) });
+        drained.unwrap();
+        assert_eq!(ledger.settle(&system.counts()).handled, 1 + many as u64);
+    });
+}
