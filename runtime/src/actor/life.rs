@@ -270,6 +270,9 @@ pub(super) fn end_requested(held: &mut Held, end: End) {
         // Whatever is under way, the mail is handled before the end.
         End::Drain => {
             held.owner().draining = true;
+            // An order that another signal had collected may be here before its sender touched the word.
+            // Whoever pushes behind this exchange finds the mailbox closed; who came before is seen.
+            held.cell().inbox.wake();
             planted!("drain-stops": () => begin_end(held, Ending::Stopped, true));
             return;
         }

@@ -201,11 +201,12 @@ impl Bound {
 
     /// Ends every wait: the actor has ended. Whatever is in the window is to be evicted then.
     pub(crate) fn close(&self, cell: &Header) {
+        // First: where permits are refused, a message that still got in would push the oldest out.
+        self.window.lock().closed = true;
         self.messages.iter().chain(&self.bytes).for_each(Permits::close);
         if let Some(level) = &self.level {
             level.close(cell);
         }
-        self.window.lock().closed = true;
     }
 
     /// Counts a message of `bytes` that is about to go in, here and in the system's budget. What is not

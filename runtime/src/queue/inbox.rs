@@ -24,9 +24,9 @@
 //!
 //! So that nothing is accepted which comes too late, a sender looks whether the mailbox is closed between its
 //! swap and its link. If it is, it takes its message back and links the hollow node. If it is not, the swap
-//! came before whatever the closer did to the word after closing, such as setting URGENT for the order to
-//! end: that is a read-modify-write, too, and whoever swaps behind it has acquired it, and so the closing.
-//! Whoever obeys the order finds the message in the lane.
+//! came before whatever was done to the word after the closing: that is a read-modify-write, too, and whoever
+//! swaps behind it has acquired it. Who obeys an order to drain exchanges the word first ([`Inbox::wake`]),
+//! and so finds the message in the lane.
 //!
 //! Every rendezvous is a read-modify-write on `newest`, so giving the token back fails if anything
 //! arrived, and nothing has to be checked twice. Between a sender's swap and its link the user lane

@@ -145,7 +145,10 @@ impl Cell {
                 // SAFETY: every urgent node carries a number.
                 consumer.urgents.push(unsafe { Node::into_payload::<usize>(node) });
             });
-            consumer.draining |= consumer.urgents.contains(&DRAIN);
+            let drains = consumer.urgents.contains(&DRAIN);
+            if drains && !std::mem::replace(&mut consumer.draining, true) {
+                self.inbox.wake();
+            }
         });
     }
 
