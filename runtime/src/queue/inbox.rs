@@ -158,7 +158,7 @@ impl Inbox {
     /// flag has to go back.
     ///
     /// # Safety
-    /// The caller owns `node` and gives it away.
+    /// The caller owns `node`, which is new and linked to nothing, and gives it away.
     #[inline(always)]
     pub(crate) unsafe fn push(&self, node: NonNull<Node>) -> Push {
         let before = self.swap(node);
@@ -191,8 +191,6 @@ impl Inbox {
     /// Makes `node` the newest; what was that before.
     #[inline(always)]
     fn swap(&self, node: NonNull<Node>) -> *mut Node {
-        // SAFETY: the node is still the caller's.
-        unsafe { Node::set_next(node, ptr::null_mut()) };
         // AcqRel: releases the node to the next swap and to `rest`; with IDLE or DEAD, acquires what
         // the consumer released together with the token; in any case, that the mailbox was closed
         // before somebody's exchange that came first.
