@@ -39,6 +39,10 @@
 //! The lane is Vyukov's intrusive queue, the token in its head Pony's; what makes one word serve
 //! both lanes is ours. Measured against other shapes in `book/src/decisions/0002-inbox.md`.
 
+mod outlet;
+
+pub(crate) use outlet::{Outlet, Pop};
+
 use super::growth::Growth;
 use super::list::Chain;
 use super::node::Node;
@@ -81,18 +85,6 @@ pub(crate) enum Push {
     Dead,
 }
 
-/// The consumer's next step.
-#[derive(Debug)]
-pub(crate) enum Pop {
-    /// The oldest message; its payload is to be moved out at once, because its node stays behind as
-    /// the lane's end until the next pop.
-    Node(NonNull<Node>),
-    /// Nothing there.
-    Empty,
-    /// A sender is between its swap and its link: more is coming.
-    Broken,
-}
-
 /// The shared end of one mailbox. It must not move while an [`Outlet`] of it exists.
 #[derive(Debug)]
 pub(crate) struct Inbox {
@@ -101,15 +93,6 @@ pub(crate) struct Inbox {
     terms: AtomicU8,
     growth: Growth,
 }
-
-/// The consumer's end: the node whose successor is the oldest message.
-#[derive(Debug)]
-pub(crate) struct Outlet {
-    tail: NonNull<Node>,
-}
-
-// SAFETY: an outlet owns the nodes behind its tail, whose payloads are `Send`.
-unsafe impl Send for Outlet {}
 
 impl Inbox {
     /// An open inbox, empty but for `stub`, whose token is held by its maker.
@@ -120,7 +103,7 @@ impl Inbox {
             terms: AtomicU8::new(0),
             growth: Growth::new(),
         };
-        (inbox, Outlet { tail: stub })
+        (inbox, Outlet::new(stub))
     }
 
     /// Notes that senders need room first, which is theirs to find. For its maker, who has not shared it.
@@ -481,41 +464,6 @@ impl Inbox {
     pub(crate) fn ends_at(&self, tail: NonNull<Node>) -> bool {
         // Relaxed: a hint; `rest` decides.
         clear(self.newest.load(Ordering::Relaxed), FLAGS) == tail.as_ptr()
-    }
-}
-
-impl Outlet {
-    /// Takes the oldest message. The node before it, which had stayed behind as the lane's end, is
-    /// handed to `recycle`. Token's holder only.
-    pub(crate) fn pop(&mut self, inbox: &Inbox, recycle: impl FnOnce(NonNull<Node>)) -> Pop {
-        match self.pop_linked(recycle) {
-            Some(node) => Pop::Node(node),
-            None if inbox.ends_at(self.tail) => Pop::Empty,
-            None => Pop::Broken,
-        }
-    }
-
-    /// As [`Outlet::pop`], for who then tries to give the token back, which tells the other cases apart.
-    #[inline(always)]
-    pub(crate) fn pop_linked(
-        &mut self,
-        recycle: impl FnOnce(NonNull<Node>),
-    ) -> Option<NonNull<Node>> {
-        // SAFETY: the outlet keeps its tail node.
-        let node = NonNull::new(unsafe { Node::linked(self.tail) })?;
-        recycle(std::mem::replace(&mut self.tail, node));
-        Some(node)
-    }
-
-    /// Whether a sender is between its swap and its link, right behind what the outlet has seen.
-    pub(crate) fn is_broken(&self, inbox: &Inbox) -> bool {
-        // SAFETY: the outlet keeps its tail node.
-        !inbox.ends_at(self.tail) && unsafe { Node::linked(self.tail) }.is_null()
-    }
-
-    /// The node that has stayed behind, where the lane ends for the consumer.
-    pub(crate) fn tail(&self) -> NonNull<Node> {
-        self.tail
     }
 }
 
