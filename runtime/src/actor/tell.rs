@@ -205,9 +205,9 @@ impl<'a> Room<'a> {
 }
 
 /// The future of an awaited [`Tell`]: waits for room, then sends. A handler that awaits many of them in a turn
-/// gives way now and then, so that the receivers get theirs: after as many as a turn may handle if the receiver
-/// is behind, after eight times as many if not. And it gives way while the ring to the receiver's worker is
-/// full, where actors live on one worker each.
+/// gives way now and then, so that the receivers get theirs: after eight times as many as a turn handles, or
+/// earlier if its turn's time is over, if the receiver has mail left from its last turn, or if that lives on another
+/// worker. And it gives way while the ring to the receiver's worker is full.
 ///
 /// # Cancel safety
 /// Dropped before it is ready, it has not sent the message, which is dropped with it.
@@ -277,7 +277,7 @@ impl<M: Message> Future for Telling<'_, M> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
         let header: &Header = this.cell;
-        if !current::spend_send(|| header.is_behind_senders()) {
+        if !current::spend_send(|| header.wants_pause()) {
             return give_way(cx);
         }
         if !header.inbox.is_free() {
@@ -299,6 +299,7 @@ impl<M: Message> Future for Telling<'_, M> {
 /// here.
 #[cold]
 fn give_way<T>(cx: &Context<'_>) -> Poll<T> {
+    current::note_gave_way();
     cx.waker().wake_by_ref();
     Poll::Pending
 }

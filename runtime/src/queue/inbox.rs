@@ -431,18 +431,24 @@ impl Inbox {
         }
     }
 
-    /// Whether the receiver's last turn was used up, so that mail waits behind the turns of others. A hint.
+    /// Whether the receiver's last turn left work, which waits behind the turns of others. A hint.
     #[inline(always)]
     pub(crate) fn is_behind(&self) -> bool {
         self.growth.is_behind()
     }
 
-    /// Notes that the receiver's turn was used up. Token's holder only.
+    /// Whether the receiver's turns are as long as others', and the last one left no work. A hint.
+    #[inline(always)]
+    pub(crate) fn is_steady(&self) -> bool {
+        self.growth.is_none()
+    }
+
+    /// Notes that the receiver's turn ended with work left. Token's holder only.
     pub(crate) fn note_spent(&self) {
         self.growth.note_spent(self.newest());
     }
 
-    /// Works out the length of the turn that begins, after one that was used up. Token's holder only.
+    /// Works out the length of the turn that begins, after one that left work. Token's holder only.
     #[cold]
     pub(crate) fn adapt_turn(&self) {
         self.growth.adapt(self.newest());

@@ -156,15 +156,8 @@ impl Idle {
         !is_any_asleep(self.word.load(Ordering::Relaxed))
     }
 
-    /// Whether no worker has anything to do. Who asks after a rendezvous with a worker that has woken
-    /// sees that one.
-    pub(crate) fn is_all_idle(&self) -> bool {
-        let workers = self.workers.lock();
-        workers.idle.len() == workers.states.len()
-    }
-
     /// If all workers are asleep, how many sleeps have ended before these. While that stays so, nobody has
-    /// run an actor.
+    /// run an actor. Who asks after a rendezvous with a worker that has woken sees that one.
     pub(crate) fn all_asleep_since(&self) -> Option<u64> {
         let workers = self.workers.lock();
         workers.are_all_asleep().then_some(workers.sleeps_ended)

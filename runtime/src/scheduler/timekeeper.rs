@@ -29,56 +29,55 @@ pub(super) fn keep_time(shared: &Shared, core: &Core) {
 
 /// How long work waits at most that a worker has left behind a long handler, while another one sleeps.
 const HELP_INTERVAL: Duration = Duration::from_millis(2);
-/// Time between two looks at whether all workers are idle, where nobody watches handlers.
-const REST_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Looks at the workers again and again, unless all of them are idle.
+/// Looks at the workers again and again, unless all of them have slept between two looks.
 struct Watchman {
     rests: bool,
-    /// When to look at the handlers next.
+    /// When to look at the handlers next; never where nobody watches them.
     due: Time,
-    /// When to look next for work that sleepers could do.
+    /// When to look next for work that sleepers could do; never where nobody could.
     help_due: Time,
     /// Since when each worker's running handler has been known to run.
     since: Vec<Time>,
+    /// How many sleeps had ended when all were asleep at the last look.
+    asleep_since: Option<u64>,
 }
 
 impl Watchman {
     fn new(core: &Core) -> Self {
         let since = vec![Time::NEVER; core.workers()];
-        Self { rests: true, due: Time::NEVER, help_due: Time::NEVER, since }
+        let (due, help_due) = (Time::NEVER, Time::NEVER);
+        Self { rests: true, due, help_due, since, asleep_since: None }
     }
 
     /// Looks if it is time to; returns when that is next.
     fn look_when_due(&mut self, shared: &Shared, core: &Core) -> Time {
         let now = core.clock.now();
-        let budget = core.watch.budget;
-        let interval = if budget.is_zero() { REST_INTERVAL } else { budget };
         if self.rests {
             if !core.watch.is_looked_after() {
                 return Time::NEVER;
             }
             // Called from its rest, it looks when what has begun could have overrun.
-            self.rests = false;
-            (self.due, self.help_due) = (now.after(interval), now.after(HELP_INTERVAL));
+            (self.rests, self.asleep_since) = (false, None);
+            (self.due, self.help_due) = (next_look(core, now), next_help(core, now));
         }
-        let looks = now >= self.help_due || now >= self.due;
+        if now >= self.due.min(self.help_due) {
+            self.look_around(shared, core, now);
+        }
+        if self.rests { Time::NEVER } else { self.due.min(self.help_due) }
+    }
+
+    /// Looks for what is due, and rests if nobody is awake.
+    fn look_around(&mut self, shared: &Shared, core: &Core, now: Time) {
         if now >= self.help_due {
             planted!("helper-never-called": shared.call_helper_of_anyone() => ());
-            self.help_due = now.after(HELP_INTERVAL);
+            self.help_due = next_help(core, now);
         }
         if now >= self.due {
-            if !budget.is_zero() {
-                self.look(core, now);
-            }
-            self.due = now.after(interval);
+            self.look(core, now);
+            self.due = next_look(core, now);
         }
-        // At each look: a timer that goes off now and then must not keep it looking in between.
-        if looks && Self::may_rest(shared, core) {
-            self.rests = true;
-            return Time::NEVER;
-        }
-        if core.workers() > 1 { self.due.min(self.help_due) } else { self.due }
+        self.rests = self.may_rest(shared, core);
     }
 
     fn look(&mut self, core: &Core, now: Time) {
@@ -93,13 +92,27 @@ impl Watchman {
         });
     }
 
-    /// Whether all workers are idle, so that the next one to wake up has to call.
-    fn may_rest(shared: &Shared, core: &Core) -> bool {
-        if !shared.idle.is_all_idle() {
+    /// Whether all workers have slept since the last look, so that the next one to wake up has to call. That
+    /// costs a call of the kernel, so where one wakes between any two looks, nobody has to.
+    fn may_rest(&mut self, shared: &Shared, core: &Core) -> bool {
+        let asleep_since = shared.idle.all_asleep_since();
+        let before = std::mem::replace(&mut self.asleep_since, asleep_since);
+        if asleep_since.is_none() || asleep_since != before {
             return false;
         }
         core.watch.rest();
         // Whoever woke up in between has not called.
-        shared.idle.is_all_idle() || !core.watch.begin()
+        shared.idle.all_asleep_since() == asleep_since || !core.watch.begin()
     }
+}
+
+/// When to look at the handlers again.
+fn next_look(core: &Core, now: Time) -> Time {
+    let budget = core.watch.budget;
+    if budget.is_zero() { Time::NEVER } else { now.after(budget) }
+}
+
+/// When to look again for work that sleepers could do.
+fn next_help(core: &Core, now: Time) -> Time {
+    if core.workers() > 1 { now.after(HELP_INTERVAL) } else { Time::NEVER }
 }

@@ -9,6 +9,7 @@ mod by_hand;
 mod pace;
 #[cfg(not(shuttle))]
 pub(crate) use by_hand::{ByHand, Manner, Took};
+pub(crate) use pace::Limits;
 
 use super::driver::AlarmClock;
 use super::idle::Idle;
@@ -289,17 +290,6 @@ impl Schedule for Front {
     fn end(&self) {
         self.0.end();
     }
-}
-
-/// What a worker needs to know besides what all share.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
-    /// Messages in one actor's turn at most.
-    pub(crate) batch: u32,
-    /// Length of a slice.
-    pub(crate) slice: Duration,
-    /// How long to look for work before sleeping.
-    pub(crate) spin: Duration,
 }
 
 /// The root future of a worker's runtime.

@@ -191,7 +191,7 @@ impl Builder {
     }
 
     /// Sets how many messages an actor may handle in one turn; by default 64. Turns are doubled, up to 64 times
-    /// as many, while others send it more than its turns take.
+    /// as many, while they leave mail and more of it comes; [`slice`](Self::slice) ends them.
     pub fn batch(mut self, messages: u32) -> Self {
         self.workers.limits.batch = messages;
         self

@@ -239,11 +239,11 @@ impl Header {
         }
     }
 
-    /// Whether who has sent the actor much should give way before it sends more: mail waits behind others'
-    /// turns, or is carried to another worker at the end of the sender's.
+    /// Whether who has sent the actor much is to give way before it sends more: mail is carried to another worker at
+    /// the end of the sender's turn, or waits behind the turns of others.
     #[cold]
-    pub(crate) fn is_behind_senders(&self) -> bool {
-        self.inbox.is_behind() || self.reach() == Reach::Away
+    pub(crate) fn wants_pause(&self) -> bool {
+        self.reach() == Reach::Away || self.inbox.is_behind()
     }
 
     /// How many references there are. What the owners of those that were dropped did has been done.

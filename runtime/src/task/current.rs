@@ -8,7 +8,7 @@ use super::core::Core;
 use super::core_ref::CoreRef;
 use super::home::Home;
 use super::priority::Line;
-use super::share::Share;
+
 use crate::sync::{Arc, planted, thread_local};
 use crate::time::Time;
 use std::cell::Cell;
@@ -35,8 +35,11 @@ struct Current {
     /// Turns that run inside the turn of an asker.
     nested: Cell<u32>,
     /// Messages that the running turn may still await the sending of: in the lower half before it looks at the
-    /// clock, in the upper half after that. Outside of turns more than anybody can send.
+    /// clock, in the upper half after that. Outside of turns all bits of the upper half are set, and the lower one is
+    /// filled again whenever it is used up.
     sends: Cell<u64>,
+    /// Whether somebody gave way since this was taken.
+    gave_way: Cell<bool>,
     /// What a turn has taken on this worker lately, in nanoseconds.
     turn_cost: Cell<u64>,
     /// Actors that were made ready here while another worker slept.
@@ -65,6 +68,7 @@ thread_local! {
             told_until: Cell::new(Time::NEVER),
             nested: Cell::new(0),
             sends: Cell::new(u64::MAX),
+            gave_way: Cell::new(false),
             turn_cost: Cell::new(u64::MAX),
             pushes: Cell::new(0),
             spares: Cell::new(0),
@@ -82,6 +86,7 @@ pub(crate) fn enter(core: &Arc<Core>, worker: u32) {
         current.worker.set(worker);
         current.home.set(core.homes.of(worker).map_or(NOWHERE, Home::to_word));
         current.now.set(core.clock.now());
+        current.turn_end.set(Time::NEVER);
     });
 }
 
@@ -258,11 +263,11 @@ pub(crate) fn set_deadline(deadline: Time) {
     CURRENT.with(|current| current.deadline.set(deadline));
 }
 
-/// Lets the turn that begins now await the sending of its share before it gives way; returns what was left
-/// of the turn around it, for [`restore_sends`].
+/// Lets the turn that begins now await the sending of so many messages, as [`Share::sends`](super::share::Share) has them, before it
+/// gives way; returns what was left of the turn around it, for [`restore_sends`].
 #[inline(always)]
-pub(super) fn swap_sends(share: Share) -> u64 {
-    CURRENT.with(|current| current.sends.replace(share.sends))
+pub(super) fn swap_sends(sends: u64) -> u64 {
+    CURRENT.with(|current| current.sends.replace(sends))
 }
 
 /// Lets the turn go on around which another one has ended.
@@ -271,32 +276,49 @@ pub(super) fn restore_sends(sends: u64) {
     CURRENT.with(|current| current.sends.set(sends));
 }
 
-/// Notes that the sending of a message is awaited; `false` if the turn is to give way first: it has sent
-/// enough, and its time is over or the receiver `is_behind`. Outside of turns nobody has to.
+/// Notes that the sending of a message is awaited; `false` if the turn is to give way first: when it has sent
+/// its share, or so much that it looks whether its time is over or the receiver `is_behind`, and that is so.
+/// Outside of turns nobody has to.
 #[inline(always)]
 pub(crate) fn spend_send(is_behind: impl FnOnce() -> bool) -> bool {
     CURRENT.with(|current| {
         let left = current.sends.get();
         if left & SENDS_NOW == 0 {
-            return !is_behind() && current.spend_later_send();
+            return current.spend_later_send(is_behind);
         }
         current.sends.set(left - 1);
         true
     })
 }
 
+/// Notes that somebody gives way to others.
+pub(crate) fn note_gave_way() {
+    CURRENT.with(|current| current.gave_way.set(true));
+}
+
+/// Whether somebody gave way since this was asked.
+pub(super) fn take_gave_way() -> bool {
+    CURRENT.with(|current| current.gave_way.take())
+}
+
 /// The lower half of [`Current::sends`].
 const SENDS_NOW: u64 = 0xFFFF_FFFF;
-/// Messages that may be sent between two looks at the clock, after the first ones.
-const SENDS_PER_LOOK: u64 = 64;
+/// Messages that may be sent between two looks, after the first ones; a prime, so that who sends to several in
+/// turn does not always look at the same one.
+const SENDS_PER_LOOK: u64 = 61;
 
 impl Current {
-    /// Lets the turn send some more if there is time.
+    /// Lets the turn send some more, if its time is not over and the receiver not behind.
     #[cold]
-    fn spend_later_send(&self) -> bool {
+    fn spend_later_send(&self, is_behind: impl FnOnce() -> bool) -> bool {
         let later = self.sends.get() >> 32;
+        if later == SENDS_NOW {
+            // No turn runs.
+            self.sends.set(u64::MAX);
+            return true;
+        }
         let now = later.min(SENDS_PER_LOOK);
-        if now == 0 || self.is_turn_over() {
+        if now == 0 || is_behind() || self.is_turn_over() {
             return false;
         }
         self.sends.set((later - now) << 32 | (now - 1));

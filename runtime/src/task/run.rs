@@ -178,11 +178,10 @@ impl Ready {
         let held = unsafe { Held::new(self.0) };
         turn.doing.begin_turn(held.cell());
         let look_at = turn.look;
-        if held.cell().inbox.is_behind() {
-            held.cell().inbox.adapt_turn();
-        }
         let mut run = Run { held, turn, doing: turn.doing, handled: 0, look_at, witness };
-        let sends = current::swap_sends(turn.share);
+        let is_steady = run.held.cell().inbox.is_steady();
+        let sends = if is_steady { turn.share.sends } else { run.adapt() };
+        let sends = current::swap_sends(sends);
         let outcome = loop {
             // Panics of user code are caught per batch, not per message: entering costs nothing then.
             match catch_unwind(AssertUnwindSafe(|| run.batch())) {
@@ -209,11 +208,27 @@ struct Run<'a, W> {
 }
 
 impl<W: Witness> Run<'_, W> {
+    /// Works out how long the turn is that begins, of an actor whose mail grows or has grown; returns what it may
+    /// send.
+    #[cold]
+    fn adapt(&self) -> u64 {
+        let inbox = &self.held.cell().inbox;
+        if inbox.is_behind() {
+            inbox.adapt_turn();
+        }
+        self.turn.share.sends_doubled(inbox.doublings())
+    }
+
     /// What becomes of the token when the turn is over.
     fn yielded(&mut self) -> Outcome {
         let ready = Ready(self.held.header());
         match std::mem::take(&mut self.held.owner().move_to) {
-            0 => Outcome::Yielded(ready),
+            0 => {
+                if self.turn.share.may_grow() {
+                    self.held.cell().inbox.note_spent();
+                }
+                Outcome::Yielded(ready)
+            }
             worker => Outcome::Moves(ready, usize::from(worker) - 1),
         }
     }
@@ -289,8 +304,7 @@ impl<W: Witness> Run<'_, W> {
     #[inline(always)]
     fn handle(&mut self) -> Option<bool> {
         if let Some(signal) = self.held.owner().signals.pop_front() {
-            self.deliver(signal);
-            return None;
+            return self.handle_signal(signal);
         }
         match self.held.pop_linked() {
             Some(node) => {
@@ -299,6 +313,14 @@ impl<W: Witness> Run<'_, W> {
             }
             None => self.rest(),
         }
+    }
+
+    /// Handles a signal. An interleaved handler that gives way is woken by the next one, before all mail: its
+    /// turn is over, or it would do nothing else.
+    fn handle_signal(&mut self, signal: NonNull<Node>) -> Option<bool> {
+        current::take_gave_way();
+        self.deliver(signal);
+        current::take_gave_way().then_some(false)
     }
 
     /// As [`Run::handle`], and notes whether it was a user's message.
@@ -410,14 +432,11 @@ impl<W: Witness> Run<'_, W> {
     /// lately, from later on.
     #[cold]
     fn is_spent(&mut self) -> bool {
-        let inbox = &self.held.cell().inbox;
-        let share = self.turn.share.doubled(inbox.doublings());
-        self.look_at = self.handled.saturating_mul(2).min(share);
-        if self.handled >= share {
-            inbox.note_spent();
-            return true;
-        }
-        self.turn.clock.now() >= self.turn.until
+        let share = self.turn.share.doubled(self.held.cell().inbox.doublings());
+        // Long turns look once per ordinary one: what comes may suddenly take longer.
+        let next = self.handled.saturating_mul(2).min(self.turn.share.after_batch(self.handled));
+        self.look_at = next.min(share);
+        self.handled >= share || self.turn.clock.now() >= self.turn.until
     }
 
     fn crashed(&mut self, payload: Box<dyn std::any::Any + Send>) {

@@ -21,9 +21,8 @@ pub(crate) struct Share {
 impl Share {
     /// `batch` messages, and more for those whose mail grows.
     pub(crate) const fn growing(batch: u32) -> Self {
-        let later = batch.saturating_mul(SENDS_PER_MESSAGE - 1);
-        let sends = batch as u64 | (later as u64) << 32;
-        Self { batch, most: batch.saturating_mul(1 << DOUBLINGS_MAX), sends }
+        let most = batch.saturating_mul(1 << DOUBLINGS_MAX);
+        Self { batch, most, sends: sends(batch, SENDS_PER_MESSAGE) }
     }
 
     /// `batch` messages, never more.
@@ -31,8 +30,30 @@ impl Share {
         Self { batch, most: batch, sends: batch as u64 }
     }
 
+    /// Whether turns are doubled where mail grows.
+    pub(super) fn may_grow(self) -> bool {
+        self.most > self.batch
+    }
+
+    /// As many messages and an ordinary turn's.
+    pub(super) fn after_batch(self, messages: u32) -> u32 {
+        messages.saturating_add(self.batch)
+    }
+
+    /// As `sends`, of an actor whose turns were doubled so often.
+    pub(super) fn sends_doubled(self, times: u32) -> u64 {
+        if self.may_grow() { sends(self.batch, SENDS_PER_MESSAGE << times) } else { self.sends }
+    }
+
     /// What an actor may handle whose turns were doubled so often.
     pub(super) fn doubled(self, times: u32) -> u32 {
         self.batch.saturating_mul(1 << times).min(self.most)
     }
+}
+
+/// `batch` messages before the first look, `times` as many in all.
+const fn sends(batch: u32, times: u32) -> u64 {
+    // Never all bits, which stand for no turn.
+    let later = batch.saturating_mul(times - 1) & !1;
+    batch as u64 | (later as u64) << 32
 }

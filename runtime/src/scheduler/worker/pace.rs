@@ -1,8 +1,18 @@
 //! How long turns take on the running worker, and what follows from it.
 
-use super::Limits;
 use crate::task::current;
 use std::time::Duration;
+
+/// What a worker needs to know besides what all share.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// Messages in one actor's turn at most, where its mail does not grow.
+    pub(crate) batch: u32,
+    /// Length of a slice.
+    pub(crate) slice: Duration,
+    /// How long to look for work before sleeping.
+    pub(crate) spin: Duration,
+}
 
 /// How a slice ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
