@@ -107,6 +107,14 @@ mod documents {
     mod supervision {}
     #[doc = include_str!("../../book/src/tour/states.md")]
     mod states {}
+    #[doc = include_str!("../../book/src/tour/timers.md")]
+    mod timers {}
+    #[doc = include_str!("../../book/src/tour/observing.md")]
+    mod observing {}
+    #[doc = include_str!("../../book/src/configuration.md")]
+    mod configuration {}
+    #[doc = include_str!("../../book/src/errors.md")]
+    mod errors {}
     #[cfg(feature = "journal")]
     #[doc = include_str!("../../book/src/tour/event-sourcing.md")]
     mod event_sourcing {}
