@@ -232,8 +232,9 @@ pub fn derive_states(item: TokenStream) -> TokenStream {
 /// `#[local]` or `#[down]` method takes it last. Methods without a role are left alone. What else
 /// there is to each:
 ///
-/// - `#[start]` may return `Result<Self, E>`, with an error or a `StartError`. Without it, the
-///   actor itself is what `spawn` takes.
+/// - `#[start]` may return `Result<Self, E>`, with an error or a `StartError`. What it takes is what `spawn`
+///   takes: `()` if that is nothing, one argument as it is, several as a tuple. Without it, `spawn` takes the
+///   actor itself.
 /// - `#[stop]` may take `reason: ExitReason`.
 /// - `#[tell]` and `#[stop]` may return `Result<(), E>` whose error displays: an `Err` is reported
 ///   as an event, and does not end the actor.
@@ -344,6 +345,13 @@ pub fn handlers(options: TokenStream, item: TokenStream) -> TokenStream {
 /// With an argument, `main` gets a `System` that is built from the environment and shut down when
 /// `main` returns. Without one it builds its own. It may return whatever a `main` may.
 ///
+/// When `main` returns, the system is shut down within ten seconds, and mail that still waits becomes dead
+/// letters; `System::drain` in `main` handles it first.
+///
+/// # Panics
+/// When a variable `GREENROOM_…` has a value that is not right, when no workers or no tokio runtime can be made,
+/// and when an actor does not end in time.
+///
 /// # Examples
 ///
 /// ```
@@ -361,8 +369,11 @@ pub fn main(options: TokenStream, item: TokenStream) -> TokenStream {
 
 /// Runs an `async` test, with a `System` of its own if it takes one.
 ///
-/// The system is built from the environment and shut down when the test is over; a test whose
-/// actors do not end in time fails.
+/// The system is built from the environment and shut down when the test is over, within ten seconds; mail that
+/// still waits becomes dead letters, and `System::drain` in the test handles it first.
+///
+/// # Panics
+/// As under [`macro@main`]: a test whose actors do not end in time fails.
 ///
 /// # Examples
 ///

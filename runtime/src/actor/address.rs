@@ -34,7 +34,7 @@ impl<M: Message> Recipient<M> {
         &self.cell
     }
 
-    /// Tells the actor `message`; see [`Tell`] for the three ways to send it.
+    /// Tells the actor `message`; see [`Tell`] for the four ways to send it.
     #[inline]
     pub fn tell(&self, message: M) -> Tell<'_, M> {
         Tell::new(&self.cell, self.dispatch, message)

@@ -48,6 +48,9 @@ pub enum Flat {}
 /// It waits for room in a bounded mailbox and for the answer together no longer than its deadline:
 /// [`Ask::within`], or the system's default, and never longer than the caller of the running handler
 /// waits itself.
+///
+/// # Errors
+/// [`AskError`], whose variants say why there is no answer.
 #[must_use = "nothing is asked before `.await`"]
 pub struct Ask<'a, P, R, Shape = Plain> {
     cell: &'a CellRef,

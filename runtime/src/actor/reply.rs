@@ -30,7 +30,7 @@ impl<R> Reply<R> {
     }
 
     /// Answers. An asker that has stopped waiting does not see it; the answer is dropped and counted
-    /// in [`Counts::late_replies`](crate::Counts::late_replies).
+    /// in [`Counts::late_replies`](crate::Counts::late_replies). Neither blocks nor allocates.
     pub fn send(self, answer: R) {
         // An error means that the asker had left; it left word to count the answer.
         let _ = self.sender.send(answer);

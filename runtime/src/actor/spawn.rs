@@ -34,6 +34,10 @@ pub(crate) enum Owner {
 /// An actor about to be started.
 ///
 /// `.await` starts it and waits for its start hook; [`Spawn::start`] starts it and goes on.
+///
+/// # Errors
+/// Of `.await`: those of [`Spawn::start`], and [`SpawnError::StartFailed`] when the start hook failed, panicked, or
+/// was cut off.
 #[must_use = "nothing starts before `.await` or `.start()`"]
 pub struct Spawn<'a, A: Behavior> {
     core: CoreRef,

@@ -48,7 +48,7 @@ impl Tasks {
 
 impl<A: Actor> Context<A> {
     /// Runs `future` beside the actor. When the incarnation ends, or by [`Context::abort`], it is dropped
-    /// at its next await; if it panics, the actor fails.
+    /// at its next await; if it panics, the actor fails. Allocates the task, and does not block.
     pub fn task(&mut self, future: impl Future<Output = ()> + Send + 'static) -> TaskId {
         let id = TaskId(self.core().next_id());
         let guard = FailOnPanic(Incarnation::new(self.cell(), self.incarnation()));
@@ -74,7 +74,7 @@ impl<A: Actor> Context<A> {
 
 impl<A: Behavior> Context<A> {
     /// Runs `future` beside the actor and calls `method` with its output. It ends with the
-    /// incarnation; if it panics, the actor fails.
+    /// incarnation; if it panics, the actor fails. Allocates the task, and does not block.
     pub fn pipe<T: Send + 'static, Shape: 'static>(
         &mut self,
         future: impl Future<Output = T> + Send + 'static,

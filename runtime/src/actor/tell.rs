@@ -44,6 +44,14 @@ use std::time::Duration;
 ///
 /// A system's budget that is used up is like a full mailbox, and an overload is what
 /// [`Mailbox::overload`](crate::Mailbox::overload) declares. [`Tell::within`] gives the message a deadline.
+///
+/// # Errors
+/// Of `.await` and `.wait()`, with the message:
+/// - [`TellError::Full`] where no waiting would help: a handler tells its own actor, whose mailbox is full, or the
+///   message is larger than the whole mailbox.
+/// - [`TellError::SystemFull`] if the message is larger than the system's budget.
+/// - [`TellError::Closed`] if the actor has ended or is draining.
+/// - With [`Tell::within`] also [`TellError::Expired`], if there was no room before the deadline.
 #[must_use = "nothing is sent before `.await`, `.wait()`, `.try_send()` or `.tell()`"]
 pub struct Tell<'a, M: Message> {
     cell: &'a CellRef,
@@ -62,7 +70,8 @@ impl<'a, M: Message> Tell<'a, M> {
     ///
     /// It begins in time by the clock as of its worker's slice, which may be late by as much as a slice takes.
     /// One that its receiver puts aside keeps its deadline. The handler sees it in
-    /// [`Context::remaining`](crate::Context::remaining), and what it asks ends by then. Reads the clock; a message without a deadline costs no more for it.
+    /// [`Context::remaining`](crate::Context::remaining), and what it asks ends by then. Reads the clock; a message
+    /// without a deadline costs no more for it.
     ///
     /// # Examples
     /// ```

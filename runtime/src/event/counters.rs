@@ -33,7 +33,7 @@ counters! {
     panics,
     /// Errors that told handlers returned.
     tell_failures,
-    /// Messages given back to their sender because the mailbox was full.
+    /// Messages given back to their sender because the mailbox was full, or the system's budget used up.
     rejected_full,
     /// Messages given back to their sender because the actor had ended or was draining.
     rejected_closed,

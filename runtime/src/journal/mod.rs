@@ -17,7 +17,9 @@
 //! | [`Sourced`] | that state with its place in the journal; the field of an actor |
 //! | [`Stream`] | the events of one key, for those who keep their state in their own way |
 //! | [`Journal`] | the writer that all share |
-//! | [`Store`] | where it writes to: [`Embedded`], a file of this machine; `Postgres`, a server that several machines share, with the feature `postgres`; or your own |
+//! | [`Store`] | where it writes to, which may be your own |
+//! | [`Embedded`] | a store: a file of this machine |
+//! | `Postgres` | a store: a server that several machines share, with the feature of that name |
 //!
 //! Invariants:
 //! 1. One thread uses the store. What is handed in is written in that order.

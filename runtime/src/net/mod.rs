@@ -5,6 +5,11 @@
 //!
 //! | part | what it is |
 //! |---|---|
+//! | [`Node`] | a system that other nodes reach, and that reaches them |
+//! | [`Peer`] | a connection to another node, by which its actors are found |
+//! | [`Export`] | an actor that others may find, with what it understands beside its protocol |
+//! | [`Transport`] | what carries frames between nodes |
+//! | [`Loopback`] | a transport inside the process |
 //! | [`Manifest`] | what a protocol looks like from outside |
 //! | [`lock`] | the committed record of that, and what changes mean for a rolling upgrade |
 //! | [`NodeId`], [`Incarnation`], [`Address`] | who a node is, which run of it, and where |

@@ -67,8 +67,8 @@ impl Scheduler {
 
     /// Every actor lives on one worker, the one that made it, and is only ever run there: mail between
     /// neighbours takes no atomic operation, mail to another worker goes through a ring. A busy worker
-    /// hands ready actors to an idle one; nobody steals. For the lowest cost per message, where
-    /// handlers do not block. Up to 62 workers.
+    /// hands ready actors to an idle one; nobody steals. For one worker, or actors that talk mostly to
+    /// neighbours and little to outside; at most 62 workers.
     #[must_use]
     pub const fn per_core() -> Self {
         Self(Kind::PerCore)
@@ -198,7 +198,8 @@ impl Builder {
     }
 
     /// Sets the time after which a turn ends at the next look at the clock, and tokio is polled; by default
-    /// 50 µs. A turn looks after 2, 4, 8, … messages, where turns have been short lately only after more. A worker with work for as long wakes one that sleeps.
+    /// 50 µs. A turn looks after 2, 4, 8, … messages, where turns have been short lately only after more. A
+    /// worker with work for as long wakes one that sleeps.
     pub fn slice(mut self, slice: Duration) -> Self {
         self.workers.limits.slice = slice;
         self

@@ -1,4 +1,5 @@
-//! Every setting of a system, with its default and unit; from code, TOML and the environment.
+//! Every setting of a system, with its default and unit; from code, TOML and the environment, but for the seed,
+//! which is set in code alone.
 
 use crate::scheduler::ReadyQueue;
 use serde::Deserialize;
@@ -38,9 +39,9 @@ pub struct Config {
     pub thread_name: Option<String>,
     /// Stack of each worker in bytes; 8 MiB by default.
     pub stack_bytes: Option<usize>,
-    /// Messages in one actor's turn at most; 64 by default.
+    /// Messages in one turn, more while mail grows; 64 by default.
     pub batch: Option<u32>,
-    /// Time after which a turn or slice ends at the next message, in microseconds; 50 by default.
+    /// Time after which a turn or slice ends at the next look at the clock, in microseconds; 50 by default.
     pub slice_us: Option<u64>,
     /// How long an idle worker looks for work before it sleeps, in microseconds; 0 to sleep at once.
     pub spin_us: Option<u64>,

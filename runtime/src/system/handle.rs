@@ -61,7 +61,7 @@ pub enum FindError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{} actors did not end in time: {}", self.hanging.len(), self.hanging.join(", "))]
 pub struct ShutdownError {
-    /// The actors at the top that had not ended, by name where they have one.
+    /// The actors at the top under which something still ran, by name where they have one.
     pub hanging: Vec<String>,
 }
 
@@ -110,13 +110,13 @@ impl System {
         })
     }
 
-    /// The messages that will not be handled, from now on.
+    /// The messages that will not be handled, from now on. Takes a lock for a moment, and does not allocate.
     #[must_use]
     pub fn dead_letters(&self) -> DeadLetters {
         self.core.events.subscribe_letters()
     }
 
-    /// What happens to actors, from now on.
+    /// What happens to actors, from now on. Takes a lock for a moment, and does not allocate.
     #[must_use]
     pub fn events(&self) -> EventStream {
         self.core.events.subscribe()
@@ -138,16 +138,18 @@ impl System {
 
     /// Stops every actor, children before parents, and then the workers. New actors are refused from
     /// now on. Every later call waits for the same end. Afterwards everything is counted and reported,
-    /// unless the caller runs on a worker itself, or some worker is stuck until the deadline.
+    /// unless the caller runs on a worker itself, or some worker is stuck until the deadline. A handler that
+    /// awaits this waits for itself, until the deadline.
     ///
     /// # Errors
-    /// [`ShutdownError`] with the actors that had not ended after `deadline`; they are killed, and the
-    /// workers end as soon as their handlers let them.
+    /// [`ShutdownError`] with the actors at the top under which something still ran after `deadline`; they
+    /// are killed, and the workers end as soon as their handlers let them.
     pub async fn shutdown(&self, deadline: Duration) -> Result<(), ShutdownError> {
         self.end_all(End::Stop, deadline).await
     }
 
-    /// As [`System::shutdown`], but every actor at the top handles the mail it has accepted first.
+    /// As [`System::shutdown`], but every actor at the top handles the mail it has accepted first. A handler
+    /// that awaits this waits for itself, too.
     ///
     /// # Errors
     /// As [`System::shutdown`].
