@@ -1,8 +1,9 @@
 //! Who waits for a link to come up.
 //!
-//! A node may be at several addresses, each of which is tried. One that is not known has to be met before it is connected to, so that it knows this one, too. Some addresses at a
-//! time are asked who is there; while others wait for that, each for a while. Whoever waits hears in time what became of
-//! it, also of an address that has not had its turn for long enough. [UDP-71]
+//! A node may be at several addresses, each of which is tried. One that is not known has to be met before it is connected
+//! to, so that it knows this one, too. Some addresses at a time are asked who is there; while others wait for that, each
+//! for a while. Whoever waits hears in time what became of it, also of an address that has not had its turn for long
+//! enough. [UDP-71]
 
 use super::{Station, Wakes};
 use crate::link::Time;
