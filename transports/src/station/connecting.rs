@@ -215,7 +215,9 @@ impl Station {
             }
             return;
         }
-        let wanted = |attempt: &&Attempt| attempt.is_known && attempt.key == Some(*key);
+        let wanted = |attempt: &&Attempt| {
+            attempt.is_known && attempt.key == Some(*key) && !attempt.done.is_closed()
+        };
         let attempts = self.connecting.attempts.iter().map(|(_, attempt)| attempt);
         let mut places = Vec::new();
         // What was asked for last is the likeliest.

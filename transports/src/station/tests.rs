@@ -120,6 +120,41 @@ fn who_is_at_none_of_several_addresses_is_given_up_once() {
     }
 }
 
+/// [UDP-73]: where nobody has asked yet, and no more where nobody waits any more.
+#[test]
+fn a_new_address_of_a_node_is_asked_at_once() {
+    for is_wanted in [true, false] {
+        let mut net = Net::new(2, true);
+        let mut first = net.connect(0, address(77), Some(public(2)), true);
+        net.pass(4 * SECOND);
+        assert_eq!(first.try_recv(), Err(TryRecvError::Empty));
+        if !is_wanted {
+            first.close();
+        }
+        let mut second = net.connect(0, address(2), Some(public(2)), true);
+        net.collect();
+        let asked: Vec<_> = net.wire.iter().map(|(to, ..)| *to).collect();
+        assert_eq!(asked, [address(2)]);
+        net.wire.clear();
+        net.pass(10 * SECOND);
+        assert!(matches!(second.try_recv(), Ok(Ok(_))), "{is_wanted}");
+    }
+}
+
+/// [UDP-71]: who comes later to the same address waits as long as who comes first.
+#[test]
+fn who_asks_late_for_a_silent_node_waits_in_full() {
+    let mut net = Net::new(1, false);
+    let mut early = net.connect(0, address(77), Some(public(2)), true);
+    net.pass(60 * SECOND);
+    let mut late = net.connect(0, address(77), Some(public(2)), true);
+    net.pass(60 * SECOND);
+    assert!(matches!(early.try_recv(), Ok(Err(ConnectError::Unreachable { .. }))));
+    assert_eq!(late.try_recv(), Err(TryRecvError::Empty));
+    net.pass(30 * SECOND);
+    assert!(matches!(late.try_recv(), Ok(Err(ConnectError::Unreachable { .. }))));
+}
+
 /// A node with two addresses asks from one of them, while this one waits for it at the other.
 #[test]
 fn who_asks_from_elsewhere_is_found_by_its_key() {

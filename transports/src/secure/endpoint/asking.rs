@@ -52,7 +52,7 @@ impl From<NoIndex> for ConnectError {
 impl Endpoint {
     /// Begins a handshake with an allowed node. What comes of it is told by an event: `Up`, `Rekeyed`
     /// if there is an association already, or `Unreachable`. One that is under way to another address
-    /// goes on to this one.
+    /// begins anew at this one; one to this one goes on, for as long as one that begins now.
     ///
     /// # Errors
     ///
@@ -67,7 +67,8 @@ impl Endpoint {
     }
 
     /// As [`connect`](Self::connect), where the node may be at other addresses, too: whenever nobody answers in time, the
-    /// next one is asked. One that is under way to one of them goes on.
+    /// next one is asked. One that is under way to one of them goes on, unless `to` is none of those that it goes to:
+    /// that one is then asked at once.
     ///
     /// # Errors
     ///
@@ -82,11 +83,16 @@ impl Endpoint {
         let place = self.peers.place(peer).filter(|&place| self.peers.at(place).allowed);
         let place = place.ok_or(ConnectError::Forbidden)?;
         let peer = self.peers.at_mut(place);
+        // Who knows a new address knows better than who is waiting for the others to answer.
+        let is_new = !peer.places.contains(&to);
         peer.places = [&[to], others].concat();
-        if peer.attempt.as_ref().is_none_or(|attempt| !peer.places.contains(&attempt.to)) {
-            self.ask(place, now, to, now, self.config.retry_first)?;
+        match &mut peer.attempt {
+            Some(attempt) if attempt.to == to || !is_new && peer.places.contains(&attempt.to) => {
+                attempt.began = now;
+                Ok(())
+            }
+            _ => self.ask(place, now, to, now, self.config.retry_first),
         }
-        Ok(())
     }
 
     /// Renews the keys of an association now, by a fresh exchange: whoever had learned the old ones
