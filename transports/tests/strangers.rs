@@ -37,7 +37,9 @@ fn node(config: Config) -> Endpoint {
 /// A node before which no rate stands.
 fn open_node() -> Endpoint {
     let rate = Rate::per_second(1_000_000, 1_000_000);
-    node(Config { source_rate: rate, load_rate: rate, suite: Suite::Classic, ..Config::default() })
+    let (source_rate, renewal_rate, load_rate) = (rate, rate, rate);
+    let suite = Suite::Classic;
+    node(Config { source_rate, renewal_rate, load_rate, suite, ..Config::default() })
 }
 
 fn ms(millis: u64) -> Time {

@@ -10,7 +10,6 @@ use crate::secure::audit::What;
 use crate::secure::guard::{CODES_BYTES, Codes, Second};
 use crate::secure::handshake::{Question, Role, Secrets, init_bytes};
 use crate::secure::hello::Hello;
-use crate::secure::limit::Bucket;
 use crate::secure::reject::Reject;
 use crate::secure::wire::{HandshakeHeader, Kind, Suite};
 use std::net::SocketAddr;
@@ -110,13 +109,15 @@ impl Endpoint {
     }
 
     /// Whether one more first message from there is within its rate. One from where the peer of an association is counts
-    /// for that alone: many behind one address would use up each other's renewals, and so would a stranger there. Who
-    /// writes that address on datagrams leaves it what it may do with a cookie. [UDP-28]
+    /// for that peer alone, in whichever of its lives: many behind one address would use up each other's renewals, and so
+    /// would a stranger there. It may do less than one address may, as there may be as many peers behind one as there
+    /// are associations. Who writes that address on datagrams leaves it what it may do with a cookie. [UDP-28]
     fn may_ask(&mut self, now: Time, from: SocketAddr, second: Second) -> bool {
         let (at, proved) = (now.as_nanos(), second == Second::Valid);
-        if let Some(association) = self.associations.settled_at_mut(from) {
-            let bucket = if proved { &mut association.proved } else { &mut association.unproved };
-            return bucket.take(&self.config.source_rate, at, 1);
+        if let Some(association) = self.associations.settled_at(from) {
+            let peer = self.peers.at_mut(association.peer);
+            let bucket = if proved { &mut peer.proved } else { &mut peer.unproved };
+            return bucket.take(&self.config.renewal_rate, at, 1);
         }
         let sources = if proved { &mut self.proved } else { &mut self.unproved };
         sources.take(from.ip(), at)
@@ -289,8 +290,6 @@ impl Endpoint {
             candidate: None,
             rekey_at: None,
             confirm: None,
-            unproved: Bucket::default(),
-            proved: Bucket::default(),
             linger: self.config.linger,
             alarmed: false,
         }

@@ -5,7 +5,6 @@ use super::epoch::Epoch;
 use super::path::Candidate;
 use crate::link::Time;
 use crate::secure::hello::Hello;
-use crate::secure::limit::Bucket;
 use crate::secure::packet::{NUMBER_MAX, Opened, SealError};
 use crate::secure::reject::Reject;
 use crate::secure::wire::DataHeader;
@@ -53,9 +52,6 @@ pub(super) struct Association {
     pub(super) rekey_at: Option<Time>,
     /// When the current keys are confirmed again, and after which pause once more.
     pub(super) confirm: Option<(Time, Duration)>,
-    /// What first messages from where the peer is may ask for, without a cookie and with one.
-    pub(super) unproved: Bucket,
-    pub(super) proved: Bucket,
     pub(super) linger: Duration,
     pub(super) alarmed: bool,
 }

@@ -52,9 +52,9 @@ impl Associations {
     }
 
     /// The association whose peer has proved to be at an address.
-    pub(super) fn settled_at_mut(&mut self, address: SocketAddr) -> Option<&mut Association> {
+    pub(super) fn settled_at(&self, address: SocketAddr) -> Option<&Association> {
         let place = *self.by_address.get(&address)?;
-        crate::planted!("renewals-share": self.at_mut(place) => None)
+        crate::planted!("renewals-share": self.at(place) => None)
     }
 
     /// Gives a reserved place back.

@@ -25,8 +25,12 @@ pub struct Config {
     /// How many datagrams of handshakes may wait to be sent; of more, the oldest are dropped.
     pub transmits_max: usize,
     /// How many handshakes and first contacts one /32 or /64 may ask for before it is asked for a cookie;
-    /// how many with one; and how many resets it may call forth. The peer of an association may ask for as many by itself.
+    /// how many with one; and how many resets it may call forth.
     pub source_rate: Rate,
+    /// How many of them the peer of an association may ask for from where it is: so many without a cookie and so many with
+    /// one. Renewals are due every two minutes, and are asked for again after [`retry_first`](Self::retry_first) and ever
+    /// longer pauses. Low, as all peers may be behind one address.
+    pub renewal_rate: Rate,
     /// From how many handshakes of all sources on cookies are asked for.
     pub load_rate: Rate,
     /// For how long cookies are then asked for.
@@ -68,6 +72,7 @@ impl Default for Config {
             contacts_max: 64,
             transmits_max: 1024,
             source_rate: Rate::per_second(20, 5),
+            renewal_rate: Rate::per_second(1, 5),
             load_rate: Rate::per_second(500, 200),
             load_hold: Duration::from_secs(1),
             source_sets: 1024,

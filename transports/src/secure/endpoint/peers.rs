@@ -5,6 +5,7 @@ use crate::secure::guard::{Codes, Cookie};
 use crate::secure::handshake::Asked;
 use crate::secure::hello::Tai64n;
 use crate::secure::key::PublicKey;
+use crate::secure::limit::Bucket;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -45,6 +46,10 @@ pub(super) struct Peer {
     pub(super) newborn: Option<u32>,
     /// Whether an attempt of ours was given up for that.
     pub(super) gave_way: bool,
+    /// What first messages from where it is may ask for, without a cookie and with one. Here, so that another life of it
+    /// finds them as the one before has left them.
+    pub(super) unproved: Bucket,
+    pub(super) proved: Bucket,
 }
 
 impl Peer {
@@ -87,6 +92,8 @@ impl Peers {
                 live: None,
                 newborn: None,
                 gave_way: false,
+                unproved: Bucket::default(),
+                proved: Bucket::default(),
             });
             u32::try_from(all.len() - 1).unwrap_or(u32::MAX)
         });

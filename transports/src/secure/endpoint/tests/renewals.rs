@@ -32,6 +32,29 @@ fn what_others_ask_for_uses_up_no_renewals() {
     }
 }
 
+/// [UDP-28]: what a life of a peer has used up, the next one has not.
+#[test]
+fn another_life_may_ask_for_no_more() {
+    let mut pair = pair(&Config::default());
+    pair.connect();
+    let to = pair.b.public();
+    let asks = |pair: &mut Pair, life| {
+        let before = pair.b.audit.rejected(Reject::Cookie);
+        pair.b.handle(pair.now, address(1), &mut stranger(life, to));
+        while pair.b.poll_transmit().is_some() {}
+        pair.b.audit.rejected(Reject::Cookie) == before
+    };
+    let taken = (0..8).filter(|life| asks(&mut pair, *life)).count();
+    assert_eq!(taken, 5);
+    let up_before = pair.b.associations.len();
+    pair.a = node(1, 1, Config::default());
+    pair.connect();
+    assert_eq!(pair.b.associations.len(), up_before);
+    assert!(!asks(&mut pair, 8), "as before");
+    pair.now = pair.now + Duration::from_secs(1);
+    assert!(asks(&mut pair, 9) && !asks(&mut pair, 10), "one a second");
+}
+
 /// [UDP-44] [UDP-41]: nothing gets through when one has new keys and the other has not heard of it yet.
 #[test]
 fn a_renewal_that_is_cut_off_ends_nothing() {
