@@ -166,7 +166,8 @@ impl Endpoint {
         let source = self.arrived_at(from);
         let Some(association) = self.associations.at_mut(place) else { return };
         if association.address == from {
-            association.source = source;
+            // What came by another way than the socket does not say to which address.
+            association.source = source.or(association.source);
             return;
         }
         match &mut association.candidate {

@@ -390,13 +390,14 @@ fn what_is_said_leaves_from_where_it_was_spoken_to() {
     };
     assert_eq!(spoken(&mut pair, 0, address(1), one), one);
     assert_eq!(spoken(&mut pair, 1, address(1), other), other);
-    assert_eq!(spoken(&mut pair, 2, address(77), one), other, "the place is not proved");
+    assert_eq!(spoken(&mut pair, 2, address(1), None), other, "it does not say");
+    assert_eq!(spoken(&mut pair, 3, address(77), one), other, "the place is not proved");
     let mut challenge = pair.b.poll_transmit().unwrap();
     assert_eq!((challenge.to, challenge.source), (address(77), one));
     pair.a.handle(pair.now, address(2), &mut challenge.packet);
     let mut response = pair.a.poll_transmit().unwrap().packet;
     pair.b.handle(pair.now, Arrival { from: address(77), at: one }, &mut response);
-    assert_eq!(sealed(&mut pair.b, pair.now, b, 3, b"y").unwrap().source, one);
+    assert_eq!(sealed(&mut pair.b, pair.now, b, 4, b"y").unwrap().source, one);
 
     pair.a.connect(pair.now, &pair.b.public(), address(2)).unwrap();
     let mut init = std::iter::from_fn(|| pair.a.poll_transmit()).last().unwrap().packet;
