@@ -109,7 +109,7 @@ impl Datagrams for Kernel {
         // Of one address the kernel need not be told.
         let is_any = socket.address().ip().is_unspecified();
         for (arrival, datagram) in self.batch.datagrams() {
-            let at = arrival.at.filter(|_| is_any);
+            let at = arrival.at.filter(|at| is_any && is_of_one(*at));
             sink(Arrival { at, ..arrival }, datagram);
         }
         Poll::Ready(Ok(()))
@@ -145,6 +145,14 @@ impl Datagrams for Kernel {
 
     fn segments_max(&self) -> usize {
         self.socket.as_ref().map_or(1, Socket::segments_max)
+    }
+}
+
+/// Whether an address is that of one machine: nothing leaves from that of a group, nor from that of all.
+fn is_of_one(at: IpAddr) -> bool {
+    !match at.to_canonical() {
+        IpAddr::V4(v4) => v4.is_multicast() || v4.is_broadcast(),
+        IpAddr::V6(v6) => v6.is_multicast(),
     }
 }
 
@@ -198,5 +206,24 @@ impl Datagrams for sim::Socket {
 
     fn segments_max(&self) -> usize {
         1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_are_no_address_to_answer_from() {
+        for (at, expected) in [
+            ("192.0.2.1", true),
+            ("2001:db8::1", true),
+            ("224.0.0.1", false),
+            ("255.255.255.255", false),
+            ("::ffff:224.0.0.1", false),
+            ("ff02::1", false),
+        ] {
+            assert_eq!(is_of_one(at.parse().expect("an address")), expected, "{at}");
+        }
     }
 }

@@ -6,6 +6,8 @@
 //! for, and what is not read takes the room of datagrams. Nothing here allocates after the start, unless the socket is full.
 
 mod registered;
+#[cfg(test)]
+mod tests;
 
 use crate::secure::endpoint::Arrival;
 use quinn_udp::{BATCH_SIZE, RecvMeta, UdpSocketState};
@@ -14,6 +16,7 @@ use std::io::{self, ErrorKind, IoSliceMut};
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroUsize;
 use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
 
 /// What a socket is to be like.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +40,8 @@ pub struct Socket {
     state: UdpSocketState,
     offload: bool,
     address: SocketAddr,
+    /// From which address the kernel would not send, and when that was.
+    refused: Option<(IpAddr, Instant)>,
 }
 
 /// Why datagrams were not sent.
@@ -76,12 +81,17 @@ impl From<io::Error> for SendError {
     }
 }
 
-impl SendError {
-    /// Whether it may be because the machine has the address no more from which it was to be sent.
-    fn may_be_of_source(&self) -> bool {
-        matches!(self, Self::Unreachable | Self::Other(_))
-    }
+/// Whether nothing was sent, it may be, because the machine has the address no more from which it was to be sent. Linux
+/// says the first of an address of IPv6, and the second of one of IPv4.
+fn may_be_of_source(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::InvalidInput | ErrorKind::NetworkUnreachable | ErrorKind::AddrNotAvailable
+    )
 }
+
+/// For how long nothing is sent from an address that the kernel has refused.
+const REFUSED_FOR: Duration = Duration::from_secs(1);
 
 /// A socket that is bound, and no runtime's yet.
 #[derive(Debug)]
@@ -157,7 +167,7 @@ impl Socket {
         let Bound { io, state } = bound;
         let address = io.local_addr()?;
         let io = Registered::new(io)?;
-        Ok(Self { io, state, offload, address })
+        Ok(Self { io, state, offload, address, refused: None })
     }
 
     /// The address that it is bound to.
@@ -200,7 +210,7 @@ impl Socket {
         datagrams: &[u8],
         segment: NonZeroUsize,
     ) -> Result<(), (usize, SendError)> {
-        self.send_all(None, to, datagrams, segment)
+        self.send_all(None, to, datagrams, segment).map_err(|(sent, error)| (sent, error.into()))
     }
 
     /// As [`send`](Self::send), from that address of this machine, or from another one if it has that no more.
@@ -215,18 +225,46 @@ impl Socket {
         datagrams: &[u8],
         segment: NonZeroUsize,
     ) -> Result<(), (usize, SendError)> {
-        let segments = self.segments_max();
-        match self.send_all(from, to, datagrams, segment) {
-            Err((sent, error)) if from.is_some() && error.may_be_of_source() => {
-                self.regain(segments);
-                let rest = datagrams.get(sent..).unwrap_or_default();
-                self.send(to, rest, segment).map_err(|(more, error)| (sent + more, error))
-            }
-            sent => sent,
-        }
+        self.send_or_without(from, to, datagrams, segment, false)
     }
 
-    /// Takes segmentation back into use: where an address is gone, kernels say what they also say for want of it.
+    /// As [`send_from`](Self::send_from), also while IP may cut datagrams up.
+    fn send_or_without(
+        &mut self,
+        from: Option<IpAddr>,
+        to: SocketAddr,
+        datagrams: &[u8],
+        segment: NonZeroUsize,
+        may_be_cut: bool,
+    ) -> Result<(), (usize, SendError)> {
+        let from = from.filter(|from| !self.is_refused(*from));
+        let segments = self.segments_max();
+        let (source, sent) = match (from, self.send_all(from, to, datagrams, segment)) {
+            (Some(source), Err((sent, error))) if may_be_of_source(&error) => (source, sent),
+            (_, sent) => return sent.map_err(|(sent, error)| (sent, error.into())),
+        };
+        self.regain(segments);
+        if may_be_cut {
+            cutting::set(self.io.socket(), to, true);
+        }
+        let rest = datagrams.get(sent..).unwrap_or_default();
+        let without = self.send_all(None, to, rest, segment);
+        // Otherwise it was not for the source that the kernel would not.
+        if !matches!(&without, Err((_, error)) if may_be_of_source(error)) {
+            self.refused = Some((source, Instant::now()));
+        }
+        without.map_err(|(more, error)| (sent + more, error.into()))
+    }
+
+    /// Whether the kernel would not send from there a moment ago. To ask it each time would take some calls more for
+    /// each, and all that segmentation saves.
+    fn is_refused(&self, from: IpAddr) -> bool {
+        let refused = self.refused.filter(|(refused, _)| *refused == from);
+        refused.is_some_and(|(_, since)| since.elapsed() < REFUSED_FOR)
+    }
+
+    /// Takes segmentation back into use: where an address is gone, kernels say what they also say for want of it. Options
+    /// of the socket are then as they were at first.
     fn regain(&mut self, segments: usize) {
         if self.segments_max() < segments
             && let Ok(state) = UdpSocketState::new(self.io.socket().into())
@@ -241,7 +279,7 @@ impl Socket {
         to: SocketAddr,
         datagrams: &[u8],
         segment: NonZeroUsize,
-    ) -> Result<(), (usize, SendError)> {
+    ) -> Result<(), (usize, io::Error)> {
         let mut sent = 0;
         while sent < datagrams.len() {
             let rest = &datagrams[sent..];
@@ -251,7 +289,7 @@ impl Socket {
             match self.send_chunk(from, to, chunk, segment.get()) {
                 Ok(()) => sent += chunk.len(),
                 // The kernel took segmentation back: what is left goes one by one.
-                Err(SendError::Other(_)) if fit > 1 && self.segments_max() == 1 => {}
+                Err(_) if fit > 1 && self.segments_max() == 1 => {}
                 Err(error) => return Err((sent, error)),
             }
         }
@@ -273,9 +311,9 @@ impl Socket {
         let Some(segment) = NonZeroUsize::new(datagram.len()) else { return Ok(()) };
         // Nobody else sends meanwhile: a socket has one owner.
         cutting::set(self.io.socket(), to, true);
-        let sent = self.send_from(from, to, datagram, segment).map_err(|(_, error)| error);
+        let sent = self.send_or_without(from, to, datagram, segment, true);
         cutting::set(self.io.socket(), to, false);
-        sent
+        sent.map_err(|(_, error)| error)
     }
 
     fn send_chunk(
@@ -284,7 +322,7 @@ impl Socket {
         to: SocketAddr,
         chunk: &[u8],
         segment: usize,
-    ) -> Result<(), SendError> {
+    ) -> io::Result<()> {
         let transmit = quinn_udp::Transmit {
             destination: to,
             ecn: None,
@@ -292,7 +330,7 @@ impl Socket {
             segment_size: (chunk.len() > segment).then_some(segment),
             src_ip: from,
         };
-        Ok(self.state.try_send(self.io.socket().into(), &transmit)?)
+        self.state.try_send(self.io.socket().into(), &transmit)
     }
 
     /// Nobody waits for room any more, as it was found.

@@ -1,0 +1,62 @@
+use super::*;
+
+/// A socket of one family, and an address of it that the machine does not have.
+fn places() -> [(SocketAddr, IpAddr); 2] {
+    [("127.0.0.1:0", "192.0.2.1"), ("[::1]:0", "2001:db8::1")]
+        .map(|(at, gone)| (at.parse().expect("an address"), gone.parse().expect("an address")))
+}
+
+fn socket(address: SocketAddr) -> Socket {
+    Socket::bind(address, &Options::default()).expect("a port is free")
+}
+
+/// [UDP-52]: what leaves goes without the address, and the kernel is not asked again at once.
+#[tokio::test]
+async fn an_address_that_is_refused_is_not_tried_again_at_once() {
+    for (at, gone) in places() {
+        let (mut sender, to) = (socket(at), socket(at));
+        let segments = sender.segments_max();
+        let segment = NonZeroUsize::new(100).expect("not zero");
+        let since = |socket: &Socket| socket.refused.map(|(source, since)| (source == gone, since));
+        let send = |sender: &mut Socket| {
+            sender.send_from(Some(gone), to.address(), &[7; 300], segment).expect("it is sent");
+            assert_eq!(sender.segments_max(), segments);
+        };
+        send(&mut sender);
+        let first = since(&sender);
+        assert!(matches!(first, Some((true, _))));
+        send(&mut sender);
+        sender.send_cut(Some(gone), to.address(), &[7; 300]).expect("it is sent");
+        assert_eq!(since(&sender), first);
+        let long_ago = Instant::now().checked_sub(REFUSED_FOR);
+        sender.refused = Some((gone, long_ago.expect("the machine runs for longer")));
+        send(&mut sender);
+        assert!(since(&sender) > first, "the machine may have it again");
+    }
+}
+
+/// What is refused for another reason says nothing of the source.
+#[tokio::test]
+async fn a_place_that_cannot_be_reached_leaves_the_source() {
+    let mut sender = socket(places()[0].0);
+    let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
+    let segment = NonZeroUsize::new(100).expect("not zero");
+    let here = Some(IpAddr::from([127, 0, 0, 1]));
+    assert!(sender.send_from(here, nowhere, &[7; 100], segment).is_err());
+    assert_eq!(sender.refused, None);
+}
+
+/// [UDP-33]: the socket's options that are set anew in between would cut nothing.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn what_may_be_cut_may_be_so_without_its_source() {
+    use rustix::net::sockopt::{Ipv6PathMtuDiscovery, ipv6_mtu_discover};
+    let [_, (at, gone)] = places();
+    let (mut sender, to) = (socket(at), socket(at));
+    let segment = NonZeroUsize::new(1_300).expect("not zero");
+    cutting::set(sender.io.socket(), to.address(), true);
+    let sent = sender.send_or_without(Some(gone), to.address(), &[7; 1_300], segment, true);
+    sent.expect("it is sent");
+    assert!(sender.refused.is_some());
+    assert_eq!(ipv6_mtu_discover(sender.io.socket()), Ok(Ipv6PathMtuDiscovery::DONT));
+}
