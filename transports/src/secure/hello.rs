@@ -80,6 +80,12 @@ impl Tai64n {
         Self(bytes)
     }
 
+    /// Whether it is one that TAI64 has not given a meaning: later than any time that comes.
+    #[must_use]
+    pub fn is_reserved(self) -> bool {
+        self.0[0] >= 0x80
+    }
+
     /// The next label, a nanosecond later; the last one has none.
     #[must_use]
     pub fn next(self) -> Self {

@@ -177,7 +177,8 @@ impl Endpoint {
 
     /// A peer has heard of this node at a later time than it was told now: the clock has been set back over a restart.
     /// What it is told next is later still. It is asked when that is due, so that one which says this without end is
-    /// asked no more often than one which is silent. [UDP-27]
+    /// asked no more often than one which is silent; where it has said this, as that is where it is. A time that never
+    /// comes is not believed, or there would be none later than that. [UDP-27]
     fn catch_up(
         &mut self,
         place: u32,
@@ -186,10 +187,14 @@ impl Endpoint {
         heard: Tai64n,
     ) -> Result<(), Reject> {
         let peer = self.peers.at_mut(place);
-        if heard <= peer.told {
+        let is_reserved = heard.is_reserved();
+        if heard <= peer.told || crate::planted!("no-time-left": is_reserved => false) {
             return Err(Reject::Handshake);
         }
         peer.told = heard;
+        if peer.attempt.as_ref().is_some_and(|attempt| attempt.to == from) {
+            peer.places = vec![from];
+        }
         let peer = peer.key;
         self.audit.record(now, Some(from), What::SetBack { peer });
         Ok(())

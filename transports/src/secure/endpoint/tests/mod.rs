@@ -3,6 +3,7 @@
 mod hostile;
 mod lifecycle;
 mod renewals;
+mod seeking;
 mod simulated;
 mod world;
 

@@ -1,0 +1,42 @@
+//! Where a node is asked that has several addresses, and when.
+
+use super::*;
+use crate::secure::hello::Tai64n;
+
+/// A node whose clock was set back since the other one heard of it, and that one.
+fn set_back() -> Pair {
+    let mut pair = pair(&Config::default());
+    pair.connect();
+    let an_hour_ago = Duration::from_secs(1_700_000_000 - 3_600);
+    let (config, entropy) = (Config::default(), Box::new(Seeded(77)));
+    pair.a = Endpoint::new(config, identity(1), Some(cluster()), an_hour_ago, entropy).unwrap();
+    pair.a.allow(pair.b.public());
+    pair
+}
+
+/// [UDP-27]: the other addresses are not asked first.
+#[test]
+fn who_tells_the_time_is_asked_next() {
+    let mut pair = set_back();
+    let others = [address(77), address(78)];
+    pair.a.connect_among(pair.now, &pair.b.public(), address(2), &others).unwrap();
+    pair.settle();
+    assert_eq!(up(&mut pair.a), None);
+    pair.now = pair.now + Config::default().retry_first;
+    pair.a.handle_timeout(pair.now);
+    assert_eq!(pair.a.poll_transmit().unwrap().to, address(2));
+}
+
+/// [UDP-27]: there is none after it.
+#[test]
+fn a_time_that_never_comes_is_not_believed() {
+    let mut pair = set_back();
+    let of_a = pair.b.peers.place(&pair.a.public()).unwrap();
+    pair.b.peers.at_mut(of_a).newest = Tai64n([0xFF; 12]);
+    pair.a.connect(pair.now, &pair.b.public(), address(2)).unwrap();
+    pair.settle();
+    assert_eq!(pair.b.audit.rejected(Reject::Stale), 1);
+    assert_eq!(pair.a.audit.rejected(Reject::Handshake), 1);
+    let of_b = pair.a.peers.place(&pair.b.public()).unwrap();
+    assert!(!pair.a.peers.at(of_b).told.is_reserved());
+}
