@@ -37,11 +37,13 @@ impl Associations {
         Some(removed)
     }
 
-    /// The peer of an association has proved to be where that says, and is no more where it was.
+    /// The peer of an association has proved to be where that says, and is no more where it was. Where the peer of another
+    /// one is stays that one's: it may be written on a first packet by who is elsewhere.
     pub(super) fn settle(&mut self, place: u32, left: Option<SocketAddr>) {
         left.into_iter().for_each(|left| self.forget_address(place, left));
         if let Some(address) = self.at(place).map(|association| association.address) {
-            self.by_address.insert(address, place);
+            let first = *self.by_address.entry(address).or_insert(place);
+            debug_assert!(self.at(first).is_some(), "whoever is removed is forgotten");
         }
     }
 

@@ -32,6 +32,27 @@ fn what_others_ask_for_uses_up_no_renewals() {
     }
 }
 
+/// [UDP-28]: who writes the address of another peer on the first packet does not take its place.
+#[test]
+fn the_place_of_a_peer_is_not_taken() {
+    let mut pair = pair(&Config::default());
+    let (_, b) = pair.connect();
+    let mut thief = node(3, 0, Config::default());
+    thief.connect(pair.now, &pair.b.public(), address(3)).unwrap();
+    let mut asked = thief.poll_transmit().unwrap().packet;
+    pair.b.handle(pair.now, address(3), &mut asked);
+    let mut answered = pair.b.poll_transmit().unwrap().packet;
+    thief.handle(pair.now, address(2), &mut answered);
+    let mut first = thief.poll_transmit().unwrap().packet;
+    pair.b.handle(pair.now, address(1), &mut first);
+    let thiefs = up(&mut pair.b).unwrap();
+    assert_eq!(pair.b.address(thiefs), Some(address(1)));
+    let settled = |b: &Endpoint| b.associations.settled_at(address(1)).map(|it| it.id);
+    assert_eq!(settled(&pair.b), Some(b));
+    pair.b.close(pair.now, thiefs);
+    assert_eq!(settled(&pair.b), Some(b));
+}
+
 /// [UDP-28]: what a life of a peer has used up, the next one has not.
 #[test]
 fn another_life_may_ask_for_no_more() {
