@@ -219,7 +219,7 @@ impl Endpoint {
             lanes: self.lanes(&hello),
         };
         let gives_way = renewed.is_none() && self.peers.at(place).attempt.is_some();
-        self.drop_attempt(place);
+        self.give_up(place);
         let peer = self.peers.at_mut(place);
         (peer.newest, peer.gave_way) = (hello.time, peer.gave_way || gives_way);
         self.expect(place, now, from, (id, renewed.is_some(), life), &hello, &made, &secrets);

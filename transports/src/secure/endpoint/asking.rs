@@ -156,6 +156,7 @@ impl Endpoint {
         retry_in: Duration,
     ) {
         if self.ask(place, now, to, began, retry_in).is_err() {
+            self.give_up(place);
             let peer = self.peers.at(place).key;
             self.tell(Event::Unreachable { peer });
         }
@@ -165,6 +166,12 @@ impl Endpoint {
         if let Some(attempt) = self.peers.at_mut(place).attempt.take() {
             self.indices.remove(attempt.index);
         }
+    }
+
+    /// Drops the attempt to reach a peer, and where that was to go on: what is asked for later is none of its.
+    pub(super) fn give_up(&mut self, place: u32) {
+        self.drop_attempt(place);
+        self.peers.at_mut(place).places.clear();
     }
 
     /// The time of a handshake: later than every one that the peer has heard of.

@@ -219,7 +219,7 @@ impl Endpoint {
         let place = self.peers.allow(*peer);
         let forbidden = self.peers.at_mut(place);
         (forbidden.allowed, forbidden.forbidden) = (false, true);
-        self.drop_attempt(place);
+        self.give_up(place);
         let peer = self.peers.at(place);
         for association in [peer.live, peer.newborn].into_iter().flatten() {
             self.end(association, now, Ended::Forbidden);
@@ -457,7 +457,7 @@ impl Endpoint {
         if was_up && why != Ended::Replaced {
             // An answer that is under way would renew the keys of an association that only the peer still has.
             peer.lives = peer.lives.wrapping_add(1);
-            self.drop_attempt(association.peer);
+            self.give_up(association.peer);
         }
         let peer = self.peers.at_mut(association.peer);
         peer.live.take_if(|live| *live == place);

@@ -29,12 +29,16 @@ impl Endpoint {
         let Some(attempt) = due else { return };
         let (to, began) = (attempt.to, attempt.began);
         if now.since(began) < self.config.give_up_after {
-            let retry_in = (attempt.retry_in * 2).min(self.config.retry_max);
-            let next = self.peers.at(place).place_after(to);
+            let peer = self.peers.at(place);
+            let next = peer.place_after(to);
+            // Each address is asked once before any is given more time, so that many of them are all asked.
+            let is_round_over = peer.places.first().is_none_or(|first| *first == next);
+            let longer = if is_round_over || next == to { 2 } else { 1 };
+            let retry_in = (attempt.retry_in * longer).min(self.config.retry_max);
             self.ask_again(place, now, next, began, retry_in);
             return;
         }
-        self.drop_attempt(place);
+        self.give_up(place);
         let peer = self.peers.at(place).key;
         self.tell(Event::Unreachable { peer });
     }

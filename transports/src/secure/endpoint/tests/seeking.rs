@@ -40,3 +40,27 @@ fn a_time_that_never_comes_is_not_believed() {
     let of_b = pair.a.peers.place(&pair.b.public()).unwrap();
     assert!(!pair.a.peers.at(of_b).told.is_reserved());
 }
+
+/// [UDP-73]: pauses grow when all were asked, and nothing is left of it at the end.
+#[test]
+fn many_addresses_are_all_asked_soon() {
+    let (mut a, b) = (node(1, 0, Config::default()), identity(2).public());
+    let places: Vec<_> = (70..90).map(address).collect();
+    a.connect_among(ms(0), &b, places[0], &places[1..]).unwrap();
+    let (mut asked, mut now) = (Vec::new(), ms(0));
+    while let Some(due) = a.poll_timeout() {
+        asked.extend(std::iter::from_fn(|| a.poll_transmit()).map(|sent| (now, sent.to)));
+        now = due;
+        a.handle_timeout(now);
+    }
+    assert_eq!(events(&mut a), [Event::Unreachable { peer: b }]);
+    let order: Vec<_> = asked.iter().map(|(_, to)| *to).collect();
+    assert!(order.chunks(20).all(|round| places.starts_with(round)), "{order:?}");
+    assert_eq!(asked[19].0, ms(19 * 250));
+    assert_eq!(asked[21].0, ms(20 * 250 + 500));
+    let place = a.peers.place(&b).unwrap();
+    assert!(a.peers.at(place).places.is_empty());
+    a.connect_among(now, &b, places[0], &places[1..]).unwrap();
+    a.forbid(now, &b);
+    assert!(a.peers.at(place).places.is_empty());
+}
