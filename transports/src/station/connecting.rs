@@ -194,13 +194,16 @@ impl Station {
             }
             self.begin(&key);
         }
+        let Connecting { attempts, meets, .. } = &mut self.connecting;
+        let known = meets.len();
         for at in places {
-            let Connecting { attempts, meets, .. } = &mut self.connecting;
             let still_waits = attempts.iter().any(|(_, attempt)| attempt.meets_at(at));
             if still_waits && !meets.contains(&at) {
                 meets.push_back(at);
-                self.meet();
             }
+        }
+        if meets.len() > known {
+            self.meet();
         }
         self.tell_driver();
     }

@@ -5,7 +5,7 @@ use crate::secure::key::PublicKey;
 use crate::station::Attempt;
 use greenroom::net::{Address, ConnectError, Identity};
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::task::{Context, Poll};
 use tokio::sync::oneshot;
 
@@ -42,20 +42,26 @@ impl Driver {
 /// Those of the addresses that a socket at `ours` reaches, the ones of its own family first.
 fn reachable(mut found: Vec<SocketAddr>, ours: SocketAddr) -> io::Result<Vec<SocketAddr>> {
     found.sort_by_key(|at| at.is_ipv4() != ours.is_ipv4());
-    let found = found.into_iter().map(|at| mapped(at, ours));
-    let found: Vec<_> = found.filter(|at| at.is_ipv4() == ours.is_ipv4()).collect();
+    let found: Vec<_> = found.into_iter().filter_map(|at| written(at, ours)).collect();
     if found.is_empty() {
         return Err(io::Error::other("there is no address of the socket's family"));
     }
     Ok(found)
 }
 
-/// As a socket at `ours` writes it: one for IPv6 writes addresses of IPv4 as its own.
-fn mapped(at: SocketAddr, ours: SocketAddr) -> SocketAddr {
-    match at {
-        SocketAddr::V4(v4) if ours.is_ipv6() => (v4.ip().to_ipv6_mapped(), v4.port()).into(),
-        at => at,
-    }
+/// An address as a socket at `ours` writes it, if it reaches it. One for IPv6 writes addresses of IPv4 as its own, and
+/// reaches them if it is bound to all addresses, or to one of those; then it reaches no others.
+fn written(at: SocketAddr, ours: SocketAddr) -> Option<SocketAddr> {
+    let (here, there) = (ours.ip().to_canonical(), at.ip().to_canonical());
+    let reaches = here.is_ipv4() == there.is_ipv4()
+        || ours.is_ipv6() && ours.ip().is_unspecified() && there.is_ipv4();
+    let written = match there {
+        IpAddr::V4(v4) if ours.is_ipv6() => (v4.to_ipv6_mapped(), at.port()).into(),
+        IpAddr::V4(v4) => (v4, at.port()).into(),
+        // With its scope.
+        IpAddr::V6(_) => at,
+    };
+    reaches.then_some(written)
 }
 
 /// Has the node reached at whichever of its addresses it answers. [UDP-73]
@@ -72,6 +78,29 @@ fn connect(shared: &Shared, request: Request, found: io::Result<Vec<SocketAddr>>
             let text = error.to_string();
             // An error means that nobody waits any more.
             let _ = done.send(Err(ConnectError::Unreachable { address, text }));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_socket_reaches_what_it_is_bound_for() {
+        let v6 = "[fe80::1%3]:7";
+        for (ours, v4, to_v6) in [
+            ("127.0.0.1:1", Some("192.0.2.1:7"), None),
+            ("0.0.0.0:1", Some("192.0.2.1:7"), None),
+            ("[::]:1", Some("[::ffff:192.0.2.1]:7"), Some(v6)),
+            ("[::1]:1", None, Some(v6)),
+            ("[::ffff:127.0.0.1]:1", Some("[::ffff:192.0.2.1]:7"), None),
+        ] {
+            let parse = |at: &str| at.parse::<SocketAddr>().expect("an address");
+            let from = |at| written(parse(at), parse(ours));
+            assert_eq!(from("192.0.2.1:7"), v4.map(parse), "{ours}");
+            assert_eq!(from("[::ffff:192.0.2.1]:7"), v4.map(parse), "{ours}");
+            assert_eq!(from(v6), to_v6.map(parse), "{ours}");
         }
     }
 }
