@@ -373,13 +373,12 @@ impl Endpoint {
         if under == Under::Next {
             self.confirm(place, now, from);
         }
-        self.on_path_of(
-            place,
-            now,
-            from,
-            datagram.len(),
-            opened.newest && under != Under::Previous,
-        );
+        // Under replaced keys a packet is late, unless the peer has not come to the new ones yet.
+        let association = self.associations.at(place).ok_or(Reject::Index)?;
+        let is_heard = association.current.as_ref().is_some_and(|epoch| epoch.heard);
+        if opened.newest && (under != Under::Previous || !is_heard) {
+            self.on_path(place, now, from, datagram.len());
+        }
         if header.lane == CONTROL_LANE {
             let text = datagram.get(opened.text).unwrap_or_default();
             return self.on_control(place, now, from, text).map(|()| Received::Done);
@@ -391,12 +390,6 @@ impl Endpoint {
             number: opened.number,
             text: opened.text,
         })
-    }
-
-    fn on_path_of(&mut self, place: u32, now: Time, from: SocketAddr, bytes: usize, newest: bool) {
-        if newest {
-            self.on_path(place, now, from, bytes);
-        }
     }
 
     fn on_handshake(

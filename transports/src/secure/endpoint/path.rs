@@ -171,7 +171,10 @@ impl Endpoint {
             return;
         }
         match &mut association.candidate {
-            Some(candidate) if candidate.address == from => candidate.received += bytes as u64,
+            Some(candidate) if candidate.address == from => {
+                candidate.received += bytes as u64;
+                candidate.source = source.or(candidate.source);
+            }
             _ => {
                 let Ok(token) = draw(self.entropy.as_mut()) else { return };
                 let received = bytes as u64;

@@ -97,11 +97,15 @@ fn a_renewal_that_is_cut_off_ends_nothing() {
     let mut old = sealed(&mut pair.b, pair.now, b, 0, b"under the old").unwrap().packet;
     let received = pair.a.handle(pair.now, address(2), &mut old);
     assert_eq!(text(&received, &old).unwrap(), b"under the old");
+    // [UDP-50]: also of one that is elsewhere by now.
+    let mut moved = sealed(&mut pair.b, pair.now, b, 1, b"from elsewhere").unwrap().packet;
+    pair.a.handle(pair.now, address(77), &mut moved);
+    assert_eq!(pair.a.poll_transmit().unwrap().to, address(77), "it is asked for a proof");
     let mut new = sealed(&mut pair.a, pair.now, a, 0, b"under the new").unwrap().packet;
     let received = pair.b.handle(pair.now, address(1), &mut new);
     assert_eq!(text(&received, &new).unwrap(), b"under the new");
     assert_eq!(events(&mut pair.b), [Event::Rekeyed { association: b }]);
-    let mut late = sealed(&mut pair.b, pair.now, b, 1, b"once more").unwrap().packet;
+    let mut late = sealed(&mut pair.b, pair.now, b, 2, b"once more").unwrap().packet;
     let received = pair.a.handle(pair.now, address(2), &mut late);
     assert_eq!(text(&received, &late).unwrap(), b"once more");
     assert_eq!((pair.a.indices.len(), pair.b.indices.len()), (2, 2));
