@@ -81,6 +81,16 @@ impl Late {
     }
 }
 
+/// Lives where another one does.
+#[derive(Actor)]
+struct Neighbour;
+
+#[handlers]
+impl Neighbour {
+    #[ask]
+    fn has_its_turn(&self) {}
+}
+
 // [G-STOP-1] [G-STOP-2] [G-STOP-3]
 #[test]
 fn an_actor_that_starts_can_be_ended() {
@@ -95,13 +105,16 @@ fn an_actor_that_starts_can_be_ended() {
         (Ref::kill, Some(false), ExitReason::Killed, false),
     ];
     everywhere(async |system| {
+        let neighbour = system.spawn::<Neighbour>(Neighbour).on(0).await.unwrap();
         for (end, go_on, expected, handles) in cases.clone() {
             let mut events = system.events();
             let (go, gone) = tokio::sync::oneshot::channel();
-            let late = system.spawn::<Late>(gone).start().unwrap();
+            let late = system.spawn::<Late>(gone).on(0).start().unwrap();
             let handled = Arc::new(AtomicBool::new(false));
             late.note(Arc::clone(&handled)).await.unwrap();
             end(&late);
+            // The order may be on its way to where the actor lives; what is asked there comes behind it.
+            neighbour.has_its_turn().await.unwrap();
             if expected == ExitReason::Killed {
                 // A kill does not wait for the start hook.
                 soon(late.ended()).await;
