@@ -2,11 +2,11 @@
 
 pub use crate::actor::{
     Actor, Ask, AskCycle, AskError, Asked, Behavior, Calls, Context, CycleMember, Down, EmitError,
-    Emitter, Flat, Forward, Group, Handle, HandleAsync, Holds, Interleaved, Interleaves, Items,
-    Keyed, Message, MigrateError, Options, Plain, Pool, Protocol, Published, Receive, Recipient,
-    Ref, Reply, Resize, Restart, RestartKind, Routing, Shutdown, Spawn, SpawnError, StartError,
-    StashError, Stashes, State, States, Step, Strategy, Supervise, Supervision, Supervisor, TaskId,
-    Tell, TellError, TellWithin, TimerId, Told, Topic, WatchId, Workers,
+    Emitter, Flat, Forward, Group, Handle, HandleAsync, HeapBytes, Holds, Interleaved, Interleaves,
+    Items, Keyed, Message, MigrateError, Options, Plain, Pool, Protocol, Published, Receive,
+    Recipient, Ref, Reply, Resize, Restart, RestartKind, Routing, Shutdown, Spawn, SpawnError,
+    StartError, StashError, Stashes, State, States, Step, Strategy, Supervise, Supervision,
+    Supervisor, TaskId, Tell, TellError, TellWithin, TimerId, Told, Topic, WatchId, Workers,
 };
 pub use crate::event::{
     ActorId, Counts, DeadLetter, DeadLetterReason, DeadLetters, Event, EventStream, ExitReason,
@@ -29,6 +29,7 @@ pub mod testing {
 /// For the macros only: nothing here is stable.
 #[doc(hidden)]
 pub mod __private {
+    pub use crate::actor::heap::{Known, Part, Shallow, Unknown};
     pub use crate::actor::{
         Actor, Ask, Asking, AskingFlat, Async, AsyncMethod, AsyncMethodOf,
         AsyncMethodOfWithContext, AsyncMethodWithContext, AsyncWithContext, Behavior, ByAsync,

@@ -5,7 +5,7 @@ use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 
 use super::model::{Block, Handler, Kind};
-use crate::spans;
+use crate::{heap, spans};
 
 pub(crate) fn expand(block: &Block, runtime: &TokenStream) -> TokenStream {
     let enumeration = enumeration(block, runtime);
@@ -14,6 +14,7 @@ pub(crate) fn expand(block: &Block, runtime: &TokenStream) -> TokenStream {
     let name = &block.names.message;
     let (impl_generics, ty_generics, where_clause) = block.generics.split_for_impl();
     let protocol = protocol(block, runtime);
+    let heap_bytes = heap_bytes(block, runtime);
     quote! {
         #enumeration
         #debug
@@ -22,6 +23,7 @@ pub(crate) fn expand(block: &Block, runtime: &TokenStream) -> TokenStream {
         #[diagnostic::do_not_recommend]
         impl #impl_generics #runtime::Message for #name #ty_generics #where_clause {
             type Reply = ();
+            #heap_bytes
         }
         #protocol
     }
@@ -96,6 +98,18 @@ fn debug(block: &Block) -> TokenStream {
             }
         }
     }
+}
+
+/// What the arguments own; an answer's way back owns nothing that counts.
+fn heap_bytes(block: &Block, runtime: &TokenStream) -> TokenStream {
+    let arms = block.handlers.iter().map(|handler| {
+        let Handler { variant, cfgs, fields, .. } = handler;
+        let parts: Vec<_> = fields.iter().map(|field| &field.name).collect();
+        let pattern = quote!(#(#cfgs)* Self::#variant { #(ref #parts,)* .. });
+        heap::arm(runtime, &pattern, &parts)
+    });
+    let phantom = phantom_arm(block);
+    heap::method(runtime, &quote!(#(#arms)* #phantom))
 }
 
 /// Checks each part of the message by itself, so that one which is not `Send` is an error at its

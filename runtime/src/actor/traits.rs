@@ -22,7 +22,8 @@ pub trait Message: Send + Sized + 'static {
     type Reply: Send + 'static;
 
     /// Bytes on the heap that the message owns, for mailboxes bounded by bytes. Must not change
-    /// while the message is under way.
+    /// while the message is under way. Derived, it adds up its parts ([`HeapBytes`](super::HeapBytes)), as do the
+    /// messages of `#[handlers]`.
     fn heap_bytes(&self) -> usize {
         0
     }

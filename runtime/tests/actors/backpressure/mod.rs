@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
 mod gauge;
+mod heap;
 mod model;
 
 use crate::support::{everywhere, exit_of, on, policies, poll_once, soon};
