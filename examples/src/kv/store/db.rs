@@ -3,7 +3,8 @@
 //! Segments bound the pause when a table grows (each grows alone, as Redis moves a few buckets at a time), and a key
 //! never leaves its segment, which is what lets [`super::scan`] promise that it misses nothing.
 
-use std::hash::Hasher;
+use std::hash::{BuildHasher, DefaultHasher, Hasher, RandomState};
+use std::sync::LazyLock;
 
 use hashbrown::HashTable;
 use hashbrown::hash_table::OccupiedEntry;
@@ -97,8 +98,21 @@ impl Db {
     }
 }
 
-/// Hashes a key: the same in every process, so that a seeded run can be repeated.
+/// Where the hash of each key begins: SipHash with a secret of this process, for who can tell which keys collide can
+/// make a table slow. Tests have none, so that they can be repeated.
+static BEGUN: LazyLock<DefaultHasher> = LazyLock::new(|| {
+    if cfg!(test) { DefaultHasher::new() } else { RandomState::new().build_hasher() }
+});
+
+/// Hashes a key for the tables of this process.
 pub(crate) fn hash(key: &[u8]) -> u64 {
+    let mut hasher = BEGUN.clone();
+    hasher.write(key);
+    hasher.finish()
+}
+
+/// Hashes a key the same in every process and every version, for kept data and other nodes follow from it.
+fn stable_hash(key: &[u8]) -> u64 {
     let mut hasher = rustc_hash::FxHasher::default();
     hasher.write(key);
     hasher.finish()
@@ -109,7 +123,7 @@ pub(crate) fn route(key: &[u8], shards: usize) -> usize {
     if shards == 1 {
         return 0;
     }
-    let spread = u128::from(scan_order(hash(tag(key)))) * shards as u128;
+    let spread = u128::from(stable_hash(tag(key)).rotate_left(20)) * shards as u128;
     usize::try_from(spread >> 64).unwrap_or(0)
 }
 

@@ -2,7 +2,8 @@
 //!
 //! A cursor is a place in an order that never changes: that of the keys' hashes, cut to 43 bits, shard after shard.
 //! Ten more bits name the shard, so a cursor stays below 2^53, which every client language can hold. Keys added
-//! or removed meanwhile move nobody, and neither does a table that grows. Keys of one place are returned together.
+//! or removed meanwhile move nobody, and neither does a table that grows. Keys of one place are returned together. The
+//! order is another in each process, so a cursor ends with the one that gave it, as in Redis.
 
 use super::db::{SEGMENTS, hash, scan_order, segment_at};
 use super::{Args, Error, Shard, matches};

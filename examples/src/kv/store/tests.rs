@@ -136,6 +136,26 @@ fn tagged_keys_lie_together() {
 }
 
 #[test]
+fn keys_lie_where_they_did() {
+    // Kept data and other nodes rely on it.
+    let homes = |key: &str| [2, 7, 64, 1000].map(|shards| route(key.as_bytes(), shards));
+    assert_eq!(homes("a"), [0, 0, 1, 25]);
+    assert_eq!(homes("{user:1000}.name"), [0, 2, 24, 383]);
+    assert_eq!(homes("a.long.name.of.a.key"), [0, 3, 27, 435]);
+}
+
+#[test]
+fn keys_that_were_made_to_collide_do_not() {
+    // The first eight bytes take all of FxHash's state, whatever the others are.
+    let hashes: BTreeSet<u64> = (0..10_000_u64)
+        .map(|n| {
+            super::db::hash(&[0xd308_a385_886a_3f24_u64.to_be_bytes(), n.to_le_bytes()].concat())
+        })
+        .collect();
+    assert_eq!(hashes.len(), 10_000);
+}
+
+#[test]
 fn patterns_match_as_in_redis() {
     let cases: [(&str, &str, bool); 14] = [
         ("*", "", true),
