@@ -150,9 +150,11 @@ impl Job {
             let args = Args::new(&self.arena, spans);
             let db = usize::from(step.db);
             let mut reply = Reply::new(&mut self.out, step.proto);
+            let is_inside = transaction > 0;
             transaction = u32::saturating_sub(transaction, 1);
             let mut skip = 0;
             match step.task {
+                Task::Run(spec) if is_inside => shard.execute_begun(spec, db, args, &mut reply),
                 Task::Run(spec) => shard.execute(spec, db, args, &mut reply),
                 Task::Watch => {
                     shard.watch(self.client, db, args);

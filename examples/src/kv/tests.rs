@@ -275,6 +275,23 @@ fn memory_short_refuses_growth_and_transactions_that_grow() {
 }
 
 #[test]
+fn a_transaction_that_begins_with_memory_left_runs_as_a_whole() {
+    for far in [false, true] {
+        let mut server = Server::new(1);
+        server.far = far;
+        let mut client = server.connect();
+        server.shards()[0].set_limit(1000);
+        let long = "x".repeat(600);
+        let script = format!("MULTI\nSET a {long}\nSET b {long}\nSET c {long}\nEXEC\nSET d 1");
+        assert!(
+            server.say(&mut client, &script).ends_with(
+                "*3 +OK +OK +OK -OOM command not allowed when used memory > 'maxmemory'."
+            )
+        );
+    }
+}
+
+#[test]
 fn shards_of_other_nodes_answer_as_those_here() {
     let big = "x".repeat(60_000);
     let lines = [

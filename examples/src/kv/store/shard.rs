@@ -117,13 +117,24 @@ impl Shard {
         args: Args<'_>,
         reply: &mut Reply<'_>,
     ) {
+        if self.is_full() && spec.needs_memory() {
+            return reply.error(&Error::OUT_OF_MEMORY.0);
+        }
+        self.execute_begun(spec, db, args, reply);
+    }
+
+    /// The same inside a transaction: whether there is memory was asked at its beginning, for it runs as a whole.
+    pub(crate) fn execute_begun(
+        &mut self,
+        spec: &Spec,
+        db: usize,
+        args: Args<'_>,
+        reply: &mut Reply<'_>,
+    ) {
         self.current = db;
         let Some(run) = spec.run() else {
             return reply.error("ERR this command does not belong to a shard");
         };
-        if self.is_full() && spec.needs_memory() {
-            return reply.error(&Error::OUT_OF_MEMORY.0);
-        }
         let changes = self.changes;
         if let Err(error) = run(self, args, reply) {
             reply.error(&error.0);
