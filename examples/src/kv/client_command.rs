@@ -142,7 +142,7 @@ impl Session {
         shown.resp = if self.proto == super::resp::Proto::Resp3 { 3 } else { 2 };
         shown.channels = self.channels.len();
         shown.patterns = self.patterns.len();
-        let queued = self.transaction.as_ref().map(super::session::Transaction::len);
+        let queued = self.transaction.as_ref().map(super::transaction::Transaction::len);
         shown.multi = queued.map_or(-1, |count| i64::try_from(count).unwrap_or(i64::MAX));
         shown.command = self.last_command;
     }

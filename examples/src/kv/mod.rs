@@ -61,6 +61,7 @@ mod stitch;
 mod store;
 #[cfg(test)]
 mod tests;
+mod transaction;
 mod turn;
 
 pub use cluster::NodeError;

@@ -1,5 +1,7 @@
 //! The commands that a connection answers itself.
 
+use std::sync::Arc;
+
 use super::client_command;
 use super::clock;
 use super::command::{Action, Own, Spec, answer_command};
@@ -7,8 +9,9 @@ use super::config;
 use super::info::REDIS_VERSION;
 use super::listen::{Listen, listen, pubsub};
 use super::resp::{Proto, parse_integer};
-use super::session::{Session, Transaction};
+use super::session::Session;
 use super::store::{Args, DATABASES, Error};
+use super::transaction::Transaction;
 use super::turn::{Late, Turn};
 
 /// The subcommands of the commands that have some, with their arity.
@@ -97,7 +100,7 @@ pub(crate) fn run(
             if session.transaction.is_some() {
                 return Err(Error::new("ERR MULTI calls can not be nested"));
             }
-            session.transaction = Some(Transaction::default());
+            session.transaction = Some(Transaction::new(Arc::clone(&session.shared)));
             turn.ok(proto);
         }
         Own::Exec => session.exec(turn)?,

@@ -12,9 +12,10 @@ use super::command::{Action, Own, Spec, find};
 use super::job::Task;
 use super::layout::Layout;
 use super::own;
-use super::resp::{Proto, Span};
+use super::resp::Proto;
 use super::shared::Shared;
 use super::store::{Args, Error, cursor_shard};
+use super::transaction::Transaction;
 use super::turn::Turn;
 
 /// The state of one client's connection.
@@ -33,24 +34,6 @@ pub(crate) struct Session {
     /// Nothing more is to be read: the connection closes when its replies are written.
     pub(crate) is_closing: bool,
     pub(crate) last_command: &'static str,
-}
-
-/// Commands between `MULTI` and `EXEC`.
-#[derive(Debug, Default)]
-pub(crate) struct Transaction {
-    arena: Vec<u8>,
-    spans: Vec<Span>,
-    commands: Vec<(&'static Spec, usize)>,
-    /// The shard of the keys so far.
-    home: Option<usize>,
-    /// A command was refused, so `EXEC` will be.
-    pub(crate) is_broken: bool,
-}
-
-impl Transaction {
-    pub(crate) fn len(&self) -> usize {
-        self.commands.len()
-    }
 }
 
 /// Where a command goes.
@@ -109,7 +92,7 @@ impl Session {
     /// Answers an error that also breaks a transaction under way.
     fn refuse(&mut self, turn: &mut Turn, text: &[u8]) {
         if let Some(transaction) = &mut self.transaction {
-            transaction.is_broken = true;
+            transaction.abandon();
         }
         turn.local(self.proto, |reply| reply.error_bytes(text));
     }
@@ -149,9 +132,10 @@ impl Session {
             return self.refuse(turn, Error::CROSS_SHARD.0.as_bytes());
         }
         transaction.home = fixed.or(home);
-        transaction.commands.push((spec, args.len()));
-        args.copy_to(&mut transaction.arena, &mut transaction.spans);
-        turn.local(self.proto, |reply| reply.simple("QUEUED"));
+        match transaction.push(spec, args) {
+            Ok(()) => turn.local(self.proto, |reply| reply.simple("QUEUED")),
+            Err(error) => self.refuse(turn, error.0.as_bytes()),
+        }
     }
 
     /// Runs the queued commands as one.
@@ -164,13 +148,7 @@ impl Session {
         }
         self.watching = None;
         let layout = turn.layout().clone();
-        let mut commands = Vec::with_capacity(transaction.commands.len());
-        let mut first = 0;
-        for (spec, words) in &transaction.commands {
-            let spans = transaction.spans.get(first..first + words).unwrap_or_default();
-            commands.push((*spec, Args::new(&transaction.arena, spans)));
-            first += words;
-        }
+        let commands = transaction.commands();
         let on_shard = |(spec, args): &&(&'static Spec, Args<'_>)| {
             matches!(target(spec, *args, &layout), Ok(Target::Shard(_) | Target::Own(Own::Info)))
         };

@@ -82,6 +82,8 @@ pub(crate) struct Shared {
     pub(crate) memory_max: Count,
     /// Bytes of data on all shards.
     pub(crate) memory_used: Count,
+    /// Bytes of commands queued in transactions.
+    pub(crate) queued: Count,
     /// Where keys are kept, if they are.
     pub(crate) dir: Option<PathBuf>,
     pub(crate) kept: Kept,
@@ -118,6 +120,7 @@ impl Shared {
             started_ms: now_ms(),
             memory_max,
             memory_used: Count::default(),
+            queued: Count::default(),
             dir: None,
             kept: Kept::default(),
             clients: Mutex::default(),

@@ -292,6 +292,28 @@ fn a_transaction_that_begins_with_memory_left_runs_as_a_whole() {
 }
 
 #[test]
+fn what_waits_in_transactions_counts_as_memory() {
+    const OOM: &str = "-OOM command not allowed when used memory > 'maxmemory'.";
+    let mut server = Server::new(1);
+    let (mut one, mut two) = (server.connect(), server.connect());
+    server.shared.memory_max.set(10_000);
+    let long = "x".repeat(6_000);
+    let set = format!("SET a {long}");
+    assert_eq!(
+        server.say(&mut one, &format!("MULTI\n{set}\n{set}\nPING")),
+        format!("+OK +QUEUED {OOM} +QUEUED")
+    );
+    assert_eq!(server.shared.queued.get(), 0, "what will not run takes no memory");
+    assert!(server.say(&mut one, "EXEC").starts_with("-EXECABORT"));
+    assert_eq!(server.say(&mut one, &format!("MULTI\n{set}")), "+OK +QUEUED");
+    assert_eq!(server.say(&mut two, &format!("MULTI\n{set}")), format!("+OK {OOM}"));
+    assert_eq!(server.say(&mut one, "EXEC"), "*1 +OK");
+    assert_eq!(server.say(&mut two, &format!("DISCARD\nMULTI\n{set}")), "+OK +OK +QUEUED");
+    drop(two);
+    assert_eq!(server.shared.queued.get(), 0);
+}
+
+#[test]
 fn shards_of_other_nodes_answer_as_those_here() {
     let big = "x".repeat(60_000);
     let lines = [

@@ -19,6 +19,8 @@ impl Error {
     pub(crate) const CURSOR: Self = Self::new("ERR invalid cursor");
     pub(crate) const OUT_OF_MEMORY: Self =
         Self::new("OOM command not allowed when used memory > 'maxmemory'.");
+    pub(crate) const LONG_TRANSACTION: Self =
+        Self::new("ERR transaction is longer than 'client-query-buffer-limit'");
     pub(crate) const CROSS_SHARD: Self = Self::new(
         "CROSSSLOT Keys in request don't hash to the same shard (give them a common {tag}, or start with --shards 1)",
     );
