@@ -73,7 +73,7 @@ impl Session {
         };
         self.last_command = spec.name;
         if let Err(error) = own::check(spec, args) {
-            return self.refuse(turn, error.0.as_bytes());
+            return self.reject(spec, turn, &error.0);
         }
         if self.proto == Proto::Resp2 && self.is_listening() && !may_while_listening(spec) {
             let text = format!(
@@ -81,12 +81,25 @@ impl Session {
                  this context",
                 own::full_name(spec, args)
             );
-            return self.refuse(turn, text.as_bytes());
+            return self.reject(spec, turn, &text);
         }
         if self.transaction.is_some() && !runs_in_transaction(spec) {
             return self.queue(spec, args, turn);
         }
         self.run(spec, args, turn);
+    }
+
+    /// Refuses a command that is known. An `EXEC` ends its transaction also so.
+    fn reject(&mut self, spec: &Spec, turn: &mut Turn, text: &str) {
+        if !matches!(spec.action, Action::Own(Own::Exec)) {
+            return self.refuse(turn, text.as_bytes());
+        }
+        self.transaction = None;
+        self.unwatch(turn);
+        let why = text.strip_prefix("ERR ").unwrap_or(text);
+        turn.local(self.proto, |reply| {
+            reply.error(&format!("EXECABORT Transaction discarded because of: {why}"));
+        });
     }
 
     /// Answers an error that also breaks a transaction under way.

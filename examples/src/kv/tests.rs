@@ -187,6 +187,25 @@ fn transactions_run_on_one_shard_and_say_so() {
 }
 
 #[test]
+fn an_exec_that_is_none_ends_the_transaction() {
+    let mut server = Server::new(1);
+    let (mut client, mut other) = (server.connect(), server.connect());
+    let wrong =
+        "-EXECABORT Transaction discarded because of: wrong number of arguments for 'exec' command";
+    assert_eq!(
+        server.say(&mut client, "WATCH a\nMULTI\nEXEC foo\nPING\nEXEC"),
+        format!("+OK +OK {wrong} +PONG -ERR EXEC without MULTI")
+    );
+    server.say(&mut other, "SET a 1");
+    assert_eq!(server.say(&mut client, "MULTI\nGET a\nEXEC"), "+OK +QUEUED *1 $1 1");
+    assert_eq!(
+        server.say(&mut client, "MULTI\nDISCARD foo\nEXEC"),
+        "+OK -ERR wrong number of arguments for 'discard' command \
+         -EXECABORT Transaction discarded because of previous errors."
+    );
+}
+
+#[test]
 fn a_watched_key_that_changes_stops_the_transaction() {
     for shards in [1, 4] {
         let mut server = Server::new(shards);
