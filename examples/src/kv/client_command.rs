@@ -2,8 +2,7 @@
 
 use super::client::Shown;
 use super::own::help;
-use super::session::Session;
-use super::stats::Cut;
+use super::session::{Effect, Session};
 use super::store::{Args, Error};
 use super::turn::Turn;
 
@@ -116,7 +115,7 @@ fn kill(session: &mut Session, args: Args<'_>, turn: &mut Turn) -> Result<(), Er
     let mut killed = 0;
     for client in clients {
         if client.id != session.client.id {
-            client.cut(Cut::Killed);
+            session.affect(Effect::Cut(client));
         } else if skip_me {
             continue;
         } else {

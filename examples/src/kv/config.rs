@@ -1,13 +1,14 @@
 //! `CONFIG`: the settings clients ask for, and the one that can be changed.
 
 use super::own::help;
-use super::session::Session;
-use super::shared::Shared;
+use super::session::{Effect, Session};
+use super::shared::Limits;
 use super::store::{Args, DATABASES, Error, matches};
 use super::turn::Turn;
 
 /// Returns the settings with their values.
-fn settings(shared: &Shared) -> Vec<(&'static str, String)> {
+fn settings(session: &Session) -> Vec<(&'static str, String)> {
+    let shared = &session.shared;
     let limits = &shared.limits;
     let yes_or_no = |yes| if yes { "yes" } else { "no" }.to_owned();
     let dir = shared.dir.as_ref().map_or_else(String::new, |dir| dir.display().to_string());
@@ -21,8 +22,10 @@ fn settings(shared: &Shared) -> Vec<(&'static str, String)> {
         ("port", shared.address.port().to_string()),
         ("databases", DATABASES.to_string()),
         ("maxclients", limits.clients_max.to_string()),
-        ("maxmemory", shared.memory_max.get().to_string()),
+        ("maxmemory", session.memory_max().to_string()),
         ("maxmemory-policy", "noeviction".to_owned()),
+        ("client-query-buffer-limit", Limits::QUERY_BYTES_MAX.to_string()),
+        ("tcp-keepalive", "300".to_owned()),
         ("timeout", limits.idle_timeout.map_or(0, |limit| limit.as_secs()).to_string()),
         ("proto-max-bulk-len", "536870912".to_owned()),
         ("cluster-enabled", "no".to_owned()),
@@ -30,15 +33,15 @@ fn settings(shared: &Shared) -> Vec<(&'static str, String)> {
 }
 
 /// Runs `CONFIG ..`.
-pub(crate) fn run(session: &Session, args: Args<'_>, turn: &mut Turn) -> Result<(), Error> {
-    let (proto, shared) = (session.proto, &session.shared);
+pub(crate) fn run(session: &mut Session, args: Args<'_>, turn: &mut Turn) -> Result<(), Error> {
+    let proto = session.proto;
     match args.get(1).to_ascii_lowercase().as_slice() {
         b"get" => {
             let asked = |name: &str| {
                 args.tail(2).any(|pattern| matches(&pattern.to_ascii_lowercase(), name.as_bytes()))
             };
             let found: Vec<_> =
-                settings(shared).into_iter().filter(|(name, _)| asked(name)).collect();
+                settings(session).into_iter().filter(|(name, _)| asked(name)).collect();
             turn.local(proto, |reply| {
                 reply.map(found.len());
                 for (name, value) in &found {
@@ -48,11 +51,11 @@ pub(crate) fn run(session: &Session, args: Args<'_>, turn: &mut Turn) -> Result<
             });
         }
         b"set" => {
-            set(shared, args)?;
+            set(session, args)?;
             turn.ok(proto);
         }
         b"resetstat" => {
-            shared.reset_stats();
+            session.affect(Effect::ResetStats);
             turn.ok(proto);
         }
         b"rewrite" => return Err(Error::new("ERR The server is running without a config file")),
@@ -67,39 +70,48 @@ pub(crate) fn run(session: &Session, args: Args<'_>, turn: &mut Turn) -> Result<
     Ok(())
 }
 
-/// Sets `maxmemory`; other settings may be set to what they are.
-fn set(shared: &Shared, args: Args<'_>) -> Result<(), Error> {
+/// Sets `maxmemory`; other settings may be set to what they are. All is well, or nothing is set.
+fn set(session: &mut Session, args: Args<'_>) -> Result<(), Error> {
     if !args.len().is_multiple_of(2) {
         return Err(Error::arity("config|set"));
     }
-    let known = settings(shared);
-    for (name, value) in args.pairs(2) {
-        let name = String::from_utf8_lossy(name).to_ascii_lowercase();
-        let value = String::from_utf8_lossy(value).into_owned();
-        if name == "maxmemory" {
-            let bytes = parse_bytes(&value);
-            let failed = || {
-                Error(format!("ERR CONFIG SET failed (possibly related to argument '{name}') - argument must be a memory value").into())
-            };
-            shared.memory_max.set(bytes.ok_or_else(failed)?);
-            continue;
+    let known = settings(session);
+    let names: Vec<String> = args.pairs(2).map(|(name, _)| shown(name)).collect();
+    for (index, name) in names.iter().enumerate() {
+        let lower = name.to_ascii_lowercase();
+        if !known.iter().any(|(known, _)| *known == lower) {
+            let text =
+                format!("ERR Unknown option or number of arguments for CONFIG SET - '{name}'");
+            return Err(Error(text.into()));
         }
-        match known.iter().find(|(known, _)| *known == name) {
-            Some((_, now)) if *now == value => {}
-            Some(_) => {
-                let text = format!(
-                    "ERR CONFIG SET failed (possibly related to argument '{name}') - can't set immutable config"
-                );
-                return Err(Error(text.into()));
-            }
-            None => {
-                let text =
-                    format!("ERR Unknown option or number of arguments for CONFIG SET - '{name}'");
-                return Err(Error(text.into()));
-            }
+        if names.iter().take(index).any(|before| before.eq_ignore_ascii_case(name)) {
+            return Err(failed(name, "duplicate parameter"));
         }
     }
+    let mut memory_max = None;
+    for (name, (_, value)) in names.iter().zip(args.pairs(2)) {
+        let (lower, value) = (name.to_ascii_lowercase(), shown(value));
+        if lower == "maxmemory" {
+            let bytes = parse_bytes(&value);
+            memory_max =
+                Some(bytes.ok_or_else(|| failed(name, "argument must be a memory value"))?);
+        } else if !known.iter().any(|(known, now)| *known == lower && *now == value) {
+            return Err(failed(name, "can't set immutable config"));
+        }
+    }
+    if let Some(bytes) = memory_max {
+        session.affect(Effect::MemoryMax(bytes));
+    }
     Ok(())
+}
+
+fn shown(word: &[u8]) -> String {
+    String::from_utf8_lossy(word).into_owned()
+}
+
+fn failed(name: &str, why: &str) -> Error {
+    let text = format!("ERR CONFIG SET failed (possibly related to argument '{name}') - {why}");
+    Error(text.into())
 }
 
 /// Reads a number of bytes with a unit, as in a Redis configuration: `256mb` is 2^28, `256m` is 256 million.

@@ -82,16 +82,13 @@ impl Conversation {
         if self.input.len() < self.requests.needed() {
             return 0;
         }
-        while !self.session.is_closing {
-            if count == COMMANDS_MAX {
-                self.has_more = true;
-                break;
-            }
+        while !self.session.is_closing && !self.has_more {
             match self.requests.next(&mut self.input, &mut self.spans) {
                 Ok(Request::Complete) => {
                     self.session.plan(Args::new(&self.input, &self.spans), &mut self.turn);
                     self.spans.clear();
                     count += 1;
+                    self.has_more = count == COMMANDS_MAX || self.session.is_undecided();
                 }
                 Ok(Request::Partial) => break,
                 Err(error) => {
@@ -150,7 +147,12 @@ impl Conversation {
 
     /// Moves replies into the output, in order, as far as they are there.
     pub(crate) fn stitch(&mut self) -> Stitched {
-        self.turn.stitch(&mut self.out)
+        let stitched = self.turn.stitch(&mut self.out);
+        if let Stitched::Done = stitched {
+            let is_refused = self.turn.take_refused();
+            self.session.settle(is_refused);
+        }
+        stitched
     }
 
     /// Returns what is to be written.

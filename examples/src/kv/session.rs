@@ -34,6 +34,35 @@ pub(crate) struct Session {
     /// Nothing more is to be read: the connection closes when its replies are written.
     pub(crate) is_closing: bool,
     pub(crate) last_command: &'static str,
+    /// A transaction that a shard may still refuse.
+    undecided: Option<Undecided>,
+}
+
+/// What the commands of a transaction did beside the shard's work, until the shard has let them in.
+#[derive(Debug)]
+struct Undecided {
+    /// What the session goes back to.
+    before: State,
+    effects: Vec<Effect>,
+}
+
+/// What commands change of a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct State {
+    proto: Proto,
+    db: usize,
+    name: Vec<u8>,
+    channels: BTreeSet<Box<[u8]>>,
+    patterns: BTreeSet<Box<[u8]>>,
+    is_closing: bool,
+}
+
+/// What a command does to others.
+#[derive(Debug)]
+pub(crate) enum Effect {
+    Cut(Arc<Client>),
+    MemoryMax(u64),
+    ResetStats,
 }
 
 /// Where a command goes.
@@ -58,7 +87,58 @@ impl Session {
             watching: None,
             is_closing: false,
             last_command: "NULL",
+            undecided: None,
         }
+    }
+
+    /// Returns whether what follows cannot be planned before the turn has run.
+    pub(crate) fn is_undecided(&self) -> bool {
+        self.undecided.is_some()
+    }
+
+    /// Ends a turn: what it left undecided holds, or has never been.
+    pub(crate) fn settle(&mut self, is_refused: bool) {
+        let Some(Undecided { before, effects }) = self.undecided.take() else { return };
+        if is_refused {
+            self.restore(before);
+        } else {
+            effects.into_iter().for_each(|effect| self.shared.apply(effect));
+        }
+    }
+
+    /// Does something to others: at once, unless it is part of a transaction that may be refused.
+    pub(crate) fn affect(&mut self, effect: Effect) {
+        match &mut self.undecided {
+            Some(undecided) => undecided.effects.push(effect),
+            None => self.shared.apply(effect),
+        }
+    }
+
+    /// Returns the limit of memory, as the commands of this client see it.
+    pub(crate) fn memory_max(&self) -> u64 {
+        let effects = self.undecided.iter().flat_map(|undecided| undecided.effects.iter().rev());
+        let mut set = effects.filter_map(|effect| match effect {
+            Effect::MemoryMax(bytes) => Some(*bytes),
+            Effect::Cut(_) | Effect::ResetStats => None,
+        });
+        set.next().unwrap_or_else(|| self.shared.memory_max.get())
+    }
+
+    fn state(&self) -> State {
+        State {
+            proto: self.proto,
+            db: self.db,
+            name: self.name.clone(),
+            channels: self.channels.clone(),
+            patterns: self.patterns.clone(),
+            is_closing: self.is_closing,
+        }
+    }
+
+    fn restore(&mut self, state: State) {
+        let State { proto, db, name, channels, patterns, is_closing } = state;
+        (self.proto, self.db, self.name) = (proto, db, name);
+        (self.channels, self.patterns, self.is_closing) = (channels, patterns, is_closing);
     }
 
     /// Returns whether the client listens to something.
@@ -173,11 +253,19 @@ impl Session {
                 None
             }
         };
+        let has_own = commands.iter().any(|(spec, _)| matches!(spec.action, Action::Own(_)));
+        if begun.is_some() && has_own {
+            self.undecided = Some(Undecided { before: self.state(), effects: Vec::new() });
+        }
         for (spec, args) in commands {
             self.run(spec, args, turn);
         }
         if let Some(begun) = begun {
             turn.end(begun);
+        }
+        if has_own {
+            let now = self.state();
+            self.undecided.take_if(|it| it.effects.is_empty() && it.before == now);
         }
         Ok(())
     }

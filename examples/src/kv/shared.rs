@@ -11,7 +11,8 @@ use parking_lot::Mutex;
 use super::client::Client;
 use super::clock::now_ms;
 use super::layout::Layout;
-use super::stats::{Count, Stats, Traffic};
+use super::session::Effect;
+use super::stats::{Count, Cut, Stats, Traffic};
 use super::store::WatchId;
 
 /// The limits of a server that are not Redis's own constants.
@@ -161,8 +162,17 @@ impl Shared {
         sum
     }
 
+    /// Does what a client's command does to others.
+    pub(crate) fn apply(&self, effect: Effect) {
+        match effect {
+            Effect::Cut(client) => client.cut(Cut::Killed),
+            Effect::MemoryMax(bytes) => self.memory_max.set(bytes),
+            Effect::ResetStats => self.reset_stats(),
+        }
+    }
+
     /// Starts all counts anew.
-    pub(crate) fn reset_stats(&self) {
+    fn reset_stats(&self) {
         self.stats.reset();
         let mut clients = self.clients.lock();
         clients.past = Traffic::default();

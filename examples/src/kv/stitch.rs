@@ -129,6 +129,8 @@ impl Turn {
         let Some(reply) = job.take() else { return paused(shard) };
         out.extend_from_slice(reply);
         let is_refused = matches!(reply, [b'*', b'-', ..] | [b'_' | b'-', ..]);
+        // That of the last transaction counts: a turn goes on only behind one that changes nothing of the session.
+        self.is_refused = is_refused;
         if !is_refused {
             return Next::Step;
         }

@@ -232,6 +232,31 @@ fn a_watched_key_that_changes_stops_the_transaction() {
 }
 
 #[test]
+fn a_transaction_that_is_refused_changes_nothing() {
+    let mut server = Server::new(1);
+    let (mut one, mut two) = (server.connect(), server.connect());
+    let script = "MULTI\nSELECT 3\nSUBSCRIBE c\nPSUBSCRIBE p\nCLIENT SETNAME me\nCLIENT KILL ID 2\nCONFIG SET maxmemory 7\n\
+                  CONFIG GET maxmemory\nCLIENT KILL ID 1 SKIPME no\nHELLO 3\nEXEC";
+    let behind = "PING\nSET a 1\nCLIENT GETNAME\nCONFIG GET maxmemory";
+    assert_eq!(server.say(&mut one, "WATCH a"), "+OK");
+    server.say(&mut two, "SET a 0");
+    let replies = server.say(&mut one, &format!("{script}\n{behind}\nSELECT 3\nDBSIZE"));
+    assert!(
+        replies.ends_with("+QUEUED *-1 +PONG +OK $-1 *2 $9 maxmemory $1 0 +OK :0"),
+        "{replies}"
+    );
+    assert!(!one.session.is_closing && two.session.client.is_cut().is_none());
+
+    server.say(&mut one, "SELECT 0\nWATCH a");
+    let replies = server.say(&mut one, &script.replace("CLIENT KILL ID 1 SKIPME no\n", ""));
+    assert!(replies.contains(":1 +OK *2 $9 maxmemory $1 7 %7 "), "{replies}");
+    assert!(two.session.client.is_cut().is_some());
+    assert_eq!(server.shared.memory_max.get(), 7);
+    server.shared.memory_max.set(0);
+    assert_eq!(server.say(&mut one, "CLIENT GETNAME\nGET a"), "$2 me _");
+}
+
+#[test]
 fn one_client_cannot_make_a_shard_hold_more_than_it_reads() {
     let mut server = Server::new(2);
     let mut client = server.connect();

@@ -80,6 +80,8 @@ pub(crate) struct Turn {
     /// Bytes of `local` stitched.
     pub(super) local_taken: usize,
     pub(super) fan: Vec<usize>,
+    /// A shard has refused a transaction.
+    pub(super) is_refused: bool,
     client: WatchId,
     layout: Layout,
 }
@@ -93,6 +95,7 @@ impl Turn {
             local: Vec::new(),
             local_taken: 0,
             fan: Vec::new(),
+            is_refused: false,
             client,
             layout,
         }
@@ -225,6 +228,11 @@ impl Turn {
         }
         // What follows must not be taken for a part of the transaction.
         self.parts.push(Part::Local(self.local.len()));
+    }
+
+    /// Returns whether the turn, which is over, ended with a transaction that a shard has refused.
+    pub(crate) fn take_refused(&mut self) -> bool {
+        std::mem::take(&mut self.is_refused)
     }
 
     /// Takes the jobs that have something to run.
