@@ -1,5 +1,6 @@
 //! `CONFIG`: the settings clients ask for, and the one that can be changed.
 
+use super::listener::KEEPALIVE;
 use super::own::help;
 use super::session::{Effect, Session};
 use super::shared::Limits;
@@ -25,7 +26,7 @@ fn settings(session: &Session) -> Vec<(&'static str, String)> {
         ("maxmemory", session.memory_max().to_string()),
         ("maxmemory-policy", "noeviction".to_owned()),
         ("client-query-buffer-limit", Limits::QUERY_BYTES_MAX.to_string()),
-        ("tcp-keepalive", "300".to_owned()),
+        ("tcp-keepalive", KEEPALIVE.as_secs().to_string()),
         ("timeout", limits.idle_timeout.map_or(0, |limit| limit.as_secs()).to_string()),
         ("proto-max-bulk-len", "536870912".to_owned()),
         ("cluster-enabled", "no".to_owned()),
@@ -129,4 +130,38 @@ pub(crate) fn parse_bytes(text: &str) -> Option<u64> {
         _ => return None,
     };
     digits.parse::<u64>().ok()?.checked_mul(factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::kv::tests::Server;
+
+    #[test]
+    fn a_setting_that_cannot_be_set_keeps_the_others_from_being() {
+        let mut server = Server::new(1);
+        let mut client = server.connect();
+        let failed = |name: &str, why: &str| {
+            format!("-ERR CONFIG SET failed (possibly related to argument '{name}') - {why}")
+        };
+        let unknown = "-ERR Unknown option or number of arguments for CONFIG SET - 'nope'";
+        let cases = [
+            ("maxmemory 1 nope 1", unknown.to_owned()),
+            ("maxmemory x nope 1", unknown.to_owned()),
+            ("maxmemory 1 MAXMEMORY 2", failed("MAXMEMORY", "duplicate parameter")),
+            ("maxmemory 1 databases 9", failed("databases", "can't set immutable config")),
+            ("maxmemory x", failed("maxmemory", "argument must be a memory value")),
+        ];
+        for (words, expected) in cases {
+            assert_eq!(server.say(&mut client, &format!("CONFIG SET {words}")), expected);
+        }
+        assert_eq!(server.say(&mut client, "CONFIG GET maxmemory"), "*2 $9 maxmemory $1 0");
+        assert_eq!(
+            server.say(&mut client, "CONFIG SET maxmemory 1kb timeout 0\nCONFIG GET maxmemory"),
+            "+OK *2 $9 maxmemory $4 1024"
+        );
+        assert_eq!(
+            server.say(&mut client, "CONFIG GET tcp-k* client-q*"),
+            "*4 $25 client-query-buffer-limit $10 1073741824 $13 tcp-keepalive $3 300"
+        );
+    }
 }
