@@ -257,6 +257,37 @@ fn a_transaction_that_is_refused_changes_nothing() {
 }
 
 #[test]
+fn a_watched_key_that_stays_as_it_is_stops_nothing() {
+    let mut server = Server::new(1);
+    let (mut one, mut two) = (server.connect(), server.connect());
+    server.say(&mut one, "SET a 1\nSADD s m");
+    let nothing = ["DEL x a", "UNLINK x", "SADD s m", "MSETNX x 1 y 2", "EXPIRE x 1", "MSET a 2"];
+    for line in nothing {
+        assert_eq!(server.say(&mut one, "WATCH x s\nMULTI\nPING"), "+OK +OK +QUEUED");
+        if line.starts_with("MSETNX") {
+            server.say(&mut two, "SET y 1");
+        }
+        server.say(&mut two, line);
+        assert_eq!(server.say(&mut one, "EXEC"), "*1 +PONG", "{line}");
+    }
+    let something = [
+        "MSET y 1 x 1",
+        "EXPIRE x 100",
+        "PERSIST x",
+        "APPEND x y",
+        "SREM s m",
+        "DEL y x",
+        "SADD s n",
+        "FLUSHALL",
+    ];
+    for line in something {
+        assert_eq!(server.say(&mut one, "WATCH x s\nMULTI\nPING"), "+OK +OK +QUEUED");
+        server.say(&mut two, line);
+        assert_eq!(server.say(&mut one, "EXEC"), "*-1", "{line}");
+    }
+}
+
+#[test]
 fn one_client_cannot_make_a_shard_hold_more_than_it_reads() {
     let mut server = Server::new(2);
     let mut client = server.connect();

@@ -139,15 +139,10 @@ impl Shard {
         if let Err(error) = run(self, args, reply) {
             reply.error(&error.0);
         }
-        if self.changes != changes {
-            if let Some(log) = &mut self.log {
-                log.push(self.now, db, args.tail(0));
-            }
-            if !self.watches.is_empty() {
-                for key in spec.keys(args) {
-                    self.watches.touch(db, key);
-                }
-            }
+        if self.changes != changes
+            && let Some(log) = &mut self.log
+        {
+            log.push(self.now, db, args.tail(0));
         }
     }
 
@@ -187,7 +182,7 @@ impl Shard {
         if entry.value.is_empty_collection() {
             self.remove(key);
         }
-        Some(result.map(|change| self.note(change)))
+        Some(result.map(|change| self.note(key, change)))
     }
 
     /// Changes the value of `key`, which begins as `fresh` if there is none.
@@ -201,19 +196,25 @@ impl Shard {
             let mut value = fresh();
             let result = change(&mut value)?;
             self.put(key, value, NEVER);
-            return Ok(self.note(result));
+            return Ok(self.note(key, result));
         }
         self.update(key, change).unwrap_or(Err(Error::SYNTAX))
     }
 
-    fn note<T>(&mut self, change: Change<T>) -> T {
+    fn note<T>(&mut self, key: &[u8], change: Change<T>) -> T {
         match change {
             Change::Made(value) => {
-                self.changes += 1;
+                self.changed(key);
                 value
             }
             Change::Void(value) => value,
         }
+    }
+
+    /// Notes that `key` is not what it was.
+    fn changed(&mut self, key: &[u8]) {
+        self.changes += 1;
+        self.watches.touch(self.current, key);
     }
 
     /// Sets `key` to the string `text`, in place where it can.
@@ -227,8 +228,8 @@ impl Shard {
         entry.value.set_text(text);
         let was = std::mem::replace(&mut entry.expires, expires);
         self.used = self.used + entry.value.cost() - before;
-        self.changes += 1;
         db.expiry_changed(was, expires);
+        self.changed(key);
     }
 
     /// Sets `key` to `value`, whatever it was.
@@ -236,14 +237,14 @@ impl Shard {
         self.remove(key);
         let entry = self.dbs[self.current].insert(Entry { key: key.into(), value, expires });
         self.used += entry.cost();
-        self.changes += 1;
+        self.changed(key);
     }
 
     /// Takes `key` out; returns its value if it was there.
     pub(super) fn remove(&mut self, key: &[u8]) -> Option<Value> {
         let entry = self.dbs[self.current].remove(hash(key), key)?;
         self.used -= entry.cost();
-        self.changes += 1;
+        self.changed(key);
         (entry.expires > self.now).then_some(entry.value)
     }
 
@@ -253,7 +254,7 @@ impl Shard {
         if let Some(entry) = db.find_mut(hash(key), key) {
             let was = std::mem::replace(&mut entry.expires, expires);
             db.expiry_changed(was, expires);
-            self.changes += 1;
+            self.changed(key);
         }
     }
 
