@@ -128,9 +128,6 @@ impl Shard {
 
     /// Ends the client's watches; returns whether one of its keys was changed or has expired.
     pub(crate) fn unwatch(&mut self, client: WatchId) -> bool {
-        if self.watches.is_empty() {
-            return false;
-        }
         for (db, key) in self.watches.keys_of(client) {
             self.current = db;
             self.find(&key);
