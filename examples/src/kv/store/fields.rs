@@ -5,7 +5,7 @@
 use hashbrown::HashTable;
 
 use super::db::hash;
-use super::value::ALLOCATION_BYTES;
+use super::value::{ALLOCATION_BYTES, shrunk};
 
 /// Most entries kept in a row.
 const ROW_LEN_MAX: usize = 128;
@@ -115,7 +115,24 @@ impl<V: Stored> Fields<V> {
         };
         let Some((name, value)) = removed else { return false };
         self.bytes -= name.len() + value.bytes();
+        self.shrink();
         true
+    }
+
+    /// Gives back what many entries that were taken out leave.
+    fn shrink(&mut self) {
+        match &mut self.entries {
+            Entries::Row(row) => {
+                if let Some(capacity) = shrunk(row.len(), row.capacity()) {
+                    row.shrink_to(capacity);
+                }
+            }
+            Entries::Table(table) => {
+                if let Some(capacity) = shrunk(table.len(), table.capacity()) {
+                    table.shrink_to(capacity, |entry| hash(&entry.0));
+                }
+            }
+        }
     }
 
     /// Calls `each` with every entry.

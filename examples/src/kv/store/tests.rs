@@ -71,6 +71,28 @@ fn memory_is_given_back_whatever_was_stored() {
 }
 
 #[test]
+fn what_was_taken_out_of_a_collection_takes_no_memory() {
+    let mut server = Server::new(1);
+    let mut client = server.connect();
+    for n in 0..10_000 {
+        server.say(&mut client, &format!("RPUSH l {n}\nHSET h {n} {n}\nSADD s {n}"));
+    }
+    let full = server.shards()[0].used();
+    server.say(&mut client, "LPOP l 5000\nRPOP l 4990");
+    for n in 10..10_000 {
+        server.say(&mut client, &format!("HDEL h {n}\nSREM s {n}"));
+    }
+    assert_eq!(
+        server.say(&mut client, "LLEN l\nHLEN h\nSCARD s\nLINDEX l 0"),
+        ":10 :10 :10 $4 5000"
+    );
+    let left = server.shards()[0].used();
+    assert!(left < 5000, "{left} of {full}");
+    server.say(&mut client, "DEL l h s");
+    assert_eq!(server.shards()[0].used(), 0);
+}
+
+#[test]
 fn scanning_misses_nothing_that_stays() {
     for shards in [1, 3] {
         let mut server = Server::new(shards);

@@ -9,6 +9,16 @@ use crate::kv::resp::{parse_integer, push_integer};
 /// Bytes that an allocation costs beside its content, about.
 pub(crate) const ALLOCATION_BYTES: usize = 16;
 
+/// Least capacity that is worth being given back.
+const CAPACITY_MIN: usize = 16;
+
+/// Returns the capacity that a collection of `len` entries is to go down to, if it is.
+///
+/// Room is left for as many again, so at least half of the entries go before the next time.
+pub(crate) fn shrunk(len: usize, capacity: usize) -> Option<usize> {
+    (capacity > CAPACITY_MIN && len < capacity / 4).then_some(len * 2)
+}
+
 /// The value of a key.
 #[derive(Debug)]
 pub(crate) enum Value {
@@ -44,14 +54,21 @@ impl List {
 
     pub(crate) fn pop_front(&mut self) -> Option<Box<[u8]>> {
         let item = self.items.pop_front()?;
-        self.bytes -= item.len();
+        self.popped(&item);
         Some(item)
     }
 
     pub(crate) fn pop_back(&mut self) -> Option<Box<[u8]>> {
         let item = self.items.pop_back()?;
-        self.bytes -= item.len();
+        self.popped(&item);
         Some(item)
+    }
+
+    fn popped(&mut self, item: &[u8]) {
+        self.bytes -= item.len();
+        if let Some(capacity) = shrunk(self.items.len(), self.items.capacity()) {
+            self.items.shrink_to(capacity);
+        }
     }
 
     pub(crate) fn items(&self) -> &VecDeque<Box<[u8]>> {
