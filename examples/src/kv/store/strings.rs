@@ -176,12 +176,23 @@ pub(crate) fn getdel(
 
 /// `GETEX key [EX s|PX ms|EXAT s|PXAT ms|PERSIST]`
 pub(crate) fn getex(shard: &mut Shard, args: Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    let unit = match args.len() {
-        2 => None,
-        3 if args.is(2, "persist") => None,
-        4 => Some(Unit::named(args.get(2)).ok_or(Error::SYNTAX)?),
-        _ => return Err(Error::SYNTAX),
-    };
+    let mut option = Expiry::Clear;
+    let mut index = 2;
+    while index < args.len() {
+        if let Some(unit) = Unit::named(args.get(index))
+            && option.may_be(unit)
+            && index + 1 < args.len()
+        {
+            option = Expiry::At(unit, index + 1);
+            index += 1;
+        } else if args.is(index, "persist") && matches!(option, Expiry::Clear | Expiry::Keep) {
+            // Kept is the key, without its end.
+            option = Expiry::Keep;
+        } else {
+            return Err(Error::SYNTAX);
+        }
+        index += 1;
+    }
     let key = args.get(1);
     let Some(entry) = shard.find(key) else {
         reply.null();
@@ -191,10 +202,10 @@ pub(crate) fn getex(shard: &mut Shard, args: Args<'_>, reply: &mut Reply<'_>) ->
         return Err(Error::WRONG_TYPE);
     }
     let volatile = entry.expires != NEVER;
-    let expires = match unit {
-        Some(unit) => Some(unit.future(args.integer(3)?, shard.now, "getex")?),
-        None if args.len() == 3 && volatile => Some(NEVER),
-        None => None,
+    let expires = match option {
+        Expiry::At(unit, index) => Some(unit.future(args.integer(index)?, shard.now, "getex")?),
+        Expiry::Keep if volatile => Some(NEVER),
+        Expiry::Keep | Expiry::Clear => None,
     };
     answer(shard.value(key), reply)?;
     match expires {

@@ -32,6 +32,25 @@ fn keys_end_when_their_time_comes() {
 }
 
 #[test]
+fn getex_takes_an_option_twice_as_redis_does() {
+    let mut server = Server::new(1);
+    let mut client = server.connect();
+    assert_eq!(
+        server.say(
+            &mut client,
+            "SET k v\nGETEX k EX 10 EX 20\nTTL k\nGETEX k PERSIST PERSIST\nTTL k"
+        ),
+        "+OK $1 v :20 $1 v :-1"
+    );
+    for options in
+        ["EX 10 PX 5", "PERSIST EX 5", "EX 10 PERSIST", "KEEPTTL", "NX", "EX", "GET", "EX 1 EX"]
+    {
+        let line = format!("GETEX k {options}");
+        assert_eq!(server.say(&mut client, &line), "-ERR syntax error", "{line}");
+    }
+}
+
+#[test]
 fn sweeping_takes_out_what_nobody_asks_for() {
     let mut server = Server::new(1);
     let mut client = server.connect();
