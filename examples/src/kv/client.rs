@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc};
 
 use super::clock::now_ms;
+use super::own::FullName;
 use super::stats::{Count, Cut, Traffic};
 
 /// Something that comes to a client from elsewhere.
@@ -40,7 +41,7 @@ pub(crate) struct Shown {
     pub(crate) patterns: usize,
     /// Commands queued in a transaction, -1 outside of one.
     pub(crate) multi: i64,
-    pub(crate) command: &'static str,
+    pub(crate) command: FullName,
     pub(crate) active_ms: i64,
     pub(crate) query_bytes: usize,
     pub(crate) traffic: Traffic,
@@ -69,8 +70,13 @@ impl Client {
         events: mpsc::UnboundedSender<Event>,
     ) -> Self {
         let now = now_ms();
-        let shown =
-            Shown { resp: 2, multi: -1, command: "NULL", active_ms: now, ..Shown::default() };
+        let shown = Shown {
+            resp: 2,
+            multi: -1,
+            command: FullName::NONE,
+            active_ms: now,
+            ..Shown::default()
+        };
         Self {
             id,
             address,

@@ -1,5 +1,6 @@
 //! The commands that a connection answers itself.
 
+use std::fmt;
 use std::sync::Arc;
 
 use super::client_command;
@@ -8,7 +9,7 @@ use super::command::{Action, Own, Spec, answer_command};
 use super::config;
 use super::info::REDIS_VERSION;
 use super::listen::{Listen, listen, pubsub};
-use super::resp::{Proto, parse_integer};
+use super::resp::{Proto, Reply, parse_integer};
 use super::session::Session;
 use super::store::{Args, DATABASES, Error};
 use super::transaction::Transaction;
@@ -39,7 +40,7 @@ const SUBCOMMANDS: [(&str, &[(&str, i32)]); 4] = [
 ];
 
 /// Checks that a command and its subcommand exist in this form.
-pub(crate) fn check(spec: &Spec, args: Args<'_>) -> Result<(), Error> {
+pub(crate) fn check(spec: &Spec, args: Args<'_>) -> Result<(), Vec<u8>> {
     if let Action::Own(_) = spec.action
         && let Some((_, subcommands)) = SUBCOMMANDS.iter().find(|(name, _)| *name == spec.name)
         && args.len() > 1
@@ -49,19 +50,39 @@ pub(crate) fn check(spec: &Spec, args: Args<'_>) -> Result<(), Error> {
         };
         let least = usize::try_from(arity.unsigned_abs()).unwrap_or(0);
         let fits = if *arity < 0 { args.len() >= least } else { args.len() == least };
-        return if fits { Ok(()) } else { Err(Error::arity(&format!("{}|{name}", spec.name))) };
+        return if fits { Ok(()) } else { Err(arity_error(&format!("{}|{name}", spec.name))) };
     }
-    if spec.accepts(args.len()) { Ok(()) } else { Err(Error::arity(spec.name)) }
+    if spec.accepts(args.len()) { Ok(()) } else { Err(arity_error(spec.name)) }
 }
 
-/// Returns a command's name with that of its subcommand.
-pub(crate) fn full_name(spec: &Spec, args: Args<'_>) -> String {
-    let has_subcommands = SUBCOMMANDS.iter().any(|(name, _)| *name == spec.name);
-    if has_subcommands && args.len() > 1 {
-        let subcommand = String::from_utf8_lossy(args.get(1)).to_ascii_lowercase();
-        return format!("{}|{subcommand}", spec.name);
+fn arity_error(name: &str) -> Vec<u8> {
+    Error::arity(name).0.into_owned().into_bytes()
+}
+
+/// A command's name with that of its subcommand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct FullName {
+    command: &'static str,
+    subcommand: Option<&'static str>,
+}
+
+impl FullName {
+    /// That of no command.
+    pub(crate) const NONE: Self = Self { command: "NULL", subcommand: None };
+
+    pub(crate) fn of(spec: &'static Spec, args: Args<'_>) -> Self {
+        let named = |(name, _): &&(&str, _)| args.len() > 1 && args.is(1, name);
+        let its_own = SUBCOMMANDS.iter().find(|(name, _)| *name == spec.name);
+        let subcommand = its_own.and_then(|(_, its_own)| its_own.iter().find(named));
+        Self { command: spec.name, subcommand: subcommand.map(|(name, _)| *name) }
     }
-    spec.name.to_owned()
+}
+
+impl fmt::Display for FullName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.command)?;
+        self.subcommand.map_or(Ok(()), |subcommand| write!(f, "|{subcommand}"))
+    }
 }
 
 /// Runs one of them.
@@ -208,7 +229,7 @@ fn hello(session: &mut Session, args: Args<'_>, turn: &mut Turn) -> Result<(), E
 }
 
 fn select(session: &mut Session, args: Args<'_>, turn: &mut Turn) -> Result<(), Error> {
-    let db = args.integer(1)?;
+    let db = i32::try_from(args.integer(1)?).map_err(|_| Error::NOT_INT)?;
     let db = usize::try_from(db).ok().filter(|db| *db < DATABASES);
     session.db = db.ok_or(Error::new("ERR DB index is out of range"))?;
     turn.ok(session.proto);
@@ -242,10 +263,12 @@ fn time(turn: &mut Turn, proto: Proto) {
 
 /// Lists a command's subcommands.
 pub(crate) fn help(turn: &mut Turn, proto: Proto, command: &str, subcommands: &[&str]) {
-    turn.local(proto, |reply| {
-        reply.array(subcommands.len() + 1);
-        reply
-            .simple(&format!("{command} <subcommand> [<arg> [value] [opt] ...]. Subcommands are:"));
-        subcommands.iter().for_each(|line| reply.simple(line));
-    });
+    turn.local(proto, |reply| write_help(reply, command, subcommands));
+}
+
+/// Writes a command's subcommands, a line each.
+pub(crate) fn write_help(reply: &mut Reply<'_>, command: &str, lines: &[&str]) {
+    reply.array(lines.len() + 1);
+    reply.simple(&format!("{command} <subcommand> [<arg> [value] [opt] ...]. Subcommands are:"));
+    lines.iter().for_each(|line| reply.simple(line));
 }

@@ -11,7 +11,7 @@ use super::client::Client;
 use super::command::{Action, Own, Spec, find};
 use super::job::Task;
 use super::layout::Layout;
-use super::own;
+use super::own::{self, FullName};
 use super::resp::Proto;
 use super::shared::Shared;
 use super::store::{Args, Error, cursor_shard};
@@ -33,7 +33,7 @@ pub(crate) struct Session {
     pub(crate) watching: Option<usize>,
     /// Nothing more is to be read: the connection closes when its replies are written.
     pub(crate) is_closing: bool,
-    pub(crate) last_command: &'static str,
+    pub(crate) last_command: FullName,
     /// A transaction that a shard may still refuse.
     undecided: Option<Undecided>,
 }
@@ -86,7 +86,7 @@ impl Session {
             transaction: None,
             watching: None,
             is_closing: false,
-            last_command: "NULL",
+            last_command: FullName::NONE,
             undecided: None,
         }
     }
@@ -151,17 +151,17 @@ impl Session {
         let Some(spec) = find(args.get(0)) else {
             return self.refuse(turn, &Error::unknown(args));
         };
-        self.last_command = spec.name;
+        self.last_command = FullName::of(spec, args);
         if let Err(error) = own::check(spec, args) {
-            return self.reject(spec, turn, &error.0);
+            return self.reject(spec, turn, &error);
         }
         if self.proto == Proto::Resp2 && self.is_listening() && !may_while_listening(spec) {
             let text = format!(
                 "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in \
                  this context",
-                own::full_name(spec, args)
+                self.last_command
             );
-            return self.reject(spec, turn, &text);
+            return self.reject(spec, turn, text.as_bytes());
         }
         if self.transaction.is_some() && !runs_in_transaction(spec) {
             return self.queue(spec, args, turn);
@@ -170,16 +170,15 @@ impl Session {
     }
 
     /// Refuses a command that is known. An `EXEC` ends its transaction also so.
-    fn reject(&mut self, spec: &Spec, turn: &mut Turn, text: &str) {
+    fn reject(&mut self, spec: &Spec, turn: &mut Turn, text: &[u8]) {
         if !matches!(spec.action, Action::Own(Own::Exec)) {
-            return self.refuse(turn, text.as_bytes());
+            return self.refuse(turn, text);
         }
         self.transaction = None;
         self.unwatch(turn);
-        let why = text.strip_prefix("ERR ").unwrap_or(text);
-        turn.local(self.proto, |reply| {
-            reply.error(&format!("EXECABORT Transaction discarded because of: {why}"));
-        });
+        let why = text.strip_prefix(b"ERR ").unwrap_or(text);
+        let text = [b"EXECABORT Transaction discarded because of: ", why].concat();
+        turn.local(self.proto, |reply| reply.error_bytes(&text));
     }
 
     /// Answers an error that also breaks a transaction under way.

@@ -1,8 +1,26 @@
 //! `COMMAND` and its subcommands.
 
 use super::{Flags, Spec, TABLE, find};
+use crate::kv::own::write_help;
 use crate::kv::resp::Reply;
 use crate::kv::store::{Args, Error, matches};
+
+const HELP: [&str; 14] = [
+    "(no subcommand)",
+    "    Return details about all commands.",
+    "COUNT",
+    "    Return the total number of commands in this server.",
+    "LIST [FILTERBY PATTERN <pattern>]",
+    "    Return a list of all commands in this server.",
+    "INFO [<command-name> ...]",
+    "    Return details about multiple commands, or about all.",
+    "DOCS [<command-name> ...]",
+    "    Return documentation details about multiple commands, or about all.",
+    "GETKEYS <full-command>",
+    "    Return the keys from a full command.",
+    "HELP",
+    "    Print this help.",
+];
 
 /// Answers `COMMAND ..`.
 pub(crate) fn answer(args: Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
@@ -15,16 +33,15 @@ pub(crate) fn answer(args: Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error>
             for name in args.tail(2) {
                 match find(name) {
                     Some(spec) => describe(spec, reply),
-                    None => reply.null_array(),
+                    None => reply.null(),
                 }
             }
         }
         b"docs" => docs(args, reply),
         b"list" => list(args, reply)?,
         b"getkeys" if args.len() > 2 => get_keys(args, reply)?,
-        b"count" => return Err(Error::arity("command|count")),
-        b"getkeys" => return Err(Error::arity("command|getkeys")),
-        _ => return Err(Error::subcommand("COMMAND", args.get(1))),
+        b"help" => write_help(reply, "COMMAND", &HELP),
+        _ => return Err(Error::SYNTAX),
     }
     Ok(())
 }
@@ -46,7 +63,7 @@ fn describe(spec: &Spec, reply: &mut Reply<'_>) {
     simple_set(&categories(spec), reply);
     reply.set(0);
     key_specs(spec, reply);
-    reply.array(0);
+    reply.set(0);
 }
 
 fn simple_set(names: &[&str], reply: &mut Reply<'_>) {
@@ -92,10 +109,10 @@ fn categories(spec: &Spec) -> Vec<&'static str> {
 /// Writes where the keys are, in the form introduced by Redis 7.
 fn key_specs(spec: &Spec, reply: &mut Reply<'_>) {
     if spec.keys.first == 0 {
-        return reply.array(0);
+        return reply.set(0);
     }
     let last = if spec.keys.last < 0 { spec.keys.last } else { spec.keys.last - spec.keys.first };
-    reply.array(1);
+    reply.set(1);
     reply.map(3);
     reply.bulk(b"flags");
     simple_set(&[if spec.flags.has(Flags::WRITE) { "RW" } else { "RO" }], reply);

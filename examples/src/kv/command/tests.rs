@@ -24,10 +24,13 @@ fn the_table_describes_itself() {
     assert_eq!(server.say(&mut client, "COMMAND COUNT"), format!(":{}", TABLE.len()));
     let get = server.say(&mut client, "COMMAND INFO get nope");
     assert!(get.starts_with("*2 *10 $3 get :2 *2 +readonly +fast :1 :1 :1 "), "{get}");
-    assert!(get.ends_with("*-1"), "{get}");
+    assert!(get.ends_with("*0 $-1"), "{get}");
+    assert!(server.say(&mut client, "COMMAND HELP").starts_with("*15 +COMMAND <subcommand> "));
     assert!(server.say(&mut client, "COMMAND DOCS get").starts_with("*2 $3 get *6 $7 summary"));
     assert_eq!(server.say(&mut client, "COMMAND GETKEYS mset a 1 b 2"), "*2 $1 a $1 b");
     assert_eq!(server.say(&mut client, "COMMAND LIST FILTERBY PATTERN xyz*"), "*0");
+    let three = server.say(&mut client, "HELLO 3\nCOMMAND INFO get nope");
+    assert!(three.contains(" ~0 ~1 %3 $5 flags ~") && three.ends_with(":0 ~0 _"), "{three}");
 }
 
 #[test]
@@ -42,6 +45,15 @@ fn errors_repeat_the_client_with_care() {
     assert_eq!(
         server.say(&mut client, "client foo"),
         "-ERR unknown subcommand 'foo'. Try CLIENT HELP."
+    );
+    assert_eq!(
+        server.feed(&mut client, b"client \"\\xff\\r\\n\"\r\n").0,
+        b"-ERR unknown subcommand '\xff  '. Try CLIENT HELP.\r\n"
+    );
+    assert_eq!(
+        server.say(&mut client, "SELECT 99999999999\nSELECT 16\nSELECT a"),
+        "-ERR value is out of range, value must between -2147483648 and 2147483647 \
+         -ERR DB index is out of range -ERR value is not an integer or out of range"
     );
     assert_eq!(
         server.say(&mut client, "client setname"),

@@ -9,6 +9,8 @@ pub(crate) struct Error(pub(crate) Cow<'static, str>);
 impl Error {
     pub(crate) const SYNTAX: Self = Self::new("ERR syntax error");
     pub(crate) const NOT_INTEGER: Self = Self::new("ERR value is not an integer or out of range");
+    pub(crate) const NOT_INT: Self =
+        Self::new("ERR value is out of range, value must between -2147483648 and 2147483647");
     pub(crate) const WRONG_TYPE: Self =
         Self::new("WRONGTYPE Operation against a key holding the wrong kind of value");
     pub(crate) const OVERFLOW: Self = Self::new("ERR increment or decrement would overflow");
@@ -40,9 +42,10 @@ impl Error {
     }
 
     /// Returns the error for a subcommand that `command` does not have.
-    pub(crate) fn subcommand(command: &str, name: &[u8]) -> Self {
-        let name = String::from_utf8_lossy(shown(name, SHOWN_BYTES_MAX)).into_owned();
-        Self(format!("ERR unknown subcommand '{name}'. Try {command} HELP.").into())
+    pub(crate) fn subcommand(command: &str, name: &[u8]) -> Vec<u8> {
+        let name = shown(name, SHOWN_BYTES_MAX);
+        let hint = format!("'. Try {command} HELP.");
+        [b"ERR unknown subcommand '", name, hint.as_bytes()].concat()
     }
 
     /// Returns the error for a command that does not exist.
