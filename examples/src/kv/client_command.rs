@@ -1,7 +1,10 @@
 //! `CLIENT` and its subcommands.
 
-use super::client::Shown;
+use std::net::SocketAddr;
+
+use super::client::{Client, Shown};
 use super::own::help;
+use super::resp::parse_integer;
 use super::session::{Effect, Session};
 use super::store::{Args, Error};
 use super::turn::Turn;
@@ -37,6 +40,7 @@ pub(crate) fn run(session: &mut Session, args: Args<'_>, turn: &mut Turn) -> Res
         b"kill" => kill(session, args, turn)?,
         b"no-evict" | b"reply" if args.is(2, "on") => turn.ok(proto),
         b"no-evict" if args.is(2, "off") => turn.ok(proto),
+        b"reply" if !args.is(2, "off") && !args.is(2, "skip") => return Err(Error::SYNTAX),
         b"reply" => return Err(Error::new("ERR only CLIENT REPLY ON is supported")),
         b"help" => {
             let lines = [
@@ -64,18 +68,8 @@ fn list(session: &Session, args: Args<'_>, turn: &mut Turn) -> Result<(), Error>
         let ids = ids.map_err(|_| Error::new("ERR Invalid client ID"))?;
         clients.retain(|client| i64::try_from(client.id).is_ok_and(|id| ids.contains(&id)));
     } else if args.len() == 4 && args.is(2, "type") {
-        let listening = args.is(3, "pubsub");
-        if !listening && !args.is(3, "normal") {
-            if !["master", "replica", "slave"].into_iter().any(|other| args.is(3, other)) {
-                let name = String::from_utf8_lossy(args.get(3));
-                return Err(Error(format!("ERR Unknown client type '{name}'").into()));
-            }
-            clients.clear();
-        }
-        clients.retain(|client| {
-            let shown = client.shown.lock();
-            (shown.channels + shown.patterns > 0) == listening
-        });
+        let kind = Kind::named(args.get(3))?;
+        clients.retain(|client| kind.is(client));
     } else if args.len() != 2 {
         return Err(Error::SYNTAX);
     }
@@ -84,39 +78,102 @@ fn list(session: &Session, args: Args<'_>, turn: &mut Turn) -> Result<(), Error>
     Ok(())
 }
 
-/// `CLIENT KILL address` and `CLIENT KILL [ID id] [ADDR address] [LADDR address] [SKIPME yes|no]`
-fn kill(session: &mut Session, args: Args<'_>, turn: &mut Turn) -> Result<(), Error> {
-    let mut clients = session.shared.clients();
-    let by_address = args.len() == 3;
-    let mut skip_me = !by_address;
-    if by_address {
-        let address = String::from_utf8_lossy(args.get(2)).into_owned();
-        clients.retain(|client| client.address.to_string() == address);
-    } else {
-        for (option, value) in args.pairs(2) {
-            let text = String::from_utf8_lossy(value).into_owned();
+/// What clients `CLIENT LIST` and `CLIENT KILL` know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Normal,
+    Pubsub,
+    /// One that Redis has for replication, which nobody here is.
+    Other,
+}
+
+impl Kind {
+    fn named(name: &[u8]) -> Result<Self, Error> {
+        match name.to_ascii_lowercase().as_slice() {
+            b"normal" => Ok(Self::Normal),
+            b"pubsub" => Ok(Self::Pubsub),
+            b"master" | b"replica" | b"slave" => Ok(Self::Other),
+            _ => {
+                let name = String::from_utf8_lossy(name);
+                Err(Error(format!("ERR Unknown client type '{name}'").into()))
+            }
+        }
+    }
+
+    fn is(self, client: &Client) -> bool {
+        let shown = client.shown.lock();
+        let kind = if shown.channels + shown.patterns > 0 { Self::Pubsub } else { Self::Normal };
+        self == kind
+    }
+}
+
+/// Whom `CLIENT KILL` is for.
+#[derive(Debug)]
+struct Victims {
+    id: Option<u64>,
+    address: Option<String>,
+    local: Option<String>,
+    kind: Option<Kind>,
+    skips_me: bool,
+}
+
+impl Victims {
+    fn read(args: Args<'_>) -> Result<Self, Error> {
+        let none = Self { id: None, address: None, local: None, kind: None, skips_me: true };
+        let text = |word| Some(String::from_utf8_lossy(word).into_owned());
+        if args.len() == 3 {
+            return Ok(Self { address: text(args.get(2)), skips_me: false, ..none });
+        }
+        let mut victims = none;
+        for (index, (option, value)) in (2..).step_by(2).zip(args.pairs(2)) {
             match option.to_ascii_lowercase().as_slice() {
                 b"id" => {
-                    let id: u64 = text
-                        .parse()
-                        .map_err(|_| Error::new("ERR client-id should be greater than 0"))?;
-                    clients.retain(|client| client.id == id);
+                    let id = parse_integer(value).and_then(|id| u64::try_from(id).ok());
+                    let id = id.filter(|&id| id > 0);
+                    let id = id.ok_or(Error::new("ERR client-id should be greater than 0"))?;
+                    victims.id = Some(id);
                 }
-                b"addr" => clients.retain(|client| client.address.to_string() == text),
-                b"laddr" => clients.retain(|client| client.local.to_string() == text),
-                b"skipme" => skip_me = text.eq_ignore_ascii_case("yes"),
+                b"type" => victims.kind = Some(Kind::named(value)?),
+                b"addr" => victims.address = text(value),
+                b"laddr" => victims.local = text(value),
+                // All clients are the default user's.
+                b"user" if value == b"default" => {}
+                b"user" => {
+                    let name = String::from_utf8_lossy(value);
+                    return Err(Error(format!("ERR No such user '{name}'").into()));
+                }
+                b"skipme" if args.is(index + 1, "yes") => victims.skips_me = true,
+                b"skipme" if args.is(index + 1, "no") => victims.skips_me = false,
                 _ => return Err(Error::SYNTAX),
             }
         }
-        if !args.len().is_multiple_of(2) {
-            return Err(Error::SYNTAX);
-        }
+        if args.len().is_multiple_of(2) { Ok(victims) } else { Err(Error::SYNTAX) }
     }
+
+    fn has(&self, client: &Client) -> bool {
+        let is = |wanted: &Option<String>, address: SocketAddr| {
+            wanted.as_ref().is_none_or(|wanted| *wanted == address.to_string())
+        };
+        self.id.is_none_or(|id| id == client.id)
+            && is(&self.address, client.address)
+            && is(&self.local, client.local)
+            && self.kind.is_none_or(|kind| kind.is(client))
+    }
+}
+
+/// `CLIENT KILL address` and
+/// `CLIENT KILL [ID id] [TYPE type] [USER user] [ADDR address] [LADDR address] [SKIPME yes|no]`
+fn kill(session: &mut Session, args: Args<'_>, turn: &mut Turn) -> Result<(), Error> {
+    let victims = Victims::read(args)?;
+    session.show(&mut session.client.shown.lock());
+    let mut clients = session.shared.clients();
+    clients.retain(|client| victims.has(client));
+    let by_address = args.len() == 3;
     let mut killed = 0;
     for client in clients {
         if client.id != session.client.id {
             session.affect(Effect::Cut(client));
-        } else if skip_me {
+        } else if victims.skips_me {
             continue;
         } else {
             session.is_closing = true;
@@ -144,5 +201,44 @@ impl Session {
         let queued = self.transaction.as_ref().map(super::transaction::Transaction::len);
         shown.multi = queued.map_or(-1, |count| i64::try_from(count).unwrap_or(i64::MAX));
         shown.command = self.last_command;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::kv::tests::Server;
+
+    #[test]
+    fn clients_are_killed_by_what_they_are() {
+        let mut server = Server::new(1);
+        let (mut one, mut two, three) = (server.connect(), server.connect(), server.connect());
+        let id = "-ERR client-id should be greater than 0";
+        let cases = [
+            ("ID 100 SKIPME foo", "-ERR syntax error"),
+            ("ID 9 SKIPME", "-ERR syntax error"),
+            ("ID 1 FOO 1", "-ERR syntax error"),
+            ("ID 0", id),
+            ("ID -1", id),
+            ("ID +5", id),
+            ("ID 0 FOO x", id),
+            ("ID 9 TYPE x", "-ERR Unknown client type 'x'"),
+            ("USER foo", "-ERR No such user 'foo'"),
+            ("foo", "-ERR No such client"),
+            ("TYPE pubsub", ":0"),
+            ("TYPE master SKIPME no", ":0"),
+            ("TYPE normal ID 1", ":0"),
+        ];
+        for (words, expected) in cases {
+            assert_eq!(server.say(&mut one, &format!("CLIENT KILL {words}")), expected, "{words}");
+        }
+        server.say(&mut two, "SUBSCRIBE a\nPING");
+        two.session.show(&mut two.session.client.shown.lock());
+        assert_eq!(server.say(&mut one, "CLIENT KILL TYPE pubsub USER default"), ":1");
+        assert!(two.session.client.is_cut().is_some() && three.session.client.is_cut().is_none());
+        assert_eq!(server.say(&mut one, "CLIENT KILL TYPE normal"), ":1");
+        assert!(three.session.client.is_cut().is_some());
+        let list = server.say(&mut one, "CLIENT LIST TYPE normal");
+        assert!(list.contains(" cmd=client|list "), "{list}");
+        assert_eq!(server.say(&mut one, "CLIENT REPLY foo"), "-ERR syntax error");
     }
 }
