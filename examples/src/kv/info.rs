@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::clock::now_ms;
+use super::clock::{now_ms, now_us};
 use super::shared::Shared;
 use super::stats::Cut;
 
@@ -33,9 +33,15 @@ impl Numbers {
         self.0.get(1).copied().unwrap_or(0)
     }
 
+    /// Returns how often a key was found, and not.
+    fn looks(&self) -> (u64, u64) {
+        let number = |index| self.0.get(index).copied().unwrap_or(0);
+        (number(2), number(3))
+    }
+
     /// Returns keys and volatile keys of each database.
     fn databases(&self) -> impl Iterator<Item = (u64, u64)> {
-        let sizes = self.0.get(2..).unwrap_or_default();
+        let sizes = self.0.get(4..).unwrap_or_default();
         sizes.chunks_exact(2).map(|pair| (pair[0], pair[1]))
     }
 }
@@ -87,7 +93,9 @@ fn server(shared: &Shared, _: &Numbers, text: &mut String) {
     line(text, format_args!("os:{}", std::env::consts::OS));
     line(text, format_args!("arch_bits:{}", usize::BITS));
     line(text, format_args!("process_id:{}", std::process::id()));
+    line(text, format_args!("run_id:{}", shared.run_id));
     line(text, format_args!("tcp_port:{}", shared.address.port()));
+    line(text, format_args!("server_time_usec:{}", now_us()));
     line(text, format_args!("uptime_in_seconds:{up}"));
     line(text, format_args!("uptime_in_days:{}", up / 86_400));
     line(text, format_args!("workers:{}", shared.workers));
@@ -102,10 +110,51 @@ fn clients(shared: &Shared, _: &Numbers, text: &mut String) {
 }
 
 fn memory(shared: &Shared, numbers: &Numbers, text: &mut String) {
-    line(text, format_args!("used_memory:{}", numbers.used()));
+    bytes(text, "used_memory", numbers.used());
+    let rss = resident_bytes();
+    if let Some(rss) = rss {
+        bytes(text, "used_memory_rss", rss);
+    }
+    // What is used is that of all nodes, and these are of one process.
+    if shared.layout.nodes().is_empty() {
+        bytes(text, "used_memory_peak", shared.memory_peak.get().max(numbers.used()));
+        if let Some(rss) = rss
+            && numbers.used() > 0
+        {
+            // In hundredths, which is as exact as the sizes are.
+            let ratio = u128::from(rss) * 100 / u128::from(numbers.used());
+            line(text, format_args!("mem_fragmentation_ratio:{}.{:02}", ratio / 100, ratio % 100));
+        }
+    }
     line(text, format_args!("used_memory_dataset:{}", numbers.used()));
-    line(text, format_args!("maxmemory:{}", shared.memory_max.get()));
+    bytes(text, "maxmemory", shared.memory_max.get());
     line(text, format_args!("maxmemory_policy:noeviction"));
+}
+
+/// Writes a number of bytes, once as it is and once for people.
+fn bytes(text: &mut String, name: &str, bytes: u64) {
+    line(text, format_args!("{name}:{bytes}"));
+    line(text, format_args!("{name}_human:{}", human(bytes)));
+}
+
+/// Returns a number of bytes with a unit, as Redis writes it.
+fn human(bytes: u64) -> String {
+    let units = [(40, 'T'), (30, 'G'), (20, 'M'), (10, 'K')];
+    match units.iter().find(|(shift, _)| bytes >> shift > 0) {
+        // Hundredths, rounded.
+        Some((shift, unit)) => {
+            let hundredths = (u128::from(bytes) * 100 + (1 << (shift - 1))) >> shift;
+            format!("{}.{:02}{unit}", hundredths / 100, hundredths % 100)
+        }
+        None => format!("{bytes}B"),
+    }
+}
+
+/// Returns the bytes of memory that the process has, where the system tells.
+fn resident_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
 /// As Redis tells of its append-only file, which the journal stands for. A server that cannot write ends, so the last
@@ -135,6 +184,9 @@ fn stats(shared: &Shared, numbers: &Numbers, text: &mut String) {
     line(text, format_args!("total_net_output_bytes:{}", traffic.bytes_out));
     line(text, format_args!("expired_keys:{}", numbers.expired()));
     line(text, format_args!("evicted_keys:0"));
+    let (hits, misses) = numbers.looks();
+    line(text, format_args!("keyspace_hits:{hits}"));
+    line(text, format_args!("keyspace_misses:{misses}"));
     for (reason, name) in Cut::ALL {
         line(text, format_args!("{name}:{}", stats.cuts(reason)));
     }
@@ -155,5 +207,41 @@ fn keyspace(_: &Shared, numbers: &Numbers, text: &mut String) {
         if keys > 0 {
             line(text, format_args!("db{db}:keys={keys},expires={volatile},avg_ttl=0"));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Numbers, human, render};
+    use crate::kv::tests::Server;
+
+    #[test]
+    fn bytes_are_shown_as_redis_does() {
+        let shown = [0, 1023, 1024, 1_361_488, 7_188_480, 25_276_514_304].map(human);
+        assert_eq!(shown, ["0B", "1023B", "1.00K", "1.30M", "6.86M", "23.54G"]);
+    }
+
+    #[test]
+    fn what_is_read_is_found_or_missed() {
+        let mut server = Server::new(1);
+        let mut client = server.connect();
+        // As redis-server 7.0 counts them: what writes does not look.
+        server.say(
+            &mut client,
+            "GET a\nSET a 1\nGET a\nMGET a b\nEXISTS a b\nTTL a\nTYPE b\nGETEX a\nGETEX b",
+        );
+        server.say(
+            &mut client,
+            "INCR a\nDEL b\nLLEN l\nHGET h f\nSETNX b 1\nEXPIRE c 1\nSET a 1 GET",
+        );
+        let mut numbers = Numbers::default();
+        numbers.add(server.shards()[0].numbers().as_bytes());
+        assert_eq!(numbers.looks(), (6, 7));
+        let text = render(client.session.shared.as_ref(), &[], &numbers);
+        let mut lines = text.lines();
+        assert!(lines.any(|line| line.starts_with("run_id:") && line.len() == 47));
+        assert!(lines.any(|line| line.starts_with("used_memory_human:")));
+        assert!(lines.any(|line| line == "keyspace_hits:6"));
+        assert!(lines.any(|line| line.starts_with("db0:keys=2,expires=0")));
     }
 }

@@ -98,6 +98,7 @@ impl ShardActor {
         let used = self.shard.used() as u64;
         if used > self.told {
             self.shared.memory_used.add(used - self.told);
+            self.shared.memory_peak.raise(self.shared.memory_used.get());
         } else if used < self.told {
             self.shared.memory_used.subtract(self.told - used);
         }

@@ -1,6 +1,7 @@
 //! What all connections and shards of one server share: settings, counts, the list of clients.
 
 use std::collections::BTreeMap;
+use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -79,16 +80,28 @@ pub(crate) struct Shared {
     pub(crate) scheduler: String,
     pub(crate) stats: Stats,
     pub(crate) started_ms: i64,
+    /// What tells this run of the server from others.
+    pub(crate) run_id: String,
     /// Bytes of data after which commands that add some are refused; zero: no limit.
     pub(crate) memory_max: Count,
     /// Bytes of data on all shards.
     pub(crate) memory_used: Count,
+    /// The most that they have been.
+    pub(crate) memory_peak: Count,
     /// Bytes of commands queued in transactions.
     pub(crate) queued: Count,
     /// Where keys are kept, if they are.
     pub(crate) dir: Option<PathBuf>,
     pub(crate) kept: Kept,
     clients: Mutex<Clients>,
+}
+
+/// Returns 40 random digits, as Redis does.
+fn run_id() -> String {
+    let random = |_| format!("{:016x}", RandomState::new().hash_one(0));
+    let mut digits: String = (0..3).map(random).collect();
+    digits.truncate(40);
+    digits
 }
 
 #[derive(Debug, Default)]
@@ -119,8 +132,10 @@ impl Shared {
             scheduler,
             stats: Stats::default(),
             started_ms: now_ms(),
+            run_id: run_id(),
             memory_max,
             memory_used: Count::default(),
+            memory_peak: Count::default(),
             queued: Count::default(),
             dir: None,
             kept: Kept::default(),

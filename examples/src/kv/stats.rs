@@ -22,6 +22,14 @@ impl Count {
         self.0.store(value, Ordering::Relaxed);
     }
 
+    /// Makes it `value` if it is less.
+    pub(crate) fn raise(&self, value: u64) {
+        // Relaxed: as above. A look first, since it seldom rises.
+        if self.get() < value {
+            self.0.fetch_max(value, Ordering::Relaxed);
+        }
+    }
+
     pub(crate) fn get(&self) -> u64 {
         // Relaxed: as above.
         self.0.load(Ordering::Relaxed)

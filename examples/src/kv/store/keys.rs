@@ -17,7 +17,7 @@ pub(crate) fn exists(
     args: Args<'_>,
     reply: &mut Reply<'_>,
 ) -> Result<(), Error> {
-    let found = args.tail(1).filter(|key| shard.find(key).is_some()).count();
+    let found = args.tail(1).filter(|key| shard.look_up(key).is_some()).count();
     reply.count(found);
     Ok(())
 }

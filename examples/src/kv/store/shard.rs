@@ -54,6 +54,9 @@ pub(crate) struct Shard {
     /// Keys changed so far; a command changed something if this grew.
     changes: u64,
     pub(super) expired: u64,
+    /// Keys that commands which read have found, and not.
+    hits: u64,
+    misses: u64,
     pub(super) watches: Watches,
     pub(super) random: u64,
     pub(super) swept: usize,
@@ -72,6 +75,8 @@ impl Shard {
             limit: usize::MAX,
             changes: 0,
             expired: 0,
+            hits: 0,
+            misses: 0,
             watches: Watches::default(),
             random: 0x9e37_79b9_7f4a_7c15 ^ place.index as u64,
             swept: 0,
@@ -95,9 +100,9 @@ impl Shard {
         self.used
     }
 
-    /// Returns what `INFO` needs to know: bytes used, keys expired, then keys and volatile keys of each database.
+    /// Returns what `INFO` needs to know: bytes used, keys expired, found and missed, then keys and volatile keys of each database.
     pub(crate) fn numbers(&self) -> String {
-        let mut text = format!("{} {}", self.used, self.expired);
+        let mut text = format!("{} {} {} {}", self.used, self.expired, self.hits, self.misses);
         for db in &self.dbs {
             text.push_str(&format!(" {} {}", db.len(), db.volatile()));
         }
@@ -149,19 +154,30 @@ impl Shard {
     /// Returns the entry of `key` unless it has expired.
     pub(super) fn find(&mut self, key: &[u8]) -> Option<&Entry> {
         let hash = hash(key);
-        if self.dbs[self.current].volatile() > 0 {
-            let expires = self.dbs[self.current].find(hash, key)?.expires;
-            if expires <= self.now {
-                self.expire(self.current, hash, key);
-                return None;
-            }
-        }
+        self.expire_if_due(hash, key);
         self.dbs[self.current].find(hash, key)
     }
 
-    /// Returns the value of `key`.
+    /// The same for a command that reads, which counts as a hit or a miss.
+    pub(super) fn look_up(&mut self, key: &[u8]) -> Option<&Entry> {
+        let hash = hash(key);
+        self.expire_if_due(hash, key);
+        let entry = self.dbs[self.current].find(hash, key);
+        self.hits += u64::from(entry.is_some());
+        self.misses += u64::from(entry.is_none());
+        entry
+    }
+
+    fn expire_if_due(&mut self, hash: u64, key: &[u8]) {
+        let db = &self.dbs[self.current];
+        if db.volatile() > 0 && db.find(hash, key).is_some_and(|entry| entry.expires <= self.now) {
+            self.expire(self.current, hash, key);
+        }
+    }
+
+    /// Returns the value of `key` for a command that reads.
     pub(super) fn value(&mut self, key: &[u8]) -> Option<&Value> {
-        self.find(key).map(|entry| &entry.value)
+        self.look_up(key).map(|entry| &entry.value)
     }
 
     /// Changes the value of `key` if there is one; a collection left empty is taken out.

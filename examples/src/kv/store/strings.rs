@@ -194,7 +194,7 @@ pub(crate) fn getex(shard: &mut Shard, args: Args<'_>, reply: &mut Reply<'_>) ->
         index += 1;
     }
     let key = args.get(1);
-    let Some(entry) = shard.find(key) else {
+    let Some(entry) = shard.look_up(key) else {
         reply.null();
         return Ok(());
     };
@@ -207,7 +207,7 @@ pub(crate) fn getex(shard: &mut Shard, args: Args<'_>, reply: &mut Reply<'_>) ->
         Expiry::Keep if volatile => Some(NEVER),
         Expiry::Keep | Expiry::Clear => None,
     };
-    answer(shard.value(key), reply)?;
+    answer(shard.find(key).map(|entry| &entry.value), reply)?;
     match expires {
         Some(expires) if expires <= shard.now => drop(shard.remove(key)),
         Some(expires) => shard.set_expiry(key, expires),

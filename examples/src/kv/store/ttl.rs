@@ -156,7 +156,7 @@ fn show(
     show: fn(i64, i64) -> i64,
 ) -> Result<(), Error> {
     let now = shard.now;
-    reply.integer(match shard.find(args.get(1)).map(|entry| entry.expires) {
+    reply.integer(match shard.look_up(args.get(1)).map(|entry| entry.expires) {
         None => -2,
         Some(NEVER) => -1,
         Some(expires) => show(expires, now),
