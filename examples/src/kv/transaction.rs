@@ -39,20 +39,22 @@ impl Transaction {
         self.commands.len()
     }
 
-    /// Adds a command, unless there is no room for it. One that is broken needs none: nothing of it will run.
+    /// Adds a command, unless there is no room for it. One that is broken keeps none: nothing of it will run.
     pub(super) fn push(&mut self, spec: &'static Spec, args: Args<'_>) -> Result<(), Error> {
+        let bytes = args.tail(0).map(|word| word.len() + size_of::<Span>()).sum::<usize>()
+            + size_of::<(&Spec, usize)>();
+        self.check_room(bytes)?;
         if self.is_broken {
             return Ok(());
         }
-        let bytes = args.tail(0).map(|word| word.len() + size_of::<Span>()).sum::<usize>()
-            + size_of::<(&Spec, usize)>();
-        self.reserve(bytes)?;
+        self.shared.queued.add(bytes as u64);
+        self.bytes += bytes;
         self.commands.push((spec, args.len()));
         args.copy_to(&mut self.arena, &mut self.spans);
         Ok(())
     }
 
-    fn reserve(&mut self, bytes: usize) -> Result<(), Error> {
+    fn check_room(&self, bytes: usize) -> Result<(), Error> {
         let shared = &self.shared;
         // Spans count to 4 GiB, and an arena that was doubled may be twice as long.
         if self.bytes + bytes > Limits::QUERY_BYTES_MAX {
@@ -63,8 +65,6 @@ impl Transaction {
         if limit > 0 && held.saturating_add(bytes as u64) > limit {
             return Err(Error::OUT_OF_MEMORY);
         }
-        shared.queued.add(bytes as u64);
-        self.bytes += bytes;
         Ok(())
     }
 
