@@ -3,9 +3,10 @@
 use std::net::SocketAddr;
 
 use super::client::{Client, Shown};
+use super::command::{Action, Own, Spec};
 use super::own::help;
 use super::resp::parse_integer;
-use super::session::{Effect, Session};
+use super::session::{Effect, Replies, Session};
 use super::store::{Args, Error};
 use super::turn::Turn;
 
@@ -15,6 +16,11 @@ pub(crate) fn check_name(name: &[u8]) -> Result<&[u8], Error> {
         return Ok(name);
     }
     Err(Error::new("ERR Client names cannot contain spaces, newlines or special characters."))
+}
+
+/// Returns whether this is `CLIENT REPLY`.
+pub(crate) fn is_muting(spec: &Spec, args: Args<'_>) -> bool {
+    matches!(spec.action, Action::Own(Own::Client)) && args.is(1, "reply")
 }
 
 /// Runs `CLIENT ..`.
@@ -38,10 +44,14 @@ pub(crate) fn run(session: &mut Session, args: Args<'_>, turn: &mut Turn) -> Res
         }
         b"list" => list(session, args, turn)?,
         b"kill" => kill(session, args, turn)?,
-        b"no-evict" | b"reply" if args.is(2, "on") => turn.ok(proto),
-        b"no-evict" if args.is(2, "off") => turn.ok(proto),
-        b"reply" if !args.is(2, "off") && !args.is(2, "skip") => return Err(Error::SYNTAX),
-        b"reply" => return Err(Error::new("ERR only CLIENT REPLY ON is supported")),
+        b"no-evict" if args.is(2, "on") || args.is(2, "off") => turn.ok(proto),
+        b"reply" if args.is(2, "on") => {
+            session.speak(turn);
+            turn.ok(proto);
+        }
+        b"reply" if args.is(2, "off") => session.replies = Replies::None,
+        b"reply" if args.is(2, "skip") && session.replies == Replies::None => {}
+        b"reply" if args.is(2, "skip") => session.replies = Replies::SkipNext,
         b"help" => {
             let lines = [
                 "GETNAME",
@@ -49,6 +59,7 @@ pub(crate) fn run(session: &mut Session, args: Args<'_>, turn: &mut Turn) -> Res
                 "INFO",
                 "KILL <option> ...",
                 "LIST [ID <id> ...]",
+                "REPLY ON|OFF|SKIP",
                 "SETNAME <name>",
             ];
             help(turn, proto, "CLIENT", &lines);
@@ -240,5 +251,36 @@ mod tests {
         let list = server.say(&mut one, "CLIENT LIST TYPE normal");
         assert!(list.contains(" cmd=client|list "), "{list}");
         assert_eq!(server.say(&mut one, "CLIENT REPLY foo"), "-ERR syntax error");
+    }
+
+    #[test]
+    fn replies_can_be_done_without() {
+        for shards in [1, 3] {
+            let mut server = Server::new(shards);
+            let mut one = server.connect();
+            assert_eq!(
+                server.say(
+                    &mut one,
+                    "CLIENT REPLY SKIP\nPING 1\nGET a\nCLIENT REPLY OFF\nSET a 1\nMGET a b\nGET a"
+                ),
+                "$-1"
+            );
+            let sleeping = "PING 3\nMULTI\nGET a\nEXEC\nNOPE\nCLIENT REPLY SKIP";
+            assert_eq!(server.say(&mut one, sleeping), "");
+            assert_eq!(server.say(&mut one, "PING\nCLIENT REPLY ON\nGET a"), "+OK $1 1");
+            assert_eq!(
+                server.say(&mut one, "CLIENT REPLY SKIP\nCLIENT REPLY SKIP\nPING 5\nPING 6"),
+                "$1 6"
+            );
+            assert_eq!(server.say(&mut one, "CLIENT REPLY OFF\nPING\nRESET\nPING"), "+RESET +PONG");
+            server.say(&mut one, &format!("SET big {}", "x".repeat(60_000)));
+            let (replies, pauses) = server.feed(
+                &mut one,
+                format!("PING\nCLIENT REPLY OFF\n{}CLIENT REPLY ON\n", "GET big\n".repeat(100))
+                    .as_bytes(),
+            );
+            assert_eq!(replies, b"+PONG\r\n+OK\r\n");
+            assert!(pauses > 2, "{pauses}");
+        }
     }
 }

@@ -237,6 +237,7 @@ fn select(session: &mut Session, args: Args<'_>, turn: &mut Turn) -> Result<(), 
 }
 
 fn reset(session: &mut Session, turn: &mut Turn) {
+    session.speak(turn);
     session.transaction = None;
     session.unwatch(turn);
     for patterns in [false, true] {

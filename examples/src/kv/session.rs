@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::client::Client;
+use super::client_command;
 use super::command::{Action, Own, Spec, find};
 use super::job::Task;
 use super::layout::Layout;
@@ -34,8 +35,27 @@ pub(crate) struct Session {
     /// Nothing more is to be read: the connection closes when its replies are written.
     pub(crate) is_closing: bool,
     pub(crate) last_command: FullName,
+    /// Which replies the client is to get.
+    pub(crate) replies: Replies,
     /// A transaction that a shard may still refuse.
     undecided: Option<Undecided>,
+}
+
+/// Which replies a client gets, by `CLIENT REPLY`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Replies {
+    All,
+    /// All but that of the next command.
+    SkipNext,
+    /// All but that of this command.
+    Skip,
+    None,
+}
+
+impl Replies {
+    fn is_muted(self) -> bool {
+        matches!(self, Self::Skip | Self::None)
+    }
 }
 
 /// What the commands of a transaction did beside the shard's work, until the shard has let them in.
@@ -87,6 +107,7 @@ impl Session {
             watching: None,
             is_closing: false,
             last_command: FullName::NONE,
+            replies: Replies::All,
             undecided: None,
         }
     }
@@ -148,6 +169,31 @@ impl Session {
 
     /// Adds one command to the turn.
     pub(crate) fn plan(&mut self, args: Args<'_>, turn: &mut Turn) {
+        if self.replies.is_muted() {
+            turn.mute(true);
+            self.plan_heard(args, turn);
+            if self.replies != Replies::All {
+                turn.mute(false);
+            }
+        } else {
+            self.plan_heard(args, turn);
+        }
+        self.replies = match self.replies {
+            Replies::SkipNext => Replies::Skip,
+            Replies::Skip => Replies::All,
+            other @ (Replies::All | Replies::None) => other,
+        };
+    }
+
+    /// Lets the client have replies, that of the command under way included.
+    pub(crate) fn speak(&mut self, turn: &mut Turn) {
+        if self.replies.is_muted() {
+            turn.mute(false);
+        }
+        self.replies = Replies::All;
+    }
+
+    fn plan_heard(&mut self, args: Args<'_>, turn: &mut Turn) {
         let Some(spec) = find(args.get(0)) else {
             return self.refuse(turn, &Error::unknown(args));
         };
@@ -210,6 +256,10 @@ impl Session {
     }
 
     fn queue(&mut self, spec: &'static Spec, args: Args<'_>, turn: &mut Turn) {
+        if client_command::is_muting(spec, args) {
+            // The reply of EXEC would announce more than comes.
+            return self.refuse(turn, b"ERR CLIENT REPLY is not allowed in transactions");
+        }
         let home = match target(spec, args, turn.layout()) {
             Ok(Target::Shard(shard)) => Some(shard),
             // Its error is the reply when its turn comes.

@@ -42,11 +42,19 @@ impl Turn {
             self.parts.clear();
             return Stitched::Done;
         }
+        if let Some(from) = &mut self.muted_from {
+            // Since the last call the output was written, or an answer from elsewhere was added.
+            *from = out.len().min(*from);
+        }
+        self.drop_muted(out);
         while self.at < self.parts.len() {
             match self.stitch_part(out) {
                 Next::Step => self.at += 1,
                 Next::Jump(at) => self.at = at,
-                Next::Stop(stitched) => return stitched,
+                Next::Stop(stitched) => {
+                    self.drop_muted(out);
+                    return stitched;
+                }
             }
         }
         self.reset();
@@ -85,11 +93,23 @@ impl Turn {
                 let (shard, end) = (*shard, *end);
                 self.begin_part(shard, end, out)
             }
+            Part::Mute(is_muted) => {
+                let is_muted = *is_muted;
+                self.drop_muted(out);
+                self.muted_from = is_muted.then_some(out.len());
+                Next::Step
+            }
             Part::Late(late) => {
                 let late = std::mem::replace(late, Late::Patterns);
                 self.at += 1;
                 Next::Stop(Stitched::Late(late))
             }
+        }
+    }
+
+    fn drop_muted(&self, out: &mut Vec<u8>) {
+        if let Some(from) = self.muted_from {
+            out.truncate(from);
         }
     }
 
@@ -153,7 +173,7 @@ impl Turn {
                     job.take();
                 }),
                 // Commands over several shards are not let into a transaction, and it holds no other.
-                Part::Gather { .. } | Part::Begin { .. } | Part::Late(_) => {}
+                Part::Gather { .. } | Part::Begin { .. } | Part::Mute(_) | Part::Late(_) => {}
             }
         }
     }

@@ -65,6 +65,8 @@ pub(super) enum Part {
         shard: usize,
         end: usize,
     },
+    /// The replies from here on are not for the client, or are again.
+    Mute(bool),
     Late(Late),
 }
 
@@ -80,6 +82,8 @@ pub(crate) struct Turn {
     /// Bytes of `local` stitched.
     pub(super) local_taken: usize,
     pub(super) fan: Vec<usize>,
+    /// While replies are not for the client: what of the output is.
+    pub(super) muted_from: Option<usize>,
     /// A shard has refused a transaction.
     pub(super) is_refused: bool,
     client: WatchId,
@@ -95,6 +99,7 @@ impl Turn {
             local: Vec::new(),
             local_taken: 0,
             fan: Vec::new(),
+            muted_from: None,
             is_refused: false,
             client,
             layout,
@@ -124,6 +129,11 @@ impl Turn {
     /// Writes a plain `OK`.
     pub(crate) fn ok(&mut self, proto: Proto) {
         self.local(proto, |reply| reply.ok());
+    }
+
+    /// Withholds the replies that follow from the client, or no longer.
+    pub(crate) fn mute(&mut self, is_muted: bool) {
+        self.parts.push(Part::Mute(is_muted));
     }
 
     /// Adds something to ask the broker.
