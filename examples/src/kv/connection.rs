@@ -137,11 +137,14 @@ impl Connection {
                 }
             }
             let commands = self.conversation.parse();
-            self.note_partial();
             if commands > 0 {
+                // What is left over is another command than the one that took its time.
+                self.begun = None;
                 self.turn().await?;
                 self.count(commands);
             }
+            // After the turn: the time that the server and the client's reading take is not the command's.
+            self.note_partial();
         }
         Ok(())
     }
