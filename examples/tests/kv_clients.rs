@@ -28,3 +28,29 @@ fn commands_that_come_in_halves_for_long_are_each_given_their_own_time() {
     }
     server.stop();
 }
+
+#[test]
+fn no_message_comes_after_the_end_of_listening_is_confirmed() {
+    let server = Running::start(2, Limits::default());
+    let mut mouth = server.connect();
+    let (publish, count) = (encode(&[b"PUBLISH", b"news", b"x"]), 500);
+    for (proto, end) in [("2", "UNSUBSCRIBE"), ("2", "RESET"), ("3", "UNSUBSCRIBE"), ("3", "RESET")]
+    {
+        for _ in 0..20 {
+            let mut ear = server.connect();
+            ear.call(&["HELLO", proto]);
+            ear.text(&["SUBSCRIBE", "news"]);
+            mouth.send(&publish.repeat(count));
+            ear.send(&encode(&[end.as_bytes()]));
+            let confirmed = |text: &str| text == "RESET" || text == "[unsubscribe news 0]";
+            let messages = std::iter::from_fn(|| Some(show(&ear.reply())))
+                .take_while(|text| !confirmed(text))
+                .inspect(|text| assert_eq!(text, "[message news x]"))
+                .count();
+            let heard: usize = (0..count).filter(|_| show(&mouth.reply()) == "1").count();
+            assert_eq!(messages, heard, "RESP{proto}, {end}");
+            assert_eq!(ear.text(&["GET", "nope"]), "nil");
+        }
+    }
+    server.stop();
+}

@@ -25,10 +25,12 @@ use super::backend::Backend;
 use super::client::{Client, Event};
 use super::clock::now_ms;
 use super::conversation::Conversation;
+use super::resp::Proto;
 use super::session::Session;
 use super::shared::{Limits, Shared};
 use super::stats::{Cut, Traffic};
 use super::stitch::Stitched;
+use super::turn::Late;
 
 /// Serves one client.
 #[derive(Actor)]
@@ -39,6 +41,8 @@ pub(crate) struct Connection {
     conversation: Conversation,
     /// Since when a command has been on its way, and how long it may be.
     begun: Option<Instant>,
+    /// The server is closing: finish what has come, then go.
+    is_told_to_close: bool,
     /// What was not yet added to the client's record.
     traffic: Traffic,
     _listed: Listed,
@@ -100,6 +104,7 @@ impl Connection {
             events,
             conversation: Conversation::new(session),
             begun: None,
+            is_told_to_close: false,
             traffic: Traffic::default(),
             _listed: listed,
         }
@@ -153,12 +158,16 @@ impl Connection {
     async fn wait(&mut self) -> io::Result<Input> {
         let deadline = self.deadline();
         let mut sleep = pin!(deadline.map(|(at, _)| sleep_until(at)));
+        let is_told_to_close = self.is_told_to_close;
         let Self { stream, events, conversation, .. } = self;
         poll_fn(|cx| {
             // A fresh future at each poll holds nothing between polls: what waits is the stream.
             let read = pin!(stream.read_buf(conversation.input())).poll(cx);
             if let Poll::Ready(count) = read {
                 return Poll::Ready(count.map(Input::Bytes));
+            }
+            if is_told_to_close {
+                return Poll::Ready(Ok(Input::Event(Event::Close)));
             }
             if let Poll::Ready(Some(event)) = events.poll_recv(cx) {
                 return Poll::Ready(Ok(Input::Event(event)));
@@ -199,14 +208,12 @@ impl Connection {
 
     /// Takes this event and all that wait behind it; `false` if the connection is to be closed.
     fn take_events(&mut self, event: Event) -> Result<bool, Cut> {
+        let proto = self.conversation.session.proto;
         let mut next = Some(event);
         while let Some(event) = next {
-            let client = &self.conversation.session.client;
-            client.waiting.subtract(event.bytes() as u64);
-            if let Event::Close = event {
-                return client.is_cut().map_or(Ok(false), Err);
+            if !self.take_event(&event, proto)? {
+                return Ok(false);
             }
-            self.conversation.push(&event);
             if self.conversation.out().len() >= WRITE_BYTES {
                 break;
             }
@@ -215,13 +222,41 @@ impl Connection {
         Ok(true)
     }
 
+    /// Takes one event; `false` if the connection is to be closed.
+    fn take_event(&mut self, event: &Event, proto: Proto) -> Result<bool, Cut> {
+        let client = &self.conversation.session.client;
+        client.waiting.subtract(event.bytes() as u64);
+        if let Event::Close = event {
+            return client.is_cut().map_or(Ok(false), Err);
+        }
+        self.conversation.push(event, proto);
+        Ok(true)
+    }
+
+    /// Takes every message that came before the client ceased to listen: once that is confirmed it expects none.
+    async fn take_last_messages(&mut self, proto: Proto) -> Result<(), Cut> {
+        while let Ok(event) = self.events.try_recv() {
+            self.is_told_to_close |= !self.take_event(&event, proto)?;
+            if self.conversation.out().len() >= WRITE_BYTES {
+                self.write().await?;
+            }
+        }
+        Ok(())
+    }
+
     /// Runs the commands of one turn and writes their replies.
     async fn turn(&mut self) -> Result<(), Cut> {
         self.backend.run_jobs(&mut self.conversation).await?;
         loop {
             match self.conversation.stitch() {
                 Stitched::Done => return self.write().await,
-                Stitched::Late(late) => self.backend.answer(late, &mut self.conversation).await?,
+                Stitched::Late(late, pushes) => {
+                    let ends = matches!(late, Late::Listen { listen: false, .. });
+                    self.backend.answer(late, &mut self.conversation).await?;
+                    if let Some(proto) = pushes.filter(|_| ends) {
+                        self.take_last_messages(proto).await?;
+                    }
+                }
                 Stitched::Paused(shard) => {
                     // The client must have taken what there is before more is made.
                     self.write().await?;

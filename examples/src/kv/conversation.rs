@@ -6,7 +6,7 @@
 
 use super::client::Event;
 use super::job::{Job, clear};
-use super::resp::{Reply, Request, Requests, Span};
+use super::resp::{Proto, Reply, Request, Requests, Span};
 use super::session::Session;
 use super::shared::Limits;
 use super::stats::Cut;
@@ -85,6 +85,8 @@ impl Conversation {
         while !self.session.is_closing && !self.has_more {
             match self.requests.next(&mut self.input, &mut self.spans) {
                 Ok(Request::Complete) => {
+                    let session = &self.session;
+                    self.turn.pushes = session.transaction.is_none().then_some(session.proto);
                     self.session.plan(Args::new(&self.input, &self.spans), &mut self.turn);
                     self.spans.clear();
                     count += 1;
@@ -165,9 +167,9 @@ impl Conversation {
         clear(&mut self.out);
     }
 
-    /// Appends a message from a channel. Only between turns: it must not come to lie inside a reply.
-    pub(crate) fn push(&mut self, event: &Event) {
-        let mut reply = Reply::new(&mut self.out, self.session.proto);
+    /// Appends a message from a channel. Only between replies, never inside of one.
+    pub(crate) fn push(&mut self, event: &Event, proto: Proto) {
+        let mut reply = Reply::new(&mut self.out, proto);
         match event {
             Event::Message { pattern: None, channel, message } => {
                 reply.push(3);

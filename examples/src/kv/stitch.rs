@@ -12,8 +12,9 @@ use super::turn::{Late, Part, Turn};
 pub(crate) enum Stitched {
     /// All replies are in place.
     Done,
-    /// This must be asked before the rest.
-    Late(Late),
+    /// This must be asked before the rest; what came for a client that listens may be written in this protocol before
+    /// the answer, if in any.
+    Late(Late, Option<Proto>),
     /// The job of this shard paused; it must run on before the rest.
     Paused(usize),
 }
@@ -99,10 +100,10 @@ impl Turn {
                 self.muted_from = is_muted.then_some(out.len());
                 Next::Step
             }
-            Part::Late(late) => {
-                let late = std::mem::replace(late, Late::Patterns);
+            Part::Late(late, pushes) => {
+                let (late, pushes) = (std::mem::replace(late, Late::Patterns), *pushes);
                 self.at += 1;
-                Next::Stop(Stitched::Late(late))
+                Next::Stop(Stitched::Late(late, pushes))
             }
         }
     }
@@ -138,7 +139,7 @@ impl Turn {
             }
         }
         self.at += 1;
-        Next::Stop(Stitched::Late(Late::Info { asked, proto, numbers }))
+        Next::Stop(Stitched::Late(Late::Info { asked, proto, numbers }, None))
     }
 
     fn begin_part(&mut self, shard: usize, end: usize, out: &mut Vec<u8>) -> Next {
@@ -173,7 +174,7 @@ impl Turn {
                     job.take();
                 }),
                 // Commands over several shards are not let into a transaction, and it holds no other.
-                Part::Gather { .. } | Part::Begin { .. } | Part::Mute(_) | Part::Late(_) => {}
+                Part::Gather { .. } | Part::Begin { .. } | Part::Mute(_) | Part::Late(..) => {}
             }
         }
     }

@@ -85,7 +85,7 @@ impl Server {
                 conversation.written();
                 match stitched {
                     Stitched::Done => break,
-                    Stitched::Late(_) => replies.extend_from_slice(b"<late>"),
+                    Stitched::Late(..) => replies.extend_from_slice(b"<late>"),
                     Stitched::Paused(shard) => {
                         pauses += 1;
                         let job = conversation.job(shard).expect("the job is here");

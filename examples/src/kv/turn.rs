@@ -44,30 +44,17 @@ pub(super) enum Part {
     /// Bytes of `local` up to here.
     Local(usize),
     /// So many replies of one shard.
-    Shard {
-        shard: usize,
-        count: usize,
-    },
+    Shard { shard: usize, count: usize },
     /// One reply from each shard in `fan[from..to]`.
-    Gather {
-        merge: Merge,
-        proto: Proto,
-        from: usize,
-        to: usize,
-    },
+    Gather { merge: Merge, proto: Proto, from: usize, to: usize },
     /// The numbers of every shard, for `INFO`.
-    Info {
-        asked: Vec<Box<[u8]>>,
-        proto: Proto,
-    },
+    Info { asked: Vec<Box<[u8]>>, proto: Proto },
     /// The beginning of a transaction; if the shard refuses, its reply stands for all parts up to `end`.
-    Begin {
-        shard: usize,
-        end: usize,
-    },
+    Begin { shard: usize, end: usize },
     /// The replies from here on are not for the client, or are again.
     Mute(bool),
-    Late(Late),
+    /// What is asked late, and [`Turn::pushes`] at that command.
+    Late(Late, Option<Proto>),
 }
 
 /// The commands and replies of one turn.
@@ -86,6 +73,9 @@ pub(crate) struct Turn {
     pub(super) muted_from: Option<usize>,
     /// A shard has refused a transaction.
     pub(super) is_refused: bool,
+    /// How messages from channels are written before the reply to the command that is being added; `None` inside of
+    /// `EXEC`, where they would be taken for a part of its reply.
+    pub(super) pushes: Option<Proto>,
     client: WatchId,
     layout: Layout,
 }
@@ -101,6 +91,7 @@ impl Turn {
             fan: Vec::new(),
             muted_from: None,
             is_refused: false,
+            pushes: None,
             client,
             layout,
         }
@@ -138,7 +129,7 @@ impl Turn {
 
     /// Adds something to ask the broker.
     pub(crate) fn late(&mut self, late: Late) {
-        self.parts.push(Part::Late(late));
+        self.parts.push(Part::Late(late, self.pushes));
     }
 
     /// Adds a whole command for one shard.
