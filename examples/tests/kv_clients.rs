@@ -4,10 +4,15 @@
 
 mod kv_support;
 
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{JoinHandle, spawn};
 use std::time::{Duration, Instant};
 
 use greenroom_examples::kv::Limits;
-use kv_support::{Running, encode, show};
+use kv_support::{Client, Running, encode, show};
 
 #[test]
 fn commands_that_come_in_halves_for_long_are_each_given_their_own_time() {
@@ -52,5 +57,53 @@ fn no_message_comes_after_the_end_of_listening_is_confirmed() {
             assert_eq!(ear.text(&["GET", "nope"]), "nil");
         }
     }
+    server.stop();
+}
+
+/// Sends commands without a pause, until told to stop or cut off.
+fn chatter(client: &Client, stop: &Arc<AtomicBool>) -> JoinHandle<()> {
+    let (mut stream, stop) = (client.stream.try_clone().unwrap(), Arc::clone(stop));
+    spawn(move || {
+        let pings = b"PING\r\n".repeat(10_000);
+        while !stop.load(Ordering::SeqCst) && stream.write_all(&pings).is_ok() {}
+    })
+}
+
+/// Reads until `wanted` or the end of the connection; returns whether it came.
+fn read_until(stream: &mut TcpStream, wanted: &[u8]) -> bool {
+    let (mut buffer, mut tail) = (vec![0; 1 << 16], Vec::new());
+    loop {
+        match stream.read(&mut buffer) {
+            Ok(0) => return false,
+            Ok(count) => tail.extend_from_slice(&buffer[..count]),
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => return false,
+            Err(error) => panic!("{error}"),
+        }
+        if tail.windows(wanted.len()).any(|bytes| bytes == wanted) {
+            return true;
+        }
+        tail.drain(..tail.len().saturating_sub(wanted.len()));
+    }
+}
+
+#[test]
+fn who_never_stops_sending_gets_messages_and_can_be_killed() {
+    let server = Running::start(2, Limits::default());
+    let mut mouth = server.connect();
+    let mut busy = server.connect();
+    busy.call(&["HELLO", "3"]);
+    busy.text(&["SUBSCRIBE", "news"]);
+    let id = busy.text(&["CLIENT", "ID"]);
+    let stop = Arc::new(AtomicBool::new(false));
+    let chatting = chatter(&busy, &stop);
+    // It is in full swing.
+    assert!(read_until(&mut busy.stream, &b"+PONG\r\n".repeat(1000)));
+    assert_eq!(mouth.text(&["PUBLISH", "news", "hear"]), "1");
+    assert!(read_until(&mut busy.stream, b"$4\r\nhear\r\n"));
+    assert_eq!(mouth.text(&["CLIENT", "KILL", "ID", &id]), "1");
+    assert!(!read_until(&mut busy.stream, b"no such bytes"));
+    server.until("cut_killed", 1);
+    stop.store(true, Ordering::SeqCst);
+    chatting.join().unwrap();
     server.stop();
 }

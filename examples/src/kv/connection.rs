@@ -86,6 +86,8 @@ enum Input {
     Bytes(usize),
     /// Something came from elsewhere.
     Event(Event),
+    /// The server is closing, and all that was sent is read.
+    Close,
     /// The time is up.
     Timeout(Cut),
 }
@@ -127,17 +129,16 @@ impl Connection {
     /// Takes turns until the connection is to be closed.
     async fn converse(&mut self) -> Result<(), Cut> {
         while !self.conversation.session.is_closing {
+            self.look_up().await?;
             if !self.conversation.has_more() {
                 match self.wait().await.map_err(|_| Cut::Broken)? {
                     Input::Bytes(0) => return Ok(()),
                     Input::Bytes(count) => self.traffic.bytes_in += count as u64,
                     Input::Event(event) => {
-                        if !self.take_events(event)? {
-                            return Ok(());
-                        }
-                        self.write().await?;
+                        self.deliver(event).await?;
                         continue;
                     }
+                    Input::Close => return Ok(()),
                     Input::Timeout(cut) => return Err(cut),
                 }
             }
@@ -154,6 +155,26 @@ impl Connection {
         Ok(())
     }
 
+    /// Takes what came from elsewhere, between any two turns: who sends without a pause is never waited for.
+    async fn look_up(&mut self) -> Result<(), Cut> {
+        // Not by its event, which may be behind many messages.
+        self.check_cut()?;
+        match self.events.try_recv() {
+            Ok(event) => self.deliver(event).await,
+            Err(_) => Ok(()),
+        }
+    }
+
+    fn check_cut(&self) -> Result<(), Cut> {
+        self.conversation.session.client.is_cut().map_or(Ok(()), Err)
+    }
+
+    /// Writes this event's message and those of all that wait behind it, as far as they are not too many for one time.
+    async fn deliver(&mut self, event: Event) -> Result<(), Cut> {
+        self.is_told_to_close |= !self.take_events(event)?;
+        self.write().await
+    }
+
     /// Waits for bytes, an event or the end of the client's time.
     async fn wait(&mut self) -> io::Result<Input> {
         let deadline = self.deadline();
@@ -167,7 +188,7 @@ impl Connection {
                 return Poll::Ready(count.map(Input::Bytes));
             }
             if is_told_to_close {
-                return Poll::Ready(Ok(Input::Event(Event::Close)));
+                return Poll::Ready(Ok(Input::Close));
             }
             if let Poll::Ready(Some(event)) = events.poll_recv(cx) {
                 return Poll::Ready(Ok(Input::Event(event)));
@@ -260,6 +281,7 @@ impl Connection {
                 Stitched::Paused(shard) => {
                     // The client must have taken what there is before more is made.
                     self.write().await?;
+                    self.check_cut()?;
                     let job = self.conversation.job(shard).ok_or(Cut::Broken)?;
                     let job = self.backend.run(shard, job).await?;
                     self.conversation.put_back(shard, job);
