@@ -8,6 +8,9 @@
 //! Back-pressure: the socket is read only when all replies to what was read before are written. What a client does
 //! not read stays in its socket, in the kernel's buffers, and a little here; the shards never wait for it.
 
+#[cfg(test)]
+mod tests;
+
 use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::pin;
@@ -16,6 +19,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use greenroom::{Actor, Context, handlers};
+use socket2::{SockRef, TcpKeepalive};
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
@@ -60,11 +64,17 @@ impl Arrival {
     /// Puts the client on the list, where it stays until its connection ends.
     pub(crate) fn new(stream: TcpStream, shared: &Arc<Shared>) -> io::Result<Self> {
         stream.set_nodelay(true)?;
+        SockRef::from(&stream).set_tcp_keepalive(&keepalive())?;
         let (sender, events) = mpsc::unbounded_channel();
         let (address, local) = (stream.peer_addr()?, stream.local_addr()?);
         let client = shared.add_client(|id| Client::new(id, address, local, sender));
         Ok(Self { stream, events, listed: Listed { client, shared: Arc::clone(shared) } })
     }
+}
+
+/// Has the kernel find out about clients that are gone without a word; the numbers are Redis's.
+fn keepalive() -> TcpKeepalive {
+    TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE / 3).with_retries(3)
 }
 
 /// Takes the client off the list however its connection ends.
@@ -350,3 +360,5 @@ impl Connection {
 
 /// Bytes of channel messages gathered before they are written.
 const WRITE_BYTES: usize = 64 * 1024;
+/// How long a client may be silent before the kernel asks whether it is still there.
+const KEEPALIVE: Duration = Duration::from_secs(300);
