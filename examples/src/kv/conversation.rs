@@ -5,7 +5,9 @@
 //! ```
 
 use super::client::Event;
-use super::job::{Job, clear};
+#[cfg(test)]
+use super::job::held;
+use super::job::{Job, KEEP_BYTES_MAX, clear};
 use super::resp::{Proto, Reply, Request, Requests, Span};
 use super::session::Session;
 use super::shared::Limits;
@@ -115,13 +117,25 @@ impl Conversation {
         if done == 0 {
             return;
         }
-        self.spans.clear();
+        clear(&mut self.spans);
         self.requests.restart();
         if done >= self.input.len() {
             clear(&mut self.input);
         } else {
             self.input.drain(..done);
+            // What is left may be one byte, and a client may leave it so.
+            let room = self.input.len().max(KEEP_BYTES_MAX) * 2;
+            if self.input.capacity() > room {
+                self.input.shrink_to(room);
+            }
         }
+    }
+
+    /// Returns the bytes that are allocated.
+    #[cfg(test)]
+    pub(super) fn held_bytes(&self) -> usize {
+        let own = self.input.capacity() + held(&self.spans) + self.out.capacity();
+        own + self.turn.held_bytes()
     }
 
     /// Takes the jobs of the turn that have something to run.

@@ -17,8 +17,8 @@ use super::store::{Args, Error, Shard, WatchId};
 /// Reply bytes after which a job pauses and lets its client read: what one client can make a shard hold at a time,
 /// beside one single reply.
 const PAUSE_BYTES: usize = 1 << 20;
-/// What a job keeps allocated between turns.
-const KEEP_BYTES_MAX: usize = 256 * 1024;
+/// What one buffer keeps allocated between turns: ten thousand idle clients have one of every kind each.
+pub(crate) const KEEP_BYTES_MAX: usize = 16 * 1024;
 
 /// One thing to do on a shard.
 #[derive(Clone, Copy, Debug)]
@@ -234,6 +234,15 @@ impl Job {
         }
     }
 
+    /// Returns the bytes that are allocated.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.arena.capacity()
+            + held(&self.spans)
+            + held(&self.steps)
+            + self.out.capacity()
+            + held(&self.ends)
+    }
+
     /// Makes the job ready for the next turn.
     pub(crate) fn clear(&mut self) {
         clear(&mut self.arena);
@@ -256,6 +265,11 @@ impl Step {
 pub(crate) fn clear<T>(buffer: &mut Vec<T>) {
     buffer.clear();
     buffer.shrink_to(KEEP_BYTES_MAX / size_of::<T>());
+}
+
+/// Returns the bytes that a buffer has allocated.
+pub(crate) fn held<T>(buffer: &Vec<T>) -> usize {
+    buffer.capacity() * size_of::<T>()
 }
 
 fn narrow(count: usize) -> u32 {

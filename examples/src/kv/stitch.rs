@@ -2,10 +2,13 @@
 
 use super::command::Merge;
 use super::info::Numbers;
-use super::job::clear;
+use super::job::{KEEP_BYTES_MAX, clear};
 use super::merge;
 use super::resp::Proto;
 use super::turn::{Late, Part, Turn};
+
+/// What all jobs of a client keep allocated between turns.
+const KEEP_JOBS_BYTES_MAX: usize = 4 * KEEP_BYTES_MAX;
 
 /// What [`Turn::stitch`] stopped at.
 #[derive(Debug)]
@@ -40,7 +43,11 @@ impl Turn {
         {
             // Everything went to one shard, as it does for a client that works on one key: no copy.
             job.swap_replies(out);
-            self.parts.clear();
+            if job.held_bytes() > KEEP_JOBS_BYTES_MAX / self.jobs.len() {
+                self.reset();
+            } else {
+                self.parts.clear();
+            }
             return Stitched::Done;
         }
         if let Some(from) = &mut self.muted_from {
@@ -185,7 +192,17 @@ impl Turn {
         clear(&mut self.fan);
         self.at = 0;
         self.local_taken = 0;
-        self.jobs.iter_mut().flatten().for_each(|job| job.clear());
+        let mut held = 0;
+        for slot in &mut self.jobs {
+            let Some(job) = slot else { continue };
+            job.clear();
+            held += job.held_bytes();
+            // However many shards there are, a client that has asked all of them does not keep a lot for each.
+            if held > KEEP_JOBS_BYTES_MAX {
+                held -= job.held_bytes();
+                *slot = None;
+            }
+        }
     }
 }
 

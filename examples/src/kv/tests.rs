@@ -300,6 +300,31 @@ fn one_client_cannot_make_a_shard_hold_more_than_it_reads() {
 }
 
 #[test]
+fn idle_clients_keep_little_of_what_they_once_needed() {
+    for shards in [1, 40] {
+        let mut server = Server::new(shards);
+        let mut client = server.connect();
+        let value = "x".repeat(100_000);
+        let many: String = (0..20_000).map(|n| format!(" key{n} {n}")).collect();
+        let scripts = [
+            (0..100).map(|n| format!("SET key{n} {value}\n")).collect(),
+            (0..100).map(|n| format!("GET key{n}\n")).collect(),
+            (0..20_000).map(|n| format!("PING\nGET key{n}\n")).collect(),
+            ["MULTI\n", &format!("SET key {value}\n").repeat(50), "EXEC\n"].concat(),
+            "PUBSUB NUMSUB\n".repeat(5000),
+            format!("MSET{}\n", &many[..60_000]),
+            "DBSIZE\n".repeat(1000),
+            String::from("PI"),
+        ];
+        for script in scripts {
+            server.feed(&mut client, script.as_bytes());
+            let held = client.held_bytes();
+            assert!(held < 256 * 1024, "{held} bytes over {shards} shards: {script:.20}");
+        }
+    }
+}
+
+#[test]
 fn subscribing_narrows_what_resp2_may_do() {
     let mut server = Server::new(1);
     let mut client = server.connect();

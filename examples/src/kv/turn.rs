@@ -16,6 +16,8 @@
 
 use super::command::{Merge, Spec};
 use super::info::Numbers;
+#[cfg(test)]
+use super::job::held;
 use super::job::{Job, Task};
 use super::layout::Layout;
 use super::resp::{Proto, Reply};
@@ -252,6 +254,13 @@ impl Turn {
         if let Some(slot) = self.jobs.get_mut(shard) {
             *slot = Some(job);
         }
+    }
+
+    /// Returns the bytes that are allocated.
+    #[cfg(test)]
+    pub(super) fn held_bytes(&self) -> usize {
+        let jobs: usize = self.jobs.iter().flatten().map(|job| job.held_bytes()).sum();
+        jobs + held(&self.parts) + self.local.capacity() + held(&self.fan)
     }
 
     fn job(&mut self, shard: usize) -> &mut Job {
