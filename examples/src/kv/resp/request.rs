@@ -11,8 +11,8 @@ use super::{inline, parse_integer};
 
 /// Longest bulk string, `proto-max-bulk-len`.
 const BULK_BYTES_MAX: i64 = 512 * 1024 * 1024;
-/// Most arguments of one command.
-const ARGUMENTS_MAX: i64 = 1024 * 1024;
+/// Most arguments of one command; what they take up is bounded by the size of the read buffer.
+const ARGUMENTS_MAX: i64 = i32::MAX as i64;
 /// Longest inline command and longest header line.
 const LINE_BYTES_MAX: usize = 64 * 1024;
 

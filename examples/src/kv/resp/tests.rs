@@ -82,7 +82,7 @@ fn refuses_what_redis_refuses() {
     let long = |tag: &str| [tag.as_bytes(), &[b'1'; 70_000]].concat();
     let cases: [(Vec<u8>, ProtocolError, &str); 9] = [
         (b"*x\r\n".to_vec(), ProtocolError::BadCount, "invalid multibulk length"),
-        (b"*1048577\r\n".to_vec(), ProtocolError::BadCount, "invalid multibulk length"),
+        (b"*2147483648\r\n".to_vec(), ProtocolError::BadCount, "invalid multibulk length"),
         (b"*1\r\n:3\r\n".to_vec(), ProtocolError::NotBulk(b':'), "expected '$', got ':'"),
         (b"*1\r\n$-1\r\n".to_vec(), ProtocolError::BadLength, "invalid bulk length"),
         (b"*1\r\n$536870913\r\n".to_vec(), ProtocolError::BadLength, "invalid bulk length"),
@@ -96,6 +96,18 @@ fn refuses_what_redis_refuses() {
         assert_eq!((commands.len(), end), (0, Err(error)));
         assert_eq!(error.text(), format!("ERR Protocol error: {text}").into_bytes());
     }
+}
+
+#[test]
+fn takes_more_than_a_million_words() {
+    let count = 1_048_577;
+    let wire = [format!("*{count}\r\n").as_bytes(), &b"$1\r\nx\r\n".repeat(count)].concat();
+    let (commands, end) = read(&wire, 1 << 16);
+    assert_eq!((commands[0].len(), end), (count, Ok(Request::Partial)));
+    // What is only announced takes no memory.
+    let (mut requests, mut spans) = (Requests::default(), Vec::new());
+    let end = requests.next(&mut b"*2147483647\r\n".to_vec(), &mut spans);
+    assert_eq!((end, spans.capacity()), (Ok(Request::Partial), 0));
 }
 
 #[test]
