@@ -107,3 +107,21 @@ fn who_never_stops_sending_gets_messages_and_can_be_killed() {
     chatting.join().unwrap();
     server.stop();
 }
+
+#[test]
+fn limits_that_no_clock_reaches_are_none() {
+    let ever = Duration::from_secs(u64::MAX);
+    let limits = Limits {
+        idle_timeout: Some(ever),
+        write_timeout: ever,
+        request_timeout: ever,
+        ..Limits::default()
+    };
+    let server = Running::start(2, limits);
+    let mut client = server.connect();
+    assert_eq!(client.text(&["PING"]), "PONG");
+    client.send(b"PI");
+    client.send(b"NG\r\n");
+    assert_eq!(show(&client.reply()), "PONG");
+    server.stop();
+}

@@ -220,12 +220,14 @@ impl Connection {
         if let Some(begun) = self.begun {
             let bytes = self.conversation.partial_bytes() as u64;
             let earned = Duration::from_secs(bytes / Limits::REQUEST_BYTES_PER_S);
-            return Some((begun + limits.request_timeout + earned, Cut::SlowWriter));
+            let at = begun.checked_add(limits.request_timeout)?.checked_add(earned)?;
+            return Some((at, Cut::SlowWriter));
         }
         if self.conversation.session.is_listening() {
             return None;
         }
-        limits.idle_timeout.map(|limit| (Instant::now() + limit, Cut::Idle))
+        // A limit that no clock can reach is none.
+        Some((Instant::now().checked_add(limits.idle_timeout?)?, Cut::Idle))
     }
 
     /// Starts or stops the clock for a command under way.
