@@ -86,6 +86,11 @@ impl Conversation {
         }
         while !self.session.is_closing && !self.has_more {
             match self.requests.next(&mut self.input, &mut self.spans) {
+                Ok(Request::Complete) if is_http(Args::new(&self.input, &self.spans)) => {
+                    self.session.is_closing = true;
+                    self.cut = Some(Cut::Protocol);
+                    count += 1;
+                }
                 Ok(Request::Complete) => {
                     let session = &self.session;
                     self.turn.pushes = session.transaction.is_none().then_some(session.proto);
@@ -201,4 +206,11 @@ impl Conversation {
             Event::Close => {}
         }
     }
+}
+
+/// Returns whether a command is a line of an HTTP request: a web page may send one to any port of the machine that it
+/// is read on, with commands in its body.
+fn is_http(args: Args<'_>) -> bool {
+    let name = args.get(0);
+    name.eq_ignore_ascii_case(b"POST") || name.eq_ignore_ascii_case(b"Host:")
 }

@@ -12,6 +12,7 @@ use super::job::{Answer, Job, Task};
 use super::resp::Proto;
 use super::session::Session;
 use super::shared::{Limits, Shared};
+use super::stats::Cut;
 use super::stitch::Stitched;
 use super::store::{Place, Shard, WatchId};
 
@@ -355,6 +356,23 @@ fn quit_and_errors_end_the_conversation() {
     let mut client = server.connect();
     assert_eq!(server.say(&mut client, "*1\r\n:1\r"), "-ERR Protocol error: expected '$', got ':'");
     assert!(client.session.is_closing && client.cut.is_some());
+}
+
+#[test]
+fn web_pages_drive_nothing() {
+    let mut server = Server::new(1);
+    for request in [
+        "POST / HTTP/1.1\r\nHost: localhost\r\n\r\nSET a 1\r\n",
+        "GET / HTTP/1.1\r\nhost: localhost\r\n\r\nSET a 1\r\n",
+        "*1\r\n$4\r\npost\r\nSET a 1",
+    ] {
+        let mut client = server.connect();
+        let reply = server.say(&mut client, request);
+        assert!(!reply.contains("+OK"), "{reply}");
+        assert_eq!((client.session.is_closing, client.cut), (true, Some(Cut::Protocol)));
+    }
+    let mut client = server.connect();
+    assert_eq!(server.say(&mut client, "GET a\nECHO POST"), "$-1 $4 POST");
 }
 
 #[test]
