@@ -1,5 +1,7 @@
 //! Commands typed by hand: one line, words apart, quotes as in Redis.
 //!
+//! Words end at a NUL, what follows it in the line is passed over: to Redis the line is a string of C.
+//!
 //! A word never grows when its quotes and escapes are taken out, so it is unescaped where it lies.
 
 use super::Span;
@@ -12,6 +14,8 @@ pub(crate) fn split(
     spans: &mut Vec<Span>,
 ) -> Option<()> {
     let line = buffer.get_mut(start..end)?;
+    let len = line.iter().position(|&byte| byte == 0).unwrap_or(line.len());
+    let line = &mut line[..len];
     let mut read = 0;
     loop {
         while line.get(read).is_some_and(|&byte| is_blank(byte)) {
@@ -83,5 +87,5 @@ fn hex(digit: u8) -> Option<u8> {
 }
 
 fn is_blank(byte: u8) -> bool {
-    matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c | 0)
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c)
 }

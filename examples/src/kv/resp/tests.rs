@@ -120,6 +120,14 @@ fn reads_typed_lines_as_redis_does() {
 }
 
 #[test]
+fn typed_lines_end_at_a_nul() {
+    let (commands, end) = read(b"PING\0 x\r\n\0 a\r\nECHO b\0\r\n", 4);
+    assert_eq!(commands, [words(&["PING"]), words(&["ECHO", "b"])]);
+    assert_eq!(end, Ok(Request::Partial));
+    assert_eq!(read(b"ECHO \"a\0b\"\r\n", 100).1, Err(ProtocolError::Unbalanced));
+}
+
+#[test]
 fn takes_empty_commands_for_nothing() {
     let (commands, end) = read(b"*0\r\n*-5\r\n*1\r\n$4\r\nPINGxx*1\r\n$4\r\nPING\r\n", 1);
     assert_eq!((commands, end), (vec![words(&["PING"]), words(&["PING"])], Ok(Request::Partial)));
