@@ -1,5 +1,7 @@
 //! Makes one reply of several shards' replies.
 
+use std::hash::{BuildHasher, RandomState};
+
 use super::command::Merge;
 use super::job::Job;
 use super::resp::{Proto, Reply, parse_integer};
@@ -96,7 +98,11 @@ fn value_len(bytes: &[u8]) -> usize {
 }
 
 fn any(replies: &[(usize, &[u8])], reply: &mut Reply<'_>) {
-    match replies.iter().find(|(_, bytes)| !matches!(bytes, [b'_', ..] | [b'$', b'-', ..])) {
+    let is_null = |bytes: &[u8]| matches!(bytes, [b'_', ..] | [b'$', b'-', ..]);
+    let there: Vec<_> = replies.iter().filter(|(_, bytes)| !is_null(bytes)).collect();
+    // One by chance, or the keys of the shards behind the first would never be seen. Each new state hashes otherwise.
+    let chance = usize::try_from(RandomState::new().hash_one(0) >> 33).unwrap_or(0);
+    match there.get(chance % there.len().max(1)) {
         Some((_, bytes)) => reply.raw(bytes),
         None => reply.null(),
     }

@@ -1,5 +1,6 @@
 //! Whole conversations without a socket: bytes in, bytes out, shards and time in the test's hand.
 
+use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
@@ -155,6 +156,18 @@ fn many_keys_answer_as_one_over_shards() {
             Some("*2 _ _".to_owned())
         );
     }
+}
+
+#[test]
+fn any_key_may_be_the_random_one() {
+    let mut server = Server::new(4);
+    let mut client = server.connect();
+    let keys: BTreeSet<String> = (0..20).map(|n| format!("{n:03}")).collect();
+    keys.iter().for_each(|key| assert_eq!(server.say(&mut client, &format!("SET {key} x")), "+OK"));
+    let seen: BTreeSet<String> =
+        (0..2000).map(|_| server.say(&mut client, "RANDOMKEY")[3..].to_owned()).collect();
+    // Some are rare, but one shard has far fewer than these.
+    assert!(seen.is_subset(&keys) && seen.len() >= 12, "{seen:?}");
 }
 
 #[test]
