@@ -125,3 +125,14 @@ fn limits_that_no_clock_reaches_are_none() {
     assert_eq!(show(&client.reply()), "PONG");
     server.stop();
 }
+
+#[test]
+fn counts_of_listeners_are_one_flat_list() {
+    let server = Running::start(2, Limits::default());
+    let mut client = server.connect();
+    for proto in ["2", "3"] {
+        client.call(&["HELLO", proto]);
+        assert_eq!(client.text(&["PUBSUB", "NUMSUB", "a", "b"]), "[a 0 b 0]");
+    }
+    server.stop();
+}

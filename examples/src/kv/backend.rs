@@ -109,7 +109,8 @@ impl Backend {
             Late::Listeners { names, proto } => {
                 let counts = broker.listeners(names).await.map_err(|_| Cut::Broken)?;
                 let mut reply = Reply::new(conversation.out(), proto);
-                reply.map(counts.len());
+                // Flat for RESP3 too, as from Redis.
+                reply.array(counts.len() * 2);
                 for (name, count) in counts {
                     reply.bulk(&name);
                     reply.count(count);
