@@ -5,7 +5,7 @@
 mod kv_support;
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::TcpStream;
+use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{JoinHandle, spawn};
@@ -134,5 +134,40 @@ fn counts_of_listeners_are_one_flat_list() {
         client.call(&["HELLO", proto]);
         assert_eq!(client.text(&["PUBSUB", "NUMSUB", "a", "b"]), "[a 0 b 0]");
     }
+    server.stop();
+}
+
+#[test]
+fn who_writes_everything_before_reading_is_served() {
+    let limits = Limits { write_timeout: Duration::from_secs(5), ..Limits::default() };
+    let server = Running::start(2, limits);
+    let mut client = server.connect();
+    let value = [b'x'; 1000];
+    // More than the buffers of all sockets between the two take.
+    let count = 40_000;
+    let command = encode(&[b"ECHO", &value]);
+    client.send(&command.repeat(count));
+    client.send(b"INCR n\r\n");
+    client.stream.shutdown(Shutdown::Write).unwrap();
+    let (mut replies, line) = (Vec::new(), b"$1000\r\n".len() + value.len() + 2);
+    client.stream.read_to_end(&mut replies).unwrap();
+    assert_eq!(replies.len(), count * line + b":1\r\n".len());
+    assert!(replies.ends_with(b"x\r\n:1\r\n"));
+    server.stop();
+}
+
+#[test]
+fn who_writes_without_end_and_never_reads_is_cut_off() {
+    let limits = Limits { write_timeout: Duration::from_millis(300), ..Limits::default() };
+    let server = Running::start(2, limits);
+    let mut client = server.connect();
+    let commands = encode(&[b"ECHO", &[b'x'; 10_000]]).repeat(100);
+    let mut sent = 0;
+    while client.try_send(&commands).is_ok() {
+        sent += commands.len();
+        // As many again for what is in the sockets' buffers and was echoed.
+        assert!(sent < 3 * Limits::AHEAD_BYTES_MAX, "{sent}");
+    }
+    server.until("cut_slow_reader", 1);
     server.stop();
 }

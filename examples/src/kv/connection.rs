@@ -5,8 +5,9 @@
 //! elsewhere (messages on channels, the order to close) comes through a queue that the handler reads beside the
 //! socket.
 //!
-//! Back-pressure: the socket is read only when all replies to what was read before are written. What a client does
-//! not read stays in its socket, in the kernel's buffers, and a little here; the shards never wait for it.
+//! Back-pressure: commands are run only when all replies to those before are written. What a client does not read
+//! stays in its socket, in the kernel's buffers, and a little here; the shards never wait for it. What it sends
+//! meanwhile is read as long as that is not more than [`Limits::AHEAD_BYTES_MAX`] from all clients, and not looked at.
 
 #[cfg(test)]
 mod tests;
@@ -47,6 +48,7 @@ pub(crate) struct Connection {
     begun: Option<Instant>,
     /// The server is closing: finish what has come, then go.
     is_told_to_close: bool,
+    ahead: Ahead,
     /// What was not yet added to the client's record.
     traffic: Traffic,
     _listed: Listed,
@@ -90,6 +92,39 @@ impl Drop for Listed {
     }
 }
 
+/// What was taken in from a client that had replies to read, as a part of what may be from all.
+#[derive(Debug)]
+struct Ahead {
+    shared: Arc<Shared>,
+    bytes: usize,
+}
+
+impl Ahead {
+    fn has_room(&self) -> bool {
+        self.shared.ahead_bytes.get() < Limits::AHEAD_BYTES_MAX as u64
+    }
+
+    fn add(&mut self, count: usize) {
+        self.bytes += count;
+        self.shared.ahead_bytes.add(count as u64);
+    }
+
+    /// Tells that no more than so many bytes are left.
+    fn keep(&mut self, left: usize) {
+        let gone = self.bytes.saturating_sub(left);
+        self.bytes -= gone;
+        if gone > 0 {
+            self.shared.ahead_bytes.subtract(gone as u64);
+        }
+    }
+}
+
+impl Drop for Ahead {
+    fn drop(&mut self) {
+        self.keep(0);
+    }
+}
+
 /// Why a wait for input ended.
 enum Input {
     /// So many bytes came.
@@ -108,6 +143,7 @@ impl Connection {
     fn start(arrival: Arrival, backend: Backend, cx: &mut Context<Self>) -> Self {
         let Arrival { stream, events, listed } = arrival;
         let session = Session::new(Arc::clone(&listed.client), Arc::clone(&backend.shared));
+        let ahead = Ahead { shared: Arc::clone(&backend.shared), bytes: 0 };
         // The first message of this actor, and the last.
         drop(cx.me().serve().try_send());
         Self {
@@ -117,6 +153,7 @@ impl Connection {
             conversation: Conversation::new(session),
             begun: None,
             is_told_to_close: false,
+            ahead,
             traffic: Traffic::default(),
             _listed: listed,
         }
@@ -323,18 +360,43 @@ impl Connection {
     }
 
     /// Waits until the client has read something, its time is up, or it is cut off.
+    ///
+    /// What it sends meanwhile is taken in: a client that writes all its commands before it reads a reply would wait for
+    /// this end as this end for it. It is given time as long as it sends, if not too slowly.
     async fn wait_for_reader(&mut self) -> Result<(), Cut> {
         let limit = self.backend.shared.limits.write_timeout;
-        let client = &self.conversation.session.client;
-        tokio::select! {
-            ready = self.stream.writable() => ready.map_err(|_| Cut::Broken),
-            () = tokio::time::sleep(limit) => Err(Cut::SlowReader),
-            () = client.until_cut() => Err(client.is_cut().unwrap_or(Cut::Broken)),
+        let client = Arc::clone(&self.conversation.session.client);
+        let (begun, mut last) = (Instant::now(), Instant::now());
+        let (mut came, mut has_ended) = (0, false);
+        loop {
+            let earned = Duration::from_secs(came / Limits::REQUEST_BYTES_PER_S);
+            let left = limit.saturating_add(earned).saturating_sub(begun.elapsed());
+            let left = left.min(limit.saturating_sub(last.elapsed()));
+            let has_room = self.ahead.has_room();
+            let (mut reader, writer) = self.stream.split();
+            let count = tokio::select! {
+                biased;
+                () = client.until_cut() => return Err(client.is_cut().unwrap_or(Cut::Broken)),
+                ready = writer.writable() => return ready.map_err(|_| Cut::Broken),
+                count = reader.read_buf(self.conversation.input()), if has_room && !has_ended => {
+                    count.map_err(|_| Cut::Broken)?
+                }
+                () = tokio::time::sleep(left) => return Err(Cut::SlowReader),
+            };
+            // Who has no more to say may yet read.
+            has_ended = count == 0;
+            came += count as u64;
+            last = Instant::now();
+            self.traffic.bytes_in += count as u64;
+            self.ahead.add(count);
+            self.conversation.expect_more();
+            client.shown.lock().query_bytes = self.conversation.partial_bytes();
         }
     }
 
     /// Lets others see what the turn has changed.
     fn count(&mut self, commands: usize) {
+        self.ahead.keep(self.conversation.partial_bytes());
         self.traffic.commands += commands as u64;
         self.traffic.turns += 1;
         let session = &self.conversation.session;

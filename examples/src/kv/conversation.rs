@@ -67,14 +67,19 @@ impl Conversation {
         self.has_more
     }
 
-    /// Returns whether a command has begun to arrive.
-    pub(crate) fn is_partial(&self) -> bool {
-        !self.input.is_empty()
+    /// Tells that bytes came beside the turn, which may be commands.
+    pub(crate) fn expect_more(&mut self) {
+        self.has_more = true;
     }
 
-    /// Returns the bytes held for a command that is not complete.
+    /// Returns whether a command has begun to arrive.
+    pub(crate) fn is_partial(&self) -> bool {
+        self.partial_bytes() > 0
+    }
+
+    /// Returns the bytes that came and were not taken into a turn.
     pub(crate) fn partial_bytes(&self) -> usize {
-        self.input.len()
+        self.input.len() - self.requests.complete()
     }
 
     /// Takes commands into the turn; returns how many.
@@ -109,7 +114,7 @@ impl Conversation {
             }
         }
         self.drop_read();
-        if self.input.len() >= Limits::QUERY_BYTES_MAX {
+        if self.partial_bytes() >= Limits::QUERY_BYTES_MAX {
             self.session.is_closing = true;
             self.cut = Some(Cut::Oversize);
         }
@@ -119,7 +124,9 @@ impl Conversation {
     /// Takes the bytes of complete commands out of the buffer.
     fn drop_read(&mut self) {
         let done = self.requests.complete();
-        if done == 0 {
+        // With commands left they stay until they are half of the buffer: moved after every turn, the rest of a long
+        // pipeline would be moved hundreds of times.
+        if done == 0 || (self.has_more && done < self.input.len() / 2) {
             return;
         }
         clear(&mut self.spans);

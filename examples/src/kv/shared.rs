@@ -25,7 +25,8 @@ pub struct Limits {
     pub memory_bytes_max: Option<u64>,
     /// How long a client may send nothing; `None`: as long as it likes.
     pub idle_timeout: Option<Duration>,
-    /// How long a client may leave its replies unread.
+    /// How long a client may leave its replies unread; one that still sends has this long after every read, but not
+    /// longer than this and the time in which it would have sent as much at [`Limits::REQUEST_BYTES_PER_S`].
     pub write_timeout: Duration,
     /// How long a client may take over one command before it must send [`Limits::REQUEST_BYTES_PER_S`].
     pub request_timeout: Duration,
@@ -40,6 +41,8 @@ impl Limits {
     pub const REQUEST_BYTES_PER_S: u64 = 16 * 1024;
     /// Bytes of one read buffer, as Redis's `client-query-buffer-limit`.
     pub const QUERY_BYTES_MAX: usize = 1 << 30;
+    /// Bytes of commands that are taken in from clients which have replies to read, of all of them together.
+    pub const AHEAD_BYTES_MAX: usize = 64 << 20;
 }
 
 impl Default for Limits {
@@ -90,6 +93,8 @@ pub(crate) struct Shared {
     pub(crate) memory_peak: Count,
     /// Bytes of commands queued in transactions.
     pub(crate) queued: Count,
+    /// Bytes of commands taken in from clients which have replies to read.
+    pub(crate) ahead_bytes: Count,
     /// Where keys are kept, if they are.
     pub(crate) dir: Option<PathBuf>,
     pub(crate) kept: Kept,
@@ -137,6 +142,7 @@ impl Shared {
             memory_used: Count::default(),
             memory_peak: Count::default(),
             queued: Count::default(),
+            ahead_bytes: Count::default(),
             dir: None,
             kept: Kept::default(),
             clients: Mutex::default(),
