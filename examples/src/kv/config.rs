@@ -1,6 +1,6 @@
 //! `CONFIG`: the settings clients ask for, and the one that can be changed.
 
-use super::listener::KEEPALIVE;
+use super::connection::KEEPALIVE;
 use super::own::help;
 use super::session::{Effect, Session};
 use super::shared::Limits;

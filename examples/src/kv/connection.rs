@@ -425,4 +425,4 @@ impl Connection {
 /// Bytes of channel messages gathered before they are written.
 const WRITE_BYTES: usize = 64 * 1024;
 /// How long a client may be silent before the kernel asks whether it is still there.
-const KEEPALIVE: Duration = Duration::from_secs(300);
+pub(crate) const KEEPALIVE: Duration = Duration::from_secs(300);

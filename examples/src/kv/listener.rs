@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use greenroom::{Actor, Context, handlers};
-use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 
@@ -15,13 +14,6 @@ use super::stats::Cut;
 
 /// How long to wait when the process has no file descriptor left.
 const OUT_OF_FILES_PAUSE: Duration = Duration::from_millis(100);
-
-/// Silence after which the kernel asks a client whether it is still there, as Redis's `tcp-keepalive`.
-pub(crate) const KEEPALIVE: Duration = Duration::from_secs(300);
-
-fn keepalive() -> TcpKeepalive {
-    TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE / 3)
-}
 
 /// Accepts clients until it is told to stop.
 #[derive(Actor)]
@@ -72,7 +64,6 @@ impl Listener {
             return;
         }
         // A client that is gone already needs no connection.
-        let Ok(()) = SockRef::from(&stream).set_tcp_keepalive(&keepalive()) else { return };
         let Ok(arrival) = Arrival::new(stream, shared) else { return };
         // At the top of the system: a client outlives the listener, which ends first.
         let _ = cx.system().spawn::<Connection>((arrival, self.backend.clone())).start();
