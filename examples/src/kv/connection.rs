@@ -178,6 +178,8 @@ impl Connection {
         while !self.conversation.session.is_closing {
             self.look_up().await?;
             if !self.conversation.has_more() {
+                // All replies are out: what is left is the beginning of a command, like anybody's.
+                self.ahead.keep(0);
                 match self.wait().await.map_err(|_| Cut::Broken)? {
                     Input::Bytes(0) => return Ok(()),
                     Input::Bytes(count) => self.traffic.bytes_in += count as u64,
@@ -373,6 +375,8 @@ impl Connection {
             let left = limit.saturating_add(earned).saturating_sub(begun.elapsed());
             let left = left.min(limit.saturating_sub(last.elapsed()));
             let has_room = self.ahead.has_room();
+            // Nobody says when others have made room.
+            let pause = if has_room { left } else { left.min(ROOM_INTERVAL) };
             let (mut reader, writer) = self.stream.split();
             let count = tokio::select! {
                 biased;
@@ -381,6 +385,7 @@ impl Connection {
                 count = reader.read_buf(self.conversation.input()), if has_room && !has_ended => {
                     count.map_err(|_| Cut::Broken)?
                 }
+                () = tokio::time::sleep(pause), if pause < left => continue,
                 () = tokio::time::sleep(left) => return Err(Cut::SlowReader),
             };
             // Who has no more to say may yet read.
@@ -422,6 +427,8 @@ impl Connection {
     }
 }
 
+/// How often to look whether there is room again for what a client sends before it reads.
+const ROOM_INTERVAL: Duration = Duration::from_millis(100);
 /// Bytes of channel messages gathered before they are written.
 const WRITE_BYTES: usize = 64 * 1024;
 /// How long a client may be silent before the kernel asks whether it is still there.

@@ -97,9 +97,9 @@ impl Conversation {
                     count += 1;
                 }
                 Ok(Request::Complete) => {
-                    let session = &self.session;
-                    self.turn.pushes = session.transaction.is_none().then_some(session.proto);
-                    self.session.plan(Args::new(&self.input, &self.spans), &mut self.turn);
+                    let args = Args::new(&self.input, &self.spans);
+                    self.turn.pushes = (!args.is(0, "exec")).then_some(self.session.proto);
+                    self.session.plan(args, &mut self.turn);
                     self.spans.clear();
                     count += 1;
                     self.has_more = count == COMMANDS_MAX || self.session.is_undecided();

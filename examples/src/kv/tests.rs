@@ -489,11 +489,12 @@ fn job() -> Job {
 #[test]
 fn a_job_that_gets_nowhere_answers_each_command_once() {
     let mut job = job();
+    job.push(Task::Unwatch, 0, Proto::Resp2, std::iter::empty());
     job.fail("CLUSTERDOWN gone");
     let error = b"-CLUSTERDOWN gone\r\n".as_slice();
     let replies: Vec<Vec<u8>> = std::iter::from_fn(|| job.take().map(<[u8]>::to_vec)).collect();
     // The steps of a transaction are answered with it.
-    assert_eq!(replies, [error, b"", error, error, b"", b"", error]);
+    assert_eq!(replies, [error, b"", error, error, b"", b"", error, b""]);
 }
 
 #[test]

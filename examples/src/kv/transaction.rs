@@ -41,8 +41,7 @@ impl Transaction {
 
     /// Adds a command, unless there is no room for it. One that is broken keeps none: nothing of it will run.
     pub(super) fn push(&mut self, spec: &'static Spec, args: Args<'_>) -> Result<(), Error> {
-        let bytes = args.tail(0).map(|word| word.len() + size_of::<Span>()).sum::<usize>()
-            + size_of::<(&Spec, usize)>();
+        let bytes = args.extent() + args.len() * size_of::<Span>() + size_of::<(&Spec, usize)>();
         self.check_room(bytes)?;
         if self.is_broken {
             return Ok(());

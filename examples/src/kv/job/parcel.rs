@@ -137,11 +137,12 @@ impl Job {
         Ok(())
     }
 
-    /// Answers each step that is left with an error. Numbers that are not to be had count as none.
+    /// Answers each step that is left with an error. Numbers that are not to be had count as none, and to end a watch
+    /// is no command of the client's.
     pub(crate) fn fail(&mut self, text: &str) {
         let mut skip = 0;
         while let Some(step) = self.steps.get(self.next) {
-            let is_silent = skip > 0 || matches!(step.task, Task::Numbers);
+            let is_silent = skip > 0 || matches!(step.task, Task::Numbers | Task::Unwatch);
             if !is_silent {
                 Reply::new(&mut self.out, step.proto).error(text);
             }

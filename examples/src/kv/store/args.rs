@@ -43,6 +43,12 @@ impl<'a> Args<'a> {
         Args { buffer: self.buffer, spans: self.spans.get(index..).unwrap_or_default() }
     }
 
+    /// Returns the bytes from the first word to the end of the last, which [`copy_to`](Self::copy_to) copies.
+    pub(crate) fn extent(self) -> usize {
+        let (Some(first), Some(last)) = (self.spans.first(), self.spans.last()) else { return 0 };
+        first.until(*last).of(self.buffer).len()
+    }
+
     /// Appends the words to `arena` in one piece and where they came to lie to `spans`.
     ///
     /// The words must lie behind one another, as those of one command from the network do.
