@@ -125,7 +125,8 @@ fn lock_free() {
 
 #[test]
 fn stealing() {
-    is_fair(Some(Scheduler::stealing), |workers| FAIR * READY * workers);
+    // Three who were made ready last, as the wakers are, may come before each from a ring.
+    is_fair(Some(Scheduler::stealing), |_| FAIR * READY * 4);
 }
 
 #[test]
