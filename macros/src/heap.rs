@@ -7,7 +7,7 @@ use syn::Ident;
 /// The method's body, where `pattern` of `*self` binds each of `parts` by reference; an arm for each variant.
 pub(crate) fn arm(runtime: &TokenStream, pattern: &TokenStream, parts: &[&Ident]) -> TokenStream {
     // As many references as there are answers to be tried.
-    quote!(#pattern => 0_usize #(.saturating_add((&&&#runtime::Part(#parts)).bytes()))*,)
+    quote!(#pattern => 0_usize #(.saturating_add((&&&#runtime::Part(#parts)).greenroom_heap_bytes()))*,)
 }
 
 /// The method.

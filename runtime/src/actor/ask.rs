@@ -235,13 +235,9 @@ impl<P: Message, R> Asking<'_, P, R> {
         let sent = poll_send(to, self.kind, &mut self.message, &mut self.room, sending, cx);
         sent.map(|sent| match sent {
             Ok(()) => Ok(()),
+            Err(TellError::Full(_) | TellError::SystemFull(_)) => Err(AskError::Refused),
             // No deadline travels with the question but the one that the reply knows.
-            Err(
-                TellError::Closed(_)
-                | TellError::Full(_)
-                | TellError::SystemFull(_)
-                | TellError::Expired(_),
-            ) => Err(AskError::Closed),
+            Err(TellError::Closed(_) | TellError::Expired(_)) => Err(AskError::Closed),
         })
     }
 

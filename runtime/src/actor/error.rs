@@ -108,7 +108,8 @@ pub enum AskError<E = Infallible> {
     /// The handler went without an answer: it panicked, was killed, or the actor ended first.
     NoReply,
     /// The actor takes no such question now: it is in a [state](crate::State) without a handler for it, or its
-    /// [stash](crate::Stashes) is full. Worth another try later.
+    /// [stash](crate::Stashes) is full. Worth another try later. Or the question can never have room: it is larger
+    /// than the mailbox or the system's budget, or goes from a handler to its own full mailbox.
     Refused,
     /// The answer would not have come before the deadline: the asker waits in its handler, and who was
     /// asked waits, directly or not, for the asker. Found after a hundredth of a second. The question may

@@ -135,11 +135,11 @@ pub struct Part<'a, T: ?Sized>(pub &'a T);
 /// The first answer: the part knows what it owns.
 pub trait Known {
     /// Bytes that the part owns.
-    fn bytes(&self) -> usize;
+    fn greenroom_heap_bytes(&self) -> usize;
 }
 
 impl<T: HeapBytes + ?Sized> Known for &&Part<'_, T> {
-    fn bytes(&self) -> usize {
+    fn greenroom_heap_bytes(&self) -> usize {
         self.0.heap_bytes()
     }
 }
@@ -147,17 +147,17 @@ impl<T: HeapBytes + ?Sized> Known for &&Part<'_, T> {
 /// The second answer: the elements alone.
 pub trait Shallow {
     /// Bytes that the part owns itself.
-    fn bytes(&self) -> usize;
+    fn greenroom_heap_bytes(&self) -> usize;
 }
 
 impl<T> Shallow for &Part<'_, Vec<T>> {
-    fn bytes(&self) -> usize {
+    fn greenroom_heap_bytes(&self) -> usize {
         self.0.capacity() * size_of::<T>()
     }
 }
 
 impl<T> Shallow for &Part<'_, Box<[T]>> {
-    fn bytes(&self) -> usize {
+    fn greenroom_heap_bytes(&self) -> usize {
         size_of_val::<[T]>(self.0)
     }
 }
@@ -165,7 +165,7 @@ impl<T> Shallow for &Part<'_, Box<[T]>> {
 /// The last answer: nothing is known.
 pub trait Unknown {
     /// Nothing.
-    fn bytes(&self) -> usize {
+    fn greenroom_heap_bytes(&self) -> usize {
         0
     }
 }

@@ -169,13 +169,19 @@ fn push_oldest_out<M: Message>(
             Admission::Admitted => {
                 return slide_in(cell, bound, kind, message, bytes, RoomFrom::Oldest);
             }
-            Admission::SystemFull if !bound.is_too_large(bytes) => match bound.push_out() {
+            Admission::SystemFull if !is_too_large(cell, bound, bytes) => match bound.push_out() {
                 Some(oldest) => drop_oldest(cell, oldest),
                 None => return Err((Admission::SystemFull, message)),
             },
             refused => return Err((refused, message)),
         }
     }
+}
+
+/// Whether a message of so many bytes could not go in, whatever makes room.
+fn is_too_large(cell: &CellRef, bound: &Bound, bytes: usize) -> bool {
+    let budget = cell.core.budget.as_ref();
+    bound.is_too_large(bytes) || budget.is_some_and(|budget| budget.is_too_large(bytes))
 }
 
 /// Sends by the declared policy to a mailbox that was not found free.

@@ -18,7 +18,7 @@ use super::queues::Queues;
 use super::{Batch, Origin, WorkerId};
 use crate::queue::node::Node;
 use crate::sync::{Arc, AtomicBool, Ordering, planted, thread, thread_local};
-use crate::task::cargo::Cargo;
+use crate::task::cargo::{self, Cargo};
 use crate::task::cell::CellRef;
 use crate::task::core::{Alarm, Core, Schedule};
 use crate::task::current;
@@ -152,12 +152,14 @@ impl Shared {
     }
 
     /// Lets the calling worker look for work, if it waits in tokio. It is not asleep to others any more:
-    /// they rely on those who are to send nothing.
-    fn wake_if_waiting(&self, id: WorkerId) {
-        if WAITS.with(Cell::get) {
+    /// they rely on those who are to send nothing. `true` if it did wait.
+    fn wake_if_waiting(&self, id: WorkerId) -> bool {
+        let waits = WAITS.with(Cell::get);
+        if waits {
             self.queues.wake_up(id);
             self.wake(id.index());
         }
+        waits
     }
 
     pub(crate) fn wake(&self, worker: usize) {
@@ -250,7 +252,12 @@ impl Schedule for Front {
         };
         // SAFETY: as in `schedule`.
         let id = unsafe { WorkerId::new(worker as usize) };
-        self.0.wake_if_waiting(id);
+        // The fence before an order to drain does not wait for a worker that does.
+        // SAFETY: the caller owns the node.
+        let is_late = self.0.wake_if_waiting(id) && unsafe { cargo::is_late(to, node) };
+        if planted!("sleeper-accepts-late": is_late => false) {
+            return Err(node);
+        }
         // SAFETY: the caller's promise.
         unsafe { queue.carry_mail(id, to, node, &wake) };
         Ok(())
@@ -265,11 +272,10 @@ impl Schedule for Front {
     }
 
     fn answers_inside(&self) -> bool {
-        let shared = &self.0;
         // In a task of tokio, the calling worker itself is as good as another.
-        matches!(shared.queues, Queues::PerCore(_))
+        matches!(self.0.queues, Queues::PerCore(_))
             || !WAITS.with(Cell::get)
-                && (current::turn_cost() < shared.alone || shared.idle.is_all_awake())
+                && (current::turn_cost() < self.0.alone || self.0.idle.is_all_awake())
     }
 
     fn all_asleep_since(&self) -> Option<u64> {

@@ -37,6 +37,15 @@ enum Load {
 // SAFETY: the payload of every node is `Send`, and a token may be passed to any thread.
 unsafe impl Send for Cargo {}
 
+/// Whether `node` is a user's message to a mailbox that has been closed.
+///
+/// # Safety
+/// It is live.
+pub(crate) unsafe fn is_late(to: &CellRef, node: NonNull<Node>) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { Node::kind(node) }.lane == Lane::User && to.inbox.is_closed()
+}
+
 impl Cargo {
     /// A user message.
     ///
@@ -69,8 +78,7 @@ impl Cargo {
     pub(crate) fn is_late(&self) -> bool {
         let Load::Mail(mail) = &self.load else { return false };
         // SAFETY: the list owns its nodes.
-        let is_users = |node| unsafe { Node::kind(node) }.lane == Lane::User;
-        mail.front().is_some_and(is_users) && self.to.inbox.is_closed()
+        mail.front().is_some_and(|node| unsafe { is_late(&self.to, node) })
     }
 
     /// The oldest message in it, which is the only one.

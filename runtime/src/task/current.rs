@@ -348,7 +348,9 @@ pub(crate) fn nest(turn: impl FnOnce()) -> bool {
         current.nested.set(depth + 1);
         let deadline = current.deadline.replace(Time::NEVER);
         let told_until = current.told_until.replace(Time::NEVER);
+        let gave_way = current.gave_way.get();
         turn();
+        current.gave_way.set(gave_way);
         current.told_until.set(told_until);
         current.deadline.set(deadline);
         current.nested.set(depth);

@@ -74,7 +74,7 @@ fn all_mailboxes_together_hold_as_many_bytes_as_the_budget() {
         // What never fits does not wait.
         let huge = soon(one.actor.tell(heavy(4, 101)).into_future()).await;
         assert_eq!(huge, Err(TellError::SystemFull(heavy(4, 101))));
-        assert_eq!(soon(one.actor.ask(heavy(5, 101)).into_future()).await, Err(AskError::Closed));
+        assert_eq!(soon(one.actor.ask(heavy(5, 101)).into_future()).await, Err(AskError::Refused));
         let actor = one.actor.clone();
         let mut question = actor.ask(load(6)).into_future();
         assert!(poll_once(&mut question).is_pending());
@@ -118,6 +118,21 @@ fn a_spent_budget_is_a_full_mailbox_to_the_policies() {
         newest.open();
         oldest.open();
         until(|| waiting(&system) == [Some(0), None]).await;
+    });
+}
+
+// [G-BUDGET-1] [G-BOUND-2]
+#[test]
+fn what_is_larger_than_the_budget_drops_nothing() {
+    let system = System::builder().workers(1).budget_bytes(100).build().unwrap();
+    run(async {
+        let mut oldest = Gated::<Oldest>::busy(&system).await;
+        oldest.actor.tell(heavy(1, 40)).tell().unwrap();
+        let huge = oldest.actor.tell(heavy(2, 101)).tell();
+        assert_eq!(huge, Err(TellError::SystemFull(heavy(2, 101))));
+        assert_eq!(system.counts().dropped_oldest, 0);
+        oldest.open();
+        assert_eq!(oldest.next().await, 1);
     });
 }
 

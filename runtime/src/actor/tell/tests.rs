@@ -1,7 +1,9 @@
 //! Senders that found the mailbox open, and push when it has been closed.
 
 use super::{offer, run_soon};
-use crate::{Actor, Mailbox, Options, Scheduler, System, handlers};
+use crate::{Actor, Mailbox, Options, Ref, Scheduler, System, handlers};
+use std::sync::mpsc;
+use tokio::sync::oneshot;
 
 /// Adds up what it was told.
 struct Sum(u32);
@@ -38,4 +40,44 @@ fn who_comes_too_late_has_its_message_back() {
         sum.drain();
         assert_eq!(system.counts().dead_stopped, 0);
     }
+}
+
+/// Sends from a task of tokio's, when its worker has nothing else to do.
+struct Outside;
+
+impl Actor for Outside {
+    const OPTIONS: Options = Options::new();
+}
+
+#[handlers]
+impl Outside {
+    #[start]
+    fn start() -> Self {
+        Self
+    }
+    #[tell]
+    fn offer(&mut self, sum: Ref<Sum>, go: oneshot::Receiver<()>, back: mpsc::Sender<bool>) {
+        tokio::spawn(async move {
+            go.await.expect("the test goes on");
+            let late = sum.add(2);
+            let sent = offer(late.cell, &late.dispatch.tell, late.message, run_soon);
+            back.send(sent.is_err()).expect("the test waits");
+        });
+    }
+}
+
+// [G-STOP-2]
+#[test]
+fn who_sends_from_a_worker_that_sleeps_has_its_message_back() {
+    let system = System::builder().workers(2).scheduler(Scheduler::per_core()).build().unwrap();
+    let sum = system.spawn::<Sum>(Sum(0)).on(0).start().unwrap();
+    let outside = system.spawn::<Outside>(()).on(1).start().unwrap();
+    let (go, gone) = oneshot::channel();
+    let (back, came_back) = mpsc::channel();
+    outside.offer(sum.clone(), gone, back).tell().unwrap();
+    assert_eq!(sum.sum().wait(), Ok(0));
+    sum.add(1).cell.inbox.close();
+    go.send(()).unwrap();
+    assert!(came_back.recv().unwrap(), "a fence does not wait for one who sleeps");
+    sum.drain();
 }

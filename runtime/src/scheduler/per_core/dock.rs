@@ -4,7 +4,8 @@
 //! emptied first: a thread that finds the home unchanged under the lock is not too late.
 //!
 //! Invariant 2: an order to drain an actor is delivered after its worker has emptied the lane, whose mailbox was closed
-//! before: a thread that finds the mailbox open under the lock is not too late.
+//! before: a thread that finds the mailbox open under the lock is not too late. Mail of workers is in front of the order by
+//! a fence, but for what tokio's tasks send from a worker that waits in tokio: they look when it has taken that back.
 
 use crate::scheduler::signal::{EXTERNAL, Signal};
 use crate::sync::{Mutex, planted};

@@ -1,7 +1,9 @@
 //! What messages own on the heap counts in a mailbox that is bounded by bytes, without a word of their authors.
 
 use crate::support::{LONG, hold_worker, on};
-use greenroom::{Actor, HeapBytes, Mailbox, Message, Options, Ref, Scheduler, TellError, handlers};
+use greenroom::{
+    Actor, AskError, HeapBytes, Mailbox, Message, Options, Ref, Scheduler, TellError, handlers,
+};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -86,7 +88,7 @@ fn what_messages_own_counts() {
         assert!(!fits(store.lines(vec![kilo()]).try_send()));
         assert!(!fits(store.scan(Scan { pixels: vec![0; ROOM / 2] }).try_send()));
         assert!(!fits(store.plain((0..ROOM as u64 / 8).map(Plain).collect()).try_send()));
-        assert!(store.echo(kilo()).within(LONG).await.is_err());
+        assert_eq!(store.echo(kilo()).within(LONG).await, Err(AskError::Refused));
 
         let shared = Arc::new(vec![0; ROOM]);
         assert!(fits(store.unknown(shared, BTreeMap::new()).try_send()), "others own it, too");
