@@ -64,8 +64,8 @@ use proc_macro::TokenStream;
 /// | `interleave` | `16`, how many handlers may wait without holding the actor | |
 ///
 /// A bounded mailbox may also have `bytes`, a bound on the memory of its messages such as `"64KiB"`
-/// or `"1MiB"`, what they own on the heap included (`HeapBytes`), and `full`, what becomes of a message that finds no room: `wait`, `reject`,
-/// `drop_newest` or `drop_oldest`. Any mailbox may have `overload = 1000`, as in
+/// or `"1MiB"`, what they own on the heap included (`HeapBytes`); and `full`, what becomes of a message
+/// that finds no room: `wait`, `reject`, `drop_newest` or `drop_oldest`. Any mailbox may have `overload = 1000`, as in
 /// `unbounded(overload = 1000)`: so many messages that wait hold awaited tells back.
 ///
 /// `transient` starts the actor again when it fails, `permanent` also when it stops by itself: here

@@ -199,7 +199,7 @@ pub(super) fn drop_evicted(cell: &Header, node: NonNull<Node>) {
     let kind = unsafe { Node::kind(node) };
     if let (Some(bound), Some(weigh)) = (body::bound(cell), kind.weigh) {
         // SAFETY: as above; the node is of this kind, and has its payload.
-        let bytes = unsafe { weigh(node) };
+        let bytes = bound.weigh(|| unsafe { weigh(node) });
         planted!("budget-kept-by-the-oldest": bound.leave(cell, bytes) => ());
     }
     // SAFETY: as above.

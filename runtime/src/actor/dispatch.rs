@@ -157,7 +157,7 @@ unsafe fn take<M: Message>(to: NonNull<Header>, node: NonNull<Node>) -> M {
 unsafe fn take_counted<M: Message>(to: NonNull<Header>, bound: &Bound, node: NonNull<Node>) -> M {
     // SAFETY: the caller's promise.
     let message = unsafe { Node::take_payload(node) };
-    let bytes = weight(&message);
+    let bytes = bound.weigh(|| weight(&message));
     // Before its room is another's, so that the count does not pass the bound.
     // SAFETY: the caller holds the token, so the cell is live.
     bound.leave(unsafe { to.as_ref() }, bytes);

@@ -89,7 +89,7 @@ pub(super) fn try_send_bounded<M: Message>(
     Apart(message): Apart<M>,
 ) -> Result<(), TellError<M>> {
     let Some(bound) = body::bound(cell) else { return Err(refuse_closed(cell, message)) };
-    let bytes = weight(&message);
+    let bytes = bound.weigh(|| weight(&message));
     try_bounded(cell, bound, kind, message, bytes, Claim::AT_ONCE)
         .map_err(|(refused, message)| refuse(cell, refused, message))
 }
@@ -163,7 +163,7 @@ fn push_oldest_out<M: Message>(
     kind: &'static Kind,
     message: M,
 ) -> Result<(), (Admission, M)> {
-    let bytes = weight(&message);
+    let bytes = bound.weigh(|| weight(&message));
     loop {
         match bound.enter(cell, bytes, Claim::AT_ONCE) {
             Admission::Admitted => {
@@ -195,7 +195,7 @@ pub(super) fn tell_bounded<M: Message>(
     let sent = if bound.has_window() {
         push_oldest_out(cell, bound, kind, message)
     } else {
-        let bytes = weight(&message);
+        let bytes = bound.weigh(|| weight(&message));
         try_bounded(cell, bound, kind, message, bytes, Claim::AT_ONCE)
     };
     match sent {

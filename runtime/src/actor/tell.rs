@@ -363,7 +363,7 @@ pub(super) fn poll_send<'a, P: Send + 'static>(
             return Poll::Ready(Err(refuse_closed(cell, payload)));
         };
         let claim = claim(cell, bound, sending.is_question, cx.waker());
-        let bytes = weigh(&payload);
+        let bytes = bound.weigh(|| weigh(&payload));
         let payload = match try_bounded(cell, bound, kind, payload, bytes, claim) {
             Ok(()) => return Poll::Ready(Ok(())),
             Err((Admission::Closed, payload)) => {
@@ -383,7 +383,7 @@ pub(super) fn poll_send<'a, P: Send + 'static>(
     let sent = match admission {
         Admission::Admitted => {
             let bound = body::bound(cell).expect("a bounded cell has a bound");
-            let bytes = weigh(&payload);
+            let bytes = bound.weigh(|| weigh(&payload));
             push_admitted(cell, bound, kind, payload, bytes)
         }
         refused => Err((refused, payload)),

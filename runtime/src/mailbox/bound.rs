@@ -20,6 +20,7 @@ use crate::queue::list::List;
 use crate::queue::node::Node;
 use crate::queue::permits::{Permit, Permits, Taking};
 use crate::sync::{Mutex, Rare, buggify, planted};
+use crate::task::budget::Budget;
 use crate::task::cell::Header;
 use crate::task::core::Core;
 use std::collections::VecDeque;
@@ -97,6 +98,8 @@ pub(crate) struct Bound {
     window: Mutex<Window>,
     /// What waits, where that matters beyond the bound.
     level: Option<Level>,
+    /// Whether anybody asks how many bytes a message counts for.
+    counts_bytes: bool,
 }
 
 #[derive(Debug)]
@@ -127,6 +130,8 @@ impl Bound {
                 bytes: mailbox.bytes_max().map(Permits::new),
                 window: Mutex::new(Window { nodes: VecDeque::new(), ticket: false, closed: false }),
                 level: counts.then(level),
+                counts_bytes: mailbox.bytes_max().is_some()
+                    || core.budget.as_ref().is_some_and(Budget::counts_bytes),
                 mailbox,
             })
         })
@@ -135,6 +140,12 @@ impl Bound {
     /// What happens to a message that does not fit and does not wait.
     pub(crate) fn when_full(&self) -> Full {
         self.mailbox.when_full()
+    }
+
+    /// What a message counts for: its `bytes`, which are not worked out where nobody counts them.
+    #[inline(always)]
+    pub(crate) fn weigh(&self, bytes: impl FnOnce() -> usize) -> usize {
+        if self.counts_bytes { bytes() } else { 0 }
     }
 
     /// Whether messages wait in the window.

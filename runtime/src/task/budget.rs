@@ -74,6 +74,11 @@ impl Budget {
         self.shares(bytes, events).for_each(Share::leave);
     }
 
+    /// Whether it limits bytes.
+    pub(crate) fn counts_bytes(&self) -> bool {
+        self.bytes.is_some()
+    }
+
     /// Whether a message of `bytes` could never fit.
     pub(crate) fn is_too_large(&self, bytes: usize) -> bool {
         self.bytes.as_ref().is_some_and(|level| level.0.is_too_large(bytes))
