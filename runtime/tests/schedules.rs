@@ -16,6 +16,11 @@ fn mesh_on_the_stealing_queue() {
 }
 
 #[test]
+fn mesh_while_duty_changes() {
+    explore(Plan::auto(3), mesh);
+}
+
+#[test]
 fn mesh_on_the_locked_queue() {
     explore(Plan::locked(2), mesh);
 }
@@ -23,6 +28,11 @@ fn mesh_on_the_locked_queue() {
 #[test]
 fn fan_in_on_the_stealing_queue() {
     explore(Plan::stealing(4), fan_in);
+}
+
+#[test]
+fn fan_in_while_duty_changes() {
+    explore(Plan::auto(2), fan_in);
 }
 
 #[test]
@@ -36,6 +46,11 @@ fn ring_on_the_stealing_queue() {
 }
 
 #[test]
+fn ring_while_duty_changes() {
+    explore(Plan::auto(3), ring);
+}
+
+#[test]
 fn ring_on_the_locked_queue() {
     explore(Plan::locked(3), ring);
 }
@@ -46,6 +61,11 @@ fn churn_on_the_stealing_queue() {
 }
 
 #[test]
+fn churn_while_duty_changes() {
+    explore(Plan::auto(3), churn);
+}
+
+#[test]
 fn churn_on_the_locked_queue() {
     explore(Plan::locked(2), churn);
 }
@@ -53,6 +73,11 @@ fn churn_on_the_locked_queue() {
 #[test]
 fn drains_on_the_stealing_queue() {
     explore(Plan::stealing(3), drains);
+}
+
+#[test]
+fn drains_while_duty_changes() {
+    explore(Plan::auto(2), drains);
 }
 
 #[test]

@@ -145,7 +145,9 @@ impl Diner {
 
 #[test]
 fn what_one_worker_makes_ready_reaches_all_workers() {
-    for scheduler in SCHEDULERS {
+    // `auto` has fewer on duty where that is faster.
+    let [fixed @ .., _auto] = SCHEDULERS;
+    for scheduler in fixed {
         on(WORKERS, scheduler(), async |system| {
             let mut guests = Vec::new();
             for _ in 0..20 {

@@ -15,7 +15,8 @@ pub(crate) enum Choice {
 /// Up to how many workers which queue is taken, fewest first; the last row is for all others.
 ///
 /// With one worker nobody could help an actor that waits behind a handler that blocks, so the cheapest
-/// queue costs nothing else. With more, `stealing` is the one that needs no care.
+/// queue costs nothing else. With more, `stealing` is the one that needs no care;
+/// how many of them are on duty is found out while they run (decision 0023).
 const TABLE: [(usize, Choice); 2] = [(1, Choice::PerCore), (usize::MAX, Choice::Stealing)];
 
 /// The queue for that many workers.

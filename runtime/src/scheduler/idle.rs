@@ -8,6 +8,9 @@
 //! names them, so that the one that slept last (its cache is warm) is woken first. Who changes the list
 //! changes the word under the same lock.
 //!
+//! Of all workers the first few are *on duty*. The others run no actors: their threads see to the sockets and
+//! timers that they have, and hand over what those make ready, as a thread that is no worker does.
+//!
 //! Steps:
 //! 1. A pusher first pushes, then reads the word by a read-modify-write ([`Idle::notify`]). If nobody
 //!    searches, it wakes one that sleeps, which counts as searching from then on; or else it calls one
@@ -15,16 +18,21 @@
 //! 2. A worker that finds nothing counts itself away by a read-modify-write ([`Idle::leave`]) and looks
 //!    once more. tokio then tells when it falls asleep ([`Idle::doze`]) and when its sleep ends for
 //!    whatever reason ([`Idle::stir`]).
-//! 3. A searcher that finds work, and was the last one searching ([`Idle::found`]), looks whether there
+//! 3. A worker that finds itself off duty counts itself away, and then does as a pusher if there is work: it may
+//!    have searched, or have some that it made ready itself.
+//! 4. A searcher that finds work, and was the last one searching ([`Idle::found`]), looks whether there
 //!    is more, and if so wakes or calls another as a pusher does.
 //!
 //! Why no wake-up is lost: both first steps change the same word, so one comes first. If the pusher's
 //! came first, the other's acquires the push and the second look finds it. If the other's came first,
 //! the pusher sees a worker that is away or asleep, and calls one unless somebody searches; that
 //! searcher in turn either finds the work or is away later, by the same step, and looks again. A worker
-//! that was called looks when tokio lets it; until then it suppresses no wake-up.
+//! that was called looks when tokio lets it; until then it suppresses no wake-up. The first worker is always
+//! on duty. Where a pusher thinks so of one that is not, that one goes off duty when it wakes, and wakes
+//! another by the third step; that one it knows to be on duty, because what it has read of the number it
+//! never reads older again.
 
-use crate::sync::{AtomicU64, CachePadded, Mutex, Ordering, planted};
+use crate::sync::{AtomicU64, AtomicUsize, CachePadded, Mutex, Ordering, planted};
 use std::task::Waker;
 
 const SEARCHER: u64 = 1 << 42;
@@ -70,9 +78,11 @@ impl Workers {
         self.idle.iter().rev().copied().find(|&worker| self.states[worker] == state)
     }
 
-    /// Takes the last worker in `from` out of the list.
-    fn take(&mut self, from: State, to: State) -> Option<usize> {
-        let place = self.idle.iter().rposition(|&worker| self.states[worker] == from)?;
+    /// Takes the last worker in `from` out of the list, if it is one of the first `on_duty`.
+    fn take(&mut self, on_duty: usize, from: State, to: State) -> Option<usize> {
+        let is_on_duty = |worker| planted!("idle-wakes-off-duty": worker < on_duty => true);
+        let is_fit = |&worker: &usize| self.states[worker] == from && is_on_duty(worker);
+        let place = self.idle.iter().rposition(is_fit)?;
         let worker = self.idle.remove(place);
         self.set(worker, to);
         Some(worker)
@@ -103,6 +113,8 @@ impl Workers {
 #[derive(Debug)]
 pub(crate) struct Idle {
     word: CachePadded<AtomicU64>,
+    /// Workers on duty.
+    on_duty: CachePadded<AtomicUsize>,
     workers: Mutex<Workers>,
 }
 
@@ -110,6 +122,7 @@ impl Idle {
     pub(crate) fn new(workers: usize) -> Self {
         Self {
             word: CachePadded(AtomicU64::new(0)),
+            on_duty: CachePadded(AtomicUsize::new(workers)),
             workers: Mutex::new(Workers {
                 states: vec![State::Awake; workers],
                 idle: Vec::with_capacity(workers),
@@ -136,12 +149,33 @@ impl Idle {
         if self.could_help() { self.rouse() } else { None }
     }
 
-    /// Whether a worker sleeps and none searches. A hint.
+    /// Whether a worker sleeps and none searches, and more than the first one are on duty. A hint.
     #[inline]
     pub(crate) fn could_help(&self) -> bool {
         // Relaxed: a guess; the caller itself runs the work if it is wrong.
         let word = self.word.load(Ordering::Relaxed);
-        is_any_asleep(word) && searchers(word) == 0
+        is_any_asleep(word) && searchers(word) == 0 && self.on_duty() > 1
+    }
+
+    /// Workers on duty: the first so many.
+    #[inline]
+    pub(crate) fn on_duty(&self) -> usize {
+        // Relaxed: who is on duty orders nothing; what a worker reads here itself is no older than what it
+        // went off duty by.
+        self.on_duty.load(Ordering::Relaxed)
+    }
+
+    /// Whether that worker is to run no actors.
+    #[inline]
+    pub(crate) fn is_off_duty(&self, worker: usize) -> bool {
+        worker >= self.on_duty()
+    }
+
+    /// Says how many workers are on duty from now on, one at least. Those that are to begin are not woken.
+    pub(crate) fn set_on_duty(&self, count: usize) {
+        debug_assert!(count > 0, "somebody has to work");
+        // Relaxed: as where it is read.
+        self.on_duty.store(count, Ordering::Relaxed);
     }
 
     /// A worker that sleeps, if any does; it goes on sleeping. A hint.
@@ -185,14 +219,14 @@ impl Idle {
     }
 
     fn rouse_among(&self, workers: &mut Workers) -> Option<usize> {
-        let worker = workers.take(State::Asleep, State::Roused)?;
+        let worker = workers.take(self.on_duty(), State::Asleep, State::Roused)?;
         // AcqRel: keeps the order of the rendezvous for those who read the word later.
         self.word.fetch_add(SEARCHER - SLEEPER, Ordering::AcqRel);
         Some(worker)
     }
 
     fn call_among(&self, workers: &mut Workers) -> Option<usize> {
-        let worker = workers.take(State::Away, State::Called)?;
+        let worker = workers.take(self.on_duty(), State::Away, State::Called)?;
         // AcqRel: as in `rouse_among`.
         self.word.fetch_sub(AWAY, Ordering::AcqRel);
         Some(worker)

@@ -11,11 +11,15 @@ mod signal;
 #[cfg(not(loom))]
 mod auto;
 #[cfg(not(loom))]
+mod climb;
+#[cfg(not(loom))]
 mod conformance;
 #[cfg(not(loom))]
 mod cores;
 #[cfg(not(loom))]
 mod driver;
+#[cfg(not(loom))]
+mod duty;
 #[cfg(not(loom))]
 mod lane;
 #[cfg(not(loom))]

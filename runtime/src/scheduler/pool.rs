@@ -3,6 +3,7 @@
 use super::WorkerId;
 use super::cores::Cores;
 use super::driver::{AlarmClock, Driver};
+use super::duty::Duty;
 use super::idle::Idle;
 use super::queues::Queues;
 use super::timekeeper::keep_time;
@@ -12,6 +13,7 @@ use super::worker::{Front, Limits, Shared, Worker, stir};
 use crate::sync::{Arc, AtomicBool, thread};
 use crate::task::core::Core;
 use crate::task::current;
+use crate::task::watch::Watch;
 use crate::time::Clock;
 use std::future::{Future, poll_fn};
 use std::io;
@@ -28,6 +30,8 @@ pub(crate) struct WorkerOptions {
     pub(crate) count: usize,
     /// What their threads are called, before a number.
     pub(crate) name: String,
+    /// Whether it is found out how many of them are best on duty.
+    pub(crate) climbs: bool,
     /// Whether each is pinned to a core.
     pub(crate) pinned: bool,
     /// Stack of each thread in bytes.
@@ -42,13 +46,20 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    pub(crate) fn new(queues: Queues, options: &WorkerOptions, clock: Clock) -> Self {
+    pub(crate) fn new(
+        queues: Queues,
+        options: &WorkerOptions,
+        clock: Clock,
+        watch: Arc<Watch>,
+    ) -> Self {
         let workers = options.count;
+        let idle = Arc::new(Idle::new(workers));
         let shared = Shared {
             queues,
-            idle: Arc::new(Idle::new(workers)),
+            duty: options.climbs.then(|| Duty::new(workers, &idle)),
+            idle,
             wakers: (0..workers).map(|_| OnceLock::new()).collect(),
-            timekeeper: OnceLock::new(),
+            watch,
             ending: AtomicBool::new(false),
             clock,
             // shuttle repeats its schedules, and could not if they followed from the time.
@@ -87,9 +98,9 @@ impl Pool {
         for index in 0..options.count {
             // tokio keeps these as long as anything keeps tokio, as the wakers in `shared` do.
             let (falls_asleep, wakes) = (self.shared.idle.clone(), self.shared.idle.clone());
-            let clock = self.shared.clock.clone();
-            let driver =
-                Driver::new(move || falls_asleep.doze(index), move || stir(&wakes, &clock, index));
+            let (watch, clock) = (core.watch.clone(), self.shared.clock.clone());
+            let stirs = move || stir(&wakes, &watch, &clock, index);
+            let driver = Driver::new(move || falls_asleep.doze(index), stirs);
             let driver = driver.inspect_err(|_| self.shared.end())?;
             let cpu = cores.of(index);
             let (shared, core, limits) = (self.shared.clone(), core.clone(), options.limits);

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// The life of the timekeeper.
 pub(super) fn keep_time(shared: &Shared, core: &Core) {
-    shared.timekeeper.get_or_init(thread::current);
+    core.watch.be_timekeeper();
     shared.begin();
     let mut alarms = Vec::with_capacity(16);
     let mut watchman = Watchman::new(core);
@@ -37,6 +37,8 @@ struct Watchman {
     due: Time,
     /// When to look next for work that sleepers could do; never where nobody could.
     help_due: Time,
+    /// Messages that had been handled when work waited the last time.
+    handled: u64,
     /// Since when each worker's running handler has been known to run.
     since: Vec<Time>,
     /// How many sleeps had ended when all were asleep at the last look.
@@ -47,7 +49,7 @@ impl Watchman {
     fn new(core: &Core) -> Self {
         let since = vec![Time::NEVER; core.workers()];
         let (due, help_due) = (Time::NEVER, Time::NEVER);
-        Self { rests: true, due, help_due, since, asleep_since: None }
+        Self { rests: true, due, help_due, handled: 0, since, asleep_since: None }
     }
 
     /// Looks if it is time to; returns when that is next.
@@ -70,7 +72,7 @@ impl Watchman {
     /// Looks for what is due, and rests if nobody is awake.
     fn look_around(&mut self, shared: &Shared, core: &Core, now: Time) {
         if now >= self.help_due {
-            planted!("helper-never-called": shared.call_helper_of_anyone() => ());
+            planted!("helper-never-called": shared.call_helper_of_anyone(&mut self.handled) => ());
             self.help_due = next_help(core, now);
         }
         if now >= self.due {
@@ -102,7 +104,7 @@ impl Watchman {
         }
         core.watch.rest();
         // Whoever woke up in between has not called.
-        shared.idle.all_asleep_since() == asleep_since || !core.watch.begin()
+        shared.idle.all_asleep_since() == asleep_since || !core.watch.resume()
     }
 }
 

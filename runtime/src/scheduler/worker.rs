@@ -6,31 +6,31 @@
 
 #[cfg(not(shuttle))]
 mod by_hand;
+mod front;
 mod pace;
 #[cfg(not(shuttle))]
 pub(crate) use by_hand::{ByHand, Manner, Took};
+pub(crate) use front::Front;
 pub(crate) use pace::Limits;
 
 use super::driver::AlarmClock;
+use super::duty::Duty;
 use super::idle::Idle;
 use super::look;
 use super::queues::Queues;
 use super::{Batch, Origin, WorkerId};
-use crate::queue::node::Node;
-use crate::sync::{Arc, AtomicBool, Ordering, planted, thread, thread_local};
-use crate::task::cargo::{self, Cargo};
-use crate::task::cell::CellRef;
-use crate::task::core::{Alarm, Core, Schedule};
+use crate::sync::{Arc, AtomicBool, Ordering, planted};
+use crate::task::core::{Alarm, Core};
 use crate::task::current;
 use crate::task::run::{Nobody, Outcome, Turn, Witness};
 use crate::task::share::Share;
+use crate::task::watch::Watch;
 use crate::task::{Hint, Ready};
 use crate::time::{Clock, Time};
+use front::Place;
 use pace::Slice;
-use std::cell::Cell;
 use std::future::Future;
 use std::pin::Pin;
-use std::ptr::NonNull;
 use std::sync::OnceLock;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -39,16 +39,20 @@ use std::time::Duration;
 const TURNS_PER_CLOCK: u32 = 32;
 /// Pushes in one handler between two looks at whether a helper is worth waking.
 const PUSHES_PER_LOOK: u32 = 32;
+/// Looks at the clock in a row that find long messages, before all workers are on duty: one alone may have
+/// been the kernel's, which gave the core to somebody else for a while.
+const SLOW_LOOKS: u32 = 3;
 
 /// What all workers of a system share.
 pub(crate) struct Shared {
     pub(crate) queues: Queues,
     /// Apart: tokio keeps it as well, and what else is here keeps tokio.
     pub(crate) idle: Arc<Idle>,
+    /// Who judges how many workers are on duty; otherwise all are.
+    pub(crate) duty: Option<Duty>,
     /// What wakes each worker's root future.
     pub(crate) wakers: Box<[OnceLock<Waker>]>,
-    /// The thread that looks after the timers of those who are no workers.
-    pub(crate) timekeeper: OnceLock<thread::Thread>,
+    pub(crate) watch: Arc<Watch>,
     pub(crate) ending: AtomicBool,
     pub(crate) clock: Clock,
     /// What waits for a worker takes so long, in nanoseconds, before it wakes another one to help. Waking
@@ -57,14 +61,11 @@ pub(crate) struct Shared {
     pub(crate) alone: u64,
 }
 
-thread_local! {
-    /// Whether this thread is a worker that waits in tokio: a push on its own thread must wake it.
-    static WAITS: Cell<bool> = const { Cell::new(false) };
-}
-
-/// The thread of a worker has slept, and tokio has something for it.
-pub(crate) fn stir(idle: &Idle, clock: &Clock, worker: usize) {
+/// The thread of a worker has slept, and tokio has something for it: from now on the timekeeper looks at what
+/// it does, and at what waits meanwhile.
+pub(crate) fn stir(idle: &Idle, watch: &Watch, clock: &Clock, worker: usize) {
     idle.stir(worker);
+    watch.begin();
     current::set_now(clock.now());
     current::end_slice();
 }
@@ -83,11 +84,19 @@ impl Shared {
     }
 
     /// Lets a worker that sleeps help where work waits: for the timekeeper, in case a handler that is longer
-    /// than others before it keeps its worker from looking.
-    pub(super) fn call_helper_of_anyone(&self) {
-        if let Queues::Shared(queue) = &self.queues
-            && self.idle.could_help()
-            && !queue.is_empty()
+    /// than others before it keeps its worker from looking. `handled` is what this was told last.
+    pub(super) fn call_helper_of_anyone(&self, handled: &mut u64) {
+        let Queues::Shared(queue) = &self.queues else { return };
+        if queue.is_empty() {
+            return;
+        }
+        if let Some(duty) = &self.duty {
+            let before = std::mem::replace(handled, duty.handled());
+            if planted!("stuck-unseen": before == *handled => false) {
+                duty.relieve(self.clock.now(), &self.idle);
+            }
+        }
+        if self.idle.could_help()
             && let Some(sleeper) = self.idle.notify_helper()
         {
             self.wake(sleeper);
@@ -108,11 +117,11 @@ impl Shared {
     /// Lets a worker that sleeps help the calling one, which has more to run than it should.
     fn call_helper(&self, id: WorkerId) {
         match &self.queues {
-            Queues::Shared(_) => {
-                if let Some(sleeper) = self.idle.notify_helper() {
-                    self.wake(sleeper);
-                }
-            }
+            Queues::Shared(_) => match (self.idle.notify_helper(), &self.duty) {
+                (Some(sleeper), _) => self.wake(sleeper),
+                (None, Some(duty)) => duty.want(),
+                (None, None) => {}
+            },
             Queues::PerCore(queue) => {
                 if let Some(sleeper) = self.idle.sleeper() {
                     queue.share(id, sleeper, &|worker| self.wake(worker));
@@ -121,7 +130,8 @@ impl Shared {
         }
     }
 
-    /// Has another worker look for what the calling one, the last that searched, leaves behind.
+    /// Has another worker look for what the calling one, which is off duty or the last that searched, leaves
+    /// behind.
     fn wake_successor(&self, id: WorkerId) {
         if self.queues.are_shared()
             && self.queues.has_work(id)
@@ -154,7 +164,7 @@ impl Shared {
     /// Lets the calling worker look for work, if it waits in tokio. It is not asleep to others any more:
     /// they rely on those who are to send nothing. `true` if it did wait.
     fn wake_if_waiting(&self, id: WorkerId) -> bool {
-        let waits = WAITS.with(Cell::get);
+        let waits = front::place() == Place::Waits;
         if waits {
             self.queues.wake_up(id);
             self.wake(id.index());
@@ -164,7 +174,7 @@ impl Shared {
 
     pub(crate) fn wake(&self, worker: usize) {
         if worker == self.wakers.len() {
-            return self.wake_timekeeper();
+            return self.watch.wake_timekeeper();
         }
         // A worker without a waker has not begun to run, and will look for work when it does.
         if let Some(waker) = self.wakers[worker].get() {
@@ -187,115 +197,6 @@ impl Shared {
             self.wake(worker);
         }
     }
-
-    fn wake_timekeeper(&self) {
-        // Before it has begun it has nothing to wake from.
-        if let Some(thread) = self.timekeeper.get() {
-            thread.unpark();
-        }
-    }
-}
-
-/// The scheduler, as cells see it.
-pub(crate) struct Front(pub(crate) Arc<Shared>);
-
-impl Schedule for Front {
-    fn schedule(&self, at: Option<u32>, ready: Ready, hint: Hint, pause: bool) {
-        let shared = &self.0;
-        let Some(worker) = at else { return shared.push_from_outside(ready, hint) };
-        let index = worker as usize;
-        // SAFETY: `at` names the calling thread, as `current::enter` was told by the worker itself.
-        let id = unsafe { WorkerId::new(index) };
-        shared.queues.push(id, ready, hint);
-        if WAITS.with(Cell::get) {
-            shared.wake(index);
-        }
-        if !pause
-            && shared.queues.are_shared()
-            && shared.idle.could_help()
-            && shared.has_backlog_after_push(id)
-        {
-            shared.call_helper(id);
-        }
-    }
-
-    fn carry(&self, at: Option<u32>, cargo: Cargo) {
-        let shared = &self.0;
-        let Queues::PerCore(queue) = &shared.queues else { unreachable!("nobody has a home") };
-        let wake = |worker| shared.wake(worker);
-        let Some(worker) = at else {
-            return queue.carry_from_outside(cargo, &wake).expect("this is no message");
-        };
-        // SAFETY: as in `schedule`.
-        let id = unsafe { WorkerId::new(worker as usize) };
-        shared.wake_if_waiting(id);
-        queue.carry(id, cargo, &wake);
-    }
-
-    fn is_congested(&self, at: Option<u32>, to: &CellRef) -> bool {
-        let (Queues::PerCore(queue), Some(worker)) = (&self.0.queues, at) else { return false };
-        // SAFETY: as in `schedule`.
-        queue.is_congested(unsafe { WorkerId::new(worker as usize) }, to)
-    }
-
-    unsafe fn carry_mail(
-        &self,
-        at: Option<u32>,
-        to: &CellRef,
-        node: NonNull<Node>,
-    ) -> Result<(), NonNull<Node>> {
-        let Queues::PerCore(queue) = &self.0.queues else { unreachable!("nobody has a home") };
-        let wake = |worker| self.0.wake(worker);
-        let Some(worker) = at else {
-            // SAFETY: the caller's promise.
-            return queue.carry_from_outside(unsafe { Cargo::mail(to.clone(), node) }, &wake);
-        };
-        // SAFETY: as in `schedule`.
-        let id = unsafe { WorkerId::new(worker as usize) };
-        // The fence before an order to drain does not wait for a worker that does.
-        // SAFETY: the caller owns the node.
-        let is_late = self.0.wake_if_waiting(id) && unsafe { cargo::is_late(to, node) };
-        if planted!("sleeper-accepts-late": is_late => false) {
-            return Err(node);
-        }
-        // SAFETY: the caller's promise.
-        unsafe { queue.carry_mail(id, to, node, &wake) };
-        Ok(())
-    }
-
-    fn migrate(&self, at: Option<u32>, ready: Ready, to: usize) {
-        let worker = at.expect("only workers run actors");
-        // SAFETY: as in `schedule`.
-        let id = unsafe { WorkerId::new(worker as usize) };
-        self.0.wake_if_waiting(id);
-        self.0.migrate(id, ready, to);
-    }
-
-    fn answers_inside(&self) -> bool {
-        // In a task of tokio, the calling worker itself is as good as another.
-        matches!(self.0.queues, Queues::PerCore(_))
-            || !WAITS.with(Cell::get)
-                && (current::turn_cost() < self.0.alone || self.0.idle.is_all_awake())
-    }
-
-    fn all_asleep_since(&self) -> Option<u64> {
-        self.0.idle.all_asleep_since().filter(|_| self.0.queues.is_at_rest())
-    }
-
-    fn tell_when_all_asleep(&self, waker: Waker) {
-        self.0.idle.tell_when_all_asleep(waker);
-    }
-
-    fn wake_sleeper(&self, at: Option<u32>, worker: u32) {
-        // The calling worker looks at its timers before it sleeps, unless it waits in tokio already.
-        if at.is_none() || WAITS.with(Cell::get) {
-            self.0.wake(worker as usize);
-        }
-    }
-
-    fn end(&self) {
-        self.0.end();
-    }
 }
 
 /// The root future of a worker's runtime.
@@ -314,6 +215,10 @@ pub(crate) struct Worker {
     bored_since: Option<Time>,
     /// Pauses between two looks for work; measured when it looks first.
     pauses: Option<u32>,
+    /// Messages that it had handled when it looked at the clock last.
+    handled: u64,
+    /// Looks at the clock in a row that found messages to take long.
+    slow_looks: u32,
 }
 
 impl Worker {
@@ -340,6 +245,8 @@ impl Worker {
             alarm_clock,
             bored_since: None,
             pauses: None,
+            handled: 0,
+            slow_looks: 0,
         }
     }
 
@@ -347,13 +254,23 @@ impl Worker {
         u32::try_from(self.id.index()).unwrap_or(u32::MAX)
     }
 
-    /// Runs actors for one slice.
-    fn slice(&mut self) -> Slice {
-        let mut now = self.core.clock.now();
+    /// Lets those alarms go off that are due; returns the time, which it notes.
+    fn fire_alarms(&mut self) -> Time {
+        let now = self.core.clock.now();
         current::set_now(now);
         let mut alarms = std::mem::take(&mut self.alarms);
         self.core.fire_alarms(self.number(), now, &mut alarms);
         self.alarms = alarms;
+        now
+    }
+
+    /// Runs actors for one slice.
+    fn slice(&mut self) -> Slice {
+        let mut now = self.fire_alarms();
+        if let Some(duty) = &self.shared.duty {
+            duty.note(self.id.index(), current::handled());
+            duty.look(now, &self.shared.idle);
+        }
         let core = self.core.clone();
         let end = now.after(self.limits.slice);
         let doing = core.watch.doing(self.id.index());
@@ -369,6 +286,7 @@ impl Worker {
                 let before = std::mem::replace(&mut now, core.clock.now());
                 current::set_now(now);
                 pace::learn(now.since(before), turns - looked);
+                self.report(before, now);
                 turn.look = pace::first_look(&self.limits);
                 (looked, look) = (turns, turns + turns.min(TURNS_PER_CLOCK));
                 turn.until = now.after(self.limits.slice);
@@ -401,6 +319,46 @@ impl Worker {
             self.shared.wake_successor(self.id);
         }
         Some(ready)
+    }
+
+    /// Notes what was handled since the last look.
+    #[inline]
+    fn report(&mut self, before: Time, now: Time) {
+        let Some(duty) = &self.shared.duty else { return };
+        let handled = current::handled();
+        duty.note(self.id.index(), handled);
+        let count = handled.wrapping_sub(std::mem::replace(&mut self.handled, handled));
+        let are_slow = now
+            >= before.after(Duration::from_nanos(self.shared.alone.saturating_mul(count.max(1))));
+        self.slow_looks = if are_slow { self.slow_looks + 1 } else { 0 };
+        if self.slow_looks == SLOW_LOOKS {
+            self.slow_looks = 0;
+            duty.spread(now, &self.shared.idle);
+        }
+    }
+
+    /// Leaves its thread to tokio, and what there is to run to the workers on duty.
+    fn go_off_duty(&mut self, cx: &mut Context<'_>) {
+        self.fire_alarms();
+        front::set_place(Place::OffDuty);
+        self.leave_to_others();
+        if !self.sets_alarm(cx) {
+            cx.waker().wake_by_ref();
+        }
+    }
+
+    /// Falls asleep whatever there is to do, and has somebody on duty do it.
+    fn leave_to_others(&mut self) {
+        let shared = &self.shared;
+        while let Some(ready) = self.batch.pop() {
+            shared.queues.push(self.id, ready, Hint::Back);
+        }
+        if !std::mem::replace(&mut self.searching, false) {
+            shared.idle.search();
+        }
+        shared.idle.leave(self.id.index());
+        self.sleeping = true;
+        planted!("off-duty-keeps-work": shared.wake_successor(self.id) => ());
     }
 
     /// Looks for work for a while; `true` when it is too early to sleep.
@@ -441,6 +399,11 @@ impl Worker {
         if planted!("worker-no-second-look": !may_sleep => false) {
             return false;
         }
+        self.sets_alarm(cx)
+    }
+
+    /// Sees to it that the next alarm ends the worker's sleep; `false` when it has to go off now.
+    fn sets_alarm(&mut self, cx: &mut Context<'_>) -> bool {
         match self.core.next_alarm(self.number()) {
             Some(Time::NEVER) | None => true,
             Some(next) => match &mut self.alarm_clock {
@@ -455,14 +418,6 @@ impl Worker {
         if std::mem::take(&mut self.sleeping) {
             self.searching = self.shared.idle.wake(self.id.index());
             self.shared.queues.wake_up(self.id);
-            self.be_watched();
-        }
-    }
-
-    /// Lets the timekeeper look at what this worker does from now on.
-    fn be_watched(&self) {
-        if self.core.watch.begin() {
-            self.shared.wake_timekeeper();
         }
     }
 }
@@ -472,11 +427,16 @@ impl Future for Worker {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let this = self.get_mut();
-        WAITS.with(|waits| waits.set(false));
+        front::set_place(Place::Slice);
         this.wake_up();
         // Acquire: pairs with the AcqRel in `end`.
         if this.shared.ending.load(Ordering::Acquire) {
             return Poll::Ready(());
+        }
+        if this.shared.idle.is_off_duty(this.id.index()) {
+            this.go_off_duty(cx);
+            current::end_slice();
+            return Poll::Pending;
         }
         this.shared.queues.begin_slice(this.id);
         let slice = this.slice();
@@ -492,7 +452,7 @@ impl Future for Worker {
             this.wake_up();
             cx.waker().wake_by_ref();
         } else {
-            WAITS.with(|waits| waits.set(true));
+            front::set_place(Place::Waits);
         }
         current::end_slice();
         Poll::Pending

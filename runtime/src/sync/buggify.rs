@@ -21,6 +21,8 @@ pub(crate) enum Rare {
     WakeLate,
     /// A worker finds nothing in its queue, so that others take what is there.
     StealAlways,
+    /// Another number of workers runs actors, where that is not fixed.
+    ChangeDuty,
     /// A worker of actors that live on it hands some over, whoever is busier.
     HandOver,
     /// A turn is over after one message.
@@ -43,10 +45,11 @@ pub(crate) enum Rare {
 
 impl Rare {
     /// All of them.
-    pub(crate) const ALL: [Self; 12] = [
+    pub(crate) const ALL: [Self; 13] = [
         Self::SpillEarly,
         Self::WakeLate,
         Self::StealAlways,
+        Self::ChangeDuty,
         Self::HandOver,
         Self::ShortTurn,
         Self::SlowTurn,
@@ -64,6 +67,7 @@ impl Rare {
             Self::SpillEarly => "spill early",
             Self::WakeLate => "wake late",
             Self::StealAlways => "steal always",
+            Self::ChangeDuty => "change duty",
             Self::HandOver => "hand over",
             Self::ShortTurn => "short turn",
             Self::SlowTurn => "slow turn",

@@ -14,6 +14,7 @@ use crate::task::budget::Budget;
 use crate::task::core::{Core, Limits};
 use crate::task::home::Homes;
 use crate::task::random::Random;
+use crate::task::watch::Watch;
 use crate::time::Clock;
 use std::num::NonZeroUsize;
 #[cfg(not(shuttle))]
@@ -41,7 +42,9 @@ enum Kind {
 }
 
 impl Scheduler {
-    /// Per-core for one worker, stealing for more.
+    /// Per-core for one worker. For more, stealing among as many of them as are faster than fewer: that is tried
+    /// out while the program runs, a few milliseconds at a time. The others sleep, or see to sockets and timers,
+    /// until messages take long, those that work get stuck, or more is there to do.
     #[must_use]
     pub const fn auto() -> Self {
         Self(Kind::Auto)
@@ -128,6 +131,7 @@ impl Builder {
             WorkerLimits { batch: 64, slice: Duration::from_micros(50), spin: Duration::ZERO };
         let workers = WorkerOptions {
             count,
+            climbs: false,
             name: "greenroom".to_owned(),
             pinned: false,
             stack_bytes: 8 << 20,
@@ -347,14 +351,16 @@ impl Builder {
             !matches!(self.scheduler.0, Kind::PerCore) || count <= PER_CORE_WORKERS_MAX,
             "scheduler \"per_core\" takes at most 62 workers",
         )?;
+        self.workers.climbs = matches!(self.scheduler.0, Kind::Auto) && count > 1;
         let scheduler = std::mem::replace(&mut self.scheduler, Scheduler::auto());
         let queues = dress(scheduler.make(count, cores));
         let homes = Homes::new(if queues.are_shared() { 0 } else { count });
-        let pool = Pool::new(queues, &self.workers, clock.clone());
+        let watch = Arc::new(Watch::new(count, self.limits.handler_budget));
+        let pool = Pool::new(queues, &self.workers, clock.clone(), watch.clone());
         let random = Random::new(self.seed);
         let front = Box::new(pool.front());
         let budget = Budget::new(self.budget_messages, self.budget_bytes);
-        let core = Core::new(front, clock, self.limits, budget, random, count, homes);
+        let core = Core::new(front, clock, self.limits, budget, random, watch, homes);
         Ok((pool, Arc::new(core)))
     }
 }

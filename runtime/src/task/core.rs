@@ -16,7 +16,7 @@ use super::watch::Watch;
 use super::{Hint, Ready, current};
 use crate::event::{DeadLetterReason, Events, Lives};
 use crate::queue::node::{Lane, Node};
-use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, CachePadded, Ordering, planted};
+use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, CachePadded, Ordering, planted};
 use crate::time::{Alarms, Clock, Time, TimerKey};
 use std::fmt;
 use std::pin::pin;
@@ -95,7 +95,8 @@ pub(crate) struct Core {
     pub(crate) roots: Roots,
     /// Where actors can live, if they live anywhere in particular.
     pub(crate) homes: Homes,
-    pub(crate) watch: Watch,
+    /// tokio keeps it as well, which the rest of this keeps.
+    pub(crate) watch: Arc<Watch>,
     pub(crate) waits: Waits,
     alarms: Box<[CachePadded<Alarms<Alarm>>]>,
     ids: CachePadded<AtomicU64>,
@@ -118,13 +119,14 @@ impl Core {
         limits: Limits,
         budget: Option<Budget>,
         random: Random,
-        workers: usize,
+        watch: Arc<Watch>,
         homes: Homes,
     ) -> Self {
+        let workers = watch.workers();
         Self {
             scheduler,
             homes,
-            watch: Watch::new(workers, limits.handler_budget),
+            watch,
             waits: Waits::default(),
             clock,
             events: Events::new(workers),

@@ -42,6 +42,8 @@ struct Current {
     gave_way: Cell<bool>,
     /// What a turn has taken on this worker lately, in nanoseconds.
     turn_cost: Cell<u64>,
+    /// Messages that were handled here.
+    handled: Cell<u64>,
     /// Actors that were made ready here while another worker slept.
     pushes: Cell<u32>,
     /// Counts of references to `core` that stand for none now; see [`core_ref`](super::core_ref).
@@ -70,6 +72,7 @@ thread_local! {
             sends: Cell::new(u64::MAX),
             gave_way: Cell::new(false),
             turn_cost: Cell::new(u64::MAX),
+            handled: Cell::new(0),
             pushes: Cell::new(0),
             spares: Cell::new(0),
         }
@@ -264,16 +267,24 @@ pub(crate) fn set_deadline(deadline: Time) {
 }
 
 /// Lets the turn that begins now await the sending of so many messages, as [`Share::sends`](super::share::Share) has them, before it
-/// gives way; returns what was left of the turn around it, for [`restore_sends`].
+/// gives way; returns what was left of the turn around it, for [`end_turn`].
 #[inline(always)]
 pub(super) fn swap_sends(sends: u64) -> u64 {
     CURRENT.with(|current| current.sends.replace(sends))
 }
 
-/// Lets the turn go on around which another one has ended.
+/// Ends a turn that has handled so many messages, and lets the one around it go on.
 #[inline(always)]
-pub(super) fn restore_sends(sends: u64) {
-    CURRENT.with(|current| current.sends.set(sends));
+pub(super) fn end_turn(handled: u32, sends: u64) {
+    CURRENT.with(|current| {
+        current.handled.set(current.handled.get().wrapping_add(u64::from(handled)));
+        current.sends.set(sends);
+    });
+}
+
+/// Messages that turns on this thread have handled.
+pub(crate) fn handled() -> u64 {
+    CURRENT.with(|current| current.handled.get())
 }
 
 /// Notes that the sending of a message is awaited; `false` if the turn is to give way first: when it has sent

@@ -190,7 +190,8 @@ impl Ready {
                 Err(payload) => run.crashed(payload),
             }
         };
-        current::restore_sends(sends);
+        // A handler that goes on has been attended to as well.
+        current::end_turn(run.handled.max(1), sends);
         outcome
     }
 }

@@ -17,9 +17,10 @@
 use super::cell::{Header, VTable};
 use crate::event::ActorId;
 use crate::queue::node::{Kind, Lane};
-use crate::sync::{AtomicBool, AtomicPtr, AtomicU64, CachePadded, Ordering, planted};
+use crate::sync::{AtomicBool, AtomicPtr, AtomicU64, CachePadded, Ordering, planted, thread};
 use std::any::TypeId;
 use std::ptr;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 /// Mark: the handler was running at the last look.
@@ -187,10 +188,12 @@ pub(crate) struct Watch {
     is_needed: bool,
     /// Whether the timekeeper looks now and then; otherwise it rests.
     looks: AtomicBool,
+    /// The thread that looks, and sees to the timers of those who are no workers.
+    timekeeper: OnceLock<thread::Thread>,
 }
 
 impl Watch {
-    pub(super) fn new(workers: usize, budget: Duration) -> Self {
+    pub(crate) fn new(workers: usize, budget: Duration) -> Self {
         let is_needed = !budget.is_zero() || workers > 1;
         Self {
             doing: (0..workers).map(|_| CachePadded(Doing::new())).collect(),
@@ -198,7 +201,26 @@ impl Watch {
             is_needed,
             // Workers are awake at first.
             looks: AtomicBool::new(is_needed),
+            timekeeper: OnceLock::new(),
         }
+    }
+
+    /// Says that the calling thread is the timekeeper.
+    pub(crate) fn be_timekeeper(&self) {
+        self.timekeeper.get_or_init(thread::current);
+    }
+
+    /// Ends the timekeeper's sleep.
+    pub(crate) fn wake_timekeeper(&self) {
+        // Before it has begun it has nothing to wake from.
+        if let Some(thread) = self.timekeeper.get() {
+            thread.unpark();
+        }
+    }
+
+    /// How many workers there are.
+    pub(super) fn workers(&self) -> usize {
+        self.doing.len()
     }
 
     /// What worker `index` is doing.
@@ -207,12 +229,18 @@ impl Watch {
         &self.doing[index]
     }
 
-    /// A worker is awake; `true` if the timekeeper must be woken to look.
-    #[must_use]
-    pub(crate) fn begin(&self) -> bool {
+    /// A worker is awake: the timekeeper is woken if it rests.
+    pub(crate) fn begin(&self) {
+        let is_called = self.resume();
+        if planted!("watch-not-called": is_called => false) {
+            self.wake_timekeeper();
+        }
+    }
+
+    /// Says that somebody looks from now on; `true` if nobody did.
+    pub(crate) fn resume(&self) -> bool {
         // AcqRel: the rendezvous with `rest`; releases that the worker is awake to it.
-        let rests = self.is_needed && !self.looks.swap(true, Ordering::AcqRel);
-        planted!("watch-not-called": rests => false)
+        self.is_needed && !self.looks.swap(true, Ordering::AcqRel)
     }
 
     /// Whether the timekeeper is to look.

@@ -200,7 +200,7 @@ fn systems_that_end_in_the_middle_of_work_leave_nothing_behind() {
     let (mut dice, mut accepted) = (Dice::new(11), 0);
     for round in 0..rounds {
         let (drains, workers) = (round.is_multiple_of(2), 1 + (round / 2 % 3) as usize);
-        let scheduler = support::SCHEDULERS[(round / 6 % 4) as usize];
+        let scheduler = support::SCHEDULERS[(round / 6 % 5) as usize];
         let built = System::builder().workers(workers).scheduler(scheduler()).thread_name("busy");
         let system = built.build().unwrap();
         let (ledger, life) = (Ledger::new(SENDERS * PARCELS), Arc::new(()));

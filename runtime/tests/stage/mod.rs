@@ -28,6 +28,10 @@ impl Plan {
         Self { scheduler: Scheduler::stealing, workers }
     }
 
+    pub(crate) fn auto(workers: usize) -> Self {
+        Self { scheduler: Scheduler::auto, workers }
+    }
+
     pub(crate) fn locked(workers: usize) -> Self {
         Self { scheduler: Scheduler::locked, workers }
     }

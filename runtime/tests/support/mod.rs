@@ -25,13 +25,18 @@ use std::time::Duration;
 /// Longer than anything here takes: what is not done by then hangs.
 pub(crate) const LONG: Duration = Duration::from_secs(40);
 
-/// Every scheduler there is.
-pub(crate) const SCHEDULERS: [fn() -> Scheduler; 4] =
-    [Scheduler::locked, Scheduler::lock_free, Scheduler::stealing, Scheduler::per_core];
+/// Every scheduler there is, and the one that takes one of them and changes who is on duty.
+pub(crate) const SCHEDULERS: [fn() -> Scheduler; 5] = [
+    Scheduler::locked,
+    Scheduler::lock_free,
+    Scheduler::stealing,
+    Scheduler::per_core,
+    Scheduler::auto,
+];
 
 /// Those whose workers all reach what is ready, wherever it was made so.
-pub(crate) const SHARING: [fn() -> Scheduler; 3] =
-    [Scheduler::locked, Scheduler::lock_free, Scheduler::stealing];
+pub(crate) const SHARING: [fn() -> Scheduler; 4] =
+    [Scheduler::locked, Scheduler::lock_free, Scheduler::stealing, Scheduler::auto];
 
 /// `few`, as often as the environment says: CI does more of the same where it has the time.
 pub(crate) fn times(few: usize) -> usize {

@@ -6,12 +6,13 @@ use greenroom::{Builder, Scheduler};
 pub(crate) type Scheduling = Option<fn() -> Scheduler>;
 
 /// All of them.
-pub(crate) const SCHEDULINGS: [Scheduling; 5] = [
+pub(crate) const SCHEDULINGS: [Scheduling; 6] = [
     None,
     Some(Scheduler::locked),
     Some(Scheduler::lock_free),
     Some(Scheduler::stealing),
     Some(Scheduler::per_core),
+    Some(Scheduler::auto),
 ];
 
 /// Settings with that scheduler.

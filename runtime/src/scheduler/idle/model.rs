@@ -37,6 +37,14 @@ impl Pool {
         self.work.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok()
     }
 
+    /// Has somebody find the work that is left.
+    fn hand_over(&self) {
+        // Relaxed: as in `push`.
+        if self.work.load(Ordering::Relaxed) > 0 {
+            self.ring(self.idle.notify());
+        }
+    }
+
     /// Finds one piece of work, asleep in between.
     fn work(&self, worker: usize) {
         let mut searching = false;
@@ -45,20 +53,24 @@ impl Pool {
                 self.idle.search();
             }
             if self.take() {
-                // Relaxed: as in `push`.
-                if self.idle.found() && self.work.load(Ordering::Relaxed) > 0 {
-                    self.ring(self.idle.notify());
+                if self.idle.found() {
+                    self.hand_over();
                 }
                 return;
             }
-            self.idle.leave(worker);
-            if self.work.load(Ordering::Relaxed) == 0 {
-                self.idle.doze(worker);
-                self.bells[worker].wait();
-                self.idle.stir(worker);
-            }
-            searching = self.idle.wake(worker);
+            searching = self.sleep(worker);
         }
+    }
+
+    /// Sleeps unless there is work after all; returns whether it was woken to search.
+    fn sleep(&self, worker: usize) -> bool {
+        self.idle.leave(worker);
+        if self.work.load(Ordering::Relaxed) == 0 {
+            self.idle.doze(worker);
+            self.bells[worker].wait();
+            self.idle.stir(worker);
+        }
+        self.idle.wake(worker)
     }
 }
 
@@ -110,5 +122,47 @@ fn a_worker_that_is_away_for_ever_is_not_relied_upon() {
         pool.push();
         pool.push();
         thread.join().unwrap();
+    });
+}
+
+impl Pool {
+    /// As `work`, but gives back what it finds; ends when it is off duty.
+    fn work_until_off_duty(&self, worker: usize) {
+        let mut searching = false;
+        loop {
+            if !searching {
+                self.idle.search();
+            }
+            if self.idle.is_off_duty(worker) {
+                self.idle.leave(worker);
+                return self.hand_over();
+            }
+            if self.take() {
+                if self.idle.found() {
+                    self.hand_over();
+                }
+                return self.push();
+            }
+            searching = self.sleep(worker);
+        }
+    }
+}
+
+/// Who goes off duty leaves nothing behind that nobody looks for, also if it searched, or was woken by a pusher
+/// that still counted on it.
+#[test]
+fn what_comes_while_a_worker_goes_off_duty_is_found_by_one_on_duty() {
+    model(|| {
+        let pool = Pool::new(2);
+        let (first, second) = (pool.clone(), pool.clone());
+        let goes = thread::spawn(move || second.work_until_off_duty(1));
+        let stays = thread::spawn(move || {
+            first.idle.set_on_duty(1);
+            first.bells[1].notify();
+            first.work(0);
+        });
+        pool.push();
+        goes.join().unwrap();
+        stays.join().unwrap();
     });
 }

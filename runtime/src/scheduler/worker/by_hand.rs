@@ -43,6 +43,14 @@ impl Shared {
             queue.share(id, other, &|worker| self.wake(worker));
         }
     }
+
+    /// Has all workers on duty, or one, whoever is now; where that may change at all.
+    fn change_duty(&self) {
+        if self.duty.is_some() {
+            let all = self.wakers.len();
+            self.idle.set_on_duty(if self.idle.on_duty() == 1 { all } else { 1 });
+        }
+    }
 }
 
 /// See the [module](self).
@@ -87,6 +95,14 @@ impl ByHand {
         if worker.shared.ending.load(Ordering::Acquire) {
             self.leave();
             return Took::Left;
+        }
+        if buggify(Rare::ChangeDuty) {
+            worker.shared.change_duty();
+        }
+        if worker.shared.idle.is_off_duty(worker.id.index()) {
+            worker.leave_to_others();
+            worker.shared.idle.doze(worker.id.index());
+            return Took::Nothing;
         }
         let core = worker.core.clone();
         current::set_now(core.clock.now());
