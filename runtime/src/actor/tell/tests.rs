@@ -3,6 +3,7 @@
 use super::{offer, run_soon};
 use crate::{Actor, Mailbox, Options, Ref, Scheduler, System, handlers};
 use std::sync::mpsc;
+use std::time::Duration;
 use tokio::sync::oneshot;
 
 /// Adds up what it was told.
@@ -76,6 +77,8 @@ fn who_sends_from_a_worker_that_sleeps_has_its_message_back() {
     let (back, came_back) = mpsc::channel();
     outside.offer(sum.clone(), gone, back).tell().unwrap();
     assert_eq!(sum.sum().wait(), Ok(0));
+    let here = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    here.block_on(system.await_idle(Duration::from_secs(40))).unwrap();
     sum.add(1).cell.inbox.close();
     go.send(()).unwrap();
     assert!(came_back.recv().unwrap(), "a fence does not wait for one who sleeps");
