@@ -8,13 +8,15 @@
 //! (Hellerstein, Morrison, Eilebrecht: "Applying control theory in the real world", 2009).
 //!
 //! 1. More are tried only where somebody wanted a helper that was not on duty.
-//! 2. A trial whose windows last too long, because workers slept, says nothing, and nothing changes.
+//! 2. Fewer are only better than more if they were busy all the time: those that slept would say how much work there
+//!    was, not how fast it can be done. Where there is time to sleep, more cost nobody anything.
 //! 3. What is better has to be so by a sixteenth in the median, or nothing changes. What is worse by a quarter
 //!    in one window ends the trial.
 //! 4. The longer nothing changes, the rarer are trials: one costs a few milliseconds of work at the worse number.
+//! 5. Without a trial all go on duty where help is wanted and messages are so few that each takes long; and where
+//!    those on duty get stuck twice in a short time.
 //!
-//! No threads, no clock: whoever has the time says what was done until then. An order is obeyed under the lock
-//! that the report was made under, so the last one counts.
+//! No threads, no clock: whoever has the time says what was done until then.
 
 use crate::time::Time;
 use std::time::Duration;
@@ -26,13 +28,14 @@ const SETTLE: Duration = Duration::from_micros(250);
 /// Windows of a trial: as many of each number of workers.
 const WINDOWS: usize = 6;
 /// Between two trials at least.
-const HOLD_MIN: Duration = Duration::from_millis(2);
+pub(super) const HOLD_MIN: Duration = Duration::from_millis(2);
 /// Between two trials at most.
 const HOLD_MAX: Duration = Duration::from_millis(256);
-/// How long all are on duty because those who are were stuck.
+/// How long all are on duty because those who are were stuck, until that is looked at again.
 const RELIEF: Duration = Duration::from_millis(2);
-/// Messages between two trials for which it is worth comparing anything: fewer take so long that all workers are
-/// on duty anyway.
+/// Who gets stuck again within that time is not the exception.
+const RELIEF_AGAIN: Duration = Duration::from_millis(64);
+/// Messages in the shortest time between two trials that there is anything to compare of.
 const MESSAGES_MIN: u64 = 64;
 
 /// What has been done, and until when.
@@ -41,6 +44,8 @@ pub(super) struct Report {
     pub(super) now: Time,
     /// Messages that all workers have handled since they began.
     pub(super) handled: u64,
+    /// Nanoseconds that those on duty have slept since they began.
+    pub(super) slept: u64,
     /// Whether somebody wanted help since the last report that those on duty could not give.
     pub(super) wanted: bool,
 }
@@ -61,8 +66,8 @@ struct Trial {
     /// Messages per second in the windows so far: at the kept number, at the other, and so on.
     rates: [u64; WINDOWS],
     count: usize,
-    /// When the running window began, and what had been handled then; none while things settle.
-    window: Option<(Time, u64)>,
+    /// What had been done when the running window began; none while things settle.
+    window: Option<Report>,
 }
 
 /// See the [module](self).
@@ -77,13 +82,15 @@ pub(super) struct Climb {
     down_next: bool,
     /// No trial begins before that.
     next: Time,
-    /// What had been handled at the last report outside of trials.
-    handled: u64,
+    /// When those on duty got stuck last.
+    stuck_at: Option<Time>,
+    /// The last report outside of trials, and what it had of messages.
+    before: (Time, u64),
     wanted: bool,
 }
 
 impl Climb {
-    /// Begins with one of `workers`, two at least.
+    /// Begins with one of `workers`.
     pub(super) fn new(workers: usize) -> Self {
         Self {
             workers,
@@ -92,7 +99,8 @@ impl Climb {
             trial: None,
             down_next: false,
             next: Time(0),
-            handled: 0,
+            stuck_at: None,
+            before: (Time(0), 0),
             wanted: false,
         }
     }
@@ -109,8 +117,8 @@ impl Climb {
     /// Any number, for systematic tests, in which no time passes.
     #[cfg(shuttle)]
     pub(super) fn anything(&mut self) -> Order {
-        self.handled += 1;
-        Order { on_duty: 1 + self.handled as usize / 2 % self.workers, due: Time(0) }
+        self.before.1 += 1;
+        Order { on_duty: 1 + self.before.1 as usize / 2 % self.workers, due: Time(0) }
     }
 
     /// Puts all on duty, because messages take so long that each worker more is worth it.
@@ -119,15 +127,21 @@ impl Climb {
         self.hold(now, HOLD_MIN)
     }
 
-    /// Puts all on duty for a while, because those who are do not get on.
+    /// Puts all on duty for a while, because those who are have got stuck: what was tried is no better then.
     pub(super) fn relieve(&mut self, now: Time) -> Order {
-        self.trial = None;
-        Order { on_duty: self.workers, due: now.after(RELIEF) }
+        let is_again = self.stuck_at.is_some_and(|before| now.since(before) < RELIEF_AGAIN);
+        self.stuck_at = Some(now);
+        if self.trial.take().is_some() {
+            self.stay(now);
+        } else if is_again {
+            return self.spread(now);
+        }
+        self.relieve_on(now)
     }
 
-    /// Workers on duty, but for trials and relief.
-    pub(super) fn kept(&self) -> usize {
-        self.kept
+    /// Has all go on who relieve others.
+    pub(super) fn relieve_on(&mut self, now: Time) -> Order {
+        Order { on_duty: self.workers, due: now.after(RELIEF) }
     }
 
     /// Lets things be for so long.
@@ -136,73 +150,100 @@ impl Climb {
         Order { on_duty: self.kept, due: self.next }
     }
 
+    /// Keeps the number, for twice as long as the last time.
+    fn stay(&mut self, now: Time) -> Order {
+        self.down_next = !self.down_next;
+        self.hold(now, (self.hold * 2).min(HOLD_MAX))
+    }
+
+    /// Takes another number, to be doubted sooner.
+    fn change(&mut self, now: Time, kept: usize) -> Order {
+        self.down_next = kept < self.kept;
+        self.kept = kept;
+        self.hold(now, (self.hold / 4).max(HOLD_MIN))
+    }
+
     fn begin(&mut self, report: Report) -> Order {
-        let kept = self.kept;
-        if report.now < self.next {
-            return Order { on_duty: kept, due: self.next };
+        let now = report.now;
+        if now < self.next {
+            return Order { on_duty: self.kept, due: self.next };
         }
-        let before = std::mem::replace(&mut self.handled, report.handled);
-        let is_worth = report.handled.wrapping_sub(before) >= MESSAGES_MIN;
-        let Some(other) = self.candidate().filter(|_| is_worth) else {
-            return Order { on_duty: kept, due: report.now.after(HOLD_MIN) };
+        let (then, handled) = std::mem::replace(&mut self.before, (now, report.handled));
+        let count = report.handled.wrapping_sub(handled);
+        let is_little = rate(count, now.since(then)) < rate(MESSAGES_MIN, HOLD_MIN);
+        if is_little && std::mem::take(&mut self.wanted) {
+            return self.spread(now);
+        }
+        let Some(other) = self.candidate().filter(|_| !is_little) else {
+            return Order { on_duty: self.kept, due: now.after(HOLD_MIN) };
         };
-        let window = Some((report.now, report.handled));
-        self.trial = Some(Trial { other, rates: [0; WINDOWS], count: 0, window });
-        Order { on_duty: kept, due: report.now.after(WINDOW) }
+        self.trial = Some(Trial { other, rates: [0; WINDOWS], count: 0, window: Some(report) });
+        Order { on_duty: self.kept, due: now.after(WINDOW) }
     }
 
     /// What to compare with.
-    fn candidate(&mut self) -> Option<usize> {
+    fn candidate(&self) -> Option<usize> {
         let up = Some(self.kept.saturating_mul(2).min(self.workers));
-        let up = up.filter(|&up| up > self.kept && std::mem::take(&mut self.wanted));
+        let up = up.filter(|&up| up > self.kept && self.wanted);
         let down = Some(self.kept / 2).filter(|&down| down > 0);
         if self.down_next { down.or(up) } else { up.or(down) }
     }
 
     fn go_on(&mut self, mut trial: Trial, report: Report) -> Order {
-        let Some((began, handled)) = trial.window else {
-            trial.window = Some((report.now, report.handled));
+        let now = report.now;
+        let Some(began) = trial.window else {
+            trial.window = Some(report);
             let on_duty = self.measured(&trial);
             self.trial = Some(trial);
-            return Order { on_duty, due: report.now.after(WINDOW) };
+            return Order { on_duty, due: now.after(WINDOW) };
         };
-        let span = report.now.since(began);
-        if span > WINDOW * 4 {
-            return self.end(report, None);
+        let more = trial.other.max(self.kept);
+        let measured = self.measured(&trial);
+        if measured < more && report.is_idle_since(&began, measured) {
+            return self.end(now, more);
         }
-        trial.rates[trial.count] = rate(report.handled.wrapping_sub(handled), span);
-        trial.count += 1;
+        trial.note(began, report);
         if trial.is_hopeless() {
-            return self.end(report, None);
+            return self.end(now, self.kept);
         }
         if trial.count == WINDOWS {
-            let better = trial.is_other_better().then_some(trial.other);
-            return self.end(report, better);
+            let best = if trial.is_other_better() { trial.other } else { self.kept };
+            return self.end(now, best);
         }
-        trial.window = None;
         let on_duty = self.measured(&trial);
         self.trial = Some(trial);
-        Order { on_duty, due: report.now.after(SETTLE) }
+        Order { on_duty, due: now.after(SETTLE) }
     }
 
-    /// Workers on duty in the window that comes next.
+    /// Workers on duty in the window that runs or comes next.
     fn measured(&self, trial: &Trial) -> usize {
         if trial.count.is_multiple_of(2) { self.kept } else { trial.other }
     }
 
-    fn end(&mut self, report: Report, better: Option<usize>) -> Order {
-        (self.handled, self.wanted) = (report.handled, false);
-        if let Some(better) = better {
-            self.down_next = better < self.kept;
-            self.kept = better;
-            return self.hold(report.now, HOLD_MIN);
-        }
-        self.down_next = !self.down_next;
-        self.hold(report.now, (self.hold * 2).min(HOLD_MAX))
+    fn end(&mut self, now: Time, best: usize) -> Order {
+        self.wanted = false;
+        if best == self.kept { self.stay(now) } else { self.change(now, best) }
+    }
+}
+
+impl Report {
+    /// Whether so many workers have slept for an eighth of the time since then.
+    fn is_idle_since(&self, began: &Self, workers: usize) -> bool {
+        let span = self.now.since(began.now);
+        let slept = Duration::from_nanos(self.slept.wrapping_sub(began.slept));
+        slept * 8 >= span.saturating_mul(u32::try_from(workers).unwrap_or(u32::MAX))
     }
 }
 
 impl Trial {
+    /// Ends the running window.
+    fn note(&mut self, began: Report, report: Report) {
+        let handled = report.handled.wrapping_sub(began.handled);
+        self.rates[self.count] = rate(handled, report.now.since(began.now));
+        self.count += 1;
+        self.window = None;
+    }
+
     /// Whether the other number has just done so badly that trying on would only cost.
     fn is_hopeless(&self) -> bool {
         let mut pairs = self.rates[..self.count].chunks_exact(2);

@@ -9,7 +9,9 @@
 //! changes the word under the same lock.
 //!
 //! Of all workers the first few are *on duty*. The others run no actors: their threads see to the sockets and
-//! timers that they have, and hand over what those make ready, as a thread that is no worker does.
+//! timers that they have, and hand over what those make ready, as a thread that is no worker does. They are in
+//! neither list nor word: nobody wakes them for work. The number changes under the lock, and those that it
+//! concerns with it; a worker that is awake finds out ([`Idle::retire`]) before it runs another slice.
 //!
 //! Steps:
 //! 1. A pusher first pushes, then reads the word by a read-modify-write ([`Idle::notify`]). If nobody
@@ -18,8 +20,8 @@
 //! 2. A worker that finds nothing counts itself away by a read-modify-write ([`Idle::leave`]) and looks
 //!    once more. tokio then tells when it falls asleep ([`Idle::doze`]) and when its sleep ends for
 //!    whatever reason ([`Idle::stir`]).
-//! 3. A worker that finds itself off duty counts itself away, and then does as a pusher if there is work: it may
-//!    have searched, or have some that it made ready itself.
+//! 3. A worker that finds itself off duty does as a pusher if there is work: it may have searched, or have some
+//!    that it made ready itself.
 //! 4. A searcher that finds work, and was the last one searching ([`Idle::found`]), looks whether there
 //!    is more, and if so wakes or calls another as a pusher does.
 //!
@@ -27,10 +29,8 @@
 //! came first, the other's acquires the push and the second look finds it. If the other's came first,
 //! the pusher sees a worker that is away or asleep, and calls one unless somebody searches; that
 //! searcher in turn either finds the work or is away later, by the same step, and looks again. A worker
-//! that was called looks when tokio lets it; until then it suppresses no wake-up. The first worker is always
-//! on duty. Where a pusher thinks so of one that is not, that one goes off duty when it wakes, and wakes
-//! another by the third step; that one it knows to be on duty, because what it has read of the number it
-//! never reads older again.
+//! that was called looks when tokio lets it; until then it suppresses no wake-up. A worker that was woken and
+//! is off duty when it comes passes that on by the third step; the first worker is always on duty.
 
 use crate::sync::{AtomicU64, AtomicUsize, CachePadded, Mutex, Ordering, planted};
 use std::task::Waker;
@@ -47,6 +47,11 @@ const fn is_any_asleep(word: u64) -> bool {
     !word.is_multiple_of(AWAY)
 }
 
+/// The state off duty in place of one on duty.
+fn off_duty(state: State) -> State {
+    if state.is_asleep() { State::OffDutyAsleep } else { State::OffDuty }
+}
+
 /// What a worker was last known to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -59,11 +64,23 @@ enum State {
     Roused,
     /// Called while it was away.
     Called,
+    /// In tokio, and runs no actors.
+    OffDuty,
+    /// The same, and tokio has nothing to run.
+    OffDutyAsleep,
+}
+
+impl State {
+    fn is_asleep(self) -> bool {
+        matches!(self, Self::Asleep | Self::OffDutyAsleep)
+    }
 }
 
 #[derive(Debug)]
 struct Workers {
     states: Vec<State>,
+    /// How many are on duty: the first so many.
+    on_duty: usize,
     /// Those away or asleep; who has been so for the shortest time comes last.
     idle: Vec<usize>,
     /// How often a sleep has ended.
@@ -78,11 +95,9 @@ impl Workers {
         self.idle.iter().rev().copied().find(|&worker| self.states[worker] == state)
     }
 
-    /// Takes the last worker in `from` out of the list, if it is one of the first `on_duty`.
-    fn take(&mut self, on_duty: usize, from: State, to: State) -> Option<usize> {
-        let is_on_duty = |worker| planted!("idle-wakes-off-duty": worker < on_duty => true);
-        let is_fit = |&worker: &usize| self.states[worker] == from && is_on_duty(worker);
-        let place = self.idle.iter().rposition(is_fit)?;
+    /// Takes the last worker in `from` out of the list.
+    fn take(&mut self, from: State, to: State) -> Option<usize> {
+        let place = self.idle.iter().rposition(|&worker| self.states[worker] == from)?;
         let worker = self.idle.remove(place);
         self.set(worker, to);
         Some(worker)
@@ -90,14 +105,31 @@ impl Workers {
 
     fn set(&mut self, worker: usize, state: State) -> State {
         let before = std::mem::replace(&mut self.states[worker], state);
-        if before == State::Asleep {
+        if before.is_asleep() && !state.is_asleep() {
             self.sleeps_ended += 1;
         }
         before
     }
 
+    /// Turns a worker that is in tokio into one on duty, or off duty; returns by what the word changes.
+    fn change_duty(&mut self, worker: usize) -> u64 {
+        let (state, change) = match self.states[worker] {
+            State::Away => (State::OffDuty, AWAY.wrapping_neg()),
+            State::Asleep => (State::OffDutyAsleep, SLEEPER.wrapping_neg()),
+            State::OffDuty => (State::Away, AWAY),
+            State::OffDutyAsleep => (State::Asleep, SLEEPER),
+            State::Awake | State::Roused | State::Called => return 0,
+        };
+        self.set(worker, state);
+        match state {
+            State::Away | State::Asleep => self.idle.push(worker),
+            _ => self.idle.retain(|&idle| idle != worker),
+        }
+        change
+    }
+
     fn are_all_asleep(&self) -> bool {
-        self.states.iter().all(|state| *state == State::Asleep)
+        self.states.iter().all(|state| state.is_asleep())
     }
 
     /// Takes those out who are to be told that all are asleep, if all are.
@@ -113,7 +145,7 @@ impl Workers {
 #[derive(Debug)]
 pub(crate) struct Idle {
     word: CachePadded<AtomicU64>,
-    /// Workers on duty.
+    /// How many workers are on duty, for those who have no lock.
     on_duty: CachePadded<AtomicUsize>,
     workers: Mutex<Workers>,
 }
@@ -125,6 +157,7 @@ impl Idle {
             on_duty: CachePadded(AtomicUsize::new(workers)),
             workers: Mutex::new(Workers {
                 states: vec![State::Awake; workers],
+                on_duty: workers,
                 idle: Vec::with_capacity(workers),
                 sleeps_ended: 0,
                 watchers: Vec::new(),
@@ -149,33 +182,50 @@ impl Idle {
         if self.could_help() { self.rouse() } else { None }
     }
 
-    /// Whether a worker sleeps and none searches, and more than the first one are on duty. A hint.
+    /// Whether a worker sleeps and none searches. A hint.
     #[inline]
     pub(crate) fn could_help(&self) -> bool {
         // Relaxed: a guess; the caller itself runs the work if it is wrong.
         let word = self.word.load(Ordering::Relaxed);
-        is_any_asleep(word) && searchers(word) == 0 && self.on_duty() > 1
+        is_any_asleep(word) && searchers(word) == 0
     }
 
-    /// Workers on duty: the first so many.
+    /// Workers on duty: the first so many. A hint.
     #[inline]
     pub(crate) fn on_duty(&self) -> usize {
-        // Relaxed: who is on duty orders nothing; what a worker reads here itself is no older than what it
-        // went off duty by.
+        // Relaxed: a hint; what counts is read under the lock.
         self.on_duty.load(Ordering::Relaxed)
-    }
-
-    /// Whether that worker is to run no actors.
-    #[inline]
-    pub(crate) fn is_off_duty(&self, worker: usize) -> bool {
-        worker >= self.on_duty()
     }
 
     /// Says how many workers are on duty from now on, one at least. Those that are to begin are not woken.
     pub(crate) fn set_on_duty(&self, count: usize) {
         debug_assert!(count > 0, "somebody has to work");
-        // Relaxed: as where it is read.
+        let mut workers = self.workers.lock();
+        let before = std::mem::replace(&mut workers.on_duty, count);
+        let change = (before.min(count)..before.max(count))
+            .fold(0, |change: u64, worker| change.wrapping_add(workers.change_duty(worker)));
+        // AcqRel: as in `rouse_among`.
+        self.word.fetch_add(change, Ordering::AcqRel);
+        // Relaxed: a hint.
         self.on_duty.store(count, Ordering::Relaxed);
+    }
+
+    /// The calling worker, which searches if `searches`, may leave its thread to tokio for good, if it is off
+    /// duty: `true`. It must wake another one for the work that is there after this.
+    pub(crate) fn retire(&self, worker: usize, searches: bool) -> bool {
+        if worker < self.on_duty() {
+            return false;
+        }
+        let mut workers = self.workers.lock();
+        if worker < workers.on_duty {
+            return false;
+        }
+        workers.states[worker] = State::OffDuty;
+        if planted!("idle-retired-searches": searches => false) {
+            // AcqRel: as in `found`.
+            self.word.fetch_sub(SEARCHER, Ordering::AcqRel);
+        }
+        true
     }
 
     /// A worker that sleeps, if any does; it goes on sleeping. A hint.
@@ -219,14 +269,14 @@ impl Idle {
     }
 
     fn rouse_among(&self, workers: &mut Workers) -> Option<usize> {
-        let worker = workers.take(self.on_duty(), State::Asleep, State::Roused)?;
+        let worker = workers.take(State::Asleep, State::Roused)?;
         // AcqRel: keeps the order of the rendezvous for those who read the word later.
         self.word.fetch_add(SEARCHER - SLEEPER, Ordering::AcqRel);
         Some(worker)
     }
 
     fn call_among(&self, workers: &mut Workers) -> Option<usize> {
-        let worker = workers.take(self.on_duty(), State::Away, State::Called)?;
+        let worker = workers.take(State::Away, State::Called)?;
         // AcqRel: as in `rouse_among`.
         self.word.fetch_sub(AWAY, Ordering::AcqRel);
         Some(worker)
@@ -273,10 +323,13 @@ impl Idle {
     /// who is to be told that all are asleep.
     fn turn(&self, worker: usize, from: State, to: State, change: u64) -> Vec<Waker> {
         let mut workers = self.workers.lock();
-        if workers.states[worker] == from {
+        let state = workers.states[worker];
+        if state == from {
             workers.set(worker, to);
             // AcqRel: as in `rouse_among`.
             self.word.fetch_add(change, Ordering::AcqRel);
+        } else if state == off_duty(from) {
+            workers.set(worker, off_duty(to));
         }
         workers.take_watchers()
     }
@@ -289,7 +342,8 @@ impl Idle {
         let counted = match state {
             State::Away => AWAY,
             State::Asleep => SLEEPER,
-            State::Awake | State::Roused | State::Called => return state == State::Roused,
+            State::Awake | State::Called | State::OffDuty | State::OffDutyAsleep => return false,
+            State::Roused => return true,
         };
         workers.idle.retain(|&idle| idle != worker);
         // AcqRel: as in `rouse_among`.

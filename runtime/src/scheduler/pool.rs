@@ -9,7 +9,7 @@ use super::queues::Queues;
 use super::timekeeper::keep_time;
 #[cfg(not(shuttle))]
 use super::worker::ByHand;
-use super::worker::{Front, Limits, Shared, Worker, stir};
+use super::worker::{Front, Limits, Shared, Worker, doze, nanos, stir};
 use crate::sync::{Arc, AtomicBool, thread};
 use crate::task::core::Core;
 use crate::task::current;
@@ -21,7 +21,6 @@ use std::pin::Pin;
 use std::sync::OnceLock;
 #[cfg(not(shuttle))]
 use std::task::Waker;
-use std::time::Duration;
 
 /// How a system's workers are to be.
 #[derive(Clone, Debug)]
@@ -100,7 +99,8 @@ impl Pool {
             let (falls_asleep, wakes) = (self.shared.idle.clone(), self.shared.idle.clone());
             let (watch, clock) = (core.watch.clone(), self.shared.clock.clone());
             let stirs = move || stir(&wakes, &watch, &clock, index);
-            let driver = Driver::new(move || falls_asleep.doze(index), stirs);
+            let clock = self.shared.clock.clone();
+            let driver = Driver::new(move || doze(&falls_asleep, &clock, index), stirs);
             let driver = driver.inspect_err(|_| self.shared.end())?;
             let cpu = cores.of(index);
             let (shared, core, limits) = (self.shared.clone(), core.clone(), options.limits);
@@ -119,10 +119,6 @@ impl Pool {
             .inspect_err(|_| self.shared.end())?;
         Ok(())
     }
-}
-
-fn nanos(span: Duration) -> u64 {
-    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// The life of one worker's thread.

@@ -58,6 +58,16 @@ impl Queues {
         }
     }
 
+    /// Leaves to all what only the worker, who pops nothing for a while, would have taken first.
+    pub(super) fn hand_over(&self, id: WorkerId, batch: &mut Batch) {
+        if let Self::Shared(queue) = self {
+            queue.hand_over(id);
+            while let Some(ready) = batch.pop() {
+                queue.push(Origin::External, ready, Hint::Back);
+            }
+        }
+    }
+
     /// Whether any worker could take what is pushed: with homes, an actor is not handed over before its
     /// worker has too much to do.
     #[inline]

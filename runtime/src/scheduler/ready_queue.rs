@@ -111,6 +111,10 @@ pub trait ReadyQueue: Send + Sync + 'static {
     /// Whether `worker` would find something in [`pop`](ReadyQueue::pop).
     fn has_work(&self, worker: WorkerId) -> bool;
 
+    /// Says, on `worker` itself, that it will pop nothing for a while: what only it looks into before others
+    /// have run dry is to be where all look. By default nothing, which is right where all share everything.
+    fn hand_over(&self, _worker: WorkerId) {}
+
     /// Actors in the queue, roughly.
     fn len(&self) -> usize;
 

@@ -241,6 +241,14 @@ impl ReadyQueue for StealingQueue {
         !self.high.is_empty() || !self.injector.is_empty() || self.locals.iter().any(is_busy)
     }
 
+    fn hand_over(&self, worker: WorkerId) {
+        let local = &self.locals[worker.index()];
+        let words = std::iter::from_fn(|| local.ring.pop()).chain(Self::take_slot(local));
+        let words = words.take(planted!("off-duty-hoards": usize::MAX => 0));
+        // SAFETY: each word was made by `into_word` and is taken out once.
+        words.for_each(|word| self.injector.push(unsafe { Ready::from_word(word) }));
+    }
+
     fn len(&self) -> usize {
         // Relaxed: a rough figure.
         let local = |local: &CachePadded<Local>| {

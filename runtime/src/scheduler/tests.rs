@@ -112,6 +112,30 @@ mod priorities {
             }
         }
     }
+
+    /// Who goes off duty must not keep what others take only when they have nothing else to do.
+    #[test]
+    fn what_a_worker_hands_over_comes_up_though_another_never_runs_dry() {
+        let queue = StealingQueue::new(2);
+        // SAFETY: the queue is used by this thread alone, which plays both workers in turn.
+        let [busy, leaving] = [0, 1].map(|index| unsafe { WorkerId::new(index) });
+        for number in 0..20 {
+            let hint = if number == 19 { Hint::Next } else { Hint::Back };
+            queue.push(Origin::Worker(leaving), Ready::fake(number, Priority::Normal), hint);
+        }
+        queue.hand_over(leaving);
+        assert_eq!(queue.len(), 20);
+        queue.push(Origin::Worker(busy), Ready::fake(20, Priority::Normal), Hint::Next);
+        let (mut batch, mut seen) = (Batch::new(), [false; 21]);
+        for _ in 0..61 * 21 {
+            queue.pop(busy, &mut batch);
+            let number = batch.pop().expect("one is always there").into_fake();
+            seen[number] = true;
+            // Whoever ran runs again.
+            queue.push(Origin::Worker(busy), Ready::fake(number, Priority::Normal), Hint::Next);
+        }
+        assert_eq!(seen, [true; 21]);
+    }
 }
 
 #[cfg(not(shuttle))]

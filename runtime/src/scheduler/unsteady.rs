@@ -33,6 +33,10 @@ impl ReadyQueue for Unsteady {
         self.queue.has_work(worker)
     }
 
+    fn hand_over(&self, worker: WorkerId) {
+        self.queue.hand_over(worker);
+    }
+
     fn len(&self) -> usize {
         self.queue.len()
     }

@@ -12,6 +12,7 @@ mod pace;
 pub(crate) use by_hand::{ByHand, Manner, Took};
 pub(crate) use front::Front;
 pub(crate) use pace::Limits;
+pub(super) use pace::nanos;
 
 use super::driver::AlarmClock;
 use super::duty::Duty;
@@ -61,13 +62,18 @@ pub(crate) struct Shared {
     pub(crate) alone: u64,
 }
 
+/// The thread of a worker is about to sleep.
+pub(crate) fn doze(idle: &Idle, clock: &Clock, worker: usize) {
+    current::fall_asleep(clock.now());
+    idle.doze(worker);
+}
+
 /// The thread of a worker has slept, and tokio has something for it: from now on the timekeeper looks at what
 /// it does, and at what waits meanwhile.
 pub(crate) fn stir(idle: &Idle, watch: &Watch, clock: &Clock, worker: usize) {
     idle.stir(worker);
     watch.begin();
-    current::set_now(clock.now());
-    current::end_slice();
+    current::stir(clock.now());
 }
 
 impl Shared {
@@ -119,7 +125,7 @@ impl Shared {
         match &self.queues {
             Queues::Shared(_) => match (self.idle.notify_helper(), &self.duty) {
                 (Some(sleeper), _) => self.wake(sleeper),
-                (None, Some(duty)) => duty.want(),
+                (None, Some(duty)) => duty.want(&self.idle),
                 (None, None) => {}
             },
             Queues::PerCore(queue) => {
@@ -217,6 +223,8 @@ pub(crate) struct Worker {
     pauses: Option<u32>,
     /// Messages that it had handled when it looked at the clock last.
     handled: u64,
+    /// When its last slice ended with work left; never, once the next one has begun.
+    over_at: Time,
     /// Looks at the clock in a row that found messages to take long.
     slow_looks: u32,
 }
@@ -246,6 +254,7 @@ impl Worker {
             bored_since: None,
             pauses: None,
             handled: 0,
+            over_at: Time::NEVER,
             slow_looks: 0,
         }
     }
@@ -267,10 +276,7 @@ impl Worker {
     /// Runs actors for one slice.
     fn slice(&mut self) -> Slice {
         let mut now = self.fire_alarms();
-        if let Some(duty) = &self.shared.duty {
-            duty.note(self.id.index(), current::handled());
-            duty.look(now, &self.shared.idle);
-        }
+        self.look_at_duty(now);
         let core = self.core.clone();
         let end = now.after(self.limits.slice);
         let doing = core.watch.doing(self.id.index());
@@ -286,7 +292,7 @@ impl Worker {
                 let before = std::mem::replace(&mut now, core.clock.now());
                 current::set_now(now);
                 pace::learn(now.since(before), turns - looked);
-                self.report(before, now);
+                self.learn(before, now);
                 turn.look = pace::first_look(&self.limits);
                 (looked, look) = (turns, turns + turns.min(TURNS_PER_CLOCK));
                 turn.until = now.after(self.limits.slice);
@@ -295,10 +301,12 @@ impl Worker {
                     self.shared.call_helper(self.id);
                 }
                 if now >= end {
+                    self.over_at = now;
                     return Slice::Over;
                 }
             }
         }
+        self.note();
         if turns > 0 { Slice::Emptied } else { Slice::Idle }
     }
 
@@ -321,44 +329,64 @@ impl Worker {
         Some(ready)
     }
 
-    /// Notes what was handled since the last look.
+    /// Says what was handled until now, before a slice or after it.
+    fn note(&mut self) {
+        if let Some(duty) = &self.shared.duty {
+            self.handled = current::handled();
+            duty.note(self.id.index(), self.handled, current::slept());
+        }
+    }
+
+    /// Has it judged whether as many workers as now are to be on duty.
+    fn look_at_duty(&mut self, now: Time) {
+        self.note();
+        let Some(duty) = &self.shared.duty else { return };
+        // What waited while tokio had the thread has waited for long.
+        let tokio_took = now.since(std::mem::replace(&mut self.over_at, Time::NEVER));
+        if nanos(tokio_took) >= self.shared.alone {
+            duty.want(&self.shared.idle);
+        }
+        duty.look(now, &self.shared.idle);
+    }
+
+    /// Notes what was handled since the last look at the clock.
     #[inline]
-    fn report(&mut self, before: Time, now: Time) {
+    fn learn(&mut self, before: Time, now: Time) {
         let Some(duty) = &self.shared.duty else { return };
         let handled = current::handled();
-        duty.note(self.id.index(), handled);
-        let count = handled.wrapping_sub(std::mem::replace(&mut self.handled, handled));
-        let are_slow = now
-            >= before.after(Duration::from_nanos(self.shared.alone.saturating_mul(count.max(1))));
-        self.slow_looks = if are_slow { self.slow_looks + 1 } else { 0 };
+        let count = handled.wrapping_sub(std::mem::replace(&mut self.handled, handled)).max(1);
+        let is_slow = nanos(now.since(before)) / count >= self.shared.alone;
+        self.slow_looks = if is_slow { self.slow_looks + 1 } else { 0 };
+        duty.note(self.id.index(), handled, current::slept());
         if self.slow_looks == SLOW_LOOKS {
             self.slow_looks = 0;
             duty.spread(now, &self.shared.idle);
         }
     }
 
-    /// Leaves its thread to tokio, and what there is to run to the workers on duty.
-    fn go_off_duty(&mut self, cx: &mut Context<'_>) {
-        self.fire_alarms();
+    /// Leaves its thread to tokio, and what there is to run to the workers on duty, if it is off duty: `true`.
+    fn goes_off_duty(&mut self, cx: &mut Context<'_>) -> bool {
+        if !self.retires() {
+            return false;
+        }
         front::set_place(Place::OffDuty);
-        self.leave_to_others();
+        self.fire_alarms();
         if !self.sets_alarm(cx) {
             cx.waker().wake_by_ref();
         }
+        true
     }
 
-    /// Falls asleep whatever there is to do, and has somebody on duty do it.
-    fn leave_to_others(&mut self) {
+    /// Falls asleep whatever there is to do, if it is off duty, and hands that over.
+    fn retires(&mut self) -> bool {
         let shared = &self.shared;
-        while let Some(ready) = self.batch.pop() {
-            shared.queues.push(self.id, ready, Hint::Back);
+        if !shared.idle.retire(self.id.index(), self.searching) {
+            return false;
         }
-        if !std::mem::replace(&mut self.searching, false) {
-            shared.idle.search();
-        }
-        shared.idle.leave(self.id.index());
-        self.sleeping = true;
+        (self.searching, self.sleeping) = (false, true);
+        shared.queues.hand_over(self.id, &mut self.batch);
         planted!("off-duty-keeps-work": shared.wake_successor(self.id) => ());
+        true
     }
 
     /// Looks for work for a while; `true` when it is too early to sleep.
@@ -433,8 +461,7 @@ impl Future for Worker {
         if this.shared.ending.load(Ordering::Acquire) {
             return Poll::Ready(());
         }
-        if this.shared.idle.is_off_duty(this.id.index()) {
-            this.go_off_duty(cx);
+        if this.goes_off_duty(cx) {
             current::end_slice();
             return Poll::Pending;
         }

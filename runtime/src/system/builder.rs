@@ -351,9 +351,10 @@ impl Builder {
             !matches!(self.scheduler.0, Kind::PerCore) || count <= PER_CORE_WORKERS_MAX,
             "scheduler \"per_core\" takes at most 62 workers",
         )?;
-        self.workers.climbs = matches!(self.scheduler.0, Kind::Auto) && count > 1;
+        let is_auto = matches!(self.scheduler.0, Kind::Auto);
         let scheduler = std::mem::replace(&mut self.scheduler, Scheduler::auto());
         let queues = dress(scheduler.make(count, cores));
+        self.workers.climbs = is_auto && queues.are_shared();
         let homes = Homes::new(if queues.are_shared() { 0 } else { count });
         let watch = Arc::new(Watch::new(count, self.limits.handler_budget));
         let pool = Pool::new(queues, &self.workers, clock.clone(), watch.clone());

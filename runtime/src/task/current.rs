@@ -44,6 +44,9 @@ struct Current {
     turn_cost: Cell<u64>,
     /// Messages that were handled here.
     handled: Cell<u64>,
+    /// For how long the thread has slept, in nanoseconds, and since when it sleeps.
+    slept: Cell<u64>,
+    asleep_since: Cell<Time>,
     /// Actors that were made ready here while another worker slept.
     pushes: Cell<u32>,
     /// Counts of references to `core` that stand for none now; see [`core_ref`](super::core_ref).
@@ -73,6 +76,8 @@ thread_local! {
             gave_way: Cell::new(false),
             turn_cost: Cell::new(u64::MAX),
             handled: Cell::new(0),
+            slept: Cell::new(0),
+            asleep_since: Cell::new(Time::NEVER),
             pushes: Cell::new(0),
             spares: Cell::new(0),
         }
@@ -199,6 +204,26 @@ pub(crate) fn set_now(now: Time) {
 /// Says when turns are over from now on.
 pub(crate) fn set_turn_end(end: Time) {
     CURRENT.with(|current| current.turn_end.set(end));
+}
+
+/// Says that the thread, a worker's, is about to sleep.
+pub(crate) fn fall_asleep(now: Time) {
+    CURRENT.with(|current| current.asleep_since.set(now));
+}
+
+/// Says that the thread, a worker's, has slept.
+pub(crate) fn stir(now: Time) {
+    CURRENT.with(|current| {
+        current.now.set(now);
+        current.in_slice.set(false);
+        let since = current.asleep_since.replace(Time::NEVER);
+        current.slept.set(current.slept.get().wrapping_add(now.0.saturating_sub(since.0)));
+    });
+}
+
+/// For how long the thread has slept since it began to work, in nanoseconds; wraps around.
+pub(crate) fn slept() -> u64 {
+    CURRENT.with(|current| current.slept.get())
 }
 
 /// Says that the slice is over: tokio's tasks have the thread, and it may sleep.

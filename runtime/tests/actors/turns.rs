@@ -190,9 +190,9 @@ fn who_sends_to_many_goes_on_for_eight_batches() {
     for scheduler in SCHEDULERS {
         let system = built(scheduler(), |builder| builder.batch(10));
         run(async {
-            // Twice as many if it is asked whether it is done before it is: that makes its turns longer.
+            // Up to twice as many if it is asked whether it is done before it is: that makes its turns longer.
             let most = waiting_max(&system, (1, 100), 10, None).await;
-            assert!([80, 160].contains(&most), "{most}");
+            assert!((80..=160).contains(&most), "{most}");
             system.shutdown(LONG).await.unwrap();
         });
     }

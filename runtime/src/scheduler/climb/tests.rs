@@ -1,14 +1,18 @@
-use super::{Climb, HOLD_MAX, HOLD_MIN, RELIEF, Report, WINDOW, WINDOWS};
+use super::{Climb, HOLD_MAX, HOLD_MIN, Order, RELIEF, RELIEF_AGAIN, Report, WINDOW, WINDOWS};
 use crate::time::Time;
 use proptest::prelude::{ProptestConfig, prop_assert, prop_assert_eq, proptest};
 use std::time::Duration;
 
-/// A program that handles so many messages in a microsecond with one worker on duty, with two, and so on.
+/// A program that handles so many messages in a millisecond with one worker on duty, with two, and so on.
 struct Program {
     rates: Vec<u64>,
     climb: Climb,
     now: Time,
+    /// In thousandths.
     handled: u64,
+    slept: u64,
+    /// Workers that can be busy all the time.
+    busy: usize,
     on_duty: usize,
     due: Time,
     /// Time with so many workers on duty, in microseconds.
@@ -24,6 +28,8 @@ impl Program {
             climb: Climb::new(rates.len()),
             now: Time(1),
             handled: 0,
+            slept: 0,
+            busy: rates.len(),
             on_duty: 1,
             due: Time(0),
             spent: vec![0; rates.len()],
@@ -37,8 +43,17 @@ impl Program {
         self.now = self.now.after(Duration::from_micros(micros));
         self.handled += micros * self.rates[self.on_duty - 1];
         self.spent[self.on_duty - 1] += micros;
-        let report = Report { now: self.now, handled: self.handled, wanted: self.wants };
-        let order = self.climb.report(report);
+        self.slept += micros * 1000 * self.on_duty.saturating_sub(self.busy) as u64;
+        let order = self.climb.report(self.report());
+        self.obey(order);
+    }
+
+    fn report(&self) -> Report {
+        let (now, slept, wanted) = (self.now, self.slept, self.wants);
+        Report { now, handled: self.handled / 1000, slept, wanted }
+    }
+
+    fn obey(&mut self, order: Order) {
         assert!((1..=self.rates.len()).contains(&order.on_duty), "{order:?}");
         assert!(order.due > self.now, "{order:?}");
         (self.on_duty, self.due) = (order.on_duty, order.due);
@@ -60,7 +75,7 @@ impl Program {
 
 #[test]
 fn a_program_that_one_worker_runs_best_is_left_to_one() {
-    let mut program = Program::new(&[100, 25]);
+    let mut program = Program::new(&[100_000, 25_000]);
     program.run(Duration::from_secs(10));
     let worse = program.spent[1];
     assert!(worse > 0, "nothing was tried");
@@ -69,7 +84,7 @@ fn a_program_that_one_worker_runs_best_is_left_to_one() {
 
 #[test]
 fn a_program_that_more_workers_run_faster_soon_has_them_all() {
-    let mut program = Program::new(&[10, 20, 30, 40]);
+    let mut program = Program::new(&[10_000, 20_000, 30_000, 40_000]);
     program.run(Duration::from_millis(40));
     assert_eq!(program.on_duty, 4);
     program.prevailing();
@@ -80,7 +95,7 @@ fn a_program_that_more_workers_run_faster_soon_has_them_all() {
 
 #[test]
 fn who_wants_no_help_is_never_given_any() {
-    let mut program = Program::new(&[10, 20]);
+    let mut program = Program::new(&[10_000, 20_000]);
     program.wants = false;
     program.run(Duration::from_secs(2));
     assert_eq!(program.spent[1], 0);
@@ -88,14 +103,14 @@ fn who_wants_no_help_is_never_given_any() {
 
 #[test]
 fn what_changes_is_noticed() {
-    let mut program = Program::new(&[100, 50]);
+    let mut program = Program::new(&[100_000, 50_000]);
     program.run(Duration::from_secs(5));
-    program.rates = vec![10, 20];
+    program.rates = vec![10_000, 20_000];
     program.run(HOLD_MAX + WINDOW * 10);
     program.prevailing();
     program.run(Duration::from_millis(100));
     assert_eq!(program.prevailing(), 2);
-    program.rates = vec![100, 50];
+    program.rates = vec![100_000, 50_000];
     program.run(HOLD_MAX + WINDOW * 10);
     program.prevailing();
     program.run(Duration::from_millis(100));
@@ -103,44 +118,88 @@ fn what_changes_is_noticed() {
 }
 
 #[test]
-fn windows_in_which_workers_slept_decide_nothing() {
-    let mut program = Program::new(&[10, 1000]);
-    for _ in 0..50 {
-        program.step(4000);
+fn who_has_time_to_sleep_says_nothing_against_more() {
+    // One worker would do, and two handle no more; but somebody waits now and then.
+    let mut program = Program::new(&[20_000, 20_000]);
+    program.busy = 0;
+    program.run(Duration::from_millis(10));
+    assert_eq!(program.on_duty, 2);
+    program.prevailing();
+    program.run(Duration::from_secs(5));
+    assert!(program.spent[0] < 200_000, "{:?}", program.spent);
+}
+
+#[test]
+fn messages_too_few_to_compare_are_long_ones() {
+    // Of 40 us each, and then of 5 ms.
+    for rates in [[25, 50], [1, 1]] {
+        let mut program = Program::new(&rates);
+        program.run(HOLD_MIN * 4);
+        assert_eq!(program.climb.kept, 2, "{rates:?}");
     }
-    assert!(program.spent[1] < program.spent[0]);
-    assert_eq!(program.prevailing(), 1);
 }
 
 #[test]
 fn all_are_on_duty_while_messages_are_long() {
-    let mut program = Program::new(&[100, 50]);
+    let mut program = Program::new(&[100_000, 50_000]);
     program.run(Duration::from_secs(1));
     for _ in 0..100 {
         let order = program.climb.spread(program.now);
         assert_eq!(order.on_duty, 2);
-        (program.on_duty, program.due) = (order.on_duty, order.due);
+        program.obey(order);
         program.now = program.now.after(HOLD_MIN / 2);
-        let report = Report { now: program.now, handled: program.handled, wanted: true };
-        assert_eq!(program.climb.report(report).on_duty, 2, "said again before it is over");
+        let order = program.climb.report(program.report());
+        assert_eq!(order.on_duty, 2, "said again before it is over");
     }
     program.run(HOLD_MIN + WINDOW * 10);
     assert_eq!(program.climb.kept, 1, "and then it is tried again");
 }
 
+/// Has those on duty get stuck; returns when.
+fn get_stuck(program: &mut Program) -> Time {
+    let order = program.climb.relieve(program.now);
+    assert_eq!(order.on_duty, program.rates.len());
+    program.obey(order);
+    program.now
+}
+
 #[test]
 fn relief_is_over_soon_and_brings_no_trial_nearer() {
-    let mut program = Program::new(&[100, 50]);
+    let mut program = Program::new(&[100_000, 50_000]);
     program.run(Duration::from_secs(5));
-    program.prevailing();
     let before = program.climb.next;
-    program.step(0);
-    let order = program.climb.relieve(program.now);
-    assert_eq!((order.on_duty, order.due), (2, program.now.after(RELIEF)));
-    (program.on_duty, program.due) = (order.on_duty, order.due);
+    let stuck_at = get_stuck(&mut program);
+    assert_eq!(program.due, stuck_at.after(RELIEF));
     program.step(0);
     assert_eq!(program.on_duty, 1);
     assert!(program.climb.next >= before);
+    assert_eq!(program.climb.kept, 1);
+}
+
+#[test]
+fn who_gets_stuck_again_and_again_has_all_on_duty() {
+    let mut program = Program::new(&[100_000, 50_000]);
+    program.run(Duration::from_secs(5));
+    let stuck_at = get_stuck(&mut program);
+    program.now = stuck_at.after(RELIEF_AGAIN / 2);
+    get_stuck(&mut program);
+    assert_eq!(program.climb.kept, 2);
+}
+
+#[test]
+fn a_trial_in_which_somebody_gets_stuck_is_lost() {
+    let mut program = Program::new(&[100_000, 200_000]);
+    program.run(Duration::from_secs(1));
+    while program.on_duty == 2 {
+        program.step(0);
+    }
+    let hold = program.climb.hold;
+    get_stuck(&mut program);
+    assert_eq!(program.climb.kept, 2);
+    assert_eq!(program.climb.hold, (hold * 2).min(HOLD_MAX));
+    program.spent = vec![0, 0];
+    program.run(program.climb.hold / 2);
+    assert_eq!(program.spent[0], 0);
 }
 
 proptest! {
@@ -150,7 +209,7 @@ proptest! {
     /// than the sixteenth that it takes to change; and each trial ends.
     #[test]
     fn most_time_is_spent_where_no_step_is_better(
-        rates in proptest::collection::vec(10_u64..1000, 2..9),
+        rates in proptest::collection::vec(100_u64..100_000, 2..9),
         late in 0_u64..200,
     ) {
         let mut program = Program::new(&rates);

@@ -130,12 +130,11 @@ impl Pool {
     fn work_until_off_duty(&self, worker: usize) {
         let mut searching = false;
         loop {
+            if self.idle.retire(worker, searching) {
+                return self.hand_over();
+            }
             if !searching {
                 self.idle.search();
-            }
-            if self.idle.is_off_duty(worker) {
-                self.idle.leave(worker);
-                return self.hand_over();
             }
             if self.take() {
                 if self.idle.found() {
@@ -164,5 +163,42 @@ fn what_comes_while_a_worker_goes_off_duty_is_found_by_one_on_duty() {
         pool.push();
         goes.join().unwrap();
         stays.join().unwrap();
+    });
+}
+
+/// A worker that is put on duty while it leaves for being off, or sleeps, is woken as any other.
+#[test]
+fn a_worker_that_is_put_on_duty_in_its_sleep_is_relied_upon() {
+    model(|| {
+        let pool = Pool::new(2);
+        pool.idle.set_on_duty(1);
+        let (first, second) = (pool.clone(), pool.clone());
+        let returns = thread::spawn(move || {
+            let retired = second.idle.retire(1, false);
+            let searching = retired && {
+                second.idle.doze(1);
+                second.bells[1].wait();
+                second.idle.stir(1);
+                second.idle.wake(1)
+            };
+            if !searching {
+                second.idle.search();
+            }
+            let found = second.take();
+            if second.idle.found() {
+                second.hand_over();
+            }
+            if found {
+                second.push();
+            }
+        });
+        let stays = thread::spawn(move || {
+            first.idle.set_on_duty(2);
+            first.work(0);
+        });
+        pool.push();
+        stays.join().unwrap();
+        pool.bells[1].notify();
+        returns.join().unwrap();
     });
 }

@@ -99,8 +99,7 @@ impl ByHand {
         if buggify(Rare::ChangeDuty) {
             worker.shared.change_duty();
         }
-        if worker.shared.idle.is_off_duty(worker.id.index()) {
-            worker.leave_to_others();
+        if worker.retires() {
             worker.shared.idle.doze(worker.id.index());
             return Took::Nothing;
         }
