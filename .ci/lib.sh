@@ -43,6 +43,22 @@ some_tests() {
     ((ran > 0)) || die "no test ran: $*"
 }
 
+# together FIRST SECOND: runs two functions at the same time, where each leaves the machine half idle; the output of
+# the second comes when both have ended.
+together() {
+    local first second log status=0
+    log=$(mktemp)
+    "$2" >"$log" 2>&1 &
+    second=$!
+    "$1" &
+    first=$!
+    wait "$first" || status=$?
+    wait "$second" || status=$?
+    cat "$log"
+    rm -f "$log"
+    ((status == 0)) || die "$1 or $2 has failed"
+}
+
 # test_program CARGO_ARGUMENTS...: builds one test program and says where it is.
 test_program() {
     local file
