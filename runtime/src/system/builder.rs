@@ -44,7 +44,9 @@ enum Kind {
 impl Scheduler {
     /// Per-core for one worker. For more, stealing among as many of them as are faster than fewer: that is tried
     /// out while the program runs, a few milliseconds at a time. The others sleep, or see to sockets and timers,
-    /// until messages take long, those that work get stuck, or more is there to do.
+    /// until messages take long, those that work get stuck, or more is there to do. Sockets and timers stay with
+    /// the worker on which they were made, which is the first one more often than under
+    /// [`Scheduler::stealing`].
     #[must_use]
     pub const fn auto() -> Self {
         Self(Kind::Auto)
@@ -203,7 +205,8 @@ impl Builder {
 
     /// Sets the time after which a turn ends at the next look at the clock, and tokio is polled; by default
     /// 50 µs. A turn looks after 2, 4, 8, … messages, where turns have been short lately only after more. A
-    /// worker with work for as long wakes one that sleeps.
+    /// worker with work for as long wakes one that sleeps; under [`Scheduler::auto`] messages of that length put
+    /// all workers on duty.
     pub fn slice(mut self, slice: Duration) -> Self {
         self.workers.limits.slice = slice;
         self
