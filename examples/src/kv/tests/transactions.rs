@@ -1,0 +1,134 @@
+//! Transactions, and the keys they watch.
+
+use super::Server;
+
+#[test]
+fn transactions_run_on_one_shard_and_say_so() {
+    let mut server = Server::new(4);
+    let mut client = server.connect();
+    assert_eq!(
+        server.say(&mut client, "MULTI\nSET {u}a 1\nPING\nINCR {u}a\nEXEC"),
+        "+OK +QUEUED +QUEUED +QUEUED *3 +OK +PONG :2"
+    );
+    let refused =
+        server.say(&mut client, "MULTI\nSET a 1\nSET b 1\nSET c 1\nSET d 1\nSET e 1\nEXEC");
+    assert!(refused.contains("-CROSSSLOT"), "{refused}");
+    assert!(
+        refused.ends_with("-EXECABORT Transaction discarded because of previous errors."),
+        "{refused}"
+    );
+    assert_eq!(
+        server.say(&mut client, "EXEC\nDISCARD"),
+        "-ERR EXEC without MULTI -ERR DISCARD without MULTI"
+    );
+    assert_eq!(
+        server.say(&mut client, "MULTI\nMULTI\nDISCARD"),
+        "+OK -ERR MULTI calls can not be nested +OK"
+    );
+    assert_eq!(
+        server.say(&mut client, "MULTI\nNOPE\nEXEC").split(" -").last(),
+        Some("EXECABORT Transaction discarded because of previous errors.")
+    );
+    assert_eq!(server.say(&mut client, "GET a"), "$-1");
+}
+
+#[test]
+fn an_exec_that_is_none_ends_the_transaction() {
+    let mut server = Server::new(1);
+    let (mut client, mut other) = (server.connect(), server.connect());
+    let wrong =
+        "-EXECABORT Transaction discarded because of: wrong number of arguments for 'exec' command";
+    assert_eq!(
+        server.say(&mut client, "WATCH a\nMULTI\nEXEC foo\nPING\nEXEC"),
+        format!("+OK +OK {wrong} +PONG -ERR EXEC without MULTI")
+    );
+    server.say(&mut other, "SET a 1");
+    assert_eq!(server.say(&mut client, "MULTI\nGET a\nEXEC"), "+OK +QUEUED *1 $1 1");
+    assert_eq!(
+        server.say(&mut client, "MULTI\nDISCARD foo\nEXEC"),
+        "+OK -ERR wrong number of arguments for 'discard' command \
+         -EXECABORT Transaction discarded because of previous errors."
+    );
+}
+
+#[test]
+fn a_watched_key_that_changes_stops_the_transaction() {
+    for shards in [1, 4] {
+        let mut server = Server::new(shards);
+        let (mut one, mut two) = (server.connect(), server.connect());
+        assert_eq!(
+            server.say(&mut one, "SET {u}a 1\nWATCH {u}a {u}b\nMULTI\nINCR {u}a\nPING"),
+            "+OK +OK +OK +QUEUED +QUEUED"
+        );
+        assert_eq!(server.say(&mut two, "SET {u}b 1"), "+OK");
+        assert_eq!(server.say(&mut one, "EXEC\nGET {u}a"), "*-1 $1 1");
+        assert_eq!(
+            server.say(&mut one, "WATCH {u}a\nMULTI\nINCR {u}a\nEXEC"),
+            "+OK +OK +QUEUED *1 :2"
+        );
+        assert_eq!(
+            server.say(&mut one, "WATCH {u}a\nUNWATCH\nSET {u}a 5\nMULTI\nINCR {u}a\nEXEC"),
+            "+OK +OK +OK +OK +QUEUED *1 :6"
+        );
+        // Expiry counts as a change.
+        assert_eq!(server.say(&mut one, "SET {u}a 5 PX 10\nWATCH {u}a"), "+OK +OK");
+        server.now += 20;
+        assert_eq!(server.say(&mut one, "MULTI\nINCR {u}a\nEXEC"), "+OK +QUEUED *-1");
+    }
+}
+
+#[test]
+fn a_transaction_that_is_refused_changes_nothing() {
+    let mut server = Server::new(1);
+    let (mut one, mut two) = (server.connect(), server.connect());
+    let script = "MULTI\nSELECT 3\nSUBSCRIBE c\nPSUBSCRIBE p\nCLIENT SETNAME me\nCLIENT KILL ID 2\nCONFIG SET maxmemory 7\n\
+                  CONFIG GET maxmemory\nCLIENT KILL ID 1 SKIPME no\nHELLO 3\nEXEC";
+    let behind = "PING\nSET a 1\nCLIENT GETNAME\nCONFIG GET maxmemory";
+    assert_eq!(server.say(&mut one, "WATCH a"), "+OK");
+    server.say(&mut two, "SET a 0");
+    let replies = server.say(&mut one, &format!("{script}\n{behind}\nSELECT 3\nDBSIZE"));
+    assert!(
+        replies.ends_with("+QUEUED *-1 +PONG +OK $-1 *2 $9 maxmemory $1 0 +OK :0"),
+        "{replies}"
+    );
+    assert!(!one.session.is_closing && two.session.client.is_cut().is_none());
+
+    server.say(&mut one, "SELECT 0\nWATCH a");
+    let replies = server.say(&mut one, &script.replace("CLIENT KILL ID 1 SKIPME no\n", ""));
+    assert!(replies.contains(":1 +OK *2 $9 maxmemory $1 7 %7 "), "{replies}");
+    assert!(two.session.client.is_cut().is_some());
+    assert_eq!(server.shared.memory_max.get(), 7);
+    server.shared.memory_max.set(0);
+    assert_eq!(server.say(&mut one, "CLIENT GETNAME\nGET a"), "$2 me _");
+}
+
+#[test]
+fn a_watched_key_that_stays_as_it_is_stops_nothing() {
+    let mut server = Server::new(1);
+    let (mut one, mut two) = (server.connect(), server.connect());
+    server.say(&mut one, "SET a 1\nSADD s m");
+    let nothing = ["DEL x a", "UNLINK x", "SADD s m", "MSETNX x 1 y 2", "EXPIRE x 1", "MSET a 2"];
+    for line in nothing {
+        assert_eq!(server.say(&mut one, "WATCH x s\nMULTI\nPING"), "+OK +OK +QUEUED");
+        if line.starts_with("MSETNX") {
+            server.say(&mut two, "SET y 1");
+        }
+        server.say(&mut two, line);
+        assert_eq!(server.say(&mut one, "EXEC"), "*1 +PONG", "{line}");
+    }
+    let something = [
+        "MSET y 1 x 1",
+        "EXPIRE x 100",
+        "PERSIST x",
+        "APPEND x y",
+        "SREM s m",
+        "DEL y x",
+        "SADD s n",
+        "FLUSHALL",
+    ];
+    for line in something {
+        assert_eq!(server.say(&mut one, "WATCH x s\nMULTI\nPING"), "+OK +OK +QUEUED");
+        server.say(&mut two, line);
+        assert_eq!(server.say(&mut one, "EXEC"), "*-1", "{line}");
+    }
+}
