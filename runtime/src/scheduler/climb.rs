@@ -8,13 +8,14 @@
 //! (Hellerstein, Morrison, Eilebrecht: "Applying control theory in the real world", 2009).
 //!
 //! 1. More are tried only where somebody wanted a helper that was not on duty.
-//! 2. Fewer are only better than more if they were busy all the time: those that slept would say how much work there
-//!    was, not how fast it can be done. Where there is time to sleep, more cost nobody anything.
+//! 2. Windows count only if the fewer workers were busy in them: those that slept would say how much work there
+//!    was, not how fast it can be done. Where they have time to sleep, messages of a microsecond or more
+//!    are for more workers, which then are done sooner, and shorter ones for fewer.
 //! 3. What is better has to be so by a sixteenth in the median, or nothing changes. What is worse by a quarter
 //!    in one window ends the trial.
 //! 4. The longer nothing changes, the rarer are trials: one costs a few milliseconds of work at the worse number.
-//! 5. Without a trial all go on duty where help is wanted and messages are so few that each takes long; and where
-//!    those on duty get stuck twice in a short time.
+//! 5. Without a trial all go on duty where messages are long: those of the last looks at the clock, or, where help is
+//!    wanted, all that busy workers have handled. So they do where those on duty get stuck twice in a short time.
 //!
 //! No threads, no clock: whoever has the time says what was done until then.
 
@@ -35,16 +36,23 @@ const HOLD_MAX: Duration = Duration::from_millis(256);
 const RELIEF: Duration = Duration::from_millis(2);
 /// Who gets stuck again within that time is not the exception.
 const RELIEF_AGAIN: Duration = Duration::from_millis(64);
-/// Messages in the shortest time between two trials that there is anything to compare of.
+/// Messages since the last order that there is anything to compare of.
 const MESSAGES_MIN: u64 = 64;
+/// Messages that take as long are too few to be compared, and gain from each worker.
+const LONG: Duration = Duration::from_micros(30);
+/// Messages that take as long gain from more workers where those on duty have time to sleep: several times what it
+/// costs to take one to another core.
+const MIDDLING: Duration = Duration::from_micros(1);
 
-/// What has been done, and until when.
+/// What has been done since the last order, and until when.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Report {
     pub(super) now: Time,
-    /// Messages that all workers have handled since they began.
+    /// Time since the last order.
+    pub(super) span: Duration,
+    /// Messages that all workers have handled.
     pub(super) handled: u64,
-    /// Nanoseconds that those on duty have slept since they began.
+    /// Nanoseconds that those on duty have slept, all together.
     pub(super) slept: u64,
     /// Whether somebody wanted help since the last report that those on duty could not give.
     pub(super) wanted: bool,
@@ -66,8 +74,8 @@ struct Trial {
     /// Messages per second in the windows so far: at the kept number, at the other, and so on.
     rates: [u64; WINDOWS],
     count: usize,
-    /// What had been done when the running window began; none while things settle.
-    window: Option<Report>,
+    /// Whether things settle before the next window.
+    settles: bool,
 }
 
 /// See the [module](self).
@@ -84,8 +92,6 @@ pub(super) struct Climb {
     next: Time,
     /// When those on duty got stuck last.
     stuck_at: Option<Time>,
-    /// The last report outside of trials, and what it had of messages.
-    before: (Time, u64),
     wanted: bool,
 }
 
@@ -100,13 +106,15 @@ impl Climb {
             down_next: false,
             next: Time(0),
             stuck_at: None,
-            before: (Time(0), 0),
             wanted: false,
         }
     }
 
     /// Takes a report that is due.
     pub(super) fn report(&mut self, report: Report) -> Order {
+        if cfg!(shuttle) {
+            return self.anything(report.now);
+        }
         self.wanted |= report.wanted;
         match self.trial.take() {
             Some(trial) => self.go_on(trial, report),
@@ -114,11 +122,13 @@ impl Climb {
         }
     }
 
-    /// Any number, for systematic tests, in which no time passes.
-    #[cfg(shuttle)]
-    pub(super) fn anything(&mut self) -> Order {
-        self.before.1 += 1;
-        Order { on_duty: 1 + self.before.1 as usize / 2 % self.workers, due: Time(0) }
+    /// Any number, for systematic tests: each twice, in turn.
+    fn anything(&mut self, now: Time) -> Order {
+        self.down_next = !self.down_next;
+        if self.down_next {
+            self.kept = self.kept % self.workers + 1;
+        }
+        Order { on_duty: self.kept, due: now }
     }
 
     /// Puts all on duty, because messages take so long that each worker more is worth it.
@@ -137,6 +147,11 @@ impl Climb {
             return self.spread(now);
         }
         self.relieve_on(now)
+    }
+
+    /// Has those work again who had got stuck.
+    pub(super) fn go_back(&self, now: Time) -> Order {
+        Order { on_duty: self.kept, due: now.after(SETTLE) }
     }
 
     /// Has all go on who relieve others.
@@ -168,16 +183,15 @@ impl Climb {
         if now < self.next {
             return Order { on_duty: self.kept, due: self.next };
         }
-        let (then, handled) = std::mem::replace(&mut self.before, (now, report.handled));
-        let count = report.handled.wrapping_sub(handled);
-        let is_little = rate(count, now.since(then)) < rate(MESSAGES_MIN, HOLD_MIN);
-        if is_little && std::mem::take(&mut self.wanted) {
+        if self.wanted && report.each(self.kept) >= LONG {
+            self.wanted = false;
             return self.spread(now);
         }
-        let Some(other) = self.candidate().filter(|_| !is_little) else {
+        let has_enough = report.handled >= MESSAGES_MIN;
+        let Some(other) = self.candidate().filter(|_| has_enough) else {
             return Order { on_duty: self.kept, due: now.after(HOLD_MIN) };
         };
-        self.trial = Some(Trial { other, rates: [0; WINDOWS], count: 0, window: Some(report) });
+        self.trial = Some(Trial { other, rates: [0; WINDOWS], count: 0, settles: false });
         Order { on_duty: self.kept, due: now.after(WINDOW) }
     }
 
@@ -190,19 +204,16 @@ impl Climb {
     }
 
     fn go_on(&mut self, mut trial: Trial, report: Report) -> Order {
-        let now = report.now;
-        let Some(began) = trial.window else {
-            trial.window = Some(report);
-            let on_duty = self.measured(&trial);
+        let (now, measured) = (report.now, self.measured(&trial));
+        if std::mem::take(&mut trial.settles) {
             self.trial = Some(trial);
-            return Order { on_duty, due: now.after(WINDOW) };
-        };
-        let more = trial.other.max(self.kept);
-        let measured = self.measured(&trial);
-        if measured < more && report.is_idle_since(&began, measured) {
-            return self.end(now, more);
+            return Order { on_duty: measured, due: now.after(WINDOW) };
         }
-        trial.note(began, report);
+        let (fewer, more) = (trial.other.min(self.kept), trial.other.max(self.kept));
+        if measured == fewer && report.is_idle(fewer) {
+            return self.end(now, if report.each(fewer) >= MIDDLING { more } else { fewer });
+        }
+        trial.note(report.rate());
         if trial.is_hopeless() {
             return self.end(now, self.kept);
         }
@@ -227,21 +238,32 @@ impl Climb {
 }
 
 impl Report {
-    /// Whether so many workers have slept for an eighth of the time since then.
-    fn is_idle_since(&self, began: &Self, workers: usize) -> bool {
-        let span = self.now.since(began.now);
-        let slept = Duration::from_nanos(self.slept.wrapping_sub(began.slept));
-        slept * 8 >= span.saturating_mul(u32::try_from(workers).unwrap_or(u32::MAX))
+    /// Whether so many workers have slept for an eighth of the time.
+    fn is_idle(&self, workers: usize) -> bool {
+        let workers = u32::try_from(workers).unwrap_or(u32::MAX);
+        Duration::from_nanos(self.slept).saturating_mul(8) >= self.span.saturating_mul(workers)
+    }
+
+    /// What a message has taken of the time of so many workers.
+    fn each(&self, workers: usize) -> Duration {
+        let workers = u32::try_from(workers).unwrap_or(u32::MAX);
+        let awake =
+            self.span.saturating_mul(workers).saturating_sub(Duration::from_nanos(self.slept));
+        awake / u32::try_from(self.handled).unwrap_or(u32::MAX).max(1)
+    }
+
+    /// Messages per second.
+    fn rate(&self) -> u64 {
+        rate(self.handled, self.span)
     }
 }
 
 impl Trial {
     /// Ends the running window.
-    fn note(&mut self, began: Report, report: Report) {
-        let handled = report.handled.wrapping_sub(began.handled);
-        self.rates[self.count] = rate(handled, report.now.since(began.now));
+    fn note(&mut self, rate: u64) {
+        self.rates[self.count] = rate;
         self.count += 1;
-        self.window = None;
+        self.settles = true;
     }
 
     /// Whether the other number has just done so badly that trying on would only cost.

@@ -12,6 +12,8 @@ struct Done {
     handled: AtomicU64,
     /// Nanoseconds slept.
     slept: AtomicU64,
+    /// How often it has noted that.
+    notes: AtomicU64,
 }
 
 /// See the [module](self).
@@ -28,39 +30,63 @@ pub(crate) struct Duty {
 #[derive(Debug)]
 struct Judge {
     climb: Climb,
-    /// While others relieve those on duty: how many these were, and what they had handled.
+    /// While others relieve those on duty: how many these were, and how often they had noted anything.
     stuck: Option<(usize, u64)>,
+    /// The time of the last order, and what each worker had done by then.
+    since: Time,
+    stock: Vec<Stock>,
+}
+
+/// What a worker had done.
+#[derive(Clone, Copy, Debug, Default)]
+struct Stock {
+    handled: u64,
+    slept: u64,
+    notes: u64,
+}
+
+impl Done {
+    fn stock(&self) -> Stock {
+        // Relaxed, here and in all of this file: figures, which order nothing.
+        let [handled, slept, notes] =
+            [&self.handled, &self.slept, &self.notes].map(|of| of.load(Ordering::Relaxed));
+        Stock { handled, slept, notes }
+    }
 }
 
 impl Duty {
     /// For so many workers, of whom one is on duty at first.
     pub(super) fn new(workers: usize, idle: &Idle) -> Self {
         idle.set_on_duty(1);
-        let done = || Done { handled: AtomicU64::new(0), slept: AtomicU64::new(0) };
+        let done = || Done {
+            handled: AtomicU64::new(0),
+            slept: AtomicU64::new(0),
+            notes: AtomicU64::new(0),
+        };
         Self {
             done: (0..workers).map(|_| CachePadded(done())).collect(),
             due: CachePadded(AtomicU64::new(0)),
             wanted: CachePadded(AtomicBool::new(false)),
-            judge: Mutex::new(Judge { climb: Climb::new(workers), stuck: None }),
+            judge: Mutex::new(Judge {
+                climb: Climb::new(workers),
+                stuck: None,
+                since: Time(0),
+                stock: vec![Stock::default(); workers],
+            }),
         }
     }
 
-    /// Notes what `worker` has handled and slept so far.
+    /// Notes what `worker`, the calling one, has handled and slept so far.
     pub(super) fn note(&self, worker: usize, handled: u64, slept: u64) {
-        // Relaxed, here and in all of this: figures, which order nothing.
-        self.done[worker].handled.store(handled, Ordering::Relaxed);
-        self.done[worker].slept.store(slept, Ordering::Relaxed);
+        let done = &self.done[worker];
+        done.handled.store(handled, Ordering::Relaxed);
+        done.slept.store(slept, Ordering::Relaxed);
+        done.notes.store(done.notes.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
 
     /// Messages that all workers have handled.
     pub(super) fn handled(&self) -> u64 {
-        self.sum(self.done.len(), |done| &done.handled)
-    }
-
-    /// What the first so many workers have done.
-    fn sum(&self, workers: usize, of: impl Fn(&Done) -> &AtomicU64) -> u64 {
-        let done = self.done[..workers].iter();
-        done.fold(0, |sum, done| sum.wrapping_add(of(done).load(Ordering::Relaxed)))
+        self.done.iter().fold(0, |sum, done| sum.wrapping_add(done.stock().handled))
     }
 
     /// Notes that help was wanted that nobody on duty could give.
@@ -86,27 +112,43 @@ impl Duty {
         if now.0 < self.due.load(Ordering::Relaxed) {
             return;
         }
-        let handled_by = |workers| self.sum(workers, |done| &done.handled);
-        let order = if judge.stuck.is_some_and(|(workers, at)| handled_by(workers) == at) {
-            judge.climb.relieve_on(now)
-        } else {
-            judge.stuck = None;
-            self.judged(&mut judge.climb, now, idle.on_duty())
+        let order = match judge.stuck {
+            Some((workers, notes)) if self.notes_of(workers) == notes => {
+                judge.climb.relieve_on(now)
+            }
+            Some(_) => {
+                judge.stuck = None;
+                judge.climb.go_back(now)
+            }
+            None => {
+                let report = self.report_of(&judge, now, idle.on_duty());
+                judge.climb.report(report)
+            }
         };
-        self.obey(order, idle);
+        self.obey(order, &mut judge, now, idle);
     }
 
-    #[cfg(not(shuttle))]
-    fn judged(&self, climb: &mut Climb, now: Time, on_duty: usize) -> Order {
-        let wanted = self.wanted.swap(false, Ordering::Relaxed);
-        let slept = self.sum(on_duty, |done| &done.slept);
-        climb.report(Report { now, handled: self.handled(), slept, wanted })
+    /// What has been done since the last order.
+    fn report_of(&self, judge: &Judge, now: Time, on_duty: usize) -> Report {
+        let span = now.since(judge.since);
+        let most = u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
+        let (mut handled, mut slept) = (0_u64, 0_u64);
+        for (worker, (done, before)) in self.done.iter().zip(&judge.stock).enumerate() {
+            let stock = done.stock();
+            handled = handled.wrapping_add(stock.handled.wrapping_sub(before.handled));
+            if worker < on_duty {
+                // Who has noted nothing has slept all the time, and will say so when that ends.
+                let all = if stock.notes == before.notes { most } else { 0 };
+                let part = stock.slept.wrapping_sub(before.slept).min(most);
+                slept = slept.saturating_add(part.max(all));
+            }
+        }
+        Report { now, span, handled, slept, wanted: self.wanted.swap(false, Ordering::Relaxed) }
     }
 
-    /// shuttle repeats its schedules, and could not if they followed from the time.
-    #[cfg(shuttle)]
-    fn judged(&self, climb: &mut Climb, _now: Time, _on_duty: usize) -> Order {
-        climb.anything()
+    /// How often the first so many workers have noted anything.
+    fn notes_of(&self, workers: usize) -> u64 {
+        self.done[..workers].iter().fold(0, |sum, done| sum.wrapping_add(done.stock().notes))
     }
 
     /// Puts all on duty: the messages that are handled now take that long.
@@ -117,7 +159,8 @@ impl Duty {
         if !is_settled || idle.on_duty() < self.done.len() {
             let mut judge = self.judge.lock();
             judge.stuck = None;
-            self.obey(judge.climb.spread(now), idle);
+            let order = judge.climb.spread(now);
+            self.obey(order, &mut judge, now, idle);
         }
     }
 
@@ -127,15 +170,20 @@ impl Duty {
         let mut judge = self.judge.lock();
         let on_duty = idle.on_duty();
         if on_duty < self.done.len() {
-            judge.stuck = Some((on_duty, self.sum(on_duty, |done| &done.handled)));
-            self.obey(judge.climb.relieve(now), idle);
+            judge.stuck = Some((on_duty, self.notes_of(on_duty)));
+            let order = judge.climb.relieve(now);
+            self.obey(order, &mut judge, now, idle);
         }
     }
 
     /// Does what the judge says, whose lock the caller has: the last order counts.
-    fn obey(&self, order: Order, idle: &Idle) {
+    fn obey(&self, order: Order, judge: &mut Judge, now: Time, idle: &Idle) {
         if idle.on_duty() != order.on_duty {
             idle.set_on_duty(order.on_duty);
+        }
+        judge.since = now;
+        for (stock, done) in judge.stock.iter_mut().zip(&self.done) {
+            *stock = done.stock();
         }
         self.due.store(order.due.0, Ordering::Relaxed);
     }

@@ -111,19 +111,22 @@ impl Workers {
         before
     }
 
-    /// Turns a worker that is in tokio into one on duty, or off duty; returns by what the word changes.
+    /// Puts a worker that is in tokio on duty, or off duty; returns by what the word changes.
     fn change_duty(&mut self, worker: usize) -> u64 {
-        let (state, change) = match self.states[worker] {
-            State::Away => (State::OffDuty, AWAY.wrapping_neg()),
-            State::Asleep => (State::OffDutyAsleep, SLEEPER.wrapping_neg()),
-            State::OffDuty => (State::Away, AWAY),
-            State::OffDutyAsleep => (State::Asleep, SLEEPER),
-            State::Awake | State::Roused | State::Called => return 0,
+        let is_on = worker < self.on_duty;
+        let (state, change) = match (self.states[worker], is_on) {
+            (State::Away, false) => (State::OffDuty, AWAY.wrapping_neg()),
+            (State::Asleep, false) => (State::OffDutyAsleep, SLEEPER.wrapping_neg()),
+            (State::OffDuty, true) => (State::Away, AWAY),
+            (State::OffDutyAsleep, true) => (State::Asleep, SLEEPER),
+            _ => return 0,
         };
         self.set(worker, state);
-        match state {
-            State::Away | State::Asleep => self.idle.push(worker),
-            _ => self.idle.retain(|&idle| idle != worker),
+        if is_on {
+            // Nobody's cache is colder.
+            self.idle.insert(0, worker);
+        } else {
+            self.idle.retain(|&idle| idle != worker);
         }
         change
     }
@@ -180,6 +183,12 @@ impl Idle {
     #[inline]
     pub(crate) fn notify_helper(&self) -> Option<usize> {
         if self.could_help() { self.rouse() } else { None }
+    }
+
+    /// Whether a worker searches. A hint.
+    pub(crate) fn is_searched(&self) -> bool {
+        // Relaxed: a hint.
+        searchers(self.word.load(Ordering::Relaxed)) > 0
     }
 
     /// Whether a worker sleeps and none searches. A hint.
@@ -301,10 +310,14 @@ impl Idle {
     /// after this.
     pub(crate) fn leave(&self, worker: usize) {
         let mut workers = self.workers.lock();
-        workers.states[worker] = State::Away;
-        workers.idle.push(worker);
+        let is_on_duty = planted!("idle-leaves-on-duty": worker < workers.on_duty => true);
+        workers.states[worker] = if is_on_duty { State::Away } else { State::OffDuty };
+        if is_on_duty {
+            workers.idle.push(worker);
+        }
+        let counts_as = if is_on_duty { AWAY } else { 0 };
         // AcqRel: the rendezvous with `notify`; acquires the push that came before it.
-        self.word.fetch_sub(SEARCHER - AWAY, Ordering::AcqRel);
+        self.word.fetch_sub(SEARCHER - counts_as, Ordering::AcqRel);
     }
 
     /// The thread of an away worker is about to sleep.

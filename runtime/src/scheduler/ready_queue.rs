@@ -111,8 +111,9 @@ pub trait ReadyQueue: Send + Sync + 'static {
     /// Whether `worker` would find something in [`pop`](ReadyQueue::pop).
     fn has_work(&self, worker: WorkerId) -> bool;
 
-    /// Says, on `worker` itself, that it will pop nothing for a while: what only it looks into before others
-    /// have run dry is to be where all look. By default nothing, which is right where all share everything.
+    /// Says, on `worker` itself, that it will pop nothing for a while: what others take only when they have
+    /// nothing else to do goes where all look. Only called where the runtime has chosen the queue.
+    #[doc(hidden)]
     fn hand_over(&self, _worker: WorkerId) {}
 
     /// Actors in the queue, roughly.

@@ -125,8 +125,8 @@ impl Shared {
         match &self.queues {
             Queues::Shared(_) => match (self.idle.notify_helper(), &self.duty) {
                 (Some(sleeper), _) => self.wake(sleeper),
-                (None, Some(duty)) => duty.want(&self.idle),
-                (None, None) => {}
+                (None, Some(duty)) if !self.idle.is_searched() => duty.want(&self.idle),
+                (None, _) => {}
             },
             Queues::PerCore(queue) => {
                 if let Some(sleeper) = self.idle.sleeper() {
@@ -355,7 +355,7 @@ impl Worker {
         let Some(duty) = &self.shared.duty else { return };
         let handled = current::handled();
         let count = handled.wrapping_sub(std::mem::replace(&mut self.handled, handled)).max(1);
-        let is_slow = nanos(now.since(before)) / count >= self.shared.alone;
+        let is_slow = !cfg!(shuttle) && nanos(now.since(before)) / count >= self.shared.alone;
         self.slow_looks = if is_slow { self.slow_looks + 1 } else { 0 };
         duty.note(self.id.index(), handled, current::slept());
         if self.slow_looks == SLOW_LOOKS {
@@ -384,6 +384,7 @@ impl Worker {
             return false;
         }
         (self.searching, self.sleeping) = (false, true);
+        (self.over_at, self.slow_looks) = (Time::NEVER, 0);
         shared.queues.hand_over(self.id, &mut self.batch);
         planted!("off-duty-keeps-work": shared.wake_successor(self.id) => ());
         true

@@ -8,11 +8,12 @@ struct Program {
     rates: Vec<u64>,
     climb: Climb,
     now: Time,
-    /// In thousandths.
+    /// Since the last order; messages in thousandths.
+    since: Time,
     handled: u64,
     slept: u64,
-    /// Workers that can be busy all the time.
-    busy: usize,
+    /// Of a thousand microseconds how many those on duty sleep.
+    sleeps: u64,
     on_duty: usize,
     due: Time,
     /// Time with so many workers on duty, in microseconds.
@@ -27,9 +28,10 @@ impl Program {
             rates: rates.to_vec(),
             climb: Climb::new(rates.len()),
             now: Time(1),
+            since: Time(1),
             handled: 0,
             slept: 0,
-            busy: rates.len(),
+            sleeps: 0,
             on_duty: 1,
             due: Time(0),
             spent: vec![0; rates.len()],
@@ -43,17 +45,19 @@ impl Program {
         self.now = self.now.after(Duration::from_micros(micros));
         self.handled += micros * self.rates[self.on_duty - 1];
         self.spent[self.on_duty - 1] += micros;
-        self.slept += micros * 1000 * self.on_duty.saturating_sub(self.busy) as u64;
+        self.slept += micros * self.sleeps * self.on_duty as u64;
         let order = self.climb.report(self.report());
         self.obey(order);
     }
 
     fn report(&self) -> Report {
         let (now, slept, wanted) = (self.now, self.slept, self.wants);
-        Report { now, handled: self.handled / 1000, slept, wanted }
+        let span = now.since(self.since);
+        Report { now, span, handled: self.handled / 1000, slept, wanted }
     }
 
     fn obey(&mut self, order: Order) {
+        (self.since, self.handled, self.slept) = (self.now, 0, 0);
         assert!((1..=self.rates.len()).contains(&order.on_duty), "{order:?}");
         assert!(order.due > self.now, "{order:?}");
         (self.on_duty, self.due) = (order.on_duty, order.due);
@@ -118,15 +122,27 @@ fn what_changes_is_noticed() {
 }
 
 #[test]
-fn who_has_time_to_sleep_says_nothing_against_more() {
-    // One worker would do, and two handle no more; but somebody waits now and then.
-    let mut program = Program::new(&[20_000, 20_000]);
-    program.busy = 0;
-    program.run(Duration::from_millis(10));
-    assert_eq!(program.on_duty, 2);
-    program.prevailing();
-    program.run(Duration::from_secs(5));
-    assert!(program.spent[0] < 200_000, "{:?}", program.spent);
+fn who_has_time_to_sleep_has_help_with_messages_that_are_worth_it() {
+    // Half of the time, one worker would do, and two handle no more. Messages take 5 us, or 50 ns.
+    for (rate, best) in [(100, 2), (10_000, 1)] {
+        let mut program = Program::new(&[rate, rate]);
+        program.sleeps = 500;
+        program.run(Duration::from_millis(10));
+        assert_eq!(program.on_duty, best, "{rate}");
+        program.prevailing();
+        program.run(Duration::from_secs(5));
+        assert!(program.spent[2 - best] < 200_000, "{rate} {:?}", program.spent);
+    }
+}
+
+#[test]
+fn a_program_that_comes_to_have_time_to_sleep_is_judged_anew() {
+    let mut program = Program::new(&[100, 200]);
+    program.run(Duration::from_secs(1));
+    assert_eq!(program.climb.kept, 2);
+    (program.rates, program.sleeps) = (vec![10_000, 10_000], 900);
+    program.run(HOLD_MAX * 2);
+    assert_eq!(program.climb.kept, 1);
 }
 
 #[test]

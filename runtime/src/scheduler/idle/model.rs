@@ -166,6 +166,26 @@ fn what_comes_while_a_worker_goes_off_duty_is_found_by_one_on_duty() {
     });
 }
 
+/// A worker that falls asleep while it is put off duty and back on is woken as any other, and stays so.
+#[test]
+fn a_worker_that_leaves_between_two_changes_of_duty_is_found() {
+    model(|| {
+        let pool = Pool::new(2);
+        let worker = pool.clone();
+        let leaves = thread::spawn(move || {
+            worker.idle.search();
+            worker.idle.leave(1);
+            worker.idle.doze(1);
+        });
+        pool.idle.set_on_duty(1);
+        pool.idle.set_on_duty(2);
+        leaves.join().unwrap();
+        assert_eq!(pool.idle.notify(), Some(1), "it is on duty");
+        pool.idle.set_on_duty(1);
+        assert!(!pool.idle.wake(1) || pool.idle.found());
+    });
+}
+
 /// A worker that is put on duty while it leaves for being off, or sleeps, is woken as any other.
 #[test]
 fn a_worker_that_is_put_on_duty_in_its_sleep_is_relied_upon() {

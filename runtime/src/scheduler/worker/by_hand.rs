@@ -142,6 +142,9 @@ impl ByHand {
         if worker.shared.queues.has_work(worker.id) || buggify(Rare::StayAwake) {
             return false;
         }
+        if buggify(Rare::ChangeDuty) {
+            worker.shared.change_duty();
+        }
         worker.shared.idle.leave(worker.id.index());
         worker.searching = false;
         worker.sleeping = true;

@@ -46,11 +46,12 @@ impl Schedule for Front {
     fn schedule(&self, at: Option<u32>, ready: Ready, hint: Hint, pause: bool) {
         let shared = &self.0;
         let Some(worker) = at else { return shared.push_from_outside(ready, hint) };
-        let place = place();
-        if place == Place::OffDuty {
+        let (place, index) = (place(), worker as usize);
+        // Or it was put off duty in its sleep, and has not seen that yet.
+        let is_off_duty = || place == Place::OffDuty || index >= shared.idle.on_duty();
+        if place != Place::Slice && is_off_duty() {
             return shared.push_from_outside(ready, hint);
         }
-        let index = worker as usize;
         // SAFETY: `at` names the calling thread, as `current::enter` was told by the worker itself.
         let id = unsafe { WorkerId::new(index) };
         shared.queues.push(id, ready, hint);
