@@ -158,8 +158,9 @@ fn what_comes_while_a_worker_goes_off_duty_is_found_by_one_on_duty() {
         let stays = thread::spawn(move || {
             first.idle.set_on_duty(1);
             first.bells[1].notify();
-            first.work(0);
+            (0..2).for_each(|_| first.work(0));
         });
+        pool.push();
         pool.push();
         goes.join().unwrap();
         stays.join().unwrap();
@@ -181,8 +182,21 @@ fn a_worker_that_leaves_between_two_changes_of_duty_is_found() {
         pool.idle.set_on_duty(2);
         leaves.join().unwrap();
         assert_eq!(pool.idle.notify(), Some(1), "it is on duty");
+    });
+}
+
+#[test]
+fn a_worker_that_leaves_while_it_is_put_off_duty_is_not_called() {
+    model(|| {
+        let pool = Pool::new(2);
+        let worker = pool.clone();
+        let leaves = thread::spawn(move || {
+            worker.idle.search();
+            worker.idle.leave(1);
+        });
         pool.idle.set_on_duty(1);
-        assert!(!pool.idle.wake(1) || pool.idle.found());
+        leaves.join().unwrap();
+        assert_eq!(pool.idle.notify(), None, "it is off duty");
     });
 }
 
