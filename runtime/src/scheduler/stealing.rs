@@ -1,8 +1,9 @@
 //! Work stealing: a queue per worker, and thieves.
 //!
 //! Each worker has a slot for the actor that was made ready last (its message is still in the cache)
-//! and a fixed ring. What does not fit, and what comes from outside, goes through the injector, a
-//! shared queue behind a lock. A worker looks in its slot, its ring, the injector, and then takes half
+//! and a fixed ring. The slot is only for times when no others wait: where they do, an actor that waits its turn
+//! has more mail to handle in one. What does not fit, and what comes from outside, goes through the
+//! injector, a shared queue behind a lock. A worker looks in its slot, its ring, the injector, and then takes half
 //! of another worker's ring, or its slot.
 //!
 //! Fairness: the slot is used at most [`SLOT_STREAK_MAX`] times in a row, and every
@@ -209,6 +210,7 @@ impl ReadyQueue for StealingQueue {
         let word = ready.into_word();
         match hint {
             Hint::Back => self.push_local(local, word),
+            Hint::Next if local.ring.len() > 0 => self.push_local(local, word),
             // Acquire: pairs with the AcqRel of a thief's swap; only this worker fills its slot, so an
             // empty one stays empty.
             Hint::Next if local.slot.load(Ordering::Acquire) == 0 => {
