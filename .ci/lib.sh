@@ -48,12 +48,15 @@ some_tests() {
 together() {
     local first second log status=0
     log=$(mktemp)
+    # Also if this is ended because one of them hangs.
+    trap 'cat "$log"' EXIT
     "$2" >"$log" 2>&1 &
     second=$!
     "$1" &
     first=$!
     wait "$first" || status=$?
     wait "$second" || status=$?
+    trap - EXIT
     cat "$log"
     rm -f "$log"
     ((status == 0)) || die "$1 or $2 has failed"

@@ -8,9 +8,9 @@
 //! (Hellerstein, Morrison, Eilebrecht: "Applying control theory in the real world", 2009).
 //!
 //! 1. More are tried only where somebody wanted a helper that was not on duty.
-//! 2. Windows count only if the fewer workers were busy in them: those that slept would say how much work there
-//!    was, not how fast it can be done. Where they have time to sleep, messages of a microsecond or more
-//!    are for more workers, which then are done sooner, and shorter ones for fewer.
+//! 2. Trials are for workers that have no time to sleep: what the others handle says how much work there is, not how
+//!    fast it can be done. Where they have, messages of a microsecond or more are for more workers, which
+//!    are done sooner, and shorter ones for fewer.
 //! 3. What is better has to be so by a sixteenth in the median, or nothing changes. What is worse by a quarter
 //!    in one window ends the trial.
 //! 4. The longer nothing changes, the rarer are trials: one costs a few milliseconds of work at the worse number.
@@ -36,19 +36,19 @@ const HOLD_MAX: Duration = Duration::from_millis(256);
 const RELIEF: Duration = Duration::from_millis(2);
 /// Who gets stuck again within that time is not the exception.
 const RELIEF_AGAIN: Duration = Duration::from_millis(64);
-/// Messages since the last order that there is anything to compare of.
-const MESSAGES_MIN: u64 = 64;
-/// Messages that take as long are too few to be compared, and gain from each worker.
+/// Messages that say anything of a program.
+const MESSAGES_MIN: u64 = 256;
+/// Messages that take as long gain from each worker.
 const LONG: Duration = Duration::from_micros(30);
 /// Messages that take as long gain from more workers where those on duty have time to sleep: several times what it
 /// costs to take one to another core.
 const MIDDLING: Duration = Duration::from_micros(1);
 
-/// What has been done since the last order, and until when.
+/// What has been done since the last order that did not have it count on, and until when.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Report {
     pub(super) now: Time,
-    /// Time since the last order.
+    /// How long that is.
     pub(super) span: Duration,
     /// Messages that all workers have handled.
     pub(super) handled: u64,
@@ -65,6 +65,8 @@ pub(super) struct Order {
     pub(super) on_duty: usize,
     /// When to report next.
     pub(super) due: Time,
+    /// Whether that report is of what has been done until now, too.
+    pub(super) counts_on: bool,
 }
 
 /// A comparison of two numbers of workers.
@@ -128,12 +130,12 @@ impl Climb {
         if self.down_next {
             self.kept = self.kept % self.workers + 1;
         }
-        Order { on_duty: self.kept, due: now }
+        self.order(now)
     }
 
     /// Puts all on duty, because messages take so long that each worker more is worth it.
     pub(super) fn spread(&mut self, now: Time) -> Order {
-        (self.kept, self.trial) = (self.workers, None);
+        (self.kept, self.trial, self.wanted) = (self.workers, None, false);
         self.hold(now, HOLD_MIN)
     }
 
@@ -151,18 +153,23 @@ impl Climb {
 
     /// Has those work again who had got stuck.
     pub(super) fn go_back(&self, now: Time) -> Order {
-        Order { on_duty: self.kept, due: now.after(SETTLE) }
+        self.order(now.after(SETTLE))
     }
 
     /// Has all go on who relieve others.
     pub(super) fn relieve_on(&mut self, now: Time) -> Order {
-        Order { on_duty: self.workers, due: now.after(RELIEF) }
+        Order { on_duty: self.workers, due: now.after(RELIEF), counts_on: false }
     }
 
-    /// Lets things be for so long.
+    /// Has as many on duty as are kept.
+    fn order(&self, due: Time) -> Order {
+        Order { on_duty: self.kept, due, counts_on: false }
+    }
+
+    /// Tries nothing for so long.
     fn hold(&mut self, now: Time, span: Duration) -> Order {
         (self.hold, self.next) = (span, now.after(span));
-        Order { on_duty: self.kept, due: self.next }
+        self.order(now.after(HOLD_MIN))
     }
 
     /// Keeps the number, for twice as long as the last time.
@@ -179,20 +186,23 @@ impl Climb {
     }
 
     fn begin(&mut self, report: Report) -> Order {
-        let now = report.now;
-        if now < self.next {
-            return Order { on_duty: self.kept, due: self.next };
-        }
-        if self.wanted && report.each(self.kept) >= LONG {
-            self.wanted = false;
+        let (now, each) = (report.now, report.each(self.kept));
+        if self.wanted && each >= LONG && report.awake(self.kept) >= WINDOW {
             return self.spread(now);
         }
-        let has_enough = report.handled >= MESSAGES_MIN;
-        let Some(other) = self.candidate().filter(|_| has_enough) else {
-            return Order { on_duty: self.kept, due: now.after(HOLD_MIN) };
+        if report.handled < MESSAGES_MIN {
+            return Order { counts_on: true, ..self.order(now.after(HOLD_MIN)) };
+        }
+        let Some(other) = self.candidate().filter(|_| now >= self.next) else {
+            return self.order(now.after(HOLD_MIN));
         };
+        if report.is_idle(self.kept) {
+            let is_for_more = each >= MIDDLING;
+            let is_right = is_for_more == (other > self.kept);
+            return self.end(now, if is_right { other } else { self.kept });
+        }
         self.trial = Some(Trial { other, rates: [0; WINDOWS], count: 0, settles: false });
-        Order { on_duty: self.kept, due: now.after(WINDOW) }
+        self.order(now.after(WINDOW))
     }
 
     /// What to compare with.
@@ -207,11 +217,12 @@ impl Climb {
         let (now, measured) = (report.now, self.measured(&trial));
         if std::mem::take(&mut trial.settles) {
             self.trial = Some(trial);
-            return Order { on_duty: measured, due: now.after(WINDOW) };
+            return Order { on_duty: measured, ..self.order(now.after(WINDOW)) };
         }
-        let (fewer, more) = (trial.other.min(self.kept), trial.other.max(self.kept));
-        if measured == fewer && report.is_idle(fewer) {
-            return self.end(now, if report.each(fewer) >= MIDDLING { more } else { fewer });
+        if report.awake(measured).saturating_mul(8)
+            < report.span.saturating_mul(7 * self.fewer(&trial))
+        {
+            return self.end(now, self.kept);
         }
         trial.note(report.rate());
         if trial.is_hopeless() {
@@ -223,7 +234,12 @@ impl Climb {
         }
         let on_duty = self.measured(&trial);
         self.trial = Some(trial);
-        Order { on_duty, due: now.after(SETTLE) }
+        Order { on_duty, ..self.order(now.after(SETTLE)) }
+    }
+
+    /// The smaller number of workers of the two.
+    fn fewer(&self, trial: &Trial) -> u32 {
+        number(trial.other.min(self.kept))
     }
 
     /// Workers on duty in the window that runs or comes next.
@@ -238,18 +254,19 @@ impl Climb {
 }
 
 impl Report {
+    /// How long so many workers have been awake, all together.
+    fn awake(&self, workers: usize) -> Duration {
+        self.span.saturating_mul(number(workers)).saturating_sub(Duration::from_nanos(self.slept))
+    }
+
     /// Whether so many workers have slept for an eighth of the time.
     fn is_idle(&self, workers: usize) -> bool {
-        let workers = u32::try_from(workers).unwrap_or(u32::MAX);
-        Duration::from_nanos(self.slept).saturating_mul(8) >= self.span.saturating_mul(workers)
+        self.awake(workers).saturating_mul(8) <= self.span.saturating_mul(7 * number(workers))
     }
 
     /// What a message has taken of the time of so many workers.
     fn each(&self, workers: usize) -> Duration {
-        let workers = u32::try_from(workers).unwrap_or(u32::MAX);
-        let awake =
-            self.span.saturating_mul(workers).saturating_sub(Duration::from_nanos(self.slept));
-        awake / u32::try_from(self.handled).unwrap_or(u32::MAX).max(1)
+        self.awake(workers) / u32::try_from(self.handled).unwrap_or(u32::MAX).max(1)
     }
 
     /// Messages per second.
@@ -281,6 +298,11 @@ impl Trial {
         let (kept, other) = (median(0), median(1));
         other > kept.saturating_add(kept / 16)
     }
+}
+
+/// A number of workers.
+fn number(workers: usize) -> u32 {
+    u32::try_from(workers).unwrap_or(u32::MAX)
 }
 
 /// Messages per second.

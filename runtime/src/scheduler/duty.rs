@@ -2,24 +2,58 @@
 
 use super::climb::{Climb, HOLD_MIN, Order, Report};
 use super::idle::Idle;
-use crate::sync::{AtomicBool, AtomicU64, CachePadded, Mutex, Ordering};
+use crate::sync::{Arc, AtomicBool, AtomicU64, CachePadded, Mutex, Ordering, planted};
 use crate::time::Time;
 
 /// What one worker has done; written by itself.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Done {
     /// Messages handled.
     handled: AtomicU64,
-    /// Nanoseconds slept.
-    slept: AtomicU64,
     /// How often it has noted that.
     notes: AtomicU64,
+}
+
+/// How long the thread of one worker has slept; written by itself.
+#[derive(Debug)]
+pub(super) struct Sleeps {
+    /// Nanoseconds of sleeps that have ended.
+    ended: AtomicU64,
+    /// When the one has begun that has not.
+    since: AtomicU64,
+}
+
+impl Sleeps {
+    fn new() -> Self {
+        Self { ended: AtomicU64::new(0), since: AtomicU64::new(Time::NEVER.0) }
+    }
+
+    /// The thread is about to sleep.
+    pub(super) fn begin(&self, now: Time) {
+        // Relaxed, here and in all of this file: figures, which order nothing.
+        self.since.store(now.0, Ordering::Relaxed);
+    }
+
+    /// The thread has slept.
+    pub(super) fn end(&self, now: Time) {
+        let since = self.since.swap(Time::NEVER.0, Ordering::Relaxed);
+        let ended = self.ended.load(Ordering::Relaxed);
+        self.ended.store(ended.wrapping_add(now.0.saturating_sub(since)), Ordering::Relaxed);
+    }
+
+    /// Nanoseconds until now.
+    fn until(&self, now: Time) -> u64 {
+        let since = self.since.load(Ordering::Relaxed);
+        self.ended.load(Ordering::Relaxed).wrapping_add(now.0.saturating_sub(since))
+    }
 }
 
 /// See the [module](self).
 #[derive(Debug)]
 pub(crate) struct Duty {
     done: Box<[CachePadded<Done>]>,
+    /// Apart: tokio keeps it as well.
+    sleeps: Arc<Box<[CachePadded<Sleeps>]>>,
     /// When the next report is due.
     due: CachePadded<AtomicU64>,
     /// Whether somebody wanted help from workers that are off duty.
@@ -32,61 +66,59 @@ struct Judge {
     climb: Climb,
     /// While others relieve those on duty: how many these were, and how often they had noted anything.
     stuck: Option<(usize, u64)>,
-    /// The time of the last order, and what each worker had done by then.
+    /// Since when what is done counts, and what had been by then: messages of all, and sleep of each.
     since: Time,
-    stock: Vec<Stock>,
-}
-
-/// What a worker had done.
-#[derive(Clone, Copy, Debug, Default)]
-struct Stock {
     handled: u64,
-    slept: u64,
-    notes: u64,
-}
-
-impl Done {
-    fn stock(&self) -> Stock {
-        // Relaxed, here and in all of this file: figures, which order nothing.
-        let [handled, slept, notes] =
-            [&self.handled, &self.slept, &self.notes].map(|of| of.load(Ordering::Relaxed));
-        Stock { handled, slept, notes }
-    }
+    slept: Vec<u64>,
 }
 
 impl Duty {
     /// For so many workers, of whom one is on duty at first.
     pub(super) fn new(workers: usize, idle: &Idle) -> Self {
         idle.set_on_duty(1);
-        let done = || Done {
-            handled: AtomicU64::new(0),
-            slept: AtomicU64::new(0),
-            notes: AtomicU64::new(0),
-        };
         Self {
-            done: (0..workers).map(|_| CachePadded(done())).collect(),
+            done: (0..workers).map(|_| CachePadded(Done::default())).collect(),
+            sleeps: Arc::new((0..workers).map(|_| CachePadded(Sleeps::new())).collect()),
             due: CachePadded(AtomicU64::new(0)),
             wanted: CachePadded(AtomicBool::new(false)),
             judge: Mutex::new(Judge {
                 climb: Climb::new(workers),
                 stuck: None,
                 since: Time(0),
-                stock: vec![Stock::default(); workers],
+                handled: 0,
+                slept: vec![0; workers],
             }),
         }
     }
 
-    /// Notes what `worker`, the calling one, has handled and slept so far.
-    pub(super) fn note(&self, worker: usize, handled: u64, slept: u64) {
+    /// Where each worker's thread says when it sleeps.
+    pub(super) fn sleeps(&self) -> Arc<Box<[CachePadded<Sleeps>]>> {
+        self.sleeps.clone()
+    }
+
+    /// Notes what `worker`, the calling one, has handled so far.
+    pub(super) fn note(&self, worker: usize, handled: u64) {
         let done = &self.done[worker];
         done.handled.store(handled, Ordering::Relaxed);
-        done.slept.store(slept, Ordering::Relaxed);
         done.notes.store(done.notes.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
 
     /// Messages that all workers have handled.
-    pub(super) fn handled(&self) -> u64 {
-        self.done.iter().fold(0, |sum, done| sum.wrapping_add(done.stock().handled))
+    fn handled(&self) -> u64 {
+        let handled = self.done.iter().map(|done| done.handled.load(Ordering::Relaxed));
+        handled.fold(0, u64::wrapping_add)
+    }
+
+    /// How often the first so many workers have noted anything.
+    fn notes(&self, workers: usize) -> u64 {
+        let notes = self.done[..workers].iter().map(|done| done.notes.load(Ordering::Relaxed));
+        notes.fold(0, u64::wrapping_add)
+    }
+
+    /// Whether no message was handled since this was told the last time how many had been.
+    pub(super) fn is_stuck(&self, handled: &mut u64) -> bool {
+        let before = std::mem::replace(handled, self.handled());
+        planted!("stuck-unseen": before == *handled => false)
     }
 
     /// Notes that help was wanted that nobody on duty could give.
@@ -113,9 +145,7 @@ impl Duty {
             return;
         }
         let order = match judge.stuck {
-            Some((workers, notes)) if self.notes_of(workers) == notes => {
-                judge.climb.relieve_on(now)
-            }
+            Some((workers, notes)) if self.notes(workers) == notes => judge.climb.relieve_on(now),
             Some(_) => {
                 judge.stuck = None;
                 judge.climb.go_back(now)
@@ -128,27 +158,17 @@ impl Duty {
         self.obey(order, &mut judge, now, idle);
     }
 
-    /// What has been done since the last order.
+    /// What has been done since it counts.
     fn report_of(&self, judge: &Judge, now: Time, on_duty: usize) -> Report {
-        let span = now.since(judge.since);
-        let most = u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
-        let (mut handled, mut slept) = (0_u64, 0_u64);
-        for (worker, (done, before)) in self.done.iter().zip(&judge.stock).enumerate() {
-            let stock = done.stock();
-            handled = handled.wrapping_add(stock.handled.wrapping_sub(before.handled));
-            if worker < on_duty {
-                // Who has noted nothing has slept all the time, and will say so when that ends.
-                let all = if stock.notes == before.notes { most } else { 0 };
-                let part = stock.slept.wrapping_sub(before.slept).min(most);
-                slept = slept.saturating_add(part.max(all));
-            }
+        let slept = self.sleeps.iter().zip(&judge.slept).take(on_duty);
+        let slept = slept.map(|(sleeps, before)| sleeps.until(now).wrapping_sub(*before));
+        Report {
+            now,
+            span: now.since(judge.since),
+            handled: self.handled().wrapping_sub(judge.handled),
+            slept: slept.fold(0, u64::saturating_add),
+            wanted: self.wanted.swap(false, Ordering::Relaxed),
         }
-        Report { now, span, handled, slept, wanted: self.wanted.swap(false, Ordering::Relaxed) }
-    }
-
-    /// How often the first so many workers have noted anything.
-    fn notes_of(&self, workers: usize) -> u64 {
-        self.done[..workers].iter().fold(0, |sum, done| sum.wrapping_add(done.stock().notes))
     }
 
     /// Puts all on duty: the messages that are handled now take that long.
@@ -170,7 +190,7 @@ impl Duty {
         let mut judge = self.judge.lock();
         let on_duty = idle.on_duty();
         if on_duty < self.done.len() {
-            judge.stuck = Some((on_duty, self.notes_of(on_duty)));
+            judge.stuck = Some((on_duty, self.notes(on_duty)));
             let order = judge.climb.relieve(now);
             self.obey(order, &mut judge, now, idle);
         }
@@ -181,9 +201,11 @@ impl Duty {
         if idle.on_duty() != order.on_duty {
             idle.set_on_duty(order.on_duty);
         }
-        judge.since = now;
-        for (stock, done) in judge.stock.iter_mut().zip(&self.done) {
-            *stock = done.stock();
+        if !order.counts_on {
+            (judge.since, judge.handled) = (now, self.handled());
+            for (slept, sleeps) in judge.slept.iter_mut().zip(self.sleeps.iter()) {
+                *slept = sleeps.until(now);
+            }
         }
         self.due.store(order.due.0, Ordering::Relaxed);
     }

@@ -9,7 +9,7 @@ use super::queues::Queues;
 use super::timekeeper::keep_time;
 #[cfg(not(shuttle))]
 use super::worker::ByHand;
-use super::worker::{Front, Limits, Shared, Worker, doze, nanos, stir};
+use super::worker::{Front, Limits, Shared, Worker, nanos, stir};
 use crate::sync::{Arc, AtomicBool, thread};
 use crate::task::core::Core;
 use crate::task::current;
@@ -98,9 +98,23 @@ impl Pool {
             // tokio keeps these as long as anything keeps tokio, as the wakers in `shared` do.
             let (falls_asleep, wakes) = (self.shared.idle.clone(), self.shared.idle.clone());
             let (watch, clock) = (core.watch.clone(), self.shared.clock.clone());
-            let stirs = move || stir(&wakes, &watch, &clock, index);
-            let clock = self.shared.clock.clone();
-            let driver = Driver::new(move || doze(&falls_asleep, &clock, index), stirs);
+            let sleeps = self.shared.duty.as_ref().map(Duty::sleeps);
+            let (begins, ends) = (sleeps.clone(), sleeps);
+            let (bed_time, wake_time) = (clock.clone(), clock);
+            let dozes = move || {
+                if let Some(sleeps) = &begins {
+                    sleeps[index].begin(bed_time.now());
+                }
+                falls_asleep.doze(index);
+            };
+            let stirs = move || {
+                let now = wake_time.now();
+                if let Some(sleeps) = &ends {
+                    sleeps[index].end(now);
+                }
+                stir(&wakes, &watch, now, index);
+            };
+            let driver = Driver::new(dozes, stirs);
             let driver = driver.inspect_err(|_| self.shared.end())?;
             let cpu = cores.of(index);
             let (shared, core, limits) = (self.shared.clone(), core.clone(), options.limits);

@@ -120,7 +120,8 @@ mod priorities {
         // SAFETY: the queue is used by this thread alone, which plays both workers in turn.
         let [busy, leaving] = [0, 1].map(|index| unsafe { WorkerId::new(index) });
         for number in 0..20 {
-            let hint = if number == 19 { Hint::Next } else { Hint::Back };
+            // The slot takes one that comes first.
+            let hint = if number == 0 { Hint::Next } else { Hint::Back };
             queue.push(Origin::Worker(leaving), Ready::fake(number, Priority::Normal), hint);
         }
         queue.hand_over(leaving);

@@ -62,18 +62,13 @@ pub(crate) struct Shared {
     pub(crate) alone: u64,
 }
 
-/// The thread of a worker is about to sleep.
-pub(crate) fn doze(idle: &Idle, clock: &Clock, worker: usize) {
-    current::fall_asleep(clock.now());
-    idle.doze(worker);
-}
-
 /// The thread of a worker has slept, and tokio has something for it: from now on the timekeeper looks at what
 /// it does, and at what waits meanwhile.
-pub(crate) fn stir(idle: &Idle, watch: &Watch, clock: &Clock, worker: usize) {
+pub(crate) fn stir(idle: &Idle, watch: &Watch, now: Time, worker: usize) {
     idle.stir(worker);
     watch.begin();
-    current::stir(clock.now());
+    current::set_now(now);
+    current::end_slice();
 }
 
 impl Shared {
@@ -96,16 +91,16 @@ impl Shared {
         if queue.is_empty() {
             return;
         }
-        if let Some(duty) = &self.duty {
-            let before = std::mem::replace(handled, duty.handled());
-            if planted!("stuck-unseen": before == *handled => false) {
+        let helper = match &self.duty {
+            Some(duty) if duty.is_stuck(handled) => {
                 duty.relieve(self.clock.now(), &self.idle);
+                // Who was off duty may be away, and has to be called.
+                self.idle.notify()
             }
-        }
-        if self.idle.could_help()
-            && let Some(sleeper) = self.idle.notify_helper()
-        {
-            self.wake(sleeper);
+            _ => self.idle.notify_helper(),
+        };
+        if let Some(helper) = helper {
+            self.wake(helper);
         }
     }
 
@@ -333,7 +328,7 @@ impl Worker {
     fn note(&mut self) {
         if let Some(duty) = &self.shared.duty {
             self.handled = current::handled();
-            duty.note(self.id.index(), self.handled, current::slept());
+            duty.note(self.id.index(), self.handled);
         }
     }
 
@@ -357,7 +352,7 @@ impl Worker {
         let count = handled.wrapping_sub(std::mem::replace(&mut self.handled, handled)).max(1);
         let is_slow = !cfg!(shuttle) && nanos(now.since(before)) / count >= self.shared.alone;
         self.slow_looks = if is_slow { self.slow_looks + 1 } else { 0 };
-        duty.note(self.id.index(), handled, current::slept());
+        duty.note(self.id.index(), handled);
         if self.slow_looks == SLOW_LOOKS {
             self.slow_looks = 0;
             duty.spread(now, &self.shared.idle);

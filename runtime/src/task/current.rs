@@ -45,9 +45,6 @@ struct Current {
     turn_cost: Cell<u64>,
     /// Messages that were handled here.
     handled: Cell<u64>,
-    /// For how long the thread has slept, in nanoseconds, and since when it sleeps.
-    slept: Cell<u64>,
-    asleep_since: Cell<Time>,
     /// Actors that were made ready here while another worker slept.
     pushes: Cell<u32>,
     /// Counts of references to `core` that stand for none now; see [`core_ref`](super::core_ref).
@@ -77,8 +74,6 @@ thread_local! {
             gave_way: Cell::new(false),
             turn_cost: Cell::new(u64::MAX),
             handled: Cell::new(0),
-            slept: Cell::new(0),
-            asleep_since: Cell::new(Time::NEVER),
             pushes: Cell::new(0),
             spares: Cell::new(0),
         }
@@ -207,26 +202,6 @@ pub(crate) fn set_turn_end(end: Time) {
     CURRENT.with(|current| current.turn_end.set(end));
 }
 
-/// Says that the thread, a worker's, is about to sleep.
-pub(crate) fn fall_asleep(now: Time) {
-    CURRENT.with(|current| current.asleep_since.set(now));
-}
-
-/// Says that the thread, a worker's, has slept.
-pub(crate) fn stir(now: Time) {
-    CURRENT.with(|current| {
-        current.now.set(now);
-        current.in_slice.set(false);
-        let since = current.asleep_since.replace(Time::NEVER);
-        current.slept.set(current.slept.get().wrapping_add(now.0.saturating_sub(since.0)));
-    });
-}
-
-/// For how long the thread has slept since it began to work, in nanoseconds; wraps around.
-pub(crate) fn slept() -> u64 {
-    CURRENT.with(|current| current.slept.get())
-}
-
 /// Says that the slice is over: tokio's tasks have the thread, and it may sleep.
 pub(crate) fn end_slice() {
     CURRENT.with(|current| current.in_slice.set(false));
@@ -257,11 +232,12 @@ pub(crate) fn deadline() -> Time {
     CURRENT.with(|current| current.deadline.get())
 }
 
-/// Lets the handler that begins now run under `deadline`; `false` if that has passed. For workers.
+/// Lets the handler that begins now run under `deadline`; `false` if that has passed, by the clock where it is
+/// near, or else by that of the slice. For workers.
 #[inline]
 pub(crate) fn begin_until(deadline: Time) -> bool {
     CURRENT.with(|current| {
-        // Only where it is near is the clock read, which may have gone on since the slice began.
+        // The clock may have gone on since the slice began.
         let is_over = deadline <= current.now.get().after(NEAR) && current.is_past(deadline);
         if planted!("expired-handled": is_over => false) {
             return false;

@@ -57,7 +57,9 @@ impl Program {
     }
 
     fn obey(&mut self, order: Order) {
-        (self.since, self.handled, self.slept) = (self.now, 0, 0);
+        if !order.counts_on {
+            (self.since, self.handled, self.slept) = (self.now, 0, 0);
+        }
         assert!((1..=self.rates.len()).contains(&order.on_duty), "{order:?}");
         assert!(order.due > self.now, "{order:?}");
         (self.on_duty, self.due) = (order.on_duty, order.due);
@@ -132,6 +134,37 @@ fn who_has_time_to_sleep_has_help_with_messages_that_are_worth_it() {
         program.prevailing();
         program.run(Duration::from_secs(5));
         assert!(program.spent[2 - best] < 200_000, "{rate} {:?}", program.spent);
+    }
+}
+
+/// Has so many messages come at once, and then nothing for 18 ms. Who sleeps reports nothing.
+fn burst(program: &mut Program, messages: u64) {
+    let mut left = messages * 1000;
+    while left > 0 {
+        let handled = left.min(50 * program.rates[program.on_duty - 1]);
+        left -= handled;
+        program.handled += handled;
+        program.now = program.now.after(Duration::from_micros(50));
+        if program.now >= program.due {
+            let order = program.climb.report(program.report());
+            program.obey(order);
+        }
+    }
+    program.now = program.now.after(Duration::from_millis(18));
+    program.slept += 18_000_000 * program.on_duty as u64;
+}
+
+#[test]
+fn bursts_have_more_workers_if_their_messages_are_worth_it() {
+    for (messages, rates, best) in
+        [(100, [50, 100], 2), (30, [50, 100], 2), (10_000, [20_000, 9000], 1)]
+    {
+        let mut program = Program::new(&rates);
+        (0..100).for_each(|_| burst(&mut program, messages));
+        assert_eq!(program.climb.kept, best, "{messages} of {rates:?}");
+        program.climb.kept = 3 - best;
+        (0..100).for_each(|_| burst(&mut program, messages));
+        assert_eq!(program.climb.kept, best, "{messages} of {rates:?} once more");
     }
 }
 
