@@ -28,7 +28,7 @@ use std::pin::Pin;
 use std::task::Poll;
 
 /// Messages that wait in a proxy at most, beside those that the other node gives credit for.
-const PROXY_MESSAGES_MAX: usize = 64;
+const PROXY_MESSAGES_MAX: usize = 256;
 
 /// Stands in for an actor of another node.
 pub(super) struct Remote<M: WireMessage> {
@@ -106,12 +106,13 @@ impl<M: WireMessage> Remote<M> {
 }
 
 /// Puts the head of a frame in front of the arguments, which have room for it before them; returns where it begins.
-fn put_head(frame: &Frame<'_>, bytes: &mut [u8]) -> usize {
-    let mut head = scratch::take();
-    frame.write(&mut head);
-    let start = HEAD_BYTES_MAX - head.len();
-    bytes[start..HEAD_BYTES_MAX].copy_from_slice(&head);
-    scratch::give(head);
+fn put_head(frame: &Frame<'_>, bytes: &mut Vec<u8>) -> usize {
+    // Written behind them first, as only that says how long it is.
+    let end = bytes.len();
+    frame.write(bytes);
+    let start = HEAD_BYTES_MAX - (bytes.len() - end);
+    bytes.copy_within(end.., start);
+    bytes.truncate(end);
     start
 }
 

@@ -33,8 +33,15 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tokio::task::JoinSet;
 
-/// Messages to one actor that a node may have under way. [ENV-11]
+/// Messages to one actor that a node may have under way, at first and at most. [ENV-11]
 const WINDOW: u32 = 128;
+const WINDOW_MAX: u64 = 4096;
+
+/// Half a window that lasts no longer may be less than a round trip: then it is what holds the sender back.
+const WINDOW_LASTS: Duration = Duration::from_millis(100);
+
+/// Bytes that messages behind those that wait for room have at most, but for the last of them. [ENV-11]
+const PARKED_BYTES_MAX: usize = 64 << 20;
 
 /// See the [module](self).
 pub(super) struct Session {
@@ -43,6 +50,8 @@ pub(super) struct Session {
     inlets: BTreeMap<u64, Inlet>,
     /// How many of these have a message that waits for room.
     waits: usize,
+    /// What is parked behind such messages, in bytes.
+    parked: usize,
     /// Of all messages of the peer.
     limit: Option<Limit>,
     answers: Answers,
@@ -63,6 +72,11 @@ struct Inlet {
     settled: u64,
     /// Messages that may come altogether.
     granted: u64,
+    /// How many of them may be under way, and since when it is so.
+    window: u64,
+    raised: Option<Time>,
+    /// Whether all that came was settled at some time since.
+    was_idle: bool,
     /// Of those to this actor.
     limit: Option<Limit>,
     /// The message that waits for room.
@@ -110,6 +124,7 @@ impl Session {
             node,
             inlets: BTreeMap::new(),
             waits: 0,
+            parked: 0,
             starts: JoinSet::new(),
             children: BTreeMap::new(),
             frame: Vec::new(),
@@ -129,6 +144,12 @@ impl Session {
             for actor in waiting {
                 self.move_on(actor, cx);
             }
+        }
+        // Actors that make room have it go on. A link that this node ends is looked at all the same.
+        if planted!("net-parked-unbounded": self.parked > PARKED_BYTES_MAX => false)
+            && !self.outlet.has_hung_up()
+        {
+            return Turn::Waits;
         }
         let Poll::Ready(received) = self.outlet.poll_receive(cx, &mut self.frame) else {
             return Turn::Waits;
@@ -270,6 +291,7 @@ impl Session {
             return self.settle(origin, Err(Undelivered::OverLimit));
         }
         if planted!("net-overtakes-parked": inlet.waiting.is_some() => false) {
+            self.parked += envelope.arguments.len();
             inlet.parked.push_back(Parked {
                 origin,
                 version: envelope.version,
@@ -285,8 +307,8 @@ impl Session {
     fn hand_in(&mut self, envelope: &Envelope<'_>, origin: Origin) -> Result<(), Misbehaved> {
         let Some(inlet) = self.inlets.get_mut(&origin.actor) else { return Ok(()) };
         let until = origin.question.map_or(Time::NEVER, |question| question.until);
-        let now = self.outlet.core().clock.now();
-        let taken = if until <= now {
+        // Most mail has no deadline, and the clock is dear.
+        let taken = if until != Time::NEVER && until <= self.outlet.core().clock.now() {
             Err(Undelivered::Expired)
         } else {
             inlet.actor.take(envelope, Until(until), &self.outlet)
@@ -310,11 +332,11 @@ impl Session {
     ) -> Result<(), Misbehaved> {
         let Some(inlet) = self.inlets.get_mut(&origin.actor) else { return Ok(()) };
         inlet.settled += 1;
-        let window = u64::from(WINDOW);
+        inlet.was_idle |= inlet.settled == inlet.received;
         let mut said = true;
         // [ENV-11]
-        if inlet.granted - inlet.settled <= window / 2 {
-            inlet.granted = inlet.settled + window;
+        if inlet.granted - inlet.settled <= inlet.window / 2 {
+            inlet.raise(self.outlet.core().clock.now());
             let credit = Frame::Credit { actor: origin.actor, messages: inlet.granted };
             said = self.outlet.say(Order::Free, &credit);
         }
@@ -351,6 +373,7 @@ impl Session {
             && inlet.waiting.is_none()
             && let Some(Parked { origin, version, schema, arguments }) = inlet.parked.pop_front()
         {
+            self.parked -= arguments.len();
             let envelope =
                 Envelope { actor, version, message: origin.message, schema, arguments: &arguments };
             let _ = self.hand_in(&envelope, origin);
@@ -368,10 +391,30 @@ fn refusal(origin: Origin, question: Option<Question>, why: Undelivered) -> Fram
 
 impl Inlet {
     fn new(actor: Arc<Box<dyn Exported>>) -> Self {
-        let granted = u64::from(WINDOW);
-        let parked = VecDeque::new();
+        let window = u64::from(WINDOW);
         let limit = actor.limit().map(Limit::new);
-        Self { actor, received: 0, settled: 0, granted, limit, waiting: None, parked }
+        Self {
+            actor,
+            received: 0,
+            settled: 0,
+            granted: window,
+            window,
+            raised: None,
+            was_idle: false,
+            limit,
+            waiting: None,
+            parked: VecDeque::new(),
+        }
+    }
+
+    /// Gives credit for another window: a wider one where it is the way that is waited for, and not the actor.
+    fn raise(&mut self, now: Time) {
+        let was_quick = self.raised.is_some_and(|raised| now.since(raised) < WINDOW_LASTS);
+        if was_quick && planted!("net-window-ignores-actor": self.was_idle => true) {
+            self.window = (self.window * 2).min(WINDOW_MAX);
+        }
+        (self.raised, self.was_idle) = (Some(now), false);
+        self.granted = self.settled + self.window;
     }
 }
 

@@ -1,11 +1,12 @@
 //! A peer that does what it must not: the connection ends, and nothing else does.
 
 use crate::stage::{Book, Place, book, identity, open, shut};
-use crate::support::{run, soon, until};
+use crate::support::{run, soon, until, until_async};
 use greenroom::net::{Envelope, Export, Frame, Link, Loopback, Order, Transport};
 use greenroom::{Ref, Scheduler};
 use std::future::poll_fn;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A link to `there` by which a test says what it likes.
 async fn attack(network: &Loopback) -> Box<dyn Link> {
@@ -109,6 +110,53 @@ fn a_peer_that_ignores_its_credit_fills_no_memory() {
         assert!(said <= 3 * window, "cut off, not answered for ever");
         gate.add_permits(1);
         assert!(near.notes().await.unwrap().len() <= window as usize + 6);
+        there.shut().await;
+    });
+}
+
+/// Sends until nothing has found room for a while; returns how many frames did.
+async fn fill(link: &dyn Link, frame: &Frame<'_>) -> usize {
+    let (frame, mut sent, mut refused) = (frame.to_bytes(), 0, 0);
+    while refused < 50 {
+        if link.submit(Order::Free, &frame).is_ok() {
+            (sent, refused) = (sent + 1, 0);
+        } else {
+            refused += 1;
+            // Whoever takes them is another thread.
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+    sent
+}
+
+// [G-REMOTE-6] [ENV-11]
+#[test]
+fn what_is_parked_behind_a_full_mailbox_is_bounded_in_bytes() {
+    const UNDER_WAY: usize = 16;
+    let network = Loopback::new().frames_max(UNDER_WAY);
+    let there = Place::new(&network, "there", Scheduler::stealing());
+    run(async {
+        let gate = shut();
+        let near = there.system.spawn::<Book>(Arc::clone(&gate)).await.unwrap();
+        there.node.export("book", Export::of(&near)).unwrap();
+        let link = attack(&network).await;
+        let note = real_note(&network, &there, &near).await;
+        let (actor, window) = find(&*link).await;
+        // One is handled, four are in the mailbox, and one waits for room.
+        for _ in 0..6 {
+            let envelope = Envelope { actor, ..note.as_envelope() };
+            until(|| link.submit(Order::Free, &Frame::Tell(envelope).to_bytes()).is_ok()).await;
+        }
+        let arguments = vec![7; 2 << 20];
+        let large = Envelope { actor, arguments: &arguments, ..note.as_envelope() };
+        let sent = fill(&*link, &Frame::Tell(large)).await;
+        assert!(sent <= 32 + 1 + UNDER_WAY, "{sent} messages of 2 MiB");
+        assert!(sent > 16 && 32 + 1 + UNDER_WAY < window as usize - 6, "{sent} of {window}");
+        // The link can be ended all the same: it makes way for another one.
+        let link = attack(&network).await;
+        assert_eq!(find(&*link).await.0, actor);
+        gate.add_permits(1);
+        until_async(async || near.notes().await.unwrap().len() >= 5).await;
         there.shut().await;
     });
 }

@@ -24,4 +24,5 @@ mod spec;
 mod stage;
 mod versions;
 mod wanderers;
+mod windows;
 mod worlds;

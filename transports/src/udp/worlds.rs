@@ -7,7 +7,7 @@
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
 use greenroom::net::{Address, Export, Node as NetNode};
-use greenroom::sim::{Explore, Fault, Node, World, WorldClock};
+use greenroom::sim::{Explore, Fault, Link, Node, World, WorldClock};
 use greenroom::{Actor, Ref, handlers};
 use greenroom_transports::secure::entropy::{Entropy, NoEntropy};
 use greenroom_transports::secure::identity::Identity;
@@ -233,5 +233,31 @@ fn a_node_connects_after_long_idleness() {
             net.connect(&format!("udp:{at}#{}", public(0)).parse().unwrap()).await.map(|_| ())
         });
         assert_eq!(outcome, Ok(()));
+    });
+}
+
+/// The window to an actor grows with the way: 128 messages for each round trip would take 16 seconds.
+// [ENV-11]
+#[test]
+fn a_long_way_holds_no_stream_of_messages_back() {
+    const MESSAGES: u64 = 20_000;
+    Explore::new().seeds(1).run(|world| {
+        crate::secure::packet::watch::forget();
+        world.set_links(Link::default().latency(50 * MS));
+        let (ground, _server, at) = served(world);
+        let client = world.node("client").start();
+        let took = world.run(async {
+            let net = ground.join(&client, 1, &[0]).unwrap();
+            let peer = net.connect(&format!("udp:{at}#{}", public(0)).parse().unwrap()).await;
+            let desk = peer.unwrap().find::<Desk>("desk").await.unwrap();
+            let began = ground.clock.now();
+            for number in 0..MESSAGES {
+                desk.note((1, 0, 0), number).await.unwrap();
+            }
+            assert_eq!(desk.count((1, 0, 0)).await, Ok(MESSAGES));
+            ground.clock.now() - began
+        });
+        judge(&ground.log.lock().unwrap());
+        assert!(took < Duration::from_secs(4), "{took:?} for {MESSAGES} messages");
     });
 }
