@@ -60,6 +60,31 @@ fn no_message_comes_after_the_end_of_listening_is_confirmed() {
     server.stop();
 }
 
+#[test]
+fn who_leaves_before_it_has_ceased_to_listen_is_forgotten() {
+    let server = Running::start(2, Limits::default());
+    let mut other = server.connect();
+    other.text(&["SET", "large", &"x".repeat(4 << 20)]);
+    for _ in 0..5 {
+        let mut ear = server.connect();
+        ear.call(&["HELLO", "3"]);
+        ear.text(&["SUBSCRIBE", "news"]);
+        ear.text(&["PSUBSCRIBE", "n*"]);
+        // Far more replies than it reads, and behind them what would end it.
+        ear.send(&encode(&[b"GET", b"large"]).repeat(20));
+        ear.send(&[encode(&[b"UNSUBSCRIBE"]), encode(&[b"PUNSUBSCRIBE"])].concat());
+        assert_eq!(other.text(&["PUBSUB", "NUMSUB", "news"]), "[news 1]");
+        drop(ear);
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while other.text(&["PUBSUB", "NUMSUB", "news"]) != "[news 0]"
+            || other.text(&["PUBSUB", "NUMPAT"]) != "0"
+        {
+            assert!(Instant::now() < deadline, "it is still listed");
+        }
+    }
+    server.stop();
+}
+
 /// Sends commands without a pause, until told to stop or cut off.
 fn chatter(client: &Client, stop: &Arc<AtomicBool>) -> JoinHandle<()> {
     let (mut stream, stop) = (client.stream.try_clone().unwrap(), Arc::clone(stop));

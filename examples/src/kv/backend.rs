@@ -129,14 +129,9 @@ impl Backend {
     }
 
     /// Has the broker forget a client that listened.
-    pub(crate) async fn leave(
-        &self,
-        client: u64,
-        channels: Vec<Box<[u8]>>,
-        patterns: Vec<Box<[u8]>>,
-    ) {
+    pub(crate) async fn leave(&self, client: u64) {
         // A broker that is gone has forgotten everybody.
-        let _ = self.broker.leave(client, channels, patterns).await;
+        let _ = self.broker.leave(client).await;
     }
 }
 

@@ -1,6 +1,6 @@
 //! The actor that knows who listens to what.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -18,6 +18,8 @@ pub(crate) struct Broker {
     shared: Arc<Shared>,
     channels: BTreeMap<Bytes, Listeners>,
     patterns: BTreeMap<Bytes, Listeners>,
+    /// What each client listens to: channels, and patterns.
+    clients: BTreeMap<u64, [BTreeSet<Bytes>; 2]>,
 }
 
 /// What to begin or end to listen to.
@@ -32,28 +34,34 @@ pub(crate) struct Listening {
 impl Broker {
     #[start]
     fn start(shared: Arc<Shared>) -> Self {
-        Self { shared, channels: BTreeMap::new(), patterns: BTreeMap::new() }
+        let (channels, patterns, clients) = Default::default();
+        Self { shared, channels, patterns, clients }
     }
 
     /// Begins or ends to listen.
     #[ask]
     fn listen(&mut self, client: Arc<Client>, to: Listening) {
         let listeners = if to.patterns { &mut self.patterns } else { &mut self.channels };
-        for name in to.names {
+        let own = self.clients.entry(client.id).or_default();
+        let mine = &mut own[usize::from(to.patterns)];
+        for name in to.names.into_iter().map(Bytes::from) {
             if to.listen {
-                listeners
-                    .entry(Bytes::from(name))
-                    .or_default()
-                    .insert(client.id, Arc::clone(&client));
+                mine.insert(name.clone());
+                listeners.entry(name).or_default().insert(client.id, Arc::clone(&client));
             } else {
+                mine.remove(&name);
                 remove(listeners, &name, client.id);
             }
         }
+        if own.iter().all(BTreeSet::is_empty) {
+            self.clients.remove(&client.id);
+        }
     }
 
-    /// Takes a client that is gone out, given what it listened to.
+    /// Takes a client that is gone out.
     #[tell]
-    fn leave(&mut self, client: u64, channels: Vec<Box<[u8]>>, patterns: Vec<Box<[u8]>>) {
+    fn leave(&mut self, client: u64) {
+        let Some([channels, patterns]) = self.clients.remove(&client) else { return };
         channels.iter().for_each(|name| remove(&mut self.channels, name, client));
         patterns.iter().for_each(|name| remove(&mut self.patterns, name, client));
     }

@@ -414,11 +414,9 @@ impl Connection {
 
     /// Takes back what others know of the client.
     async fn leave(&mut self) {
-        let session = &mut self.conversation.session;
-        if session.is_listening() {
-            let channels = std::mem::take(&mut session.channels).into_iter().collect();
-            let patterns = std::mem::take(&mut session.patterns).into_iter().collect();
-            self.backend.leave(session.client.id, channels, patterns).await;
+        let session = &self.conversation.session;
+        if session.has_listened {
+            self.backend.leave(session.client.id).await;
         }
         for (shard, job) in self.conversation.end() {
             // A shard that is gone has forgotten everybody.

@@ -33,6 +33,7 @@ pub(crate) fn listen(session: &mut Session, args: Args<'_>, turn: &mut Turn, how
         names = all.iter().cloned().collect();
     }
     if !names.is_empty() {
+        session.has_listened = true;
         turn.late(Late::Listen {
             names: names.clone(),
             patterns: how.patterns,

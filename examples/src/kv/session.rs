@@ -29,6 +29,8 @@ pub(crate) struct Session {
     pub(crate) name: Vec<u8>,
     pub(crate) channels: BTreeSet<Box<[u8]>>,
     pub(crate) patterns: BTreeSet<Box<[u8]>>,
+    /// Whether the broker may know the client.
+    pub(crate) has_listened: bool,
     pub(crate) transaction: Option<Transaction>,
     /// The shard of the watched keys.
     pub(crate) watching: Option<usize>,
@@ -103,6 +105,7 @@ impl Session {
             name: Vec::new(),
             channels: BTreeSet::new(),
             patterns: BTreeSet::new(),
+            has_listened: false,
             transaction: None,
             watching: None,
             is_closing: false,
