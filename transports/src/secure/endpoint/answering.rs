@@ -1,7 +1,7 @@
 //! Handshakes that others begin: checked, answered, crossed, confirmed.
 
 use super::association::Association;
-use super::epoch::{Epoch, Made};
+use super::epoch::Made;
 use super::event::{Ended, Event};
 use super::indices::Owner;
 use super::{AssociationId, Endpoint};
@@ -261,7 +261,7 @@ impl Endpoint {
         let current = association.current.as_ref();
         // The other one uses them from now on, and may not be heard for a while.
         let until = current.map_or(until, |current| current.since + self.config.reject_after);
-        let epoch = Epoch::new(made, secrets, current, now);
+        let epoch = association.make(made, secrets, now);
         if let Some((unused, _)) = association.next.replace((epoch, until)) {
             self.indices.remove(unused.index);
         }
@@ -290,6 +290,7 @@ impl Endpoint {
             candidate: None,
             rekey_at: None,
             confirm: None,
+            made: 0,
             linger: self.config.linger,
             alarmed: false,
         }
@@ -299,10 +300,19 @@ impl Endpoint {
         u8::try_from(hello.lanes).unwrap_or(u8::MAX).min(self.config.lanes).min(254)
     }
 
-    /// A packet has come under keys that were answered: both sides have them. [UDP-41]
+    /// A packet has come under keys that were answered: both sides have them. [UDP-41] If this side has later ones by now,
+    /// it goes on with those, as the other will when it hears of them. [UDP-46]
     pub(super) fn confirm(&mut self, place: u32, now: Time, from: SocketAddr) {
         let Some(association) = self.associations.at_mut(place) else { return };
         let Some((epoch, _)) = association.next.take() else { return };
+        let current = association.current.as_ref();
+        let is_former = current.is_some_and(|current| epoch.order < current.order);
+        if crate::planted!("former-keys-return": is_former => false) {
+            if let Some(unused) = association.set_aside(&self.config, epoch, now) {
+                self.indices.remove(unused);
+            }
+            return;
+        }
         let lanes = epoch.lanes();
         let expiry = epoch.since + self.config.reject_after;
         let (id, peer, hello) = (association.id, association.peer, association.hello);
@@ -318,7 +328,6 @@ impl Endpoint {
             self.audit.record(now, Some(from), What::Rekeyed { peer: key });
             self.tell(Event::Rekeyed { association: id });
         } else {
-            association_address(self, place, from);
             self.bring_up(id, peer, now, &hello, lanes, from);
         }
     }
@@ -337,6 +346,11 @@ impl Endpoint {
         if let Some(old) = self.peers.at(place).live {
             self.end(old, now, Ended::Replaced);
         }
+        // It is where its first packet, or the answer, came from.
+        let source = self.arrived_at(address);
+        if let Some(association) = self.associations.at_mut(id.place) {
+            (association.address, association.source) = (address, source);
+        }
         self.associations.settle(id.place, None);
         let peer = self.peers.at_mut(place);
         (peer.live, peer.gave_way) = (Some(id.place), false);
@@ -350,13 +364,5 @@ impl Endpoint {
     /// The codes of first contacts.
     pub(super) fn contact_codes(&self) -> Result<&Codes, Reject> {
         self.cluster_codes.as_ref().ok_or(Reject::Suite)
-    }
-}
-
-/// An association that comes up is where its first packet came from.
-fn association_address(endpoint: &mut Endpoint, place: u32, from: SocketAddr) {
-    let source = endpoint.arrived_at(from);
-    if let Some(association) = endpoint.associations.at_mut(place) {
-        (association.address, association.source) = (from, source);
     }
 }

@@ -1,7 +1,7 @@
 //! Handshakes that this node begins: asked, answered, asked again, and who has forgotten us.
 
 use super::association::Association;
-use super::epoch::{Epoch, Made};
+use super::epoch::Made;
 use super::event::{Ended, Event};
 use super::indices::{NoIndex, Owner};
 use super::path::Control;
@@ -11,7 +11,7 @@ use crate::link::Time;
 use crate::secure::audit::What;
 use crate::secure::guard::COOKIE_LIFE;
 use crate::secure::handshake::{Answer, Asked, Role};
-use crate::secure::hello::Tai64n;
+use crate::secure::hello::{Hello, Tai64n};
 use crate::secure::key::PublicKey;
 use crate::secure::reject::Reject;
 use crate::secure::wire::{self, HandshakeHeader, Kind};
@@ -52,7 +52,8 @@ impl From<NoIndex> for ConnectError {
 impl Endpoint {
     /// Begins a handshake with an allowed node. What comes of it is told by an event: `Up`, `Rekeyed`
     /// if there is an association already, or `Unreachable`. One that is under way to another address
-    /// begins anew at this one; one to this one goes on, for as long as one that begins now.
+    /// begins anew at this one; one to this one goes on, for as long as one that begins now. While nothing has come
+    /// under the keys of the last one, it is put off.
     ///
     /// # Errors
     ///
@@ -82,6 +83,9 @@ impl Endpoint {
     ) -> Result<(), ConnectError> {
         let place = self.peers.place(peer).filter(|&place| self.peers.at(place).allowed);
         let place = place.ok_or(ConnectError::Forbidden)?;
+        if self.puts_off(place, now) {
+            return Ok(());
+        }
         let peer = self.peers.at_mut(place);
         // Who knows a new address knows better than who is waiting for the others to answer.
         let is_new = !peer.places.contains(&to);
@@ -95,8 +99,8 @@ impl Endpoint {
         }
     }
 
-    /// Renews the keys of an association now, by a fresh exchange: whoever had learned the old ones
-    /// learns nothing of the new ones.
+    /// Renews the keys of an association, by a fresh exchange: whoever had learned the old ones
+    /// learns nothing of the new ones. It begins now, or as soon as something has come under the keys there are.
     ///
     /// # Errors
     ///
@@ -104,10 +108,19 @@ impl Endpoint {
     pub fn rekey(&mut self, now: Time, association: AssociationId) -> Result<(), ConnectError> {
         let found = self.associations.get(association).ok_or(ConnectError::Gone)?;
         let (place, to) = (found.peer, found.address);
-        if self.peers.at(place).attempt.is_none() {
+        if self.peers.at(place).attempt.is_none() && !self.puts_off(place, now) {
             self.ask(place, now, to, now, self.config.retry_first)?;
         }
         Ok(())
+    }
+
+    /// Whether nothing has come yet under the keys of an association with a peer. It may not know of them, so that it
+    /// would drop them for newer ones. Others are asked for as soon as it is heard. [UDP-47]
+    pub(super) fn puts_off(&mut self, place: u32, now: Time) -> bool {
+        let live = self.peers.at(place).live.and_then(|live| self.associations.at_mut(live));
+        let Some(association) = live.filter(|it| !it.is_heard()) else { return false };
+        association.rekey_at = Some(now);
+        crate::planted!("unheard-keys-renewed": true => false)
     }
 
     /// Sends a first message, in place of one sent before.
@@ -245,7 +258,8 @@ impl Endpoint {
     ) {
         let hello = answer.hello;
         let renewed = self.same_life(place, &hello);
-        let id = match renewed.and_then(|place| self.associations.at_mut(place)) {
+        let known = renewed.or_else(|| self.same_birth(place, life, &hello));
+        let id = match known.and_then(|place| self.associations.at_mut(place)) {
             Some(association) => association.id,
             None => {
                 let id = self.associations.reserve();
@@ -260,12 +274,15 @@ impl Endpoint {
         let rekey_at = now + self.config.rekey_after;
         let confirm = (now + self.config.retry_first, self.config.retry_first);
         let Some(association) = self.associations.at_mut(id.place) else { return };
-        let epoch = Epoch::new(&made, &answer.secrets, association.current.as_ref(), now);
+        let epoch = association.make(&made, &answer.secrets, now);
+        if let Some((asked, until)) = &mut association.next {
+            // The other one may go on with those for as long as they are good, if it hears nothing of these.
+            *until = asked.since + self.config.reject_after;
+        }
         let unused = association.renew(&self.config, epoch, now);
         association.began = true;
         association.rekey_at = Some(rekey_at);
         association.confirm = Some(confirm);
-        let address = association.address;
         unused.into_iter().for_each(|index| self.indices.remove(index));
         self.arm(confirm.0);
         if renewed.is_some() {
@@ -275,7 +292,18 @@ impl Endpoint {
         } else {
             self.bring_up(id, place, now, &hello, lanes, from);
         }
+        let Some(address) = self.address(id) else { return };
         self.control(id.place, now, address, Control::Confirm);
+    }
+
+    /// The association that a peer has asked for and not confirmed, if what this node has asked for makes the same one: the
+    /// peer, in that life, already has it. [UDP-46]
+    fn same_birth(&self, place: u32, life: u16, hello: &Hello) -> Option<u32> {
+        let newborn = self.peers.at(place).newborn.and_then(|place| self.associations.at(place));
+        let is_same =
+            |it: &&Association| it.life == life && it.hello.incarnation == hello.incarnation;
+        let same = newborn.filter(is_same).map(|association| association.id.place);
+        crate::planted!("born-twice": same => None)
     }
 
     pub(super) fn on_cookie(&mut self, now: Time, packet: &[u8]) -> Result<(), Reject> {

@@ -1,9 +1,23 @@
 //! One association: up to three sets of keys, and where the peer is.
+//!
+//! Both sides may ask for keys at a time. What holds then:
+//!
+//! 1. Both sides come to their common keys in the same order. Who answers gives up what it has asked for itself, and
+//!    drops answers to that. So of two handshakes that gave keys to both sides, one was answered before the other was
+//!    asked for, on either side.
+//! 2. Each side seals under the last of its keys of which it knows that the other side has them: what it was
+//!    answered, or what a packet has come under. It has left all keys before those. [UDP-46]
+//! 3. Nobody asks while nothing has come under its current keys. So who is asked knows that the other side seals
+//!    under no keys that it was asked for before and has seen no packet of: it may drop them. [UDP-47]
+//!
+//! By these, keys under which the other side may still seal are the current ones, those before, and one set that was
+//! asked for: three are enough, and what either side seals the other one opens.
 
 use super::config::Config;
-use super::epoch::Epoch;
+use super::epoch::{Epoch, Made};
 use super::path::Candidate;
 use crate::link::Time;
+use crate::secure::handshake::Secrets;
 use crate::secure::hello::Hello;
 use crate::secure::packet::{NUMBER_MAX, Opened, SealError};
 use crate::secure::reject::Reject;
@@ -22,8 +36,10 @@ pub struct AssociationId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Under {
     Current,
+    /// The current ones, which nothing had come under before.
+    Fresh,
     Previous,
-    /// Keys that nothing had come under before.
+    /// Keys that the peer asked for, which nothing had come under before.
     Next,
 }
 
@@ -45,7 +61,9 @@ pub(super) struct Association {
     pub(super) current: Option<Epoch>,
     /// The keys before, and until when they are kept.
     pub(super) previous: Option<(Epoch, Time)>,
-    /// Keys that the peer asked for and has not used yet, and until when it may.
+    /// How many handshakes have given it keys.
+    pub(super) made: u64,
+    /// Keys that the peer asked for and has not used yet, and until when it may. The current ones may be later.
     pub(super) next: Option<(Epoch, Time)>,
     pub(super) candidate: Option<Candidate>,
     /// When the keys are to be renewed, if that is for this node to do.
@@ -78,6 +96,7 @@ impl Association {
         let is_first = !std::mem::replace(&mut epoch.heard, true);
         if is_first && under == Under::Current {
             self.let_linger(now);
+            return Ok((opened, Under::Fresh));
         }
         Ok((opened, under))
     }
@@ -119,15 +138,36 @@ impl Association {
     /// Puts new keys in the place of the current ones, which linger. Returns the index that nobody
     /// needs any more, if there is one.
     pub(super) fn renew(&mut self, config: &Config, epoch: Epoch, now: Time) -> Option<u32> {
-        let is_heard = epoch.heard;
         let before = self.current.replace(epoch)?;
-        // The peer goes on with them until something under the new ones has come to it.
-        let expiry = before.since + config.reject_after;
-        let dropped = self.previous.replace((before, expiry));
-        if crate::planted!("unheard-keys-replace": is_heard => true) {
+        self.set_aside(config, before, now)
+    }
+
+    /// Keeps keys from before the current ones, in the place of such from before them: nothing but what is late comes
+    /// under those. Returns the index that nobody needs any more, if there is one.
+    pub(super) fn set_aside(&mut self, config: &Config, epoch: Epoch, now: Time) -> Option<u32> {
+        // The peer goes on with them until something under the current ones has come to it.
+        let expiry = epoch.since + config.reject_after;
+        let dropped = self.previous.replace((epoch, expiry));
+        if crate::planted!("unheard-keys-replace": self.is_heard() => true) {
             self.let_linger(now);
         }
         dropped.map(|(epoch, _)| epoch.index)
+    }
+
+    /// Whether something has come under the current keys.
+    pub(super) fn is_heard(&self) -> bool {
+        self.current.as_ref().is_some_and(|epoch| epoch.heard)
+    }
+
+    /// When the keys are to be renewed, unless that waits until something has come under them.
+    pub(super) fn renews_at(&self) -> Option<Time> {
+        self.rekey_at.filter(|_| self.is_heard())
+    }
+
+    /// The keys of a handshake, later than all others so far.
+    pub(super) fn make(&mut self, made: &Made, secrets: &Secrets, now: Time) -> Epoch {
+        self.made += 1;
+        Epoch::new(made, secrets, self.current.as_ref(), self.made, now)
     }
 
     /// The peer has the current keys: the ones before are for what is late. They are wiped in time, as whoever waits to
@@ -168,7 +208,7 @@ impl Association {
         let aside = [&self.previous, &self.next].into_iter().flatten().map(|&(_, until)| until);
         let confirm = self.confirm.map(|(at, _)| at);
         let path = self.candidate.as_ref().map(|candidate| candidate.due);
-        aside.chain(expiry).chain(self.rekey_at).chain(confirm).chain(path).min()
+        aside.chain(expiry).chain(self.renews_at()).chain(confirm).chain(path).min()
     }
 
     /// What must be the same after a packet that was rejected.

@@ -166,7 +166,7 @@ impl Endpoint {
         }
         self.audit.record(now, Some(from), What::Learned { peer });
         self.tell(Event::Learned { peer, address: from, asked: Some(to) });
-        if self.peers.at(place).attempt.is_none() {
+        if self.peers.at(place).attempt.is_none() && !self.puts_off(place, now) {
             self.ask_again(place, now, from, now, self.config.retry_first);
         }
         Ok(())

@@ -29,6 +29,8 @@ pub(super) struct Epoch {
     /// What the peer sends if it has forgotten the association.
     pub(super) peer_token: [u8; TOKEN_BYTES],
     pub(super) since: Time,
+    /// Which of the handshakes of the association it is from.
+    pub(super) order: u64,
     /// Whether anything under it has come.
     pub(super) heard: bool,
     lanes: Vec<Lane>,
@@ -45,7 +47,13 @@ pub(super) struct Made {
 
 impl Epoch {
     /// Derives the keys. Packet numbers go on where those of the epoch before end.
-    pub(super) fn new(made: &Made, secrets: &Secrets, before: Option<&Self>, now: Time) -> Self {
+    pub(super) fn new(
+        made: &Made,
+        secrets: &Secrets,
+        before: Option<&Self>,
+        order: u64,
+        now: Time,
+    ) -> Self {
         let &Made { index, peer_index, peer_token, role, lanes } = made;
         let other = match role {
             Role::Initiator => Role::Responder,
@@ -63,7 +71,7 @@ impl Epoch {
             }
         };
         let lanes = (0..lanes).chain([CONTROL_LANE]).map(lane).collect();
-        Self { index, peer_index, peer_token, since: now, heard: false, lanes }
+        Self { index, peer_index, peer_token, since: now, order, heard: false, lanes }
     }
 
     /// How many lanes there are for data.

@@ -327,7 +327,7 @@ impl Endpoint {
         let address = found.address;
         if worn && found.began {
             found.rekey_at = Some(now);
-            self.arm(now);
+            found.renews_at().into_iter().for_each(|at| self.arm(at));
         }
         Ok(address)
     }
@@ -370,13 +370,15 @@ impl Endpoint {
                 return Err(reject);
             }
         };
-        if under == Under::Next {
-            self.confirm(place, now, from);
+        match under {
+            Under::Next => self.confirm(place, now, from),
+            Under::Fresh => association.renews_at().into_iter().for_each(|at| self.arm(at)),
+            Under::Current | Under::Previous => {}
         }
-        // Under replaced keys a packet is late, unless the peer has not come to the new ones yet.
-        let association = self.associations.at(place).ok_or(Reject::Index)?;
-        let is_heard = association.current.as_ref().is_some_and(|epoch| epoch.heard);
-        if opened.newest && (under != Under::Previous || !is_heard) {
+        // Under other keys than the current ones a packet is late, unless the peer has not come to those yet.
+        let current = self.associations.at(place).and_then(|it| it.current.as_ref());
+        let is_late = current.is_some_and(|epoch| epoch.heard && epoch.index != header.index);
+        if opened.newest && !is_late {
             self.on_path(place, now, from, datagram.len());
         }
         if header.lane == CONTROL_LANE {

@@ -83,9 +83,10 @@ impl Endpoint {
 
     fn rekey_due(&mut self, place: u32, now: Time) {
         let Some(association) = self.associations.at_mut(place) else { return };
-        if association.rekey_at.take_if(|at| *at <= now).is_none() {
+        if association.renews_at().is_none_or(|at| now < at) {
             return;
         }
+        association.rekey_at = None;
         let (peer, to) = (association.peer, association.address);
         if self.peers.at(peer).attempt.is_none() {
             self.ask_again(peer, now, to, now, self.config.retry_first);
@@ -95,7 +96,7 @@ impl Endpoint {
     /// Says again that the keys work, until the other side has used them too.
     fn confirm_due(&mut self, place: u32, now: Time) {
         let Some(association) = self.associations.at_mut(place) else { return };
-        if association.current.as_ref().is_some_and(|epoch| epoch.heard) {
+        if association.is_heard() {
             association.confirm = None;
         }
         let Some((_, pause)) = association.confirm.take_if(|(at, _)| *at <= now) else { return };
