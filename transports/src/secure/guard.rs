@@ -6,6 +6,8 @@
 //!    under load asks for it, and keeps nothing until it comes.
 //! 3. A cookie is a code over the source under a secret that changes every two minutes; the last
 //!    secret is honoured too. The reply that carries it is sealed, and bound to the packet it answers.
+//! 4. Where the peer of an association is, a cookie is good once, as it is also over the number of those that were
+//!    good before it: who repeats a packet with one uses up nothing of what that peer may ask for. [UDP-28]
 
 use super::digest::{CODE_BYTES, code, derive, fits, hash};
 use super::entropy::{Entropy, NoEntropy, draw};
@@ -150,20 +152,20 @@ impl Jar {
         Ok(())
     }
 
-    /// The cookie of a source.
-    pub(crate) fn cookie(&self, source: SocketAddr) -> Cookie {
-        bake(&self.now, source)
+    /// The cookie of a source where `used` were used up.
+    pub(crate) fn cookie(&self, source: SocketAddr, used: u64) -> Cookie {
+        bake(&self.now, source, used)
     }
 
-    /// What the second code of a packet from `source` says.
-    pub(crate) fn second(&self, source: SocketAddr, packet: &[u8]) -> Second {
+    /// What the second code of a packet from `source`, where `used` cookies were used up, says.
+    pub(crate) fn second(&self, source: SocketAddr, used: u64, packet: &[u8]) -> Second {
         let Some((body, second)) = packet.split_last_chunk::<CODE_BYTES>() else {
             return Second::Wrong;
         };
         if *second == [0; CODE_BYTES] {
             return Second::Absent;
         }
-        let made = |secret| fits(&cookie_key(&bake(secret, source)), &[body], second);
+        let made = |secret| fits(&cookie_key(&bake(secret, source, used)), &[body], second);
         if made(&self.now) || made(&self.before) { Second::Valid } else { Second::Wrong }
     }
 }
@@ -173,8 +175,9 @@ pub(crate) fn second_is_zero(packet: &[u8]) -> bool {
     packet.last_chunk() == Some(&[0; CODE_BYTES])
 }
 
-fn bake(secret: &Key, source: SocketAddr) -> Cookie {
-    code(secret, &[&address_bytes(source.ip()), &source.port().to_le_bytes()])
+fn bake(secret: &Key, source: SocketAddr, used: u64) -> Cookie {
+    let (ip, port) = (address_bytes(source.ip()), source.port().to_le_bytes());
+    code(secret, &[&ip, &port, &used.to_le_bytes()])
 }
 
 fn cookie_key(cookie: &Cookie) -> Key {

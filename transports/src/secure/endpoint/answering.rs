@@ -91,7 +91,7 @@ impl Endpoint {
         };
         codes.check(packet)?;
         self.jar.turn(now, self.entropy.as_mut()).map_err(|_| Reject::Handshake)?;
-        let second = self.jar.second(from, packet);
+        let second = self.jar.second(from, self.good_cookie(from), packet);
         let loaded = self.is_loaded(now) && crate::planted!("cookie-forgotten": true => false);
         // [UDP-21] [UDP-22] Who has not proved its address may be anybody who writes it on a datagram. What
         // such do is counted apart, so that they can use up no more than the right to do without a cookie.
@@ -117,10 +117,19 @@ impl Endpoint {
         if let Some(association) = self.associations.settled_at(from) {
             let peer = self.peers.at_mut(association.peer);
             let bucket = if proved { &mut peer.proved } else { &mut peer.unproved };
-            return bucket.take(&self.config.renewal_rate, at, 1);
+            let taken = bucket.take(&self.config.renewal_rate, at, 1);
+            let uses_up = crate::planted!("cookie-good-twice": taken && proved => false);
+            peer.good_cookie += u64::from(uses_up);
+            return taken;
         }
         let sources = if proved { &mut self.proved } else { &mut self.unproved };
         sources.take(from.ip(), at)
+    }
+
+    /// Which of a source's cookies is good: elsewhere than where the peer of an association is, each. [UDP-28]
+    fn good_cookie(&self, from: SocketAddr) -> u64 {
+        let association = self.associations.settled_at(from);
+        association.map_or(0, |association| self.peers.at(association.peer).good_cookie)
     }
 
     /// Whether cookies are asked for; a first message more is counted.
@@ -144,7 +153,7 @@ impl Endpoint {
             (Suite::FirstContact, Some(codes)) => codes,
             _ => &self.codes,
         };
-        let cookie = self.jar.cookie(from);
+        let cookie = self.jar.cookie(from, self.good_cookie(from));
         if let Ok(reply) = codes.reply(&cookie, packet, header.sender, self.entropy.as_mut()) {
             self.send(from, reply);
         }

@@ -50,6 +50,8 @@ pub(super) struct Peer {
     /// finds them as the one before has left them.
     pub(super) unproved: Bucket,
     pub(super) proved: Bucket,
+    /// Which cookie is good where it is: one more than were used up there. None is zero, which is what is good elsewhere.
+    pub(super) good_cookie: u64,
 }
 
 impl Peer {
@@ -94,6 +96,7 @@ impl Peers {
                 gave_way: false,
                 unproved: Bucket::default(),
                 proved: Bucket::default(),
+                good_cookie: 1,
             });
             u32::try_from(all.len() - 1).unwrap_or(u32::MAX)
         });

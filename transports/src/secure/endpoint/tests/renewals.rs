@@ -76,6 +76,36 @@ fn another_life_may_ask_for_no_more() {
     assert!(asks(&mut pair, 9) && !asks(&mut pair, 10), "one a second");
 }
 
+/// [UDP-28]: a recorded first message of the peer's, with a cookie, takes nothing from it.
+#[test]
+fn who_repeats_what_a_peer_asked_uses_up_no_renewals() {
+    let mut pair = pair(&Config { load_rate: Rate::per_second(0, 0), ..Config::default() });
+    let (a, _) = pair.connect();
+    events(&mut pair.a);
+    for round in 0..3 {
+        pair.a.rekey(pair.now, a).unwrap();
+        let mut asked = Vec::new();
+        while asked.len() < 3 {
+            let Some(sent) = pair.a.poll_transmit() else { break };
+            pair.b.handle(pair.now, address(1), &mut sent.packet.clone());
+            asked.push(sent.packet);
+            while let Some(mut answer) = pair.b.poll_transmit() {
+                pair.a.handle(pair.now, address(2), &mut answer.packet);
+            }
+        }
+        assert_eq!(events(&mut pair.a), [Event::Rekeyed { association: a }], "{round}");
+        pair.settle();
+        for _ in 0..20 {
+            for repeated in &asked {
+                let received = pair.b.handle(pair.now, address(1), &mut repeated.clone());
+                assert!(matches!(received, Received::Dropped(_)));
+            }
+            while pair.b.poll_transmit().is_some() {}
+        }
+        assert_eq!(pair.b.audit.rejected(Reject::Rate), 0);
+    }
+}
+
 /// [UDP-44] [UDP-41]: nothing gets through when one has new keys and the other has not heard of it yet.
 #[test]
 fn a_renewal_that_is_cut_off_ends_nothing() {
