@@ -152,8 +152,19 @@ impl Endpoint {
             return Err(ConnectError::NoEntropy);
         };
         let retry_at = now + retry_in;
-        peer.attempt =
-            Some(Attempt { asked, index, to, began, sent: now, time, life, retry_at, retry_in });
+        let (sent, is_for_cookie) = (now, false);
+        peer.attempt = Some(Attempt {
+            asked,
+            index,
+            to,
+            began,
+            sent,
+            time,
+            life,
+            retry_at,
+            retry_in,
+            is_for_cookie,
+        });
         self.send_from(source, to, packet);
         self.arm(retry_at);
         Ok(())
@@ -306,6 +317,8 @@ impl Endpoint {
         crate::planted!("born-twice": same => None)
     }
 
+    /// A cookie is asked for. It is used at once, but once for each time that the peer is asked: who gives cookies without
+    /// end is asked no more often for them than one which is silent, and given up as that is. [UDP-21]
     pub(super) fn on_cookie(&mut self, now: Time, packet: &[u8]) -> Result<(), Reject> {
         let index = wire::short_index(packet, wire::COOKIE_BYTES)?;
         let place = match self.indices.owner(index) {
@@ -318,8 +331,14 @@ impl Endpoint {
         let attempt = peer.attempt.as_ref().ok_or(Reject::Unasked)?;
         let cookie = peer.codes.open_reply(&attempt.asked.first_code, packet)?;
         let (to, began, retry_in) = (attempt.to, attempt.began, attempt.retry_in);
+        let asks = crate::planted!("cookies-without-end": !attempt.is_for_cookie => true);
         peer.cookie = Some((cookie, now));
-        self.ask_again(place, now, to, began, retry_in);
+        if asks {
+            self.ask_again(place, now, to, began, retry_in);
+            if let Some(attempt) = &mut self.peers.at_mut(place).attempt {
+                attempt.is_for_cookie = true;
+            }
+        }
         Ok(())
     }
 

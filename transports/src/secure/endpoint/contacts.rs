@@ -26,6 +26,7 @@ struct Ours {
     began: Time,
     retry_at: Time,
     retry_in: Duration,
+    has_cookie: bool,
 }
 
 struct Theirs {
@@ -95,7 +96,8 @@ impl Endpoint {
             return Err(ConnectError::NoEntropy);
         };
         let retry_at = now + retry_in;
-        let ours = Ours { sought, index, to, began, retry_at, retry_in };
+        let has_cookie = cookie.is_some();
+        let ours = Ours { sought, index, to, began, retry_at, retry_in, has_cookie };
         let place = self.contacts.sought.partition_point(|other| other.began <= began);
         self.contacts.sought.insert(place, ours);
         self.send(to, packet);
@@ -196,6 +198,7 @@ impl Endpoint {
         Ok(())
     }
 
+    /// As [`on_cookie`](Self::on_cookie): one that is asked for again and again is of no use.
     pub(super) fn on_contact_cookie(
         &mut self,
         now: Time,
@@ -204,6 +207,9 @@ impl Endpoint {
     ) -> Result<(), Reject> {
         let mut all = self.contacts.sought.iter();
         let ours = all.find(|ours| ours.index == index).ok_or(Reject::Unasked)?;
+        if ours.has_cookie {
+            return Err(Reject::Unasked);
+        }
         let cookie = self.contact_codes()?.open_reply(&ours.sought.first_code, packet)?;
         let (to, began, retry_in) = (ours.to, ours.began, ours.retry_in);
         self.seek_again(now, to, began, retry_in, Some(&cookie));

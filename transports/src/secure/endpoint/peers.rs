@@ -22,6 +22,8 @@ pub(super) struct Attempt {
     pub(super) life: u16,
     pub(super) retry_at: Time,
     pub(super) retry_in: Duration,
+    /// Whether it was sent at once because a cookie had come.
+    pub(super) is_for_cookie: bool,
 }
 
 pub(super) struct Peer {

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::secure::hello::Tai64n;
+use crate::secure::limit::Rate;
 
 /// A node whose clock was set back since the other one heard of it, and that one.
 fn set_back() -> Pair {
@@ -39,6 +40,40 @@ fn a_time_that_never_comes_is_not_believed() {
     assert_eq!(pair.a.audit.rejected(Reject::Handshake), 1);
     let of_b = pair.a.peers.place(&pair.b.public()).unwrap();
     assert!(!pair.a.peers.at(of_b).told.is_reserved());
+}
+
+/// [UDP-21]: each cookie is one for another port than that from which it is then used.
+#[test]
+fn who_gives_cookies_without_end_is_given_up() {
+    let loaded = Config { load_rate: Rate::per_second(0, 0), ..Config::default() };
+    for is_known in [true, false] {
+        let mut pair = pair(&loaded);
+        let (peer, at) = (pair.b.public(), address(2));
+        match is_known {
+            true => pair.a.connect(pair.now, &peer, at).unwrap(),
+            false => pair.a.meet(pair.now, at).unwrap(),
+        }
+        let mut asked = 0;
+        loop {
+            while let Some(mut sent) = pair.a.poll_transmit() {
+                asked += 1;
+                assert!(asked < 60, "it is asked without end");
+                let from = SocketAddr::new(address(1).ip(), 7000 + asked);
+                pair.b.handle(pair.now, from, &mut sent.packet);
+                while let Some(mut cookie) = pair.b.poll_transmit() {
+                    pair.a.handle(pair.now, at, &mut cookie.packet);
+                }
+            }
+            let Some(due) = pair.a.poll_timeout() else { break };
+            pair.now = due;
+            pair.a.handle_timeout(due);
+        }
+        let told = match is_known {
+            true => Event::Unreachable { peer },
+            false => Event::Nobody { address: at },
+        };
+        assert_eq!(events(&mut pair.a), [told]);
+    }
 }
 
 /// [UDP-73]: pauses grow when all were asked, and nothing is left of it at the end.
