@@ -35,9 +35,9 @@ fn who_gave_way_hears_that_the_other_is_gone() {
     let asked: Vec<_> = net.wire.drain(..).filter(|(to, ..)| *to == loser_at).collect();
     asked.into_iter().for_each(|datagram| net.deliver(datagram));
     net.hosts.remove(winner);
-    net.pass(9 * SECOND);
+    net.pass(88 * SECOND);
     assert_eq!(outcome.try_recv(), Err(TryRecvError::Empty));
-    net.pass(2 * SECOND);
+    net.pass(8 * SECOND);
     assert!(matches!(outcome.try_recv(), Ok(Err(ConnectError::Unreachable { .. }))));
 }
 

@@ -4,6 +4,7 @@ use super::association::Association;
 use super::epoch::Made;
 use super::event::{Ended, Event};
 use super::indices::Owner;
+use super::peers::GaveWay;
 use super::{AssociationId, Endpoint};
 use crate::link::Time;
 use crate::secure::audit::What;
@@ -227,13 +228,29 @@ impl Endpoint {
             role: Role::Responder,
             lanes: self.lanes(&hello),
         };
-        let gives_way = renewed.is_none() && self.peers.at(place).attempt.is_some();
-        self.give_up(place);
-        let peer = self.peers.at_mut(place);
-        (peer.newest, peer.gave_way) = (hello.time, peer.gave_way || gives_way);
+        self.give_way(place, now, renewed.is_some());
+        self.peers.at_mut(place).newest = hello.time;
         self.expect(place, now, from, (id, renewed.is_some(), life), &hello, &made, &secrets);
         self.send(from, packet);
         Ok(())
+    }
+
+    /// Gives up what was asked of a peer for what that has asked. Where that renews nothing, somebody may repeat
+    /// what the peer has asked long ago, so that nothing comes of it: it is asked anew if so. [UDP-25]
+    fn give_way(&mut self, place: u32, now: Time, renews: bool) {
+        let peer = self.peers.at_mut(place);
+        let left = peer.attempt.as_ref().map(|attempt| {
+            let (to, began, retry_in) = (attempt.to, attempt.began, attempt.retry_in);
+            GaveWay { to, began, again_at: now + retry_in, retry_in }
+        });
+        let Some(left) = left.or(peer.gave_way.take()).filter(|_| !renews) else {
+            self.give_up(place);
+            return;
+        };
+        let again_at = left.again_at;
+        peer.gave_way = Some(left);
+        self.drop_attempt(place);
+        self.arm(again_at);
     }
 
     /// The association with a peer, if it is with the life that the peer now says it has. [UDP-42]
@@ -362,7 +379,7 @@ impl Endpoint {
         }
         self.associations.settle(id.place, None);
         let peer = self.peers.at_mut(place);
-        (peer.live, peer.gave_way) = (Some(id.place), false);
+        (peer.live, peer.gave_way) = (Some(id.place), None);
         peer.places.clear();
         peer.newborn.take_if(|newborn| *newborn == id.place);
         let peer = peer.key;

@@ -141,7 +141,7 @@ impl Endpoint {
         let known = live.and_then(|association| association.source_to(to));
         let source = self.arrived_at(to).or(known);
         let peer = self.peers.at_mut(place);
-        peer.gave_way = false;
+        peer.gave_way = None;
         peer.cookie.take_if(|(_, since)| now.since(*since) >= COOKIE_LIFE);
         let cookie = peer.cookie.as_ref().map(|(cookie, _)| cookie);
         let what = (self.config.suite, index);
@@ -195,7 +195,8 @@ impl Endpoint {
     /// Drops the attempt to reach a peer, and where that was to go on: what is asked for later is none of its.
     pub(super) fn give_up(&mut self, place: u32) {
         self.drop_attempt(place);
-        self.peers.at_mut(place).places.clear();
+        let peer = self.peers.at_mut(place);
+        (peer.gave_way, peer.places) = (None, Vec::new());
     }
 
     /// The time of a handshake: later than every one that the peer has heard of.

@@ -26,6 +26,14 @@ pub(super) struct Attempt {
     pub(super) is_for_cookie: bool,
 }
 
+/// A handshake of ours that another one crossed, and when it begins anew unless that one is confirmed.
+pub(super) struct GaveWay {
+    pub(super) to: SocketAddr,
+    pub(super) began: Time,
+    pub(super) again_at: Time,
+    pub(super) retry_in: Duration,
+}
+
 pub(super) struct Peer {
     pub(super) key: PublicKey,
     pub(super) codes: Codes,
@@ -46,8 +54,8 @@ pub(super) struct Peer {
     pub(super) live: Option<u32>,
     /// The place of one that it asked for and has not confirmed.
     pub(super) newborn: Option<u32>,
-    /// Whether an attempt of ours was given up for that.
-    pub(super) gave_way: bool,
+    /// The attempt of ours that was given up for that.
+    pub(super) gave_way: Option<GaveWay>,
     /// What first messages from where it is may ask for, without a cookie and with one. Here, so that another life of it
     /// finds them as the one before has left them.
     pub(super) unproved: Bucket,
@@ -95,7 +103,7 @@ impl Peers {
                 cookie: None,
                 live: None,
                 newborn: None,
-                gave_way: false,
+                gave_way: None,
                 unproved: Bucket::default(),
                 proved: Bucket::default(),
                 good_cookie: 1,

@@ -12,12 +12,17 @@ impl Endpoint {
             return;
         }
         self.deadline = None;
-        self.peers.places().for_each(|place| self.attempt_due(place, now));
+        self.peers.places().for_each(|place| {
+            self.attempt_due(place, now);
+            self.gave_way_due(place, now);
+        });
         let places: Vec<_> = self.associations.iter().map(|it| it.id.place).collect();
         places.into_iter().for_each(|place| self.association_due(place, now));
         self.contacts_due(now);
-        let attempts = self.peers.places().filter_map(|place| {
-            self.peers.at(place).attempt.as_ref().map(|attempt| attempt.retry_at)
+        let attempts = self.peers.places().flat_map(|place| {
+            let peer = self.peers.at(place);
+            let again_at = peer.gave_way.as_ref().map(|left| left.again_at);
+            peer.attempt.as_ref().map(|attempt| attempt.retry_at).into_iter().chain(again_at)
         });
         let associations = self.associations.iter().filter_map(|it| it.deadline(&self.config));
         let next = attempts.chain(associations).chain(self.contacts.deadline()).min();
@@ -43,6 +48,14 @@ impl Endpoint {
         self.tell(Event::Unreachable { peer });
     }
 
+    /// A peer has not confirmed the handshake that this node had given up its own for. [UDP-25]
+    fn gave_way_due(&mut self, place: u32, now: Time) {
+        let peer = self.peers.at_mut(place);
+        let left = peer.gave_way.take_if(|left| left.again_at <= now);
+        let Some(left) = crate::planted!("crossed-forgotten": left => None) else { return };
+        self.ask_again(place, now, left.to, left.began, left.retry_in);
+    }
+
     fn association_due(&mut self, place: u32, now: Time) {
         let Some(association) = self.associations.at_mut(place) else { return };
         // [UDP-44] What is dropped is wiped.
@@ -56,12 +69,8 @@ impl Endpoint {
             .as_ref()
             .is_some_and(|epoch| now.since(epoch.since) >= self.config.reject_after);
         gone.into_iter().for_each(|index| self.indices.remove(index));
-        let peer = association.peer;
         if is_newborn || is_expired {
             self.end(place, now, Ended::Expired);
-            if is_newborn {
-                self.give_up_crossed(peer);
-            }
             return;
         }
         self.rekey_due(place, now);
@@ -69,15 +78,6 @@ impl Endpoint {
         let Some(association) = self.associations.at_mut(place) else { return };
         if association.candidate.as_ref().is_some_and(|candidate| candidate.due <= now) {
             self.challenge(place, now);
-        }
-    }
-
-    /// A peer has not confirmed the handshake that this node had given up its own for. [UDP-25]
-    fn give_up_crossed(&mut self, place: u32) {
-        let peer = self.peers.at_mut(place);
-        let (key, gave_way) = (peer.key, std::mem::take(&mut peer.gave_way));
-        if crate::planted!("crossed-forgotten": gave_way => false) {
-            self.tell(Event::Unreachable { peer: key });
         }
     }
 

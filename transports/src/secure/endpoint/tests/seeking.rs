@@ -76,6 +76,46 @@ fn who_gives_cookies_without_end_is_given_up() {
     }
 }
 
+/// [UDP-25]: what a peer has asked long ago is repeated to a node that remembers nothing, while it asks itself.
+#[test]
+fn an_old_first_message_keeps_nobody_from_connecting() {
+    let mut pair = pair(&Config::default());
+    assert!(pair.a.public() < pair.b.public(), "the handshake of a goes on where two cross");
+    pair.a.connect(pair.now, &pair.b.public(), address(2)).unwrap();
+    let mut old = pair.a.poll_transmit().unwrap().packet;
+    pair.b.handle(pair.now, address(1), &mut old.clone());
+    (pair.a, pair.b) = (node(1, 1, Config::default()), node(2, 1, Config::default()));
+    pair.b.connect(pair.now, &pair.a.public(), address(1)).unwrap();
+    assert_eq!(pair.b.handle(pair.now, address(66), &mut old), Received::Done);
+    pair.settle();
+    assert_eq!(up(&mut pair.b), None, "what it asked itself is given up");
+    pair.pass(pair.now + Config::default().retry_first);
+    assert!(up(&mut pair.a).is_some() && up(&mut pair.b).is_some());
+    pair.pass(pair.now + Config::default().confirm_within);
+    assert_eq!((events(&mut pair.a), events(&mut pair.b)), (vec![], vec![]));
+    assert_eq!((pair.a.indices.len(), pair.b.indices.len()), (1, 1));
+}
+
+/// [UDP-25]: as long after it began as if it had not given way.
+#[test]
+fn who_gave_way_to_one_that_died_gives_up() {
+    let mut pair = pair(&Config::default());
+    pair.a.connect(pair.now, &pair.b.public(), address(2)).unwrap();
+    pair.b.connect(pair.now, &pair.a.public(), address(1)).unwrap();
+    let mut asked = pair.a.poll_transmit().unwrap().packet;
+    assert_eq!(pair.b.handle(pair.now, address(1), &mut asked), Received::Done);
+    let mut last = pair.now;
+    while let Some(due) = pair.b.poll_timeout() {
+        last = due;
+        pair.b.handle_timeout(due);
+    }
+    assert_eq!(events(&mut pair.b), [Event::Unreachable { peer: pair.a.public() }]);
+    let config = Config::default();
+    let within = config.give_up_after + config.retry_max;
+    assert!(last.since(pair.now) <= within);
+    assert_eq!(pair.b.indices.len(), 0);
+}
+
 /// [UDP-73]: pauses grow when all were asked, and nothing is left of it at the end.
 #[test]
 fn many_addresses_are_all_asked_soon() {
