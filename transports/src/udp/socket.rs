@@ -81,13 +81,14 @@ impl From<io::Error> for SendError {
     }
 }
 
-/// Whether nothing was sent, it may be, because the machine has the address no more from which it was to be sent. Linux
-/// says the first of an address of IPv6, and the second of one of IPv4.
+/// Whether nothing was sent, it may be, because the machine has the address no more from which it was to be sent, or may
+/// not send from there. Linux says the first of an address of IPv6 that is gone, and the second of one of IPv4; of one
+/// that a rule of routing or a firewall forbids, also the last.
 fn may_be_of_source(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         ErrorKind::InvalidInput | ErrorKind::NetworkUnreachable | ErrorKind::AddrNotAvailable
-    )
+    ) || crate::planted!("source-forbidden": error.kind() == ErrorKind::PermissionDenied => false)
 }
 
 /// For how long nothing is sent from an address that the kernel has refused.

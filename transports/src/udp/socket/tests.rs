@@ -35,6 +35,37 @@ async fn an_address_that_is_refused_is_not_tried_again_at_once() {
     }
 }
 
+/// [UDP-52]: where anybody may make a network of his own; it has a rule that forbids one of its addresses to be sent from.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_may_not_leave_from_an_address_leaves_from_another() {
+    let apart = |then: &str| {
+        let rules = "ip link set lo up && ip rule add pref 1 from 127.0.0.3 prohibit && \
+            ip rule add pref 2 lookup local && ip rule del pref 0";
+        let mut command = std::process::Command::new("unshare");
+        command.args(["--user", "--map-root-user", "--net", "sh", "-c"]);
+        command.arg(format!("{rules} && {then}"));
+        command.arg(std::env::current_exe().expect("it runs")).output()
+    };
+    if !apart("true").is_ok_and(|made| made.status.success()) {
+        return;
+    }
+    let ran = apart("\"$0\" --exact udp::socket::tests::forbidden --ignored").expect("it starts");
+    let said = String::from_utf8_lossy(&ran.stdout);
+    assert!(ran.status.success() && said.contains("1 passed"), "{said}");
+}
+
+#[tokio::test]
+#[ignore = "is started by another, in a network where 127.0.0.3 is forbidden"]
+async fn forbidden() {
+    let (mut sender, to) = (socket(places()[0].0), socket(places()[0].0));
+    let forbidden = IpAddr::from([127, 0, 0, 3]);
+    let segment = NonZeroUsize::new(100).expect("not zero");
+    let sent = sender.send_from(Some(forbidden), to.address(), &[7; 300], segment);
+    sent.expect("it leaves from another address");
+    assert_eq!(sender.refused.map(|(source, _)| source), Some(forbidden));
+}
+
 /// What is refused for another reason says nothing of the source.
 #[tokio::test]
 async fn a_place_that_cannot_be_reached_leaves_the_source() {
