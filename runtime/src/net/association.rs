@@ -61,6 +61,7 @@ impl Behavior for Association {
         let Connection { outlet, node } = args;
         let (looking, waker) = Looking::new(cx.caller(Self::look));
         waker.wake_by_ref();
+        outlet.set_receiver(&waker);
         let pumped = outlet.clone();
         cx.task(async move { poll_fn(|cx| pumped.poll_pump(cx)).await });
         let session = Some(Session::new(outlet.clone(), node, &waker));

@@ -29,8 +29,8 @@ use routes::{Route, Search};
 use std::collections::{BTreeMap, VecDeque};
 use std::task::{Context, Poll, Waker};
 
-/// Messages between two looks at which of them have arrived.
-const CONFIRM_EVERY: u64 = 64;
+/// Messages that are told between two looks at which of them have arrived.
+const CONFIRM_EVERY: usize = 64;
 
 /// Frames of the node itself that may wait for room; a peer that causes more is cut off.
 const BACKLOG_FRAMES_MAX: usize = 65_536;
@@ -53,6 +53,8 @@ struct State {
     waiting: Vec<Waker>,
     /// Who sends the backlog and wakes those who wait, when it has nothing to do.
     pump: Option<Waker>,
+    /// Who receives.
+    receiver: Option<Waker>,
     /// Frames submitted so far.
     submitted: u64,
     /// Messages that the peer may not have yet, with their numbers.
@@ -106,6 +108,15 @@ pub(super) enum Post {
     Done,
     /// It has to wait for room or credit.
     Wait,
+}
+
+impl State {
+    /// So many of what was submitted have arrived.
+    fn confirm(&mut self, delivered: u64) {
+        while self.unconfirmed.front().is_some_and(|(number, _)| *number <= delivered) {
+            self.unconfirmed.pop_front();
+        }
+    }
 }
 
 impl Outlet {
@@ -235,12 +246,8 @@ impl Outlet {
                 if parcel.question.is_none() {
                     let number = state.submitted;
                     state.unconfirmed.push_back((number, parcel.letter));
-                }
-                if state.submitted.is_multiple_of(CONFIRM_EVERY) {
-                    let delivered = self.link.delivered();
-                    while state.unconfirmed.front().is_some_and(|(number, _)| *number <= delivered)
-                    {
-                        state.unconfirmed.pop_front();
+                    if state.unconfirmed.len().is_multiple_of(CONFIRM_EVERY) {
+                        state.confirm(self.link.delivered());
                     }
                 }
                 Post::Done
@@ -307,6 +314,7 @@ impl Outlet {
         let finds = std::mem::take(&mut state.finds);
         let mut wakers = std::mem::take(&mut state.waiting);
         wakers.extend(state.pump.take());
+        wakers.extend(state.receiver.take());
         let routes = std::mem::take(&mut state.routes);
         // Before anybody sees that it is closed, and waits for them.
         state.parting = routes.values().filter_map(|route| route.proxy.clone()).collect();
@@ -341,10 +349,19 @@ impl Outlet {
         self.link.poll_receive(cx, frame)
     }
 
+    /// Who is to look when this node ends the link: the link itself may have told its end already.
+    pub(super) fn set_receiver(&self, receiver: &Waker) {
+        self.state.lock().receiver = Some(receiver.clone());
+    }
+
     /// Ends the link; the session hears of it.
     pub(super) fn hang_up(&self) {
-        self.state.lock().hung_up = true;
+        let mut state = self.state.lock();
+        state.hung_up = true;
+        let receiver = state.receiver.take();
+        drop(state);
         self.link.close();
+        receiver.into_iter().for_each(Waker::wake);
     }
 
     /// Whether nothing is sent any more.

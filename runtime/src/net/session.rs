@@ -11,6 +11,7 @@
 //! 3. Whatever the peer sends, memory is bounded: by the credit that it was given, and by the backlog.
 
 mod children;
+mod window;
 
 use super::answers::{Answers, Question};
 use super::export::{Exported, Taken, Waiting};
@@ -32,15 +33,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tokio::task::JoinSet;
+use window::{WIDTH_MIN, Window};
 
-/// Messages to one actor that a node may have under way, at first and at most. [ENV-11]
-const WINDOW: u32 = 128;
-const WINDOW_MAX: u64 = 4096;
-
-/// Half a window that lasts no longer may be less than a round trip: then it is what holds the sender back.
-const WINDOW_LASTS: Duration = Duration::from_millis(100);
-
-/// Bytes that messages behind those that wait for room have at most, but for the last of them. [ENV-11]
+/// Memory of parked messages: while they have more, an actor that has as many as the narrowest window gets no more of them.
+/// [ENV-11]
 const PARKED_BYTES_MAX: usize = 64 << 20;
 
 /// See the [module](self).
@@ -66,17 +62,7 @@ pub(super) struct Session {
 /// The way to one actor that the peer has found.
 struct Inlet {
     actor: Arc<Box<dyn Exported>>,
-    /// Messages that came.
-    received: u64,
-    /// Messages that came and are not parked any more.
-    settled: u64,
-    /// Messages that may come altogether.
-    granted: u64,
-    /// How many of them may be under way, and since when it is so.
-    window: u64,
-    raised: Option<Time>,
-    /// Whether all that came was settled at some time since.
-    was_idle: bool,
+    window: Window,
     /// Of those to this actor.
     limit: Option<Limit>,
     /// The message that waits for room.
@@ -144,12 +130,6 @@ impl Session {
             for actor in waiting {
                 self.move_on(actor, cx);
             }
-        }
-        // Actors that make room have it go on. A link that this node ends is looked at all the same.
-        if planted!("net-parked-unbounded": self.parked > PARKED_BYTES_MAX => false)
-            && !self.outlet.has_hung_up()
-        {
-            return Turn::Waits;
         }
         let Poll::Ready(received) = self.outlet.poll_receive(cx, &mut self.frame) else {
             return Turn::Waits;
@@ -250,7 +230,7 @@ impl Session {
         if is_new {
             self.inlets.insert(number, Inlet::new(actor.clone()));
         }
-        let found = Frame::Found { correlation, actor: number, window: WINDOW };
+        let found = Frame::Found { correlation, actor: number, window: WIDTH_MIN };
         let said = self.outlet.say(Order::Within(number), &found);
         if is_new {
             let outlet = self.outlet.clone();
@@ -280,8 +260,7 @@ impl Session {
             // It was never found.
             return Err(Misbehaved);
         };
-        inlet.received += 1;
-        if inlet.received > inlet.granted {
+        if !inlet.window.receive(envelope.arguments.len()) {
             return Err(Misbehaved);
         }
         // [ENV-16]
@@ -291,13 +270,14 @@ impl Session {
             return self.settle(origin, Err(Undelivered::OverLimit));
         }
         if planted!("net-overtakes-parked": inlet.waiting.is_some() => false) {
-            self.parked += envelope.arguments.len();
-            inlet.parked.push_back(Parked {
-                origin,
-                version: envelope.version,
-                schema: envelope.schema,
-                arguments: envelope.arguments.to_vec(),
-            });
+            let is_crowded =
+                self.parked > PARKED_BYTES_MAX && inlet.parked.len() >= WIDTH_MIN as usize;
+            if planted!("net-parked-unbounded": is_crowded => false) {
+                return self.settle(origin, Err(Undelivered::OverLimit));
+            }
+            let parked = Parked::new(envelope, origin);
+            self.parked += parked.bytes();
+            inlet.parked.push_back(parked);
             return Ok(());
         }
         self.hand_in(envelope, origin)
@@ -331,13 +311,11 @@ impl Session {
         outcome: Result<Option<Answer>, Undelivered>,
     ) -> Result<(), Misbehaved> {
         let Some(inlet) = self.inlets.get_mut(&origin.actor) else { return Ok(()) };
-        inlet.settled += 1;
-        inlet.was_idle |= inlet.settled == inlet.received;
         let mut said = true;
         // [ENV-11]
-        if inlet.granted - inlet.settled <= inlet.window / 2 {
-            inlet.raise(self.outlet.core().clock.now());
-            let credit = Frame::Credit { actor: origin.actor, messages: inlet.granted };
+        if inlet.window.settle() {
+            let messages = inlet.window.advance(self.outlet.core().clock.now());
+            let credit = Frame::Credit { actor: origin.actor, messages };
             said = self.outlet.say(Order::Free, &credit);
         }
         let letter = (inlet.actor.id(), inlet.actor.message());
@@ -371,9 +349,10 @@ impl Session {
     fn unpark(&mut self, actor: u64) {
         while let Some(inlet) = self.inlets.get_mut(&actor)
             && inlet.waiting.is_none()
-            && let Some(Parked { origin, version, schema, arguments }) = inlet.parked.pop_front()
+            && let Some(parked) = inlet.parked.pop_front()
         {
-            self.parked -= arguments.len();
+            self.parked -= parked.bytes();
+            let Parked { origin, version, schema, arguments } = parked;
             let envelope =
                 Envelope { actor, version, message: origin.message, schema, arguments: &arguments };
             let _ = self.hand_in(&envelope, origin);
@@ -391,30 +370,20 @@ fn refusal(origin: Origin, question: Option<Question>, why: Undelivered) -> Fram
 
 impl Inlet {
     fn new(actor: Arc<Box<dyn Exported>>) -> Self {
-        let window = u64::from(WINDOW);
         let limit = actor.limit().map(Limit::new);
-        Self {
-            actor,
-            received: 0,
-            settled: 0,
-            granted: window,
-            window,
-            raised: None,
-            was_idle: false,
-            limit,
-            waiting: None,
-            parked: VecDeque::new(),
-        }
+        Self { actor, window: Window::new(), limit, waiting: None, parked: VecDeque::new() }
+    }
+}
+
+impl Parked {
+    fn new(envelope: &Envelope<'_>, origin: Origin) -> Self {
+        let Envelope { version, schema, arguments, .. } = *envelope;
+        Self { origin, version, schema, arguments: arguments.to_vec() }
     }
 
-    /// Gives credit for another window: a wider one where it is the way that is waited for, and not the actor.
-    fn raise(&mut self, now: Time) {
-        let was_quick = self.raised.is_some_and(|raised| now.since(raised) < WINDOW_LASTS);
-        if was_quick && planted!("net-window-ignores-actor": self.was_idle => true) {
-            self.window = (self.window * 2).min(WINDOW_MAX);
-        }
-        (self.raised, self.was_idle) = (Some(now), false);
-        self.granted = self.settled + self.window;
+    /// The memory that it takes.
+    fn bytes(&self) -> usize {
+        size_of::<Self>() + self.arguments.len()
     }
 }
 

@@ -49,6 +49,23 @@ fn the_end_of_an_actor_is_told_once_with_its_reason() {
     });
 }
 
+#[test]
+fn a_connection_that_the_other_node_has_closed_can_be_closed_while_mail_waits() {
+    between(Loopback::new, async |_, here, there| {
+        let gate = shut();
+        let (_, far) = book(here, there, "slow", Arc::clone(&gate)).await;
+        // One is handled, 4 are in the mailbox, and the others wait for room.
+        for number in 0..20 {
+            soon(far.note(1, number).into_future()).await.unwrap();
+        }
+        let peer = there.node.peers()[0].node;
+        let peer = there.node.peer(peer).unwrap();
+        soon(here.node.close()).await;
+        soon(peer.close()).await;
+        gate.add_permits(1);
+    });
+}
+
 /// Tells another what it is told, and can be stopped in the middle of it.
 #[derive(Actor)]
 struct Speaker {

@@ -3,10 +3,9 @@
 use crate::stage::{Book, Place, book, identity, open, shut};
 use crate::support::{run, soon, until, until_async};
 use greenroom::net::{Envelope, Export, Frame, Link, Loopback, Order, Transport};
-use greenroom::{Ref, Scheduler};
+use greenroom::{Ref, Scheduler, Undelivered};
 use std::future::poll_fn;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// A link to `there` by which a test says what it likes.
 async fn attack(network: &Loopback) -> Box<dyn Link> {
@@ -114,49 +113,63 @@ fn a_peer_that_ignores_its_credit_fills_no_memory() {
     });
 }
 
-/// Sends until nothing has found room for a while; returns how many frames did.
-async fn fill(link: &dyn Link, frame: &Frame<'_>) -> usize {
-    let (frame, mut sent, mut refused) = (frame.to_bytes(), 0, 0);
-    while refused < 50 {
-        if link.submit(Order::Free, &frame).is_ok() {
-            (sent, refused) = (sent + 1, 0);
-        } else {
-            refused += 1;
-            // Whoever takes them is another thread.
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-    }
-    sent
-}
-
 // [G-REMOTE-6] [ENV-11]
 #[test]
 fn what_is_parked_behind_a_full_mailbox_is_bounded_in_bytes() {
-    const UNDER_WAY: usize = 16;
-    let network = Loopback::new().frames_max(UNDER_WAY);
+    const LARGE: u64 = 200;
+    let network = Loopback::new().frames_max(1024);
     let there = Place::new(&network, "there", Scheduler::stealing());
     run(async {
-        let gate = shut();
+        let gate = open();
         let near = there.system.spawn::<Book>(Arc::clone(&gate)).await.unwrap();
         there.node.export("book", Export::of(&near)).unwrap();
         let link = attack(&network).await;
         let note = real_note(&network, &there, &near).await;
         let (actor, window) = find(&*link).await;
-        // One is handled, four are in the mailbox, and one waits for room.
-        for _ in 0..6 {
-            let envelope = Envelope { actor, ..note.as_envelope() };
-            until(|| link.submit(Order::Free, &Frame::Tell(envelope).to_bytes()).is_ok()).await;
+        let note = Frame::Tell(Envelope { actor, ..note.as_envelope() });
+        // Short messages that are handled quickly, until there is credit for more than at first.
+        let (mut sent, mut granted) = (0, u64::from(window));
+        while granted - sent < LARGE + 6 {
+            assert!(sent < 100_000, "the window does not grow");
+            while sent < granted {
+                say(&*link, &note);
+                sent += 1;
+            }
+            let Ok(Frame::Credit { messages, .. }) = Frame::parse(&receive(&*link).await.unwrap())
+            else {
+                panic!("only credit is said")
+            };
+            granted = messages;
         }
-        let arguments = vec![7; 2 << 20];
-        let large = Envelope { actor, arguments: &arguments, ..note.as_envelope() };
-        let sent = fill(&*link, &Frame::Tell(large)).await;
-        assert!(sent <= 32 + 1 + UNDER_WAY, "{sent} messages of 2 MiB");
-        assert!(sent > 16 && 32 + 1 + UNDER_WAY < window as usize - 6, "{sent} of {window}");
-        // The link can be ended all the same: it makes way for another one.
-        let link = attack(&network).await;
-        assert_eq!(find(&*link).await.0, actor);
+        until_async(async || near.notes().await.unwrap().len() as u64 == sent).await;
+        gate.acquire().await.unwrap().forget();
+        // One is handled, four are in the mailbox, and one waits for room.
+        (0..6).for_each(|_| say(&*link, &note));
+        let arguments = vec![7; 640 << 10];
+        let Frame::Tell(envelope) = note else { unreachable!() };
+        for _ in 0..LARGE {
+            say(&*link, &Frame::Tell(Envelope { arguments: &arguments, ..envelope }));
+        }
+        // Those that the narrowest window has are kept, whatever they weigh.
+        let mut refused = 0;
+        while refused < LARGE - u64::from(window) {
+            match Frame::parse(&receive(&*link).await.unwrap()) {
+                Ok(Frame::Undelivered { why: Undelivered::OverLimit, .. }) => refused += 1,
+                Ok(Frame::Credit { .. }) => {}
+                other => panic!("{other:?}"),
+            }
+        }
         gate.add_permits(1);
-        until_async(async || near.notes().await.unwrap().len() >= 5).await;
+        // The others are what they always were: no arguments of that message.
+        let mut malformed = 0;
+        while malformed < window {
+            match Frame::parse(&receive(&*link).await.unwrap()) {
+                Ok(Frame::Undelivered { why: Undelivered::Malformed, .. }) => malformed += 1,
+                Ok(Frame::Credit { .. }) => {}
+                other => panic!("{other:?}"),
+            }
+        }
+        assert_eq!(near.notes().await.unwrap().len() as u64, sent + 6);
         there.shut().await;
     });
 }

@@ -1,0 +1,175 @@
+//! How far ahead a node gives credit for the messages to one actor. [ENV-11]
+//!
+//! The peer may have a window of messages under way. It begins narrow. One that is used up again and again, while all
+//! that comes is handed in at once, is what holds the sender back, since the way is long: it is doubled. One in which
+//! something waited all the time holds nobody back, since the actor does: it becomes an eighth narrower. Long messages have a
+//! window of few, so that the bytes which may come are bounded.
+
+use crate::sync::planted;
+use crate::time::Time;
+use std::time::Duration;
+
+/// Messages in a window at first, and at least.
+pub(super) const WIDTH_MIN: u32 = 128;
+/// Messages in a window at most.
+const WIDTH_MAX: u64 = 4096;
+/// Bytes of messages as long as the longest of late, in a window that is wider than the least.
+const BYTES_MAX: u64 = 16 << 20;
+
+/// Half a window that lasts no longer may be less than a round trip, however long the way is.
+const LASTS: Duration = Duration::from_millis(500);
+
+/// See the [module](self).
+#[derive(Debug)]
+pub(super) struct Window {
+    /// Messages that came.
+    received: u64,
+    /// Messages that came and do not wait any more.
+    settled: u64,
+    /// Messages that may come altogether; never fewer than the peer was told.
+    granted: u64,
+    width: u64,
+    /// When it was moved last.
+    moved: Option<Time>,
+    /// Whether nothing waited at some time since.
+    was_idle: bool,
+    /// Bytes of the longest message since.
+    longest: u64,
+}
+
+impl Window {
+    pub(super) fn new() -> Self {
+        let width = u64::from(WIDTH_MIN);
+        Self {
+            received: 0,
+            settled: 0,
+            granted: width,
+            width,
+            moved: None,
+            was_idle: false,
+            longest: 0,
+        }
+    }
+
+    /// Counts a message of so many bytes that came; `false` if there was no credit for it.
+    pub(super) fn receive(&mut self, bytes: usize) -> bool {
+        self.received += 1;
+        self.longest = self.longest.max(bytes as u64);
+        self.received <= self.granted
+    }
+
+    /// Counts a message that is handed in, or will never be; says whether it is time to move the window.
+    pub(super) fn settle(&mut self) -> bool {
+        self.settled += 1;
+        self.was_idle |= self.settled == self.received;
+        self.granted - self.settled <= self.width / 2
+    }
+
+    /// Moves the window behind what is settled; returns how many messages may come altogether by now.
+    pub(super) fn advance(&mut self, now: Time) -> u64 {
+        let was_quick = self.moved.is_some_and(|moved| now.since(moved) < LASTS);
+        let width = match planted!("net-window-ignores-actor": self.was_idle => true) {
+            false => self.width - self.width / 8,
+            true if was_quick => self.width * 2,
+            true => self.width,
+        };
+        let least = u64::from(WIDTH_MIN);
+        let fitting =
+            planted!("net-window-ignores-bytes": BYTES_MAX / self.longest.max(1) => WIDTH_MAX);
+        self.width = width.min(fitting).clamp(least, WIDTH_MAX);
+        (self.moved, self.was_idle, self.longest) = (Some(now), false, 0);
+        self.granted = self.granted.max(self.settled + self.width);
+        self.granted
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const MS: u64 = 1_000_000;
+
+    /// A peer that has always as many messages under way as it may, of that many bytes, to an actor that takes
+    /// `rate` of them in a millisecond, `way` milliseconds from it; returns how many are handled in `ms`.
+    fn stream(window: &mut Window, bytes: usize, rate: u64, way: usize, ms: u64) -> u64 {
+        let (mut granted, mut sent, mut waiting, mut handled) = (window.granted, 0, 0, 0);
+        let (mut mail, mut credits) = (vec![0; way], vec![granted; way]);
+        for now in 0..ms {
+            mail.push(granted - sent);
+            sent = granted;
+            for _ in 0..mail.remove(0) {
+                assert!(window.receive(bytes), "there was credit");
+                waiting += 1;
+            }
+            for _ in 0..waiting.min(rate) {
+                (waiting, handled) = (waiting - 1, handled + 1);
+                if window.settle() {
+                    window.advance(Time(now * MS));
+                }
+            }
+            assert!(waiting <= window.granted - window.settled);
+            credits.push(window.granted);
+            granted = credits.remove(0);
+        }
+        handled
+    }
+
+    #[test]
+    fn a_long_way_does_not_hold_a_quick_actor_back() {
+        for way in [1, 20, 100, 200] {
+            let handled = stream(&mut Window::new(), 100, 10, way, 20_000);
+            // What the actor takes, or what the widest window allows in each round trip.
+            let most = (10 * 20_000).min(WIDTH_MAX * 20_000 / (2 * way as u64));
+            assert!(handled * 2 > most, "{handled} of {most} over {way} ms");
+        }
+    }
+
+    #[test]
+    fn a_slow_actor_has_few_messages_under_way() {
+        let mut window = Window::new();
+        stream(&mut window, 100, 1, 1, 10_000);
+        assert!(window.width <= 256, "{window:?}");
+        // Also one that becomes slow.
+        let mut window = Window { width: WIDTH_MAX, granted: WIDTH_MAX, ..Window::new() };
+        stream(&mut window, 100, 1, 1, 20_000);
+        assert!(window.width <= 256, "{window:?}");
+    }
+
+    #[test]
+    fn long_messages_have_a_narrow_window() {
+        let mut window = Window::new();
+        stream(&mut window, 64 << 10, 100, 50, 20_000);
+        assert!(window.width <= 256, "{window:?}");
+    }
+
+    proptest! {
+        /// Whatever comes at whatever times: who keeps to the credit is never refused, who does not is, and credit
+        /// never falls, nor runs out while nothing waits.
+        #[test]
+        fn credit_never_falls_and_never_runs_out(
+            steps in prop::collection::vec((0..3_u8, 0..200_u64, 0..1_u64 << 24), 1..400),
+        ) {
+            let (mut window, mut now, mut told) = (Window::new(), 0, u64::from(WIDTH_MIN));
+            for (what, count, bytes) in steps {
+                now += bytes * 64;
+                for _ in 0..count {
+                    if what == 0 && window.received < told {
+                        prop_assert!(window.receive(bytes as usize));
+                    } else if what > 0 && window.settled < window.received && window.settle() {
+                        let granted = window.advance(Time(now));
+                        prop_assert!(granted >= told);
+                        told = granted;
+                    }
+                }
+                let open = told - window.settled;
+                prop_assert!((1..=WIDTH_MAX).contains(&open), "{open}");
+                prop_assert!(open > u64::from(WIDTH_MIN) / 2 || window.settled < window.received);
+            }
+            while window.received < told {
+                prop_assert!(window.receive(0));
+            }
+            prop_assert!(!window.receive(0));
+        }
+    }
+}
