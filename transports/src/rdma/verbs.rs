@@ -188,6 +188,10 @@ pub trait Receives: Debug {
 
     /// How many slots were posted and not given back.
     fn receives_posted(&self) -> usize;
+
+    /// How many of them were posted before one that came back: a packet is coming into them, or a queue pair of
+    /// shared receives has ended while one was. What is lost so stays posted for as long as the queue is there.
+    fn receives_overtaken(&self) -> usize;
 }
 
 /// A pair of a send queue and a receive queue, connected (RC) or for datagrams (UD).
@@ -268,7 +272,15 @@ pub trait QueuePair: Receives {
     /// The device is gone.
     fn fail(&mut self) -> Result<(), DeviceError>;
 
-    /// Destroys it and hands over every slot that it still held. Shared receives stay where they are.
+    /// As [`fail`](Self::fail), and no sends are posted any more once everything has completed, what came into shared
+    /// receives included: there is one more send, if there is room for it, or the last of those that fill the queue.
+    ///
+    /// # Errors
+    /// The device is gone, or says nothing more of it.
+    fn drain(&mut self) -> Result<(), DeviceError>;
+
+    /// Destroys it and hands over every slot that it still held. Shared receives stay where they are; what came into
+    /// them and was not polled may be lost.
     fn end(self, back: impl FnMut(Self::Slot))
     where
         Self: Sized;

@@ -155,6 +155,67 @@ pub(crate) async fn receives_are_shared<B: Bench>(bench: &B) {
     assert_eq!(shared.receives_posted(), 16);
 }
 
+/// A queue pair that is drained says so last, after all that came into what is shared; the receives are the others'.
+pub(crate) async fn who_is_drained_says_so_last<B: Bench>(bench: &B) {
+    let device = bench.device();
+    let mut completions = device.completion_queue(64).expect("a completion queue");
+    let mut shared = device.shared_receives(16, 9).expect("shared receives");
+    for slot in device.register(16, 64).expect("memory") {
+        shared.push_receive(slot).expect("there is room");
+    }
+    shared.ring_receives().expect("the device takes them");
+    let mut ends = [(); 2].map(|()| End::new(bench.device(), 64, None));
+    let mut pairs = ends.each_mut().map(|end| {
+        let pair = device.connected(&completions, Some(&shared), &CONFIG);
+        let mut pair = pair.expect("a queue pair");
+        connect(&mut pair, &end.pair.endpoint(), &Timing::default());
+        connect(&mut end.pair, &pair.endpoint(), &Timing::default());
+        pair
+    });
+    for end in &mut ends {
+        (0..4).for_each(|_| end.send(&[7; 8], true));
+        assert_eq!(done(bench, end, 4).await, vec![Done::Sent(Outcome::Done); 4]);
+    }
+    pairs[0].drain().expect("the device is there");
+    assert_eq!(pairs[0].state().expect("the device is there"), QueuePairState::Failed);
+    let mut batch = [Completion::default(); 8];
+    let mut came = [0, 0];
+    while pairs[0].sends_posted() > 0 || came != [4, 4] {
+        bench.pass().await;
+        let count = completions.poll(&mut batch).expect("the device is there");
+        for completion in &batch[..count] {
+            let at = usize::from(completion.qpn() == pairs[1].endpoint().qpn);
+            if completion.work().direction() == Direction::Send {
+                assert_eq!((at, came[0], completion.outcome), (0, 4, Outcome::Flushed));
+                pairs[0].sent(completion, |_| panic!("it has no slot"));
+                continue;
+            }
+            assert_eq!(completion.outcome, Outcome::Done);
+            let slot = shared.received(completion).expect("each comes back once");
+            shared.push_receive(slot).expect("there is room");
+            came[at] += 1;
+        }
+        shared.ring_receives().expect("the device takes them");
+    }
+    let [gone, kept] = pairs;
+    gone.end(|_| panic!("it held nothing"));
+    assert_eq!(shared.receives_posted(), 16);
+    // Each of the receives still serves.
+    for _ in 0..16 {
+        ends[1].send(&[9; 8], true);
+        let mut count = 0;
+        while count == 0 {
+            bench.pass().await;
+            count = completions.poll(&mut batch).expect("the device is there");
+        }
+        assert_eq!((count, batch[0].outcome), (1, Outcome::Done));
+        assert_eq!(batch[0].qpn(), kept.endpoint().qpn);
+        drop(shared.received(&batch[0]).expect("it comes back"));
+        done(bench, &mut ends[1], 1).await;
+    }
+    assert_eq!((shared.receives_posted(), shared.receives_overtaken()), (0, 0));
+}
+
 /// Who waits is woken by the next completion, and by nothing else.
 pub(crate) async fn waiting_ends_with_a_completion<B: Bench>(bench: &B) {
     let (mut left, mut right) = connected(bench, 64, &Timing::default());

@@ -50,6 +50,7 @@ cases! {
     receives_are_shared
     waiting_ends_with_a_completion
     what_is_too_long_fails_both_ends
+    who_is_drained_says_so_last
 }
 
 #[test]

@@ -111,6 +111,10 @@ impl Receives for IbSharedReceives {
     fn receives_posted(&self) -> usize {
         self.0.posted()
     }
+
+    fn receives_overtaken(&self) -> usize {
+        self.0.overtaken()
+    }
 }
 
 /// How far a queue pair is.
@@ -239,6 +243,10 @@ impl Receives for IbQueuePair {
     fn receives_posted(&self) -> usize {
         self.pair.receives_posted()
     }
+
+    fn receives_overtaken(&self) -> usize {
+        self.pair.receives_overtaken()
+    }
 }
 
 impl QueuePair for IbQueuePair {
@@ -346,6 +354,15 @@ impl QueuePair for IbQueuePair {
         self.stage = Stage::Failed;
         let to = QpAttr { qp_state: QPS_ERR, ..QpAttr::default() };
         self.pair.modify(to, QP_STATE).map_err(|error| device_error(&error))
+    }
+
+    fn drain(&mut self) -> Result<(), DeviceError> {
+        self.fail()?;
+        // A full queue has a last one already, which says so, like all, when it is flushed.
+        match self.pair.push_inline(&[], None, true) {
+            Ok(()) | Err(PostError::Full(())) => self.ring_sends(),
+            Err(_) => Err(DeviceError::Failed),
+        }
     }
 
     fn end(self, back: impl FnMut(Slot)) {

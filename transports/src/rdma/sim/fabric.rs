@@ -328,7 +328,39 @@ impl State {
         while is_own && let Some(work) = self.receives[receives].next() {
             self.complete(pair, flushed(work));
         }
+        if !is_own {
+            self.cut_message(pair);
+        }
         self.tell(host, DeviceEvent::QueuePairFailed { qpn });
+    }
+
+    /// A message that is half there when its queue pair fails takes its shared receive along, as with Soft-RoCE.
+    fn cut_message(&mut self, pair: usize) {
+        let Some(it) = self.pair(pair) else { return };
+        let (receives, here) = (it.receives, Self::endpoint(it));
+        let Kind::Connected { peer: Some(peer), .. } = it.kind else { return };
+        let sender = self.reach(&peer.gid, peer.qpn).and_then(|sender| self.pair(sender));
+        let is_coming =
+            sender.is_some_and(|it| it.is_connected_to(&here) && !it.outgoing.is_empty());
+        if is_coming && self.random.below(2) == 0 {
+            self.receives[receives].next();
+        }
+    }
+
+    /// A queue pair that has failed says what it never began, and a last word if there is room.
+    pub(super) fn drain(&mut self, pair: usize) {
+        let Some(it) = self.pair(pair) else { return };
+        let waiting = std::mem::take(&mut it.waiting);
+        let last = it.slots.push(None).ok();
+        let mut words = Vec::new();
+        for send in waiting {
+            words.push(send.work);
+            self.reclaim(send.payload);
+        }
+        for work in words.into_iter().chain(last) {
+            let outcome = Outcome::Flushed;
+            self.complete(pair, Completion { work, outcome, ..Completion::default() });
+        }
     }
 
     // Memory of packets under way.

@@ -317,4 +317,8 @@ impl Receives for SimSharedReceives {
     fn receives_posted(&self) -> usize {
         self.at.state().receives(self.queue).slots.len()
     }
+
+    fn receives_overtaken(&self) -> usize {
+        self.at.state().receives(self.queue).slots.overtaken()
+    }
 }

@@ -6,7 +6,9 @@
 //! 2. Datagrams are lost and reordered; one too long for the path, with another key, or for which nothing
 //!    is posted vanishes, and its sender is told that it was sent.
 //! 3. A connected queue pair waits for a peer that is not ready and gives up; it fails, at times after the
-//!    peer got the message. Everything posted is then flushed.
+//!    peer got the message. Everything posted is then flushed, but for shared receives: of these, one is lost at
+//!    times with the message that was half there, and so is what had come and was not polled when the queue pair
+//!    is destroyed.
 //! 4. A completion queue that overflows takes its queue pairs with it, and a device that is pulled away
 //!    takes everything.
 //!

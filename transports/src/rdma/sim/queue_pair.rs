@@ -80,6 +80,10 @@ impl Receives for SimQueuePair {
     fn receives_posted(&self) -> usize {
         if self.is_own { self.at.state().receives(self.receives).slots.len() } else { 0 }
     }
+
+    fn receives_overtaken(&self) -> usize {
+        if self.is_own { self.at.state().receives(self.receives).slots.overtaken() } else { 0 }
+    }
 }
 
 impl QueuePair for SimQueuePair {
@@ -194,6 +198,12 @@ impl QueuePair for SimQueuePair {
 
     fn fail(&mut self) -> Result<(), DeviceError> {
         self.at.alive()?.fail(self.pair, Outcome::Flushed);
+        Ok(())
+    }
+
+    fn drain(&mut self) -> Result<(), DeviceError> {
+        self.fail()?;
+        self.at.alive()?.drain(self.pair);
         Ok(())
     }
 

@@ -116,12 +116,18 @@ pub struct ReceiveRing<S> {
     /// Places without a slot.
     free: Vec<u16>,
     owner: u16,
+    /// Receives pushed, in all.
+    pushed: u64,
+    /// Of those that came back, the one that was pushed last.
+    latest: u64,
 }
 
 #[derive(Debug)]
 struct Place<S> {
     /// How often it was used, to tell a completion from one of long ago.
     uses: u32,
+    /// When it was pushed, among all.
+    order: u64,
     slot: Option<S>,
 }
 
@@ -131,8 +137,9 @@ impl<S> ReceiveRing<S> {
     #[expect(clippy::cast_possible_truncation, reason = "a place is below 65,536")]
     pub fn new(max: u32, owner: u16) -> Self {
         let max = max.min(RECEIVES_MAX);
-        let places = (0..max).map(|_| Place { uses: 0, slot: None }).collect();
-        Self { places, free: (0..max).rev().map(|place| place as u16).collect(), owner }
+        let places = (0..max).map(|_| Place { uses: 0, order: 0, slot: None }).collect();
+        let free = (0..max).rev().map(|place| place as u16).collect();
+        Self { places, free, owner, pushed: 0, latest: 0 }
     }
 
     /// How many are posted.
@@ -154,7 +161,9 @@ impl<S> ReceiveRing<S> {
     pub fn push(&mut self, slot: S) -> Result<WorkId, FullRing<S>> {
         let Some(index) = self.free.pop() else { return Err(FullRing(slot)) };
         let place = &mut self.places[usize::from(index)];
+        self.pushed += 1;
         place.uses = place.uses.wrapping_add(1);
+        place.order = self.pushed;
         place.slot = Some(slot);
         // The place is in the low bits, so that it is found without looking.
         let sequence = u64::from(place.uses) << 16 | u64::from(index);
@@ -179,8 +188,17 @@ impl<S> ReceiveRing<S> {
             return None;
         }
         let slot = place.slot.take()?;
+        self.latest = self.latest.max(place.order);
         self.free.push(index);
         Some(slot)
+    }
+
+    /// How many were pushed before one that came back, and did not come back: a device takes them in order, so these
+    /// are under way, or were lost with a queue pair. Looks at all.
+    #[must_use]
+    pub fn overtaken(&self) -> usize {
+        let is_overtaken = |place: &&Place<S>| place.slot.is_some() && place.order < self.latest;
+        self.places.iter().filter(is_overtaken).count()
     }
 
     /// Hands out all slots. Only once the device has forgotten the queue.

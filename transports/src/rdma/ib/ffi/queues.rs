@@ -195,6 +195,10 @@ impl Shared {
     pub(in super::super) fn posted(&self) -> usize {
         self.receiving.as_ref().map_or(0, |receiving| receiving.ring.len())
     }
+
+    pub(in super::super) fn overtaken(&self) -> usize {
+        self.receiving.as_ref().map_or(0, |receiving| receiving.ring.overtaken())
+    }
 }
 
 impl Drop for Shared {
@@ -421,6 +425,10 @@ impl Pair {
 
     pub(in super::super) fn receives_posted(&self) -> usize {
         self.receiving.ring.len()
+    }
+
+    pub(in super::super) fn receives_overtaken(&self) -> usize {
+        self.receiving.ring.overtaken()
     }
 
     /// Destroys the queue pair and hands over the slots that it had.

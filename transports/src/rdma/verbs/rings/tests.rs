@@ -62,6 +62,8 @@ proptest! {
     fn receives_come_back_once_in_any_order(steps in prop::collection::vec((any::<bool>(), 0..1000_usize), 1..300)) {
         let (mut ring, mut model) = (ReceiveRing::new(6, 1), BTreeMap::new());
         let mut ids: Vec<WorkId> = Vec::new();
+        // The place among all of the last one that came back.
+        let mut latest = 0;
         for (push, pick) in steps {
             if push {
                 match ring.push(pick) {
@@ -77,9 +79,14 @@ proptest! {
                 }
             } else if !ids.is_empty() {
                 let id = ids[pick % ids.len()];
-                prop_assert_eq!(ring.take(id), model.remove(&id.to_bits()));
+                let taken = model.remove(&id.to_bits());
+                latest = latest.max(if taken.is_some() { pick % ids.len() } else { 0 });
+                prop_assert_eq!(ring.take(id), taken);
             }
             prop_assert_eq!(ring.len(), model.len());
+            let before = ids.iter().take(latest);
+            let overtaken = before.filter(|id| model.contains_key(&id.to_bits())).count();
+            prop_assert_eq!(ring.overtaken(), overtaken);
         }
         let mut left = Vec::new();
         ring.take_all(|slot| left.push(slot));
