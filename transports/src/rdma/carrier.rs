@@ -22,7 +22,7 @@ const POLLS_PER_TURN: u32 = 8;
 /// What a node's queue pairs are like: slots for the longest packets there are, and a peer that does not answer is
 /// given up after two seconds, long before its link is.
 const CONFIG: Config = Config {
-    connections_max: 64,
+    connections_max: 256,
     sends: 32,
     receives: 64,
     slot_bytes: DATAGRAM_BYTES_MAX as usize + super::connected::PREFIX_BYTES,

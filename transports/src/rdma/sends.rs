@@ -1,4 +1,4 @@
-//! The sending half of a queue pair: slots that are free, what is signalled, when the doorbell rings.
+//! The sending half of a queue pair: room in its queue, what is signalled, when the doorbell rings.
 
 use super::verbs::{DeviceError, PostError, QueuePair, Via};
 
@@ -18,8 +18,7 @@ pub enum SendError {
 }
 
 #[derive(Debug)]
-pub(super) struct Sends<S> {
-    free: Vec<S>,
+pub(super) struct Sends {
     max: u32,
     /// Sends since the last one that was signalled.
     unsignalled: u32,
@@ -28,42 +27,47 @@ pub(super) struct Sends<S> {
     waiting: u32,
 }
 
-impl<S: AsRef<[u8]> + AsMut<[u8]>> Sends<S> {
-    /// At most `max` sends at a time, out of these slots.
-    pub(super) fn new(max: u32, free: Vec<S>) -> Self {
+impl Sends {
+    /// At most `max` sends at a time.
+    pub(super) fn new(max: u32) -> Self {
         // [RDMA-5] A full queue always has one that is signalled, so that it empties again.
         let signal_every = crate::planted!("rdma-signal-rarely": (max / 4).max(1) => max * 2);
-        Self { free, max, unsignalled: 0, signal_every, waiting: 0 }
+        Self { max, unsignalled: 0, signal_every, waiting: 0 }
     }
 
-    pub(super) fn has_room<Q: QueuePair<Slot = S>>(&self, pair: &Q) -> bool {
-        !self.free.is_empty() && pair.sends_posted() < self.max as usize
+    pub(super) fn has_room<Q: QueuePair>(&self, pair: &Q) -> bool {
+        pair.sends_posted() < self.max as usize
     }
 
-    /// Sends what `fill` writes into a slot, unless that is nothing; says how many bytes that is.
-    pub(super) fn send<Q: QueuePair<Slot = S>>(
+    /// Sends what `fill` writes into a slot of those that are free, unless that is nothing; says how many bytes that
+    /// is.
+    pub(super) fn send<Q: QueuePair>(
         &mut self,
         pair: &mut Q,
+        free: &mut Vec<Q::Slot>,
         via: Via<'_, Q::Address>,
         fill: impl FnOnce(&mut [u8]) -> usize,
-    ) -> Result<usize, SendError> {
+    ) -> Result<usize, SendError>
+    where
+        Q::Slot: AsRef<[u8]> + AsMut<[u8]>,
+    {
         if !self.has_room(pair) {
             return Err(SendError::Full);
         }
-        let mut slot = self.free.pop().ok_or(SendError::Full)?;
+        let mut slot = free.pop().ok_or(SendError::Full)?;
         let bytes = fill(slot.as_mut()).min(slot.as_ref().len());
         if bytes == 0 {
-            self.free.push(slot);
+            free.push(slot);
             return Ok(0);
         }
         let signalled = self.unsignalled + 1 >= self.signal_every;
         if bytes <= pair.inline_bytes_max() {
             let pushed = pair.push_inline(&slot.as_ref()[..bytes], via, signalled);
-            self.free.push(slot);
+            free.push(slot);
             pushed.map_err(|error| Self::refused(&error))?;
         } else if let Err(error) = pair.push_send(slot, 0..bytes, via, signalled) {
             let refused = Self::refused(&error);
-            self.free.push(error.into_slot());
+            free.push(error.into_slot());
             return Err(refused);
         }
         self.unsignalled = if signalled { 0 } else { self.unsignalled + 1 };
@@ -81,20 +85,10 @@ impl<S: AsRef<[u8]> + AsMut<[u8]>> Sends<S> {
         }
     }
 
-    pub(super) fn ring<Q: QueuePair<Slot = S>>(&mut self, pair: &mut Q) -> Result<(), DeviceError> {
+    pub(super) fn ring<Q: QueuePair>(&mut self, pair: &mut Q) -> Result<(), DeviceError> {
         match std::mem::take(&mut self.waiting) {
             0 => Ok(()),
             _ => pair.ring_sends(),
         }
-    }
-
-    /// A slot is the device's no more.
-    pub(super) fn free(&mut self, slot: S) {
-        self.free.push(slot);
-    }
-
-    /// What is left, once the queue pair is gone.
-    pub(super) fn into_free(self) -> Vec<S> {
-        self.free
     }
 }

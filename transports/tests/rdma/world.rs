@@ -162,7 +162,7 @@ impl World {
         for (own, other) in [(0, 1), (1, 0)] {
             let (at, id, _) = opened[own];
             let Port::Connected(port) = &mut self.nodes[at].port else { continue };
-            port.connect(id, &opened[other].2, SMALL.receives).expect("they fit");
+            port.connect(id, &opened[other].2, port.receives()).expect("they fit");
         }
     }
 

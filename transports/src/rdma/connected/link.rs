@@ -1,11 +1,11 @@
-//! One connection: a queue pair, its slots and its credit.
+//! One connection: a queue pair and its credit.
 
-use super::super::credit::Credit;
+use super::super::credit::{Credit, Told};
 use super::super::ended::Ended;
+use super::super::pool::Pool;
 use super::super::sends::{SendError, Sends};
 use super::super::verbs::{
-    Completion, ConnectError, Device, DeviceError, Direction, Endpoint, Outcome, PostError,
-    QueuePair, QueuePairConfig, Receives, Timing, Via,
+    Completion, ConnectError, Device, DeviceError, Endpoint, QueuePair, Timing, Via,
 };
 use super::PREFIX_BYTES;
 
@@ -13,31 +13,23 @@ use super::PREFIX_BYTES;
 pub(super) struct Link<D: Device> {
     pair: D::QueuePair,
     qpn: u32,
-    sends: Sends<D::Slot>,
-    receives: u32,
+    sends: Sends,
+    /// What it has claimed of the shared receives from the beginning.
+    start: u32,
     /// From the moment it is connected.
     credit: Option<Credit>,
-    /// Receives that wait for the doorbell.
-    to_post: u32,
     /// Whether it is among those with something to do.
     pub(super) dirty: bool,
+    /// Whether something came that is not posted again yet.
+    has_come: bool,
+    /// Whether it is among those whose peers are to have more.
+    pub(super) waits: bool,
 }
 
 impl<D: Device> Link<D> {
-    pub(super) fn new(
-        mut pair: D::QueuePair,
-        mut slots: Vec<D::Slot>,
-        config: &QueuePairConfig,
-    ) -> Result<Self, DeviceError> {
-        let qpn = pair.endpoint().qpn;
-        // [RDMA-10] Before the peer can know that this end is there.
-        for slot in slots.split_off(config.sends_max as usize) {
-            pair.push_receive(slot).map_err(|_| DeviceError::Failed)?;
-        }
-        pair.ring_receives()?;
-        let sends = Sends::new(config.sends_max, slots);
-        let receives = config.receives_max;
-        Ok(Self { pair, qpn, sends, receives, credit: None, to_post: 0, dirty: false })
+    pub(super) fn new(pair: D::QueuePair, sends: u32, start: u32) -> Self {
+        let (qpn, sends) = (pair.endpoint().qpn, Sends::new(sends));
+        Self { pair, qpn, sends, start, credit: None, dirty: false, has_come: false, waits: false }
     }
 
     pub(super) const fn qpn(&self) -> u32 {
@@ -51,11 +43,12 @@ impl<D: Device> Link<D> {
     pub(super) fn connect(
         &mut self,
         peer: &Endpoint,
-        peer_receives: u32,
+        most: u32,
+        peer_start: u32,
         timing: &Timing,
     ) -> Result<(), ConnectError> {
         self.pair.connect(peer, timing)?;
-        self.credit = Some(Credit::new(self.receives, peer_receives));
+        self.credit = Some(Credit::new(self.start, most, peer_start));
         Ok(())
     }
 
@@ -64,102 +57,115 @@ impl<D: Device> Link<D> {
         may_send && self.sends.has_room(&self.pair)
     }
 
+    /// Sends what `fill` writes, from one of the slots that are free.
     pub(super) fn send(
         &mut self,
+        free: &mut Vec<D::Slot>,
         fill: impl FnOnce(&mut [u8]) -> usize,
     ) -> Result<usize, SendError> {
         let credit = self.credit.as_mut().ok_or(SendError::Full)?;
         if !credit.may_send() {
             return Err(SendError::Full);
         }
-        let whole = self.sends.send(&mut self.pair, Via::Connection, |slot| {
+        let whole = self.sends.send(&mut self.pair, free, Via::Connection, |slot| {
             let (prefix, room) = slot.split_at_mut(PREFIX_BYTES);
             let bytes = fill(room);
             if bytes == 0 {
                 return 0;
             }
-            prefix.copy_from_slice(&credit.on_sent().to_le_bytes());
+            prefix.copy_from_slice(&credit.on_sent().to_bytes());
             PREFIX_BYTES + bytes
         })?;
         Ok(whole.saturating_sub(PREFIX_BYTES))
     }
 
     /// Tells the peer what it needs to know, and rings the doorbell.
-    pub(super) fn flush(&mut self) -> Result<(), DeviceError> {
-        if let Some(credit) = &mut self.credit
-            && credit.must_tell()
-        {
-            // Without room for now, the next completion makes some, and this is asked again.
-            let sent = self.sends.send(&mut self.pair, Via::Connection, |slot| {
-                slot[..PREFIX_BYTES].copy_from_slice(&credit.on_sent().to_le_bytes());
-                PREFIX_BYTES
-            });
-            if sent == Err(SendError::Ended) {
-                return Err(DeviceError::Failed);
+    pub(super) fn flush(&mut self, free: &mut Vec<D::Slot>) -> Result<(), DeviceError> {
+        if let Some(credit) = &mut self.credit {
+            if credit.must_tell() {
+                // Without room for now, the next completion makes some, and this is asked again.
+                let sent = self.sends.send(&mut self.pair, free, Via::Connection, |slot| {
+                    slot[..PREFIX_BYTES].copy_from_slice(&credit.on_tell().to_bytes());
+                    PREFIX_BYTES
+                });
+                if sent == Err(SendError::Ended) {
+                    return Err(DeviceError::Failed);
+                }
+            } else {
+                credit.on_flushed();
             }
         }
         self.sends.ring(&mut self.pair)
     }
 
-    /// Says whether a packet came, which `sink` had.
-    pub(super) fn on_completion(
-        &mut self,
-        completion: &Completion,
-        sink: impl FnOnce(&mut [u8]),
-    ) -> Result<bool, Ended> {
-        let failed =
-            crate::planted!("rdma-failure-ignored": completion.outcome != Outcome::Done => false);
-        if failed {
-            return Err(Ended::Failed(completion.outcome));
-        }
-        match completion.work.direction() {
-            Direction::Send => {
-                self.pair.sent(completion, |slot| self.sends.free(slot));
-                Ok(false)
-            }
-            Direction::Receive => self.on_received(completion, sink),
-        }
+    /// Sends are done; their slots are free.
+    pub(super) fn on_sent(&mut self, completion: &Completion, free: &mut Vec<D::Slot>) {
+        self.pair.sent(completion, |slot| free.push(slot));
     }
 
-    fn on_received(
+    /// What lies in a slot came; `sink` has the packet, if it is one.
+    pub(super) fn on_received(
         &mut self,
         completion: &Completion,
+        slot: &mut [u8],
+        pool: &mut Pool,
         sink: impl FnOnce(&mut [u8]),
     ) -> Result<bool, Ended> {
-        let Some(mut slot) = self.pair.received(completion) else { return Ok(false) };
         let short = Ended::Short(completion.bytes);
-        let packet = slot.as_mut().get_mut(..completion.bytes as usize).ok_or(short)?;
+        let packet = slot.get_mut(..completion.bytes as usize).ok_or(short)?;
         let (told, inside) = packet.split_first_chunk_mut::<PREFIX_BYTES>().ok_or(short)?;
         // Nothing comes to a queue pair that is not connected.
         let credit = self.credit.as_mut().ok_or(short)?;
-        credit.on_told(u32::from_le_bytes(*told))?;
+        credit.on_told(Told::from_bytes(*told)?, pool)?;
+        self.has_come = true;
         let is_packet = !inside.is_empty();
         if is_packet {
             sink(inside);
         }
-        self.pair.push_receive(slot).map_err(|error| match error {
-            PostError::State(_) => Ended::Failed(Outcome::Flushed),
-            _ => Ended::Device(DeviceError::Failed),
-        })?;
-        self.to_post += 1;
         Ok(is_packet)
     }
 
-    /// Rings the doorbell for receives; from then on they are the peer's to use.
-    pub(super) fn post_receives(&mut self) -> Result<(), DeviceError> {
-        let count = std::mem::take(&mut self.to_post);
-        if count > 0 {
-            self.pair.ring_receives()?;
-            if let Some(credit) = &mut self.credit {
-                credit.on_posted(count);
-            }
+    /// What came is posted again; says whether anything has come.
+    pub(super) fn on_posted(&mut self) -> bool {
+        let has_come = std::mem::take(&mut self.has_come);
+        if has_come && let Some(credit) = &mut self.credit {
+            credit.on_posted();
         }
-        Ok(())
+        has_come
     }
 
-    /// Destroys the queue pair; its memory is for another one.
-    pub(super) fn end(self, spare: &mut Vec<D::Slot>) {
-        spare.extend(self.sends.into_free());
-        self.pair.end(|slot| spare.push(slot));
+    /// Lets as much come as the peer is to have; says whether there was enough for it.
+    pub(super) fn grant(&mut self, pool: &mut Pool) -> bool {
+        self.credit.as_mut().is_none_or(|credit| credit.grant(pool))
+    }
+
+    /// Asks the peer for what it does not need; false if there is nothing to ask it for.
+    pub(super) fn ask(&mut self) -> bool {
+        self.credit.as_mut().is_some_and(Credit::ask)
+    }
+
+    /// What of the shared receives is its own.
+    pub(super) fn claimed(&self) -> u32 {
+        self.credit.as_ref().map_or(self.start, Credit::claimed)
+    }
+
+    /// Whether something may have come by it.
+    pub(super) const fn was_connected(&self) -> bool {
+        self.credit.is_some()
+    }
+
+    /// Has it fail, and say so once everything of it was said.
+    pub(super) fn drain(&mut self) -> Result<(), DeviceError> {
+        self.pair.drain()
+    }
+
+    /// Whether everything of it was said.
+    pub(super) fn is_drained(&self) -> bool {
+        self.pair.sends_posted() == 0
+    }
+
+    /// Destroys the queue pair; its memory is for others.
+    pub(super) fn end(self, free: &mut Vec<D::Slot>) {
+        self.pair.end(|slot| free.push(slot));
     }
 }

@@ -1,29 +1,39 @@
-//! The connected queue pairs (RC) of one worker: one for each peer and lane, with one completion queue.
+//! The connected queue pairs (RC) of one worker: one for each peer and lane, with one completion queue, and one queue
+//! of receives that all of them take from.
 //!
-//! A packet is a count of receives, 4 bytes, and what [`Connected::send`]'s caller wrote behind it, or
-//! nothing if it only tells. The device repeats what is lost and keeps the order, so what comes is what
+//! A packet is what both ends tell each other of receives, 8 bytes, and what [`Connected::send`]'s caller wrote behind
+//! it, or nothing if it only tells. The device repeats what is lost and keeps the order, so what comes is what
 //! was sent, up to the end of the connection; what was under way then may or may not have come.
 //!
+//! Memory is registered as it is needed, for what is under way: a peer may send few packets at first, and more once it
+//! does. When receives are short, peers that do not need theirs are asked to give them back, and only then there
+//! are more.
+//!
 //! ```text
-//!   turn: poll (32 at most) -> sink, in the slot -> receives posted again, one doorbell
+//!   turn: poll (32 at most) -> sink, in the slot -> receives posted again, one doorbell -> who may send more
 //!         send*             -> fill, in the slot -> flush: credit, one doorbell
 //!         nothing for a while: arm -> poll once more -> wait for poll_event
 //! ```
+//!
+//! A connection that ends fails at first. Its queue pair goes once its completions have come, so that the receives
+//! that it took come back.
 
 mod link;
+mod settle;
+mod shared;
 
+pub use super::credit::PREFIX_BYTES;
+use super::credit::RECEIVES_MAX;
 use super::ended::Ended;
 use super::sends::SendError;
 use super::verbs::{
-    Completion, CompletionQueue, ConnectError, CreateError, Device, DeviceError, Endpoint,
-    QueuePairConfig, RegisterError, Timing,
+    Completion, CompletionQueue, ConnectError, CreateError, Device, DeviceError, Direction,
+    Endpoint, OWNER_MAX, Outcome, QueuePairConfig, Receives, RegisterError, Timing,
 };
 use link::Link;
-use std::collections::VecDeque;
+use shared::{Memory, Shared};
+use std::collections::{BTreeMap, VecDeque};
 use std::task::{Context, Poll};
-
-/// Bytes in front of each packet.
-pub const PREFIX_BYTES: usize = 4;
 
 /// So many completions are taken at a time.
 const BATCH: usize = 32;
@@ -35,7 +45,7 @@ pub struct Config {
     pub connections_max: u16,
     /// Packets under way to one peer: 64.
     pub sends: u32,
-    /// Packets under way from one peer: 64, at least 4.
+    /// Packets under way from one peer that sends many: 64, at least 4.
     pub receives: u32,
     /// Bytes of a packet, those in front included: 8192.
     pub slot_bytes: usize,
@@ -82,6 +92,9 @@ pub enum ConnectionError {
     /// The device does not make a part.
     #[error(transparent)]
     Create(#[from] CreateError),
+    /// All receives are others', or were lost with queue pairs that failed.
+    #[error("no receives are left")]
+    NoReceives,
     /// Memory is not registered.
     #[error(transparent)]
     Register(#[from] RegisterError),
@@ -100,16 +113,24 @@ struct Place<D: Device> {
     link: Option<Link<D>>,
 }
 
-/// The connections of one worker. No call blocks, and none allocates but `new` and `open`.
+/// The connections of one worker. No call blocks, and none allocates for long: memory grows to what is under way.
 #[derive(Debug)]
 pub struct Connected<D: Device> {
     config: Config,
     completions: D::CompletionQueue,
     places: Vec<Place<D>>,
-    /// Slots of connections that ended.
-    spare: Vec<D::Slot>,
+    /// Where the connection of a queue pair is, by its number.
+    routes: BTreeMap<u32, u16>,
+    shared: Shared<D>,
+    memory: Memory<D>,
+    /// Connections that ended, until the device has said all of them.
+    leaving: Vec<Link<D>>,
     /// Connections with something that waits for a doorbell, or that owe credit.
     dirty: Vec<u16>,
+    /// Connections whose peers are to have more credit than there is, in their turn.
+    waiting: VecDeque<u16>,
+    /// Whether no more memory was to be had, since a connection ended.
+    is_out: bool,
     ended: VecDeque<(ConnectionId, Ended)>,
     /// Whether the last poll took completions.
     has_taken: bool,
@@ -128,16 +149,23 @@ impl<D: Device> Connected<D> {
         if config.receives < RECEIVES_MIN {
             return Err(ConnectionError::Receives(config.receives));
         }
+        let pairs = u32::from(config.connections_max) + LEAVING_MAX;
+        let most = pairs.saturating_mul(config.receives);
+        let depth = most.min(RECEIVES_MAX).min(device.limits().shared_requests);
         // [RDMA-6] Room for all that may be under way, so that it never overflows.
-        let each = config.sends.saturating_add(config.receives);
-        let depth = each.saturating_mul(config.connections_max.into());
-        let completions = device.completion_queue(depth)?;
+        let room = config.sends.saturating_mul(pairs).saturating_add(depth);
+        let completions = device.completion_queue(room)?;
         Ok(Self {
             config,
             completions,
             places: Vec::new(),
-            spare: Vec::new(),
+            routes: BTreeMap::new(),
+            shared: Shared::new(&device, depth, OWNER_MAX)?,
+            memory: Memory::new(config.slot_bytes),
+            leaving: Vec::new(),
             dirty: Vec::new(),
+            waiting: VecDeque::new(),
+            is_out: false,
             ended: VecDeque::new(),
             has_taken: false,
             batch: vec![Completion::default(); BATCH].into(),
@@ -156,14 +184,21 @@ impl<D: Device> Connected<D> {
         self.config.slot_bytes.saturating_sub(PREFIX_BYTES)
     }
 
-    /// How many receives the peer has to be told of.
+    /// How many receives the peer has to be told of: those that a connection has from the beginning, and whatever
+    /// others do.
     #[must_use]
-    pub const fn receives(&self) -> u32 {
-        self.config.receives
+    pub fn receives(&self) -> u32 {
+        self.config.receives.min(START)
     }
 
-    /// Opens a connection with all its receives posted; [`connect`](Self::connect) is next. `psn` has to be
-    /// random. Registers memory, unless a connection that ended left some.
+    /// How many receives are posted, for all connections.
+    #[must_use]
+    pub fn receives_posted(&self) -> usize {
+        self.shared.queue.receives_posted()
+    }
+
+    /// Opens a connection with its receives posted; [`connect`](Self::connect) is next. `psn` has to be
+    /// random. Registers memory, unless there is some that nobody uses.
     ///
     /// # Errors
     /// There are too many, or the device does not want to.
@@ -172,8 +207,11 @@ impl<D: Device> Connected<D> {
         let index = free.unwrap_or(self.places.len());
         let max = self.config.connections_max;
         let index = u16::try_from(index).ok().filter(|&index| index < max);
-        let index = index.ok_or(ConnectionError::TooMany(max))?;
+        let pairs = self.routes.len() + self.leaving.len();
+        let is_full = pairs >= usize::from(max) + LEAVING_MAX as usize;
+        let index = index.filter(|_| !is_full).ok_or(ConnectionError::TooMany(max))?;
         let link = self.make_link(index, psn)?;
+        self.routes.insert(link.qpn(), index);
         if usize::from(index) == self.places.len() {
             self.places.push(Place { use_count: 0, link: None });
         }
@@ -186,19 +224,20 @@ impl<D: Device> Connected<D> {
     fn make_link(&mut self, index: u16, psn: u32) -> Result<Link<D>, ConnectionError> {
         let config = QueuePairConfig {
             sends_max: self.config.sends,
-            receives_max: self.config.receives,
+            receives_max: 0,
             inline_bytes: self.config.inline_bytes,
             owner: index,
             psn,
         };
-        let pair = self.device.connected(&self.completions, None, &config)?;
-        let count = (config.sends_max + config.receives_max) as usize;
-        let slots = if self.spare.len() >= count {
-            self.spare.split_off(self.spare.len() - count)
-        } else {
-            self.device.register(count, self.config.slot_bytes)?
-        };
-        Ok(Link::new(pair, slots, &config)?)
+        let pair = self.device.connected(&self.completions, Some(&self.shared.queue), &config)?;
+        // [RDMA-10] Before the peer can know that this end is there.
+        let start = self.receives();
+        self.shared.ensure(&self.device, &mut self.memory, start)?;
+        if self.shared.pool.free() < start {
+            return Err(ConnectionError::NoReceives);
+        }
+        self.shared.pool.claim(start);
+        Ok(Link::new(pair, config.sends_max, start))
     }
 
     /// What the peer has to know to connect.
@@ -220,9 +259,9 @@ impl<D: Device> Connected<D> {
         if peer_receives < RECEIVES_MIN {
             return Err(ConnectionError::Receives(peer_receives));
         }
-        let timing = self.config.timing;
+        let Config { timing, receives, .. } = self.config;
         let link = self.link_mut(id).ok_or(ConnectionError::State)?;
-        Ok(link.connect(peer, peer_receives, &timing)?)
+        Ok(link.connect(peer, receives, peer_receives, &timing)?)
     }
 
     /// Whether a packet could be sent now.
@@ -242,8 +281,10 @@ impl<D: Device> Connected<D> {
         id: ConnectionId,
         fill: impl FnOnce(&mut [u8]) -> usize,
     ) -> Result<usize, SendError> {
-        let link = self.link_mut(id).ok_or(SendError::Ended)?;
-        let sent = link.send(fill);
+        // Without memory there is no room for now.
+        let _ = self.memory.ensure(&self.device, 1);
+        let link = Self::found(&mut self.places, id).ok_or(SendError::Ended)?;
+        let sent = link.send(&mut self.memory.spare, fill);
         match sent {
             Ok(_) => self.mark(id.index),
             Err(SendError::Ended) => self.fail(id.index, Ended::Device(DeviceError::Failed)),
@@ -258,7 +299,8 @@ impl<D: Device> Connected<D> {
         for index in dirty.drain(..) {
             let Some(link) = self.places[usize::from(index)].link.as_mut() else { continue };
             link.dirty = false;
-            if let Err(error) = link.flush() {
+            let _ = self.memory.ensure(&self.device, 1);
+            if let Err(error) = link.flush(&mut self.memory.spare) {
                 self.fail(index, Ended::Device(error));
             }
         }
@@ -279,15 +321,9 @@ impl<D: Device> Connected<D> {
             self.fail_all(Ended::Device(error));
             return 0;
         }
-        let mut at = 0;
-        while let Some(&index) = self.dirty.get(at) {
-            at += 1;
-            let link = self.places[usize::from(index)].link.as_mut();
-            if let Some(Err(error)) = link.map(Link::post_receives) {
-                // Which takes it off this list.
-                self.fail(index, Ended::Device(error));
-                at -= 1;
-            }
+        if self.has_taken {
+            self.reap();
+            self.settle();
         }
         packets
     }
@@ -305,22 +341,54 @@ impl<D: Device> Connected<D> {
         completion: &Completion,
         sink: &mut impl FnMut(ConnectionId, &mut [u8]),
     ) -> bool {
-        let index = completion.work.owner();
-        let Some(place) = self.places.get_mut(usize::from(index)) else { return false };
-        let id = ConnectionId { index, use_count: place.use_count };
-        // What is left of a connection that ended is nobody's.
-        let link = place.link.as_mut().filter(|link| link.qpn() == completion.qpn);
-        let Some(link) = link else { return false };
-        match link.on_completion(completion, |packet| sink(id, packet)) {
-            Ok(is_packet) => {
-                self.mark(index);
-                is_packet
-            }
-            Err(why) => {
-                self.fail(index, why);
+        match completion.work.direction() {
+            Direction::Send => {
+                self.on_sent(completion);
                 false
             }
+            Direction::Receive => self.on_received(completion, sink),
         }
+    }
+
+    fn on_sent(&mut self, completion: &Completion) {
+        let index = completion.work.owner();
+        let place = self.places.get_mut(usize::from(index)).and_then(|it| it.link.as_mut());
+        let Some(link) = place.filter(|link| link.qpn() == completion.qpn) else {
+            let left = self.leaving.iter_mut().find(|link| link.qpn() == completion.qpn);
+            return left.into_iter().for_each(|it| it.on_sent(completion, &mut self.memory.spare));
+        };
+        if let Some(why) = failure(completion) {
+            return self.fail(index, why);
+        }
+        link.on_sent(completion, &mut self.memory.spare);
+        self.mark(index);
+    }
+
+    fn on_received(
+        &mut self,
+        completion: &Completion,
+        sink: &mut impl FnMut(ConnectionId, &mut [u8]),
+    ) -> bool {
+        let Some(mut slot) = self.shared.received(completion) else { return false };
+        // What comes for a connection that has ended is nobody's, but for the memory.
+        let mut came = Ok(false);
+        let index = self.routes.get(&completion.qpn).copied().unwrap_or(u16::MAX);
+        if let Some(place) = self.places.get_mut(usize::from(index))
+            && let Some(link) = &mut place.link
+        {
+            let id = ConnectionId { index, use_count: place.use_count };
+            let (bytes, pool) = (slot.as_mut(), &mut self.shared.pool);
+            came = failure(completion).map_or_else(
+                || link.on_received(completion, bytes, pool, |packet| sink(id, packet)),
+                Err,
+            );
+            match came {
+                Ok(_) => self.mark(index),
+                Err(why) => self.fail(index, why),
+            }
+        }
+        self.shared.post(slot, &mut self.memory);
+        came.unwrap_or(false)
     }
 
     /// A connection that ended by itself, and why. Its memory is used again.
@@ -360,7 +428,11 @@ impl<D: Device> Connected<D> {
     }
 
     fn link_mut(&mut self, id: ConnectionId) -> Option<&mut Link<D>> {
-        let place = self.places.get_mut(usize::from(id.index))?;
+        Self::found(&mut self.places, id)
+    }
+
+    fn found(places: &mut [Place<D>], id: ConnectionId) -> Option<&mut Link<D>> {
+        let place = places.get_mut(usize::from(id.index))?;
         place.link.as_mut().filter(|_| place.use_count == id.use_count)
     }
 
@@ -375,6 +447,10 @@ impl<D: Device> Connected<D> {
         for index in (0..).take(self.places.len()) {
             self.fail(index, why);
         }
+        // The device says nothing more of them.
+        for link in std::mem::take(&mut self.leaving) {
+            self.let_go(link);
+        }
     }
 
     fn fail(&mut self, index: u16, why: Ended) {
@@ -386,15 +462,33 @@ impl<D: Device> Connected<D> {
     }
 
     fn close(&mut self, index: u16) {
-        if let Some(link) = self.places[usize::from(index)].link.take() {
-            link.end(&mut self.spare);
-        }
         self.dirty.retain(|&it| it != index);
+        self.waiting.retain(|&it| it != index);
+        let Some(mut link) = self.places[usize::from(index)].link.take() else { return };
+        self.routes.remove(&link.qpn());
+        if link.was_connected() && link.drain().is_ok() {
+            self.leaving.push(link);
+        } else {
+            self.let_go(link);
+        }
     }
+}
+
+/// What a completion says went wrong.
+fn failure(completion: &Completion) -> Option<Ended> {
+    let failed =
+        crate::planted!("rdma-failure-ignored": completion.outcome != Outcome::Done => false);
+    failed.then_some(Ended::Failed(completion.outcome))
 }
 
 /// With fewer, half of them is one.
 const RECEIVES_MIN: u32 = 4;
+
+/// What a peer may send from the beginning, and keeps whatever others need: enough for who asks now and then.
+const START: u32 = 8;
+
+/// So many queue pairs may be left of connections that ended, besides those that are open.
+const LEAVING_MAX: u32 = 8;
 
 #[cfg(test)]
 pub(crate) mod tests;

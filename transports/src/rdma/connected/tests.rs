@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
+mod many;
+
 /// How many seeds each test tries: GREENROOM_SEEDS, or some.
 pub(crate) fn each_seed(mut run: impl FnMut(u64)) {
     let count = std::env::var("GREENROOM_SEEDS").ok();
@@ -137,6 +139,7 @@ impl World {
         node.connected.flush();
         self.poll(at);
         self.nodes[at].connected.flush();
+        self.take_ended(at);
     }
 
     fn poll(&mut self, at: usize) {
@@ -156,6 +159,10 @@ impl World {
             // It is this end's to write to until the call is over.
             packet.fill(0xee);
         });
+    }
+
+    fn take_ended(&mut self, at: usize) {
+        let Node { connected, peers, .. } = &mut self.nodes[at];
         while let Some((id, why)) = connected.poll_ended() {
             self.ended.push(why);
             let own = matches!(why, Ended::Failed(_) | Ended::Device(DeviceError::Failed));
@@ -336,6 +343,20 @@ fn who_takes_nothing_is_sent_no_more_than_it_has_room_for() {
     fabric.advance(fabric.now() + Duration::from_millis(1));
     left.poll(|_, _| panic!("what only tells is no packet"));
     assert!(left.has_room(id));
+}
+
+// [RDMA-15]
+#[test]
+fn a_request_that_fails_ends_its_connection_with_the_reason() {
+    let (fabric, [mut left, _right], [id, _]) = pair();
+    // The other machine is away.
+    fabric.set_port(1, false);
+    left.send(id, |slot| put(slot, b"lost")).expect("room");
+    left.flush();
+    fabric.advance(fabric.now() + Duration::from_secs(1));
+    left.poll(|_, _| panic!("nobody answers"));
+    assert_eq!(left.poll_ended(), Some((id, Ended::Failed(Outcome::Unanswered))));
+    assert_eq!(left.poll_ended(), None, "once");
 }
 
 // [RDMA-13]

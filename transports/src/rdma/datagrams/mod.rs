@@ -84,7 +84,9 @@ pub struct Datagrams<D: Device> {
     // First, so that the queue pair is destroyed before what it was made of.
     pair: D::QueuePair,
     completions: D::CompletionQueue,
-    sends: Sends<D::Slot>,
+    sends: Sends,
+    /// Slots to send from.
+    free: Vec<D::Slot>,
     places: Vec<Place<D::Address>>,
     peers_max: u32,
     mtu_bytes: usize,
@@ -118,11 +120,12 @@ impl<D: Device> Datagrams<D> {
             pair.push_receive(slot).map_err(|_| DeviceError::Failed)?;
         }
         pair.ring_receives()?;
-        let sends = Sends::new(config.sends, device.register(config.sends as usize, mtu_bytes)?);
+        let free = device.register(config.sends as usize, mtu_bytes)?;
         Ok(Self {
             pair,
             completions,
-            sends,
+            sends: Sends::new(config.sends),
+            free,
             places: Vec::new(),
             peers_max: config.peers_max,
             mtu_bytes,
@@ -209,7 +212,7 @@ impl<D: Device> Datagrams<D> {
             let room = slot.len().min(*bytes_max);
             fill(&mut slot[..room]).min(room)
         };
-        let sent = self.sends.send(&mut self.pair, via, fill);
+        let sent = self.sends.send(&mut self.pair, &mut self.free, via, fill);
         if sent == Err(SendError::Ended) {
             self.fail(Ended::Device(DeviceError::Failed));
         }
@@ -260,7 +263,7 @@ impl<D: Device> Datagrams<D> {
             return Err(Ended::Failed(completion.outcome));
         }
         if completion.work.direction() == Direction::Send {
-            self.pair.sent(completion, |slot| self.sends.free(slot));
+            self.pair.sent(completion, |slot| self.free.push(slot));
             return Ok(false);
         }
         let Some(mut slot) = self.pair.received(completion) else { return Ok(false) };

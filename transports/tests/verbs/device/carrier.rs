@@ -41,7 +41,8 @@ fn join(ports: &mut [Connected<IbDevice>; 2], psn: u32) -> [ConnectionId; 2] {
     let ids = [0, 1].map(|at: usize| ports[at].open(psn + at as u32).expect("room for it"));
     let ends = [0, 1].map(|at: usize| ports[at].endpoint(ids[at]).expect("it is open"));
     for (at, other) in [(0, 1), (1, 0)] {
-        ports[at].connect(ids[at], &ends[other], CONFIG.receives).expect("they fit");
+        let receives = ports[other].receives();
+        ports[at].connect(ids[at], &ends[other], receives).expect("they fit");
     }
     ids
 }
@@ -94,6 +95,91 @@ fn a_hundred_thousand_asks_are_answered_once() {
         }
         assert_eq!((asked, heard), (count, count));
     });
+}
+
+const PEERS: usize = 12;
+
+/// Peers of one worker, which share its receives: each packet comes once and in order, also when one after the other goes
+/// and comes back, and as few receives are posted as are needed.
+#[test]
+#[ignore = "needs an RDMA device"]
+fn many_peers_share_receives() {
+    on_the_device(async |real| {
+        let config = Config { connections_max: PEERS as u16, ..CONFIG };
+        let mut hub = Connected::new(real.device(), config).expect("room for it");
+        let mut peers: Vec<_> = (0..PEERS as u32)
+            .map(|psn| {
+                let mut port = Connected::new(real.device(), CONFIG).expect("room for it");
+                let ids = join_two(&mut port, &mut hub, psn);
+                (port, ids, 0_u64, 0_u64)
+            })
+            .collect();
+        for round in 0..4 * PEERS {
+            for (port, (here, _), sent, _) in &mut peers {
+                while *sent < 200 * (1 + round as u64) {
+                    let fill = |slot: &mut [u8]| {
+                        slot[..5000].fill(*sent as u8);
+                        5000
+                    };
+                    if port.send(*here, fill).is_err() {
+                        break;
+                    }
+                    *sent += 1;
+                }
+                port.flush();
+                port.poll(|_, _| panic!("nobody answers"));
+                port.flush();
+                assert_eq!(port.poll_ended(), None);
+            }
+            for _ in 0..50 {
+                hub.poll(|from, packet| {
+                    let peer = peers.iter_mut().find(|(_, (_, there), ..)| *there == from);
+                    let (.., came) = peer.expect("a connection that is there");
+                    assert!(packet.len() == 5000 && packet.iter().all(|it| *it == *came as u8));
+                    *came += 1;
+                });
+                hub.flush();
+                real.pass().await;
+            }
+            assert_eq!(hub.poll_ended(), None);
+            // One goes, with what is under way, and comes back.
+            let (port, (here, there), sent, came) = &mut peers[round % PEERS];
+            hub.end(*there);
+            port.end(*here);
+            (*here, *there) = join_two(port, &mut hub, 100 + round as u32);
+            (*sent, *came) = (0, 0);
+        }
+        while peers.iter().any(|(.., sent, came)| came < sent) {
+            for (port, ..) in &mut peers {
+                port.poll(|_, _| panic!("nobody answers"));
+                port.flush();
+            }
+            hub.poll(|from, _| {
+                let peer = peers.iter_mut().find(|(_, (_, there), ..)| *there == from);
+                let (.., came) = peer.expect("a connection that is there");
+                *came += 1;
+            });
+            hub.flush();
+            assert_eq!(hub.poll_ended(), None);
+            real.pass().await;
+        }
+        let posted = hub.receives_posted();
+        assert!(posted < PEERS * CONFIG.receives as usize, "{posted} receives are posted");
+    });
+}
+
+/// The ids of a new connection, at one end and at the other.
+fn join_two(
+    left: &mut Connected<IbDevice>,
+    right: &mut Connected<IbDevice>,
+    psn: u32,
+) -> (ConnectionId, ConnectionId) {
+    let ids = (left.open(psn).expect("room for it"), right.open(psn).expect("room for it"));
+    let ends = (left.endpoint(ids.0), right.endpoint(ids.1));
+    let (Some(here), Some(there)) = ends else { panic!("they are open") };
+    left.connect(ids.0, &there, right.receives()).expect("they fit");
+    right.connect(ids.1, &here, left.receives()).expect("they fit");
+    ids
 }
 
 /// The number of a packet, which a sealed header would say.

@@ -1,0 +1,135 @@
+//! The receives that all connections of a worker take from, and what is known of them.
+//!
+//! Invariants:
+//! 1. What connections have claimed is posted, or is being posted again within this turn. [RDMA-17]
+//! 2. A connection that ended gives back what it had claimed only once its queue pair is gone. Of its receives only the
+//!    one of a message that was half there can be lost then: one less counts as posted, until as many came back as
+//!    were posted at the time. Whatever is still overtaken then is lost, or comes back later. [RDMA-18]
+
+use super::super::pool::Pool;
+use super::super::verbs::{Completion, CreateError, Device, DeviceError, Receives, RegisterError};
+use super::ConnectionError;
+use std::collections::VecDeque;
+
+/// Slots that are registered at a time.
+pub(super) const SLAB: usize = 32;
+
+/// Memory that nobody uses now.
+#[derive(Debug)]
+pub(super) struct Memory<D: Device> {
+    pub(super) spare: Vec<D::Slot>,
+    slot_bytes: usize,
+}
+
+impl<D: Device> Memory<D> {
+    pub(super) const fn new(slot_bytes: usize) -> Self {
+        Self { spare: Vec::new(), slot_bytes }
+    }
+
+    /// Sees to it that so many are spare.
+    pub(super) fn ensure(&mut self, device: &D, count: usize) -> Result<(), RegisterError> {
+        if self.spare.len() < count {
+            let missing = (count - self.spare.len()).max(SLAB);
+            self.spare.extend(device.register(missing, self.slot_bytes)?);
+        }
+        Ok(())
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Shared<D: Device> {
+    pub(super) queue: D::SharedReceives,
+    depth: usize,
+    pub(super) pool: Pool,
+    /// Receives that came back, in all.
+    taken: u64,
+    /// For each queue pair that ended lately, how many will have come back once it is known what it lost.
+    doubts: VecDeque<u64>,
+    /// Receives that nothing comes into any more, as far as is known.
+    lost: usize,
+    /// Whether receives wait for the doorbell.
+    is_waiting: bool,
+}
+
+impl<D: Device> Shared<D> {
+    pub(super) fn new(device: &D, depth: u32, owner: u16) -> Result<Self, CreateError> {
+        let queue = device.shared_receives(depth, owner)?;
+        Ok(Self {
+            queue,
+            depth: depth as usize,
+            pool: Pool::default(),
+            taken: 0,
+            doubts: VecDeque::new(),
+            lost: 0,
+            is_waiting: false,
+        })
+    }
+
+    /// The slot that a completion filled.
+    pub(super) fn received(&mut self, completion: &Completion) -> Option<D::Slot> {
+        let slot = self.queue.received(completion)?;
+        self.taken += 1;
+        Some(slot)
+    }
+
+    /// Posts it again; with what else waits, at [`ring`](Self::ring).
+    pub(super) fn post(&mut self, slot: D::Slot, memory: &mut Memory<D>) {
+        match self.queue.push_receive(slot) {
+            Ok(()) => self.is_waiting = true,
+            Err(error) => memory.spare.push(error.into_slot()),
+        }
+    }
+
+    /// Rings the doorbell; from then on what was posted is for peers to use.
+    pub(super) fn ring(&mut self) -> Result<(), DeviceError> {
+        if std::mem::take(&mut self.is_waiting) {
+            self.queue.ring_receives()?;
+        }
+        while self.doubts.front().is_some_and(|&known| known <= self.taken) {
+            self.doubts.pop_front();
+            self.lost = self.queue.receives_overtaken();
+        }
+        self.count();
+        Ok(())
+    }
+
+    fn count(&mut self) {
+        let uncertain = self.lost + self.doubts.len();
+        let certain = self.queue.receives_posted().saturating_sub(uncertain);
+        self.pool.set_posted(u32::try_from(certain).unwrap_or(u32::MAX));
+    }
+
+    /// Sees to it that so many are free: posts more, from spare memory or new one, as far as there is room.
+    pub(super) fn ensure(
+        &mut self,
+        device: &D,
+        memory: &mut Memory<D>,
+        count: u32,
+    ) -> Result<(), ConnectionError> {
+        if self.lost > 0 {
+            // Some of them may only have been late.
+            self.lost = self.queue.receives_overtaken();
+            self.ring()?;
+        }
+        if self.pool.free() >= count {
+            return Ok(());
+        }
+        let least = (self.pool.missing() + count - self.pool.free()) as usize;
+        let count = least.max(SLAB).min(self.depth - self.queue.receives_posted());
+        memory.ensure(device, count)?;
+        for _ in 0..count {
+            let Some(slot) = memory.spare.pop() else { break };
+            self.post(slot, memory);
+        }
+        Ok(self.ring()?)
+    }
+
+    /// A queue pair is gone, which had claimed so many; one that was connected may have taken a receive along.
+    pub(super) fn on_gone(&mut self, claimed: u32, was_connected: bool) {
+        self.pool.release(claimed);
+        if was_connected {
+            self.doubts.push_back(self.taken + self.queue.receives_posted() as u64 + 1);
+            self.count();
+        }
+    }
+}
