@@ -9,6 +9,8 @@
 //! 4. Where the peer of an association is, a cookie is good once, as it is also over the number of those that were
 //!    good before it: who repeats a packet with one uses up nothing of what that peer may ask for. [UDP-28]
 
+use super::aead::Forged;
+use super::aead::extended::{self, NONCE_BYTES};
 use super::digest::{CODE_BYTES, code, derive, fits, hash};
 use super::entropy::{Entropy, NoEntropy, draw};
 use super::identity::address_bytes;
@@ -16,8 +18,6 @@ use super::key::{Key, PublicKey};
 use super::reject::Reject;
 use super::wire::{COOKIE_BYTES, Kind, short_header};
 use crate::link::Time;
-use chacha20poly1305::aead::{AeadInOut, KeyInit};
-use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 use std::net::SocketAddr;
 use std::time::Duration;
 use zeroize::Zeroizing;
@@ -30,7 +30,6 @@ pub(crate) const CODES_BYTES: usize = 2 * CODE_BYTES;
 /// A cookie.
 pub(crate) type Cookie = [u8; CODE_BYTES];
 
-const NONCE_BYTES: usize = 24;
 const SHORT_BYTES: usize = 8;
 
 /// The keys of the codes for one receiver.
@@ -90,17 +89,12 @@ impl Codes {
     ) -> Result<Vec<u8>, NoEntropy> {
         let nonce: [u8; NONCE_BYTES] = draw(entropy)?;
         let mut sealed = *cookie;
-        let bound = first_code(asked);
-        let tag = XChaCha20Poly1305::new(self.reply.bytes().into()).encrypt_inout_detached(
-            &XNonce::from(nonce),
-            bound,
-            sealed.as_mut_slice().into(),
-        );
+        let tag = extended::seal(&self.reply, &nonce, first_code(asked), &mut sealed);
         let mut packet = Vec::with_capacity(COOKIE_BYTES);
         short_header(Kind::Cookie, index, &mut packet);
         packet.extend(nonce);
         packet.extend(sealed);
-        packet.extend(tag.expect("sixteen bytes are few"));
+        packet.extend(tag);
         Ok(packet)
     }
 
@@ -114,13 +108,10 @@ impl Codes {
             reply.get(SHORT_BYTES..).and_then(|rest| rest.split_first_chunk::<NONCE_BYTES>());
         let (nonce, sealed) = sealed.ok_or(Reject::Length)?;
         let (cookie, tag) = sealed.split_first_chunk::<CODE_BYTES>().ok_or(Reject::Length)?;
-        let tag: &[u8; 16] = tag.try_into().map_err(|_| Reject::Length)?;
+        let tag = tag.try_into().map_err(|_| Reject::Length)?;
         let mut cookie = *cookie;
-        let cipher = XChaCha20Poly1305::new(self.reply.bytes().into());
-        let buffer = cookie.as_mut_slice().into();
-        let opened =
-            cipher.decrypt_inout_detached(&XNonce::from(*nonce), first, buffer, tag.into());
-        opened.map(|()| cookie).map_err(|_| Reject::Forged)
+        let opened = extended::open(&self.reply, nonce, first, &mut cookie, tag);
+        opened.map(|()| cookie).map_err(|Forged| Reject::Forged)
     }
 }
 

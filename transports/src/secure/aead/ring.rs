@@ -1,6 +1,6 @@
 //! The cipher by `ring`, in assembly. `ring` gives no way to wipe the key inside its object.
 
-use super::{Aead, Forged, TAG_BYTES, nonce};
+use super::{Aead, Forged, NONCE_BYTES, TAG_BYTES};
 use crate::secure::key::Key;
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, Tag, UnboundKey};
 use std::fmt;
@@ -14,8 +14,13 @@ impl Aead for ChaCha {
         Self(LessSafeKey::new(key.expect("the key has the cipher's length")))
     }
 
-    fn seal(&self, counter: u64, header: &[u8], text: &mut [u8]) -> [u8; TAG_BYTES] {
-        let nonce = Nonce::assume_unique_for_key(nonce(counter));
+    fn seal_under(
+        &self,
+        nonce: [u8; NONCE_BYTES],
+        header: &[u8],
+        text: &mut [u8],
+    ) -> [u8; TAG_BYTES] {
+        let nonce = Nonce::assume_unique_for_key(nonce);
         let tag = self.0.seal_in_place_separate_tag(nonce, Aad::from(header), text);
         let tag = tag.expect("a packet is shorter than the cipher's limit");
         let mut bytes = [0; TAG_BYTES];
@@ -23,14 +28,14 @@ impl Aead for ChaCha {
         bytes
     }
 
-    fn open(
+    fn open_under(
         &self,
-        counter: u64,
+        nonce: [u8; NONCE_BYTES],
         header: &[u8],
         text: &mut [u8],
         tag: &[u8; TAG_BYTES],
     ) -> Result<(), Forged> {
-        let nonce = Nonce::assume_unique_for_key(nonce(counter));
+        let nonce = Nonce::assume_unique_for_key(nonce);
         let (tag, header) = (Tag::from(*tag), Aad::from(header));
         let opened = self.0.open_in_place_separate_tag(nonce, header, tag, text, 0..);
         opened.map(|_| ()).map_err(|_| Forged)

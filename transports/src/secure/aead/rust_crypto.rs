@@ -1,6 +1,6 @@
 //! The cipher by `chacha20poly1305`, in pure Rust. Its key is wiped when it is dropped.
 
-use super::{Aead, Forged, TAG_BYTES, nonce};
+use super::{Aead, Forged, NONCE_BYTES, TAG_BYTES};
 use crate::secure::key::Key;
 use chacha20poly1305::aead::{AeadInOut, KeyInit};
 use chacha20poly1305::{ChaCha20Poly1305, Nonce, Tag};
@@ -14,21 +14,26 @@ impl Aead for ChaCha {
         Self(ChaCha20Poly1305::new(key.bytes().into()))
     }
 
-    fn seal(&self, counter: u64, header: &[u8], text: &mut [u8]) -> [u8; TAG_BYTES] {
-        let nonce = Nonce::from(nonce(counter));
+    fn seal_under(
+        &self,
+        nonce: [u8; NONCE_BYTES],
+        header: &[u8],
+        text: &mut [u8],
+    ) -> [u8; TAG_BYTES] {
+        let nonce = Nonce::from(nonce);
         // It refuses texts of 256 GiB, which no packet is.
         let tag = self.0.encrypt_inout_detached(&nonce, header, text.into());
         tag.expect("a packet is shorter than the cipher's limit").into()
     }
 
-    fn open(
+    fn open_under(
         &self,
-        counter: u64,
+        nonce: [u8; NONCE_BYTES],
         header: &[u8],
         text: &mut [u8],
         tag: &[u8; TAG_BYTES],
     ) -> Result<(), Forged> {
-        let nonce = Nonce::from(nonce(counter));
+        let nonce = Nonce::from(nonce);
         let opened = self.0.decrypt_inout_detached(&nonce, header, text.into(), &Tag::from(*tag));
         opened.map_err(|_| Forged)
     }
