@@ -34,4 +34,6 @@ mod noise;
 pub mod packet;
 pub mod reject;
 pub mod replay;
+#[cfg(test)]
+mod vectors;
 pub mod wire;
