@@ -6,8 +6,8 @@ use crate::child;
 use crate::results::Section;
 use crate::stats::{least, median, most, quantile};
 use crate::table::{Table, time};
-use greenroom_peers::wire::quic::{Cipher, Use};
-use greenroom_peers::wire::{Failure, Times, Work, quic, raw, stream};
+use greenroom_peers::wire::quic::Cipher;
+use greenroom_peers::wire::{Failure, Times, Use, Work, quic, raw, s2n, stream};
 use std::env;
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Write as _};
@@ -18,8 +18,17 @@ use std::time::Duration;
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// Everybody, each by its name on the command line; greenroom first.
-const KINDS: [&str; 7] =
-    ["greenroom", "raw-udp", "tcp", "tls", "quinn-streams", "quinn-datagrams", "quinn-chacha"];
+const KINDS: [&str; 9] = [
+    "greenroom",
+    "raw-udp",
+    "tcp",
+    "tls",
+    "quinn-streams",
+    "quinn-datagrams",
+    "quinn-chacha",
+    "s2n-streams",
+    "s2n-datagrams",
+];
 
 /// How many messages a client sends.
 const fn count(work: Work) -> usize {
@@ -33,9 +42,9 @@ const fn count(work: Work) -> usize {
 /// Whether that kind does that work, and is worth a row.
 fn does(kind: &str, work: Work) -> bool {
     match work {
-        Work::Ask => kind != "quinn-datagrams",
+        Work::Ask => !kind.ends_with("-datagrams"),
         Work::Tell => kind != "raw-udp" && kind != "quinn-chacha",
-        Work::Bulk => kind != "raw-udp" && kind != "quinn-datagrams",
+        Work::Bulk => kind != "raw-udp" && !kind.ends_with("-datagrams"),
     }
 }
 
@@ -62,6 +71,7 @@ pub fn serve(kind: &str) -> Result<String, String> {
             "tls" => stream::serve(true, ready).await,
             "quinn-streams" | "quinn-datagrams" => quic::serve(Cipher::Aes, ready).await,
             "quinn-chacha" => quic::serve(Cipher::ChaCha, ready).await,
+            "s2n-streams" | "s2n-datagrams" => s2n::serve(ready).await,
             _ => Err(format!("nobody is called {kind}").into()),
         }
     });
@@ -84,6 +94,8 @@ pub fn client(kind: &str, at: &str, work: &str) -> Result<String, String> {
             "quinn-datagrams" => quic::client(at, Cipher::Aes, Use::Datagrams, work, count).await,
             "quinn-streams" => quic::client(at, Cipher::Aes, Use::Streams, work, count).await,
             "quinn-chacha" => quic::client(at, Cipher::ChaCha, Use::Streams, work, count).await,
+            "s2n-streams" => s2n::client(at, Use::Streams, work, count).await,
+            "s2n-datagrams" => s2n::client(at, Use::Datagrams, work, count).await,
             _ => Err(format!("nobody is called {kind}").into()),
         }
     });
@@ -145,8 +157,8 @@ pub fn section(names: &[&str], count: usize) -> Result<Section, String> {
     let mut text = format!(
         "Two processes on loopback, one thread each, medians of {count} interleaved rounds (least to most). 64 bytes a \
          message, 64 KiB for bulk. The last row of each table is greenroom again. Ratios are greenroom's time over \
-         the row's. quinn's rows are AES-128-GCM with the processor's help, but for `quinn-chacha`, which has \
-         greenroom's cipher; its datagrams may be lost, and are not counted again.\n",
+         the row's. QUIC's rows are AES-128-GCM with the processor's help, but for `quinn-chacha`, which has \
+         greenroom's cipher; QUIC's datagrams may be lost, and are not counted again.\n",
     );
     for work in Work::ALL {
         if !names.is_empty() && !names.contains(&work.to_string().as_str()) {

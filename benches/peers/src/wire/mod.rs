@@ -5,6 +5,7 @@
 
 pub mod quic;
 pub mod raw;
+pub mod s2n;
 pub mod stream;
 mod tls;
 
@@ -20,6 +21,18 @@ pub type Failure = Box<dyn Error + Send + Sync>;
 pub const SMALL: usize = 64;
 /// Bytes of a large one.
 pub const LARGE: usize = 64 << 10;
+
+/// Bytes of the longest datagram of QUIC: as long as greenroom's to a node on the same machine.
+const MTU: u16 = 16_416;
+
+/// What is used of QUIC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Use {
+    /// A stream for each message.
+    Streams,
+    /// A datagram for each message that wants no answer.
+    Datagrams,
+}
 
 /// What a client does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

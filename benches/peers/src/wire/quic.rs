@@ -1,6 +1,6 @@
 //! QUIC by quinn: a stream for each message, or datagrams.
 
-use super::{Failure, Times, Work, all, each, tls};
+use super::{Failure, MTU, Times, Use, Work, all, each, tls};
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::{
     ClientConfig, Connection, Endpoint, EndpointConfig, MtuDiscoveryConfig, ServerConfig,
@@ -10,18 +10,6 @@ use rustls::crypto::CryptoProvider;
 use rustls::quic::Suite;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
-
-/// Datagrams as long as greenroom's to a node on the same machine.
-const MTU: u16 = 16_416;
-
-/// What is used of QUIC.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Use {
-    /// A stream for each message.
-    Streams,
-    /// A datagram for each message that wants no answer.
-    Datagrams,
-}
 
 /// Whose cipher: what quinn takes by itself, AES, or greenroom's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

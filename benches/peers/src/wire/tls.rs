@@ -16,12 +16,23 @@ pub(super) fn chacha() -> Arc<CryptoProvider> {
     Arc::new(provider)
 }
 
+/// Bytes as digits, which go on a command line.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The bytes that the digits stand for.
+pub(super) fn unhex(text: &str) -> Result<Vec<u8>, Failure> {
+    let digits = |at: usize| u8::from_str_radix(&text[at..at + 2], 16);
+    Ok((0..text.len()).step_by(2).map(digits).collect::<Result<_, _>>()?)
+}
+
 /// A server's settings, and its certificate in hexadecimal.
 pub(super) fn server(provider: Arc<CryptoProvider>) -> Result<(ServerConfig, String), Failure> {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()])?;
     let certificate = made.cert.der().clone();
     let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
-    let text = certificate.iter().map(|byte| format!("{byte:02x}")).collect();
+    let text = hex(&certificate);
     let config = ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&rustls::version::TLS13])?
         .with_no_client_auth()
@@ -34,10 +45,8 @@ pub(super) fn client(
     provider: Arc<CryptoProvider>,
     certificate: &str,
 ) -> Result<ClientConfig, Failure> {
-    let digits = |at: usize| u8::from_str_radix(&certificate[at..at + 2], 16);
-    let bytes = (0..certificate.len()).step_by(2).map(digits).collect::<Result<Vec<_>, _>>()?;
     let mut roots = RootCertStore::empty();
-    roots.add(CertificateDer::from(bytes))?;
+    roots.add(CertificateDer::from(unhex(certificate)?))?;
     Ok(ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&rustls::version::TLS13])?
         .with_root_certificates(roots)

@@ -1,0 +1,165 @@
+//! QUIC by s2n-quic: a stream for each message, or datagrams. Its cipher is AES-128-GCM.
+
+use super::tls::{hex, unhex};
+use super::{Failure, MTU, Times, Use, Work, all, each};
+use bytes::Bytes;
+use s2n_quic::client::Connect;
+use s2n_quic::connection::{BidirectionalStreamAcceptor, Handle, ReceiveStreamAcceptor};
+use s2n_quic::provider::datagram::default::{Endpoint, Receiver, Sender};
+use s2n_quic::provider::io::tokio::{Builder, Provider as Io};
+use s2n_quic::provider::limits::Limits;
+use s2n_quic::provider::tls::s2n_tls;
+use s2n_quic::{Client, Connection, Server};
+use std::future::poll_fn;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::task::Poll;
+
+/// What stands before a datagram on IPv4, which s2n-quic counts with it.
+const HEADERS: u16 = 28;
+/// Bytes of a socket's buffers, as greenroom has them: with the kernel's default s2n-quic loses packets of bulk.
+const SOCKET_BYTES: usize = 4 << 20;
+/// Datagrams that wait to be sent: few, since a question may overtake them.
+const SENDS: usize = 4096;
+/// Datagrams that wait to be read.
+const RECEIVES: usize = 1 << 20;
+
+/// Offloads of the kernel are on by default. Packets grow to their length by discovery.
+fn io() -> Result<Io, Failure> {
+    let at = (Ipv4Addr::LOCALHOST, 0).into();
+    let io = Builder::default().with_receive_address(at)?.with_max_mtu(MTU + HEADERS)?;
+    Ok(io.with_send_buffer_size(SOCKET_BYTES)?.with_recv_buffer_size(SOCKET_BYTES)?.build()?)
+}
+
+fn limits() -> Result<Limits, Failure> {
+    Ok(Limits::new()
+        .with_max_open_local_unidirectional_streams(10_000)?
+        .with_max_open_remote_unidirectional_streams(10_000)?
+        .with_unidirectional_data_window(16 << 20)?
+        .with_data_window(64 << 20)?
+        .with_max_send_buffer_size(16 << 20)?)
+}
+
+fn datagrams() -> Result<Endpoint, Failure> {
+    let builder = Endpoint::builder().with_send_capacity(SENDS)?;
+    Ok(builder.with_recv_capacity(RECEIVES)?.build()?)
+}
+
+/// Serves one client after the other.
+///
+/// # Errors
+/// What the kernel or TLS says.
+pub async fn serve(ready: impl FnOnce(String)) -> Result<(), Failure> {
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()])?;
+    let certificate = made.cert.pem();
+    let key = made.signing_key.serialize_pem();
+    let tls = s2n_tls::Server::builder().with_certificate(&certificate, &key)?.build()?;
+    let builder = Server::builder().with_tls(tls)?.with_io(io()?)?.with_limits(limits()?)?;
+    let mut server = builder.with_datagram(datagrams()?)?.start()?;
+    ready(format!("{}/{}", server.local_addr()?, hex(certificate.as_bytes())));
+    while let Some(connection) = server.accept().await {
+        answer(connection).await;
+    }
+    Ok(())
+}
+
+/// Takes what comes until the client is gone.
+async fn answer(connection: Connection) {
+    let (handle, acceptor) = connection.split();
+    let (questions, streams) = acceptor.split();
+    tokio::join!(answer_all(questions), take_streams(streams), take_datagrams(handle));
+}
+
+async fn answer_all(mut questions: BidirectionalStreamAcceptor) {
+    while let Ok(Some(mut stream)) = questions.accept_bidirectional_stream().await {
+        while let Ok(Some(chunk)) = stream.receive().await {
+            if stream.send(chunk).await.is_err() {
+                break;
+            }
+        }
+        let _ = stream.finish();
+    }
+}
+
+async fn take_streams(mut streams: ReceiveStreamAcceptor) {
+    while let Ok(Some(mut stream)) = streams.accept_receive_stream().await {
+        while let Ok(Some(_)) = stream.receive().await {}
+    }
+}
+
+async fn take_datagrams(handle: Handle) {
+    let read = || {
+        poll_fn(|cx| {
+            let read = handle.datagram_mut(|from: &mut Receiver| from.poll_recv_datagram(cx));
+            read.map_or(Poll::Ready(false), |datagram| datagram.map(|it| it.is_ok()))
+        })
+    };
+    while read().await {}
+}
+
+/// Does so much of the work with the server at that address.
+///
+/// # Errors
+/// What the kernel or the server says.
+pub async fn client(at: &str, uses: Use, work: Work, count: usize) -> Result<Times, Failure> {
+    let (address, certificate) = at.split_once('/').ok_or("no certificate")?;
+    let certificate = String::from_utf8(unhex(certificate)?)?;
+    let tls = s2n_tls::Client::builder().with_certificate(certificate)?.build()?;
+    let builder = Client::builder().with_tls(tls)?.with_io(io()?)?.with_limits(limits()?)?;
+    let client = builder.with_datagram(datagrams()?)?.start()?;
+    let address: SocketAddr = address.parse()?;
+    let connect = Connect::new(address).with_server_name("localhost");
+    let mut connection = client.connect(connect).await?.handle();
+    let payload = Bytes::from(vec![7; work.bytes()]);
+    match work {
+        Work::Ask => each(count, async || ask(&mut connection, &payload).await).await,
+        Work::Tell => {
+            all(async {
+                for _ in 0..count {
+                    match uses {
+                        Use::Streams => {
+                            let mut stream = connection.open_send_stream().await?;
+                            stream.send(payload.clone()).await?;
+                            stream.finish()?;
+                        }
+                        Use::Datagrams => send_datagram(&connection, payload.clone()).await?,
+                    }
+                }
+                ask(&mut connection, &payload).await
+            })
+            .await
+        }
+        // One stream, which is the fastest.
+        Work::Bulk => {
+            all(async {
+                let mut stream = connection.open_send_stream().await?;
+                for _ in 0..count {
+                    stream.send(payload.clone()).await?;
+                }
+                stream.close().await?;
+                ask(&mut connection, &payload).await
+            })
+            .await
+        }
+    }
+}
+
+async fn send_datagram(connection: &Handle, mut payload: Bytes) -> Result<(), Failure> {
+    poll_fn(|cx| {
+        let sent =
+            connection.datagram_mut(|to: &mut Sender| to.poll_send_datagram(&mut payload, cx))?;
+        sent.map_err(|error| error.to_string().into())
+    })
+    .await
+}
+
+async fn ask(connection: &mut Handle, payload: &Bytes) -> Result<(), Failure> {
+    let mut stream = connection.open_bidirectional_stream().await?;
+    stream.send(payload.clone()).await?;
+    stream.finish()?;
+    let mut bytes = 0;
+    while let Some(chunk) = stream.receive().await? {
+        bytes += chunk.len();
+    }
+    assert_eq!(bytes, payload.len(), "the answer is what was sent");
+    Ok(())
+}
