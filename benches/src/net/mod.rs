@@ -6,8 +6,7 @@ use crate::child;
 use crate::results::Section;
 use crate::stats::{least, median, most, quantile};
 use crate::table::{Table, time};
-use greenroom_peers::wire::quic::Cipher;
-use greenroom_peers::wire::{Failure, Times, Use, Work, quic, raw, s2n, stream};
+use greenroom_peers::wire::{Cipher, Failure, Times, Use, Work, quic, raw, s2n, stream};
 use std::env;
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Write as _};
@@ -157,7 +156,7 @@ pub fn section(names: &[&str], count: usize) -> Result<Section, String> {
     let mut text = format!(
         "Two processes on loopback, one thread each, medians of {count} interleaved rounds (least to most). 64 bytes a \
          message, 64 KiB for bulk. The last row of each table is greenroom again. Ratios are greenroom's time over \
-         the row's. QUIC's rows are AES-128-GCM with the processor's help, but for `quinn-chacha`, which has \
+         the row's. TLS and QUIC are AES-128-GCM with the processor's help, but for `quinn-chacha`, which has \
          greenroom's cipher; QUIC's datagrams may be lost, and are not counted again.\n",
     );
     for work in Work::ALL {

@@ -25,6 +25,15 @@ pub const LARGE: usize = 64 << 10;
 /// Bytes of the longest datagram of QUIC: as long as greenroom's to a node on the same machine.
 const MTU: u16 = 16_416;
 
+/// Whose cipher: the fastest of TLS, or greenroom's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cipher {
+    /// AES-128-GCM, with the processor's help.
+    Aes,
+    /// ChaCha20-Poly1305.
+    ChaCha,
+}
+
 /// What is used of QUIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {

@@ -1,31 +1,14 @@
 //! QUIC by quinn: a stream for each message, or datagrams.
 
-use super::{Failure, MTU, Times, Use, Work, all, each, tls};
+use super::{Cipher, Failure, MTU, Times, Use, Work, all, each, tls};
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::{
     ClientConfig, Connection, Endpoint, EndpointConfig, MtuDiscoveryConfig, ServerConfig,
     TransportConfig,
 };
-use rustls::crypto::CryptoProvider;
 use rustls::quic::Suite;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
-
-/// Whose cipher: what quinn takes by itself, AES, or greenroom's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cipher {
-    /// AES-128-GCM, with the processor's help.
-    Aes,
-    /// ChaCha20-Poly1305.
-    ChaCha,
-}
-
-fn provider(cipher: Cipher) -> Arc<CryptoProvider> {
-    match cipher {
-        Cipher::Aes => Arc::new(rustls::crypto::ring::default_provider()),
-        Cipher::ChaCha => tls::chacha(),
-    }
-}
 
 /// QUIC's first packets are under AES, whatever comes after.
 fn initial() -> Option<Suite> {
@@ -62,7 +45,7 @@ fn endpoint(server: Option<ServerConfig>) -> Result<Endpoint, Failure> {
 /// # Errors
 /// What the kernel or TLS says.
 pub async fn serve(cipher: Cipher, ready: impl FnOnce(String)) -> Result<(), Failure> {
-    let (config, certificate) = tls::server(provider(cipher))?;
+    let (config, certificate) = tls::server(cipher)?;
     let suite = initial().ok_or("no suite for first packets")?;
     let config = QuicServerConfig::with_initial(Arc::new(config), suite)?;
     let mut config = ServerConfig::with_crypto(Arc::new(config));
@@ -109,7 +92,7 @@ pub async fn client(
     count: usize,
 ) -> Result<Times, Failure> {
     let (address, certificate) = at.split_once('/').ok_or("no certificate")?;
-    let config = tls::client(provider(cipher), certificate)?;
+    let config = tls::client(cipher, certificate)?;
     let suite = initial().ok_or("no suite for first packets")?;
     let config = QuicClientConfig::with_initial(Arc::new(config), suite)?;
     let mut config = ClientConfig::new(Arc::new(config));

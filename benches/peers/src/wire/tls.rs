@@ -1,17 +1,20 @@
 //! TLS 1.3 with a certificate that the server makes and hands to its client.
 
-use super::Failure;
+use super::{Cipher, Failure};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer, ServerName};
-use rustls::{ClientConfig, RootCertStore, ServerConfig};
+use rustls::{CipherSuite, ClientConfig, RootCertStore, ServerConfig};
 use std::sync::Arc;
 use tokio::net::TcpStream;
 use tokio_rustls::{TlsAcceptor, TlsConnector, client};
 
-/// ChaCha20-Poly1305 alone, which is what greenroom seals with.
-pub(super) fn chacha() -> Arc<CryptoProvider> {
+/// That cipher alone: of two of AES, rustls takes the slower.
+fn provider(cipher: Cipher) -> Arc<CryptoProvider> {
     let mut provider = rustls::crypto::ring::default_provider();
-    let suite = rustls::CipherSuite::TLS13_CHACHA20_POLY1305_SHA256;
+    let suite = match cipher {
+        Cipher::Aes => CipherSuite::TLS13_AES_128_GCM_SHA256,
+        Cipher::ChaCha => CipherSuite::TLS13_CHACHA20_POLY1305_SHA256,
+    };
     provider.cipher_suites.retain(|it| it.suite() == suite);
     Arc::new(provider)
 }
@@ -28,12 +31,12 @@ pub(super) fn unhex(text: &str) -> Result<Vec<u8>, Failure> {
 }
 
 /// A server's settings, and its certificate in hexadecimal.
-pub(super) fn server(provider: Arc<CryptoProvider>) -> Result<(ServerConfig, String), Failure> {
+pub(super) fn server(cipher: Cipher) -> Result<(ServerConfig, String), Failure> {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()])?;
     let certificate = made.cert.der().clone();
     let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
     let text = hex(&certificate);
-    let config = ServerConfig::builder_with_provider(provider)
+    let config = ServerConfig::builder_with_provider(provider(cipher))
         .with_protocol_versions(&[&rustls::version::TLS13])?
         .with_no_client_auth()
         .with_single_cert(vec![certificate], key.into())?;
@@ -41,20 +44,17 @@ pub(super) fn server(provider: Arc<CryptoProvider>) -> Result<(ServerConfig, Str
 }
 
 /// The settings of a client that trusts that certificate alone.
-pub(super) fn client(
-    provider: Arc<CryptoProvider>,
-    certificate: &str,
-) -> Result<ClientConfig, Failure> {
+pub(super) fn client(cipher: Cipher, certificate: &str) -> Result<ClientConfig, Failure> {
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from(unhex(certificate)?))?;
-    Ok(ClientConfig::builder_with_provider(provider)
+    Ok(ClientConfig::builder_with_provider(provider(cipher))
         .with_protocol_versions(&[&rustls::version::TLS13])?
         .with_root_certificates(roots)
         .with_no_client_auth())
 }
 
 pub(super) fn acceptor() -> Result<(TlsAcceptor, String), Failure> {
-    let (config, certificate) = server(Arc::new(rustls::crypto::ring::default_provider()))?;
+    let (config, certificate) = server(Cipher::Aes)?;
     Ok((TlsAcceptor::from(Arc::new(config)), certificate))
 }
 
@@ -62,7 +62,7 @@ pub(super) async fn connect(
     stream: TcpStream,
     certificate: &str,
 ) -> Result<client::TlsStream<TcpStream>, Failure> {
-    let config = client(Arc::new(rustls::crypto::ring::default_provider()), certificate)?;
+    let config = client(Cipher::Aes, certificate)?;
     let name = ServerName::try_from("localhost")?;
     Ok(TlsConnector::from(Arc::new(config)).connect(name, stream).await?)
 }
