@@ -17,11 +17,12 @@ use std::time::Duration;
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// Everybody, each by its name on the command line; greenroom first.
-const KINDS: [&str; 9] = [
+const KINDS: [&str; 10] = [
     "greenroom",
     "raw-udp",
     "tcp",
     "tls",
+    "tls-chacha",
     "quinn-streams",
     "quinn-datagrams",
     "quinn-chacha",
@@ -66,8 +67,9 @@ pub fn serve(kind: &str) -> Result<String, String> {
         match kind {
             "greenroom" => ours::serve(ready).await,
             "raw-udp" => raw::serve(ready).await,
-            "tcp" => stream::serve(false, ready).await,
-            "tls" => stream::serve(true, ready).await,
+            "tcp" => stream::serve(None, ready).await,
+            "tls" => stream::serve(Some(Cipher::Aes), ready).await,
+            "tls-chacha" => stream::serve(Some(Cipher::ChaCha), ready).await,
             "quinn-streams" | "quinn-datagrams" => quic::serve(Cipher::Aes, ready).await,
             "quinn-chacha" => quic::serve(Cipher::ChaCha, ready).await,
             "s2n-streams" | "s2n-datagrams" => s2n::serve(ready).await,
@@ -89,7 +91,9 @@ pub fn client(kind: &str, at: &str, work: &str) -> Result<String, String> {
         match kind {
             "greenroom" => ours::client(at, work, count).await,
             "raw-udp" => raw::client(at, work, count).await,
-            "tcp" | "tls" => stream::client(at, work, count).await,
+            "tcp" => stream::client(at, None, work, count).await,
+            "tls" => stream::client(at, Some(Cipher::Aes), work, count).await,
+            "tls-chacha" => stream::client(at, Some(Cipher::ChaCha), work, count).await,
             "quinn-datagrams" => quic::client(at, Cipher::Aes, Use::Datagrams, work, count).await,
             "quinn-streams" => quic::client(at, Cipher::Aes, Use::Streams, work, count).await,
             "quinn-chacha" => quic::client(at, Cipher::ChaCha, Use::Streams, work, count).await,
@@ -156,8 +160,8 @@ pub fn section(names: &[&str], count: usize) -> Result<Section, String> {
     let mut text = format!(
         "Two processes on loopback, one thread each, medians of {count} interleaved rounds (least to most). 64 bytes a \
          message, 64 KiB for bulk. The last row of each table is greenroom again. Ratios are greenroom's time over \
-         the row's. TLS and QUIC are AES-128-GCM with the processor's help, but for `quinn-chacha`, which has \
-         greenroom's cipher; QUIC's datagrams may be lost, and are not counted again.\n",
+         the row's. TLS and QUIC are AES-128-GCM with the processor's help, but where `chacha` stands, \
+         which is greenroom's cipher; QUIC's datagrams may be lost, and are not counted again.\n",
     );
     for work in Work::ALL {
         if !names.is_empty() && !names.contains(&work.to_string().as_str()) {

@@ -1,6 +1,6 @@
 //! One TCP stream with frames, bare or under TLS.
 
-use super::{Failure, Times, Work, all, each, tls};
+use super::{Cipher, Failure, Times, Work, all, each, tls};
 use std::net::SocketAddr;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader, BufWriter};
 use tokio::net::{TcpListener, TcpStream};
@@ -8,14 +8,14 @@ use tokio::net::{TcpListener, TcpStream};
 /// Bytes that are read or written with one call.
 const BUFFER: usize = 64 << 10;
 
-/// Serves one client after the other. With `secret`, under TLS 1.3.
+/// Serves one client after the other. With a cipher, under TLS 1.3.
 ///
 /// # Errors
 /// What the kernel says.
-pub async fn serve(secret: bool, ready: impl FnOnce(String)) -> Result<(), Failure> {
+pub async fn serve(cipher: Option<Cipher>, ready: impl FnOnce(String)) -> Result<(), Failure> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
-    if !secret {
+    let Some(cipher) = cipher else {
         ready(address.to_string());
         loop {
             let (stream, _) = listener.accept().await?;
@@ -23,8 +23,8 @@ pub async fn serve(secret: bool, ready: impl FnOnce(String)) -> Result<(), Failu
             // A client that goes ends its service, and nothing else.
             let _ = answer(stream).await;
         }
-    }
-    let (acceptor, certificate) = tls::acceptor()?;
+    };
+    let (acceptor, certificate) = tls::acceptor(cipher)?;
     ready(format!("{address}/{certificate}"));
     loop {
         let (stream, _) = listener.accept().await?;
@@ -73,15 +73,17 @@ async fn send(
 ///
 /// # Errors
 /// What the kernel or the server says.
-pub async fn client(at: &str, work: Work, count: usize) -> Result<Times, Failure> {
-    let (address, certificate) = match at.split_once('/') {
-        Some((address, certificate)) => (address, Some(certificate)),
-        None => (at, None),
-    };
+pub async fn client(
+    at: &str,
+    cipher: Option<Cipher>,
+    work: Work,
+    count: usize,
+) -> Result<Times, Failure> {
+    let (address, certificate) = at.split_once('/').unwrap_or((at, ""));
     let stream = TcpStream::connect(address.parse::<SocketAddr>()?).await?;
     stream.set_nodelay(true)?;
-    match certificate {
-        Some(certificate) => talk(tls::connect(stream, certificate).await?, work, count).await,
+    match cipher {
+        Some(cipher) => talk(tls::connect(stream, cipher, certificate).await?, work, count).await,
         None => talk(stream, work, count).await,
     }
 }

@@ -53,16 +53,17 @@ pub(super) fn client(cipher: Cipher, certificate: &str) -> Result<ClientConfig, 
         .with_no_client_auth())
 }
 
-pub(super) fn acceptor() -> Result<(TlsAcceptor, String), Failure> {
-    let (config, certificate) = server(Cipher::Aes)?;
+pub(super) fn acceptor(cipher: Cipher) -> Result<(TlsAcceptor, String), Failure> {
+    let (config, certificate) = server(cipher)?;
     Ok((TlsAcceptor::from(Arc::new(config)), certificate))
 }
 
 pub(super) async fn connect(
     stream: TcpStream,
+    cipher: Cipher,
     certificate: &str,
 ) -> Result<client::TlsStream<TcpStream>, Failure> {
-    let config = client(Cipher::Aes, certificate)?;
+    let config = client(cipher, certificate)?;
     let name = ServerName::try_from("localhost")?;
     Ok(TlsConnector::from(Arc::new(config)).connect(name, stream).await?)
 }
