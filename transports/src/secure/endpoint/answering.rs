@@ -16,7 +16,7 @@ use crate::secure::wire::{HandshakeHeader, Kind, Suite};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// After which time a handshake that another one crossed is sent again at once.
+/// After which time a handshake that another one crosses is sent once more at once.
 const CROSSED_PAUSE: Duration = Duration::from_millis(100);
 
 /// What an answer names that no association is for.
@@ -50,7 +50,7 @@ impl Endpoint {
             self.tell_newest(place, from, question);
             return Err(Reject::Stale);
         }
-        self.check_crossing(place, now, from, header.suite)?;
+        self.check_crossing(place, now, from, &question)?;
         self.answer(place, now, from, question)
     }
 
@@ -166,24 +166,27 @@ impl Endpoint {
         place: u32,
         now: Time,
         from: SocketAddr,
-        suite: Suite,
+        question: &Question,
     ) -> Result<(), Reject> {
         let ours = self.public();
-        let peer = self.peers.at(place);
-        let Some(attempt) = &peer.attempt else { return Ok(()) };
+        let peer = self.peers.at_mut(place);
+        let Some(attempt) = &mut peer.attempt else { return Ok(()) };
         if peer.key < ours {
             return Ok(());
         }
-        let (began, sent, retry_in, to) =
-            (attempt.began, attempt.sent, attempt.retry_in, attempt.to);
-        // The peer is there, and what we sent it may have been lost. It is asked there once, no longer
-        // than it was itself; an address that nobody has proved is not one to go on with.
-        if now.since(sent) >= CROSSED_PAUSE && init_bytes(self.config.suite) <= init_bytes(suite) {
-            self.ask_again(place, now, from, began, retry_in);
-            if let Some(attempt) = &mut self.peers.at_mut(place).attempt {
-                attempt.to = to;
-            }
+        let is_new = question.hello.time > peer.crossed;
+        let is_new = crate::planted!("crossed-repeated": is_new => true);
+        let is_long = init_bytes(self.config.suite) <= init_bytes(question.header().suite);
+        // The peer is there, and what we sent it may have been lost: there it is sent the same once more, no longer
+        // than what came. An answer that is under way still fits, and whoever has answered it drops it. The attempt
+        // goes on where it was: anybody may repeat what the peer has asked, from an address that is none of its.
+        let repeats = is_new && is_long && now.since(attempt.sent) >= CROSSED_PAUSE;
+        if repeats && !std::mem::replace(&mut attempt.is_repeated, true) {
+            let packet = attempt.packet.clone();
+            self.send(from, packet);
         }
+        let peer = self.peers.at_mut(place);
+        peer.crossed = peer.crossed.max(question.hello.time);
         Err(Reject::Crossed)
     }
 
@@ -239,16 +242,15 @@ impl Endpoint {
     /// what the peer has asked long ago, so that nothing comes of it: it is asked anew if so. [UDP-25]
     fn give_way(&mut self, place: u32, now: Time, renews: bool) {
         let peer = self.peers.at_mut(place);
-        let left = peer.attempt.as_ref().map(|attempt| {
-            let (to, began, retry_in) = (attempt.to, attempt.began, attempt.retry_in);
-            GaveWay { to, began, again_at: now + retry_in, retry_in }
-        });
-        let Some(left) = left.or(peer.gave_way.take()).filter(|_| !renews) else {
+        let asked = peer.attempt.as_ref().map(|it| (it.to, it.began, it.retry_in));
+        let before = peer.gave_way.take().map(|it| (it.to, it.began, it.retry_in));
+        let Some((to, began, retry_in)) = asked.or(before).filter(|_| !renews) else {
             self.give_up(place);
             return;
         };
-        let again_at = left.again_at;
-        peer.gave_way = Some(left);
+        // Each later one that the peer asks for has as long to be confirmed.
+        let again_at = (now + retry_in).min(began + self.config.give_up_after);
+        peer.gave_way = Some(GaveWay { to, began, again_at, retry_in });
         self.drop_attempt(place);
         self.arm(again_at);
     }

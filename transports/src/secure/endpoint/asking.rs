@@ -152,20 +152,21 @@ impl Endpoint {
             return Err(ConnectError::NoEntropy);
         };
         let retry_at = now + retry_in;
-        let (sent, is_for_cookie) = (now, false);
-        peer.attempt = Some(Attempt {
+        self.send_from(source, to, packet.clone());
+        self.peers.at_mut(place).attempt = Some(Attempt {
             asked,
+            packet,
             index,
             to,
             began,
-            sent,
+            sent: now,
             time,
             life,
             retry_at,
             retry_in,
-            is_for_cookie,
+            is_for_cookie: false,
+            is_repeated: false,
         });
-        self.send_from(source, to, packet);
         self.arm(retry_at);
         Ok(())
     }
@@ -180,10 +181,15 @@ impl Endpoint {
         retry_in: Duration,
     ) {
         if self.ask(place, now, to, began, retry_in).is_err() {
-            self.give_up(place);
-            let peer = self.peers.at(place).key;
-            self.tell(Event::Unreachable { peer });
+            self.give_up_reaching(place);
         }
+    }
+
+    /// Gives up the attempt to reach a peer, and says so.
+    pub(super) fn give_up_reaching(&mut self, place: u32) {
+        self.give_up(place);
+        let peer = self.peers.at(place).key;
+        self.tell(Event::Unreachable { peer });
     }
 
     pub(super) fn drop_attempt(&mut self, place: u32) {

@@ -13,6 +13,8 @@ use std::time::Duration;
 /// A handshake of ours that waits for its answer.
 pub(super) struct Attempt {
     pub(super) asked: Asked,
+    /// What was sent.
+    pub(super) packet: Vec<u8>,
     pub(super) index: u32,
     pub(super) to: SocketAddr,
     pub(super) began: Time,
@@ -24,6 +26,8 @@ pub(super) struct Attempt {
     pub(super) retry_in: Duration,
     /// Whether it was sent at once because a cookie had come.
     pub(super) is_for_cookie: bool,
+    /// Whether it was sent once more because another one crossed it.
+    pub(super) is_repeated: bool,
 }
 
 /// A handshake of ours that another one crossed, and when it begins anew unless that one is confirmed.
@@ -44,6 +48,8 @@ pub(super) struct Peer {
     pub(super) lives: u16,
     /// The time of its last handshake.
     pub(super) newest: Tai64n,
+    /// The time of its last one that crossed one of ours and was dropped.
+    pub(super) crossed: Tai64n,
     /// The latest time that it has heard of this node.
     pub(super) told: Tai64n,
     pub(super) attempt: Option<Attempt>,
@@ -97,6 +103,7 @@ impl Peers {
                 forbidden: false,
                 lives: 0,
                 newest: Tai64n::default(),
+                crossed: Tai64n::default(),
                 told: Tai64n::default(),
                 attempt: None,
                 places: Vec::new(),

@@ -1,7 +1,7 @@
 //! What is due: handshakes sent again, keys renewed and dropped, paths asked again.
 
 use super::Endpoint;
-use super::event::{Ended, Event};
+use super::event::Ended;
 use super::path::Control;
 use crate::link::Time;
 
@@ -43,9 +43,7 @@ impl Endpoint {
             self.ask_again(place, now, next, began, retry_in);
             return;
         }
-        self.give_up(place);
-        let peer = self.peers.at(place).key;
-        self.tell(Event::Unreachable { peer });
+        self.give_up_reaching(place);
     }
 
     /// A peer has not confirmed the handshake that this node had given up its own for. [UDP-25]
@@ -53,7 +51,13 @@ impl Endpoint {
         let peer = self.peers.at_mut(place);
         let left = peer.gave_way.take_if(|left| left.again_at <= now);
         let Some(left) = crate::planted!("crossed-forgotten": left => None) else { return };
-        self.ask_again(place, now, left.to, left.began, left.retry_in);
+        if now.since(left.began) >= self.config.give_up_after {
+            self.give_up_reaching(place);
+            return;
+        }
+        // Longer than before, or what is asked over a long way is crossed each time before it is confirmed.
+        let retry_in = (left.retry_in * 2).min(self.config.retry_max);
+        self.ask_again(place, now, left.to, left.began, retry_in);
     }
 
     fn association_due(&mut self, place: u32, now: Time) {

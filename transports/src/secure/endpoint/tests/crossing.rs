@@ -5,7 +5,7 @@ use super::*;
 use crate::secure::wire::Suite;
 use std::collections::BTreeMap;
 
-/// How long a datagram is under way, and a late one.
+/// How long a datagram is under way where the way is short, and a late one.
 const SOON: Duration = Duration::from_millis(20);
 const LATE: Duration = Duration::from_millis(150);
 /// How many datagrams to each side may not simply arrive.
@@ -25,6 +25,8 @@ enum Fate {
 struct Plan {
     asks: [usize; 2],
     after: Duration,
+    /// How long a datagram is under way.
+    way: Duration,
     marked: [u32; 2],
     fate: Fate,
     /// Whether something is said at once under new keys.
@@ -93,10 +95,10 @@ impl Crossing {
         let is_marked = self.sent[to] < WATCHED && self.plan.marked[to] >> self.sent[to] & 1 == 1;
         self.sent[to] += 1;
         let delays = match self.plan.fate {
-            _ if !is_marked => &[SOON][..],
+            _ if !is_marked => &[self.plan.way][..],
             Fate::Lost => &[],
             Fate::Late => &[LATE],
-            Fate::Doubled => &[SOON, LATE],
+            Fate::Doubled => &[self.plan.way, LATE],
         };
         for delay in delays {
             self.number += 1;
@@ -158,15 +160,28 @@ impl Crossing {
         let left = crossing.nodes.each_ref().map(|node| node.indices.len());
         assert_eq!(left, [1, 1], "keys are kept");
     }
+
+    /// Both connect, and nothing is lost.
+    fn connect(plan: Plan) {
+        let mut crossing = Self::new(plan, false);
+        for place in plan.asks {
+            crossing.ask(place);
+            crossing.run(crossing.now + plan.after);
+        }
+        // With longer pauses, the third or fourth of either is answered before the next.
+        crossing.run(crossing.now + Duration::from_secs(6));
+        crossing.agree();
+    }
 }
 
 /// Each way in which some of the first datagrams do not simply arrive; two asks cross if the second comes before the
 /// first is answered and confirmed. Where something is said at once does not matter to which goes wrong, so it takes turns.
 fn cross_in_every_way(asks: [usize; 2], fate: Fate, is_up: bool) {
-    for marks in 0..1 << (2 * WATCHED) {
+    for marks in 0..1_u32 << (2 * WATCHED) {
         let marked = [marks % (1 << WATCHED), marks >> WATCHED];
         let after = Duration::from_millis(if marks % 3 == 0 { 30 } else { 50 });
-        let plan = Plan { asks, after, marked, fate, says: marks.count_ones() % 2 == 1 };
+        let says = marks.count_ones() % 2 == 1;
+        let plan = Plan { asks, after, way: SOON, marked, fate, says };
         let _named = Named(plan);
         Crossing::cross(plan, is_up);
     }
@@ -201,6 +216,21 @@ fn a_renewal_of_what_is_not_confirmed_ends_nothing() {
 fn who_connect_to_each_other_have_one_association() {
     cross_in_every_way([0, 1], Fate::Late, false);
     cross_in_every_way([1, 0], Fate::Lost, false);
+}
+
+/// [UDP-25]: the answer comes after both have asked again.
+#[test]
+fn who_connect_over_a_long_way_have_one_association() {
+    let ways = [20, 60, 100, 130, 200, 260, 300, 350, 410, 500, 600];
+    let starts = (0..=600).step_by(50);
+    for (way, after) in ways.iter().flat_map(|way| starts.clone().map(move |it| (*way, it))) {
+        let [way, after] = [way, after].map(Duration::from_millis);
+        for asks in [[0, 1], [1, 0]] {
+            let plan = Plan { asks, after, way, marked: [0; 2], fate: Fate::Lost, says: false };
+            let _named = Named(plan);
+            Crossing::connect(plan);
+        }
+    }
 }
 
 /// [UDP-47]

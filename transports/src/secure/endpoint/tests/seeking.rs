@@ -96,6 +96,39 @@ fn an_old_first_message_keeps_nobody_from_connecting() {
     assert_eq!((pair.a.indices.len(), pair.b.indices.len()), (1, 1));
 }
 
+/// [UDP-25]: what a peer has asked, and nobody has seen, crosses what it is asked, from elsewhere.
+#[test]
+fn what_crosses_a_handshake_leaves_it_where_it_is() {
+    let many = Config { source_rate: Rate::per_second(100, 100), ..Config::default() };
+    let (mut pair, elsewhere) = (pair(&many), address(66));
+    let mut recorded = [11, 12].map(|port| {
+        let at = SocketAddr::new(address(1).ip(), port);
+        pair.b.connect(pair.now, &pair.a.public(), at).unwrap();
+        pair.b.poll_transmit().unwrap().packet
+    });
+    pair.b = node(2, 1, Config::default());
+    pair.a.connect(pair.now, &pair.b.public(), address(2)).unwrap();
+    for expected in [1, 0] {
+        let asked = pair.a.poll_transmit().unwrap();
+        assert_eq!(asked.to, address(2));
+        pair.now = pair.now + Duration::from_millis(100);
+        let mut called_forth = Vec::new();
+        for _ in 0..3 {
+            for packet in &mut recorded {
+                let received = pair.a.handle(pair.now, elsewhere, packet);
+                assert_eq!(received, Received::Dropped(Reject::Crossed));
+            }
+            called_forth.extend(std::iter::from_fn(|| pair.a.poll_transmit()));
+        }
+        let same = Transmit { to: elsewhere, ..asked };
+        assert_eq!(called_forth, vec![same; expected]);
+        pair.now = pair.a.poll_timeout().unwrap();
+        pair.a.handle_timeout(pair.now);
+    }
+    pair.settle();
+    assert!(up(&mut pair.a).is_some() && up(&mut pair.b).is_some());
+}
+
 /// [UDP-25]: as long after it began as if it had not given way.
 #[test]
 fn who_gave_way_to_one_that_died_gives_up() {
