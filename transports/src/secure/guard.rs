@@ -67,8 +67,10 @@ impl Codes {
     pub(crate) fn stamp(&self, cookie: Option<&Cookie>, packet: &mut Vec<u8>) -> [u8; CODE_BYTES] {
         let first = code(&self.first, &[packet]);
         packet.extend(first);
-        let second = cookie.map_or([0; CODE_BYTES], |cookie| code(&cookie_key(cookie), &[packet]));
-        packet.extend(second);
+        packet.extend([0; CODE_BYTES]);
+        if let Some(cookie) = cookie {
+            stamp_second(cookie, packet);
+        }
         first
     }
 
@@ -158,6 +160,13 @@ impl Jar {
         }
         let made = |secret| fits(&cookie_key(&bake(secret, source, used)), &[body], second);
         if made(&self.now) || made(&self.before) { Second::Valid } else { Second::Wrong }
+    }
+}
+
+/// Makes the second code of a packet anew, with a cookie.
+pub(crate) fn stamp_second(cookie: &Cookie, packet: &mut [u8]) {
+    if let Some((body, second)) = packet.split_last_chunk_mut::<CODE_BYTES>() {
+        *second = code(&cookie_key(cookie), &[body]);
     }
 }
 

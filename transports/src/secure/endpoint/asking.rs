@@ -9,13 +9,13 @@ use super::peers::Attempt;
 use super::{AssociationId, Endpoint};
 use crate::link::Time;
 use crate::secure::audit::What;
-use crate::secure::guard::COOKIE_LIFE;
+use crate::secure::guard::{COOKIE_LIFE, stamp_second};
 use crate::secure::handshake::{Answer, Asked, Role};
 use crate::secure::hello::{Hello, Tai64n};
 use crate::secure::key::PublicKey;
 use crate::secure::reject::Reject;
 use crate::secure::wire::{self, HandshakeHeader, Kind};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 use subtle::ConstantTimeEq;
 
@@ -137,9 +137,7 @@ impl Endpoint {
         let time = self.time(place, now);
         let life = self.life(place);
         let hello = self.hello(time, index, to, life);
-        let live = self.peers.at(place).live.and_then(|live| self.associations.at(live));
-        let known = live.and_then(|association| association.source_to(to));
-        let source = self.arrived_at(to).or(known);
+        let source = self.source_to(place, to);
         let peer = self.peers.at_mut(place);
         peer.gave_way = None;
         peer.cookie.take_if(|(_, since)| now.since(*since) >= COOKIE_LIFE);
@@ -169,6 +167,13 @@ impl Endpoint {
         });
         self.arm(retry_at);
         Ok(())
+    }
+
+    /// From which address of this machine a peer is asked at that one.
+    fn source_to(&self, place: u32, to: SocketAddr) -> Option<IpAddr> {
+        let live = self.peers.at(place).live.and_then(|live| self.associations.at(live));
+        let known = live.and_then(|association| association.source_to(to));
+        self.arrived_at(to).or(known)
     }
 
     /// As [`ask`](Self::ask), where nobody waits for the answer but by its event.
@@ -325,7 +330,8 @@ impl Endpoint {
     }
 
     /// A cookie is asked for. It is used at once, but once for each time that the peer is asked: who gives cookies without
-    /// end is asked no more often for them than one which is silent, and given up as that is. [UDP-21]
+    /// end is asked no more often for them than one which is silent, and given up as that is. What was asked stays, and is
+    /// sent with it: anybody who has read that can make a cookie, which must not undo an answer that is under way. [UDP-21]
     pub(super) fn on_cookie(&mut self, now: Time, packet: &[u8]) -> Result<(), Reject> {
         let index = wire::short_index(packet, wire::COOKIE_BYTES)?;
         let place = match self.indices.owner(index) {
@@ -335,17 +341,17 @@ impl Endpoint {
             None => return Err(Reject::Index),
         };
         let peer = self.peers.at_mut(place);
-        let attempt = peer.attempt.as_ref().ok_or(Reject::Unasked)?;
+        let attempt = peer.attempt.as_mut().ok_or(Reject::Unasked)?;
         let cookie = peer.codes.open_reply(&attempt.asked.first_code, packet)?;
-        let (to, began, retry_in) = (attempt.to, attempt.began, attempt.retry_in);
-        let asks = crate::planted!("cookies-without-end": !attempt.is_for_cookie => true);
         peer.cookie = Some((cookie, now));
-        if asks {
-            self.ask_again(place, now, to, began, retry_in);
-            if let Some(attempt) = &mut self.peers.at_mut(place).attempt {
-                attempt.is_for_cookie = true;
-            }
+        let asked = std::mem::replace(&mut attempt.is_for_cookie, true);
+        if crate::planted!("cookies-without-end": asked => false) {
+            return Ok(());
         }
+        stamp_second(&cookie, &mut attempt.packet);
+        (attempt.sent, attempt.retry_at) = (now, now + attempt.retry_in);
+        let (to, packet) = (attempt.to, attempt.packet.clone());
+        self.send_from(self.source_to(place, to), to, packet);
         Ok(())
     }
 

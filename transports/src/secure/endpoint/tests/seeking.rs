@@ -3,6 +3,7 @@
 use super::*;
 use crate::secure::hello::Tai64n;
 use crate::secure::limit::Rate;
+use crate::secure::wire::HandshakeHeader;
 
 /// A node whose clock was set back since the other one heard of it, and that one.
 fn set_back() -> Pair {
@@ -73,6 +74,30 @@ fn who_gives_cookies_without_end_is_given_up() {
             false => Event::Nobody { address: at },
         };
         assert_eq!(events(&mut pair.a), [told]);
+    }
+}
+
+/// [UDP-21]: by one that reads what is asked, and is heard before every answer.
+#[test]
+fn a_forged_cookie_for_each_turn_keeps_nobody_from_connecting() {
+    for (load_rate, turns) in [(Config::default().load_rate, 1), (Rate::per_second(0, 0), 2)] {
+        let mut pair = pair(&Config { load_rate, ..Config::default() });
+        let peer = pair.b.public();
+        pair.a.connect(pair.now, &peer, address(2)).unwrap();
+        for turn in 1..=turns {
+            let mut asked = pair.a.poll_transmit().unwrap().packet;
+            let (header, _) = HandshakeHeader::decode(Kind::Init, &asked).unwrap();
+            let codes = Codes::of(&peer);
+            let mut forged =
+                codes.reply(&[turn; 16], &asked, header.sender, &mut Seeded(9)).unwrap();
+            assert_eq!(pair.a.handle(pair.now, address(2), &mut forged), Received::Done);
+            pair.b.handle(pair.now, address(1), &mut asked);
+            pair.settle();
+            assert_eq!(up(&mut pair.a).is_some(), turn == turns, "{turn}");
+            pair.now = pair.a.poll_timeout().unwrap();
+            pair.a.handle_timeout(pair.now);
+        }
+        assert!(up(&mut pair.b).is_some());
     }
 }
 
