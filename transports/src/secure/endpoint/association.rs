@@ -170,12 +170,15 @@ impl Association {
         Epoch::new(made, secrets, self.current.as_ref(), self.made, now)
     }
 
-    /// The peer has the current keys: the ones before are for what is late. They are wiped in time, as whoever waits to
-    /// hear something looks at the timers more often. [UDP-44]
+    /// The peer has the current keys: those from before them are for what is late, also such as it asked for and never
+    /// used. [UDP-44]
     fn let_linger(&mut self, now: Time) {
         let late = now + self.linger;
-        if let Some((_, until)) = &mut self.previous {
-            *until = late.min(*until);
+        let current = self.current.as_ref().map_or(0, |epoch| epoch.order);
+        for (epoch, until) in [&mut self.previous, &mut self.next].into_iter().flatten() {
+            if crate::planted!("unused-keys-stay": epoch.order < current => false) {
+                *until = late.min(*until);
+            }
         }
     }
 

@@ -372,7 +372,10 @@ impl Endpoint {
         };
         match under {
             Under::Next => self.confirm(place, now, from),
-            Under::Fresh => association.renews_at().into_iter().for_each(|at| self.arm(at)),
+            Under::Fresh => {
+                let due = association.deadline(&self.config);
+                due.into_iter().for_each(|at| self.arm(at));
+            }
             Under::Current | Under::Previous => {}
         }
         // Under other keys than the current ones a packet is late, unless the peer has not come to those yet.

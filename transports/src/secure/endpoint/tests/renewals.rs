@@ -146,3 +146,21 @@ fn a_renewal_that_is_cut_off_ends_nothing() {
         "wiped when they are of no use"
     );
 }
+
+/// [UDP-44]: keys that were asked for, and whose answer was lost, before those that are used.
+#[test]
+fn keys_that_nobody_used_go_with_the_former_ones() {
+    let mut pair = pair(&Config::default());
+    let (a, b) = pair.connect();
+    events(&mut pair.a);
+    pair.b.rekey(pair.now, b).unwrap();
+    let mut asked = pair.b.poll_transmit().unwrap().packet;
+    pair.a.handle(pair.now, address(2), &mut asked);
+    pair.a.poll_transmit().expect("the answer, which is lost");
+    pair.a.rekey(pair.now, a).unwrap();
+    pair.settle();
+    assert_eq!(events(&mut pair.a), [Event::Rekeyed { association: a }]);
+    assert_eq!((pair.a.indices.len(), pair.b.indices.len()), (3, 2));
+    pair.pass(pair.now + Config::default().linger);
+    assert_eq!((pair.a.indices.len(), pair.b.indices.len()), (1, 1));
+}
