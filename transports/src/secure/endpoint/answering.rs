@@ -345,12 +345,13 @@ impl Endpoint {
         let expiry = epoch.since + self.config.reject_after;
         let (id, peer, hello) = (association.id, association.peer, association.hello);
         let renewed = association.current.is_some();
-        // The one that asked last renews the keys; it is the other side.
-        (association.began, association.rekey_at) = (false, None);
+        // The one that asked last renews the keys; it is the other side. What was put off until now is done.
+        let put_off = association.rekey_at.filter(|at| *at <= now);
+        (association.began, association.rekey_at) = (false, put_off);
         if let Some(unused) = association.renew(&self.config, epoch, now) {
             self.indices.remove(unused);
         }
-        self.arm(expiry.min(now + self.config.linger));
+        self.arm(put_off.unwrap_or(expiry.min(now + self.config.linger)));
         let key = self.peers.at(peer).key;
         if renewed {
             self.audit.record(now, Some(from), What::Rekeyed { peer: key });

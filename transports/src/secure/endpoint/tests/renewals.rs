@@ -164,3 +164,33 @@ fn keys_that_nobody_used_go_with_the_former_ones() {
     pair.pass(pair.now + Config::default().linger);
     assert_eq!((pair.a.indices.len(), pair.b.indices.len()), (1, 1));
 }
+
+/// [UDP-40] [UDP-47]: the owner asks while nothing has come under the keys, and later ones are confirmed first.
+#[test]
+fn a_renewal_that_was_put_off_is_not_forgotten() {
+    let mut pair = pair(&Config::default());
+    let (a, b) = pair.connect();
+    let answer = |pair: &mut Pair, of_a: bool| {
+        let (asker, other) = match of_a {
+            true => (&mut pair.a, &mut pair.b),
+            false => (&mut pair.b, &mut pair.a),
+        };
+        let (here, there) = (address(2 - u8::from(of_a)), address(1 + u8::from(of_a)));
+        let mut asked = asker.poll_transmit().unwrap().packet;
+        other.handle(pair.now, here, &mut asked);
+        let mut answered = other.poll_transmit().unwrap().packet;
+        asker.handle(pair.now, there, &mut answered);
+        asker.poll_transmit().unwrap().packet
+    };
+    pair.a.rekey(pair.now, a).unwrap();
+    answer(&mut pair, true); // What would confirm it is lost.
+    pair.b.rekey(pair.now, b).unwrap();
+    let mut confirms = answer(&mut pair, false);
+    events(&mut pair.a);
+    pair.a.rekey(pair.now, a).unwrap();
+    assert_eq!(pair.a.poll_transmit(), None, "it is put off");
+    pair.a.handle(pair.now, address(2), &mut confirms);
+    assert_eq!(events(&mut pair.a), [Event::Rekeyed { association: a }]);
+    pair.pass(pair.now + Duration::from_millis(1));
+    assert_eq!(events(&mut pair.a), [Event::Rekeyed { association: a }]);
+}
