@@ -87,7 +87,10 @@ impl From<io::Error> for SendError {
 fn may_be_of_source(error: &io::Error) -> bool {
     matches!(
         error.kind(),
-        ErrorKind::InvalidInput | ErrorKind::NetworkUnreachable | ErrorKind::AddrNotAvailable
+        ErrorKind::InvalidInput
+            | ErrorKind::NetworkUnreachable
+            | ErrorKind::HostUnreachable
+            | ErrorKind::AddrNotAvailable
     ) || crate::planted!("source-forbidden": error.kind() == ErrorKind::PermissionDenied => false)
 }
 

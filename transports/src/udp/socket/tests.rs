@@ -48,6 +48,7 @@ fn what_may_not_leave_from_an_address_leaves_from_another() {
         command.arg(std::env::current_exe().expect("it runs")).output()
     };
     if !apart("true").is_ok_and(|made| made.status.success()) {
+        eprintln!("not tested: this machine lets nobody make a network of his own");
         return;
     }
     let ran = apart("\"$0\" --exact udp::socket::tests::forbidden --ignored").expect("it starts");
