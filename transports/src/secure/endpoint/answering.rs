@@ -311,7 +311,6 @@ impl Endpoint {
             hello: *hello,
             address: at,
             source: self.arrived_at(at),
-            began: false,
             current: None,
             previous: None,
             next: None,
@@ -347,7 +346,7 @@ impl Endpoint {
         let renewed = association.current.is_some();
         // The one that asked last renews the keys; it is the other side. What was put off until now is done.
         let put_off = association.rekey_at.filter(|at| *at <= now);
-        (association.began, association.rekey_at) = (false, put_off);
+        association.rekey_at = put_off;
         if let Some(unused) = association.renew(&self.config, epoch, now) {
             self.indices.remove(unused);
         }

@@ -303,7 +303,6 @@ impl Endpoint {
             *until = asked.since + self.config.reject_after;
         }
         let unused = association.renew(&self.config, epoch, now);
-        association.began = true;
         association.rekey_at = Some(rekey_at);
         association.confirm = Some(confirm);
         unused.into_iter().for_each(|index| self.indices.remove(index));

@@ -56,8 +56,6 @@ pub(super) struct Association {
     pub(super) address: SocketAddr,
     /// To which address of this machine it spoke last from there.
     pub(super) source: Option<IpAddr>,
-    /// Whether this node began it, and so renews its keys.
-    pub(super) began: bool,
     pub(super) current: Option<Epoch>,
     /// The keys before, and until when they are kept.
     pub(super) previous: Option<(Epoch, Time)>,
@@ -66,7 +64,7 @@ pub(super) struct Association {
     /// Keys that the peer asked for and has not used yet, and until when it may. The current ones may be later.
     pub(super) next: Option<(Epoch, Time)>,
     pub(super) candidate: Option<Candidate>,
-    /// When the keys are to be renewed, if that is for this node to do.
+    /// When the keys are to be renewed, if that is for this node to do: at their age it is for the one that asked for them.
     pub(super) rekey_at: Option<Time>,
     /// When the current keys are confirmed again, and after which pause once more.
     pub(super) confirm: Option<(Time, Duration)>,
@@ -228,8 +226,7 @@ impl Association {
                 (lane.opener.window(), lane.sealer.next()).hash(state);
             }
         }
-        (self.address, self.began, self.rekey_at, self.confirm, self.candidate.is_some())
-            .hash(state);
+        (self.address, self.rekey_at, self.confirm, self.candidate.is_some()).hash(state);
     }
 }
 

@@ -325,7 +325,8 @@ impl Endpoint {
         }
         let worn = found.seal(&self.config, now, lane, number, packet)?;
         let address = found.address;
-        if worn && found.began {
+        // Timers look at all peers, so they are called once and not for each packet until new keys come.
+        if worn && self.peers.at(found.peer).attempt.is_none() {
             found.rekey_at = Some(now);
             found.renews_at().into_iter().for_each(|at| self.arm(at));
         }

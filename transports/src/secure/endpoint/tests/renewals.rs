@@ -194,3 +194,22 @@ fn a_renewal_that_was_put_off_is_not_forgotten() {
     pair.pass(pair.now + Duration::from_millis(1));
     assert_eq!(events(&mut pair.a), [Event::Rekeyed { association: a }]);
 }
+
+/// [UDP-40]: also the one that has answered, which asks once.
+#[test]
+fn who_alone_sends_renews_what_it_wears_out() {
+    let mut pair = pair(&Config { rekey_packets: 5, ..Config::default() });
+    let (_, b) = pair.connect();
+    for number in 0..5 {
+        sealed(&mut pair.b, pair.now, b, number, b"x").unwrap();
+    }
+    pair.b.handle_timeout(pair.now);
+    let due = pair.b.poll_timeout().unwrap();
+    assert!(due > pair.now);
+    for number in 5..9 {
+        sealed(&mut pair.b, pair.now, b, number, b"x").unwrap();
+    }
+    assert_eq!(pair.b.poll_timeout(), Some(due), "it has asked");
+    pair.settle();
+    assert_eq!(events(&mut pair.b), [Event::Rekeyed { association: b }]);
+}
