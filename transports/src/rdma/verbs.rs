@@ -273,7 +273,8 @@ pub trait QueuePair: Receives {
     fn fail(&mut self) -> Result<(), DeviceError>;
 
     /// As [`fail`](Self::fail), and no sends are posted any more once everything has completed, what came into shared
-    /// receives included: there is one more send, if there is room for it, or the last of those that fill the queue.
+    /// receives included: there is one more send, for
+    /// which the caller has left room.
     ///
     /// # Errors
     /// The device is gone, or says nothing more of it.

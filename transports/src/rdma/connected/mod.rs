@@ -153,7 +153,7 @@ impl<D: Device> Connected<D> {
         let most = pairs.saturating_mul(config.receives);
         let depth = most.min(RECEIVES_MAX).min(device.limits().shared_requests);
         // [RDMA-6] Room for all that may be under way, so that it never overflows.
-        let room = config.sends.saturating_mul(pairs).saturating_add(depth);
+        let room = (config.sends + 1).saturating_mul(pairs).saturating_add(depth);
         let completions = device.completion_queue(room)?;
         Ok(Self {
             config,
@@ -223,7 +223,8 @@ impl<D: Device> Connected<D> {
 
     fn make_link(&mut self, index: u16, psn: u32) -> Result<Link<D>, ConnectionError> {
         let config = QueuePairConfig {
-            sends_max: self.config.sends,
+            // One more, for the last word.
+            sends_max: self.config.sends + 1,
             receives_max: 0,
             inline_bytes: self.config.inline_bytes,
             owner: index,
@@ -237,7 +238,7 @@ impl<D: Device> Connected<D> {
             return Err(ConnectionError::NoReceives);
         }
         self.shared.pool.claim(start);
-        Ok(Link::new(pair, config.sends_max, start))
+        Ok(Link::new(pair, self.config.sends, start))
     }
 
     /// What the peer has to know to connect.

@@ -358,11 +358,8 @@ impl QueuePair for IbQueuePair {
 
     fn drain(&mut self) -> Result<(), DeviceError> {
         self.fail()?;
-        // A full queue has a last one already, which says so, like all, when it is flushed.
-        match self.pair.push_inline(&[], None, true) {
-            Ok(()) | Err(PostError::Full(())) => self.ring_sends(),
-            Err(_) => Err(DeviceError::Failed),
-        }
+        self.pair.push_inline(&[], None, true).map_err(|_| DeviceError::Failed)?;
+        self.ring_sends()
     }
 
     fn end(self, back: impl FnMut(Slot)) {
