@@ -4,9 +4,8 @@
 //! answer may be near. It sleeps only after it has armed the completion queue and polled once more.
 
 use super::connected::{Config, Connected, ConnectionId};
-use super::ended::Ended;
 use super::idle::{Activity, Idle, Next};
-use super::verbs::{Device, DeviceError, DeviceEvent, OpenError, Timing};
+use super::verbs::{Device, DeviceEvent, OpenError, Timing};
 use crate::link::Time;
 use crate::secure::endpoint::AssociationId;
 use crate::station::{DATAGRAM_BYTES_MAX, Outgoing, Station, Terms, Want, Why};
@@ -102,7 +101,7 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
             && let Poll::Ready(event) = connected.device().poll_event(cx)
         {
             match event {
-                Ok(DeviceEvent::Gone) | Err(_) => {
+                Ok(DeviceEvent::Gone | DeviceEvent::ReceivesFailed) | Err(_) => {
                     self.end_all(station, now, Why::DeviceGone);
                     self.connected = None;
                 }
@@ -142,18 +141,16 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
     }
 
     fn take_ended(&mut self, station: &Mutex<Station>, now: Time) {
-        let mut is_gone = false;
         while let Some(connected) = &mut self.connected
             && let Some((connection, why)) = connected.poll_ended()
         {
-            let is_device = [DeviceError::Gone, DeviceError::Overflow].map(Ended::Device);
-            is_gone |= is_device.contains(&why);
             if let Some(association) = self.associations.remove(&connection) {
                 self.connections.remove(&association);
                 station.lock().pair_ended(now, association, Why::Ended(why));
             }
         }
-        if is_gone {
+        // [RDMA-19]
+        if self.connected.as_ref().is_some_and(Connected::has_failed) {
             self.end_all(station, now, Why::DeviceGone);
             self.connected = None;
         }

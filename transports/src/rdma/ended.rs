@@ -10,6 +10,9 @@ pub enum Ended {
     /// The device, or the completion queue, is of no more use; nor is any other connection of it.
     #[error(transparent)]
     Device(DeviceError),
+    /// Too many receives may be lost with queue pairs that failed; every other connection ends, too.
+    #[error("too many receives may be lost")]
+    Lost,
     /// A request failed.
     #[error("a request failed: {0:?}")]
     Failed(Outcome),

@@ -18,6 +18,7 @@
 //! A connection that ends fails at first. Its queue pair goes once its completions have come, so that the receives
 //! that it took come back.
 
+mod ending;
 mod link;
 mod settle;
 mod shared;
@@ -95,6 +96,9 @@ pub enum ConnectionError {
     /// All receives are others', or were lost with queue pairs that failed.
     #[error("no receives are left")]
     NoReceives,
+    /// All connections of the device have ended with it.
+    #[error("the device, or what all connections share, has failed")]
+    Failed,
     /// Memory is not registered.
     #[error(transparent)]
     Register(#[from] RegisterError),
@@ -132,6 +136,7 @@ pub struct Connected<D: Device> {
     /// Whether no more memory was to be had, since a connection ended.
     is_out: bool,
     ended: VecDeque<(ConnectionId, Ended)>,
+    has_failed: bool,
     /// Whether the last poll took completions.
     has_taken: bool,
     /// Room for what one poll takes.
@@ -167,10 +172,17 @@ impl<D: Device> Connected<D> {
             waiting: VecDeque::new(),
             is_out: false,
             ended: VecDeque::new(),
+            has_failed: false,
             has_taken: false,
             batch: vec![Completion::default(); BATCH].into(),
             device,
         })
+    }
+
+    /// Whether it is of no more use, with all its connections: the device has to be opened again.
+    #[must_use]
+    pub const fn has_failed(&self) -> bool {
+        self.has_failed
     }
 
     /// The device, to ask it for what happened to it.
@@ -203,6 +215,10 @@ impl<D: Device> Connected<D> {
     /// # Errors
     /// There are too many, or the device does not want to.
     pub fn open(&mut self, psn: u32) -> Result<ConnectionId, ConnectionError> {
+        if self.has_failed {
+            return Err(ConnectionError::Failed);
+        }
+        self.renew();
         let free = self.places.iter().position(|place| place.link.is_none());
         let index = free.unwrap_or(self.places.len());
         let max = self.config.connections_max;
@@ -233,7 +249,11 @@ impl<D: Device> Connected<D> {
         let pair = self.device.connected(&self.completions, Some(&self.shared.queue), &config)?;
         // [RDMA-10] Before the peer can know that this end is there.
         let start = self.receives();
-        self.shared.ensure(&self.device, &mut self.memory, start)?;
+        let ensured = self.shared.ensure(&self.device, &mut self.memory, start);
+        if let Err(ConnectionError::Device(error)) = ensured {
+            self.fail_all(Ended::Device(error));
+        }
+        ensured?;
         if self.shared.pool.free() < start {
             return Err(ConnectionError::NoReceives);
         }
@@ -441,36 +461,6 @@ impl<D: Device> Connected<D> {
         let Some(link) = self.places[usize::from(index)].link.as_mut() else { return };
         if !std::mem::replace(&mut link.dirty, true) {
             self.dirty.push(index);
-        }
-    }
-
-    fn fail_all(&mut self, why: Ended) {
-        for index in (0..).take(self.places.len()) {
-            self.fail(index, why);
-        }
-        // The device says nothing more of them.
-        for link in std::mem::take(&mut self.leaving) {
-            self.let_go(link);
-        }
-    }
-
-    fn fail(&mut self, index: u16, why: Ended) {
-        let place = &self.places[usize::from(index)];
-        if place.link.is_some() {
-            self.ended.push_back((ConnectionId { index, use_count: place.use_count }, why));
-            self.close(index);
-        }
-    }
-
-    fn close(&mut self, index: u16) {
-        self.dirty.retain(|&it| it != index);
-        self.waiting.retain(|&it| it != index);
-        let Some(mut link) = self.places[usize::from(index)].link.take() else { return };
-        self.routes.remove(&link.qpn());
-        if link.was_connected() && link.drain().is_ok() {
-            self.leaving.push(link);
-        } else {
-            self.let_go(link);
         }
     }
 }

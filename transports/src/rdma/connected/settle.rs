@@ -1,33 +1,11 @@
-//! What a worker does after it took what came: queue pairs that are done with go, what came is posted again, and those
-//! who have used what they had may send more.
+//! What a worker does after it took what came: that is posted again, and those who have used what they had may send
+//! more.
 
 use super::super::ended::Ended;
 use super::super::verbs::Device;
-use super::link::Link;
 use super::{Connected, ConnectionError};
 
 impl<D: Device> Connected<D> {
-    /// Lets go of queue pairs of which everything was said.
-    pub(super) fn reap(&mut self) {
-        let mut at = 0;
-        while let Some(link) = self.leaving.get(at) {
-            if !crate::planted!("rdma-drain-skipped": link.is_drained() => true) {
-                at += 1;
-                continue;
-            }
-            let link = self.leaving.swap_remove(at);
-            self.let_go(link);
-        }
-    }
-
-    pub(super) fn let_go(&mut self, link: Link<D>) {
-        let (claimed, was_connected) = (link.claimed(), link.was_connected());
-        link.end(&mut self.memory.spare);
-        // [RDMA-18]
-        self.shared.on_gone(claimed, was_connected);
-        self.is_out = false;
-    }
-
     /// Posts again what came, and lets peers send more.
     pub(super) fn settle(&mut self) {
         if let Err(error) = self.shared.ring() {

@@ -5,6 +5,8 @@
 //! 2. A connection that ended gives back what it had claimed only once its queue pair is gone. Of its receives only the
 //!    one of a message that was half there can be lost then: one less counts as posted, until as many came back as
 //!    were posted at the time. Whatever is still overtaken then is lost, or comes back later. [RDMA-18]
+//! 3. What may be lost is bounded: while no queue pair is left there is a new queue, and none may be lost; and with
+//!    too many, all connections end. [RDMA-19]
 
 use super::super::pool::Pool;
 use super::super::verbs::{Completion, CreateError, Device, DeviceError, Receives, RegisterError};
@@ -39,7 +41,7 @@ impl<D: Device> Memory<D> {
 #[derive(Debug)]
 pub(super) struct Shared<D: Device> {
     pub(super) queue: D::SharedReceives,
-    depth: usize,
+    depth: u32,
     pub(super) pool: Pool,
     /// Receives that came back, in all.
     taken: u64,
@@ -56,13 +58,29 @@ impl<D: Device> Shared<D> {
         let queue = device.shared_receives(depth, owner)?;
         Ok(Self {
             queue,
-            depth: depth as usize,
+            depth,
             pool: Pool::default(),
             taken: 0,
             doubts: VecDeque::new(),
             lost: 0,
             is_waiting: false,
         })
+    }
+
+    pub(super) const fn depth(&self) -> u32 {
+        self.depth
+    }
+
+    /// How many that are posted may never be filled.
+    pub(super) fn uncertain(&self) -> usize {
+        self.lost + self.doubts.len()
+    }
+
+    /// The same, after another look at what was only late.
+    pub(super) fn recount(&mut self) -> usize {
+        self.lost = self.lost.min(self.queue.receives_overtaken());
+        self.count();
+        self.uncertain()
     }
 
     /// The slot that a completion filled.
@@ -87,15 +105,15 @@ impl<D: Device> Shared<D> {
         }
         while self.doubts.front().is_some_and(|&known| known <= self.taken) {
             self.doubts.pop_front();
-            self.lost = self.queue.receives_overtaken();
+            // It lost one at most.
+            self.lost = (self.lost + 1).min(self.queue.receives_overtaken());
         }
         self.count();
         Ok(())
     }
 
     fn count(&mut self) {
-        let uncertain = self.lost + self.doubts.len();
-        let certain = self.queue.receives_posted().saturating_sub(uncertain);
+        let certain = self.queue.receives_posted().saturating_sub(self.uncertain());
         self.pool.set_posted(u32::try_from(certain).unwrap_or(u32::MAX));
     }
 
@@ -108,14 +126,14 @@ impl<D: Device> Shared<D> {
     ) -> Result<(), ConnectionError> {
         if self.lost > 0 {
             // Some of them may only have been late.
-            self.lost = self.queue.receives_overtaken();
+            self.recount();
             self.ring()?;
         }
         if self.pool.free() >= count {
             return Ok(());
         }
         let least = (self.pool.missing() + count - self.pool.free()) as usize;
-        let count = least.max(SLAB).min(self.depth - self.queue.receives_posted());
+        let count = least.max(SLAB).min(self.depth as usize - self.queue.receives_posted());
         memory.ensure(device, count)?;
         for _ in 0..count {
             let Some(slot) = memory.spare.pop() else { break };

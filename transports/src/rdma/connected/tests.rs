@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
+mod lost;
 mod many;
 
 /// How many seeds each test tries: GREENROOM_SEEDS, or some.

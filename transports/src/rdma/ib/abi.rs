@@ -293,6 +293,7 @@ pub(super) mod event {
     pub(in super::super) const DEVICE_FATAL: u32 = 8;
     pub(in super::super) const PORT_ACTIVE: u32 = 9;
     pub(in super::super) const PORT_ERR: u32 = 10;
+    pub(in super::super) const SRQ_ERR: u32 = 14;
 }
 
 const _: () = assert!(size_of::<DeviceAttr>() == 232);

@@ -275,6 +275,7 @@ impl Device for IbDevice {
             event::DEVICE_FATAL => DeviceEvent::Gone,
             event::PORT_ACTIVE => DeviceEvent::PortUp,
             event::PORT_ERR => DeviceEvent::PortDown,
+            event::SRQ_ERR => DeviceEvent::ReceivesFailed,
             other => DeviceEvent::Other(other),
         })
     }

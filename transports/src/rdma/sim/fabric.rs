@@ -221,6 +221,14 @@ impl State {
         }
     }
 
+    /// The receives of all queue pairs of that machine are of no more use.
+    pub(super) fn fail_receives(&mut self, host: usize) {
+        for pair in self.pairs.iter().flatten().filter(|pair| pair.host == host) {
+            self.receives[pair.receives].has_failed = true;
+        }
+        self.tell(host, DeviceEvent::ReceivesFailed);
+    }
+
     // Queues.
 
     pub(super) fn add_completions(&mut self, host: usize, depth: u32) -> usize {

@@ -306,7 +306,12 @@ impl Receives for SimSharedReceives {
     }
 
     fn ring_receives(&mut self) -> Result<(), DeviceError> {
-        self.at.alive()?.receives(self.queue).ring();
+        let mut state = self.at.alive()?;
+        let queue = state.receives(self.queue);
+        if queue.has_failed {
+            return Err(DeviceError::Failed);
+        }
+        queue.ring();
         Ok(())
     }
 

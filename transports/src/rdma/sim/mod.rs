@@ -121,6 +121,11 @@ impl Fabric {
         self.state.borrow_mut().pull(host);
     }
 
+    /// The receives of that machine's queue pairs fail: they take nothing any more.
+    pub fn fail_receives(&self, host: usize) {
+        self.state.borrow_mut().fail_receives(host);
+    }
+
     /// Takes the port of that machine down, or up again.
     pub fn set_port(&self, host: usize, is_up: bool) {
         self.state.borrow_mut().set_port(host, is_up);

@@ -88,12 +88,13 @@ pub(super) struct ReceiveQueue {
     waiting: VecDeque<WorkId>,
     /// The device's, oldest first.
     posted: VecDeque<WorkId>,
+    pub(super) has_failed: bool,
 }
 
 impl ReceiveQueue {
     pub(super) fn new(depth: u32, owner: u16) -> Self {
         let slots = ReceiveRing::new(depth, owner);
-        Self { slots, waiting: VecDeque::new(), posted: VecDeque::new() }
+        Self { slots, waiting: VecDeque::new(), posted: VecDeque::new(), has_failed: false }
     }
 
     pub(super) fn push(&mut self, slot: SimSlot) -> Result<(), SimSlot> {
@@ -112,6 +113,6 @@ impl ReceiveQueue {
     }
 
     pub(super) fn is_ready(&self) -> bool {
-        !self.posted.is_empty()
+        !self.has_failed && !self.posted.is_empty()
     }
 }

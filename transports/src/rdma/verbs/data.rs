@@ -166,6 +166,8 @@ pub enum DeviceEvent {
     },
     /// A queue of completions overflowed or failed.
     CompletionsFailed,
+    /// A queue of shared receives failed.
+    ReceivesFailed,
     /// Something else, by the number that the device gives.
     Other(u32),
 }

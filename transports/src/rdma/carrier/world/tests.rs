@@ -56,6 +56,19 @@ fn who_departs_from_a_queue_pair_says_so() {
     });
 }
 
+// [RDMA-19]
+#[test]
+fn a_device_whose_receives_fail_is_opened_again() {
+    each_seed(7, |seed| {
+        let mut world = World::new(seed, Weather::fair(), SEALED);
+        world.run_until(|world| world.is_served() && world.is_by(Carrier::Rdma));
+        let host = world.nodes[0].slot.borrow().as_ref().unwrap().host();
+        world.fabric.fail_receives(host);
+        world.run_until(|world| !world.is_by(Carrier::Rdma));
+        world.run_until(|world| world.is_by(Carrier::Rdma));
+    });
+}
+
 /// A link by a queue pair does not wait for the socket for datagrams.
 #[test]
 fn a_full_socket_does_not_hold_up_queue_pairs() {

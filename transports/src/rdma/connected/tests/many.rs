@@ -3,11 +3,11 @@
 use super::*;
 use crate::rdma::verbs::{QueuePair, Via};
 
-struct Hub {
-    fabric: Fabric,
-    server: Connected<SimDevice>,
+pub(super) struct Hub {
+    pub(super) fabric: Fabric,
+    pub(super) server: Connected<SimDevice>,
     /// Both ends of each connection.
-    peers: Vec<(Connected<SimDevice>, ConnectionId, ConnectionId)>,
+    pub(super) peers: Vec<(Connected<SimDevice>, ConnectionId, ConnectionId)>,
     /// Packets that came to the server, of each peer.
     came: Vec<u64>,
     dice: Random,
@@ -20,7 +20,7 @@ fn port(fabric: &Fabric, receives: u32) -> Connected<SimDevice> {
 }
 
 impl Hub {
-    fn new(seed: u64, peers: usize, receives: u32, weather: Weather) -> Self {
+    pub(super) fn new(seed: u64, peers: usize, receives: u32, weather: Weather) -> Self {
         let fabric = Fabric::new(seed, weather);
         let (server, dice) = (port(&fabric, receives), Random::new(seed ^ 0x4b));
         let mut hub = Self { fabric, server, peers: Vec::new(), came: vec![0; peers], dice };
@@ -68,7 +68,7 @@ impl Hub {
     }
 
     /// Sends so many, and all of them come.
-    fn burst(&mut self, at: usize, count: u64) {
+    pub(super) fn burst(&mut self, at: usize, count: u64) {
         let (before, mut sent, mut turns) = (self.came[at], 0, 0);
         while self.came[at] < before + count {
             sent += self.send(at, count - sent);
@@ -92,7 +92,7 @@ impl Hub {
         self.peers.insert(at, (peer.0, here, there));
     }
 
-    fn no_end(&mut self) {
+    pub(super) fn no_end(&mut self) {
         assert_eq!(self.server.poll_ended(), None);
         for (port, ..) in &mut self.peers {
             assert_eq!(port.poll_ended(), None);

@@ -1,0 +1,85 @@
+//! How connections end: one by one, or all with the device.
+
+use super::super::ended::Ended;
+use super::super::verbs::{Device, OWNER_MAX};
+use super::link::Link;
+use super::shared::{Memory, Shared};
+use super::{Connected, ConnectionId};
+
+/// So many receives may be lost with queue pairs, or in doubt, until all begins anew.
+const UNCERTAIN_MAX: usize = 64;
+
+impl<D: Device> Connected<D> {
+    pub(super) fn fail_all(&mut self, why: Ended) {
+        self.has_failed = true;
+        for index in (0..).take(self.places.len()) {
+            self.fail(index, why);
+        }
+        // The device says nothing more of them.
+        for link in std::mem::take(&mut self.leaving) {
+            self.let_go(link);
+        }
+    }
+
+    pub(super) fn fail(&mut self, index: u16, why: Ended) {
+        let place = &self.places[usize::from(index)];
+        if place.link.is_some() {
+            self.ended.push_back((ConnectionId { index, use_count: place.use_count }, why));
+            self.close(index);
+        }
+    }
+
+    pub(super) fn close(&mut self, index: u16) {
+        self.dirty.retain(|&it| it != index);
+        self.waiting.retain(|&it| it != index);
+        let Some(mut link) = self.places[usize::from(index)].link.take() else { return };
+        self.routes.remove(&link.qpn());
+        if link.was_connected() && link.drain().is_ok() {
+            self.leaving.push(link);
+        } else {
+            self.let_go(link);
+        }
+    }
+
+    /// Lets go of queue pairs of which everything was said.
+    pub(super) fn reap(&mut self) {
+        let mut at = 0;
+        while let Some(link) = self.leaving.get(at) {
+            if !crate::planted!("rdma-drain-skipped": link.is_drained() => true) {
+                at += 1;
+                continue;
+            }
+            let link = self.leaving.swap_remove(at);
+            self.let_go(link);
+        }
+        // [RDMA-19] Without traffic nobody will ever know, and memory must not run out over it.
+        if self.shared.uncertain() > UNCERTAIN_MAX && self.shared.recount() > UNCERTAIN_MAX {
+            self.fail_all(Ended::Lost);
+        }
+    }
+
+    fn let_go(&mut self, link: Link<D>) {
+        let (claimed, was_connected) = (link.claimed(), link.was_connected());
+        link.end(&mut self.memory.spare);
+        // [RDMA-18]
+        self.shared.on_gone(claimed, was_connected);
+        self.is_out = false;
+    }
+
+    /// While there is no connection, a new queue of receives takes the place of one that may have lost some, and with it comes
+    /// back what was lost.
+    pub(super) fn renew(&mut self) {
+        let is_unused = self.routes.is_empty() && self.leaving.is_empty();
+        let is_whole = self.shared.uncertain() == 0;
+        if !is_unused || crate::planted!("rdma-doubts-stay": is_whole => true) {
+            return;
+        }
+        // [RDMA-19]
+        let made = Shared::new(&self.device, self.shared.depth(), OWNER_MAX);
+        // If there is no other one, the old one does as before.
+        if let Ok(made) = made {
+            self.shared = made;
+            self.memory = Memory::new(self.config.slot_bytes);
+        }
+    }
+}
