@@ -82,6 +82,8 @@ pub(super) struct Credit {
     /// What the peer let come at the start: not given back.
     keeps: u32,
     is_asked: bool,
+    /// Whether the peer has used up what it had, since this was looked at.
+    is_used_up: bool,
     /// Packets that the peer may send, in all.
     granted: u32,
     /// What the peer was told last.
@@ -103,6 +105,7 @@ impl Credit {
             sent: 0,
             keeps: peer_start,
             is_asked: false,
+            is_used_up: false,
             granted: start,
             told: start,
             came: 0,
@@ -185,6 +188,7 @@ impl Credit {
         let used = crate::planted!("rdma-credit-leaks": used => used - 1);
         self.came = self.came.wrapping_add(used);
         self.is_asked |= told.asks;
+        self.is_used_up |= told.is_last;
         if told.is_last {
             self.window = self.window.saturating_mul(2).min(self.most);
         }
@@ -217,6 +221,16 @@ impl Credit {
         let claimed = pool.claim(wanted);
         self.granted = self.granted.wrapping_add(claimed);
         claimed == wanted
+    }
+
+    /// Whether the peer has used up what it had, since this was asked.
+    pub(super) const fn take_used_up(&mut self) -> bool {
+        std::mem::replace(&mut self.is_used_up, false)
+    }
+
+    /// Whether the peer was asked for what it does not need, and has not answered.
+    pub(super) fn is_asking(&self) -> bool {
+        self.asking != Asking::No
     }
 
     /// Asks the peer for what it does not need; false if it has no more than its start, or was asked.

@@ -22,6 +22,8 @@ pub(super) struct Link<D: Device> {
     pub(super) dirty: bool,
     /// Whether something came that is not posted again yet.
     has_come: bool,
+    /// Whether something came since this was asked.
+    is_active: bool,
     /// Whether it is among those whose peers are to have more.
     pub(super) waits: bool,
 }
@@ -29,7 +31,17 @@ pub(super) struct Link<D: Device> {
 impl<D: Device> Link<D> {
     pub(super) fn new(pair: D::QueuePair, sends: u32, start: u32) -> Self {
         let (qpn, sends) = (pair.endpoint().qpn, Sends::new(sends));
-        Self { pair, qpn, sends, start, credit: None, dirty: false, has_come: false, waits: false }
+        Self {
+            pair,
+            qpn,
+            sends,
+            start,
+            credit: None,
+            dirty: false,
+            has_come: false,
+            is_active: false,
+            waits: false,
+        }
     }
 
     pub(super) const fn qpn(&self) -> u32 {
@@ -79,11 +91,16 @@ impl<D: Device> Link<D> {
         Ok(whole.saturating_sub(PREFIX_BYTES))
     }
 
-    /// Tells the peer what it needs to know, and rings the doorbell.
-    pub(super) fn flush(&mut self, free: &mut Vec<D::Slot>) -> Result<(), DeviceError> {
+    /// Whether the peer has to be told something.
+    pub(super) fn must_tell(&self) -> bool {
+        self.credit.as_ref().is_some_and(Credit::must_tell)
+    }
+
+    /// Tells the peer what it needs to know, and rings the doorbell; says whether there was room for it.
+    pub(super) fn flush(&mut self, free: &mut Vec<D::Slot>) -> Result<bool, DeviceError> {
+        let mut has_told = true;
         if let Some(credit) = &mut self.credit {
             if credit.must_tell() {
-                // Without room for now, the next completion makes some, and this is asked again.
                 let sent = self.sends.send(&mut self.pair, free, Via::Connection, |slot| {
                     slot[..PREFIX_BYTES].copy_from_slice(&credit.on_tell().to_bytes());
                     PREFIX_BYTES
@@ -91,11 +108,13 @@ impl<D: Device> Link<D> {
                 if sent == Err(SendError::Ended) {
                     return Err(DeviceError::Failed);
                 }
+                has_told = sent.is_ok();
             } else {
                 credit.on_flushed();
             }
         }
-        self.sends.ring(&mut self.pair)
+        self.sends.ring(&mut self.pair)?;
+        Ok(has_told)
     }
 
     /// Sends are done; their slots are free.
@@ -128,6 +147,7 @@ impl<D: Device> Link<D> {
     /// What came is posted again; says whether anything has come.
     pub(super) fn on_posted(&mut self) -> bool {
         let has_come = std::mem::take(&mut self.has_come);
+        self.is_active |= has_come;
         if has_come && let Some(credit) = &mut self.credit {
             credit.on_posted();
         }
@@ -137,6 +157,21 @@ impl<D: Device> Link<D> {
     /// Lets as much come as the peer is to have; says whether there was enough for it.
     pub(super) fn grant(&mut self, pool: &mut Pool) -> bool {
         self.credit.as_mut().is_none_or(|credit| credit.grant(pool))
+    }
+
+    /// Whether the peer has used up what it had, since this was asked.
+    pub(super) fn take_used_up(&mut self) -> bool {
+        self.credit.as_mut().is_some_and(Credit::take_used_up)
+    }
+
+    /// Whether nothing came since this was asked.
+    pub(super) const fn is_silent(&mut self) -> bool {
+        !std::mem::replace(&mut self.is_active, false)
+    }
+
+    /// Whether the peer was asked, and has not answered.
+    pub(super) fn is_asking(&self) -> bool {
+        self.credit.as_ref().is_some_and(Credit::is_asking)
     }
 
     /// Asks the peer for what it does not need; false if there is nothing to ask it for.

@@ -133,8 +133,6 @@ pub struct Connected<D: Device> {
     dirty: Vec<u16>,
     /// Connections whose peers are to have more credit than there is, in their turn.
     waiting: VecDeque<u16>,
-    /// Whether no more memory was to be had, since a connection ended.
-    is_out: bool,
     ended: VecDeque<(ConnectionId, Ended)>,
     has_failed: bool,
     /// Whether the last poll took completions.
@@ -170,7 +168,6 @@ impl<D: Device> Connected<D> {
             leaving: Vec::new(),
             dirty: Vec::new(),
             waiting: VecDeque::new(),
-            is_out: false,
             ended: VecDeque::new(),
             has_failed: false,
             has_taken: false,
@@ -285,10 +282,10 @@ impl<D: Device> Connected<D> {
         Ok(link.connect(peer, receives, peer_receives, &timing)?)
     }
 
-    /// Whether a packet could be sent now.
+    /// Whether a packet could be sent now. Registers memory for it, if there is none.
     #[must_use]
-    pub fn has_room(&self, id: ConnectionId) -> bool {
-        self.link(id).is_some_and(Link::has_room)
+    pub fn has_room(&mut self, id: ConnectionId) -> bool {
+        self.link(id).is_some_and(Link::has_room) && self.memory.has_spare(&self.device)
     }
 
     /// Sends the packet that `fill` writes, in registered memory; it returns how many bytes that is, or
@@ -302,8 +299,7 @@ impl<D: Device> Connected<D> {
         id: ConnectionId,
         fill: impl FnOnce(&mut [u8]) -> usize,
     ) -> Result<usize, SendError> {
-        // Without memory there is no room for now.
-        let _ = self.memory.ensure(&self.device, 1);
+        self.memory.has_spare(&self.device);
         let link = Self::found(&mut self.places, id).ok_or(SendError::Ended)?;
         let sent = link.send(&mut self.memory.spare, fill);
         match sent {
@@ -320,12 +316,18 @@ impl<D: Device> Connected<D> {
         for index in dirty.drain(..) {
             let Some(link) = self.places[usize::from(index)].link.as_mut() else { continue };
             link.dirty = false;
-            let _ = self.memory.ensure(&self.device, 1);
-            if let Err(error) = link.flush(&mut self.memory.spare) {
-                self.fail(index, Ended::Device(error));
+            if link.must_tell() {
+                self.memory.has_spare(&self.device);
+            }
+            match link.flush(&mut self.memory.spare) {
+                Ok(true) => {}
+                Ok(false) => self.mark(index),
+                Err(error) => self.fail(index, Ended::Device(error)),
             }
         }
-        self.dirty = dirty;
+        if self.dirty.is_empty() {
+            self.dirty = dirty;
+        }
     }
 
     /// Hands in packets that came, where they lie, at most 32; says how many. The memory is received into
@@ -393,19 +395,22 @@ impl<D: Device> Connected<D> {
         let Some(mut slot) = self.shared.received(completion) else { return false };
         // What comes for a connection that has ended is nobody's, but for the memory.
         let mut came = Ok(false);
-        let index = self.routes.get(&completion.qpn).copied().unwrap_or(u16::MAX);
-        if let Some(place) = self.places.get_mut(usize::from(index))
+        if let Some(&index) = self.routes.get(&completion.qpn)
+            && let Some(place) = self.places.get_mut(usize::from(index))
             && let Some(link) = &mut place.link
         {
+            // Also if `sink` panics.
+            if !std::mem::replace(&mut link.dirty, true) {
+                self.dirty.push(index);
+            }
             let id = ConnectionId { index, use_count: place.use_count };
             let (bytes, pool) = (slot.as_mut(), &mut self.shared.pool);
             came = failure(completion).map_or_else(
                 || link.on_received(completion, bytes, pool, |packet| sink(id, packet)),
                 Err,
             );
-            match came {
-                Ok(_) => self.mark(index),
-                Err(why) => self.fail(index, why),
+            if let Err(why) = came {
+                self.fail(index, why);
             }
         }
         self.shared.post(slot, &mut self.memory);

@@ -3,6 +3,7 @@
 
 use super::super::ended::Ended;
 use super::super::verbs::Device;
+use super::link::Link;
 use super::{Connected, ConnectionError};
 
 impl<D: Device> Connected<D> {
@@ -15,7 +16,7 @@ impl<D: Device> Connected<D> {
         for &index in &self.dirty {
             let Some(link) = self.places[usize::from(index)].link.as_mut() else { continue };
             if link.on_posted() {
-                is_needed |= link.waits;
+                is_needed |= link.take_used_up() && link.waits;
                 if !std::mem::replace(&mut link.waits, true) {
                     self.waiting.push_back(index);
                 }
@@ -23,7 +24,7 @@ impl<D: Device> Connected<D> {
         }
         // Who was asked has the time until a peer that waits for more has used up what it has.
         let is_short = !self.serve();
-        if self.shared.pool.missing() > 0 || is_short && (!self.ask() || is_needed) {
+        if self.shared.pool.missing() > 0 || is_short && (!self.ask_others() || is_needed) {
             self.grow();
         }
     }
@@ -36,6 +37,8 @@ impl<D: Device> Connected<D> {
                 link.waits = !is_served;
                 self.mark(index);
                 if !is_served {
+                    // The next one comes first when there are some again.
+                    self.waiting.rotate_left(1);
                     return false;
                 }
             }
@@ -44,21 +47,27 @@ impl<D: Device> Connected<D> {
         true
     }
 
-    /// Asks those for credit who do not wait for more; says whether there was anybody.
-    fn ask(&mut self) -> bool {
-        let mut has_asked = false;
+    /// Asks those for credit who do not wait for more, or else those of whom nothing came since this was asked; says
+    /// whether somebody has yet to answer.
+    fn ask_others(&mut self) -> bool {
+        self.ask(|link| !link.waits) || self.ask(Link::is_silent)
+    }
+
+    fn ask(&mut self, who: impl Fn(&mut Link<D>) -> bool) -> bool {
+        let mut is_asking = false;
         for index in (0..).take(self.places.len()) {
-            let link = self.places[usize::from(index)].link.as_mut();
-            if link.is_some_and(|link| !link.waits && link.ask()) {
-                has_asked = true;
+            let Some(link) = self.places[usize::from(index)].link.as_mut() else { continue };
+            let asks = who(link) && link.ask();
+            is_asking |= link.is_asking();
+            if asks {
                 self.mark(index);
             }
         }
-        has_asked
+        is_asking
     }
 
     fn grow(&mut self) {
-        if self.is_out {
+        if !self.memory.may_post() || self.memory.is_out && self.shared.pool.missing() == 0 {
             return;
         }
         let more = self.shared.pool.free() + 1;
@@ -68,7 +77,7 @@ impl<D: Device> Connected<D> {
             }
             Err(ConnectionError::Device(error)) => self.fail_all(Ended::Device(error)),
             // They go on with what they have.
-            Err(_) => self.is_out = true,
+            Err(_) => self.memory.is_out = true,
         }
     }
 }

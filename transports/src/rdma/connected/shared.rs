@@ -16,23 +16,44 @@ use std::collections::VecDeque;
 /// Slots that are registered at a time.
 pub(super) const SLAB: usize = 32;
 
+/// Slots that are not posted while there are no others, for without sends everything stands still.
+const KEPT: usize = 4;
+
 /// Memory that nobody uses now.
 #[derive(Debug)]
 pub(super) struct Memory<D: Device> {
     pub(super) spare: Vec<D::Slot>,
     slot_bytes: usize,
+    /// Whether no more was to be had, since a connection ended.
+    pub(super) is_out: bool,
 }
 
 impl<D: Device> Memory<D> {
     pub(super) const fn new(slot_bytes: usize) -> Self {
-        Self { spare: Vec::new(), slot_bytes }
+        Self { spare: Vec::new(), slot_bytes, is_out: false }
+    }
+
+    /// Whether there is one to send from, if need be a new one.
+    pub(super) fn has_spare(&mut self, device: &D) -> bool {
+        if self.spare.is_empty() && !self.is_out {
+            // Without it there is no room for now.
+            let _ = self.ensure(device, 1);
+        }
+        !self.spare.is_empty()
+    }
+
+    /// Whether there may be more to post.
+    pub(super) const fn may_post(&self) -> bool {
+        !self.is_out || self.spare.len() > KEPT
     }
 
     /// Sees to it that so many are spare.
-    pub(super) fn ensure(&mut self, device: &D, count: usize) -> Result<(), RegisterError> {
+    fn ensure(&mut self, device: &D, count: usize) -> Result<(), RegisterError> {
         if self.spare.len() < count {
             let missing = (count - self.spare.len()).max(SLAB);
-            self.spare.extend(device.register(missing, self.slot_bytes)?);
+            let registered = device.register(missing, self.slot_bytes);
+            self.is_out = registered.is_err();
+            self.spare.extend(registered?);
         }
         Ok(())
     }
@@ -133,9 +154,14 @@ impl<D: Device> Shared<D> {
             return Ok(());
         }
         let least = (self.pool.missing() + count - self.pool.free()) as usize;
-        let count = least.max(SLAB).min(self.depth as usize - self.queue.receives_posted());
-        memory.ensure(device, count)?;
-        for _ in 0..count {
+        let room = self.depth as usize - self.queue.receives_posted();
+        let wanted = least.max(SLAB - KEPT).min(room);
+        let ensured = memory.ensure(device, wanted + KEPT);
+        let spare = memory.spare.len().saturating_sub(KEPT);
+        if spare < least.min(room) {
+            ensured?;
+        }
+        for _ in 0..wanted.min(spare) {
             let Some(slot) = memory.spare.pop() else { break };
             self.post(slot, memory);
         }

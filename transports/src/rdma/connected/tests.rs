@@ -12,6 +12,7 @@ use std::time::Duration;
 
 mod lost;
 mod many;
+mod short;
 
 /// How many seeds each test tries: GREENROOM_SEEDS, or some.
 pub(crate) fn each_seed(mut run: impl FnMut(u64)) {
@@ -236,6 +237,10 @@ fn every_packet_comes_once_and_in_order_and_nobody_is_caught_unready() {
         let mut dice = Random::new(seed);
         let nodes = 2 + dice.below(2) as usize;
         let mut world = World::new(seed, nodes, drawn(&mut dice));
+        if seed % 3 == 0 {
+            // No more memory than there is.
+            (0..nodes).for_each(|host| world.fabric.limit_memory(host, 0));
+        }
         let mut steps = 0;
         while !world.is_done(PACKETS) {
             steps += 1;
@@ -406,6 +411,28 @@ fn limits_are_errors_and_an_id_is_never_for_another() {
     assert!(matches!(left.connect(id, &peer, 8), Err(ConnectionError::State)));
     assert!(left.connect(new, &peer, 8).is_ok());
     assert!(left.connect(new, &peer, 8).is_err(), "once");
+}
+
+// [RDMA-12]
+#[test]
+fn who_panics_at_a_packet_still_tells_of_those_before() {
+    let (fabric, [mut left, mut right], [id, _]) = pair();
+    while left.send(id, |slot| put(slot, b"more")).is_ok() {}
+    left.flush();
+    fabric.advance(fabric.now() + Duration::from_millis(1));
+    let mut came = 0;
+    let taken = std::panic::catch_unwind(AssertUnwindSafe(|| {
+        right.poll(|_, _| {
+            came += 1;
+            assert!(came < 7, "the last one");
+        })
+    }));
+    assert!(taken.is_err());
+    assert_eq!(right.dirty, [0]);
+    right.flush();
+    fabric.advance(fabric.now() + Duration::from_millis(1));
+    left.poll(|_, _| panic!("nothing was sent"));
+    assert_eq!(left.poll_ended(), None);
 }
 
 // [RDMA-16]

@@ -64,6 +64,8 @@ impl Ord for Timed {
 pub(super) struct Host {
     pub(super) is_gone: bool,
     pub(super) is_up: bool,
+    /// How many more bytes may be registered.
+    pub(super) memory_left_bytes: u64,
     pub(super) news: VecDeque<DeviceEvent>,
     pub(super) waker: Option<Waker>,
 }
@@ -156,7 +158,13 @@ impl State {
     // Machines.
 
     pub(super) fn add_host(&mut self) -> usize {
-        self.hosts.push(Host { is_gone: false, is_up: true, news: VecDeque::new(), waker: None });
+        self.hosts.push(Host {
+            is_gone: false,
+            is_up: true,
+            memory_left_bytes: u64::MAX,
+            news: VecDeque::new(),
+            waker: None,
+        });
         self.hosts.len() - 1
     }
 

@@ -206,6 +206,10 @@ impl Device for SimDevice {
             _ => return Err(RegisterError::TooLong { max }),
         }
         let host = self.at.host;
+        let mut state = self.at.state();
+        let left = &mut state.host_mut(host).memory_left_bytes;
+        let rest = left.checked_sub((count * slot_bytes) as u64);
+        *left = rest.ok_or(RegisterError::Locked { limit: Some(*left) })?;
         Ok((0..count).map(|_| SimSlot { bytes: vec![0; slot_bytes].into(), host }).collect())
     }
 

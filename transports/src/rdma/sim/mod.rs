@@ -121,6 +121,11 @@ impl Fabric {
         self.state.borrow_mut().pull(host);
     }
 
+    /// So many more bytes may be registered on that machine, whether others are given back or not.
+    pub fn limit_memory(&self, host: usize, bytes: u64) {
+        self.state.borrow_mut().host_mut(host).memory_left_bytes = bytes;
+    }
+
     /// The receives of that machine's queue pairs fail: they take nothing any more.
     pub fn fail_receives(&self, host: usize) {
         self.state.borrow_mut().fail_receives(host);

@@ -45,9 +45,17 @@ impl Hub {
 
     /// Everybody takes what came.
     fn turn(&mut self) {
+        self.turn_but_for(usize::MAX);
+    }
+
+    /// As [`turn`](Self::turn), but one peer does nothing.
+    fn turn_but_for(&mut self, idle: usize) {
         let now = self.fabric.now() + Duration::from_nanos(self.dice.below(9000));
         self.fabric.advance(now);
-        for (port, ..) in &mut self.peers {
+        for (at, (port, ..)) in self.peers.iter_mut().enumerate() {
+            if at == idle {
+                continue;
+            }
             port.flush();
             port.poll(|_, _| panic!("the server says nothing"));
             port.flush();
@@ -145,6 +153,46 @@ fn who_says_nothing_is_left_with_its_start_and_can_begin_at_once() {
         assert_eq!(hub.send(at, 100), u64::from(START) - 1, "all but one, which tells");
     }
     hub.burst(7, 500);
+    hub.no_end();
+}
+
+// [RDMA-17]
+#[test]
+fn nothing_is_registered_while_an_answer_is_under_way() {
+    let mut hub = Hub::new(10, 2, 64, Weather::fair());
+    hub.burst(0, 500);
+    let posted = hub.server.receives_posted();
+    while hub.server.waiting.is_empty() {
+        hub.send(1, 64);
+        hub.turn_but_for(0);
+    }
+    for _ in 0..10 {
+        hub.send(1, 1);
+        hub.turn_but_for(0);
+        assert!(!hub.server.waiting.is_empty(), "who has more has not answered yet");
+        assert_eq!(hub.server.receives_posted(), posted);
+    }
+    (0..5).for_each(|_| hub.turn());
+    assert!(hub.server.waiting.is_empty());
+    assert_eq!(hub.server.receives_posted(), posted);
+    hub.no_end();
+}
+
+// [RDMA-17]
+#[test]
+fn who_waits_for_more_and_says_nothing_gives_back_what_it_has() {
+    let mut hub = Hub::new(11, 2, 64, Weather::fair());
+    hub.fabric.limit_memory(0, 0);
+    // It uses up what it has, until it is not let send as much as it could.
+    while hub.server.waiting.is_empty() {
+        hub.send(0, 64);
+        hub.turn();
+    }
+    for _ in 0..5 {
+        hub.burst(1, 60);
+    }
+    (0..5).for_each(|_| hub.turn());
+    assert!(hub.send(1, 64) > u64::from(START));
     hub.no_end();
 }
 
