@@ -6,9 +6,6 @@ use super::link::Link;
 use super::shared::{Memory, Shared};
 use super::{Connected, ConnectionId};
 
-/// So many receives may be lost with queue pairs, or in doubt, until all begins anew.
-const UNCERTAIN_MAX: usize = 64;
-
 impl<D: Device> Connected<D> {
     pub(super) fn fail_all(&mut self, why: Ended) {
         self.has_failed = true;
@@ -53,7 +50,7 @@ impl<D: Device> Connected<D> {
             self.let_go(link);
         }
         // [RDMA-19] Without traffic nobody will ever know, and memory must not run out over it.
-        if self.shared.uncertain() > UNCERTAIN_MAX && self.shared.recount() > UNCERTAIN_MAX {
+        if self.shared.has_lost_many() {
             self.fail_all(Ended::Lost);
         }
     }

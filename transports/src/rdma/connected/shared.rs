@@ -19,6 +19,9 @@ pub(super) const SLAB: usize = 32;
 /// Slots that are not posted while there are no others, for without sends everything stands still.
 const KEPT: usize = 4;
 
+/// So many queue pairs may have ended of which nobody knows what they lost.
+const DOUBTS_MAX: usize = 64;
+
 /// Memory that nobody uses now.
 #[derive(Debug)]
 pub(super) struct Memory<D: Device> {
@@ -97,11 +100,13 @@ impl<D: Device> Shared<D> {
         self.lost + self.doubts.len()
     }
 
-    /// The same, after another look at what was only late.
-    pub(super) fn recount(&mut self) -> usize {
-        self.lost = self.lost.min(self.queue.receives_overtaken());
-        self.count();
-        self.uncertain()
+    /// Whether too many may be lost: so many are in doubt, or a quarter of all. Fewer than that may only be late.
+    pub(super) fn has_lost_many(&mut self) -> bool {
+        let many = self.depth as usize / 4;
+        if self.lost > many {
+            self.lost = self.queue.receives_overtaken();
+        }
+        self.doubts.len() > DOUBTS_MAX || self.lost > many
     }
 
     /// The slot that a completion filled.
@@ -126,8 +131,7 @@ impl<D: Device> Shared<D> {
         }
         while self.doubts.front().is_some_and(|&known| known <= self.taken) {
             self.doubts.pop_front();
-            // It lost one at most.
-            self.lost = (self.lost + 1).min(self.queue.receives_overtaken());
+            self.lost = self.queue.receives_overtaken();
         }
         self.count();
         Ok(())
@@ -147,7 +151,7 @@ impl<D: Device> Shared<D> {
     ) -> Result<(), ConnectionError> {
         if self.lost > 0 {
             // Some of them may only have been late.
-            self.recount();
+            self.lost = self.queue.receives_overtaken();
             self.ring()?;
         }
         if self.pool.free() >= count {
