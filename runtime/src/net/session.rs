@@ -270,9 +270,7 @@ impl Session {
             return self.settle(origin, Err(Undelivered::OverLimit));
         }
         if planted!("net-overtakes-parked": inlet.waiting.is_some() => false) {
-            let is_crowded =
-                self.parked > PARKED_BYTES_MAX && inlet.parked.len() >= WIDTH_MIN as usize;
-            if planted!("net-parked-unbounded": is_crowded => false) {
+            if planted!("net-parked-unbounded": inlet.is_crowded(self.parked) => false) {
                 return self.settle(origin, Err(Undelivered::OverLimit));
             }
             let parked = Parked::new(envelope, origin);
@@ -312,8 +310,8 @@ impl Session {
     ) -> Result<(), Misbehaved> {
         let Some(inlet) = self.inlets.get_mut(&origin.actor) else { return Ok(()) };
         let mut said = true;
-        // [ENV-11]
-        if inlet.window.settle() {
+        // [ENV-11] Who is refused gets no credit for it: that comes when those that wait find room.
+        if inlet.window.settle() && !inlet.is_crowded(self.parked) {
             let messages = inlet.window.advance(self.outlet.core().clock.now());
             let credit = Frame::Credit { actor: origin.actor, messages };
             said = self.outlet.say(Order::Free, &credit);
@@ -372,6 +370,11 @@ impl Inlet {
     fn new(actor: Arc<Box<dyn Exported>>) -> Self {
         let limit = actor.limit().map(Limit::new);
         Self { actor, window: Window::new(), limit, waiting: None, parked: VecDeque::new() }
+    }
+
+    /// Whether no more is parked here, while so many bytes are parked in all.
+    fn is_crowded(&self, bytes: usize) -> bool {
+        bytes > PARKED_BYTES_MAX && self.parked.len() >= WIDTH_MIN as usize
     }
 }
 
