@@ -16,7 +16,7 @@ use crate::secure::wire::{HandshakeHeader, Kind, Suite};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// After which time a handshake that another one crosses is sent once more at once.
+/// After which time a handshake that another one crosses is sent once more to where it went; at once to elsewhere.
 const CROSSED_PAUSE: Duration = Duration::from_millis(100);
 
 /// What an answer names that no association is for.
@@ -180,7 +180,8 @@ impl Endpoint {
         // The peer is there, and what we sent it may have been lost: there it is sent the same once more, no longer
         // than what came. An answer that is under way still fits, and whoever has answered it drops it. The attempt
         // goes on where it was: anybody may repeat what the peer has asked, from an address that is none of its.
-        let repeats = is_new && is_long && now.since(attempt.sent) >= CROSSED_PAUSE;
+        let is_due = now.since(attempt.sent) >= CROSSED_PAUSE || from != attempt.to;
+        let repeats = is_new && is_long && is_due;
         if repeats && !std::mem::replace(&mut attempt.is_repeated, true) {
             let packet = attempt.packet.clone();
             self.send(from, packet);
@@ -242,15 +243,17 @@ impl Endpoint {
     /// what the peer has asked long ago, so that nothing comes of it: it is asked anew if so. [UDP-25]
     fn give_way(&mut self, place: u32, now: Time, renews: bool) {
         let peer = self.peers.at_mut(place);
-        let asked = peer.attempt.as_ref().map(|it| (it.to, it.began, it.retry_in));
-        let before = peer.gave_way.take().map(|it| (it.to, it.began, it.retry_in));
-        let Some((to, began, retry_in)) = asked.or(before).filter(|_| !renews) else {
+        let asked = peer.attempt.as_ref().map(|it| (it.to, it.began, it.retry_in, now));
+        let before = peer.gave_way.take().map(|it| (it.to, it.began, it.retry_in, it.since));
+        let Some((to, began, retry_in, since)) = asked.or(before).filter(|_| !renews) else {
             self.give_up(place);
             return;
         };
-        // Each later one that the peer asks for has as long to be confirmed.
-        let again_at = (now + retry_in).min(began + self.config.give_up_after);
-        peer.gave_way = Some(GaveWay { to, began, again_at, retry_in });
+        // A later one that the peer asks for has as long to be confirmed, but who repeats what it has asked long ago does
+        // not put it off for ever.
+        let latest = (since + 2 * retry_in).min(began + self.config.give_up_after);
+        let again_at = (now + retry_in).min(latest);
+        peer.gave_way = Some(GaveWay { to, began, since, again_at, retry_in });
         self.drop_attempt(place);
         self.arm(again_at);
     }

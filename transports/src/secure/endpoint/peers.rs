@@ -34,6 +34,8 @@ pub(super) struct Attempt {
 pub(super) struct GaveWay {
     pub(super) to: SocketAddr,
     pub(super) began: Time,
+    /// When it was crossed.
+    pub(super) since: Time,
     pub(super) again_at: Time,
     pub(super) retry_in: Duration,
 }
