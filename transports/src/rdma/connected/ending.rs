@@ -1,9 +1,9 @@
 //! How connections end: one by one, or all with the device.
 
 use super::super::ended::Ended;
-use super::super::verbs::{Device, OWNER_MAX};
+use super::super::verbs::Device;
 use super::link::Link;
-use super::shared::{Memory, Shared};
+use super::shared::Memory;
 use super::{Connected, ConnectionId};
 
 impl<D: Device> Connected<D> {
@@ -72,7 +72,7 @@ impl<D: Device> Connected<D> {
             return;
         }
         // [RDMA-19]
-        let made = Shared::new(&self.device, self.shared.depth(), OWNER_MAX);
+        let made = self.shared.renewed(&self.device);
         // If there is no other one, the old one does as before.
         if let Ok(made) = made {
             self.shared = made;

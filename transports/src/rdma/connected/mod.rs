@@ -29,7 +29,7 @@ use super::ended::Ended;
 use super::sends::SendError;
 use super::verbs::{
     Completion, CompletionQueue, ConnectError, CreateError, Device, DeviceError, Direction,
-    Endpoint, OWNER_MAX, Outcome, QueuePairConfig, Receives, RegisterError, Timing,
+    Endpoint, Outcome, QueuePairConfig, Receives, RegisterError, Timing,
 };
 use link::Link;
 use shared::{Memory, Shared};
@@ -163,7 +163,7 @@ impl<D: Device> Connected<D> {
             completions,
             places: Vec::new(),
             routes: BTreeMap::new(),
-            shared: Shared::new(&device, depth, OWNER_MAX)?,
+            shared: Shared::new(&device, depth)?,
             memory: Memory::new(config.slot_bytes),
             leaving: Vec::new(),
             dirty: Vec::new(),

@@ -9,7 +9,9 @@
 //!    too many, all connections end. [RDMA-19]
 
 use super::super::pool::Pool;
-use super::super::verbs::{Completion, CreateError, Device, DeviceError, Receives, RegisterError};
+use super::super::verbs::{
+    Completion, CreateError, Device, DeviceError, OWNER_MAX, Receives, RegisterError,
+};
 use super::ConnectionError;
 use std::collections::VecDeque;
 
@@ -18,6 +20,9 @@ pub(super) const SLAB: usize = 32;
 
 /// Slots that are not posted while there are no others, for without sends everything stands still.
 const KEPT: usize = 4;
+
+/// Queues that follow each other have owners from the highest down, so many of them: far above those of queue pairs.
+const OWNERS: u16 = 256;
 
 /// So many queue pairs may have ended of which nobody knows what they lost.
 const DOUBTS_MAX: usize = 64;
@@ -65,6 +70,8 @@ impl<D: Device> Memory<D> {
 #[derive(Debug)]
 pub(super) struct Shared<D: Device> {
     pub(super) queue: D::SharedReceives,
+    /// By which completions tell it from the one before.
+    owner: u16,
     depth: u32,
     pub(super) pool: Pool,
     /// Receives that came back, in all.
@@ -78,10 +85,15 @@ pub(super) struct Shared<D: Device> {
 }
 
 impl<D: Device> Shared<D> {
-    pub(super) fn new(device: &D, depth: u32, owner: u16) -> Result<Self, CreateError> {
+    pub(super) fn new(device: &D, depth: u32) -> Result<Self, CreateError> {
+        Self::owned_by(device, depth, OWNER_MAX)
+    }
+
+    fn owned_by(device: &D, depth: u32, owner: u16) -> Result<Self, CreateError> {
         let queue = device.shared_receives(depth, owner)?;
         Ok(Self {
             queue,
+            owner,
             depth,
             pool: Pool::default(),
             taken: 0,
@@ -91,8 +103,11 @@ impl<D: Device> Shared<D> {
         })
     }
 
-    pub(super) const fn depth(&self) -> u32 {
-        self.depth
+    /// One to take its place. A completion of this one that is still to come finds no slot there.
+    pub(super) fn renewed(&self, device: &D) -> Result<Self, CreateError> {
+        let is_lowest = self.owner <= OWNER_MAX - OWNERS;
+        let owner = if is_lowest { OWNER_MAX } else { self.owner - 1 };
+        Self::owned_by(device, self.depth, owner)
     }
 
     /// How many that are posted may never be filled.
