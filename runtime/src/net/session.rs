@@ -47,7 +47,7 @@ pub(super) struct Session {
     /// How many of these have a message that waits for room.
     waits: usize,
     /// What is parked behind such messages, in bytes.
-    parked: usize,
+    parked_bytes: usize,
     /// Of all messages of the peer.
     limit: Option<Limit>,
     answers: Answers,
@@ -110,7 +110,7 @@ impl Session {
             node,
             inlets: BTreeMap::new(),
             waits: 0,
-            parked: 0,
+            parked_bytes: 0,
             starts: JoinSet::new(),
             children: BTreeMap::new(),
             frame: Vec::new(),
@@ -270,11 +270,11 @@ impl Session {
             return self.settle(origin, Err(Undelivered::OverLimit));
         }
         if planted!("net-overtakes-parked": inlet.waiting.is_some() => false) {
-            if planted!("net-parked-unbounded": inlet.is_crowded(self.parked) => false) {
+            if planted!("net-parked-unbounded": inlet.is_crowded(self.parked_bytes) => false) {
                 return self.settle(origin, Err(Undelivered::OverLimit));
             }
             let parked = Parked::new(envelope, origin);
-            self.parked += parked.bytes();
+            self.parked_bytes += parked.bytes();
             inlet.parked.push_back(parked);
             return Ok(());
         }
@@ -311,7 +311,7 @@ impl Session {
         let Some(inlet) = self.inlets.get_mut(&origin.actor) else { return Ok(()) };
         let mut said = true;
         // [ENV-11] Who is refused gets no credit for it: that comes when those that wait find room.
-        if inlet.window.settle() && !inlet.is_crowded(self.parked) {
+        if inlet.window.settle() && !inlet.is_crowded(self.parked_bytes) {
             let messages = inlet.window.advance(self.outlet.core().clock.now());
             let credit = Frame::Credit { actor: origin.actor, messages };
             said = self.outlet.say(Order::Free, &credit);
@@ -349,7 +349,7 @@ impl Session {
             && inlet.waiting.is_none()
             && let Some(parked) = inlet.parked.pop_front()
         {
-            self.parked -= parked.bytes();
+            self.parked_bytes -= parked.bytes();
             let Parked { origin, version, schema, arguments } = parked;
             let envelope =
                 Envelope { actor, version, message: origin.message, schema, arguments: &arguments };

@@ -273,8 +273,7 @@ pub trait QueuePair: Receives {
     fn fail(&mut self) -> Result<(), DeviceError>;
 
     /// As [`fail`](Self::fail), and no sends are posted any more once everything has completed, what came into shared
-    /// receives included: there is one more send, for
-    /// which the caller has left room.
+    /// receives included: there is one more send, for which the caller has left room.
     ///
     /// # Errors
     /// The device is gone, or says nothing more of it.

@@ -83,7 +83,7 @@ impl From<io::Error> for SendError {
 
 /// Whether nothing was sent, it may be, because the machine has the address no more from which it was to be sent, or may
 /// not send from there. Linux says the first of an address of IPv6 that is gone, and the second of one of IPv4; of one
-/// that a rule of routing or a firewall forbids, also the last.
+/// that a rule of routing or a firewall forbids, also that the host is out of reach, or the last.
 fn may_be_of_source(error: &io::Error) -> bool {
     matches!(
         error.kind(),
