@@ -6,6 +6,7 @@ use crate::child;
 use crate::results::Section;
 use crate::stats::{least, median, most, quantile};
 use crate::table::{Table, time};
+use greenroom::Idle;
 use greenroom_peers::wire::{Cipher, Failure, Times, Use, Work, quic, raw, s2n, stream};
 use std::env;
 use std::fmt::Write as _;
@@ -16,9 +17,16 @@ use std::time::Duration;
 /// No client takes so long.
 const LIMIT: Duration = Duration::from_secs(120);
 
+/// Greenroom as it is built without settings, and with workers that look for work before they sleep.
+const PARKED: &str = "greenroom";
+const SPINNING: &str = "greenroom-spinning";
+/// How long those look: longer than any answer takes.
+const SPIN: Duration = Duration::from_millis(1);
+
 /// Everybody, each by its name on the command line; greenroom first.
-const KINDS: [&str; 10] = [
-    "greenroom",
+const KINDS: [&str; 11] = [
+    PARKED,
+    SPINNING,
     "raw-udp",
     "tcp",
     "tls",
@@ -48,6 +56,11 @@ fn does(kind: &str, work: Work) -> bool {
     }
 }
 
+/// What greenroom's worker of that kind does when it has nothing to run.
+fn idle(kind: &str) -> Idle {
+    if kind == SPINNING { Idle::Spin(SPIN) } else { Idle::Park }
+}
+
 fn runtime() -> Result<tokio::runtime::Runtime, String> {
     let built = tokio::runtime::Builder::new_current_thread().enable_all().build();
     built.map_err(|error| error.to_string())
@@ -65,7 +78,7 @@ pub fn serve(kind: &str) -> Result<String, String> {
     };
     let served: Result<(), Failure> = runtime()?.block_on(async {
         match kind {
-            "greenroom" => ours::serve(ready).await,
+            PARKED | SPINNING => ours::serve(idle(kind), ready).await,
             "raw-udp" => raw::serve(ready).await,
             "tcp" => stream::serve(None, ready).await,
             "tls" => stream::serve(Some(Cipher::Aes), ready).await,
@@ -89,7 +102,7 @@ pub fn client(kind: &str, at: &str, work: &str) -> Result<String, String> {
     let count = count(work);
     let times: Result<Times, Failure> = runtime()?.block_on(async {
         match kind {
-            "greenroom" => ours::client(at, work, count).await,
+            PARKED | SPINNING => ours::client(idle(kind), at, work, count).await,
             "raw-udp" => raw::client(at, work, count).await,
             "tcp" => stream::client(at, None, work, count).await,
             "tls" => stream::client(at, Some(Cipher::Aes), work, count).await,
@@ -160,7 +173,7 @@ pub fn section(names: &[&str], count: usize) -> Result<Section, String> {
     let mut text = format!(
         "Two processes on loopback, one thread each, medians of {count} interleaved rounds (least to most). 64 bytes a \
          message, 64 KiB for bulk. The last row of each table is greenroom again. Ratios are greenroom's time over \
-         the row's. TLS and QUIC are AES-128-GCM with the processor's help, but where `chacha` stands, \
+         the row's, once as it is built without settings and once with `Idle::Spin` on both sides. TLS and QUIC are AES-128-GCM with the processor's help, but where `chacha` stands, \
          which is greenroom's cipher; QUIC's datagrams may be lost, and are not counted again.\n",
     );
     for work in Work::ALL {
@@ -171,13 +184,13 @@ pub fn section(names: &[&str], count: usize) -> Result<Section, String> {
         let column = |at: usize, all: &[Vec<f64>]| -> Vec<f64> {
             all.iter().filter_map(|round| round.get(at).copied()).collect()
         };
-        let base = median(&column(0, &figures[0].1));
+        // The first two of the list.
+        let ours = [0, 1].map(|at: usize| median(&column(0, &figures[at].1)));
         let _ = write!(text, "\n### {work}\n\n");
-        let mut table = if work == Work::Ask {
-            Table::new(&["who", "median", "p99", "least to most", "ratio"])
-        } else {
-            Table::new(&["who", "a message", "messages/s", "least to most", "ratio"])
-        };
+        let (each, second) =
+            if work == Work::Ask { ("median", "p99") } else { ("a message", "messages/s") };
+        let mut table =
+            Table::new(&["who", each, second, "least to most", "ratio", "ratio, spinning"]);
         for (kind, all) in &figures {
             let times = column(0, all);
             let middle = median(&times);
@@ -186,8 +199,8 @@ pub fn section(names: &[&str], count: usize) -> Result<Section, String> {
                 Work::Tell | Work::Bulk => format!("{:.0}", 1e9 / middle),
             };
             let spread = format!("{} to {}", time(least(&times)), time(most(&times)));
-            let ratio = format!("{:.2}", base / middle);
-            table.row([(*kind).to_owned(), time(middle), second, spread, ratio]);
+            let [parked, spinning] = ours.map(|own| format!("{:.2}", own / middle));
+            table.row([(*kind).to_owned(), time(middle), second, spread, parked, spinning]);
         }
         let _ = writeln!(text, "{table}");
     }

@@ -1,7 +1,7 @@
 //! Greenroom's nodes over encrypted UDP.
 
 use greenroom::net::{Export, Node};
-use greenroom::{Actor, Ref, System, handlers};
+use greenroom::{Actor, Idle, Ref, System, handlers};
 use greenroom_peers::wire::{Failure, Times, Work, nanos};
 use greenroom_transports::secure::identity::Identity;
 use greenroom_transports::secure::key::Key;
@@ -28,8 +28,8 @@ fn identity(host: u8) -> Identity {
     Identity::new(Key::new([host; 32]))
 }
 
-fn start(host: u8, other: u8) -> Result<(System, Udp, Node), Failure> {
-    let system = System::builder().workers(1).build()?;
+fn start(idle: Idle, host: u8, other: u8) -> Result<(System, Udp, Node), Failure> {
+    let system = System::builder().workers(1).idle(idle).build()?;
     let settings = Settings::new(identity(host)).peer(identity(other).public(), None);
     let udp = Udp::bind(settings, (Ipv4Addr::LOCALHOST, 0).into())?;
     let node = Node::start(&system, udp.clone())?;
@@ -40,8 +40,8 @@ fn start(host: u8, other: u8) -> Result<(System, Udp, Node), Failure> {
 ///
 /// # Errors
 /// What the kernel says.
-pub(super) async fn serve(ready: impl FnOnce(String)) -> Result<(), Failure> {
-    let (system, udp, node) = start(1, 2)?;
+pub(super) async fn serve(idle: Idle, ready: impl FnOnce(String)) -> Result<(), Failure> {
+    let (system, udp, node) = start(idle, 1, 2)?;
     let echo = system.spawn::<Echo>(Echo).await?;
     node.export("echo", Export::of(&echo))?;
     ready(udp.node_address().to_string());
@@ -89,8 +89,13 @@ impl Client {
 ///
 /// # Errors
 /// What the node says.
-pub(super) async fn client(at: &str, work: Work, count: usize) -> Result<Times, Failure> {
-    let (system, _udp, node) = start(2, 1)?;
+pub(super) async fn client(
+    idle: Idle,
+    at: &str,
+    work: Work,
+    count: usize,
+) -> Result<Times, Failure> {
+    let (system, _udp, node) = start(idle, 2, 1)?;
     let peer = node.connect(&at.parse()?).await?;
     let echo: Ref<Echo> = peer.find("echo").await?;
     let client = system.spawn::<Client>(echo).await?;

@@ -8,6 +8,7 @@
 mod by_hand;
 mod front;
 mod pace;
+mod search;
 #[cfg(not(shuttle))]
 pub(crate) use by_hand::{ByHand, Manner, Took};
 pub(crate) use front::Front;
@@ -17,7 +18,6 @@ pub(super) use pace::nanos;
 use super::driver::AlarmClock;
 use super::duty::Duty;
 use super::idle::Idle;
-use super::look;
 use super::queues::Queues;
 use super::{Batch, Origin, WorkerId};
 use crate::sync::{Arc, AtomicBool, Ordering, planted};
@@ -385,34 +385,6 @@ impl Worker {
         true
     }
 
-    /// Looks for work for a while; `true` when it is too early to sleep.
-    fn search(&mut self) -> bool {
-        if !std::mem::replace(&mut self.searching, true) {
-            self.shared.idle.search();
-        }
-        if self.shared.queues.has_work(self.id) {
-            return true;
-        }
-        if self.limits.spin.is_zero() {
-            return false;
-        }
-        let now = self.core.clock.now();
-        let began = *self.bored_since.get_or_insert(now);
-        if now >= began.after(self.limits.spin) {
-            return false;
-        }
-        // One slice at a time: tokio has sockets and timers to look at in between.
-        let pauses = *self.pauses.get_or_insert_with(|| look::pauses(&self.core.clock));
-        let until = now.after(self.limits.slice).min(began.after(self.limits.spin));
-        while self.core.clock.now() < until {
-            look::pause(pauses);
-            if self.shared.queues.has_work(self.id) {
-                break;
-            }
-        }
-        true
-    }
-
     /// Announces that tokio has the thread, which may sleep, and looks once more; `false` when there is
     /// work after all.
     fn fall_asleep(&mut self, cx: &mut Context<'_>) -> bool {
@@ -461,16 +433,7 @@ impl Future for Worker {
             current::end_slice();
             return Poll::Pending;
         }
-        this.shared.queues.begin_slice(this.id);
-        let slice = this.slice();
-        current::close_home();
-        if slice != Slice::Idle {
-            this.bored_since = None;
-        }
-        // Nothing is left after a slice that did not last its time: another one would be a look at tokio's sockets
-        // for nothing before those in the kernel are waited for. But a worker that spins would keep them waiting.
-        let spins = !this.limits.spin.is_zero();
-        let busy = slice == Slice::Over || slice == Slice::Emptied && spins || this.search();
+        let busy = this.work();
         if busy || !this.fall_asleep(cx) {
             this.wake_up();
             cx.waker().wake_by_ref();

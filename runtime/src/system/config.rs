@@ -13,7 +13,9 @@ use std::time::Duration;
 pub enum Idle {
     /// Sleeps at once, until a message, socket or timer wakes it.
     Park,
-    /// Looks for work this long first: saves the wake-up when work comes soon, and burns CPU.
+    /// Looks for work and at its sockets this long first: saves the wake-up when a message, from a thread or
+    /// from another node, comes soon, and burns CPU. As [`Park`](Self::Park) where there are more workers than
+    /// cores.
     Spin(Duration),
 }
 

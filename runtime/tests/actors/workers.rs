@@ -420,3 +420,24 @@ fn workers_that_spin_before_they_sleep_miss_nothing() {
         system.shutdown(LONG).await.unwrap();
     });
 }
+
+/// They would not sleep while the test lasts.
+#[test]
+fn workers_that_spin_hear_their_sockets_and_timers() {
+    for scheduler in SCHEDULERS {
+        let built = System::builder().workers(1).scheduler(scheduler());
+        let system = built.idle(Idle::Spin(LONG * 1000)).build().unwrap();
+        run(async {
+            let host = host(&system).await;
+            for text in ["one", "two"] {
+                let port = host.listen().await.unwrap();
+                assert_eq!(host.connect(port, text.to_owned()).await.unwrap(), text);
+            }
+            let time = Duration::from_millis(2);
+            assert!(host.sleep(time).await.unwrap() >= time);
+            host.drain();
+            until(|| system.counts().ended == 1).await;
+            system.shutdown(LONG).await.unwrap();
+        });
+    }
+}

@@ -1,0 +1,70 @@
+//! What a worker does until tokio is to have its thread: it runs slices, and looks for work in between.
+
+use super::Worker;
+use super::pace::Slice;
+use crate::scheduler::look;
+use crate::task::current;
+use crate::time::Time;
+use std::time::Duration;
+
+/// How long a worker that spins keeps tokio from its sockets. A look at them takes about a microsecond, so that
+/// few messages come in the middle of one; and what comes over a socket does not wait long for the next.
+const SOCKETS_EVERY: Duration = Duration::from_micros(2);
+
+/// What a worker that looks for work comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Search {
+    /// There is work.
+    Found,
+    /// It is too early to sleep, but time for tokio to look at its sockets.
+    Sockets,
+    /// It may sleep.
+    Nothing,
+}
+
+impl Worker {
+    /// Runs what there is, until tokio is to have the thread; `true` when it is too early to sleep.
+    pub(super) fn work(&mut self) -> bool {
+        let spins = !self.limits.spin.is_zero();
+        let sockets_at =
+            if spins { self.core.clock.now().after(SOCKETS_EVERY) } else { Time::NEVER };
+        loop {
+            self.shared.queues.begin_slice(self.id);
+            let slice = self.slice();
+            current::close_home();
+            if slice != Slice::Idle {
+                self.bored_since = None;
+            }
+            if slice == Slice::Over {
+                return true;
+            }
+            // Nothing is left after a slice that did not last its time: another look at tokio's sockets before
+            // those in the kernel are waited for would be for nothing.
+            match self.search(sockets_at) {
+                Search::Found if spins => {}
+                Search::Found | Search::Sockets => return true,
+                Search::Nothing => return false,
+            }
+        }
+    }
+
+    /// Looks for work as long as it may spin, but not past `sockets_at`.
+    fn search(&mut self, sockets_at: Time) -> Search {
+        if !std::mem::replace(&mut self.searching, true) {
+            self.shared.idle.search();
+        }
+        loop {
+            let now = self.core.clock.now();
+            if now >= sockets_at {
+                return Search::Sockets;
+            }
+            if self.shared.queues.has_work(self.id) {
+                return Search::Found;
+            }
+            if now >= self.bored_since.get_or_insert(now).after(self.limits.spin) {
+                return Search::Nothing;
+            }
+            look::pause(*self.pauses.get_or_insert_with(|| look::pauses(&self.core.clock)));
+        }
+    }
+}
