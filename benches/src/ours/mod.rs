@@ -53,6 +53,7 @@ pub fn programs() -> Vec<Program> {
             setting.program("chameneos", chameneos::run),
             setting.program("skynet", skynet::run),
             setting.program("ask_outside", ask_outside::run),
+            setting.spinning("ask_outside", ask_outside::run),
             setting.program("sends_outside", sends_outside::run),
             setting.program("idle_million", idle_million::run),
         ]

@@ -1,7 +1,7 @@
 //! The one place that lists greenroom's settings: each scheduler with each number of workers.
 
 use super::{PATIENCE, block_on};
-use greenroom::{Builder, Scheduler, System};
+use greenroom::{Builder, Idle, Scheduler, System};
 use greenroom_peers::Program;
 use std::future::Future;
 use std::time::Duration;
@@ -18,7 +18,12 @@ pub(crate) struct Setting {
     pub(crate) who: &'static str,
     /// The same, for a program with bounded mailboxes.
     bounded: &'static str,
+    /// The same, for a program whose threads look for what comes before they sleep.
+    spinning: &'static str,
 }
+
+/// How long those look that look before they sleep: longer than any answer takes.
+const SPIN: Duration = Duration::from_millis(1);
 
 macro_rules! settings {
     ($($scheduler:ident)+) => {
@@ -39,6 +44,7 @@ macro_rules! setting {
             workers: $workers,
             who: concat!(stringify!($scheduler), $suffix),
             bounded: concat!(stringify!($scheduler), $suffix, "-bounded"),
+            spinning: concat!(stringify!($scheduler), $suffix, "-spinning"),
         }
     };
 }
@@ -48,13 +54,17 @@ settings! { auto locked lock_free stealing per_core }
 impl Setting {
     /// The setting that tables call `who`.
     pub(crate) fn named(who: &str) -> Option<&'static Self> {
-        let who = who.trim_end_matches("-bounded");
+        let who = who.trim_end_matches("-bounded").trim_end_matches("-spinning");
         SETTINGS.iter().find(|setting| setting.who == who)
     }
 
     /// The settings of a system.
     pub(crate) fn builder(&self) -> Builder {
-        System::builder().workers(self.workers).scheduler((self.make)())
+        self.settle(System::builder())
+    }
+
+    fn settle(&self, builder: Builder) -> Builder {
+        builder.workers(self.workers).scheduler((self.make)())
     }
 
     /// A fresh system.
@@ -71,7 +81,7 @@ impl Setting {
     where
         F: Future<Output = Duration>,
     {
-        self.called(self.who, name, run)
+        self.called(self.who, self.workers, System::builder, name, run)
     }
 
     /// An actor program whose mailboxes are bounded.
@@ -83,21 +93,37 @@ impl Setting {
     where
         F: Future<Output = Duration>,
     {
-        self.called(self.bounded, name, run)
+        self.called(self.bounded, self.workers, System::builder, name, run)
     }
 
-    /// The teardown of the system is nobody's time.
-    fn called<F>(
+    /// An actor program of a plain thread and workers that look for what comes before they sleep, each on a core of
+    /// its own.
+    pub(super) fn spinning<F>(
         &'static self,
-        who: &'static str,
         name: &'static str,
         run: impl Fn(System, u64) -> F + 'static,
     ) -> Program
     where
         F: Future<Output = Duration>,
     {
-        Program::new(name, who, self.workers, move |n| {
-            let system = self.system();
+        let builder = || System::builder().idle(Idle::Spin(SPIN));
+        self.called(self.spinning, self.workers + 1, builder, name, run)
+    }
+
+    /// The teardown of the system is nobody's time.
+    fn called<F>(
+        &'static self,
+        who: &'static str,
+        cores: usize,
+        builder: fn() -> Builder,
+        name: &'static str,
+        run: impl Fn(System, u64) -> F + 'static,
+    ) -> Program
+    where
+        F: Future<Output = Duration>,
+    {
+        Program::new(name, who, cores, move |n| {
+            let system = self.settle(builder()).build().expect("a system starts");
             block_on(async {
                 let took = run(system.clone(), n).await;
                 system.shutdown(PATIENCE).await.expect("the actors stop");
