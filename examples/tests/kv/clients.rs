@@ -1,9 +1,5 @@
 //! What becomes of clients of `kv` that send, read and listen at times of their own choosing.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
-
-mod kv_support;
-
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
@@ -11,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{JoinHandle, spawn};
 use std::time::{Duration, Instant};
 
+use crate::kv_support::{Client, Running, encode, show};
 use greenroom_examples::kv::Limits;
-use kv_support::{Client, Running, encode, show};
 
 #[test]
 fn commands_that_come_in_halves_for_long_are_each_given_their_own_time() {

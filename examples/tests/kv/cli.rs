@@ -1,7 +1,5 @@
 //! The program `kv`: what it prints, and how it ends.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
-
 use std::io::{BufRead, BufReader, Read};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Output, Stdio};

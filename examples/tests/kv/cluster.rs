@@ -1,15 +1,12 @@
 //! `kv --node`: three nodes share the keys, and any of them answers for all.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
-
-mod kv_support;
-#[path = "kv_support/nodes.rs"]
+#[path = "../kv_support/nodes.rs"]
 mod nodes;
 
 use std::collections::BTreeSet;
 use std::process::Command;
 
-use kv_support::{Client, encode};
+use crate::kv_support::{Client, encode, show};
 use nodes::{COUNT, Nodes};
 
 /// Keys of each test.
@@ -26,7 +23,7 @@ fn each_key(client: &mut Client, words: impl Fn(usize) -> Vec<String>) -> Vec<St
         encode(&words.iter().map(String::as_bytes).collect::<Vec<_>>())
     };
     client.send(&(0..KEYS).flat_map(command).collect::<Vec<_>>());
-    (0..KEYS).map(|_| kv_support::show(&client.reply())).collect()
+    (0..KEYS).map(|_| show(&client.reply())).collect()
 }
 
 /// Gives each key its number.
@@ -85,7 +82,7 @@ fn any_node_answers_for_all_keys() {
     for client in &mut clients {
         client.send(&(0..30).flat_map(words).collect::<Vec<_>>());
         for number in 0..30 {
-            let found = kv_support::show(&client.reply());
+            let found = show(&client.reply());
             let right = if number % 3 == 0 { found == big } else { found == number.to_string() };
             assert!(right, "reply {number}");
         }

@@ -1,15 +1,11 @@
 //! `kv` over real TCP, with a client of our own: nothing but Rust is needed.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
-
-mod kv_support;
-
 use std::io::{ErrorKind, Read, Write};
 use std::net::Shutdown;
 use std::time::{Duration, Instant};
 
+use crate::kv_support::{Client, PATIENCE, Running, encode, show};
 use greenroom_examples::kv::Limits;
-use kv_support::{Client, PATIENCE, Running, encode, show};
 
 #[test]
 fn commands_of_every_kind_answer() {

@@ -1,9 +1,6 @@
 //! `kv --dir`: keys outlive the server, however it ends.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
-
-mod kv_support;
-#[path = "kv_support/script.rs"]
+#[path = "../kv_support/script.rs"]
 mod script;
 
 use std::fs;
@@ -14,8 +11,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
+use crate::kv_support::{Client, Running, encode, show};
 use greenroom_examples::kv::Limits;
-use kv_support::{Client, Running, encode, show};
 use script::{Random, Script};
 
 /// How often the server is killed; set by those who have time.
