@@ -13,6 +13,9 @@ export CI=true CARGO_INCREMENTAL=0
 # `cargo test` has built is run without `-p`, which would choose other features.
 export CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_RELEASE_DEBUG=0
 export CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
+# The transports with the other cipher and with devices: on top of what `cargo test` has built, so that only they and
+# what builds on them are built again.
+devices=(--features "greenroom-transports/ring,greenroom-transports/rdma")
 target=${CARGO_TARGET_DIR:-$root/target}
 [[ $target == /* ]] || target=$root/$target
 export CARGO_TARGET_DIR=$target
