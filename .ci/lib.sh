@@ -93,10 +93,11 @@ need_package() {
 }
 
 # need_tool CRATE VERSION: builds the tool into target/tools unless that version is at hand.
-# Built without optimisation and default features, which is quickest and enough for one run.
+# Built without optimisation and default features, which is quickest and enough for one run; what several tools
+# build on, once.
 need_tool() {
     [[ $("$1" --version 2>/dev/null) =~ [[:space:]]v?"$2"$ ]] && return
-    env -u CARGO_TARGET_DIR CARGO_PROFILE_RELEASE_OPT_LEVEL=0 \
+    CARGO_TARGET_DIR=$target/tools/build CARGO_PROFILE_RELEASE_OPT_LEVEL=0 \
         cargo install --quiet --locked --no-default-features --force \
         --root "$target/tools" --version "$2" "$1"
 }
