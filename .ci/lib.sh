@@ -79,7 +79,7 @@ need_command() {
     command -v "$1" >/dev/null || need_package "$2"
 }
 
-# need_package PACKAGE: installs Debian's PACKAGE, or says that it is needed.
+# need_package PACKAGE: installs Debian's PACKAGE, or says that it is needed. One stage at a time.
 need_package() {
     command -v apt-get >/dev/null || die "install the package '$1'"
     local sudo=()
@@ -87,9 +87,9 @@ need_package() {
         command -v sudo >/dev/null || die "as root, run apt-get install $1"
         sudo=(sudo -n)
     fi
-    "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq update
-    "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive \
-        apt-get -qq install --no-install-recommends -y "$1" || die "cannot install the package '$1'"
+    local install=(flock "$root" "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq)
+    "${install[@]}" update
+    "${install[@]}" install --no-install-recommends -y "$1" || die "cannot install the package '$1'"
 }
 
 # need_tool CRATE VERSION: builds the tool into target/tools unless that version is at hand.
@@ -105,6 +105,6 @@ need_tool() {
 # need_nightly: the sanitizers are flags of the nightly compiler.
 need_nightly() {
     rustc +nightly --version 2>/dev/null && return
-    rustup toolchain install nightly --profile minimal ||
+    flock "$root" rustup toolchain install nightly --profile minimal ||
         die "no nightly compiler: run 'rustup toolchain install nightly'"
 }
