@@ -33,7 +33,7 @@ pub(crate) fn merge(
     Ok(())
 }
 
-/// Takes the next reply of each shard in `fan`; the error is a shard whose reply is not there yet.
+/// Takes the next reply of each shard in `fan`, in the order of the shards; the error is a shard whose reply is not there yet.
 pub(crate) fn take_each<'a>(
     fan: &[usize],
     jobs: &'a mut [Option<Box<Job>>],
@@ -41,9 +41,11 @@ pub(crate) fn take_each<'a>(
     if let Some(shard) = fan.iter().find(|shard| !is_ready(jobs, **shard)) {
         return Err(*shard);
     }
+    let mut shards = fan.to_vec();
+    shards.sort_unstable();
     let mut replies = Vec::with_capacity(jobs.len());
     for (shard, job) in jobs.iter_mut().enumerate() {
-        if fan.contains(&shard)
+        if shards.binary_search(&shard).is_ok()
             && let Some(reply) = job.as_mut().and_then(|job| job.take())
         {
             replies.push((shard, reply));
@@ -79,7 +81,8 @@ fn values(fan: &[usize], replies: &mut [(usize, &[u8])], reply: &mut Reply<'_>) 
     }
     reply.array(fan.len());
     for shard in fan {
-        let Some((_, rest)) = replies.iter_mut().find(|(of, _)| of == shard) else { continue };
+        let Ok(place) = replies.binary_search_by_key(shard, |(of, _)| *of) else { continue };
+        let (_, rest) = &mut replies[place];
         let (value, after) = rest.split_at(value_len(rest));
         reply.raw(value);
         *rest = after;

@@ -187,23 +187,21 @@ impl Turn {
         proto: Proto,
         args: Args<'_>,
     ) {
-        let shards = self.shards();
         let step = usize::try_from(spec.keys.step).unwrap_or(1);
-        let homes: Vec<usize> = spec.keys(args).map(|key| self.layout.route(key)).collect();
+        let homes = spec.keys(args).map(|key| self.layout.route(key));
+        let mut keys: Vec<(usize, usize)> = homes.zip(0..).collect();
         let from = self.fan.len();
-        for shard in 0..shards {
-            if !homes.contains(&shard) {
-                continue;
-            }
-            let mine = homes.iter().enumerate().filter(|(_, home)| **home == shard);
-            let words = mine.flat_map(|(index, _)| args.tail(1 + index * step).take(step));
-            self.job(shard).push(Task::Run(spec), db, proto, args.tail(0).take(1).chain(words));
-            if merge != Merge::Values {
-                self.fan.push(shard);
-            }
-        }
         if merge == Merge::Values {
-            self.fan.extend(homes);
+            self.fan.extend(keys.iter().map(|(home, _)| *home));
+        }
+        keys.sort_unstable();
+        for mine in keys.chunk_by(|one, other| one.0 == other.0) {
+            let Some((shard, _)) = mine.first() else { continue };
+            let words = mine.iter().flat_map(|(_, key)| args.tail(1 + key * step).take(step));
+            self.job(*shard).push(Task::Run(spec), db, proto, args.tail(0).take(1).chain(words));
+            if merge != Merge::Values {
+                self.fan.push(*shard);
+            }
         }
         self.parts.push(Part::Gather { merge, proto, from, to: self.fan.len() });
     }
