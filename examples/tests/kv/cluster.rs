@@ -162,6 +162,33 @@ fn keys_of_a_node_that_was_killed_are_back_when_it_is() {
 }
 
 #[test]
+fn a_scan_misses_nothing_of_a_node_that_was_started_again() {
+    let mut nodes = Nodes::start_kept();
+    fill(&mut nodes.client(0));
+    // By way of another node, whose client notices nothing but a pause.
+    let mut client = nodes.client(1);
+    let (mut seen, mut cursor, mut shards) = (BTreeSet::new(), 0_u64, BTreeSet::new());
+    loop {
+        let text = client.text(&["SCAN", &cursor.to_string(), "COUNT", "5"]);
+        let (next, keys) = text.trim_start_matches('[').split_once(" [").unwrap();
+        seen.extend(keys.trim_matches(']').split(' ').map(str::to_owned));
+        cursor = next.parse().unwrap();
+        if cursor == 0 {
+            break;
+        }
+        // Once in the middle of each shard, also of those that it does not have.
+        let (place, shard) = (cursor >> 10, cursor % 1024);
+        if place > 0 && shards.insert(shard) {
+            nodes.kill(0);
+            nodes.launch(0);
+            nodes.until_whole();
+        }
+    }
+    seen.remove("");
+    assert_eq!((seen.len(), shards.len()), (KEYS, 2 * COUNT));
+}
+
+#[test]
 fn nodes_that_differ_about_the_shards_say_so() {
     let mut nodes = Nodes::start();
     nodes.stop(2);

@@ -1,9 +1,10 @@
 //! `SCAN`: every key that is there from the first call to the last is returned.
 //!
-//! A cursor is a place in an order that never changes: that of the keys' hashes, cut to 43 bits, shard after shard.
+//! A cursor is a place in an order that never changes: that of the keys' hashes, cut to 30 bits, shard after shard.
 //! Ten more bits name the shard, so a cursor stays below 2^53, which every client language can hold. Keys added
 //! or removed meanwhile move nobody, and neither does a table that grows. Keys of one place are returned together. The
-//! order is another in each process, so a cursor ends with the one that gave it, as in Redis.
+//! order is another in each process, which the other 13 bits name: with the cursor of a process that has ended, as that
+//! of a node that was started again, the shard begins anew, so that keys may come twice but none is missed.
 
 use super::db::{SEGMENTS, hash, scan_order, segment_at};
 use super::{Args, Error, Shard, matches};
@@ -11,8 +12,12 @@ use crate::kv::resp::Reply;
 
 /// Bits of a cursor that name the shard, and so the logarithm of the most shards there can be.
 pub(crate) const SHARD_BITS: u32 = 10;
+/// Bits of a cursor that name the process.
+const PROCESS_BITS: u32 = 13;
+/// Bits of a cursor that are a place in the scan order.
+const PLACE_BITS: u32 = 53 - PROCESS_BITS - SHARD_BITS;
 /// Bits of the scan order that a cursor leaves out.
-const CUT_BITS: u32 = 21;
+const CUT_BITS: u32 = 64 - PLACE_BITS;
 /// Keys returned per call unless `COUNT` says otherwise.
 const COUNT: usize = 10;
 
@@ -26,6 +31,17 @@ pub(crate) fn cursor_shard(cursor: &[u8], shards: usize) -> Option<usize> {
 /// Reads a cursor as Redis does: any unsigned integer.
 fn read_cursor(text: &[u8]) -> Option<u64> {
     std::str::from_utf8(text).ok()?.trim_start().parse().ok()
+}
+
+/// Returns the place that a cursor names; the first if it is of another process.
+fn place_of(cursor: u64) -> u64 {
+    let place = cursor >> SHARD_BITS;
+    if place >> PLACE_BITS == process() { place & ((1 << PLACE_BITS) - 1) } else { 0 }
+}
+
+/// Returns a number that is another in most processes: what a known key is hashed to.
+fn process() -> u64 {
+    hash(b"") >> (64 - PROCESS_BITS)
 }
 
 struct Options<'a> {
@@ -59,7 +75,7 @@ fn options(args: Args<'_>) -> Result<Options<'_>, Error> {
 pub(crate) fn scan(shard: &mut Shard, args: Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let cursor = read_cursor(args.get(1)).ok_or(Error::CURSOR)?;
     let options = options(args)?;
-    let (mut next, found) = shard.scan_from(cursor >> SHARD_BITS, options.count);
+    let (mut next, found) = shard.scan_from(place_of(cursor), options.count);
     let keys: Vec<&[u8]> = found.iter().map(|(_, key)| key.as_ref()).collect();
     let mut chosen = Vec::with_capacity(keys.len());
     for key in keys {
@@ -73,7 +89,7 @@ pub(crate) fn scan(shard: &mut Shard, args: Args<'_>, reply: &mut Reply<'_>) -> 
     }
     let place = shard.place;
     let cursor = match next.take() {
-        Some(order) => order << SHARD_BITS | place.index as u64,
+        Some(order) => (process() << PLACE_BITS | order) << SHARD_BITS | place.index as u64,
         None if place.index + 1 < place.count => place.index as u64 + 1,
         None => 0,
     };
@@ -94,7 +110,7 @@ impl Shard {
     fn scan_from(&self, from: u64, count: usize) -> (Option<u64>, Vec<Placed>) {
         let db = &self.dbs[self.current];
         let mut found: Vec<Placed> = Vec::new();
-        if db.len() == 0 || from >> (64 - CUT_BITS) != 0 {
+        if db.len() == 0 {
             return (None, found);
         }
         for segment in segment_at(from << CUT_BITS)..SEGMENTS {
@@ -109,7 +125,7 @@ impl Shard {
             if found.len() >= count {
                 let last = found[count - 1].0;
                 found.retain(|(place, _)| *place <= last);
-                let next = (last + 1 < 1 << (64 - CUT_BITS)).then_some(last + 1);
+                let next = (last + 1 < 1 << PLACE_BITS).then_some(last + 1);
                 return (next, found);
             }
         }

@@ -157,7 +157,21 @@ fn scan_filters_and_refuses() {
     );
     assert_eq!(server.say(&mut client, "SCAN x"), "-ERR invalid cursor");
     assert_eq!(server.say(&mut client, "SCAN 0 COUNT 0"), "-ERR syntax error");
-    assert_eq!(server.say(&mut client, "SCAN 18446744073709551615"), "*2 $1 0 *0");
+}
+
+#[test]
+fn a_cursor_of_another_process_begins_its_shard_anew() {
+    let mut server = Server::new(2);
+    let mut client = server.connect();
+    (0..100).for_each(|n| drop(server.say(&mut client, &format!("SET key{n} 1"))));
+    let first = server.say(&mut client, "SCAN 1 COUNT 10");
+    let cursor: u64 = first.split(' ').nth(2).unwrap().parse().unwrap();
+    assert!(cursor % 1024 == 1 && cursor < 1 << 53, "{cursor}");
+    assert_ne!(server.say(&mut client, &format!("SCAN {cursor} COUNT 10")), first);
+    let foreign = cursor ^ 1 << 52;
+    assert_eq!(server.say(&mut client, &format!("SCAN {foreign} COUNT 10")), first);
+    let last = server.say(&mut client, &format!("SCAN {} COUNT 10", u64::MAX));
+    assert_eq!(last, first);
 }
 
 #[test]
