@@ -275,6 +275,12 @@ fn clients_find_in_info_what_they_look_for() {
         peer.call(&["SELECT", "4"]);
         peer.call(&["LPUSH", "l", "1"]);
     }
+    let ears = [server.address, redis.address].map(Peer::connect).map(|mut ear| {
+        ear.call(&["SUBSCRIBE", "a"]);
+        ear.call(&["SUBSCRIBE", "b"]);
+        ear.call(&["PSUBSCRIBE", "c*"]);
+        ear
+    });
     let (ours, theirs) = (info(server.address), info(redis.address));
     for same in
         ["redis_mode", "arch_bits", "role", "loading", "cluster_enabled", "connected_slaves"]
@@ -295,9 +301,20 @@ fn clients_find_in_info_what_they_look_for() {
         "total_connections_received",
         "total_net_input_bytes",
         "expired_keys",
+        "pubsub_channels",
+        "pubsub_patterns",
+        "total_system_memory",
     ] {
         for fields in [&ours, &theirs] {
             assert!(fields[number].parse::<u64>().is_ok(), "{number}:{}", fields[number]);
+        }
+    }
+    for same in ["pubsub_channels", "pubsub_patterns", "total_system_memory"] {
+        assert_eq!(ours.get(same), theirs.get(same), "{same}");
+    }
+    for seconds in ["used_cpu_sys", "used_cpu_user"] {
+        for fields in [&ours, &theirs] {
+            assert!(fields[seconds].parse::<f64>().is_ok(), "{seconds}:{}", fields[seconds]);
         }
     }
     for db in ["db0", "db4"] {
@@ -307,6 +324,7 @@ fn clients_find_in_info_what_they_look_for() {
         };
         assert_eq!(keys(&ours), keys(&theirs));
     }
+    drop(ears);
     server.stop();
 }
 

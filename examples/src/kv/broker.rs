@@ -56,6 +56,7 @@ impl Broker {
         if own.iter().all(BTreeSet::is_empty) {
             self.clients.remove(&client.id);
         }
+        self.show();
     }
 
     /// Takes a client that is gone out.
@@ -64,6 +65,7 @@ impl Broker {
         let Some([channels, patterns]) = self.clients.remove(&client) else { return };
         channels.iter().for_each(|name| remove(&mut self.channels, name, client));
         patterns.iter().for_each(|name| remove(&mut self.patterns, name, client));
+        self.show();
     }
 
     /// Sends a message to all who listen; returns to how many.
@@ -108,6 +110,14 @@ impl Broker {
     #[ask]
     fn patterns(&self) -> usize {
         self.patterns.len()
+    }
+}
+
+impl Broker {
+    /// Lets `INFO` see what is listened to.
+    fn show(&self) {
+        self.shared.channels.set(self.channels.len() as u64);
+        self.shared.patterns.set(self.patterns.len() as u64);
     }
 }
 

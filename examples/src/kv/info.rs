@@ -48,13 +48,14 @@ impl Numbers {
 
 type Section = fn(&Shared, &Numbers, &mut String);
 
-const SECTIONS: [(&str, Section); 8] = [
+const SECTIONS: [(&str, Section); 9] = [
     ("Server", server),
     ("Clients", clients),
     ("Memory", memory),
     ("Persistence", persistence),
     ("Stats", stats),
     ("Replication", replication),
+    ("CPU", cpu),
     ("Cluster", cluster),
     ("Keyspace", keyspace),
 ];
@@ -111,7 +112,7 @@ fn clients(shared: &Shared, _: &Numbers, text: &mut String) {
 
 fn memory(shared: &Shared, numbers: &Numbers, text: &mut String) {
     bytes(text, "used_memory", numbers.used());
-    let rss = resident_bytes();
+    let rss = proc_bytes("/proc/self/status", "VmRSS:");
     if let Some(rss) = rss {
         bytes(text, "used_memory_rss", rss);
     }
@@ -127,6 +128,9 @@ fn memory(shared: &Shared, numbers: &Numbers, text: &mut String) {
         }
     }
     line(text, format_args!("used_memory_dataset:{}", numbers.used()));
+    if let Some(total) = proc_bytes("/proc/meminfo", "MemTotal:") {
+        bytes(text, "total_system_memory", total);
+    }
     bytes(text, "maxmemory", shared.memory_max.get());
     line(text, format_args!("maxmemory_policy:noeviction"));
 }
@@ -150,10 +154,10 @@ fn human(bytes: u64) -> String {
     }
 }
 
-/// Returns the bytes of memory that the process has, where the system tells.
-fn resident_bytes() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+/// Returns an amount of memory, where the system tells.
+fn proc_bytes(file: &str, name: &str) -> Option<u64> {
+    let status = std::fs::read_to_string(file).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
@@ -187,6 +191,8 @@ fn stats(shared: &Shared, numbers: &Numbers, text: &mut String) {
     let (hits, misses) = numbers.looks();
     line(text, format_args!("keyspace_hits:{hits}"));
     line(text, format_args!("keyspace_misses:{misses}"));
+    line(text, format_args!("pubsub_channels:{}", shared.channels.get()));
+    line(text, format_args!("pubsub_patterns:{}", shared.patterns.get()));
     for (reason, name) in Cut::ALL {
         line(text, format_args!("{name}:{}", stats.cuts(reason)));
     }
@@ -196,6 +202,21 @@ fn stats(shared: &Shared, numbers: &Numbers, text: &mut String) {
 fn replication(_: &Shared, _: &Numbers, text: &mut String) {
     line(text, format_args!("role:master"));
     line(text, format_args!("connected_slaves:0"));
+}
+
+fn cpu(_: &Shared, _: &Numbers, text: &mut String) {
+    let Some([user, system]) = cpu_ticks() else { return };
+    // Linux shows a hundred ticks a second to every process.
+    line(text, format_args!("used_cpu_sys:{}.{:02}0000", system / 100, system % 100));
+    line(text, format_args!("used_cpu_user:{}.{:02}0000", user / 100, user % 100));
+}
+
+/// Returns the time that the process has run, in user mode and in the system, where the system tells.
+fn cpu_ticks() -> Option<[u64; 2]> {
+    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+    // The name before may have blanks and brackets in it. The state is the first field behind, user time the twelfth.
+    let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(11);
+    Some([fields.next()?.parse().ok()?, fields.next()?.parse().ok()?])
 }
 
 fn cluster(_: &Shared, _: &Numbers, text: &mut String) {

@@ -91,6 +91,9 @@ pub(crate) struct Shared {
     pub(crate) memory_used: Count,
     /// The most that they have been.
     pub(crate) memory_peak: Count,
+    /// Channels that somebody listens to, and patterns.
+    pub(crate) channels: Count,
+    pub(crate) patterns: Count,
     /// Bytes of commands queued in transactions.
     pub(crate) queued: Count,
     /// Bytes of commands taken in from clients which have replies to read.
@@ -141,6 +144,8 @@ impl Shared {
             memory_max,
             memory_used: Count::default(),
             memory_peak: Count::default(),
+            channels: Count::default(),
+            patterns: Count::default(),
             queued: Count::default(),
             ahead_bytes: Count::default(),
             dir: None,
