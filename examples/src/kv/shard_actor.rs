@@ -24,6 +24,8 @@ pub(crate) struct ShardActor {
     shared: Arc<Shared>,
     /// Where its keys are kept, if they are.
     keeper: Option<Keeper>,
+    /// How often it has started its counts anew.
+    resets: u64,
     /// What this shard has added to the server's sum of bytes used.
     told: u64,
 }
@@ -46,7 +48,7 @@ impl ShardActor {
             keeper = Some(Keeper::recover(&journal, index, &mut shard, shared, cx).await?);
         }
         cx.every(SWEEP_PERIOD, Self::sweep);
-        Ok(Self { shard, shared, keeper, told: 0 })
+        Ok(Self { shard, shared, keeper, resets: 0, told: 0 })
     }
 
     /// Runs the commands of a job and sends it back with the replies.
@@ -54,6 +56,7 @@ impl ShardActor {
     fn run(&mut self, mut job: Box<Job>) -> Box<Job> {
         self.shard.set_now(now_ms());
         self.limit();
+        self.reset_counts_if_told();
         job.run(&mut self.shard);
         if let Some(keeper) = &mut self.keeper {
             job.hold_until(keeper.keep(&mut self.shard));
@@ -80,6 +83,14 @@ impl ShardActor {
             taken = self.shard.sweep(SWEEP_KEYS);
         }
         self.tell_used();
+    }
+
+    fn reset_counts_if_told(&mut self) {
+        let resets = self.shared.resets.get();
+        if resets != self.resets {
+            self.shard.reset_counts();
+            self.resets = resets;
+        }
     }
 
     /// Gives this shard what the others leave of the server's memory.

@@ -82,6 +82,8 @@ pub(crate) struct Shared {
     pub(crate) workers: usize,
     pub(crate) scheduler: String,
     pub(crate) stats: Stats,
+    /// How often the counts were started anew.
+    pub(crate) resets: Count,
     pub(crate) started_ms: i64,
     /// What tells this run of the server from others.
     pub(crate) run_id: String,
@@ -139,6 +141,7 @@ impl Shared {
             workers,
             scheduler,
             stats: Stats::default(),
+            resets: Count::default(),
             started_ms: now_ms(),
             run_id: run_id(),
             memory_max,
@@ -197,9 +200,10 @@ impl Shared {
         }
     }
 
-    /// Starts all counts anew.
+    /// Starts all counts anew; each shard does so with its own before it runs the next job.
     fn reset_stats(&self) {
         self.stats.reset();
+        self.resets.add(1);
         let mut clients = self.clients.lock();
         clients.past = Traffic::default();
         clients.by_id.values().for_each(|client| client.shown.lock().traffic = Traffic::default());

@@ -81,6 +81,27 @@ fn who_leaves_before_it_has_ceased_to_listen_is_forgotten() {
     server.stop();
 }
 
+#[test]
+fn counts_that_are_started_anew_are_so_on_every_shard() {
+    let server = Running::start(3, Limits::default());
+    let mut client = server.connect();
+    for key in ["a", "b", "c", "d", "e", "f"] {
+        client.text(&["SET", key, "1"]);
+        client.text(&["GET", key]);
+        client.text(&["GET", &format!("no {key}")]);
+        client.text(&["PEXPIRE", key, "1"]);
+    }
+    assert_eq!((server.info("keyspace_hits"), server.info("keyspace_misses")), (6, 6));
+    server.until("expired_keys", 6);
+    assert_eq!(client.text(&["CONFIG", "RESETSTAT"]), "OK");
+    for name in ["keyspace_hits", "keyspace_misses", "expired_keys"] {
+        assert_eq!(server.info(name), 0, "{name}");
+    }
+    client.text(&["GET", "a"]);
+    assert_eq!(server.info("keyspace_misses"), 1);
+    server.stop();
+}
+
 /// Sends commands without a pause, until told to stop or cut off.
 fn chatter(client: &Client, stop: &Arc<AtomicBool>) -> JoinHandle<()> {
     let (mut stream, stop) = (client.stream.try_clone().unwrap(), Arc::clone(stop));

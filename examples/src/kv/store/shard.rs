@@ -109,6 +109,11 @@ impl Shard {
         text
     }
 
+    /// Starts what was counted anew.
+    pub(crate) fn reset_counts(&mut self) {
+        (self.expired, self.hits, self.misses) = (0, 0, 0);
+    }
+
     /// Returns whether writes that need memory are refused now.
     pub(crate) fn is_full(&self) -> bool {
         self.used > self.limit
