@@ -46,8 +46,8 @@ pub(crate) struct Connection {
     conversation: Conversation,
     /// Since when a command has been on its way, and how long it may be.
     begun: Option<Instant>,
-    /// The server is closing: finish what has come, then go.
-    is_told_to_close: bool,
+    /// Since when the server has been closing: finish what has come, then go.
+    told_to_close: Option<Instant>,
     ahead: Ahead,
     /// What was not yet added to the client's record.
     traffic: Traffic,
@@ -152,7 +152,7 @@ impl Connection {
             events,
             conversation: Conversation::new(session),
             begun: None,
-            is_told_to_close: false,
+            told_to_close: None,
             ahead,
             traffic: Traffic::default(),
             _listed: listed,
@@ -177,6 +177,9 @@ impl Connection {
     async fn converse(&mut self) -> Result<(), Cut> {
         while !self.conversation.session.is_closing {
             self.look_up().await?;
+            if self.told_to_close.is_some_and(|told| told.elapsed() >= CLOSE_TIMEOUT) {
+                return Ok(());
+            }
             if !self.conversation.has_more() {
                 // All replies are out: what is left is the beginning of a command, like anybody's.
                 self.ahead.keep(0);
@@ -220,15 +223,23 @@ impl Connection {
 
     /// Writes this event's message and those of all that wait behind it, as far as they are not too many for one time.
     async fn deliver(&mut self, event: Event) -> Result<(), Cut> {
-        self.is_told_to_close |= !self.take_events(event)?;
+        let goes_on = self.take_events(event)?;
+        self.note_close(goes_on);
         self.write().await
+    }
+
+    /// Notes when the server began to close.
+    fn note_close(&mut self, goes_on: bool) {
+        if !goes_on {
+            self.told_to_close.get_or_insert_with(Instant::now);
+        }
     }
 
     /// Waits for bytes, an event or the end of the client's time.
     async fn wait(&mut self) -> io::Result<Input> {
         let deadline = self.deadline();
         let mut sleep = pin!(deadline.map(|(at, _)| sleep_until(at)));
-        let is_told_to_close = self.is_told_to_close;
+        let is_told_to_close = self.told_to_close.is_some();
         let Self { stream, events, conversation, .. } = self;
         poll_fn(|cx| {
             // A fresh future at each poll holds nothing between polls: what waits is the stream.
@@ -308,7 +319,8 @@ impl Connection {
     /// Takes every message that came before the client ceased to listen: once that is confirmed it expects none.
     async fn take_last_messages(&mut self, proto: Proto) -> Result<(), Cut> {
         while let Ok(event) = self.events.try_recv() {
-            self.is_told_to_close |= !self.take_event(&event, proto)?;
+            let goes_on = self.take_event(&event, proto)?;
+            self.note_close(goes_on);
             if self.conversation.out().len() >= WRITE_BYTES {
                 self.write().await?;
             }
@@ -425,6 +437,8 @@ impl Connection {
     }
 }
 
+/// How long the server, when it closes, takes in what a client sends without a pause.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 /// How often to look whether there is room again for what a client sends before it reads.
 const ROOM_INTERVAL: Duration = Duration::from_millis(100);
 /// Bytes of channel messages gathered before they are written.

@@ -1,13 +1,13 @@
 //! What becomes of clients of `kv` that send, read and listen at times of their own choosing.
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{JoinHandle, spawn};
 use std::time::{Duration, Instant};
 
-use crate::kv_support::{Client, Running, encode, show};
+use crate::kv_support::{Client, PATIENCE, Running, encode, show};
 use greenroom_examples::kv::Limits;
 
 #[test]
@@ -102,13 +102,30 @@ fn counts_that_are_started_anew_are_so_on_every_shard() {
     server.stop();
 }
 
-/// Sends commands without a pause, until told to stop or cut off.
-fn chatter(client: &Client, stop: &Arc<AtomicBool>) -> JoinHandle<()> {
+#[test]
+fn closing_does_not_wait_for_who_never_stops_sending() {
+    let server = Running::start(2, Limits::default());
+    let mut busy = server.connect();
+    let stop = Arc::new(AtomicBool::new(false));
+    // Far more is asked in a second than can be answered, so there is always something left to serve.
+    busy.text(&["SET", "large", &"x".repeat(2_000)]);
+    let chatting = chatter(&busy, b"GET large\r\n", &stop);
+    assert!(read_until(&mut busy.stream, b"$2000\r\n"));
+    let reading = spawn(move || io::copy(&mut busy.stream, &mut io::sink()));
+    let begun = Instant::now();
+    server.stop();
+    assert!(begun.elapsed() < PATIENCE / 2, "{:?}", begun.elapsed());
+    // To its end, or broken off, as there was more to read here.
+    drop(reading.join().unwrap());
+    stop.store(true, Ordering::SeqCst);
+    chatting.join().unwrap();
+}
+
+/// Sends a command over and over without a pause, until told to stop or cut off.
+fn chatter(client: &Client, command: &[u8], stop: &Arc<AtomicBool>) -> JoinHandle<()> {
     let (mut stream, stop) = (client.stream.try_clone().unwrap(), Arc::clone(stop));
-    spawn(move || {
-        let pings = b"PING\r\n".repeat(10_000);
-        while !stop.load(Ordering::SeqCst) && stream.write_all(&pings).is_ok() {}
-    })
+    let commands = command.repeat(10_000);
+    spawn(move || while !stop.load(Ordering::SeqCst) && stream.write_all(&commands).is_ok() {})
 }
 
 /// Reads until `wanted` or the end of the connection; returns whether it came.
@@ -137,7 +154,7 @@ fn who_never_stops_sending_gets_messages_and_can_be_killed() {
     busy.text(&["SUBSCRIBE", "news"]);
     let id = busy.text(&["CLIENT", "ID"]);
     let stop = Arc::new(AtomicBool::new(false));
-    let chatting = chatter(&busy, &stop);
+    let chatting = chatter(&busy, b"PING\r\n", &stop);
     // It is in full swing.
     assert!(read_until(&mut busy.stream, &b"+PONG\r\n".repeat(1000)));
     assert_eq!(mouth.text(&["PUBLISH", "news", "hear"]), "1");
