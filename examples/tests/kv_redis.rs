@@ -256,6 +256,31 @@ fn who_listens_and_who_publishes_hears_what_redis_says() {
     server.stop();
 }
 
+/// What a client gets that wants no replies and listens.
+fn muted_conversation(address: SocketAddr) -> Vec<u8> {
+    let (mut ear, mut mouth) = (Peer::connect(address), Peer::connect(address));
+    ear.call(&["HELLO", "3"]);
+    let before = "CLIENT REPLY OFF\nSUBSCRIBE a b\nPING\nGET x\n";
+    let behind = "PSUBSCRIBE n*\nUNSUBSCRIBE a\nUNSUBSCRIBE\nUNSUBSCRIBE\nMULTI\nSUBSCRIBE c\nGET x\n\
+                  UNSUBSCRIBE c\nEXEC\nSUBSCRIBE\nCLIENT REPLY ON\nCLIENT REPLY SKIP\nPUNSUBSCRIBE\nPING\nQUIT\n";
+    ear.stream.write_all(before.as_bytes()).unwrap();
+    let mut heard: Vec<u8> = (0..2).flat_map(|_| ear.reply().bytes()).collect();
+    assert_eq!(mouth.call(&["PUBLISH", "b", "one"]).integer(), Some(1));
+    heard.extend(ear.reply().bytes());
+    ear.stream.write_all(behind.as_bytes()).unwrap();
+    ear.reader.read_to_end(&mut heard).unwrap();
+    heard
+}
+
+#[test]
+fn who_wants_no_replies_hears_what_redis_says() {
+    let redis = Redis::start();
+    let server = Running::start(2, Limits::default());
+    let text = |at| String::from_utf8(muted_conversation(at)).unwrap();
+    assert_eq!(text(server.address), text(redis.address));
+    server.stop();
+}
+
 /// The fields of `INFO`, with their values.
 fn info(address: SocketAddr) -> BTreeMap<String, String> {
     let reply = Peer::connect(address).call(&["INFO"]).bytes();

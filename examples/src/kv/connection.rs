@@ -316,15 +316,19 @@ impl Connection {
         Ok(true)
     }
 
-    /// Takes every message that came before the client ceased to listen: once that is confirmed it expects none.
+    /// Takes every message that came before the client ceased to listen: once that is confirmed it expects none. Those
+    /// that come in the middle of a reply, as to `EXEC`, would be taken for a part of it and go before.
     async fn take_last_messages(&mut self, proto: Proto) -> Result<(), Cut> {
+        let from = self.conversation.out().len();
         while let Ok(event) = self.events.try_recv() {
             let goes_on = self.take_event(&event, proto)?;
             self.note_close(goes_on);
-            if self.conversation.out().len() >= WRITE_BYTES {
+            if self.conversation.out().len() >= WRITE_BYTES && !self.conversation.is_within_reply()
+            {
                 self.write().await?;
             }
         }
+        self.conversation.put_ahead(from);
         Ok(())
     }
 
@@ -337,8 +341,8 @@ impl Connection {
                 Stitched::Late(late, pushes) => {
                     let ends = matches!(late, Late::Listen { listen: false, .. });
                     self.backend.answer(late, &mut self.conversation).await?;
-                    if let Some(proto) = pushes.filter(|_| ends) {
-                        self.take_last_messages(proto).await?;
+                    if ends {
+                        self.take_last_messages(pushes).await?;
                     }
                 }
                 Stitched::Paused(shard) => {

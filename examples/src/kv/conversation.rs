@@ -98,7 +98,7 @@ impl Conversation {
                 }
                 Ok(Request::Complete) => {
                     let args = Args::new(&self.input, &self.spans);
-                    self.turn.pushes = (!args.is(0, "exec")).then_some(self.session.proto);
+                    self.turn.pushes = self.session.proto;
                     self.session.plan(args, &mut self.turn);
                     self.spans.clear();
                     count += 1;
@@ -181,6 +181,16 @@ impl Conversation {
             self.session.settle(is_refused);
         }
         stitched
+    }
+
+    /// Returns whether the output ends within a reply that is not to be parted.
+    pub(crate) fn is_within_reply(&self) -> bool {
+        self.turn.whole_from.is_some()
+    }
+
+    /// Moves what was appended to the output from `from` on ahead of the reply that it came in the middle of.
+    pub(crate) fn put_ahead(&mut self, from: usize) {
+        self.turn.put_ahead(from, &mut self.out);
     }
 
     /// Returns what is to be written.

@@ -25,8 +25,20 @@ impl Listen {
     }
 }
 
-/// Begins or ends to listen: the broker is told first, then one message per name confirms it.
+/// Begins or ends to listen. That is confirmed also to a client which is to get no replies: messages come to it, too.
 pub(crate) fn listen(session: &mut Session, args: Args<'_>, turn: &mut Turn, how: Listen) {
+    let is_muted = session.replies.is_muted();
+    if is_muted {
+        turn.mute(false);
+    }
+    listen_heard(session, args, turn, how);
+    if is_muted {
+        turn.mute(true);
+    }
+}
+
+/// The broker is told first, then one message per name confirms it.
+fn listen_heard(session: &mut Session, args: Args<'_>, turn: &mut Turn, how: Listen) {
     let mut names: Vec<Box<[u8]>> = args.tail(1).map(Box::from).collect();
     if names.is_empty() {
         let all = if how.patterns { &session.patterns } else { &session.channels };

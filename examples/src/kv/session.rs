@@ -55,7 +55,7 @@ pub(crate) enum Replies {
 }
 
 impl Replies {
-    fn is_muted(self) -> bool {
+    pub(crate) fn is_muted(self) -> bool {
         matches!(self, Self::Skip | Self::None)
     }
 }
@@ -294,6 +294,7 @@ impl Session {
         self.watching = None;
         let layout = turn.layout().clone();
         let commands = transaction.commands();
+        turn.whole(true);
         let on_shard = |(spec, args): &&(&'static Spec, Args<'_>)| {
             matches!(target(spec, *args, &layout), Ok(Target::Shard(_) | Target::Own(Own::Info)))
         };
@@ -315,6 +316,7 @@ impl Session {
         if let Some(begun) = begun {
             turn.end(begun);
         }
+        turn.whole(false);
         if has_own {
             let now = self.state();
             self.undecided.take_if(|it| it.effects.is_empty() && it.before == now);

@@ -16,8 +16,8 @@ pub(crate) enum Stitched {
     /// All replies are in place.
     Done,
     /// This must be asked before the rest; what came for a client that listens may be written in this protocol before
-    /// the answer, if in any.
-    Late(Late, Option<Proto>),
+    /// the answer.
+    Late(Late, Proto),
     /// The job of this shard paused; it must run on before the rest.
     Paused(usize),
 }
@@ -107,12 +107,27 @@ impl Turn {
                 self.muted_from = is_muted.then_some(out.len());
                 Next::Step
             }
+            Part::Whole(is_whole) => {
+                self.whole_from = is_whole.then_some(out.len());
+                Next::Step
+            }
             Part::Late(late, pushes) => {
                 let (late, pushes) = (std::mem::replace(late, Late::Patterns), *pushes);
                 self.at += 1;
                 Next::Stop(Stitched::Late(late, pushes))
             }
         }
+    }
+
+    /// Moves what was appended to the output from `from` on ahead of the reply that is not to be parted, if `from` is
+    /// within one.
+    pub(crate) fn put_ahead(&mut self, from: usize, out: &mut [u8]) {
+        let Some(begun) = &mut self.whole_from else { return };
+        let count = out.len() - from;
+        if let Some(reply) = out.get_mut(*begun..) {
+            reply.rotate_right(count);
+        }
+        *begun += count;
     }
 
     fn drop_muted(&self, out: &mut Vec<u8>) {
@@ -146,7 +161,7 @@ impl Turn {
             }
         }
         self.at += 1;
-        Next::Stop(Stitched::Late(Late::Info { asked, proto, numbers }, None))
+        Next::Stop(Stitched::Late(Late::Info { asked, proto, numbers }, proto))
     }
 
     fn begin_part(&mut self, shard: usize, end: usize, out: &mut Vec<u8>) -> Next {
@@ -181,7 +196,11 @@ impl Turn {
                     job.take();
                 }),
                 // Commands over several shards are not let into a transaction, and it holds no other.
-                Part::Gather { .. } | Part::Begin { .. } | Part::Mute(_) | Part::Late(..) => {}
+                Part::Gather { .. }
+                | Part::Begin { .. }
+                | Part::Mute(_)
+                | Part::Whole(_)
+                | Part::Late(..) => {}
             }
         }
     }

@@ -55,8 +55,10 @@ pub(super) enum Part {
     Begin { shard: usize, end: usize },
     /// The replies from here on are not for the client, or are again.
     Mute(bool),
+    /// The replies from here on are parts of one, or are no longer.
+    Whole(bool),
     /// What is asked late, and [`Turn::pushes`] at that command.
-    Late(Late, Option<Proto>),
+    Late(Late, Proto),
 }
 
 /// The commands and replies of one turn.
@@ -73,11 +75,12 @@ pub(crate) struct Turn {
     pub(super) fan: Vec<usize>,
     /// While replies are not for the client: what of the output is.
     pub(super) muted_from: Option<usize>,
+    /// Within a reply that is not to be parted: where in the output it begins.
+    pub(super) whole_from: Option<usize>,
     /// A shard has refused a transaction.
     pub(super) is_refused: bool,
-    /// How messages from channels are written before the reply to the command that is being added; `None` inside of
-    /// `EXEC`, where they would be taken for a part of its reply.
-    pub(super) pushes: Option<Proto>,
+    /// How messages from channels are written before the reply to the command that is being added.
+    pub(super) pushes: Proto,
     client: WatchId,
     layout: Layout,
 }
@@ -92,8 +95,9 @@ impl Turn {
             local_taken: 0,
             fan: Vec::new(),
             muted_from: None,
+            whole_from: None,
             is_refused: false,
-            pushes: None,
+            pushes: Proto::Resp2,
             client,
             layout,
         }
@@ -127,6 +131,11 @@ impl Turn {
     /// Withholds the replies that follow from the client, or no longer.
     pub(crate) fn mute(&mut self, is_muted: bool) {
         self.parts.push(Part::Mute(is_muted));
+    }
+
+    /// Makes one reply of those that follow, or no longer.
+    pub(crate) fn whole(&mut self, is_whole: bool) {
+        self.parts.push(Part::Whole(is_whole));
     }
 
     /// Adds something to ask the broker.

@@ -82,6 +82,65 @@ fn who_leaves_before_it_has_ceased_to_listen_is_forgotten() {
 }
 
 #[test]
+fn who_is_to_get_no_replies_gets_messages_and_what_confirms_them() {
+    let server = Running::start(2, Limits::default());
+    let mut mouth = server.connect();
+    let (publish, count) = (encode(&[b"PUBLISH", b"news", b"x"]), 200);
+    for mute in ["OFF", "SKIP"] {
+        for _ in 0..20 {
+            let mut ear = server.connect();
+            ear.call(&["HELLO", "3"]);
+            ear.text(&["SUBSCRIBE", "news"]);
+            ear.text(&["SUBSCRIBE", "other"]);
+            mouth.send(&publish.repeat(count));
+            ear.send(&encode(&[b"CLIENT", b"REPLY", mute.as_bytes()]));
+            ear.send(&encode(&[b"UNSUBSCRIBE", b"other"]));
+            ear.send(&encode(&[b"CLIENT", b"REPLY", b"ON"]));
+            let mut heard = Vec::new();
+            while heard.iter().filter(|text| *text == "[message news x]").count() < count
+                || !heard.iter().any(|text| text == "OK")
+            {
+                heard.push(show(&ear.reply()));
+            }
+            heard.retain(|text| text != "[message news x]");
+            assert_eq!(heard, ["[unsubscribe other 1]", "OK"], "{mute}");
+            (0..count).for_each(|_| assert_eq!(show(&mouth.reply()), "1"));
+        }
+    }
+    server.stop();
+}
+
+#[test]
+fn messages_come_before_the_transaction_that_ends_listening() {
+    let server = Running::start(2, Limits::default());
+    let mut mouth = server.connect();
+    let (publish, count) = (encode(&[b"PUBLISH", b"news", b"x"]), 200);
+    for _ in 0..20 {
+        let mut ear = server.connect();
+        ear.call(&["HELLO", "3"]);
+        ear.text(&["SUBSCRIBE", "news"]);
+        mouth.send(&publish.repeat(count));
+        let words: [&[&[u8]]; 5] =
+            [&[b"MULTI"], &[b"INCR", b"n"], &[b"UNSUBSCRIBE"], &[b"PING"], &[b"EXEC"]];
+        ear.send(&words.map(encode).concat());
+        let mut heard = Vec::new();
+        // That of `UNSUBSCRIBE` is a message of its own inside of the reply, as from Redis.
+        while heard.last().is_none_or(|text: &String| !text.contains("PONG")) {
+            heard.push(show(&ear.reply()));
+        }
+        let reached: usize = (0..count).filter(|_| show(&mouth.reply()) == "1").count();
+        assert_eq!(heard.iter().filter(|text| *text == "[message news x]").count(), reached);
+        ear.send(b"ECHO end\r\n");
+        assert_eq!(show(&ear.reply()), "end");
+        heard.retain(|text| text != "[message news x]");
+        let exec = heard.last().unwrap();
+        assert!(exec.ends_with("[unsubscribe news 0] PONG]"), "{heard:?}");
+        assert_eq!(heard[..heard.len() - 1], ["OK", "QUEUED", "QUEUED", "QUEUED"]);
+    }
+    server.stop();
+}
+
+#[test]
 fn counts_that_are_started_anew_are_so_on_every_shard() {
     let server = Running::start(3, Limits::default());
     let mut client = server.connect();
