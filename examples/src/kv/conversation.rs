@@ -102,7 +102,7 @@ impl Conversation {
                     self.session.plan(args, &mut self.turn);
                     self.spans.clear();
                     count += 1;
-                    self.has_more = count == COMMANDS_MAX || self.session.is_undecided();
+                    self.has_more = count == COMMANDS_MAX || self.ends_turn();
                 }
                 Ok(Request::Partial) => break,
                 Err(error) => {
@@ -119,6 +119,11 @@ impl Conversation {
             self.cut = Some(Cut::Oversize);
         }
         count
+    }
+
+    /// Returns whether the next command is one for another turn.
+    fn ends_turn(&self) -> bool {
+        self.session.is_undecided() || (self.session.wants_a_turn() && !self.turn.is_answered())
     }
 
     /// Takes the bytes of complete commands out of the buffer.

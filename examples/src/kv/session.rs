@@ -120,6 +120,12 @@ impl Session {
         self.undecided.is_some()
     }
 
+    /// Returns whether what follows may be the `EXEC` of a transaction that is to begin a turn of its own: the client may
+    /// go while it is sent the replies before, and then all of it is done or nothing.
+    pub(crate) fn wants_a_turn(&self) -> bool {
+        self.transaction.as_ref().is_some_and(|transaction| transaction.has_own)
+    }
+
     /// Ends a turn: what it left undecided holds, or has never been.
     pub(crate) fn settle(&mut self, is_refused: bool) {
         let Some(Undecided { before, effects }) = self.undecided.take() else { return };
@@ -306,7 +312,7 @@ impl Session {
                 None
             }
         };
-        let has_own = commands.iter().any(|(spec, _)| matches!(spec.action, Action::Own(_)));
+        let has_own = transaction.has_own;
         if begun.is_some() && has_own {
             self.undecided = Some(Undecided { before: self.state(), effects: Vec::new() });
         }

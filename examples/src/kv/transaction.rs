@@ -20,6 +20,8 @@ pub(crate) struct Transaction {
     pub(super) home: Option<usize>,
     /// A command was refused, so `EXEC` will be.
     pub(super) is_broken: bool,
+    /// One of the commands is the connection's own.
+    pub(super) has_own: bool,
 }
 
 impl Transaction {
@@ -32,6 +34,7 @@ impl Transaction {
             bytes: 0,
             home: None,
             is_broken: false,
+            has_own: false,
         }
     }
 
@@ -49,6 +52,7 @@ impl Transaction {
         self.shared.queued.add(bytes as u64);
         self.bytes += bytes;
         self.commands.push((spec, args.len()));
+        self.has_own |= spec.run().is_none();
         args.copy_to(&mut self.arena, &mut self.spans);
         Ok(())
     }

@@ -112,6 +112,11 @@ impl Turn {
         self.jobs.len()
     }
 
+    /// Returns whether all replies so far are there.
+    pub(crate) fn is_answered(&self) -> bool {
+        self.parts.iter().all(|part| matches!(part, Part::Local(_) | Part::Mute(_)))
+    }
+
     /// Writes a reply that needs no shard.
     pub(crate) fn local<T>(&mut self, proto: Proto, write: impl FnOnce(&mut Reply<'_>) -> T) -> T {
         let result = write(&mut Reply::new(&mut self.local, proto));

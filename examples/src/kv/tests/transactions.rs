@@ -1,6 +1,7 @@
 //! Transactions, and the keys they watch.
 
 use super::Server;
+use crate::kv::stitch::Stitched;
 
 #[test]
 fn transactions_run_on_one_shard_and_say_so() {
@@ -100,6 +101,30 @@ fn a_transaction_that_is_refused_changes_nothing() {
     assert_eq!(server.shared.memory_max.get(), 7);
     server.shared.memory_max.set(0);
     assert_eq!(server.say(&mut one, "CLIENT GETNAME\nGET a"), "$2 me _");
+}
+
+#[test]
+fn who_leaves_before_its_turn_is_over_does_all_of_a_transaction_or_nothing() {
+    let mut server = Server::new(2);
+    let (mut one, mut other) = (server.connect(), server.connect());
+    // The key that pauses the turn lies on another shard than that of the transaction.
+    let keys =
+        ["a", "b", "c", "d"].map(|key| (key, one.session.shared.layout.route(key.as_bytes())));
+    let (large, home) = (keys[0], keys.iter().find(|key| key.1 != keys[0].1).unwrap());
+    server.say(&mut other, &format!("SET {} {}", large.0, "x".repeat(60_000)));
+    let script = format!(
+        "{}MULTI\nSET {} 1\nCONFIG SET maxmemory 1gb\nPUBLISH c m\nEXEC\n",
+        format!("GET {}\n", large.0).repeat(40),
+        home.0
+    );
+    one.input().extend_from_slice(script.as_bytes());
+    one.parse();
+    for (shard, job) in one.jobs().collect::<Vec<_>>() {
+        server.run(shard, job, &mut one);
+    }
+    assert!(matches!(one.stitch(), Stitched::Paused(_)), "here the client may be found to be gone");
+    let gets = server.say(&mut other, &format!("GET {}", home.0));
+    assert_eq!((gets.as_str(), server.shared.memory_max.get()), ("$-1", 0));
 }
 
 #[test]
