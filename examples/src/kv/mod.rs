@@ -22,10 +22,7 @@
 //! | other nodes | `cluster`, `job::parcel` |
 //! | setting up and ending | `server`, `options` |
 //!
-//! Where `kv` differs from a single Redis: keys are spread over shards, and what must be atomic over several keys
-//! (`MULTI`, `WATCH`, `MSETNX`) needs them on one shard. Keys with a common `{tag}` are; otherwise the answer is a
-//! `CROSSSLOT` error, as from a Redis Cluster. `MSET`, `DEL` and the like run on each shard by itself. On several nodes,
-//! channels (`PUBLISH`, `SUBSCRIBE`) are those of one node, and a value that is sent to another may have 15 MiB.
+//! Where `kv` differs from a single Redis, and what limits it has: `examples/kv/README.md`.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
