@@ -5,6 +5,7 @@
 //! comes by [`super::life::advance`].
 
 use super::body;
+use super::interleave;
 use super::phase::{Phase, enter};
 use super::stash;
 use super::traits::Behavior;
@@ -15,6 +16,8 @@ use crate::task::held::Held;
 pub(super) const SILENCE: u8 = 1;
 /// Messages come before the actor's mail.
 pub(super) const DUE: u8 = 2;
+/// Interleaved handlers have given way to the actor's mail.
+pub(super) const GAVE_WAY: u8 = 4;
 
 /// Has the actor asked before each message for the reason `why`, or no longer.
 pub(super) fn set(held: &mut Held, why: u8, on: bool) {
@@ -34,9 +37,13 @@ pub(super) fn is_on(held: &mut Held) -> bool {
 /// # Safety
 /// No hook or handler waits, and the cell is an `A`'s.
 pub(super) unsafe fn step<A: Behavior>(held: &mut Held) -> Advance {
-    if std::mem::take(&mut held.owner().life.heard) {
+    let heard = std::mem::take(&mut held.owner().life.heard);
+    if heard {
         // SAFETY: the caller's promise.
         unsafe { body::context::<A>(held.header()) }.break_silence();
+    }
+    if held.owner().life.attended & GAVE_WAY != 0 {
+        interleave::go_on(held, heard);
     }
     stash::next(held)
 }

@@ -10,14 +10,19 @@
 //!                       +- wake --+
 //! ```
 //!
+//! A handler that was woken while it was polled, as one that sends without end is whenever it gives way, is not
+//! polled again before the actor has handled some mail, if there is any.
+//!
 //! Invariants:
 //! 1. A future of the list is polled by the token's holder only, while no other handler waits.
 //! 2. `POLLED` names the future that the thread polls. Only its own [`Interleaved`] reaches the actor then.
 //! 3. At most [`Interleaves::IN_FLIGHT_MAX`] are in the list. A message that would be one more goes before
 //!    all others, and the mailbox is held, until one is done.
 //! 4. The list is empty when the stop hook runs.
+//! 5. While a future has given way to mail, the actor is asked before each message ([`attention`]).
 
 use super::address::Ref;
+use super::attention;
 use super::body::{self, control};
 use super::context::Context;
 use super::dispatch::{again, dispatch, told_until};
@@ -25,6 +30,7 @@ use super::life::{self, report_bad_drop};
 use super::signal::discard_signal;
 use super::stash;
 use super::traits::{Actor, Behavior, ByMacro, Message, Receive};
+use crate::queue::list::List;
 use crate::queue::node::{Kind, Lane, Node};
 use crate::sync::{Arc, AtomicBool, Ordering, Wake, planted, thread_local, waker};
 use crate::task::cell::{Advance, CellRef, Header};
@@ -40,6 +46,9 @@ use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::task::{self, Waker};
 use std::time::Duration;
+
+/// Messages that are handled before a handler goes on that has given way to them.
+const MAIL_BETWEEN: u32 = if cfg!(shuttle) { 2 } else { 64 };
 
 /// An actor with handlers that do not hold it while they wait; `#[actor(interleave = 16)]` makes it one.
 #[diagnostic::on_unimplemented(
@@ -152,12 +161,18 @@ pub(super) struct Flights {
     list: Vec<Flight>,
     /// Whether a message waits for one of them to be done.
     crowded: bool,
+    /// Messages until those go on that have given way to mail.
+    mail_left: u32,
 }
 
 struct Flight {
     resume: Arc<Resume>,
     waker: Waker,
     pending: Pending,
+    /// Whether it was woken while it was polled: then mail comes before it.
+    gives_way: bool,
+    /// Whether it has given way, and is to go on.
+    is_aside: bool,
 }
 
 /// Has a handler polled again.
@@ -205,6 +220,14 @@ impl Flights {
         let place = self.list.iter().position(|flight| flight.resume.id == id)?;
         Some(self.list.swap_remove(place))
     }
+
+    /// Puts a handler aside until some mail is handled.
+    fn put_aside(&mut self, flight: Flight) {
+        if !self.list.iter().any(|other| other.is_aside) {
+            self.mail_left = MAIL_BETWEEN;
+        }
+        self.list.push(Flight { gives_way: false, is_aside: true, ..flight });
+    }
 }
 
 /// Begins a handler, which is polled before the next message is handled.
@@ -224,7 +247,8 @@ where
     let resume = Arc::new(Resume { cell, id, is_sent: AtomicBool::new(true) });
     let waker = waker(Arc::clone(&resume));
     let mut held = context.held();
-    control(&mut held).extras().flights.list.push(Flight { resume, waker, pending });
+    let flight = Flight { resume, waker, pending, gives_way: false, is_aside: false };
+    control(&mut held).extras().flights.list.push(flight);
     held.cell().note_in_flight(true);
     // SAFETY: the node is new.
     unsafe { held.owner().signals.push_back(Node::new(&RESUME, id)) };
@@ -271,11 +295,43 @@ unsafe fn resume(to: NonNull<()>, node: NonNull<Node>) {
     let mut held = unsafe { Held::new(to.cast::<Header>()) };
     let flights = control(&mut held).extras.as_mut().map(|extras| &mut extras.flights);
     let Some(flight) = flights.and_then(|flights| flights.take(id)) else { return };
+    if planted!("interleave-hogs": flight.gives_way => false) && gives_way_to_mail(&mut held) {
+        control(&mut held).extras().flights.put_aside(flight);
+        return attention::set(&mut held, attention::GAVE_WAY, true);
+    }
     let Some(flight) = poll(held.header(), flight) else { return landed(&mut held) };
     if life::is_ending(&mut held) {
         return cut_off(&held, flight);
     }
     control(&mut held).extras().flights.list.push(flight);
+}
+
+/// Whether there is mail, and a handler would not hold it up by waiting for its turn.
+fn gives_way_to_mail(held: &mut Held) -> bool {
+    !is_crowded(held) && (held.has_mail() || stash::has_due(held))
+}
+
+/// Lets those that have given way go on, if enough mail was handled or none is left. `heard` says that a message was
+/// handled since this was asked.
+pub(super) fn go_on(held: &mut Held, heard: bool) {
+    if let Some(extras) = &mut control(held).extras {
+        extras.flights.mail_left = extras.flights.mail_left.saturating_sub(u32::from(heard));
+        if extras.flights.mail_left > 0 && gives_way_to_mail(held) {
+            return;
+        }
+    }
+    if let Some(extras) = &mut control(held).extras {
+        let list = &mut extras.flights.list;
+        let mut resumed = List::new();
+        for flight in list.iter_mut() {
+            if std::mem::take(&mut flight.is_aside) {
+                // SAFETY: the node is new.
+                unsafe { resumed.push_back(Node::new(&RESUME, flight.resume.id)) };
+            }
+        }
+        held.owner().signals.append(&mut resumed);
+    }
+    attention::set(held, attention::GAVE_WAY, false);
 }
 
 /// Polls a handler; gives it back if it waits.
@@ -285,6 +341,8 @@ fn poll(header: NonNull<Header>, mut flight: Flight) -> Option<Flight> {
     let inside = Inside::enter(header, &flight);
     let polled = flight.pending.poll(&mut task::Context::from_waker(&flight.waker));
     drop(inside);
+    // Relaxed: a wake that comes later only lets it go on sooner.
+    flight.gives_way = flight.resume.is_sent.load(Ordering::Relaxed);
     polled.is_pending().then_some(flight)
 }
 
