@@ -91,6 +91,11 @@ fn drains_on_rings_between_cores() {
 }
 
 #[test]
+fn sleepers_on_the_stealing_queue() {
+    explore(Plan::stealing(2), sleepers);
+}
+
+#[test]
 fn asks_on_the_stealing_queue() {
     explore(Plan::stealing(3), asks);
 }
@@ -300,6 +305,19 @@ async fn drains(scene: &Scene) {
         thread.join().expect("it ends");
     }
     scene.drained(target).await;
+}
+
+/// A thread drains an actor that sleeps while another one sends to it: it starts for nothing but what it was sent.
+async fn sleepers(scene: &Scene) {
+    let target = scene.asleep();
+    let there = target.clone();
+    let closer = scene.thread(async move |_| {
+        there.drain();
+    });
+    scene.send(&target, 0);
+    closer.join().expect("it ends");
+    scene.drained(&target).await;
+    scene.started_for_what_was_sent();
 }
 
 /// Two actors ask a third one, which stops some time.

@@ -19,8 +19,10 @@ use super::context::Context;
 use super::life;
 use super::phase::{Ending, Phase, enter, reason};
 use super::stash;
+use super::tell::is_withdrawn;
 use super::traits::Behavior;
 use crate::event::Event;
+use crate::sync::planted;
 use crate::task::cell::{Advance, Header};
 use crate::task::held::Held;
 use std::any::Any;
@@ -99,6 +101,13 @@ pub(super) fn fall_asleep(held: &mut Held) {
 /// # Safety
 /// No hook or handler waits, and the cell is an `A`'s.
 pub(super) unsafe fn step<A: Behavior>(held: &mut Held) -> Advance {
+    while planted!("dormant-wakes-for-nothing": held.front().is_some_and(is_withdrawn) => false) {
+        held.pop();
+    }
+    if planted!("dormant-wakes-for-nothing": held.is_mail_broken() => false) {
+        // What comes may be a message, or withdrawn.
+        return Advance::Yield;
+    }
     if held.has_mail() || stash::has_due(held) {
         // SAFETY: the caller's promise.
         unsafe { wake::<A>(held) };

@@ -5,7 +5,7 @@ mod within;
 
 pub use within::{TellWithin, TellingWithin};
 
-pub(super) use lane::{offer, push, push_node, refuse_closed};
+pub(super) use lane::{is_withdrawn, offer, push, push_node, refuse_closed};
 pub(super) use within::Dated;
 
 use lane::offer_or;

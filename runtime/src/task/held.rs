@@ -3,7 +3,7 @@
 use super::cell::{CellRef, Header, Owner, discard, recycle};
 use super::home::Home;
 use crate::queue::inbox::{Inbox, Pop};
-use crate::queue::node::{Lane, Node};
+use crate::queue::node::{Kind, Lane, Node};
 use crate::sync::yield_now;
 use std::ptr::NonNull;
 
@@ -66,6 +66,11 @@ impl Held {
     #[inline(always)]
     pub(crate) fn pop_linked(&mut self) -> Option<NonNull<Node>> {
         self.owner().outlet.pop_linked(recycle)
+    }
+
+    /// What the oldest user message is, if it is linked.
+    pub(crate) fn front(&mut self) -> Option<&'static Kind> {
+        self.owner().outlet.front()
     }
 
     /// Whether a sender is in the middle of pushing the next message.

@@ -120,6 +120,13 @@ impl Scene {
         actor
     }
 
+    /// An actor that starts with its first message.
+    pub(crate) fn asleep(&self) -> Ref<Player> {
+        let account = Arc::clone(&self.account);
+        let players = self.system.keyed::<u64, Player>(move |_| account.issue());
+        players.get(0).expect("the system runs")
+    }
+
     pub(crate) fn find(&self, name: &str) -> Option<Ref<Player>> {
         self.system.find(name).ok()
     }
@@ -148,6 +155,13 @@ impl Scene {
         actor.ended().await;
         let lost = self.system.counts().dead_stopped;
         self.account.check(lost == 0, || format!("{lost} were accepted and not handled"));
+    }
+
+    /// Checks that no more actors have started than messages were taken.
+    pub(crate) fn started_for_what_was_sent(&self) {
+        let (started, sent) =
+            (self.system.counts().started, self.account.sent.load(Ordering::SeqCst));
+        self.account.check(started <= sent, || format!("{started} started for {sent} messages"));
     }
 
     /// Asks for the double of `number`.

@@ -83,9 +83,17 @@ impl<P> Hollow<P> {
         weigh: None,
         block: Some(Node::block::<P>()),
         name: || "withdrawn",
-        type_id: TypeId::of::<()>,
+        type_id: TypeId::of::<Withdrawn>,
         answers: false,
     };
+}
+
+/// The type by which hollow nodes are known.
+struct Withdrawn;
+
+/// Whether a node of that kind is what is left of a message that its sender has.
+pub(in crate::actor) fn is_withdrawn(kind: &Kind) -> bool {
+    (kind.type_id)() == TypeId::of::<Withdrawn>()
 }
 
 /// Puts a node of the runtime's own into the user lane, also of a closed mailbox, and sees that the actor runs.

@@ -1,7 +1,7 @@
 //! The consumer's end of a mailbox.
 
 use super::Inbox;
-use crate::queue::node::Node;
+use crate::queue::node::{Kind, Node};
 use std::ptr::NonNull;
 
 /// The consumer's next step.
@@ -51,6 +51,14 @@ impl Outlet {
         let node = NonNull::new(unsafe { Node::linked(self.tail) })?;
         recycle(std::mem::replace(&mut self.tail, node));
         Some(node)
+    }
+
+    /// What the oldest message is, if it is linked.
+    pub(crate) fn front(&self) -> Option<&'static Kind> {
+        // SAFETY: the outlet keeps its tail node.
+        let node = NonNull::new(unsafe { Node::linked(self.tail) })?;
+        // SAFETY: what is linked is the outlet's.
+        Some(unsafe { Node::kind(node) })
     }
 
     /// Whether a sender is between its swap and its link, right behind what the outlet has seen.
