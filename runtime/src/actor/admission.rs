@@ -59,6 +59,7 @@ impl Sender {
         Claim {
             level: pass(is_question || self.passes_overload()),
             budget: pass(self.passes_budget()),
+            end: Pass::IfClear,
         }
     }
 
