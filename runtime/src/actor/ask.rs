@@ -11,6 +11,7 @@ use crate::queue::oneshot;
 use crate::sync::{spin_loop, thread, waker_of_this_thread};
 use crate::task::cell::CellRef;
 use crate::task::current;
+use crate::task::waker::{is_inspecting, ordinary, with_actor_of};
 use crate::time::Time;
 use std::fmt;
 use std::future::{Future, IntoFuture};
@@ -275,6 +276,24 @@ impl<P: Message, R> Future for Asking<'_, P, R> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
+        if is_inspecting(cx.waker()) { this.poll_inspected(cx) } else { this.poll_outcome(cx) }
+    }
+}
+
+impl<P: Message, R> Asking<'_, P, R> {
+    /// As [`Asking::poll_outcome`], in a poll that tells who waits for asks alone: those that are seen are not noted.
+    #[cold]
+    fn poll_inspected(&mut self, cx: &Context<'_>) -> Poll<Result<R, AskError>> {
+        let ordinary = ordinary(cx.waker());
+        let polled = self.poll_outcome(&mut Context::from_waker(&ordinary));
+        if polled.is_pending() && !self.waiting.is_seen() {
+            with_actor_of(cx.waker(), |actor| actor.map(|actor| actor.awaited.note_other()));
+        }
+        polled
+    }
+
+    fn poll_outcome(&mut self, cx: &mut Context<'_>) -> Poll<Result<R, AskError>> {
+        let this = self;
         let mut moved = false;
         let sends = this.message.is_some();
         match this.poll_send(cx) {

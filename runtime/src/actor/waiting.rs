@@ -3,7 +3,8 @@
 //! An ask that is answered soon is not looked at. One that waits sets an alarm anyway; where it waits inside
 //! a handler, the alarm goes off after a hundredth of a second for a first look, then each time after
 //! four times as long as before, and at the deadline. A look records the edge from the actor that
-//! asks to the one that is asked, and searches for a cycle through it ([`crate::task::waits`]).
+//! asks to the one that is asked ([`crate::task::waits`]), and has the handler inspected: if it waits for nothing but
+//! answers ([`crate::task::awaited`]), a cycle through the edge is searched for.
 //!
 //! Invariant: the wait ends before the receiver leaves its slot, which the graph looks at.
 
@@ -44,6 +45,8 @@ struct Watch {
     due: Time,
     /// The actor that waits, where that is to be looked at.
     wait: Option<Wait>,
+    /// Whether a cycle is to be searched for when it is known that the handler waits for nothing else.
+    searches: bool,
 }
 
 impl<'a, R> Waiting<'a, R> {
@@ -101,18 +104,30 @@ impl<'a, R> Waiting<'a, R> {
                 return Poll::Ready(AskError::Expired);
             }
             if now >= watch.due {
-                return self.look(now, cx).map(AskError::Cycle);
-            }
-            if !moved {
+                self.look(now, cx);
                 return Poll::Pending;
+            }
+            if !moved || self.is_still_at(cx) {
+                return self.search().map(AskError::Cycle);
             }
             self.end_watch();
         }
         // Only who waits inside a handler keeps others waiting meanwhile.
         let wait = if blocks { self.begin_wait(cx) } else { None };
         let due = if wait.is_some() { core.slice_now().after(FIRST_LOOK) } else { Time::NEVER };
-        self.set_watch(due, NonZeroU32::MIN, wait, cx);
+        self.set_watch(due, NonZeroU32::MIN, wait, false, cx);
         Poll::Pending
+    }
+
+    /// Whether the wait-for graph sees that it waits.
+    pub(super) fn is_seen(&self) -> bool {
+        self.watch.as_ref().is_some_and(|watch| watch.wait.is_some())
+    }
+
+    /// Whether it is the handler of the same actor as before that waits.
+    fn is_still_at(&self, cx: &Context<'_>) -> bool {
+        let asker = self.watch.as_ref().and_then(|watch| watch.wait.as_ref()).map(Wait::asker);
+        asker.is_some() && with_actor_of(cx.waker(), |polls| polls == asker)
     }
 
     /// The wait of the actor whose handler is polled, if it is of the same system as who was asked.
@@ -121,37 +136,56 @@ impl<'a, R> Waiting<'a, R> {
         std::ptr::eq(&raw const *asker.core, &raw const *self.to.core).then(|| Wait::begin(asker))
     }
 
-    /// Shows the wait to the wait-for graph, and searches that for a cycle.
+    /// Shows the wait to the wait-for graph, and has the handler inspected.
     #[cold]
-    fn look(&mut self, now: Time, cx: &Context<'_>) -> Poll<AskCycle> {
-        let Some(Watch { alarm, span, mut wait, .. }) = self.watch.take() else {
-            return Poll::Pending;
-        };
+    fn look(&mut self, now: Time, cx: &Context<'_>) {
+        let Some(Watch { alarm, span, mut wait, .. }) = self.watch.take() else { return };
         let core = &self.to.core;
         core.cancel_alarm(alarm);
         // Others poll it by now, and the actor is not held up.
         let is_others =
-            |wait: &mut Wait| with_actor_of(cx.waker(), |polls| polls != Some(wait.asker()));
-        if let Some(left) = wait.take_if(is_others) {
+            |wait: &Wait| with_actor_of(cx.waker(), |polls| polls != Some(wait.asker()));
+        if let Some(left) = wait.take_if(|wait| is_others(wait)) {
             core.waits.end(left);
         }
-        let cycle = wait.as_mut().and_then(|wait| {
+        if let Some(wait) = &mut wait {
             // SAFETY: by the module's invariant the wait ends before the receiver leaves.
-            unsafe { core.waits.look(wait, self.to, self.receiver.witness()) }
-        });
+            unsafe { core.waits.show(wait, self.to, self.receiver.witness()) };
+            wait.asker().inspect_handler();
+        }
         let span = span.saturating_mul(LOOK_FACTOR);
-        self.set_watch(now.after(FIRST_LOOK.saturating_mul(span.get())), span, wait, cx);
-        let Some(cycle) = cycle else { return Poll::Pending };
+        let (due, searches) = (now.after(FIRST_LOOK.saturating_mul(span.get())), wait.is_some());
+        self.set_watch(due, span, wait, searches, cx);
+    }
+
+    /// Searches the wait-for graph for a cycle, if that is due and the handler waits for nothing but answers.
+    fn search(&mut self) -> Poll<AskCycle> {
+        let Some(Watch { wait: Some(wait), searches, .. }) = &mut self.watch else {
+            return Poll::Pending;
+        };
+        if !*searches || !wait.asker().awaited.is_alone() {
+            return Poll::Pending;
+        }
+        *searches = false;
+        let core = &self.to.core;
+        let Some(cycle) = core.waits.look(wait) else { return Poll::Pending };
         // The others on it may go on from here.
         self.end_watch();
         core.events.counters.ask_cycles.add_one();
         Poll::Ready(AskCycle::of(&cycle))
     }
 
-    fn set_watch(&mut self, due: Time, span: NonZeroU32, wait: Option<Wait>, cx: &Context<'_>) {
+    fn set_watch(
+        &mut self,
+        due: Time,
+        span: NonZeroU32,
+        wait: Option<Wait>,
+        searches: bool,
+        cx: &Context<'_>,
+    ) {
         let due = due.min(self.deadline());
         let alarm = self.to.core.set_alarm(due, Alarm::Wake(cx.waker().clone()));
-        self.watch = Some(Watch { alarm, span, due, wait });
+        self.watch = Some(Watch { alarm, span, due, wait, searches });
     }
 
     fn end_watch(&mut self) {

@@ -1,5 +1,6 @@
 //! The header of every cell, and the counted pointer to it.
 
+use super::awaited::Awaited;
 use super::cargo::Cargo;
 use super::core_ref::CoreRef;
 use super::current;
@@ -11,7 +12,7 @@ use crate::event::{ActorId, DeadLetterReason};
 use crate::queue::inbox::{Inbox, Outlet, Push};
 use crate::queue::list::List;
 use crate::queue::node::{Kind, Lane, Node};
-use crate::sync::{AtomicBool, AtomicU32, AtomicUsize, Ordering, UnsafeCell};
+use crate::sync::{AtomicBool, AtomicUsize, Ordering, UnsafeCell};
 use std::any::TypeId;
 use std::fmt;
 use std::ptr::NonNull;
@@ -124,8 +125,8 @@ pub(crate) struct Header {
     in_flight: AtomicBool,
     /// Whether only an order moves the actor to another worker; said by its maker.
     pinned: AtomicBool,
-    /// Answers that its handlers wait for, but for those that the wait-for graph knows of.
-    waits: AtomicU32,
+    /// What its handler waits for.
+    pub(crate) awaited: Awaited,
     pub(crate) inbox: Inbox,
     refs: AtomicUsize,
     pub(crate) vtable: &'static VTable,
@@ -185,7 +186,7 @@ impl Header {
             bounded,
             in_flight: AtomicBool::new(false),
             pinned: AtomicBool::new(false),
-            waits: AtomicU32::new(0),
+            awaited: Awaited::new(),
             inbox,
             refs: AtomicUsize::new(2),
             vtable,
@@ -252,20 +253,10 @@ impl Header {
         self.refs.load(Ordering::Acquire)
     }
 
-    /// A handler of the actor begins to wait for an answer.
-    pub(super) fn begin_wait(&self) {
-        // Relaxed, here and below: whoever has to know of it is told under the graph's lock.
-        self.waits.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// The wait is over, or the wait-for graph knows of it.
-    pub(super) fn end_wait(&self) {
-        self.waits.fetch_sub(1, Ordering::Relaxed);
-    }
-
-    /// Whether its handlers wait for answers that the wait-for graph does not know of.
-    pub(super) fn has_waits(&self) -> bool {
-        self.waits.load(Ordering::Relaxed) > 0
+    /// Has the waiting handler polled again, and inspected.
+    pub(crate) fn inspect_handler(&self) {
+        self.awaited.inspect();
+        self.wake_handler();
     }
 
     /// Which actor the cell is.

@@ -14,6 +14,7 @@
 //! The layer does not know what an actor is: what to do with a node is in the node's
 //! [`Kind`](crate::queue::node::Kind), what to do between messages in the cell's [`cell::VTable`].
 
+pub(crate) mod awaited;
 pub(crate) mod budget;
 pub(crate) mod cargo;
 pub(crate) mod cell;

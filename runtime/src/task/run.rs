@@ -417,12 +417,16 @@ impl<W: Witness> Run<'_, W> {
         let Some(mut pending) = self.held.owner().pending.take() else { return Poll::Ready(()) };
         self.doing.begin(pending.kind().unwrap_or(&HOOK));
         let before = current::swap_deadline(pending.deadline());
-        let waker = waker::borrowed(self.held.header());
+        let is_inspected = self.held.cell().awaited.begin_poll();
+        let waker = waker::borrowed(self.held.header(), is_inspected);
         let polled = pending.poll(&mut Context::from_waker(&waker));
         // The handler of an ask sets its deadline when it is polled first.
         let deadline = current::swap_deadline(before);
         self.doing.end();
         if polled.is_pending() {
+            if is_inspected && self.held.cell().awaited.end_inspection() {
+                self.held.cell().wake_handler();
+            }
             pending.belongs_to(pending.kind(), deadline);
             self.held.owner().pending = Some(pending);
         }

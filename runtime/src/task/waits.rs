@@ -6,10 +6,11 @@
 //!
 //! A handler may wait for several answers, for any of them (`select!`) or for all (`join!`), and nothing
 //! here tells which. So each counts as enough: an actor is stuck if *every* actor that it waits for is.
-//! Of a `join!` in which one answer never comes this is true when the others are there.
+//! Of a `join!` in which one answer never comes this is true when the others are there. And who waits for
+//! something else beside is not stuck ([`awaited`](super::awaited)).
 //!
 //! Why a cycle that is found is one: all of it is looked at under one lock, where an answered question is
-//! no edge, and an actor goes on that waits for an answer without an edge. While the lock is held no
+//! no edge, and an actor goes on that waits for an answer without an edge, or for anything else. While the lock is held no
 //! handler on the cycle can go on, because it would have to get an answer, which none of the others gives
 //! while it waits itself, or give its question up, which takes the lock.
 
@@ -54,7 +55,7 @@ pub(crate) struct Wait {
 impl Wait {
     /// The running handler of `asker` begins to wait for an answer.
     pub(crate) fn begin(asker: CellRef) -> Self {
-        asker.begin_wait();
+        asker.awaited.begin_wait();
         Self { asker, edge: 0 }
     }
 
@@ -65,32 +66,31 @@ impl Wait {
 }
 
 impl Waits {
-    /// Gives the wait an edge to who was asked, unless it has one. The actors of a cycle that it is a part
-    /// of, if nobody on it can go on: first the asker, each followed by the one that it waits for. The edge is
-    /// gone then.
+    /// Gives the wait an edge to who was asked, unless it has one.
     ///
     /// # Safety
     /// The receiver that `question` looks at does not leave before the wait is ended.
-    pub(crate) unsafe fn look(
-        &self,
-        wait: &mut Wait,
-        to: &CellRef,
-        question: Witness,
-    ) -> Option<Vec<CellRef>> {
-        let mut graph = self.0.lock();
-        if wait.edge == 0 {
-            graph.newest += 1;
-            let number = graph.newest;
-            let edge = Edge { to: to.clone(), question };
-            graph.edges.insert((wait.asker.id, number), Some(edge));
-            wait.edge = number;
-            wait.asker.end_wait();
+    pub(crate) unsafe fn show(&self, wait: &mut Wait, to: &CellRef, question: Witness) {
+        if wait.edge > 0 {
+            return;
         }
-        let cycle = graph.cycle(wait.asker.id)?;
+        let mut graph = self.0.lock();
+        graph.newest += 1;
+        wait.edge = graph.newest;
+        let edge = Edge { to: to.clone(), question };
+        graph.edges.insert((wait.asker.id, wait.edge), Some(edge));
+        wait.asker.awaited.end_wait();
+    }
+
+    /// The actors of a cycle that the wait is a part of, if nobody on it can go on: first the asker, each followed by
+    /// the one that it waits for. The wait's edge is gone then.
+    pub(crate) fn look(&self, wait: &mut Wait) -> Option<Vec<CellRef>> {
+        let mut graph = self.0.lock();
+        let cycle = graph.cycle(&wait.asker)?;
         // At once, so that it is no other's cycle too: the others on it may go on from here.
         let edge = graph.edges.remove(&(wait.asker.id, wait.edge));
         wait.edge = 0;
-        wait.asker.begin_wait();
+        wait.asker.awaited.begin_wait();
         drop(graph);
         drop(edge);
         Some(cycle)
@@ -108,7 +108,7 @@ impl Waits {
     pub(crate) fn end(&self, wait: Wait) {
         let Wait { asker, edge } = wait;
         match edge {
-            0 => asker.end_wait(),
+            0 => asker.awaited.end_wait(),
             number => {
                 let edge = self.0.lock().edges.remove(&(asker.id, number));
                 // Its reference may be the last one, and frees the cell then: not under the lock.
@@ -124,7 +124,11 @@ impl Graph {
         self.edges.range((asker, 0)..=(asker, u64::MAX)).filter_map(|(_, edge)| edge.as_ref())
     }
 
-    fn cycle(&self, start: u64) -> Option<Vec<CellRef>> {
+    fn cycle(&self, asker: &CellRef) -> Option<Vec<CellRef>> {
+        let start = asker.id;
+        if !asker.awaited.is_alone() {
+            return None;
+        }
         // Mostly who was asked is at work, which takes no memory to see.
         if self.edges_of(start).any(|edge| self.edges_of(edge.to.id).next().is_none()) {
             return None;
@@ -139,8 +143,9 @@ impl Graph {
                 // SAFETY: by the promise of `look` the receiver is there while the edge is.
                 let is_waiting = unsafe { edge.question.is_waiting() };
                 let has_answer = planted!("waits-answered-counts": !is_waiting => false);
-                let has_more = planted!("waits-young-forgotten": edge.to.has_waits() => false);
-                if has_answer || has_more {
+                let has_more =
+                    planted!("waits-young-forgotten": edge.to.awaited.has_unseen() => false);
+                if has_answer || has_more || !edge.to.awaited.is_alone() {
                     return None;
                 }
                 if let Entry::Vacant(new) = reached.entry(edge.to.id) {
