@@ -84,6 +84,14 @@ impl Queues {
         }
     }
 
+    /// How much waits for room at other workers, if the worker has nothing to do but to send it.
+    pub(super) fn stuck(&self, id: WorkerId) -> Option<usize> {
+        match self {
+            Self::Shared(_) => None,
+            Self::PerCore(queue) => queue.stuck(id),
+        }
+    }
+
     /// Ready actors that wait where a helper could take them from, or from this worker; roughly.
     pub(super) fn backlog(&self, id: WorkerId) -> usize {
         match self {

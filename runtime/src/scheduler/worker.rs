@@ -29,7 +29,8 @@ use crate::task::watch::Watch;
 use crate::task::{Hint, Ready};
 use crate::time::{Clock, Time};
 use front::Place;
-use pace::Slice;
+use pace::{Jam, Slice};
+use search::Next;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::OnceLock;
@@ -214,6 +215,7 @@ pub(crate) struct Worker {
     alarm_clock: Option<AlarmClock>,
     /// Since when it has had nothing to run.
     bored_since: Option<Time>,
+    jam: Jam,
     /// Pauses between two looks for work; measured when it looks first.
     pauses: Option<u32>,
     /// Messages that it had handled when it looked at the clock last.
@@ -247,6 +249,7 @@ impl Worker {
             alarms: Vec::with_capacity(16),
             alarm_clock,
             bored_since: None,
+            jam: Jam::default(),
             pauses: None,
             handled: 0,
             over_at: Time::NEVER,
@@ -433,12 +436,13 @@ impl Future for Worker {
             current::end_slice();
             return Poll::Pending;
         }
-        let busy = this.work();
-        if busy || !this.fall_asleep(cx) {
-            this.wake_up();
-            cx.waker().wake_by_ref();
-        } else {
-            front::set_place(Place::Waits);
+        match this.work(cx) {
+            Next::Sleep if this.fall_asleep(cx) => front::set_place(Place::Waits),
+            Next::Again | Next::Sleep => {
+                this.wake_up();
+                cx.waker().wake_by_ref();
+            }
+            Next::Paused => {}
         }
         current::end_slice();
         Poll::Pending

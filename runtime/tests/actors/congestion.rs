@@ -7,6 +7,7 @@ use crate::support::{LONG, on, soon};
 use greenroom::{Actor, Ref, Scheduler, System, handlers};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
+use std::time::Duration;
 use tokio::sync::oneshot;
 
 /// Notes what it was sent by whom, unless it blocks its worker.
@@ -60,6 +61,15 @@ impl Source {
         for number in 0..count {
             self.sink.take(1, number).try_send().unwrap();
         }
+    }
+    #[ask]
+    fn throw_one(&mut self, number: u64) {
+        self.sink.take(1, number).try_send().unwrap();
+    }
+    #[cfg(target_os = "linux")]
+    #[ask]
+    fn rests(&self) -> u64 {
+        rests()
     }
     /// Gives those who are ready on this worker a turn.
     #[ask]
@@ -125,5 +135,45 @@ fn two_workers_that_are_congested_by_each_other_go_on() {
         for done in done {
             soon(done).await.unwrap().unwrap();
         }
+    });
+}
+
+/// How often the calling thread has given its processor away because it had nothing to do.
+#[cfg(target_os = "linux")]
+fn rests() -> u64 {
+    let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+    line.unwrap().trim().parse().unwrap()
+}
+
+#[cfg(all(target_os = "linux", not(sanitized)))]
+#[test]
+fn a_worker_that_can_do_nothing_but_wait_for_room_leaves_its_core_to_others() {
+    // More than a ring holds: each turn's are a parcel.
+    const TURNS: u64 = 400;
+    const A_WHILE: Duration = Duration::from_millis(300);
+    // One for each millisecond, if others leave it the processor.
+    const RESTS_MIN: u64 = 20;
+    on(2, Scheduler::per_core(), async |system| {
+        let sink = system.spawn::<Sink>(()).on(1).await.unwrap();
+        let source = source(system, &sink, &Arc::default()).await;
+        let (entered, is_in) = oneshot::channel();
+        let (open, gate) = mpsc::channel();
+        sink.block(entered, gate).await.unwrap();
+        soon(is_in).await.unwrap();
+        for turn in 0..TURNS {
+            source.throw_one(turn).within(LONG).await.unwrap();
+        }
+        let before = source.rests().within(LONG).await.unwrap();
+        tokio::time::sleep(A_WHILE).await;
+        let rests = source.rests().within(LONG).await.unwrap() - before;
+        assert!(rests >= RESTS_MIN, "it gave its core away {rests} times");
+        drop(open);
+        soon(async {
+            while sink.taken().within(LONG).await.unwrap() != ([0, TURNS], true) {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
     });
 }

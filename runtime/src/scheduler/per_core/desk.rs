@@ -221,6 +221,13 @@ impl Desk {
         self.dirty | self.left_over != 0 || !self.behind.is_empty()
     }
 
+    /// How many parcels have no room in their rings, if there is nothing to do but to send them.
+    pub(super) fn stuck(&self) -> Option<usize> {
+        let has_other = self.left_over != 0 || !self.behind.is_empty() || !self.ready.is_empty();
+        let spilled = || workers_in(self.dirty).map(|to| self.out[to].spill.len()).sum();
+        (self.dirty != 0 && !has_other).then(spilled)
+    }
+
     /// Whether there is anything to do.
     pub(super) fn has_work(&self) -> bool {
         self.has_trade() || !self.ready.is_empty()

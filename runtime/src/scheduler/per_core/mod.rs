@@ -150,6 +150,12 @@ impl PerCore {
         self.posts[id.index()].dock.signal.is_raised() || self.desk(id, |desk| desk.has_work())
     }
 
+    /// How many parcels have no room in their rings, if the worker has nothing to do but to send them.
+    pub(crate) fn stuck(&self, id: WorkerId) -> Option<usize> {
+        let is_raised = self.posts[id.index()].dock.signal.is_raised();
+        if is_raised { None } else { self.desk(id, |desk| desk.stuck()) }
+    }
+
     /// Ready actors that live on the worker.
     pub(crate) fn backlog(&self, id: WorkerId) -> usize {
         self.desk(id, |desk| desk.ready.len())

@@ -1,6 +1,7 @@
 //! How long turns take on the running worker, and what follows from it.
 
 use crate::task::current;
+use crate::time::{Clock, Time};
 use std::time::Duration;
 
 /// What a worker needs to know besides what all share.
@@ -47,4 +48,34 @@ pub(super) fn first_look(limits: &Limits) -> u32 {
 /// The span in nanoseconds.
 pub(in crate::scheduler) fn nanos(span: Duration) -> u64 {
     u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// How long a worker looks again and again whether others have room, and how long it pauses between two looks after
+/// that.
+const ROOM_SEARCH: Duration = Duration::from_millis(1);
+const ROOM_PAUSE: Duration = Duration::from_millis(1);
+
+/// Since when a worker waits for room at others, and for how much.
+#[derive(Debug, Default)]
+pub(super) struct Jam(Option<(usize, Time)>);
+
+impl Jam {
+    /// Until when to pause, now that so much is `stuck`, if anything is and has been for a while.
+    pub(super) fn pause(&mut self, stuck: Option<usize>, clock: &Clock) -> Option<Time> {
+        let Some(count) = stuck else {
+            self.0 = None;
+            return None;
+        };
+        let now = clock.now();
+        match self.0 {
+            // In systematic tests time ends no sleep.
+            Some((before, since)) if before == count => {
+                (!cfg!(shuttle) && now >= since.after(ROOM_SEARCH)).then(|| now.after(ROOM_PAUSE))
+            }
+            _ => {
+                self.0 = Some((count, now));
+                None
+            }
+        }
+    }
 }

@@ -3,8 +3,10 @@
 use super::Worker;
 use super::pace::Slice;
 use crate::scheduler::look;
+use crate::sync::planted;
 use crate::task::current;
 use crate::time::Time;
+use std::task::Context;
 use std::time::Duration;
 
 /// How long a worker that spins keeps tokio from its sockets. A look at them takes about a microsecond, so that
@@ -22,9 +24,20 @@ enum Search {
     Nothing,
 }
 
+/// What a worker does when tokio has had its thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// It is too early to sleep.
+    Again,
+    /// It has set its alarm clock, and goes on then.
+    Paused,
+    /// It may sleep.
+    Sleep,
+}
+
 impl Worker {
-    /// Runs what there is, until tokio is to have the thread; `true` when it is too early to sleep.
-    pub(super) fn work(&mut self) -> bool {
+    /// Runs what there is, until tokio is to have the thread.
+    pub(super) fn work(&mut self, cx: &mut Context<'_>) -> Next {
         let spins = !self.limits.spin.is_zero();
         let sockets_at =
             if spins { self.core.clock.now().after(SOCKETS_EVERY) } else { Time::NEVER };
@@ -36,16 +49,29 @@ impl Worker {
                 self.bored_since = None;
             }
             if slice == Slice::Over {
-                return true;
+                return Next::Again;
+            }
+            if slice == Slice::Idle && self.waits_for_room(cx) {
+                return Next::Paused;
             }
             // Nothing is left after a slice that did not last its time: another look at tokio's sockets before
             // those in the kernel are waited for would be for nothing.
             match self.search(sockets_at) {
                 Search::Found if spins => {}
-                Search::Found | Search::Sockets => return true,
-                Search::Nothing => return false,
+                Search::Found | Search::Sockets => return Next::Again,
+                Search::Nothing => return Next::Sleep,
             }
         }
+    }
+
+    /// Leaves its thread to tokio for a moment if there is nothing to do but to send what others have had no room for
+    /// for a while: `true`. It is not asleep, and is not taken to be: nobody wakes it, so the moment is short.
+    fn waits_for_room(&mut self, cx: &mut Context<'_>) -> bool {
+        let (stuck, clock) = (self.shared.queues.stuck(self.id), &self.core.clock);
+        let Some(until) = self.jam.pause(stuck, clock) else { return false };
+        let until = self.core.next_alarm(self.number()).map_or(until, |next| next.min(until));
+        let pauses = self.alarm_clock.as_mut().is_some_and(|alarm| alarm.set(until, clock, cx));
+        planted!("spill-spins": pauses => false)
     }
 
     /// Looks for work as long as it may spin, but not past `sockets_at`.
