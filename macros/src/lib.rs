@@ -116,7 +116,8 @@ pub fn derive_actor(item: TokenStream) -> TokenStream {
 
 /// Makes a type a message that an actor handles by hand, beside those of its [`macro@handlers`].
 ///
-/// `#[message(reply = Type)]` says what an `ask` of it answers; without it, that is `()`.
+/// `#[message(reply = Type)]` says what an `ask` of it answers; without it, that is `()`. What its parts own on the heap
+/// counts in mailboxes that are bounded by bytes, unless it is `#[repr(packed)]`.
 ///
 /// # Examples
 ///

@@ -3,7 +3,8 @@
 use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident, quote};
 use syn::parse::ParseStream;
-use syn::{Data, DeriveInput, Error, Fields, Type, Variant};
+use syn::token::Paren;
+use syn::{Attribute, Data, DeriveInput, Error, Fields, Type, Variant, parenthesized};
 
 use crate::{crate_path, heap, options};
 
@@ -21,7 +22,8 @@ pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
     let reply = reply.map_or_else(|| quote!(()), ToTokens::into_token_stream);
     let name = &input.ident;
     let runtime = crate_path::private();
-    let heap_bytes = heap_bytes(&input.data, &runtime);
+    // Nobody may have a reference to a part of a packed type; such a message counts for its own size.
+    let heap_bytes = (!is_packed(&input.attrs)).then(|| heap_bytes(&input.data, &runtime));
     let (impl_generics, ty_generics, where_clause) = input.generics.split_for_impl();
     Ok(quote! {
         #[automatically_derived]
@@ -29,6 +31,24 @@ pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
             type Reply = #reply;
             #heap_bytes
         }
+    })
+}
+
+/// Whether the type is `#[repr(packed)]`, in any of its forms.
+fn is_packed(attrs: &[Attribute]) -> bool {
+    attrs.iter().filter(|attr| attr.path().is_ident("repr")).any(|attr| {
+        let mut is_packed = false;
+        // What is no such list is for the compiler to refuse.
+        let _ = attr.parse_nested_meta(|meta| {
+            is_packed |= meta.path.is_ident("packed");
+            if meta.input.peek(Paren) {
+                let size;
+                parenthesized!(size in meta.input);
+                size.parse::<TokenStream>()?;
+            }
+            Ok(())
+        });
+        is_packed
     })
 }
 

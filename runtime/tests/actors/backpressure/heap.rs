@@ -138,3 +138,50 @@ fn derived_messages_add_up_their_parts() {
     assert_eq!(Choice::Of(text()).heap_bytes(), 0, "a parameter may be anything");
     assert_eq!(Choice::<u8>::Nothing.heap_bytes(), 0);
 }
+
+/// Parts to which nobody may have a reference.
+#[derive(Message)]
+#[repr(C, packed(2))]
+struct Packed {
+    tag: u8,
+    number: u64,
+}
+
+#[derive(Message)]
+#[repr(Rust, packed)]
+struct PackedText(u8, String);
+
+#[test]
+fn packed_messages_count_for_their_size() {
+    let Packed { tag, number } = Packed { tag: 1, number: 2 };
+    assert_eq!(Packed { tag, number }.heap_bytes(), 0);
+    let text = PackedText(tag, String::from("twelve bytes"));
+    assert_eq!(text.heap_bytes(), 0);
+    let PackedText(tag, owned) = text;
+    assert_eq!((tag, owned.len()), (1, 12));
+}
+
+/// A message that is also a part of others.
+#[derive(Message)]
+struct Page {
+    text: String,
+}
+
+impl HeapBytes for Page {
+    fn heap_bytes(&self) -> usize {
+        Message::heap_bytes(self)
+    }
+}
+
+#[derive(Message)]
+struct Book {
+    page: Page,
+    heap_bytes: String,
+}
+
+#[test]
+fn a_message_may_be_a_part_of_another() {
+    let page = Page { text: String::from("twelve bytes") };
+    assert_eq!(HeapBytes::heap_bytes(&page), 12);
+    assert_eq!(Book { page, heap_bytes: String::from("four") }.heap_bytes(), 16);
+}
