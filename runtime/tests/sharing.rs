@@ -1,6 +1,7 @@
 //! What one worker cannot run, another one does, and nobody sleeps through work.
 
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
+#![allow(clippy::disallowed_methods, reason = "this test measures how long something takes")]
 
 mod support;
 
@@ -10,6 +11,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
+use std::time::{Duration, Instant};
 use support::{LONG, SCHEDULERS, SHARING, hold_worker, on, times, until};
 
 const WORKERS: usize = 3;
@@ -163,6 +165,28 @@ fn what_one_worker_makes_ready_reaches_all_workers() {
     }
 }
 
+/// How long threads of this process have been ready while others had the processors, all together.
+#[cfg(target_os = "linux")]
+fn starved() -> Duration {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+    let waited = |task: std::fs::DirEntry| {
+        let times = std::fs::read_to_string(task.path().join("schedstat")).unwrap_or_default();
+        times.split(' ').nth(1).and_then(|nanos| nanos.parse().ok()).unwrap_or(0)
+    };
+    Duration::from_nanos(tasks.flatten().map(waited).sum())
+}
+
+/// Nothing tells.
+#[cfg(not(target_os = "linux"))]
+fn starved() -> Duration {
+    Duration::ZERO
+}
+
+/// In which the workers have to be through with a round, but for the time that others have the processors.
+const ROUND_MAX: Duration = Duration::from_secs(1);
+/// Rounds from one look at what others take to the next.
+const ROUNDS_PER_LOOK: usize = 100;
+
 #[test]
 fn workers_that_fall_asleep_all_the_time_miss_nothing() {
     const ROUNDS: usize = if cfg!(sanitized) { 500 } else { 10_000 };
@@ -173,7 +197,12 @@ fn workers_that_fall_asleep_all_the_time_miss_nothing() {
                 diners.push(system.spawn::<Diner>(Diner).await.unwrap());
             }
             let eaten = Arc::new(AtomicUsize::new(0));
+            let mut starved_before = starved();
             for round in 1..=times(ROUNDS) {
+                if round % ROUNDS_PER_LOOK == 0 {
+                    starved_before = starved();
+                }
+                let began = Instant::now();
                 for diner in &diners {
                     diner.eat(Arc::clone(&eaten)).try_send().unwrap();
                 }
@@ -182,6 +211,11 @@ fn workers_that_fall_asleep_all_the_time_miss_nothing() {
                     diner.is_there().within(LONG).await.unwrap();
                 }
                 assert_eq!(eaten.load(Ordering::Relaxed), round * diners.len());
+                let took = began.elapsed();
+                if took > ROUND_MAX {
+                    let starved = starved() - starved_before;
+                    assert!(took <= ROUND_MAX + starved, "{took:?}, and {starved:?} for others");
+                }
             }
         });
     }
