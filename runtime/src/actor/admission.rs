@@ -59,7 +59,6 @@ impl Sender {
         Claim {
             level: pass(is_question || self.passes_overload()),
             budget: pass(self.passes_budget()),
-            end: Pass::IfClear,
         }
     }
 

@@ -8,7 +8,7 @@ use super::error::TellError;
 use super::tell::{offer, push_node, refuse_closed, run_soon};
 use super::traits::Message;
 use crate::event::DeadLetterReason;
-use crate::mailbox::{Admission, Bound, Claim, Full, Pass, RoomFrom, Slide};
+use crate::mailbox::{Admission, Bound, Claim, Full, RoomFrom, Slide};
 use crate::queue::list::List;
 use crate::queue::node::{Kind, Lane, Node};
 use crate::task::cell::{CellRef, Header};
@@ -122,7 +122,7 @@ fn slide_in<P: Send + 'static>(
     bytes: usize,
     room: RoomFrom,
 ) -> Result<(), (Admission, P)> {
-    if !matches!(room, RoomFrom::Pushed(_)) && cell.inbox.is_closed() {
+    if cell.inbox.is_closed() {
         bound.leave(cell, bytes);
         if room == RoomFrom::Wait {
             bound.release(bytes);
@@ -163,56 +163,17 @@ fn push_oldest_out<M: Message>(
     kind: &'static Kind,
     message: M,
 ) -> Result<(), (Admission, M)> {
-    let mut pusher = Pusher { bound, room: None, is_expected: false };
     let bytes = bound.weigh(|| weight(&message));
     loop {
-        match bound.enter(cell, bytes, pusher.claim()) {
+        match bound.enter(cell, bytes, Claim::AT_ONCE) {
             Admission::Admitted => {
-                return slide_in(cell, bound, kind, message, bytes, pusher.take_room());
+                return slide_in(cell, bound, kind, message, bytes, RoomFrom::Oldest);
             }
-            Admission::SystemFull if !is_too_large(cell, bound, bytes) => match pusher.push_out() {
+            Admission::SystemFull if !is_too_large(cell, bound, bytes) => match bound.push_out() {
                 Some(oldest) => drop_oldest(cell, oldest),
                 None => return Err((Admission::SystemFull, message)),
             },
             refused => return Err((refused, message)),
-        }
-    }
-}
-
-/// A sender for whom others may be pushed out. Once one was, a drain that begins comes too late to refuse the sender:
-/// what was accepted would be given up for nobody.
-struct Pusher<'a> {
-    bound: &'a Bound,
-    /// Bytes of those who were pushed out, whose room it has.
-    room: Option<usize>,
-    is_expected: bool,
-}
-
-impl Pusher<'_> {
-    fn push_out(&mut self) -> Option<NonNull<Node>> {
-        let oldest = self.bound.push_out(&mut self.room)?;
-        self.is_expected = true;
-        Some(oldest)
-    }
-
-    fn claim(&self) -> Claim {
-        let end = if self.is_expected { Pass::Anyway } else { Pass::IfClear };
-        Claim { end, ..Claim::AT_ONCE }
-    }
-
-    /// Its room, which is the window's to give back from now on.
-    fn take_room(&mut self) -> RoomFrom {
-        self.room.take().map_or(RoomFrom::Oldest, RoomFrom::Pushed)
-    }
-}
-
-impl Drop for Pusher<'_> {
-    fn drop(&mut self) {
-        if let Some(bytes) = self.room {
-            self.bound.release(bytes);
-        }
-        if self.is_expected {
-            self.bound.expect_no_more();
         }
     }
 }

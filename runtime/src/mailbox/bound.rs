@@ -57,14 +57,11 @@ pub(crate) enum Pass {
 pub(crate) struct Claim {
     pub(crate) level: Pass,
     pub(crate) budget: Pass,
-    /// How it passes the end of a mailbox that takes no more.
-    pub(crate) end: Pass,
 }
 
 impl Claim {
     /// Of a sender that does not wait.
-    pub(crate) const AT_ONCE: Self =
-        Self { level: Pass::Anyway, budget: Pass::IfClear, end: Pass::IfClear };
+    pub(crate) const AT_ONCE: Self = Self { level: Pass::Anyway, budget: Pass::IfClear };
 }
 
 /// Where the room of a message for the window comes from.
@@ -76,8 +73,6 @@ pub(crate) enum RoomFrom {
     Rest,
     /// What is free, and the oldest messages.
     Oldest,
-    /// That of messages that were pushed out for the sender before, which had so many bytes; and the oldest ones.
-    Pushed(usize),
 }
 
 /// What became of a message for the window. Unless it is in, the node stays the caller's.
@@ -107,15 +102,11 @@ pub(crate) struct Bound {
     counts_bytes: bool,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Window {
     nodes: VecDeque<(NonNull<Node>, usize)>,
     ticket: bool,
     closed: bool,
-    /// Whether the actor has ended, and nobody looks into it any more.
-    sealed: bool,
-    /// Senders who have pushed a message out and are about to put theirs in: a drain waits for them.
-    expected: usize,
 }
 
 // SAFETY: the nodes' payloads are `Send`, and the lock gives each node to one thread.
@@ -137,7 +128,7 @@ impl Bound {
             Box::new(Self {
                 messages: mailbox.messages_max().map(Permits::new),
                 bytes: mailbox.bytes_max().map(Permits::new),
-                window: Mutex::default(),
+                window: Mutex::new(Window { nodes: VecDeque::new(), ticket: false, closed: false }),
                 level: counts.then(level),
                 counts_bytes: mailbox.bytes_max().is_some()
                     || core.budget.as_ref().is_some_and(Budget::counts_bytes),
@@ -241,7 +232,7 @@ impl Bound {
 
     #[inline(never)]
     fn enter_counted(level: &Level, cell: &Header, bytes: usize, claim: Claim) -> Admission {
-        if claim.end == Pass::IfClear && cell.inbox.is_closed() {
+        if cell.inbox.is_closed() {
             return Admission::Closed;
         }
         let events = &cell.core.events;
@@ -290,23 +281,11 @@ impl Bound {
             || self.messages.iter().chain(&self.bytes).any(Permits::is_waited_for)
     }
 
-    /// Takes the oldest message out of the window, so that another one has its share of the budget, and its room. The
-    /// first time the sender of that one is noted as expected, until [`Bound::expect_no_more`].
-    pub(crate) fn push_out(&self, room: &mut Option<usize>) -> Option<NonNull<Node>> {
-        let mut window = self.window.lock();
-        let (node, bytes) = window.nodes.pop_front()?;
-        if room.is_some() {
-            give(self.messages.as_ref(), 1);
-        } else {
-            window.expected += 1;
-        }
-        *room = Some(room.unwrap_or(0) + bytes);
+    /// Takes the oldest message out of the window, so that another one has its share of the budget.
+    pub(crate) fn push_out(&self) -> Option<NonNull<Node>> {
+        let (node, bytes) = self.window.lock().nodes.pop_front()?;
+        self.release(bytes);
         Some(node)
-    }
-
-    /// A sender that was expected has put its message in, or will not.
-    pub(crate) fn expect_no_more(&self) {
-        self.window.lock().expected -= 1;
     }
 
     /// Puts a message of `bytes` into the window; what has to make room for it goes to `pushed_out`.
@@ -318,19 +297,14 @@ impl Bound {
         pushed_out: &mut List,
     ) -> Slide {
         let mut window = self.window.lock();
-        let is_expected = matches!(room, RoomFrom::Pushed(_));
-        if window.sealed || window.closed && !is_expected {
+        if window.closed {
             return Slide::Closed;
         }
         let has_room = match room {
             RoomFrom::Wait => true,
             RoomFrom::Rest => self.try_admit(bytes) == Admission::Admitted,
             RoomFrom::Oldest => {
-                let nodes = &mut window.nodes;
-                !self.is_too_large(bytes) && self.take_room(bytes, None, nodes, pushed_out)
-            }
-            RoomFrom::Pushed(has) => {
-                self.take_room(bytes, Some(has), &mut window.nodes, pushed_out)
+                !self.is_too_large(bytes) && self.take_room(bytes, &mut window.nodes, pushed_out)
             }
         };
         if !has_room {
@@ -341,17 +315,16 @@ impl Bound {
     }
 
     /// Takes room for a message of `bytes`: what is free, and the oldest messages' until it suffices.
-    /// Senders that wait get nothing of theirs. Who `has` the room of others begins with that.
+    /// Senders that wait get nothing of theirs.
     fn take_room(
         &self,
         bytes: usize,
-        has: Option<usize>,
         nodes: &mut VecDeque<(NonNull<Node>, usize)>,
         pushed_out: &mut List,
     ) -> bool {
         let (messages, room) = (self.messages.as_ref(), self.bytes.as_ref());
-        let mut weight = has.unwrap_or(0);
-        let mut has_message = has.is_some() || take(messages, 1) == Admission::Admitted;
+        let mut weight = 0;
+        let mut has_message = take(messages, 1) == Admission::Admitted;
         loop {
             if has_message && (bytes <= weight || room.is_none()) {
                 give(room, weight.saturating_sub(bytes));
@@ -391,17 +364,14 @@ impl Bound {
         Some(self.window.lock().nodes.front()?.0)
     }
 
-    /// Whether a message waits in the window, or is about to; then a ticket is in the lane, or on its way there.
+    /// Whether a message waits in the window; then a ticket is in the lane, or on its way there.
     pub(crate) fn holds_any(&self) -> bool {
-        let window = self.window.lock();
-        !window.nodes.is_empty() || planted!("drain-forgets-pusher": window.expected > 0 => false)
+        !self.window.lock().nodes.is_empty()
     }
 
-    /// Takes a message that will not be handled out of the window, into which nothing is put any more.
+    /// Takes a message that will not be handled out of the window.
     pub(crate) fn evict(&self) -> Option<NonNull<Node>> {
-        let mut window = self.window.lock();
-        window.sealed = true;
-        Some(window.nodes.pop_front()?.0)
+        Some(self.window.lock().nodes.pop_front()?.0)
     }
 }
 
