@@ -9,6 +9,7 @@ use super::peers::Attempt;
 use super::{AssociationId, Endpoint};
 use crate::link::Time;
 use crate::secure::audit::What;
+use crate::secure::entropy::draw;
 use crate::secure::guard::{COOKIE_LIFE, stamp_second};
 use crate::secure::handshake::{Answer, Asked, Role};
 use crate::secure::hello::{Hello, Tai64n};
@@ -141,10 +142,10 @@ impl Endpoint {
         let peer = self.peers.at_mut(place);
         peer.gave_way = None;
         peer.cookie.take_if(|(_, since)| now.since(*since) >= COOKIE_LIFE);
-        let cookie = peer.cookie.as_ref().map(|(cookie, _)| cookie);
+        let cookie = peer.cookie.map(|(cookie, _)| cookie);
         let what = (self.config.suite, index);
-        let begun =
-            Asked::begin(&self.local, &peer.key, what, &hello, cookie, self.entropy.as_mut());
+        let random = self.entropy.as_mut();
+        let begun = Asked::begin(&self.local, &peer.key, what, &hello, cookie.as_ref(), random);
         let Ok((asked, packet)) = begun else {
             self.indices.remove(index);
             return Err(ConnectError::NoEntropy);
@@ -163,6 +164,8 @@ impl Endpoint {
             retry_at,
             retry_in,
             is_for_cookie: false,
+            tried: cookie,
+            cookies: 0,
             is_repeated: false,
         });
         self.arm(retry_at);
@@ -331,6 +334,9 @@ impl Endpoint {
     /// A cookie is asked for. It is used at once, but once for each time that the peer is asked: who gives cookies without
     /// end is asked no more often for them than one which is silent, and given up as that is. What was asked stays, and is
     /// sent with it: anybody who has read that can make a cookie, which must not undo an answer that is under way. [UDP-21]
+    ///
+    /// Of those that come later one is kept for the next time, each as likely: whoever makes the first one and the last one
+    /// still does not make the one that is used. [UDP-29]
     pub(super) fn on_cookie(&mut self, now: Time, packet: &[u8]) -> Result<(), Reject> {
         let index = wire::short_index(packet, wire::COOKIE_BYTES)?;
         let place = match self.indices.owner(index) {
@@ -342,11 +348,20 @@ impl Endpoint {
         let peer = self.peers.at_mut(place);
         let attempt = peer.attempt.as_mut().ok_or(Reject::Unasked)?;
         let cookie = peer.codes.open_reply(&attempt.asked.first_code, packet)?;
-        peer.cookie = Some((cookie, now));
-        let asked = std::mem::replace(&mut attempt.is_for_cookie, true);
-        if crate::planted!("cookies-without-end": asked => false) {
+        if attempt.tried == Some(cookie) {
             return Ok(());
         }
+        let asked = std::mem::replace(&mut attempt.is_for_cookie, true);
+        if crate::planted!("cookies-without-end": asked => false) {
+            attempt.cookies += 1;
+            let drawn = draw(self.entropy.as_mut()).map_or(1, u64::from_le_bytes);
+            if crate::planted!("last-cookie-wins": drawn % attempt.cookies == 0 => true) {
+                peer.cookie = Some((cookie, now));
+            }
+            return Ok(());
+        }
+        peer.cookie = Some((cookie, now));
+        attempt.tried = Some(cookie);
         stamp_second(&cookie, &mut attempt.packet);
         (attempt.sent, attempt.retry_at) = (now, now + attempt.retry_in);
         let (to, packet) = (attempt.to, attempt.packet.clone());

@@ -26,6 +26,10 @@ pub(super) struct Attempt {
     pub(super) retry_in: Duration,
     /// Whether it was sent at once because a cookie had come.
     pub(super) is_for_cookie: bool,
+    /// The cookie that it was sent with last.
+    pub(super) tried: Option<Cookie>,
+    /// How many other cookies have come.
+    pub(super) cookies: u64,
     /// Whether it was sent once more because another one crossed it.
     pub(super) is_repeated: bool,
 }
@@ -57,6 +61,7 @@ pub(super) struct Peer {
     pub(super) attempt: Option<Attempt>,
     /// Where it may be, while it is sought.
     pub(super) places: Vec<SocketAddr>,
+    /// What it is asked with next, and since when that is known. [UDP-29]
     pub(super) cookie: Option<(Cookie, Time)>,
     /// The place of its association.
     pub(super) live: Option<u32>,

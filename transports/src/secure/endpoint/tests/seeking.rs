@@ -101,6 +101,42 @@ fn a_forged_cookie_for_each_turn_keeps_nobody_from_connecting() {
     }
 }
 
+/// [UDP-29]: by one that reads what is asked, and is heard before and after every answer.
+#[test]
+fn forged_cookies_around_the_true_one_keep_nobody_from_connecting() {
+    let loaded = Config { load_rate: Rate::per_second(0, 0), ..Config::default() };
+    for (before, after) in [(1, 1), (2, 2), (0, 3), (3, 0)] {
+        let mut pair = pair(&loaded);
+        let (peer, mut random) = (pair.b.public(), Seeded(9));
+        pair.a.connect(pair.now, &peer, address(2)).unwrap();
+        while up(&mut pair.a).is_none() {
+            while let Some(asked) = pair.a.poll_transmit().map(|sent| sent.packet) {
+                let (header, _) = HandshakeHeader::decode(Kind::Init, &asked).unwrap();
+                let mut forge = |a: &mut Endpoint, count| {
+                    for _ in 0..count {
+                        let cookie = [random.next() as u8; 16];
+                        let codes = Codes::of(&peer);
+                        let reply = codes.reply(&cookie, &asked, header.sender, &mut random);
+                        a.handle(pair.now, address(2), &mut reply.unwrap());
+                    }
+                };
+                forge(&mut pair.a, before);
+                pair.b.handle(pair.now, address(1), &mut asked.clone());
+                let answer = pair.b.poll_transmit();
+                if let Some(mut answer) = answer {
+                    pair.a.handle(pair.now, address(2), &mut answer.packet);
+                }
+                if pair.a.associations.len() > 0 {
+                    break;
+                }
+                forge(&mut pair.a, after);
+            }
+            pair.now = pair.a.poll_timeout().expect("it goes on asking");
+            pair.a.handle_timeout(pair.now);
+        }
+    }
+}
+
 /// [UDP-25]: what a peer has asked long ago is repeated to a node that remembers nothing, while it asks itself.
 #[test]
 fn an_old_first_message_keeps_nobody_from_connecting() {
