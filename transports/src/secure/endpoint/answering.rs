@@ -334,11 +334,14 @@ impl Endpoint {
     /// it goes on with those, as the other will when it hears of them. [UDP-46]
     pub(super) fn confirm(&mut self, place: u32, now: Time, from: SocketAddr) {
         let Some(association) = self.associations.at_mut(place) else { return };
-        let Some((epoch, _)) = association.next.take() else { return };
+        let Some((epoch, until)) = association.next.take() else { return };
         let current = association.current.as_ref();
         let is_former = current.is_some_and(|current| epoch.order < current.order);
         if crate::planted!("former-keys-return": is_former => false) {
-            if let Some(unused) = association.set_aside(&self.config, epoch, now) {
+            // Not for longer than they were good for: they may linger already. [UDP-44]
+            let anew = epoch.since + self.config.reject_after;
+            let until = crate::planted!("late-keys-linger-anew": until => anew);
+            if let Some(unused) = association.set_aside((epoch, until), now) {
                 self.indices.remove(unused);
             }
             return;

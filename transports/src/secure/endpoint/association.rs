@@ -137,15 +137,15 @@ impl Association {
     /// needs any more, if there is one.
     pub(super) fn renew(&mut self, config: &Config, epoch: Epoch, now: Time) -> Option<u32> {
         let before = self.current.replace(epoch)?;
-        self.set_aside(config, before, now)
+        // The peer goes on with them until something under the current ones has come to it.
+        let expiry = before.since + config.reject_after;
+        self.set_aside((before, expiry), now)
     }
 
     /// Keeps keys from before the current ones, in the place of such from before them: nothing but what is late comes
     /// under those. Returns the index that nobody needs any more, if there is one.
-    pub(super) fn set_aside(&mut self, config: &Config, epoch: Epoch, now: Time) -> Option<u32> {
-        // The peer goes on with them until something under the current ones has come to it.
-        let expiry = epoch.since + config.reject_after;
-        let dropped = self.previous.replace((epoch, expiry));
+    pub(super) fn set_aside(&mut self, kept: (Epoch, Time), now: Time) -> Option<u32> {
+        let dropped = self.previous.replace(kept);
         if crate::planted!("unheard-keys-replace": self.is_heard() => true) {
             self.let_linger(now);
         }

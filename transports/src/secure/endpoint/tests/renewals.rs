@@ -165,6 +165,26 @@ fn keys_that_nobody_used_go_with_the_former_ones() {
     assert_eq!((pair.a.indices.len(), pair.b.indices.len()), (1, 1));
 }
 
+/// [UDP-44]: keys that were asked for before those that are used, and under which something comes at last.
+#[test]
+fn what_comes_late_under_unused_keys_keeps_them_no_longer() {
+    let mut pair = pair(&Config::default());
+    let (a, b) = pair.connect();
+    pair.b.rekey(pair.now, b).unwrap();
+    let mut asked = pair.b.poll_transmit().unwrap().packet;
+    pair.a.handle(pair.now, address(2), &mut asked);
+    pair.a.rekey(pair.now, a).unwrap();
+    let mut answered = pair.a.poll_transmit().unwrap().packet;
+    pair.b.handle(pair.now, address(1), &mut answered);
+    let mut late = pair.b.poll_transmit().unwrap().packet;
+    pair.settle();
+    let linger = Config::default().linger;
+    pair.pass(pair.now + linger.mul_f32(0.9));
+    assert_eq!(pair.a.handle(pair.now, address(2), &mut late), Received::Done);
+    pair.pass(pair.now + linger.mul_f32(0.2));
+    assert_eq!((pair.a.indices.len(), pair.b.indices.len()), (1, 1));
+}
+
 /// [UDP-40] [UDP-47]: the owner asks while nothing has come under the keys, and later ones are confirmed first.
 #[test]
 fn a_renewal_that_was_put_off_is_not_forgotten() {
