@@ -296,6 +296,9 @@ impl Endpoint {
         if let Some((unused, _)) = association.next.replace((epoch, until)) {
             self.indices.remove(unused.index);
         }
+        if association.rekey_at.is_some_and(|at| at <= now) {
+            association.want_keys(&self.config, now);
+        }
         self.arm(until);
     }
 

@@ -162,6 +162,15 @@ impl Association {
         self.rekey_at.filter(|_| self.is_heard())
     }
 
+    /// New keys are due: now, or when it is clear that those which the peer has asked for do not come into use. [UDP-48]
+    pub(super) fn want_keys(&mut self, config: &Config, now: Time) {
+        let current = self.current.as_ref().map_or(0, |epoch| epoch.order);
+        let asked = self.next.as_ref().filter(|(epoch, _)| epoch.order > current);
+        let until = asked.map(|(epoch, _)| epoch.since + config.confirm_within);
+        let until = crate::planted!("renewal-not-awaited": until => None);
+        self.rekey_at = Some(until.map_or(now, |until| until.max(now)));
+    }
+
     /// The keys of a handshake, later than all others so far.
     pub(super) fn make(&mut self, made: &Made, secrets: &Secrets, now: Time) -> Epoch {
         self.made += 1;

@@ -327,7 +327,7 @@ impl Endpoint {
         let address = found.address;
         // Timers look at all peers, so they are called once and not for each packet until new keys come.
         if worn && self.peers.at(found.peer).attempt.is_none() {
-            found.rekey_at = Some(now);
+            found.want_keys(&self.config, now);
             found.renews_at().into_iter().for_each(|at| self.arm(at));
         }
         Ok(address)

@@ -215,6 +215,55 @@ fn a_renewal_that_was_put_off_is_not_forgotten() {
     assert_eq!(events(&mut pair.a), [Event::Rekeyed { association: a }]);
 }
 
+/// [UDP-48]: whether both have asked or one alone, and with more that is said before the new keys are heard.
+#[test]
+fn two_that_wear_their_keys_out_at_once_renew_them_once() {
+    for both_ask in [true, false] {
+        let mut pair = pair(&Config { rekey_packets: 5, ..Config::default() });
+        let (a, b) = pair.connect();
+        for number in 0..5 {
+            sealed(&mut pair.a, pair.now, a, number, b"x").unwrap();
+            sealed(&mut pair.b, pair.now, b, number, b"x").unwrap();
+        }
+        events(&mut pair.a);
+        pair.a.handle_timeout(pair.now);
+        if both_ask {
+            pair.b.handle_timeout(pair.now);
+        }
+        let mut asked = pair.a.poll_transmit().unwrap().packet;
+        pair.b.handle(pair.now, address(1), &mut asked);
+        for number in 5..9 {
+            pair.b.handle_timeout(pair.now);
+            sealed(&mut pair.b, pair.now, b, number, b"x").unwrap();
+        }
+        pair.settle();
+        pair.pass(pair.now + Config::default().confirm_within);
+        assert_eq!(events(&mut pair.a), [Event::Rekeyed { association: a }], "{both_ask}");
+        assert_eq!(events(&mut pair.b), [Event::Rekeyed { association: b }], "{both_ask}");
+    }
+}
+
+/// [UDP-48]: what would confirm them is lost, and the one that has asked is gone.
+#[test]
+fn keys_that_nobody_confirms_are_not_awaited_for_ever() {
+    let mut pair = pair(&Config { rekey_packets: 5, ..Config::default() });
+    let (a, b) = pair.connect();
+    pair.a.rekey(pair.now, a).unwrap();
+    let mut asked = pair.a.poll_transmit().unwrap().packet;
+    pair.b.handle(pair.now, address(1), &mut asked);
+    pair.b.poll_transmit().expect("the answer, which is lost");
+    for number in 0..5 {
+        sealed(&mut pair.b, pair.now, b, number, b"x").unwrap();
+    }
+    let until = pair.now + Config::default().confirm_within;
+    while pair.now < until {
+        assert_eq!(pair.b.poll_transmit(), None);
+        pair.now = pair.b.poll_timeout().unwrap().min(until);
+        pair.b.handle_timeout(pair.now);
+    }
+    assert!(pair.b.poll_transmit().is_some(), "it asks itself");
+}
+
 /// [UDP-40]: also the one that has answered, which asks once.
 #[test]
 fn who_alone_sends_renews_what_it_wears_out() {
