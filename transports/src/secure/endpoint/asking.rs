@@ -157,6 +157,7 @@ impl Endpoint {
             packet,
             index,
             to,
+            token_for: to.ip(),
             began,
             sent: now,
             time,
@@ -269,7 +270,7 @@ impl Endpoint {
         let peer = self.peers.at_mut(place);
         let Some(attempt) = peer.attempt.take() else { return Ok(()) };
         peer.places.clear();
-        self.establish(place, now, from, (attempt.index, attempt.life), &answer);
+        self.establish(place, now, from, &attempt, &answer);
         Ok(())
     }
 
@@ -279,10 +280,10 @@ impl Endpoint {
         place: u32,
         now: Time,
         from: SocketAddr,
-        (index, life): (u32, u16),
+        attempt: &Attempt,
         answer: &Answer,
     ) {
-        let hello = answer.hello;
+        let (hello, index, life) = (answer.hello, attempt.index, attempt.life);
         let renewed = self.same_life(place, &hello);
         let known = renewed.or_else(|| self.same_birth(place, life, &hello));
         let id = match known.and_then(|place| self.associations.at_mut(place)) {
@@ -317,7 +318,13 @@ impl Endpoint {
         } else {
             self.bring_up(id, place, now, &hello, lanes, from);
         }
-        let Some(address) = self.address(id) else { return };
+        let Some(association) = self.associations.at_mut(id.place) else { return };
+        let address = association.address;
+        // [UDP-62]
+        let is_elsewhere = address.ip() != attempt.token_for;
+        if crate::planted!("token-for-elsewhere": is_elsewhere => false) {
+            association.rekey_at = Some(now);
+        }
         self.control(id.place, now, address, Control::Confirm);
     }
 

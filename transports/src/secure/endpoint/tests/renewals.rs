@@ -147,6 +147,38 @@ fn a_renewal_that_is_cut_off_ends_nothing() {
     );
 }
 
+/// [UDP-62]: a reset from where a first message went that was repeated there.
+#[test]
+fn who_was_found_elsewhere_is_told_a_token_for_there() {
+    let (mut pair, elsewhere) = (pair(&Config::default()), address(66));
+    assert!(pair.a.public() < pair.b.public(), "the handshake of a goes on where two cross");
+    pair.b.connect(pair.now, &pair.a.public(), address(1)).unwrap();
+    let mut crossing = pair.b.poll_transmit().unwrap().packet;
+    pair.a.connect(pair.now, &pair.b.public(), address(2)).unwrap();
+    pair.a.poll_transmit().expect("nobody is there to get it");
+    pair.a.handle(pair.now, elsewhere, &mut crossing);
+    for _ in 0..8 {
+        while let Some(mut sent) = pair.a.poll_transmit() {
+            assert_eq!(sent.to, elsewhere);
+            pair.b.handle(pair.now, address(1), &mut sent.packet);
+        }
+        while let Some(mut sent) = pair.b.poll_transmit() {
+            pair.a.handle(pair.now, elsewhere, &mut sent.packet);
+        }
+        pair.a.handle_timeout(pair.now);
+    }
+    let b = up(&mut pair.b).unwrap();
+    assert_eq!(events(&mut pair.a).len(), 2, "up, and renewed once");
+    events(&mut pair.b);
+    pair.a = node(1, 1, Config::default());
+    let mut text = sealed(&mut pair.b, pair.now, b, 0, b"?").unwrap().packet;
+    pair.a.handle(pair.now, elsewhere, &mut text);
+    let mut reset = pair.a.poll_transmit().unwrap().packet;
+    assert_eq!(pair.b.handle(pair.now, address(1), &mut reset), Received::Done);
+    let peer = pair.a.public();
+    assert_eq!(events(&mut pair.b), [Event::Down { association: b, peer, why: Ended::Reset }]);
+}
+
 /// [UDP-44]: keys that were asked for, and whose answer was lost, before those that are used.
 #[test]
 fn keys_that_nobody_used_go_with_the_former_ones() {
