@@ -170,8 +170,8 @@ fn push_oldest_out<M: Message>(
                 return slide_in(cell, bound, kind, message, bytes, RoomFrom::Oldest);
             }
             Admission::SystemFull if !is_too_large(cell, bound, bytes) => match bound.push_out() {
-                Some(oldest) => drop_oldest(cell, oldest),
-                None => return Err((Admission::SystemFull, message)),
+                Ok(oldest) => drop_oldest(cell, oldest),
+                Err(refused) => return Err((refused, message)),
             },
             refused => return Err((refused, message)),
         }

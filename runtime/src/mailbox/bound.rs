@@ -281,11 +281,17 @@ impl Bound {
             || self.messages.iter().chain(&self.bytes).any(Permits::is_waited_for)
     }
 
-    /// Takes the oldest message out of the window, so that another one has its share of the budget.
-    pub(crate) fn push_out(&self) -> Option<NonNull<Node>> {
-        let (node, bytes) = self.window.lock().nodes.pop_front()?;
+    /// Takes the oldest message out of the window, so that another one has its share of the budget. If there is none, or
+    /// the actor is to end and handles what it has, that one is refused.
+    pub(crate) fn push_out(&self) -> Result<NonNull<Node>, Admission> {
+        let mut window = self.window.lock();
+        if planted!("pushed-out-too-late": window.closed => false) {
+            return Err(Admission::Closed);
+        }
+        let (node, bytes) = window.nodes.pop_front().ok_or(Admission::SystemFull)?;
+        drop(window);
         self.release(bytes);
-        Some(node)
+        Ok(node)
     }
 
     /// Puts a message of `bytes` into the window; what has to make room for it goes to `pushed_out`.

@@ -1,7 +1,9 @@
 //! Senders that found the mailbox open, and push when it has been closed.
 
 use super::{offer, run_soon};
-use crate::{Actor, Mailbox, Options, Ref, Scheduler, System, handlers};
+use crate::actor::body;
+use crate::mailbox::Admission;
+use crate::{Actor, Full, Mailbox, Options, Ref, Scheduler, System, handlers};
 use std::sync::mpsc;
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -83,4 +85,40 @@ fn who_sends_from_a_worker_that_sleeps_has_its_message_back() {
     go.send(()).unwrap();
     assert!(came_back.recv().unwrap(), "a fence does not wait for one who sleeps");
     sum.drain();
+}
+
+/// Says what it was told, the first of it when it may.
+struct Sayer(mpsc::Sender<u32>);
+
+impl Actor for Sayer {
+    const OPTIONS: Options = Options::new().mailbox(Mailbox::bounded(4).full(Full::DropOldest));
+}
+
+#[handlers]
+impl Sayer {
+    #[tell]
+    fn say(&mut self, number: u32, go: Option<mpsc::Receiver<()>>) {
+        self.0.send(number).expect("the test listens");
+        if let Some(go) = go {
+            go.recv().expect("the test goes on");
+        }
+    }
+}
+
+// [G-STOP-2]: of a sender that found the budget of its system spent before the actor was told to drain.
+#[test]
+fn what_comes_too_late_takes_nobodys_place() {
+    let system = System::builder().workers(1).build().unwrap();
+    let (said, heard) = mpsc::channel();
+    let sayer = system.spawn::<Sayer>(Sayer(said)).start().unwrap();
+    let (go, gone) = mpsc::channel();
+    sayer.say(1, Some(gone)).tell().unwrap();
+    assert_eq!(heard.recv(), Ok(1));
+    sayer.say(2, None).tell().unwrap();
+    let late = sayer.say(3, None);
+    sayer.drain();
+    let bound = body::bound(late.cell).unwrap();
+    assert_eq!(bound.push_out(), Err(Admission::Closed));
+    go.send(()).unwrap();
+    assert_eq!(heard.recv(), Ok(2));
 }
