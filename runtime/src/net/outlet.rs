@@ -180,6 +180,17 @@ impl Outlet {
         fits
     }
 
+    /// How many frames were said so far; those that wait for room count.
+    pub(super) fn said(&self) -> u64 {
+        let state = self.state.lock();
+        state.submitted + state.backlog.len() as u64
+    }
+
+    /// How many of these the peer has for certain.
+    pub(super) fn arrived(&self) -> u64 {
+        self.link.delivered()
+    }
+
     /// Sends the backlog and wakes those who wait, as often as there is room. Ready when the connection ends.
     pub(super) fn poll_pump(&self, cx: &mut Context<'_>) -> Poll<()> {
         loop {

@@ -312,9 +312,10 @@ impl Session {
         let mut said = true;
         // [ENV-11] Who is refused gets no credit for it: that comes when those that wait find room.
         if inlet.window.settle() && !inlet.is_crowded(self.parked_bytes) {
-            let messages = inlet.window.advance(self.outlet.core().clock.now());
+            let messages = inlet.window.advance(self.outlet.arrived());
             let credit = Frame::Credit { actor: origin.actor, messages };
             said = self.outlet.say(Order::Free, &credit);
+            inlet.window.tell(self.outlet.said());
         }
         let letter = (inlet.actor.id(), inlet.actor.message());
         match (outcome, origin.question) {

@@ -1,13 +1,12 @@
 //! How far ahead a node gives credit for the messages to one actor. [ENV-11]
 //!
-//! The peer may have a window of messages under way. It begins narrow. One that is used up again and again, while all
-//! that comes is handed in at once, is what holds the sender back, since the way is long: it is doubled. One in which
+//! The peer may have a window of messages under way. It begins narrow. One of which half is used up before it is certain
+//! that the peer has heard of more, while all that comes is handed in at once, may hold the sender back, since that takes
+//! less than a round trip: it is doubled. One in which
 //! something waited all the time holds nobody back, since the actor does: it becomes an eighth narrower. Long messages have a
 //! window of few, so that the bytes which may come are bounded.
 
 use crate::sync::planted;
-use crate::time::Time;
-use std::time::Duration;
 
 /// Messages in a window at first, and at least.
 pub(super) const WIDTH_MIN: u32 = 128;
@@ -15,9 +14,6 @@ pub(super) const WIDTH_MIN: u32 = 128;
 const WIDTH_MAX: u64 = 4096;
 /// Bytes of messages as long as the longest of late, in a window that is wider than the least.
 const BYTES_MAX: u64 = 16 << 20;
-
-/// Half a window that lasts no longer may be less than a round trip, however long the way is.
-const LASTS: Duration = Duration::from_millis(500);
 
 /// See the [module](self).
 #[derive(Debug)]
@@ -29,8 +25,8 @@ pub(super) struct Window {
     /// Messages that may come altogether; never fewer than the peer was told.
     granted: u64,
     width: u64,
-    /// When it was moved last.
-    moved: Option<Time>,
+    /// The number of the frame by which the peer was told last.
+    told: u64,
     /// Whether nothing waited at some time since.
     was_idle: bool,
     /// Bytes of the longest message since.
@@ -45,7 +41,7 @@ impl Window {
             settled: 0,
             granted: width,
             width,
-            moved: None,
+            told: 0,
             was_idle: false,
             longest: 0,
         }
@@ -65,9 +61,10 @@ impl Window {
         self.granted - self.settled <= self.width / 2
     }
 
-    /// Moves the window behind what is settled; returns how many messages may come altogether by now.
-    pub(super) fn advance(&mut self, now: Time) -> u64 {
-        let was_quick = self.moved.is_some_and(|moved| now.since(moved) < LASTS);
+    /// Moves the window behind what is settled; returns how many messages may come altogether by now. The peer has so
+    /// many frames of this node for certain.
+    pub(super) fn advance(&mut self, arrived: u64) -> u64 {
+        let was_quick = planted!("net-window-ignores-way": arrived < self.told => false);
         let width = match planted!("net-window-ignores-actor": self.was_idle => true) {
             false => self.width - self.width / 8,
             true if was_quick => self.width * 2,
@@ -77,9 +74,14 @@ impl Window {
         let fitting =
             planted!("net-window-ignores-bytes": BYTES_MAX / self.longest.max(1) => WIDTH_MAX);
         self.width = width.min(fitting).clamp(least, WIDTH_MAX);
-        (self.moved, self.was_idle, self.longest) = (Some(now), false, 0);
+        (self.was_idle, self.longest) = (false, 0);
         self.granted = self.granted.max(self.settled + self.width);
         self.granted
+    }
+
+    /// Notes by which frame the peer is told so.
+    pub(super) fn tell(&mut self, frame: u64) {
+        self.told = frame;
     }
 }
 
@@ -88,16 +90,23 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const MS: u64 = 1_000_000;
-
-    /// A peer that has always as many messages under way as it may, of that many bytes, to an actor that takes
-    /// `rate` of them in a millisecond, `way` milliseconds from it; returns how many are handled in `ms`.
-    fn stream(window: &mut Window, bytes: usize, rate: u64, way: usize, ms: u64) -> u64 {
+    /// A peer that sends a message every `pause` milliseconds, or whenever it may, of that many bytes, to an actor that
+    /// takes `rate` of them in a millisecond, `way` milliseconds from it; returns how many are handled in `ms`.
+    fn stream(
+        window: &mut Window,
+        bytes: usize,
+        (pause, rate): (u64, u64),
+        way: usize,
+        ms: u64,
+    ) -> u64 {
         let (mut granted, mut sent, mut waiting, mut handled) = (window.granted, 0, 0, 0);
         let (mut mail, mut credits) = (vec![0; way], vec![granted; way]);
+        // How many frames told credit at which time; those of a round trip ago have arrived for certain.
+        let (mut frames, mut arrived) = (0, vec![0; 2 * way]);
         for now in 0..ms {
-            mail.push(granted - sent);
-            sent = granted;
+            let wanted = now.checked_div(pause).unwrap_or(u64::MAX).min(granted);
+            mail.push(wanted.saturating_sub(sent));
+            sent = sent.max(wanted);
             for _ in 0..mail.remove(0) {
                 assert!(window.receive(bytes), "there was credit");
                 waiting += 1;
@@ -105,12 +114,16 @@ mod tests {
             for _ in 0..waiting.min(rate) {
                 (waiting, handled) = (waiting - 1, handled + 1);
                 if window.settle() {
-                    window.advance(Time(now * MS));
+                    window.advance(arrived[0]);
+                    frames += 1;
+                    window.tell(frames);
                 }
             }
             assert!(waiting <= window.granted - window.settled);
             credits.push(window.granted);
             granted = credits.remove(0);
+            arrived.push(frames);
+            arrived.remove(0);
         }
         handled
     }
@@ -118,7 +131,7 @@ mod tests {
     #[test]
     fn a_long_way_does_not_hold_a_quick_actor_back() {
         for way in [1, 20, 100, 200] {
-            let handled = stream(&mut Window::new(), 100, 10, way, 20_000);
+            let handled = stream(&mut Window::new(), 100, (0, 10), way, 20_000);
             // What the actor takes, or what the widest window allows in each round trip.
             let most = (10 * 20_000).min(WIDTH_MAX * 20_000 / (2 * way as u64));
             assert!(handled * 2 > most, "{handled} of {most} over {way} ms");
@@ -126,20 +139,36 @@ mod tests {
     }
 
     #[test]
+    fn a_steady_sender_is_not_held_back_however_long_the_way_is() {
+        for (pause, way) in [(10, 1500), (5, 2000)] {
+            let handled = stream(&mut Window::new(), 100, (pause, 10), way, 60_000);
+            let sent = 60_000 / pause;
+            assert!(handled * 2 > sent, "{handled} of {sent} over {way} ms");
+        }
+    }
+
+    #[test]
+    fn who_seldom_sends_has_a_narrow_window() {
+        let mut window = Window::new();
+        stream(&mut window, 100, (10, 10), 100, 100_000);
+        assert_eq!(window.width, u64::from(WIDTH_MIN));
+    }
+
+    #[test]
     fn a_slow_actor_has_few_messages_under_way() {
         let mut window = Window::new();
-        stream(&mut window, 100, 1, 1, 10_000);
+        stream(&mut window, 100, (0, 1), 1, 10_000);
         assert!(window.width <= 256, "{window:?}");
         // Also one that becomes slow.
         let mut window = Window { width: WIDTH_MAX, granted: WIDTH_MAX, ..Window::new() };
-        stream(&mut window, 100, 1, 1, 20_000);
+        stream(&mut window, 100, (0, 1), 1, 20_000);
         assert!(window.width <= 256, "{window:?}");
     }
 
     #[test]
     fn long_messages_have_a_narrow_window() {
         let mut window = Window::new();
-        stream(&mut window, 64 << 10, 100, 50, 20_000);
+        stream(&mut window, 64 << 10, (0, 100), 50, 20_000);
         assert!(window.width <= 256, "{window:?}");
     }
 
@@ -150,14 +179,14 @@ mod tests {
         fn credit_never_falls_and_never_runs_out(
             steps in prop::collection::vec((0..3_u8, 0..200_u64, 0..1_u64 << 24), 1..400),
         ) {
-            let (mut window, mut now, mut told) = (Window::new(), 0, u64::from(WIDTH_MIN));
+            let (mut window, mut told) = (Window::new(), u64::from(WIDTH_MIN));
             for (what, count, bytes) in steps {
-                now += bytes * 64;
+                window.tell(bytes);
                 for _ in 0..count {
                     if what == 0 && window.received < told {
                         prop_assert!(window.receive(bytes as usize));
                     } else if what > 0 && window.settled < window.received && window.settle() {
-                        let granted = window.advance(Time(now));
+                        let granted = window.advance(1 << 23);
                         prop_assert!(granted >= told);
                         told = granted;
                     }
