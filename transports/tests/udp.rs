@@ -6,6 +6,7 @@ mod relay;
 
 use greenroom::net::{Export, Node};
 use greenroom::{Actor, Ref, System, handlers};
+use greenroom_transports::link::Ecn;
 use greenroom_transports::secure::audit::{Entry, What};
 use greenroom_transports::secure::identity::Identity;
 use greenroom_transports::secure::key::Key;
@@ -60,6 +61,31 @@ async fn many_datagrams_go_with_one_call() {
             let datagrams: Vec<_> = all.into_iter().map(|(_, datagram)| datagram).collect();
             let expected: Vec<_> = bytes.chunks(1_000).map(<[u8]>::to_vec).collect();
             assert_eq!(datagrams, expected);
+        }
+    }
+}
+
+/// [UDP-34]: by both kinds of addresses, one datagram alone and many with one call.
+#[tokio::test]
+async fn marks_arrive() {
+    for address in loopbacks() {
+        let (mut sender, receiver) = (socket(address), socket(address));
+        let (segment, mut batch) = (NonZeroUsize::new(1_000).expect("not zero"), Batch::new());
+        for (ecn, bytes) in [Ecn::Capable0, Ecn::Congested, Ecn::NotCapable]
+            .into_iter()
+            .flat_map(|ecn| [(ecn, 700), (ecn, 9_300)])
+        {
+            let sent = sender.send_from(None, receiver.address(), ecn, &vec![7; bytes], segment);
+            sent.expect("the buffer holds it");
+            let mut came = 0;
+            while came < bytes {
+                poll_fn(|cx| receiver.poll_readable(cx)).await.expect("the socket is there");
+                receiver.receive(&mut batch).expect("the socket is there");
+                for (arrival, datagram) in batch.datagrams() {
+                    assert_eq!(arrival.ecn, ecn, "at {address}");
+                    came += datagram.len();
+                }
+            }
         }
     }
 }
@@ -134,7 +160,9 @@ async fn an_address_that_is_gone_is_no_obstacle() {
     let [here, gone] = ["127.0.0.2", "192.0.2.1"].map(|ip| Some(ip.parse().expect("an address")));
     let (segments, segment) = (sender.segments_max(), NonZeroUsize::new(500).expect("not zero"));
     for source in [here, gone, here] {
-        sender.send_from(source, receiver.address(), &[7; 2_000], segment).expect("it is sent");
+        sender
+            .send_from(source, receiver.address(), Ecn::NotCapable, &[7; 2_000], segment)
+            .expect("it is sent");
         let froms = received(&receiver, 4).await.into_iter().map(|(from, _)| from.ip());
         assert!(froms.into_iter().all(|from| Some(from) == source || source == gone));
         assert_eq!(sender.segments_max(), segments);

@@ -44,6 +44,7 @@ mod incarnation;
 mod lane;
 mod liveness;
 mod mailbox;
+mod marking;
 mod mtu;
 mod outbox;
 mod pacer;

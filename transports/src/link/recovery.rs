@@ -7,6 +7,8 @@
 use super::ack::Ack;
 use super::close::CloseReason;
 use super::config::Config;
+use super::marking::Marking;
+use super::received::Ecn;
 use super::rtt::Rtt;
 use super::sent::{Item, Purpose, Sent, State};
 use super::time::Time;
@@ -17,6 +19,9 @@ const PACKET_THRESHOLD: u64 = 3;
 
 /// Loss over so many probe delays means that the path's capacity is not what it was (section 7.6).
 const PERSISTENT_THRESHOLD: u32 = 3;
+
+/// After so many probes without an answer, what is marked may be what does not get through.
+const SILENT_PROBES: u32 = 3;
 
 /// What an acknowledgement or a timer has shown. It is reused, so that it costs no allocation.
 #[derive(Debug, Default)]
@@ -41,6 +46,8 @@ pub(super) struct Findings {
     pub(super) persistent: bool,
     /// The fate of a probe of the path.
     pub(super) probe: Option<(u32, State)>,
+    /// Whether packets came marked with congestion.
+    pub(super) congested: bool,
     /// The peer has got our acknowledgements of all packets below.
     pub(super) acks_received_below: u64,
 }
@@ -59,6 +66,7 @@ pub(super) enum Expired {
 pub(super) struct Recovery {
     pub(super) sent: Sent,
     pub(super) rtt: Rtt,
+    marking: Marking,
     largest_acked: Option<u64>,
     /// When the oldest packet that a later one overtook counts as lost.
     loss_time: Option<Time>,
@@ -86,6 +94,7 @@ impl Recovery {
         Self {
             sent: Sent::default(),
             rtt: Rtt::new(config.initial_rtt),
+            marking: Marking::default(),
             largest_acked: None,
             loss_time: None,
             last_eliciting: Time::default(),
@@ -100,7 +109,13 @@ impl Recovery {
     /// Forgets what was learnt of a path that is no longer used (RFC 9000, section 9.4).
     pub(super) fn path_changed(&mut self, initial_rtt: Duration) {
         self.rtt = Rtt::new(initial_rtt);
+        self.marking.path_changed(self.sent.next());
         self.probes = 0;
+    }
+
+    /// How the next packet is to be marked.
+    pub(super) const fn ecn(&self) -> Ecn {
+        self.marking.ecn()
     }
 
     /// Another carrier from now on, and nothing that is under way is waited for. What did arrive is
@@ -159,6 +174,11 @@ impl Recovery {
             let delay = Duration::from_micros(ack.delay_us).min(self.peer_ack_delay);
             self.rtt.sample(now.since(sent), delay);
         }
+        // One that was overtaken on its way says what was counted before.
+        if self.largest_acked.is_none_or(|before| ack.largest > before) {
+            let counts = ack.ecn.unwrap_or_default();
+            findings.congested = self.marking.on_counts(counts, self.sent.next());
+        }
         self.largest_acked = self.largest_acked.max(Some(newest));
         self.find_losses(now, findings);
         self.probes = 0;
@@ -171,6 +191,7 @@ impl Recovery {
         let packet = *self.sent.packet(number).expect("the caller has looked at it");
         findings.acked.extend(self.sent.items(number));
         self.sent.settle(number, State::Acked);
+        self.marking.on_acked(number);
         findings.acks_received_below = findings.acks_received_below.max(packet.acked_below);
         if packet.purpose == Purpose::Acks {
             return false;
@@ -259,6 +280,9 @@ impl Recovery {
             return Expired::Loss;
         }
         self.probes += 1;
+        if self.probes >= SILENT_PROBES {
+            self.marking.on_silence(self.sent.next());
+        }
         // The timer starts again, whether or not the probe can be sent at once.
         self.last_eliciting = now;
         Expired::Probe

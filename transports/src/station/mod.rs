@@ -35,7 +35,7 @@ pub use pairing::{Want, Why};
 pub use wakes::{Few, Wakes};
 pub use word::Terms;
 
-use crate::link::{Config, Ecn, Lane, Time};
+use crate::link::{Config, Lane, Time};
 use crate::secure::audit::Audit;
 use crate::secure::endpoint::{Arrival, AssociationId, Endpoint, Event, Received};
 use crate::secure::hello::Hello;
@@ -161,6 +161,7 @@ impl Station {
     /// Takes a datagram, and opens it in place.
     pub fn handle(&mut self, now: Time, arrival: impl Into<Arrival>, datagram: &mut [u8]) {
         self.now = now;
+        let arrival = arrival.into();
         let received = self.endpoint.handle(now, arrival, datagram);
         self.take_events();
         let Received::Text { association, lane, number, text } = received else { return };
@@ -171,7 +172,7 @@ impl Station {
         let association = crate::planted!("station-other-line": association =>
             self.lines.keys().next().copied().unwrap_or(association));
         let Some(line) = self.lines.get_mut(&association) else { return };
-        line.lane.on_packet(now, number, inside, Ecn::NotCapable);
+        line.lane.on_packet(now, number, inside, arrival.ecn);
         self.touch(association);
     }
 
@@ -235,10 +236,12 @@ impl Station {
                 self.touched.pop_front();
                 continue;
             };
+            let ecn = line.lane.ecn();
             if out.fill(now, &mut line.lane, &mut line.alone, segments, |number, packet| {
                 endpoint.seal(now, id, LANE, number, packet).ok()
             }) {
                 out.set_source(endpoint.source(id));
+                out.set_ecn(ecn);
                 // The others have their turn before it has another one.
                 self.touched.rotate_left(1);
                 return true;

@@ -1,7 +1,7 @@
 //! Datagrams that leave together: one after the other in one buffer, of one length but the last, as the kernel
 //! cuts them.
 
-use crate::link::{Lane, Time};
+use crate::link::{Ecn, Lane, Time};
 use crate::secure::wire::{HEADER_BYTES, OVERHEAD_BYTES};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
@@ -24,6 +24,7 @@ pub(super) struct Alone {
 pub struct Outgoing {
     to: SocketAddr,
     source: Option<IpAddr>,
+    ecn: Ecn,
     bytes: Vec<u8>,
     /// How many of them are in use.
     len: usize,
@@ -40,6 +41,7 @@ impl Outgoing {
         Self {
             to: SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
             source: None,
+            ecn: Ecn::NotCapable,
             bytes: Vec::new(),
             len: 0,
             segment: NonZeroUsize::MIN,
@@ -62,6 +64,16 @@ impl Outgoing {
 
     pub(super) fn set_source(&mut self, source: Option<IpAddr>) {
         self.source = source;
+    }
+
+    /// How they are to be marked.
+    #[must_use]
+    pub fn ecn(&self) -> Ecn {
+        self.ecn
+    }
+
+    pub(super) fn set_ecn(&mut self, ecn: Ecn) {
+        self.ecn = ecn;
     }
 
     /// The datagrams, one after the other.
@@ -91,6 +103,8 @@ impl Outgoing {
     /// Takes one datagram.
     pub(super) fn set(&mut self, to: SocketAddr, packet: Vec<u8>) {
         self.to = to;
+        // Whoever sends a message of a handshake again does not learn what becomes of marks.
+        self.ecn = Ecn::NotCapable;
         self.len = packet.len();
         self.segment = NonZeroUsize::MIN.saturating_add(self.len.saturating_sub(1));
         self.bytes = packet;

@@ -1,6 +1,7 @@
 //! What datagrams go through: a socket of the kernel, or of a simulated world.
 
 use super::socket::{Batch, Bound, Options, SendError, Socket};
+use crate::link::Ecn;
 use crate::secure::endpoint::Arrival;
 use greenroom::sim;
 use std::io;
@@ -21,7 +22,7 @@ pub trait Datagrams: Send + 'static {
     ) -> Poll<io::Result<()>>;
 
     /// Sends datagrams that lie one after the other, each `segment` bytes long but the last, which may be shorter; from
-    /// that address of this machine, as long as it has that.
+    /// that address of this machine, as long as it has that, and with that mark if it can.
     ///
     /// # Errors
     /// How many bytes were sent before, and why no more.
@@ -29,6 +30,7 @@ pub trait Datagrams: Send + 'static {
         &mut self,
         from: Option<IpAddr>,
         to: SocketAddr,
+        ecn: Ecn,
         datagrams: &[u8],
         segment: NonZeroUsize,
     ) -> Result<(), (usize, SendError)>;
@@ -119,11 +121,12 @@ impl Datagrams for Kernel {
         &mut self,
         from: Option<IpAddr>,
         to: SocketAddr,
+        ecn: Ecn,
         datagrams: &[u8],
         segment: NonZeroUsize,
     ) -> Result<(), (usize, SendError)> {
         let Some(socket) = &mut self.socket else { return Ok(()) };
-        let sent = socket.send_from(from, to, datagrams, segment);
+        let sent = socket.send_from(from, to, ecn, datagrams, segment);
         if sent.is_ok() {
             socket.forget_room();
         }
@@ -183,6 +186,7 @@ impl Datagrams for sim::Socket {
         &mut self,
         _: Option<IpAddr>,
         to: SocketAddr,
+        _: Ecn,
         datagrams: &[u8],
         segment: NonZeroUsize,
     ) -> Result<(), (usize, SendError)> {

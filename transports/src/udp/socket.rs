@@ -5,10 +5,12 @@
 //! hosts say of addresses is not heard: anybody may say it, a socket tells it at its next call, whatever address that is
 //! for, and what is not read takes the room of datagrams. Nothing here allocates after the start, unless the socket is full.
 
+mod marks;
 mod registered;
 #[cfg(test)]
 mod tests;
 
+use crate::link::Ecn;
 use crate::secure::endpoint::Arrival;
 use quinn_udp::{BATCH_SIZE, RecvMeta, UdpSocketState};
 use registered::Registered;
@@ -112,7 +114,7 @@ impl Bound {
     /// What the kernel says: the address is taken, is not of this host, or there are no sockets left.
     pub fn new(address: SocketAddr, options: &Options) -> io::Result<Self> {
         let io = std::net::UdpSocket::bind(address)?;
-        let state = UdpSocketState::new((&io).into())?;
+        let state = marks::state(&io)?;
         // The kernel grants what it may; what it did can be asked for.
         state.set_send_buffer_size((&io).into(), options.buffer_bytes)?;
         state.set_recv_buffer_size((&io).into(), options.buffer_bytes)?;
@@ -214,10 +216,12 @@ impl Socket {
         datagrams: &[u8],
         segment: NonZeroUsize,
     ) -> Result<(), (usize, SendError)> {
-        self.send_all(None, to, datagrams, segment).map_err(|(sent, error)| (sent, error.into()))
+        let sent = self.send_all(None, to, Ecn::NotCapable, datagrams, segment);
+        sent.map_err(|(sent, error)| (sent, error.into()))
     }
 
-    /// As [`send`](Self::send), from that address of this machine, or from another one if it has that no more.
+    /// As [`send`](Self::send), from that address of this machine, or from another one if it has that no more, and with
+    /// that mark.
     ///
     /// # Errors
     ///
@@ -226,10 +230,11 @@ impl Socket {
         &mut self,
         from: Option<IpAddr>,
         to: SocketAddr,
+        ecn: Ecn,
         datagrams: &[u8],
         segment: NonZeroUsize,
     ) -> Result<(), (usize, SendError)> {
-        self.send_or_without(from, to, datagrams, segment, false)
+        self.send_or_without(from, to, ecn, datagrams, segment, false)
     }
 
     /// As [`send_from`](Self::send_from), also while IP may cut datagrams up.
@@ -237,13 +242,14 @@ impl Socket {
         &mut self,
         from: Option<IpAddr>,
         to: SocketAddr,
+        ecn: Ecn,
         datagrams: &[u8],
         segment: NonZeroUsize,
         may_be_cut: bool,
     ) -> Result<(), (usize, SendError)> {
         let from = from.filter(|from| !self.is_refused(*from));
         let segments = self.segments_max();
-        let (source, sent) = match (from, self.send_all(from, to, datagrams, segment)) {
+        let (source, sent) = match (from, self.send_all(from, to, ecn, datagrams, segment)) {
             (Some(source), Err((sent, error))) if may_be_of_source(&error) => (source, sent),
             (_, sent) => return sent.map_err(|(sent, error)| (sent, error.into())),
         };
@@ -252,7 +258,7 @@ impl Socket {
             cutting::set(self.io.socket(), to, true);
         }
         let rest = datagrams.get(sent..).unwrap_or_default();
-        let without = self.send_all(None, to, rest, segment);
+        let without = self.send_all(None, to, ecn, rest, segment);
         // Otherwise it was not for the source that the kernel would not.
         if !matches!(&without, Err((_, error)) if may_be_of_source(error)) {
             self.refused = Some((source, Instant::now()));
@@ -271,7 +277,7 @@ impl Socket {
     /// of the socket are then as they were at first.
     fn regain(&mut self, segments: usize) {
         if self.segments_max() < segments
-            && let Ok(state) = UdpSocketState::new(self.io.socket().into())
+            && let Ok(state) = marks::state(self.io.socket())
         {
             self.state = state;
         }
@@ -281,6 +287,7 @@ impl Socket {
         &self,
         from: Option<IpAddr>,
         to: SocketAddr,
+        ecn: Ecn,
         datagrams: &[u8],
         segment: NonZeroUsize,
     ) -> Result<(), (usize, io::Error)> {
@@ -290,7 +297,7 @@ impl Socket {
             // One call carries at most 64 KiB, whatever the number of datagrams.
             let fit = (SEND_BYTES_MAX / segment).clamp(1, self.segments_max().max(1));
             let chunk = &rest[..rest.len().min(fit.saturating_mul(segment.get()))];
-            match self.send_chunk(from, to, chunk, segment.get()) {
+            match self.send_chunk(from, to, ecn, chunk, segment.get()) {
                 Ok(()) => sent += chunk.len(),
                 // The kernel took segmentation back: what is left goes one by one.
                 Err(_) if fit > 1 && self.segments_max() == 1 => {}
@@ -315,7 +322,7 @@ impl Socket {
         let Some(segment) = NonZeroUsize::new(datagram.len()) else { return Ok(()) };
         // Nobody else sends meanwhile: a socket has one owner.
         cutting::set(self.io.socket(), to, true);
-        let sent = self.send_or_without(from, to, datagram, segment, true);
+        let sent = self.send_or_without(from, to, Ecn::NotCapable, datagram, segment, true);
         cutting::set(self.io.socket(), to, false);
         sent.map_err(|(_, error)| error)
     }
@@ -324,12 +331,13 @@ impl Socket {
         &self,
         from: Option<IpAddr>,
         to: SocketAddr,
+        ecn: Ecn,
         chunk: &[u8],
         segment: usize,
     ) -> io::Result<()> {
         let transmit = quinn_udp::Transmit {
             destination: to,
-            ecn: None,
+            ecn: marks::codepoint(ecn),
             contents: chunk,
             segment_size: (chunk.len() > segment).then_some(segment),
             src_ip: from,
@@ -424,7 +432,7 @@ impl Batch {
         let filled = self.meta.iter().zip(self.memory.chunks_mut(BUFFER_BYTES)).take(self.filled);
         filled.flat_map(|(meta, memory)| {
             let joined = &mut memory[..meta.len.min(BUFFER_BYTES)];
-            let arrival = Arrival { from: meta.addr, at: meta.dst_ip };
+            let arrival = Arrival { from: meta.addr, at: meta.dst_ip, ecn: marks::mark(meta.ecn) };
             joined.chunks_mut(meta.stride.max(1)).map(move |datagram| (arrival, datagram))
         })
     }

@@ -380,7 +380,8 @@ impl Driver {
                 let sent = self.datagrams.send_cut(out.source(), out.to(), out.datagrams());
                 sent.map_err(|error| (0, error))
             } else {
-                self.datagrams.send(out.source(), out.to(), out.datagrams(), out.segment())
+                let (datagrams, segment) = (out.datagrams(), out.segment());
+                self.datagrams.send(out.source(), out.to(), out.ecn(), datagrams, segment)
             };
             match sent {
                 Ok(()) => {}

@@ -75,6 +75,40 @@ fn over_a_carrier_that_loses_nothing_no_packet_is_sent_twice() {
     }
 }
 
+/// What a network does to marks.
+type Marks = fn(Ecn) -> Ecn;
+
+// [LINK-35] [LINK-36]
+#[test]
+fn marks_of_congestion_narrow_the_window_where_the_path_keeps_marks() {
+    let paths: [(Marks, Ecn, u64); 3] = [
+        (|ecn| ecn, Ecn::Capable0, 0),
+        (|_| Ecn::Congested, Ecn::Capable0, 1),
+        (|_| Ecn::NotCapable, Ecn::NotCapable, 0),
+    ];
+    for (network, kept, congestions) in paths {
+        let lane = || Lane::new(Time::default(), Config::default()).expect("the defaults");
+        let mut lanes = [lane(), lane()];
+        let (mut buffer, mut now) = ([0; 1500], Time::default());
+        let to = Address { slot: 1, generation: 0 };
+        let envelope = Envelope { to, from: to, kind: Kind::Tell, manifest: 0, correlation: 0 };
+        for _ in 0..8 {
+            lanes[0].send(&envelope, &[7; 1000]).expect("there is room");
+        }
+        let window = lanes[0].congestion_window();
+        for from in [0, 1] {
+            now = now + Duration::from_millis(1);
+            while let Some(packet) = lanes[from].poll_transmit(now, &mut buffer) {
+                let (inside, ecn) = (&buffer[..packet.len], network(lanes[from].ecn()));
+                lanes[1 - from].on_packet(now, packet.number, inside, ecn);
+            }
+        }
+        assert_eq!((lanes[0].ecn(), lanes[0].counts().congestions), (kept, congestions));
+        assert_eq!(lanes[0].congestion_window() < window, congestions > 0);
+        assert_eq!(lanes[0].counts().packets_lost, 0);
+    }
+}
+
 // [LINK-70]
 #[test]
 fn an_idle_association_costs_two_packets_a_second() {

@@ -308,7 +308,10 @@ impl World {
         let jitter = self.dice.below(self.network.jitter.as_nanos() as u64 + 1);
         let at = self.now + self.network.delay + Duration::from_nanos(jitter);
         let marked = self.dice.chance(self.network.mark_percent);
-        let ecn = if marked { Ecn::Congested } else { Ecn::Capable0 };
+        let ecn = match self.sides[from].lane.ecn() {
+            Ecn::Capable0 if marked => Ecn::Congested,
+            ecn => ecn,
+        };
         let packet = Flying { to: 1 - from, number, inside: inside.to_vec(), ecn };
         self.flown += 1;
         self.flying.insert((at, self.flown), packet);

@@ -70,8 +70,6 @@ pub struct Lane {
     pace_until: Option<Time>,
     /// Packets left until a number is left out.
     skip_in: u64,
-    /// How many packets the peer says came marked by congestion.
-    marked: u64,
     /// Packets in a row that began with whole messages, for long ones not to wait for ever.
     whole_in_a_row: u32,
 }
@@ -239,7 +237,6 @@ impl Lane {
             probe_items: Vec::new(),
             pace_until: None,
             skip_in,
-            marked: 0,
             whole_in_a_row: 0,
             random,
             config,

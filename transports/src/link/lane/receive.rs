@@ -113,10 +113,8 @@ impl Lane {
         }
         self.probes = 0;
         self.on_arrivals(now, in_flight);
-        if let Some(ecn) = ack.ecn
-            && ecn.ce > self.marked
-        {
-            self.marked = ecn.ce;
+        // [LINK-35]
+        if self.findings.congested {
             self.on_congestion(now, self.findings.acked_sent, false);
         }
         self.on_losses(now);

@@ -13,6 +13,7 @@ use super::super::frame::{
 use super::super::outbox::Outgoing;
 use super::super::pacer::Pace;
 use super::super::reassembly::PIECE_MIN;
+use super::super::received::Ecn;
 use super::super::sent::{Item, Purpose};
 use super::super::time::Time;
 use super::super::wire::{NoRoom, Writer};
@@ -68,6 +69,12 @@ impl Lane {
             return Some(packet);
         }
         if may_elicit { self.transmit_size_probe(now, buffer) } else { None }
+    }
+
+    /// How the carrier is to mark the next packets, if it can. [LINK-36]
+    #[must_use]
+    pub const fn ecn(&self) -> Ecn {
+        self.recovery.ecn()
     }
 
     fn transmit_frames(&mut self, now: Time, buffer: &mut [u8], elicits: bool) -> Option<Transmit> {

@@ -10,7 +10,7 @@
 use super::epoch::CONTROL_LANE;
 use super::event::Event;
 use super::{AssociationId, Endpoint, Transmit};
-use crate::link::Time;
+use crate::link::{Ecn, Time};
 use crate::secure::audit::What;
 use crate::secure::entropy::draw;
 use crate::secure::reject::Reject;
@@ -25,11 +25,13 @@ pub struct Arrival {
     pub from: SocketAddr,
     /// Where to; `None` if that is not known, or does not matter because there is one only.
     pub at: Option<IpAddr>,
+    /// What the network has marked it with.
+    pub ecn: Ecn,
 }
 
 impl From<SocketAddr> for Arrival {
     fn from(from: SocketAddr) -> Self {
-        Self { from, at: None }
+        Self { from, at: None, ecn: Ecn::NotCapable }
     }
 }
 

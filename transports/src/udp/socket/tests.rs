@@ -19,7 +19,9 @@ async fn an_address_that_is_refused_is_not_tried_again_at_once() {
         let segment = NonZeroUsize::new(100).expect("not zero");
         let since = |socket: &Socket| socket.refused.map(|(source, since)| (source == gone, since));
         let send = |sender: &mut Socket| {
-            sender.send_from(Some(gone), to.address(), &[7; 300], segment).expect("it is sent");
+            sender
+                .send_from(Some(gone), to.address(), Ecn::NotCapable, &[7; 300], segment)
+                .expect("it is sent");
             assert_eq!(sender.segments_max(), segments);
         };
         send(&mut sender);
@@ -62,7 +64,7 @@ async fn forbidden() {
     let (mut sender, to) = (socket(places()[0].0), socket(places()[0].0));
     let forbidden = IpAddr::from([127, 0, 0, 3]);
     let segment = NonZeroUsize::new(100).expect("not zero");
-    let sent = sender.send_from(Some(forbidden), to.address(), &[7; 300], segment);
+    let sent = sender.send_from(Some(forbidden), to.address(), Ecn::NotCapable, &[7; 300], segment);
     sent.expect("it leaves from another address");
     assert_eq!(sender.refused.map(|(source, _)| source), Some(forbidden));
 }
@@ -74,7 +76,7 @@ async fn a_place_that_cannot_be_reached_leaves_the_source() {
     let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
     let segment = NonZeroUsize::new(100).expect("not zero");
     let here = Some(IpAddr::from([127, 0, 0, 1]));
-    assert!(sender.send_from(here, nowhere, &[7; 100], segment).is_err());
+    assert!(sender.send_from(here, nowhere, Ecn::NotCapable, &[7; 100], segment).is_err());
     assert_eq!(sender.refused, None);
 }
 
@@ -87,7 +89,14 @@ async fn what_may_be_cut_may_be_so_without_its_source() {
     let (mut sender, to) = (socket(at), socket(at));
     let segment = NonZeroUsize::new(1_300).expect("not zero");
     cutting::set(sender.io.socket(), to.address(), true);
-    let sent = sender.send_or_without(Some(gone), to.address(), &[7; 1_300], segment, true);
+    let sent = sender.send_or_without(
+        Some(gone),
+        to.address(),
+        Ecn::NotCapable,
+        &[7; 1_300],
+        segment,
+        true,
+    );
     sent.expect("it is sent");
     assert!(sender.refused.is_some());
     assert_eq!(ipv6_mtu_discover(sender.io.socket()), Ok(Ipv6PathMtuDiscovery::DONT));

@@ -379,13 +379,13 @@ fn what_is_said_leaves_from_where_it_was_spoken_to() {
     let mut pair = pair(&Config::default());
     let (a, b) = pair.connect();
     let [one, other] = ["198.51.100.1", "198.51.100.2"].map(|ip| Some(ip.parse().unwrap()));
-    let spoken = |pair: &mut Pair, number, from, at| {
+    let spoken = |pair: &mut Pair, number, from: SocketAddr, at| {
         let mut packet = sealed(&mut pair.a, pair.now, a, number, b"x").unwrap().packet;
         let mut forged = packet.clone();
         forged[20] ^= 1;
-        let elsewhere = Arrival { from, at: Some([192, 0, 2, 99].into()) };
+        let elsewhere = Arrival { at: Some([192, 0, 2, 99].into()), ..from.into() };
         pair.b.handle(pair.now, elsewhere, &mut forged);
-        pair.b.handle(pair.now, Arrival { from, at }, &mut packet);
+        pair.b.handle(pair.now, Arrival { at, ..from.into() }, &mut packet);
         sealed(&mut pair.b, pair.now, b, number, b"y").unwrap().source
     };
     assert_eq!(spoken(&mut pair, 0, address(1), one), one);
@@ -396,13 +396,13 @@ fn what_is_said_leaves_from_where_it_was_spoken_to() {
     assert_eq!((challenge.to, challenge.source), (address(77), one));
     pair.a.handle(pair.now, address(2), &mut challenge.packet);
     let mut response = pair.a.poll_transmit().unwrap().packet;
-    pair.b.handle(pair.now, Arrival { from: address(77), at: one }, &mut response);
+    pair.b.handle(pair.now, Arrival { at: one, ..address(77).into() }, &mut response);
     assert_eq!(sealed(&mut pair.b, pair.now, b, 4, b"y").unwrap().source, one);
 
     pair.a.connect(pair.now, &pair.b.public(), address(2)).unwrap();
     let mut init = std::iter::from_fn(|| pair.a.poll_transmit()).last().unwrap().packet;
     while pair.b.poll_transmit().is_some() {}
-    pair.b.handle(pair.now, Arrival { from: address(1), at: one }, &mut init);
+    pair.b.handle(pair.now, Arrival { at: one, ..address(1).into() }, &mut init);
     let answer = pair.b.poll_transmit().unwrap();
     assert_eq!((answer.to, answer.source), (address(1), one));
     pair.b.rekey(pair.now, b).unwrap();

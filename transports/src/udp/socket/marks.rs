@@ -1,0 +1,35 @@
+//! Marks of congestion (RFC 3168), as the kernel has them.
+
+use crate::link::Ecn;
+use quinn_udp::{EcnCodepoint, UdpSocketState};
+use std::io;
+use std::net::UdpSocket;
+
+/// What the kernel is asked for by `quinn-udp`, but when datagrams came: that is more than it has room for where they are
+/// joined, so that their mark would be cut off.
+pub(super) fn state(io: &UdpSocket) -> io::Result<UdpSocketState> {
+    let state = UdpSocketState::new(io.into())?;
+    #[cfg(target_os = "linux")]
+    nix::sys::socket::setsockopt(io, nix::sys::socket::sockopt::ReceiveTimestampns, &false)?;
+    Ok(state)
+}
+
+/// What the kernel is to mark a datagram with. [UDP-34]
+pub(super) fn codepoint(ecn: Ecn) -> Option<EcnCodepoint> {
+    match crate::planted!("sent-unmarked": ecn => Ecn::NotCapable) {
+        Ecn::NotCapable => None,
+        Ecn::Capable0 => Some(EcnCodepoint::Ect0),
+        Ecn::Capable1 => Some(EcnCodepoint::Ect1),
+        Ecn::Congested => Some(EcnCodepoint::Ce),
+    }
+}
+
+/// What a datagram came marked with.
+pub(super) fn mark(codepoint: Option<EcnCodepoint>) -> Ecn {
+    match codepoint {
+        None => Ecn::NotCapable,
+        Some(EcnCodepoint::Ect0) => Ecn::Capable0,
+        Some(EcnCodepoint::Ect1) => Ecn::Capable1,
+        Some(EcnCodepoint::Ce) => Ecn::Congested,
+    }
+}
