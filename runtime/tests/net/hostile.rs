@@ -135,6 +135,8 @@ fn what_is_parked_behind_a_full_mailbox_is_bounded_in_bytes() {
                 say(&*link, &note);
                 sent += 1;
             }
+            // All credit is used up before any more of it is read.
+            until_async(async || near.notes().await.unwrap().len() as u64 == sent).await;
             let Ok(Frame::Credit { messages, .. }) = Frame::parse(&receive(&*link).await.unwrap())
             else {
                 panic!("only credit is said")

@@ -248,12 +248,11 @@ impl Socket {
         may_be_cut: bool,
     ) -> Result<(), (usize, SendError)> {
         let from = from.filter(|from| !self.is_refused(*from));
-        let segments = self.segments_max();
         let (source, sent) = match (from, self.send_all(from, to, ecn, datagrams, segment)) {
             (Some(source), Err((sent, error))) if may_be_of_source(&error) => (source, sent),
             (_, sent) => return sent.map_err(|(sent, error)| (sent, error.into())),
         };
-        self.regain(segments);
+        self.regain();
         if may_be_cut {
             cutting::set(self.io.socket(), to, true);
         }
@@ -273,12 +272,10 @@ impl Socket {
         refused.is_some_and(|(_, since)| since.elapsed() < REFUSED_FOR)
     }
 
-    /// Takes segmentation back into use: where an address is gone, kernels say what they also say for want of it. Options
-    /// of the socket are then as they were at first.
-    fn regain(&mut self, segments: usize) {
-        if self.segments_max() < segments
-            && let Ok(state) = marks::state(self.io.socket())
-        {
+    /// Takes segmentation and marks back into use: where an address is gone, kernels say what they also say for want of
+    /// these. Options of the socket are then as they were at first.
+    fn regain(&mut self) {
+        if let Ok(state) = marks::state(self.io.socket()) {
             self.state = state;
         }
     }

@@ -90,6 +90,11 @@ impl Endpoint {
         if association.renews_at().is_none_or(|at| now < at) {
             return;
         }
+        // The peer may have asked since that was set.
+        association.want_keys(&self.config, now);
+        if association.rekey_at.is_some_and(|at| now < at) {
+            return;
+        }
         association.rekey_at = None;
         let (peer, to) = (association.peer, association.address);
         if self.peers.at(peer).attempt.is_none() {

@@ -1,6 +1,8 @@
 //! Marks of congestion (RFC 3168), as the kernel has them.
 
 use crate::link::Ecn;
+#[cfg(target_os = "linux")]
+use nix::sys::socket::sockopt::ReceiveTimestampns;
 use quinn_udp::{EcnCodepoint, UdpSocketState};
 use std::io;
 use std::net::UdpSocket;
@@ -10,7 +12,10 @@ use std::net::UdpSocket;
 pub(super) fn state(io: &UdpSocket) -> io::Result<UdpSocketState> {
     let state = UdpSocketState::new(io.into())?;
     #[cfg(target_os = "linux")]
-    nix::sys::socket::setsockopt(io, nix::sys::socket::sockopt::ReceiveTimestampns, &false)?;
+    {
+        // A kernel that refuses this may have refused to turn them on.
+        let _ = nix::sys::socket::setsockopt(io, ReceiveTimestampns, &false);
+    }
     Ok(state)
 }
 

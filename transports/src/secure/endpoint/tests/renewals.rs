@@ -275,6 +275,29 @@ fn two_that_wear_their_keys_out_at_once_renew_them_once() {
     }
 }
 
+/// [UDP-48]: over a way so long that the answer is still under way then.
+#[test]
+fn who_was_asked_just_before_its_keys_are_old_does_not_ask() {
+    let mut pair = pair(&Config::default());
+    let (a, b) = pair.connect();
+    pair.pass(pair.now + Config::default().rekey_after - Duration::from_millis(20));
+    pair.b.rekey(pair.now, b).unwrap();
+    let mut asked = pair.b.poll_transmit().unwrap().packet;
+    pair.a.handle(pair.now, address(2), &mut asked);
+    let mut answer = pair.a.poll_transmit().unwrap().packet;
+    let later = pair.now + Duration::from_secs(5);
+    while pair.now < later {
+        pair.now = pair.a.poll_timeout().unwrap().min(later);
+        pair.a.handle_timeout(pair.now);
+        assert_eq!(pair.a.poll_transmit(), None, "it has been asked");
+    }
+    pair.b.handle(pair.now, address(1), &mut answer);
+    pair.settle();
+    pair.pass(pair.now + Config::default().confirm_within);
+    assert_eq!(events(&mut pair.a), [Event::Rekeyed { association: a }]);
+    assert_eq!(events(&mut pair.b), [Event::Rekeyed { association: b }]);
+}
+
 /// [UDP-48]: what would confirm them is lost, and the one that has asked is gone.
 #[test]
 fn keys_that_nobody_confirms_are_not_awaited_for_ever() {
