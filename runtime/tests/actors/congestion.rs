@@ -7,7 +7,6 @@ use crate::support::{LONG, on, soon};
 use greenroom::{Actor, Ref, Scheduler, System, handlers};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
-use std::time::Duration;
 use tokio::sync::oneshot;
 
 /// Notes what it was sent by whom, unless it blocks its worker.
@@ -151,7 +150,7 @@ fn rests() -> u64 {
 fn a_worker_that_can_do_nothing_but_wait_for_room_leaves_its_core_to_others() {
     // More than a ring holds: each turn's are a parcel.
     const TURNS: u64 = 400;
-    const A_WHILE: Duration = Duration::from_millis(300);
+    const A_WHILE: std::time::Duration = std::time::Duration::from_millis(300);
     // One for each millisecond, if others leave it the processor.
     const RESTS_MIN: u64 = 20;
     on(2, Scheduler::per_core(), async |system| {

@@ -60,6 +60,11 @@ const ROOM_PAUSE: Duration = Duration::from_millis(1);
 pub(super) struct Jam(Option<(usize, Time)>);
 
 impl Jam {
+    /// The worker had something to run: who talks to it is answered at once.
+    pub(super) fn clear(&mut self) {
+        self.0 = None;
+    }
+
     /// Until when to pause, now that so much is `stuck`, if anything is and has been for a while.
     pub(super) fn pause(&mut self, stuck: Option<usize>, clock: &Clock) -> Option<Time> {
         let Some(count) = stuck else {

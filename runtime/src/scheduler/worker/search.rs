@@ -47,6 +47,7 @@ impl Worker {
             current::close_home();
             if slice != Slice::Idle {
                 self.bored_since = None;
+                self.jam.clear();
             }
             if slice == Slice::Over {
                 return Next::Again;
