@@ -70,6 +70,14 @@ impl HeapBytes for String {
     }
 }
 
+/// What it is a part of may have twice as many.
+#[cfg(feature = "net")]
+impl HeapBytes for bytes::Bytes {
+    fn heap_bytes(&self) -> usize {
+        self.len()
+    }
+}
+
 impl<T: HeapBytes> HeapBytes for [T] {
     fn heap_bytes(&self) -> usize {
         of_all(self)

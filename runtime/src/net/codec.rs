@@ -10,6 +10,8 @@ pub use prost::Prost;
 #[cfg(feature = "zerocopy")]
 pub use zerocopy::Zerocopy;
 
+use super::whole;
+use bytes::Bytes;
 use postcard::ser_flavors::Flavor;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -42,6 +44,9 @@ pub trait Codec<T> {
 
 /// Whatever serde knows, in the format of the crate `postcard`: short, and by position.
 ///
+/// An argument or an answer of the type [`Bytes`] is kept where it came in, without a copy, if it is 1 KiB or more and most of its
+/// message. On the wire it looks as a `Vec<u8>`.
+///
 /// A sequence of values that take no bytes, such as a `Vec<()>`, is as long as its sender says, without end: let
 /// there be none in a message.
 #[derive(Clone, Copy, Debug)]
@@ -62,16 +67,24 @@ impl<T: Serialize + DeserializeOwned + 'static> Codec<T> for Postcard {
 
     fn decode(bytes: &mut &[u8]) -> Result<T, DecodeError> {
         let mut value = None::<T>;
-        if let Some(whole) = (&mut value as &mut dyn Any).downcast_mut::<Option<Vec<u8>>>() {
-            let len = take::<usize>(bytes)?;
-            let (taken, rest) = bytes
-                .split_at_checked(len)
-                .ok_or_else(|| malformed(&postcard::Error::DeserializeUnexpectedEnd))?;
-            *whole = Some(taken.to_vec());
-            *bytes = rest;
+        let as_bytes = &mut value as &mut dyn Any;
+        if let Some(copied) = as_bytes.downcast_mut::<Option<Vec<u8>>>() {
+            *copied = Some(take_bytes(bytes)?.to_vec());
+        } else if let Some(kept) = as_bytes.downcast_mut::<Option<Bytes>>() {
+            *kept = Some(whole::keep(take_bytes(bytes)?));
         }
         value.map_or_else(|| take(bytes), Ok)
     }
+}
+
+/// Takes bytes off the front of `bytes`, behind their length.
+fn take_bytes<'a>(bytes: &mut &'a [u8]) -> Result<&'a [u8], DecodeError> {
+    let len = take::<usize>(bytes)?;
+    let (taken, rest) = bytes
+        .split_at_checked(len)
+        .ok_or_else(|| malformed(&postcard::Error::DeserializeUnexpectedEnd))?;
+    *bytes = rest;
+    Ok(taken)
 }
 
 /// Where postcard puts what it writes: behind what is there.

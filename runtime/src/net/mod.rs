@@ -49,7 +49,9 @@ mod session;
 mod spare;
 mod spawn;
 mod transport;
+mod whole;
 
+pub use bytes::Bytes;
 #[cfg(feature = "prost")]
 pub use codec::Prost;
 #[cfg(feature = "zerocopy")]

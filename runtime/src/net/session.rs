@@ -25,9 +25,11 @@ use super::reference;
 use super::remote::Fence;
 use super::spawn::RemoteSpawnError;
 use super::transport::{LinkEnd, Order};
+use super::whole;
 use crate::event::{DeadLetterReason, Undelivered};
 use crate::sync::{Arc, planted};
 use crate::time::Time;
+use bytes::Bytes;
 use children::{Child, Start};
 use std::collections::{BTreeMap, VecDeque};
 use std::task::{Context, Poll, Waker};
@@ -82,7 +84,7 @@ struct Parked {
     origin: Origin,
     version: u16,
     schema: u32,
-    arguments: Vec<u8>,
+    arguments: Bytes,
 }
 
 /// What a session has done.
@@ -142,9 +144,11 @@ impl Session {
             }
             Err(_) => return Turn::Ended,
         }
-        let bytes = std::mem::take(&mut self.frame);
-        let frame = Frame::parse(&bytes).map_err(|_| Misbehaved);
-        let taken = frame.and_then(|frame| self.receive(&frame));
+        let mut bytes = std::mem::take(&mut self.frame);
+        let taken = whole::taken_apart(&mut bytes, |bytes| {
+            let frame = Frame::parse(bytes).map_err(|_| Misbehaved);
+            frame.and_then(|frame| self.receive(&frame))
+        });
         self.frame = bytes;
         match taken {
             Ok(()) => Turn::Went,
@@ -354,7 +358,7 @@ impl Session {
             let Parked { origin, version, schema, arguments } = parked;
             let envelope =
                 Envelope { actor, version, message: origin.message, schema, arguments: &arguments };
-            let _ = self.hand_in(&envelope, origin);
+            let _ = whole::noted(&arguments, || self.hand_in(&envelope, origin));
         }
     }
 }
@@ -382,7 +386,7 @@ impl Inlet {
 impl Parked {
     fn new(envelope: &Envelope<'_>, origin: Origin) -> Self {
         let Envelope { version, schema, arguments, .. } = *envelope;
-        Self { origin, version, schema, arguments: arguments.to_vec() }
+        Self { origin, version, schema, arguments: whole::keep(arguments) }
     }
 
     /// The memory that it takes.

@@ -33,7 +33,7 @@ fn comes_back<C: Codec<T>, T: PartialEq + std::fmt::Debug>(value: &T) {
 
 mod postcard {
     use super::*;
-    use greenroom::net::Postcard;
+    use greenroom::net::{Bytes, Postcard};
 
     proptest! {
         /// Bytes go as a whole, and look as what goes one by one.
@@ -42,9 +42,17 @@ mod postcard {
             comes_back::<Postcard, _>(&bytes);
             let (mut whole, mut each) = (Vec::new(), Vec::new());
             Postcard::encode(&bytes, &mut whole).unwrap();
-            Postcard::encode(&vec![bytes], &mut each).unwrap();
+            Postcard::encode(&vec![bytes.clone()], &mut each).unwrap();
             prop_assert_eq!(&each[..1], [1], "a sequence of one");
-            prop_assert_eq!(&each[1..], whole);
+            prop_assert_eq!(&each[1..], &whole);
+            let mut kept = Vec::new();
+            Postcard::encode(&Bytes::from(bytes), &mut kept).unwrap();
+            prop_assert_eq!(kept, whole);
+        }
+
+        #[test]
+        fn bytes_to_keep_come_back(bytes in prop::collection::vec(any::<u8>(), 0..3000)) {
+            comes_back::<Postcard, _>(&Bytes::from(bytes));
         }
     }
 

@@ -24,5 +24,6 @@ mod spec;
 mod stage;
 mod versions;
 mod wanderers;
+mod whole;
 mod windows;
 mod worlds;
