@@ -12,7 +12,8 @@
 //! 1. No packet of the link goes by a queue pair before a sealed word of the peer's has come by it. [RDMA-42]
 //! 2. Every attempt has a number of its own that nobody guesses. Words of another one do nothing. [RDMA-41]
 //! 3. Whoever gives up says so, and the end that offers tries again, ever more seldom. [RDMA-44]
-//! 4. However often the peer asks, attempts begin at least [`PAUSE_MIN`] apart. [RDMA-48]
+//! 4. However often the peer asks, attempts begin at least [`PAUSE_MIN`] apart, and ever more seldom while they fail, at
+//!    both ends. [RDMA-48]
 
 use super::word::{Terms, Word};
 use crate::link::Time;
@@ -168,6 +169,10 @@ pub(super) struct Pairing {
     /// Bytes of a packet that both take.
     bytes: u32,
     pause: Duration,
+    /// Until then no offer is taken.
+    rests_until: Time,
+    /// Since when the peer's word that it has a device may count again.
+    heeds_from: Option<Time>,
     blocked: Option<Time>,
     /// What was said last of why it is not used.
     pub(super) said: Option<Why>,
@@ -185,6 +190,8 @@ impl Pairing {
             own: Terms::default(),
             bytes: 0,
             pause: PAUSE_MIN,
+            rests_until: now,
+            heeds_from: None,
             blocked: None,
             said: None,
         }
@@ -258,7 +265,7 @@ impl Pairing {
                     // The peer offers again in time.
                     return self.give_up(now, Why::PeerEnded);
                 }
-                if self.next_at(now) > now {
+                if self.next_at(now).max(self.rests_until) > now {
                     // The peer offers again in time, too.
                     return Step::Drop;
                 }
@@ -286,7 +293,7 @@ impl Pairing {
                 self.give_up(now, Why::PeerEnded)
             }
             Word::Again => {
-                self.retry(now);
+                self.heed(now);
                 Step::Stay
             }
             _ => Step::Stay,
@@ -367,14 +374,25 @@ impl Pairing {
     pub(super) fn retry(&mut self, now: Time) {
         if let Phase::Idle(_) = self.phase {
             self.phase = Phase::Idle(self.next_at(now));
-            self.pause = PAUSE_MIN;
+            (self.pause, self.rests_until) = (PAUSE_MIN, now);
         }
+    }
+
+    /// The peer says that it has a device, again: one attempt may begin soon, and only now and then. [RDMA-48]
+    fn heed(&mut self, now: Time) {
+        let is_too_often = self.heeds_from.is_some_and(|from| now < from);
+        if crate::planted!("rdma-always-heeds": is_too_often => false) || self.has_pair() {
+            return;
+        }
+        self.heeds_from = Some(now + PAUSE_MAX);
+        self.phase = Phase::Idle(self.next_at(now));
+        self.rests_until = now;
     }
 
     fn give_up(&mut self, now: Time, why: Why) -> Step {
         // What served for long may serve again soon.
         if let Phase::Used(since) = self.phase
-            && now.since(since) > self.pause
+            && crate::planted!("rdma-serves-shortly": now.since(since) >= PAUSE_MAX => true)
         {
             self.pause = PAUSE_MIN;
         }
@@ -385,6 +403,9 @@ impl Pairing {
             _ => Some(Word::End { attempt }),
         };
         self.phase = Phase::Idle(now + self.pause);
+        // From where this attempt began, so that whoever offers, and counts from its end, does not come too early.
+        let pause = crate::planted!("rdma-offers-at-once": self.pause => Duration::ZERO);
+        self.rests_until = self.began.map_or(now, |began| began + pause);
         self.pause = (self.pause * 2).min(PAUSE_MAX);
         (self.plain, self.blocked) = (false, None);
         Step::GiveUp { why, word }
