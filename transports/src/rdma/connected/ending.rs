@@ -60,7 +60,7 @@ impl<D: Device> Connected<D> {
         link.end(&mut self.memory.spare);
         // [RDMA-18]
         self.shared.on_gone(claimed, was_connected);
-        self.memory.is_out = false;
+        self.memory.retry();
     }
 
     /// While there is no connection, a new queue of receives takes the place of one that may have lost some, and with it comes

@@ -9,9 +9,7 @@
 //!    too many, all connections end. [RDMA-19]
 
 use super::super::pool::Pool;
-use super::super::verbs::{
-    Completion, CreateError, Device, DeviceError, OWNER_MAX, Receives, RegisterError,
-};
+use super::super::verbs::{Completion, CreateError, Device, DeviceError, OWNER_MAX, Receives};
 use super::ConnectionError;
 use std::collections::VecDeque;
 
@@ -24,6 +22,9 @@ const KEPT: usize = 4;
 /// Queues that follow each other have owners from the highest down, so many of them: far above those of queue pairs.
 const OWNERS: u16 = 256;
 
+/// So often at most no more memory is asked for, once there was none.
+const PAUSE_MAX: u32 = 4096;
+
 /// So many queue pairs may have ended of which nobody knows what they lost.
 const DOUBTS_MAX: usize = 64;
 
@@ -32,13 +33,21 @@ const DOUBTS_MAX: usize = 64;
 pub(super) struct Memory<D: Device> {
     pub(super) spare: Vec<D::Slot>,
     slot_bytes: usize,
-    /// Whether no more was to be had, since a connection ended.
+    /// Whether no more was to be had, since a connection ended or was opened.
     pub(super) is_out: bool,
+    /// So often it is not asked for more from now on, and was not after it was asked for in vain the last time.
+    wait: u32,
+    pause: u32,
 }
 
 impl<D: Device> Memory<D> {
     pub(super) const fn new(slot_bytes: usize) -> Self {
-        Self { spare: Vec::new(), slot_bytes, is_out: false }
+        Self { spare: Vec::new(), slot_bytes, is_out: false, wait: 0, pause: 0 }
+    }
+
+    /// There may be more again.
+    pub(super) const fn retry(&mut self) {
+        (self.is_out, self.wait, self.pause) = (false, 0, 0);
     }
 
     /// Whether there is one to send from, if need be a new one.
@@ -55,15 +64,30 @@ impl<D: Device> Memory<D> {
         !self.is_out || self.spare.len() > KEPT
     }
 
-    /// Sees to it that so many are spare.
-    fn ensure(&mut self, device: &D, count: usize) -> Result<(), RegisterError> {
-        if self.spare.len() < count {
-            let missing = (count - self.spare.len()).max(SLAB);
-            let registered = device.register(missing, self.slot_bytes);
-            self.is_out = registered.is_err();
-            self.spare.extend(registered?);
+    /// Sees to it that so many are spare. What is not to be had is asked for ever more seldom, for the system is asked
+    /// each time.
+    fn ensure(&mut self, device: &D, count: usize) -> Result<(), ConnectionError> {
+        if self.spare.len() >= count {
+            return Ok(());
         }
-        Ok(())
+        if crate::planted!("rdma-memory-always-asked": self.wait > 0 => false) {
+            self.wait -= 1;
+            return Err(ConnectionError::NoReceives);
+        }
+        let missing = (count - self.spare.len()).max(SLAB);
+        match device.register(missing, self.slot_bytes) {
+            Ok(slots) => {
+                self.spare.extend(slots);
+                self.retry();
+                Ok(())
+            }
+            Err(error) => {
+                self.is_out = true;
+                self.pause = (self.pause * 2).clamp(1, PAUSE_MAX);
+                self.wait = self.pause;
+                Err(error.into())
+            }
+        }
     }
 }
 

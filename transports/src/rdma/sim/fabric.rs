@@ -66,6 +66,8 @@ pub(super) struct Host {
     pub(super) is_up: bool,
     /// How many more bytes may be registered.
     pub(super) memory_left_bytes: u64,
+    /// How often more was asked for than there is.
+    pub(super) memory_refused: u64,
     pub(super) news: VecDeque<DeviceEvent>,
     pub(super) waker: Option<Waker>,
 }
@@ -162,6 +164,7 @@ impl State {
             is_gone: false,
             is_up: true,
             memory_left_bytes: u64::MAX,
+            memory_refused: 0,
             news: VecDeque::new(),
             waker: None,
         });

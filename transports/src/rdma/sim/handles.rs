@@ -207,9 +207,13 @@ impl Device for SimDevice {
         }
         let host = self.at.host;
         let mut state = self.at.state();
-        let left = &mut state.host_mut(host).memory_left_bytes;
-        let rest = left.checked_sub((count * slot_bytes) as u64);
-        *left = rest.ok_or(RegisterError::Locked { limit: Some(*left) })?;
+        let machine = state.host_mut(host);
+        let left = machine.memory_left_bytes;
+        let Some(rest) = left.checked_sub((count * slot_bytes) as u64) else {
+            machine.memory_refused += 1;
+            return Err(RegisterError::Locked { limit: Some(left) });
+        };
+        machine.memory_left_bytes = rest;
         Ok((0..count).map(|_| SimSlot { bytes: vec![0; slot_bytes].into(), host }).collect())
     }
 

@@ -126,6 +126,12 @@ impl Fabric {
         self.state.borrow_mut().host_mut(host).memory_left_bytes = bytes;
     }
 
+    /// How often more was to be registered on that machine than may be.
+    #[must_use]
+    pub fn memory_refused(&self, host: usize) -> u64 {
+        self.state.borrow_mut().host_mut(host).memory_refused
+    }
+
     /// The receives of that machine's queue pairs fail: they take nothing any more.
     pub fn fail_receives(&self, host: usize) {
         self.state.borrow_mut().fail_receives(host);

@@ -58,3 +58,22 @@ fn nobody_is_let_in_without_memory_to_answer() {
     assert_eq!(node.connected.receives_posted(), 28);
     node.connected.end(id);
 }
+
+// [RDMA-17]
+#[test]
+fn memory_that_is_not_to_be_had_is_asked_for_ever_more_seldom() {
+    let fabric = Fabric::new(10, Weather::fair());
+    let device = fabric.host().open("sim0", 1, 0).expect("a device");
+    let mut memory = Memory::new(SMALL.slot_bytes);
+    let mut shared = Shared::new(&device, 64).expect("room for it");
+    fabric.limit_memory(0, 0);
+    for _ in 0..10_000 {
+        assert!(shared.ensure(&device, &mut memory, 1).is_err());
+    }
+    let refused = fabric.memory_refused(0);
+    assert!((10..20).contains(&refused), "asked for {refused} times");
+    fabric.limit_memory(0, u64::MAX);
+    let ensured = (0..10_000).position(|_| shared.ensure(&device, &mut memory, 1).is_ok());
+    assert!(ensured.is_some_and(|asked| asked > 0), "it is asked for again, but not at once");
+    assert_eq!(shared.pool.free(), 28);
+}
