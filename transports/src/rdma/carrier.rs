@@ -8,7 +8,7 @@ use super::idle::{Activity, Idle, Next};
 use super::verbs::{Device, DeviceEvent, OpenError, Timing};
 use crate::link::Time;
 use crate::secure::endpoint::AssociationId;
-use crate::station::{DATAGRAM_BYTES_MAX, Outgoing, Station, Terms, Want, Why};
+use crate::station::{DATAGRAM_BYTES_MAX, Station, Terms, Want, Why};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -47,7 +47,6 @@ pub struct QueuePairs<D: Device, O> {
     connected: Option<Connected<D>>,
     connections: BTreeMap<AssociationId, ConnectionId>,
     associations: BTreeMap<ConnectionId, AssociationId>,
-    out: Outgoing,
     idle: Idle,
     /// What happened in this turn.
     activity: Activity,
@@ -71,7 +70,6 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
             connected: None,
             connections: BTreeMap::new(),
             associations: BTreeMap::new(),
-            out: Outgoing::new(),
             idle: Idle::new(spin),
             activity: Activity::default(),
             failure: None,
@@ -224,21 +222,17 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
     /// Sends what the station has, as far as there is room.
     fn transmit(&mut self, station: &Mutex<Station>, now: Time) {
         let Some(connected) = &mut self.connected else { return };
-        let (connections, out) = (&self.connections, &mut self.out);
+        let connections = &self.connections;
         loop {
             let mut has_room = |association| {
                 connections.get(&association).is_some_and(|&id| connected.has_room(id))
             };
-            let Some(of) = station.lock().poll_paired(now, &mut has_room, out) else { break };
-            let Some(&id) = connections.get(&of) else { continue };
-            self.activity.sent = true;
+            let mut station = station.lock();
+            let Some(of) = station.poll_paired(now, &mut has_room) else { break };
+            let Some(&id) = connections.get(&of) else { break };
             // What is not sent is lost like any packet; that the connection ended is told below.
-            let _ = connected.send(id, |slot| {
-                let packet = out.datagrams();
-                let Some(into) = slot.get_mut(..packet.len()) else { return 0 };
-                into.copy_from_slice(packet);
-                packet.len()
-            });
+            let sent = connected.send(id, |slot| station.write_paired(of, slot));
+            self.activity.sent |= sent.is_ok_and(|bytes| bytes > 0);
         }
         connected.flush();
         self.take_ended(station, now);

@@ -17,7 +17,7 @@ use crate::secure::packet::NUMBER_MAX;
 use crate::secure::reject::Reject;
 use crate::secure::wire::{DataHeader, HEADER_BYTES, Kind, OVERHEAD_BYTES};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 
 /// The lane of an association on which words about its queue pair are sealed.
 const WORDS: u8 = LANE + 1;
@@ -376,52 +376,85 @@ impl Station {
         }
     }
 
-    /// The next packet to go by the queue pair of an association, put into `out`, if that has room; `None` for none
-    /// by now.
+    /// The association that has a packet for its queue pair, if that has room; `None` for none by now. It is to be
+    /// [written](Self::write_paired) next.
     pub fn poll_paired(
         &mut self,
         now: Time,
         has_room: &mut dyn FnMut(AssociationId) -> bool,
-        out: &mut Outgoing,
     ) -> Option<AssociationId> {
         self.now = now;
-        while let Some(id) = self.pairs.shows.pop_front() {
-            let pairing = self.lines.get(&id).and_then(|line| line.pairing.as_ref());
-            let Some(attempt) = pairing.map(Pairing::attempt) else { continue };
-            if let Some((to, packet)) = self.seal_word(now, id, Word::Ready { attempt }) {
-                out.set(to, packet);
-                return Some(id);
-            }
+        // What finds no room is not shown by now, and others are.
+        let shows = &self.pairs.shows;
+        let mut may_show =
+            |id: &AssociationId| crate::planted!("rdma-shows-without-room": has_room(*id) => true);
+        if let Some(at) = shows.iter().position(&mut may_show) {
+            self.pairs.shows.swap(0, at);
+            return self.pairs.shows.front().copied();
         }
         while let Some(id) = self.pairs.touched.pop_front() {
-            let endpoint = &mut self.endpoint;
             let Some(line) = self.lines.get_mut(&id) else { continue };
             let Some(pairing) = line.pairing.as_mut().filter(|_| line.is_paired) else {
                 // It has moved to UDP since.
                 self.touched.push_back(id);
                 continue;
             };
-            if !has_room(id) {
-                pairing.set_blocked(now, Blocked::Yes);
-                let until = pairing.timeout();
-                self.pairs.blocked.push_back(id);
-                self.schedule(id, until);
-                continue;
-            }
-            pairing.set_blocked(now, Blocked::No);
-            let is_plain = pairing.is_plain();
-            if out.fill(now, &mut line.lane, &mut line.alone, 1, |number, packet| {
-                if is_plain {
-                    return plain(number, packet);
-                }
-                endpoint.seal(now, id, PACKETS, number, packet).ok()
-            }) {
-                self.pairs.touched.push_back(id);
+            if has_room(id) {
+                pairing.set_blocked(now, Blocked::No);
+                self.pairs.touched.push_front(id);
                 return Some(id);
             }
-            self.rest(id);
+            pairing.set_blocked(now, Blocked::Yes);
+            let until = pairing.timeout();
+            self.pairs.blocked.push_back(id);
+            self.schedule(id, until);
         }
         None
+    }
+
+    /// Writes the packet of the association that [`poll_paired`](Self::poll_paired) named, sealed where it is to lie; says how
+    /// many bytes that is, or zero for none.
+    pub fn write_paired(&mut self, id: AssociationId, slot: &mut [u8]) -> usize {
+        if self.pairs.shows.front() == Some(&id) {
+            self.pairs.shows.pop_front();
+            return self.write_ready(id, slot);
+        }
+        self.pairs.touched.pop_front();
+        let written = self.write_packet(id, slot);
+        if written > 0 {
+            // The others have their turn before it has another one.
+            self.pairs.touched.push_back(id);
+        } else {
+            self.rest(id);
+        }
+        written
+    }
+
+    fn write_ready(&mut self, id: AssociationId, slot: &mut [u8]) -> usize {
+        let pairing = self.lines.get(&id).and_then(|line| line.pairing.as_ref());
+        let Some(attempt) = pairing.map(Pairing::attempt) else { return 0 };
+        let sealed = self.seal_word(self.now, id, Word::Ready { attempt });
+        let Some((_, packet)) = sealed else { return 0 };
+        let Some(into) = slot.get_mut(..packet.len()) else { return 0 };
+        into.copy_from_slice(&packet);
+        packet.len()
+    }
+
+    /// Without keys nothing leaves, and the packet is lost like any other.
+    fn write_packet(&mut self, id: AssociationId, slot: &mut [u8]) -> usize {
+        let Some(line) = self.lines.get_mut(&id) else { return 0 };
+        let is_plain = line.pairing.as_ref().is_some_and(Pairing::is_plain);
+        let room = slot.len().saturating_sub(OVERHEAD_BYTES);
+        let Some(inside) = slot.get_mut(HEADER_BYTES..HEADER_BYTES + room) else { return 0 };
+        let Some(transmit) = line.lane.poll_transmit(self.now, inside) else { return 0 };
+        let (number, len) = (transmit.number, transmit.len + OVERHEAD_BYTES);
+        let packet = &mut slot[..len];
+        let sealed = if is_plain {
+            plain(number, packet)
+        } else {
+            self.endpoint.seal(self.now, id, PACKETS, number, packet).ok().map(|_| ())
+        };
+        sealed.map_or(0, |()| len)
     }
 }
 
@@ -449,13 +482,12 @@ fn open_plain(packet: &[u8]) -> Result<(u64, &[u8]), Reject> {
 }
 
 /// Puts the number of a packet where it stands in one that is sealed.
-fn plain(number: u64, packet: &mut [u8]) -> Option<SocketAddr> {
+fn plain(number: u64, packet: &mut [u8]) -> Option<()> {
     let header = DataHeader { lane: PACKETS, index: 0, number }.encode();
     packet.get_mut(..HEADER_BYTES)?.copy_from_slice(&header);
     let text_end = packet.len().checked_sub(OVERHEAD_BYTES - HEADER_BYTES)?;
     packet.get_mut(text_end..)?.fill(0);
-    // It goes to no address.
-    Some(SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)))
+    Some(())
 }
 
 #[cfg(test)]

@@ -55,11 +55,17 @@ impl Pair {
 
     /// The next packet of an end by its queue pair.
     fn packet(&mut self, end: usize) -> Option<Vec<u8>> {
-        let (now, mut out) = (self.net.now, Outgoing::new());
+        let (now, mut slot) = (self.net.now, vec![0; 4096]);
         let station = self.station(end);
         station.handle_timeout(now);
-        station.poll_paired(now, &mut |_| true, &mut out)?;
-        Some(out.datagrams().to_vec())
+        while let Some(id) = station.poll_paired(now, &mut |_| true) {
+            let written = station.write_paired(id, &mut slot);
+            if written > 0 {
+                slot.truncate(written);
+                return Some(slot);
+            }
+        }
+        None
     }
 
     /// The peer of an end says a word, which comes at once.
@@ -87,6 +93,32 @@ fn words_that_cannot_leave_do_not_pile_up() {
     }
     let waiting: Vec<_> = pair.station(1).pairs.words.values().copied().collect();
     assert_eq!(waiting, [Word::Accept { attempt: 7, terms: terms(2), plain: false }, Word::Again]);
+}
+
+// [RDMA-42]
+#[test]
+fn the_word_that_shows_a_queue_pair_waits_for_room() {
+    let mut pair = Pair::new(Trust::Sealed);
+    let (now, lines) = (pair.net.now, pair.lines);
+    let mut shows = 0;
+    while shows < 2 {
+        pair.net.settle();
+        for (end, line) in lines.into_iter().enumerate() {
+            while let Some((_, want)) = pair.station(end).poll_want() {
+                let attempt = want.attempt().expect("nothing has ended");
+                pair.station(end).made(now, line, attempt, Ok(terms(end as u32)));
+            }
+            assert_eq!(pair.station(end).poll_paired(now, &mut |_| false), None);
+            if let Some(mut packet) = pair.packet(end) {
+                pair.station(1 - end).handle_paired(now, lines[1 - end], &mut packet);
+                shows += 1;
+            }
+        }
+    }
+    for end in [0, 1] {
+        let peer = public(1 + pair.hosts[1 - end] as u8);
+        assert_eq!(pair.station(end).carrier(&peer), Some(Carrier::Rdma));
+    }
 }
 
 // [RDMA-48]
