@@ -57,6 +57,8 @@ impl Echo {
     }
     #[tell]
     fn take(&mut self, _bytes: [u64; 8]) {}
+    #[ask]
+    fn take_long(&self, _bytes: Vec<u8>) {}
 }
 
 /// Sends from inside of its system, as actors do.
@@ -85,6 +87,15 @@ impl Sender {
             self.echo.echo([7; 8]).within(LONG).await.unwrap();
         }
         ALLOCATIONS.load(Ordering::SeqCst) - before
+    }
+    /// As [`Sender::ask_all`], long questions, but for what their own bytes take at either end.
+    #[ask]
+    async fn ask_all_long(&mut self, count: usize) -> usize {
+        let before = ALLOCATIONS.load(Ordering::SeqCst);
+        for _ in 0..count {
+            self.echo.take_long(vec![7; 2000]).within(LONG).await.unwrap();
+        }
+        ALLOCATIONS.load(Ordering::SeqCst) - before - 2 * count
     }
 }
 
@@ -125,5 +136,9 @@ fn messages_between_warm_nodes_allocate_nothing() {
         assert!(told <= few, "{told} allocations for {MESSAGES} tells");
         let asked = sender.ask_all(MESSAGES).within(LONG).await.unwrap();
         assert!(asked <= few, "{asked} allocations for {MESSAGES} asks");
+        let long = MESSAGES / 20;
+        sender.ask_all_long(long).within(LONG).await.unwrap();
+        let asked = sender.ask_all_long(long).within(LONG).await.unwrap();
+        assert!(asked <= long / 20, "{asked} allocations for {long} long asks");
     });
 }

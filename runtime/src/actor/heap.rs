@@ -74,7 +74,7 @@ impl HeapBytes for String {
 #[cfg(feature = "net")]
 impl HeapBytes for bytes::Bytes {
     fn heap_bytes(&self) -> usize {
-        self.len()
+        self.len() * 2
     }
 }
 

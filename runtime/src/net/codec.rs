@@ -44,8 +44,9 @@ pub trait Codec<T> {
 
 /// Whatever serde knows, in the format of the crate `postcard`: short, and by position.
 ///
-/// An argument or an answer of the type [`Bytes`] is kept where it came in, without a copy, if it is 1 KiB or more and most of its
-/// message. On the wire it looks as a `Vec<u8>`.
+/// An argument or an answer of the type [`Bytes`] is kept where it came in, without a copy, if it is 1 KiB or more and at least half
+/// of the memory that it came in. It has the bytes of a `Vec<u8>` on the wire, but is another type, so that to replace one by the
+/// other takes `migrate` where nodes of both kinds are to understand each other.
 ///
 /// A sequence of values that take no bytes, such as a `Vec<()>`, is as long as its sender says, without end: let
 /// there be none in a message.

@@ -25,11 +25,10 @@ use super::reference;
 use super::remote::Fence;
 use super::spawn::RemoteSpawnError;
 use super::transport::{LinkEnd, Order};
-use super::whole;
+use super::whole::{self, Part};
 use crate::event::{DeadLetterReason, Undelivered};
 use crate::sync::{Arc, planted};
 use crate::time::Time;
-use bytes::Bytes;
 use children::{Child, Start};
 use std::collections::{BTreeMap, VecDeque};
 use std::task::{Context, Poll, Waker};
@@ -57,8 +56,8 @@ pub(super) struct Session {
     starts: JoinSet<Start>,
     /// Actors that were started for the peer.
     children: BTreeMap<u64, Child>,
-    /// The frame that came last; its memory is used again.
-    frame: Vec<u8>,
+    /// The frame that came last; its memory is used again, unless somebody has kept it.
+    frame: Arc<Vec<u8>>,
 }
 
 /// The way to one actor that the peer has found.
@@ -84,7 +83,7 @@ struct Parked {
     origin: Origin,
     version: u16,
     schema: u32,
-    arguments: Bytes,
+    arguments: Part,
 }
 
 /// What a session has done.
@@ -115,7 +114,7 @@ impl Session {
             parked_bytes: 0,
             starts: JoinSet::new(),
             children: BTreeMap::new(),
-            frame: Vec::new(),
+            frame: Arc::new(Vec::new()),
         }
     }
 
@@ -133,7 +132,7 @@ impl Session {
                 self.move_on(actor, cx);
             }
         }
-        let Poll::Ready(received) = self.outlet.poll_receive(cx, &mut self.frame) else {
+        let Poll::Ready(received) = self.outlet.poll_receive(cx, self.frame.unshared()) else {
             return Turn::Waits;
         };
         match received {
@@ -144,12 +143,11 @@ impl Session {
             }
             Err(_) => return Turn::Ended,
         }
-        let mut bytes = std::mem::take(&mut self.frame);
-        let taken = whole::taken_apart(&mut bytes, |bytes| {
-            let frame = Frame::parse(bytes).map_err(|_| Misbehaved);
+        let frame = self.frame.clone();
+        let taken = whole::noted(&frame, || {
+            let frame = Frame::parse(&frame).map_err(|_| Misbehaved);
             frame.and_then(|frame| self.receive(&frame))
         });
-        self.frame = bytes;
         match taken {
             Ok(()) => Turn::Went,
             Err(Misbehaved) => Turn::Ended,
@@ -356,9 +354,10 @@ impl Session {
         {
             self.parked_bytes -= parked.bytes();
             let Parked { origin, version, schema, arguments } = parked;
-            let envelope =
-                Envelope { actor, version, message: origin.message, schema, arguments: &arguments };
-            let _ = whole::noted(&arguments, || self.hand_in(&envelope, origin));
+            let (message, whole) = (origin.message, arguments.whole());
+            let arguments = arguments.as_ref();
+            let envelope = Envelope { actor, version, message, schema, arguments };
+            let _ = whole::noted(whole, || self.hand_in(&envelope, origin));
         }
     }
 }
@@ -386,12 +385,12 @@ impl Inlet {
 impl Parked {
     fn new(envelope: &Envelope<'_>, origin: Origin) -> Self {
         let Envelope { version, schema, arguments, .. } = *envelope;
-        Self { origin, version, schema, arguments: whole::keep(arguments) }
+        Self { origin, version, schema, arguments: Part::of(arguments) }
     }
 
     /// The memory that it takes.
     fn bytes(&self) -> usize {
-        size_of::<Self>() + self.arguments.len()
+        size_of::<Self>() + self.arguments.whole().capacity()
     }
 }
 

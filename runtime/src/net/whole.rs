@@ -4,33 +4,20 @@
 //! wants bytes to keep asks for the part of it that they have. Short frames are copied: that costs less than to share
 //! them, and their memory is used again.
 
-use crate::sync::{planted, thread_local};
+use crate::sync::{Arc, planted, thread_local};
 use bytes::Bytes;
 use std::cell::Cell;
+use std::ops::Range;
 
 /// The least that is worth keeping.
 const KEPT_BYTES_MIN: usize = 1024;
 
 thread_local! {
-    static WHOLE: Cell<Option<Bytes>> = const { Cell::new(None) };
-}
-
-/// Has `work` take a frame apart. If no argument has kept the frame, its memory stays in it, to be used again.
-pub(super) fn taken_apart<T>(frame: &mut Vec<u8>, work: impl FnOnce(&[u8]) -> T) -> T {
-    if frame.len() < KEPT_BYTES_MIN {
-        return work(frame);
-    }
-    let whole = Bytes::from(std::mem::take(frame));
-    let outcome = noted(&whole, || work(&whole));
-    if let Ok(mut unused) = whole.try_into_mut() {
-        unused.clear();
-        *frame = unused.into();
-    }
-    outcome
+    static WHOLE: Cell<Option<Arc<Vec<u8>>>> = const { Cell::new(None) };
 }
 
 /// Notes what is taken apart by `work`.
-pub(super) fn noted<T>(whole: &Bytes, work: impl FnOnce() -> T) -> T {
+pub(super) fn noted<T>(whole: &Arc<Vec<u8>>, work: impl FnOnce() -> T) -> T {
     /// Forgets it, also when a codec panics.
     struct Noted;
     impl Drop for Noted {
@@ -38,27 +25,61 @@ pub(super) fn noted<T>(whole: &Bytes, work: impl FnOnce() -> T) -> T {
             WHOLE.with(Cell::take);
         }
     }
+    if whole.len() < KEPT_BYTES_MIN {
+        return work();
+    }
     WHOLE.with(|noted| noted.set(Some(whole.clone())));
     let _noted = Noted;
     work()
 }
 
-/// These bytes to keep: a part of the noted frame if they are most of it, so that no more than twice their memory is
-/// kept, or else a copy.
-pub(super) fn keep(part: &[u8]) -> Bytes {
-    let kept = WHOLE.with(|noted| {
-        let whole = noted.take();
-        let kept = whole.as_ref().filter(|whole| is_most(part, whole));
-        let kept = kept.map(|whole| whole.slice_ref(part));
-        noted.set(whole);
-        kept
-    });
-    kept.unwrap_or_else(|| Bytes::copy_from_slice(part))
+/// A part of a frame, with the frame's memory; or a copy.
+pub(super) struct Part {
+    whole: Arc<Vec<u8>>,
+    place: Range<usize>,
 }
 
-fn is_most(part: &[u8], whole: &Bytes) -> bool {
-    let (inner, outer) = (part.as_ptr_range(), whole.as_ptr_range());
-    let is_inside = outer.start <= inner.start && inner.end <= outer.end;
-    let is_long = part.len() >= KEPT_BYTES_MIN && part.len() * 2 >= whole.len();
-    is_inside && planted!("net-whole-for-little": is_long => true)
+impl Part {
+    /// These bytes to keep.
+    pub(super) fn of(bytes: &[u8]) -> Self {
+        Self::noted(bytes)
+            .unwrap_or_else(|| Self { whole: Arc::new(bytes.to_vec()), place: 0..bytes.len() })
+    }
+
+    /// A part of the noted frame, if it is most of the frame's memory, so that no more than twice its own is kept.
+    fn noted(bytes: &[u8]) -> Option<Self> {
+        WHOLE.with(|noted| {
+            let whole = noted.take();
+            let part = whole.as_ref().and_then(|whole| Self::of_most(whole, bytes));
+            noted.set(whole);
+            part
+        })
+    }
+
+    fn of_most(whole: &Arc<Vec<u8>>, bytes: &[u8]) -> Option<Self> {
+        let (inner, outer) = (bytes.as_ptr_range(), whole.as_ptr_range());
+        let is_inside = outer.start <= inner.start && inner.end <= outer.end;
+        let is_most = bytes.len() >= KEPT_BYTES_MIN && bytes.len() * 2 >= whole.capacity();
+        if !is_inside || planted!("net-whole-for-little": !is_most => false) {
+            return None;
+        }
+        let start = inner.start.addr() - outer.start.addr();
+        Some(Self { whole: whole.clone(), place: start..start + bytes.len() })
+    }
+
+    /// What it lies in.
+    pub(super) const fn whole(&self) -> &Arc<Vec<u8>> {
+        &self.whole
+    }
+}
+
+impl AsRef<[u8]> for Part {
+    fn as_ref(&self) -> &[u8] {
+        self.whole.get(self.place.clone()).unwrap_or_default()
+    }
+}
+
+/// These bytes to keep, in the memory of the noted frame where that is not much more than they take.
+pub(super) fn keep(bytes: &[u8]) -> Bytes {
+    Part::noted(bytes).map_or_else(|| Bytes::copy_from_slice(bytes), Bytes::from_owner)
 }

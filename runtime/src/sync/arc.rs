@@ -51,6 +51,21 @@ impl<T> Arc<T> {
         Self { inner, owns: PhantomData }
     }
 
+    /// Its value to change; a new one, if others have it as well.
+    #[cfg(any(all(test, loom), all(feature = "net", not(any(loom, shuttle)))))]
+    pub(crate) fn unshared(&mut self) -> &mut T
+    where
+        T: Default,
+    {
+        // Acquire: pairs with the decrements of others, whose uses are over.
+        let order = planted!("arc-unshared-relaxed": Ordering::Acquire => Ordering::Relaxed);
+        if self.inner().count.load(order) != 1 {
+            *self = Self::new(T::default());
+        }
+        // SAFETY: the count is one, so there is no other pointer, and `self` is borrowed as long as the value is.
+        &mut unsafe { self.inner.as_mut() }.value
+    }
+
     fn inner(&self) -> &Inner<T> {
         // SAFETY: the count is at least one while `self` exists, so the allocation is live.
         unsafe { self.inner.as_ref() }

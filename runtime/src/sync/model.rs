@@ -32,3 +32,21 @@ fn the_last_owner_sees_what_the_others_did() {
         thread.join().unwrap();
     });
 }
+
+#[test]
+fn what_is_changed_is_used_by_nobody_else() {
+    loom::model(|| {
+        let mut first = Arc::new(Some(Cell(UnsafeCell::new(1))));
+        let second = first.clone();
+        let thread = thread::spawn(move || {
+            let cell = (*second).as_ref().unwrap();
+            // SAFETY: nobody writes while there is another owner; loom checks it.
+            cell.0.with(|value| assert_eq!(unsafe { *value }, 1));
+        });
+        if let Some(cell) = first.unshared() {
+            // SAFETY: there is no other owner any more; loom checks it.
+            cell.0.with_mut(|value| unsafe { *value = 2 });
+        }
+        thread.join().unwrap();
+    });
+}

@@ -6,7 +6,7 @@ use greenroom::net::{
     Address, Bytes, Connecting, Export, Identity, Link, LinkEnd, Loopback, LoopbackNode, Node,
     Order, SubmitError, Transport,
 };
-use greenroom::{Actor, Ref, Scheduler, System, handlers};
+use greenroom::{Actor, HeapBytes, Ref, Scheduler, System, handlers};
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, ready};
@@ -14,15 +14,17 @@ use std::task::{Context, Poll, ready};
 /// Where the frames lay that came.
 type Places = Arc<Mutex<Vec<Range<usize>>>>;
 
-/// Pipes of which it is known where frames come in.
+/// Pipes of which it is known where frames come in, each with so much room for more.
 struct Watched {
     node: LoopbackNode,
     places: Places,
+    room: usize,
 }
 
 struct WatchedLink {
     link: Box<dyn Link>,
     places: Places,
+    room: usize,
 }
 
 impl Transport for Watched {
@@ -36,8 +38,8 @@ impl Transport for Watched {
 
     fn poll_link(&self, cx: &mut Context<'_>) -> Poll<Option<Box<dyn Link>>> {
         let link = ready!(self.node.poll_link(cx));
-        let places = Arc::clone(&self.places);
-        Poll::Ready(link.map(|link| Box::new(WatchedLink { link, places }) as Box<dyn Link>))
+        let (places, room) = (Arc::clone(&self.places), self.room);
+        Poll::Ready(link.map(|link| Box::new(WatchedLink { link, places, room }) as Box<dyn Link>))
     }
 
     fn close(&self) {
@@ -60,6 +62,7 @@ impl Link for WatchedLink {
 
     fn poll_receive(&self, cx: &mut Context<'_>, frame: &mut Vec<u8>) -> Poll<Result<(), LinkEnd>> {
         let received = ready!(self.link.poll_receive(cx, frame));
+        frame.reserve(self.room);
         self.places.lock().unwrap().push(place(frame));
         Poll::Ready(received)
     }
@@ -114,16 +117,17 @@ impl Store {
 }
 
 /// A node whose frames are watched.
-fn node(system: &System, network: &Loopback, name: &str) -> (Node, Places) {
+fn node(system: &System, network: &Loopback, name: &str, room: usize) -> (Node, Places) {
     let places = Places::default();
     let node = network.node(name, identity(name));
-    let watched = Watched { node, places: Arc::clone(&places) };
+    let watched = Watched { node, places: Arc::clone(&places), room };
     (Node::start(system, watched).unwrap(), places)
 }
 
 /// Runs `test` with a store at another node; the places are those of frames that came there, and here.
 fn with_store(
     permits: usize,
+    room: usize,
     test: impl AsyncFn([&Ref<Store>; 2], &tokio::sync::Semaphore, [&Places; 2]),
 ) {
     let network = Loopback::new();
@@ -131,8 +135,8 @@ fn with_store(
     let system = || System::builder().workers(1).scheduler(Scheduler::locked()).build().unwrap();
     run(async {
         let (here, there) = (system(), system());
-        let (here_node, here_places) = node(&here, &network, "here");
-        let (there_node, there_places) = node(&there, &network, "there");
+        let (here_node, here_places) = node(&here, &network, "here", room);
+        let (there_node, there_places) = node(&there, &network, "there", room);
         let near = there.spawn::<Store>(Arc::clone(&gate)).await.unwrap();
         there_node.export("store", Export::of(&near)).unwrap();
         let peer = here_node.connect(&"loopback:there".parse().unwrap()).await.unwrap();
@@ -158,7 +162,7 @@ const LENGTHS: [usize; 9] = [0, 10, 1023, 1024, 5000, 16 << 10, 3, 64 << 10, 200
 #[test]
 fn long_bytes_are_kept_where_they_came_in() {
     for permits in [LENGTHS.len(), 0] {
-        with_store(permits, async |[near, far], gate, [there, here]| {
+        with_store(permits, 0, async |[near, far], gate, [there, here]| {
             for len in LENGTHS {
                 far.put(bytes(len)).await.unwrap();
             }
@@ -179,10 +183,34 @@ fn long_bytes_are_kept_where_they_came_in() {
 /// No actor has the memory of a whole message for a small part of it.
 #[test]
 fn bytes_beside_more_are_copied() {
-    with_store(0, async |[near, far], _, [there, _]| {
+    with_store(0, 0, async |[near, far], _, [there, _]| {
         far.put_beside(bytes(2000), vec![1; 3000]).await.unwrap();
         assert_eq!(far.get(0).await.unwrap(), bytes(2000));
         let (start, end) = near.places().await.unwrap()[0];
         assert!(!lies_in(start, end, there));
     });
+}
+
+/// Nor the memory of a long message for a short one that came in it later.
+#[test]
+fn bytes_in_memory_for_more_are_copied() {
+    for permits in [2, 0] {
+        with_store(permits, 64 << 10, async |[near, far], gate, places| {
+            for len in [2000, 3000] {
+                far.put(bytes(len)).await.unwrap();
+            }
+            gate.add_permits(2 - permits);
+            let answer = place(&far.get(1).await.unwrap());
+            let kept = near.places().await.unwrap().into_iter().chain([(answer.start, answer.end)]);
+            for (start, end) in kept {
+                assert!(!places.into_iter().any(|places| lies_in(start, end, places)));
+            }
+        });
+    }
+}
+
+/// Where bytes are bounded, what they may hold counts.
+#[test]
+fn kept_bytes_count_as_what_they_may_hold() {
+    assert_eq!(bytes(2000).heap_bytes(), 4000);
 }
