@@ -72,6 +72,12 @@ impl Pairs {
     fn tell(&mut self, id: AssociationId, word: Word) {
         self.words.insert((id, word.kind()), word);
     }
+
+    /// The queue pair of an association is of no use, and there is nothing to show of it.
+    fn end(&mut self, id: AssociationId) {
+        self.shows.retain(|it| *it != id);
+        self.wants.push_back((id, Want::End));
+    }
 }
 
 impl Station {
@@ -244,7 +250,7 @@ impl Station {
         {
             line.is_paired = false;
             self.tell_driver();
-            self.pairs.wants.push_back((id, Want::End));
+            self.pairs.end(id);
         }
     }
 
@@ -268,7 +274,7 @@ impl Station {
             }
             Step::Use { bytes } => self.use_pair(now, id, bytes),
             Step::GiveUp { why, word } => {
-                self.pairs.wants.push_back((id, Want::End));
+                self.pairs.end(id);
                 if let Some(word) = word {
                     self.pairs.tell(id, word);
                 }

@@ -121,6 +121,35 @@ fn the_word_that_shows_a_queue_pair_waits_for_room() {
     }
 }
 
+/// Whether it ends by a word of the peer's, by itself, or with its line.
+// [RDMA-42]
+#[test]
+fn what_has_ended_is_not_shown() {
+    let ends: [fn(&mut Pair); 3] = [
+        |pair| pair.hear(1, Word::End { attempt: 7 }),
+        |pair| {
+            let (now, line) = (pair.net.now, pair.lines[1]);
+            pair.station(1).pair_ended(now, line, Why::NotMade);
+        },
+        |pair| {
+            let line = pair.lines[1];
+            pair.station(1).drop_pair(line);
+        },
+    ];
+    for end in ends {
+        let mut pair = Pair::new(Trust::Sealed);
+        let (now, [peer, line]) = (pair.net.now, pair.lines);
+        pair.hear(1, Word::Offer { attempt: 7, terms: terms(1), plain: false });
+        pair.station(1).made(now, line, 7, Ok(terms(2)));
+        let ready = pair.station(0).seal_word(now, peer, Word::Ready { attempt: 7 });
+        let (_, mut packet) = ready.expect("there are keys");
+        pair.station(1).handle_paired(now, line, &mut packet);
+        assert_eq!(pair.station(1).pairs.shows, [line]);
+        end(&mut pair);
+        assert!(pair.station(1).pairs.shows.is_empty());
+    }
+}
+
 // [RDMA-48]
 #[test]
 fn offers_that_come_too_early_are_counted() {
