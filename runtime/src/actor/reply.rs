@@ -166,7 +166,8 @@ pub(super) fn report_unhandled<M>(at: &Header, reason: DeadLetterReason) {
 }
 
 /// Runs a handler as long as its asker waits: `None` if the asker goes first, and the handler is then
-/// dropped at its await. Woken by the going.
+/// dropped at its await. Woken by the going, for which it leaves a waker in its first poll only: so for the wait-for
+/// graph the handler does not wait for that.
 #[doc(hidden)]
 pub async fn while_asked<R, T>(
     reply: &mut Reply<R>,

@@ -4,7 +4,7 @@
 //! a handler, the alarm goes off after a hundredth of a second for a first look, then each time after
 //! four times as long as before, and at the deadline. A look records the edge from the actor that
 //! asks to the one that is asked ([`crate::task::waits`]), and has the handler inspected: if it waits for nothing but
-//! answers ([`crate::task::awaited`]), a cycle through the edge is searched for.
+//! answers ([`crate::task::awaited`]), a cycle is searched for, and the ask that is a part of it fails in the next poll.
 //!
 //! Invariant: the wait ends before the receiver leaves its slot, which the graph looks at.
 
@@ -45,8 +45,6 @@ struct Watch {
     due: Time,
     /// The actor that waits, where that is to be looked at.
     wait: Option<Wait>,
-    /// Whether a cycle is to be searched for when it is known that the handler waits for nothing else.
-    searches: bool,
 }
 
 impl<'a, R> Waiting<'a, R> {
@@ -103,19 +101,24 @@ impl<'a, R> Waiting<'a, R> {
             if now >= self.deadline() {
                 return Poll::Ready(AskError::Expired);
             }
-            if now >= watch.due {
+            let due = watch.due;
+            let is_here = !moved || self.is_still_at(cx);
+            if is_here && let Some(cycle) = self.cycle() {
+                return Poll::Ready(AskError::Cycle(cycle));
+            }
+            if now >= due {
                 self.look(now, cx);
                 return Poll::Pending;
             }
-            if !moved || self.is_still_at(cx) {
-                return self.search().map(AskError::Cycle);
+            if is_here {
+                return Poll::Pending;
             }
             self.end_watch();
         }
         // Only who waits inside a handler keeps others waiting meanwhile.
         let wait = if blocks { self.begin_wait(cx) } else { None };
         let due = if wait.is_some() { core.slice_now().after(FIRST_LOOK) } else { Time::NEVER };
-        self.set_watch(due, NonZeroU32::MIN, wait, false, cx);
+        self.set_watch(due, NonZeroU32::MIN, wait, cx);
         Poll::Pending
     }
 
@@ -149,43 +152,29 @@ impl<'a, R> Waiting<'a, R> {
             core.waits.end(left);
         }
         if let Some(wait) = &mut wait {
+            wait.asker().inspect_handler();
             // SAFETY: by the module's invariant the wait ends before the receiver leaves.
             unsafe { core.waits.show(wait, self.to, self.receiver.witness()) };
-            wait.asker().inspect_handler();
         }
         let span = span.saturating_mul(LOOK_FACTOR);
-        let (due, searches) = (now.after(FIRST_LOOK.saturating_mul(span.get())), wait.is_some());
-        self.set_watch(due, span, wait, searches, cx);
+        let due = now.after(FIRST_LOOK.saturating_mul(span.get()));
+        self.set_watch(due, span, wait, cx);
     }
 
-    /// Searches the wait-for graph for a cycle, if that is due and the handler waits for nothing but answers.
-    fn search(&mut self) -> Poll<AskCycle> {
-        let Some(Watch { wait: Some(wait), searches, .. }) = &mut self.watch else {
-            return Poll::Pending;
-        };
-        if !*searches || !wait.asker().awaited.is_alone() {
-            return Poll::Pending;
-        }
-        *searches = false;
+    /// The cycle that it was found to be a part of; the wait is over then.
+    fn cycle(&mut self) -> Option<AskCycle> {
         let core = &self.to.core;
-        let Some(cycle) = core.waits.look(wait) else { return Poll::Pending };
+        let cycle = core.waits.cycle_of(self.watch.as_ref()?.wait.as_ref()?)?;
         // The others on it may go on from here.
         self.end_watch();
         core.events.counters.ask_cycles.add_one();
-        Poll::Ready(AskCycle::of(&cycle))
+        Some(AskCycle::of(&cycle))
     }
 
-    fn set_watch(
-        &mut self,
-        due: Time,
-        span: NonZeroU32,
-        wait: Option<Wait>,
-        searches: bool,
-        cx: &Context<'_>,
-    ) {
+    fn set_watch(&mut self, due: Time, span: NonZeroU32, wait: Option<Wait>, cx: &Context<'_>) {
         let due = due.min(self.deadline());
         let alarm = self.to.core.set_alarm(due, Alarm::Wake(cx.waker().clone()));
-        self.watch = Some(Watch { alarm, span, due, wait, searches });
+        self.watch = Some(Watch { alarm, span, due, wait });
     }
 
     fn end_watch(&mut self) {

@@ -8,12 +8,11 @@
 //!
 //! ```text
 //! an ask has waited for a while -> INSPECT -> poll -> others: nothing follows
-//!                                               | none: ALONE, INSPECT -> poll: the asks look for a cycle
-//! any other poll: not ALONE any more
+//!                                               | none: ALONE, a cycle is searched for -> FOUND -> poll: the ask fails
+//! any poll: not ALONE from its beginning
 //! ```
 //!
-//! The second poll is inspected like the first. In it the asks look while what the first has found still holds: there
-//! is nobody but them who could have woken the handler.
+//! The search comes after the poll, not inside it: there an ask may be answered, and what comes after it wait for a timer.
 
 use crate::sync::{AtomicU32, Ordering, planted};
 
@@ -27,11 +26,16 @@ const INSPECT: u32 = 1 << 31;
 const OTHERS: u32 = 1 << 30;
 /// Nothing but answers was waited for when the handler was inspected last, and it was not polled since.
 const ALONE: u32 = 1 << 29;
+/// What does not outlast the poll after it.
+const STALE: u32 = planted!("waits-alone-stays": ALONE => 0);
+/// One of the asks is on a cycle, and about to fail.
+const FOUND: u32 = 1 << 28;
 /// Answers that the graph does not know of.
-const UNSEEN: u32 = ALONE - 1;
+const UNSEEN: u32 = FOUND - 1;
 
 // Relaxed everywhere: one thread at a time polls a handler, each acquires what the one before did, and whoever else has to
-// know of it is told under the graph's lock.
+// know of it is told under the graph's lock: of ALONE when an edge is added or goes, or a cycle is searched for, after it
+// was changed.
 impl Awaited {
     pub(super) fn new() -> Self {
         Self(AtomicU32::new(0))
@@ -53,12 +57,14 @@ impl Awaited {
     }
 
     /// Whether the handler waits for nothing but answers.
-    pub(crate) fn is_alone(&self) -> bool {
+    pub(super) fn is_alone(&self) -> bool {
         planted!("waits-others-ignored": self.0.load(Ordering::Relaxed) & ALONE > 0 => true)
     }
 
     /// Has the next poll of the handler inspected.
     pub(super) fn inspect(&self) {
+        // The first poll of a handler is not told of, and an earlier one may have been dropped as it waited.
+        self.0.fetch_and(!STALE, Ordering::Relaxed);
         self.0.fetch_or(INSPECT, Ordering::Relaxed);
     }
 
@@ -71,10 +77,9 @@ impl Awaited {
 
     #[cold]
     fn begin_marked_poll(&self, now: u32) -> bool {
-        let is_inspected = now & INSPECT > 0;
-        let over = if is_inspected { INSPECT | OTHERS } else { ALONE };
+        let over = INSPECT | OTHERS | STALE;
         self.0.fetch_and(!over, Ordering::Relaxed);
-        is_inspected
+        now & INSPECT > 0
     }
 
     /// In a poll that is inspected, something else than an answer is waited for.
@@ -82,18 +87,27 @@ impl Awaited {
         self.0.fetch_or(OTHERS, Ordering::Relaxed);
     }
 
-    /// A poll that was inspected is over, and the handler waits; `true` if it is to be polled again, so that its asks
-    /// look for a cycle.
+    /// A poll that was inspected is over, and the handler waits; `true` if it does so for nothing but answers.
     pub(super) fn end_inspection(&self) -> bool {
-        let now = self.0.load(Ordering::Relaxed);
-        if now & OTHERS > 0 {
-            self.0.fetch_and(!ALONE, Ordering::Relaxed);
-            return false;
+        let is_alone = self.0.load(Ordering::Relaxed) & OTHERS == 0;
+        if is_alone {
+            self.0.fetch_or(ALONE, Ordering::Relaxed);
         }
-        let is_new = now & ALONE == 0;
-        if is_new {
-            self.0.fetch_or(ALONE | INSPECT, Ordering::Relaxed);
-        }
-        is_new
+        is_alone
+    }
+
+    /// One of the handler's asks is on a cycle.
+    pub(super) fn note_found(&self) {
+        self.0.fetch_or(FOUND, Ordering::Relaxed);
+    }
+
+    /// That ask is over.
+    pub(super) fn forget_found(&self) {
+        self.0.fetch_and(!FOUND, Ordering::Relaxed);
+    }
+
+    /// Whether one of the handler's asks is on a cycle.
+    pub(super) fn has_found(&self) -> bool {
+        self.0.load(Ordering::Relaxed) & FOUND > 0
     }
 }

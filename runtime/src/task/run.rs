@@ -424,11 +424,11 @@ impl<W: Witness> Run<'_, W> {
         let deadline = current::swap_deadline(before);
         self.doing.end();
         if polled.is_pending() {
-            if is_inspected && self.held.cell().awaited.end_inspection() {
-                self.held.cell().wake_handler();
-            }
             pending.belongs_to(pending.kind(), deadline);
             self.held.owner().pending = Some(pending);
+            if is_inspected && self.held.cell().awaited.end_inspection() {
+                self.held.cell().core.waits.search(self.held.cell());
+            }
         }
         polled
     }

@@ -1,8 +1,9 @@
 //! Who waits for whose answer: the edges of the wait-for graph, and the cycles in it.
 //!
 //! An edge leads from an actor whose handler waits for an answer to the actor that it asked. Only asks
-//! that have waited for a while get one; the many that are answered soon are counted at most. Whoever
-//! records an edge looks for a cycle right then, so the edge that closes one finds it.
+//! that have waited for a while get one; the many that are answered soon are counted at most. A cycle is
+//! searched for from whoever has an edge more, once it is seen to wait for answers alone: the last one on a
+//! cycle finds it.
 //!
 //! A handler may wait for several answers, for any of them (`select!`) or for all (`join!`), and nothing
 //! here tells which. So each counts as enough: an actor is stuck if *every* actor that it waits for is.
@@ -10,11 +11,13 @@
 //! something else beside is not stuck ([`awaited`](super::awaited)).
 //!
 //! Why a cycle that is found is one: all of it is looked at under one lock, where an answered question is
-//! no edge, and an actor goes on that waits for an answer without an edge, or for anything else. While the lock is held no
+//! no edge, and an actor goes on that waits for an answer without an edge, or for anything else, that is polled, or
+//! of which an ask is about to fail. While the lock is held no
 //! handler on the cycle can go on, because it would have to get an answer, which none of the others gives
-//! while it waits itself, or give its question up, which takes the lock.
+//! while it waits itself, or give its question up, which takes the lock. So it stays until the ask that is chosen fails,
+//! when its handler is polled next.
 
-use super::cell::CellRef;
+use super::cell::{CellRef, Header};
 use crate::queue::oneshot::Witness;
 use crate::sync::{Mutex, planted};
 use std::collections::VecDeque;
@@ -42,6 +45,8 @@ impl Default for Graph {
 struct Edge {
     to: CellRef,
     question: Witness,
+    /// What it was found to be a part of; the ask is about to fail then.
+    cycle: Option<Vec<CellRef>>,
 }
 
 /// The wait of an actor for one answer; to be ended by [`Waits::end`].
@@ -77,29 +82,42 @@ impl Waits {
         let mut graph = self.0.lock();
         graph.newest += 1;
         wait.edge = graph.newest;
-        let edge = Edge { to: to.clone(), question };
+        let edge = Edge { to: to.clone(), question, cycle: None };
         graph.edges.insert((wait.asker.id, wait.edge), Some(edge));
         wait.asker.awaited.end_wait();
     }
 
-    /// The actors of a cycle that the wait is a part of, if nobody on it can go on: first the asker, each followed by
-    /// the one that it waits for. The wait's edge is gone then.
-    pub(crate) fn look(&self, wait: &mut Wait) -> Option<Vec<CellRef>> {
+    /// Searches for a cycle through an actor whose handler waits for nothing but answers. If there is one on which nobody can
+    /// go on, its ask is to fail.
+    #[cold]
+    pub(super) fn search(&self, asker: &Header) {
         let mut graph = self.0.lock();
-        let cycle = graph.cycle(&wait.asker)?;
-        // At once, so that it is no other's cycle too: the others on it may go on from here.
-        let edge = graph.edges.remove(&(wait.asker.id, wait.edge));
-        wait.edge = 0;
-        wait.asker.awaited.begin_wait();
-        drop(graph);
-        drop(edge);
-        Some(cycle)
+        let Some(cycle) = graph.cycle(asker) else { return };
+        let Some(next) = cycle.get(1).or(cycle.first()).map(|cell| cell.id) else { return };
+        let of_asker = graph.edges.range_mut((asker.id, 0)..=(asker.id, u64::MAX));
+        let mut edges = of_asker.filter_map(|(_, edge)| edge.as_mut());
+        // At once, so that it is no other's cycle too.
+        if let Some(edge) = edges.find(|edge| edge.to.id == next) {
+            edge.cycle = Some(cycle);
+            asker.awaited.note_found();
+            asker.wake_handler();
+        }
+    }
+
+    /// The actors of the cycle that the wait was found to be a part of: first the asker, each followed by the one that it
+    /// waits for.
+    pub(crate) fn cycle_of(&self, wait: &Wait) -> Option<Vec<CellRef>> {
+        if !wait.asker.awaited.has_found() {
+            return None;
+        }
+        let graph = self.0.lock();
+        graph.edges.get(&(wait.asker.id, wait.edge))?.as_ref()?.cycle.clone()
     }
 
     /// Whose answers an actor has waited for a while for, and has not got.
     pub(crate) fn of(&self, asker: u64) -> Vec<CellRef> {
         let graph = self.0.lock();
-        // SAFETY: by the promise of `look` the receiver is there while the edge is.
+        // SAFETY: by the promise of `show` the receiver is there while the edge is.
         let waits = |edge: &&Edge| unsafe { edge.question.is_waiting() };
         graph.edges_of(asker).filter(waits).map(|edge| edge.to.clone()).collect()
     }
@@ -110,7 +128,10 @@ impl Waits {
         match edge {
             0 => asker.awaited.end_wait(),
             number => {
-                let edge = self.0.lock().edges.remove(&(asker.id, number));
+                let edge = self.0.lock().edges.remove(&(asker.id, number)).flatten();
+                if edge.as_ref().is_some_and(|edge| edge.cycle.is_some()) {
+                    asker.awaited.forget_found();
+                }
                 // Its reference may be the last one, and frees the cell then: not under the lock.
                 drop(edge);
             }
@@ -124,11 +145,9 @@ impl Graph {
         self.edges.range((asker, 0)..=(asker, u64::MAX)).filter_map(|(_, edge)| edge.as_ref())
     }
 
-    fn cycle(&self, asker: &CellRef) -> Option<Vec<CellRef>> {
+    /// The actors of a cycle on which nobody can go on: first `asker`, each followed by the one that it waits for.
+    fn cycle(&self, asker: &Header) -> Option<Vec<CellRef>> {
         let start = asker.id;
-        if !asker.awaited.is_alone() {
-            return None;
-        }
         // Mostly who was asked is at work, which takes no memory to see.
         if self.edges_of(start).any(|edge| self.edges_of(edge.to.id).next().is_none()) {
             return None;
@@ -140,12 +159,13 @@ impl Graph {
             let mut is_stuck = false;
             for edge in self.edges_of(actor) {
                 is_stuck = true;
-                // SAFETY: by the promise of `look` the receiver is there while the edge is.
+                // SAFETY: by the promise of `show` the receiver is there while the edge is.
                 let is_waiting = unsafe { edge.question.is_waiting() };
                 let has_answer = planted!("waits-answered-counts": !is_waiting => false);
                 let has_more =
                     planted!("waits-young-forgotten": edge.to.awaited.has_unseen() => false);
-                if has_answer || has_more || !edge.to.awaited.is_alone() {
+                let goes_on = has_answer || edge.cycle.is_some();
+                if goes_on || has_more || !edge.to.awaited.is_alone() {
                     return None;
                 }
                 if let Entry::Vacant(new) = reached.entry(edge.to.id) {

@@ -3,6 +3,10 @@
 use crate::asks::expired::Silent;
 use crate::support::{LONG, everywhere, hold_worker_on, on, soon};
 use greenroom::{Actor, AskCycle, AskError, Context, Ref, Scheduler, System, handlers};
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::mpsc;
+use std::thread;
 use std::time::Duration;
 use tokio::sync::oneshot;
 
@@ -76,6 +80,44 @@ impl Walker {
             opened = gate => Ok(opened.unwrap_or(0)),
         }
     }
+    /// Waits for the answer, or first for another one and then for so long. Just before its poll of that number it
+    /// lets the other answer.
+    #[ask]
+    async fn or_then(
+        &mut self,
+        way: Walkers,
+        other: Ref<Self>,
+        poll: usize,
+        time: Duration,
+    ) -> Result<usize, AskError> {
+        let (next, rest) = way.split_first().expect("there is a way");
+        let (enter, _) = oneshot::channel();
+        let (open, gate) = oneshot::channel();
+        let mut gate_keeper = Some((open, other.clone()));
+        let mut polls = 0;
+        let mut kept = pin!(async {
+            let _ = other.keep(enter, gate).within(LONG).await;
+            tokio::time::sleep(time).await;
+        });
+        let then = poll_fn(|cx| {
+            polls += 1;
+            if polls == poll
+                && let Some((open, other)) = gate_keeper.take()
+            {
+                answer_now(open, &other);
+            }
+            kept.as_mut().poll(cx)
+        });
+        tokio::select! {
+            biased;
+            () = then => Ok(0),
+            walked = next.walk(rest.to_vec()).within(LONG) => flat(walked),
+        }
+    }
+    #[tell]
+    fn report(&mut self, to: mpsc::Sender<()>) {
+        let _ = to.send(());
+    }
     /// Waits for the answer, and for so long.
     #[ask]
     async fn at_least(&mut self, way: Walkers, time: Duration) -> Result<usize, AskError> {
@@ -122,6 +164,19 @@ impl Walker {
     ) -> Result<(), AskError> {
         other.keep(entered, gate).within(LONG).await
     }
+}
+
+/// Has a walker on another worker go on through the gate, and returns when it has answered.
+fn answer_now(gate: oneshot::Sender<()>, keeper: &Ref<Walker>) {
+    let (report, reported) = mpsc::channel();
+    let keeper = keeper.clone();
+    // What this worker sends may stay with it until the poll is over.
+    thread::spawn(move || {
+        gate.send(()).expect("it keeps");
+        // Handled after that.
+        keeper.report(report).try_send().expect("it lives");
+    });
+    reported.recv().expect("it reports");
 }
 
 /// One error of both.
@@ -291,6 +346,27 @@ fn who_waits_for_something_else_beside_goes_on_with_that() {
         let (rested, asked) = tokio::join!(rests, asked.into_future());
         assert!(rested == Ok(1) && matches!(asked, Ok(0 | 1)), "{rested:?} {asked:?}");
         assert_eq!(system.counts().ask_cycles, 0);
+    });
+}
+
+// [G-CYCLE-2]
+#[test]
+fn who_waits_for_a_timer_once_it_has_an_answer_goes_on_with_that() {
+    on(2, Scheduler::per_core(), async |system| {
+        let silent = system.spawn::<Silent>(Silent).await.unwrap();
+        let spawn = async |worker| {
+            let walker = Walker { silent: silent.clone() };
+            system.spawn::<Walker>(walker).on(worker).await.unwrap()
+        };
+        let (first, second, other) = (spawn(0).await, spawn(1).await, spawn(1).await);
+        // The answer comes before or in a poll that tells what the handler waits for, or after that.
+        for poll in 2..=6 {
+            let way = vec![second.clone(), first.clone()];
+            let asked = first.or_then(way, other.clone(), poll, 4 * A_FEW_LOOKS).within(LONG);
+            assert_eq!(soon(asked.into_future()).await, Ok(0), "in poll {poll}");
+            assert_eq!(soon(second.walk(Vec::new()).into_future()).await, Ok(1));
+            assert_eq!(system.counts().ask_cycles, 0, "in poll {poll}");
+        }
     });
 }
 
