@@ -141,22 +141,9 @@ enum Input {
 impl Connection {
     #[start]
     fn start(arrival: Arrival, backend: Backend, cx: &mut Context<Self>) -> Self {
-        let Arrival { stream, events, listed } = arrival;
-        let session = Session::new(Arc::clone(&listed.client), Arc::clone(&backend.shared));
-        let ahead = Ahead { shared: Arc::clone(&backend.shared), bytes: 0 };
         // The first message of this actor, and the last.
         drop(cx.me().serve().try_send());
-        Self {
-            backend,
-            stream,
-            events,
-            conversation: Conversation::new(session),
-            begun: None,
-            told_to_close: None,
-            ahead,
-            traffic: Traffic::default(),
-            _listed: listed,
-        }
+        Self::new(arrival, backend)
     }
 
     /// Serves the client until one of the two has enough.
@@ -171,6 +158,25 @@ impl Connection {
         }
         self.leave().await;
         cx.stop();
+    }
+}
+
+impl Connection {
+    fn new(arrival: Arrival, backend: Backend) -> Self {
+        let Arrival { stream, events, listed } = arrival;
+        let session = Session::new(Arc::clone(&listed.client), Arc::clone(&backend.shared));
+        let ahead = Ahead { shared: Arc::clone(&backend.shared), bytes: 0 };
+        Self {
+            backend,
+            stream,
+            events,
+            conversation: Conversation::new(session),
+            begun: None,
+            told_to_close: None,
+            ahead,
+            traffic: Traffic::default(),
+            _listed: listed,
+        }
     }
 
     /// Takes turns until the connection is to be closed.
@@ -310,7 +316,12 @@ impl Connection {
         let client = &self.conversation.session.client;
         client.waiting.subtract(event.bytes() as u64);
         if let Event::Close = event {
-            return client.is_cut().map_or(Ok(false), Err);
+            return match client.is_cut() {
+                // Of a transaction all is done: this is seen again as soon as the turn is over.
+                Some(_) if self.conversation.is_within_reply() => Ok(true),
+                Some(cut) => Err(cut),
+                None => Ok(false),
+            };
         }
         self.conversation.push(event, proto);
         Ok(true)

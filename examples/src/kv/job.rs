@@ -142,7 +142,9 @@ impl Job {
         let pause = self.out.len() + PAUSE_BYTES;
         let mut transaction = 0;
         while let Some(step) = self.steps.get(self.next).copied() {
-            if transaction == 0 && self.out.len() >= pause {
+            // Numbers are small, and may be for a reply that is not to be parted.
+            let may_pause = transaction == 0 && !matches!(step.task, Task::Numbers);
+            if may_pause && self.out.len() >= pause {
                 break;
             }
             let first = step.first as usize;

@@ -1,21 +1,86 @@
-//! What a connection asks of its socket.
+//! What a connection asks of its socket, and turns of one whose client is cut off meanwhile.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
+use greenroom::System;
 use socket2::SockRef;
 use tokio::net::{TcpListener, TcpStream};
 
-use super::{Arrival, KEEPALIVE};
+use super::{Arrival, Connection, KEEPALIVE};
+use crate::kv::backend::{Backend, Home};
+use crate::kv::broker::Broker;
+use crate::kv::shard_actor::ShardActor;
 use crate::kv::shared::{Limits, Shared};
+use crate::kv::stats::Cut;
 
-#[tokio::test]
-async fn the_kernel_looks_after_silent_clients() {
+/// Returns a client that has just come, and its end of the connection.
+async fn arrive(shared: &Arc<Shared>) -> (Arrival, TcpStream) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let address = listener.local_addr().unwrap();
     let (client, accepted) = tokio::join!(TcpStream::connect(address), listener.accept());
-    let shared = Arc::new(Shared::new(Limits::default(), address, 1, 1, "none".to_owned()));
-    let arrival = Arrival::new(accepted.unwrap().0, &shared).unwrap();
+    (Arrival::new(accepted.unwrap().0, shared).unwrap(), client.unwrap())
+}
+
+fn shared(limits: Limits) -> Arc<Shared> {
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 6379));
+    Arc::new(Shared::new(limits, address, 1, 1, "none".to_owned()))
+}
+
+/// A server whose connections are in the test's hand.
+struct Server {
+    system: System,
+    backend: Backend,
+}
+
+impl Server {
+    async fn start(limits: Limits) -> Self {
+        let system = System::builder().workers(1).build().unwrap();
+        let shared = shared(limits);
+        let shard = system.spawn::<ShardActor>((0, Arc::clone(&shared), None)).named("shard");
+        let shards = Arc::new([Home::Here(shard.await.unwrap())]);
+        let broker = system.spawn::<Broker>(Arc::clone(&shared)).named("broker").await.unwrap();
+        Self { system, backend: Backend { shared, shards, broker } }
+    }
+
+    async fn connect(&self) -> (Connection, TcpStream) {
+        let (arrival, stream) = arrive(&self.backend.shared).await;
+        (Connection::new(arrival, self.backend.clone()), stream)
+    }
+
+    async fn stop(self) {
+        self.system.shutdown(std::time::Duration::from_secs(30)).await.unwrap();
+    }
+}
+
+/// Takes lines into a turn, which is not run.
+fn plan(connection: &mut Connection, lines: &str) {
+    connection.conversation.input().extend_from_slice(lines.as_bytes());
+    connection.conversation.parse();
+}
+
+#[tokio::test]
+async fn a_transaction_of_who_is_killed_within_it_is_done_as_a_whole() {
+    let server = Server::start(Limits::default()).await;
+    let (mut ear, _ear) = server.connect().await;
+    plan(&mut ear, "SUBSCRIBE news\n");
+    ear.turn().await.unwrap();
+    let (mut one, _one) = server.connect().await;
+    plan(
+        &mut one,
+        "MULTI\nSET a 1\nUNSUBSCRIBE c\nPUBLISH news x\nCONFIG SET maxmemory 1gb\nEXEC\n",
+    );
+    one.conversation.session.client.cut(Cut::Killed);
+    one.turn().await.unwrap();
+    assert_eq!(one.look_up().await, Err(Cut::Killed));
+    assert!(server.backend.shared.memory_max.get() > 0, "the setting is set");
+    assert!(ear.events.try_recv().is_ok(), "the message is sent");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn the_kernel_looks_after_silent_clients() {
+    let (arrival, client) = arrive(&shared(Limits::default())).await;
     let socket = SockRef::from(&arrival.stream);
     assert!(socket.keepalive().unwrap());
     assert_eq!(socket.tcp_keepalive_time().unwrap(), KEEPALIVE);

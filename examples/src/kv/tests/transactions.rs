@@ -157,3 +157,14 @@ fn a_watched_key_that_stays_as_it_is_stops_nothing() {
         assert_eq!(server.say(&mut one, "EXEC"), "*-1", "{line}");
     }
 }
+
+#[test]
+fn a_transaction_does_not_pause_for_the_numbers_of_shards() {
+    let mut server = Server::new(2);
+    let mut client = server.connect();
+    // More numbers than replies a job makes at a time, and no key that says where to begin.
+    let script = format!("MULTI\n{}PING\nEXEC\n", "INFO\n".repeat(20_000));
+    let (replies, pauses) = server.feed(&mut client, script.as_bytes());
+    assert_eq!(pauses, 0);
+    assert!(replies.ends_with(b"<late>+PONG\r\n"));
+}
