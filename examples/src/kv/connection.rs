@@ -49,6 +49,8 @@ pub(crate) struct Connection {
     /// Since when the server has been closing: finish what has come, then go.
     told_to_close: Option<Instant>,
     ahead: Ahead,
+    /// Bytes of messages that were taken within a reply: until the turn is over they wait.
+    held: u64,
     /// What was not yet added to the client's record.
     traffic: Traffic,
     _listed: Listed,
@@ -174,6 +176,7 @@ impl Connection {
             begun: None,
             told_to_close: None,
             ahead,
+            held: 0,
             traffic: Traffic::default(),
             _listed: listed,
         }
@@ -314,11 +317,16 @@ impl Connection {
     /// Takes one event; `false` if the connection is to be closed.
     fn take_event(&mut self, event: &Event, proto: Proto) -> Result<bool, Cut> {
         let client = &self.conversation.session.client;
-        client.waiting.subtract(event.bytes() as u64);
+        let is_within = self.conversation.is_within_reply();
+        if is_within {
+            self.held += event.bytes() as u64;
+        } else {
+            client.waiting.subtract(event.bytes() as u64);
+        }
         if let Event::Close = event {
             return match client.is_cut() {
                 // Of a transaction all is done: this is seen again as soon as the turn is over.
-                Some(_) if self.conversation.is_within_reply() => Ok(true),
+                Some(_) if is_within => Ok(true),
                 Some(cut) => Err(cut),
                 None => Ok(false),
             };
@@ -328,9 +336,9 @@ impl Connection {
     }
 
     /// Takes every message that came before the client ceased to listen: once that is confirmed it expects none. Those
-    /// that come in the middle of a reply, as to `EXEC`, would be taken for a part of it and go before.
+    /// that come in the middle of a reply, as to `EXEC`, would be taken for a part of it and go before; they are written
+    /// when it is, so that nothing before may cut the turn short.
     async fn take_last_messages(&mut self, proto: Proto) -> Result<(), Cut> {
-        let from = self.conversation.out().len();
         while let Ok(event) = self.events.try_recv() {
             let goes_on = self.take_event(&event, proto)?;
             self.note_close(goes_on);
@@ -339,7 +347,6 @@ impl Connection {
                 self.write().await?;
             }
         }
-        self.conversation.put_ahead(from);
         Ok(())
     }
 
@@ -348,7 +355,11 @@ impl Connection {
         self.backend.run_jobs(&mut self.conversation).await?;
         loop {
             match self.conversation.stitch() {
-                Stitched::Done => return self.write().await,
+                Stitched::Done => {
+                    let held = std::mem::take(&mut self.held);
+                    self.conversation.session.client.waiting.subtract(held);
+                    return self.write().await;
+                }
                 Stitched::Late(late, pushes) => {
                     let ends = matches!(late, Late::Listen { listen: false, .. });
                     self.backend.answer(late, &mut self.conversation).await?;

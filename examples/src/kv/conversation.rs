@@ -193,11 +193,6 @@ impl Conversation {
         self.turn.whole_from.is_some()
     }
 
-    /// Moves what was appended to the output from `from` on ahead of the reply that it came in the middle of.
-    pub(crate) fn put_ahead(&mut self, from: usize) {
-        self.turn.put_ahead(from, &mut self.out);
-    }
-
     /// Returns what is to be written.
     pub(crate) fn out(&mut self) -> &mut Vec<u8> {
         &mut self.out
@@ -208,9 +203,11 @@ impl Conversation {
         clear(&mut self.out);
     }
 
-    /// Appends a message from a channel. Only between replies, never inside of one.
+    /// Appends a message from a channel. One that comes within a reply goes before it.
     pub(crate) fn push(&mut self, event: &Event, proto: Proto) {
-        let mut reply = Reply::new(&mut self.out, proto);
+        let is_within = self.is_within_reply();
+        let out = if is_within { &mut self.turn.ahead } else { &mut self.out };
+        let mut reply = Reply::new(out, proto);
         match event {
             Event::Message { pattern: None, channel, message } => {
                 reply.push(3);

@@ -108,6 +108,8 @@ impl Turn {
                 Next::Step
             }
             Part::Whole(is_whole) => {
+                let is_whole = *is_whole;
+                self.put_ahead(out);
                 self.whole_from = is_whole.then_some(out.len());
                 Next::Step
             }
@@ -119,15 +121,16 @@ impl Turn {
         }
     }
 
-    /// Moves what was appended to the output from `from` on ahead of the reply that is not to be parted, if `from` is
-    /// within one.
-    pub(crate) fn put_ahead(&mut self, from: usize, out: &mut [u8]) {
-        let Some(begun) = &mut self.whole_from else { return };
-        let count = out.len() - from;
-        if let Some(reply) = out.get_mut(*begun..) {
-            reply.rotate_right(count);
+    /// Puts the messages that came within a reply before it, now that it is whole.
+    fn put_ahead(&mut self, out: &mut Vec<u8>) {
+        if self.ahead.is_empty() {
+            return;
         }
-        *begun += count;
+        self.drop_muted(out);
+        let begun = self.whole_from.unwrap_or(out.len()).min(out.len());
+        self.muted_from = self.muted_from.map(|from| from + self.ahead.len());
+        out.splice(begun..begun, self.ahead.drain(..));
+        clear(&mut self.ahead);
     }
 
     fn drop_muted(&self, out: &mut Vec<u8>) {

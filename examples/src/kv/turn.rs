@@ -77,6 +77,8 @@ pub(crate) struct Turn {
     pub(super) muted_from: Option<usize>,
     /// Within a reply that is not to be parted: where in the output it begins.
     pub(super) whole_from: Option<usize>,
+    /// Messages that came meanwhile, which go before that reply.
+    pub(super) ahead: Vec<u8>,
     /// A shard has refused a transaction.
     pub(super) is_refused: bool,
     /// How messages from channels are written before the reply to the command that is being added.
@@ -96,6 +98,7 @@ impl Turn {
             fan: Vec::new(),
             muted_from: None,
             whole_from: None,
+            ahead: Vec::new(),
             is_refused: false,
             pushes: Proto::Resp2,
             client,
@@ -272,7 +275,7 @@ impl Turn {
     #[cfg(test)]
     pub(super) fn held_bytes(&self) -> usize {
         let jobs: usize = self.jobs.iter().flatten().map(|job| job.held_bytes()).sum();
-        jobs + held(&self.parts) + self.local.capacity() + held(&self.fan)
+        jobs + held(&self.parts) + self.local.capacity() + held(&self.fan) + self.ahead.capacity()
     }
 
     fn job(&mut self, shard: usize) -> &mut Job {

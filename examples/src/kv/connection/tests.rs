@@ -79,6 +79,26 @@ async fn a_transaction_of_who_is_killed_within_it_is_done_as_a_whole() {
 }
 
 #[tokio::test]
+async fn messages_taken_within_a_transaction_count_as_waiting() {
+    let limit = 100_000;
+    let server = Server::start(Limits { listener_bytes_max: limit, ..Limits::default() }).await;
+    for (count, cut) in [(9, None), (20, Some(Cut::SlowListener))] {
+        let (mut one, _one) = server.connect().await;
+        plan(&mut one, "HELLO 3\nSUBSCRIBE news\n");
+        one.turn().await.unwrap();
+        let each = format!("PUBLISH news {}\nUNSUBSCRIBE c\n", "x".repeat(limit / 10));
+        plan(&mut one, &format!("MULTI\n{}EXEC\nUNSUBSCRIBE\n", each.repeat(count)));
+        one.turn().await.unwrap();
+        let client = &one.conversation.session.client;
+        assert_eq!(client.is_cut(), cut, "{count} messages");
+        if cut.is_none() {
+            assert_eq!(client.waiting.get(), 0);
+        }
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn the_kernel_looks_after_silent_clients() {
     let (arrival, client) = arrive(&shared(Limits::default())).await;
     let socket = SockRef::from(&arrival.stream);
