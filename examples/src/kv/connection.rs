@@ -9,6 +9,7 @@
 //! stays in its socket, in the kernel's buffers, and a little here; the shards never wait for it. What it sends
 //! meanwhile is read as long as that is not more than [`Limits::AHEAD_BYTES_MAX`] from all clients, and not looked at.
 
+mod ahead;
 #[cfg(test)]
 mod tests;
 
@@ -21,11 +22,12 @@ use std::time::Duration;
 
 use greenroom::{Actor, Context, handlers};
 use socket2::{SockRef, TcpKeepalive};
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, Sleep, sleep_until};
+use tokio::time::{Instant, Sleep, sleep_until, timeout};
 
+use self::ahead::Ahead;
 use super::backend::Backend;
 use super::client::{Client, Event};
 use super::clock::now_ms;
@@ -94,39 +96,6 @@ impl Drop for Listed {
     }
 }
 
-/// What was taken in from a client that had replies to read, as a part of what may be from all.
-#[derive(Debug)]
-struct Ahead {
-    shared: Arc<Shared>,
-    bytes: usize,
-}
-
-impl Ahead {
-    fn has_room(&self) -> bool {
-        self.shared.ahead_bytes.get() < Limits::AHEAD_BYTES_MAX as u64
-    }
-
-    fn add(&mut self, count: usize) {
-        self.bytes += count;
-        self.shared.ahead_bytes.add(count as u64);
-    }
-
-    /// Tells that no more than so many bytes are left.
-    fn keep(&mut self, left: usize) {
-        let gone = self.bytes.saturating_sub(left);
-        self.bytes -= gone;
-        if gone > 0 {
-            self.shared.ahead_bytes.subtract(gone as u64);
-        }
-    }
-}
-
-impl Drop for Ahead {
-    fn drop(&mut self) {
-        self.keep(0);
-    }
-}
-
 /// Why a wait for input ended.
 enum Input {
     /// So many bytes came.
@@ -167,7 +136,7 @@ impl Connection {
     fn new(arrival: Arrival, backend: Backend) -> Self {
         let Arrival { stream, events, listed } = arrival;
         let session = Session::new(Arc::clone(&listed.client), Arc::clone(&backend.shared));
-        let ahead = Ahead { shared: Arc::clone(&backend.shared), bytes: 0 };
+        let ahead = Ahead::new(Arc::clone(&backend.shared));
         Self {
             backend,
             stream,
@@ -186,10 +155,10 @@ impl Connection {
     async fn converse(&mut self) -> Result<(), Cut> {
         while !self.conversation.session.is_closing {
             self.look_up().await?;
-            if self.told_to_close.is_some_and(|told| told.elapsed() >= CLOSE_TIMEOUT) {
-                return Ok(());
-            }
             if !self.conversation.has_more() {
+                if !self.is_read_from() {
+                    return self.hang_up().await;
+                }
                 // All replies are out: what is left is the beginning of a command, like anybody's.
                 self.ahead.keep(0);
                 match self.wait().await.map_err(|_| Cut::Broken)? {
@@ -199,7 +168,7 @@ impl Connection {
                         self.deliver(event).await?;
                         continue;
                     }
-                    Input::Close => return Ok(()),
+                    Input::Close => return self.hang_up().await,
                     Input::Timeout(cut) => return Err(cut),
                 }
             }
@@ -242,6 +211,26 @@ impl Connection {
         if !goes_on {
             self.told_to_close.get_or_insert_with(Instant::now);
         }
+    }
+
+    /// Returns whether what the client sends is still to be served.
+    fn is_read_from(&self) -> bool {
+        self.told_to_close.is_none_or(|told| told.elapsed() < CLOSE_TIMEOUT)
+    }
+
+    /// Ends towards a client that may still be sending. Were the socket closed with that unread, the replies that the
+    /// client has not read yet would be lost.
+    async fn hang_up(&mut self) -> Result<(), Cut> {
+        self.stream.shutdown().await.map_err(|_| Cut::Broken)?;
+        let (begun, mut rest) = (Instant::now(), vec![0; 16 * 1024]);
+        // Who goes on sending has seen the end by then, or does not look.
+        while begun.elapsed() < HANG_UP_TIMEOUT {
+            match timeout(QUIET_TIMEOUT, self.stream.read(&mut rest)).await {
+                Ok(Ok(1..)) => {}
+                Ok(Ok(0) | Err(_)) | Err(_) => break,
+            }
+        }
+        Ok(())
     }
 
     /// Waits for bytes, an event or the end of the client's time.
@@ -413,6 +402,7 @@ impl Connection {
             let left = limit.saturating_add(earned).saturating_sub(begun.elapsed());
             let left = left.min(limit.saturating_sub(last.elapsed()));
             let has_room = self.ahead.has_room();
+            let is_read_from = has_room && !has_ended && self.is_read_from();
             // Nobody says when others have made room.
             let pause = if has_room { left } else { left.min(ROOM_INTERVAL) };
             let (mut reader, writer) = self.stream.split();
@@ -420,7 +410,7 @@ impl Connection {
                 biased;
                 () = client.until_cut() => return Err(client.is_cut().unwrap_or(Cut::Broken)),
                 ready = writer.writable() => return ready.map_err(|_| Cut::Broken),
-                count = reader.read_buf(self.conversation.input()), if has_room && !has_ended => {
+                count = reader.read_buf(self.conversation.input()), if is_read_from => {
                     count.map_err(|_| Cut::Broken)?
                 }
                 () = tokio::time::sleep(pause), if pause < left => continue,
@@ -465,6 +455,10 @@ impl Connection {
 
 /// How long the server, when it closes, takes in what a client sends without a pause.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long a client that goes on sending then has to read the last replies.
+const HANG_UP_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long a client must be silent then to be taken for one that has ended, too.
+const QUIET_TIMEOUT: Duration = Duration::from_millis(100);
 /// How often to look whether there is room again for what a client sends before it reads.
 const ROOM_INTERVAL: Duration = Duration::from_millis(100);
 /// Bytes of channel messages gathered before they are written.

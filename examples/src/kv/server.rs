@@ -22,6 +22,7 @@ use super::keeper::{self, DirError};
 use super::listener::Listener;
 use super::shard_actor::ShardActor;
 use super::shared::{Limits, Shared};
+use super::stats::Cut;
 
 /// How long a command may take at most: one shard works through one batch.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
@@ -269,17 +270,24 @@ impl Server {
         self.shared.client_count()
     }
 
-    /// Accepts nobody more, lets clients finish what they have sent, closes their connections and ends.
+    /// Accepts nobody more, serves what clients have sent and what they still send within a second, closes their
+    /// connections and ends. Who has not read its replies when three quarters of the time are over is cut off.
     ///
     /// # Errors
     ///
     /// [`ShutdownError`] if something did not end in time; it is killed.
     pub async fn shutdown(self, deadline: Duration) -> Result<(), ShutdownError> {
         let end = Instant::now() + deadline;
+        let patient = end - deadline / 4;
         self.closing.notify_one();
         while self.shared.client_count() > 0 && Instant::now() < end {
+            let is_patient = Instant::now() < patient;
             for client in self.shared.clients() {
-                client.send(Event::Close, usize::MAX);
+                if is_patient {
+                    client.send(Event::Close, usize::MAX);
+                } else {
+                    client.cut(Cut::SlowReader);
+                }
             }
             tokio::time::sleep(Duration::from_millis(5)).await;
         }

@@ -47,9 +47,14 @@ impl Running {
     }
 
     /// Ends the server; the test fails if it does not end.
-    pub(crate) fn stop(mut self) {
+    pub(crate) fn stop(self) {
+        self.stop_within(PATIENCE);
+    }
+
+    /// Ends the server, whose clients have so much time; the test fails if it does not end.
+    pub(crate) fn stop_within(mut self, time: Duration) {
         let server = self.server.take().unwrap();
-        self.runtime.block_on(server.shutdown(PATIENCE)).unwrap();
+        self.runtime.block_on(server.shutdown(time)).unwrap();
     }
 
     /// Returns a number from `INFO`.
