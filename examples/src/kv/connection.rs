@@ -155,10 +155,11 @@ impl Connection {
     async fn converse(&mut self) -> Result<(), Cut> {
         while !self.conversation.session.is_closing {
             self.look_up().await?;
-            if !self.conversation.has_more() {
-                if !self.is_read_from() {
-                    return self.hang_up().await;
-                }
+            let has_more = self.conversation.has_more();
+            if self.is_told_for(SERVE_TIMEOUT) || (!has_more && self.is_told_for(CLOSE_TIMEOUT)) {
+                return self.hang_up().await;
+            }
+            if !has_more {
                 // All replies are out: what is left is the beginning of a command, like anybody's.
                 self.ahead.keep(0);
                 match self.wait().await.map_err(|_| Cut::Broken)? {
@@ -213,9 +214,9 @@ impl Connection {
         }
     }
 
-    /// Returns whether what the client sends is still to be served.
-    fn is_read_from(&self) -> bool {
-        self.told_to_close.is_none_or(|told| told.elapsed() < CLOSE_TIMEOUT)
+    /// Returns whether the server has been closing for so long.
+    fn is_told_for(&self, time: Duration) -> bool {
+        self.told_to_close.is_some_and(|told| told.elapsed() >= time)
     }
 
     /// Ends towards a client that may still be sending. Were the socket closed with that unread, the replies that the
@@ -325,8 +326,7 @@ impl Connection {
     }
 
     /// Takes every message that came before the client ceased to listen: once that is confirmed it expects none. Those
-    /// that come in the middle of a reply, as to `EXEC`, would be taken for a part of it and go before; they are written
-    /// when it is, so that nothing before may cut the turn short.
+    /// that come in the middle of a reply, as to `EXEC`, are set aside: they would be taken for a part of it.
     async fn take_last_messages(&mut self, proto: Proto) -> Result<(), Cut> {
         while let Ok(event) = self.events.try_recv() {
             let goes_on = self.take_event(&event, proto)?;
@@ -402,7 +402,7 @@ impl Connection {
             let left = limit.saturating_add(earned).saturating_sub(begun.elapsed());
             let left = left.min(limit.saturating_sub(last.elapsed()));
             let has_room = self.ahead.has_room();
-            let is_read_from = has_room && !has_ended && self.is_read_from();
+            let is_read_from = has_room && !has_ended && !self.is_told_for(CLOSE_TIMEOUT);
             // Nobody says when others have made room.
             let pause = if has_room { left } else { left.min(ROOM_INTERVAL) };
             let (mut reader, writer) = self.stream.split();
@@ -455,6 +455,8 @@ impl Connection {
 
 /// How long the server, when it closes, takes in what a client sends without a pause.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long it serves what it has taken in: a little that was sent may ask for a lot.
+const SERVE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a client that goes on sending then has to read the last replies.
 const HANG_UP_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a client must be silent then to be taken for one that has ended, too.
