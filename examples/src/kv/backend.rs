@@ -97,6 +97,7 @@ impl Backend {
             }
             Late::Listen { names, patterns, listen } => {
                 let client = Arc::clone(&conversation.session.client);
+                conversation.note_listen(&names, patterns, listen);
                 let to = Listening { names, patterns, listen };
                 broker.listen(client, to).await.map_err(|_| Cut::Broken)?;
             }

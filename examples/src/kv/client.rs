@@ -8,6 +8,7 @@ use tokio::sync::{Notify, mpsc};
 
 use super::clock::now_ms;
 use super::own::FullName;
+use super::resp::{Proto, Reply};
 use super::stats::{Count, Cut, Traffic};
 
 /// Something that comes to a client from elsewhere.
@@ -28,6 +29,25 @@ impl Event {
             }
             Self::Close => 0,
         }
+    }
+
+    /// Appends a message as its client reads it.
+    pub(crate) fn write(&self, out: &mut Vec<u8>, proto: Proto) {
+        let Self::Message { pattern, channel, message } = self else { return };
+        let mut reply = Reply::new(out, proto);
+        match pattern {
+            None => {
+                reply.push(3);
+                reply.bulk(b"message");
+            }
+            Some(pattern) => {
+                reply.push(4);
+                reply.bulk(b"pmessage");
+                reply.bulk(pattern);
+            }
+        }
+        reply.bulk(channel);
+        reply.bulk(message);
     }
 }
 

@@ -8,7 +8,7 @@ use super::client::Event;
 #[cfg(test)]
 use super::job::held;
 use super::job::{Job, KEEP_BYTES_MAX, clear};
-use super::resp::{Proto, Reply, Request, Requests, Span};
+use super::resp::{Proto, Request, Requests, Span};
 use super::session::Session;
 use super::shared::Limits;
 use super::stats::Cut;
@@ -203,26 +203,19 @@ impl Conversation {
         clear(&mut self.out);
     }
 
-    /// Appends a message from a channel. One that comes within a reply goes before it.
+    /// Appends a message from a channel. One that comes within a reply is set aside until that is whole.
     pub(crate) fn push(&mut self, event: &Event, proto: Proto) {
-        let is_within = self.is_within_reply();
-        let out = if is_within { &mut self.turn.ahead } else { &mut self.out };
-        let mut reply = Reply::new(out, proto);
-        match event {
-            Event::Message { pattern: None, channel, message } => {
-                reply.push(3);
-                reply.bulk(b"message");
-                reply.bulk(channel);
-                reply.bulk(message);
-            }
-            Event::Message { pattern: Some(pattern), channel, message } => {
-                reply.push(4);
-                reply.bulk(b"pmessage");
-                reply.bulk(pattern);
-                reply.bulk(channel);
-                reply.bulk(message);
-            }
-            Event::Close => {}
+        if self.is_within_reply() {
+            self.turn.aside.push(event, proto);
+        } else {
+            event.write(&mut self.out, proto);
+        }
+    }
+
+    /// Notes that the client begins or ends to listen, if it does within a reply.
+    pub(crate) fn note_listen(&mut self, names: &[Box<[u8]>], patterns: bool, listen: bool) {
+        if self.is_within_reply() {
+            self.turn.aside.listen(names, patterns, listen);
         }
     }
 }

@@ -44,13 +44,12 @@ fn listen_heard(session: &mut Session, args: Args<'_>, turn: &mut Turn, how: Lis
         let all = if how.patterns { &session.patterns } else { &session.channels };
         names = all.iter().cloned().collect();
     }
-    if !names.is_empty() {
-        session.has_listened = true;
-        turn.late(Late::Listen {
-            names: names.clone(),
-            patterns: how.patterns,
-            listen: how.listen,
-        });
+    session.has_listened |= how.listen;
+    let known = if how.patterns { &session.patterns } else { &session.channels };
+    let mut told = names.clone();
+    told.retain(|name| known.contains(name) != how.listen);
+    if !told.is_empty() {
+        turn.late(Late::Listen { names: told, patterns: how.patterns, listen: how.listen });
     }
     let mut confirm = |session: &Session, name: Option<&[u8]>| {
         let count = session.channels.len() + session.patterns.len();

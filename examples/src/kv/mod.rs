@@ -14,7 +14,7 @@
 //! | requests and replies on the wire | `resp` |
 //! | the commands and where each runs | `command`, `own` |
 //! | the data | `store` |
-//! | one read's worth of commands | `turn`, `job`, `stitch`, `merge` |
+//! | one read's worth of commands | `turn`, `job`, `stitch`, `aside`, `merge` |
 //! | a client without its socket | `conversation`, `session` |
 //! | what outlives the process | `keeper`, `store::log` |
 //! | the actors | `connection`, `backend`, `shard_actor`, `broker`, `listener` |
@@ -26,6 +26,7 @@
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
+mod aside;
 mod backend;
 mod broker;
 mod client;

@@ -300,7 +300,7 @@ impl Session {
         self.watching = None;
         let layout = turn.layout().clone();
         let commands = transaction.commands();
-        turn.whole(true);
+        turn.open();
         let on_shard = |(spec, args): &&(&'static Spec, Args<'_>)| {
             matches!(target(spec, *args, &layout), Ok(Target::Shard(_) | Target::Own(Own::Info)))
         };
@@ -322,7 +322,7 @@ impl Session {
         if let Some(begun) = begun {
             turn.end(begun);
         }
-        turn.whole(false);
+        turn.close(self.proto);
         if has_own {
             let now = self.state();
             self.undecided.take_if(|it| it.effects.is_empty() && it.before == now);

@@ -107,10 +107,13 @@ impl Turn {
                 self.muted_from = is_muted.then_some(out.len());
                 Next::Step
             }
-            Part::Whole(is_whole) => {
-                let is_whole = *is_whole;
-                self.put_ahead(out);
-                self.whole_from = is_whole.then_some(out.len());
+            Part::Open => {
+                self.whole_from = Some(out.len());
+                Next::Step
+            }
+            Part::Close(proto) => {
+                let proto = *proto;
+                self.close_part(proto, out);
                 Next::Step
             }
             Part::Late(late, pushes) => {
@@ -121,16 +124,12 @@ impl Turn {
         }
     }
 
-    /// Puts the messages that came within a reply before it, now that it is whole.
-    fn put_ahead(&mut self, out: &mut Vec<u8>) {
-        if self.ahead.is_empty() {
-            return;
-        }
+    fn close_part(&mut self, proto: Proto, out: &mut Vec<u8>) {
         self.drop_muted(out);
-        let begun = self.whole_from.unwrap_or(out.len()).min(out.len());
-        self.muted_from = self.muted_from.map(|from| from + self.ahead.len());
-        out.splice(begun..begun, self.ahead.drain(..));
-        clear(&mut self.ahead);
+        let from = self.whole_from.take().unwrap_or(out.len());
+        self.aside.put(from.min(out.len()), proto, out);
+        // Messages are for the client in any case.
+        self.muted_from = self.muted_from.map(|_| out.len());
     }
 
     fn drop_muted(&self, out: &mut Vec<u8>) {
@@ -202,7 +201,8 @@ impl Turn {
                 Part::Gather { .. }
                 | Part::Begin { .. }
                 | Part::Mute(_)
-                | Part::Whole(_)
+                | Part::Open
+                | Part::Close(_)
                 | Part::Late(..) => {}
             }
         }

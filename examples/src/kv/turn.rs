@@ -14,6 +14,7 @@
 //! 3. Reply bytes held at one time are bounded: a job pauses when it has produced enough, and goes on when the client
 //!    has taken what there is.
 
+use super::aside::Aside;
 use super::command::{Merge, Spec};
 use super::info::Numbers;
 #[cfg(test)]
@@ -28,7 +29,7 @@ use super::store::{Args, WatchId};
 pub(crate) enum Late {
     /// Send a message; the reply is how many got it.
     Publish { channel: Box<[u8]>, message: Box<[u8]> },
-    /// Begin or end to listen; the replies are written already.
+    /// Begin or end to listen; the replies follow. Names to begin with are those that the client did not listen to.
     Listen { names: Vec<Box<[u8]>>, patterns: bool, listen: bool },
     /// Answer `PUBSUB CHANNELS`.
     Channels { pattern: Option<Box<[u8]>>, proto: Proto },
@@ -55,8 +56,10 @@ pub(super) enum Part {
     Begin { shard: usize, end: usize },
     /// The replies from here on are not for the client, or are again.
     Mute(bool),
-    /// The replies from here on are parts of one, or are no longer.
-    Whole(bool),
+    /// The replies from here on are parts of one.
+    Open,
+    /// They are no longer; messages behind them are written in this protocol.
+    Close(Proto),
     /// What is asked late, and [`Turn::pushes`] at that command.
     Late(Late, Proto),
 }
@@ -77,8 +80,8 @@ pub(crate) struct Turn {
     pub(super) muted_from: Option<usize>,
     /// Within a reply that is not to be parted: where in the output it begins.
     pub(super) whole_from: Option<usize>,
-    /// Messages that came meanwhile, which go before that reply.
-    pub(super) ahead: Vec<u8>,
+    /// Messages that came meanwhile.
+    pub(super) aside: Aside,
     /// A shard has refused a transaction.
     pub(super) is_refused: bool,
     /// How messages from channels are written before the reply to the command that is being added.
@@ -98,7 +101,7 @@ impl Turn {
             fan: Vec::new(),
             muted_from: None,
             whole_from: None,
-            ahead: Vec::new(),
+            aside: Aside::default(),
             is_refused: false,
             pushes: Proto::Resp2,
             client,
@@ -141,9 +144,14 @@ impl Turn {
         self.parts.push(Part::Mute(is_muted));
     }
 
-    /// Makes one reply of those that follow, or no longer.
-    pub(crate) fn whole(&mut self, is_whole: bool) {
-        self.parts.push(Part::Whole(is_whole));
+    /// Makes one reply of those that follow.
+    pub(crate) fn open(&mut self) {
+        self.parts.push(Part::Open);
+    }
+
+    /// Ends that reply, behind which the client speaks this protocol.
+    pub(crate) fn close(&mut self, proto: Proto) {
+        self.parts.push(Part::Close(proto));
     }
 
     /// Adds something to ask the broker.
@@ -275,7 +283,7 @@ impl Turn {
     #[cfg(test)]
     pub(super) fn held_bytes(&self) -> usize {
         let jobs: usize = self.jobs.iter().flatten().map(|job| job.held_bytes()).sum();
-        jobs + held(&self.parts) + self.local.capacity() + held(&self.fan) + self.ahead.capacity()
+        jobs + held(&self.parts) + self.local.capacity() + held(&self.fan)
     }
 
     fn job(&mut self, shard: usize) -> &mut Job {

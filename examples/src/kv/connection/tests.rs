@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use greenroom::System;
 use socket2::SockRef;
+use tokio::io::AsyncReadExt;
 use tokio::net::{TcpListener, TcpStream};
 
 use super::{Arrival, Connection, KEEPALIVE};
@@ -68,7 +69,7 @@ async fn a_transaction_of_who_is_killed_within_it_is_done_as_a_whole() {
     let (mut one, _one) = server.connect().await;
     plan(
         &mut one,
-        "MULTI\nSET a 1\nUNSUBSCRIBE c\nPUBLISH news x\nCONFIG SET maxmemory 1gb\nEXEC\n",
+        "MULTI\nSET a 1\nSUBSCRIBE c\nUNSUBSCRIBE c\nPUBLISH news x\nCONFIG SET maxmemory 1gb\nEXEC\n",
     );
     one.conversation.session.client.cut(Cut::Killed);
     one.turn().await.unwrap();
@@ -86,7 +87,7 @@ async fn messages_taken_within_a_transaction_count_as_waiting() {
         let (mut one, _one) = server.connect().await;
         plan(&mut one, "HELLO 3\nSUBSCRIBE news\n");
         one.turn().await.unwrap();
-        let each = format!("PUBLISH news {}\nUNSUBSCRIBE c\n", "x".repeat(limit / 10));
+        let each = format!("PUBLISH news {}\nSUBSCRIBE c\nUNSUBSCRIBE c\n", "x".repeat(limit / 10));
         plan(&mut one, &format!("MULTI\n{}EXEC\nUNSUBSCRIBE\n", each.repeat(count)));
         one.turn().await.unwrap();
         let client = &one.conversation.session.client;
@@ -94,6 +95,35 @@ async fn messages_taken_within_a_transaction_count_as_waiting() {
         if cut.is_none() {
             assert_eq!(client.waiting.get(), 0);
         }
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn what_begins_within_a_transaction_is_heard_behind_it_or_not_at_all() {
+    let server = Server::start(Limits::default()).await;
+    for (hello, push) in [("", '*'), ("HELLO 3\n", '>')] {
+        let (mut one, mut stream) = server.connect().await;
+        plan(&mut one, hello);
+        one.turn().await.unwrap();
+        let script =
+            "MULTI\nSUBSCRIBE a\nPSUBSCRIBE b*\nPUBLISH a x\nPUBLISH bc y\nUNSUBSCRIBE a\nEXEC\n";
+        plan(&mut one, script);
+        one.turn().await.unwrap();
+        one.leave().await;
+        drop(one);
+        let mut heard = String::new();
+        stream.read_to_string(&mut heard).await.unwrap();
+        let (_, reply) = heard.split_once("*5\r\n").unwrap();
+        let push = |words: &str| format!("{push}{words}").replace(' ', "\r\n");
+        let expected = [
+            push("3 $9 subscribe $1 a :1 "),
+            push("3 $10 psubscribe $2 b* :2 "),
+            ":1\r\n:1\r\n".to_owned(),
+            push("3 $11 unsubscribe $1 a :1 "),
+            push("4 $8 pmessage $2 b* $2 bc $1 y "),
+        ];
+        assert_eq!(reply, expected.concat());
     }
     server.stop().await;
 }
