@@ -41,6 +41,8 @@ pub(crate) struct Session {
     pub(crate) replies: Replies,
     /// A transaction that a shard may still refuse.
     undecided: Option<Undecided>,
+    /// All counts start anew when the turn is over: what came before in it is not to be counted after.
+    resets_stats: bool,
 }
 
 /// Which replies a client gets, by `CLIENT REPLY`.
@@ -112,12 +114,13 @@ impl Session {
             last_command: FullName::NONE,
             replies: Replies::All,
             undecided: None,
+            resets_stats: false,
         }
     }
 
     /// Returns whether what follows cannot be planned before the turn has run.
     pub(crate) fn is_undecided(&self) -> bool {
-        self.undecided.is_some()
+        self.undecided.is_some() || self.resets_stats
     }
 
     /// Returns whether what follows may be the `EXEC` of a transaction that is to begin a turn of its own: the client may
@@ -128,6 +131,9 @@ impl Session {
 
     /// Ends a turn: what it left undecided holds, or has never been.
     pub(crate) fn settle(&mut self, is_refused: bool) {
+        if std::mem::take(&mut self.resets_stats) {
+            self.shared.apply(Effect::ResetStats);
+        }
         let Some(Undecided { before, effects }) = self.undecided.take() else { return };
         if is_refused {
             self.restore(before);
@@ -136,11 +142,13 @@ impl Session {
         }
     }
 
-    /// Does something to others: at once, unless it is part of a transaction that may be refused.
+    /// Does something to others: at once, unless it is part of a transaction that may be refused, or concerns what was
+    /// done before.
     pub(crate) fn affect(&mut self, effect: Effect) {
-        match &mut self.undecided {
-            Some(undecided) => undecided.effects.push(effect),
-            None => self.shared.apply(effect),
+        match (&mut self.undecided, effect) {
+            (Some(undecided), effect) => undecided.effects.push(effect),
+            (None, Effect::ResetStats) => self.resets_stats = true,
+            (None, effect) => self.shared.apply(effect),
         }
     }
 

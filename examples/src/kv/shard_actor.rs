@@ -73,6 +73,7 @@ impl ShardActor {
 
     #[local]
     fn sweep(&mut self) {
+        self.reset_counts_if_told();
         self.shard.set_now(now_ms());
         let mut taken = self.shard.sweep(SWEEP_KEYS);
         // While much has expired, go on, but not for so long that a client would notice.
@@ -114,5 +115,47 @@ impl ShardActor {
             self.shared.memory_used.subtract(self.told - used);
         }
         self.told = used;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, SocketAddr};
+
+    use super::*;
+    use crate::kv::command::find;
+    use crate::kv::job::Task;
+    use crate::kv::resp::Proto;
+    use crate::kv::session::Effect;
+    use crate::kv::shared::Limits;
+    use crate::kv::store::WatchId;
+
+    #[test]
+    fn what_expires_after_the_counts_were_started_anew_is_counted() {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
+        let shared = Shared::new(Limits::default(), address, 1, 1, "none".to_owned());
+        let mut actor = ShardActor {
+            shard: Shard::new(Place { index: 0, count: 1 }),
+            shared: Arc::new(shared),
+            keeper: None,
+            resets: 0,
+            told: 0,
+        };
+        let job = || Box::new(Job::new(WatchId { node: 0, client: 1 }));
+        let mut set = job();
+        let words = ["SET", "a", "1", "PX", "100"].map(str::as_bytes);
+        set.push(Task::Run(find(b"set").unwrap()), 0, Proto::Resp2, words.into_iter());
+        // A time long ago: the key has expired by the clock.
+        actor.shard.set_now(1);
+        set.run(&mut actor.shard);
+        assert_eq!(set.take(), Some(&b"+OK\r\n"[..]));
+
+        actor.shared.apply(Effect::ResetStats);
+        actor.sweep();
+        let mut numbers = job();
+        numbers.push(Task::Numbers, 0, Proto::Resp2, std::iter::empty());
+        let mut numbers = actor.run(numbers);
+        let told = String::from_utf8_lossy(numbers.take().unwrap()).into_owned();
+        assert!(told.starts_with("0 1 0 0 "), "{told}");
     }
 }

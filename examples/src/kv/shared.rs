@@ -200,9 +200,10 @@ impl Shared {
         }
     }
 
-    /// Starts all counts anew; each shard does so with its own before it runs the next job.
+    /// Starts all counts anew; each shard does so with its own before it counts more.
     fn reset_stats(&self) {
         self.stats.reset();
+        self.kept.rewrites.set(0);
         self.resets.add(1);
         let mut clients = self.clients.lock();
         clients.past = Traffic::default();

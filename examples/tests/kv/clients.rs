@@ -158,6 +158,12 @@ fn counts_that_are_started_anew_are_so_on_every_shard() {
     }
     client.text(&["GET", "a"]);
     assert_eq!(server.info("keyspace_misses"), 1);
+    // What came before it in one read is not counted, and what came behind is.
+    let lines: [&[&[u8]]; 4] =
+        [&[b"GET", b"a"], &[b"CONFIG", b"RESETSTAT"], &[b"GET", b"a"], &[b"GET", b"b"]];
+    client.send(&lines.map(encode).concat());
+    assert_eq!(lines.map(|_| show(&client.reply())), ["nil", "OK", "nil", "nil"]);
+    assert_eq!(server.info("keyspace_misses"), 2);
     server.stop();
 }
 
