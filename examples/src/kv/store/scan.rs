@@ -1,10 +1,11 @@
-//! `SCAN`: every key that is there from the first call to the last is returned.
+//! `SCAN`: every key that is there from the first call to the last, in one process, is returned.
 //!
 //! A cursor is a place in an order that never changes: that of the keys' hashes, cut to 30 bits, shard after shard.
 //! Ten more bits name the shard, so a cursor stays below 2^53, which every client language can hold. Keys added
 //! or removed meanwhile move nobody, and neither does a table that grows. Keys of one place are returned together. The
 //! order is another in each process, which the other 13 bits name: with the cursor of a process that has ended, as that
-//! of a node that was started again, the shard begins anew, so that keys may come twice but none is missed.
+//! of a node that was started again, the shard begins anew, so that keys may come twice but none is missed. Two
+//! processes have the same number once in 8,192 times; then keys may be.
 
 use super::db::{SEGMENTS, hash, scan_order, segment_at};
 use super::{Args, Error, Shard, matches};
