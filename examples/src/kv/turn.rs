@@ -29,7 +29,7 @@ use super::store::{Args, WatchId};
 pub(crate) enum Late {
     /// Send a message; the reply is how many got it.
     Publish { channel: Box<[u8]>, message: Box<[u8]> },
-    /// Begin or end to listen; the replies follow. Names to begin with are those that the client did not listen to.
+    /// Begin or end to listen; the replies follow. Only names for which that changes something.
     Listen { names: Vec<Box<[u8]>>, patterns: bool, listen: bool },
     /// Answer `PUBSUB CHANNELS`.
     Channels { pattern: Option<Box<[u8]>>, proto: Proto },
