@@ -26,7 +26,7 @@ const CONFIG: Config = Config {
     receives: 64,
     slot_bytes: DATAGRAM_BYTES_MAX as usize + super::connected::PREFIX_BYTES,
     inline_bytes: 220,
-    timing: Timing { timeout: 16, retries: 7, not_ready_retries: 6, not_ready_delay: 12 },
+    timing: Timing { timeout: 16, retries: 6, not_ready_retries: 6, not_ready_delay: 12 },
 };
 
 /// What a node's own task does with queue pairs.

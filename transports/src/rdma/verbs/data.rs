@@ -94,7 +94,7 @@ pub struct QueuePairConfig {
 pub struct Timing {
     /// Waits 4.096 µs times two to the power of this for an answer, below 32. 18 is 1.07 s.
     pub timeout: u8,
-    /// Repeats so often without an answer: at most 7.
+    /// Repeats so often without an answer: at most 7, which Soft-RoCE takes for ever.
     pub retries: u8,
     /// Repeats so often while the peer has nothing to receive into: at most 7, which is for ever.
     pub not_ready_retries: u8,
@@ -106,7 +106,7 @@ impl Default for Timing {
     /// Slow enough for a device in software. Credit makes sure that the peer is ready, so one that is not
     /// breaks the rules, and is not waited for without end.
     fn default() -> Self {
-        Self { timeout: 18, retries: 7, not_ready_retries: 6, not_ready_delay: 12 }
+        Self { timeout: 18, retries: 6, not_ready_retries: 6, not_ready_delay: 12 }
     }
 }
 
