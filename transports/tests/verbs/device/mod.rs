@@ -5,6 +5,7 @@
 
 mod carrier;
 mod doctor;
+mod guests;
 mod nodes;
 mod processes;
 
@@ -67,7 +68,8 @@ fn is_guest() -> bool {
 /// Runs the ignored tests of this program where there is a device; those of whole nodes take longer.
 #[test]
 fn on_a_device() {
-    run_on_a_device("240", &["--skip=processes::child", "--skip=device::nodes"]);
+    let others = ["--skip=processes::child", "--skip=device::guests", "--skip=device::nodes"];
+    run_on_a_device("240", &others);
     run_on_a_device("600", &["device::nodes"]);
 }
 

@@ -29,11 +29,11 @@ impl Echo {
     }
 }
 
-fn identity(who: u8) -> Identity {
+pub(super) fn identity(who: u8) -> Identity {
     Identity::new(Key::new([who; 32]))
 }
 
-fn public(who: u8) -> PublicKey {
+pub(super) fn public(who: u8) -> PublicKey {
     identity(who).public()
 }
 
