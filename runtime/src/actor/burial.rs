@@ -5,8 +5,7 @@ use super::control::{self as orders, Order};
 use super::extras::{Down, Watcher};
 use super::life::report_bad_drop;
 use super::phase::take_reason;
-use super::stash;
-use super::{family, links};
+use super::{distant, family, links, stash};
 use crate::event::{Event, ExitReason};
 use crate::queue::oneshot;
 use crate::sync::yield_now;
@@ -24,7 +23,7 @@ pub(super) fn bury(held: &mut Held) -> Advance {
         }
     }
     stash::bury(held);
-    if !held.discard_all_but_controls() {
+    if !distant::dropping(held, Held::discard_all_but_controls) {
         yield_now();
         return Advance::Again;
     }
@@ -38,7 +37,7 @@ pub(super) fn bury(held: &mut Held) -> Advance {
     mourners.gather(held, &reason);
     // From its success on late senders own the token.
     while !held.die() {
-        if !held.discard_all_but_controls() {
+        if !distant::dropping(held, Held::discard_all_but_controls) {
             yield_now();
         }
         mourners.gather(held, &reason);

@@ -31,6 +31,7 @@
 
 mod pass;
 mod slot;
+mod unsaid;
 
 use crate::sync::{AtomicUsize, Ordering, planted};
 use slot::{
@@ -41,6 +42,8 @@ use std::marker::PhantomData;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ptr::NonNull;
 use std::task::{Context, Poll, Waker};
+#[cfg(not(loom))]
+pub(crate) use unsaid::dropping_for;
 
 /// The end that gives the value.
 pub(crate) struct Sender<T> {
@@ -198,7 +201,7 @@ impl<T> Sender<T> {
 
 impl<T> Drop for Sender<T> {
     fn drop(&mut self) {
-        self.go(CLOSED);
+        self.go(CLOSED | usize::from(unsaid::why()) << WHY_SHIFT);
     }
 }
 

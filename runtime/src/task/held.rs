@@ -2,8 +2,10 @@
 
 use super::cell::{CellRef, Header, Owner, discard, recycle};
 use super::home::Home;
+use crate::event::Undelivered;
 use crate::queue::inbox::{Inbox, Pop};
 use crate::queue::node::{Kind, Lane, Node};
+use crate::queue::oneshot;
 use crate::sync::yield_now;
 use std::ptr::NonNull;
 
@@ -140,11 +142,19 @@ impl Held {
         }
     }
 
+    /// As [`Held::discard_mail`]; who asked an actor of another node hears what one hears who asks a little later.
+    fn discard_late_mail(&mut self) -> bool {
+        if !self.cell().vtable.distant {
+            return self.discard_mail();
+        }
+        oneshot::dropping_for(Undelivered::NoSuchActor.code(), || self.discard_mail())
+    }
+
     /// Buries what a late sender pushed to an actor that had ended, and gives the token back.
     #[cold]
     pub(crate) fn bury(mut self) {
         loop {
-            let whole = self.discard_mail();
+            let whole = self.discard_late_mail();
             if whole && self.rest_as(Inbox::die) {
                 return;
             }

@@ -3,9 +3,11 @@
 use crate::stage::{
     Book, Log, Place, Seen, Unwatch, Watch, Watcher, between, book, once, open, shut,
 };
-use crate::support::{LONG, soon, until, until_async};
+use crate::support::{LONG, poll_once, soon, until, until_async};
 use greenroom::net::{Export, Loopback};
-use greenroom::{Actor, AskError, DeadLetterReason, ExitReason, Ref, Undelivered, handlers};
+use greenroom::{Actor, AskError, DeadLetterReason, ExitReason, Ref, Reply, Undelivered, handlers};
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 
 /// A watcher on this node of that book.
@@ -133,12 +135,11 @@ fn what_may_not_have_arrived_at_a_break_is_reported() {
                 accepted += 1;
             }
             let mut asking = Box::pin(far.notes().into_future());
-            let _ = crate::support::poll_once(&mut asking);
+            let _ = poll_once(&mut asking);
             // Of these the other node takes at most one more out of the pipe.
             network.cut("here", "there");
             let outcome = soon(asking).await;
-            let down = AskError::Undelivered(Undelivered::NodeDown);
-            assert!(outcome == Err(down) || outcome == Err(AskError::NoReply), "{outcome:?}");
+            assert_eq!(outcome, Err(AskError::Undelivered(Undelivered::NodeDown)));
             until_async(async || log(&watcher).await == [Seen::Down(ExitReason::NodeDown)]).await;
             soon(far.ended()).await;
             gate.add_permits(1);
@@ -230,5 +231,89 @@ fn a_shutdown_does_not_wait_for_room_at_another_node() {
         gate.add_permits(1);
         until(|| there.node.peers().is_empty()).await;
         assert!(!near.notes().await.unwrap().is_empty());
+    });
+}
+
+/// Hands questions on to a book.
+#[derive(Actor)]
+struct Desk {
+    book: Ref<Book>,
+}
+
+#[handlers]
+impl Desk {
+    #[ask]
+    async fn notes(&self, reply: Reply<Vec<(u32, u64)>>) {
+        reply.forward(self.book.notes()).await;
+    }
+    #[ask]
+    fn has_handed_on(&self) -> bool {
+        true
+    }
+}
+
+type Notes = Result<Vec<(u32, u64)>, AskError>;
+
+/// What becomes of questions to a book with a shut gate when `end` comes. Most of them wait for their turn at this node;
+/// the second half came by another actor.
+async fn outcomes_after(
+    here: &Place,
+    there: &Place,
+    end: impl AsyncFnOnce(&Ref<Book>),
+) -> Vec<Notes> {
+    let gate = shut();
+    let (near, far) = book(here, there, "shut", Arc::clone(&gate)).await;
+    let desk = here.system.spawn::<Desk>(Desk { book: far.clone() }).await.unwrap();
+    far.note(1, 1).await.unwrap();
+    let mut asking: Vec<Pin<Box<dyn Future<Output = Notes>>>> = Vec::new();
+    for number in 0..120 {
+        let (far, desk) = (far.clone(), desk.clone());
+        asking.push(if number < 60 {
+            Box::pin(async move { far.notes().await })
+        } else {
+            Box::pin(async move { desk.notes().await })
+        });
+        assert!(poll_once(asking.last_mut().unwrap()).is_pending());
+    }
+    // Asked behind the questions that it hands on.
+    assert!(soon(desk.has_handed_on().into_future()).await.unwrap());
+    end(&near).await;
+    let mut outcomes = Vec::new();
+    for asking in asking {
+        outcomes.push(soon(asking).await);
+    }
+    gate.add_permits(1);
+    soon(far.ended()).await;
+    outcomes
+}
+
+// [G-REMOTE-7]
+#[test]
+fn who_waits_to_ask_hears_that_the_connection_ended() {
+    let down = Err(AskError::Undelivered(Undelivered::NodeDown));
+    between(Loopback::new, async |network, here, there| {
+        let cut = outcomes_after(here, there, async |_| network.cut("here", "there")).await;
+        assert!(cut.iter().all(|outcome| *outcome == down), "{cut:?}");
+    });
+    between(Loopback::new, async |_, here, there| {
+        let closed = outcomes_after(here, there, async |_| there.node.close().await).await;
+        assert!(closed.iter().all(|outcome| *outcome == down), "{closed:?}");
+    });
+    between(Loopback::new, async |_, here, there| {
+        let closed = outcomes_after(here, there, async |_| here.node.close().await).await;
+        assert!(closed.iter().all(|outcome| *outcome == down), "{closed:?}");
+    });
+}
+
+// [G-REMOTE-7]
+#[test]
+fn who_waits_to_ask_hears_that_the_actor_ended() {
+    between(Loopback::new, async |_, here, there| {
+        let outcomes = outcomes_after(here, there, async |near| assert!(near.kill())).await;
+        let sent = outcomes.iter().filter(|outcome| **outcome == Err(AskError::NoReply)).count();
+        let (sent, waited) = outcomes.split_at(sent);
+        assert!(sent.iter().all(|outcome| *outcome == Err(AskError::NoReply)), "{sent:?}");
+        assert!(waited.iter().all(|outcome| *outcome == Err(AskError::Closed)), "{waited:?}");
+        assert!(waited.len() >= 100, "{} of them had waited", waited.len());
     });
 }
