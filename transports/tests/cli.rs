@@ -72,6 +72,9 @@ fn what_keygen_prints_makes_the_files_of_two_nodes() {
         assert!(found.lines().any(|line| line.get(6..).is_some_and(|line| line.starts_with(what))));
     }
     assert!(found.contains("path            127.0.0.1:7002: packets of "), "{found}");
+    let own = format!("key             {} is this node's\n", config.identity.public());
+    let others = format!("key             {} is that of 127.0.0.1:7002\n", config.peers[0].key);
+    assert!(found.contains(&own) && found.contains(&others), "{found}");
     assert!(doctor.status.success(), "{found}");
 }
 

@@ -1,5 +1,6 @@
 //! Looks at the machine: what is slow or wrong for a node here, and how it is mended.
 
+mod keys;
 mod machine;
 mod network;
 mod rdma;
@@ -75,6 +76,7 @@ pub(crate) fn run(rdma: bool, file: Option<&Path>) -> io::Result<ExitCode> {
             None
         }
     };
+    findings.extend(config.iter().flat_map(keys::look));
     findings.extend(machine::look());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     findings.extend(runtime.block_on(async { network::look(config.as_ref()) }));
