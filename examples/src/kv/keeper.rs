@@ -19,8 +19,11 @@ use super::store::{LogError, Shard};
 const COMMANDS: (&str, u32) = ("commands", 1);
 /// A shard that uses more is not written as a whole: what the journal's store takes in one piece is limited.
 const SNAPSHOT_BYTES_MAX: usize = 1 << 30;
-/// The file that says how many shards the data is of.
+/// The file that says how many shards the data is of and, behind that, whose it is; nothing if it is a server's that is
+/// alone.
 const SHARDS_FILE: &str = "shards";
+/// Whose data it is if there are no other nodes.
+pub(crate) const ALONE: &str = "a server that is alone";
 
 /// Keeps one shard.
 #[derive(Debug)]
@@ -133,12 +136,23 @@ pub enum DirError {
         /// How many there are.
         kept: usize,
     },
+    /// Which keys a server has follows from its node and the others, which cannot be changed later.
+    #[error(
+        "the data is of {kept}, not of {here}: started so, it would miss keys that it was given"
+    )]
+    Owner {
+        /// Whose data it is.
+        kept: String,
+        /// Who was to serve from it.
+        here: String,
+    },
 }
 
-/// Returns how many shards the data in `dir` is of. A directory without data becomes one for `wanted` shards, or else
-/// for `usual`.
+/// Returns how many shards the data in `dir` is of, if it is that of `owner`. A directory without data becomes its own,
+/// for `wanted` shards, or else for `usual`.
 pub(crate) fn shards_of(
     dir: &Path,
+    owner: &str,
     wanted: Option<usize>,
     usual: usize,
 ) -> Result<usize, DirError> {
@@ -146,8 +160,14 @@ pub(crate) fn shards_of(
     let failed = |source| DirError::Io { path: path.clone(), source };
     match fs::read_to_string(&path) {
         Ok(text) => {
-            let kept = text.trim().parse().ok().filter(|&kept| kept > 0);
+            let (count, whose) = text.split_once('\n').unwrap_or((&text, ""));
+            let kept = count.trim().parse().ok().filter(|&kept| kept > 0);
             let kept = kept.ok_or_else(|| DirError::Damaged(path.clone()))?;
+            let whose = Some(whose.trim()).filter(|whose| !whose.is_empty()).unwrap_or(ALONE);
+            if whose != owner {
+                let (kept, here) = (whose.to_owned(), owner.to_owned());
+                return Err(DirError::Owner { kept, here });
+            }
             if wanted.is_some_and(|wanted| wanted != kept) {
                 return Err(DirError::Shards { kept });
             }
@@ -156,7 +176,8 @@ pub(crate) fn shards_of(
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let shards = wanted.unwrap_or(usual);
             fs::create_dir_all(dir).map_err(failed)?;
-            write_whole(dir, &format!("{shards}\n")).map_err(failed)?;
+            let whose = if owner == ALONE { String::new() } else { format!("{owner}\n") };
+            write_whole(dir, &format!("{shards}\n{whose}")).map_err(failed)?;
             Ok(shards)
         }
         Err(error) => Err(failed(error)),

@@ -188,18 +188,19 @@ impl Server {
         let failed = |source| StartError::Listen { address: settings.listen, source };
         let listener = listen(settings.listen).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let (shards, journal) = open(&settings)?;
-        let queue = settings.queue.name().to_owned();
-        let mut shared = Shared::new(settings.limits, address, shards, settings.workers, queue);
-        shared.dir = settings.dir;
         let node_failed = |source| {
             let file = settings.node.clone().unwrap_or_default();
             StartError::Node { file, source: Box::new(source) }
         };
-        let plan = settings.node.as_deref().map(|file| Plan::read(file, shards, SHARDS_MAX));
-        let plan = plan.transpose().map_err(node_failed)?;
+        let plan = settings.node.as_deref().map(Plan::read).transpose().map_err(node_failed)?;
+        let owner = plan.as_ref().map_or_else(|| keeper::ALONE.to_owned(), Plan::owner);
+        let (shards, journal) = open(&settings, &owner)?;
+        let queue = settings.queue.name().to_owned();
+        let mut shared = Shared::new(settings.limits, address, shards, settings.workers, queue);
+        shared.dir = settings.dir;
         if let Some(plan) = &plan {
-            (shared.node, shared.layout) = (plan.me().0, plan.layout.clone());
+            shared.node = plan.me().0;
+            shared.layout = plan.layout(shards, SHARDS_MAX).map_err(node_failed)?;
         }
         let shared = Arc::new(shared);
         let system = System::builder()
@@ -217,10 +218,11 @@ impl Server {
             actors.push(shard.named(format!("shard-{index}")).await?);
         }
         let broker = system.spawn::<Broker>(Arc::clone(&shared)).named("broker").await?;
-        let (mut node, neighbours) = (None, plan.as_ref().map_or_else(Vec::new, Plan::neighbours));
+        let neighbours = plan.as_ref().map(|plan| plan.neighbours(&shared.layout));
+        let (mut node, neighbours) = (None, neighbours.unwrap_or_default());
         let homes = homes(&shared, &actors, &neighbours);
         if let Some(plan) = plan {
-            let started = plan.start(&system, &actors, neighbours).await;
+            let started = plan.start(&system, &shared.layout, &actors, neighbours).await;
             node = Some(started.map_err(node_failed)?);
         }
         let backend = Backend { shared: Arc::clone(&shared), shards: homes, broker };
@@ -320,14 +322,14 @@ fn homes(shared: &Shared, here: &[Ref<ShardActor>], neighbours: &[Arc<Neighbour>
     (0..layout.shards()).map(home).collect()
 }
 
-/// Opens the journal if there is to be one, and says how many shards there are.
-fn open(settings: &Settings) -> Result<(usize, Option<Journal>), StartError> {
+/// Opens the journal if there is to be one, which is that of `owner`, and says how many shards there are.
+fn open(settings: &Settings, owner: &str) -> Result<(usize, Option<Journal>), StartError> {
     // Nodes on different machines must agree without a word.
     let usual = if settings.node.is_some() { NODE_SHARDS } else { settings.workers };
     let usual = usual.clamp(1, SHARDS_MAX);
     let wanted = settings.shards.map(|shards| shards.clamp(1, SHARDS_MAX));
     let Some(dir) = settings.dir.clone() else { return Ok((wanted.unwrap_or(usual), None)) };
-    let shards = keeper::shards_of(&dir, wanted, usual)
+    let shards = keeper::shards_of(&dir, owner, wanted, usual)
         .map_err(|source| StartError::Dir { dir: dir.clone(), source })?;
     let store =
         Embedded::open(&dir).map_err(|source| StartError::Journal { dir: dir.clone(), source })?;

@@ -206,3 +206,37 @@ fn a_file_that_cannot_be_used_is_explained() {
     assert!(text.contains("cannot be the node of gone.toml"), "{text}");
     assert!(text.contains("because: gone.toml: it cannot be read"), "{text}");
 }
+#[test]
+fn a_directory_is_that_of_one_node_among_the_same_nodes() {
+    let mut nodes = Nodes::start_kept();
+    fill(&mut nodes.client(0));
+    (0..COUNT).for_each(|node| nodes.stop(node));
+
+    let other = nodes.refusal(&["--node", "0.toml", "--dir", "data-1"]);
+    assert!(other.contains("because: the data is of node "), "{other}");
+    assert!(other.contains(", not of node "), "{other}");
+    let alone = nodes.refusal(&["--dir", "data-0"]);
+    assert!(alone.contains(", not of a server that is alone: "), "{alone}");
+    // Keys that are not to be had would be answered as if they were none.
+    let whole = nodes.rewrite(0, |text| text.rsplit_once("[[peer]]").unwrap().0.to_owned());
+    let fewer = nodes.refusal(&["--node", "0.toml", "--dir", "data-0"]);
+    assert!(fewer.contains("the data is of node ") && fewer.contains(", not of node "), "{fewer}");
+    assert!(nodes.refusal(&["--node", "gone.toml", "--dir", "new"]).contains("gone.toml"));
+
+    nodes.rewrite(0, |_| whole.clone());
+    (0..COUNT).for_each(|node| nodes.launch(node));
+    nodes.until_whole();
+    let wanted: Vec<_> = (0..KEYS).map(|number| number.to_string()).collect();
+    assert_eq!(values(&mut nodes.client(0)), wanted);
+}
+
+#[test]
+fn a_directory_of_a_server_that_was_alone_is_not_for_a_node() {
+    let mut nodes = Nodes::start();
+    nodes.stop(0);
+    // As servers that are alone write it, and as nodes did before they said whose it is.
+    nodes.make("data", "4\n");
+    let text = nodes.refusal(&["--node", "0.toml", "--dir", "data"]);
+    assert!(text.contains("the data is of a server that is alone, not of node "), "{text}");
+}
+

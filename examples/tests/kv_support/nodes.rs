@@ -92,6 +92,30 @@ impl Nodes {
         assert!(child.wait().unwrap().success());
     }
 
+    /// Runs a program in the folder of the nodes that is not to start; returns what it says.
+    pub(crate) fn refusal(&self, arguments: &[&str]) -> String {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kv"));
+        command.args(["--listen", "127.0.0.1:0"]).args(arguments).current_dir(&self.folder);
+        let output = command.stdin(Stdio::null()).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+        String::from_utf8(output.stderr).unwrap()
+    }
+
+    /// Makes a directory of keys for so many shards.
+    pub(crate) fn make(&self, dir: &str, shards: &str) {
+        let dir = self.folder.join(dir);
+        fs::create_dir(&dir).unwrap();
+        fs::write(dir.join("shards"), shards).unwrap();
+    }
+
+    /// Changes a node's file; returns what it was.
+    pub(crate) fn rewrite(&self, node: usize, change: impl Fn(&str) -> String) -> String {
+        let file = self.folder.join(format!("{node}.toml"));
+        let text = fs::read_to_string(&file).unwrap();
+        fs::write(file, change(&text)).unwrap();
+        text
+    }
+
     pub(crate) fn port(&self, node: usize) -> String {
         self.running[node].as_ref().unwrap().1.port().to_string()
     }

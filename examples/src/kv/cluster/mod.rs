@@ -70,22 +70,34 @@ pub enum NodeError {
 #[derive(Debug)]
 pub(crate) struct Plan {
     config: NodeConfig,
-    pub(crate) layout: Layout,
+    /// The nodes with shards, in the order of their ids.
+    nodes: Vec<NodeId>,
 }
 
 impl Plan {
-    /// Reads the file of a node whose peers have as many shards as it has.
-    pub(crate) fn read(file: &Path, per_node: usize, max: usize) -> Result<Self, NodeError> {
+    /// Reads a node's file.
+    pub(crate) fn read(file: &Path) -> Result<Self, NodeError> {
         let config = NodeConfig::read(file)?;
         let nodes = config.with_role(SHARDS);
         if nodes.is_empty() {
             return Err(NodeError::NoShards);
         }
-        let layout = Layout::of(nodes, config.identity.public().node(), per_node);
+        Ok(Self { config, nodes })
+    }
+
+    /// Returns where keys lie if the node's peers have as many shards as it has.
+    pub(crate) fn layout(&self, per_node: usize, max: usize) -> Result<Layout, NodeError> {
+        let layout = Layout::of(self.nodes.clone(), self.me(), per_node);
         if layout.shards() > max {
             return Err(NodeError::TooMany { shards: layout.shards(), max });
         }
-        Ok(Self { config, layout })
+        Ok(layout)
+    }
+
+    /// Says which node this is and among which, as the directory of its keys has it.
+    pub(crate) fn owner(&self) -> String {
+        let nodes: Vec<_> = self.nodes.iter().map(NodeId::to_string).collect();
+        format!("node {} among {}", self.me(), nodes.join(", "))
     }
 
     /// Returns which node this is.
@@ -94,8 +106,8 @@ impl Plan {
     }
 
     /// Returns the other nodes.
-    pub(crate) fn neighbours(&self) -> Vec<Arc<Neighbour>> {
-        let print = self.layout.fingerprint();
+    pub(crate) fn neighbours(&self, layout: &Layout) -> Vec<Arc<Neighbour>> {
+        let print = layout.fingerprint();
         let peers = self.config.peers.iter();
         peers.map(|peer| Arc::new(Neighbour::new(peer, print))).collect()
     }
@@ -104,6 +116,7 @@ impl Plan {
     pub(crate) async fn start(
         &self,
         system: &System,
+        layout: &Layout,
         shards: &[Ref<ShardActor>],
         neighbours: Vec<Arc<Neighbour>>,
     ) -> Result<Node, NodeError> {
@@ -114,7 +127,7 @@ impl Plan {
         };
         let udp = Udp::bind(self.config.udp().link(link), self.config.listen)?;
         let node = Node::start(system, udp)?;
-        let porter = system.spawn::<Porter>((shards.into(), self.layout.clone())).named("porter");
+        let porter = system.spawn::<Porter>((shards.into(), layout.clone())).named("porter");
         let porter = porter.await?;
         self.config.export(&node, NAME, Export::of(&porter))?;
         let start = (node.clone(), neighbours, shards.into());
