@@ -25,12 +25,13 @@ pub(crate) const KEEP_BYTES_MAX: usize = 16 * 1024;
 pub(crate) enum Task {
     /// Run a command.
     Run(&'static Spec),
-    /// Watch keys.
-    Watch,
+    /// Watch keys; `again`: beside others that are watched.
+    Watch { again: bool },
     /// Forget the watched keys.
     Unwatch,
-    /// Begin a transaction of so many replies, the next so many steps of which are on this shard.
-    Begin { replies: u32, steps: u32 },
+    /// Begin a transaction of so many replies, the next so many steps of which are on this shard. If it `watches` keys,
+    /// it depends on them.
+    Begin { replies: u32, steps: u32, watches: bool },
     /// Tell numbers for `INFO`.
     Numbers,
 }
@@ -158,17 +159,19 @@ impl Job {
             match step.task {
                 Task::Run(spec) if is_inside => shard.execute_begun(spec, db, args, &mut reply),
                 Task::Run(spec) => shard.execute(spec, db, args, &mut reply),
-                Task::Watch => {
-                    shard.watch(self.client, db, args);
+                Task::Watch { again } => {
+                    shard.watch(self.client, again, db, args);
                     reply.ok();
                 }
                 Task::Unwatch => {
                     shard.unwatch(self.client);
                 }
-                Task::Begin { replies, steps } => {
+                Task::Begin { replies, steps, watches } => {
                     let grows =
                         self.steps.iter().skip(self.next + 1).take(steps as usize).any(Step::grows);
-                    if shard.unwatch(self.client) {
+                    // A shard that was started again, or has missed the client's node, cannot know what changed.
+                    let is_touched = shard.unwatch(self.client).unwrap_or(true);
+                    if watches && is_touched {
                         reply.null_array();
                         skip = steps;
                     } else if grows && shard.is_full() {
@@ -274,6 +277,6 @@ pub(crate) fn held<T>(buffer: &Vec<T>) -> usize {
     buffer.capacity() * size_of::<T>()
 }
 
-fn narrow(count: usize) -> u32 {
+pub(crate) fn narrow(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::client::Client;
 use super::client_command;
 use super::command::{Action, Own, Spec, find};
-use super::job::Task;
+use super::job::{Task, narrow};
 use super::layout::Layout;
 use super::own::{self, FullName};
 use super::resp::Proto;
@@ -314,7 +314,11 @@ impl Session {
         };
         let steps = commands.iter().filter(on_shard).count();
         let begun = match transaction.home.or(watching) {
-            Some(home) => Some(turn.begin(home, commands.len(), steps, self.proto)),
+            Some(home) => {
+                let (replies, steps) = (narrow(commands.len()), narrow(steps));
+                let task = Task::Begin { replies, steps, watches: watching.is_some() };
+                Some(turn.begin(home, task, self.proto))
+            }
             None => {
                 turn.local(self.proto, |reply| reply.array(commands.len()));
                 None
@@ -345,8 +349,8 @@ impl Session {
         if !shards.all(|shard| shard == home) {
             return Err(Error::CROSS_SHARD);
         }
-        self.watching = Some(home);
-        turn.step(home, Task::Watch, self.db, args);
+        let again = self.watching.replace(home).is_some();
+        turn.step(home, Task::Watch { again }, self.db, args);
         Ok(())
     }
 

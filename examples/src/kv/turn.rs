@@ -231,16 +231,8 @@ impl Turn {
         self.parts.push(Part::Gather { merge, proto, from, to: self.fan.len() });
     }
 
-    /// Opens a transaction on a shard; the commands of it follow, then [`Turn::end`].
-    pub(crate) fn begin(
-        &mut self,
-        shard: usize,
-        replies: usize,
-        steps: usize,
-        proto: Proto,
-    ) -> usize {
-        let narrow = |count| u32::try_from(count).unwrap_or(u32::MAX);
-        let task = Task::Begin { replies: narrow(replies), steps: narrow(steps) };
+    /// Opens a transaction on a shard by its [`Task::Begin`]; the commands of it follow, then [`Turn::end`].
+    pub(crate) fn begin(&mut self, shard: usize, task: Task, proto: Proto) -> usize {
         self.job(shard).push(task, 0, proto, std::iter::empty());
         self.parts.push(Part::Begin { shard, end: 0 });
         self.parts.len() - 1

@@ -120,6 +120,27 @@ fn transactions_watch_what_other_nodes_clients_do() {
 }
 
 #[test]
+#[test]
+fn a_watch_that_a_node_lost_stops_the_transaction() {
+    let mut nodes = Nodes::start_kept();
+    let keys: Vec<_> = (0..16).map(key).collect();
+    let mut clients: Vec<_> = keys.iter().map(|_| nodes.client(0)).collect();
+    for (client, key) in clients.iter_mut().zip(&keys) {
+        assert_eq!(client.text(&["WATCH", key]), "OK");
+    }
+    nodes.kill(1);
+    nodes.launch(1);
+    nodes.until_whole();
+    let mut other = nodes.client(2);
+    for (client, key) in clients.iter_mut().zip(&keys) {
+        assert_eq!(other.text(&["SET", key, "other"]), "OK");
+        assert_eq!(client.text(&["MULTI"]), "OK");
+        assert_eq!(client.text(&["SET", key, "one"]), "QUEUED");
+        assert_eq!(client.text(&["EXEC"]), "nil", "{key} was changed meanwhile");
+        assert_eq!(other.text(&["GET", key]), "other");
+    }
+}
+
 fn keys_of_a_node_that_was_killed_are_back_when_it_is() {
     let mut nodes = Nodes::start_kept();
     let mut client = nodes.client(0);

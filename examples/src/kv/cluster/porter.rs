@@ -17,7 +17,7 @@ pub(crate) struct Porter {
     layout: Layout,
 }
 
-#[handlers(wire = "greenroom.kv/1")]
+#[handlers(wire = "greenroom.kv/2")]
 impl Porter {
     #[start]
     fn start(shards: Arc<[Ref<ShardActor>]>, layout: Layout) -> Self {

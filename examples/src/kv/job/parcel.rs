@@ -35,9 +35,9 @@ struct PackedStep {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 enum PackedTask {
     Run(String),
-    Watch,
+    Watch { again: bool },
     Unwatch,
-    Begin { replies: u32, steps: u32 },
+    Begin { replies: u32, steps: u32, watches: bool },
     Numbers,
 }
 
@@ -80,9 +80,11 @@ impl Job {
             }
             let task = match step.task {
                 Task::Run(spec) => PackedTask::Run(spec.name.to_owned()),
-                Task::Watch => PackedTask::Watch,
+                Task::Watch { again } => PackedTask::Watch { again },
                 Task::Unwatch => PackedTask::Unwatch,
-                Task::Begin { replies, steps } => PackedTask::Begin { replies, steps },
+                Task::Begin { replies, steps, watches } => {
+                    PackedTask::Begin { replies, steps, watches }
+                }
                 Task::Numbers => PackedTask::Numbers,
             };
             let resp3 = step.proto == Proto::Resp3;
@@ -176,9 +178,9 @@ impl PackedTask {
                 }
                 Task::Run(spec)
             }
-            Self::Watch => Task::Watch,
+            Self::Watch { again } => Task::Watch { again },
             Self::Unwatch => Task::Unwatch,
-            Self::Begin { replies, steps } => Task::Begin { replies, steps },
+            Self::Begin { replies, steps, watches } => Task::Begin { replies, steps, watches },
             Self::Numbers => Task::Numbers,
         })
     }

@@ -111,13 +111,18 @@ pub(crate) fn flushall(
 }
 
 impl Shard {
-    /// Has `client` told, when its transaction begins, whether one of these keys was changed.
-    pub(crate) fn watch(&mut self, client: WatchId, db: usize, args: Args<'_>) {
+    /// Has `client` told, when its transaction begins, whether one of these keys was changed. Of one that watches keys
+    /// already, by its own account, and is not known, the earlier watches are lost, so those keys count as changed.
+    pub(crate) fn watch(&mut self, client: WatchId, again: bool, db: usize, args: Args<'_>) {
         self.current = db;
+        let is_lost = again && !self.watches.knows(client);
         for key in args.tail(1) {
             // A key that has expired already must not count as changed later.
             self.find(key);
             self.watches.add(client, db, key);
+        }
+        if is_lost {
+            self.watches.spoil(client);
         }
     }
 
@@ -126,8 +131,8 @@ impl Shard {
         self.watches.end_node(node);
     }
 
-    /// Ends the client's watches; returns whether one of its keys was changed or has expired.
-    pub(crate) fn unwatch(&mut self, client: WatchId) -> bool {
+    /// Ends the client's watches; returns whether one of its keys was changed or has expired, if it is known.
+    pub(crate) fn unwatch(&mut self, client: WatchId) -> Option<bool> {
         for (db, key) in self.watches.keys_of(client) {
             self.current = db;
             self.find(&key);

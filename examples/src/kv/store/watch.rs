@@ -65,9 +65,21 @@ impl Watches {
         }
     }
 
-    /// Ends all watches of `client`; returns whether one of its keys changed.
-    pub(crate) fn end(&mut self, client: WatchId) -> bool {
-        let Some(watcher) = self.clients.remove(&client) else { return false };
+    /// Returns whether there is a watch of `client`.
+    pub(crate) fn knows(&self, client: WatchId) -> bool {
+        self.clients.contains_key(&client)
+    }
+
+    /// Has the watches of `client`, which has one, count as touched.
+    pub(crate) fn spoil(&mut self, client: WatchId) {
+        if let Some(watcher) = self.clients.get_mut(&client) {
+            watcher.is_touched = true;
+        }
+    }
+
+    /// Ends all watches of `client`; returns whether one of its keys changed, if there is a watch.
+    pub(crate) fn end(&mut self, client: WatchId) -> Option<bool> {
+        let watcher = self.clients.remove(&client)?;
         for key in watcher.keys {
             if let Some(watchers) = self.keys.get_mut(&key) {
                 watchers.remove(&client);
@@ -76,7 +88,7 @@ impl Watches {
                 }
             }
         }
-        watcher.is_touched
+        Some(watcher.is_touched)
     }
 }
 
@@ -96,11 +108,11 @@ mod tests {
         watches.add(two, 1, b"b");
         assert_eq!(watches.keys_of(two).len(), 2);
         assert!(watches.keys_of(WatchId { node: 3, client: 3 }).is_empty());
-        assert!(!watches.end(one));
+        assert_eq!(watches.end(one), Some(false));
         watches.end_node(7);
         assert!(watches.keys_of(far).is_empty());
         watches.touch(0, b"a");
-        assert!(watches.end(two) && !watches.end(two));
+        assert_eq!((watches.end(two), watches.end(two)), (Some(true), None));
         assert!(watches.keys.is_empty() && watches.clients.is_empty());
     }
 }

@@ -40,8 +40,8 @@ fn job() -> Job {
     let run = |name: &str| Task::Run(find(name.as_bytes()).unwrap());
     job.push(run("set"), 0, Proto::Resp2, words(&["SET", "k", "v"]));
     job.push(Task::Numbers, 0, Proto::Resp2, words(&[]));
-    job.push(Task::Watch, 0, Proto::Resp2, words(&["WATCH", "k"]));
-    job.push(Task::Begin { replies: 2, steps: 2 }, 0, Proto::Resp2, words(&[]));
+    job.push(Task::Watch { again: false }, 0, Proto::Resp2, words(&["WATCH", "k"]));
+    job.push(Task::Begin { replies: 2, steps: 2, watches: true }, 0, Proto::Resp2, words(&[]));
     job.push(run("get"), 15, Proto::Resp3, words(&["GET", "k"]));
     job.push(run("mset"), 0, Proto::Resp2, words(&["MSET", "k", "v"]));
     job.push(run("get"), 0, Proto::Resp2, words(&["GET", "k"]));

@@ -159,6 +159,31 @@ fn a_watched_key_that_stays_as_it_is_stops_nothing() {
 }
 
 #[test]
+fn a_watch_that_the_shard_has_lost_stops_the_transaction() {
+    for far in [false, true] {
+        let mut server = Server { far, ..Server::new(1) };
+        let (mut one, mut two) = (server.connect(), server.connect());
+        // As if the shard's node was started again, or had missed that of the client.
+        let lose = |server: &mut Server| server.shards()[0].unwatch_node(0);
+        server.say(&mut one, "WATCH a");
+        lose(&mut server);
+        server.say(&mut two, "SET a 1");
+        let replies = server.say(&mut one, "MULTI\nSET a 2\nEXEC\nGET a");
+        assert_eq!(replies, "+OK +QUEUED *-1 $1 1");
+        // What it watches since then does not stand for what it has watched before.
+        server.say(&mut one, "WATCH a");
+        lose(&mut server);
+        server.say(&mut two, "SET a 3");
+        let replies = server.say(&mut one, "WATCH b c\nMULTI\nSET a 2\nEXEC\nGET a");
+        assert_eq!(replies, "+OK +OK +QUEUED *-1 $1 3");
+        assert_eq!(
+            server.say(&mut one, "MULTI\nSET a 4\nEXEC\nWATCH a\nWATCH b\nMULTI\nSET a 5\nEXEC"),
+            "+OK +QUEUED *1 +OK +OK +OK +OK +QUEUED *1 +OK"
+        );
+    }
+}
+
+#[test]
 fn a_transaction_does_not_pause_for_the_numbers_of_shards() {
     let mut server = Server::new(2);
     let mut client = server.connect();
