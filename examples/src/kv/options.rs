@@ -34,6 +34,8 @@ The runtime's other settings are taken from the environment: GREENROOM_PINNED=tr
 
 /// How long clients have to finish when the server is told to end.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long they have when it must end because a shard has: their other replies are on the way already.
+const FAILED_TIMEOUT: Duration = Duration::from_secs(2);
 /// File descriptors beside those of clients.
 const SPARE_FILES: u64 = 64;
 
@@ -177,6 +179,8 @@ async fn serve(settings: Settings) -> io::Result<ExitCode> {
         _ = terminated.recv() => {}
         reason = server.failed() => {
             writeln!(io::stderr(), "kv: {reason}")?;
+            // It has failed already, and whether it also ended in time matters to nobody.
+            let _ = server.shutdown(FAILED_TIMEOUT).await;
             return Ok(ExitCode::FAILURE);
         }
     }

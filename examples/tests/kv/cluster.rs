@@ -5,6 +5,7 @@ mod nodes;
 
 use std::collections::BTreeSet;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use crate::kv_support::{Client, encode, show};
 use nodes::{COUNT, Nodes};
@@ -180,6 +181,27 @@ fn keys_of_a_node_that_was_killed_are_back_when_it_is() {
     for node in 0..COUNT {
         assert_eq!(values(&mut nodes.client(node)), wanted, "as node {node} sees it");
     }
+}
+
+#[test]
+fn others_hear_of_a_node_that_ends_because_its_disk_is_full() {
+    let mut nodes = Nodes::start_kept();
+    nodes.stop(1);
+    nodes.launch_limited(1);
+    nodes.until_whole();
+    let (mut client, mut other) = (nodes.client(1), nodes.client(0));
+    let value = vec![b'x'; 200_000];
+    let full = (0..1_000).find(|number| {
+        let sent = client.try_send(&encode(&[b"SET", key(*number).as_bytes(), &value]));
+        sent.and_then(|()| client.try_reply()).is_err()
+    });
+    assert!(full.is_some(), "the limit holds");
+    assert_eq!(nodes.ended(1), Some(1));
+    let asked = Instant::now();
+    let text = other.text(&["DBSIZE"]);
+    assert!(text.starts_with("CLUSTERDOWN node 1"), "{text}");
+    // Well before a silence would tell.
+    assert!(asked.elapsed() < Duration::from_millis(2_500), "{:?}", asked.elapsed());
 }
 
 #[test]

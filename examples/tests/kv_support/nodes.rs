@@ -59,7 +59,22 @@ impl Nodes {
 
     /// Starts one node with so many shards.
     pub(crate) fn launch_with(&mut self, node: usize, shards: &str) {
-        let mut child = self.command(node, shards).stdout(Stdio::piped()).spawn().unwrap();
+        let command = self.command(node, shards);
+        self.run(node, command);
+    }
+
+    /// Starts one node, no file of which may grow beyond 4 MiB; trying is an error rather than a signal.
+    pub(crate) fn launch_limited(&mut self, node: usize) {
+        let limited = "trap '' XFSZ; ulimit -f 8192; exec \"$0\" \"$@\"";
+        let kv = self.command(node, SHARDS);
+        let mut command = Command::new("sh");
+        command.args(["-c", limited]).arg(kv.get_program()).args(kv.get_args());
+        command.stdin(Stdio::null()).stderr(Stdio::null());
+        self.run(node, command);
+    }
+
+    fn run(&mut self, node: usize, mut command: Command) {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.as_mut().unwrap()).lines();
         let first = lines.next().expect("it starts").unwrap();
         let address = first.split(' ').nth(3).and_then(|word| word.parse().ok());
@@ -75,21 +90,6 @@ impl Nodes {
         }
         command.stdin(Stdio::null()).stderr(Stdio::null());
         command
-    }
-
-    /// Ends a node as a power cut does.
-    pub(crate) fn kill(&mut self, node: usize) {
-        let (mut child, _) = self.running[node].take().unwrap();
-        child.kill().unwrap();
-        child.wait().unwrap();
-    }
-
-    /// Ends a node in order; the test fails if it does not end so.
-    pub(crate) fn stop(&mut self, node: usize) {
-        let (mut child, _) = self.running[node].take().unwrap();
-        let id = child.id().to_string();
-        assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
-        assert!(child.wait().unwrap().success());
     }
 
     /// Runs a program in the folder of the nodes that is not to start; returns what it says.
@@ -114,6 +114,27 @@ impl Nodes {
         let text = fs::read_to_string(&file).unwrap();
         fs::write(file, change(&text)).unwrap();
         text
+    }
+
+    /// Ends a node as a power cut does.
+    pub(crate) fn kill(&mut self, node: usize) {
+        let (mut child, _) = self.running[node].take().unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    /// Ends a node in order; the test fails if it does not end so.
+    pub(crate) fn stop(&mut self, node: usize) {
+        let (mut child, _) = self.running[node].take().unwrap();
+        let id = child.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+        assert!(child.wait().unwrap().success());
+    }
+
+    /// Waits until a node has ended by itself; returns its exit code.
+    pub(crate) fn ended(&mut self, node: usize) -> Option<i32> {
+        let (mut child, _) = self.running[node].take().unwrap();
+        child.wait().unwrap().code()
     }
 
     pub(crate) fn port(&self, node: usize) -> String {
