@@ -232,6 +232,31 @@ fn a_scan_misses_nothing_of_a_node_that_was_started_again() {
 }
 
 #[test]
+fn what_is_too_large_for_another_node_is_not_done_and_harms_nobody() {
+    let nodes = Nodes::start();
+    let mut client = nodes.client(0);
+    let value = vec![b'x'; 16 << 20];
+    let (mut done, mut refused) = (0, 0);
+    for number in 0..10 {
+        client.send(&encode(&[b"SET", key(number).as_bytes(), &value]));
+        match show(&client.reply()).as_str() {
+            "OK" => done += 1,
+            text => {
+                assert!(
+                    text.contains("too large for node ")
+                        && text.ends_with("nothing was done there"),
+                    "{text}"
+                );
+                refused += 1;
+                assert_eq!(client.text(&["EXISTS", &key(number)]), "0");
+            }
+        }
+        assert_eq!(client.text(&["DBSIZE"]), done.to_string(), "all nodes are there");
+    }
+    assert!(refused > 0, "some key is of another node");
+}
+
+#[test]
 fn nodes_that_differ_about_the_shards_say_so() {
     let mut nodes = Nodes::start();
     nodes.stop(2);

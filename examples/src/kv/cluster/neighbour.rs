@@ -17,6 +17,8 @@ use crate::kv::shard_actor::ShardActor;
 const RETRY: Duration = Duration::from_millis(250);
 /// How long one attempt may take; it goes on in the next.
 const ATTEMPT: Duration = Duration::from_secs(3);
+/// Bytes of a job for another node: what one message of a link may be, with room for what goes before it.
+const JOB_BYTES_MAX: usize = 15 << 20;
 
 /// Another node.
 #[derive(Debug)]
@@ -39,6 +41,14 @@ impl Neighbour {
 
     /// Has a shard of the node run a job. If it cannot, the replies say so.
     pub(crate) async fn run(&self, shard: usize, mut job: Box<Job>) -> Box<Job> {
+        if job.packed_bytes_max() > JOB_BYTES_MAX {
+            let max = JOB_BYTES_MAX >> 20;
+            let name = &self.name;
+            job.fail(&format!(
+                "ERR too large for node {name}, which takes {max} MiB; nothing was done there"
+            ));
+            return job;
+        }
         let porter = self.porter.lock().clone();
         let asked = match porter {
             Some(porter) => porter.run(job.pack(shard, self.layout)).await,

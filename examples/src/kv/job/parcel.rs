@@ -60,7 +60,20 @@ pub(crate) enum Answer {
 #[error("what the other node says makes no sense here; it may run another version")]
 pub(crate) struct Malformed;
 
+/// Bytes that a step takes at most beside its words: the names and numbers of a [`PackedStep`].
+const STEP_BYTES_MAX: usize = 64;
+/// Bytes of the length of a word at most.
+const LENGTH_BYTES_MAX: usize = 5;
+
 impl Job {
+    /// Returns the bytes, at most, of the message that takes what is left to run to another node.
+    pub(crate) fn packed_bytes_max(&self) -> usize {
+        let steps = self.steps.iter().skip(self.next);
+        let words = steps.clone().flat_map(|step| self.spans_of(step));
+        let words: usize = words.map(|span| span.of(&self.arena).len() + LENGTH_BYTES_MAX).sum();
+        words + steps.count() * STEP_BYTES_MAX
+    }
+
     /// Packs what is left to run for a shard of another node.
     pub(crate) fn pack(&self, shard: usize, layout: u64) -> Parcel {
         let mut parcel = Parcel {
@@ -151,7 +164,7 @@ impl Job {
             skip = match step.task {
                 // Its error is the reply of the whole transaction.
                 Task::Begin { steps, .. } => steps,
-                Task::Run(_) | Task::Watch | Task::Unwatch | Task::Numbers => {
+                Task::Run(_) | Task::Watch { .. } | Task::Unwatch | Task::Numbers => {
                     u32::saturating_sub(skip, 1)
                 }
             };
