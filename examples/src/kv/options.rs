@@ -227,9 +227,15 @@ async fn demonstrate(settings: Settings) -> io::Result<ExitCode> {
 fn explain(error: &StartError) -> io::Result<()> {
     let mut stderr = io::stderr();
     writeln!(stderr, "kv: {error}")?;
+    let mut said = error.to_string();
     let mut source = std::error::Error::source(error);
     while let Some(cause) = source {
-        writeln!(stderr, "  because: {cause}")?;
+        let text = cause.to_string();
+        // Some errors say also what their cause is.
+        if !said.ends_with(&text) {
+            writeln!(stderr, "  because: {text}")?;
+        }
+        said = text;
         source = cause.source();
     }
     if let StartError::Listen { address, source } = error

@@ -121,7 +121,6 @@ fn transactions_watch_what_other_nodes_clients_do() {
 }
 
 #[test]
-#[test]
 fn a_watch_that_a_node_lost_stops_the_transaction() {
     let mut nodes = Nodes::start_kept();
     let keys: Vec<_> = (0..16).map(key).collect();
@@ -142,6 +141,7 @@ fn a_watch_that_a_node_lost_stops_the_transaction() {
     }
 }
 
+#[test]
 fn keys_of_a_node_that_was_killed_are_back_when_it_is() {
     let mut nodes = Nodes::start_kept();
     let mut client = nodes.client(0);
@@ -267,14 +267,6 @@ fn nodes_that_differ_about_the_shards_say_so() {
 }
 
 #[test]
-fn a_file_that_cannot_be_used_is_explained() {
-    let kv = Command::new(env!("CARGO_BIN_EXE_kv")).args(["--node", "gone.toml"]).output().unwrap();
-    assert_eq!(kv.status.code(), Some(1));
-    let text = String::from_utf8_lossy(&kv.stderr).into_owned();
-    assert!(text.contains("cannot be the node of gone.toml"), "{text}");
-    assert!(text.contains("because: gone.toml: it cannot be read"), "{text}");
-}
-#[test]
 fn a_directory_is_that_of_one_node_among_the_same_nodes() {
     let mut nodes = Nodes::start_kept();
     fill(&mut nodes.client(0));
@@ -308,3 +300,12 @@ fn a_directory_of_a_server_that_was_alone_is_not_for_a_node() {
     assert!(text.contains("the data is of a server that is alone, not of node "), "{text}");
 }
 
+#[test]
+fn a_file_that_cannot_be_used_is_explained() {
+    let kv = Command::new(env!("CARGO_BIN_EXE_kv")).args(["--node", "gone.toml"]).output().unwrap();
+    assert_eq!(kv.status.code(), Some(1));
+    let text = String::from_utf8_lossy(&kv.stderr).into_owned();
+    assert!(text.contains("cannot be the node of gone.toml"), "{text}");
+    assert!(text.contains("because: gone.toml: it cannot be read"), "{text}");
+    assert_eq!(text.matches("No such file").count(), 1, "{text}");
+}
