@@ -11,10 +11,13 @@
 
 mod neighbour;
 mod porter;
+mod trouble;
 
 pub(crate) use neighbour::Neighbour;
 pub(crate) use porter::Porter;
 
+use std::fmt;
+use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -126,11 +129,11 @@ impl Plan {
             ..link::Config::default()
         };
         let udp = Udp::bind(self.config.udp().link(link), self.config.listen)?;
-        let node = Node::start(system, udp)?;
+        let node = Node::start(system, udp.clone())?;
         let porter = system.spawn::<Porter>((shards.into(), layout.clone())).named("porter");
         let porter = porter.await?;
         self.config.export(&node, NAME, Export::of(&porter))?;
-        let start = (node.clone(), neighbours, shards.into());
+        let start = (node.clone(), udp, neighbours, shards.into());
         system.spawn::<Cluster>(start).named("cluster").await?;
         Ok(node)
     }
@@ -145,13 +148,20 @@ impl Cluster {
     #[start]
     fn start(
         node: Node,
+        udp: Udp,
         neighbours: Vec<Arc<Neighbour>>,
         shards: Arc<[Ref<ShardActor>]>,
         cx: &mut Context<Self>,
     ) -> Self {
+        cx.task(trouble::watch(udp));
         for neighbour in neighbours {
             cx.task(neighbour::keep(node.clone(), neighbour, Arc::clone(&shards)));
         }
         Self
     }
+}
+
+fn say(what: fmt::Arguments<'_>) {
+    // Nobody may be listening.
+    let _ = writeln!(io::stderr(), "kv: {what}");
 }

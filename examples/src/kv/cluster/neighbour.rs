@@ -1,15 +1,15 @@
 //! Another node, as this one reaches it.
 
-use std::io::{self, Write};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use greenroom::net::{Address, Node, NodeId, Peer};
 use greenroom::{AskError, Ref};
 use greenroom_transports::config;
 use parking_lot::Mutex;
 
-use super::{NAME, Porter};
+use super::trouble::Unreached;
+use super::{NAME, Porter, say};
 use crate::kv::job::{Answer, Job};
 use crate::kv::shard_actor::ShardActor;
 
@@ -67,38 +67,50 @@ impl Neighbour {
         job
     }
 
-    /// Reaches the node; `None` if it cannot be, for now.
-    async fn reach(&self, node: &Node) -> Option<(Peer, Ref<Porter>)> {
+    /// Reaches the node, or says why it cannot be, for now.
+    async fn reach(&self, node: &Node) -> Result<(Peer, Ref<Porter>), String> {
         let peer = match (node.peer(self.id), &self.address) {
             (Some(peer), _) => peer,
-            (None, Some(address)) => node.connect(address).await.ok()?,
-            (None, None) => return None,
+            (None, Some(address)) => {
+                node.connect(address).await.map_err(|error| error.to_string())?
+            }
+            (None, None) => return Err("the file has no address of it, and it has not come".into()),
         };
-        let porter = peer.find::<Porter>(NAME).await.ok()?;
-        Some((peer, porter))
+        let porter = peer.find::<Porter>(NAME).await.map_err(|error| error.to_string())?;
+        Ok((peer, porter))
+    }
+
+    /// As [`Neighbour::reach`], for as long as an attempt may take.
+    async fn try_to_reach(&self, node: &Node) -> Result<(Peer, Ref<Porter>), String> {
+        let reached = tokio::time::timeout(ATTEMPT, self.reach(node)).await;
+        reached
+            .unwrap_or_else(|_| Err("there is no answer; it may be down, or a key is wrong".into()))
     }
 }
 
 /// Connects with the node whenever it is there, for as long as this one runs.
 pub(super) async fn keep(node: Node, neighbour: Arc<Neighbour>, shards: Arc<[Ref<ShardActor>]>) {
+    let name = &neighbour.name;
+    let mut unreached = Unreached::new(Instant::now());
     loop {
-        let reached = tokio::time::timeout(ATTEMPT, neighbour.reach(&node)).await;
-        if let Ok(Some((peer, porter))) = reached {
-            *neighbour.porter.lock() = Some(porter);
-            say(&neighbour, "up");
-            peer.ended().await;
-            *neighbour.porter.lock() = None;
-            say(&neighbour, "down");
-            for shard in shards.iter() {
-                // A shard that is gone has forgotten everybody.
-                let _ = shard.forget(neighbour.id.0).await;
+        match neighbour.try_to_reach(&node).await {
+            Ok((peer, porter)) => {
+                *neighbour.porter.lock() = Some(porter);
+                say(format_args!("node {name} is up"));
+                peer.ended().await;
+                *neighbour.porter.lock() = None;
+                say(format_args!("node {name} is down"));
+                for shard in shards.iter() {
+                    // A shard that is gone has forgotten everybody.
+                    let _ = shard.forget(neighbour.id.0).await;
+                }
+                unreached = Unreached::new(Instant::now());
             }
+            Err(why) if unreached.note(Instant::now(), &why) => {
+                say(format_args!("node {name} has not been reached: {why}"));
+            }
+            Err(_) => {}
         }
         tokio::time::sleep(RETRY).await;
     }
-}
-
-fn say(neighbour: &Neighbour, state: &str) {
-    // Nobody may be listening.
-    let _ = writeln!(io::stderr(), "kv: node {} is {state}", neighbour.name);
 }
