@@ -4,11 +4,12 @@ use super::body::{self, control};
 use super::control::{self as orders, Order};
 use super::extras::{Down, Watcher};
 use super::life::report_bad_drop;
-use super::phase::take_reason;
-use super::{distant, family, links, stash};
-use crate::event::{Event, ExitReason};
+use super::phase::{Ending, reason, take_reason};
+use super::stash;
+use super::{family, links};
+use crate::event::{Event, ExitReason, Undelivered};
 use crate::queue::oneshot;
-use crate::sync::yield_now;
+use crate::sync::{planted, yield_now};
 use crate::task::cell::{Advance, CellRef, Header};
 use crate::task::held::Held;
 use crate::task::run::quietly;
@@ -23,7 +24,7 @@ pub(super) fn bury(held: &mut Held) -> Advance {
         }
     }
     stash::bury(held);
-    if !distant::dropping(held, Held::discard_all_but_controls) {
+    if !discard(held) {
         yield_now();
         return Advance::Again;
     }
@@ -37,7 +38,7 @@ pub(super) fn bury(held: &mut Held) -> Advance {
     mourners.gather(held, &reason);
     // From its success on late senders own the token.
     while !held.die() {
-        if !distant::dropping(held, Held::discard_all_but_controls) {
+        if !discard(held) {
             yield_now();
         }
         mourners.gather(held, &reason);
@@ -57,6 +58,21 @@ pub(super) fn bury(held: &mut Held) -> Advance {
         None => own.core.root_ended(own.as_ptr()),
     }
     Advance::Ended
+}
+
+/// As [`Held::discard_all_but_controls`]. Who asks an actor of another node hears that the question was not sent:
+/// because the actor had ended, or else the connection, or this system ends it.
+fn discard(held: &mut Held) -> bool {
+    if planted!("net-waiting-unanswered": !held.cell().vtable.distant => true) {
+        return held.discard_all_but_controls();
+    }
+    let has_failed = Ending::of(held) == Ending::Failed;
+    let why = match reason(held) {
+        ExitReason::NodeDown => Undelivered::NodeDown,
+        _ if has_failed => Undelivered::NoSuchActor,
+        _ => Undelivered::NodeDown,
+    };
+    oneshot::dropping_for(why.code(), || held.discard_all_but_controls())
 }
 
 /// Who is to be told of the end.

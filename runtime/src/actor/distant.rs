@@ -8,14 +8,10 @@ use super::context::tell_of_end;
 use super::control::{Order, send};
 use super::dispatch::drop_payload;
 use super::extras::Down;
-use super::phase::{Ending, reason};
 use super::tell::{push_node, run_soon};
 use super::traits::Protocol;
-use crate::event::{ExitReason, Undelivered};
+use crate::event::ExitReason;
 use crate::queue::node::{Kind, Lane, Node};
-use crate::queue::oneshot;
-use crate::sync::planted;
-use crate::task::held::Held;
 
 impl<P: Protocol> Ref<P> {
     /// Ends an actor that never restarts, for `reason`. Nothing happens if it is ending.
@@ -33,21 +29,6 @@ impl<P: Protocol> Ref<P> {
     pub(crate) fn when_ended(&self, tell: impl FnOnce(Down) + Send + 'static) {
         tell_of_end(self.cell(), Box::new(tell));
     }
-}
-
-/// Runs `drop_mail`, which drops what an actor has not handled when it ends. Who asks one of another node hears that
-/// the question was not sent: because the actor had ended, or else the connection, or this system ends it.
-pub(super) fn dropping<R>(held: &mut Held, drop_mail: impl FnOnce(&mut Held) -> R) -> R {
-    if planted!("net-waiting-unanswered": !held.cell().vtable.distant => true) {
-        return drop_mail(held);
-    }
-    let has_failed = Ending::of(held) == Ending::Failed;
-    let why = match reason(held) {
-        ExitReason::NodeDown => Undelivered::NodeDown,
-        _ if has_failed => Undelivered::NoSuchActor,
-        _ => Undelivered::NodeDown,
-    };
-    oneshot::dropping_for(why.code(), || drop_mail(held))
 }
 
 struct DropBehind<T>(T);
