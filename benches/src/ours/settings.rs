@@ -60,11 +60,7 @@ impl Setting {
 
     /// The settings of a system.
     pub(crate) fn builder(&self) -> Builder {
-        self.settle(System::builder())
-    }
-
-    fn settle(&self, builder: Builder) -> Builder {
-        builder.workers(self.workers).scheduler((self.make)())
+        System::builder().workers(self.workers).scheduler((self.make)())
     }
 
     /// A fresh system.
@@ -81,7 +77,7 @@ impl Setting {
     where
         F: Future<Output = Duration>,
     {
-        self.called(self.who, self.workers, System::builder, name, run)
+        self.called(self.who, self.workers, Idle::Park, name, run)
     }
 
     /// An actor program whose mailboxes are bounded.
@@ -93,7 +89,7 @@ impl Setting {
     where
         F: Future<Output = Duration>,
     {
-        self.called(self.bounded, self.workers, System::builder, name, run)
+        self.called(self.bounded, self.workers, Idle::Park, name, run)
     }
 
     /// An actor program of a plain thread and workers that look for what comes before they sleep, each on a core of
@@ -106,8 +102,7 @@ impl Setting {
     where
         F: Future<Output = Duration>,
     {
-        let builder = || System::builder().idle(Idle::Spin(SPIN));
-        self.called(self.spinning, self.workers + 1, builder, name, run)
+        self.called(self.spinning, self.workers + 1, Idle::Spin(SPIN), name, run)
     }
 
     /// The teardown of the system is nobody's time.
@@ -115,7 +110,7 @@ impl Setting {
         &'static self,
         who: &'static str,
         cores: usize,
-        builder: fn() -> Builder,
+        idle: Idle,
         name: &'static str,
         run: impl Fn(System, u64) -> F + 'static,
     ) -> Program
@@ -123,7 +118,7 @@ impl Setting {
         F: Future<Output = Duration>,
     {
         Program::new(name, who, cores, move |n| {
-            let system = self.settle(builder()).build().expect("a system starts");
+            let system = self.builder().idle(idle).build().expect("a system starts");
             block_on(async {
                 let took = run(system.clone(), n).await;
                 system.shutdown(PATIENCE).await.expect("the actors stop");

@@ -66,12 +66,9 @@ fn discard(held: &mut Held) -> bool {
     if planted!("net-waiting-unanswered": !held.cell().vtable.distant => true) {
         return held.discard_all_but_controls();
     }
-    let has_failed = Ending::of(held) == Ending::Failed;
-    let why = match reason(held) {
-        ExitReason::NodeDown => Undelivered::NodeDown,
-        _ if has_failed => Undelivered::NoSuchActor,
-        _ => Undelivered::NodeDown,
-    };
+    let has_ended =
+        Ending::of(held) == Ending::Failed && !matches!(reason(held), ExitReason::NodeDown);
+    let why = if has_ended { Undelivered::NoSuchActor } else { Undelivered::NodeDown };
     oneshot::dropping_for(why.code(), || held.discard_all_but_controls())
 }
 
