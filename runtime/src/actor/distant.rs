@@ -4,14 +4,15 @@
 //! for the actor that it stands for is refused: it is not ended by others, and its death concerns this node alone.
 
 use super::address::Ref;
-use super::context::tell_of_end;
+use super::context::{Context, tell_of_end};
 use super::control::{Order, send};
 use super::dispatch::drop_payload;
 use super::extras::Down;
 use super::tell::{push_node, run_soon};
-use super::traits::Protocol;
+use super::traits::{Actor, Protocol};
 use crate::event::ExitReason;
 use crate::queue::node::{Kind, Lane, Node};
+use std::any::TypeId;
 
 impl<P: Protocol> Ref<P> {
     /// Ends an actor that never restarts, for `reason`. Nothing happens if it is ending.
@@ -31,6 +32,14 @@ impl<P: Protocol> Ref<P> {
     }
 }
 
+impl<A: Actor> Context<A> {
+    /// Whether the next message that the actor is handed, unless it ends, is an `M` that waits already.
+    pub(crate) fn gets_next<M: 'static>(&mut self) -> bool {
+        let next = self.held().front();
+        next.is_some_and(|kind| kind.lane == Lane::User && (kind.type_id)() == TypeId::of::<M>())
+    }
+}
+
 struct DropBehind<T>(T);
 
 impl<T: Send + 'static> DropBehind<T> {
@@ -44,6 +53,6 @@ impl<T: Send + 'static> DropBehind<T> {
         weigh: None,
         block: Some(Node::block::<T>()),
         name: std::any::type_name::<T>,
-        type_id: std::any::TypeId::of::<()>,
+        type_id: TypeId::of::<()>,
     };
 }

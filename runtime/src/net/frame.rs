@@ -20,6 +20,8 @@ pub const TEXT_BYTES_MAX: usize = 255;
 pub enum Frame<'a> {
     /// A message that nobody waits for.
     Tell(Envelope<'a>),
+    /// Messages to one actor that nobody waits for, in the order in which they were told.
+    Tells(Tells<'a>),
     /// A message whose answer somebody waits for.
     Ask {
         /// The message.
@@ -162,6 +164,59 @@ pub struct Envelope<'a> {
     pub arguments: &'a [u8],
 }
 
+/// Messages to one actor, as they lie in a frame: one after the other is its next item. [ENV-18]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tells<'a> {
+    actor: u64,
+    version: u16,
+    rest: Reader<'a>,
+    /// Which message was the last, and what it looked like.
+    last: Option<(u32, u32)>,
+}
+
+/// Bytes of a message's length in [`Tells`].
+pub(super) const LENGTH_BYTES: usize = 4;
+/// In such a length: which message it is, and what it looks like, stands behind it. Otherwise it is as the one before.
+pub(super) const OTHER: u32 = 1 << 31;
+
+impl<'a> Tells<'a> {
+    /// Those in `bytes`, which nobody has looked at.
+    pub(super) const fn new(actor: u64, version: u16, bytes: &'a [u8]) -> Self {
+        Self { actor, version, rest: Reader(bytes), last: None }
+    }
+
+    /// The same, if there is one, and nothing but messages.
+    fn checked(self) -> Result<Self, FrameError> {
+        let mut messages = self;
+        messages.read()?;
+        while !messages.rest.0.is_empty() {
+            messages.read()?;
+        }
+        Ok(self)
+    }
+
+    fn read(&mut self) -> Result<Envelope<'a>, FrameError> {
+        let length = self.rest.u32()?;
+        let bytes = usize::try_from(length & !OTHER).map_err(|_| FrameError::Short)?;
+        let arguments = self.rest.take(bytes)?;
+        if length & OTHER != 0 {
+            self.last = Some((self.rest.u32()?, self.rest.u32()?));
+        }
+        // Before the first there is none.
+        let (message, schema) = self.last.ok_or(FrameError::Short)?;
+        Ok(Envelope { actor: self.actor, version: self.version, message, schema, arguments })
+    }
+}
+
+impl<'a> Iterator for Tells<'a> {
+    type Item = Envelope<'a>;
+
+    fn next(&mut self) -> Option<Envelope<'a>> {
+        // What is left was looked at when the frame was read.
+        self.read().ok()
+    }
+}
+
 /// Bytes in front of the arguments of an ask, which are more than those of a tell. [ENV-2]
 pub(super) const HEAD_BYTES_MAX: usize = 35;
 
@@ -203,6 +258,7 @@ const NOT_SPAWNED: u8 = 13;
 const STOP: u8 = 14;
 const JOINED: u8 = 15;
 const LEFT: u8 = 16;
+const TELLS: u8 = 17;
 
 impl<'a> Frame<'a> {
     /// Reads a frame that takes all of `bytes`.
@@ -213,6 +269,7 @@ impl<'a> Frame<'a> {
         let mut from = Reader(bytes);
         let frame = match from.u8()? {
             TELL => Self::Tell(from.envelope()?),
+            TELLS => Self::Tells(Tells::new(from.u64()?, from.u16()?, from.rest()).checked()?),
             ASK => Self::Ask {
                 correlation: from.u64()?,
                 remaining_us: from.u64()?,
@@ -268,6 +325,10 @@ impl<'a> Frame<'a> {
         let mut to = Writer(bytes);
         match self {
             Self::Tell(envelope) => to.u8(TELL).envelope(envelope),
+            Self::Tells(messages) => {
+                let version = messages.version.to_le_bytes();
+                to.u8(TELLS).u64(messages.actor).bytes(&version).bytes(messages.rest.0)
+            }
             Self::Ask { envelope, correlation, remaining_us } => {
                 to.u8(ASK).u64(*correlation).u64(*remaining_us).envelope(envelope)
             }
@@ -310,6 +371,7 @@ impl<'a> Frame<'a> {
 }
 
 /// What is left to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {

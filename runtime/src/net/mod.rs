@@ -20,6 +20,7 @@
 
 mod answers;
 mod association;
+mod bundle;
 mod codec;
 mod conformance;
 mod export;
@@ -59,7 +60,7 @@ pub use codec::Zerocopy;
 pub use codec::{Codec, DecodeError, EncodeError, Postcard};
 pub use conformance::transport_conforms;
 pub use export::Export;
-pub use frame::{Envelope, Frame, FrameError, TEXT_BYTES_MAX};
+pub use frame::{Envelope, Frame, FrameError, TEXT_BYTES_MAX, Tells};
 pub use groups::SharedGroup;
 pub use identity::{Address, Identity, Incarnation, NodeId, ParseError};
 pub use limit::{Bucket, Rate};

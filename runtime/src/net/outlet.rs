@@ -29,7 +29,7 @@ use routes::{Route, Search};
 use std::collections::{BTreeMap, VecDeque};
 use std::task::{Context, Poll, Waker};
 
-/// Messages that are told between two looks at which of them have arrived.
+/// Frames of messages that are told between two looks at which of them have arrived.
 const CONFIRM_EVERY: usize = 64;
 
 /// Frames of the node itself that may wait for room; a peer that causes more is cut off.
@@ -57,8 +57,8 @@ struct State {
     receiver: Option<Waker>,
     /// Frames submitted so far.
     submitted: u64,
-    /// Messages that the peer may not have yet, with their numbers.
-    unconfirmed: VecDeque<(u64, Letter)>,
+    /// Messages that the peer may not have yet.
+    unconfirmed: VecDeque<Unconfirmed>,
     askers: Askers,
     finds: BTreeMap<u64, Search>,
     /// The last number that was given to a search.
@@ -71,7 +71,14 @@ struct State {
 }
 
 /// Whose mail a message is, and which.
-type Letter = (ActorId, &'static str);
+pub(super) type Letter = (ActorId, &'static str);
+
+/// A frame that the peer may not have yet, and the messages in it.
+struct Unconfirmed {
+    frame: u64,
+    letter: Letter,
+    messages: u32,
+}
 
 /// Takes the outcome of a search.
 pub(super) type Finding = Box<dyn FnOnce(Result<u64, NotFound>) + Send>;
@@ -89,23 +96,25 @@ pub(super) enum NotFound {
     NodeDown,
 }
 
-/// A message on its way through a proxy.
+/// A frame with messages on its way through a proxy.
 pub(super) struct Parcel {
     pub(super) actor: u64,
     /// The frame, behind what stands before it.
     pub(super) bytes: Vec<u8>,
     /// Where the frame begins.
     pub(super) start: usize,
+    /// How many messages are in it.
+    pub(super) messages: u32,
     pub(super) letter: Letter,
-    /// Which question it is, if it is one.
+    /// Which question it is, if it is one; then there is no other.
     pub(super) question: Option<u64>,
 }
 
 /// What became of a parcel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Post {
-    /// It is on its way, or nobody will ever take it, which was reported.
-    Done,
+    /// It is on its way, or nobody will ever take it, which was reported; for so many messages more there is credit.
+    Done { credit: u64 },
     /// It has to wait for room or credit.
     Wait,
 }
@@ -113,7 +122,7 @@ pub(super) enum Post {
 impl State {
     /// So many of what was submitted have arrived.
     fn confirm(&mut self, delivered: u64) {
-        while self.unconfirmed.front().is_some_and(|(number, _)| *number <= delivered) {
+        while self.unconfirmed.front().is_some_and(|first| first.frame <= delivered) {
             self.unconfirmed.pop_front();
         }
     }
@@ -241,7 +250,9 @@ impl Outlet {
             drop(guard);
             return self.give_up(parcel, Undelivered::NoSuchActor);
         }
-        if planted!("net-credit-ignored": route.sent >= route.granted => false) {
+        let needed = route.sent + u64::from(parcel.messages);
+        let needed = planted!("net-bundle-overdraws": needed => route.sent + 1);
+        if planted!("net-credit-ignored": needed > route.granted => false) {
             route.waiting = waker.cloned();
             return Post::Wait;
         }
@@ -252,16 +263,18 @@ impl Outlet {
         };
         match submitted {
             Ok(()) => {
-                route.sent += 1;
+                route.sent += u64::from(parcel.messages);
+                let credit = route.granted.saturating_sub(route.sent);
                 state.submitted += 1;
                 if parcel.question.is_none() {
-                    let number = state.submitted;
-                    state.unconfirmed.push_back((number, parcel.letter));
+                    let Parcel { letter, messages, .. } = *parcel;
+                    let frame = state.submitted;
+                    state.unconfirmed.push_back(Unconfirmed { frame, letter, messages });
                     if state.unconfirmed.len().is_multiple_of(CONFIRM_EVERY) {
                         state.confirm(self.link.delivered());
                     }
                 }
-                Post::Done
+                Post::Done { credit }
             }
             Err(SubmitError::Full) => {
                 state.waiting.extend(waker.cloned());
@@ -283,9 +296,30 @@ impl Outlet {
     fn give_up(&self, parcel: &Parcel, why: Undelivered) -> Post {
         match parcel.question {
             Some(question) => self.answer(question, Err(why)),
-            None => self.report(parcel.letter, DeadLetterReason::Undelivered(why)),
+            None => self.report_all(parcel.letter, parcel.messages, why),
         }
-        Post::Done
+        Post::Done { credit: 0 }
+    }
+
+    /// Reports messages that waited for an actor which has ended, or whose node has.
+    pub(super) fn lose(&self, actor: u64, letter: Letter, messages: u32) {
+        if messages > 0 {
+            self.report_all(letter, messages, self.why_lost(actor));
+        }
+    }
+
+    /// Why nothing that waits for an actor is sent any more.
+    pub(super) fn why_lost(&self, actor: u64) -> Undelivered {
+        let state = self.state.lock();
+        let route = state.routes.get(&actor);
+        let has_ended = route.is_some_and(|route| route.ended.is_some());
+        if has_ended { Undelivered::NoSuchActor } else { Undelivered::NodeDown }
+    }
+
+    fn report_all(&self, letter: Letter, messages: u32, why: Undelivered) {
+        for _ in 0..messages {
+            self.report(letter, DeadLetterReason::Undelivered(why));
+        }
     }
 
     /// Reports a message that is not handled.
@@ -331,9 +365,11 @@ impl Outlet {
         state.parting = routes.values().filter_map(|route| route.proxy.clone()).collect();
         drop(state);
         self.link.close();
-        lost.retain(|(number, _)| *number > delivered);
-        for (_, letter) in planted!("net-lost-unreported": lost => VecDeque::new()) {
-            self.report(letter, DeadLetterReason::MaybeDelivered);
+        lost.retain(|lost| lost.frame > delivered);
+        for lost in planted!("net-lost-unreported": lost => VecDeque::new()) {
+            for _ in 0..lost.messages {
+                self.report(lost.letter, DeadLetterReason::MaybeDelivered);
+            }
         }
         for asker in askers.into_all() {
             asker.answer(Err(Undelivered::NodeDown));

@@ -1,14 +1,15 @@
 //! Proxies: actors that stand in for those of another node.
 //!
 //! A `Ref<Book>` to another node leads to a proxy, which has a bounded mailbox like any other actor and, instead
-//! of handling a message, puts it into a frame and sends it. So senders wait, or hear that there is no room, as
+//! of handling a message, puts it into a frame and sends it, with those that wait behind it. So senders wait, or hear that there is no room, as
 //! they do at home; the order of one sender's messages is that of the mailbox; and a watch is one of the proxy,
 //! which ends when the actor does, or the connection.
 
-use super::frame::{Envelope, Frame, HEAD_BYTES_MAX};
+use super::bundle::{self, Bound, Bundle, Shape, put_head};
+use super::frame::{Frame, HEAD_BYTES_MAX};
 use super::manifest::{Manifest, MessageId};
-use super::message::{Encoded, WireMessage};
-use super::outlet::{NotFound, Outlet, Parcel, Post};
+use super::message::{Asker, Encoded, WireMessage};
+use super::outlet::{Letter, NotFound, Outlet, Parcel, Post};
 use super::{reference, scratch};
 use crate::actor::{
     Actor, Behavior, ByMacro, Calls, Context, Message, Options, Protocol, Receive, Recipient, Ref,
@@ -16,7 +17,7 @@ use crate::actor::{
 };
 use crate::event::{ActorId, DeadLetterReason, ExitReason, Undelivered};
 use crate::mailbox::Mailbox;
-use crate::sync::{Arc, Mutex};
+use crate::sync::{Arc, Mutex, planted};
 use crate::task::run::quietly;
 use crate::time::Time;
 use std::any::{Any, type_name};
@@ -25,7 +26,7 @@ use std::fmt;
 use std::future::{Future, Ready, poll_fn};
 use std::marker::PhantomData;
 use std::pin::Pin;
-use std::task::Poll;
+use std::task::{Poll, Waker};
 
 /// Messages that wait in a proxy at most, beside those that the other node gives credit for.
 const PROXY_MESSAGES_MAX: usize = 256;
@@ -34,18 +35,16 @@ const PROXY_MESSAGES_MAX: usize = 256;
 pub(super) struct Remote<M: WireMessage> {
     outlet: Arc<Outlet>,
     actor: u64,
+    letter: Letter,
     /// The messages that were sent before.
-    shapes: Vec<Shape>,
+    shapes: Vec<Known>,
+    /// Messages that leave with the next one, which waits in the mailbox.
+    bundle: Bundle,
     of: PhantomData<fn(M)>,
 }
 
-/// A message as the other node knows it.
-#[derive(Clone, Copy)]
-struct Shape {
-    name: &'static str,
-    id: MessageId,
-    schema: u32,
-}
+/// The shape of a message by the name of its handler.
+type Known = (&'static str, Shape);
 
 /// What a proxy starts from.
 pub(super) struct Distant {
@@ -55,29 +54,37 @@ pub(super) struct Distant {
 }
 
 impl<M: WireMessage> Remote<M> {
-    /// Puts a message into a frame; `None` when it cannot be, which was reported.
-    fn pack(&mut self, message: M, cx: &Context<Self>) -> Option<Parcel> {
-        let letter = (cx.id(), type_name::<M>());
-        // The head goes in front when it is known what the message is.
-        let mut bytes = scratch::take();
-        bytes.resize(HEAD_BYTES_MAX, 0);
+    /// Puts a message into the bundle, or into a parcel of its own, which is to leave behind the bundle. Neither if
+    /// it cannot be put into a frame, which was reported.
+    fn pack(&mut self, message: M) -> Option<Parcel> {
+        let (at, bytes) = self.bundle.begin();
         let mut encoded = None;
         // A codec is anybody's code.
-        quietly(|| reference::by(&self.outlet, || encoded = message.encode(&mut bytes).ok()));
+        quietly(|| reference::by(&self.outlet, || encoded = message.encode(bytes).ok()));
         let Some(Encoded { name, asker }) = encoded else {
+            self.bundle.forget(at);
             let why = DeadLetterReason::Undelivered(Undelivered::NotEncoded);
-            self.outlet.report(letter, why);
+            self.outlet.report(self.letter, why);
             return None;
         };
-        let actor = self.actor;
         let shape = self.shape(name);
-        let (message, schema) = (shape.id.0, shape.schema);
-        let version = M::MANIFEST.version();
-        let envelope = Envelope { actor, version, message, schema, arguments: &[] };
-        let Some(asker) = asker else {
-            let start = put_head(&Frame::Tell(envelope), &mut bytes);
-            return Some(Parcel { actor, bytes, start, letter, question: None });
-        };
+        if let Some(asker) = asker {
+            let bytes = self.bundle.split(at);
+            return self.question(bytes, shape, asker);
+        }
+        if self.bundle.is_too_long(at) {
+            let mut bytes = self.bundle.split(at);
+            let head = bundle::tell(self.actor, M::MANIFEST.version(), shape);
+            let start = put_head(&head, &mut bytes, HEAD_BYTES_MAX);
+            return Some(self.parcel(Bound { bytes, start, messages: 1 }, None));
+        }
+        self.bundle.add(at, shape);
+        None
+    }
+
+    /// The parcel of a question, whose arguments are behind room for the head; `None` if its time is over, of which
+    /// the asker was told.
+    fn question(&self, mut bytes: Vec<u8>, shape: Shape, asker: Box<dyn Asker>) -> Option<Parcel> {
         let now = self.outlet.core().clock.now();
         let remaining_us = match asker.until() {
             Time::NEVER => u64::MAX,
@@ -87,33 +94,78 @@ impl<M: WireMessage> Remote<M> {
             asker.answer(Err(Undelivered::Expired));
             return None;
         }
+        let envelope = bundle::envelope(self.actor, M::MANIFEST.version(), shape);
         let correlation = self.outlet.ask(asker);
-        let start = put_head(&Frame::Ask { envelope, correlation, remaining_us }, &mut bytes);
-        Some(Parcel { actor, bytes, start, letter, question: Some(correlation) })
+        let head = Frame::Ask { envelope, correlation, remaining_us };
+        let start = put_head(&head, &mut bytes, HEAD_BYTES_MAX);
+        Some(self.parcel(Bound { bytes, start, messages: 1 }, Some(correlation)))
+    }
+
+    /// The parcel of what is in the bundle, if anything is.
+    fn close_bundle(&mut self) -> Option<Parcel> {
+        let bound = self.bundle.close(self.actor, M::MANIFEST.version())?;
+        Some(self.parcel(bound, None))
+    }
+
+    fn parcel(&self, bound: Bound, question: Option<u64>) -> Parcel {
+        let Bound { bytes, start, messages } = bound;
+        Parcel { actor: self.actor, bytes, start, messages, letter: self.letter, question }
     }
 
     /// What the message of that name is called on the wire, worked out once.
     fn shape(&mut self, name: &'static str) -> Shape {
-        if let Some(shape) = self.shapes.iter().find(|shape| shape.name == name) {
+        if let Some((_, shape)) = self.shapes.iter().find(|(known, _)| *known == name) {
             return *shape;
         }
         let id = MessageId::of(name);
         let schema = M::MANIFEST.signature(id).map_or(0, |shape| M::MANIFEST.schema(shape));
-        let shape = Shape { name, id, schema };
-        self.shapes.push(shape);
+        let shape = Shape { id, schema };
+        self.shapes.push((name, shape));
         shape
     }
 }
 
-/// Puts the head of a frame in front of the arguments, which have room for it before them; returns where it begins.
-fn put_head(frame: &Frame<'_>, bytes: &mut Vec<u8>) -> usize {
-    // Written behind them first, as only that says how long it is.
-    let end = bytes.len();
-    frame.write(bytes);
-    let start = HEAD_BYTES_MAX - (bytes.len() - end);
-    bytes.copy_within(end.., start);
-    bytes.truncate(end);
-    start
+impl<M: WireMessage> Drop for Remote<M> {
+    fn drop(&mut self) {
+        let messages = planted!("net-bundle-unreported": self.bundle.messages() => 0);
+        self.outlet.lose(self.actor, self.letter, messages);
+    }
+}
+
+/// What is to leave, in this order. The actor that it is for ends, or its node does, if it is dropped before.
+struct Unsent<'a> {
+    outlet: &'a Outlet,
+    parcels: [Option<Parcel>; 2],
+}
+
+impl Unsent<'_> {
+    fn send(&mut self, waker: Option<&Waker>) -> Post {
+        let mut post = Post::Done { credit: 0 };
+        for slot in &mut self.parcels {
+            let Some(parcel) = slot else { continue };
+            post = self.outlet.post(parcel, waker);
+            if post == Post::Wait {
+                break;
+            }
+            scratch::give(std::mem::take(&mut parcel.bytes));
+            *slot = None;
+        }
+        post
+    }
+}
+
+impl Drop for Unsent<'_> {
+    fn drop(&mut self) {
+        // The last message is the one that is handled, and reported as such.
+        let mut reported = 1;
+        for parcel in self.parcels.iter().rev().flatten() {
+            self.outlet.lose(parcel.actor, parcel.letter, parcel.messages - reported);
+            if let Some(question) = parcel.question {
+                self.outlet.answer(question, Err(self.outlet.why_lost(parcel.actor)));
+            }
+            reported = 0;
+        }
+    }
 }
 
 impl<M: WireMessage> Actor for Remote<M> {
@@ -130,11 +182,18 @@ impl<M: WireMessage> Behavior for Remote<M> {
 
     fn start<'a>(
         args: Distant,
-        _cx: &'a mut Context<Self>,
+        cx: &'a mut Context<Self>,
     ) -> Step<Result<Self, StartError>, impl Future<Output = Result<Self, StartError>> + Send + 'a>
     {
         let Distant { outlet, actor } = args;
-        let proxy = Self { outlet, actor, shapes: Vec::new(), of: PhantomData };
+        let proxy = Self {
+            outlet,
+            actor,
+            letter: (cx.id(), type_name::<M>()),
+            shapes: Vec::new(),
+            bundle: Bundle::default(),
+            of: PhantomData,
+        };
         Step::<_, Ready<_>>::Done(Ok(proxy))
     }
 }
@@ -145,15 +204,21 @@ impl<M: WireMessage> Receive<M, ByMacro> for Remote<M> {
         message: M,
         cx: &'a mut Context<Self>,
     ) -> Step<(), impl Future<Output = ()> + Send + 'a> {
-        let Some(parcel) = self.pack(message, cx) else { return Step::Done(()) };
-        if self.outlet.post(&parcel, None) == Post::Done {
-            scratch::give(parcel.bytes);
+        let apart = self.pack(message);
+        // Nothing comes between: what joins a bundle is the next message that is handled, or the proxy ends.
+        if apart.is_none() && self.bundle.has_room() && cx.gets_next::<M>() {
             return Step::Done(());
         }
-        let mut parcel = parcel;
-        Step::Later(poll_fn(move |cx| match self.outlet.post(&parcel, Some(cx.waker())) {
-            Post::Done => {
-                scratch::give(std::mem::take(&mut parcel.bytes));
+        let parcels = [self.close_bundle(), apart];
+        let Self { outlet, bundle, .. } = self;
+        let mut unsent = Unsent { outlet, parcels };
+        if let Post::Done { credit } = unsent.send(None) {
+            bundle.set_credit(credit);
+            return Step::Done(());
+        }
+        Step::Later(poll_fn(move |cx| match unsent.send(Some(cx.waker())) {
+            Post::Done { credit } => {
+                bundle.set_credit(credit);
                 Poll::Ready(())
             }
             Post::Wait => Poll::Pending,

@@ -34,7 +34,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tokio::task::JoinSet;
-use window::{WIDTH_MIN, Window};
+use window::Window;
+
+pub(super) use window::WIDTH_MIN;
 
 /// Memory of parked messages: while they have more, an actor that has as many as the narrowest window gets no more of them.
 /// [ENV-11]
@@ -161,6 +163,9 @@ impl Session {
     fn receive(&mut self, frame: &Frame<'_>) -> Result<(), Misbehaved> {
         let expected = match *frame {
             Frame::Tell(envelope) => return self.take(&envelope, None),
+            Frame::Tells(mut messages) => {
+                return messages.try_for_each(|envelope| self.take(&envelope, None));
+            }
             Frame::Ask { envelope, correlation, remaining_us } => {
                 let until = match remaining_us {
                     u64::MAX => Time::NEVER,

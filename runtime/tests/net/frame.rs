@@ -92,9 +92,67 @@ proptest! {
     }
 }
 
+/// Several messages to one actor, by an encoder of the tests' own: for each message its number, what it looks like,
+/// and its arguments.
+fn tells(actor: u64, version: u16, messages: &[(u32, u32, Vec<u8>)]) -> Vec<u8> {
+    let mut bytes = vec![17];
+    bytes.extend(actor.to_le_bytes());
+    bytes.extend(version.to_le_bytes());
+    let mut before = None;
+    for (message, schema, arguments) in messages {
+        let other = before != Some((message, schema));
+        let length = u32::try_from(arguments.len()).unwrap() | u32::from(other) << 31;
+        bytes.extend(length.to_le_bytes());
+        bytes.extend(arguments);
+        if other {
+            bytes.extend(message.to_le_bytes());
+            bytes.extend(schema.to_le_bytes());
+        }
+        before = Some((message, schema));
+    }
+    bytes
+}
+
+proptest! {
+    // [ENV-2] [ENV-4] [ENV-18]
+    #[test]
+    fn several_messages_come_back_one_by_one(
+        (actor, version) in any::<(u64, u16)>(),
+        messages in prop::collection::vec((0..3_u32, 0..2_u32, prop::collection::vec(any::<u8>(), 0..20)), 1..20),
+        at in any::<prop::sample::Index>(),
+    ) {
+        let bytes = tells(actor, version, &messages);
+        let frame = Frame::parse(&bytes).unwrap();
+        prop_assert_eq!(frame.to_bytes(), bytes.clone());
+        let Frame::Tells(envelopes) = frame else { panic!("{frame:?}") };
+        let expected = messages.iter().map(|(message, schema, arguments)| {
+            Envelope { actor, version, message: *message, schema: *schema, arguments }
+        });
+        prop_assert!(envelopes.eq(expected));
+        // What is cut off between two messages is fewer of them.
+        let cut = Frame::parse(&bytes[..at.index(bytes.len())]);
+        if let Ok(Frame::Tells(fewer)) = cut {
+            let fewer: Vec<_> = fewer.collect();
+            prop_assert!(fewer.len() < messages.len());
+            prop_assert!(envelopes.take(fewer.len()).eq(fewer));
+        } else {
+            prop_assert_eq!(cut, Err(FrameError::Short));
+        }
+    }
+}
+
 #[test]
 fn rejections_say_what_is_wrong() {
-    let cases: [(&[u8], FrameError); 7] = [
+    let none = tells(1, 1, &[]);
+    let mut same = none.clone();
+    same.extend([1, 0, 0, 0, 9]);
+    let mut cut = none.clone();
+    cut.extend([5, 0, 0, 0x80, 9]);
+    let cases: [(&[u8], FrameError); 10] = [
+        // Several messages are some, the first says which it is, and each is as long as it says.
+        (&none, FrameError::Short),
+        (&same, FrameError::Short),
+        (&cut, FrameError::Short),
         (&[], FrameError::Short),
         (&[0], FrameError::UnknownType(0)),
         (&[99], FrameError::UnknownType(99)),

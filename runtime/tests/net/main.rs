@@ -7,6 +7,7 @@
 mod support;
 
 mod breaks;
+mod bundles;
 mod calls;
 #[cfg(any(feature = "prost", feature = "zerocopy"))]
 mod codecs;

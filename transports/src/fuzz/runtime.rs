@@ -11,6 +11,10 @@ pub fn node_frames(bytes: &[u8]) {
     if let Frame::Find { protocol, name, .. } = &frame {
         assert!(protocol.len() <= TEXT_BYTES_MAX && name.len() <= TEXT_BYTES_MAX);
     }
+    if let Frame::Tells(messages) = frame {
+        let lengths = messages.map(|message| message.arguments.len());
+        assert!((1..bytes.len()).contains(&lengths.map(|length| length + 1).sum()), "{frame:?}");
+    }
     assert_eq!(frame.to_bytes(), bytes, "{frame:?} has two forms");
 }
 

@@ -9,7 +9,7 @@
 use crate::sync::planted;
 
 /// Messages in a window at first, and at least.
-pub(super) const WIDTH_MIN: u32 = 128;
+pub(in crate::net) const WIDTH_MIN: u32 = 128;
 /// Messages in a window at most.
 const WIDTH_MAX: u64 = 4096;
 /// Bytes of messages as long as the longest of late, in a window that is wider than the least.
