@@ -324,11 +324,11 @@ impl Session {
             said = self.outlet.say(Order::Free, &credit);
             inlet.window.tell(self.outlet.said());
         }
-        let letter = (inlet.actor.id(), inlet.actor.message());
         match (outcome, origin.question) {
             (Ok(Some(answer)), Some(question)) => self.answers.wait(answer, question),
             (Ok(_), _) => {}
             (Err(why), question) => {
+                let letter = (inlet.actor.id(), inlet.actor.message());
                 self.outlet.report(letter, DeadLetterReason::Undelivered(why));
                 said &= self.outlet.say(Order::Free, &refusal(origin, question, why));
             }
