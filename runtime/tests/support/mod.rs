@@ -16,7 +16,7 @@ pub(crate) use scheduling::{SCHEDULINGS, Scheduling, scheduled};
 
 use greenroom::{Event, EventStream, ExitReason, Protocol, Ref, Scheduler, System};
 use std::future::Future;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
@@ -67,6 +67,8 @@ pub(crate) fn on(workers: usize, scheduler: Scheduler, test: impl AsyncFn(&Syste
 
 /// Runs a future on a tokio runtime of this thread.
 pub(crate) fn run<F: Future>(future: F) -> F::Output {
+    // Without its type: else tokio would be compiled anew for each test, which takes longer than all else in it.
+    let future: Pin<&mut dyn Future<Output = F::Output>> = pin!(future);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a tokio runtime").block_on(future)
 }
@@ -98,7 +100,7 @@ pub(crate) async fn until_async(mut ready: impl AsyncFnMut() -> bool) {
 
 /// Polls a future once, as a sender does that then goes on to something else.
 pub(crate) fn poll_once<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
-    std::pin::Pin::new(future).poll(&mut Context::from_waker(Waker::noop()))
+    Pin::new(future).poll(&mut Context::from_waker(Waker::noop()))
 }
 
 /// Runs a future on this thread without any runtime.
