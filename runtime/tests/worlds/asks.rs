@@ -7,12 +7,14 @@
 use crate::support::{SCHEDULINGS, scheduled};
 use greenroom::sim::{Explore, World};
 use greenroom::{Actor, AskError, Ref, System, handlers};
+use std::collections::BTreeSet;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::task::Poll;
 use std::time::Duration;
+use tokio::time::timeout;
 
 /// Asks of all worlds, unless the environment says more.
 const ASKS: u64 = 10_000;
@@ -250,15 +252,84 @@ struct Walker;
 #[handlers]
 impl Walker {
     #[ask]
-    async fn walk(&mut self, way: Vec<Ref<Self>>) -> Result<u64, AskError> {
-        let Some((next, rest)) = way.split_first() else { return Ok(0) };
-        next.walk(rest.to_vec()).within(LONG).await.map(|steps| steps + 1).map_err(|error| {
-            match error {
-                AskError::Failed(inner) => inner,
-                AskError::Cycle(cycle) => AskError::Cycle(cycle),
-                _ => AskError::NoReply,
-            }
-        })
+    async fn walk(&mut self, way: Way) -> Result<u64, AskError> {
+        go_on(way).await
+    }
+    /// As long as its asker waits.
+    #[ask(cancel)]
+    async fn stroll(&mut self, way: Way) -> Result<u64, AskError> {
+        go_on(way).await
+    }
+}
+
+/// Who is asked one after the other, and whether each may be cancelled.
+type Way = Vec<(Ref<Walker>, bool)>;
+
+async fn go_on(mut way: Way) -> Result<u64, AskError> {
+    if way.is_empty() {
+        return Ok(0);
+    }
+    let (next, cancels) = way.remove(0);
+    ask(&next, cancels, way).await.map(|steps| steps + 1)
+}
+
+async fn ask(next: &Ref<Walker>, cancels: bool, way: Way) -> Result<u64, AskError> {
+    let asked = if cancels {
+        next.stroll(way).within(LONG).await
+    } else {
+        next.walk(way).within(LONG).await
+    };
+    asked.map_err(|error| match error {
+        AskError::Failed(inner) => inner,
+        AskError::Cycle(cycle) => AskError::Cycle(cycle),
+        _ => AskError::NoReply,
+    })
+}
+
+const WALKERS: usize = 5;
+
+/// Four ways, by their walkers' places, and which of these may be cancelled. `upwards`, so that they close no circle.
+fn draw_ways(world: &World, upwards: bool) -> Vec<Vec<(usize, bool)>> {
+    let draw = |_| {
+        let mut way: Vec<_> = (0..1 + world.pick(4)).map(|_| world.pick(WALKERS)).collect();
+        if upwards {
+            way.sort_unstable();
+            way.dedup();
+        }
+        way.into_iter().map(|at| (at, world.pick(2) == 1)).collect()
+    };
+    (0..4).map(draw).collect()
+}
+
+/// Asks along each way; of each the outcome, or nothing where its asker went, when its `patience` was over.
+async fn set_out(
+    system: &System,
+    ways: &[Vec<(usize, bool)>],
+    patience: [Duration; 4],
+) -> Vec<Option<Result<u64, AskError>>> {
+    let mut walkers = Vec::new();
+    for _ in 0..WALKERS {
+        walkers.push(system.spawn::<Walker>(Walker).await.unwrap());
+    }
+    let walk = |index: usize| {
+        let mut way = ways[index].iter().map(|&(at, cancels)| (walkers[at].clone(), cancels));
+        let (first, cancels) = way.next().unwrap();
+        let rest = way.collect();
+        async move { timeout(patience[index], ask(&first, cancels, rest)).await.ok() }
+    };
+    let asked = tokio::join!(walk(0), walk(1), walk(2), walk(3));
+    system.drain(LONG).await.unwrap();
+    vec![asked.0, asked.1, asked.2, asked.3]
+}
+
+fn check_outcome(way: &[(usize, bool)], outcome: &Result<u64, AskError>) {
+    match outcome {
+        Ok(steps) => assert_eq!(*steps, way.len() as u64 - 1),
+        Err(AskError::Cycle(cycle)) => {
+            let ids: BTreeSet<_> = cycle.members().iter().map(|member| member.id).collect();
+            assert_eq!(ids.len(), cycle.members().len(), "nobody is on it twice");
+        }
+        Err(error) => panic!("{error}"),
     }
 }
 
@@ -266,52 +337,58 @@ impl Walker {
 #[test]
 fn asks_wait_for_one_another_or_they_do_not() {
     Explore::new().seeds(300).run(|world| {
-        const WALKERS: usize = 5;
         let system = system(world);
         // Upwards, or anywhere: of ways that all lead upwards none closes a cycle.
         let upwards = world.pick(2) == 1;
-        let mut ways = Vec::new();
-        for _ in 0..4 {
-            let mut way: Vec<_> = (0..1 + world.pick(4)).map(|_| world.pick(WALKERS)).collect();
-            if upwards {
-                way.sort_unstable();
-                way.dedup();
-            }
-            ways.push(way);
-        }
-        let outcomes = world.run(async {
-            let mut walkers = Vec::new();
-            for _ in 0..WALKERS {
-                walkers.push(system.spawn::<Walker>(Walker).await.unwrap());
-            }
-            let ways = ways.iter().map(|way| way.iter().map(|&at| walkers[at].clone()).collect());
-            let ways: Vec<Vec<_>> = ways.collect();
-            let ask = |index: usize| {
-                let (first, rest) = ways[index].split_first().unwrap();
-                first.walk(rest.to_vec()).within(LONG).into_future()
-            };
-            let asked = tokio::join!(ask(0), ask(1), ask(2), ask(3));
-            system.drain(LONG).await.unwrap();
-            [asked.0, asked.1, asked.2, asked.3]
-        });
+        let ways = draw_ways(world, upwards);
+        let outcomes = world.run(set_out(&system, &ways, [LONG; 4]));
         assert!(world.now() < LONG / 10, "nobody waits for a deadline: {:?}", world.now());
         for (way, outcome) in ways.iter().zip(&outcomes) {
-            match outcome {
-                Ok(steps) => assert_eq!(*steps, way.len() as u64 - 1),
-                Err(AskError::Failed(AskError::Cycle(cycle))) => {
-                    let ids: std::collections::BTreeSet<_> =
-                        cycle.members().iter().map(|member| member.id).collect();
-                    assert_eq!(ids.len(), cycle.members().len(), "nobody is on it twice");
-                }
-                Err(error) => panic!("{error}"),
-            }
+            check_outcome(way, outcome.as_ref().expect("its asker waits"));
         }
         let cycles = system.counts().ask_cycles;
         assert!(cycles == 0 || !upwards, "{ways:?}");
-        let turns_back =
-            ways.iter().any(|way| (1..way.len()).any(|at| way[..at].contains(&way[at])));
+        let turns_back = ways.iter().any(|way| {
+            (1..way.len()).any(|at| way[..at].iter().any(|&(before, _)| before == way[at].0))
+        });
         assert!(cycles > 0 || !turns_back, "{ways:?}");
         world.sometimes("two ways block each other", cycles > 0 && !turns_back);
         world.sometimes("all get through", cycles == 0 && !upwards);
+    });
+}
+
+// [G-CYCLE-1] [G-CYCLE-2] [G-CANCEL-1]
+#[test]
+fn askers_that_go_leave_nobody_on_a_circle() {
+    Explore::new().seeds(300).run(|world| {
+        let system = system(world);
+        let upwards = world.pick(2) == 1;
+        let ways = draw_ways(world, upwards);
+        // Before the asks are looked at for the first time, or later, or never.
+        let patience = [(); 4].map(|()| match world.pick(3) {
+            0 => Duration::from_micros(world.pick(2000) as u64 * 10),
+            1 => Duration::from_millis(world.pick(200) as u64),
+            _ => LONG,
+        });
+        let outcomes = world.run(set_out(&system, &ways, patience));
+        assert!(world.now() < LONG / 10, "nobody waits for a deadline: {:?}", world.now());
+        for (way, outcome) in ways.iter().zip(&outcomes) {
+            if let Some(outcome) = outcome {
+                check_outcome(way, outcome);
+            }
+        }
+        let counts = system.counts();
+        assert!(counts.ask_cycles == 0 || !upwards, "{ways:?}");
+        let went = outcomes.iter().any(Option::is_none);
+        assert!(counts.dead_cancelled == 0 || went || counts.ask_cycles > 0, "{ways:?}");
+        let cancelled = counts.dead_cancelled > 0;
+        world.sometimes(
+            "who goes cancels, and a circle is found",
+            cancelled && counts.ask_cycles > 0,
+        );
+        world.sometimes(
+            "who goes cancels, and no circle is found",
+            cancelled && counts.ask_cycles == 0,
+        );
     });
 }

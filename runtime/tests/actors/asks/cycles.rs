@@ -31,6 +31,16 @@ impl Walker {
             Some((next, rest)) => Ok(1 + flat(next.walk(rest.to_vec()).within(LONG).await)?),
         }
     }
+    /// As `walk`, as long as its asker waits; after so many that do so, as `walk`.
+    #[ask(cancel)]
+    async fn stroll(&mut self, way: Walkers, more: usize) -> Result<usize, AskError> {
+        match way.split_first() {
+            Some((next, rest)) if more > 0 => {
+                Ok(1 + flat(next.stroll(rest.to_vec(), more - 1).within(LONG).await)?)
+            }
+            _ => self.walk(way).await,
+        }
+    }
     /// As `walk`, for nobody.
     #[tell]
     async fn set_out(&mut self, way: Walkers, tell: oneshot::Sender<Result<usize, AskError>>) {
@@ -223,6 +233,31 @@ fn asks_that_wait_for_one_another_fail_and_are_named() {
             for walker in &walkers {
                 assert_eq!(soon(walker.walk(Vec::new()).into_future()).await, Ok(1));
             }
+        }
+    });
+}
+
+// [G-CYCLE-1] [G-CYCLE-2] [G-CANCEL-1]
+#[test]
+fn that_a_handler_may_be_cancelled_ends_no_circle() {
+    everywhere(async |system| {
+        // All of them may be cancelled, or some.
+        for (count, more) in [(1, 0), (1, 1), (3, 1), (3, 3)] {
+            let walkers = walkers(system, count).await;
+            let before = system.counts();
+            let way = [&walkers[1..], &walkers[..1]].concat();
+            match flat(soon(walkers[0].stroll(way, more).within(LONG).into_future()).await) {
+                Err(AskError::Cycle(cycle)) => assert_around(&cycle, &walkers),
+                other => panic!("{other:?}"),
+            }
+            // All are free again.
+            for walker in &walkers {
+                assert_eq!(soon(walker.walk(Vec::new()).into_future()).await, Ok(1));
+            }
+            let counts = system.counts();
+            assert_eq!(counts.ask_cycles, before.ask_cycles + 1);
+            // What was asked by the one that fails is given up with it, as far around as that goes.
+            assert!(counts.dead_cancelled <= before.dead_cancelled + count as u64, "{counts:?}");
         }
     });
 }
