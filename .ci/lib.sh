@@ -102,9 +102,12 @@ need_tool() {
         --root "$target/tools" --version "$2" "$1"
 }
 
+# need_toolchain NAME: installs a toolchain where it is missing; fails where it is not to be had.
+need_toolchain() {
+    rustc "+$1" --version 2>/dev/null || flock "$root" rustup toolchain install "$1" --profile minimal
+}
+
 # need_nightly: the sanitizers are flags of the nightly compiler.
 need_nightly() {
-    rustc +nightly --version 2>/dev/null && return
-    flock "$root" rustup toolchain install nightly --profile minimal ||
-        die "no nightly compiler: run 'rustup toolchain install nightly'"
+    need_toolchain nightly || die "no nightly compiler: run 'rustup toolchain install nightly'"
 }
