@@ -24,8 +24,8 @@ use crate::sync::Arc;
 use std::future::{Future, Ready, poll_fn};
 use std::task::Waker;
 
-/// Frames that are taken before others have their turn.
-const FRAMES_PER_TURN: u32 = 64;
+/// Messages, and frames that are none, that are taken before others have their turn: a turn of any actor.
+const MESSAGES_PER_TURN: u32 = 64;
 
 /// See the [module](self).
 pub(super) struct Association {
@@ -84,9 +84,10 @@ impl Association {
     fn look(&mut self, (): (), cx: &mut Context<Self>) {
         self.looking.begin();
         let Some(session) = &mut self.session else { return };
-        for _ in 0..FRAMES_PER_TURN {
+        let mut taken = 0;
+        while taken < MESSAGES_PER_TURN {
             match session.turn(&mut std::task::Context::from_waker(&self.waker)) {
-                Turn::Went => {}
+                Turn::Went(messages) => taken += messages,
                 Turn::Waits => return,
                 Turn::Ended => {
                     // The proxies are told why they end before they are stopped with this actor.

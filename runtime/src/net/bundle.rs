@@ -9,12 +9,11 @@ use super::scratch;
 use super::session::WIDTH_MIN;
 use crate::sync::planted;
 
-/// A bundle with so many bytes takes no more messages, and a message of as many takes part in none: a bundle is one
-/// packet, or little more, of any path, and is never too large for a frame.
-const BYTES_MAX: usize = 1024;
+/// Bytes of messages in a bundle at most, so that it is one packet of any path. One that is longer goes by itself.
+const BYTES_MAX: usize = 1100;
 
-/// Messages in a bundle at most: for half of the narrowest window there is credit sooner or later.
-const MESSAGES_MAX: u32 = WIDTH_MIN / 2;
+/// Messages in one frame at most: for half of the narrowest window there is credit sooner or later. [ENV-18]
+pub(super) const MESSAGES_MAX: u32 = WIDTH_MIN / 2;
 
 /// Where the length of the first message is; which one it is stands behind it.
 const FIRST_AT: usize = HEAD_BYTES_MAX - LENGTH_BYTES;
@@ -36,6 +35,8 @@ pub(super) struct Bundle {
     messages: u32,
     /// Which one the last of them is.
     shape: Option<Shape>,
+    /// Bytes of the last of them.
+    last: usize,
     /// For how many there is credit, at least.
     credit: u64,
 }
@@ -55,12 +56,12 @@ impl Bundle {
         self.messages
     }
 
-    /// Whether another message may join those that are there. What there is credit for does not wait for credit for
-    /// more: then the receiver sees that its sender has used all up.
+    /// Whether another message like the last may join those that are there. Those for which there is credit do not wait for
+    /// credit for more: then the receiver sees that its sender has used all up.
     pub(super) fn has_room(&self) -> bool {
         planted!("net-bundle-past-credit": u64::from(self.messages) != self.credit => true)
             && self.messages < MESSAGES_MAX
-            && self.bytes.len() < HEAD_BYTES_MAX + BYTES_MAX
+            && self.bytes.len() + self.last <= HEAD_BYTES_MAX + BYTES_MAX
     }
 
     /// Notes for how many messages there is credit.
@@ -79,26 +80,37 @@ impl Bundle {
         (self.bytes.len(), &mut self.bytes)
     }
 
-    /// Forgets the message that was begun.
-    pub(super) fn forget(&mut self, at: usize) {
-        scratch::give(self.split(at));
+    /// Whether what was there when the message was begun is there still.
+    pub(super) fn is_whole(&self, at: usize) -> bool {
+        self.bytes.len() >= at
+    }
+
+    /// Forgets the message that was begun; returns how many others its codec has destroyed, which is to add bytes and to
+    /// touch no others.
+    pub(super) fn forget(&mut self, at: usize) -> u32 {
+        if self.messages > 0 && self.is_whole(at) {
+            self.bytes.truncate(at - LENGTH_BYTES);
+            return 0;
+        }
+        scratch::give(std::mem::take(&mut self.bytes));
+        self.shape = None;
+        std::mem::take(&mut self.messages)
     }
 
     /// Takes the message that was begun out: its arguments behind room for the head of a frame.
     pub(super) fn split(&mut self, at: usize) -> Vec<u8> {
-        if self.messages == 0 {
-            return std::mem::take(&mut self.bytes);
+        let mut others = Vec::new();
+        if self.messages > 0 {
+            // They are the shorter ones, and what is long keeps its memory.
+            others = scratch::take();
+            others.extend_from_slice(&self.bytes[..at - LENGTH_BYTES]);
         }
-        let mut apart = scratch::take();
-        apart.resize(HEAD_BYTES_MAX, 0);
-        apart.extend_from_slice(&self.bytes[at..]);
-        self.bytes.truncate(at - LENGTH_BYTES);
-        apart
+        std::mem::replace(&mut self.bytes, others)
     }
 
     /// Whether the message that was begun can be no part of what is there.
-    pub(super) fn is_too_long(&self, at: usize) -> bool {
-        self.messages > 0 && self.bytes.len() - at >= BYTES_MAX
+    pub(super) fn is_too_long(&self) -> bool {
+        self.messages > 0 && self.bytes.len() > HEAD_BYTES_MAX + BYTES_MAX
     }
 
     /// Adds the message that was begun, and is one that is told.
@@ -111,6 +123,7 @@ impl Bundle {
             self.bytes.extend_from_slice(&shape.schema.to_le_bytes());
         }
         self.bytes[at - LENGTH_BYTES..at].copy_from_slice(&length.to_le_bytes());
+        self.last = self.bytes.len() - at + LENGTH_BYTES;
         self.messages += 1;
     }
 

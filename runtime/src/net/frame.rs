@@ -9,7 +9,9 @@
     clippy::wildcard_enum_match_arm
 )]
 
+use super::bundle::MESSAGES_MAX;
 use crate::event::Undelivered;
+use crate::sync::planted;
 
 /// Bytes of a name or text in a frame at most. [ENV-3]
 pub const TEXT_BYTES_MAX: usize = 255;
@@ -172,6 +174,7 @@ pub struct Tells<'a> {
     rest: Reader<'a>,
     /// Which message was the last, and what it looked like.
     last: Option<(u32, u32)>,
+    count: u32,
 }
 
 /// Bytes of a message's length in [`Tells`].
@@ -182,17 +185,24 @@ pub(super) const OTHER: u32 = 1 << 31;
 impl<'a> Tells<'a> {
     /// Those in `bytes`, which nobody has looked at.
     pub(super) const fn new(actor: u64, version: u16, bytes: &'a [u8]) -> Self {
-        Self { actor, version, rest: Reader(bytes), last: None }
+        Self { actor, version, rest: Reader(bytes), last: None, count: 0 }
     }
 
-    /// The same, if there is one, and nothing but messages.
+    /// The same, if there is one, nothing but messages, and no more of them than there may be.
     fn checked(self) -> Result<Self, FrameError> {
         let mut messages = self;
-        messages.read()?;
-        while !messages.rest.0.is_empty() {
+        for count in 1..=planted!("net-tells-unbounded": MESSAGES_MAX => u32::MAX) {
             messages.read()?;
+            if messages.rest.0.is_empty() {
+                return Ok(Self { count, ..self });
+            }
         }
-        Ok(self)
+        Err(FrameError::TooMany)
+    }
+
+    /// How many there were in the frame.
+    pub(super) const fn in_frame(&self) -> u32 {
+        self.count
     }
 
     fn read(&mut self) -> Result<Envelope<'a>, FrameError> {
@@ -230,6 +240,9 @@ pub enum FrameError {
     /// They go on after the frame.
     #[error("bytes follow the frame")]
     Long,
+    /// They are more messages than one frame may have.
+    #[error("the frame has more messages than one may have")]
+    TooMany,
     /// There is no such type.
     #[error("there is no frame of type {0}")]
     UnknownType(u8),

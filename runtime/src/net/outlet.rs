@@ -238,6 +238,12 @@ impl Outlet {
         }
     }
 
+    /// For how many messages to an actor there is credit.
+    pub(super) fn credit(&self, actor: u64) -> u64 {
+        let state = self.state.lock();
+        state.routes.get(&actor).map_or(0, |route| route.granted.saturating_sub(route.sent))
+    }
+
     /// Sends a message, or notes `waker` to be woken when it is worth another try.
     pub(super) fn post(&self, parcel: &Parcel, waker: Option<&Waker>) -> Post {
         let mut guard = self.state.lock();

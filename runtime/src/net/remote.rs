@@ -6,7 +6,7 @@
 //! which ends when the actor does, or the connection.
 
 use super::bundle::{self, Bound, Bundle, Shape, put_head};
-use super::frame::{Frame, HEAD_BYTES_MAX};
+use super::frame::Frame;
 use super::manifest::{Manifest, MessageId};
 use super::message::{Asker, Encoded, WireMessage};
 use super::outlet::{Letter, NotFound, Outlet, Parcel, Post};
@@ -28,7 +28,8 @@ use std::marker::PhantomData;
 use std::pin::Pin;
 use std::task::{Poll, Waker};
 
-/// Messages that wait in a proxy at most, beside those that the other node gives credit for.
+/// Messages that wait in a proxy's mailbox at most, beside those in its hands and those that the other node gives
+/// credit for.
 const PROXY_MESSAGES_MAX: usize = 256;
 
 /// Stands in for an actor of another node.
@@ -61,30 +62,37 @@ impl<M: WireMessage> Remote<M> {
         let mut encoded = None;
         // A codec is anybody's code.
         quietly(|| reference::by(&self.outlet, || encoded = message.encode(bytes).ok()));
-        let Some(Encoded { name, asker }) = encoded else {
-            self.bundle.forget(at);
-            let why = DeadLetterReason::Undelivered(Undelivered::NotEncoded);
-            self.outlet.report(self.letter, why);
+        let whole = self.bundle.is_whole(at);
+        let Some(Encoded { name, asker }) = encoded.filter(|_| whole) else {
+            for _ in 0..=self.bundle.forget(at) {
+                let why = DeadLetterReason::Undelivered(Undelivered::NotEncoded);
+                self.outlet.report(self.letter, why);
+            }
             return None;
         };
         let shape = self.shape(name);
         if let Some(asker) = asker {
             let bytes = self.bundle.split(at);
-            return self.question(bytes, shape, asker);
+            return self.question((bytes, at), shape, asker);
         }
-        if self.bundle.is_too_long(at) {
+        if self.bundle.is_too_long() {
             let mut bytes = self.bundle.split(at);
             let head = bundle::tell(self.actor, M::MANIFEST.version(), shape);
-            let start = put_head(&head, &mut bytes, HEAD_BYTES_MAX);
+            let start = put_head(&head, &mut bytes, at);
             return Some(self.parcel(Bound { bytes, start, messages: 1 }, None));
         }
         self.bundle.add(at, shape);
         None
     }
 
-    /// The parcel of a question, whose arguments are behind room for the head; `None` if its time is over, of which
-    /// the asker was told.
-    fn question(&self, mut bytes: Vec<u8>, shape: Shape, asker: Box<dyn Asker>) -> Option<Parcel> {
+    /// The parcel of a question, whose arguments begin at a place in front of which the head has room; `None` if its time
+    /// is over, of which the asker was told.
+    fn question(
+        &self,
+        (mut bytes, at): (Vec<u8>, usize),
+        shape: Shape,
+        asker: Box<dyn Asker>,
+    ) -> Option<Parcel> {
         let now = self.outlet.core().clock.now();
         let remaining_us = match asker.until() {
             Time::NEVER => u64::MAX,
@@ -97,7 +105,7 @@ impl<M: WireMessage> Remote<M> {
         let envelope = bundle::envelope(self.actor, M::MANIFEST.version(), shape);
         let correlation = self.outlet.ask(asker);
         let head = Frame::Ask { envelope, correlation, remaining_us };
-        let start = put_head(&head, &mut bytes, HEAD_BYTES_MAX);
+        let start = put_head(&head, &mut bytes, at);
         Some(self.parcel(Bound { bytes, start, messages: 1 }, Some(correlation)))
     }
 
@@ -160,7 +168,9 @@ impl Drop for Unsent<'_> {
         // The last message is the one that is handled, and reported as such.
         let mut reported = 1;
         for parcel in self.parcels.iter().rev().flatten() {
-            self.outlet.lose(parcel.actor, parcel.letter, parcel.messages - reported);
+            let messages = parcel.messages - reported;
+            let messages = planted!("net-bundle-lost-waiting": messages => 0);
+            self.outlet.lose(parcel.actor, parcel.letter, messages);
             if let Some(question) = parcel.question {
                 self.outlet.answer(question, Err(self.outlet.why_lost(parcel.actor)));
             }
@@ -187,12 +197,14 @@ impl<M: WireMessage> Behavior for Remote<M> {
     ) -> Step<Result<Self, StartError>, impl Future<Output = Result<Self, StartError>> + Send + 'a>
     {
         let Distant { outlet, actor } = args;
+        let mut bundle = Bundle::default();
+        bundle.set_credit(outlet.credit(actor));
         let proxy = Self {
             outlet,
             actor,
             letter: (cx.id(), type_name::<M>()),
             shapes: Vec::new(),
-            bundle: Bundle::default(),
+            bundle,
             of: PhantomData,
         };
         Step::<_, Ready<_>>::Done(Ok(proxy))
@@ -211,6 +223,9 @@ impl<M: WireMessage> Receive<M, ByMacro> for Remote<M> {
             return Step::Done(());
         }
         let parcels = [self.close_bundle(), apart];
+        if parcels.iter().all(Option::is_none) {
+            return Step::Done(());
+        }
         let Self { outlet, bundle, .. } = self;
         let mut unsent = Unsent { outlet, parcels };
         if let Post::Done { credit } = unsent.send(None) {

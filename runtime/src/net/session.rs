@@ -91,8 +91,8 @@ struct Parked {
 /// What a session has done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Turn {
-    /// It took a frame.
-    Went,
+    /// It took a frame with so many messages, or one that is no less work than a message.
+    Went(u32),
     /// There is none.
     Waits,
     /// The connection has ended, or the peer did what it must not.
@@ -146,12 +146,16 @@ impl Session {
             Err(_) => return Turn::Ended,
         }
         let frame = self.frame.clone();
+        let mut messages = 1;
         let taken = whole::noted(&frame, || {
-            let frame = Frame::parse(&frame).map_err(|_| Misbehaved);
-            frame.and_then(|frame| self.receive(&frame))
+            let frame = Frame::parse(&frame).map_err(|_| Misbehaved)?;
+            if let Frame::Tells(tells) = frame {
+                messages = tells.in_frame();
+            }
+            self.receive(&frame)
         });
         match taken {
-            Ok(()) => Turn::Went,
+            Ok(()) => Turn::Went(messages),
             Err(Misbehaved) => Turn::Ended,
         }
     }

@@ -61,7 +61,7 @@ pub trait Link: Send + Sync + 'static {
     /// The node at the other end. Always the same.
     fn peer(&self) -> Identity;
 
-    /// Takes a frame on its way. Never blocks.
+    /// Takes a frame on its way. Never blocks. One of 2 KiB is never too large.
     ///
     /// # Errors
     /// [`SubmitError`]; the frame is not on its way then.

@@ -148,7 +148,11 @@ fn rejections_say_what_is_wrong() {
     same.extend([1, 0, 0, 0, 9]);
     let mut cut = none.clone();
     cut.extend([5, 0, 0, 0x80, 9]);
-    let cases: [(&[u8], FrameError); 10] = [
+    let most = tells(1, 1, &vec![(1, 1, vec![]); 64]);
+    assert!(matches!(Frame::parse(&most), Ok(Frame::Tells(_))));
+    let more = tells(1, 1, &vec![(1, 1, vec![]); 65]);
+    let cases: [(&[u8], FrameError); 11] = [
+        (&more, FrameError::TooMany),
         // Several messages are some, the first says which it is, and each is as long as it says.
         (&none, FrameError::Short),
         (&same, FrameError::Short),
