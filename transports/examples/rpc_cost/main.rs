@@ -1,0 +1,102 @@
+//! What a request of 32 bytes and its reply cost: client and server together, on one thread, without any cipher, over
+//! devices that cost next to nothing.
+//!
+//! ```sh
+//! cargo build --release -p greenroom-transports --example rpc_cost
+//! chrt -r 50 target/release/examples/rpc_cost time
+//! valgrind --tool=callgrind --callgrind-out-file=few target/release/examples/rpc_cost count nothing 20000
+//! valgrind --tool=callgrind --callgrind-out-file=many target/release/examples/rpc_cost count nothing 40000
+//! ```
+//!
+//! `time`, with how many rounds (101), prints the time of each, by the median of rounds that take turns; `count`, with what is
+//! done beside it, how many requests, how many at a time (64) and bytes that go inline (220), is to be counted: the difference
+//! of the two counts of instructions, over 20,000, is what one costs; that of each `phase_`, with what it calls, what the phase
+//! costs. `control` is the devices alone, which have to carry the same packets: what they cost is not ours. `beside` says what
+//! else there is.
+
+mod beside;
+mod direct;
+mod work;
+
+use beside::{Clock, Copied, Fixed, Fx, Growing, Nothing, Ordered, Sip, Ticks, Wheel};
+use std::error::Error;
+use std::time::{Duration, Instant};
+use work::{Control, Requests, Work};
+
+/// Requests of one round.
+const ROUND: u64 = 10_000;
+
+/// What can be measured.
+const NAMES: [&str; 12] = [
+    "control", "nothing", "again", "clock", "ticks", "sip", "fx", "ordered", "wheel", "copied",
+    "growing", "fixed",
+];
+
+fn work(name: &str, depth: u16, inline_bytes: u32) -> Result<Box<dyn Work>, Box<dyn Error>> {
+    Ok(match name {
+        "control" => Box::new(Control::new(depth)?),
+        // Once more, to see how far apart two of the same are.
+        "nothing" | "again" => Box::new(Requests::new(depth, inline_bytes, Nothing)?),
+        "clock" => Box::new(Requests::new(depth, inline_bytes, Clock)?),
+        "ticks" => Box::new(Requests::new(depth, inline_bytes, Ticks::new())?),
+        "sip" => Box::new(Requests::new(depth, inline_bytes, Sip::new())?),
+        "fx" => Box::new(Requests::new(depth, inline_bytes, Fx::new())?),
+        "ordered" => Box::new(Requests::new(depth, inline_bytes, Ordered::new())?),
+        "wheel" => Box::new(Requests::new(depth, inline_bytes, Wheel::new())?),
+        "copied" => Box::new(Requests::new(depth, inline_bytes, Copied::new())?),
+        "growing" => Box::new(Requests::new(depth, inline_bytes, Growing::new())?),
+        "fixed" => Box::new(Requests::new(depth, inline_bytes, Fixed::new())?),
+        _ => return Err(format!("{name} is none of {NAMES:?}").into()),
+    })
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<_> = std::env::args().skip(1).collect();
+    let number = |at: usize, usual| arguments.get(at).map_or(Ok(usual), |text| text.parse::<u32>());
+    match arguments.first().map(String::as_str) {
+        Some("count") => {
+            let name = arguments.get(1).map_or("nothing", String::as_str);
+            let depth = number(3, 64)?.try_into()?;
+            let mut work = work(name, depth, number(4, 220)?)?;
+            let answered = work.run(number(2, 20_000)?.into());
+            eprintln!("{answered} replies");
+            Ok(())
+        }
+        Some("time") => time(number(1, 101)?, number(2, 64)?.try_into()?, number(3, 220)?),
+        _ => Err("time ROUNDS DEPTH INLINE, or count WHAT REQUESTS DEPTH INLINE".into()),
+    }
+}
+
+/// All of them, taking turns.
+fn time(rounds: u32, depth: u16, inline_bytes: u32) -> Result<(), Box<dyn Error>> {
+    let works = NAMES.map(|name| work(name, depth, inline_bytes).map(|work| (name, work)));
+    let mut works = works.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let mut times = vec![Vec::new(); works.len()];
+    for round in 0..=rounds {
+        for ((_, work), times) in works.iter_mut().zip(&mut times) {
+            let began = Instant::now();
+            work.run(ROUND);
+            // The first round warms up.
+            if round > 0 {
+                times.push(began.elapsed());
+            }
+        }
+    }
+    let medians: Vec<_> = times.iter_mut().map(|times| median(times)).collect();
+    let (control, nothing) = (medians[0], medians[1]);
+    eprintln!(
+        "{rounds} rounds of {ROUND} requests, {depth} at a time, {inline_bytes} bytes inline"
+    );
+    eprintln!("beside          ns    ours   ratio");
+    for ((name, _), nanos) in works.iter().zip(&medians) {
+        let (ours, ratio) = (nanos - control, (nanos - control) / (nothing - control));
+        eprintln!("{name:10} {nanos:7.1} {ours:7.1} {ratio:7.2}");
+    }
+    Ok(())
+}
+
+/// Nanoseconds of one request.
+fn median(times: &mut [Duration]) -> f64 {
+    times.sort_unstable();
+    times[times.len() / 2].as_secs_f64() * 1e9 / ROUND as f64
+}
