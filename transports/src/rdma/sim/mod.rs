@@ -45,6 +45,9 @@ pub struct Weather {
     pub datagram_loss_permille: u64,
     /// Of a million messages of connected queue pairs, how many are the last.
     pub failures_ppm: u64,
+    /// Of a thousand messages of connected queue pairs, how many are lost each time they are sent. The device sends them
+    /// again when it has waited for their answer, and all behind them wait, too.
+    pub message_loss_permille: u64,
     /// Bytes that a datagram has at most where it passes; ports may say more.
     pub path_mtu_bytes: u16,
 }
@@ -59,6 +62,7 @@ impl Weather {
             completion_jitter: Duration::ZERO,
             datagram_loss_permille: 0,
             failures_ppm: 0,
+            message_loss_permille: 0,
             path_mtu_bytes: 4096,
         }
     }

@@ -64,6 +64,10 @@ impl State {
         if is_last && self.random.below(2) == 0 {
             return self.fail(pair, Outcome::Unanswered);
         }
+        let loss = self.weather.message_loss_permille;
+        if loss > 0 && self.random.below(1000) < loss {
+            return self.try_later(pair, 1);
+        }
         match self.put_message(pair) {
             Ok(()) if is_last => self.fail(pair, Outcome::Unanswered),
             Ok(()) => self.done(pair),
