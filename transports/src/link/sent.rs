@@ -95,6 +95,12 @@ impl Sent {
         self.eliciting > 0
     }
 
+    /// When the oldest packet left that is under way and has to be acknowledged.
+    pub(super) fn oldest_waiting(&self) -> Option<Time> {
+        let waits = |it: &&Packet| it.state == State::UnderWay && it.purpose != Purpose::Acks;
+        self.is_waiting().then(|| self.packets.iter().find(waits).map(|it| it.time)).flatten()
+    }
+
     /// Adds an item of the next packet.
     pub(super) fn add_item(&mut self, item: Item) {
         self.items.push_back(item);

@@ -216,7 +216,7 @@ impl Line {
     /// When it wants to be looked at.
     pub(super) fn timeout(&self) -> Option<Time> {
         let by = if let Phase::Closing(by) = self.phase { Some(by) } else { None };
-        let pair = self.pairing.as_ref().and_then(Pairing::timeout);
+        let pair = self.pairing.as_ref().and_then(|it| it.timeout(self.lane.oldest_under_way()));
         self.lane.timeout().into_iter().chain(by).chain(pair).min()
     }
 

@@ -457,6 +457,9 @@ impl Station {
 
     /// A line has lost its keys.
     fn lose(&mut self, id: AssociationId) {
+        // At once, for there may be another line to its node before this one is gone.
+        self.go_by_udp(self.now, id);
+        self.drop_pair(id);
         if let Some(line) = self.lines.get_mut(&id) {
             line.lane.on_reset();
             self.touch(id);

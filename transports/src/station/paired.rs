@@ -4,18 +4,18 @@
 //! double or out of order. So a line that moves to its queue pair, or back to UDP, loses nothing: what was under way
 //! is sent again by the other way, and does nothing where it had arrived. [RDMA-45]
 
+mod packets;
+
 use super::outgoing::Outgoing;
-use super::pairing::{Blocked, Pairing, Role, Step, Trust, Want, Why};
+use super::pairing::{Attempts, Pairing, Role, Step, Trust, Want, Why};
 use super::word::{Terms, Word};
 use super::{LANE, Station};
-use crate::link::{Config, Ecn, Time};
-use crate::secure::aead::TAG_BYTES;
-use crate::secure::endpoint::{AssociationId, Received};
+use crate::link::{Config, Time};
+use crate::secure::endpoint::AssociationId;
 use crate::secure::hello::Hello;
 use crate::secure::key::PublicKey;
-use crate::secure::packet::NUMBER_MAX;
 use crate::secure::reject::Reject;
-use crate::secure::wire::{DataHeader, HEADER_BYTES, Kind, OVERHEAD_BYTES};
+use crate::secure::wire::{HEADER_BYTES, OVERHEAD_BYTES};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 
@@ -28,6 +28,9 @@ pub(crate) const LANES: u8 = PACKETS + 1;
 
 /// How many changes are remembered.
 const CHANGES_MAX: usize = 256;
+
+/// Of so many nodes the attempts are remembered after their associations. [RDMA-48]
+const REMEMBERED_MAX: usize = 256;
 
 /// By what the packets of a link go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,9 +69,21 @@ pub(super) struct Pairs {
     /// Of these, those without room.
     blocked: VecDeque<AssociationId>,
     changes: VecDeque<Change>,
+    /// The attempts with nodes whose association is gone.
+    attempts: BTreeMap<PublicKey, Attempts>,
 }
 
 impl Pairs {
+    /// Remembers the attempts with a node, in place of those with the one that had its last one longest ago.
+    fn remember(&mut self, peer: PublicKey, attempts: Attempts) {
+        if !self.attempts.contains_key(&peer) && self.attempts.len() >= REMEMBERED_MAX {
+            let oldest = self.attempts.iter().min_by_key(|(_, attempts)| attempts.began());
+            let oldest = oldest.map(|(peer, _)| *peer);
+            oldest.map(|peer| self.attempts.remove(&peer));
+        }
+        self.attempts.insert(peer, attempts);
+    }
+
     fn tell(&mut self, id: AssociationId, word: Word) {
         self.words.insert((id, word.kind()), word);
     }
@@ -125,7 +140,11 @@ impl Station {
         let is_trusted = self.pairs.trusted.contains(&peer);
         let trust = if is_trusted { Trust::Plain } else { Trust::Sealed };
         line.udp = Some(udp);
-        line.pairing = Some(Pairing::new(self.now, role, trust));
+        let now = self.now;
+        let attempts =
+            crate::planted!("rdma-attempts-forgotten": self.pairs.attempts.remove(&peer) => None);
+        let attempts = attempts.unwrap_or_else(|| Attempts::new(now));
+        line.pairing = Some(Pairing::new(now, role, trust, attempts));
     }
 
     /// What the carrier is to do next.
@@ -167,47 +186,9 @@ impl Station {
                 self.pairs.tell(*id, Word::Again);
             }
         }
+        self.pairs.attempts.values_mut().for_each(|attempts| attempts.retry(now));
         let ids: Vec<_> = self.lines.keys().copied().collect();
         ids.into_iter().for_each(|id| self.touch(id));
-    }
-
-    /// Takes a packet that came by the queue pair of an association, and opens it in place.
-    pub fn handle_paired(&mut self, now: Time, id: AssociationId, packet: &mut [u8]) {
-        let Some(line) = self.lines.get_mut(&id) else { return };
-        if line.is_paired && line.pairing.as_ref().is_some_and(Pairing::is_plain) {
-            match open_plain(packet) {
-                Ok((number, inside)) => {
-                    line.lane.on_packet(now, number, inside, Ecn::NotCapable);
-                    self.touch(id);
-                }
-                Err(why) => self.reject(id, why),
-            }
-            return;
-        }
-        // Whose queue pair it is says nothing of where the peer is, nor who wrote this. [RDMA-42]
-        let Some(at) = self.endpoint.address(id) else { return };
-        if let Err(why) = data(packet) {
-            return self.reject(id, why);
-        }
-        let received = self.endpoint.handle(now, at, packet);
-        self.take_events();
-        let Received::Text { association, lane, number, text } = received else { return };
-        let (true, Some(text)) = (association == id, packet.get(text)) else { return };
-        let Some(line) = self.lines.get_mut(&id) else { return };
-        match lane {
-            PACKETS => {
-                line.lane.on_packet(now, number, text, Ecn::NotCapable);
-                self.touch(id);
-            }
-            WORDS => {
-                let Some(pairing) = &mut line.pairing else { return };
-                if Word::decode(text) == Some(Word::Ready { attempt: pairing.attempt() }) {
-                    let step = pairing.on_ready(now);
-                    self.step(now, id, step);
-                }
-            }
-            _ => {}
-        }
     }
 
     /// A text of another lane than that of the link has come by UDP.
@@ -224,13 +205,14 @@ impl Station {
 
     /// What is due of the queue pair of a line.
     pub(super) fn on_pair_timeout(&mut self, now: Time, id: AssociationId) {
-        let Some(pairing) = self.lines.get_mut(&id).and_then(|it| it.pairing.as_mut()) else {
+        let Some(line) = self.lines.get_mut(&id) else { return };
+        let (oldest, Some(pairing)) = (line.lane.oldest_under_way(), &mut line.pairing) else {
             return;
         };
-        if pairing.timeout().is_some_and(|due| due <= now)
+        if pairing.timeout(oldest).is_some_and(|due| due <= now)
             && let Ok(random) = self.endpoint.seed()
         {
-            let step = pairing.on_timeout(now, random);
+            let step = pairing.on_timeout(now, random, oldest);
             self.step(now, id, step);
         }
     }
@@ -246,9 +228,13 @@ impl Station {
     /// A line is gone, and its queue pair is of no use.
     pub(super) fn drop_pair(&mut self, id: AssociationId) {
         if let Some(line) = self.lines.get_mut(&id)
-            && line.pairing.take().is_some()
+            && let Some(pairing) = line.pairing.take()
         {
             line.is_paired = false;
+            let (peer, attempts) = (line.key, pairing.into_attempts(self.now));
+            if attempts.began().is_some() {
+                self.pairs.remember(peer, attempts);
+            }
             self.tell_driver();
             self.pairs.end(id);
         }
@@ -288,6 +274,9 @@ impl Station {
     fn use_pair(&mut self, now: Time, id: AssociationId, bytes: u32) {
         let Some(line) = self.lines.get_mut(&id) else { return };
         let (Some(udp), Some(pairing)) = (&line.udp, &mut line.pairing) else { return };
+        if let Some(rtt) = line.lane.round_trip() {
+            pairing.set_round_trip(rtt);
+        }
         let inside = (bytes as usize).saturating_sub(OVERHEAD_BYTES);
         let credit = usize::try_from(udp.window_bytes_start / 4).unwrap_or(usize::MAX);
         let len = inside.min(credit);
@@ -373,127 +362,6 @@ impl Station {
         let to = self.endpoint.seal_next(now, id, WORDS, &mut packet).ok()?;
         Some((to, packet))
     }
-
-    /// Passes on what has happened to lines with queue pairs. Those without room are asked for packets again.
-    pub(super) fn settle_paired(&mut self) {
-        self.pairs.touched.append(&mut self.pairs.blocked);
-        for at in 0..self.pairs.touched.len() {
-            self.settle(self.pairs.touched[at]);
-        }
-    }
-
-    /// The association that has a packet for its queue pair, if that has room; `None` for none by now. It is to be
-    /// [written](Self::write_paired) next.
-    pub fn poll_paired(
-        &mut self,
-        now: Time,
-        has_room: &mut dyn FnMut(AssociationId) -> bool,
-    ) -> Option<AssociationId> {
-        self.now = now;
-        // What finds no room is not shown by now, and others are.
-        let shows = &self.pairs.shows;
-        let mut may_show =
-            |id: &AssociationId| crate::planted!("rdma-shows-without-room": has_room(*id) => true);
-        if let Some(at) = shows.iter().position(&mut may_show) {
-            self.pairs.shows.swap(0, at);
-            return self.pairs.shows.front().copied();
-        }
-        while let Some(id) = self.pairs.touched.pop_front() {
-            let Some(line) = self.lines.get_mut(&id) else { continue };
-            let Some(pairing) = line.pairing.as_mut().filter(|_| line.is_paired) else {
-                // It has moved to UDP since.
-                self.touched.push_back(id);
-                continue;
-            };
-            if has_room(id) {
-                pairing.set_blocked(now, Blocked::No);
-                self.pairs.touched.push_front(id);
-                return Some(id);
-            }
-            pairing.set_blocked(now, Blocked::Yes);
-            let until = pairing.timeout();
-            self.pairs.blocked.push_back(id);
-            self.schedule(id, until);
-        }
-        None
-    }
-
-    /// Writes the packet of the association that [`poll_paired`](Self::poll_paired) named, sealed where it is to lie; says how
-    /// many bytes that is, or zero for none.
-    pub fn write_paired(&mut self, id: AssociationId, slot: &mut [u8]) -> usize {
-        if self.pairs.shows.front() == Some(&id) {
-            self.pairs.shows.pop_front();
-            return self.write_ready(id, slot);
-        }
-        self.pairs.touched.pop_front();
-        let written = self.write_packet(id, slot);
-        if written > 0 {
-            // The others have their turn before it has another one.
-            self.pairs.touched.push_back(id);
-        } else {
-            self.rest(id);
-        }
-        written
-    }
-
-    fn write_ready(&mut self, id: AssociationId, slot: &mut [u8]) -> usize {
-        let pairing = self.lines.get(&id).and_then(|line| line.pairing.as_ref());
-        let Some(attempt) = pairing.map(Pairing::attempt) else { return 0 };
-        let sealed = self.seal_word(self.now, id, Word::Ready { attempt });
-        let Some((_, packet)) = sealed else { return 0 };
-        let Some(into) = slot.get_mut(..packet.len()) else { return 0 };
-        into.copy_from_slice(&packet);
-        packet.len()
-    }
-
-    /// Without keys nothing leaves, and the packet is lost like any other.
-    fn write_packet(&mut self, id: AssociationId, slot: &mut [u8]) -> usize {
-        let Some(line) = self.lines.get_mut(&id) else { return 0 };
-        let is_plain = line.pairing.as_ref().is_some_and(Pairing::is_plain);
-        let room = slot.len().saturating_sub(OVERHEAD_BYTES);
-        let Some(inside) = slot.get_mut(HEADER_BYTES..HEADER_BYTES + room) else { return 0 };
-        let Some(transmit) = line.lane.poll_transmit(self.now, inside) else { return 0 };
-        let (number, len) = (transmit.number, transmit.len + OVERHEAD_BYTES);
-        let packet = &mut slot[..len];
-        let sealed = if is_plain {
-            plain(number, packet)
-        } else {
-            self.endpoint.seal(self.now, id, PACKETS, number, packet).ok().map(|_| ())
-        };
-        sealed.map_or(0, |()| len)
-    }
-}
-
-/// Nothing but data goes by a queue pair.
-fn data(packet: &[u8]) -> Result<(), Reject> {
-    if Kind::of(packet)? == Kind::Data { Ok(()) } else { Err(Reject::Kind) }
-}
-
-/// The number of a packet that is not sealed, and what is in it. [RDMA-49]
-fn open_plain(packet: &[u8]) -> Result<(u64, &[u8]), Reject> {
-    data(packet)?;
-    let DataHeader { lane, index, number } = DataHeader::decode(packet)?;
-    let (front, tag) = packet.split_last_chunk::<TAG_BYTES>().ok_or(Reject::Length)?;
-    let inside = front.get(HEADER_BYTES..).ok_or(Reject::Length)?;
-    let wrongs = [
-        (lane != PACKETS, Reject::Lane),
-        (index != 0, Reject::Index),
-        (number >= NUMBER_MAX, Reject::Number),
-        (crate::planted!("rdma-plain-unchecked": *tag != [0; TAG_BYTES] => false), Reject::Forged),
-    ];
-    match wrongs.into_iter().find(|(is_wrong, _)| *is_wrong) {
-        Some((_, why)) => Err(why),
-        None => Ok((number, inside)),
-    }
-}
-
-/// Puts the number of a packet where it stands in one that is sealed.
-fn plain(number: u64, packet: &mut [u8]) -> Option<()> {
-    let header = DataHeader { lane: PACKETS, index: 0, number }.encode();
-    packet.get_mut(..HEADER_BYTES)?.copy_from_slice(&header);
-    let text_end = packet.len().checked_sub(OVERHEAD_BYTES - HEADER_BYTES)?;
-    packet.get_mut(text_end..)?.fill(0);
-    Some(())
 }
 
 #[cfg(test)]

@@ -14,6 +14,11 @@
 //! 3. Whoever gives up says so, and the end that offers tries again, ever more seldom. [RDMA-44]
 //! 4. However often the peer asks, attempts begin at least [`PAUSE_MIN`] apart, and ever more seldom while they fail, at
 //!    both ends. [RDMA-48]
+//! 5. A queue pair whose packets are much later than they would be over UDP is given up. [RDMA-50]
+
+mod attempts;
+
+pub(super) use attempts::Attempts;
 
 use super::word::{Terms, Word};
 use crate::link::Time;
@@ -63,6 +68,9 @@ pub enum Why {
     /// Packets had to wait too long.
     #[error("packets had to wait too long for the queue pair")]
     Stalled,
+    /// Packets came by the queue pair, or not, much later than they would have by UDP.
+    #[error("packets took much longer by the queue pair than by UDP")]
+    Slow,
     /// The other node gave the queue pair up.
     #[error("the other node gave the queue pair up")]
     PeerEnded,
@@ -163,35 +171,27 @@ pub(super) struct Pairing {
     plain: bool,
     attempt: u64,
     phase: Phase,
-    /// When the last attempt began.
-    began: Option<Time>,
+    attempts: Attempts,
     own: Terms,
     /// Bytes of a packet that both take.
     bytes: u32,
-    pause: Duration,
-    /// Until then no offer is taken.
-    rests_until: Time,
-    /// Since when the peer's word that it has a device may count again.
-    heeds_from: Option<Time>,
     blocked: Option<Time>,
     /// What was said last of why it is not used.
     pub(super) said: Option<Why>,
 }
 
 impl Pairing {
-    pub(super) fn new(now: Time, role: Role, trust: Trust) -> Self {
+    /// After so many attempts of other associations with that peer.
+    pub(super) fn new(now: Time, role: Role, trust: Trust, attempts: Attempts) -> Self {
         Self {
             offers: role == Role::Offers,
             trusts: trust == Trust::Plain,
             plain: false,
             attempt: 0,
-            phase: Phase::Idle(now),
-            began: None,
+            phase: Phase::Idle(attempts.offers_from().max(now)),
+            attempts,
             own: Terms::default(),
             bytes: 0,
-            pause: PAUSE_MIN,
-            rests_until: now,
-            heeds_from: None,
             blocked: None,
             said: None,
         }
@@ -211,23 +211,41 @@ impl Pairing {
         self.attempt
     }
 
-    /// When [`Pairing::on_timeout`] is to be called.
-    pub(super) fn timeout(&self) -> Option<Time> {
+    /// The attempts so far, of which none is under way any more.
+    pub(super) fn into_attempts(mut self, now: Time) -> Attempts {
+        if self.has_pair() {
+            self.give_up(now, Why::PeerEnded);
+        }
+        self.attempts
+    }
+
+    /// When [`Pairing::on_timeout`] is to be called, while the oldest packet that waits for an acknowledgement left then.
+    pub(super) fn timeout(&self, oldest: Option<Time>) -> Option<Time> {
         match self.phase {
             Phase::Idle(at) => self.offers.then_some(at),
             Phase::Offered { again, .. } => Some(again),
             Phase::Proving(until) => Some(until),
-            Phase::Used(_) => crate::planted!("rdma-stall-unseen": self.blocked => None)
-                .map(|since: Time| since + STALL),
+            Phase::Used(_) => {
+                let late = oldest.map(|oldest| self.attempts.look_at(oldest));
+                self.stalls_at().into_iter().chain(late).min()
+            }
             Phase::Opening(_) | Phase::Connecting => None,
         }
     }
 
-    /// Does what is due. `random` is a number that nobody guesses.
-    pub(super) fn on_timeout(&mut self, now: Time, random: u64) -> Step {
-        if self.timeout().is_none_or(|due| due > now) {
+    /// When packets have waited for room for too long.
+    fn stalls_at(&self) -> Option<Time> {
+        let blocked = crate::planted!("rdma-stall-unseen": self.blocked => None);
+        blocked.map(|since: Time| since + STALL)
+    }
+
+    /// Does what is due. `random` is a number that nobody guesses; the oldest packet that waits for an acknowledgement left
+    /// at `oldest`.
+    pub(super) fn on_timeout(&mut self, now: Time, random: u64, oldest: Option<Time>) -> Step {
+        if self.timeout(oldest).is_none_or(|due| due > now) {
             return Step::Stay;
         }
+        let is_stalled = self.stalls_at().is_some_and(|due| due <= now);
         match &mut self.phase {
             Phase::Idle(_) => {
                 self.begin(now, random, None);
@@ -240,7 +258,11 @@ impl Pairing {
                 Step::Tell(self.offer())
             }
             Phase::Proving(_) => self.give_up(now, Why::Unproved),
-            Phase::Used(_) => self.give_up(now, Why::Stalled),
+            Phase::Used(_) if is_stalled => self.give_up(now, Why::Stalled),
+            Phase::Used(_) if self.attempts.lateness().is_too_much(now) => {
+                self.give_up(now, Why::Slow)
+            }
+            Phase::Used(_) => Step::Stay,
             Phase::Opening(_) | Phase::Connecting => Step::Stay,
         }
     }
@@ -265,7 +287,7 @@ impl Pairing {
                     // The peer offers again in time.
                     return self.give_up(now, Why::PeerEnded);
                 }
-                if self.next_at(now).max(self.rests_until) > now {
+                if self.attempts.is_too_early(now) {
                     // The peer offers again in time, too.
                     return Step::Drop;
                 }
@@ -286,7 +308,7 @@ impl Pairing {
                 Step::Want(Want::Connect { attempt, peer: terms })
             }
             Word::Refuse { attempt } if attempt == self.attempt && self.has_pair() => {
-                self.pause = PAUSE_MAX;
+                self.attempts.refuse();
                 self.give_up(now, Why::Refused)
             }
             Word::End { attempt } if attempt == self.attempt && self.has_pair() => {
@@ -349,13 +371,8 @@ impl Pairing {
     }
 
     fn begin(&mut self, now: Time, attempt: u64, peer: Option<Terms>) {
-        (self.attempt, self.phase, self.began) = (attempt, Phase::Opening(peer), Some(now));
-    }
-
-    /// When another attempt may begin. [RDMA-48]
-    fn next_at(&self, now: Time) -> Time {
-        let pause = crate::planted!("rdma-attempts-unbounded": PAUSE_MIN => Duration::ZERO);
-        self.began.map_or(now, |began| now.max(began + pause))
+        (self.attempt, self.phase) = (attempt, Phase::Opening(peer));
+        self.attempts.begin(now);
     }
 
     fn has_pair(&self) -> bool {
@@ -370,43 +387,38 @@ impl Pairing {
         }
     }
 
+    /// What a round trip takes over UDP.
+    pub(super) fn set_round_trip(&mut self, rtt: Duration) {
+        self.attempts.lateness().set_round_trip(rtt);
+    }
+
     /// A device is there: what failed may succeed.
     pub(super) fn retry(&mut self, now: Time) {
-        if let Phase::Idle(_) = self.phase {
-            self.phase = Phase::Idle(self.next_at(now));
-            (self.pause, self.rests_until) = (PAUSE_MIN, now);
+        if !self.has_pair() {
+            self.attempts.retry(now);
+            self.phase = Phase::Idle(self.attempts.offers_from());
         }
     }
 
-    /// The peer says that it has a device, again: one attempt may begin soon, and only now and then. [RDMA-48]
+    /// The peer says that it has a device, again.
     fn heed(&mut self, now: Time) {
-        let is_too_often = self.heeds_from.is_some_and(|from| now < from);
-        if crate::planted!("rdma-always-heeds": is_too_often => false) || self.has_pair() {
-            return;
+        if !self.has_pair() {
+            self.attempts.heed(now);
+            self.phase = Phase::Idle(self.attempts.offers_from());
         }
-        self.heeds_from = Some(now + PAUSE_MAX);
-        self.phase = Phase::Idle(self.next_at(now));
-        self.rests_until = now;
     }
 
     fn give_up(&mut self, now: Time, why: Why) -> Step {
-        // What served for long may serve again soon.
-        if let Phase::Used(since) = self.phase
-            && crate::planted!("rdma-serves-shortly": now.since(since) >= PAUSE_MAX => true)
-        {
-            self.pause = PAUSE_MIN;
-        }
+        let served =
+            if let Phase::Used(since) = self.phase { Some(now.since(since)) } else { None };
         let attempt = self.attempt;
         let word = match (self.phase, why) {
             (Phase::Opening(None), _) | (_, Why::PeerEnded | Why::Refused) => None,
             (Phase::Opening(Some(_)), _) => Some(Word::Refuse { attempt }),
             _ => Some(Word::End { attempt }),
         };
-        self.phase = Phase::Idle(now + self.pause);
-        // From where this attempt began, so that whoever offers, and counts from its end, does not come too early.
-        let pause = crate::planted!("rdma-offers-at-once": self.pause => Duration::ZERO);
-        self.rests_until = self.began.map_or(now, |began| began + pause);
-        self.pause = (self.pause * 2).min(PAUSE_MAX);
+        self.attempts.end(now, served);
+        self.phase = Phase::Idle(self.attempts.offers_from());
         (self.plain, self.blocked) = (false, None);
         Step::GiveUp { why, word }
     }

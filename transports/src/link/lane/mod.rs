@@ -397,6 +397,18 @@ impl Lane {
         self.recovery.rtt.smoothed()
     }
 
+    /// The smoothed round-trip time, once there was one on this path.
+    #[must_use]
+    pub fn round_trip(&self) -> Option<std::time::Duration> {
+        self.recovery.rtt.is_sampled().then(|| self.rtt())
+    }
+
+    /// When the oldest packet left that is under way and has to be acknowledged. Looks at those under way.
+    #[must_use]
+    pub fn oldest_under_way(&self) -> Option<Time> {
+        self.recovery.sent.oldest_waiting()
+    }
+
     /// The most bytes inside a packet for now.
     #[must_use]
     pub const fn packet_len(&self) -> usize {

@@ -74,6 +74,8 @@ struct World {
     loss_permille: u64,
     /// Whether actors have nothing to say.
     is_quiet: bool,
+    /// Whether actors say nothing more before they have an answer.
+    is_patient: bool,
     /// Whether the sockets for datagrams take none.
     is_full: bool,
     rounds: u64,
@@ -162,6 +164,7 @@ impl World {
             serial: 0,
             loss_permille: 0,
             is_quiet: false,
+            is_patient: false,
             is_full: false,
             rounds: 0,
         };
@@ -254,8 +257,15 @@ impl World {
         }
     }
 
+    /// Whether the actors of a node have something to say now.
+    fn has_to_say(&self, own: usize) -> bool {
+        let Node { sent, received, .. } = self.nodes[own];
+        !self.is_quiet && sent < MESSAGES && (!self.is_patient || sent <= received)
+    }
+
     /// What the actors of a node do.
     fn act(&mut self, own: usize, wants_to_send: bool) {
+        let says = wants_to_send && self.has_to_say(own);
         let mut cx = Context::from_waker(Waker::noop());
         let node = &mut self.nodes[own];
         let mut station = node.station.lock();
@@ -265,7 +275,7 @@ impl World {
             node.line = Some(id);
         }
         let Some(id) = node.line else { return };
-        if wants_to_send && !self.is_quiet && node.sent < MESSAGES {
+        if says {
             match station.submit(id, Order::Within(7), &Self::text(node.sent)) {
                 Ok(()) => (node.sent, node.is_full) = (node.sent + 1, false),
                 Err(SubmitError::Full) => node.is_full = true,
@@ -307,9 +317,11 @@ impl World {
         let next = timers.chain(self.fabric.next_event()).chain(network).min();
         let soon = self.now() + Duration::from_micros(1 + self.random.below(30));
         // While actors have something to say it does not jump.
-        let busy = |node: &Node| node.line.is_some() && node.sent < MESSAGES && !node.is_full;
-        let is_told = |node: &Node| node.told.0.load(Relaxed);
-        let busy = self.nodes.iter().any(|node| !self.is_quiet && busy(node) || is_told(node));
+        let busy = [0, 1].into_iter().any(|own| {
+            let node = &self.nodes[own];
+            let says = node.line.is_some() && !node.is_full && self.has_to_say(own);
+            says || node.told.0.load(Relaxed)
+        });
         let next = if busy { soon } else { next.unwrap_or(soon).max(soon) };
         self.fabric.advance(next);
     }

@@ -1,6 +1,7 @@
 use super::super::harness::{Net, public};
 use super::*;
 use crate::rdma::verbs::Endpoint;
+use std::time::Duration;
 
 /// Two joined stations with queue pairs that there are in words alone: first the one that offers.
 struct Pair {
@@ -26,6 +27,21 @@ impl Pair {
         let hosts = if public(1) < public(2) { [0, 1] } else { [1, 0] };
         let lines = net.join(hosts[0], hosts[1]);
         Self { net, hosts, lines }
+    }
+
+    /// The end that offers begins another life, and an association.
+    fn begin_again(&mut self, life: u64) {
+        let (host, other) = (self.hosts[0], self.hosts[1]);
+        let mut made = self.net.host(host as u8 + 1, life);
+        made.station.allow(public(other as u8 + 1));
+        made.station.use_pairs([]);
+        self.net.hosts[host] = made;
+        let (at, key) = (self.net.hosts[other].at, public(other as u8 + 1));
+        let mut outcome = self.net.connect(host, at, Some(key), true);
+        while !matches!(outcome.try_recv(), Ok(Ok(_))) {
+            self.net.pass(Duration::from_millis(100));
+        }
+        self.lines = [host, other].map(|host| self.net.hosts[host].lines.last().expect("a line").0);
     }
 
     fn station(&mut self, end: usize) -> &mut Station {
@@ -162,6 +178,47 @@ fn offers_that_come_too_early_are_counted() {
         opened += u32::from(want != Want::End);
     }
     assert_eq!((opened, pair.station(1).audit().rejected(Reject::Rate)), (1, 8));
+}
+
+/// A peer begins another life all the time, and offers at once, as if it were another one.
+// [RDMA-48]
+#[test]
+fn a_peer_that_begins_again_is_paused_as_one_that_stays() {
+    let mut pair = Pair::new(Trust::Sealed);
+    let (mut begun, mut lives, until) = (0, 0, pair.net.now + Duration::from_secs(120));
+    while pair.net.now < until {
+        pair.hear(1, Word::Again);
+        pair.hear(1, Word::Offer { attempt: lives, terms: terms(1), plain: false });
+        while let Some((_, want)) = pair.station(1).poll_want() {
+            begun += u64::from(matches!(want, Want::Accept { .. }));
+        }
+        lives += 1;
+        pair.begin_again(lives);
+    }
+    // Two in the longest pause, and those before it is reached.
+    assert!((8..=16).contains(&begun) && lives > 2 * begun, "{begun} in {lives} lives");
+}
+
+// [RDMA-48]
+#[test]
+fn attempts_of_many_nodes_are_not_remembered_for_ever() {
+    let mut pairs = Pairs::default();
+    let key = |peer: u64| {
+        let mut bytes = [0; 32];
+        bytes[..8].copy_from_slice(&peer.to_le_bytes());
+        PublicKey(bytes)
+    };
+    for peer in 0..1000 {
+        let now = Time::from_nanos(peer);
+        let mut pairing = Pairing::new(now, Role::Offers, Trust::Sealed, Attempts::new(now));
+        pairing.on_timeout(now, peer, None);
+        let attempts = pairing.into_attempts(now);
+        pairs.remember(key(peer), attempts);
+        pairs.remember(key(peer), attempts);
+    }
+    let kept: BTreeSet<_> = pairs.attempts.into_keys().collect();
+    let newest = (1000 - REMEMBERED_MAX as u64..1000).map(key).collect();
+    assert_eq!(kept, newest);
 }
 
 // [RDMA-49]

@@ -12,9 +12,9 @@ fn at(millis: u64) -> Time {
 
 /// Two ends that have made their queue pairs and wait for the proof.
 fn proving() -> [Pairing; 2] {
-    let mut first = Pairing::new(at(0), Role::Offers, Trust::Sealed);
-    let mut second = Pairing::new(at(0), Role::Answers, Trust::Sealed);
-    assert!(matches!(first.on_timeout(at(0), 7), Step::Want(Want::Open { .. })));
+    let mut first = Pairing::new(at(0), Role::Offers, Trust::Sealed, Attempts::new(at(0)));
+    let mut second = Pairing::new(at(0), Role::Answers, Trust::Sealed, Attempts::new(at(0)));
+    assert!(matches!(first.on_timeout(at(0), 7, None), Step::Want(Want::Open { .. })));
     let Step::Tell(offer) = first.on_made(at(0), 7, Ok(terms())) else { panic!("no offer") };
     assert!(matches!(second.on_word(at(0), &offer, 3), Step::Want(Want::Accept { .. })));
     let Step::Tell(accept) = second.on_made(at(0), 7, Ok(terms())) else { panic!("no answer") };
@@ -48,7 +48,7 @@ fn words_of_another_attempt_and_ready_by_udp_do_nothing() {
 // [RDMA-41]
 #[test]
 fn what_was_made_for_another_attempt_does_nothing() {
-    let mut end = Pairing::new(at(0), Role::Answers, Trust::Sealed);
+    let mut end = Pairing::new(at(0), Role::Answers, Trust::Sealed, Attempts::new(at(0)));
     let offer = |attempt| Word::Offer { attempt, terms: terms(), plain: false };
     assert!(matches!(end.on_word(at(0), &offer(7), 3), Step::Want(Want::Accept { .. })));
     let gone = Step::GiveUp { why: Why::PeerEnded, word: None };
@@ -63,34 +63,34 @@ fn what_was_made_for_another_attempt_does_nothing() {
 // [RDMA-44]
 #[test]
 fn another_attempt_comes_after_ever_longer_pauses_and_soon_if_asked() {
-    let mut first = Pairing::new(at(0), Role::Offers, Trust::Sealed);
+    let mut first = Pairing::new(at(0), Role::Offers, Trust::Sealed, Attempts::new(at(0)));
     let (mut now, mut pauses) = (at(0), Vec::new());
     for attempt in 0..10 {
-        assert!(matches!(first.on_timeout(now, attempt), Step::Want(_)));
+        assert!(matches!(first.on_timeout(now, attempt, None), Step::Want(_)));
         let gone = first.on_made(now, attempt, Err(Why::NoDevice));
         assert_eq!(gone, Step::GiveUp { why: Why::NoDevice, word: None });
-        let next = first.timeout().expect("it tries again");
+        let next = first.timeout(None).expect("it tries again");
         pauses.push(next.since(now).as_millis());
         now = next;
     }
     assert_eq!(pauses, [250, 500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000, 30_000]);
-    first.on_timeout(now, 77);
+    first.on_timeout(now, 77, None);
     first.on_made(now, 77, Err(Why::NoDevice));
     first.on_word(now, &Word::Again, 0);
-    assert_eq!(first.timeout(), Some(now + PAUSE_MIN));
+    assert_eq!(first.timeout(None), Some(now + PAUSE_MIN));
 }
 
 /// How many attempts begin at an end of which each is ended by the peer, `used` after it carried, and is asked to begin
 /// again all the time.
 fn begun(role: Role, used: u64, until: u64) -> u32 {
-    let mut end = Pairing::new(at(0), role, Trust::Sealed);
+    let mut end = Pairing::new(at(0), role, Trust::Sealed, Attempts::new(at(0)));
     let (mut begun, mut carries_since) = (0, None);
     for millis in (0..until).step_by(5) {
         let now = at(millis);
         end.on_word(now, &Word::Again, 0);
         let offer = Word::Offer { attempt: millis, terms: terms(), plain: false };
         let step = match role {
-            Role::Offers => end.on_timeout(now, millis),
+            Role::Offers => end.on_timeout(now, millis, None),
             Role::Answers if end.has_pair() => Step::Stay,
             Role::Answers => end.on_word(now, &offer, 1),
         };
@@ -140,13 +140,13 @@ fn what_served_for_long_may_serve_again_soon() {
 // [RDMA-44]
 #[test]
 fn what_nobody_answers_or_nobody_empties_is_given_up() {
-    let mut first = Pairing::new(at(0), Role::Offers, Trust::Sealed);
-    first.on_timeout(at(0), 7);
+    let mut first = Pairing::new(at(0), Role::Offers, Trust::Sealed, Attempts::new(at(0)));
+    first.on_timeout(at(0), 7, None);
     assert!(matches!(first.on_made(at(0), 7, Ok(terms())), Step::Tell(_)));
     let mut offers = 1;
     let last = loop {
-        let due = first.timeout().expect("it waits for an answer");
-        match first.on_timeout(due, 1) {
+        let due = first.timeout(None).expect("it waits for an answer");
+        match first.on_timeout(due, 1, None) {
             Step::Tell(_) => offers += 1,
             step => break step,
         }
@@ -157,6 +157,6 @@ fn what_nobody_answers_or_nobody_empties_is_given_up() {
     first.on_ready(at(5));
     first.set_blocked(at(10), Blocked::Yes);
     first.set_blocked(at(900), Blocked::Yes);
-    assert_eq!(first.timeout(), Some(at(1010)));
-    assert_eq!(first.on_timeout(at(1010), 1), Step::GiveUp { why: Why::Stalled, word });
+    assert_eq!(first.timeout(None), Some(at(1010)));
+    assert_eq!(first.on_timeout(at(1010), 1, None), Step::GiveUp { why: Why::Stalled, word });
 }

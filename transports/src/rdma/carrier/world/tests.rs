@@ -189,3 +189,31 @@ fn without_a_device_everything_goes_by_udp_and_both_know_why() {
         assert_eq!(world.moves(), 0);
     }
 }
+
+/// The messages of actors that wait for answers would take a minute by a queue pair that carries two of three.
+// [RDMA-50]
+#[test]
+fn a_queue_pair_that_loses_much_is_given_up_until_it_is_better() {
+    let second = Duration::from_secs(1);
+    each_seed(8, |seed| {
+        let mut world = World::new(seed, Weather::fair(), SEALED);
+        world.is_quiet = true;
+        world.run_until(|world| world.is_by(Carrier::Rdma));
+        (world.is_quiet, world.is_patient) = (false, true);
+        let loss = [300, 600, 900][seed as usize % 3];
+        let lossy = Weather { message_loss_permille: loss, ..Weather::fair() };
+        world.fabric.set_weather(lossy);
+        let began = world.now();
+        world.run_until(World::is_served);
+        let took = world.now().since(began);
+        eprintln!("{loss} of 1000 lost, all came after {took:?}");
+        assert!(took < 3 * second, "{took:?}");
+        // Something goes all the time, if only to see whether the other is there.
+        world.run_until(|world| world.now().since(began) > 120 * second);
+        assert!(world.moves() <= 24, "it is tried too often: {}", world.moves());
+        world.fabric.set_weather(Weather::fair());
+        let began = world.now();
+        world.run_until(|world| world.is_by(Carrier::Rdma));
+        assert!(world.now().since(began) < 35 * second);
+    });
+}
