@@ -1,4 +1,4 @@
-//! What a request of 32 bytes and its reply cost: client and server together, on one thread, without any cipher, over
+//! What a request of 32 bytes and its reply cost: client and server together, on one thread, over
 //! devices that cost next to nothing.
 //!
 //! ```sh
@@ -12,13 +12,15 @@
 //! done beside it, how many requests, how many at a time (64) and bytes that go inline (220), is to be counted: the difference
 //! of the two counts of instructions, over 20,000, is what one costs; that of each `phase_`, with what it calls, what the phase
 //! costs. `control` is the devices alone, which have to carry the same packets: what they cost is not ours. `beside` says what
-//! else there is.
+//! else there is; `sealed` is with the cipher, and all others are without.
 
 mod beside;
 mod direct;
 mod work;
 
-use beside::{Clock, Copied, Fixed, Fx, Growing, Nothing, Ordered, Sip, Ticks, Wheel};
+use beside::{Beside, Clock, Copied, Fixed, Fx, Growing, Nothing, Ordered, Sip, Ticks, Wheel};
+use greenroom_transports::rdma::rpc::Protection;
+use greenroom_transports::secure::key::Key;
 use std::error::Error;
 use std::time::{Duration, Instant};
 use work::{Control, Requests, Work};
@@ -27,27 +29,39 @@ use work::{Control, Requests, Work};
 const ROUND: u64 = 10_000;
 
 /// What can be measured.
-const NAMES: [&str; 12] = [
+const NAMES: [&str; 13] = [
     "control", "nothing", "again", "clock", "ticks", "sip", "fx", "ordered", "wheel", "copied",
-    "growing", "fixed",
+    "growing", "fixed", "sealed",
 ];
 
-fn work(name: &str, depth: u16, inline_bytes: u32) -> Result<Box<dyn Work>, Box<dyn Error>> {
-    Ok(match name {
-        "control" => Box::new(Control::new(depth)?),
+type Made = Result<Box<dyn Work>, Box<dyn Error>>;
+
+fn work(name: &str, depth: u16, inline_bytes: u32) -> Made {
+    let size = (depth, inline_bytes);
+    match name {
+        "control" => Ok(Box::new(Control::new(depth)?)),
         // Once more, to see how far apart two of the same are.
-        "nothing" | "again" => Box::new(Requests::new(depth, inline_bytes, Nothing)?),
-        "clock" => Box::new(Requests::new(depth, inline_bytes, Clock)?),
-        "ticks" => Box::new(Requests::new(depth, inline_bytes, Ticks::new())?),
-        "sip" => Box::new(Requests::new(depth, inline_bytes, Sip::new())?),
-        "fx" => Box::new(Requests::new(depth, inline_bytes, Fx::new())?),
-        "ordered" => Box::new(Requests::new(depth, inline_bytes, Ordered::new())?),
-        "wheel" => Box::new(Requests::new(depth, inline_bytes, Wheel::new())?),
-        "copied" => Box::new(Requests::new(depth, inline_bytes, Copied::new())?),
-        "growing" => Box::new(Requests::new(depth, inline_bytes, Growing::new())?),
-        "fixed" => Box::new(Requests::new(depth, inline_bytes, Fixed::new())?),
-        _ => return Err(format!("{name} is none of {NAMES:?}").into()),
-    })
+        "nothing" | "again" => plain(size, Nothing),
+        "clock" => plain(size, Clock),
+        "ticks" => plain(size, Ticks::new()),
+        "sip" => plain(size, Sip::new()),
+        "fx" => plain(size, Fx::new()),
+        "ordered" => plain(size, Ordered::new()),
+        "wheel" => plain(size, Wheel::new()),
+        "copied" => plain(size, Copied::new()),
+        "growing" => plain(size, Growing::new()),
+        "fixed" => plain(size, Fixed::new()),
+        "sealed" => {
+            let sealed = Protection::Sealed(Key::new([7; 32]));
+            Ok(Box::new(Requests::new(size, &sealed, Nothing)?))
+        }
+        _ => Err(format!("{name} is none of {NAMES:?}").into()),
+    }
+}
+
+/// Without a cipher, and with that beside it.
+fn plain<B: Beside + 'static>(size: (u16, u32), beside: B) -> Made {
+    Ok(Box::new(Requests::new(size, &Protection::Trusted, beside)?))
 }
 
 fn main() -> Result<(), Box<dyn Error>> {

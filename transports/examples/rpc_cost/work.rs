@@ -4,7 +4,7 @@ use crate::beside::Beside;
 use crate::direct::{Direct, Wire};
 use greenroom_transports::link::Time;
 use greenroom_transports::rdma::datagrams::{Config, Datagrams, PeerId};
-use greenroom_transports::rdma::rpc::{self, Event, HEADER_BYTES, Rpc, SessionId};
+use greenroom_transports::rdma::rpc::{self, Event, HEADER_BYTES, Protection, Rpc, SessionId};
 use greenroom_transports::rdma::verbs::{Completion, Direction, WorkId};
 use std::cell::RefCell;
 use std::error::Error;
@@ -39,7 +39,12 @@ pub(crate) struct Requests<B> {
 }
 
 impl<B: Beside> Requests<B> {
-    pub(crate) fn new(depth: u16, inline_bytes: u32, beside: B) -> Result<Self, Box<dyn Error>> {
+    /// So many at a time, and bytes that go inline.
+    pub(crate) fn new(
+        (depth, inline_bytes): (u16, u32),
+        protection: &Protection,
+        beside: B,
+    ) -> Result<Self, Box<dyn Error>> {
         let wire = Rc::new(RefCell::new(Wire::new()?));
         let node = |end| -> Result<Node, Box<dyn Error>> {
             let device = Direct { wire: Rc::clone(&wire), end };
@@ -50,8 +55,8 @@ impl<B: Beside> Requests<B> {
             Ok(Node { port, rpc, peer })
         };
         let (mut client, mut server) = (node(0)?, node(1)?);
-        let session = client.rpc.open(client.peer);
-        let accepted = server.rpc.accept(server.peer, session);
+        let session = client.rpc.open(client.peer, protection);
+        let accepted = server.rpc.accept(server.peer, session, protection);
         client.rpc.connect(session, accepted);
         let now = Time::from_nanos(1);
         Ok(Self { client, server, session, now, called: 0, answered: 0, beside })
@@ -110,7 +115,7 @@ fn phase_take<B: Beside>(
     rpc: &mut Rpc<PeerId>,
     peer: PeerId,
     now: Time,
-    packet: &[u8],
+    packet: &mut [u8],
     (answered, beside): (&mut u64, &mut B),
 ) {
     beside.packet(packet);

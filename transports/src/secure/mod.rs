@@ -16,7 +16,7 @@
 pub mod aead;
 pub mod audit;
 mod contact;
-mod digest;
+pub(crate) mod digest;
 pub mod endpoint;
 pub mod entropy;
 #[cfg(any(test, fuzzing))]

@@ -1,6 +1,7 @@
 //! The client's end of a session.
 
 use super::super::sends::SendError;
+use super::seal::{Protection, Seals};
 use super::timely::Timely;
 use super::wire::{HEADER_BYTES, Header, Kind};
 use super::{Called, Carrier, Config, Event};
@@ -24,6 +25,7 @@ struct Slot {
 #[derive(Debug)]
 pub(super) struct Client<P> {
     pub(super) peer: P,
+    pub(super) seals: Seals,
     /// What the server calls the session.
     remote: Option<u32>,
     slots: Box<[Slot]>,
@@ -44,7 +46,7 @@ pub(super) struct Answered {
 }
 
 impl<P: Copy> Client<P> {
-    pub(super) fn new(peer: P, config: &Config) -> Self {
+    pub(super) fn new(peer: P, protection: &Protection, config: &Config) -> Self {
         let slot = |at: u16| Slot {
             number: at.into(),
             user: 0,
@@ -56,6 +58,7 @@ impl<P: Copy> Client<P> {
         };
         Self {
             peer,
+            seals: Seals::new(protection, Kind::Request),
             remote: None,
             slots: (0..config.slots).map(slot).collect(),
             free: (0..config.slots).rev().collect(),
@@ -114,8 +117,14 @@ impl<P: Copy> Client<P> {
         let Some(session) = self.remote.filter(|_| slot.is_open) else { return Ok(()) };
         let start = usize::from(index) * self.bytes_max;
         let payload = &self.requests[start..start + slot.len as usize];
-        let header = Header { kind: Kind::Request, session, number: slot.number };
-        let sent = carrier.send(self.peer, |packet| header.write(payload, packet));
+        let header = Header {
+            kind: Kind::Request,
+            is_sealed: self.seals.is_sealed(),
+            session,
+            number: slot.number,
+        };
+        let seals = &self.seals;
+        let sent = carrier.send(self.peer, |packet| seals.write(&header, payload, packet));
         slot.is_leaving = sent == Err(SendError::Full);
         // What it waited for here is no part of the round trip.
         slot.sent = now;

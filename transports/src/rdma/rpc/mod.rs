@@ -13,6 +13,7 @@
 //!    [RDMA-34]
 //! 5. Congestion is found by round trips (Timely). While they are short and the rate is at its highest,
 //!    nothing is computed and nothing is paced.
+//! 6. Packets are sealed, unless both ends are told to trust each other and the network. [RDMA-36]
 //!
 //! There is no I/O and no clock here: every call is told the time, and everything leaves in
 //! [`Rpc::on_turn`], through a [`Carrier`].
@@ -22,14 +23,17 @@
 //! ```
 
 mod client;
+mod seal;
 mod server;
 mod timely;
 mod wire;
 
+pub use seal::Protection;
 pub use wire::HEADER_BYTES;
 
 use super::sends::SendError;
 use crate::link::Time;
+use crate::secure::aead::TAG_BYTES;
 use client::Client;
 use server::{Server, Taken};
 use std::collections::VecDeque;
@@ -59,7 +63,7 @@ pub trait Carrier {
 pub struct Config {
     /// Requests of one session at a time: 64. A power of two.
     pub slots: u16,
-    /// Bytes of a request or a reply: 1024 less the header, which every path of RoCE takes.
+    /// Bytes of a request or a reply: 1024 less header and tag, which every path of RoCE takes.
     pub message_bytes_max: usize,
     /// After how long a request is repeated, then after twice as long: 5 ms.
     pub repeat_after: Duration,
@@ -77,7 +81,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             slots: 64,
-            message_bytes_max: 1024 - HEADER_BYTES,
+            message_bytes_max: 1024 - HEADER_BYTES - TAG_BYTES,
             repeat_after: Duration::from_millis(5),
             repeats_max: 7,
             rate_max: 12_500_000_000,
@@ -210,15 +214,15 @@ impl<P: Copy + Eq + Debug> Rpc<P> {
     }
 
     /// Opens the client's end of a session, which [`connect`](Self::connect) completes.
-    pub fn open(&mut self, peer: P) -> SessionId {
-        self.clients.push(Some(Client::new(peer, &self.config)));
+    pub fn open(&mut self, peer: P, protection: &Protection) -> SessionId {
+        self.clients.push(Some(Client::new(peer, protection, &self.config)));
         session_id(self.clients.len())
     }
 
     /// Opens the server's end of the session that the client there calls `client`. Both ends have as many
-    /// slots.
-    pub fn accept(&mut self, peer: P, client: SessionId) -> SessionId {
-        self.servers.push(Some(Server::new(peer, client.0, &self.config)));
+    /// slots, and the same protection.
+    pub fn accept(&mut self, peer: P, client: SessionId, protection: &Protection) -> SessionId {
+        self.servers.push(Some(Server::new(peer, client.0, protection, &self.config)));
         session_id(self.servers.len())
     }
 
@@ -264,21 +268,22 @@ impl<P: Copy + Eq + Debug> Rpc<P> {
         slot.is_some()
     }
 
-    /// Takes in a packet of that peer's. `sink` has what it means, if anything, and may call and reply.
+    /// Takes in a packet of that peer's, and opens it in place. `sink` has what it means, if anything, and may call and
+    /// reply.
     pub fn on_packet(
         &mut self,
         now: Time,
         from: P,
-        packet: &[u8],
+        packet: &mut [u8],
         sink: impl FnOnce(&mut Self, Event<'_>),
     ) {
-        let Some((header, payload)) = Header::read(packet) else {
+        let Some(header) = Header::read(packet) else {
             self.counts.rejected += 1;
             return;
         };
         match header.kind {
-            Kind::Request => self.on_request(from, &header, payload, sink),
-            Kind::Reply => self.on_reply(now, from, &header, payload, sink),
+            Kind::Request => self.on_request(from, &header, packet, sink),
+            Kind::Reply => self.on_reply(now, from, &header, packet, sink),
         }
     }
 
@@ -286,12 +291,16 @@ impl<P: Copy + Eq + Debug> Rpc<P> {
         &mut self,
         from: P,
         header: &Header,
-        payload: &[u8],
+        packet: &mut [u8],
         sink: impl FnOnce(&mut Self, Event<'_>),
     ) {
         let server = self.servers.get_mut(header.session as usize).and_then(Option::as_mut);
         // [RDMA-31]
         let Some(server) = server.filter(|it| it.peer == from) else {
+            self.counts.rejected += 1;
+            return;
+        };
+        let Some(payload) = server.seals.open(header, packet) else {
             self.counts.rejected += 1;
             return;
         };
@@ -313,11 +322,15 @@ impl<P: Copy + Eq + Debug> Rpc<P> {
         now: Time,
         from: P,
         header: &Header,
-        payload: &[u8],
+        packet: &mut [u8],
         sink: impl FnOnce(&mut Self, Event<'_>),
     ) {
         let client = self.clients.get_mut(header.session as usize).and_then(Option::as_mut);
         let Some(client) = client.filter(|it| it.peer == from) else {
+            self.counts.rejected += 1;
+            return;
+        };
+        let Some(payload) = client.seals.open(header, packet) else {
             self.counts.rejected += 1;
             return;
         };

@@ -1,6 +1,7 @@
 //! The server's end of a session.
 
 use super::super::sends::SendError;
+use super::seal::{Protection, Seals};
 use super::wire::{Header, Kind};
 use super::{Called, Carrier, Config};
 
@@ -25,6 +26,7 @@ struct Slot {
 #[derive(Debug)]
 pub(super) struct Server<P> {
     pub(super) peer: P,
+    pub(super) seals: Seals,
     /// What the client calls the session.
     remote: u32,
     slots: Box<[Slot]>,
@@ -45,7 +47,7 @@ pub(super) enum Taken {
 }
 
 impl<P: Copy> Server<P> {
-    pub(super) fn new(peer: P, remote: u32, config: &Config) -> Self {
+    pub(super) fn new(peer: P, remote: u32, protection: &Protection, config: &Config) -> Self {
         let slot = |at: u16| Slot {
             number: at.into(),
             progress: Progress::Answered,
@@ -54,6 +56,7 @@ impl<P: Copy> Server<P> {
         };
         Self {
             peer,
+            seals: Seals::new(protection, Kind::Reply),
             remote,
             slots: (0..config.slots).map(slot).collect(),
             replies: vec![0; usize::from(config.slots) * config.message_bytes_max].into(),
@@ -118,8 +121,14 @@ impl<P: Copy> Server<P> {
         }
         let start = usize::from(index) * self.bytes_max;
         let payload = &self.replies[start..start + slot.len as usize];
-        let header = Header { kind: Kind::Reply, session: self.remote, number: slot.number };
-        let sent = carrier.send(self.peer, |packet| header.write(payload, packet));
+        let header = Header {
+            kind: Kind::Reply,
+            is_sealed: self.seals.is_sealed(),
+            session: self.remote,
+            number: slot.number,
+        };
+        let seals = &self.seals;
+        let sent = carrier.send(self.peer, |packet| seals.write(&header, payload, packet));
         slot.is_leaving = sent == Err(SendError::Full);
         sent.map(|_| ())
     }

@@ -7,6 +7,7 @@ use crate::rdma::connected::tests::each_seed;
 use crate::rdma::datagrams::{self, Datagrams, PeerId};
 use crate::rdma::sim::{Fabric, SimDevice, Weather};
 use crate::rdma::verbs::Verbs;
+use crate::secure::key::Key;
 use std::collections::{BTreeMap, BTreeSet};
 
 const CONFIG: Config = Config {
@@ -56,8 +57,16 @@ fn node(fabric: &Fabric, at: u32) -> Node {
     }
 }
 
-/// Every node is a client of every other.
-fn nodes(fabric: &Fabric, count: u32) -> Vec<Node> {
+/// Of the session between these two ends, if it is sealed.
+fn secret(seed: u64, client: usize, server: usize) -> Key {
+    let mut bytes = [0; 32];
+    bytes[..8].copy_from_slice(&seed.to_le_bytes());
+    (bytes[8], bytes[9]) = (client as u8, server as u8);
+    Key::new(bytes)
+}
+
+/// Every node is a client of every other; a session of two is sealed.
+fn nodes(fabric: &Fabric, count: u32, seed: u64) -> Vec<Node> {
     let mut nodes: Vec<_> = (0..count).map(|at| node(fabric, at)).collect();
     for client in 0..nodes.len() {
         for server in (0..nodes.len()).filter(|&it| it != client) {
@@ -67,8 +76,12 @@ fn nodes(fabric: &Fabric, count: u32) -> Vec<Node> {
             nodes[client].peers.entry(there.qpn).or_insert(to);
             nodes[server].peers.entry(here.qpn).or_insert(back);
             let (to, back) = (nodes[client].peers[&there.qpn], nodes[server].peers[&here.qpn]);
-            let session = nodes[client].rpc.open(to);
-            let accepted = nodes[server].rpc.accept(back, session);
+            let protection = match (client + server) % 2 {
+                0 => Protection::Trusted,
+                _ => Protection::Sealed(secret(seed, client, server)),
+            };
+            let session = nodes[client].rpc.open(to, &protection);
+            let accepted = nodes[server].rpc.accept(back, session, &protection);
             nodes[client].rpc.connect(session, accepted);
             nodes[client].sessions.push(session);
         }
@@ -151,8 +164,8 @@ impl Node {
         });
         if node.dice.below(20) == 0 && !recorded.is_empty() {
             let index = node.dice.below(recorded.len() as u64) as usize;
-            let (from, packet) = recorded.swap_remove(index);
-            rpc.on_packet(now, from, &packet, |rpc, event| on_event(&mut node, rpc, event));
+            let (from, mut packet) = recorded.swap_remove(index);
+            rpc.on_packet(now, from, &mut packet, |rpc, event| on_event(&mut node, rpc, event));
         }
         if node.dice.below(3) == 0
             && let Some((request, text)) = node.later.pop()
@@ -183,7 +196,7 @@ fn every_call_has_one_outcome_and_every_request_is_handled_at_most_once() {
         };
         let is_calm = weather.datagram_loss_permille == 0 && weather.jitter.is_zero();
         let fabric = Fabric::new(seed, weather);
-        let mut nodes = nodes(&fabric, 2 + dice.below(2) as u32);
+        let mut nodes = nodes(&fabric, 2 + dice.below(2) as u32, seed);
         let mut steps = 0;
         while nodes.iter().any(|node| node.calls < 40 || !node.open.is_empty()) {
             steps += 1;
@@ -231,10 +244,15 @@ impl Carrier for Sink {
 }
 
 fn ends() -> (Rpc<u8>, Rpc<u8>, SessionId, SessionId) {
+    ends_with(&[Protection::Trusted, Protection::Trusted])
+}
+
+/// The client and the server, protected so.
+fn ends_with(protections: &[Protection; 2]) -> (Rpc<u8>, Rpc<u8>, SessionId, SessionId) {
     let (mut client, mut server) =
         (Rpc::new(CONFIG).expect("good limits"), Rpc::new(CONFIG).expect("good limits"));
-    let session = client.open(7);
-    let accepted = server.accept(7, session);
+    let session = client.open(7, &protections[0]);
+    let accepted = server.accept(7, session, &protections[1]);
     client.connect(session, accepted);
     (client, server, session, accepted)
 }
@@ -254,7 +272,7 @@ fn requests_are_handed_in_as_they_come() {
     assert_eq!(client.call(at(1), session, 9, |_| panic!("no room")), Err(CallError::Full));
     client.on_turn(at(1), &mut wire, |_| {});
     let mut seen = Vec::new();
-    for packet in &wire.0 {
+    for packet in &mut wire.0 {
         server.on_packet(at(2), 7, packet, |_, event| {
             let Event::Request { payload, .. } = event else { panic!("{event:?}") };
             seen.extend_from_slice(payload);
@@ -293,23 +311,23 @@ fn what_is_not_from_the_sessions_peer_is_dropped() {
     let mut wire = Sink(Vec::new(), 100);
     client.call(at(0), session, 1, |slot| put(slot, b"x")).expect("room");
     client.on_turn(at(0), &mut wire, |_| {});
-    let request = wire.0.pop().expect("it left");
+    let mut request = wire.0.pop().expect("it left");
     let mut bad = vec![Vec::new(), request[..15].to_vec(), request.clone(), request.clone()];
-    bad[2][0] = 3;
+    bad[2][0] = 5;
     bad[3][4] = 1;
-    for packet in &bad {
+    for packet in &mut bad {
         server.on_packet(at(1), 7, packet, |_, event| panic!("{event:?}"));
         client.on_packet(at(1), 7, packet, |_, event| panic!("{event:?}"));
     }
-    server.on_packet(at(1), 8, &request, |_, event| panic!("{event:?}"));
+    server.on_packet(at(1), 8, &mut request, |_, event| panic!("{event:?}"));
     assert_eq!(server.counts().rejected, 5);
     let mut asked = None;
-    server.on_packet(at(1), 7, &request, |_, event| {
+    server.on_packet(at(1), 7, &mut request, |_, event| {
         let Event::Request { request, .. } = event else { panic!("{event:?}") };
         asked = Some(request);
     });
     server.retire(accepted);
-    server.on_packet(at(1), 7, &request, |_, event| panic!("{event:?}"));
+    server.on_packet(at(1), 7, &mut request, |_, event| panic!("{event:?}"));
     assert!(!server.reply(asked.expect("it was asked"), |_| panic!("nobody wants it")));
     let mut closed = Vec::new();
     client.close(session, |event| closed.push(matches!(event, Event::Unanswered { user: 1 })));
@@ -327,15 +345,15 @@ fn a_carrier_without_room_loses_nothing() {
     let mut replies = Vec::new();
     for micros in 0..20 {
         client.on_turn(at(micros), &mut wire, |event| panic!("{event:?}"));
-        for packet in wire.0.drain(..) {
-            server.on_packet(at(micros), 7, &packet, |rpc, event| {
+        for mut packet in wire.0.drain(..) {
+            server.on_packet(at(micros), 7, &mut packet, |rpc, event| {
                 let Event::Request { request, payload } = event else { panic!("{event:?}") };
                 assert!(rpc.reply(request, |slot| put(slot, payload)));
             });
         }
         server.on_turn(at(micros), &mut wire, |event| panic!("{event:?}"));
-        for packet in wire.0.drain(..) {
-            client.on_packet(at(micros), 7, &packet, |_, event| {
+        for mut packet in wire.0.drain(..) {
+            client.on_packet(at(micros), 7, &mut packet, |_, event| {
                 let Event::Reply { user, payload } = event else { panic!("{event:?}") };
                 assert_eq!(*payload, [user as u8]);
                 replies.push(user);
@@ -344,6 +362,78 @@ fn a_carrier_without_room_loses_nothing() {
     }
     assert_eq!(replies, [0, 1, 2, 3, 4]);
     assert_eq!(client.counts(), Counts::default());
+}
+
+/// What a client sends that asks `text`, once and again.
+fn asked(client: &mut Rpc<u8>, session: SessionId, text: &[u8]) -> [Vec<u8>; 2] {
+    let mut wire = Sink(Vec::new(), 100);
+    client.call(at(0), session, 1, |slot| put(slot, text)).expect("room");
+    client.on_turn(at(0), &mut wire, |_| {});
+    client.on_turn(at(600), &mut wire, |_| {});
+    wire.0.try_into().expect("it is repeated")
+}
+
+// [RDMA-36]
+#[test]
+fn sealed_packets_are_opened_by_the_other_end_alone_and_repeated_as_they_are() {
+    let sealed = || Protection::Sealed(secret(1, 0, 1));
+    let (mut client, mut server, session, _) = ends_with(&[sealed(), sealed()]);
+    let text = b"nobody else reads this";
+    let [request, again] = asked(&mut client, session, text);
+    assert_eq!(request, again, "no nonce seals two texts");
+    assert!(!request.windows(text.len()).any(|part| part == text));
+    for bit in 0..request.len() * 8 {
+        let mut wrong = request.clone();
+        wrong[bit / 8] ^= 1 << (bit % 8);
+        server.on_packet(at(1), 7, &mut wrong, |_, event| panic!("bit {bit}: {event:?}"));
+    }
+    for len in 0..request.len() {
+        server.on_packet(at(1), 7, &mut request.clone()[..len], |_, event| panic!("{event:?}"));
+    }
+    let rejected = (request.len() * 9) as u64;
+    assert_eq!(server.counts(), Counts { rejected, ..Counts::default() });
+    server.on_packet(at(1), 7, &mut request.clone(), |rpc, event| {
+        let Event::Request { request, payload } = event else { panic!("{event:?}") };
+        assert_eq!(payload, text);
+        assert!(rpc.reply(request, |slot| put(slot, b"nor this")));
+    });
+    let mut wire = Sink(Vec::new(), 1);
+    server.on_turn(at(1), &mut wire, |_| {});
+    // What a packet is of is not what it says: the other direction has another key.
+    wire.0[0][0] = 3;
+    server.on_packet(at(2), 7, &mut wire.0[0], |_, event| panic!("{event:?}"));
+    wire.0[0][0] = 4;
+    let mut replied = false;
+    server.on_packet(at(2), 7, &mut again.clone(), |_, event| panic!("a duplicate: {event:?}"));
+    server.on_turn(at(2), &mut Sink(Vec::new(), 1), |_| {});
+    let mut reply = wire.0.remove(0);
+    client.on_packet(at(2), 7, &mut reply, |_, event| {
+        assert_eq!(event, Event::Reply { user: 1, payload: b"nor this" });
+        replied = true;
+    });
+    assert!(replied);
+}
+
+// [RDMA-36]
+#[test]
+fn ends_that_are_not_protected_alike_hand_nothing_in() {
+    let protections = || {
+        [
+            Protection::Trusted,
+            Protection::Sealed(secret(1, 0, 1)),
+            Protection::Sealed(secret(2, 0, 1)),
+        ]
+    };
+    for (own, client) in protections().into_iter().enumerate() {
+        for (other, server) in protections().into_iter().enumerate() {
+            let (mut client, mut server, session, _) = ends_with(&[client.clone(), server]);
+            let [mut request, _] = asked(&mut client, session, b"one");
+            let mut comes = false;
+            server.on_packet(at(1), 7, &mut request, |_, _| comes = true);
+            assert_eq!(comes, own == other);
+            assert_eq!(server.counts().rejected, u64::from(own != other));
+        }
+    }
 }
 
 #[test]

@@ -9,9 +9,13 @@ pub(super) enum Kind {
     Reply = 2,
 }
 
+/// What is added to the kind of a packet that is sealed.
+const SEALED: u32 = 2;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     pub(super) kind: Kind,
+    pub(super) is_sealed: bool,
     /// What the receiver calls the session.
     pub(super) session: u32,
     /// What the client calls the request: ascends in each slot, which its lowest bits name.
@@ -19,29 +23,30 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// The header and what is behind it. None for what no honest peer sends. [RDMA-30]
-    pub(super) fn read(packet: &[u8]) -> Option<(Self, &[u8])> {
+    /// None for what no honest peer sends. [RDMA-30]
+    #[inline]
+    pub(super) fn read(packet: &[u8]) -> Option<Self> {
         let (first, rest) = packet.split_first_chunk()?;
         let (session, rest) = rest.split_first_chunk()?;
-        let (number, payload) = rest.split_first_chunk()?;
-        let kind = match u32::from_le_bytes(*first) {
-            1 => Kind::Request,
-            2 => Kind::Reply,
+        let (number, _) = rest.split_first_chunk()?;
+        let (kind, is_sealed) = match u32::from_le_bytes(*first) {
+            1 => (Kind::Request, false),
+            2 => (Kind::Reply, false),
+            3 => (Kind::Request, true),
+            4 => (Kind::Reply, true),
             _ => return None,
         };
         let (session, number) = (u32::from_le_bytes(*session), u64::from_le_bytes(*number));
-        Some((Self { kind, session, number }, payload))
+        Some(Self { kind, is_sealed, session, number })
     }
 
-    /// Writes header and payload; how many bytes that is, or zero if there is no room.
-    pub(super) fn write(&self, payload: &[u8], into: &mut [u8]) -> usize {
-        let len = HEADER_BYTES + payload.len();
-        let Some(into) = into.get_mut(..len) else { return 0 };
-        let (header, rest) = into.split_at_mut(HEADER_BYTES);
-        header[..4].copy_from_slice(&(self.kind as u32).to_le_bytes());
-        header[4..8].copy_from_slice(&self.session.to_le_bytes());
-        header[8..].copy_from_slice(&self.number.to_le_bytes());
-        rest.copy_from_slice(payload);
-        len
+    #[inline]
+    pub(super) fn encode(&self) -> [u8; HEADER_BYTES] {
+        let kind = self.kind as u32 + if self.is_sealed { SEALED } else { 0 };
+        let mut bytes = [0; HEADER_BYTES];
+        bytes[..4].copy_from_slice(&kind.to_le_bytes());
+        bytes[4..8].copy_from_slice(&self.session.to_le_bytes());
+        bytes[8..].copy_from_slice(&self.number.to_le_bytes());
+        bytes
     }
 }

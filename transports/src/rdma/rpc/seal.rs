@@ -1,0 +1,93 @@
+//! What keeps the packets of a session secret and whole. [RDMA-36]
+//!
+//! Requests have a key and replies have one, and the nonce is the request's number. A number names one request and one
+//! reply, and all that is sent of either is the same bytes; so what is repeated is sealed again to the same packet, and no
+//! nonce seals two texts.
+
+use super::wire::{HEADER_BYTES, Header, Kind};
+use crate::secure::aead::{Aead, Cipher, TAG_BYTES};
+use crate::secure::digest::derive;
+use crate::secure::key::Key;
+
+/// What protects the packets of a session. Both ends have to say the same.
+#[derive(Clone, Debug)]
+pub enum Protection {
+    /// They are sealed under keys made of this secret, which only the two ends have, and have for this session alone: one
+    /// draws it, and tells it with its number of the session.
+    Sealed(Key),
+    /// The peer is trusted, and everybody on the network to it: whoever is on the way can read and forge them.
+    Trusted,
+}
+
+/// The ciphers of one end of a session, if there are any.
+#[derive(Debug)]
+pub(super) struct Seals {
+    sends: Option<Cipher>,
+    takes: Option<Cipher>,
+}
+
+impl Seals {
+    /// Of the end that sends packets of that kind.
+    pub(super) fn new(protection: &Protection, sends: Kind) -> Self {
+        let Protection::Sealed(secret) = protection else {
+            return Self { sends: None, takes: None };
+        };
+        let cipher = |label: &[u8]| Some(Cipher::new(&derive(secret, label, &[])));
+        let (requests, replies) =
+            (cipher(b"greenroom rpc requests"), cipher(b"greenroom rpc replies"));
+        match sends {
+            Kind::Request => Self { sends: requests, takes: replies },
+            Kind::Reply => Self { sends: replies, takes: requests },
+        }
+    }
+
+    /// Whether packets that are sent are sealed.
+    pub(super) const fn is_sealed(&self) -> bool {
+        self.sends.is_some()
+    }
+
+    /// Writes a packet; how many bytes that is, or zero if there is no room.
+    #[inline]
+    pub(super) fn write(&self, header: &Header, payload: &[u8], into: &mut [u8]) -> usize {
+        let end = HEADER_BYTES + payload.len();
+        let Some(packet) = into.get_mut(..end) else { return 0 };
+        let (head, text) = packet.split_at_mut(HEADER_BYTES);
+        head.copy_from_slice(&header.encode());
+        text.copy_from_slice(payload);
+        match &self.sends {
+            Some(cipher) => {
+                into.get_mut(..end + TAG_BYTES).map_or(0, |it| seal(cipher, header, it))
+            }
+            None => end,
+        }
+    }
+
+    /// What is in a packet, opened in place. None if it is not protected as this session's are.
+    #[inline]
+    pub(super) fn open<'p>(&self, header: &Header, packet: &'p mut [u8]) -> Option<&'p [u8]> {
+        match (&self.takes, header.is_sealed) {
+            (Some(cipher), true) => open(cipher, header, packet),
+            (None, false) => packet.get(HEADER_BYTES..),
+            _ if crate::planted!("rpc-plain-taken": false => true) => packet.get(HEADER_BYTES..),
+            _ => None,
+        }
+    }
+}
+
+/// Seals a packet, which has room for its tag; how many bytes that is. Apart, so that one that is not sealed pays nothing.
+#[inline(never)]
+fn seal(cipher: &Cipher, header: &Header, packet: &mut [u8]) -> usize {
+    let len = packet.len();
+    let (head, rest) = packet.split_at_mut(HEADER_BYTES);
+    let Some((text, tag)) = rest.split_last_chunk_mut() else { return 0 };
+    *tag = cipher.seal(header.number, head, text);
+    len
+}
+
+#[inline(never)]
+fn open<'p>(cipher: &Cipher, header: &Header, packet: &'p mut [u8]) -> Option<&'p [u8]> {
+    let (head, rest) = packet.split_at_mut_checked(HEADER_BYTES)?;
+    let (text, tag) = rest.split_last_chunk_mut()?;
+    cipher.open(header.number, head, text, tag).ok()?;
+    Some(text)
+}
