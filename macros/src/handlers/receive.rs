@@ -28,6 +28,7 @@ pub(crate) fn expand(block: &Block, runtime: &TokenStream) -> TokenStream {
         {
             const ANSWERS: bool = true;
 
+            #[inline(always)]
             fn receive<'a>(
                 &'a mut self,
                 message: #message #ty_generics,

@@ -175,10 +175,17 @@ unsafe fn told<A: super::Behavior + Receive<M, Via>, M: Message, Via>(
         // SAFETY: the caller's promise.
         return unsafe { told_counted::<A, M, Via>(header, node) };
     }
-    // SAFETY: the caller owns the node, whose kind this is.
-    let message = || unsafe { Node::take_payload(node) };
     // SAFETY: the caller holds the token, the actor runs, and no handler waits.
-    unsafe { receive_from::<A, M, Via>(header, message) };
+    let actor = unsafe { body::live::<A>(header) };
+    // SAFETY: as above.
+    let context = unsafe { body::context::<A>(header) };
+    // Where this is inlined, the handler takes the message out of its node field by field. A copy of the whole would
+    // be read in larger pieces than the sender has just written, for which the processor waits.
+    // SAFETY: the caller owns the node, whose kind this is; it is taken last, so that nothing that can panic has to
+    // drop it.
+    let step = actor.receive(unsafe { Node::take_payload::<M>(node) }, context);
+    // SAFETY: as above.
+    unsafe { finish(header, step) };
 }
 
 /// As [`told`], for a mailbox with a bound; apart, so that others need not keep registers for it.
@@ -241,7 +248,7 @@ unsafe fn receive_in_time<A: super::Behavior + Receive<M, Via>, M: Message, Via>
         // SAFETY: as above.
         let context = unsafe { body::context::<A>(header) };
         let told = ToldUntil::begin(deadline);
-        if let Step::Later(future) = actor.receive(message, context) {
+        if let Step::Later(future) = receive_apart(actor, message, context) {
             drop(told);
             // SAFETY: as above.
             unsafe { wait(header, told_until(deadline, future)) };
@@ -308,25 +315,33 @@ unsafe fn receive<A: super::Behavior + Receive<M, Via>, M: Message, Via>(
     message: M,
 ) {
     // SAFETY: the caller's promise.
-    unsafe { receive_from::<A, M, Via>(header, || message) };
-}
-
-/// As [`receive`]; the message is taken last, so that nothing that can panic has to drop it.
-///
-/// # Safety
-/// As [`receive`]; `message` does not touch the actor or its context.
-#[inline(always)]
-unsafe fn receive_from<A: super::Behavior + Receive<M, Via>, M: Message, Via>(
-    header: NonNull<Header>,
-    message: impl FnOnce() -> M,
-) {
-    // SAFETY: the caller's promise.
     let actor = unsafe { body::live::<A>(header) };
     // SAFETY: as above.
     let context = unsafe { body::context::<A>(header) };
-    match actor.receive(message(), context) {
+    let step = receive_apart(actor, message, context);
+    // SAFETY: as above.
+    unsafe { finish(header, step) };
+}
+
+/// As [`Receive::receive`], which is inlined, for all but the way of most messages.
+#[inline(never)]
+fn receive_apart<'a, A: super::Behavior + Receive<M, Via>, M: Message, Via>(
+    actor: &'a mut A,
+    message: M,
+    context: &'a mut Context<A>,
+) -> Step<M::Reply, impl Future<Output = M::Reply> + Send + 'a> {
+    actor.receive(message, context)
+}
+
+/// Leaves the handler of what was told in its cell, if that waits.
+///
+/// # Safety
+/// As [`wait`].
+#[inline(always)]
+unsafe fn finish<T>(header: NonNull<Header>, step: Step<T, impl Future<Output = T> + Send>) {
+    match step {
         Step::Done(_) => {}
-        // SAFETY: as above.
+        // SAFETY: the caller's promise.
         Step::Later(future) => unsafe {
             wait(header, async move {
                 future.await;
@@ -350,7 +365,7 @@ unsafe fn asked<A: super::Behavior + Receive<M, Via>, M: Message, Via>(
     let actor = unsafe { body::live::<A>(header) };
     // SAFETY: as above.
     let context = unsafe { body::context::<A>(header) };
-    match actor.receive(message, context) {
+    match receive_apart(actor, message, context) {
         Step::Done(answer) => reply.send(answer),
         Step::Later(future) if cancel => {
             // SAFETY: the cell is live.

@@ -156,6 +156,7 @@ pub enum ByAsync {}
 pub enum ByMacro {}
 
 impl<A: Handle<M>, M: Message> Receive<M, BySync> for A {
+    #[inline(always)]
     fn receive<'a>(
         &'a mut self,
         message: M,
@@ -168,6 +169,7 @@ impl<A: Handle<M>, M: Message> Receive<M, BySync> for A {
 impl<A: HandleAsync<M>, M: Message> Receive<M, ByAsync> for A {
     const CANCEL: bool = <A as HandleAsync<M>>::CANCEL;
 
+    #[inline(always)]
     fn receive<'a>(
         &'a mut self,
         message: M,
