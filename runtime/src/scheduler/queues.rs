@@ -1,6 +1,6 @@
 //! What workers take ready actors from: a queue that they share, or each its own.
 
-use super::per_core::PerCore;
+use super::per_core::{PerCore, Post};
 #[cfg(not(shuttle))]
 use super::unsteady::Unsteady;
 use super::{Batch, Origin, ReadyQueue, WorkerId};
@@ -12,6 +12,33 @@ pub(crate) enum Queues {
     Shared(Box<dyn ReadyQueue>),
     /// Every actor lives on one worker.
     PerCore(PerCore),
+}
+
+/// What one worker takes ready actors from: found out once per slice, not for each of them.
+#[derive(Clone, Copy)]
+pub(super) enum Source<'a> {
+    Shared(&'a dyn ReadyQueue),
+    PerCore(&'a PerCore, &'a Post),
+}
+
+impl Source<'_> {
+    /// The next actor to run, for the worker whose source this is. `batch` keeps what was taken with others before
+    /// it; `wake` ends another worker's sleep.
+    #[inline]
+    pub(super) fn next(
+        self,
+        id: WorkerId,
+        batch: &mut Batch,
+        wake: &impl Fn(usize),
+    ) -> Option<Ready> {
+        match self {
+            Self::Shared(queue) => batch.pop().or_else(|| {
+                queue.pop(id, batch);
+                batch.pop()
+            }),
+            Self::PerCore(queue, post) => queue.next(id, post, wake),
+        }
+    }
 }
 
 impl Queues {
@@ -40,21 +67,12 @@ impl Queues {
         }
     }
 
-    /// The next actor to run. `batch` keeps what was taken with others before it; `wake` ends another
-    /// worker's sleep.
+    /// Where the worker takes actors from.
     #[inline]
-    pub(super) fn next(
-        &self,
-        id: WorkerId,
-        batch: &mut Batch,
-        wake: &impl Fn(usize),
-    ) -> Option<Ready> {
+    pub(super) fn source(&self, id: WorkerId) -> Source<'_> {
         match self {
-            Self::Shared(queue) => batch.pop().or_else(|| {
-                queue.pop(id, batch);
-                batch.pop()
-            }),
-            Self::PerCore(queue) => queue.next(id, wake),
+            Self::Shared(queue) => Source::Shared(&**queue),
+            Self::PerCore(queue) => Source::PerCore(queue, queue.post(id)),
         }
     }
 

@@ -48,7 +48,10 @@ pub enum Origin {
 /// Actors taken from a queue to be run in order. Holds [`Batch::CAPACITY`] at most.
 #[derive(Debug)]
 pub struct Batch {
-    actors: std::collections::VecDeque<Ready>,
+    actors: [Option<Ready>; Self::CAPACITY],
+    /// Where the first one is; the others follow, around the end.
+    first: usize,
+    len: usize,
 }
 
 impl Batch {
@@ -56,7 +59,7 @@ impl Batch {
     pub const CAPACITY: usize = 32;
 
     pub(crate) fn new() -> Self {
-        Self { actors: std::collections::VecDeque::with_capacity(Self::CAPACITY) }
+        Self { actors: [const { None }; Self::CAPACITY], first: 0, len: 0 }
     }
 
     /// Adds an actor behind the others.
@@ -65,26 +68,33 @@ impl Batch {
     /// When the batch is full.
     #[inline]
     pub fn push(&mut self, ready: Ready) {
-        assert!(self.actors.len() < Self::CAPACITY, "a batch holds {} actors", Self::CAPACITY);
-        self.actors.push_back(ready);
+        assert!(self.len < Self::CAPACITY, "a batch holds {} actors", Self::CAPACITY);
+        self.actors[(self.first + self.len) % Self::CAPACITY] = Some(ready);
+        self.len += 1;
     }
 
     /// Takes the first actor.
     #[inline]
     pub fn pop(&mut self) -> Option<Ready> {
-        self.actors.pop_front()
+        if self.len == 0 {
+            return None;
+        }
+        self.len -= 1;
+        let first = self.first % Self::CAPACITY;
+        self.first = first + 1;
+        self.actors[first].take()
     }
 
     /// Actors in the batch.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.actors.len()
+        self.len
     }
 
     /// Whether no actor is in the batch.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.actors.is_empty()
+        self.len == 0
     }
 }
 

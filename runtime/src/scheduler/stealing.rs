@@ -64,10 +64,15 @@ impl StealingQueue {
         }
     }
 
+    #[inline]
     fn pop_injected(&self, local: &Local, batch: &mut Batch) {
-        if self.injector.is_empty() {
-            return;
+        if !self.injector.is_empty() {
+            self.take_injected(local, batch);
         }
+    }
+
+    #[inline(never)]
+    fn take_injected(&self, local: &Local, batch: &mut Batch) {
         self.injector.change(|injector| {
             let share = injector.len().div_ceil(self.locals.len()).min(INJECTOR_BATCH);
             let mut taken = injector.drain(..share);
@@ -88,9 +93,17 @@ impl StealingQueue {
         });
     }
 
-    fn push_local(&self, local: &Local, mut word: usize) {
-        while let Err(back) = local.ring.push(word) {
-            word = back;
+    #[inline]
+    fn push_local(&self, local: &Local, word: usize) {
+        if let Err(word) = local.ring.push(word) {
+            self.overflow(local, word);
+        }
+    }
+
+    /// Puts an actor into a ring that was found full.
+    #[cold]
+    fn overflow(&self, local: &Local, mut word: usize) {
+        loop {
             let shed = self.injector.change(|injector| {
                 // SAFETY: each word in a ring was made by `into_word` and is taken out once.
                 let shed =
@@ -103,6 +116,10 @@ impl StealingQueue {
             });
             if shed == 0 {
                 return;
+            }
+            match local.ring.push(word) {
+                Ok(()) => return,
+                Err(back) => word = back,
             }
         }
     }
@@ -168,11 +185,17 @@ impl StealingQueue {
             // SAFETY: each word was made by `into_word` and is taken out once.
             return batch.push(unsafe { Ready::from_word(word) });
         }
-        self.pop_injected(local, batch);
+        self.pop_elsewhere(worker, batch);
+    }
+
+    /// An actor that waits where the worker looks last.
+    #[inline(never)]
+    fn pop_elsewhere(&self, worker: WorkerId, batch: &mut Batch) {
+        self.pop_injected(&self.locals[worker.index()], batch);
         if batch.is_empty()
             && let Some(word) = self.steal(worker.index())
         {
-            // SAFETY: as above.
+            // SAFETY: each word was made by `into_word` and is taken out once.
             batch.push(unsafe { Ready::from_word(word) });
         }
     }

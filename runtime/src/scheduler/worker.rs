@@ -18,7 +18,7 @@ pub(super) use pace::nanos;
 use super::driver::AlarmClock;
 use super::duty::Duty;
 use super::idle::Idle;
-use super::queues::Queues;
+use super::queues::{Queues, Source};
 use super::{Batch, Origin, WorkerId};
 use crate::sync::{Arc, AtomicBool, Ordering, planted};
 use crate::task::core::{Alarm, Core};
@@ -275,7 +275,8 @@ impl Worker {
     fn slice(&mut self) -> Slice {
         let mut now = self.fire_alarms();
         self.look_at_duty(now);
-        let core = self.core.clone();
+        let (core, shared) = (self.core.clone(), self.shared.clone());
+        let source = shared.queues.source(self.id);
         let end = now.after(self.limits.slice);
         let doing = core.watch.doing(self.id.index());
         let share = Share::growing(self.limits.batch);
@@ -283,7 +284,7 @@ impl Worker {
         let mut turn = Turn { share, look, until: end, clock: &core.clock, doing };
         current::set_turn_end(end);
         let (mut turns, mut looked, mut look) = (0_u32, 0_u32, 1_u32);
-        while let Some(ready) = self.next() {
+        while let Some(ready) = self.next(source) {
             self.run(ready, &turn, Nobody);
             turns += 1;
             if turns == look {
@@ -317,14 +318,24 @@ impl Worker {
         }
     }
 
-    /// The next actor to run, from this worker's batch or its queue.
-    fn next(&mut self) -> Option<Ready> {
+    /// The next actor to run, from this worker's batch or its queue, which is `source`.
+    #[inline]
+    fn next(&mut self, source: Source<'_>) -> Option<Ready> {
         let shared = &self.shared;
-        let ready = shared.queues.next(self.id, &mut self.batch, &|worker| shared.wake(worker))?;
-        if std::mem::take(&mut self.searching) && self.shared.idle.found() {
-            self.shared.wake_successor(self.id);
+        let ready = source.next(self.id, &mut self.batch, &|worker| shared.wake(worker))?;
+        if self.searching {
+            self.found();
         }
         Some(ready)
+    }
+
+    /// The worker has searched, and found something.
+    #[cold]
+    fn found(&mut self) {
+        self.searching = false;
+        if self.shared.idle.found() {
+            self.shared.wake_successor(self.id);
+        }
     }
 
     /// Says what was handled until now, before a slice or after it.

@@ -55,7 +55,7 @@ pub(crate) struct PerCore {
 }
 
 /// What there is for one worker.
-struct Post {
+pub(super) struct Post {
     /// Its own.
     desk: CachePadded<UnsafeCell<Desk>>,
     /// For others.
@@ -104,6 +104,11 @@ impl PerCore {
         unsafe { self.posts[id.index()].desk(step) }
     }
 
+    /// What there is for the calling worker.
+    pub(super) fn post(&self, id: WorkerId) -> &Post {
+        &self.posts[id.index()]
+    }
+
     /// Queues an actor that lives here.
     #[inline]
     pub(crate) fn push(&self, id: WorkerId, ready: Ready) {
@@ -122,10 +127,9 @@ impl PerCore {
         unsafe { current::open_home(ready) };
     }
 
-    /// The next actor to run, after what has come is delivered and what was sent is visible.
+    /// The next actor to run, after what has come is delivered and what was sent is visible; `post` is the worker's.
     #[inline]
-    pub(crate) fn next(&self, id: WorkerId, wake: &impl Fn(usize)) -> Option<Ready> {
-        let post = &self.posts[id.index()];
+    pub(super) fn next(&self, id: WorkerId, post: &Post, wake: &impl Fn(usize)) -> Option<Ready> {
         // SAFETY: the identity is the calling thread's, and the step is the desk's own.
         if post.dock.signal.is_raised() || unsafe { post.desk(Desk::end_turn) } {
             self.trade(id, wake);

@@ -116,7 +116,8 @@ impl ByHand {
         let until = Time::NEVER;
         let doing = core.watch.doing(worker.id.index());
         let turn = Turn { share, look: batch, until, clock: &core.clock, doing };
-        let ready = worker.next();
+        let shared = worker.shared.clone();
+        let ready = worker.next(shared.queues.source(worker.id));
         let ran = ready.as_ref().map(Ready::number);
         if let Some(ready) = ready {
             // SAFETY: the tokens that workers run are of live cells.

@@ -42,21 +42,19 @@ pub(super) fn set_place(place: Place) {
 /// See the [module](self).
 pub(crate) struct Front(pub(crate) Arc<Shared>);
 
-impl Schedule for Front {
-    fn schedule(&self, at: Option<u32>, ready: Ready, hint: Hint, pause: bool) {
-        let shared = &self.0;
-        let Some(worker) = at else { return shared.push_from_outside(ready, hint) };
-        let (place, index) = (place(), worker as usize);
+impl Front {
+    /// Queues an actor where somebody may have to be woken: the calling worker itself, which `id` names, or a helper.
+    #[inline(never)]
+    fn push_and_wake(&self, id: WorkerId, ready: Ready, hint: Hint, pause: bool) {
+        let (shared, place) = (&self.0, place());
         // Or it was put off duty in its sleep, and has not seen that yet.
-        let is_off_duty = || place == Place::OffDuty || index >= shared.idle.on_duty();
+        let is_off_duty = || place == Place::OffDuty || id.index() >= shared.idle.on_duty();
         if place != Place::Slice && is_off_duty() {
             return shared.push_from_outside(ready, hint);
         }
-        // SAFETY: `at` names the calling thread, as `current::enter` was told by the worker itself.
-        let id = unsafe { WorkerId::new(index) };
         shared.queues.push(id, ready, hint);
         if place == Place::Waits {
-            shared.wake(index);
+            shared.wake(id.index());
         }
         if !pause
             && shared.queues.are_shared()
@@ -65,6 +63,21 @@ impl Schedule for Front {
         {
             shared.call_helper(id);
         }
+    }
+}
+
+impl Schedule for Front {
+    fn schedule(&self, at: Option<u32>, ready: Ready, hint: Hint, pause: bool) {
+        let shared = &self.0;
+        let Some(worker) = at else { return shared.push_from_outside(ready, hint) };
+        // SAFETY: `at` names the calling thread, as `current::enter` was told by the worker itself.
+        let id = unsafe { WorkerId::new(worker as usize) };
+        // Looked at before the push, so that this is the last thing to do. Who falls asleep meanwhile is missed, as a
+        // helper may be: the calling worker itself runs the actor.
+        if place() == Place::Slice && (pause || !shared.idle.could_help()) {
+            return shared.queues.push(id, ready, hint);
+        }
+        self.push_and_wake(id, ready, hint, pause);
     }
 
     fn carry(&self, at: Option<u32>, cargo: Cargo) {
