@@ -68,6 +68,7 @@ pub(crate) fn expand(
     let signatures = block.handlers.iter().map(|handler| signature(handler, block, &net));
     let encode = block.handlers.iter().map(|handler| encode(handler, block, &codec, &net));
     let decode = block.handlers.iter().map(|handler| decode(handler, block, &codec, &net));
+    let shapes = block.handlers.iter().map(|handler| shapes(handler, block, &codec, &net));
     Ok(quote! {
         #[automatically_derived]
         #[allow(
@@ -93,6 +94,14 @@ pub(crate) fn expand(
                 #(#decode)*
                 ::core::result::Result::Err(#net::DecodeError::Unknown)
             }
+
+            // Made only where somebody asks.
+            #[inline]
+            fn shapes() -> ::std::vec::Vec<::std::vec::Vec<#net::Shape>> {
+                let mut shapes = ::std::vec::Vec::new();
+                #(#shapes)*
+                shapes
+            }
         }
     })
 }
@@ -112,6 +121,24 @@ fn signature(handler: &Handler, block: &Block, net: &TokenStream) -> TokenStream
         }
     };
     quote!(#(#cfgs)* #new,)
+}
+
+/// What is inside of the parameters and of the answer.
+fn shapes(handler: &Handler, block: &Block, codec: &TokenStream, net: &TokenStream) -> TokenStream {
+    let Handler { cfgs, fields, .. } = handler;
+    let of_parameters = fields.iter().map(|field| {
+        let (ty, span) = (&field.ty, spans::located(field.ty.span()));
+        spans::relocate(quote!(#net::shape::<#codec, #ty>), span)
+    });
+    let of_answer = match &handler.kind {
+        Kind::Tell => None,
+        Kind::Ask { .. } => {
+            let answer = block.answer(handler);
+            Some(spans::relocate(quote!(#net::shape::<#codec, #answer>), handler.method.span()))
+        }
+    };
+    let all = of_parameters.chain(of_answer);
+    quote!(#(#cfgs)* shapes.push(::std::vec![#(#all()),*]);)
 }
 
 fn encode(handler: &Handler, block: &Block, codec: &TokenStream, net: &TokenStream) -> TokenStream {

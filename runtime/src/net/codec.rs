@@ -10,6 +10,7 @@ pub use prost::Prost;
 #[cfg(feature = "zerocopy")]
 pub use zerocopy::Zerocopy;
 
+use super::shape::Shape;
 use super::whole;
 use bytes::Bytes;
 use postcard::ser_flavors::Flavor;
@@ -40,6 +41,13 @@ pub trait Codec<T> {
     /// # Errors
     /// [`DecodeError`] when there is none.
     fn decode(bytes: &mut &[u8]) -> Result<T, DecodeError>;
+
+    /// What is inside of the type, for the committed record ([`lock`](super::lock)). Unless the codec says more, the type's
+    /// name alone stands for it, and a change inside of it is not seen.
+    #[must_use]
+    fn shape() -> Shape {
+        Shape::opaque()
+    }
 }
 
 /// Whatever serde knows, in the format of the crate `postcard`: short, and by position.
@@ -75,6 +83,10 @@ impl<T: Serialize + DeserializeOwned + 'static> Codec<T> for Postcard {
             *kept = Some(whole::keep(take_bytes(bytes)?));
         }
         value.map_or_else(|| take(bytes), Ok)
+    }
+
+    fn shape() -> Shape {
+        Shape::traced::<T>()
     }
 }
 

@@ -10,7 +10,6 @@
 
 use super::frame::{Frame, TEXT_BYTES_MAX};
 use super::identity::NodeId;
-use super::manifest::Manifest;
 use super::message::WireMessage;
 use super::node::{ExportError, Node, Shared};
 use super::outlet::Outlet;
@@ -78,7 +77,7 @@ impl Node {
         if name.is_empty() || name.len() > TEXT_BYTES_MAX {
             return Err(ExportError::BadName(name.len()));
         }
-        let key = (name.to_owned(), Manifest::of::<P>().name());
+        let key = (name.to_owned(), P::Message::MANIFEST.name());
         let group = self.shared().groups().group::<P>(self.shared(), &key);
         Ok(SharedGroup { node: self.shared().clone(), key, group })
     }
@@ -335,7 +334,7 @@ impl<P: Protocol<Message: WireMessage>> Typed for Group<P> {
 
     fn join_theirs(&self, outlet: &Arc<Outlet>, actor: u64) {
         // Where too many are open already, this one is not reached, as if the news had not come.
-        if Outlet::open(outlet, Manifest::of::<P>().name(), actor)
+        if Outlet::open(outlet, P::Message::MANIFEST.name(), actor)
             && let Ok(actor) = stand_in::<P>(outlet, actor)
         {
             self.join(&actor);

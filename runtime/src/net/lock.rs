@@ -18,17 +18,34 @@
 //! Run with `GREENROOM_WIRE_LOCK=write`, that test writes the file, unless a change would break an upgrade;
 //! with `GREENROOM_WIRE_LOCK=break` it writes it all the same.
 //!
-//! Types are compared as they are written. A change inside of a type that a message has is not seen.
+//! The file also says what is inside of the types that messages have, as far as their bytes depend on it:
+//!
+//! ```text
+//! acme.book/3 postcard
+//!     ask place(order: Order, by: Trader) -> u64
+//!         order.price: u64
+//!         order.lines[].count: u32
+//!         by: opaque
+//! ```
+//!
+//! A change there is in the bytes, but not in the [schema](Manifest) that nodes compare: they would read each other's messages
+//! wrongly. The test says so. What is `opaque` stands for any change inside of it: `serde` says nothing about it, or another codec
+//! than [`Postcard`](super::Postcard) has it. [`Shape`](super::Shape) says how it is looked at.
 
 mod file;
+mod inside;
 
 use super::manifest::Manifest;
-use file::{Locked, Protocol};
+use file::{Locked, Message, Protocol};
 use std::fmt;
 use std::path::Path;
 
 /// The variable that has the file written.
 const VARIABLE: &str = "GREENROOM_WIRE_LOCK";
+
+/// What to do about a change that nodes do not see, as their schemas are the same.
+const UNNOTICED: &str =
+    "nodes take one for the other and misread it: write the parameter or its type by another name";
 
 /// What a change of the wire means while old and new nodes run side by side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -194,18 +211,28 @@ fn compare_protocol(name: &str, old: &Protocol, new: &Protocol, changes: &mut Ve
         let text = format!("`{name}` had the codec {} and has {}; {advice}", old.codec, new.codec);
         note(effect, text);
     }
-    for (message, shape) in &old.messages {
+    for (message, before) in &old.messages {
+        let signature = &before.signature;
         match new.messages.get(message) {
-            Some(now) if now == shape => {}
-            Some(now) => {
-                note(effect, format!("`{name}`: `{shape}` became `{now}`; {advice}"));
+            Some(now) if now.signature == *signature => {
+                for Change { effect, text } in inside::compare(&before.inside, &now.inside) {
+                    let mut text = format!("`{name}`: in `{signature}`, {text}");
+                    if effect == Effect::Breaks {
+                        text.push_str(&format!("; {UNNOTICED}, {advice}"));
+                    }
+                    note(effect, text);
+                }
             }
-            None => note(effect, format!("`{name}`: `{shape}` is gone; {advice}")),
+            Some(now) => {
+                let now = &now.signature;
+                note(effect, format!("`{name}`: `{signature}` became `{now}`; {advice}"));
+            }
+            None => note(effect, format!("`{name}`: `{signature}` is gone; {advice}")),
         }
     }
-    for (message, shape) in &new.messages {
+    for (message, Message { signature, .. }) in &new.messages {
         if !old.messages.contains_key(message) {
-            let text = format!("`{name}`: `{shape}` is new; old nodes refuse it");
+            let text = format!("`{name}`: `{signature}` is new; old nodes refuse it");
             note(Effect::Harmless, text);
         }
     }

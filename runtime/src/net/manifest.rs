@@ -1,9 +1,10 @@
 //! What a protocol looks like from outside: its name and version, and its messages by name and types.
 //!
-//! Everything here is computed by the compiler from the texts in the source, so it is the same in every
-//! build of the same source, on whatever platform and by whatever compiler.
+//! All of it that goes on the wire is computed by the compiler from the texts in the source, so it is the same in
+//! every build of the same source, on whatever platform and by whatever compiler.
 
 use super::message::WireMessage;
+use super::shape::Shape;
 use crate::actor::Protocol;
 use std::fmt;
 
@@ -47,6 +48,18 @@ impl Signature {
     #[must_use]
     pub const fn name(&self) -> &'static str {
         self.name
+    }
+
+    /// The lines for what is inside, without those that say what the signature does.
+    fn inside(&self, shapes: &[Shape]) -> Vec<String> {
+        // As no parameter is called.
+        let answer = self.answer.map(|ty| ("return", ty));
+        let written = self.parameters.iter().copied().chain(answer);
+        let lines = written.zip(shapes).flat_map(|((name, ty), shape)| {
+            let itself = format!("{name}: {ty}");
+            shape.lines(name).filter(move |line| *line != itself)
+        });
+        lines.collect()
     }
 
     const fn hash(&self, codec: &str) -> u32 {
@@ -105,13 +118,25 @@ impl fmt::Display for Signature {
 /// let shapes: Vec<_> = manifest.signatures().iter().map(ToString::to_string).collect();
 /// assert_eq!(shapes, ["tell quote(price: u64)", "ask best() -> u64"]);
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct Manifest {
     name: &'static str,
     version: u16,
     codec: &'static str,
     signatures: &'static [Signature],
+    /// Says what is inside of the messages, if that is known.
+    shapes: fn() -> Vec<Vec<Shape>>,
 }
+
+impl PartialEq for Manifest {
+    /// Compares what is written in the source.
+    fn eq(&self, other: &Self) -> bool {
+        let of = |it: &Self| (it.name, it.version, it.codec, it.signatures);
+        of(self) == of(other)
+    }
+}
+
+impl Eq for Manifest {}
 
 impl Manifest {
     /// A manifest of those messages.
@@ -135,13 +160,17 @@ impl Manifest {
             }
             index += 1;
         }
-        Self { name, version, codec, signatures }
+        Self { name, version, codec, signatures, shapes: Vec::new }
     }
 
     /// The manifest of a protocol.
     #[must_use]
     pub const fn of<P: Protocol<Message: WireMessage>>() -> Self {
-        <P::Message as WireMessage>::MANIFEST
+        // Only here, so that programs which do not ask are not longer for it.
+        Self {
+            shapes: <P::Message as WireMessage>::shapes,
+            ..<P::Message as WireMessage>::MANIFEST
+        }
     }
 
     /// The protocol's name.
@@ -174,7 +203,14 @@ impl Manifest {
         self.signatures.iter().find(|signature| MessageId::of(signature.name) == id)
     }
 
-    /// A number that differs when what the message says, or how it becomes bytes, is written otherwise.
+    /// What is inside of each message's parameters and answer, as lines, in the order of the messages.
+    pub(super) fn insides(&self) -> Vec<Vec<String>> {
+        let mut shapes = (self.shapes)().into_iter();
+        let inside = |signature: &Signature| signature.inside(&shapes.next().unwrap_or_default());
+        self.signatures.iter().map(inside).collect()
+    }
+
+    /// A number that differs when what the message says, or how it becomes bytes, is written otherwise. [ENV-19]
     pub(super) fn schema(&self, signature: &Signature) -> u32 {
         signature.hash(self.codec)
     }

@@ -5,6 +5,7 @@
 
 use super::codec::{Codec, DecodeError, EncodeError, decode, encode, finish};
 use super::manifest::{Manifest, MessageId};
+use super::shape::Shape;
 use super::{reference, spare};
 use crate::actor::{Message, Reply};
 use crate::event::Undelivered;
@@ -23,6 +24,12 @@ use std::task::{Context, Poll, ready};
 pub trait WireMessage: Message<Reply = ()> {
     /// What the protocol looks like from outside.
     const MANIFEST: Manifest;
+
+    /// What is inside of each message's parameters, and of its answer behind them; in the order of the manifest.
+    #[must_use]
+    fn shapes() -> Vec<Vec<Shape>> {
+        Vec::new()
+    }
 
     /// Puts the arguments behind `bytes`.
     ///

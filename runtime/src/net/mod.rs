@@ -11,7 +11,7 @@
 //! | [`Transport`] | what carries frames between nodes |
 //! | [`Loopback`] | a transport inside the process |
 //! | [`Manifest`] | what a protocol looks like from outside |
-//! | [`lock`] | the committed record of that, and what changes mean for a rolling upgrade |
+//! | [`lock`], [`Shape`] | the committed record of that and of what is inside, and what changes mean for a rolling upgrade |
 //! | [`NodeId`], [`Incarnation`], [`Address`] | who a node is, which run of it, and where |
 //! | [`Frame`] | what nodes say to each other, as bytes |
 //! | `membership` | which nodes are in the cluster, with the feature of that name |
@@ -47,6 +47,7 @@ mod remote_child;
 mod rendezvous;
 mod scratch;
 mod session;
+mod shape;
 mod spare;
 mod spawn;
 mod transport;
@@ -71,6 +72,7 @@ pub use node::{ExportError, Node};
 pub use peer::{LookupError, Peer};
 pub use remote_child::{Placement, RemoteChild};
 pub use rendezvous::rendezvous;
+pub use shape::Shape;
 pub use spawn::{Orphans, RemoteSpawnError, Spawnable};
 pub use transport::{
     ConnectError, Connecting, Drive, Link, LinkEnd, Order, SubmitError, Transport,
@@ -80,3 +82,5 @@ pub use transport::{
 pub use codec::{decode, encode, finish};
 #[doc(hidden)]
 pub use message::{AnswerBytes, question};
+#[doc(hidden)]
+pub use shape::shape;

@@ -8,7 +8,6 @@ use super::frame::{Frame, TEXT_BYTES_MAX};
 use super::groups::Groups;
 use super::identity::{Address, Identity, NodeId};
 use super::limit::{Limit, Rate};
-use super::manifest::Manifest;
 use super::message::WireMessage;
 use super::outlet::{NotFound, Outlet};
 use super::peer::Peer;
@@ -328,6 +327,6 @@ pub(super) fn adopt<P: Protocol<Message: WireMessage>>(
     let finding = move |outcome: Result<u64, NotFound>| {
         found(outcome.and_then(|actor| stand_in(&by, actor)));
     };
-    let protocol = Manifest::of::<P>().name();
+    let protocol = P::Message::MANIFEST.name();
     outlet.search(|correlation| Frame::Find { correlation, protocol, name }, Box::new(finding));
 }

@@ -2,7 +2,6 @@
 
 use super::frame::Frame;
 use super::identity::Identity;
-use super::manifest::Manifest;
 use super::message::WireMessage;
 use super::node::{Connected, adopt};
 use super::outlet::NotFound;
@@ -85,7 +84,7 @@ impl Peer {
             NotFound::NoSuchName => LookupError::NoSuchName(name.to_owned()),
             NotFound::Speaks(found) => LookupError::OtherProtocol {
                 name: name.to_owned(),
-                wanted: Manifest::of::<P>().name(),
+                wanted: P::Message::MANIFEST.name(),
                 found,
             },
             NotFound::NodeDown | NotFound::NotSpawned(_) => LookupError::NodeDown,
@@ -123,7 +122,7 @@ impl Peer {
             }
         };
         let until = self.system.deadline(self.system.core().limits.ask_timeout);
-        let protocol = Manifest::of::<A>().name();
+        let protocol = A::Message::MANIFEST.name();
         let ask = |correlation| Frame::Spawn { correlation, protocol, name, arguments };
         outlet.search(ask, Box::new(finding));
         let spawned = self.system.by(until, poll_fn(|cx| receiver.poll(cx))).await;

@@ -9,7 +9,6 @@
 
 use super::export::Export;
 use super::identity::{Identity, Incarnation, NodeId};
-use super::manifest::Manifest;
 use super::message::WireMessage;
 use super::node::Shared;
 use super::outlet::Outlet;
@@ -102,7 +101,7 @@ pub(super) fn home_of<P: Protocol<Message: WireMessage>>(
         let ended = || actor.is_closed().then(|| own(actor.id().number()));
         return node.reach().abroad(actor.id()).or_else(ended);
     }
-    if let Some(number) = node.reach().known(actor.id(), Manifest::of::<P>().name()) {
+    if let Some(number) = node.reach().known(actor.id(), P::Message::MANIFEST.name()) {
         return Some(own(number));
     }
     let exported = Arc::new(Export::of(actor).into_exported());
@@ -131,7 +130,7 @@ fn found<P: Protocol<Message: WireMessage>>(
     let elsewhere = || node.connection(home.identity).ok_or(Undelivered::HomeNotConnected);
     let outlet = if is_peers { connection.clone() } else { elsewhere()? };
     if planted!("net-reference-unopened": true => false)
-        && !Outlet::open(&outlet, Manifest::of::<P>().name(), home.actor)
+        && !Outlet::open(&outlet, P::Message::MANIFEST.name(), home.actor)
     {
         return Err(Undelivered::OverLimit);
     }

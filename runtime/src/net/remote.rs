@@ -7,7 +7,7 @@
 
 use super::bundle::{self, Bound, Bundle, Shape, put_head};
 use super::frame::Frame;
-use super::manifest::{Manifest, MessageId};
+use super::manifest::MessageId;
 use super::message::{Asker, Encoded, WireMessage};
 use super::outlet::{Letter, NotFound, Outlet, Parcel, Post};
 use super::{reference, scratch};
@@ -255,7 +255,7 @@ pub(super) fn stand_in<P: Protocol<Message: WireMessage>>(
     };
     // The inner `None`: two protocols of this program have one name.
     let reference = outlet.proxy(actor, start, read).ok_or(NotFound::NodeDown)?;
-    reference.ok_or_else(|| NotFound::Speaks(Manifest::of::<P>().name().to_owned()))
+    reference.ok_or_else(|| NotFound::Speaks(P::Message::MANIFEST.name().to_owned()))
 }
 
 /// A reference to an actor that has ended: what stands in for it ends at once.

@@ -3,7 +3,6 @@
 use super::codec::{self, Postcard};
 use super::export::{Export, Exported};
 use super::frame::TEXT_BYTES_MAX;
-use super::manifest::Manifest;
 use super::message::WireMessage;
 use super::node::{ExportError, Node};
 use super::outlet::{NotFound, Outlet};
@@ -147,7 +146,7 @@ impl Node {
             return Err(ExportError::BadName(name.len()));
         }
         let mut spawns = self.shared().spawns().lock();
-        match spawns.0.entry((name.clone(), Manifest::of::<A>().name())) {
+        match spawns.0.entry((name.clone(), A::Message::MANIFEST.name())) {
             Entry::Occupied(_) => Err(ExportError::NameTaken(name)),
             Entry::Vacant(entry) => {
                 entry.insert(Arc::new(Box::new(AllowedType::<A>::new(orphans))));

@@ -13,10 +13,10 @@ const BEST: Signature = Signature::asked("best", &[], "u64");
 const BOOK: Manifest = Manifest::new("acme.book", 3, "postcard", &[QUOTE, BEST]);
 
 /// A file of its own, gone with the test.
-struct File(PathBuf);
+pub(crate) struct File(pub(crate) PathBuf);
 
 impl File {
-    fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("greenroom-{}-{name}", std::process::id()));
         let _ = std::fs::remove_file(&path);
         Self(path)
@@ -30,7 +30,7 @@ impl Drop for File {
 }
 
 /// The changes from `old` to `new`.
-fn changes(name: &str, old: &[Manifest], new: &[Manifest]) -> Vec<Change> {
+pub(crate) fn changes(name: &str, old: &[Manifest], new: &[Manifest]) -> Vec<Change> {
     let file = File::new(name);
     lock::write(&file.0, old, false).unwrap();
     match lock::check(&file.0, new) {

@@ -15,6 +15,7 @@ mod conformance;
 mod frame;
 mod groups;
 mod hostile;
+mod inside;
 mod limit;
 mod lock;
 mod manifest;

@@ -1,6 +1,7 @@
 //! Values as they lie in memory.
 
 use super::{Codec, DecodeError, EncodeError};
+use crate::net::shape::Shape;
 use zerocopy::{Immutable, IntoBytes, TryFromBytes, Unaligned};
 
 /// Plain structs as their bytes, copied in one go: by the crate `zerocopy`, whose derives say that a type is one. With
@@ -61,5 +62,9 @@ impl<T: TryFromBytes + IntoBytes + Immutable + Unaligned> Codec<T> for Zerocopy 
             .map_err(|_| malformed("they are no value of the type"))?;
         *bytes = rest;
         Ok(value)
+    }
+
+    fn shape() -> Shape {
+        Shape::of_length(size_of::<T>())
     }
 }

@@ -20,16 +20,50 @@ pub(super) struct Protocol {
     pub(super) version: u16,
     pub(super) codec: String,
     /// What each message looks like, by name.
-    pub(super) messages: BTreeMap<String, String>,
+    pub(super) messages: BTreeMap<String, Message>,
+}
+
+/// One message.
+#[derive(Debug, PartialEq)]
+pub(super) struct Message {
+    /// As it is in the source.
+    pub(super) signature: String,
+    /// What is inside of its parameters and its answer.
+    pub(super) inside: Vec<Part>,
+}
+
+/// Something inside of a parameter or an answer.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Part {
+    /// How to get there: `order.lines[].count`.
+    pub(super) way: String,
+    /// What is there: `u32`.
+    pub(super) what: String,
+}
+
+impl Part {
+    fn parse(line: &str) -> Option<Self> {
+        let (way, what) = line.rsplit_once(": ")?;
+        Some(Self { way: way.to_owned(), what: what.to_owned() })
+    }
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.way, self.what)
+    }
 }
 
 impl Locked {
     /// What the program has.
     pub(super) fn of(manifests: &[Manifest]) -> Self {
         let protocols = manifests.iter().map(|manifest| {
-            let signatures = manifest.signatures().iter();
-            let messages =
-                signatures.map(|signature| (signature.name().to_owned(), signature.to_string()));
+            let signatures = manifest.signatures().iter().zip(manifest.insides());
+            let messages = signatures.map(|(signature, inside)| {
+                let inside = inside.iter().filter_map(|line| Part::parse(line)).collect();
+                let message = Message { signature: signature.to_string(), inside };
+                (signature.name().to_owned(), message)
+            });
             let protocol = Protocol {
                 version: manifest.version(),
                 codec: manifest.codec().to_owned(),
@@ -45,29 +79,44 @@ impl Locked {
     /// # Errors
     /// [`LockError::Unreadable`] with the first line that is not of it.
     pub(super) fn parse(text: &str) -> Result<Self, LockError> {
-        let mut locked = Self::default();
-        let mut protocol = None;
+        let mut reading = Reading::default();
         for (index, line) in text.lines().enumerate() {
-            let unreadable = || LockError::Unreadable { line: index + 1, text: line.to_owned() };
-            if line.is_empty() || line.starts_with('#') {
-                continue;
-            }
-            if let Some(shape) = line.strip_prefix("    ") {
-                let open: &mut Protocol = protocol
-                    .as_ref()
-                    .and_then(|name| locked.protocols.get_mut(name))
-                    .ok_or_else(unreadable)?;
-                let message = message_of(shape).ok_or_else(unreadable)?;
-                open.messages.insert(message.to_owned(), shape.to_owned());
-            } else {
-                let (name, opened) = protocol_of(line).ok_or_else(unreadable)?;
-                if locked.protocols.insert(name.clone(), opened).is_some() {
-                    return Err(unreadable());
-                }
-                protocol = Some(name);
+            let is_said = line.is_empty() || line.starts_with('#') || reading.take(line).is_some();
+            if !is_said {
+                return Err(LockError::Unreadable { line: index + 1, text: line.to_owned() });
             }
         }
-        Ok(locked)
+        Ok(reading.locked)
+    }
+}
+
+/// A file of which the lines up to one were read.
+#[derive(Debug, Default)]
+struct Reading {
+    locked: Locked,
+    protocol: String,
+    message: String,
+}
+
+impl Reading {
+    /// Reads a line; `None` if it is not of such a file.
+    fn take(&mut self, line: &str) -> Option<()> {
+        let protocol = self.locked.protocols.get_mut(&self.protocol);
+        if let Some(part) = line.strip_prefix("        ") {
+            let message = protocol?.messages.get_mut(&self.message)?;
+            message.inside.push(Part::parse(part)?);
+        } else if let Some(signature) = line.strip_prefix("    ") {
+            self.message = message_of(signature)?.to_owned();
+            let message = Message { signature: signature.to_owned(), inside: Vec::new() };
+            protocol?.messages.insert(self.message.clone(), message);
+        } else {
+            let (name, opened) = protocol_of(line)?;
+            self.protocol.clone_from(&name);
+            self.message.clear();
+            let is_new = self.locked.protocols.insert(name, opened).is_none();
+            return is_new.then_some(());
+        }
+        Some(())
     }
 }
 
@@ -91,8 +140,11 @@ impl fmt::Display for Locked {
         writeln!(f, "{HEAD}")?;
         for (name, protocol) in &self.protocols {
             writeln!(f, "\n{name}/{} {}", protocol.version, protocol.codec)?;
-            for shape in protocol.messages.values() {
-                writeln!(f, "    {shape}")?;
+            for message in protocol.messages.values() {
+                writeln!(f, "    {}", message.signature)?;
+                for part in &message.inside {
+                    writeln!(f, "        {part}")?;
+                }
             }
         }
         Ok(())
