@@ -6,6 +6,7 @@
 //! for them, without UDP's checksum: a packet that was damaged on its way is one that no network
 //! has noticed.
 
+use super::mark::Ecn;
 use std::net::{IpAddr, SocketAddr};
 
 /// The link type of packets that begin with a header of IP.
@@ -72,10 +73,11 @@ impl Capture {
         seen: Seen,
         now: u64,
         [from, to]: [SocketAddr; 2],
+        ecn: Ecn,
         payload: &[u8],
     ) {
         self.packets += 1;
-        let packet = packet(from, to, payload);
+        let packet = packet(from, to, ecn, payload);
         let len = u32::try_from(packet.len()).unwrap_or(u32::MAX);
         let mut block = Vec::from((seen as u32).to_le_bytes());
         // The upper half of the time comes first.
@@ -107,11 +109,11 @@ fn pad(block: &mut Vec<u8>) {
 }
 
 /// A packet of IP and UDP. Where the addresses are of two families both are of version 6.
-fn packet(from: SocketAddr, to: SocketAddr, payload: &[u8]) -> Vec<u8> {
+fn packet(from: SocketAddr, to: SocketAddr, ecn: Ecn, payload: &[u8]) -> Vec<u8> {
     let mut packet = match (from.ip(), to.ip()) {
         (IpAddr::V4(from), IpAddr::V4(to)) => {
             let len = u16_of(V4_HEADER_LEN + UDP_HEADER_LEN + payload.len());
-            let mut header = vec![0x45, 0];
+            let mut header = vec![0x45, ecn as u8];
             header.extend(len.to_be_bytes());
             // Not in pieces, nor to be cut into them.
             header.extend([0, 0, 0x40, 0, HOPS, UDP, 0, 0]);
@@ -122,7 +124,7 @@ fn packet(from: SocketAddr, to: SocketAddr, payload: &[u8]) -> Vec<u8> {
             header
         }
         (from, to) => {
-            let mut header = vec![0x60, 0, 0, 0];
+            let mut header = vec![0x60, (ecn as u8) << 4, 0, 0];
             header.extend(u16_of(UDP_HEADER_LEN + payload.len()).to_be_bytes());
             header.extend([UDP, HOPS]);
             for address in [from, to] {

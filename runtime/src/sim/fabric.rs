@@ -11,6 +11,7 @@
 use super::capture::{Capture, Seen};
 use super::choice::{Choices, Label};
 use super::link::Link;
+use super::mark::Ecn;
 use crate::sync::planted;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
@@ -32,6 +33,8 @@ const PORT_PACKETS_MAX: usize = 4096;
 pub struct Datagram {
     /// The sender's address, as seen from outside of its network.
     pub from: SocketAddr,
+    /// What it is marked with.
+    pub ecn: Ecn,
     /// What it carries.
     pub bytes: Vec<u8>,
 }
@@ -58,6 +61,8 @@ pub struct Traffic {
     pub doubled: u64,
     /// Damaged on the way.
     pub damaged: u64,
+    /// Marked with congestion on the way.
+    pub marked: u64,
 }
 
 #[derive(Debug)]
@@ -181,12 +186,13 @@ impl Fabric {
         &mut self,
         now: u64,
         [from, says, to]: [SocketAddr; 3],
+        ecn: Ecn,
         bytes: &[u8],
         choices: &mut Choices,
     ) {
         self.traffic.sent += 1;
         if let Some(capture) = &mut self.capture {
-            capture.add(Seen::Sent, now, [says, to], bytes);
+            capture.add(Seen::Sent, now, [says, to], ecn, bytes);
         }
         let way = (from.ip(), to.ip());
         let link = self.links.get(&way).copied().unwrap_or(self.all);
@@ -211,10 +217,13 @@ impl Fabric {
             self.traffic.lost += 1;
             return;
         }
+        let marked = planted!("sim-congestion-unmarked": link.mark(now, busy, ecn) => ecn);
+        self.traffic.marked += u64::from(marked != ecn && marked == Ecn::Congested);
         let copies = 1 + u64::from(choices.chance(DOUBLE, link.duplication.into(), 1000));
         self.traffic.doubled += planted!("sim-copy-uncounted": copies - 1 => 0);
         for _ in 0..copies {
-            self.fly(sent, &link, [says, to], bytes.to_vec(), choices);
+            let datagram = Datagram { from: says, ecn: marked, bytes: bytes.to_vec() };
+            self.fly(sent, &link, to, datagram, choices);
         }
     }
 
@@ -238,10 +247,11 @@ impl Fabric {
         &mut self,
         sent: u64,
         link: &Link,
-        [says, to]: [SocketAddr; 2],
-        mut bytes: Vec<u8>,
+        to: SocketAddr,
+        mut datagram: Datagram,
         choices: &mut Choices,
     ) {
+        let bytes = &mut datagram.bytes;
         if !bytes.is_empty() && choices.chance(DAMAGE, link.corruption.into(), 1000) {
             let bit = choices.noise(BIT, bytes.len() as u64 * 8);
             let place = usize::try_from(bit / 8).unwrap_or(0);
@@ -250,7 +260,6 @@ impl Fabric {
         }
         let jitter = choices.noise(DELAY, nanos(link.jitter) + 1);
         let due = sent.saturating_add(nanos(link.latency)).saturating_add(jitter);
-        let datagram = Datagram { from: says, bytes };
         self.flown += 1;
         self.flights.insert((due, self.flown), Flight { to, datagram });
     }
@@ -278,7 +287,7 @@ impl Fabric {
             return Some((to, len, None));
         }
         if let Some(capture) = &mut self.capture {
-            capture.add(Seen::Arrived, now, [datagram.from, place], &datagram.bytes);
+            capture.add(Seen::Arrived, now, [datagram.from, place], datagram.ecn, &datagram.bytes);
         }
         port.packets.push_back(datagram);
         self.traffic.arrived += 1;

@@ -1,6 +1,7 @@
 //! How one direction between two nodes treats packets.
 
 use super::fabric::nanos;
+use super::mark::{Ecn, Marks};
 use std::time::Duration;
 
 const SECOND: u128 = 1_000_000_000;
@@ -37,6 +38,8 @@ pub struct Link {
     pub bytes_per_second: Option<u64>,
     /// What waits at most for a link of limited bandwidth.
     pub queue_bytes: u64,
+    /// What it does to marks of congestion.
+    pub marks: Marks,
     /// The longest packet that gets through.
     pub bytes_max: usize,
     /// For now, none longer than this gets through either.
@@ -57,6 +60,7 @@ impl Default for Link {
             corruption: 0,
             bytes_per_second: None,
             queue_bytes: 256 << 10,
+            marks: Marks::Keeps,
             bytes_max: 65_507,
             narrowed: None,
             cut: false,
@@ -92,6 +96,8 @@ settings! {
     bytes_per_second: Option<u64>,
     /// Sets what waits at most for a link of limited bandwidth.
     queue_bytes: u64,
+    /// Sets what it does to marks of congestion.
+    marks: Marks,
     /// Sets the longest packet that gets through.
     bytes_max: usize,
 }
@@ -120,12 +126,31 @@ impl Link {
     /// When a packet of `len` bytes has left, if the link is `busy` until then; `None` if too much waits.
     pub(crate) fn sent_at(&self, now: u64, busy: u64, len: usize) -> Option<u64> {
         let Some(rate) = self.bytes_per_second else { return Some(now) };
-        let rate = u128::from(rate.max(1));
-        let waiting = u128::from(busy - now) * rate / SECOND;
-        if waiting + len as u128 > u128::from(self.queue_bytes) {
+        if self.waiting(now, busy) + len as u128 > u128::from(self.queue_bytes) {
             return None;
         }
-        let takes = (len as u128 * SECOND).div_ceil(rate);
+        let takes = (len as u128 * SECOND).div_ceil(u128::from(rate.max(1)));
         Some(busy.saturating_add(u64::try_from(takes).unwrap_or(nanos(Duration::MAX))))
+    }
+
+    /// What a packet is marked with behind it that came to it with `ecn`, if the link is `busy` until then.
+    pub(crate) fn mark(&self, now: u64, busy: u64, ecn: Ecn) -> Ecn {
+        match self.marks {
+            Marks::Clears => Ecn::NotCapable,
+            Marks::Makes if ecn != Ecn::NotCapable && self.is_half_full(now, busy) => {
+                Ecn::Congested
+            }
+            Marks::Keeps | Marks::Makes => ecn,
+        }
+    }
+
+    fn is_half_full(&self, now: u64, busy: u64) -> bool {
+        2 * self.waiting(now, busy) > u128::from(self.queue_bytes)
+    }
+
+    /// The bytes that wait, if it is `busy` until then.
+    fn waiting(&self, now: u64, busy: u64) -> u128 {
+        let rate = self.bytes_per_second.map_or(0, |rate| rate.max(1));
+        u128::from(busy - now) * u128::from(rate) / SECOND
     }
 }

@@ -1,6 +1,7 @@
 //! A node's end of the wires.
 
 use super::fabric::Datagram;
+use super::mark::Ecn;
 use super::stage::Stage;
 use crate::sync::{Arc, planted};
 use std::fmt;
@@ -53,15 +54,24 @@ impl Socket {
         self.send_as(self.address(), to, bytes);
     }
 
+    /// As [`Socket::send`], with a mark of congestion.
+    pub fn send_marked(&self, to: SocketAddr, ecn: Ecn, bytes: &[u8]) {
+        self.send_all(self.address(), to, ecn, bytes);
+    }
+
     /// As [`Socket::send`], but with a sender's address that may be anybody's: a forger's datagram.
     pub fn send_as(&self, from: SocketAddr, to: SocketAddr, bytes: &[u8]) {
+        self.send_all(from, to, Ecn::NotCapable, bytes);
+    }
+
+    fn send_all(&self, from: SocketAddr, to: SocketAddr, ecn: Ecn, bytes: &[u8]) {
         if !self.is_up() {
             return;
         }
         let (now, len) = (self.stage.now(), bytes.len());
         self.stage.log(|| format!("{} sends {len} bytes to {to}", self.at));
         let mut fabric = self.stage.fabric.lock();
-        self.stage.choose(|choices| fabric.send(now, [self.at, from, to], bytes, choices));
+        self.stage.choose(|choices| fabric.send(now, [self.at, from, to], ecn, bytes, choices));
     }
 
     /// Lets no more than so many datagrams wait here; 4096 unless set. What finds no room is lost.

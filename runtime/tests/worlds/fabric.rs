@@ -3,7 +3,9 @@
 //! `GREENROOM_SEEDS` says how many seeds the random ones get.
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
-use greenroom::sim::{Datagram, Explore, Fault, Link, Node, Socket, SocketError, World};
+use greenroom::sim::{
+    Datagram, Ecn, Explore, Fault, Link, Marks, Node, Socket, SocketError, World,
+};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -105,6 +107,34 @@ fn rates_are_as_asked() {
     let wrong: Vec<_> = wrong.collect();
     assert_eq!(wrong.len() as u64, world.traffic().damaged);
     assert!(wrong.into_iter().all(one_bit));
+}
+
+#[test]
+fn a_link_marks_what_may_be_marked_while_its_queue_is_half_full() {
+    let link = Link::default().bytes_per_second(Some(4000)).queue_bytes(40);
+    let capable = [Ecn::NotCapable, Ecn::Capable0, Ecn::Capable1, Ecn::Congested];
+    for (marks, behind) in [
+        (Marks::Keeps, capable),
+        (Marks::Clears, [Ecn::NotCapable; 4]),
+        (Marks::Makes, [Ecn::NotCapable, Ecn::Congested, Ecn::Congested, Ecn::Congested]),
+    ] {
+        let mut world = World::new(6);
+        let pair = Pair::new(&mut world, link.marks(marks));
+        // Of four bytes each, six fill more than half of the queue.
+        for ecn in [capable; 3].concat() {
+            pair.sockets[0].send_marked(pair.sockets[1].address(), ecn, &[0; 4]);
+        }
+        world.run_for(Duration::from_secs(1));
+        let next = || pair.sockets[1].try_receive().unwrap();
+        let came: Vec<_> = std::iter::from_fn(next).map(|datagram| datagram.ecn).collect();
+        let at_first = if marks == Marks::Makes { capable } else { behind };
+        let (first, last) = came.split_at(6);
+        assert!(first.iter().eq([at_first; 2].concat().iter().take(6)), "{marks:?}: {first:?}");
+        assert!(last.iter().eq([behind; 2].concat().iter().skip(2).take(4)), "{marks:?}: {last:?}");
+        assert_eq!(world.traffic().overflowed, 2);
+        // Those that came with that mark are not counted.
+        assert_eq!(world.traffic().marked, if marks == Marks::Makes { 2 } else { 0 });
+    }
 }
 
 #[test]

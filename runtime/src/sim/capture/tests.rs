@@ -24,8 +24,8 @@ fn packets_have_their_time_their_place_and_headers() {
     let late = 5 << 32 | 7;
     let mut capture = Capture::new();
     assert!(capture.is_empty());
-    capture.add(Seen::Sent, 3, [from, to], b"hello");
-    capture.add(Seen::Arrived, late, [from, to], b"");
+    capture.add(Seen::Sent, 3, [from, to], Ecn::Congested, b"hello");
+    capture.add(Seen::Arrived, late, [from, to], Ecn::NotCapable, b"");
     assert!(!capture.is_empty());
     let file = capture.into_bytes();
     assert_eq!(blocks(&file, SECTION).len(), 1);
@@ -38,7 +38,7 @@ fn packets_have_their_time_their_place_and_headers() {
     assert_eq!(words(packets[0]), [0, 0, 3, 33, 33]);
     assert_eq!(words(packets[1]), [1, 5, 7, 28, 28]);
     let packet = &packets[0][20..20 + 33];
-    assert_eq!(packet[..10], [0x45, 0, 0, 33, 0, 0, 0x40, 0, 64, 17]);
+    assert_eq!(packet[..10], [0x45, 3, 0, 33, 0, 0, 0x40, 0, 64, 17]);
     assert_eq!(checksum(&packet[..20]), 0, "the header's sum is right");
     assert_eq!(packet[12..20], [10, 0, 0, 1, 10, 0, 0, 2]);
     assert_eq!(packet[20..28], [0x0f, 0xa0, 0x13, 0x88, 0, 13, 0, 0]);
@@ -49,8 +49,8 @@ fn packets_have_their_time_their_place_and_headers() {
 fn addresses_of_two_families_are_both_of_version_6() {
     let from = SocketAddr::from(([10, 0, 0, 1], 1));
     let to = SocketAddr::from((Ipv6Addr::LOCALHOST, 2));
-    let packet = packet(from, to, b"x");
+    let packet = packet(from, to, Ecn::Capable0, b"x");
     assert_eq!(packet.len(), 40 + 8 + 1);
-    assert_eq!(packet[..8], [0x60, 0, 0, 0, 0, 9, 17, 64]);
+    assert_eq!(packet[..8], [0x60, 0x20, 0, 0, 0, 9, 17, 64]);
     assert_eq!(packet[18..24], [0xff, 0xff, 10, 0, 0, 1]);
 }
