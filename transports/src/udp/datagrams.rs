@@ -173,7 +173,11 @@ impl Datagrams for sim::Socket {
     ) -> Poll<io::Result<()>> {
         for taken in 0..DATAGRAMS_PER_CALL {
             match Self::poll_receive(self, cx) {
-                Poll::Ready(Ok(mut datagram)) => sink(datagram.from.into(), &mut datagram.bytes),
+                Poll::Ready(Ok(mut datagram)) => {
+                    let ecn = of_world(datagram.ecn);
+                    let arrival = Arrival { ecn, ..datagram.from.into() };
+                    sink(arrival, &mut datagram.bytes);
+                }
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(io::Error::other(error))),
                 Poll::Pending if taken == 0 => return Poll::Pending,
                 Poll::Pending => break,
@@ -186,11 +190,13 @@ impl Datagrams for sim::Socket {
         &mut self,
         _: Option<IpAddr>,
         to: SocketAddr,
-        _: Ecn,
+        ecn: Ecn,
         datagrams: &[u8],
         segment: NonZeroUsize,
     ) -> Result<(), (usize, SendError)> {
-        datagrams.chunks(segment.get()).for_each(|datagram| Self::send(self, to, datagram));
+        let ecn = to_world(ecn);
+        let send = |datagram| self.send_marked(to, ecn, datagram);
+        datagrams.chunks(segment.get()).for_each(send);
         Ok(())
     }
 
@@ -210,6 +216,24 @@ impl Datagrams for sim::Socket {
 
     fn segments_max(&self) -> usize {
         1
+    }
+}
+
+pub(super) const fn to_world(ecn: Ecn) -> sim::Ecn {
+    match ecn {
+        Ecn::NotCapable => sim::Ecn::NotCapable,
+        Ecn::Capable0 => sim::Ecn::Capable0,
+        Ecn::Capable1 => sim::Ecn::Capable1,
+        Ecn::Congested => sim::Ecn::Congested,
+    }
+}
+
+pub(super) const fn of_world(ecn: sim::Ecn) -> Ecn {
+    match ecn {
+        sim::Ecn::NotCapable => Ecn::NotCapable,
+        sim::Ecn::Capable0 => Ecn::Capable0,
+        sim::Ecn::Capable1 => Ecn::Capable1,
+        sim::Ecn::Congested => Ecn::Congested,
     }
 }
 

@@ -6,6 +6,8 @@
 
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
+mod marks;
+
 use greenroom::net::{Address, Export, Node as NetNode};
 use greenroom::sim::{Explore, Fault, Link, Node, World, WorldClock};
 use greenroom::{Actor, Ref, handlers};
