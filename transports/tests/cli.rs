@@ -67,7 +67,7 @@ fn what_keygen_prints_makes_the_files_of_two_nodes() {
 
     let doctor = folder.greenroom(&["doctor", "a.toml"]);
     let found = text(&doctor);
-    let socket = ["buffers", "segmentation", "coalescing", "IPv6", "listen"];
+    let socket = ["buffers", "segmentation", "coalescing", "ECN", "IPv6", "listen"];
     for what in ["clock", "randomness", "cipher"].into_iter().chain(socket) {
         assert!(found.lines().any(|line| line.get(6..).is_some_and(|line| line.starts_with(what))));
     }

@@ -2,6 +2,7 @@
 
 mod keys;
 mod machine;
+mod marks;
 mod network;
 mod rdma;
 
@@ -79,7 +80,7 @@ pub(crate) fn run(rdma: bool, file: Option<&Path>) -> io::Result<ExitCode> {
     findings.extend(config.iter().flat_map(keys::look));
     findings.extend(machine::look());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    findings.extend(runtime.block_on(async { network::look(config.as_ref()) }));
+    findings.extend(runtime.block_on(network::look(config.as_ref())));
     if rdma {
         findings.extend(rdma::look());
     }

@@ -1,6 +1,6 @@
 //! Sockets, and the way to each peer.
 
-use super::Finding;
+use super::{Finding, marks};
 use greenroom_transports::config::{NodeConfig, Peer};
 use greenroom_transports::udp::socket::{Options, Socket};
 use rustix::net::sockopt;
@@ -15,12 +15,13 @@ const MTU_MIN: u32 = 1280;
 /// What an Ethernet takes.
 const MTU_USUAL: u32 = 1500;
 
-pub(crate) fn look(config: Option<&NodeConfig>) -> Vec<Finding> {
+pub(crate) async fn look(config: Option<&NodeConfig>) -> Vec<Finding> {
     let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
     let mut findings = match Socket::bind(any, &Options::default()) {
         Ok(socket) => vec![buffers(&socket), segments(&socket), joins(&socket)],
         Err(error) => vec![Finding::bad("socket", error.to_string(), "allow UDP sockets")],
     };
+    findings.push(marks::look().await);
     findings.push(ipv6());
     if let Some(config) = config {
         findings.push(listens(config.listen));
