@@ -18,7 +18,6 @@ use crate::secure::reject::Reject;
 use crate::secure::wire::{self, HandshakeHeader, Kind};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
-use subtle::ConstantTimeEq;
 
 /// A handshake was not begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -386,7 +385,7 @@ impl Endpoint {
         let place = self.associations.iter().filter(named).find_map(|association| {
             known = true;
             let epoch = association.current.as_ref()?;
-            bool::from(epoch.peer_token.ct_eq(token)).then_some(association.id.place)
+            epoch.is_reset_by(token).then_some(association.id.place)
         });
         let Some(place) = place else {
             return Err(if known { Reject::Forged } else { Reject::Index });

@@ -5,6 +5,7 @@ use crate::secure::handshake::{Role, Secrets};
 use crate::secure::identity::TOKEN_BYTES;
 use crate::secure::packet::{Opener, SealError, Sealer};
 use crate::secure::wire::OVERHEAD_BYTES;
+use subtle::ConstantTimeEq;
 
 /// The lane on which this layer speaks for itself: it confirms keys and proves paths.
 pub const CONTROL_LANE: u8 = 255;
@@ -27,7 +28,9 @@ pub(super) struct Epoch {
     /// Under what we name it to the peer.
     pub(super) peer_index: u32,
     /// What the peer sends if it has forgotten the association.
-    pub(super) peer_token: [u8; TOKEN_BYTES],
+    peer_token: [u8; TOKEN_BYTES],
+    /// The same, if it has been told another one for another address of ours.
+    told_token: Option<[u8; TOKEN_BYTES]>,
     pub(super) since: Time,
     /// Which of the handshakes of the association it is from.
     pub(super) order: u64,
@@ -71,7 +74,16 @@ impl Epoch {
             }
         };
         let lanes = (0..lanes).chain([CONTROL_LANE]).map(lane).collect();
-        Self { index, peer_index, peer_token, since: now, order, heard: false, lanes }
+        Self {
+            index,
+            peer_index,
+            peer_token,
+            told_token: None,
+            since: now,
+            order,
+            heard: false,
+            lanes,
+        }
     }
 
     /// How many lanes there are for data.
@@ -94,6 +106,18 @@ impl Epoch {
             CONTROL_LANE => Some(data),
             _ => Some(usize::from(number)).filter(|&place| place < data),
         }
+    }
+
+    /// The peer has told a token for another address of ours. The one from the handshake stays good: what is on its way
+    /// may be told to go back there.
+    pub(super) fn tell_token(&mut self, token: [u8; TOKEN_BYTES]) {
+        self.told_token = crate::planted!("token-told-in-vain": Some(token) => None);
+    }
+
+    /// Whether a reset with that token is the peer's.
+    pub(super) fn is_reset_by(&self, token: &[u8]) -> bool {
+        let told = self.told_token.is_some_and(|told| bool::from(told.ct_eq(token)));
+        told | bool::from(self.peer_token.ct_eq(token))
     }
 
     pub(super) fn forgeries(&self) -> u64 {

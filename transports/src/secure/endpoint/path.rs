@@ -6,6 +6,7 @@
 //! 3. What leaves for an address leaves from that of this machine's to which it came from there: what answers a datagram
 //!    from that one's, what is said in an association from that of the newest packet. [UDP-52]
 //! 4. The proof is the answer to a random token, sealed, from any address: who has it received there.
+//! 5. With that token goes what a reset from here would have for that address. [UDP-63]
 
 use super::epoch::CONTROL_LANE;
 use super::event::Event;
@@ -13,6 +14,7 @@ use super::{AssociationId, Endpoint, Transmit};
 use crate::link::{Ecn, Time};
 use crate::secure::audit::What;
 use crate::secure::entropy::draw;
+use crate::secure::identity::TOKEN_BYTES;
 use crate::secure::reject::Reject;
 use crate::secure::wire::OVERHEAD_BYTES;
 use std::net::{IpAddr, SocketAddr};
@@ -70,8 +72,8 @@ pub(super) enum Control {
     Confirm,
     /// They do.
     Confirmed,
-    /// Say this token if you are there.
-    Challenge(u64),
+    /// Say this token if you are there; and if I forget you, I say so there with that one. [UDP-63]
+    Challenge { token: u64, index: u32, reset: [u8; TOKEN_BYTES] },
     /// I am.
     Response(u64),
 }
@@ -81,7 +83,9 @@ impl Control {
         match self {
             Self::Confirm => vec![0],
             Self::Confirmed => vec![1],
-            Self::Challenge(token) => [2].into_iter().chain(token.to_le_bytes()).collect(),
+            Self::Challenge { token, index, reset } => {
+                [&[2][..], &token.to_le_bytes(), &index.to_le_bytes(), &reset].concat()
+            }
             Self::Response(token) => [3].into_iter().chain(token.to_le_bytes()).collect(),
         }
     }
@@ -90,7 +94,12 @@ impl Control {
         match text {
             [0] => Some(Self::Confirm),
             [1] => Some(Self::Confirmed),
-            [2, token @ ..] => Some(Self::Challenge(u64::from_le_bytes(token.try_into().ok()?))),
+            [2, rest @ ..] => {
+                let (token, rest) = rest.split_first_chunk()?;
+                let (index, reset) = rest.split_first_chunk()?;
+                let (token, index) = (u64::from_le_bytes(*token), u32::from_le_bytes(*index));
+                Some(Self::Challenge { token, index, reset: reset.try_into().ok()? })
+            }
             [3, token @ ..] => Some(Self::Response(u64::from_le_bytes(token.try_into().ok()?))),
             _ => None,
         }
@@ -157,7 +166,10 @@ impl Endpoint {
         match Control::decode(text).ok_or(Reject::Control)? {
             Control::Confirm => self.control(place, now, from, Control::Confirmed),
             Control::Confirmed => {}
-            Control::Challenge(token) => self.control(place, now, from, Control::Response(token)),
+            Control::Challenge { token, index, reset } => {
+                self.on_token(place, index, reset);
+                self.control(place, now, from, Control::Response(token));
+            }
             Control::Response(token) => self.on_response(place, now, token),
         }
         Ok(())
@@ -201,8 +213,19 @@ impl Endpoint {
         candidate.tries += 1;
         candidate.due = now + TRY_EVERY * candidate.tries;
         let (address, token, due) = (candidate.address, candidate.token, candidate.due);
-        self.control(place, now, address, Control::Challenge(token));
+        if let Some(index) = association.current.as_ref().map(|epoch| epoch.index) {
+            let reset = self.local.identity.reset_token(index, address.ip());
+            self.control(place, now, address, Control::Challenge { token, index, reset });
+        }
         self.arm(due);
+    }
+
+    /// Keeps the token that the peer goes by where it has asked for a proof. So whoever has proved to be there has it. [UDP-63]
+    fn on_token(&mut self, place: u32, index: u32, token: [u8; TOKEN_BYTES]) {
+        let current = self.associations.at_mut(place).and_then(|it| it.current.as_mut());
+        if let Some(epoch) = current.filter(|epoch| epoch.peer_index == index) {
+            epoch.tell_token(token);
+        }
     }
 
     /// Moves the association if the token is the candidate's.

@@ -51,7 +51,12 @@ fn one_of_each() -> Vec<Waiting> {
     let packet = sealed(&mut pair.1.a, ms(2), pair.0, 0, b"text").unwrap().packet;
     all.push(to_b("data", pair.1, packet));
     let mut pair = pair_up();
-    pair.1.a.control(pair.0.place, ms(2), address(2), path::Control::Challenge(7));
+    pair.1.a.control(
+        pair.0.place,
+        ms(2),
+        address(2),
+        path::Control::Challenge { token: 7, index: 0, reset: [0; 16] },
+    );
     let packet = pair.1.a.poll_transmit().unwrap().packet;
     all.push(to_b("control", pair.1, packet));
     all.push(forgotten());

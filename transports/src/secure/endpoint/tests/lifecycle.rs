@@ -336,6 +336,49 @@ fn a_node_that_moves_is_followed_once_it_proved_it() {
     assert_eq!(sealed(&mut pair.b, pair.now, b, 1, b"x").unwrap().to, address(77));
 }
 
+/// [UDP-61] [UDP-63]: by the token for where it is; that for where it was stays good, as packets may still leave there.
+#[test]
+fn a_node_that_has_moved_hears_that_it_is_forgotten() {
+    for (from, is_heard) in [(address(77), true), (address(1), true), (address(66), false)] {
+        let mut pair = pair(&Config::default());
+        let (a, _) = pair.connect();
+        let mut moved = sealed(&mut pair.a, pair.now, a, 0, b"moved").unwrap().packet;
+        pair.b.handle(pair.now, address(77), &mut moved);
+        let mut challenge = pair.b.poll_transmit().unwrap();
+        pair.a.handle(pair.now, address(2), &mut challenge.packet);
+        let mut response = pair.a.poll_transmit().unwrap();
+        pair.b.handle(pair.now, address(77), &mut response.packet);
+        events(&mut pair.a);
+
+        pair.b = node(2, 1, Config::default());
+        let mut text = sealed(&mut pair.a, pair.now, a, 1, b"?").unwrap().packet;
+        pair.b.handle(pair.now, from, &mut text);
+        let mut reset = pair.b.poll_transmit().unwrap().packet;
+        pair.a.handle(pair.now, address(2), &mut reset);
+        let peer = pair.b.public();
+        let down = Event::Down { association: a, peer, why: Ended::Reset };
+        let expected = if is_heard { vec![down] } else { Vec::new() };
+        assert_eq!(events(&mut pair.a), expected, "{from}");
+    }
+}
+
+/// [UDP-63]: one for keys that are not in use any more says nothing of those that are.
+#[test]
+fn a_token_for_other_keys_is_not_kept() {
+    let mut pair = pair(&Config::default());
+    let (a, b) = pair.connect();
+    let mut moved = sealed(&mut pair.a, pair.now, a, 0, b"moved").unwrap().packet;
+    pair.b.handle(pair.now, address(77), &mut moved);
+    let mut challenge = pair.b.poll_transmit().unwrap();
+    pair.a.rekey(pair.now, a).unwrap();
+    pair.settle();
+    assert_eq!(pair.a.handle(pair.now, address(2), &mut challenge.packet), Received::Done);
+    let index = pair.b.associations.get(b).and_then(|it| it.current.as_ref()).unwrap().index;
+    let stale = identity(2).reset_token(index, address(77).ip());
+    let epoch = pair.a.associations.get(a).and_then(|it| it.current.as_ref()).unwrap();
+    assert_eq!((epoch.peer_index, epoch.is_reset_by(&stale)), (index, false));
+}
+
 /// [UDP-40] [UDP-50]: what was asked for where the peer was is asked for where it is.
 #[test]
 fn a_renewal_follows_a_node_that_moves() {
