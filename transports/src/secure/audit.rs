@@ -39,6 +39,13 @@ pub enum What {
         /// The node.
         peer: PublicKey,
     },
+    /// Two programs run with one key: one of them was heard of before the other, and again after it. [UDP-64]
+    SharedKey {
+        /// The node that both say they are.
+        peer: PublicKey,
+        /// Where the other one is; this one is at the event's address.
+        other: SocketAddr,
+    },
     /// An association ended.
     Ended {
         /// The node.
@@ -82,6 +89,8 @@ pub struct Audit {
     rejected: [u64; Reject::ALL.len()],
     noted: [Option<Time>; Reject::ALL.len()],
     unsent: u64,
+    shared_keys: u64,
+    noted_shared: Option<Time>,
 }
 
 /// How often at most a reason comes into the ring.
@@ -97,6 +106,8 @@ impl Audit {
             rejected: [0; Reject::ALL.len()],
             noted: [None; Reject::ALL.len()],
             unsent: 0,
+            shared_keys: 0,
+            noted_shared: None,
         }
     }
 
@@ -116,6 +127,21 @@ impl Audit {
             let count = self.rejected[index];
             self.record(at, Some(from), What::Rejected { reason, count });
         }
+    }
+
+    /// Counts that one key was seen in two places, and notes it if none was noted for a second.
+    pub(super) fn share(&mut self, at: Time, [from, other]: [SocketAddr; 2], peer: PublicKey) {
+        self.shared_keys += 1;
+        if self.noted_shared.is_none_or(|noted| at.since(noted) >= NOTE_INTERVAL) {
+            self.noted_shared = Some(at);
+            self.record(at, Some(from), What::SharedKey { peer, other });
+        }
+    }
+
+    /// How often a program was heard of again after another one with its key.
+    #[must_use]
+    pub fn shared_keys(&self) -> u64 {
+        self.shared_keys
     }
 
     /// How many datagrams were dropped for a reason.

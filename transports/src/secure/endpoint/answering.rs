@@ -5,7 +5,7 @@ use super::epoch::Made;
 use super::event::{Ended, Event};
 use super::indices::Owner;
 use super::peers::GaveWay;
-use super::{AssociationId, Endpoint};
+use super::{AssociationId, Endpoint, RUN};
 use crate::link::Time;
 use crate::secure::audit::What;
 use crate::secure::guard::{CODES_BYTES, Codes, Second};
@@ -393,8 +393,12 @@ impl Endpoint {
         (peer.live, peer.gave_way) = (Some(id.place), None);
         peer.places.clear();
         peer.newborn.take_if(|newborn| *newborn == id.place);
+        let other = peer.on_run(hello.incarnation & RUN, address);
         let peer = peer.key;
         self.audit.record(now, Some(address), What::Associated { peer });
+        if let Some(other) = other {
+            self.audit.share(now, [address, other], peer);
+        }
         self.tell(Event::Up { association: id, peer, hello: *hello, lanes, address });
     }
 

@@ -46,6 +46,14 @@ pub(super) struct GaveWay {
     pub(super) retry_in: Duration,
 }
 
+/// A run of a peer's program.
+#[derive(Clone, Copy)]
+pub(super) struct Run {
+    number: u64,
+    /// Where it was when it came last.
+    address: SocketAddr,
+}
+
 pub(super) struct Peer {
     pub(super) key: PublicKey,
     pub(super) codes: Codes,
@@ -77,9 +85,25 @@ pub(super) struct Peer {
     pub(super) proved: Bucket,
     /// Which cookie is good where it is: one more than were used up there. None is zero, which is what is good elsewhere.
     pub(super) good_cookie: u64,
+    /// Its run that came last, and the one before that.
+    runs: [Option<Run>; 2],
 }
 
 impl Peer {
+    /// A run of it has come. If it was there before the last one, both are there at a time, as a program that has ended
+    /// never comes again: returns where the other one was. [UDP-64]
+    pub(super) fn on_run(&mut self, number: u64, address: SocketAddr) -> Option<SocketAddr> {
+        let is = |run: &Option<Run>| run.is_some_and(|run| run.number == number);
+        let [last, before] = self.runs;
+        if is(&last) {
+            self.runs[0] = Some(Run { number, address });
+            return None;
+        }
+        self.runs = [Some(Run { number, address }), last];
+        let is_back = crate::planted!("shared-key-unseen": is(&before) => false);
+        last.filter(|_| is_back).map(|other| other.address)
+    }
+
     /// Where to ask after silence there: at the next place, behind the last at the first. [UDP-73]
     pub(super) fn place_after(&self, silent: SocketAddr) -> SocketAddr {
         let asked = self.places.iter().position(|place| *place == silent);
@@ -123,6 +147,7 @@ impl Peers {
                 unproved: Bucket::default(),
                 proved: Bucket::default(),
                 good_cookie: 1,
+                runs: [None; 2],
             });
             u32::try_from(all.len() - 1).unwrap_or(u32::MAX)
         });

@@ -379,6 +379,47 @@ fn a_token_for_other_keys_is_not_kept() {
     assert_eq!((epoch.peer_index, epoch.is_reset_by(&stale)), (index, false));
 }
 
+/// [UDP-64]: not of a node that starts again, however often, and with both places of one that runs twice.
+#[test]
+fn a_key_in_two_places_is_noticed() {
+    let mut pair = pair(&Config::default());
+    let mut come = |node: &mut Endpoint, from| {
+        // Their clocks are some seconds apart.
+        pair.now = pair.now + Duration::from_secs(10);
+        if let Some(association) = up(node) {
+            node.close(pair.now, association);
+        }
+        node.connect(pair.now, &pair.b.public(), address(2)).unwrap();
+        for _ in 0..4 {
+            while let Some(mut sent) = node.poll_transmit() {
+                pair.b.handle(pair.now, from, &mut sent.packet);
+            }
+            while let Some(mut sent) = pair.b.poll_transmit() {
+                if sent.to == from {
+                    node.handle(pair.now, address(2), &mut sent.packet);
+                }
+            }
+        }
+        let is_shared = |what| matches!(what, What::SharedKey { .. });
+        let entries = pair.b.audit().entries().filter(|entry| is_shared(entry.what));
+        let places: Vec<_> = entries.map(|entry| (entry.address.unwrap(), entry.what)).collect();
+        (pair.b.audit().shared_keys(), places)
+    };
+    for life in 1..4 {
+        let mut started = node(1, life, Config::default());
+        assert_eq!(come(&mut started, address(1)), (0, Vec::new()));
+    }
+    let mut one = node(1, 4, Config::default());
+    let mut other = node(1, 5, Config::default());
+    assert_eq!(come(&mut one, address(1)).0, 0);
+    assert_eq!(come(&mut other, address(66)).0, 0, "it may have been started elsewhere");
+    let peer = one.public();
+    let back = (address(1), What::SharedKey { peer, other: address(66) });
+    assert_eq!(come(&mut one, address(1)), (1, vec![back]));
+    let again = (address(66), What::SharedKey { peer, other: address(1) });
+    assert_eq!(come(&mut other, address(66)), (2, vec![back, again]));
+}
+
 /// [UDP-40] [UDP-50]: what was asked for where the peer was is asked for where it is.
 #[test]
 fn a_renewal_follows_a_node_that_moves() {
