@@ -3,6 +3,8 @@
 use super::Station;
 use crate::link::Time;
 use crate::secure::endpoint::AssociationId;
+use greenroom::net::NodeId;
+use std::time::Duration;
 
 impl Station {
     /// Looks at a line before it rests.
@@ -15,6 +17,14 @@ impl Station {
             touched.push_back(id);
             self.wakes.wakers.extend(self.driver.take());
         }
+    }
+
+    /// How long the way to a node and back takes, if there is a line to it on which that was measured.
+    #[must_use]
+    pub fn round_trip(&self, node: NodeId) -> Option<Duration> {
+        let mut lines = self.lines.values();
+        let line = lines.find(|line| line.peer.node == node && line.is_open())?;
+        line.lane.round_trip()
     }
 
     /// Has the driver look, soon.

@@ -15,7 +15,7 @@ use crate::secure::entropy::{Entropy, NoEntropy, System};
 use crate::secure::key::PublicKey;
 use crate::station::{Outgoing, Station, Wakes};
 use greenroom::net::{
-    Address, ConnectError, Connecting, Drive, Identity, Link, LinkEnd, Order, SubmitError,
+    Address, ConnectError, Connecting, Drive, Identity, Link, LinkEnd, NodeId, Order, SubmitError,
     Transport,
 };
 use parking_lot::Mutex;
@@ -201,6 +201,12 @@ impl Udp {
     #[must_use]
     pub fn failure(&self) -> Option<String> {
         self.shared.failure.lock().clone()
+    }
+
+    /// How long the way to a node and back takes, smoothed, while there is a connection with it on which that was measured.
+    #[must_use]
+    pub fn round_trip(&self, node: NodeId) -> Option<Duration> {
+        self.shared.station.lock().round_trip(node)
     }
 
     /// Looks at what happened that bears on security.
