@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use greenroom::net::NodeId;
+
 use super::clock::{now_ms, now_us};
 use super::shared::Shared;
 use super::stats::Cut;
@@ -48,7 +50,7 @@ impl Numbers {
 
 type Section = fn(&Shared, &Numbers, &mut String);
 
-const SECTIONS: [(&str, Section); 9] = [
+const SECTIONS: [(&str, Section); 10] = [
     ("Server", server),
     ("Clients", clients),
     ("Memory", memory),
@@ -57,6 +59,7 @@ const SECTIONS: [(&str, Section); 9] = [
     ("Replication", replication),
     ("CPU", cpu),
     ("Cluster", cluster),
+    ("Nodes", nodes),
     ("Keyspace", keyspace),
 ];
 
@@ -221,6 +224,15 @@ fn cpu_ticks() -> Option<[u64; 2]> {
 
 fn cluster(_: &Shared, _: &Numbers, text: &mut String) {
     line(text, format_args!("cluster_enabled:0"));
+}
+
+/// A line for each node, as this one sees it. A server alone has none.
+fn nodes(shared: &Shared, _: &Numbers, text: &mut String) {
+    let nodes = shared.nodes.get();
+    let lines = nodes.map(|nodes| nodes.show(NodeId(shared.node), shared.started_ms));
+    for (number, node) in lines.iter().flatten().enumerate() {
+        line(text, format_args!("node{number}:{node}"));
+    }
 }
 
 fn keyspace(_: &Shared, numbers: &Numbers, text: &mut String) {

@@ -223,7 +223,10 @@ impl Server {
         let homes = homes(&shared, &actors, &neighbours);
         if let Some(plan) = plan {
             let started = plan.start(&system, &shared.layout, &actors, neighbours).await;
-            node = Some(started.map_err(node_failed)?);
+            let (started, nodes) = started.map_err(node_failed)?;
+            node = Some(started);
+            // Nobody has set it before.
+            let _ = shared.nodes.set(nodes);
         }
         let backend = Backend { shared: Arc::clone(&shared), shards: homes, broker };
         let closing = Arc::new(Notify::new());

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 
 use super::client::Client;
 use super::clock::now_ms;
+use super::cluster::Nodes;
 use super::layout::Layout;
 use super::session::Effect;
 use super::stats::{Count, Cut, Stats, Traffic};
@@ -78,6 +79,8 @@ pub(crate) struct Shared {
     pub(crate) shards: usize,
     /// Which node this is; zero if it is alone.
     pub(crate) node: u64,
+    /// The nodes, once it takes part.
+    pub(crate) nodes: OnceLock<Nodes>,
     pub(crate) layout: Layout,
     pub(crate) workers: usize,
     pub(crate) scheduler: String,
@@ -137,6 +140,7 @@ impl Shared {
             address,
             shards,
             node: 0,
+            nodes: OnceLock::new(),
             layout: Layout::alone(shards),
             workers,
             scheduler,

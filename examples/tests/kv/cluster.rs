@@ -38,6 +38,44 @@ fn values(client: &mut Client) -> Vec<String> {
     each_key(client, |number| vec!["GET".to_owned(), key(number)])
 }
 
+/// The lines of `INFO nodes`, without when things were so and how long the way is.
+fn states(client: &mut Client) -> Vec<String> {
+    let text = client.text(&["INFO", "nodes"]);
+    let lines = text.lines().filter(|line| line.starts_with("node"));
+    let state = |line: &str| {
+        let (_, fields) = line.split_once(':').unwrap();
+        let field = |key: &str| {
+            fields
+                .split(',')
+                .find_map(|field| field.strip_prefix(key))
+                .unwrap_or_default()
+                .to_owned()
+        };
+        let since: u64 = field("since=").parse().unwrap();
+        assert!(since > 1_000_000_000, "{line}");
+        let is_measured = field("rtt_us=").parse::<u64>().is_ok();
+        assert!(!is_measured || field("state=") == "up", "{line}");
+        format!("{} {}", field("name="), field("state="))
+    };
+    lines.map(state).collect()
+}
+
+#[test]
+fn info_says_how_each_node_is() {
+    let mut nodes = Nodes::start();
+    let mut client = nodes.client(1);
+    assert_eq!(states(&mut client), ["1 here", "0 up", "2 up"]);
+    fill(&mut client);
+    let text = client.text(&["INFO"]);
+    assert_eq!(text.matches(",rtt_us=").count(), 2, "messages were acknowledged: {text}");
+    nodes.kill(0);
+    nodes.until(1, |text| text.starts_with("CLUSTERDOWN"));
+    assert_eq!(states(&mut client), ["1 here", "0 down", "2 up"]);
+    nodes.launch(0);
+    nodes.until_whole();
+    assert_eq!(states(&mut client), ["1 here", "0 up", "2 up"]);
+}
+
 #[test]
 fn any_node_answers_for_all_keys() {
     let mut nodes = Nodes::start();

@@ -30,6 +30,7 @@ use greenroom_transports::udp::{BindError, Udp};
 
 use super::layout::Layout;
 use super::shard_actor::ShardActor;
+use trouble::Names;
 
 /// The name that a node's porter is exported under.
 const NAME: &str = "kv";
@@ -122,7 +123,7 @@ impl Plan {
         layout: &Layout,
         shards: &[Ref<ShardActor>],
         neighbours: Vec<Arc<Neighbour>>,
-    ) -> Result<Node, NodeError> {
+    ) -> Result<(Node, Nodes), NodeError> {
         let link = link::Config {
             suspect_after: SUSPECT_AFTER,
             dead_after: DEAD_AFTER,
@@ -133,9 +134,31 @@ impl Plan {
         let porter = system.spawn::<Porter>((shards.into(), layout.clone())).named("porter");
         let porter = porter.await?;
         self.config.export(&node, NAME, Export::of(&porter))?;
-        let start = (node.clone(), udp, neighbours, shards.into());
+        let name = self.config.name.clone().unwrap_or_else(|| self.me().to_string());
+        let nodes = Nodes { name, udp: udp.clone(), neighbours: neighbours.clone() };
+        let names = Names::of(&self.config.peers);
+        let start = (node.clone(), (udp, names), neighbours, shards.into());
         system.spawn::<Cluster>(start).named("cluster").await?;
-        Ok(node)
+        Ok((node, nodes))
+    }
+}
+
+/// The nodes, as this one sees them.
+#[derive(Debug)]
+pub(crate) struct Nodes {
+    /// What this one is called.
+    name: String,
+    udp: Udp,
+    neighbours: Vec<Arc<Neighbour>>,
+}
+
+impl Nodes {
+    /// Says how each node is, as `INFO` shows it; this one, `me`, runs since `started_ms`.
+    pub(crate) fn show(&self, me: NodeId, started_ms: i64) -> Vec<String> {
+        let since = started_ms / 1000;
+        let own = format!("name={},id={me},state=here,since={since}", self.name);
+        let others = self.neighbours.iter().map(|neighbour| neighbour.show(&self.udp));
+        std::iter::once(own).chain(others).collect()
     }
 }
 
@@ -148,12 +171,12 @@ impl Cluster {
     #[start]
     fn start(
         node: Node,
-        udp: Udp,
+        (udp, names): (Udp, Names),
         neighbours: Vec<Arc<Neighbour>>,
         shards: Arc<[Ref<ShardActor>]>,
         cx: &mut Context<Self>,
     ) -> Self {
-        cx.task(trouble::watch(udp));
+        cx.task(trouble::watch(udp, names));
         for neighbour in neighbours {
             cx.task(neighbour::keep(node.clone(), neighbour, Arc::clone(&shards)));
         }

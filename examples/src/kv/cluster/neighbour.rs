@@ -6,10 +6,12 @@ use std::time::{Duration, Instant};
 use greenroom::net::{Address, Node, NodeId, Peer};
 use greenroom::{AskError, Ref};
 use greenroom_transports::config;
+use greenroom_transports::udp::Udp;
 use parking_lot::Mutex;
 
-use super::trouble::Unreached;
+use super::trouble::{Changes, Unreached};
 use super::{NAME, Porter, say};
+use crate::kv::clock::now_ms;
 use crate::kv::job::{Answer, Job};
 use crate::kv::shard_actor::ShardActor;
 
@@ -28,15 +30,29 @@ pub(crate) struct Neighbour {
     /// Where it is; without one, it comes by itself.
     address: Option<Address>,
     layout: u64,
+    state: Mutex<State>,
+}
+
+/// How a node is.
+#[derive(Debug)]
+struct State {
     /// Who takes jobs there, while it is up.
-    porter: Mutex<Option<Ref<Porter>>>,
+    porter: Option<Ref<Porter>>,
+    /// Since when it is so, in milliseconds of the epoch.
+    since_ms: i64,
+}
+
+impl State {
+    fn new(porter: Option<Ref<Porter>>) -> Self {
+        Self { porter, since_ms: now_ms() }
+    }
 }
 
 impl Neighbour {
     pub(crate) fn new(peer: &config::Peer, layout: u64) -> Self {
         let id = peer.key.node();
         let name = peer.name.clone().unwrap_or_else(|| id.to_string());
-        Self { id, name, address: peer.place(), layout, porter: Mutex::new(None) }
+        Self { id, name, address: peer.place(), layout, state: Mutex::new(State::new(None)) }
     }
 
     /// Has a shard of the node run a job. If it cannot, the replies say so.
@@ -49,7 +65,7 @@ impl Neighbour {
             ));
             return job;
         }
-        let porter = self.porter.lock().clone();
+        let porter = self.state.lock().porter.clone();
         let asked = match porter {
             Some(porter) => porter.run(job.pack(shard, self.layout)).await,
             None => Err(AskError::Closed),
@@ -65,6 +81,19 @@ impl Neighbour {
         };
         job.fail(&format!("CLUSTERDOWN node {}{failed}", self.name));
         job
+    }
+
+    /// Says how the node is, as `INFO` shows it.
+    pub(super) fn show(&self, udp: &Udp) -> String {
+        let (is_up, since_ms) = {
+            let state = self.state.lock();
+            (state.porter.is_some(), state.since_ms)
+        };
+        let word = if is_up { "up" } else { "down" };
+        let trip = udp.round_trip(self.id).filter(|_| is_up);
+        let trip = trip.map_or_else(String::new, |trip| format!(",rtt_us={}", trip.as_micros()));
+        let (name, since) = (&self.name, since_ms / 1000);
+        format!("name={name},id={},state={word},since={since}{trip}", self.id)
     }
 
     /// Reaches the node, or says why it cannot be, for now.
@@ -92,14 +121,15 @@ impl Neighbour {
 pub(super) async fn keep(node: Node, neighbour: Arc<Neighbour>, shards: Arc<[Ref<ShardActor>]>) {
     let name = &neighbour.name;
     let mut unreached = Unreached::new(Instant::now());
+    let mut changes = Changes::new(Instant::now());
     loop {
         match neighbour.try_to_reach(&node).await {
             Ok((peer, porter)) => {
-                *neighbour.porter.lock() = Some(porter);
-                say(format_args!("node {name} is up"));
+                *neighbour.state.lock() = State::new(Some(porter));
+                say_change(&mut changes, name, "is up");
                 peer.ended().await;
-                *neighbour.porter.lock() = None;
-                say(format_args!("node {name} is down"));
+                *neighbour.state.lock() = State::new(None);
+                say_change(&mut changes, name, "is down");
                 for shard in shards.iter() {
                     // A shard that is gone has forgotten everybody.
                     let _ = shard.forget(neighbour.id.0).await;
@@ -112,5 +142,11 @@ pub(super) async fn keep(node: Node, neighbour: Arc<Neighbour>, shards: Arc<[Ref
             Err(_) => {}
         }
         tokio::time::sleep(RETRY).await;
+    }
+}
+
+fn say_change(changes: &mut Changes, name: &str, what: &'static str) {
+    if let Some(what) = changes.note(Instant::now(), what) {
+        say(format_args!("node {name} {what}"));
     }
 }

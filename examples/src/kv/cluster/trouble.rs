@@ -1,8 +1,12 @@
 //! What is said of nodes that are not reached, and of those that this one refuses: seldom, and only what is new.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
+use greenroom_transports::config::Peer;
+use greenroom_transports::secure::audit::{Entry, What};
+use greenroom_transports::secure::key::PublicKey;
 use greenroom_transports::secure::reject::Reject;
 use greenroom_transports::udp::Udp;
 
@@ -12,6 +16,9 @@ use super::say;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Between two lines about one thing at least.
 const PAUSE: Duration = Duration::from_secs(60);
+
+/// How often a node comes or goes within that time at most before it is no longer said.
+const CHANGES_MAX: u32 = 10;
 
 /// What wrong keys and other versions look like to the node that refuses them; other reasons are of the network's making.
 const REFUSALS: [Reject; 5] =
@@ -41,11 +48,66 @@ impl Unreached {
     }
 }
 
-/// Says once in a while how many datagrams of other nodes were refused, and why.
-pub(super) async fn watch(udp: Udp) {
+/// What nodes are called, by their keys.
+#[derive(Debug)]
+pub(super) struct Names(BTreeMap<PublicKey, String>);
+
+impl Names {
+    pub(super) fn of(peers: &[Peer]) -> Self {
+        let name = |peer: &Peer| peer.name.clone().unwrap_or_else(|| peer.key.to_string());
+        Self(peers.iter().map(|peer| (peer.key, name(peer))).collect())
+    }
+
+    /// What is to be said of keys that two programs have; of each once.
+    fn shared_keys<'a>(&mut self, entries: impl Iterator<Item = &'a Entry>) -> Vec<String> {
+        let shared = entries.filter_map(|entry| {
+            let What::SharedKey { peer, other } = entry.what else { return None };
+            let name = self.0.remove(&peer)?;
+            let one = entry.address.map_or_else(String::new, |one| format!(" at {one} and"));
+            Some(format!(
+                "the key of node {name} is in use{one} at {other}, by two programs: make another for one of \
+                 them, by greenroom keygen"
+            ))
+        });
+        shared.collect()
+    }
+}
+
+/// A node that comes and goes: of that nothing more is said when it was often lately.
+#[derive(Debug)]
+pub(super) struct Changes {
+    since: Instant,
+    count: u32,
+}
+
+impl Changes {
+    pub(super) const fn new(now: Instant) -> Self {
+        Self { since: now, count: 0 }
+    }
+
+    /// The node has come or gone; what is to be said of it.
+    pub(super) fn note(&mut self, now: Instant, what: &'static str) -> Option<&'static str> {
+        if now.saturating_duration_since(self.since) >= PAUSE {
+            *self = Self::new(now);
+        }
+        self.count += 1;
+        match self.count {
+            ..CHANGES_MAX => Some(what),
+            CHANGES_MAX => Some("comes and goes; no more is said of that for a while"),
+            _ => None,
+        }
+    }
+}
+
+/// Says once in a while how many datagrams of other nodes were refused, and why; and of which node the key is in two
+/// places.
+pub(super) async fn watch(udp: Udp, mut names: Names) {
     let mut said = [0; REFUSALS.len()];
     loop {
         tokio::time::sleep(PATIENCE).await;
+        for text in udp.audit(|audit| names.shared_keys(audit.entries())) {
+            say(format_args!("{text}"));
+        }
         let counts = udp.audit(|audit| REFUSALS.map(|reason| audit.rejected(reason)));
         if let Some(news) = news(&said, &counts) {
             say(format_args!("refused {news}; greenroom doctor shows the keys of a node's file"));
@@ -71,6 +133,36 @@ fn news(before: &[u64; REFUSALS.len()], now: &[u64; REFUSALS.len()]) -> Option<S
 #[cfg(test)]
 mod tests {
     use super::*;
+    use greenroom_transports::link::Time;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn that_a_node_comes_and_goes_is_not_said_for_ever() {
+        let start = Instant::now();
+        let mut changes = Changes::new(start);
+        let mut note = |seconds| changes.note(start + Duration::from_secs(seconds), "is up");
+        let said: Vec<_> = (0..40).filter_map(&mut note).collect();
+        assert_eq!(said.len(), 10);
+        assert!(said[..9].iter().all(|said| *said == "is up"), "{said:?}");
+        assert!(said[9].starts_with("comes and goes"));
+        assert_eq!(note(60), Some("is up"));
+    }
+
+    #[test]
+    fn a_key_in_two_places_is_said_once() {
+        let key = PublicKey([7; 32]);
+        let name = Some("two".to_owned());
+        let peer = Peer { name, key, address: None, roles: BTreeSet::new() };
+        let mut names = Names::of(&[peer]);
+        let what = What::SharedKey { peer: key, other: "192.0.2.2:7".parse().unwrap() };
+        let address = Some("192.0.2.1:7".parse().unwrap());
+        let entries = [Entry { at: Time::default(), address, what }; 3];
+        let said = names.shared_keys(entries.iter());
+        let expected = "the key of node two is in use at 192.0.2.1:7 and at 192.0.2.2:7, by two programs: make another \
+                        for one of them, by greenroom keygen";
+        assert_eq!(said, [expected]);
+        assert_eq!(names.shared_keys(entries.iter()), Vec::<String>::new());
+    }
 
     #[test]
     fn what_is_wrong_is_said_once_and_again_when_it_changes() {
