@@ -4,8 +4,7 @@
 //! and a fixed ring. The slot is only for times when no others wait: where they do, an actor that waits its turn
 //! has more mail to handle in one. What does not fit, and what comes from outside, goes through the
 //! injector, a shared queue behind a lock. A worker looks in its slot, its ring, the injector, and then takes half
-//! of another worker's ring, or its slot. An actor that gives way goes to the end of the injector where that is longer
-//! than the ring: who makes many others and gives way to them is not to be back before they have run.
+//! of another worker's ring, or its slot.
 //!
 //! Fairness: the slot is used at most [`SLOT_STREAK_MAX`] times in a row, and every
 //! [`INJECTOR_INTERVAL`]th pop looks into the injector first. High actors, wherever they come from, wait
@@ -231,13 +230,6 @@ impl ReadyQueue for StealingQueue {
         }
         let Origin::Worker(worker) = from else { return self.injector.push(ready) };
         let local = &self.locals[worker.index()];
-        // Behind all others means behind those, too, that the ring had no room for. Who makes many actors and gives way
-        // to them would otherwise be back when a ring of them has run, and more and more would wait.
-        if hint == Hint::Back
-            && planted!("stealing-overtakes": self.injector.len() > local.ring.len() => false)
-        {
-            return self.injector.push(ready);
-        }
         let word = ready.into_word();
         match hint {
             Hint::Back => self.push_local(local, word),

@@ -84,20 +84,6 @@ mod priorities {
             check_queue(&script, &LockFreeQueue::new(2));
             check_queue(&script, &StealingQueue::new(2));
         }
-
-        #[test]
-        fn a_batch_keeps_the_order(script in proptest::collection::vec(any::<bool>(), 0..300)) {
-            let (mut batch, mut waiting) = (Batch::new(), VecDeque::new());
-            for (number, pushes) in script.into_iter().enumerate() {
-                if pushes && waiting.len() < Batch::CAPACITY {
-                    waiting.push_back(number);
-                    batch.push(Ready::fake(number, Priority::Normal));
-                } else {
-                    assert_eq!(batch.pop().map(Ready::into_fake), waiting.pop_front());
-                }
-                assert_eq!((batch.len(), batch.is_empty()), (waiting.len(), waiting.is_empty()));
-            }
-        }
     }
 
     #[test]
@@ -123,32 +109,6 @@ mod priorities {
                 while let Some(ready) = batch.pop() {
                     let _ = ready.into_fake();
                 }
-            }
-        }
-    }
-
-    /// However many actors one makes before it gives way, they run before it makes more.
-    #[test]
-    fn who_gives_way_overtakes_none_that_its_ring_had_no_room_for() {
-        let queue = StealingQueue::new(1);
-        // SAFETY: the queue is used by this thread alone.
-        let id = unsafe { WorkerId::new(0) };
-        let push = |number, hint| {
-            queue.push(Origin::Worker(id), Ready::fake(number, Priority::Normal), hint);
-        };
-        let (mut batch, mut resting) = (Batch::new(), (1..1024).collect::<Vec<_>>());
-        let mut rounds = 0;
-        push(0, Hint::Back);
-        while rounds < 20 {
-            queue.pop(id, &mut batch);
-            match batch.pop().expect("the maker at least is ready").into_fake() {
-                0 => {
-                    assert!(resting.len() >= 512, "in round {rounds} too many wait");
-                    resting.drain(..512).for_each(|number| push(number, Hint::Next));
-                    push(0, Hint::Back);
-                    rounds += 1;
-                }
-                number => resting.push(number),
             }
         }
     }

@@ -217,7 +217,7 @@ impl Core {
             Reach::Shared => Some(ready),
         };
         if let Some(ready) = ready {
-            self.schedule(ready, Hint::Next);
+            self.schedule(ready, Hint::Back);
         }
     }
 

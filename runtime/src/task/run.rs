@@ -36,7 +36,7 @@ impl fmt::Debug for Ready {
 /// Where in its ready queue an actor wants to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hint {
-    /// Soon: the running actor just made it, or sent it something, which is still in this core's cache.
+    /// Soon: the running actor just sent it something, which is still in this core's cache.
     Next,
     /// Behind the others: it used up its turn, or comes from elsewhere.
     Back,
