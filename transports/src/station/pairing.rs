@@ -68,8 +68,11 @@ pub enum Why {
     /// Packets had to wait too long.
     #[error("packets had to wait too long for the queue pair")]
     Stalled,
-    /// Packets came by the queue pair, or not, much later than they would have by UDP.
-    #[error("packets took much longer by the queue pair than by UDP")]
+    /// Packets by the queue pair were acknowledged much later than they would have been by UDP, or not at all. It is the peer
+    /// that acknowledges, so one that did not run for a second looks the same.
+    #[error(
+        "packets were acknowledged much later by the queue pair than by UDP, or the peer did not run"
+    )]
     Slow,
     /// The other node gave the queue pair up.
     #[error("the other node gave the queue pair up")]
@@ -259,10 +262,11 @@ impl Pairing {
             }
             Phase::Proving(_) => self.give_up(now, Why::Unproved),
             Phase::Used(_) if is_stalled => self.give_up(now, Why::Stalled),
-            Phase::Used(_) if self.attempts.lateness().is_too_much(now) => {
-                self.give_up(now, Why::Slow)
+            Phase::Used(_) => {
+                let lateness = self.attempts.lateness();
+                let is_slow = oldest.is_some_and(|oldest| lateness.is_too_much(now, oldest));
+                if is_slow { self.give_up(now, Why::Slow) } else { Step::Stay }
             }
-            Phase::Used(_) => Step::Stay,
             Phase::Opening(_) | Phase::Connecting => Step::Stay,
         }
     }

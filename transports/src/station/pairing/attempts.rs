@@ -13,6 +13,8 @@ const LATE_MIN: Duration = Duration::from_millis(100);
 const LOOK: Duration = Duration::from_millis(100);
 /// A queue pair whose packets were late for so long is given up.
 const LATE_MAX: Duration = Duration::from_secs(1);
+/// Of that, so much counts against the next queue pair, which thereby has some time to be better.
+const LATE_KEPT: Duration = Duration::from_millis(500);
 /// Of the time in which none was late, so much makes up for time in which some were.
 const FORGIVEN: u32 = 10;
 
@@ -140,12 +142,18 @@ impl Lateness {
         (oldest + self.limit).max(self.looked + LOOK)
     }
 
-    /// A packet is late; says whether that is too much.
-    pub(super) fn is_too_much(&mut self, now: Time) -> bool {
-        let since = now.since(std::mem::replace(&mut self.looked, now));
-        let late = since.min(LOOK);
-        self.sum = self.sum.saturating_sub((since - late) / FORGIVEN) + late;
-        crate::planted!("rdma-late-forever": self.sum >= LATE_MAX => false)
+    /// The oldest packet that waits left at `oldest`, and is late; says whether that is too much by now.
+    pub(super) fn is_too_much(&mut self, now: Time, oldest: Time) -> bool {
+        let looked = std::mem::replace(&mut self.looked, now);
+        // It was late from then on only, and before the last look that is counted already.
+        let late = now.since(looked.max(oldest + self.limit));
+        let late = crate::planted!("rdma-late-by-looks": late => now.since(looked)).min(LOOK);
+        self.sum = self.sum.saturating_sub((now.since(looked) - late) / FORGIVEN) + late;
+        let is_too_much = crate::planted!("rdma-late-forever": self.sum >= LATE_MAX => false);
+        if is_too_much {
+            self.sum = crate::planted!("rdma-late-without-grace": LATE_KEPT => LATE_MAX);
+        }
+        is_too_much
     }
 }
 
