@@ -19,8 +19,8 @@ mod direct;
 mod work;
 
 use beside::{Beside, Clock, Copied, Fixed, Fx, Growing, Nothing, Ordered, Sip, Ticks, Wheel};
-use greenroom_transports::rdma::rpc::Protection;
-use greenroom_transports::secure::key::Key;
+use greenroom_transports::secure::entropy::{Entropy, System};
+use greenroom_transports::secure::key::{KEY_BYTES, Key};
 use std::error::Error;
 use std::time::{Duration, Instant};
 use work::{Control, Requests, Work};
@@ -52,8 +52,9 @@ fn work(name: &str, depth: u16, inline_bytes: u32) -> Made {
         "growing" => plain(size, Growing::new()),
         "fixed" => plain(size, Fixed::new()),
         "sealed" => {
-            let sealed = Protection::Sealed(Key::new([7; 32]));
-            Ok(Box::new(Requests::new(size, &sealed, Nothing)?))
+            let mut secret = [0; KEY_BYTES];
+            System.fill(&mut secret)?;
+            Ok(Box::new(Requests::new(size, Some(&Key::new(secret)), Nothing)?))
         }
         _ => Err(format!("{name} is none of {NAMES:?}").into()),
     }
@@ -61,7 +62,7 @@ fn work(name: &str, depth: u16, inline_bytes: u32) -> Made {
 
 /// Without a cipher, and with that beside it.
 fn plain<B: Beside + 'static>(size: (u16, u32), beside: B) -> Made {
-    Ok(Box::new(Requests::new(size, &Protection::Trusted, beside)?))
+    Ok(Box::new(Requests::new(size, None, beside)?))
 }
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -6,6 +6,7 @@ use greenroom_transports::link::Time;
 use greenroom_transports::rdma::datagrams::{Config, Datagrams, PeerId};
 use greenroom_transports::rdma::rpc::{self, Event, HEADER_BYTES, Protection, Rpc, SessionId};
 use greenroom_transports::rdma::verbs::{Completion, Direction, WorkId};
+use greenroom_transports::secure::key::Key;
 use std::cell::RefCell;
 use std::error::Error;
 use std::rc::Rc;
@@ -39,10 +40,10 @@ pub(crate) struct Requests<B> {
 }
 
 impl<B: Beside> Requests<B> {
-    /// So many at a time, and bytes that go inline.
+    /// So many at a time, and bytes that go inline; sealed, if there is a secret.
     pub(crate) fn new(
         (depth, inline_bytes): (u16, u32),
-        protection: &Protection,
+        secret: Option<&Key>,
         beside: B,
     ) -> Result<Self, Box<dyn Error>> {
         let wire = Rc::new(RefCell::new(Wire::new()?));
@@ -55,8 +56,10 @@ impl<B: Beside> Requests<B> {
             Ok(Node { port, rpc, peer })
         };
         let (mut client, mut server) = (node(0)?, node(1)?);
-        let session = client.rpc.open(client.peer, protection);
-        let accepted = server.rpc.accept(server.peer, session, protection);
+        let protection =
+            || secret.map_or(Protection::Trusted, |secret| Protection::Sealed(secret.clone()));
+        let session = client.rpc.open(client.peer, protection());
+        let accepted = server.rpc.accept(server.peer, session, protection());
         client.rpc.connect(session, accepted);
         let now = Time::from_nanos(1);
         Ok(Self { client, server, session, now, called: 0, answered: 0, beside })

@@ -25,9 +25,10 @@ struct Slot {
 #[derive(Debug)]
 pub(super) struct Client<P> {
     pub(super) peer: P,
-    pub(super) seals: Seals,
-    /// What the server calls the session.
-    remote: Option<u32>,
+    /// Until the session is connected.
+    protection: Option<Protection>,
+    /// None as long as the server's number of the session is not known: there are no keys.
+    connected: Option<Connected>,
     slots: Box<[Slot]>,
     /// Slots without a request.
     free: Vec<u16>,
@@ -39,6 +40,13 @@ pub(super) struct Client<P> {
     timely: Timely,
 }
 
+#[derive(Debug)]
+struct Connected {
+    /// What the server calls the session.
+    remote: u32,
+    seals: Seals,
+}
+
 /// A call that got its reply.
 pub(super) struct Answered {
     pub(super) user: u64,
@@ -46,7 +54,7 @@ pub(super) struct Answered {
 }
 
 impl<P: Copy> Client<P> {
-    pub(super) fn new(peer: P, protection: &Protection, config: &Config) -> Self {
+    pub(super) fn new(peer: P, protection: Protection, config: &Config) -> Self {
         let slot = |at: u16| Slot {
             number: at.into(),
             user: 0,
@@ -58,8 +66,8 @@ impl<P: Copy> Client<P> {
         };
         Self {
             peer,
-            seals: Seals::new(protection, Kind::Request),
-            remote: None,
+            protection: Some(protection),
+            connected: None,
             slots: (0..config.slots).map(slot).collect(),
             free: (0..config.slots).rev().collect(),
             requests: vec![0; usize::from(config.slots) * config.message_bytes_max].into(),
@@ -70,8 +78,17 @@ impl<P: Copy> Client<P> {
         }
     }
 
-    pub(super) fn connect(&mut self, remote: u32) {
-        self.remote.get_or_insert(remote);
+    /// The session, which this end calls `own`, has that number at the server. Another number, later, does nothing.
+    pub(super) fn connect(&mut self, own: u32, remote: u32) {
+        let Some(protection) = self.protection.take() else { return };
+        let seals = Seals::new(protection, Kind::Request, own, remote);
+        self.connected = Some(Connected { remote, seals });
+    }
+
+    /// What is in a packet, opened in place. None if it is not protected as the session's are, or those have no keys yet.
+    #[inline]
+    pub(super) fn unseal<'p>(&self, header: &Header, packet: &'p mut [u8]) -> Option<&'p [u8]> {
+        self.connected.as_ref()?.seals.open(header, packet)
     }
 
     pub(super) fn has_calls(&self) -> bool {
@@ -85,7 +102,7 @@ impl<P: Copy> Client<P> {
         user: u64,
         fill: impl FnOnce(&mut [u8]) -> usize,
     ) -> Option<Called> {
-        self.remote?;
+        self.connected.as_ref()?;
         if !self.timely.may_send(now) {
             return None;
         }
@@ -114,16 +131,18 @@ impl<P: Copy> Client<P> {
     ) -> Result<(), SendError> {
         let slot = &mut self.slots[usize::from(index)];
         slot.is_leaving = false;
-        let Some(session) = self.remote.filter(|_| slot.is_open) else { return Ok(()) };
+        let Some(Connected { remote, seals }) = &self.connected else { return Ok(()) };
+        if !slot.is_open {
+            return Ok(());
+        }
         let start = usize::from(index) * self.bytes_max;
         let payload = &self.requests[start..start + slot.len as usize];
         let header = Header {
             kind: Kind::Request,
-            is_sealed: self.seals.is_sealed(),
-            session,
+            is_sealed: seals.is_sealed(),
+            session: *remote,
             number: slot.number,
         };
-        let seals = &self.seals;
         let sent = carrier.send(self.peer, |packet| seals.write(&header, payload, packet));
         slot.is_leaving = sent == Err(SendError::Full);
         // What it waited for here is no part of the round trip.

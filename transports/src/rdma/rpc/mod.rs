@@ -173,7 +173,7 @@ enum Leaving {
     Reply(u32, u16),
 }
 
-/// The sessions of one worker, as client and as server. No call blocks; only `connect` and `accept` allocate.
+/// The sessions of one worker, as client and as server. No call blocks; only `open` and `accept` allocate.
 #[derive(Debug)]
 pub struct Rpc<P> {
     config: Config,
@@ -214,22 +214,24 @@ impl<P: Copy + Eq + Debug> Rpc<P> {
     }
 
     /// Opens the client's end of a session, which [`connect`](Self::connect) completes.
-    pub fn open(&mut self, peer: P, protection: &Protection) -> SessionId {
+    pub fn open(&mut self, peer: P, protection: Protection) -> SessionId {
+        let id = session_id(self.clients.len());
         self.clients.push(Some(Client::new(peer, protection, &self.config)));
-        session_id(self.clients.len())
+        id
     }
 
     /// Opens the server's end of the session that the client there calls `client`. Both ends have as many
     /// slots, and the same protection.
-    pub fn accept(&mut self, peer: P, client: SessionId, protection: &Protection) -> SessionId {
-        self.servers.push(Some(Server::new(peer, client.0, protection, &self.config)));
-        session_id(self.servers.len())
+    pub fn accept(&mut self, peer: P, client: SessionId, protection: Protection) -> SessionId {
+        let id = session_id(self.servers.len());
+        self.servers.push(Some(Server::new(peer, (client.0, id.0), protection, &self.config)));
+        id
     }
 
     /// The server calls its end of the session `server`: calls may be made.
     pub fn connect(&mut self, session: SessionId, server: SessionId) {
         if let Some(client) = self.client(session) {
-            client.connect(server.0);
+            client.connect(session.0, server.0);
         }
     }
 
@@ -330,7 +332,7 @@ impl<P: Copy + Eq + Debug> Rpc<P> {
             self.counts.rejected += 1;
             return;
         };
-        let Some(payload) = client.seals.open(header, packet) else {
+        let Some(payload) = client.unseal(header, packet) else {
             self.counts.rejected += 1;
             return;
         };
@@ -430,9 +432,9 @@ struct Called {
     is_new: bool,
 }
 
-/// The number of the last of so many sessions.
+/// The number of the session that comes after so many.
 fn session_id(count: usize) -> SessionId {
-    SessionId(u32::try_from(count - 1).expect("memory ends before the numbers do"))
+    SessionId(u32::try_from(count).expect("memory ends before the numbers do"))
 }
 
 #[cfg(test)]

@@ -9,11 +9,13 @@ use crate::secure::aead::{Aead, Cipher, TAG_BYTES};
 use crate::secure::digest::derive;
 use crate::secure::key::Key;
 
-/// What protects the packets of a session. Both ends have to say the same.
-#[derive(Clone, Debug)]
+/// What protects the packets of one session. Both ends have to say the same.
+#[derive(Debug)]
 pub enum Protection {
-    /// They are sealed under keys made of this secret, which only the two ends have, and have for this session alone: one
-    /// draws it, and tells it with its number of the session.
+    /// They are sealed under keys made of this secret and of both numbers of the session. Only the two ends have it, and for
+    /// this session alone: one draws it at random, and tells it with its number of the session. Whoever sees packets of two
+    /// sessions that have one secret, and the same numbers, can read and forge both; numbers are the same at the first
+    /// sessions of all nodes, so they make up for nothing.
     Sealed(Key),
     /// The peer is trusted, and everybody on the network to it: whoever is on the way can read and forge them.
     Trusted,
@@ -27,12 +29,15 @@ pub(super) struct Seals {
 }
 
 impl Seals {
-    /// Of the end that sends packets of that kind.
-    pub(super) fn new(protection: &Protection, sends: Kind) -> Self {
-        let Protection::Sealed(secret) = protection else {
+    /// Of the end that sends packets of that kind, of the session that the client and the server call so.
+    #[expect(clippy::needless_pass_by_value, reason = "the secret is wiped when its keys are made")]
+    pub(super) fn new(protection: Protection, sends: Kind, client: u32, server: u32) -> Self {
+        let Protection::Sealed(secret) = &protection else {
             return Self { sends: None, takes: None };
         };
-        let cipher = |label: &[u8]| Some(Cipher::new(&derive(secret, label, &[])));
+        let server = crate::planted!("rpc-key-of-any-session": server => client);
+        let session = [client.to_le_bytes(), server.to_le_bytes()];
+        let cipher = |label: &[u8]| Some(Cipher::new(&derive(secret, label, &[&session.concat()])));
         let (requests, replies) =
             (cipher(b"greenroom rpc requests"), cipher(b"greenroom rpc replies"));
         match sends {

@@ -47,7 +47,13 @@ pub(super) enum Taken {
 }
 
 impl<P: Copy> Server<P> {
-    pub(super) fn new(peer: P, remote: u32, protection: &Protection, config: &Config) -> Self {
+    /// Of the session that the client calls `remote`, and this end `own`.
+    pub(super) fn new(
+        peer: P,
+        (remote, own): (u32, u32),
+        protection: Protection,
+        config: &Config,
+    ) -> Self {
         let slot = |at: u16| Slot {
             number: at.into(),
             progress: Progress::Answered,
@@ -56,7 +62,7 @@ impl<P: Copy> Server<P> {
         };
         Self {
             peer,
-            seals: Seals::new(protection, Kind::Reply),
+            seals: Seals::new(protection, Kind::Reply, remote, own),
             remote,
             slots: (0..config.slots).map(slot).collect(),
             replies: vec![0; usize::from(config.slots) * config.message_bytes_max].into(),
