@@ -38,8 +38,9 @@ impl Seals {
         let server = crate::planted!("rpc-key-of-any-session": server => client);
         let session = [client.to_le_bytes(), server.to_le_bytes()];
         let cipher = |label: &[u8]| Some(Cipher::new(&derive(secret, label, &[&session.concat()])));
-        let (requests, replies) =
-            (cipher(b"greenroom rpc requests"), cipher(b"greenroom rpc replies"));
+        let (requests, replies) = (b"greenroom rpc requests".as_slice(), b"greenroom rpc replies");
+        let replies = crate::planted!("rpc-one-key-both-ways": replies => requests);
+        let (requests, replies) = (cipher(requests), cipher(replies));
         match sends {
             Kind::Request => Self { sends: requests, takes: replies },
             Kind::Reply => Self { sends: replies, takes: requests },
@@ -79,13 +80,19 @@ impl Seals {
     }
 }
 
+/// What the nonce of a packet is made of.
+#[inline]
+fn counter(header: &Header) -> u64 {
+    crate::planted!("rpc-one-nonce": header.number => 0)
+}
+
 /// Seals a packet, which has room for its tag; how many bytes that is. Apart, so that one that is not sealed pays nothing.
 #[inline(never)]
 fn seal(cipher: &Cipher, header: &Header, packet: &mut [u8]) -> usize {
     let len = packet.len();
     let (head, rest) = packet.split_at_mut(HEADER_BYTES);
     let Some((text, tag)) = rest.split_last_chunk_mut() else { return 0 };
-    *tag = cipher.seal(header.number, head, text);
+    *tag = cipher.seal(counter(header), head, text);
     len
 }
 
@@ -93,6 +100,6 @@ fn seal(cipher: &Cipher, header: &Header, packet: &mut [u8]) -> usize {
 fn open<'p>(cipher: &Cipher, header: &Header, packet: &'p mut [u8]) -> Option<&'p [u8]> {
     let (head, rest) = packet.split_at_mut_checked(HEADER_BYTES)?;
     let (text, tag) = rest.split_last_chunk_mut()?;
-    cipher.open(header.number, head, text, tag).ok()?;
+    cipher.open(counter(header), head, text, tag).ok()?;
     Some(text)
 }

@@ -1,6 +1,11 @@
 //! Sessions with a secret: what others do not read, and what is not taken from them.
 
 use super::*;
+use blake2::Blake2sMac;
+use blake2::digest::Mac;
+use blake2::digest::consts::U32;
+use chacha20poly1305::ChaCha20Poly1305;
+use chacha20poly1305::aead::{AeadInOut, KeyInit};
 
 /// What a client sends that asks `text`, once and again.
 fn asked(client: &mut Rpc<u8>, session: SessionId, text: &[u8]) -> [Vec<u8>; 2] {
@@ -107,4 +112,69 @@ fn sessions_with_one_secret_by_mistake_have_other_keys() {
     });
     taken.sort_unstable();
     assert_eq!(taken, [false, false, true]);
+}
+
+/// What the server sends that replies to the request in that packet with its own text.
+fn echoes(server: &mut Rpc<u8>, request: &mut [u8]) -> Vec<u8> {
+    server.on_packet(at(1), 7, request, |rpc, event| {
+        let Event::Request { request, payload } = event else { panic!("{event:?}") };
+        assert!(rpc.reply(request, |slot| put(slot, payload)));
+    });
+    let mut wire = Sink(Vec::new(), 1);
+    server.on_turn(at(1), &mut wire, |_| {});
+    wire.0.remove(0)
+}
+
+// [RDMA-36]
+#[test]
+fn equal_texts_in_two_requests_and_their_replies_are_sealed_apart() {
+    let sealed = || Protection::Sealed(secret(1, 0, 1));
+    let (mut client, mut server, session, _) = ends_with([sealed(), sealed()]);
+    let text = b"the same text";
+    let mut requests = [(); 2].map(|()| leaves(&mut client, session, text));
+    let sent = requests.clone();
+    let replies = requests.each_mut().map(|request| echoes(&mut server, request));
+    // Without the tags, which the headers make different anyway.
+    let texts = sent.iter().chain(&replies);
+    let texts: BTreeSet<_> = texts.map(|it| &it[HEADER_BYTES..][..text.len()]).collect();
+    assert_eq!(texts.len(), 4, "{texts:?}");
+}
+
+/// A packet as the specification has it, made without anything of this crate.
+fn by_the_book(
+    secret: &Key,
+    label: &str,
+    numbers: [u32; 2],
+    header: &[u8],
+    text: &[u8],
+) -> Vec<u8> {
+    let mut key = <Blake2sMac<U32> as KeyInit>::new(secret.bytes().into());
+    key.update(label.as_bytes());
+    numbers.iter().for_each(|number| key.update(&number.to_le_bytes()));
+    let key = key.finalize().into_bytes();
+    let mut nonce = [0; 12];
+    nonce[4..].copy_from_slice(&header[8..]);
+    let mut sealed = text.to_vec();
+    let cipher = ChaCha20Poly1305::new(&key);
+    let tag = cipher.encrypt_inout_detached(&nonce.into(), header, sealed.as_mut_slice().into());
+    [header, &sealed, &tag.expect("it is short")].concat()
+}
+
+// [RDMA-36]
+#[test]
+fn sealed_packets_are_as_the_specification_says() {
+    let sealed = || Protection::Sealed(Key::new([9; 32]));
+    let new = || Rpc::new(CONFIG).expect("good limits");
+    let (mut client, mut server) = (new(), new());
+    let session = [(); 3].map(|()| client.open(7, sealed()))[2];
+    let accepted = [(); 6].map(|()| server.accept(7, session, sealed()))[5];
+    client.connect(session, accepted);
+    let mut request = leaves(&mut client, session, b"question");
+    // The first number of the first of eight slots is 8; the client calls the session 2, the server 5.
+    let header = [3, 0, 0, 0, 5, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0];
+    let book = |label, header, text| by_the_book(&Key::new([9; 32]), label, [2, 5], header, text);
+    assert_eq!(request, book("greenroom rpc requests", &header, b"question"));
+    let header = [4, 0, 0, 0, 2, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0];
+    let reply = echoes(&mut server, &mut request);
+    assert_eq!(reply, book("greenroom rpc replies", &header, b"question"));
 }
