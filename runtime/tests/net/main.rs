@@ -6,6 +6,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod alike;
 mod breaks;
 mod bundles;
 mod calls;
