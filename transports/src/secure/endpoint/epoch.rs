@@ -29,8 +29,8 @@ pub(super) struct Epoch {
     pub(super) peer_index: u32,
     /// What the peer sends if it has forgotten the association.
     peer_token: [u8; TOKEN_BYTES],
-    /// The same, if it has been told another one for another address of ours.
-    told_token: Option<[u8; TOKEN_BYTES]>,
+    /// The same, if it has been told another one for another address of ours, and in which packet of the control lane.
+    told_token: Option<(u64, [u8; TOKEN_BYTES])>,
     pub(super) since: Time,
     /// Which of the handshakes of the association it is from.
     pub(super) order: u64,
@@ -109,14 +109,18 @@ impl Epoch {
     }
 
     /// The peer has told a token for another address of ours. The one from the handshake stays good: what is on its way
-    /// may be told to go back there.
-    pub(super) fn tell_token(&mut self, token: [u8; TOKEN_BYTES]) {
-        self.told_token = crate::planted!("token-told-in-vain": Some(token) => None);
+    /// may be told to go back there. What comes late says nothing of where we are now. [UDP-61]
+    pub(super) fn tell_token(&mut self, number: u64, token: [u8; TOKEN_BYTES]) {
+        let is_late = self.told_token.is_some_and(|(newest, _)| number < newest);
+        if crate::planted!("late-token-kept": is_late => false) {
+            return;
+        }
+        self.told_token = crate::planted!("token-told-in-vain": Some((number, token)) => None);
     }
 
     /// Whether a reset with that token is the peer's.
     pub(super) fn is_reset_by(&self, token: &[u8]) -> bool {
-        let told = self.told_token.is_some_and(|told| bool::from(told.ct_eq(token)));
+        let told = self.told_token.is_some_and(|(_, told)| bool::from(told.ct_eq(token)));
         told | bool::from(self.peer_token.ct_eq(token))
     }
 

@@ -387,7 +387,8 @@ impl Endpoint {
         }
         if header.lane == CONTROL_LANE {
             let text = datagram.get(opened.text).unwrap_or_default();
-            return self.on_control(place, now, from, text).map(|()| Received::Done);
+            let number = opened.number;
+            return self.on_control(place, now, from, number, text).map(|()| Received::Done);
         }
         let association = self.associations.at_mut(place).ok_or(Reject::Index)?.id;
         Ok(Received::Text {

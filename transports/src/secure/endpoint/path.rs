@@ -155,19 +155,20 @@ impl Endpoint {
         }
     }
 
-    /// Takes a control message that was opened.
+    /// Takes a control message that was opened, from the packet of that number.
     pub(super) fn on_control(
         &mut self,
         place: u32,
         now: Time,
         from: SocketAddr,
+        number: u64,
         text: &[u8],
     ) -> Result<(), Reject> {
         match Control::decode(text).ok_or(Reject::Control)? {
             Control::Confirm => self.control(place, now, from, Control::Confirmed),
             Control::Confirmed => {}
             Control::Challenge { token, index, reset } => {
-                self.on_token(place, index, reset);
+                self.on_token(place, number, index, reset);
                 self.control(place, now, from, Control::Response(token));
             }
             Control::Response(token) => self.on_response(place, now, token),
@@ -221,10 +222,10 @@ impl Endpoint {
     }
 
     /// Keeps the token that the peer goes by where it has asked for a proof. So whoever has proved to be there has it. [UDP-63]
-    fn on_token(&mut self, place: u32, index: u32, token: [u8; TOKEN_BYTES]) {
+    fn on_token(&mut self, place: u32, number: u64, index: u32, token: [u8; TOKEN_BYTES]) {
         let current = self.associations.at_mut(place).and_then(|it| it.current.as_mut());
         if let Some(epoch) = current.filter(|epoch| epoch.peer_index == index) {
-            epoch.tell_token(token);
+            epoch.tell_token(number, token);
         }
     }
 

@@ -362,6 +362,33 @@ fn a_node_that_has_moved_hears_that_it_is_forgotten() {
     }
 }
 
+/// [UDP-61]: of two challenges the newer one says where it is, also when the older one comes last.
+#[test]
+fn a_challenge_that_comes_late_says_nothing_of_where_one_is() {
+    for turned in [false, true] {
+        let mut pair = pair(&Config::default());
+        let (a, _) = pair.connect();
+        let mut challenges = [77, 88].map(|host| {
+            let mut moved =
+                sealed(&mut pair.a, pair.now, a, u64::from(host), b"moved").unwrap().packet;
+            pair.b.handle(pair.now, address(host), &mut moved);
+            pair.b.poll_transmit().unwrap().packet
+        });
+        if turned {
+            challenges.reverse();
+        }
+        for mut challenge in challenges {
+            let received = pair.a.handle(pair.now, address(2), &mut challenge);
+            assert_eq!(received, Received::Done);
+        }
+        assert_eq!(std::iter::from_fn(|| pair.a.poll_transmit()).count(), 2, "both are answered");
+        let epoch = pair.a.associations.get(a).and_then(|it| it.current.as_ref()).unwrap();
+        let token = |host| identity(2).reset_token(epoch.peer_index, address(host).ip());
+        let are_heard = [77, 88].map(|host| epoch.is_reset_by(&token(host)));
+        assert_eq!(are_heard, [false, true], "turned: {turned}");
+    }
+}
+
 /// [UDP-63]: one for keys that are not in use any more says nothing of those that are.
 #[test]
 fn a_token_for_other_keys_is_not_kept() {
