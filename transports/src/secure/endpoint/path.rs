@@ -8,7 +8,7 @@
 //! 4. The proof is the answer to a random token, sealed, from any address: who has it received there.
 //! 5. With that token goes what a reset from here would have for that address. [UDP-63]
 
-use super::epoch::CONTROL_LANE;
+use super::epoch::{CONTROL_LANE, Epoch};
 use super::event::Event;
 use super::{AssociationId, Endpoint, Transmit};
 use crate::link::{Ecn, Time};
@@ -224,7 +224,8 @@ impl Endpoint {
     /// Keeps the token that the peer goes by where it has asked for a proof. So whoever has proved to be there has it. [UDP-63]
     fn on_token(&mut self, place: u32, number: u64, index: u32, token: [u8; TOKEN_BYTES]) {
         let current = self.associations.at_mut(place).and_then(|it| it.current.as_mut());
-        if let Some(epoch) = current.filter(|epoch| epoch.peer_index == index) {
+        let is_of = |epoch: &&mut Epoch| crate::planted!("token-for-other-keys": epoch.peer_index == index => true);
+        if let Some(epoch) = current.filter(is_of) {
             epoch.tell_token(number, token);
         }
     }
