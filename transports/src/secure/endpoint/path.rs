@@ -72,8 +72,9 @@ pub(super) enum Control {
     Confirm,
     /// They do.
     Confirmed,
-    /// Say this token if you are there; and if I forget you, I say so there with that one. [UDP-63]
-    Challenge { token: u64, index: u32, reset: [u8; TOKEN_BYTES] },
+    /// Say this token if you are there; and if I forget you, I say so there by that index with that other token. Nodes from
+    /// before tell none. [UDP-63]
+    Challenge { token: u64, reset: Option<(u32, [u8; TOKEN_BYTES])> },
     /// I am.
     Response(u64),
 }
@@ -83,7 +84,10 @@ impl Control {
         match self {
             Self::Confirm => vec![0],
             Self::Confirmed => vec![1],
-            Self::Challenge { token, index, reset } => {
+            Self::Challenge { token, reset: None } => {
+                [2].into_iter().chain(token.to_le_bytes()).collect()
+            }
+            Self::Challenge { token, reset: Some((index, reset)) } => {
                 [&[2][..], &token.to_le_bytes(), &index.to_le_bytes(), &reset].concat()
             }
             Self::Response(token) => [3].into_iter().chain(token.to_le_bytes()).collect(),
@@ -96,9 +100,14 @@ impl Control {
             [1] => Some(Self::Confirmed),
             [2, rest @ ..] => {
                 let (token, rest) = rest.split_first_chunk()?;
+                let token = u64::from_le_bytes(*token);
+                let is_short = rest.is_empty();
+                if crate::planted!("short-challenge-refused": is_short => false) {
+                    return Some(Self::Challenge { token, reset: None });
+                }
                 let (index, reset) = rest.split_first_chunk()?;
-                let (token, index) = (u64::from_le_bytes(*token), u32::from_le_bytes(*index));
-                Some(Self::Challenge { token, index, reset: reset.try_into().ok()? })
+                let reset = Some((u32::from_le_bytes(*index), reset.try_into().ok()?));
+                Some(Self::Challenge { token, reset })
             }
             [3, token @ ..] => Some(Self::Response(u64::from_le_bytes(token.try_into().ok()?))),
             _ => None,
@@ -167,8 +176,10 @@ impl Endpoint {
         match Control::decode(text).ok_or(Reject::Control)? {
             Control::Confirm => self.control(place, now, from, Control::Confirmed),
             Control::Confirmed => {}
-            Control::Challenge { token, index, reset } => {
-                self.on_token(place, number, index, reset);
+            Control::Challenge { token, reset } => {
+                if let Some((index, reset)) = reset {
+                    self.on_token(place, number, index, reset);
+                }
                 self.control(place, now, from, Control::Response(token));
             }
             Control::Response(token) => self.on_response(place, now, token),
@@ -215,8 +226,8 @@ impl Endpoint {
         candidate.due = now + TRY_EVERY * candidate.tries;
         let (address, token, due) = (candidate.address, candidate.token, candidate.due);
         if let Some(index) = association.current.as_ref().map(|epoch| epoch.index) {
-            let reset = self.local.identity.reset_token(index, address.ip());
-            self.control(place, now, address, Control::Challenge { token, index, reset });
+            let reset = Some((index, self.local.identity.reset_token(index, address.ip())));
+            self.control(place, now, address, Control::Challenge { token, reset });
         }
         self.arm(due);
     }

@@ -407,6 +407,31 @@ fn a_token_for_other_keys_is_not_kept() {
     assert!(!epoch.is_reset_by(&stale));
 }
 
+/// [UDP-63]: it tells no token, and is answered as any other; one of another length is none.
+#[test]
+fn the_challenge_of_a_node_from_before_is_answered() {
+    use path::Control;
+    let short = [&[2][..], &7_u64.to_le_bytes()].concat();
+    assert_eq!(Control::decode(&short), Some(Control::Challenge { token: 7, reset: None }));
+    let long = [&short[..], &9_u32.to_le_bytes(), &[5; 16]].concat();
+    let told = Some((9, [5; 16]));
+    assert_eq!(Control::decode(&long), Some(Control::Challenge { token: 7, reset: told }));
+    let others = (0..=long.len() + 1).filter(|len| ![short.len(), long.len()].contains(len));
+    for len in others {
+        let text: Vec<_> = long.iter().copied().chain([0]).take(len).collect();
+        assert_eq!(Control::decode(&text), None, "{len} bytes");
+    }
+
+    let mut pair = pair(&Config::default());
+    let (_, b) = pair.connect();
+    let challenge = Control::Challenge { token: 7, reset: None };
+    pair.b.control(b.place, pair.now, address(1), challenge);
+    let mut challenge = pair.b.poll_transmit().unwrap();
+    assert_eq!(challenge.packet.len(), short.len() + OVERHEAD_BYTES);
+    assert_eq!(pair.a.handle(pair.now, address(2), &mut challenge.packet), Received::Done);
+    assert!(pair.a.poll_transmit().is_some(), "it is answered");
+}
+
 /// [UDP-64]: not of a node that starts again, however often, and with both places of one that runs twice.
 #[test]
 fn a_key_in_two_places_is_noticed() {
