@@ -229,6 +229,68 @@ fn what_is_not_got_at_is_named() {
     assert_eq!(shape, ["it: opaque"]);
 }
 
+/// A list by hand: a number, and then texts.
+struct Unlike;
+
+impl<'de> Deserialize<'de> for Unlike {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct InOrder;
+        impl<'de> Visitor<'de> for InOrder {
+            type Value = Unlike;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number and texts")
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Unlike, A::Error> {
+                seq.next_element::<u16>()?;
+                while seq.next_element::<String>()?.is_some() {}
+                Ok(Unlike)
+            }
+        }
+        from.deserialize_seq(InOrder)
+    }
+}
+
+/// Two values by hand, of which the second one is what the first one says.
+struct Depends;
+
+impl<'de> Deserialize<'de> for Depends {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct InOrder;
+        impl<'de> Visitor<'de> for InOrder {
+            type Value = Depends;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("two values")
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Depends, A::Error> {
+                if seq.next_element::<Option<u8>>()?.flatten().is_some() {
+                    seq.next_element::<u16>()?;
+                } else {
+                    seq.next_element::<Vec<String>>()?;
+                }
+                Ok(Depends)
+            }
+        }
+        from.deserialize_tuple(2, InOrder)
+    }
+}
+
+/// Of neither the first reading says what the bytes are.
+#[test]
+fn what_is_not_always_read_alike_is_opaque() {
+    assert_eq!(lines::<(u8, Unlike, u64)>(), ["it.0: u8", "it.1: opaque", "it.2: u64"]);
+    assert_eq!(lines::<Vec<Unlike>>(), ["it[]: opaque"]);
+    let either = ["it.1::Ok: u8", "it.1::Err: u16"];
+    assert_eq!(
+        lines::<(Unlike, Result<u8, u16>)>(),
+        ["it.0: opaque", either[0], "it.1::Err: opaque"],
+        "behind it, what takes a second reading is not got at"
+    );
+    assert_eq!(
+        lines::<(Depends, Result<u8, u16>)>(),
+        ["it.0.0?: u8", "it.0.1: opaque", either[0], either[1]]
+    );
+}
+
 #[test]
 fn a_second_name_is_no_field() {
     #[derive(Deserialize)]

@@ -8,6 +8,7 @@ use serde::de::{
     DeserializeSeed, EnumAccess, Error, IntoDeserializer, MapAccess, SeqAccess, VariantAccess,
     Visitor,
 };
+use std::any::type_name;
 use std::fmt;
 use std::vec::IntoIter;
 
@@ -62,8 +63,16 @@ impl<'de> SeqAccess<'de> for &mut InOrder<'_> {
 
 /// A list of one element, or none.
 pub(super) struct Single<'a> {
-    pub(super) reader: Reader<'a>,
-    pub(super) one: Option<Id>,
+    reader: Reader<'a>,
+    one: Option<Id>,
+    /// What makes its elements, as far as they were asked for.
+    seed: Option<&'static str>,
+}
+
+impl<'a> Single<'a> {
+    pub(super) const fn new(reader: Reader<'a>, one: Option<Id>) -> Self {
+        Self { reader, one, seed: None }
+    }
 }
 
 impl<'de> SeqAccess<'de> for Single<'_> {
@@ -73,6 +82,10 @@ impl<'de> SeqAccess<'de> for Single<'_> {
         &mut self,
         seed: T,
     ) -> Result<Option<T::Value>, Refused> {
+        let is_alike = *self.seed.get_or_insert(type_name::<T>()) == type_name::<T>();
+        if planted!("shape-elements-alike": !is_alike => false) {
+            self.reader.unlike();
+        }
         let next = self.one.take();
         next.map(|part| seed.deserialize(self.reader.part(part))).transpose()
     }

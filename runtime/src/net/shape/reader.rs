@@ -44,6 +44,11 @@ impl<'a> Reader<'a> {
         Err(Refused::Value)
     }
 
+    /// Notes that its parts are not all of one type, as those of such a thing should be.
+    pub(super) fn unlike(&mut self) {
+        self.sketch.learn(self.at, Kind::Opaque);
+    }
+
     /// The nodes of so many parts: those that `known` has, or new ones, which `kind` makes of them.
     fn parts(
         &mut self,
@@ -51,7 +56,8 @@ impl<'a> Reader<'a> {
         known: impl FnOnce(&Kind) -> Option<Vec<Id>>,
         kind: impl FnOnce(&[Id]) -> Kind,
     ) -> Result<Vec<Id>, Refused> {
-        if self.depth > DEPTH_MAX {
+        // New parts for what is opaque would be of no use, and there are not that many.
+        if self.depth > DEPTH_MAX || *self.sketch.kind(self.at) == Kind::Opaque {
             return self.opaque();
         }
         if let Some(parts) = known(self.sketch.kind(self.at)) {
@@ -201,7 +207,7 @@ impl<'de> Deserializer<'de> for Reader<'_> {
         };
         let part = self.parts(1, known, |parts| Kind::List(parts[0]))?[0];
         let one = self.is_open(part).then_some(part);
-        visitor.visit_seq(Single { reader: self, one })
+        visitor.visit_seq(Single::new(self, one))
     }
 
     fn deserialize_map<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value, Refused> {

@@ -81,8 +81,11 @@ impl Sketch {
         }
     }
 
-    /// Notes what a node is.
+    /// Notes what a node is. One that was something else before depends on values, so there is no telling.
     pub(super) fn learn(&mut self, at: Id, kind: Kind) {
+        let is_unlike = self.kinds[at] != Kind::Unseen && self.kinds[at] != kind;
+        let kind =
+            planted!("shape-readings-alike": if is_unlike { Kind::Opaque } else { kind } => kind);
         if self.kinds[at] != kind {
             self.learned += 1;
             self.kinds[at] = kind;
