@@ -123,11 +123,12 @@ pub(super) async fn keep(node: Node, neighbour: Arc<Neighbour>, shards: Arc<[Ref
     let mut unreached = Unreached::new(Instant::now());
     let mut changes = Changes::new(Instant::now());
     loop {
+        say_of(name, changes.after_all(Instant::now()));
         match neighbour.try_to_reach(&node).await {
             Ok((peer, porter)) => {
                 *neighbour.state.lock() = State::new(Some(porter));
                 say_change(&mut changes, name, "is up");
-                peer.ended().await;
+                end(&peer, &mut changes, name).await;
                 *neighbour.state.lock() = State::new(None);
                 say_change(&mut changes, name, "is down");
                 for shard in shards.iter() {
@@ -145,8 +146,24 @@ pub(super) async fn keep(node: Node, neighbour: Arc<Neighbour>, shards: Arc<[Ref
     }
 }
 
+/// Waits until the peer is gone, and says meanwhile what is due.
+async fn end(peer: &Peer, changes: &mut Changes, name: &str) {
+    if let Some(due) = changes.due() {
+        let left = due.saturating_duration_since(Instant::now());
+        if tokio::time::timeout(left, peer.ended()).await.is_ok() {
+            return;
+        }
+        say_of(name, changes.after_all(Instant::now()));
+    }
+    peer.ended().await;
+}
+
 fn say_change(changes: &mut Changes, name: &str, what: &'static str) {
-    if let Some(what) = changes.note(Instant::now(), what) {
+    say_of(name, changes.note(Instant::now(), what));
+}
+
+fn say_of(name: &str, what: Option<&str>) {
+    if let Some(what) = what {
         say(format_args!("node {name} {what}"));
     }
 }

@@ -73,29 +73,48 @@ impl Names {
     }
 }
 
-/// A node that comes and goes: of that nothing more is said when it was often lately.
+/// A node that comes and goes: of that nothing more is said when it was often lately, but how it is in the end.
 #[derive(Debug)]
 pub(super) struct Changes {
     since: Instant,
     count: u32,
+    /// What was not said of it.
+    unsaid: Option<&'static str>,
 }
 
 impl Changes {
     pub(super) const fn new(now: Instant) -> Self {
-        Self { since: now, count: 0 }
+        Self { since: now, count: 0, unsaid: None }
     }
 
     /// The node has come or gone; what is to be said of it.
     pub(super) fn note(&mut self, now: Instant, what: &'static str) -> Option<&'static str> {
-        if now.saturating_duration_since(self.since) >= PAUSE {
+        if now >= self.end() {
             *self = Self::new(now);
         }
         self.count += 1;
+        self.unsaid = (self.count >= CHANGES_MAX).then_some(what);
         match self.count {
             ..CHANGES_MAX => Some(what),
             CHANGES_MAX => Some("comes and goes; no more is said of that for a while"),
             _ => None,
         }
+    }
+
+    /// When something is to be said, unless the node comes or goes once more.
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.unsaid.map(|_| self.end())
+    }
+
+    /// What is to be said of it by now, although it has neither come nor gone.
+    pub(super) fn after_all(&mut self, now: Instant) -> Option<&'static str> {
+        let what = self.unsaid.filter(|_| now >= self.end())?;
+        *self = Self::new(now);
+        Some(what)
+    }
+
+    fn end(&self) -> Instant {
+        self.since + PAUSE
     }
 }
 
@@ -146,6 +165,23 @@ mod tests {
         assert!(said[..9].iter().all(|said| *said == "is up"), "{said:?}");
         assert!(said[9].starts_with("comes and goes"));
         assert_eq!(note(60), Some("is up"));
+    }
+
+    #[test]
+    fn how_a_node_is_in_the_end_is_said_once() {
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let mut changes = Changes::new(start);
+        for second in 0..10 {
+            assert_eq!((changes.due(), changes.after_all(at(second))), (None, None));
+            changes.note(at(second), "is up");
+        }
+        changes.note(at(10), "is down");
+        assert_eq!(changes.due(), Some(at(60)));
+        assert_eq!(changes.after_all(at(59)), None);
+        assert_eq!(changes.after_all(at(60)), Some("is down"));
+        assert_eq!((changes.due(), changes.after_all(at(200))), (None, None));
+        assert_eq!(changes.note(at(201), "is up"), Some("is up"));
     }
 
     #[test]
