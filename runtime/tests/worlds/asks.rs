@@ -5,7 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
 use crate::support::{SCHEDULINGS, scheduled};
-use greenroom::sim::{Explore, World};
+use greenroom::sim::{Explore, World, WorldClock};
 use greenroom::{Actor, AskError, Ref, System, handlers};
 use std::collections::BTreeSet;
 use std::future::poll_fn;
@@ -14,7 +14,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::task::Poll;
 use std::time::Duration;
-use tokio::time::timeout;
 
 /// Asks of all worlds, unless the environment says more.
 const ASKS: u64 = 10_000;
@@ -304,6 +303,7 @@ fn draw_ways(world: &World, upwards: bool) -> Vec<Vec<(usize, bool)>> {
 /// Asks along each way; of each the outcome, or nothing where its asker went, when its `patience` was over.
 async fn set_out(
     system: &System,
+    clock: &WorldClock,
     ways: &[Vec<(usize, bool)>],
     patience: [Duration; 4],
 ) -> Vec<Option<Result<u64, AskError>>> {
@@ -315,7 +315,13 @@ async fn set_out(
         let mut way = ways[index].iter().map(|&(at, cancels)| (walkers[at].clone(), cancels));
         let (first, cancels) = way.next().unwrap();
         let rest = way.collect();
-        async move { timeout(patience[index], ask(&first, cancels, rest)).await.ok() }
+        async move {
+            tokio::select! {
+                biased;
+                outcome = ask(&first, cancels, rest) => Some(outcome),
+                () = clock.sleep(patience[index]) => None,
+            }
+        }
     };
     let asked = tokio::join!(walk(0), walk(1), walk(2), walk(3));
     system.drain(LONG).await.unwrap();
@@ -341,7 +347,7 @@ fn asks_wait_for_one_another_or_they_do_not() {
         // Upwards, or anywhere: of ways that all lead upwards none closes a cycle.
         let upwards = world.pick(2) == 1;
         let ways = draw_ways(world, upwards);
-        let outcomes = world.run(set_out(&system, &ways, [LONG; 4]));
+        let outcomes = world.run(set_out(&system, &world.clock(), &ways, [LONG; 4]));
         assert!(world.now() < LONG / 10, "nobody waits for a deadline: {:?}", world.now());
         for (way, outcome) in ways.iter().zip(&outcomes) {
             check_outcome(way, outcome.as_ref().expect("its asker waits"));
@@ -370,7 +376,7 @@ fn askers_that_go_leave_nobody_on_a_circle() {
             1 => Duration::from_millis(world.pick(200) as u64),
             _ => LONG,
         });
-        let outcomes = world.run(set_out(&system, &ways, patience));
+        let outcomes = world.run(set_out(&system, &world.clock(), &ways, patience));
         assert!(world.now() < LONG / 10, "nobody waits for a deadline: {:?}", world.now());
         for (way, outcome) in ways.iter().zip(&outcomes) {
             if let Some(outcome) = outcome {
