@@ -1,12 +1,13 @@
 //! The crate's public face: every item has one path for users.
 
 pub use crate::actor::{
-    Actor, Ask, AskCycle, AskError, Asked, Behavior, Calls, Context, CycleMember, Down, EmitError,
-    Emitter, Flat, Forward, Group, Handle, HandleAsync, HeapBytes, Holds, Interleaved, Interleaves,
-    Items, Keyed, Message, MigrateError, Options, Plain, Pool, Protocol, Published, Receive,
-    Recipient, Ref, Reply, Resize, Restart, RestartKind, Routing, Shutdown, Spawn, SpawnError,
-    StartError, StashError, Stashes, State, States, Step, Strategy, Supervise, Supervision,
-    Supervisor, TaskId, Tell, TellError, TellWithin, TimerId, Told, Topic, WatchId, Workers,
+    Actor, Ask, AskCycle, AskError, Asked, Behavior, Calls, Checked, Context, Cut, CycleMember,
+    Down, EmitError, Emitter, Flat, Forward, Group, Handle, HandleAsync, HeapBytes, Holds,
+    Interleaved, Interleaves, Items, Keyed, Message, MigrateError, Options, Plain, Pool, Protocol,
+    Published, Receive, Recipient, Ref, Reply, Resize, Restart, RestartKind, Routing, Shutdown,
+    Spawn, SpawnError, StartError, StashError, Stashes, State, States, Step, Strategy, Supervise,
+    Supervision, Supervisor, TaskId, Tell, TellError, TellWithin, TimerId, Told, Topic, WatchId,
+    Workers,
 };
 pub use crate::event::{
     ActorId, Counts, DeadLetter, DeadLetterReason, DeadLetters, Event, EventStream, ExitReason,

@@ -68,7 +68,7 @@ pub use forward::{Forward, Forwarding};
 pub use group::Group;
 pub use heap::HeapBytes;
 pub use interleave::{Interleaved, Interleaves, hold_back, interleave};
-pub use items::{EmitError, Emitter, Items};
+pub use items::{Checked, Cut, EmitError, Emitter, Items};
 pub use keyed::Keyed;
 pub use local::{
     Async, AsyncMethod, AsyncMethodOf, AsyncMethodOfWithContext, AsyncMethodWithContext,
@@ -97,6 +97,8 @@ pub(crate) use census::describe_all;
 pub(crate) use control::{End, send_end};
 #[cfg(feature = "journal")]
 pub(crate) use incarnation::Incarnation;
+#[cfg(all(feature = "net", not(shuttle)))]
+pub(crate) use items::Flow;
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use sight::{Sight, look_into_lanes};
 pub(crate) use spawn::{Owner, find_or_spawn};

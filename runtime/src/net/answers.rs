@@ -7,6 +7,7 @@
 use super::frame::Frame;
 use super::message::Answer;
 use super::outlet::Outlet;
+use super::streams::{self, Voyage};
 use super::transport::Order;
 use super::{reference, scratch, spare};
 use crate::event::Undelivered;
@@ -127,7 +128,8 @@ impl Answers {
         let mut outcome = Poll::Ready(Err(Undelivered::NotEncoded));
         let mut cx = Context::from_waker(&place.waker);
         // A codec is anybody's code.
-        quietly(|| reference::by(&self.outlet, || outcome = answer.poll(&mut cx, &mut frame)));
+        let poll = || reference::by(&self.outlet, || outcome = answer.poll(&mut cx, &mut frame));
+        let carried = streams::carrying(Voyage::Unwatched, || quietly(poll));
         let Poll::Ready(outcome) = outcome else { return scratch::give(frame) };
         if let Some((answer, _)) = self.places[at].waiting.take() {
             spare::give(answer);
@@ -139,6 +141,7 @@ impl Answers {
                 self.outlet.say_bytes(Order::Free, frame);
             }
             Err(why) => {
+                self.outlet.streams().lose(&carried);
                 scratch::give(frame);
                 self.outlet.say(Order::Free, &Frame::Unanswered { correlation, why });
             }

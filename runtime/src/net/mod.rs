@@ -16,6 +16,7 @@
 //! | [`Frame`] | what nodes say to each other, as bytes |
 //! | `membership` | which nodes are in the cluster, with the feature of that name |
 //! | [`rendezvous()`] | which of the nodes a key belongs to |
+//! | [`Items`](crate::Items) | a stream, which a message may take to another node |
 //! | [`Codec`] | how values become bytes; [`Postcard`] unless the protocol names another |
 
 mod answers;
@@ -50,6 +51,7 @@ mod session;
 mod shape;
 mod spare;
 mod spawn;
+mod streams;
 mod transport;
 mod whole;
 

@@ -11,6 +11,7 @@
 //! 3. After `close` nothing is submitted, every question has its outcome, and nobody waits for room.
 
 mod askers;
+mod items;
 mod routes;
 
 use super::frame::Frame;
@@ -20,6 +21,7 @@ use super::node::Shared;
 use super::remote::Proxy;
 use super::scratch;
 use super::spawn::RemoteSpawnError;
+use super::streams::Streams;
 use super::transport::{Link, LinkEnd, Order, SubmitError};
 use crate::event::{ActorId, DeadLetterReason, ExitReason, Undelivered};
 use crate::sync::{Arc, Mutex, planted};
@@ -40,6 +42,7 @@ pub(super) struct Outlet {
     link: Box<dyn Link>,
     node: Arc<Shared>,
     state: Mutex<State>,
+    streams: Streams,
 }
 
 #[derive(Default)]
@@ -130,7 +133,7 @@ impl State {
 
 impl Outlet {
     pub(super) fn new(link: Box<dyn Link>, node: Arc<Shared>) -> Self {
-        Self { link, node, state: Mutex::new(State::default()) }
+        Self { link, node, state: Mutex::new(State::default()), streams: Streams::default() }
     }
 
     pub(super) fn peer(&self) -> Identity {
@@ -371,6 +374,7 @@ impl Outlet {
         state.parting = routes.values().filter_map(|route| route.proxy.clone()).collect();
         drop(state);
         self.link.close();
+        self.streams.close();
         lost.retain(|lost| lost.frame > delivered);
         for lost in planted!("net-lost-unreported": lost => VecDeque::new()) {
             for _ in 0..lost.messages {

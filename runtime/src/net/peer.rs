@@ -143,18 +143,29 @@ impl Peer {
         self.connected.actor.ended().await;
     }
 
-    /// Sends what was told to actors of the node so far, as far as it gives credit, and then ends the connection.
+    /// Sends what was told to actors of the node so far, as far as it gives credit, and the streams that were finished, and
+    /// then ends the connection.
     /// Ready when nothing is left of it.
     pub async fn close(&self) {
-        let (sender, mut receiver) = oneshot::pair::<()>();
-        self.connected.outlet.fence(&Fence::new(move || {
-            // An error means that nobody waits any more.
-            let _ = sender.send(());
-        }));
-        poll_fn(|cx| receiver.poll(cx)).await;
-        self.connected.outlet.hang_up();
+        let outlet = &self.connected.outlet;
+        passed(|fence| outlet.fence(fence)).await;
+        // Those that went with the last messages, too.
+        passed(|fence| outlet.streams().fence(fence)).await;
+        outlet.hang_up();
         self.ended().await;
     }
+}
+
+/// Waits until everybody to whom `set` gives a fence has let it go.
+async fn passed(set: impl FnOnce(&Fence)) {
+    let (sender, mut receiver) = oneshot::pair::<()>();
+    let fence = Fence::new(move || {
+        // An error means that nobody waits any more.
+        let _ = sender.send(());
+    });
+    set(&fence);
+    drop(fence);
+    poll_fn(|cx| receiver.poll(cx)).await;
 }
 
 impl fmt::Debug for Peer {

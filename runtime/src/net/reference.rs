@@ -42,12 +42,19 @@ pub(super) fn by<T>(connection: &Arc<Outlet>, work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// Why the last reference of what was just decoded is none, if that is why decoding failed.
+/// Notes why what is being decoded is none; serde takes the text of it.
+pub(super) fn failed<E: de::Error>(why: Undelivered) -> E {
+    FAILURE.with(|failure| failure.set(Some(why)));
+    E::custom(why)
+}
+
+/// Why the last reference or stream of what was just decoded is none, if that is why decoding failed.
 pub(super) fn failure() -> Option<Undelivered> {
     FAILURE.with(Cell::take)
 }
 
-fn connection() -> Result<Arc<Outlet>, &'static str> {
+/// By which connection the thread sends or receives what it encodes or decodes.
+pub(super) fn connection() -> Result<Arc<Outlet>, &'static str> {
     let connection = CONNECTION.with(|noted| {
         let connection = noted.take();
         noted.set(connection.clone());
@@ -78,10 +85,7 @@ impl<'de, P: Protocol<Message: WireMessage>> Deserialize<'de> for Ref<P> {
         let (node, incarnation, actor) = Deserialize::deserialize(from)?;
         let connection = connection().map_err(de::Error::custom)?;
         let identity = Identity { node: NodeId(node), incarnation: Incarnation(incarnation) };
-        found(&connection, Home { identity, actor }).map_err(|why| {
-            FAILURE.with(|failure| failure.set(Some(why)));
-            de::Error::custom(why)
-        })
+        found(&connection, Home { identity, actor }).map_err(failed)
     }
 }
 

@@ -10,6 +10,7 @@ use super::frame::Frame;
 use super::manifest::MessageId;
 use super::message::{Asker, Encoded, WireMessage};
 use super::outlet::{Letter, NotFound, Outlet, Parcel, Post};
+use super::streams::{self, Voyage};
 use super::{reference, scratch};
 use crate::actor::{
     Actor, Behavior, ByMacro, Calls, Context, Message, Options, Protocol, Receive, Recipient, Ref,
@@ -61,15 +62,18 @@ impl<M: WireMessage> Remote<M> {
         let (at, bytes) = self.bundle.begin();
         let mut encoded = None;
         // A codec is anybody's code.
-        quietly(|| reference::by(&self.outlet, || encoded = message.encode(bytes).ok()));
+        let encode = || reference::by(&self.outlet, || encoded = message.encode(bytes).ok());
+        let carried = streams::carrying(Voyage::Watched, || quietly(encode));
         let whole = self.bundle.is_whole(at);
         let Some(Encoded { name, asker }) = encoded.filter(|_| whole) else {
+            self.outlet.streams().lose(&carried);
             for _ in 0..=self.bundle.forget(at) {
                 let why = DeadLetterReason::Undelivered(Undelivered::NotEncoded);
                 self.outlet.report(self.letter, why);
             }
             return None;
         };
+        let asker = streams::watched(&self.outlet, carried, self.letter, asker);
         let shape = self.shape(name);
         if let Some(asker) = asker {
             let bytes = self.bundle.split(at);

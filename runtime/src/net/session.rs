@@ -24,6 +24,7 @@ use super::reason;
 use super::reference;
 use super::remote::Fence;
 use super::spawn::RemoteSpawnError;
+use super::streams::{self, THE_NODE};
 use super::transport::{LinkEnd, Order};
 use super::whole::{self, Part};
 use crate::event::{DeadLetterReason, Undelivered};
@@ -266,6 +267,11 @@ impl Session {
         envelope: &Envelope<'_>,
         question: Option<Question>,
     ) -> Result<(), Misbehaved> {
+        if envelope.actor == THE_NODE {
+            // [ENV-20]
+            let expected = question.is_none() && streams::receive(&self.outlet, envelope);
+            return if expected { Ok(()) } else { Err(Misbehaved) };
+        }
         let origin = Origin { actor: envelope.actor, message: envelope.message, question };
         let Some(inlet) = self.inlets.get_mut(&envelope.actor) else {
             // It was never found.
@@ -330,7 +336,11 @@ impl Session {
         }
         match (outcome, origin.question) {
             (Ok(Some(answer)), Some(question)) => self.answers.wait(answer, question),
-            (Ok(_), _) => {}
+            // [ENV-21]
+            (Ok(None), Some(Question { correlation, .. })) => {
+                said &= self.outlet.say(Order::Free, &Frame::Answer { correlation, bytes: &[] });
+            }
+            (Ok(_), None) => {}
             (Err(why), question) => {
                 let letter = (inlet.actor.id(), inlet.actor.message());
                 self.outlet.report(letter, DeadLetterReason::Undelivered(why));

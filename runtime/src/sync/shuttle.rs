@@ -47,6 +47,10 @@ impl<T> Mutex<T> {
         self.0.lock().expect("a test ends at its first panic")
     }
 
+    pub(crate) fn get_mut(&mut self) -> &mut T {
+        self.0.get_mut().expect("a test ends at its first panic")
+    }
+
     pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         self.0.try_lock().ok()
     }

@@ -3,7 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "what is not there fails the test")]
 
 use crate::support::{LONG, everywhere, soon, until};
-use greenroom::{Actor, Context, EmitError, Emitter, Items, Ref, System, TaskId, handlers};
+use futures_core::Stream;
+use greenroom::{Actor, Context, Cut, EmitError, Emitter, Items, Ref, System, TaskId, handlers};
 use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -102,7 +103,7 @@ fn items_come_in_order_and_then_the_end() {
 /// Counts how often it is asked for an item.
 struct Counted(Arc<AtomicU32>);
 
-impl futures_core::Stream for Counted {
+impl Stream for Counted {
     type Item = u32;
     fn poll_next(
         self: std::pin::Pin<&mut Self>,
@@ -220,6 +221,43 @@ fn a_panic_in_a_task_fails_the_actor() {
             let expected = u32::try_from(incarnation).unwrap();
             assert_eq!(soon(seen.recv()).await, Some((expected, None)));
         }
+    });
+}
+
+// [G-STREAM-3]
+#[test]
+fn the_end_of_a_stream_is_told_from_a_cut() {
+    crate::support::run(async {
+        let (emitter, mut items) = Items::bounded(4);
+        let other = emitter.clone();
+        emitter.try_emit(1).unwrap();
+        emitter.finish();
+        assert_eq!(items.try_next().await, Ok(Some(1)));
+        other.try_emit(2).unwrap();
+        other.finish();
+        assert_eq!(items.try_next().await, Ok(Some(2)));
+        for _ in 0..2 {
+            assert_eq!(items.try_next().await, Ok(None));
+        }
+
+        // One of two has not said that it is done.
+        let cut = || {
+            let (emitter, items) = Items::bounded(4);
+            emitter.try_emit(1).unwrap();
+            drop(emitter.clone());
+            emitter.finish();
+            items
+        };
+        let mut items = cut();
+        assert_eq!(items.try_next().await, Ok(Some(1)));
+        for _ in 0..2 {
+            assert_eq!(items.try_next().await, Err(Cut::Abandoned));
+        }
+        let mut checked = std::pin::pin!(cut().checked());
+        let mut next = async || std::future::poll_fn(|cx| checked.as_mut().poll_next(cx)).await;
+        assert_eq!(next().await, Some(Ok(1)));
+        assert_eq!(next().await, Some(Err(Cut::Abandoned)));
+        assert_eq!(next().await, None);
     });
 }
 

@@ -25,6 +25,7 @@ mod rendezvous;
 mod spawns;
 mod spec;
 mod stage;
+mod streams;
 mod versions;
 mod wanderers;
 mod whole;

@@ -1,0 +1,45 @@
+//! How items of streams leave: as there is room, and no sooner than what the node itself has to say.
+
+use super::Outlet;
+use crate::net::streams::Streams;
+use crate::net::transport::{Order, SubmitError};
+use std::task::Waker;
+
+impl Outlet {
+    /// The streams of the connection.
+    pub(in crate::net) const fn streams(&self) -> &Streams {
+        &self.streams
+    }
+
+    /// Sends a frame of a stream. Where there is no room, `waker` is woken when it is worth another try.
+    ///
+    /// # Errors
+    /// As [`Link::submit`](crate::net::Link::submit); nobody reports it.
+    pub(in crate::net) fn post_item(
+        &self,
+        order: Order,
+        frame: &[u8],
+        waker: &Waker,
+    ) -> Result<(), SubmitError> {
+        let mut state = self.state.lock();
+        if state.closed {
+            return Err(SubmitError::Ended);
+        }
+        let submitted = if state.backlog.is_empty() {
+            self.link.submit(order, frame)
+        } else {
+            Err(SubmitError::Full)
+        };
+        match submitted {
+            Ok(()) => state.submitted += 1,
+            Err(SubmitError::Full) => {
+                state.waiting.push(waker.clone());
+                let pump = state.pump.take();
+                drop(state);
+                pump.into_iter().for_each(Waker::wake);
+            }
+            Err(_) => {}
+        }
+        submitted
+    }
+}

@@ -1,0 +1,273 @@
+//! A peer that does with streams what it must not.
+
+use super::{Feeder, Store, bytes};
+use crate::stage::{Place, identity, once};
+use crate::support::{run, soon, until, until_async};
+use greenroom::net::{
+    Address, Bytes, Connecting, Envelope, Export, Frame, Identity, Link, LinkEnd, Loopback,
+    LoopbackNode, Node, Order, SubmitError, Transport,
+};
+use greenroom::sim::World;
+use greenroom::{Actor, AskError, EmitError, Items, Ref, Scheduler, System, Undelivered, handlers};
+use std::future::poll_fn;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use tokio::sync::Semaphore;
+
+const ITEM: u32 = 1;
+const CUT: u32 = 3;
+const GRANT: u32 = 4;
+const LEFT: u32 = 5;
+
+/// What is said of a stream.
+fn of_stream(message: u32, arguments: &[u8]) -> Vec<u8> {
+    Frame::Tell(Envelope { actor: 0, version: 1, message, schema: 0, arguments }).to_bytes()
+}
+
+fn numbers(numbers: &[u64]) -> Vec<u8> {
+    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
+}
+
+// [ENV-5] [ENV-20]
+#[test]
+fn whoever_says_of_streams_what_nobody_may_is_cut_off() {
+    let network = Loopback::new();
+    let there = Place::new(&network, "there", Scheduler::stealing());
+    run(async {
+        let arguments = numbers(&[7]);
+        let envelope =
+            Envelope { actor: 0, version: 1, message: GRANT, schema: 0, arguments: &arguments };
+        let breaches: [Vec<u8>; 4] = [
+            of_stream(9, &numbers(&[7])),
+            of_stream(ITEM, &[1, 2, 3]),
+            of_stream(GRANT, &numbers(&[7])),
+            Frame::Ask { envelope, correlation: 1, remaining_us: 9 }.to_bytes(),
+        ];
+        // Streams that are over are another matter: this node cannot have known.
+        let late = [
+            of_stream(ITEM, &numbers(&[7, 1])),
+            of_stream(GRANT, &numbers(&[7, 1])),
+            of_stream(LEFT, &numbers(&[7])),
+        ];
+        for breach in breaches {
+            let attacker = network.node("attacker", identity("attacker"));
+            attacker.connect(&"loopback:there".parse().unwrap()).await.unwrap();
+            let link = soon(poll_fn(|cx| attacker.poll_link(cx))).await.unwrap();
+            for frame in &late {
+                link.submit(Order::Free, frame).unwrap();
+            }
+            let find = Frame::Find { correlation: 1, protocol: "none", name: "nobody" };
+            link.submit(Order::Free, &find.to_bytes()).unwrap();
+            let mut frame = Vec::new();
+            let mut said = Vec::new();
+            for _ in 0..2 {
+                soon(poll_fn(|cx| link.poll_receive(cx, &mut frame))).await.unwrap();
+                said.push(frame.clone());
+            }
+            assert!(said.contains(&of_stream(CUT, &numbers(&[7]))), "nothing comes of it");
+            link.submit(Order::Free, &breach).unwrap();
+            soon(poll_fn(|cx| link.poll_receive(cx, &mut frame))).await.unwrap_err();
+            until(|| there.node.peers().is_empty()).await;
+        }
+        there.shut().await;
+    });
+}
+
+/// Changes what its node says of streams.
+type Change = fn(&mut Envelope<'_>, &mut Vec<u8>) -> u32;
+
+struct Lying {
+    node: LoopbackNode,
+    change: Change,
+}
+
+struct LyingLink {
+    link: Box<dyn Link>,
+    change: Change,
+}
+
+impl Transport for Lying {
+    fn identity(&self) -> Identity {
+        self.node.identity()
+    }
+
+    fn connect(&self, to: &Address) -> Connecting {
+        self.node.connect(to)
+    }
+
+    fn poll_link(&self, cx: &mut Context<'_>) -> Poll<Option<Box<dyn Link>>> {
+        let link = ready!(self.node.poll_link(cx));
+        let change = self.change;
+        Poll::Ready(link.map(|link| Box::new(LyingLink { link, change }) as Box<dyn Link>))
+    }
+
+    fn close(&self) {
+        self.node.close();
+    }
+}
+
+impl Link for LyingLink {
+    fn peer(&self) -> Identity {
+        self.link.peer()
+    }
+
+    fn submit(&self, order: Order, frame: &[u8]) -> Result<(), SubmitError> {
+        let Ok(Frame::Tell(mut envelope)) = Frame::parse(frame) else {
+            return self.link.submit(order, frame);
+        };
+        if envelope.actor != 0 {
+            return self.link.submit(order, frame);
+        }
+        let mut arguments = envelope.arguments.to_vec();
+        for _ in 0..(self.change)(&mut envelope, &mut arguments) {
+            let changed = Envelope { arguments: &arguments, ..envelope };
+            self.link.submit(order, &Frame::Tell(changed).to_bytes())?;
+        }
+        Ok(())
+    }
+
+    fn poll_room(&self, cx: &mut Context<'_>) -> Poll<()> {
+        self.link.poll_room(cx)
+    }
+
+    fn poll_receive(&self, cx: &mut Context<'_>, frame: &mut Vec<u8>) -> Poll<Result<(), LinkEnd>> {
+        self.link.poll_receive(cx, frame)
+    }
+
+    fn delivered(&self) -> u64 {
+        self.link.delivered()
+    }
+
+    fn close(&self) {
+        self.link.close();
+    }
+}
+
+/// A node that lies, and the store that it found.
+async fn liar(network: &Loopback, there: &Place, change: Change) -> (System, Node, Ref<Store>) {
+    let system = System::builder().workers(1).build().unwrap();
+    let node = network.node("here", identity("here"));
+    let node = Node::start(&system, Lying { node, change }).unwrap();
+    let near = there.system.spawn::<Store>(Arc::new(Semaphore::new(0))).await.unwrap();
+    there.node.export("store", Export::of(&near)).unwrap();
+    let peer = node.connect(&"loopback:there".parse().unwrap()).await.unwrap();
+    let far = peer.find::<Store>("store").await.unwrap();
+    (system, node, far)
+}
+
+// [G-STREAM-4] [ENV-20]
+#[test]
+fn who_sends_more_than_was_granted_is_cut_off() {
+    let network = Loopback::new().frames_max(4096);
+    let there = Place::new(&network, "there", Scheduler::stealing());
+    run(async {
+        // Each item comes a hundred times.
+        let change: Change = |envelope, _| if envelope.message == ITEM { 100 } else { 1 };
+        let (system, node, far) = liar(&network, &there, change).await;
+        let (emitter, content) = Items::bounded(1);
+        far.hold(content).await.unwrap();
+        emitter.emit(bytes(0, 100_000)).await.unwrap();
+        until(|| node.peers().is_empty() && there.node.peers().is_empty()).await;
+        system.shutdown(crate::support::LONG).await.unwrap();
+        there.shut().await;
+    });
+}
+
+// [ENV-20]
+#[test]
+fn what_is_no_item_cuts_its_stream_alone() {
+    let network = Loopback::new();
+    let there = Place::new(&network, "there", Scheduler::stealing());
+    run(async {
+        let change: Change = |envelope, arguments| {
+            if envelope.message == ITEM {
+                arguments.push(0);
+            }
+            1
+        };
+        let (system, _node, far) = liar(&network, &there, change).await;
+        let (emitter, content) = Items::bounded(1);
+        far.take(content).await.unwrap();
+        emitter.emit(bytes(0, 10)).await.unwrap();
+        soon(async { while emitter.emit(bytes(0, 10)).await.is_ok() {} }).await;
+        until_async(async || far.taken().await == Ok((0, Some(false)))).await;
+        system.shutdown(crate::support::LONG).await.unwrap();
+        there.shut().await;
+    });
+}
+
+/// Nothing tells that an answer was not read.
+// [ENV-21]
+#[test]
+fn a_stream_in_an_answer_that_nobody_reads_ends_by_itself() {
+    const SECOND: Duration = Duration::from_secs(1);
+    let mut world = World::new(1);
+    let (here, there) = (world.node("here").start(), world.node("there").start());
+    let clock = world.clock();
+    let network = Loopback::new();
+    world.run(async {
+        // It never says that it reads.
+        let change: Change = |envelope, _| u32::from(envelope.message != GRANT);
+        let place = network.node("here", identity("here"));
+        let near = Node::start(&here.system(), Lying { node: place, change }).unwrap();
+        let place = network.node("there", identity("there"));
+        let far = Node::start(&there.system(), place).unwrap();
+        let store = there.system().spawn::<Store>(Arc::new(Semaphore::new(0))).await.unwrap();
+        far.export("store", Export::of(&store)).unwrap();
+        let peer = near.connect(&"loopback:there".parse().unwrap()).await.unwrap();
+        let seen = peer.find::<Store>("store").await.unwrap();
+        let (emitter, content) = Items::bounded(4);
+        store.hold(content).await.unwrap();
+        let unread = seen.give_back().await.unwrap();
+        clock.sleep(50 * SECOND).await;
+        emitter.emit(bytes(0, 1)).await.unwrap();
+        clock.sleep(20 * SECOND).await;
+        assert!(matches!(emitter.try_emit(bytes(0, 1)), Err(EmitError::Closed(_))));
+        drop(unread);
+    });
+}
+
+/// Takes many streams at once.
+#[derive(Actor)]
+struct Hoard {
+    held: Arc<Mutex<Vec<Items<Bytes>>>>,
+}
+
+#[handlers(wire = "test.hoard/1")]
+impl Hoard {
+    #[ask]
+    fn hold(&mut self, streams: Vec<Items<Bytes>>) {
+        self.held.lock().unwrap().extend(streams);
+    }
+}
+
+// [ENV-20]
+#[test]
+fn a_connection_has_so_many_streams_and_no_more() {
+    once(Loopback::new(), async |_, here, there| {
+        let held = Arc::default();
+        let near = there.system.spawn::<Hoard>(Hoard { held: Arc::clone(&held) }).await.unwrap();
+        there.node.export("hoard", Export::of(&near)).unwrap();
+        let far = here.reach(there).await.find::<Hoard>("hoard").await.unwrap();
+        let streams = |count| (0..count).map(|_| Items::bounded(1)).unzip();
+        let (emitters, some): (Vec<_>, Vec<_>) = streams(1000);
+        assert_eq!(far.hold(some).await, Ok(()));
+        let (refused, more): (Vec<_>, Vec<_>) = streams(25);
+        let answer = far.hold(more).await;
+        assert_eq!(answer, Err(AskError::Undelivered(Undelivered::OverLimit)));
+        for emitter in &refused {
+            soon(async { while emitter.emit(bytes(0, 1)).await.is_ok() {} }).await;
+        }
+        let (last, some): (Vec<_>, Vec<_>) = streams(24);
+        assert_eq!(far.hold(some).await, Ok(()));
+        // What the first ones hold is read, and they end.
+        let reading = std::mem::take(&mut *held.lock().unwrap());
+        let feeder = here.system.spawn::<Feeder>(Feeder).await.unwrap();
+        for (emitter, mut stream) in emitters.into_iter().chain(last).zip(reading).take(3) {
+            assert_eq!(feeder.feed(emitter, 10, 10).await, Ok(10));
+            assert_eq!(soon(stream.next()).await, Some(bytes(0, 10)));
+            assert_eq!(soon(stream.try_next()).await, Ok(None));
+        }
+    });
+}
