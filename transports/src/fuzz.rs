@@ -6,7 +6,7 @@
 
 mod runtime;
 
-pub use crate::link::fuzz::{acks, chunks, frames, lane, pair};
+pub use crate::link::fuzz::{acks, frames, lane, pair};
 pub use crate::secure::endpoint::fuzz::{datagrams, handshakes};
 pub use crate::secure::fuzz::{replay, wire};
 pub use crate::station::fuzz::station;
@@ -16,12 +16,11 @@ pub use runtime::{messages, node_frames, settings};
 pub type Target = fn(&[u8]);
 
 /// Every target, by its name and that of its corpus.
-pub const TARGETS: [(&str, Target); 13] = [
+pub const TARGETS: [(&str, Target); 12] = [
     ("frames", frames),
     ("acks", acks),
     ("lane", lane),
     ("pair", pair),
-    ("chunks", chunks),
     ("wire", wire),
     ("replay", replay),
     ("datagrams", datagrams),

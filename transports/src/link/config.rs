@@ -15,7 +15,7 @@ pub struct Config {
     pub packet_len_max: usize,
     /// After how long a larger packet is tried again: 600 s.
     pub packet_len_raise_interval: Duration,
-    /// The longest message, in bytes: 16 MiB. What is longer goes as a stream of chunks. Shared.
+    /// The longest message, in bytes: 16 MiB. Shared.
     pub message_len_max: usize,
     /// Messages that are sent and not all acknowledged up to: 32,768. Shared.
     pub window_messages: u64,

@@ -1,4 +1,4 @@
-//! The engine under bytes that somebody chose: frames, acknowledgements, chunks, a lane, two lanes.
+//! The engine under bytes that somebody chose: frames, acknowledgements, a lane, two lanes.
 
 mod lane;
 mod pair;
@@ -9,10 +9,9 @@ pub use pair::pair;
 use super::ack::{ACK_LEN_MIN, Ack, write_received};
 use super::frame::{ACK, Frame};
 use super::ranges::Ranges;
-use super::stream::{ChunkError, ChunkReader, ChunkWriter};
 use super::wire::{Reader, Writer};
 use crate::fuzz::Choices;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 /// Whatever is a frame is so in one form only: written again it gives the same bytes. [LINK-1] [LINK-2]
@@ -96,71 +95,4 @@ fn runs(set: &BTreeSet<u64>) -> Vec<RangeInclusive<u64>> {
         }
     }
     runs
-}
-
-/// Messages that may be chunks, against a table of how far each stream has come. [LINK-64]
-pub fn chunks(bytes: &[u8]) {
-    const STREAMS_MAX: usize = 3;
-    let mut choices = Choices(bytes);
-    let (mut reader, mut model) = (ChunkReader::new(STREAMS_MAX), BTreeMap::<u64, u64>::new());
-    while !choices.is_over() {
-        let length = usize::from(choices.u8());
-        if length > 200 {
-            let stream = u64::from(choices.u8() % 4);
-            reader.forget(stream);
-            model.remove(&stream);
-            continue;
-        }
-        let message = choices.take(length);
-        let found = reader.read(message);
-        let Some((stream, offset, last, rest)) = chunk(message) else {
-            assert!(matches!(found, Err(ChunkError::Malformed(_))), "{found:?}");
-            continue;
-        };
-        let expected = model.get(&stream).copied();
-        if offset != expected.unwrap_or(0) {
-            let expected = expected.unwrap_or(0);
-            assert_eq!(found, Err(ChunkError::OutOfOrder { expected, found: offset }));
-        } else if !last && expected.is_none() && model.len() == STREAMS_MAX {
-            assert_eq!(found, Err(ChunkError::TooManyStreams(STREAMS_MAX)));
-        } else {
-            let found = found.expect("it is the next of its stream");
-            assert_eq!(found.bytes, rest);
-            assert_eq!((found.stream, found.offset, found.is_last), (stream, offset, last));
-            if last {
-                model.remove(&stream)
-            } else {
-                model.insert(stream, offset + rest.len() as u64)
-            };
-            written_alike(message, stream, offset, last, rest);
-        }
-    }
-}
-
-/// A first chunk that was read is the one that the writer makes.
-fn written_alike(message: &[u8], stream: u64, offset: u64, last: bool, bytes: &[u8]) {
-    if offset == 0 {
-        let (mut writer, mut again) = (ChunkWriter::new(stream), Vec::new());
-        let written = match last {
-            true => writer.write_last(bytes, &mut again),
-            false => writer.write(bytes, &mut again),
-        };
-        assert_eq!((written, again.as_slice()), (Ok(()), message));
-    }
-}
-
-/// A chunk as the book says it looks, read without the engine: stream, offset, whether it is the last, bytes.
-fn chunk(message: &[u8]) -> Option<(u64, u64, bool, &[u8])> {
-    let (stream, rest) = varint(message)?;
-    let (place, rest) = varint(rest)?;
-    Some((stream, place / 2, place % 2 == 1, rest))
-}
-
-fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
-    let count = 1 << (bytes.first()? >> 6);
-    let (head, rest) = bytes.split_at_checked(count)?;
-    let value = head.iter().fold(0, |value, byte| value << 8 | u64::from(*byte));
-    let value = value & (u64::MAX >> (64 - (8 * count - 2)));
-    let shortest = count == 1 || value >> (4 * count - 2) != 0;
-    shortest.then_some((value, rest))
 }

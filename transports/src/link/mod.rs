@@ -23,7 +23,7 @@
 //! | bytes and frames | `wire`, `frame`, `ack`, `ranges` |
 //! | loss (RFC 9002) | `sent`, `received`, `recovery`, `rtt` |
 //! | speed (RFC 9438) and size (RFC 8899) of packets | `congestion`, `cubic`, `pacer`, `mtu` |
-//! | messages | `outbox`, `inbox`, `reassembly`, `stream` |
+//! | messages | `outbox`, `inbox`, `reassembly` |
 //! | credit | `credit`, `mailbox` |
 //! | life and death | `liveness`, `incarnation`, `close` |
 //!
@@ -56,7 +56,6 @@ mod received;
 mod recovery;
 mod rtt;
 mod sent;
-mod stream;
 mod time;
 mod wire;
 
@@ -72,5 +71,4 @@ pub use lane::{Counts, Delivery, Event, Full, Lane, Receipt, SendError};
 pub use outbox::Fate;
 pub(crate) use random::Random;
 pub use received::Ecn;
-pub use stream::{Chunk, ChunkError, ChunkReader, ChunkWriter};
 pub use time::Time;

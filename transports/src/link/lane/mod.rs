@@ -130,7 +130,7 @@ pub enum SendError {
     /// There is no room: [`Event::Room`] or [`Event::MailboxRoom`] will say when there is.
     #[error(transparent)]
     Full(#[from] Full),
-    /// The message is longer than messages may be: send it as a stream of chunks.
+    /// The message is longer than messages may be.
     #[error("the message has {len} bytes, {max} are the most")]
     TooBig {
         /// Its length in bytes.

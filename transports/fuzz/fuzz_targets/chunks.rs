@@ -1,8 +1,0 @@
-//! See `greenroom_transports::fuzz::chunks`.
-#![cfg_attr(fuzzing, no_main)]
-
-#[cfg(fuzzing)]
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| greenroom_transports::fuzz::chunks(bytes));
-
-#[cfg(not(fuzzing))]
-fn main() {}
