@@ -7,6 +7,7 @@
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
 mod marks;
+mod streams;
 
 use greenroom::net::{Address, Export, Node as NetNode};
 use greenroom::sim::{Explore, Fault, Link, Node, World, WorldClock};
