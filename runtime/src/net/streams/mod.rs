@@ -80,7 +80,8 @@ pub(super) fn receive(outlet: &Arc<Outlet>, envelope: &Envelope<'_>) -> bool {
             let is_over = !streams.grant(stream, u64::from_le_bytes(bytes));
             if planted!("net-stream-gone-unsaid": is_over => false) {
                 // Perhaps it was given up as one that nobody reads.
-                say(outlet, Order::BehindAll, CUT, stream, &[]);
+                let said = say(outlet, Order::BehindAll, CUT, stream, &[]);
+                return planted!("net-stream-backlog": said => true);
             }
         }
         LEFT => streams.left(stream),
@@ -96,16 +97,19 @@ fn frame(message: u32, stream: u64, bytes: &mut Vec<u8>) {
     Frame::Tell(Envelope { actor, version, message, schema, arguments }).write(bytes);
 }
 
-/// Says it to the other node.
-fn say(outlet: &Outlet, order: Order, message: u32, stream: u64, more: &[u8]) {
+/// Says it to the other node; `false` if that has caused more than may wait.
+#[must_use]
+fn say(outlet: &Outlet, order: Order, message: u32, stream: u64, more: &[u8]) -> bool {
     let mut bytes = super::scratch::take();
     frame(message, stream, &mut bytes);
     bytes.extend_from_slice(more);
-    // That too much is to be said, the next frame meets, too.
-    outlet.say_bytes(order, bytes);
+    outlet.say_bytes(order, bytes)
 }
 
-/// Says that nobody reads a stream any more.
-fn say_left(outlet: &Outlet, stream: u64) {
-    say(outlet, Order::Free, LEFT, stream, &[]);
+/// The same for an end of a stream, which is not the session: ends the connection if too much waits. The session
+/// may never say anything else, and not see it.
+fn say_or_end(outlet: &Outlet, order: Order, message: u32, stream: u64, more: &[u8]) {
+    if !say(outlet, order, message, stream, more) {
+        outlet.hang_up();
+    }
 }

@@ -1,7 +1,7 @@
 //! The end of a stream at the node that reads it.
 
 use super::table::{Coming, Refused};
-use super::{GRANT, ITEM_COST_BYTES, say, say_left};
+use super::{GRANT, ITEM_COST_BYTES, LEFT, say_or_end};
 use crate::actor::{Cut, Flow, Items};
 use crate::event::Undelivered;
 use crate::net::codec::{self, Codec, Postcard};
@@ -102,7 +102,7 @@ impl<T> Reader<T> {
         self.window = window;
         self.granted = self.granted.max(self.read + window);
         self.sink.0.lock().granted = self.granted;
-        say(&self.outlet, Order::Free, GRANT, self.stream, &self.granted.to_le_bytes());
+        say_or_end(&self.outlet, Order::Free, GRANT, self.stream, &self.granted.to_le_bytes());
     }
 
     /// Counts what was read; grants more when half of the window is used up.
@@ -137,7 +137,7 @@ impl<T: Send> Flow<T> for Reader<T> {
 impl<T> Drop for Reader<T> {
     fn drop(&mut self) {
         if self.outlet.streams().leave(self.stream) {
-            say_left(&self.outlet, self.stream);
+            say_or_end(&self.outlet, Order::Free, LEFT, self.stream, &[]);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The end of a stream at the node where its emitters are: an actor that reads it, and sends what it reads.
 
 use super::voyage::Voyage;
-use super::{CUT, FINISH, ITEM, ITEM_COST_BYTES, frame, say};
+use super::{CUT, FINISH, ITEM, ITEM_COST_BYTES, frame, say_or_end};
 use crate::actor::{
     Actor, Behavior, ByMacro, Context, Cut, Items, Protocol, Receive, StartError, Step,
 };
@@ -106,7 +106,7 @@ impl Drop for Course {
     fn drop(&mut self) {
         self.outlet.streams().forget(self.stream);
         if !self.is_over {
-            say(&self.outlet, Order::BehindAll, CUT, self.stream, &[]);
+            say_or_end(&self.outlet, Order::BehindAll, CUT, self.stream, &[]);
         }
     }
 }

@@ -5,6 +5,7 @@ use crate::actor::Cut;
 use crate::event::Undelivered;
 use crate::net::outlet::Outlet;
 use crate::net::remote::Fence;
+use crate::net::transport::Order;
 use crate::sync::{Arc, Mutex, planted};
 use std::collections::BTreeMap;
 
@@ -133,7 +134,7 @@ impl Streams {
         self.0.lock().coming.remove(&stream).is_some()
     }
 
-    /// Takes an item; `false` if there was no grant for it.
+    /// Takes an item; `false` if there was no grant for it, or too much is to be said.
     pub(super) fn item(&self, outlet: &Arc<Outlet>, stream: u64, bytes: &[u8]) -> bool {
         let sink = self.0.lock().coming.get(&stream).cloned();
         // Its reader has left, and the other node has not heard yet.
@@ -143,8 +144,7 @@ impl Streams {
             Err(Refused::Overrun) => false,
             Err(Refused::Malformed) => {
                 self.end(stream, Err(Cut::Malformed));
-                super::say_left(outlet, stream);
-                true
+                super::say(outlet, Order::Free, super::LEFT, stream, &[])
             }
         }
     }

@@ -74,6 +74,33 @@ fn whoever_says_of_streams_what_nobody_may_is_cut_off() {
     });
 }
 
+// [ENV-5] [ENV-20]
+#[test]
+fn who_asks_for_streams_and_never_reads_the_answers_is_cut_off() {
+    let network = Loopback::new();
+    let there = Place::new(&network, "there", Scheduler::stealing());
+    run(async {
+        let attacker = network.node("attacker", identity("attacker"));
+        attacker.connect(&"loopback:there".parse().unwrap()).await.unwrap();
+        let link = soon(poll_fn(|cx| attacker.poll_link(cx))).await.unwrap();
+        let grant = of_stream(GRANT, &numbers(&[7, 1]));
+        let mut said = 0;
+        while said < 200_000 {
+            match link.submit(Order::Free, &grant) {
+                Ok(()) => said += 1,
+                Err(SubmitError::Full) => soon(poll_fn(|cx| link.poll_room(cx))).await,
+                Err(error) => {
+                    assert_eq!(error, SubmitError::Ended);
+                    break;
+                }
+            }
+        }
+        assert!(said < 200_000, "it may say as much as it likes");
+        until(|| there.node.peers().is_empty()).await;
+        there.shut().await;
+    });
+}
+
 /// Changes what its node says of streams.
 type Change = fn(&mut Envelope<'_>, &mut Vec<u8>) -> u32;
 
