@@ -54,6 +54,8 @@ struct State {
     backlog: VecDeque<(Order, Vec<u8>)>,
     /// Proxies that wait for room.
     waiting: Vec<Waker>,
+    /// Streams that do, by number.
+    waiting_streams: BTreeMap<u64, Waker>,
     /// Who sends the backlog and wakes those who wait, when it has nothing to do.
     pump: Option<Waker>,
     /// Who receives.
@@ -123,6 +125,17 @@ pub(super) enum Post {
 }
 
 impl State {
+    fn has_none_waiting(&self) -> bool {
+        self.waiting.is_empty() && self.waiting_streams.is_empty()
+    }
+
+    /// Whoever waits for room, and does not any more.
+    fn take_waiting(&mut self) -> Vec<Waker> {
+        let mut waiting = std::mem::take(&mut self.waiting);
+        waiting.extend(std::mem::take(&mut self.waiting_streams).into_values());
+        waiting
+    }
+
     /// So many of what was submitted have arrived.
     fn confirm(&mut self, delivered: u64) {
         while self.unconfirmed.front().is_some_and(|first| first.frame <= delivered) {
@@ -226,14 +239,14 @@ impl Outlet {
                 }
                 state.backlog.pop_front();
             }
-            if state.backlog.is_empty() && state.waiting.is_empty() {
+            if state.backlog.is_empty() && state.has_none_waiting() {
                 return Poll::Pending;
             }
             if self.link.poll_room(cx).is_pending() {
                 return Poll::Pending;
             }
             if state.backlog.is_empty() {
-                let waiting = std::mem::take(&mut state.waiting);
+                let waiting = state.take_waiting();
                 drop(state);
                 waiting.into_iter().for_each(Waker::wake);
                 return Poll::Pending;
@@ -366,7 +379,7 @@ impl Outlet {
         let mut lost = std::mem::take(&mut state.unconfirmed);
         let askers = std::mem::take(&mut state.askers);
         let finds = std::mem::take(&mut state.finds);
-        let mut wakers = std::mem::take(&mut state.waiting);
+        let mut wakers = state.take_waiting();
         wakers.extend(state.pump.take());
         wakers.extend(state.receiver.take());
         let routes = std::mem::take(&mut state.routes);

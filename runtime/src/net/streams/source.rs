@@ -27,9 +27,6 @@ const ITEMS_PER_TURN: u32 = 64;
 /// How long a stream waits to be read if nobody says whether what it is in was: far longer than a frame takes.
 const UNREAD_MAX: Duration = Duration::from_secs(60);
 
-/// The orders of streams, apart from those of actors, whose numbers are never so high.
-const STREAM_ORDER: u64 = 1 << 63;
-
 /// What the other node has said of a stream.
 #[derive(Default)]
 pub(super) struct Allowance(Mutex<Said>);
@@ -45,28 +42,41 @@ struct Said {
 }
 
 impl Allowance {
+    /// Only what is new wakes the source: a peer may say the same any number of times.
     pub(super) fn grant(&self, bytes: u64) {
-        self.say(|said| said.granted = said.granted.max(bytes));
+        self.say(|said| {
+            let rises = bytes > said.granted;
+            said.granted = said.granted.max(bytes);
+            planted!("net-stream-woken-for-nothing": rises => true)
+        });
     }
 
     /// Nothing is sent any more.
     pub(super) fn end(&self, why: Cut) {
-        self.say(|said| said.end = said.end.or(Some(why)));
+        self.say(|said| {
+            let is_new = said.end.is_none();
+            said.end = said.end.or(Some(why));
+            is_new
+        });
     }
 
     /// Lets `fence` go when the stream is sent, or at once if more of it may come.
     pub(super) fn fence(&self, fence: Fence) {
-        self.say(|said| said.fences.push(fence));
+        self.say(|said| {
+            said.fences.push(fence);
+            true
+        });
     }
 
     pub(super) fn has_begun(&self) -> bool {
         self.0.lock().granted > 0
     }
 
-    fn say(&self, say: impl FnOnce(&mut Said)) {
+    /// Does `say`, which returns whether the source is to look.
+    fn say(&self, say: impl FnOnce(&mut Said) -> bool) {
         let mut said = self.0.lock();
-        say(&mut said);
-        let source = said.source.clone();
+        let is_new = say(&mut said);
+        let source = said.source.clone().filter(|_| is_new);
         drop(said);
         source.into_iter().for_each(Waker::wake);
     }
@@ -235,8 +245,8 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> Source<T> {
     }
 
     fn post(&mut self, parcel: Parcel) -> Turn {
-        let order = Order::Within(STREAM_ORDER | self.course.stream);
-        match self.course.outlet.post_item(order, &parcel.frame, &self.waker) {
+        let stream = self.course.stream;
+        match self.course.outlet.post_item(stream, &parcel.frame, &self.waker) {
             Ok(()) => {
                 scratch::give(parcel.frame);
                 if parcel.is_last { Turn::Ended } else { Turn::Went }
@@ -291,5 +301,37 @@ impl<T: Send + 'static> Receive<Nothing, ByMacro> for Source<T> {
         _cx: &'a mut Context<Self>,
     ) -> Step<(), impl Future<Output = ()> + Send + 'a> {
         message.handled()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sync::{AtomicUsize, Ordering, Wake, waker};
+
+    #[derive(Default)]
+    struct Woken(AtomicUsize);
+
+    impl Wake for Woken {
+        fn wake(&self) {
+            // Relaxed: one thread.
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn what_is_said_again_wakes_nobody() {
+        let woken = Arc::new(Woken::default());
+        let allowance = Allowance::default();
+        allowance.0.lock().source = Some(waker(woken.clone()));
+        let mut expected = 0;
+        for (bytes, is_new) in [(5, true), (5, false), (3, false), (0, false), (6, true)] {
+            allowance.grant(bytes);
+            expected += usize::from(is_new);
+            assert_eq!(woken.0.load(Ordering::Relaxed), expected, "after {bytes}");
+        }
+        allowance.end(Cut::Abandoned);
+        allowance.end(Cut::NodeDown);
+        assert_eq!(woken.0.load(Ordering::Relaxed), expected + 1);
     }
 }
