@@ -147,7 +147,10 @@ impl<C: Codec<R> + 'static, R: Send + 'static> Answering for Asked<C, R> {
             return why.map_or(no_reply, |why| Poll::Ready(Err(why)));
         };
         self.receiver = None;
-        Poll::Ready(encode::<C, R>(&answer, bytes).map_err(|_| Undelivered::NotEncoded))
+        Poll::Ready(
+            encode::<C, R>(&answer, bytes)
+                .map_err(|_| reference::failure().unwrap_or(Undelivered::NotEncoded)),
+        )
     }
 }
 

@@ -44,11 +44,16 @@ pub(super) fn by<T>(connection: &Arc<Outlet>, work: impl FnOnce() -> T) -> T {
 
 /// Notes why what is being decoded is none; serde takes the text of it.
 pub(super) fn failed<E: de::Error>(why: Undelivered) -> E {
-    FAILURE.with(|failure| failure.set(Some(why)));
+    note(why);
     E::custom(why)
 }
 
-/// Why the last reference or stream of what was just decoded is none, if that is why decoding failed.
+/// Notes why what is being encoded or decoded is none.
+pub(super) fn note(why: Undelivered) {
+    FAILURE.with(|failure| failure.set(Some(why)));
+}
+
+/// Why what was just encoded or decoded is none, if that is for a reference or a stream in it.
 pub(super) fn failure() -> Option<Undelivered> {
     FAILURE.with(Cell::take)
 }

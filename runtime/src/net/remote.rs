@@ -66,10 +66,10 @@ impl<M: WireMessage> Remote<M> {
         let carried = streams::carrying(Voyage::Watched, || quietly(encode));
         let whole = self.bundle.is_whole(at);
         let Some(Encoded { name, asker }) = encoded.filter(|_| whole) else {
+            let why = reference::failure().unwrap_or(Undelivered::NotEncoded);
             self.outlet.streams().lose(&carried);
             for _ in 0..=self.bundle.forget(at) {
-                let why = DeadLetterReason::Undelivered(Undelivered::NotEncoded);
-                self.outlet.report(self.letter, why);
+                self.outlet.report(self.letter, DeadLetterReason::Undelivered(why));
             }
             return None;
         };

@@ -82,18 +82,18 @@ impl Allowance {
     }
 }
 
-/// Begins to send `items`, of which nothing is left here; returns the number of the stream, or `None` when the
-/// connection or the system has ended.
+/// Begins to send `items`, of which nothing is left here then; returns the number of the stream. Fails when the connection
+/// or the system has ended, and when too many streams go by the connection.
 pub(super) fn start<T: Serialize + DeserializeOwned + Send + 'static>(
     outlet: &Arc<Outlet>,
     items: &Items<T>,
     voyage: Voyage,
-) -> Option<u64> {
+) -> Result<u64, Undelivered> {
     let (stream, allowance) = outlet.streams().depart()?;
     let course = Course { outlet: outlet.clone(), stream, allowance, is_over: false };
     let args = Departure { items: items.take(), course, voyage };
     let spawn = outlet.node().system().spawn::<Source<T>>(args);
-    spawn.on(outlet.worker()).start().ok().map(|_| stream)
+    spawn.on(outlet.worker()).start().map(|_| stream).map_err(|_| Undelivered::NodeDown)
 }
 
 /// What a source starts from.
@@ -231,7 +231,7 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> Source<T> {
         if !encoded {
             outlet.streams().lose(&carried);
             scratch::give(bytes);
-            return self.refused(Undelivered::NotEncoded);
+            return self.refused(reference::failure().unwrap_or(Undelivered::NotEncoded));
         }
         self.sent += (bytes.len() - head) as u64 + ITEM_COST_BYTES;
         Parcel { frame: bytes, is_last: false }

@@ -9,8 +9,8 @@ use crate::net::transport::Order;
 use crate::sync::{Arc, Mutex, planted};
 use std::collections::BTreeMap;
 
-/// Streams at most that come by one connection at a time. [ENV-20]
-const COMING_MAX: usize = 1024;
+/// Streams at most that go, and that come, by one connection at a time. [ENV-20]
+const STREAMS_MAX: usize = 1024;
 /// Bytes that may be under way in one stream, and wait to be read, at most.
 const WINDOW_BYTES_MAX: u64 = 4 << 20;
 /// The same of all streams that come by one connection, as long as each may have the least.
@@ -50,16 +50,20 @@ pub(super) enum Refused {
 }
 
 impl Streams {
-    /// A new stream to the other node; `None` when the connection has ended.
-    pub(super) fn depart(&self) -> Option<(u64, Arc<Allowance>)> {
+    /// A new stream to the other node.
+    pub(super) fn depart(&self) -> Result<(u64, Arc<Allowance>), Undelivered> {
         let mut table = self.0.lock();
         if table.is_closed {
-            return None;
+            return Err(Undelivered::NodeDown);
+        }
+        // The other node would refuse it.
+        if planted!("net-streams-leave-unbounded": table.going.len() >= STREAMS_MAX => false) {
+            return Err(Undelivered::OverLimit);
         }
         table.last += 1;
         let (stream, allowance) = (table.last, Arc::new(Allowance::default()));
         table.going.insert(stream, allowance.clone());
-        Some((stream, allowance))
+        Ok((stream, allowance))
     }
 
     /// Forgets a stream to the other node.
@@ -114,7 +118,7 @@ impl Streams {
         if table.is_closed {
             return Err(Undelivered::NodeDown);
         }
-        if planted!("net-streams-unbounded": table.coming.len() >= COMING_MAX => false) {
+        if planted!("net-streams-unbounded": table.coming.len() >= STREAMS_MAX => false) {
             return Err(Undelivered::OverLimit);
         }
         if table.coming.contains_key(&stream) {

@@ -9,6 +9,7 @@ use crate::actor::Items;
 use crate::event::{ActorId, DeadLetterReason, Undelivered};
 use crate::net::message::Asker;
 use crate::net::outlet::Outlet;
+use crate::net::reference;
 use crate::sync::{Arc, planted, thread_local};
 use crate::time::Time;
 use serde::Serialize;
@@ -49,7 +50,10 @@ pub(super) fn send<T: Serialize + DeserializeOwned + Send + 'static>(
         let sent = source::start(outlet, items, voyage);
         streams.extend(sent);
         carried.set(Some((voyage, streams)));
-        sent.ok_or("the connection has ended")
+        sent.map_err(|why| {
+            reference::note(why);
+            "the connection takes no more streams"
+        })
     })
 }
 

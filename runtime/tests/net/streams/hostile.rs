@@ -281,8 +281,8 @@ fn a_connection_has_so_many_streams_and_no_more() {
         let (emitters, some): (Vec<_>, Vec<_>) = streams(1000);
         assert_eq!(far.hold(some).await, Ok(()));
         let (refused, more): (Vec<_>, Vec<_>) = streams(25);
-        let answer = far.hold(more).await;
-        assert_eq!(answer, Err(AskError::Undelivered(Undelivered::OverLimit)));
+        assert_eq!(far.hold(more).await, Err(AskError::NoReply));
+        until(|| here.system.counts().over_limit == 1).await;
         for emitter in &refused {
             soon(async { while emitter.emit(bytes(0, 1)).await.is_ok() {} }).await;
         }
@@ -296,5 +296,31 @@ fn a_connection_has_so_many_streams_and_no_more() {
             assert_eq!(soon(stream.next()).await, Some(bytes(0, 10)));
             assert_eq!(soon(stream.try_next()).await, Ok(None));
         }
+    });
+}
+
+// [ENV-20]
+#[test]
+fn who_opens_streams_that_never_end_is_refused_more() {
+    let network = Loopback::new();
+    let there = Place::new(&network, "there", Scheduler::stealing());
+    run(async {
+        let near = there.system.spawn::<Hoard>(Hoard { held: Arc::default() }).await.unwrap();
+        there.node.export("hoard", Export::of(&near)).unwrap();
+        // It never says that a stream is over, and forgets that itself.
+        let change: Change = |envelope, _| u32::from(envelope.message != CUT);
+        let system = System::builder().workers(1).build().unwrap();
+        let node = network.node("here", identity("here"));
+        let node = Node::start(&system, Lying { node, change }).unwrap();
+        let peer = node.connect(&"loopback:there".parse().unwrap()).await.unwrap();
+        let far = peer.find::<Hoard>("hoard").await.unwrap();
+        let idle = system.counts().started - system.counts().ended;
+        let streams = |count| (0..count).map(|_| Items::bounded(1).1).collect::<Vec<_>>();
+        assert_eq!(far.hold(streams(1000)).await, Ok(()));
+        until(|| system.counts().started - system.counts().ended == idle).await;
+        let answer = far.hold(streams(25)).await;
+        assert_eq!(answer, Err(AskError::Undelivered(Undelivered::OverLimit)));
+        system.shutdown(crate::support::LONG).await.unwrap();
+        there.shut().await;
     });
 }
