@@ -150,7 +150,8 @@ impl Peer {
         let outlet = &self.connected.outlet;
         passed(|fence| outlet.fence(fence)).await;
         // Those that went with the last messages, too.
-        passed(|fence| outlet.streams().fence(fence)).await;
+        let until = self.system.deadline(self.system.core().limits.ask_timeout);
+        self.system.by(until, passed(|fence| outlet.streams().fence(fence))).await;
         outlet.hang_up();
         self.ended().await;
     }
