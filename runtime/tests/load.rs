@@ -5,7 +5,7 @@
 
 mod support;
 
-use greenroom::{Actor, Ref, Scheduler, System, handlers};
+use greenroom::{Actor, MigrateError, Ref, Scheduler, System, handlers};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -15,6 +15,8 @@ use support::run;
 const MESSAGES: u64 = if cfg!(sanitized) { 100_000 } else { 400_000 };
 /// More than cores, as a rule, so that workers are interrupted anywhere.
 const WORKERS: usize = 3;
+/// Messages that an actor which moves handles on one worker.
+const STAY: u64 = 20;
 /// Longer than any workload takes.
 const PATIENCE: Duration = Duration::from_secs(600);
 
@@ -26,6 +28,8 @@ type Route = fn(me: usize, hops: u64, nodes: usize) -> [usize; 3];
 struct Node {
     me: usize,
     route: Route,
+    /// Whether it moves from worker to worker, where actors live on one.
+    moves: bool,
     peers: Arc<[Ref<Self>]>,
     /// Messages sent to each neighbour, and received from each.
     sent: Box<[u64]>,
@@ -55,6 +59,10 @@ impl Node {
         self.received[from] += 1;
         self.handled += 1;
         self.pass(hops);
+        if self.moves && self.handled.is_multiple_of(STAY) {
+            let moved = self.peers[self.me].migrate((self.handled / STAY) as usize % WORKERS);
+            assert!(matches!(moved, Ok(()) | Err(MigrateError::NoHome)), "{moved:?}");
+        }
         self.right += 1;
     }
     #[ask]
@@ -83,6 +91,7 @@ struct Walk {
     route: Route,
     /// Neighbours at most, of any node.
     neighbours: usize,
+    moves: bool,
 }
 
 /// So many nodes at once that rings overflow and the spill is used.
@@ -94,7 +103,10 @@ const MESH: Walk = Walk {
         [(me + 1 + step) % nodes, step, step]
     },
     neighbours: 8,
+    moves: false,
 };
+/// As a mesh, of nodes that move from worker to worker while mail for them is under way.
+const MIGRATE: Walk = Walk { nodes: 300, tokens: 600, moves: true, ..MESH };
 /// One hub that everybody mails to.
 const FAN_IN: Walk = Walk {
     nodes: 65,
@@ -107,10 +119,16 @@ const FAN_IN: Walk = Walk {
         _ => [0, 0, me],
     },
     neighbours: 65,
+    moves: false,
 };
 /// A few tokens, so that workers fall asleep and wake up all the time.
-const RING: Walk =
-    Walk { nodes: 500, tokens: 3, route: |me, _, nodes| [(me + 1) % nodes, 0, 0], neighbours: 1 };
+const RING: Walk = Walk {
+    nodes: 500,
+    tokens: 3,
+    route: |me, _, nodes| [(me + 1) % nodes, 0, 0],
+    neighbours: 1,
+    moves: false,
+};
 
 /// Waits for a count that others move; they make progress, or the harness's own limit ends it.
 async fn reaches(count: &AtomicU64, goal: u64) {
@@ -126,6 +144,7 @@ async fn spawn(system: &System, walk: &Walk, me: usize, finished: &Arc<AtomicU64
     let node = Node {
         me,
         route: walk.route,
+        moves: walk.moves,
         peers: Arc::new([]),
         sent: vec![0; walk.neighbours].into(),
         received: vec![0; walk.neighbours].into(),
@@ -184,8 +203,9 @@ fn load(scheduler: Scheduler) {
     let messages = asked.map_or(MESSAGES, |text| text.parse().expect("a number of messages"));
     run(async {
         let system = System::builder().workers(WORKERS).scheduler(scheduler).build().unwrap();
-        walk(&system, &MESH, messages / 10 * 4).await;
-        walk(&system, &FAN_IN, messages / 10 * 4).await;
+        walk(&system, &MESH, messages / 10 * 3).await;
+        walk(&system, &MIGRATE, messages / 10 * 2).await;
+        walk(&system, &FAN_IN, messages / 10 * 3).await;
         walk(&system, &RING, messages / 10).await;
         churn(&system, messages / 10).await;
         assert_eq!(system.counts().panics, 0);
