@@ -1,9 +1,11 @@
 //! Actors and systems that drain: what was accepted is handled, and what comes late goes back.
 
 use crate::support::{
-    Dice, LONG, Ledger, Parcel, everywhere, exit_of, policies, soon, times, until,
+    Dice, LONG, Ledger, Parcel, SCHEDULINGS, everywhere, exit_of, policies, scheduled, soon, times,
+    until,
 };
 use crate::{Porter, WAITING, keep_waiting, ledger, refuses, waiting};
+use greenroom::sim::World;
 use greenroom::{
     Actor, Context, ExitReason, Full, Mailbox, Options, Ref, SpawnError, System, TellError,
     handlers,
@@ -154,4 +156,31 @@ fn drain_of_a_system_handles_all_its_mail() {
         drained.unwrap();
         assert_eq!(ledger.settle(&system.counts()).handled, 1 + many as u64);
     });
+}
+
+// A bound on turns, which no busy machine moves: what took longer with each message that waits would be far above.
+#[cfg(not(sanitized = "thread"))]
+#[test]
+fn drain_of_a_system_takes_turns_by_its_messages() {
+    for (seed, scheduling) in (0..).zip(SCHEDULINGS) {
+        let many = times(WAITING);
+        let mut world = World::new(seed);
+        let settings = move |builder| scheduled(builder, scheduling);
+        let node = world.node("depot").settings(settings).start();
+        let system = node.system();
+        let ledger = Ledger::new(many);
+        world.run(async {
+            let porter = system.spawn::<Porter>(Porter).await.unwrap();
+            for _ in 0..many {
+                porter.take(ledger.issue()).tell().unwrap();
+            }
+        });
+        let before = world.steps();
+        world.run(system.drain(LONG)).unwrap();
+        let turns = world.steps() - before;
+        assert_eq!(ledger.settle(&system.counts()).handled, many as u64);
+        // Each message in a turn of its own at most, and as often a turn without one.
+        let most = 2 * many as u64 + 1000;
+        assert!(turns <= most, "{turns} turns for {many} messages, {most} at most");
+    }
 }
