@@ -48,8 +48,9 @@
 //! handler must not block, sleep on the thread, read the real clock or draw randomness of its own; what it
 //! does so, the world cannot repeat. `tokio::spawn`, tokio's channels and locks work; tokio's timers do
 //! with the feature `test-util`, and are refused otherwise; its sockets are always refused. The arms of
-//! `tokio::select!` are to be `biased`, because tokio draws their order by itself. A reference to an actor
-//! of another node works like a wire without faults, as long as both clocks agree.
+//! `tokio::select!` are to be `biased`, because tokio draws their order by itself, as it does for several who wait
+//! for one `tokio::sync::watch`. A reference to an actor of another node works like a wire without faults, as long
+//! as both clocks agree.
 
 mod capture;
 mod check;

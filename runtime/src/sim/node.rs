@@ -1,10 +1,11 @@
 //! Nodes: systems of one world that can be killed, stopped, restarted, paused, and given a bad clock.
 
 use super::socket::{Socket, SocketError};
-use super::stage::{Order, Stage};
+use super::stage::{Given, Order, Stage};
 use crate::sync::Arc;
 use crate::system::System;
 use std::fmt;
+use std::future::Future;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
@@ -54,6 +55,19 @@ impl Node {
     #[must_use]
     pub fn host(&self) -> IpAddr {
         host(self.index)
+    }
+
+    /// Lets a task run on the node, beside its actors and what `boot` does, from the world's next step on. It
+    /// ends where the node does, when that crashes or has stopped. On a node that is down it does not run.
+    ///
+    /// `tokio::spawn` is for what no node owns: its tasks go on when a node is killed.
+    pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        if self.stage.has_ended() {
+            return;
+        }
+        let incarnation = self.incarnation();
+        let given = Given { node: self.index, incarnation, task: Box::pin(task) };
+        self.stage.given.lock().push(given);
     }
 
     /// Opens a port of the node; 0 is a port like any other.

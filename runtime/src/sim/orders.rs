@@ -3,8 +3,9 @@
 use super::incarnation::Incarnation;
 use super::node::{Node, host};
 use super::roster::Work;
-use super::stage::Order;
+use super::stage::{Given, Order};
 use super::world::World;
+use crate::sync::planted;
 use std::time::Duration;
 
 /// How long those may take that are killed because their node stops.
@@ -13,6 +14,7 @@ const GRACE: Duration = Duration::from_secs(1);
 impl World {
     /// Does what nodes were told to do.
     pub(super) fn obey(&mut self) {
+        self.take_given();
         if self.stage.orders.lock().is_empty() {
             return;
         }
@@ -21,6 +23,19 @@ impl World {
             let name = &self.nodes[node].name;
             self.stage.log(|| format!("{name}: {order:?}"));
             self.carry_out(node, order);
+        }
+    }
+
+    /// Takes up the tasks that nodes were given; those of a life that is over are dropped.
+    fn take_given(&mut self) {
+        let given = std::mem::take(&mut *self.stage.given.lock());
+        for Given { node, incarnation, task } in given {
+            let is_up = self.nodes[node].life.is_some();
+            if is_up && self.stage.faces.lock()[node].incarnation == incarnation {
+                let owner = planted!("sim-dead-task": Some(node) => None);
+                let number = self.roster.add(Work::Task(Some(task), owner));
+                self.stage.woken.add(number);
+            }
         }
     }
 
@@ -113,11 +128,9 @@ impl World {
         }
         let now = self.stage.now();
         life.set_clock(self.nodes[node].skew.at(now));
-        let face = &mut self.stage.faces.lock()[node];
-        face.system = Some(life.system().clone());
-        if self.nodes[node].lives > 0 {
-            face.incarnation += 1;
-        }
+        let system = life.system().clone();
+        let is_first = self.nodes[node].lives == 0;
+        self.stage.begin_life(node, system, is_first);
         let state = &mut self.nodes[node];
         state.lives += 1;
         state.life = Some(life);

@@ -7,6 +7,9 @@ use super::rarities::Rarities;
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, WakeList};
 use crate::system::System;
 use std::collections::BTreeMap;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
 use std::task::Waker;
 use std::time::Duration;
 
@@ -28,6 +31,19 @@ pub(crate) enum Order {
     Stopped(u64),
 }
 
+/// A task that a life of a node is to have from the next step on.
+pub(crate) struct Given {
+    pub(crate) node: usize,
+    pub(crate) incarnation: u64,
+    pub(crate) task: Pin<Box<dyn Future<Output = ()> + Send>>,
+}
+
+impl fmt::Debug for Given {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Given({}, {})", self.node, self.incarnation)
+    }
+}
+
 /// A node as its handles see it.
 #[derive(Debug)]
 pub(crate) struct Face {
@@ -47,6 +63,7 @@ pub(crate) struct Stage {
     /// Nanoseconds since the world began.
     now: AtomicU64,
     pub(crate) orders: Mutex<Vec<(usize, Order)>>,
+    pub(crate) given: Mutex<Vec<Given>>,
     /// Who sleeps until when.
     sleepers: Mutex<BTreeMap<(u64, u64), Waker>>,
     sleeps: AtomicU64,
@@ -69,6 +86,7 @@ impl Stage {
             woken: WakeList::default(),
             now: AtomicU64::new(0),
             orders: Mutex::new(Vec::new()),
+            given: Mutex::new(Vec::new()),
             sleepers: Mutex::new(BTreeMap::new()),
             sleeps: AtomicU64::new(0),
             faces: Mutex::new(Vec::new()),
@@ -109,6 +127,13 @@ impl Stage {
     /// Tells the world to do something with a node.
     pub(crate) fn order(&self, node: usize, order: Order) {
         self.orders.lock().push((node, order));
+    }
+
+    /// Shows a node's new life to those who have handles to it.
+    pub(crate) fn begin_life(&self, node: usize, system: System, is_first: bool) {
+        let face = &mut self.faces.lock()[node];
+        face.system = Some(system);
+        face.incarnation += u64::from(!is_first);
     }
 
     /// Lets `waker` be called at a time of the world; returns what takes it back.

@@ -403,6 +403,8 @@ impl Drop for World {
         }
         self.roster.end();
         self.remains.clear();
+        let given = std::mem::take(&mut *self.stage.given.lock());
+        drop(given);
         let lives = self.nodes.iter_mut().filter_map(|node| node.life.take());
         let mut lives: Vec<_> = lives.chain(self.graves.drain(..)).collect();
         // All before the first look: an actor of one may have a timer of another's.

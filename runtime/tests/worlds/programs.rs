@@ -5,6 +5,7 @@ use greenroom::sim::{Fault, Node, Socket, SocketError, World, WorldClock};
 use greenroom::{Actor, AskError, Context, Ref, handlers};
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 #[derive(Actor)]
@@ -281,6 +282,72 @@ fn tasks_of_tokio_and_blocking_work_are_steps() {
         let refused = std::panic::catch_unwind(refused).unwrap_err();
         let refused = refused.downcast::<String>().unwrap();
         assert!(refused.contains("timers are disabled"), "{refused}");
+    }
+}
+
+#[test]
+fn tasks_of_a_node_run_while_it_does() {
+    let mut world = World::new(6);
+    let node = world.node("one").start();
+    let clock = world.clock();
+    let ticks = Arc::new(AtomicU64::new(0));
+    let tick = |to: &Node| {
+        let (ticks, clock) = (Arc::clone(&ticks), clock.clone());
+        to.spawn(async move {
+            loop {
+                ticks.fetch_add(1, Ordering::Relaxed);
+                clock.sleep(Duration::from_millis(1)).await;
+            }
+        });
+    };
+    let ticked = |world: &mut World| {
+        let before = ticks.load(Ordering::Relaxed);
+        world.run_for(Duration::from_millis(10));
+        ticks.load(Ordering::Relaxed) > before
+    };
+    tick(&node);
+    assert!(ticked(&mut world));
+    node.pause();
+    world.settle();
+    assert!(!ticked(&mut world), "it rests with its node");
+    node.resume();
+    assert!(ticked(&mut world));
+    node.kill();
+    world.settle();
+    assert!(!ticked(&mut world), "it has ended with its node");
+    tick(&node);
+    assert!(!ticked(&mut world), "the node is down");
+    node.restart();
+    world.settle();
+    assert!(!ticked(&mut world), "tasks belong to a life");
+    tick(&node);
+    assert!(ticked(&mut world));
+    node.stop(Duration::from_secs(1));
+    world.run_for(Duration::from_millis(10));
+    assert!(!ticked(&mut world), "the node has stopped");
+    world.finish();
+}
+
+#[test]
+fn boot_may_use_its_node_before_its_future_runs() {
+    let mut world = World::new(8);
+    let boots = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&boots);
+    let boot = move |node: Node| {
+        assert_eq!(node.incarnation(), counted.load(Ordering::Relaxed));
+        let (system, counted) = (node.system(), Arc::clone(&counted));
+        node.spawn(async move {
+            system.spawn::<Counter>(Counter { total: 0 }).named("one").await.unwrap();
+            counted.fetch_add(1, Ordering::Relaxed);
+        });
+        async {}
+    };
+    let node = world.node("one").boot(boot).start();
+    for times in 1..=3 {
+        world.settle();
+        assert_eq!(boots.load(Ordering::Relaxed), times);
+        assert!(node.system().find::<Counter>("one").is_ok());
+        node.restart();
     }
 }
 
