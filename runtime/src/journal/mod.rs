@@ -2,7 +2,7 @@
 //! can see what it did.
 //!
 //! ```text
-//!  actor                      journal (one thread)              store
+//!  actor                      journal (one writer)              store
 //!  persist(event) ----------> takes all that wait  -----------> one commit
 //!  applies it, answers <----- tells each that it is durable <--
 //! ```
@@ -16,13 +16,14 @@
 //! | [`EventSourced`] | a state that events change |
 //! | [`Sourced`] | that state with its place in the journal; the field of an actor |
 //! | [`Stream`] | the events of one key, for those who keep their state in their own way |
-//! | [`Journal`] | the writer that all share |
+//! | [`Journal`] | the way to the writer that all share |
 //! | [`Store`] | where it writes to, which may be your own |
 //! | [`Embedded`] | a store: a file of this machine |
 //! | `Postgres` | a store: a server that several machines share, with the feature of that name |
 //!
 //! Invariants:
-//! 1. One thread uses the store. What is handed in is written in that order.
+//! 1. One writer uses the store: a thread, or in a simulated world a task. What is handed in is written in that
+//!    order.
 //! 2. A stream has the epoch that its claim gave it. The store refuses writes of another epoch than the
 //!    latest, so the last who claimed a key is the only one who writes to it.
 //! 3. Sequences of a key have no gaps: an append names the first one it takes, and the store refuses it

@@ -1,4 +1,4 @@
-//! The thread that writes for all, and the handle to it.
+//! Who writes for all, a thread or a future, and the handle to it.
 
 use super::error::{PersistError, RecoverError, StoreError};
 use super::sourced::{EventSourced, Opening};
@@ -7,6 +7,7 @@ use super::stream::{Recovery, Waiting};
 use crate::actor::{Actor, Context};
 use crate::sync::thread;
 use std::fmt;
+use std::future::Future;
 use std::io;
 use tokio::sync::{mpsc, oneshot};
 
@@ -22,7 +23,7 @@ pub struct Journal {
     jobs: mpsc::UnboundedSender<Job>,
 }
 
-/// Something to be done by the thread that has the store.
+/// Something to be done by whoever has the store.
 pub(super) enum Job {
     /// Write, and let them know.
     Write(Write, Waiting),
@@ -50,11 +51,49 @@ impl Journal {
     /// The system's, when there is no thread to be had.
     pub fn new(store: impl Store) -> io::Result<Self> {
         let (sender, jobs) = mpsc::unbounded_channel();
-        let store = Box::new(store);
-        thread::Builder::new()
-            .name("greenroom-journal".to_owned())
-            .spawn(move || run(store, jobs))?;
+        let mut writer = Writer::new(store, jobs);
+        thread::Builder::new().name("greenroom-journal".to_owned()).spawn(move || {
+            while writer.jobs.blocking_recv_many(&mut writer.taken, BATCH_MAX) > 0 {
+                writer.round();
+            }
+        })?;
         Ok(Self { jobs: sender })
+    }
+
+    /// A journal whose writer is a future, in place of a thread: it writes when it is polled, what was handed
+    /// in by then in one commit, and is over when the journal is. If it is dropped before, the journal is
+    /// closed and what it has not written is not written.
+    ///
+    /// It is for a [simulated world](crate::sim), where a [task of the node](crate::sim::Node::spawn) drives it: the
+    /// world decides when it writes, and it ends where the node crashes. Elsewhere take [`Journal::new`], because
+    /// each poll blocks as long as the store does.
+    ///
+    /// ```
+    /// use greenroom::journal::{Journal, Memory};
+    /// use greenroom::sim::World;
+    ///
+    /// let disk = Memory::new(); // outlives the node
+    /// let mut world = World::new(7);
+    /// let node = world.node("bank").boot(move |node| {
+    ///     let (journal, writer) = Journal::without_thread(disk.clone());
+    ///     node.spawn(writer);
+    ///     async move {
+    ///         // Spawn the actors here, with `journal`, as `main` does.
+    ///         journal.close().await;
+    ///     }
+    /// });
+    /// node.start();
+    /// world.settle();
+    /// ```
+    pub fn without_thread(store: impl Store) -> (Self, impl Future<Output = ()> + Send + 'static) {
+        let (sender, jobs) = mpsc::unbounded_channel();
+        let mut writer = Writer::new(store, jobs);
+        let written = async move {
+            while writer.jobs.recv_many(&mut writer.taken, BATCH_MAX).await > 0 {
+                writer.round();
+            }
+        };
+        (Self { jobs: sender }, written)
     }
 
     /// The state `S` kept under `key`, to be recovered by the actor whose start hook runs. A key has 1,024
@@ -82,7 +121,7 @@ impl Journal {
     pub async fn close(self) {
         let (sender, closed) = oneshot::channel();
         if self.send(Job::Close(sender)).is_ok() {
-            // An error means that another call closed it.
+            // Nothing is ever sent: what is awaited is that the sender is gone, and the store before it.
             let _ = closed.await;
         }
         self.jobs.closed().await;
@@ -109,12 +148,25 @@ enum Waits {
     Claimant(oneshot::Sender<Result<Claim, RecoverError>>),
 }
 
-fn run(mut store: Box<dyn Store>, mut jobs: mpsc::UnboundedReceiver<Job>) {
-    let mut taken = Vec::new();
-    let mut closing = Vec::new();
-    while jobs.blocking_recv_many(&mut taken, BATCH_MAX) > 0 {
+/// Has the store, and does what is handed in.
+struct Writer {
+    store: Box<dyn Store>,
+    /// Those who close the journal. They stand behind the store, and hear of the end when it is dropped.
+    closing: Vec<oneshot::Sender<()>>,
+    jobs: mpsc::UnboundedReceiver<Job>,
+    /// What is to be done next.
+    taken: Vec<Job>,
+}
+
+impl Writer {
+    fn new(store: impl Store, jobs: mpsc::UnboundedReceiver<Job>) -> Self {
+        Self { store: Box::new(store), closing: Vec::new(), jobs, taken: Vec::new() }
+    }
+
+    /// Does all that was taken, and first what is to be written, in one commit.
+    fn round(&mut self) {
         let (mut writes, mut waits, mut reads) = (Vec::new(), Vec::new(), Vec::new());
-        for job in taken.drain(..) {
+        for job in self.taken.drain(..) {
             match job {
                 Job::Write(write, waiting) => {
                     writes.push(write);
@@ -125,21 +177,16 @@ fn run(mut store: Box<dyn Store>, mut jobs: mpsc::UnboundedReceiver<Job>) {
                     waits.push(Waits::Claimant(claimant));
                 }
                 Job::Close(done) => {
-                    jobs.close();
-                    closing.push(done);
+                    self.jobs.close();
+                    self.closing.push(done);
                 }
                 Job::Snapshot(..) | Job::Read(..) => reads.push(job),
             }
         }
         if !writes.is_empty() {
-            tell(waits, store.commit(&writes));
+            tell(waits, self.store.commit(&writes));
         }
-        reads.into_iter().for_each(|job| read(&mut *store, job));
-    }
-    drop(store);
-    for done in closing {
-        // An error means that nobody waits any more.
-        let _ = done.send(());
+        reads.into_iter().for_each(|job| read(&mut *self.store, job));
     }
 }
 

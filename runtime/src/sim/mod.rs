@@ -50,7 +50,7 @@
 //! with the feature `test-util`, and are refused otherwise; its sockets are always refused. The arms of
 //! `tokio::select!` are to be `biased`, because tokio draws their order by itself, as it does for several who wait
 //! for one `tokio::sync::watch`. A reference to an actor of another node works like a wire without faults, as long
-//! as both clocks agree.
+//! as both clocks agree. A journal has its place in a world too: [`Node::spawn`] runs what writes it.
 
 mod capture;
 mod check;

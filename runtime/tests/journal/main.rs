@@ -17,3 +17,5 @@ mod recovery;
 mod stores;
 mod together;
 mod unencodable;
+#[cfg(not(sanitized = "thread"))]
+mod worlds;
