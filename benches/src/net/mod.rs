@@ -24,7 +24,7 @@ const SPINNING: &str = "greenroom-spinning";
 const SPIN: Duration = Duration::from_millis(1);
 
 /// Everybody, each by its name on the command line; greenroom first.
-const KINDS: [&str; 11] = [
+const KINDS: [&str; 12] = [
     PARKED,
     SPINNING,
     "raw-udp",
@@ -36,6 +36,7 @@ const KINDS: [&str; 11] = [
     "quinn-chacha",
     "s2n-streams",
     "s2n-datagrams",
+    "ractor-cluster",
 ];
 
 /// How many messages a client sends.
@@ -86,6 +87,7 @@ pub fn serve(kind: &str) -> Result<String, String> {
             "quinn-streams" | "quinn-datagrams" => quic::serve(Cipher::Aes, ready).await,
             "quinn-chacha" => quic::serve(Cipher::ChaCha, ready).await,
             "s2n-streams" | "s2n-datagrams" => s2n::serve(ready).await,
+            "ractor-cluster" => greenroom_peers_cluster::serve(ready).await,
             _ => Err(format!("nobody is called {kind}").into()),
         }
     });
@@ -112,6 +114,7 @@ pub fn client(kind: &str, at: &str, work: &str) -> Result<String, String> {
             "quinn-chacha" => quic::client(at, Cipher::ChaCha, Use::Streams, work, count).await,
             "s2n-streams" => s2n::client(at, Use::Streams, work, count).await,
             "s2n-datagrams" => s2n::client(at, Use::Datagrams, work, count).await,
+            "ractor-cluster" => greenroom_peers_cluster::client(at, work, count).await,
             _ => Err(format!("nobody is called {kind}").into()),
         }
     });
@@ -174,7 +177,8 @@ pub fn section(names: &[&str], count: usize) -> Result<Section, String> {
         "Two processes on loopback, one thread each, medians of {count} interleaved rounds (least to most). 64 bytes a \
          message, 64 KiB for bulk. The last row of each table is greenroom again. Ratios are greenroom's time over \
          the row's, once as it is built without settings and once with `Idle::Spin` on both sides. TLS and QUIC are AES-128-GCM with the processor's help, but where `chacha` stands, \
-         which is greenroom's cipher; QUIC's datagrams may be lost, and are not counted again.\n",
+         which is greenroom's cipher; QUIC's datagrams may be lost, and are not counted again. \
+         `ractor-cluster` is actors on two nodes, which is not encrypted.\n",
     );
     for work in Work::ALL {
         if !names.is_empty() && !names.contains(&work.to_string().as_str()) {
