@@ -118,7 +118,11 @@ impl Pool {
             let driver = driver.inspect_err(|_| self.shared.end())?;
             let cpu = cores.of(index);
             let (shared, core, limits) = (self.shared.clone(), core.clone(), options.limits);
-            let work = move || work(index, driver, &shared, &core, limits, cpu);
+            let stack = options.stack_bytes;
+            let work = move || {
+                current::enter(&core, u32::try_from(index).unwrap_or(u32::MAX), stack);
+                work(index, driver, &shared, &core, limits, cpu);
+            };
             thread::Builder::new()
                 .name(format!("{}-{index}", options.name))
                 .stack_size(options.stack_bytes)
@@ -135,7 +139,7 @@ impl Pool {
     }
 }
 
-/// The life of one worker's thread.
+/// The life of one worker's thread, which has said which one it is.
 fn work(
     index: usize,
     driver: Driver,
@@ -147,7 +151,6 @@ fn work(
     if let Some(cpu) = cpu {
         core_affinity::set_for_current(cpu);
     }
-    current::enter(core, u32::try_from(index).unwrap_or(u32::MAX));
     driver.run(|| {
         // SAFETY: this thread is the worker, and inside its runtime.
         let mut worker = unsafe {

@@ -189,8 +189,9 @@ impl Builder {
         self
     }
 
-    /// Sets the stack of each worker in bytes; by default 8 MiB. A message travels
-    /// by value, so the largest one must fit several times.
+    /// Sets the stack of each worker in bytes; by default 8 MiB. What is sent travels by value, so the largest messages
+    /// must fit many times, and what handlers call themselves. Asks are answered inside the asker's turn only while
+    /// three quarters of it are left.
     pub fn stack_bytes(mut self, bytes: usize) -> Self {
         self.workers.stack_bytes = bytes;
         self

@@ -35,6 +35,8 @@ struct Current {
     told_until: Cell<Time>,
     /// Turns that run inside the turn of an asker.
     nested: Cell<u32>,
+    /// Where so much of the thread's stack is used that no turn begins inside another: it grows downwards.
+    nests_above: Cell<usize>,
     /// Messages that the running turn may still await the sending of: in the lower half before it looks at the
     /// clock, in the upper half after that. Outside of turns all bits of the upper half are set, and the lower one is
     /// filled again whenever it is used up.
@@ -56,6 +58,10 @@ const SPARES_MAX: u32 = 64;
 
 /// Turns inside each other at most; each takes a little of the worker's stack.
 const NESTED_MAX: u32 = 8;
+/// The part of a worker's stack that turns may use, all but the last of those inside each other.
+const NESTED_PART: usize = 4;
+/// Whether the addresses of locals tell how much of the stack is used. Some tools keep locals elsewhere.
+const IS_STACK_SEEN: bool = !cfg!(any(sanitized, miri));
 
 thread_local! {
     static CURRENT: Current = const {
@@ -70,6 +76,7 @@ thread_local! {
             deadline: Cell::new(Time::NEVER),
             told_until: Cell::new(Time::NEVER),
             nested: Cell::new(0),
+            nests_above: Cell::new(0),
             sends: Cell::new(u64::MAX),
             gave_way: Cell::new(false),
             turn_cost: Cell::new(u64::MAX),
@@ -83,9 +90,11 @@ thread_local! {
 /// A home that no actor has.
 const NOWHERE: usize = usize::MAX;
 
-/// Says that this thread is worker `worker` of `core`, until [`leave`].
-pub(crate) fn enter(core: &Arc<Core>, worker: u32) {
+/// Says that this thread is worker `worker` of `core`, until [`leave`]. It has `stack` bytes of stack, of which hardly
+/// any are used yet.
+pub(crate) fn enter(core: &Arc<Core>, worker: u32, stack: usize) {
     CURRENT.with(|current| {
+        current.nests_above.set(stack_pointer().saturating_sub(stack / NESTED_PART));
         current.core.set(&raw const **core);
         current.worker.set(worker);
         current.home.set(core.homes.of(worker).map_or(NOWHERE, Home::to_word));
@@ -360,11 +369,20 @@ pub(crate) fn allow_nesting(allowed: bool) {
     CURRENT.with(|current| current.nested.set(if allowed { 0 } else { NESTED_MAX }));
 }
 
-/// Runs `turn`, another actor's, inside the running one, unless there are too many already.
+/// About where the stack ends that is in use.
+#[inline(always)]
+fn stack_pointer() -> usize {
+    let here = 0_u8;
+    (&raw const here).addr()
+}
+
+/// Runs `turn`, another actor's, inside the running one, unless there are too many already, or they have used much
+/// of the stack.
 pub(crate) fn nest(turn: impl FnOnce()) -> bool {
     CURRENT.with(|current| {
         let depth = current.nested.get();
-        if depth == NESTED_MAX {
+        let is_deep = IS_STACK_SEEN && stack_pointer() < current.nests_above.get();
+        if depth == NESTED_MAX || planted!("nests-whatever-is-left": is_deep => false) {
             return false;
         }
         current.nested.set(depth + 1);

@@ -8,6 +8,7 @@ mod asks;
 mod backpressure;
 mod basics;
 mod congestion;
+mod deep;
 mod delivery;
 mod endings;
 mod events;

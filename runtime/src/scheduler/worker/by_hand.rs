@@ -13,6 +13,9 @@ use crate::task::share::Share;
 use crate::time::Time;
 use std::task::Waker;
 
+/// What is taken for the stack of whoever takes the turns: as much as threads have that are not asked for more.
+const STACK_BYTES: usize = 2 << 20;
+
 /// What a worker did in its turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Took {
@@ -79,7 +82,7 @@ impl ByHand {
         if self.has_left {
             return Took::Left;
         }
-        current::enter(&self.worker.core, self.worker.number());
+        current::enter(&self.worker.core, self.worker.number(), STACK_BYTES);
         current::allow_nesting(manner.nests);
         let took = self.turn_inside(manner, witness);
         current::allow_nesting(true);
@@ -162,7 +165,7 @@ impl ByHand {
     pub(crate) fn fire_alarms(&mut self) {
         let worker = &mut self.worker;
         let number = worker.number();
-        current::enter(&worker.core, number);
+        current::enter(&worker.core, number, STACK_BYTES);
         let now = worker.core.clock.now();
         current::set_now(now);
         let mut alarms = std::mem::take(&mut worker.alarms);
