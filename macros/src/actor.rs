@@ -81,6 +81,7 @@ pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
             }
         }
     });
+    let size = size(&input, &runtime);
     Ok(quote! {
         #[automatically_derived]
         impl #impl_generics #runtime::Actor for #name #ty_generics #where_clause {
@@ -90,7 +91,16 @@ pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
         #supervisor
         #stashes
         #interleaves
+        #size
     })
+}
+
+/// Checks how large the actor is, where that is known.
+fn size(input: &DeriveInput, runtime: &TokenStream) -> Option<TokenStream> {
+    let name = &input.ident;
+    let check = quote!(#runtime::limit_actor::<#name>());
+    let check = spans::relocate(check, name.span());
+    input.generics.params.is_empty().then(|| quote!(const _: () = #check;))
 }
 
 /// What a generic actor needs is asked of the whole type, so that its declaration need not repeat

@@ -3,10 +3,11 @@
 use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident, quote};
 use syn::parse::ParseStream;
+use syn::spanned::Spanned;
 use syn::token::Paren;
 use syn::{Attribute, Data, DeriveInput, Error, Fields, Type, Variant, parenthesized};
 
-use crate::{crate_path, heap, options};
+use crate::{crate_path, heap, options, spans};
 
 pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
     let input: DeriveInput = syn::parse2(input)?;
@@ -19,9 +20,10 @@ pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
         Some(attr) => attr.parse_args_with(reply)?,
         None => None,
     };
-    let reply = reply.map_or_else(|| quote!(()), ToTokens::into_token_stream);
     let name = &input.ident;
     let runtime = crate_path::private();
+    let sizes = sizes(&input, reply.as_ref(), &runtime);
+    let reply = reply.map_or_else(|| quote!(()), ToTokens::into_token_stream);
     // Nobody may have a reference to a part of a packed type; such a message counts for its own size.
     let heap_bytes = (!is_packed(&input.attrs)).then(|| heap_bytes(&input.data, &runtime));
     let (impl_generics, ty_generics, where_clause) = input.generics.split_for_impl();
@@ -31,7 +33,21 @@ pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
             type Reply = #reply;
             #heap_bytes
         }
+        #sizes
     })
+}
+
+/// Checks how large the message and its answer are, where that is known.
+fn sizes(input: &DeriveInput, reply: Option<&Type>, runtime: &TokenStream) -> Option<TokenStream> {
+    let name = &input.ident;
+    let message = spans::relocate(quote!(#runtime::limit_message::<#name>()), name.span());
+    let answer = reply.map(|reply| {
+        let answer = quote!(#runtime::limit_answer::<<#name as #runtime::Message>::Reply>());
+        let answer = spans::relocate(answer, reply.span());
+        quote!(const _: () = #answer;)
+    });
+    let is_plain = input.generics.params.is_empty();
+    is_plain.then(|| quote!(const _: () = #message; #answer))
 }
 
 /// Whether the type is `#[repr(packed)]`, in any of its forms.

@@ -38,8 +38,8 @@ pub mod __private {
         LocalCall, Message, NoValue, Options, Plain, Protocol, PutsAside, Receive, Recipient,
         Reply, Restart, Shutdown, StartError, Started, Starting, Stashes, State, States, Step,
         Supervision, Supervisor, Sync, SyncWithContext, Tell, Telling, TellingWithin, Told, apart,
-        assert_answer, assert_argument, hold_back, interleave, portable, put_aside, report_refused,
-        while_asked,
+        assert_answer, assert_argument, hold_back, interleave, limit_actor, limit_answer,
+        limit_arguments, limit_message, portable, put_aside, report_refused, while_asked,
     };
     pub use crate::event::ExitReason;
     #[cfg(all(feature = "journal", not(shuttle)))]

@@ -2,15 +2,18 @@
 
 use proc_macro2::TokenStream;
 use quote::quote;
+use syn::spanned::Spanned;
 
 use super::model::{Block, Method};
 use super::types;
+use crate::spans;
 
 pub(crate) fn expand(block: &Block, runtime: &TokenStream) -> TokenStream {
     let actor = &block.actor;
     let (impl_generics, _, where_clause) = block.generics.split_for_impl();
     let start = start(block.start.as_ref(), runtime);
     let stop = block.stop.as_ref().map(|stop| self::stop(stop, runtime));
+    let size = size(block, runtime);
     quote! {
         #[automatically_derived]
         #[allow(deprecated, unused_variables, reason = "a hook need not use all it is given")]
@@ -18,7 +21,16 @@ pub(crate) fn expand(block: &Block, runtime: &TokenStream) -> TokenStream {
             #start
             #stop
         }
+        #size
     }
+}
+
+/// Checks how large the start arguments are, where that is known, and they are not the actor itself.
+fn size(block: &Block, runtime: &TokenStream) -> Option<TokenStream> {
+    let actor = &block.actor;
+    let args = quote!(<#actor as #runtime::Behavior>::Args);
+    let check = spans::relocate(quote!(#runtime::limit_arguments::<#args>()), actor.span());
+    (block.is_plain() && block.start.is_some()).then(|| quote!(const _: () = #check;))
 }
 
 fn start(hook: Option<&Method>, runtime: &TokenStream) -> TokenStream {

@@ -116,6 +116,7 @@ fn heap_bytes(block: &Block, runtime: &TokenStream) -> TokenStream {
 /// type and not only at the message as a whole.
 fn checks(block: &Block, runtime: &TokenStream) -> TokenStream {
     let (impl_generics, _, where_clause) = block.generics.split_for_impl();
+    let sizes = sizes(block, runtime);
     let checks = block.handlers.iter().map(|handler| {
         let cfgs = &handler.cfgs;
         let arguments = handler.fields.iter().map(|field| {
@@ -135,7 +136,23 @@ fn checks(block: &Block, runtime: &TokenStream) -> TokenStream {
             #[allow(dead_code, reason = "it only has to compile")]
             fn parts_can_be_sent #impl_generics () #where_clause { #(#checks)* }
         };
+        #sizes
     }
+}
+
+/// Checks how large the message and the answers are, where that is known.
+fn sizes(block: &Block, runtime: &TokenStream) -> Option<TokenStream> {
+    let name = &block.names.message;
+    let answers = block.handlers.iter().filter_map(|handler| {
+        let output = handler.method.output.as_ref();
+        let span = output.filter(|_| matches!(handler.kind, Kind::Ask { .. }))?.span();
+        let (cfgs, answer) = (&handler.cfgs, block.answer(handler));
+        let check = spans::relocate(quote!(#runtime::limit_answer::<#answer>()), span);
+        Some(quote!(#(#cfgs)* const _: () = #check;))
+    });
+    let check = quote!(#runtime::limit_message::<#name>());
+    let check = spans::relocate(check, block.actor.span());
+    block.is_plain().then(|| quote!(const _: () = #check; #(#answers)*))
 }
 
 /// The protocol of the actor, and the same under the name that `api` gives it.

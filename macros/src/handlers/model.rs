@@ -94,6 +94,11 @@ impl Block {
         path.path.segments.last().map(|last| last.ident.unraw().to_string()).unwrap_or_default()
     }
 
+    /// Returns whether the actor has no parameters, so that the size of each type is known.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.generics.params.is_empty()
+    }
+
     /// Returns a type that uses every type parameter and holds none, where there are any: a
     /// parameter may appear in no handler, and rustc wants each to be used.
     pub(crate) fn phantom(&self) -> Option<TokenStream> {

@@ -42,8 +42,9 @@ fn conditions_go_wherever_the_handler_is_named() {
             async fn best(&mut self, count: usize) -> u64 { self.best }
         }
     });
-    // The method, the variant, its name, its size, the check of its parts, the caller and the call.
-    assert_eq!(count(&expansion, &quote!(#[cfg(unix)])), 7);
+    // The method, the variant, its name, its size, the checks of its parts and of its answer's size, the caller and
+    // the call.
+    assert_eq!(count(&expansion, &quote!(#[cfg(unix)])), 8);
 }
 
 #[test]

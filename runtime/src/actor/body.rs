@@ -16,6 +16,7 @@ use super::extras::Extras;
 use super::life;
 use super::parent::Parent;
 use super::phase::Phase;
+use super::size::{limit_actor, limit_arguments};
 use super::traits::Behavior;
 use crate::mailbox::Bound;
 use crate::queue::pool;
@@ -252,6 +253,8 @@ pub(super) fn build<A: Behavior>(
     kept: Option<Kept<A>>,
     priority: Priority,
 ) -> Held {
+    const { limit_actor::<A>() };
+    const { limit_arguments::<A::Args>() };
     let body = pool::acquire(Layout::new::<Body<A>>()).cast::<Body<A>>();
     let mailbox = A::OPTIONS.get_mailbox();
     let kept = kept.or_else(|| args.as_ref().and_then(Kept::by_policy));

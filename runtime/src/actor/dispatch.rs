@@ -11,6 +11,7 @@ use super::context::Context;
 use super::life::report_bad_drop;
 use super::reply::{Reply, report_unhandled, while_asked};
 use super::signal::discard_signal;
+use super::size::limit_message;
 use super::tell::Dated;
 use super::traits::{Message, Receive, Step};
 use crate::event::{DeadLetterReason, Event};
@@ -111,6 +112,7 @@ impl<A: super::Behavior + Receive<M, Via>, M: Message, Via: 'static> Table<A, M,
 /// How an `A` receives `M`.
 pub(crate) fn dispatch<A: super::Behavior + Receive<M, Via>, M: Message, Via: 'static>()
 -> &'static Dispatch {
+    const { limit_message::<M>() };
     const { &Table::<A, M, Via>::DISPATCH }
 }
 

@@ -42,6 +42,7 @@ mod roster;
 mod sight;
 mod signal;
 mod silence;
+mod size;
 mod spawn;
 mod stash;
 mod state;
@@ -77,6 +78,7 @@ pub use local::{
 pub use options::{Options, Restart, RestartKind};
 pub use pool::{Pool, Resize, Routing, Workers};
 pub use reply::{Reply, while_asked};
+pub use size::{limit_actor, limit_answer, limit_arguments, limit_message};
 pub use spawn::{Spawn, Starting};
 pub use stash::{PutsAside, Stashes, put_aside};
 pub use state::{Holds, State, States, report_refused};

@@ -2,6 +2,7 @@
 
 use super::ask::Ask;
 use super::forward::Forward;
+use super::size::limit_answer;
 use super::traits::Message;
 use crate::event::{DeadLetterReason, Undelivered};
 use crate::queue::oneshot;
@@ -26,6 +27,7 @@ pub struct Reply<R> {
 
 impl<R> Reply<R> {
     pub(super) fn new(sender: oneshot::Sender<R>) -> Self {
+        const { limit_answer::<R>() };
         Self { sender }
     }
 
@@ -106,7 +108,7 @@ impl<R> Reply<R> {
     pub(crate) fn pair(until: Time) -> (Self, oneshot::Receiver<R>) {
         let (sender, receiver) = oneshot::pair();
         receiver.set_deadline(until.0);
-        (Self { sender }, receiver)
+        (Self::new(sender), receiver)
     }
 
     /// Until when somebody waits.

@@ -9,8 +9,8 @@ use std::future::{Future, Ready};
 
 /// Something that can be sent to an actor.
 ///
-/// It is moved by value, through a few stack frames of a worker: keep what is larger than some kilobytes
-/// in a `Box` or `Vec`.
+/// It is moved by value, through a few stack frames of a worker, and so is its answer. Either is 16 KiB at most, which
+/// is checked when it compiles: keep what is larger in a `Box` or `Vec`.
 ///
 /// Derive it, with `#[message(reply = Type)]` if it is asked.
 #[diagnostic::on_unimplemented(
@@ -30,6 +30,9 @@ pub trait Message: Send + Sized + 'static {
 }
 
 /// An actor's settings; derive it.
+///
+/// An actor is moved by value when it starts, as is what it starts from. Either is 64 KiB at most, which is checked when
+/// it compiles: keep what is larger in a `Box` or `Vec`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an actor",
     note = "write `#[derive(greenroom::Actor)]` on it"
