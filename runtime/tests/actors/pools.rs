@@ -5,7 +5,7 @@
 use crate::support::{Dice, LONG, SHARING, everywhere, exit_of, hold_worker, on, soon, until};
 use greenroom::{
     Actor, AskError, Context, ExitReason, Group, Pool, Ref, Resize, Routing, Scheduler, SpawnError,
-    System, handlers,
+    System, Workers, handlers,
 };
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -270,6 +270,85 @@ fn it_goes_on_with_the_workers_that_are_left() {
         pool.go_home().await.unwrap();
         assert_eq!(exit_of(&pool, &mut events).await, ExitReason::Stopped);
         assert!(pool.who().await.is_err());
+    });
+}
+
+/// Has a pool of clerks, which it starts again when the pool has failed.
+#[derive(Actor)]
+#[actor(supervise = one_for_one(2 in "1h"))]
+struct Office {
+    pool: Ref<Pool<Fragile>>,
+}
+
+#[handlers]
+impl Office {
+    #[start]
+    async fn start(
+        workers: Workers<Fragile>,
+        cx: &mut Context<Self>,
+    ) -> Result<Self, greenroom::StartError> {
+        let pool = cx.supervise::<Pool<Fragile>>(workers).named("clerks").await?;
+        Ok(Self { pool })
+    }
+    #[ask]
+    fn pool(&self) -> Ref<Pool<Fragile>> {
+        self.pool.clone()
+    }
+}
+
+/// Is not restarted by itself.
+#[derive(Actor)]
+struct Fragile {
+    number: u64,
+}
+
+#[handlers]
+impl Fragile {
+    #[start]
+    fn start(number: u64) -> Self {
+        Self { number }
+    }
+    #[ask]
+    fn number(&self) -> u64 {
+        self.number
+    }
+    #[tell]
+    fn fall(&mut self) {
+        panic!("as told")
+    }
+}
+
+// [G-POOL-4]
+#[test]
+fn a_pool_that_fails_is_started_again_with_all_its_workers() {
+    everywhere(async |system| {
+        let (mut next, group) = (0, Group::new());
+        let numbers = move || {
+            next += 1;
+            next
+        };
+        let workers = Pool::of(3, numbers).group(&group);
+        let mut events = system.events();
+        let office = system.spawn::<Office>(workers).await.unwrap();
+        let pool = office.pool().await.unwrap();
+        for round in 1..=2 {
+            let (first, last) = (3 * round - 2, 3 * round);
+            until(|| group.members().len() == 3).await;
+            for number in first..=last {
+                assert_eq!(pool.number().within(LONG).await, Ok(number), "one after the other");
+            }
+            assert_eq!(group.broadcast(|fragile| fragile.fall()).told, 3);
+            until(|| system.counts().restarts == round).await;
+        }
+        // Under the same name, with the same reference.
+        until(|| group.members().len() == 3).await;
+        assert_eq!(pool.number().within(LONG).await, Ok(7));
+        assert_eq!(system.find::<Pool<Fragile>>("clerks").unwrap().id(), pool.id());
+        // Once more is more than is allowed.
+        assert_eq!(group.broadcast(|fragile| fragile.fall()).told, 3);
+        let reason = exit_of(&office, &mut events).await;
+        assert!(matches!(reason, ExitReason::TooManyRestarts { .. }), "{reason:?}");
+        assert_eq!(group.members().len(), 0);
     });
 }
 

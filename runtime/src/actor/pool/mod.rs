@@ -16,6 +16,7 @@ use super::group::Group;
 use super::options::Options;
 use super::traits::{Actor, Behavior, ByMacro, HandleAsync, Message, Protocol, Receive, Step};
 use crate::event::DeadLetterReason;
+use crate::sync::{Arc, Mutex};
 use load::Load;
 use std::fmt;
 use std::future::Future;
@@ -30,6 +31,11 @@ use std::time::Duration;
 ///
 /// [`Resize`] changes the number of workers; those that are too many handle what they have accepted, and
 /// then end. Messages that are not part of `A`'s protocol, hand-written ones, do not go through a pool.
+///
+/// A pool can be supervised: `cx.supervise::<Pool<A>>(Pool::of(4, args))`. When it fails, with its last worker or by
+/// another child's failure, it is started again with as many workers as it was declared with, under the same
+/// reference. Its mail stays; what its workers had accepted becomes dead letters when they stop. Unless the supervisor
+/// declares it, the pool has as long to stop as a worker has.
 ///
 /// # Examples
 /// ```
@@ -61,11 +67,14 @@ use std::time::Duration;
 pub struct Pool<A: Behavior> {
     workers: Vec<Worker<A>>,
     routing: Routing<A>,
-    make: Box<dyn FnMut() -> A::Args + Send>,
+    make: Make<A>,
     group: Option<Group<A>>,
     /// The number of the next worker.
     next: u64,
 }
+
+/// What makes the arguments of a worker, for all incarnations of a pool.
+type Make<A> = Arc<Mutex<Box<dyn FnMut() -> <A as Behavior>::Args + Send>>>;
 
 /// The most workers of one pool: what is asked for by mistake shall not fill the memory.
 const WORKERS_MAX: usize = 65_536;
@@ -80,10 +89,12 @@ struct Worker<A: Behavior> {
 }
 
 /// What a [`Pool`] starts from; see [`Pool::of`].
+///
+/// Clones are what a supervisor starts a pool from again. What makes the arguments is the same in all of them.
 #[must_use = "it is what a pool is spawned with"]
 pub struct Workers<A: Behavior> {
     count: usize,
-    make: Box<dyn FnMut() -> A::Args + Send>,
+    make: Make<A>,
     routing: Routing<A>,
     group: Option<Group<A>>,
 }
@@ -99,9 +110,11 @@ impl Message for Resize {
 }
 
 impl<A: Behavior> Pool<A> {
-    /// A pool of `count` workers, 65,536 at most, round robin; `args` makes what each of them starts from.
+    /// A pool of `count` workers, 65,536 at most, round robin; `args` makes what each of them starts from, also when
+    /// a supervisor starts the pool again.
     pub fn of(count: usize, args: impl FnMut() -> A::Args + Send + 'static) -> Workers<A> {
-        Workers { count, make: Box::new(args), routing: Routing::round_robin(), group: None }
+        let make: Make<A> = Arc::new(Mutex::new(Box::new(args)));
+        Workers { count, make, routing: Routing::round_robin(), group: None }
     }
 
     /// Starts workers until there are `count`.
@@ -110,7 +123,8 @@ impl<A: Behavior> Pool<A> {
             return Err(SpawnError::PoolTooLarge { count, max: WORKERS_MAX });
         }
         while self.workers.len() < count {
-            let actor = cx.spawn::<A>((self.make)()).await?;
+            let args = (*self.make.lock())();
+            let actor = cx.spawn::<A>(args).await?;
             cx.watch(&actor, Self::worker_down);
             if let Some(group) = &self.group {
                 group.join(&actor);
@@ -187,8 +201,16 @@ impl<A: Behavior> Workers<A> {
     }
 }
 
+impl<A: Behavior> Clone for Workers<A> {
+    fn clone(&self) -> Self {
+        let Self { count, make, routing, group } = self;
+        Self { count: *count, make: make.clone(), routing: routing.clone(), group: group.clone() }
+    }
+}
+
 impl<A: Behavior> Actor for Pool<A> {
-    const OPTIONS: Options = Options::new().mailbox(A::OPTIONS.get_mailbox());
+    const OPTIONS: Options =
+        Options::new().mailbox(A::OPTIONS.get_mailbox()).shutdown(A::OPTIONS.get_shutdown());
 }
 
 impl<A: Behavior> Protocol for Pool<A> {

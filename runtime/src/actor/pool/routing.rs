@@ -2,6 +2,7 @@
 
 use super::Worker;
 use crate::actor::traits::{Behavior, Protocol};
+use crate::sync::Arc;
 use crate::task::random::{below, nth, spread};
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -10,7 +11,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 pub struct Routing<A: Behavior>(Kind<A>);
 
 /// Tells the key of a message.
-type KeyOf<A> = Box<dyn Fn(&<A as Protocol>::Message) -> u64 + Send>;
+type KeyOf<A> = Arc<Box<dyn Fn(&<A as Protocol>::Message) -> u64 + Send + Sync>>;
 
 enum Kind<A: Behavior> {
     /// Where the next one goes.
@@ -47,13 +48,15 @@ impl<A: Behavior> Routing<A> {
     /// sends them. When the number of workers changes, the keys of those stay that stay themselves
     /// (rendezvous hashing, Thaler and Ravishankar 1998). O(n) in the number of workers.
     #[must_use]
-    pub fn consistent_hash<K: Hash>(key: impl Fn(&A::Message) -> K + Send + 'static) -> Self {
-        Self(Kind::Hash(Box::new(move |message| {
+    pub fn consistent_hash<K: Hash>(
+        key: impl Fn(&A::Message) -> K + Send + Sync + 'static,
+    ) -> Self {
+        Self(Kind::Hash(Arc::new(Box::new(move |message| {
             // The same in every process: nothing is added to the keys.
             let mut hasher = DefaultHasher::new();
             key(message).hash(&mut hasher);
             hasher.finish()
-        })))
+        }))))
     }
 
     /// Where `message` goes, as an index of `workers`, of which there is one at least.
@@ -89,6 +92,18 @@ impl<A: Behavior> Routing<A> {
         if matches!(self.0, Kind::LeastLoaded(_)) {
             worker.load.add(worker.actor.cell());
         }
+    }
+}
+
+/// The same choices from the same state on; a key is told by the same function.
+impl<A: Behavior> Clone for Routing<A> {
+    fn clone(&self) -> Self {
+        Self(match &self.0 {
+            Kind::RoundRobin(next) => Kind::RoundRobin(*next),
+            Kind::Random(seed, drawn) => Kind::Random(*seed, *drawn),
+            Kind::LeastLoaded(first) => Kind::LeastLoaded(*first),
+            Kind::Hash(key) => Kind::Hash(key.clone()),
+        })
     }
 }
 
