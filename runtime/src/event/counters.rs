@@ -69,6 +69,9 @@ counters! {
     overloads,
     /// Awaited tells that were held back until their receiver was relieved.
     held_back,
+    /// Times that a thread of the system, a worker's or the one for timers, was woken from its sleep, by work, a timer
+    /// or a socket. While it stays the same, the system takes no processor time.
+    wakings,
 }
 
 /// One counter. Relaxed throughout: it orders nothing, it only counts.

@@ -256,6 +256,11 @@ impl Idle {
         workers.are_all_asleep().then_some(workers.sleeps_ended)
     }
 
+    /// How many sleeps have ended.
+    pub(crate) fn sleeps_ended(&self) -> u64 {
+        self.workers.lock().sleeps_ended
+    }
+
     /// Wakes `waker` when all workers are asleep the next time.
     pub(crate) fn tell_when_all_asleep(&self, waker: Waker) {
         self.workers.lock().watchers.push(waker);

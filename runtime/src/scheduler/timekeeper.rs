@@ -24,6 +24,7 @@ pub(super) fn keep_time(shared: &Shared, core: &Core) {
         } else {
             thread::park_timeout(next.since(core.clock.now()));
         }
+        core.events.counters.wakings.add_one();
     }
 }
 

@@ -125,7 +125,7 @@ impl System {
     /// What the system has counted.
     #[must_use]
     pub fn counts(&self) -> Counts {
-        self.core.events.counts()
+        self.core.counts()
     }
 
     /// How much of its budget the system uses.

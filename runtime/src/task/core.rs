@@ -14,7 +14,7 @@ use super::shared::Shared;
 use super::waits::Waits;
 use super::watch::Watch;
 use super::{Hint, Ready, current};
-use crate::event::{DeadLetterReason, Events, Lives};
+use crate::event::{Counts, DeadLetterReason, Events, Lives};
 use crate::queue::node::{Lane, Node};
 use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, CachePadded, Ordering, planted};
 use crate::time::{Alarms, Clock, Time, TimerKey};
@@ -53,6 +53,8 @@ pub(crate) trait Schedule: Send + Sync {
     fn answers_inside(&self) -> bool;
     /// If every worker sleeps and nothing is on its way between them: a number that changes when one wakes.
     fn all_asleep_since(&self) -> Option<u64>;
+    /// How often a worker's sleep has ended.
+    fn sleeps_ended(&self) -> u64;
     /// Wakes `waker` when every worker sleeps the next time.
     fn tell_when_all_asleep(&self, waker: Waker);
     /// Ends the sleep of `worker`, or of the timekeeper, who has a new timer to look at; `at` as in
@@ -275,6 +277,13 @@ impl Core {
             let bytes = unsafe { weigh(node) };
             planted!("budget-kept-by-the-dead": self.leave_budget(bytes) => ());
         }
+    }
+
+    /// All that was counted.
+    pub(crate) fn counts(&self) -> Counts {
+        let mut counts = self.events.counts();
+        counts.wakings += self.scheduler.sleeps_ended();
+        counts
     }
 
     /// If every worker sleeps and nothing is on its way between them: a number that changes when one wakes.

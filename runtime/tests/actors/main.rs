@@ -27,6 +27,7 @@ mod priorities;
 mod receive_timeout;
 mod stash;
 mod states;
+mod stillness;
 mod streams;
 mod supervision;
 mod systems;

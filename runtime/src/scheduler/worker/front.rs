@@ -143,6 +143,10 @@ impl Schedule for Front {
         self.0.idle.all_asleep_since().filter(|_| self.0.queues.is_at_rest())
     }
 
+    fn sleeps_ended(&self) -> u64 {
+        self.0.idle.sleeps_ended()
+    }
+
     fn tell_when_all_asleep(&self, waker: Waker) {
         self.0.idle.tell_when_all_asleep(waker);
     }
