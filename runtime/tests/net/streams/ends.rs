@@ -167,6 +167,8 @@ fn nothing_of_a_stream_is_left_when_it_is_over() {
             let counts = place.system.counts();
             counts.started - counts.ended
         };
+        // All those between the two have started when they have brought an answer.
+        assert_eq!(far.taken().await, Ok((0, None)));
         let before = (actors(here), actors(there));
         for _ in 0..50 {
             let (emitter, content) = Items::bounded(1);

@@ -314,6 +314,8 @@ fn who_opens_streams_that_never_end_is_refused_more() {
         let node = Node::start(&system, Lying { node, change }).unwrap();
         let peer = node.connect(&"loopback:there".parse().unwrap()).await.unwrap();
         let far = peer.find::<Hoard>("hoard").await.unwrap();
+        // Everything that the node is called by has started when it has been called once.
+        assert_eq!(far.hold(Vec::new()).await, Ok(()));
         let idle = system.counts().started - system.counts().ended;
         let streams = |count| (0..count).map(|_| Items::bounded(1).1).collect::<Vec<_>>();
         assert_eq!(far.hold(streams(1000)).await, Ok(()));
