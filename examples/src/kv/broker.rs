@@ -71,11 +71,10 @@ impl Broker {
     /// Sends a message to all who listen; returns to how many.
     #[ask]
     fn publish(&mut self, channel: Bytes, message: Bytes) -> usize {
-        let limit = self.shared.limits.listener_bytes_max;
         let mut count = 0;
         for client in self.channels.get(&channel).into_iter().flat_map(BTreeMap::values) {
             let (channel, message) = (channel.clone(), message.clone());
-            client.send(Event::Message { pattern: None, channel, message }, limit);
+            self.shared.send(client, Event::Message { pattern: None, channel, message });
             count += 1;
         }
         for (pattern, listeners) in &self.patterns {
@@ -85,7 +84,7 @@ impl Broker {
             for client in listeners.values() {
                 let (pattern, channel, message) =
                     (Some(pattern.clone()), channel.clone(), message.clone());
-                client.send(Event::Message { pattern, channel, message }, limit);
+                self.shared.send(client, Event::Message { pattern, channel, message });
                 count += 1;
             }
         }

@@ -6,10 +6,11 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc};
 
+use super::budget::{Account, Budget, Waits};
 use super::clock::now_ms;
 use super::own::FullName;
 use super::resp::{Proto, Reply};
-use super::stats::{Count, Cut, Traffic};
+use super::stats::{Cut, Traffic};
 
 /// Something that comes to a client from elsewhere.
 #[derive(Clone, Debug)]
@@ -25,7 +26,10 @@ impl Event {
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Message { pattern, channel, message } => {
-                64 + pattern.as_ref().map_or(0, Bytes::len) + channel.len() + message.len()
+                size_of::<Self>()
+                    + pattern.as_ref().map_or(0, Bytes::len)
+                    + channel.len()
+                    + message.len()
             }
             Self::Close => 0,
         }
@@ -76,8 +80,8 @@ pub(crate) struct Client {
     pub(crate) created_ms: i64,
     pub(crate) shown: Mutex<Shown>,
     events: mpsc::UnboundedSender<Event>,
-    /// Bytes of events that wait.
-    pub(crate) waiting: Count,
+    /// What it makes the server hold.
+    pub(crate) account: Account,
     cut: Mutex<Option<Cut>>,
     cutting: Notify,
 }
@@ -104,20 +108,20 @@ impl Client {
             created_ms: now,
             shown: Mutex::new(shown),
             events,
-            waiting: Count::default(),
+            account: Account::default(),
             cut: Mutex::new(None),
             cutting: Notify::new(),
         }
     }
 
-    /// Hands an event over; cuts the client off if more than `bytes_max` bytes wait then.
-    pub(crate) fn send(&self, event: Event, bytes_max: usize) {
-        self.waiting.add(event.bytes() as u64);
-        if self.waiting.get() > bytes_max as u64 {
-            return self.cut(Cut::SlowListener);
+    /// Hands an event over; cuts the client off instead if more than `bytes_max` bytes would wait then.
+    pub(crate) fn send(&self, event: Event, bytes_max: usize, budget: &Budget) {
+        match self.account.add_waiting(event.bytes() as u64, bytes_max as u64, budget) {
+            // A client that is gone needs no events.
+            Waits::Counted => drop(self.events.send(event)),
+            Waits::Full => self.cut(Cut::SlowListener),
+            Waits::Closed => {}
         }
-        // A client that is gone needs no events.
-        drop(self.events.send(event));
     }
 
     /// Has the client cut off, whatever it is doing.
@@ -146,10 +150,11 @@ impl Client {
                 .into_bytes();
         line.extend_from_slice(&shown.name);
         let flags = match (shown.channels + shown.patterns, shown.multi) {
-            (0, 0..) => "x",
-            (0, _) => "N",
-            _ => "P",
-        };
+            (0, 0..) => ["x", "xe"],
+            (0, _) => ["N", "e"],
+            _ => ["P", "Pe"],
+        }[usize::from(self.account.is_spared())];
+        let held = self.account.total();
         line.extend_from_slice(
             format!(
                 " age={} idle={} flags={flags} db={} sub={} psub={} ssub=0 multi={} qbuf={} qbuf-free=0 argv-mem=0 \
@@ -161,8 +166,8 @@ impl Client {
                 shown.patterns,
                 shown.multi,
                 shown.query_bytes,
-                self.waiting.get(),
-                shown.query_bytes,
+                held.saturating_sub(shown.query_bytes as u64),
+                held,
                 shown.command,
                 shown.resp,
             )

@@ -44,7 +44,10 @@ pub(crate) fn run(session: &mut Session, args: Args<'_>, turn: &mut Turn) -> Res
         }
         b"list" => list(session, args, turn)?,
         b"kill" => kill(session, args, turn)?,
-        b"no-evict" if args.is(2, "on") || args.is(2, "off") => turn.ok(proto),
+        b"no-evict" if args.is(2, "on") || args.is(2, "off") => {
+            session.client.account.spare(args.is(2, "on"));
+            turn.ok(proto);
+        }
         b"reply" if args.is(2, "on") => {
             session.speak(turn);
             turn.ok(proto);

@@ -1,4 +1,4 @@
-//! `CONFIG`: the settings clients ask for, and the one that can be changed.
+//! `CONFIG`: the settings clients ask for, and the two that can be changed.
 
 use super::connection::KEEPALIVE;
 use super::own::help;
@@ -24,6 +24,7 @@ fn settings(session: &Session) -> Vec<(&'static str, String)> {
         ("databases", DATABASES.to_string()),
         ("maxclients", limits.clients_max.to_string()),
         ("maxmemory", session.memory_max().to_string()),
+        ("maxmemory-clients", session.clients_max().to_string()),
         ("maxmemory-policy", "noeviction".to_owned()),
         ("client-query-buffer-limit", Limits::QUERY_BYTES_MAX.to_string()),
         ("tcp-keepalive", KEEPALIVE.as_secs().to_string()),
@@ -71,7 +72,13 @@ pub(crate) fn run(session: &mut Session, args: Args<'_>, turn: &mut Turn) -> Res
     Ok(())
 }
 
-/// Sets `maxmemory`; other settings may be set to what they are. All is well, or nothing is set.
+/// A setting that can be changed: its name, and what a number of bytes does.
+type Settable = (&'static str, fn(u64) -> Effect);
+
+const SETTABLE: [Settable; 2] =
+    [("maxmemory", Effect::MemoryMax), ("maxmemory-clients", Effect::ClientsMax)];
+
+/// Sets what can be set; other settings may be set to what they are. All is well, or nothing is set.
 fn set(session: &mut Session, args: Args<'_>) -> Result<(), Error> {
     if !args.len().is_multiple_of(2) {
         return Err(Error::arity("config|set"));
@@ -89,20 +96,18 @@ fn set(session: &mut Session, args: Args<'_>) -> Result<(), Error> {
             return Err(failed(name, "duplicate parameter"));
         }
     }
-    let mut memory_max = None;
+    let mut effects = Vec::new();
     for (name, (_, value)) in names.iter().zip(args.pairs(2)) {
         let (lower, value) = (name.to_ascii_lowercase(), shown(value));
-        if lower == "maxmemory" {
+        if let Some((_, effect)) = SETTABLE.iter().find(|(settable, _)| *settable == lower) {
             let bytes = parse_bytes(&value);
-            memory_max =
-                Some(bytes.ok_or_else(|| failed(name, "argument must be a memory value"))?);
+            let bytes = bytes.ok_or_else(|| failed(name, "argument must be a memory value"))?;
+            effects.push(effect(bytes));
         } else if !known.iter().any(|(known, now)| *known == lower && *now == value) {
             return Err(failed(name, "can't set immutable config"));
         }
     }
-    if let Some(bytes) = memory_max {
-        session.affect(Effect::MemoryMax(bytes));
-    }
+    effects.into_iter().for_each(|effect| session.affect(effect));
     Ok(())
 }
 
@@ -158,6 +163,10 @@ mod tests {
         assert_eq!(
             server.say(&mut client, "CONFIG SET maxmemory 1kb timeout 0\nCONFIG GET maxmemory"),
             "+OK *2 $9 maxmemory $4 1024"
+        );
+        assert_eq!(
+            server.say(&mut client, "CONFIG SET maxmemory-clients 2mb\nCONFIG GET maxmemory-cl*"),
+            "+OK *2 $17 maxmemory-clients $7 2097152"
         );
         assert_eq!(
             server.say(&mut client, "CONFIG GET tcp-k* client-q*"),

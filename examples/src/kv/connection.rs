@@ -51,6 +51,8 @@ pub(crate) struct Connection {
     /// Since when the server has been closing: finish what has come, then go.
     told_to_close: Option<Instant>,
     ahead: Ahead,
+    /// What the budget of all clients knows that this one has.
+    told: usize,
     /// Bytes of messages that were taken within a reply: until the turn is over they wait.
     held: u64,
     /// What was not yet added to the client's record.
@@ -127,6 +129,10 @@ impl Connection {
         if let Some(cut) = cut {
             self.backend.shared.stats.cut(cut);
         }
+        if cut.is_some() {
+            // Others may need the room before the shards have been told.
+            self.conversation.discard();
+        }
         self.leave().await;
         cx.stop();
     }
@@ -145,6 +151,7 @@ impl Connection {
             begun: None,
             told_to_close: None,
             ahead,
+            told: 0,
             held: 0,
             traffic: Traffic::default(),
             _listed: listed,
@@ -162,6 +169,7 @@ impl Connection {
             if !has_more {
                 // All replies are out: what is left is the beginning of a command, like anybody's.
                 self.ahead.keep(0);
+                self.hold(self.conversation.idle_bytes());
                 match self.wait().await.map_err(|_| Cut::Broken)? {
                     Input::Bytes(0) => return Ok(()),
                     Input::Bytes(count) => self.traffic.bytes_in += count as u64,
@@ -205,6 +213,14 @@ impl Connection {
         let goes_on = self.take_events(event)?;
         self.note_close(goes_on);
         self.write().await
+    }
+
+    /// Has the budget of all clients know what this one has.
+    fn hold(&mut self, bytes: usize) {
+        if bytes != self.told {
+            self.told = bytes;
+            self.backend.shared.hold(&self.conversation.session.client, bytes);
+        }
     }
 
     /// Notes when the server began to close.
@@ -311,7 +327,8 @@ impl Connection {
         if is_within {
             self.held += event.bytes() as u64;
         } else {
-            client.waiting.subtract(event.bytes() as u64);
+            let shared = &self.backend.shared;
+            client.account.take_waiting(event.bytes() as u64, &shared.budget);
         }
         if let Event::Close = event {
             return match client.is_cut() {
@@ -346,7 +363,8 @@ impl Connection {
             match self.conversation.stitch() {
                 Stitched::Done => {
                     let held = std::mem::take(&mut self.held);
-                    self.conversation.session.client.waiting.subtract(held);
+                    let client = &self.conversation.session.client;
+                    client.account.take_waiting(held, &self.backend.shared.budget);
                     return self.write().await;
                 }
                 Stitched::Late(late, pushes) => {
@@ -377,7 +395,7 @@ impl Connection {
                 Ok(0) => return Err(Cut::Broken),
                 Ok(count) => done += count,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.wait_for_reader().await?;
+                    self.wait_for_reader(out.len()).await?;
                 }
                 Err(_) => return Err(Cut::Broken),
             }
@@ -388,16 +406,17 @@ impl Connection {
         Ok(())
     }
 
-    /// Waits until the client has read something, its time is up, or it is cut off.
+    /// Waits until the client has read something of `out_bytes`, its time is up, or it is cut off.
     ///
     /// What it sends meanwhile is taken in: a client that writes all its commands before it reads a reply would wait for
     /// this end as this end for it. It is given time as long as it sends, if not too slowly.
-    async fn wait_for_reader(&mut self) -> Result<(), Cut> {
+    async fn wait_for_reader(&mut self, out_bytes: usize) -> Result<(), Cut> {
         let limit = self.backend.shared.limits.write_timeout;
         let client = Arc::clone(&self.conversation.session.client);
         let (begun, mut last) = (Instant::now(), Instant::now());
         let (mut came, mut has_ended) = (0, false);
         loop {
+            self.hold(out_bytes + self.conversation.busy_bytes());
             let earned = Duration::from_secs(came / Limits::REQUEST_BYTES_PER_S);
             let left = limit.saturating_add(earned).saturating_sub(begun.elapsed());
             let left = left.min(limit.saturating_sub(last.elapsed()));

@@ -4,10 +4,9 @@
 //! fill -> parse -> jobs() .. put_back() -> stitch -> out -> again
 //! ```
 
+use super::budget::weight;
 use super::client::Event;
-#[cfg(test)]
-use super::job::held;
-use super::job::{Job, KEEP_BYTES_MAX, clear};
+use super::job::{Job, KEEP_BYTES_MAX, clear, held};
 use super::resp::{Proto, Request, Requests, Span};
 use super::session::Session;
 use super::shared::Limits;
@@ -153,6 +152,24 @@ impl Conversation {
     pub(super) fn held_bytes(&self) -> usize {
         let own = self.input.capacity() + held(&self.spans) + self.out.capacity();
         own + self.turn.held_bytes()
+    }
+
+    /// Returns about what is held between turns.
+    pub(crate) fn idle_bytes(&self) -> usize {
+        let buffers = weight(&self.input, KEEP_BYTES_MAX) + weight(&self.out, KEEP_BYTES_MAX);
+        buffers + held(&self.spans) + self.turn.idle_bytes() + self.session.held_bytes()
+    }
+
+    /// Returns about what is held while a turn is under way, beside its output.
+    pub(crate) fn busy_bytes(&self) -> usize {
+        let input = weight(&self.input, KEEP_BYTES_MAX) + held(&self.spans);
+        input + self.turn.weight() + self.session.held_bytes()
+    }
+
+    /// Gives back all that is held; nothing of it will be needed.
+    pub(crate) fn discard(&mut self) {
+        (self.input, self.spans, self.out) = (Vec::new(), Vec::new(), Vec::new());
+        self.turn.discard();
     }
 
     /// Takes the jobs of the turn that have something to run.

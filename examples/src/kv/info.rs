@@ -131,6 +131,7 @@ fn memory(shared: &Shared, numbers: &Numbers, text: &mut String) {
         }
     }
     line(text, format_args!("used_memory_dataset:{}", numbers.used()));
+    line(text, format_args!("mem_clients_normal:{}", shared.budget.used()));
     if let Some(total) = proc_bytes("/proc/meminfo", "MemTotal:") {
         bytes(text, "total_system_memory", total);
     }

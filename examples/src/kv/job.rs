@@ -10,6 +10,7 @@ pub(crate) use parcel::{Answer, Parcel};
 
 use greenroom::journal::{Commit, PersistError};
 
+use super::budget::weight;
 use super::command::Spec;
 use super::resp::{Proto, Reply, Span};
 use super::store::{Args, Error, Shard, WatchId};
@@ -245,6 +246,16 @@ impl Job {
             + held(&self.spans)
             + held(&self.steps)
             + self.out.capacity()
+            + held(&self.ends)
+    }
+
+    /// Returns what it takes while it is under way.
+    pub(crate) fn weight(&self) -> usize {
+        let weight = |bytes: &Vec<u8>| weight(bytes, KEEP_BYTES_MAX);
+        weight(&self.arena)
+            + weight(&self.out)
+            + held(&self.spans)
+            + held(&self.steps)
             + held(&self.ends)
     }
 

@@ -17,6 +17,7 @@
 //! | one read's worth of commands | `turn`, `job`, `stitch`, `aside`, `merge` |
 //! | a client without its socket | `conversation`, `session` |
 //! | what outlives the process | `keeper`, `store::log` |
+//! | what clients make the server hold | `budget`, `names` |
 //! | the actors | `connection`, `backend`, `shard_actor`, `broker`, `listener` |
 //! | which node and shard a key lies on | `layout` |
 //! | other nodes | `cluster`, `job::parcel` |
@@ -29,6 +30,7 @@
 mod aside;
 mod backend;
 mod broker;
+mod budget;
 mod client;
 mod client_command;
 mod clock;
@@ -47,6 +49,7 @@ mod layout;
 mod listen;
 mod listener;
 mod merge;
+mod names;
 mod options;
 mod own;
 mod resp;

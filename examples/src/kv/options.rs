@@ -24,6 +24,9 @@ Usage: kv [OPTIONS]
                         this node's, as `greenroom keygen` and the example in examples/kv help to write
   --dir DIR             keep the keys in DIR: every write is on disk before it is answered [in memory only]
   --max-memory BYTES    refuse writes above this much data, such as 256mb [no limit]
+  --max-memory-clients BYTES
+                        cut off who holds most when clients leave more than this unread or unfinished, all of them
+                        together; 0: no limit [1gb]
   --max-clients N       refuse more clients [10000]
   --timeout SECONDS     close connections that are idle for so long [never]
   --demo                start on a free port, put a mixed load on it, print figures, exit
@@ -71,6 +74,10 @@ impl Options {
                 Arg::Long("dir") => settings.dir = Some(parser.value()?.into()),
                 Arg::Long("max-memory") => {
                     settings.limits.memory_bytes_max = Some(parser.value()?.parse_with(bytes)?);
+                }
+                Arg::Long("max-memory-clients") => {
+                    let max: u64 = parser.value()?.parse_with(bytes)?;
+                    settings.limits.clients_bytes_max = (max > 0).then_some(max);
                 }
                 Arg::Long("max-clients") => {
                     settings.limits.clients_max = parser.value()?.parse_with(positive)?;

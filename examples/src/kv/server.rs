@@ -289,7 +289,7 @@ impl Server {
             let is_patient = Instant::now() < patient;
             for client in self.shared.clients() {
                 if is_patient {
-                    client.send(Event::Close, usize::MAX);
+                    self.shared.send(&client, Event::Close);
                 } else {
                     client.cut(Cut::SlowReader);
                 }

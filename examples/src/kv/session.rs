@@ -4,7 +4,6 @@
 //! command means for those behind it (`SELECT`, `MULTI`, `HELLO`) holds at once, what it does happens when the turn
 //! runs.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::client::Client;
@@ -12,6 +11,7 @@ use super::client_command;
 use super::command::{Action, Own, Spec, find};
 use super::job::{Task, narrow};
 use super::layout::Layout;
+use super::names::Names;
 use super::own::{self, FullName};
 use super::resp::Proto;
 use super::shared::Shared;
@@ -27,8 +27,8 @@ pub(crate) struct Session {
     pub(crate) proto: Proto,
     pub(crate) db: usize,
     pub(crate) name: Vec<u8>,
-    pub(crate) channels: BTreeSet<Box<[u8]>>,
-    pub(crate) patterns: BTreeSet<Box<[u8]>>,
+    pub(crate) channels: Names,
+    pub(crate) patterns: Names,
     /// Whether the broker may know the client.
     pub(crate) has_listened: bool,
     pub(crate) transaction: Option<Transaction>,
@@ -76,8 +76,8 @@ struct State {
     proto: Proto,
     db: usize,
     name: Vec<u8>,
-    channels: BTreeSet<Box<[u8]>>,
-    patterns: BTreeSet<Box<[u8]>>,
+    channels: Names,
+    patterns: Names,
     is_closing: bool,
 }
 
@@ -86,6 +86,7 @@ struct State {
 pub(crate) enum Effect {
     Cut(Arc<Client>),
     MemoryMax(u64),
+    ClientsMax(u64),
     ResetStats,
 }
 
@@ -105,8 +106,8 @@ impl Session {
             proto: Proto::Resp2,
             db: 0,
             name: Vec::new(),
-            channels: BTreeSet::new(),
-            patterns: BTreeSet::new(),
+            channels: Names::default(),
+            patterns: Names::default(),
             has_listened: false,
             transaction: None,
             watching: None,
@@ -157,9 +158,25 @@ impl Session {
         let effects = self.undecided.iter().flat_map(|undecided| undecided.effects.iter().rev());
         let mut set = effects.filter_map(|effect| match effect {
             Effect::MemoryMax(bytes) => Some(*bytes),
-            Effect::Cut(_) | Effect::ResetStats => None,
+            Effect::Cut(_) | Effect::ClientsMax(_) | Effect::ResetStats => None,
         });
         set.next().unwrap_or_else(|| self.shared.memory_max.get())
+    }
+
+    /// Returns the limit of what all clients hold, as the commands of this client see it.
+    pub(crate) fn clients_max(&self) -> u64 {
+        let effects = self.undecided.iter().flat_map(|undecided| undecided.effects.iter().rev());
+        let mut set = effects.filter_map(|effect| match effect {
+            Effect::ClientsMax(bytes) => Some(*bytes),
+            Effect::Cut(_) | Effect::MemoryMax(_) | Effect::ResetStats => None,
+        });
+        set.next().unwrap_or_else(|| self.shared.budget.max.get())
+    }
+
+    /// Returns about how many bytes the server holds for what the client has queued and listens to.
+    pub(crate) fn held_bytes(&self) -> usize {
+        let queued = self.transaction.as_ref().map_or(0, Transaction::bytes);
+        queued + self.channels.bytes() + self.patterns.bytes()
     }
 
     fn state(&self) -> State {

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use super::client::Client;
+use super::budget::Budget;
+use super::client::{Client, Event};
 use super::clock::now_ms;
 use super::cluster::Nodes;
 use super::layout::Layout;
@@ -33,6 +34,9 @@ pub struct Limits {
     pub request_timeout: Duration,
     /// Bytes that may wait for a client that listens to channels.
     pub listener_bytes_max: usize,
+    /// Bytes of unread replies, unfinished commands and waiting messages of all clients together, after which who holds
+    /// most is cut off; `None`: no limit.
+    pub clients_bytes_max: Option<u64>,
     /// Bytes of kept commands after which a shard is written as a whole, unless it takes more than they do.
     pub rewrite_bytes_min: u64,
 }
@@ -55,6 +59,7 @@ impl Default for Limits {
             write_timeout: Duration::from_secs(60),
             request_timeout: Duration::from_secs(60),
             listener_bytes_max: 32 << 20,
+            clients_bytes_max: Some(1 << 30),
             rewrite_bytes_min: 64 << 20,
         }
     }
@@ -96,6 +101,8 @@ pub(crate) struct Shared {
     pub(crate) memory_used: Count,
     /// The most that they have been.
     pub(crate) memory_peak: Count,
+    /// What clients make the server hold.
+    pub(crate) budget: Budget,
     /// Channels that somebody listens to, and patterns.
     pub(crate) channels: Count,
     pub(crate) patterns: Count,
@@ -135,6 +142,7 @@ impl Shared {
     ) -> Self {
         let memory_max = Count::default();
         memory_max.set(limits.memory_bytes_max.unwrap_or(0));
+        let budget = Budget::new(limits.clients_bytes_max.unwrap_or(0));
         Self {
             limits,
             address,
@@ -151,6 +159,7 @@ impl Shared {
             memory_max,
             memory_used: Count::default(),
             memory_peak: Count::default(),
+            budget,
             channels: Count::default(),
             patterns: Count::default(),
             queued: Count::default(),
@@ -179,6 +188,36 @@ impl Shared {
         let mut clients = self.clients.lock();
         if let Some(client) = clients.by_id.remove(&id) {
             clients.past.add(client.shown.lock().traffic);
+            client.account.close(&self.budget);
+        }
+    }
+
+    /// Hands an event over to a client.
+    pub(crate) fn send(&self, client: &Client, event: Event) {
+        client.send(event, self.limits.listener_bytes_max, &self.budget);
+        self.evict();
+    }
+
+    /// Notes what a client's connection has.
+    pub(crate) fn hold(&self, client: &Client, bytes: usize) {
+        if client.account.set_own(bytes as u64, &self.budget) {
+            self.evict();
+        }
+    }
+
+    /// While clients hold more than they may, cuts off who holds most; who asked to be spared, when no other is left.
+    fn evict(&self) {
+        while self.budget.is_exceeded() {
+            let clients = self.clients.lock();
+            // Another thread may have done so while this one waited.
+            if !self.budget.is_exceeded() {
+                return;
+            }
+            let ranked =
+                clients.by_id.values().filter_map(|client| Some((client.account.rank()?, client)));
+            let Some((_, most)) = ranked.max_by_key(|(rank, _)| *rank) else { return };
+            most.cut(Cut::Evicted);
+            most.account.close(&self.budget);
         }
     }
 
@@ -200,6 +239,10 @@ impl Shared {
         match effect {
             Effect::Cut(client) => client.cut(Cut::Killed),
             Effect::MemoryMax(bytes) => self.memory_max.set(bytes),
+            Effect::ClientsMax(bytes) => {
+                self.budget.max.set(bytes);
+                self.evict();
+            }
             Effect::ResetStats => self.reset_stats(),
         }
     }

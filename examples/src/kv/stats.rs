@@ -55,13 +55,15 @@ pub(crate) enum Cut {
     Oversize,
     /// Another client killed it.
     Killed,
+    /// All clients together made the server hold too much, and it most of them.
+    Evicted,
     /// Its connection broke.
     Broken,
 }
 
 impl Cut {
     /// Every reason with the name `INFO` shows it under.
-    pub(crate) const ALL: [(Self, &'static str); 9] = [
+    pub(crate) const ALL: [(Self, &'static str); 10] = [
         (Self::Protocol, "cut_protocol_error"),
         (Self::Crowd, "rejected_connections"),
         (Self::SlowListener, "cut_slow_listener"),
@@ -70,6 +72,7 @@ impl Cut {
         (Self::Idle, "cut_idle"),
         (Self::Oversize, "cut_oversize_request"),
         (Self::Killed, "cut_killed"),
+        (Self::Evicted, "evicted_clients"),
         (Self::Broken, "cut_broken"),
     ];
 }

@@ -43,7 +43,9 @@ impl Turn {
         {
             // Everything went to one shard, as it does for a client that works on one key: no copy.
             job.swap_replies(out);
-            if job.held_bytes() > KEEP_JOBS_BYTES_MAX / self.jobs.len() {
+            let held = job.held_bytes();
+            self.kept_bytes = self.kept_bytes.max(held);
+            if held > KEEP_JOBS_BYTES_MAX / self.jobs.len() {
                 self.reset();
             } else {
                 self.parts.clear();
@@ -225,6 +227,7 @@ impl Turn {
                 *slot = None;
             }
         }
+        self.kept_bytes = held;
     }
 }
 

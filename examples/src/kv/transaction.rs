@@ -42,6 +42,11 @@ impl Transaction {
         self.commands.len()
     }
 
+    /// Returns what is counted of it.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Adds a command, unless there is no room for it. One that is broken keeps none: nothing of it will run.
     pub(super) fn push(&mut self, spec: &'static Spec, args: Args<'_>) -> Result<(), Error> {
         let bytes = args.extent() + args.len() * size_of::<Span>() + size_of::<(&Spec, usize)>();

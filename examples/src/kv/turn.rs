@@ -15,11 +15,10 @@
 //!    has taken what there is.
 
 use super::aside::Aside;
+use super::budget::weight;
 use super::command::{Merge, Spec};
 use super::info::Numbers;
-#[cfg(test)]
-use super::job::held;
-use super::job::{Job, Task};
+use super::job::{Job, KEEP_BYTES_MAX, Task, held};
 use super::layout::Layout;
 use super::resp::{Proto, Reply};
 use super::store::{Args, WatchId};
@@ -86,6 +85,8 @@ pub(crate) struct Turn {
     pub(super) is_refused: bool,
     /// How messages from channels are written before the reply to the command that is being added.
     pub(super) pushes: Proto,
+    /// Bytes that the jobs keep between turns.
+    pub(super) kept_bytes: usize,
     client: WatchId,
     layout: Layout,
 }
@@ -104,6 +105,7 @@ impl Turn {
             aside: Aside::default(),
             is_refused: false,
             pushes: Proto::Resp2,
+            kept_bytes: 0,
             client,
             layout,
         }
@@ -271,11 +273,33 @@ impl Turn {
         }
     }
 
+    /// Gives back all that it has.
+    pub(super) fn discard(&mut self) {
+        *self = Self::new(self.client, self.layout.clone());
+    }
+
     /// Returns the bytes that are allocated.
     #[cfg(test)]
     pub(super) fn held_bytes(&self) -> usize {
         let jobs: usize = self.jobs.iter().flatten().map(|job| job.held_bytes()).sum();
         jobs + held(&self.parts) + self.local.capacity() + held(&self.fan)
+    }
+
+    /// Returns about what it takes between turns.
+    pub(super) fn idle_bytes(&self) -> usize {
+        self.kept_bytes + held(&self.parts) + self.local.capacity() + held(&self.fan)
+    }
+
+    /// Returns about what it takes while it is under way.
+    pub(super) fn weight(&self) -> usize {
+        let jobs: usize = self.jobs.iter().flatten().map(|job| job.weight()).sum();
+        let mut late = 0;
+        for part in &self.parts {
+            if let Part::Late(Late::Publish { channel, message }, _) = part {
+                late += channel.len() + message.len();
+            }
+        }
+        jobs + late + held(&self.parts) + weight(&self.local, KEEP_BYTES_MAX) + held(&self.fan)
     }
 
     fn job(&mut self, shard: usize) -> &mut Job {

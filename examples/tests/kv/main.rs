@@ -10,3 +10,4 @@ mod commands;
 mod dir;
 #[path = "../kv_support/mod.rs"]
 mod kv_support;
+mod memory;

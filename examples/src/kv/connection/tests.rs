@@ -93,7 +93,7 @@ async fn messages_taken_within_a_transaction_count_as_waiting() {
         let client = &one.conversation.session.client;
         assert_eq!(client.is_cut(), cut, "{count} messages");
         if cut.is_none() {
-            assert_eq!(client.waiting.get(), 0);
+            assert_eq!(client.account.waiting(), 0);
         }
     }
     server.stop().await;
