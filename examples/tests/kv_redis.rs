@@ -405,7 +405,7 @@ fn redis_cli_sees_three_nodes_as_one_server() {
     assert_eq!(cli(&nodes, 2, &["del", "n", "key0", "key1", "key2", "nope"]), "4");
 
     nodes.kill(2);
-    nodes.until(0, |text| text.starts_with("CLUSTERDOWN"));
+    nodes.until_down(2);
     let found = |nodes: &Nodes, node: usize| {
         (3..20).map(|n| cli(nodes, node, &["get", &format!("key{n}")])).collect::<Vec<_>>()
     };

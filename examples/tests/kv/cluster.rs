@@ -69,7 +69,7 @@ fn info_says_how_each_node_is() {
     let text = client.text(&["INFO"]);
     assert_eq!(text.matches(",rtt_us=").count(), 2, "messages were acknowledged: {text}");
     nodes.kill(0);
-    nodes.until(1, |text| text.starts_with("CLUSTERDOWN"));
+    nodes.until_down(0);
     assert_eq!(states(&mut client), ["1 here", "0 down", "2 up"]);
     nodes.launch(0);
     nodes.until_whole();
@@ -185,9 +185,7 @@ fn keys_of_a_node_that_was_killed_are_back_when_it_is() {
     let mut client = nodes.client(0);
     fill(&mut client);
     nodes.kill(1);
-    for node in [0, 2] {
-        nodes.until(node, |text| text.starts_with("CLUSTERDOWN node 1"));
-    }
+    nodes.until_down(1);
     // What it has is answered with an error at once, and everything else as ever.
     let found = values(&mut nodes.client(2));
     let (mut down, mut there) = (0, 0);
@@ -298,7 +296,7 @@ fn what_is_too_large_for_another_node_is_not_done_and_harms_nobody() {
 fn nodes_that_differ_about_the_shards_say_so() {
     let mut nodes = Nodes::start();
     nodes.stop(2);
-    nodes.until(0, |text| text.starts_with("CLUSTERDOWN node 2 is down"));
+    nodes.until_down(2);
     nodes.launch_with(2, "3");
     nodes.until(0, |text| text.contains("--shards differs"));
     nodes.until(2, |text| text.contains("--shards differs"));

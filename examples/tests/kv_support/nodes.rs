@@ -152,6 +152,15 @@ impl Nodes {
         }
     }
 
+    /// Waits until every node that runs knows that `down` does not. Before, one may say no more than that a question was
+    /// not answered.
+    pub(crate) fn until_down(&self, down: usize) {
+        let wanted = format!("CLUSTERDOWN node {down} is down");
+        for node in (0..COUNT).filter(|node| self.running[*node].is_some()) {
+            self.until(node, |text| text.starts_with(&wanted));
+        }
+    }
+
     /// Waits until what a node says to a question for all keys is as wanted.
     pub(crate) fn until(&self, node: usize, is_wanted: impl Fn(&str) -> bool) {
         let mut client = self.client(node);
