@@ -12,6 +12,7 @@
 mod ahead;
 #[cfg(test)]
 mod tests;
+mod write;
 
 use std::future::{Future, poll_fn};
 use std::io;
@@ -386,66 +387,6 @@ impl Connection {
         }
     }
 
-    /// Writes all replies; the client has a limited time to take them.
-    async fn write(&mut self) -> Result<(), Cut> {
-        let out = std::mem::take(self.conversation.out());
-        let mut done = 0;
-        while done < out.len() {
-            match self.stream.try_write(&out[done..]) {
-                Ok(0) => return Err(Cut::Broken),
-                Ok(count) => done += count,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.wait_for_reader(out.len()).await?;
-                }
-                Err(_) => return Err(Cut::Broken),
-            }
-        }
-        self.traffic.bytes_out += done as u64;
-        *self.conversation.out() = out;
-        self.conversation.written();
-        Ok(())
-    }
-
-    /// Waits until the client has read something of `out_bytes`, its time is up, or it is cut off.
-    ///
-    /// What it sends meanwhile is taken in: a client that writes all its commands before it reads a reply would wait for
-    /// this end as this end for it. It is given time as long as it sends, if not too slowly.
-    async fn wait_for_reader(&mut self, out_bytes: usize) -> Result<(), Cut> {
-        let limit = self.backend.shared.limits.write_timeout;
-        let client = Arc::clone(&self.conversation.session.client);
-        let (begun, mut last) = (Instant::now(), Instant::now());
-        let (mut came, mut has_ended) = (0, false);
-        loop {
-            self.hold(out_bytes + self.conversation.busy_bytes());
-            let earned = Duration::from_secs(came / Limits::REQUEST_BYTES_PER_S);
-            let left = limit.saturating_add(earned).saturating_sub(begun.elapsed());
-            let left = left.min(limit.saturating_sub(last.elapsed()));
-            let has_room = self.ahead.has_room();
-            let is_read_from = has_room && !has_ended && !self.is_told_for(CLOSE_TIMEOUT);
-            // Nobody says when others have made room.
-            let pause = if has_room { left } else { left.min(ROOM_INTERVAL) };
-            let (mut reader, writer) = self.stream.split();
-            let count = tokio::select! {
-                biased;
-                () = client.until_cut() => return Err(client.is_cut().unwrap_or(Cut::Broken)),
-                ready = writer.writable() => return ready.map_err(|_| Cut::Broken),
-                count = reader.read_buf(self.conversation.input()), if is_read_from => {
-                    count.map_err(|_| Cut::Broken)?
-                }
-                () = tokio::time::sleep(pause), if pause < left => continue,
-                () = tokio::time::sleep(left) => return Err(Cut::SlowReader),
-            };
-            // Who has no more to say may yet read.
-            has_ended = count == 0;
-            came += count as u64;
-            last = Instant::now();
-            self.traffic.bytes_in += count as u64;
-            self.ahead.add(count);
-            self.conversation.expect_more();
-            client.shown.lock().query_bytes = self.conversation.partial_bytes();
-        }
-    }
-
     /// Lets others see what the turn has changed.
     fn count(&mut self, commands: usize) {
         self.ahead.keep(self.conversation.partial_bytes());
@@ -480,9 +421,7 @@ const SERVE_TIMEOUT: Duration = Duration::from_secs(5);
 const HANG_UP_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a client must be silent then to be taken for one that has ended, too.
 const QUIET_TIMEOUT: Duration = Duration::from_millis(100);
-/// How often to look whether there is room again for what a client sends before it reads.
-const ROOM_INTERVAL: Duration = Duration::from_millis(100);
-/// Bytes of channel messages gathered before they are written.
+/// Bytes of channel messages gathered before they are written, and of anything written before others have a turn.
 const WRITE_BYTES: usize = 64 * 1024;
 /// How long a client may be silent before the kernel asks whether it is still there.
 pub(crate) const KEEPALIVE: Duration = Duration::from_secs(300);

@@ -1,14 +1,17 @@
 //! What a connection asks of its socket, and turns of one whose client is cut off meanwhile.
 
+use std::future::Future;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Waker;
 
 use greenroom::System;
 use socket2::SockRef;
 use tokio::io::AsyncReadExt;
 use tokio::net::{TcpListener, TcpStream};
 
-use super::{Arrival, Connection, KEEPALIVE};
+use super::{Arrival, Connection, KEEPALIVE, WRITE_BYTES};
 use crate::kv::backend::{Backend, Home};
 use crate::kv::broker::Broker;
 use crate::kv::shard_actor::ShardActor;
@@ -89,7 +92,7 @@ async fn messages_taken_within_a_transaction_count_as_waiting() {
         one.turn().await.unwrap();
         let each = format!("PUBLISH news {}\nSUBSCRIBE c\nUNSUBSCRIBE c\n", "x".repeat(limit / 10));
         plan(&mut one, &format!("MULTI\n{}EXEC\nUNSUBSCRIBE\n", each.repeat(count)));
-        one.turn().await.unwrap();
+        assert_eq!(one.turn().await, cut.map_or(Ok(()), Err), "{count} messages");
         let client = &one.conversation.session.client;
         assert_eq!(client.is_cut(), cut, "{count} messages");
         if cut.is_none() {
@@ -125,6 +128,24 @@ async fn what_begins_within_a_transaction_is_heard_behind_it_or_not_at_all() {
         ];
         assert_eq!(reply, expected.concat());
     }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_long_reply_is_written_in_pieces_between_which_others_have_their_turn() {
+    let server = Server::start(Limits::default()).await;
+    let (mut one, mut stream) = server.connect().await;
+    one.conversation.out().resize(1 << 20, b'x');
+    {
+        let mut write = pin!(one.write());
+        let mut cx = std::task::Context::from_waker(Waker::noop());
+        assert!(write.as_mut().poll(&mut cx).is_pending());
+    }
+    assert!(one.conversation.session.client.account.total() >= 1 << 20, "it is counted meanwhile");
+    drop(one);
+    let mut piece = Vec::new();
+    stream.read_to_end(&mut piece).await.unwrap();
+    assert!((1..=WRITE_BYTES).contains(&piece.len()), "{}", piece.len());
     server.stop().await;
 }
 
