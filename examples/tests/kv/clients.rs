@@ -105,6 +105,9 @@ fn who_is_to_get_no_replies_gets_messages_and_what_confirms_them() {
             heard.retain(|text| text != "[message news x]");
             assert_eq!(heard, ["[unsubscribe other 1]", "OK"], "{mute}");
             (0..count).for_each(|_| assert_eq!(show(&mouth.reply()), "1"));
+            drop(ear);
+            // The next one is to be the only one.
+            server.until("pubsub_channels", 0);
         }
     }
     server.stop();
