@@ -71,6 +71,9 @@ impl FullName {
     pub(crate) const NONE: Self = Self { command: "NULL", subcommand: None };
 
     pub(crate) fn of(spec: &'static Spec, args: Args<'_>) -> Self {
+        if !matches!(spec.action, Action::Own(_)) {
+            return Self { command: spec.name, subcommand: None };
+        }
         let named = |(name, _): &&(&str, _)| args.len() > 1 && args.is(1, name);
         let its_own = SUBCOMMANDS.iter().find(|(name, _)| *name == spec.name);
         let subcommand = its_own.and_then(|(_, its_own)| its_own.iter().find(named));

@@ -396,10 +396,16 @@ fn target(spec: &Spec, args: Args<'_>, layout: &Layout) -> Result<Target, Error>
         spec.keys.last == spec.keys.first || spec.keys(args).all(|key| layout.route(key) == home)
     };
     match spec.action {
-        Action::Keyed(_) if is_together(home()) => Ok(Target::Shard(home())),
-        Action::Keyed(_) => Err(Error::CROSS_SHARD),
-        Action::Split(..) if is_together(home()) => Ok(Target::Shard(home())),
-        Action::Split(..) => Ok(Target::Split),
+        Action::Keyed(_) | Action::Split(..) => {
+            let home = home();
+            if is_together(home) {
+                Ok(Target::Shard(home))
+            } else if let Action::Split(..) = spec.action {
+                Ok(Target::Split)
+            } else {
+                Err(Error::CROSS_SHARD)
+            }
+        }
         Action::Cursor(_) => {
             cursor_shard(args.get(1), shards).map(Target::Shard).ok_or(Error::CURSOR)
         }

@@ -224,10 +224,18 @@ impl Requests {
         long: ProtocolError,
     ) -> Result<Option<Header>, ProtocolError> {
         let line = buffer.get(self.position..).unwrap_or_default();
-        // Nearly every header is one digit.
-        if let [_, digit @ b'0'..=b'9', b'\r', _, ..] = line {
-            self.searched = 0;
-            return Ok(Some((Some(i64::from(digit - b'0')), self.position + 4)));
+        // Nearly every header is one digit or two.
+        match line {
+            [_, digit @ b'0'..=b'9', b'\r', _, ..] => {
+                self.searched = 0;
+                return Ok(Some((Some(i64::from(digit - b'0')), self.position + 4)));
+            }
+            [_, tens @ b'1'..=b'9', ones @ b'0'..=b'9', b'\r', _, ..] => {
+                self.searched = 0;
+                let number = i64::from(tens - b'0') * 10 + i64::from(ones - b'0');
+                return Ok(Some((Some(number), self.position + 5)));
+            }
+            _ => {}
         }
         let Some(end) = line.iter().skip(self.searched).position(|&byte| byte == b'\r') else {
             self.searched = line.len();

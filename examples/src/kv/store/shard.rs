@@ -191,11 +191,20 @@ impl Shard {
         key: &[u8],
         change: impl FnOnce(&mut Value) -> Result<Change<T>, Error>,
     ) -> Option<Result<T, Error>> {
+        self.try_update(key, change).ok()
+    }
+
+    /// As [`update`](Self::update); gives `change` back if there is no value.
+    fn try_update<T, F: FnOnce(&mut Value) -> Result<Change<T>, Error>>(
+        &mut self,
+        key: &[u8],
+        change: F,
+    ) -> Result<Result<T, Error>, F> {
         let hash = hash(key);
-        let entry = self.dbs[self.current].find_mut(hash, key)?;
+        let Some(entry) = self.dbs[self.current].find_mut(hash, key) else { return Err(change) };
         if entry.expires <= self.now {
             self.expire(self.current, hash, key);
-            return None;
+            return Err(change);
         }
         let before = entry.value.cost();
         let result = change(&mut entry.value);
@@ -203,7 +212,7 @@ impl Shard {
         if entry.value.is_empty_collection() {
             self.remove(key);
         }
-        Some(result.map(|change| self.note(key, change)))
+        Ok(result.map(|change| self.note(key, change)))
     }
 
     /// Changes the value of `key`, which begins as `fresh` if there is none.
@@ -213,13 +222,14 @@ impl Shard {
         fresh: impl FnOnce() -> Value,
         change: impl FnOnce(&mut Value) -> Result<Change<T>, Error>,
     ) -> Result<T, Error> {
-        if self.find(key).is_none() {
-            let mut value = fresh();
-            let result = change(&mut value)?;
-            self.put(key, value, NEVER);
-            return Ok(self.note(key, result));
-        }
-        self.update(key, change).unwrap_or(Err(Error::SYNTAX))
+        let change = match self.try_update(key, change) {
+            Ok(updated) => return updated,
+            Err(change) => change,
+        };
+        let mut value = fresh();
+        let result = change(&mut value)?;
+        self.put(key, value, NEVER);
+        Ok(self.note(key, result))
     }
 
     fn note<T>(&mut self, key: &[u8], change: Change<T>) -> T {

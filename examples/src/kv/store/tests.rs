@@ -18,6 +18,9 @@ fn keys_end_when_their_time_comes() {
     );
     server.now += 100;
     assert_eq!(server.say(&mut client, "GET a\nEXISTS b\nDBSIZE\nTTL a"), "$-1 :1 :1 :-2");
+    server.say(&mut client, "SET d 5 PX 10\nRPUSH l 5\nPEXPIRE l 10");
+    server.now += 10;
+    assert_eq!(server.say(&mut client, "INCR d\nTTL d\nRPUSH l 6\nDEL d l"), ":1 :-1 :1 :2");
     assert_eq!(
         server.say(&mut client, "PERSIST b\nTTL b\nEXPIRE b 100 GT\nEXPIRE b 100 LT\nEXPIRE b 0"),
         ":1 :-1 :0 :1 :1"
