@@ -24,6 +24,7 @@
 // | `level` | a count with a high and a low mark, which some pass and others wait at | a deque, in its tests |
 // | `waiters` | those who wait at `permits` or a `level`, behind its lock | |
 // | `gate` | a count with a seal, for those who enter and leave | |
+// | `row` | one thread's own FIFO, in an array as long as it goes | `VecDeque`, in its tests |
 // | `list` | the consumer's own FIFO, no sharing at all | |
 // | `pool` | recycled memory blocks | the global allocator |
 
@@ -47,6 +48,7 @@ mod peers;
 pub(crate) mod permits;
 pub(crate) mod pool;
 pub(crate) mod ring;
+pub(crate) mod row;
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) mod twin;
 mod waiters;

@@ -27,7 +27,7 @@ pub(crate) const CAPACITY: u32 = if cfg!(any(loom, shuttle)) { 4 } else { 256 };
 pub(crate) struct Ring {
     head: CachePadded<AtomicU64>,
     tail: CachePadded<AtomicU32>,
-    slots: Box<[AtomicUsize]>,
+    slots: Box<[AtomicUsize; CAPACITY as usize]>,
 }
 
 fn pack(steal: u32, head: u32) -> u64 {
@@ -50,7 +50,7 @@ impl Ring {
         Self {
             head: CachePadded(AtomicU64::new(0)),
             tail: CachePadded(AtomicU32::new(0)),
-            slots: (0..CAPACITY).map(|_| AtomicUsize::new(0)).collect(),
+            slots: Box::new(std::array::from_fn(|_| AtomicUsize::new(0))),
         }
     }
 

@@ -11,9 +11,6 @@ use crate::sync::{AtomicUsize, Mutex, Ordering};
 use crate::task::priority::Line;
 use crate::task::{Hint, Priority, Ready};
 
-/// Capacity at the start, so that small systems never grow it.
-const CAPACITY_AT_START: usize = 1024;
-
 /// See the [module](self).
 #[derive(Debug)]
 pub(crate) struct LockedQueue {
@@ -32,7 +29,7 @@ struct Actors {
 
 impl LockedQueue {
     pub(crate) fn new(workers: usize) -> Self {
-        let line = Line::with_capacity(CAPACITY_AT_START);
+        let line = Line::new();
         let batch = if workers == 1 { Batch::CAPACITY } else { 1 };
         Self { actors: Mutex::new(Actors { line, batch }), len: AtomicUsize::new(0) }
     }

@@ -73,7 +73,7 @@ mod priorities {
     proptest! {
         #[test]
         fn a_line_picks_four_high_actors_and_a_normal_one(script in script()) {
-            let line = std::cell::RefCell::new(Line::with_capacity(4));
+            let line = std::cell::RefCell::new(Line::new());
             check(&script, |ready| line.borrow_mut().push(ready), || line.borrow_mut().pop());
             assert!(line.borrow().is_empty());
         }

@@ -5,6 +5,7 @@
 //! and normal ones never starve.
 
 use super::Ready;
+use crate::queue::row::Row;
 use crate::sync::planted;
 use std::collections::VecDeque;
 
@@ -37,33 +38,24 @@ pub(crate) fn is_for_normal(picks: &mut u32) -> bool {
 /// Ready actors in the order in which they are to be picked.
 #[derive(Debug)]
 pub(crate) struct Line {
-    normal: VecDeque<Ready>,
+    normal: Row<Ready>,
     high: VecDeque<Ready>,
     /// Picks so far at which a high actor waited.
     picks: u32,
 }
 
 impl Line {
-    /// A line with room for so many normal actors from the start.
-    pub(crate) fn with_capacity(normal: usize) -> Self {
-        Self { normal: VecDeque::with_capacity(normal), high: VecDeque::new(), picks: 0 }
+    pub(crate) fn new() -> Self {
+        Self { normal: Row::new(), high: VecDeque::new(), picks: 0 }
     }
 
     /// Puts an actor behind those of its priority.
     #[inline]
     pub(crate) fn push(&mut self, ready: Ready) {
         match ready.priority() {
-            Priority::Normal if self.normal.len() < self.normal.capacity() => {
-                self.normal.push_back(ready);
-            }
-            Priority::Normal => self.push_and_grow(ready),
+            Priority::Normal => self.normal.push_back(ready),
             Priority::High => self.push_high(ready),
         }
-    }
-
-    #[cold]
-    fn push_and_grow(&mut self, ready: Ready) {
-        self.normal.push_back(ready);
     }
 
     #[cold]
@@ -79,11 +71,12 @@ impl Line {
 
     #[cold]
     fn pick(&mut self) -> Option<Ready> {
-        let (first, second) = match is_for_normal(&mut self.picks) {
-            true => (&mut self.normal, &mut self.high),
-            false => (&mut self.high, &mut self.normal),
-        };
-        first.pop_front().or_else(|| second.pop_front())
+        let Self { normal, high, picks } = self;
+        if is_for_normal(picks) {
+            normal.pop_front().or_else(|| high.pop_front())
+        } else {
+            high.pop_front().or_else(|| normal.pop_front())
+        }
     }
 
     /// Takes the next normal actor; right for who knows that no high one waits.

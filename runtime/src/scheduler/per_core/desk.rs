@@ -133,7 +133,7 @@ impl Desk {
             receivers.push(outputs);
         }
         let desk = |(out, rings): (Vec<Outbox>, Vec<Receiver<Parcel>>)| Self {
-            ready: Line::with_capacity(RING_CAPACITY),
+            ready: Line::new(),
             out: out.into_boxed_slice(),
             rings: rings.into_boxed_slice(),
             dirty: 0,

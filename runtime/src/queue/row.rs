@@ -1,0 +1,93 @@
+//! What one thread keeps in order: an array as long as the compiler knows, and whatever does not fit behind it.
+//!
+//! ```text
+//! [ . . x  x  x  x  . . ]   more: x  x  x
+//!       |           |
+//!     first        end of what is in the array
+//! ```
+//!
+//! Positions count up; a place is a position without its upper bits. What is put in while something is behind the
+//! array goes behind that, and fills the array when it is empty. Why not a `VecDeque`: `book/src/decisions/0033-row.md`.
+
+use std::collections::VecDeque;
+
+/// Places in the array; few under a model checker, which is to see it overflow.
+pub(crate) const PLACES: usize = if cfg!(any(loom, shuttle)) { 2 } else { 1024 };
+
+/// See the [module](self).
+#[derive(Debug)]
+pub(crate) struct Row<T> {
+    places: Box<[Option<T>; PLACES]>,
+    /// Position of the oldest value in the array.
+    first: usize,
+    /// Position of the next one to be put there.
+    next: usize,
+    /// Position from which on there is no room as far as is known: that of the next one, while others wait behind
+    /// the array.
+    full: usize,
+    /// What waits behind the array.
+    more: VecDeque<T>,
+}
+
+impl<T> Row<T> {
+    pub(crate) fn new() -> Self {
+        let places = Box::new([const { None }; PLACES]);
+        Self { places, first: 0, next: 0, full: PLACES, more: VecDeque::new() }
+    }
+
+    /// Puts a value behind all others.
+    #[inline]
+    pub(crate) fn push_back(&mut self, value: T) {
+        if self.next == self.full {
+            return self.push_further(value);
+        }
+        self.places[self.next % PLACES] = Some(value);
+        self.next = self.next.wrapping_add(1);
+    }
+
+    /// As [`Row::push_back`], where there was no room when it was looked at last.
+    #[cold]
+    fn push_further(&mut self, value: T) {
+        let full = self.first.wrapping_add(PLACES);
+        if self.next != full && self.more.is_empty() {
+            self.full = full;
+            return self.push_back(value);
+        }
+        self.full = self.next;
+        self.more.push_back(value);
+    }
+
+    /// Takes the oldest value.
+    #[inline]
+    pub(crate) fn pop_front(&mut self) -> Option<T> {
+        if self.first == self.next {
+            return self.pop_further();
+        }
+        let value = self.places[self.first % PLACES].take();
+        self.first = self.first.wrapping_add(1);
+        value
+    }
+
+    /// As [`Row::pop_front`], where the array is empty.
+    #[cold]
+    fn pop_further(&mut self) -> Option<T> {
+        let value = self.more.pop_front()?;
+        let count = self.more.len().min(PLACES);
+        for moved in self.more.drain(..count) {
+            self.places[self.next % PLACES] = Some(moved);
+            self.next = self.next.wrapping_add(1);
+        }
+        let end = self.first.wrapping_add(PLACES);
+        self.full = if self.more.is_empty() { end } else { self.next };
+        Some(value)
+    }
+
+    /// Values in the row.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.next.wrapping_sub(self.first) + self.more.len()
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;

@@ -1,0 +1,52 @@
+//! Checks of the [row](super).
+
+use super::{PLACES, Row};
+use proptest::collection::vec;
+use proptest::prelude::{any, proptest};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+proptest! {
+    /// Against a `VecDeque`; each step puts some in, and takes some out.
+    #[test]
+    fn a_row_keeps_its_order_however_much_it_holds(
+        steps in vec((0..=2 * PLACES + 2, 0..=2 * PLACES + 2), 1..24),
+        begin in any::<bool>(),
+    ) {
+        let (mut row, mut twin) = (Row::new(), VecDeque::new());
+        if begin {
+            // Positions that are about to wrap, at a place in the middle of the array.
+            (row.first, row.next) = (usize::MAX - PLACES / 2, usize::MAX - PLACES / 2);
+            row.full = row.first.wrapping_add(PLACES);
+        }
+        let mut number = 0;
+        for (pushed, popped) in steps {
+            for _ in 0..pushed {
+                row.push_back(number);
+                twin.push_back(number);
+                number += 1;
+            }
+            assert_eq!(row.len(), twin.len());
+            for _ in 0..popped {
+                assert_eq!(row.pop_front(), twin.pop_front());
+            }
+        }
+        while let Some(value) = twin.pop_front() {
+            assert_eq!(row.pop_front(), Some(value));
+        }
+        assert_eq!((row.pop_front(), row.len()), (None, 0));
+    }
+}
+
+#[test]
+fn what_is_in_a_row_is_dropped_with_it() {
+    let witness = Arc::new(());
+    let mut row = Row::new();
+    for _ in 0..PLACES + 5 {
+        row.push_back(witness.clone());
+    }
+    drop(row.pop_front());
+    assert_eq!(Arc::strong_count(&witness), PLACES + 5);
+    drop(row);
+    assert_eq!(Arc::strong_count(&witness), 1);
+}
