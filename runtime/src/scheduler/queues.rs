@@ -32,10 +32,7 @@ impl Source<'_> {
         wake: &impl Fn(usize),
     ) -> Option<Ready> {
         match self {
-            Self::Shared(queue) => batch.pop().or_else(|| {
-                queue.pop(id, batch);
-                batch.pop()
-            }),
+            Self::Shared(queue) => batch.pop().or_else(|| queue.pop_first(id, batch)),
             Self::PerCore(queue, post) => queue.next(id, post, wake),
         }
     }

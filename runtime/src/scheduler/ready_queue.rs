@@ -118,6 +118,13 @@ pub trait ReadyQueue: Send + Sync + 'static {
     /// Moves actors for `worker` to run into `batch`, which is empty; none if there is nothing.
     fn pop(&self, worker: WorkerId, batch: &mut Batch);
 
+    /// Takes the first actor that [`pop`](ReadyQueue::pop) would move into `batch`, which is empty and gets the others.
+    #[doc(hidden)]
+    fn pop_first(&self, worker: WorkerId, batch: &mut Batch) -> Option<Ready> {
+        self.pop(worker, batch);
+        batch.pop()
+    }
+
     /// Whether `worker` would find something in [`pop`](ReadyQueue::pop).
     fn has_work(&self, worker: WorkerId) -> bool;
 

@@ -64,20 +64,16 @@ impl StealingQueue {
     }
 
     #[inline]
-    fn pop_injected(&self, local: &Local, batch: &mut Batch) {
-        if !self.injector.is_empty() {
-            self.take_injected(local, batch);
-        }
+    fn pop_injected(&self, local: &Local) -> Option<Ready> {
+        if self.injector.is_empty() { None } else { self.take_injected(local) }
     }
 
     #[inline(never)]
-    fn take_injected(&self, local: &Local, batch: &mut Batch) {
+    fn take_injected(&self, local: &Local) -> Option<Ready> {
         self.injector.change(|injector| {
             let share = injector.len().div_ceil(self.locals.len()).min(INJECTOR_BATCH);
             let mut taken = injector.drain(..share);
-            if let Some(first) = taken.next() {
-                batch.push(first);
-            }
+            let first = taken.next();
             // The rest goes where others can steal it.
             let mut back = Vec::new();
             for ready in taken {
@@ -89,7 +85,8 @@ impl StealingQueue {
                 // SAFETY: the ring gave the word back; it was made by `into_word` just now.
                 injector.push_front(unsafe { Ready::from_word(word) });
             }
-        });
+            first
+        })
     }
 
     #[inline]
@@ -149,54 +146,45 @@ impl StealingQueue {
 
     /// The next actor of whichever priority, where a high one waits.
     #[cold]
-    fn pick(&self, worker: WorkerId, batch: &mut Batch) {
+    fn pick(&self, worker: WorkerId) -> Option<Ready> {
         let local = &self.locals[worker.index()];
         // Relaxed, both: only the worker itself uses its count.
         let mut picks = local.picks.load(Ordering::Relaxed);
         let is_for_normal = is_for_normal(&mut picks);
         local.picks.store(picks, Ordering::Relaxed);
-        if is_for_normal {
-            self.pop_normal(worker, batch);
-        }
-        if batch.is_empty()
-            && let Some(ready) = self.high.pop()
-        {
-            batch.push(ready);
-        }
-        if batch.is_empty() {
-            self.pop_normal(worker, batch);
-        }
+        let normal = if is_for_normal { self.pop_normal(worker) } else { None };
+        normal.or_else(|| self.high.pop()).or_else(|| self.pop_normal(worker))
+    }
+
+    /// The next actor, of whichever priority.
+    #[inline]
+    fn take(&self, worker: WorkerId) -> Option<Ready> {
+        if self.high.is_empty() { self.pop_normal(worker) } else { self.pick(worker) }
     }
 
     #[inline]
-    fn pop_normal(&self, worker: WorkerId, batch: &mut Batch) {
+    fn pop_normal(&self, worker: WorkerId) -> Option<Ready> {
         let local = &self.locals[worker.index()];
         // Relaxed: only the worker itself uses its tick.
         let tick = local.tick.load(Ordering::Relaxed).wrapping_add(1);
         local.tick.store(tick, Ordering::Relaxed);
-        if tick.is_multiple_of(INJECTOR_INTERVAL) {
-            self.pop_injected(local, batch);
-            if !batch.is_empty() {
-                return;
-            }
+        if tick.is_multiple_of(INJECTOR_INTERVAL)
+            && let Some(injected) = self.pop_injected(local)
+        {
+            return Some(injected);
         }
-        if let Some(word) = Self::pop_own(local) {
-            // SAFETY: each word was made by `into_word` and is taken out once.
-            return batch.push(unsafe { Ready::from_word(word) });
-        }
-        self.pop_elsewhere(worker, batch);
+        let Some(word) = Self::pop_own(local) else { return self.pop_elsewhere(worker) };
+        // SAFETY: each word was made by `into_word` and is taken out once.
+        Some(unsafe { Ready::from_word(word) })
     }
 
     /// An actor that waits where the worker looks last.
     #[inline(never)]
-    fn pop_elsewhere(&self, worker: WorkerId, batch: &mut Batch) {
-        self.pop_injected(&self.locals[worker.index()], batch);
-        if batch.is_empty()
-            && let Some(word) = self.steal(worker.index())
-        {
-            // SAFETY: each word was made by `into_word` and is taken out once.
-            batch.push(unsafe { Ready::from_word(word) });
-        }
+    fn pop_elsewhere(&self, worker: WorkerId) -> Option<Ready> {
+        let injected = self.pop_injected(&self.locals[worker.index()]);
+        // SAFETY: each word was made by `into_word` and is taken out once.
+        let stolen = || self.steal(worker.index()).map(|word| unsafe { Ready::from_word(word) });
+        injected.or_else(stolen)
     }
 
     /// Half of some other worker's ring, else the actor in its slot; victims from a random start.
@@ -251,11 +239,13 @@ impl ReadyQueue for StealingQueue {
     }
 
     fn pop(&self, worker: WorkerId, batch: &mut Batch) {
-        if self.high.is_empty() {
-            self.pop_normal(worker, batch);
-        } else {
-            self.pick(worker, batch);
+        if let Some(ready) = self.take(worker) {
+            batch.push(ready);
         }
+    }
+
+    fn pop_first(&self, worker: WorkerId, _batch: &mut Batch) -> Option<Ready> {
+        self.take(worker)
     }
 
     fn has_work(&self, _worker: WorkerId) -> bool {
