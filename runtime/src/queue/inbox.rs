@@ -187,10 +187,17 @@ impl Inbox {
         let previous = NonNull::new(clear(before, FLAGS)).expect("the lane ends in a node");
         // SAFETY: the consumer keeps the newest node until its successor is linked.
         unsafe { Node::link(previous, node) };
-        if !has(before, FLAGS) {
-            return Push::Queued;
+        Self::taken_at_rest(before).unwrap_or_else(|| self.answer_for(before.addr() & FLAGS))
+    }
+
+    /// What became of a push that took that word away, if there was no flag but IDLE in it.
+    #[inline(always)]
+    fn taken_at_rest(before: *mut Node) -> Option<Push> {
+        match before.addr() & FLAGS {
+            0 => Some(Push::Queued),
+            IDLE => Some(Push::Woke),
+            _ => None,
         }
-        self.answer_for(before.addr() & FLAGS)
     }
 
     /// As [`Inbox::push`], by plain loads and stores: the calling thread is the only one that touches
@@ -208,13 +215,7 @@ impl Inbox {
         let previous = NonNull::new(clear(before, FLAGS)).expect("the lane ends in a node");
         // SAFETY: the consumer keeps the newest node until its successor is linked.
         unsafe { Node::link(previous, node) };
-        if !has(before, FLAGS) {
-            return Push::Queued;
-        }
-        if before.addr() & FLAGS == IDLE {
-            return Push::Woke;
-        }
-        self.answer_for(before.addr() & FLAGS)
+        Self::taken_at_rest(before).unwrap_or_else(|| self.answer_for(before.addr() & FLAGS))
     }
 
     /// Settles what a push took away with its swap.

@@ -62,13 +62,26 @@ pub(super) fn offer_or<P: Send>(
         }
         // SAFETY: as above; the actor lives on this thread, and so ends between what this thread does.
         Reach::Home => unsafe { header.inbox.push_home(node) },
-        // SAFETY: the node was made of a `P`, and given back.
-        Reach::Away => return carry(node).map_err(|node| unsafe { Node::into_payload(node) }),
+        // SAFETY: the node was made of a `P`.
+        Reach::Away => return unsafe { bring(node, carry) },
     };
     if push != Push::Queued {
         settle(cell, push, run);
     }
     Ok(())
+}
+
+/// Has a node brought to where its receiver lives; apart, so that the way to neighbours keeps no registers for it.
+///
+/// # Safety
+/// The node was made of a `P`, and is whole when it is given back.
+#[inline(never)]
+unsafe fn bring<P>(
+    node: NonNull<Node>,
+    carry: impl FnOnce(NonNull<Node>) -> Result<(), NonNull<Node>>,
+) -> Result<(), P> {
+    // SAFETY: the caller's promise.
+    carry(node).map_err(|node| unsafe { Node::into_payload(node) })
 }
 
 /// What is left in the lane of a message that came too late for an actor that was ending.
