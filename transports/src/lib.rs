@@ -18,21 +18,13 @@
 #![cfg_attr(not(feature = "rdma"), forbid(unsafe_code))]
 #![cfg_attr(feature = "rdma", deny(unsafe_code))]
 
-/// A place in the code that is right, and wrong under `cfg(mutant = "name")`, so that a check can prove
-/// that it would notice. The book's table of planted faults names each with its check.
-macro_rules! planted {
-    ($name:literal: $right:expr => $wrong:expr) => {
-        if cfg!(mutant = $name) { $wrong } else { $right }
-    };
-}
-pub(crate) use planted;
-
 // What tests inside of the crate name as those outside do.
 #[cfg(test)]
 extern crate self as greenroom_transports;
 
 #[cfg(feature = "config")]
 pub mod config;
+mod fault;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
 pub mod link;
@@ -40,6 +32,8 @@ pub mod rdma;
 pub mod secure;
 pub mod station;
 pub mod udp;
+
+pub(crate) use fault::planted;
 
 /// The book, so that every snippet in it compiles and runs.
 #[cfg(doctest)]

@@ -397,7 +397,7 @@ impl Inbox {
     #[inline]
     fn give_back(&self, end: NonNull<Node>, flag: usize) -> bool {
         let empty = end.as_ptr();
-        if cfg!(mutant = "inbox-rest-by-store") && self.ends_at(end) {
+        if planted!("inbox-rest-by-store": false => true) && self.ends_at(end) {
             // Relaxed: part of a planted fault.
             self.newest.store(set(empty, flag), Ordering::Relaxed);
             return true;

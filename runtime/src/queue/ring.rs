@@ -125,7 +125,7 @@ impl Ring {
             }
             let next = head.wrapping_add(1);
             let to = if steal == head { pack(next, next) } else { pack(steal, next) };
-            if cfg!(mutant = "ring-double-claim") {
+            if planted!("ring-double-claim": false => true) {
                 // Relaxed: part of a planted fault.
                 self.head.store(to, Ordering::Relaxed);
                 return Some(self.slot(head).load(Ordering::Relaxed));

@@ -13,19 +13,12 @@
 mod arc;
 #[cfg(not(loom))]
 mod buggify;
+mod fault;
 mod pad;
 #[cfg(not(loom))]
 mod wake;
 #[cfg(not(any(loom, shuttle)))]
 mod wake_list;
-
-/// What stands before the arrow; in a build with the named fault (`--cfg mutant="name"`), what stands
-/// behind it. So the checks are checked: `book/src/internals/models.md` says which one finds each fault.
-macro_rules! planted {
-    ($name:literal: $right:expr => $wrong:expr) => {
-        if cfg!(mutant = $name) { $wrong } else { $right }
-    };
-}
 
 #[cfg(loom)]
 #[path = "loom.rs"]
@@ -51,8 +44,8 @@ pub(crate) use door::{
 };
 #[cfg(all(shuttle, not(loom)))]
 pub(crate) use door::{ticks, unparker};
+pub(crate) use fault::{is_chosen, planted};
 pub(crate) use pad::CachePadded;
-pub(crate) use planted;
 pub(crate) use std::sync::atomic::Ordering;
 pub(crate) use thread::yield_now;
 #[cfg(not(loom))]

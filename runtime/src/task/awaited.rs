@@ -26,8 +26,6 @@ const INSPECT: u32 = 1 << 31;
 const OTHERS: u32 = 1 << 30;
 /// Nothing but answers was waited for when the handler was inspected last, and it was not polled since.
 const ALONE: u32 = 1 << 29;
-/// What does not outlast the poll after it.
-const STALE: u32 = planted!("waits-alone-stays": ALONE => 0);
 /// One of the asks is on a cycle, and about to fail.
 const FOUND: u32 = 1 << 28;
 /// Answers that the graph does not know of.
@@ -64,7 +62,7 @@ impl Awaited {
     /// Has the next poll of the handler inspected.
     pub(super) fn inspect(&self) {
         // The first poll of a handler is not told of, and an earlier one may have been dropped as it waited.
-        self.0.fetch_and(!STALE, Ordering::Relaxed);
+        self.0.fetch_and(!stale(), Ordering::Relaxed);
         self.0.fetch_or(INSPECT, Ordering::Relaxed);
     }
 
@@ -77,7 +75,7 @@ impl Awaited {
 
     #[cold]
     fn begin_marked_poll(&self, now: u32) -> bool {
-        let over = INSPECT | OTHERS | STALE;
+        let over = INSPECT | OTHERS | stale();
         self.0.fetch_and(!over, Ordering::Relaxed);
         now & INSPECT > 0
     }
@@ -110,4 +108,9 @@ impl Awaited {
     pub(super) fn has_found(&self) -> bool {
         self.0.load(Ordering::Relaxed) & FOUND > 0
     }
+}
+
+/// What does not outlast the poll after it.
+fn stale() -> u32 {
+    planted!("waits-alone-stays": ALONE => 0)
 }

@@ -107,13 +107,9 @@ fn is_unsafe(text: &str) -> bool {
 /// The names of the faults planted in a file.
 fn faults(text: &str) -> Vec<String> {
     let code: String = text.lines().map(|line| line.split("//").next().unwrap_or(line)).collect();
-    let openings = ["planted!(", "mutant = "].into_iter();
-    let quoted = |opening| {
-        let after = code.split(opening).skip(1).map(str::trim_start);
-        let names = after.filter_map(|rest| rest.strip_prefix('"')?.split_once('"'));
-        names.map(|(name, _)| name.to_owned()).collect::<Vec<_>>()
-    };
-    openings.flat_map(quoted).collect()
+    let after = code.split("planted!(").skip(1).map(str::trim_start);
+    let names = after.filter_map(|rest| rest.strip_prefix('"')?.split_once('"'));
+    names.map(|(name, _)| name.to_owned()).collect()
 }
 
 /// The targets of a document's links.

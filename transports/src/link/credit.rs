@@ -123,7 +123,8 @@ impl Grant {
 
     /// Bytes that are no longer held, costs included.
     pub(super) fn on_released(&mut self, bytes: u64) {
-        self.released += planted!("link-credit-leaks": bytes => bytes.saturating_sub(MESSAGE_COST));
+        self.released +=
+            crate::planted!("link-credit-leaks": bytes => bytes.saturating_sub(MESSAGE_COST));
         debug_assert!(self.released <= self.received, "more is released than came");
     }
 

@@ -97,7 +97,7 @@ impl Inbox {
         let mut counted = 0;
         match self.slot(sequence).map(|slot| &slot.state) {
             Some(State::Held(..) | State::Delivered) => {
-                if planted!("link-dedup-off": true => false) {
+                if crate::planted!("link-dedup-off": true => false) {
                     return Ok(Taken::Duplicate);
                 }
             }
@@ -189,7 +189,7 @@ impl Inbox {
         if let Some(Slot { state: State::Partial(_), .. }) = self.slot(sequence) {
             self.partials -= 1;
         }
-        let back = planted!("link-order-ignored": u64::from(head.predecessor) => 0);
+        let back = crate::planted!("link-order-ignored": u64::from(head.predecessor) => 0);
         if back >= sequence {
             return Err(CloseReason::BadOrder);
         }

@@ -89,7 +89,7 @@ impl<N: Ord> Peers<N> {
         let lanes = usize::from(self.lanes);
         let peer = self.nodes.entry(node).or_default();
         let is_over = peer.quarantine.contains(&incarnation);
-        if planted!("link-quarantine-skipped": is_over => false) {
+        if crate::planted!("link-quarantine-skipped": is_over => false) {
             return Greeting::Quarantined;
         }
         match peer.state {
@@ -170,7 +170,7 @@ impl Peer {
             *lane = true;
         }
         let is_over = retired.iter().all(|lane| *lane);
-        if !planted!("link-barrier-forgotten": is_over => true) {
+        if !crate::planted!("link-barrier-forgotten": is_over => true) {
             return [None, None];
         }
         let next = self.next.take();

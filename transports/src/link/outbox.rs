@@ -146,7 +146,7 @@ impl Outbox {
         }
         let before = self.last.insert(pair, sequence).unwrap_or(0);
         let open = before > self.floor;
-        if planted!("link-floor-selective": !open => !open || self.is_acked(before)) {
+        if crate::planted!("link-floor-selective": !open => !open || self.is_acked(before)) {
             return 0;
         }
         u16::try_from(sequence - before).expect("a window has at most 32768 messages")

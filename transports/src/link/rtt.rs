@@ -41,7 +41,7 @@ impl Rtt {
         if adjusted >= self.smoothed {
             self.smoothed += off / 8;
         } else {
-            self.smoothed -= planted!("link-rtt-never-falls": off.div_ceil(8) => 0);
+            self.smoothed -= crate::planted!("link-rtt-never-falls": off.div_ceil(8) => 0);
         }
     }
 

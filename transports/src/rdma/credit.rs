@@ -121,7 +121,7 @@ impl Credit {
     }
 
     /// Whether a packet may be sent.
-    pub(super) const fn may_send(&self) -> bool {
+    pub(super) fn may_send(&self) -> bool {
         // [RDMA-11] [RDMA-12]
         crate::planted!("rdma-credit-ignored": self.left() > RESERVE => true)
     }
