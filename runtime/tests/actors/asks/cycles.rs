@@ -6,6 +6,7 @@ use greenroom::{Actor, AskCycle, AskError, Context, Ref, Scheduler, System, hand
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::mpsc;
+use std::task::Poll;
 use std::thread;
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -52,19 +53,26 @@ impl Walker {
         let _ = self.silent.never().within(time).await;
         1
     }
-    /// Waits for whichever answers first.
+    /// Waits for whichever answers first; for the other one from its poll of that number on.
     #[ask]
     async fn either(
         &mut self,
         way: Walkers,
         other: Ref<Self>,
+        poll: usize,
         time: Duration,
     ) -> Result<usize, AskError> {
         let (next, rest) = way.split_first().expect("there is a way");
+        let mut polls = 0;
+        let mut rested = pin!(other.rest(time).within(LONG).into_future());
+        let rested = poll_fn(|cx| {
+            polls += 1;
+            if polls < poll { Poll::Pending } else { rested.as_mut().poll(cx) }
+        });
         tokio::select! {
             biased;
             walked = next.walk(rest.to_vec()).within(LONG) => flat(walked),
-            rested = other.rest(time).within(LONG) => rested,
+            rested = rested => rested,
         }
     }
     /// Waits for the answer, or for so long.
@@ -336,10 +344,26 @@ fn who_waits_for_either_of_two_answers_goes_on_with_the_other() {
     everywhere(async |system| {
         let walkers = walkers(system, 3).await;
         let way = vec![walkers[1].clone(), walkers[0].clone()];
-        let asked = walkers[0].either(way, walkers[2].clone(), A_FEW_LOOKS).within(LONG);
+        let asked = walkers[0].either(way, walkers[2].clone(), 1, A_FEW_LOOKS).within(LONG);
         assert_eq!(soon(asked.into_future()).await, Ok(1));
         assert_eq!(soon(walkers[1].walk(Vec::new()).into_future()).await, Ok(1));
         assert_eq!(system.counts().ask_cycles, 0);
+    });
+}
+
+// [G-CYCLE-2]
+#[test]
+fn who_waits_for_another_answer_only_since_now_goes_on_with_that() {
+    everywhere(async |system| {
+        let walkers = walkers(system, 2).await;
+        // It asks itself. It waits, looks whether that was long, and is seen to wait for answers alone: in that poll the
+        // other answer is waited for at the latest.
+        for poll in 1..=3 {
+            let way = vec![walkers[0].clone()];
+            let asked = walkers[0].either(way, walkers[1].clone(), poll, A_FEW_LOOKS).within(LONG);
+            assert_eq!(soon(asked.into_future()).await, Ok(1), "from poll {poll}");
+            assert_eq!(system.counts().ask_cycles, 0, "from poll {poll}");
+        }
     });
 }
 

@@ -169,6 +169,16 @@ fn a_stream_is_the_same_at_home_and_on_another_node() {
     });
 }
 
+/// More than the 4 MiB that are granted at first.
+// [G-STREAM-3] [ENV-20]
+#[test]
+fn nine_mebibytes_go_there_and_back() {
+    once(Loopback::new(), async |_, here, there| {
+        let (_, far, _gate) = store(here, there).await;
+        there_and_back(here, &far, 9 << 20, 64 << 10).await;
+    });
+}
+
 // [G-STREAM-3] [ENV-20]
 #[test]
 #[cfg_attr(sanitized, ignore = "slow: it is about how much there is")]

@@ -18,6 +18,21 @@ fn kept(wait: u64, every: u64) -> Option<u64> {
     (0..600_000).step_by(every as usize).find_map(|sent| waits(&mut lateness, sent, sent + wait))
 }
 
+// [RDMA-48]
+#[test]
+fn attempts_do_not_begin_more_often_whoever_asks() {
+    let pause = |less| at(1000) + (PAUSE_MIN - Duration::from_millis(less));
+    // A device that comes here, and the peer's word of one there.
+    for ask in [Attempts::retry, Attempts::heed] {
+        let mut attempts = Attempts::new(at(0));
+        assert!(!attempts.is_too_early(at(0)));
+        attempts.begin(at(1000));
+        ask(&mut attempts, at(1001));
+        assert_eq!(attempts.offers_from(), pause(0));
+        assert!(attempts.is_too_early(pause(1)) && !attempts.is_too_early(pause(0)));
+    }
+}
+
 // [RDMA-50]
 #[test]
 fn what_is_late_for_long_or_often_is_too_much_and_a_rare_loss_is_not() {
