@@ -14,6 +14,8 @@ mod arc;
 #[cfg(not(loom))]
 mod buggify;
 mod fault;
+#[cfg(miri)]
+mod miri;
 mod pad;
 #[cfg(not(loom))]
 mod wake;

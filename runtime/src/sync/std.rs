@@ -1,5 +1,8 @@
 //! Production: the standard library, and parking_lot for locks.
 
+#[cfg(miri)]
+pub(crate) use super::miri::{Mutex, MutexGuard};
+#[cfg(not(miri))]
 pub(crate) use parking_lot::{Mutex, MutexGuard};
 pub(crate) use std::hint::spin_loop;
 pub(crate) use std::sync::atomic::{
