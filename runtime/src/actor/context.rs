@@ -181,9 +181,11 @@ impl<A: Actor> Context<A> {
 
     /// Starts a child: an actor that ends before this one does.
     pub fn spawn<C: Behavior>(&mut self, args: C::Args) -> Spawn<'_, C> {
+        let core = self.header().core.clone();
+        // Not from the borrowed header, through which the rest of the cell would be out of reach.
         // SAFETY: the value borrows this context, which only a handler or hook has.
-        let me = unsafe { Parent::new(NonNull::from(self.header())) };
-        Spawn::new(self.header().core.clone(), Owner::Parent(me), args)
+        let me = unsafe { Parent::new(self.header) };
+        Spawn::new(core, Owner::Parent(me), args)
     }
 
     /// Ends this actor after the running handler.
