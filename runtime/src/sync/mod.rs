@@ -17,6 +17,8 @@ mod fault;
 #[cfg(miri)]
 mod miri;
 mod pad;
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod rounds;
 #[cfg(not(loom))]
 mod wake;
 #[cfg(not(any(loom, shuttle)))]
@@ -48,6 +50,8 @@ pub(crate) use door::{
 pub(crate) use door::{ticks, unparker};
 pub(crate) use fault::{is_chosen, planted};
 pub(crate) use pad::CachePadded;
+#[cfg(all(test, not(any(loom, shuttle))))]
+pub(crate) use rounds::rounds;
 pub(crate) use std::sync::atomic::Ordering;
 pub(crate) use thread::yield_now;
 #[cfg(not(loom))]

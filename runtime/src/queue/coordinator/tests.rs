@@ -1,7 +1,7 @@
 //! The coordinator against sets and a deque, step by step, and under real threads.
 
 use super::{Coordinator, Handled, InvokeResult, MailboxIndex, ReadySlots, Registered};
-use crate::sync::{Arc, AtomicBool, AtomicUsize, Ordering, thread};
+use crate::sync::{Arc, AtomicBool, AtomicUsize, Ordering, rounds, thread};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -32,7 +32,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => (0..SLOTS).prop_map(Step::Resume),
         1 => Just(Step::Wait),
     ];
-    prop::collection::vec(step, 1..120)
+    prop::collection::vec(step, 1..rounds(120, 120, 20))
 }
 
 fn result(number: u8) -> InvokeResult {
@@ -251,8 +251,9 @@ fn a_worker_with_a_queue_of_its_own_is_taken_once() {
 }
 
 fn leaves_to_others<Q: ReadySlots>(coordinator: &Coordinator<Q>) {
+    const MANY: u32 = rounds(600, 600, 60) as u32;
     let mut worker = coordinator.worker(0).expect("it is free");
-    for slot in 0..600 {
+    for slot in 0..MANY {
         worker.register_ready(at(slot));
     }
     let mut out = Vec::new();
@@ -261,15 +262,17 @@ fn leaves_to_others<Q: ReadySlots>(coordinator: &Coordinator<Q>) {
     let mut other = coordinator.worker(1).expect("it is free");
     while other.drain_ready_cycle(32, &mut out) + coordinator.drain_ready_cycle(1, &mut out) > 0 {}
     let drained: BTreeSet<_> = out.iter().map(|index| index.slot).collect();
-    assert_eq!((out.len(), drained.len()), (600, 600));
+    assert_eq!((out.len(), drained.len()), (MANY as usize, MANY as usize));
 }
 
 #[test]
 fn a_mailbox_is_always_run_by_its_own_core() {
-    let coordinator = Coordinator::per_core(1200, 2);
+    // More than a ring holds, but under Miri, where each takes long.
+    const MANY: u32 = rounds(1200, 1200, 120) as u32;
+    let coordinator = Coordinator::per_core(MANY, 2);
     let mut workers = [0, 1].map(|id| coordinator.worker(id).expect("it is free"));
-    for slot in 0..1200 {
-        // More than a ring holds, from the wrong worker and from outside.
+    for slot in 0..MANY {
+        // From the wrong worker and from outside.
         match slot % 3 {
             0 => coordinator.register_ready(at(slot)),
             _ => workers[1 - slot as usize % 2].register_ready(at(slot)),
@@ -278,7 +281,7 @@ fn a_mailbox_is_always_run_by_its_own_core() {
     let mut out = Vec::new();
     assert_eq!(coordinator.drain_ready_cycle(9, &mut out), 0, "both have their worker");
     for (id, worker) in workers.iter_mut().enumerate() {
-        assert_eq!(worker.drain_ready_cycle(usize::MAX, &mut out), 600);
+        assert_eq!(worker.drain_ready_cycle(usize::MAX, &mut out), MANY as usize / 2);
         assert!(out.drain(..).all(|index| index.slot as usize % 2 == id));
     }
 }
@@ -291,7 +294,7 @@ struct Stage<Q> {
     handled: AtomicUsize,
 }
 
-const MAIL: usize = if cfg!(sanitized) { 5_000 } else { 100_000 };
+const MAIL: usize = rounds(100_000, 5_000, 100);
 const MAILBOXES: usize = 40;
 
 impl<Q: ReadySlots> Stage<Q> {

@@ -2,7 +2,7 @@
 
 use super::{CallError, Node, NotifyError, Received, Wires};
 use crate::queue::{flux, mesh};
-use crate::sync::thread;
+use crate::sync::{rounds, thread};
 use proptest::prelude::*;
 use std::collections::{BTreeSet, VecDeque};
 
@@ -26,7 +26,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         2 => node.clone().prop_map(Step::Flush),
         4 => (node, 1..9_u8).prop_map(|(node, times)| Step::Poll(node, times)),
     ];
-    prop::collection::vec(step, 1..200)
+    prop::collection::vec(step, 1..rounds(200, 200, 20))
 }
 
 /// What is under way, in plain collections: calls by number, and notices in order per pair.
@@ -125,7 +125,7 @@ proptest! {
 /// Everyone calls everyone as often as it can, and answers.
 fn all_to_all<W: Wires<u64> + Send + 'static>(nodes: Nodes<W>) {
     // With few calls in flight the threads take turns, and on a busy machine a turn is long.
-    let calls = if cfg!(sanitized) { 10 } else { 100 } * nodes[0].depth() as u64;
+    let calls = (rounds(100, 10, 2) * nodes[0].depth()) as u64;
     let members = nodes.len();
     let total = calls * (members as u64 - 1);
     let threads: Vec<_> = nodes

@@ -4,7 +4,7 @@ use super::{Inbox, Outlet, Pop, Push};
 use crate::queue::list::Chain;
 use crate::queue::node::{Kind, Lane, Node};
 use crate::queue::twin::{LockedInbox, Token};
-use crate::sync::{Arc, AtomicUsize, Mutex, Ordering, thread};
+use crate::sync::{Arc, AtomicUsize, Mutex, Ordering, rounds, thread};
 use proptest::prelude::*;
 use std::ptr::NonNull;
 
@@ -101,7 +101,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         2 => Just(Step::Park),
         1 => Just(Step::Die),
     ];
-    prop::collection::vec(step, 1..200)
+    prop::collection::vec(step, 1..rounds(200, 200, 20))
 }
 
 proptest! {
@@ -167,7 +167,7 @@ proptest! {
 #[test]
 fn threads_lose_nothing_and_keep_each_senders_order() {
     const SENDERS: usize = 3;
-    const EACH: usize = if cfg!(sanitized) { 5_000 } else { 50_000 };
+    const EACH: usize = rounds(50_000, 5_000, 50);
     struct Cell {
         inbox: Inbox,
         outlet: Mutex<Outlet>,

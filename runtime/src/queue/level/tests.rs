@@ -2,6 +2,7 @@
 
 use super::{Level, Mark, Marks, Reading, Take};
 use crate::queue::permits::Taking;
+use crate::sync::rounds;
 use proptest::prelude::*;
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -36,7 +37,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         5 => Just(Step::Arm),
         1 => Just(Step::Close),
     ];
-    prop::collection::vec(step, 1..90)
+    prop::collection::vec(step, 1..rounds(90, 90, 20))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

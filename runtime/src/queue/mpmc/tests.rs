@@ -3,7 +3,7 @@
 use super::{CAPACITY, CLAIM_MAX, Mpmc};
 use crate::queue::ring::Ring;
 use crate::queue::twin::LockedLine;
-use crate::sync::{Arc, AtomicUsize, Ordering, thread};
+use crate::sync::{Arc, AtomicUsize, Ordering, rounds, thread};
 use proptest::prelude::*;
 
 #[derive(Clone, Debug)]
@@ -20,7 +20,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         3 => (1..20_usize, 1..5_usize).prop_map(|(times, parts)| Step::Claim { times, parts }),
         1 => (1..300_usize).prop_map(|times| Step::Claim { times, parts: 1 }),
     ];
-    prop::collection::vec(step, 1..60)
+    prop::collection::vec(step, 1..rounds(60, 60, 20))
 }
 
 /// One claim, in order.
@@ -87,7 +87,7 @@ fn a_full_ring_of_ones_own_limits_the_claim() {
 
 #[test]
 fn producers_and_consumers_meet_each_word_once() {
-    const WORDS: usize = if cfg!(sanitized) { 20_000 } else { 200_000 };
+    const WORDS: usize = rounds(200_000, 20_000, 200);
     let queue = Arc::new(Mpmc::new());
     let left = Arc::new(AtomicUsize::new(2 * WORDS));
     let producers = (0..2).map(|half| {

@@ -1,13 +1,15 @@
 //! The queue against a deque, and under real threads.
 
 use super::{Chain, queue};
-use crate::sync::thread;
+use crate::sync::{rounds, thread};
 use proptest::prelude::*;
 use std::collections::VecDeque;
 
 proptest! {
     #[test]
-    fn it_does_what_a_deque_does(steps in prop::collection::vec((0..5_u8, 0..5_u8), 1..60)) {
+    fn it_does_what_a_deque_does(
+        steps in prop::collection::vec((0..5_u8, 0..5_u8), 1..rounds(60, 60, 20)),
+    ) {
         let (inlet, mut outlet) = queue();
         let mut twin = VecDeque::new();
         let mut next = 0;
@@ -28,7 +30,7 @@ proptest! {
 
 #[test]
 fn each_producer_is_heard_in_order() {
-    let values = if cfg!(sanitized) { 3_000 } else { 50_000_usize };
+    let values = rounds(50_000, 3_000, 50);
     let (inlet, mut outlet) = queue();
     let producers: Vec<_> = (0..2)
         .map(|producer| {

@@ -1,6 +1,7 @@
 //! The sets against a set of the standard library.
 
 use super::{Peers, Told};
+use crate::sync::rounds;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
@@ -25,7 +26,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         Just(Step::Pop),
         (0..PEERS).prop_map(Step::NextAfter),
     ];
-    prop::collection::vec(step, 1..100)
+    prop::collection::vec(step, 1..rounds(100, 100, 20))
 }
 
 proptest! {

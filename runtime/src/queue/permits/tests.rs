@@ -1,6 +1,7 @@
 //! The permits against a count and a deque, step by step.
 
 use super::{Permits, Take, Taking};
+use crate::sync::rounds;
 use proptest::prelude::*;
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -29,7 +30,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         20 => (0..8_usize).prop_map(Step::GiveUp),
         1 => Just(Step::Close),
     ];
-    prop::collection::vec(step, 1..80)
+    prop::collection::vec(step, 1..rounds(80, 80, 20))
 }
 
 #[derive(Default)]

@@ -2,7 +2,7 @@
 
 use super::{CAPACITY, Ring};
 use crate::queue::twin::LockedRing;
-use crate::sync::{Arc, AtomicBool, Ordering, thread};
+use crate::sync::{Arc, AtomicBool, Ordering, rounds, thread};
 use proptest::prelude::*;
 
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => Just(Step::Shed),
         2 => Just(Step::Steal),
     ];
-    prop::collection::vec(step, 1..80)
+    prop::collection::vec(step, 1..rounds(80, 80, 20))
 }
 
 /// What a thief gets: its ring in order, then the one to be run at once.
@@ -68,7 +68,7 @@ proptest! {
 
 #[test]
 fn thieves_and_owner_take_each_value_once() {
-    const VALUES: usize = if cfg!(sanitized) { 20_000 } else { 300_000 };
+    const VALUES: usize = rounds(300_000, 20_000, 300);
     let ring = Arc::new(Ring::new());
     let done = Arc::new(AtomicBool::new(false));
     let thieves: Vec<_> = (0..2)

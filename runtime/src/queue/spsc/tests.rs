@@ -2,7 +2,7 @@
 
 use super::{Flagged, Indexed, Layout, Receiver, Sender, TryRecvError, WriteError, ends};
 use crate::queue::twin::LockedRing;
-use crate::sync::{Arc, AtomicUsize, Ordering, thread};
+use crate::sync::{Arc, AtomicUsize, Ordering, rounds, thread};
 use proptest::prelude::*;
 use std::collections::VecDeque;
 
@@ -25,7 +25,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => Just(Step::Sync),
         4 => (1..20_u8).prop_map(Step::Receive),
     ];
-    prop::collection::vec(step, 1..200)
+    prop::collection::vec(step, 1..rounds(200, 200, 20))
 }
 
 /// What is known of a ring from outside: what was flushed, in a locked ring, and what was not.
@@ -141,7 +141,7 @@ proptest! {
 /// Sends `values` numbers in bursts, from a thread to this one, and looks at each.
 fn stream<L: Layout>(capacity: usize, burst: usize) {
     // A full ring makes the threads take turns, and on a busy machine a turn is long: few turns.
-    let values = if cfg!(sanitized) { 30 } else { 200 } * capacity;
+    let values = rounds(200, 30, 3) * capacity;
     let (mut sender, mut receiver) = ends::<usize, L>(capacity);
     let thread = thread::spawn(move || {
         for value in 0..values {

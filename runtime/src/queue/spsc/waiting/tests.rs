@@ -2,11 +2,12 @@
 
 use super::waiting;
 use crate::queue::spsc::{TryRecvError, WriteError};
+use crate::sync::rounds;
 use std::task::{Context, Poll, Waker};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn values_cross_between_tasks_in_order() {
-    let values = if cfg!(sanitized) { 500 } else { 20_000_usize };
+    let values = rounds(20_000, 500, 20);
     for capacity in [1, 16] {
         let (mut sender, mut receiver) = waiting(capacity);
         let sending = tokio::spawn(async move {
