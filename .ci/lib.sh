@@ -111,3 +111,14 @@ need_toolchain() {
 need_nightly() {
     need_toolchain nightly || die "no nightly compiler: run 'rustup toolchain install nightly'"
 }
+
+# need_miri: Miri, and the standard library built for it; fails where they are not to be had.
+need_miri() {
+    need_toolchain nightly || return
+    local source
+    source=$(rustc +nightly --print sysroot)/lib/rustlib/src/rust/library
+    if ! [[ -d $source ]] || ! cargo +nightly miri --version 2>/dev/null; then
+        flock "$root" rustup component add miri rust-src --toolchain nightly || return
+    fi
+    cargo +nightly miri setup
+}
