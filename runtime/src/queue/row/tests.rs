@@ -43,7 +43,7 @@ fn what_is_in_a_row_is_dropped_with_it() {
     let witness = Arc::new(());
     let mut row = Row::new();
     for _ in 0..PLACES + 5 {
-        row.push_back(witness.clone());
+        row.push_back(Arc::clone(&witness));
     }
     drop(row.pop_front());
     assert_eq!(Arc::strong_count(&witness), PLACES + 5);
