@@ -66,11 +66,11 @@ static COUNTING: Counting = Counting;
 const ROUNDS: usize = 120;
 /// Actors that come and go in each round.
 const HANDS: usize = 24;
-/// Bytes that may be allocated more for each second of the last half, and at least.
+/// Bytes that may be allocated more for each second of the last half, beside what is late.
 const BYTES_MORE: usize = 1 << 10;
 /// Blocks that may be allocated more beside one a second, fewer than if one round in three kept one.
 const BLOCKS_MORE: usize = 16;
-/// What a process keeps whose systems come and go, however many: what its last threads have not given back yet.
+/// What is late, however long it goes on: what the last round, or threads that have ended, have not given back yet.
 const LATE_BYTES: usize = 4 << 10;
 /// What the last half may keep beyond the rounds before: a slab of the pool's largest blocks, and a few pages.
 const POOLED_MORE: usize = 64 << 10;
@@ -256,7 +256,7 @@ fn soak(scheduler: Scheduler) {
         let (before, after) = (before.unwrap(), after.unwrap());
         let seconds = usize::try_from(half.elapsed().as_secs()).unwrap().max(1);
         let grown = after.blocks > before.blocks + BLOCKS_MORE + seconds
-            || after.bytes > before.bytes + BYTES_MORE * seconds
+            || after.bytes > before.bytes + LATE_BYTES + BYTES_MORE * seconds
             || after.pooled > before.pooled + POOLED_MORE
             || after.resident > before.resident + RESIDENT_MORE
             || after.threads > before.threads
