@@ -41,11 +41,14 @@ fn connect(node: &Arc<Shared>, link: Box<dyn Link>) {
     let peer = link.peer().node;
     let outlet = Arc::new(Outlet::new(link, node.clone()));
     let connection = Connection { outlet: outlet.clone(), node: node.clone() };
-    // An error means that the system is ending; the link goes with the outlet.
     let spawn = node.system.spawn::<Association>(connection).on(outlet.worker());
+    // Who hears from the association, at whichever end, finds the peer among those that are connected.
+    let mut connected = node.connected.lock();
+    // An error means that the system is ending; the link goes with the outlet.
     let Ok(actor) = spawn.start() else { return };
     let (shared, number) = (node.clone(), actor.id().number());
-    node.connected.lock().insert(peer, Connected { outlet, actor: actor.clone() });
+    connected.insert(peer, Connected { outlet, actor: actor.clone() });
+    drop(connected);
     actor.when_ended(move |_| shared.forget(peer, number));
     node.changed.notify_waiters();
 }
