@@ -24,6 +24,7 @@ pub(super) fn bury(held: &mut Held) -> Advance {
         }
     }
     stash::bury(held);
+    note_why(held);
     if !discard(held) {
         yield_now();
         return Advance::Again;
@@ -60,16 +61,24 @@ pub(super) fn bury(held: &mut Held) -> Advance {
     Advance::Ended
 }
 
-/// As [`Held::discard_all_but_controls`]. Who asks an actor of another node hears that the question was not sent:
-/// because the actor had ended, or else the connection, or this system ends it.
+/// Notes why the mail of an actor of another node is not sent: because the actor had ended, or else the connection, or
+/// this system ends it.
+fn note_why(held: &mut Held) {
+    if held.cell().vtable.distant {
+        let has_ended =
+            Ending::of(held) == Ending::Failed && !matches!(reason(held), ExitReason::NodeDown);
+        let why = if has_ended { Undelivered::NoSuchActor } else { Undelivered::NodeDown };
+        held.owner().life.unsent = why.code();
+    }
+}
+
+/// As [`Held::discard_all_but_controls`]. Who asks an actor of another node hears that the question was not sent.
 fn discard(held: &mut Held) -> bool {
     if planted!("net-waiting-unanswered": !held.cell().vtable.distant => true) {
         return held.discard_all_but_controls();
     }
-    let has_ended =
-        Ending::of(held) == Ending::Failed && !matches!(reason(held), ExitReason::NodeDown);
-    let why = if has_ended { Undelivered::NoSuchActor } else { Undelivered::NodeDown };
-    oneshot::dropping_for(why.code(), || held.discard_all_but_controls())
+    let why = held.owner().life.unsent;
+    oneshot::dropping_for(why, || held.discard_all_but_controls())
 }
 
 /// Who is to be told of the end.

@@ -103,6 +103,8 @@ pub(crate) struct Life {
     pub(crate) heard: bool,
     /// Whether it has ever had children.
     pub(crate) parental: bool,
+    /// Of an actor that stands in for another node's, when it has ended: the code of why its mail was not sent.
+    pub(crate) unsent: u8,
     /// Incarnations that are over: what one of them began does not reach a later one.
     pub(crate) incarnation: u32,
 }

@@ -2,7 +2,6 @@
 
 use super::cell::{CellRef, Header, Owner, discard, recycle};
 use super::home::Home;
-use crate::event::Undelivered;
 use crate::queue::inbox::{Inbox, Pop};
 use crate::queue::node::{Kind, Lane, Node};
 use crate::queue::oneshot;
@@ -142,12 +141,13 @@ impl Held {
         }
     }
 
-    /// As [`Held::discard_mail`]; who asked an actor of another node hears what one hears who asks a little later.
+    /// As [`Held::discard_mail`]; who asked an actor of another node hears why the question was not sent.
     fn discard_late_mail(&mut self) -> bool {
         if !self.cell().vtable.distant {
             return self.discard_mail();
         }
-        oneshot::dropping_for(Undelivered::NoSuchActor.code(), || self.discard_mail())
+        let why = self.owner().life.unsent;
+        oneshot::dropping_for(why, || self.discard_mail())
     }
 
     /// Buries what a late sender pushed to an actor that had ended, and gives the token back.
