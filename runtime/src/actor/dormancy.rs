@@ -23,7 +23,7 @@ use super::tell::is_withdrawn;
 use super::traits::Behavior;
 use crate::event::Event;
 use crate::sync::planted;
-use crate::task::cell::{Advance, Header};
+use crate::task::cell::{Advance, Header, Life};
 use crate::task::held::Held;
 use std::any::Any;
 use std::fmt;
@@ -80,7 +80,7 @@ impl fmt::Debug for Dormancy {
 /// Whether the incarnation that is over is followed by sleep.
 pub(super) fn follows(held: &mut Held) -> bool {
     let life = &held.owner().life;
-    let is_open = life.last == Ending::None as u8 && life.born;
+    let is_open = life.last == Ending::None as u8 && life.has_ever(Life::BORN);
     let is_own = [Ending::Own as u8, Ending::Failed as u8].contains(&life.ending);
     is_open && is_own && control(held).extras.as_ref().is_some_and(|it| it.dormancy.is_some())
 }
@@ -92,7 +92,7 @@ pub(super) fn fall_asleep(held: &mut Held) {
     cell.core.events.emit(|| Event::Asleep { actor: cell.actor_id(), reason });
     let life = &mut held.owner().life;
     life.ending = Ending::None as u8;
-    life.born = false;
+    life.ever &= !Life::BORN;
     enter(held, Phase::Dormant);
 }
 

@@ -28,7 +28,7 @@ use super::{family, interleave, revival};
 use crate::event::{Event, ExitReason};
 use crate::mailbox::Bound;
 use crate::sync::{Rare, buggify, planted};
-use crate::task::cell::{Advance, Header};
+use crate::task::cell::{Advance, Header, Life};
 use crate::task::future::Pending;
 use crate::task::held::Held;
 use crate::task::run::quietly;
@@ -130,7 +130,9 @@ unsafe fn started<A: Behavior>(held: &mut Held, result: Result<A, super::StartEr
     };
     // SAFETY: the caller's promise.
     unsafe { body::set_live(held.header(), actor) };
-    let again = std::mem::replace(&mut held.owner().life.born, true);
+    let life = &mut held.owner().life;
+    let again = life.has_ever(Life::BORN);
+    life.ever |= Life::BORN;
     let incarnation = incarnation(held);
     let cell = held.cell();
     if again {
@@ -212,7 +214,7 @@ pub(super) fn part_with_children(held: &mut Held) {
 
 /// Kills all children, or stops them: those that it supervises one after the other, the rest at once.
 pub(super) fn end_children(held: &mut Held, end: End) {
-    if !held.owner().life.parental {
+    if !held.owner().life.has_ever(Life::PARENTAL) {
         return;
     }
     for child in orders::children(held) {
@@ -225,7 +227,7 @@ pub(super) fn end_children(held: &mut Held, end: End) {
 
 /// Whether children are left; the last one then wakes the cell.
 fn has_children(held: &mut Held) -> bool {
-    if !held.owner().life.parental {
+    if !held.owner().life.has_ever(Life::PARENTAL) {
         return false;
     }
     let mut children = body::children(held.cell()).lock();

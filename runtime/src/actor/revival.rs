@@ -14,7 +14,7 @@ use super::stash;
 use super::traits::Behavior;
 use crate::event::{Event, ExitReason};
 use crate::sync::{Rare, buggify, planted};
-use crate::task::cell::Advance;
+use crate::task::cell::{Advance, Life};
 use crate::task::core::Alarm;
 use crate::task::held::Held;
 use crate::task::run::quietly;
@@ -78,7 +78,7 @@ fn ends_as_asked(held: &mut Held) -> bool {
 
 /// What follows an incarnation whose actor may go on.
 fn what_follows(held: &mut Held, policy: &Restart) -> Next {
-    let born = held.owner().life.born;
+    let born = held.owner().life.has_ever(Life::BORN);
     let ending = Ending::of(held);
     let place = place(held).map(|place| (place.kind, place.suspended));
     let is_suspended = place.is_some_and(|(_, suspended)| suspended);

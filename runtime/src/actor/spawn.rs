@@ -11,7 +11,7 @@ use super::parent::Parent;
 use super::traits::Behavior;
 use crate::queue::inbox::Inbox;
 use crate::queue::oneshot;
-use crate::task::cell::CellRef;
+use crate::task::cell::{CellRef, Life};
 use crate::task::core_ref::CoreRef;
 use crate::task::held::Held;
 use crate::task::roots::link;
@@ -264,7 +264,7 @@ fn adopt(parent: &mut Held, child: &CellRef) -> bool {
     if life::is_ending(parent) {
         return false;
     }
-    parent.owner().life.parental = true;
+    parent.owner().life.ever |= Life::PARENTAL;
     let mut children = body::children(parent.cell()).lock();
     // SAFETY: the list's lock is held, and the child is new.
     unsafe { link(&mut children.newest, child.as_ptr()) };

@@ -95,18 +95,27 @@ pub(crate) struct Life {
     pub(crate) last: u8,
     /// Whether the stop hook is to run.
     pub(crate) hook: bool,
-    /// Whether an incarnation has ever started.
-    pub(crate) born: bool,
+    /// What has ever been so, as [`Life::BORN`] and [`Life::PARENTAL`].
+    pub(crate) ever: u8,
     /// Why the layer above is asked before each message, as bits of its own; zero if it is not.
     pub(crate) attended: u8,
     /// Whether a user's message was handled since it was asked.
     pub(crate) heard: bool,
-    /// Whether it has ever had children.
-    pub(crate) parental: bool,
     /// Of an actor that stands in for another node's, when it has ended: the code of why its mail was not sent.
     pub(crate) unsent: u8,
     /// Incarnations that are over: what one of them began does not reach a later one.
     pub(crate) incarnation: u32,
+}
+
+impl Life {
+    /// In [`Life::ever`]: an incarnation has started.
+    pub(crate) const BORN: u8 = 1;
+    /// In [`Life::ever`]: it has had children.
+    pub(crate) const PARENTAL: u8 = 2;
+
+    pub(crate) fn has_ever(&self, flag: u8) -> bool {
+        self.ever & flag != 0
+    }
 }
 
 /// Neighbours in the parent's or the system's list of children; guarded by that list's lock.
