@@ -89,10 +89,11 @@ fn an_actor_of_another_node_is_told_and_asked() {
         for number in 0..5_000 {
             far.note(number).await.unwrap();
         }
-        assert_eq!(far.notes().await.unwrap(), (0..5_000).collect::<Vec<_>>());
+        let notes = far.notes().within(LONG).await.unwrap();
+        assert_eq!(notes, (0..5_000).collect::<Vec<_>>());
         for len in [0, 1, 1_100, 1_500, 70_000, 3_000_000] {
             let bytes: Vec<u8> = (0..len).map(|at: usize| (at % 251) as u8).collect();
-            assert!(far.echo(bytes.clone()).await.unwrap() == bytes, "{len}");
+            assert!(far.echo(bytes.clone()).within(LONG).await.unwrap() == bytes, "{len}");
         }
         let nobody = peer.find::<Book>("nobody").await;
         assert!(matches!(nobody, Err(LookupError::NoSuchName(_))), "{nobody:?}");
