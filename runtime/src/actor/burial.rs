@@ -12,7 +12,7 @@ use crate::queue::oneshot;
 use crate::sync::{planted, yield_now};
 use crate::task::cell::{Advance, CellRef, Header};
 use crate::task::held::Held;
-use crate::task::run::quietly;
+use crate::task::panic::quietly;
 
 /// Tells everybody, turns what is queued into dead letters, and gives up the cell's own reference.
 pub(super) fn bury(held: &mut Held) -> Advance {

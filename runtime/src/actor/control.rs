@@ -203,7 +203,7 @@ pub(super) fn drop_evicted(cell: &Header, node: NonNull<Node>) {
         planted!("budget-kept-by-the-oldest": bound.leave(cell, bytes) => ());
     }
     // SAFETY: as above.
-    crate::task::run::quietly(|| unsafe { (kind.discard)(node) });
+    crate::task::panic::quietly(|| unsafe { (kind.discard)(node) });
     // SAFETY: as above; the payload is gone.
     unsafe { Node::recycle(node) };
 }

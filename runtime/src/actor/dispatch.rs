@@ -22,7 +22,7 @@ use crate::task::cell::{CellRef, Header};
 use crate::task::current;
 use crate::task::future::Pending;
 use crate::task::held::Held;
-use crate::task::run::quietly;
+use crate::task::panic::quietly;
 use crate::time::Time;
 use std::any::TypeId;
 use std::fmt;
@@ -432,11 +432,17 @@ impl<E: fmt::Display> Told for Result<(), E> {
             let cell = context.header();
             cell.core.events.counters.tell_failures.add_one();
             let actor = cell.actor_id();
-            cell.core.events.emit(|| Event::TellFailed {
-                actor,
-                handler,
-                error: error.to_string(),
-            });
+            cell.core.events.emit(|| Event::TellFailed { actor, handler, error: text_of(&error) });
         }
     }
+}
+
+/// What an error says; that it cannot, where that panics: whether somebody listens is not to decide whether the
+/// actor lives on.
+fn text_of(error: &impl fmt::Display) -> String {
+    let mut text = String::new();
+    if !quietly(|| text = error.to_string()) {
+        text.push_str("an error whose text panics");
+    }
+    text
 }

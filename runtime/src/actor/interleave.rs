@@ -37,7 +37,7 @@ use crate::task::cell::{Advance, CellRef, Header};
 use crate::task::current;
 use crate::task::future::Pending;
 use crate::task::held::Held;
-use crate::task::run::quietly;
+use crate::task::panic::quietly;
 use crate::time::Time;
 use std::cell::Cell;
 use std::fmt;

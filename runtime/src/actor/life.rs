@@ -31,7 +31,7 @@ use crate::sync::{Rare, buggify, planted};
 use crate::task::cell::{Advance, Header, Life};
 use crate::task::future::Pending;
 use crate::task::held::Held;
-use crate::task::run::quietly;
+use crate::task::panic::quietly;
 use std::ptr::NonNull;
 
 /// Takes the next step; see the [module](self).

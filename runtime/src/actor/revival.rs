@@ -17,7 +17,7 @@ use crate::sync::{Rare, buggify, planted};
 use crate::task::cell::{Advance, Life};
 use crate::task::core::Alarm;
 use crate::task::held::Held;
-use crate::task::run::quietly;
+use crate::task::panic::quietly;
 use std::time::Duration;
 
 /// What follows an incarnation.

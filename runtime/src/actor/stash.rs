@@ -22,7 +22,7 @@ use crate::queue::node::Node;
 use crate::sync::planted;
 use crate::task::cell::Advance;
 use crate::task::held::Held;
-use crate::task::run::quietly;
+use crate::task::panic::quietly;
 use std::ptr::NonNull;
 
 /// An actor that puts messages aside; `#[actor(stash = 100)]` makes it one.

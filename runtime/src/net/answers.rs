@@ -13,7 +13,7 @@ use super::{reference, scratch, spare};
 use crate::event::Undelivered;
 use crate::sync::{Arc, AtomicBool, Mutex, Ordering, Wake, waker};
 use crate::task::core::{Alarm, AlarmKey};
-use crate::task::run::quietly;
+use crate::task::panic::quietly;
 use crate::time::Time;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;

@@ -10,7 +10,7 @@ use super::reference;
 use crate::actor::{Down, Message, Protocol, Recipient, Ref, Reply, TellError};
 use crate::event::{ActorId, Undelivered};
 use crate::sync::{Arc, planted};
-use crate::task::run::quietly;
+use crate::task::panic::quietly;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::any::{Any, type_name};

@@ -19,7 +19,7 @@ use crate::actor::{
 use crate::event::{ActorId, DeadLetterReason, ExitReason, Undelivered};
 use crate::mailbox::Mailbox;
 use crate::sync::{Arc, Mutex, planted};
-use crate::task::run::quietly;
+use crate::task::panic::quietly;
 use crate::time::Time;
 use std::any::{Any, type_name};
 use std::convert::Infallible;

@@ -9,7 +9,7 @@ use super::outlet::{NotFound, Outlet};
 use super::reference;
 use crate::actor::{Behavior, Protocol};
 use crate::sync::Arc;
-use crate::task::run::quietly;
+use crate::task::panic::quietly;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;

@@ -450,7 +450,7 @@ pub(super) fn discard(node: NonNull<Node>) {
     // SAFETY: the lane or list gave the node away.
     let kind = unsafe { Node::kind(node) };
     // SAFETY: as above; it is given to its own kind.
-    super::run::quietly(|| unsafe { (kind.discard)(node) });
+    super::panic::quietly(|| unsafe { (kind.discard)(node) });
 }
 
 impl Drop for Header {

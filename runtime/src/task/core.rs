@@ -380,7 +380,7 @@ impl Core {
         self.alarms[worker as usize].take_due(now, scratch);
         for alarm in scratch.drain(..) {
             // What is woken may be anybody's, and must not end the worker.
-            super::run::quietly(|| alarm.go_off());
+            super::panic::quietly(|| alarm.go_off());
         }
     }
 

@@ -26,6 +26,7 @@ pub(crate) mod held;
 pub(crate) mod home;
 pub(crate) mod letter;
 pub(crate) mod names;
+pub(crate) mod panic;
 pub(crate) mod priority;
 pub(crate) mod random;
 pub(crate) mod roots;

@@ -1,14 +1,17 @@
 //! One run of a cell: from taking the token to giving it back.
 
 use super::cell::{Advance, CellRef, Header};
+use super::future::Pending;
 use super::held::Held;
 use super::home::Home;
+use super::panic::describe;
 use super::priority::{self, Priority};
 use super::share::Share;
 use super::watch::{Doing, HOOK};
 use super::{current, waker};
 use crate::queue::list::List;
 use crate::queue::node::{Kind, Lane, Node};
+use crate::sync::planted;
 use crate::time::{Clock, Time};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -178,7 +181,8 @@ impl Ready {
         let held = unsafe { Held::new(self.0) };
         turn.doing.begin_turn(held.cell());
         let look_at = turn.look;
-        let mut run = Run { held, turn, doing: turn.doing, handled: 0, look_at, witness };
+        let doing = turn.doing;
+        let mut run = Run { held, turn, doing, handled: 0, look_at, lets_mail_in: false, witness };
         let is_steady = run.held.cell().inbox.is_steady();
         let sends = if is_steady { turn.share.sends } else { run.adapt() };
         let sends = current::swap_sends(sends);
@@ -205,6 +209,8 @@ struct Run<'a, W> {
     handled: u32,
     /// Messages after which it is asked whether the turn is over.
     look_at: u32,
+    /// Whether a message that waits goes before the next signal.
+    lets_mail_in: bool,
     witness: W,
 }
 
@@ -259,8 +265,15 @@ impl<W: Witness> Run<'_, W> {
 
     /// Lets the waiting handler go on. `Some(true)`: rested, `Some(false)`: the turn is over.
     fn wait(&mut self) -> Option<bool> {
-        // A handler that was woken while it ran goes behind the others: it may wake itself for ever.
-        self.poll().is_pending().then(|| self.held.cell().inbox.park())
+        let kind = self.held.owner().pending.as_ref().and_then(Pending::kind);
+        if self.poll().is_pending() {
+            // A handler that was woken while it ran goes behind the others: it may wake itself for ever.
+            return Some(self.held.cell().inbox.park());
+        }
+        // Of a timer that is due again whenever its call is over there is always a next one.
+        let is_signal = kind.is_some_and(|kind| kind.lane == Lane::Signal);
+        self.lets_mail_in = planted!("signals-keep-mail-out": is_signal => false);
+        None
     }
 
     /// Takes the next step of an actor that is starting or ending; the result as in `wait`.
@@ -304,8 +317,8 @@ impl<W: Witness> Run<'_, W> {
     /// Handles one message, or rests; the result as in `wait`.
     #[inline(always)]
     fn handle(&mut self) -> Option<bool> {
-        if let Some(signal) = self.held.owner().signals.pop_front() {
-            return self.handle_signal(signal);
+        if !self.held.owner().signals.is_empty() {
+            return self.handle_signal();
         }
         match self.held.pop_linked() {
             Some(node) => {
@@ -316,9 +329,20 @@ impl<W: Witness> Run<'_, W> {
         }
     }
 
-    /// Handles a signal. An interleaved handler that gives way is woken by the next one, before all mail: its
-    /// turn is over, or it would do nothing else.
-    fn handle_signal(&mut self, signal: NonNull<Node>) -> Option<bool> {
+    /// Handles the first signal, or a message that goes before it; the result as in `wait`. An interleaved handler
+    /// that gives way is woken by the next signal, before all mail: its turn is over, or it would do nothing else.
+    fn handle_signal(&mut self) -> Option<bool> {
+        if std::mem::take(&mut self.lets_mail_in) {
+            if let Some(node) = self.held.pop_linked() {
+                self.deliver(node);
+                self.held.owner().life.heard = true;
+                return None;
+            }
+            if self.held.owner().draining {
+                return self.end_draining();
+            }
+        }
+        let signal = self.held.owner().signals.pop_front().expect("its caller has seen one");
         current::take_gave_way();
         self.deliver(signal);
         current::take_gave_way().then_some(false)
@@ -451,31 +475,5 @@ impl<W: Witness> Run<'_, W> {
             self.held.cell().report_crashed(kind);
         }
         (self.held.cell().vtable.crashed)(&mut self.held, message);
-    }
-}
-
-/// The text of a panic; the payload is dropped, and if that panics too, forgotten.
-pub(crate) fn describe(payload: Box<dyn std::any::Any + Send>) -> String {
-    let text = payload
-        .downcast_ref::<&'static str>()
-        .map(ToString::to_string)
-        .or_else(|| payload.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "a panic without text".to_owned());
-    quietly(move || drop(payload));
-    text
-}
-
-/// Runs user code whose panic must not get further, and reports nothing: drops, above all.
-/// `false` if it panicked.
-pub(crate) fn quietly(work: impl FnOnce()) -> bool {
-    match catch_unwind(AssertUnwindSafe(work)) {
-        Ok(()) => true,
-        Err(payload) => {
-            if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
-                // A payload whose own drop panics: what that leaves is given up.
-                let _ = std::mem::ManuallyDrop::new(again);
-            }
-            false
-        }
     }
 }

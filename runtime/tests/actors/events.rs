@@ -91,6 +91,50 @@ async fn story(events: &mut EventStream, of: &Ref<Clerk>) -> Vec<String> {
     }
 }
 
+/// Has nothing to say of itself.
+struct Mute;
+
+impl std::fmt::Display for Mute {
+    fn fmt(&self, _: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        panic!("as told")
+    }
+}
+
+#[derive(Actor)]
+struct Unsaid;
+
+#[handlers]
+impl Unsaid {
+    #[tell]
+    fn fail(&mut self) -> Result<(), Mute> {
+        Err(Mute)
+    }
+    #[ask]
+    fn lives(&self) -> bool {
+        true
+    }
+}
+
+/// [G-TELL-1]
+#[test]
+fn an_error_whose_text_panics_ends_nobody_whoever_listens() {
+    everywhere(async |system| {
+        let unsaid = system.spawn::<Unsaid>(Unsaid).await.unwrap();
+        unsaid.fail().await.unwrap();
+        assert_eq!(unsaid.lives().within(LONG).await, Ok(true), "nobody listens");
+        let mut events = system.events();
+        unsaid.fail().await.unwrap();
+        assert_eq!(unsaid.lives().within(LONG).await, Ok(true), "somebody listens");
+        let text = loop {
+            if let Event::TellFailed { error, .. } = soon(events.next()).await.unwrap() {
+                break error;
+            }
+        };
+        assert_eq!(text, "an error whose text panics");
+        assert_eq!(system.counts().restarts, 0);
+    });
+}
+
 #[test]
 fn the_events_of_an_actor_tell_its_life_in_order() {
     everywhere(async |system| {

@@ -381,3 +381,52 @@ fn a_full_mailbox_evicts_no_timer() {
         assert_eq!(system.counts().dropped_oldest, 99);
     });
 }
+
+/// Takes longer for each call of its timer than that is apart from the next.
+#[derive(Actor)]
+struct Slow {
+    notes: u32,
+    stopped: Option<oneshot::Sender<u32>>,
+}
+
+#[handlers]
+impl Slow {
+    #[start]
+    fn start(stopped: oneshot::Sender<u32>, cx: &mut Context<Self>) -> Self {
+        cx.every(MILLISECOND, Self::call);
+        Self { notes: 0, stopped: Some(stopped) }
+    }
+    #[stop]
+    fn stop(&mut self) {
+        self.stopped.take().unwrap().send(self.notes).unwrap();
+    }
+    #[local]
+    async fn call(&mut self) {
+        tokio::time::sleep(MILLISECOND * 2).await;
+    }
+    #[tell]
+    fn note(&mut self) {
+        self.notes += 1;
+    }
+    #[ask]
+    fn notes(&self) -> u32 {
+        self.notes
+    }
+}
+
+/// [G-TIMER-5], and so [G-STOP-2]: a drain ends.
+#[test]
+fn a_timer_that_is_always_due_lets_mail_in() {
+    everywhere(async |system| {
+        let (stopped, notes) = oneshot::channel();
+        let slow = system.spawn::<Slow>(stopped).await.unwrap();
+        slow.note().await.unwrap();
+        assert_eq!(slow.notes().within(LONG).await, Ok(1));
+        for _ in 0..9 {
+            slow.note().await.unwrap();
+        }
+        slow.drain();
+        soon(slow.ended()).await;
+        assert_eq!(notes.await, Ok(10), "all that was accepted is handled");
+    });
+}

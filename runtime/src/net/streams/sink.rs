@@ -9,7 +9,7 @@ use crate::net::outlet::Outlet;
 use crate::net::reference;
 use crate::net::transport::Order;
 use crate::sync::{Arc, Mutex, planted};
-use crate::task::run::quietly;
+use crate::task::panic::quietly;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::VecDeque;

@@ -13,7 +13,7 @@ use crate::net::remote::{Fence, NoCalls, Nothing};
 use crate::net::transport::{Order, SubmitError};
 use crate::net::{reference, scratch};
 use crate::sync::{Arc, Mutex, planted};
-use crate::task::run::quietly;
+use crate::task::panic::quietly;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::any::type_name;

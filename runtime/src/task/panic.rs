@@ -1,0 +1,29 @@
+//! Panics of user code that get no further.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// The text of a panic; the payload is dropped, and if that panics too, forgotten.
+pub(crate) fn describe(payload: Box<dyn std::any::Any + Send>) -> String {
+    let text = payload
+        .downcast_ref::<&'static str>()
+        .map(ToString::to_string)
+        .or_else(|| payload.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a panic without text".to_owned());
+    quietly(move || drop(payload));
+    text
+}
+
+/// Runs user code whose panic must not get further, and reports nothing: drops, above all.
+/// `false` if it panicked.
+pub(crate) fn quietly(work: impl FnOnce()) -> bool {
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(()) => true,
+        Err(payload) => {
+            if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+                // A payload whose own drop panics: what that leaves is given up.
+                let _ = std::mem::ManuallyDrop::new(again);
+            }
+            false
+        }
+    }
+}
