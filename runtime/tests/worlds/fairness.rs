@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const SEEDS: u64 = 30;
 /// Actors that are ready all the time.
 const RUNNERS: u64 = 8;
-/// Activations of a world.
-const ACTIVATIONS: u64 = 3000;
+/// Activations of a world: enough that every bound below can be passed.
+const ACTIVATIONS: u64 = 3 * 2 * FAIR * READY * 3;
 /// A world lets whoever waited longest run at least once in so many steps, and so does its own ready queue.
 const FAIR: u64 = 61;
 
@@ -100,6 +100,7 @@ fn is_fair(scheduler: Scheduling, bound: fn(u64) -> u64) {
     Explore::new().seeds(SEEDS).run(|world| {
         let (longest, workers) = play(world, scheduler);
         let bound = bound(workers);
+        assert!(bound * 3 <= ACTIVATIONS, "{bound} cannot be passed");
         assert!(longest <= bound, "{longest} activations with {workers} workers, {bound} allowed");
         world.sometimes("somebody waits for a round", longest >= RUNNERS);
     });
