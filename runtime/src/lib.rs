@@ -101,6 +101,8 @@ mod documents {
     mod tour {}
     #[doc = include_str!("../../book/src/tour/many-actors.md")]
     mod many_actors {}
+    #[doc = include_str!("../../book/src/tour/protocols.md")]
+    mod protocols {}
     #[doc = include_str!("../../book/src/tour/deadlines.md")]
     mod deadlines {}
     #[doc = include_str!("../../book/src/tour/supervision.md")]
