@@ -20,4 +20,10 @@ impl Incarnation {
     pub(crate) fn fail(&self, reason: ExitReason) {
         control::send(&self.actor, Order::Fail { incarnation: self.number, reason });
     }
+
+    /// Fails it as [`Incarnation::fail`] does, and counts the panic of what runs beside it.
+    pub(super) fn panicked(&self, text: String) {
+        self.actor.core.events.counters.panics.add_one();
+        self.fail(ExitReason::Panicked(text));
+    }
 }

@@ -7,15 +7,16 @@ use super::incarnation::Incarnation;
 use super::local::LocalCall;
 use super::signal::{Signal, call, send_signal, signal_kind};
 use super::traits::{Actor, Behavior, Step};
-use crate::event::ExitReason;
 use crate::queue::node::{Kind, Node};
 use crate::queue::oneshot;
 use crate::sync::planted;
 use crate::task::cell::{CellRef, Header};
+use crate::task::panic::catch;
 use futures_core::Stream;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::ptr::NonNull;
+use std::task::Poll;
 use tokio::task::AbortHandle;
 
 /// Names a task of an actor; see [`Context::abort`].
@@ -51,10 +52,11 @@ impl<A: Actor> Context<A> {
     /// at its next await; if it panics, the actor fails. Allocates the task, and does not block.
     pub fn task(&mut self, future: impl Future<Output = ()> + Send + 'static) -> TaskId {
         let id = TaskId(self.core().next_id());
-        let guard = FailOnPanic(Incarnation::new(self.cell(), self.incarnation()));
+        let incarnation = Incarnation::new(self.cell(), self.incarnation());
         let task = tokio::spawn(async move {
-            let _guard = guard;
-            future.await;
+            if let Err(text) = caught(future).await {
+                incarnation.panicked(text);
+            }
         });
         self.side().tasks.push(id, task.abort_handle());
         id
@@ -192,15 +194,23 @@ async fn each<A: Behavior, F, T, S>(
     }
 }
 
-/// Fails the incarnation when the task that holds this panics.
-struct FailOnPanic(Incarnation);
-
-impl Drop for FailOnPanic {
-    fn drop(&mut self) {
-        if crate::sync::thread::panicking() {
-            self.0.fail(ExitReason::Panicked("a piped future panicked".to_owned()));
-        }
-    }
+/// Runs `future` to its end, its drop included.
+///
+/// # Errors
+/// The text of its panic.
+async fn caught(future: impl Future<Output = ()>) -> Result<(), String> {
+    let mut future = pin!(Some(future));
+    poll_fn(|cx| {
+        catch(|| {
+            let polled = future.as_mut().as_pin_mut().map_or(Poll::Ready(()), |it| it.poll(cx));
+            if polled.is_ready() {
+                future.set(None);
+            }
+            polled
+        })
+        .map_or_else(|text| Poll::Ready(Err(text)), |polled| polled.map(Ok))
+    })
+    .await
 }
 
 // The methods are named by a reference because most are of types that cannot be written.

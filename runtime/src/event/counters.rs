@@ -29,9 +29,9 @@ counters! {
     ended,
     /// Restarts.
     restarts,
-    /// Panics of handlers and hooks, and of methods that timers, watches and results call. Not those of tasks, piped futures and
-    /// streams, which fail their actor too ([`ExitReason::Panicked`](crate::ExitReason::Panicked)), nor those in the drop of
-    /// what nobody wants any more, as of a state ([`Event::DropPanicked`](crate::Event::DropPanicked)).
+    /// Panics of handlers and hooks, of methods that timers, watches and results call, and of tasks, piped futures and
+    /// streams. Not those in the drop of what nobody wants any more, as of a state
+    /// ([`Event::DropPanicked`](crate::Event::DropPanicked)).
     panics,
     /// Errors that told handlers returned.
     tell_failures,

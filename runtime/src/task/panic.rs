@@ -2,6 +2,14 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+/// Runs user code.
+///
+/// # Errors
+/// The text of its panic.
+pub(crate) fn catch<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(describe)
+}
+
 /// The text of a panic; the payload is dropped, and if that panics too, forgotten.
 pub(crate) fn describe(payload: Box<dyn std::any::Any + Send>) -> String {
     let text = payload

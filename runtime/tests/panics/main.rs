@@ -336,7 +336,7 @@ fn in_a_timers_method_after_an_await() {
 // [G-PANIC-1]
 #[test]
 fn in_a_piped_future() {
-    is_contained(&panicked("a piped future panicked"), async |system| {
+    is_contained(&panicked("piped"), async |system| {
         let actor = fragile(system).await;
         actor.pipe().await.unwrap();
         end_of(actor).await
