@@ -254,13 +254,14 @@ pub(super) fn build<A: Behavior>(
     priority: Priority,
 ) -> Held {
     const { limit_actor::<A>() };
+    id: u64,
     const { limit_arguments::<A::Args>() };
     let body = pool::acquire(Layout::new::<Body<A>>()).cast::<Body<A>>();
     let mailbox = A::OPTIONS.get_mailbox();
     let kept = kept.or_else(|| args.as_ref().and_then(Kept::by_policy));
     let bound = Bound::of(mailbox, &core);
     // SAFETY: the pool handed out a free block of at least this layout.
-    unsafe { Header::init(body.cast(), vtable::<A>(), core, bound.is_some(), priority) };
+    unsafe { Header::init(body.cast(), vtable::<A>(), core, id, bound.is_some(), priority) };
     let header = body.cast::<Header>();
     let mut control = Control { parent, extras: None };
     if let Some(kept) = kept {

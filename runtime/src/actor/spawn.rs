@@ -128,7 +128,9 @@ impl<A: Behavior> Spawn<'_, A> {
             Some(Name::Wanted(name)) => Some(Reserved::new(&core, name)?),
             Some(Name::Reserved(reserved)) => Some(reserved),
         };
-        let mut held = body::build::<A>(core, parent, Some(args), kept, priority);
+        // A supervisor knows its children in the order of their start by their numbers.
+        let id = if spec.is_some() { core.next_id() } else { core.any_id() };
+        let mut held = body::build::<A>(core, id, parent, Some(args), kept, priority);
         if let Some(worker) = worker {
             held.cell().pin(worker);
         }
@@ -221,7 +223,8 @@ pub(crate) async fn find_or_spawn<A: Behavior>(
 
 /// Makes an actor at the top of the system that sleeps until its first message.
 pub(super) fn asleep<A: Behavior>(core: CoreRef, dormancy: Dormancy) -> Result<Ref<A>, SpawnError> {
-    let mut held = body::build::<A>(core, None, None, None, A::OPTIONS.get_priority());
+    let id = core.any_id();
+    let mut held = body::build::<A>(core, id, None, None, None, A::OPTIONS.get_priority());
     let (own, cell) = references(&held);
     if !belongs(&mut held, &cell, None) {
         return Err(SpawnError::Closed);

@@ -66,6 +66,24 @@ impl<T> Arc<T> {
         &mut unsafe { self.inner.as_mut() }.value
     }
 
+    /// Counts that many pointers more, for copies of this one.
+    #[cfg(not(loom))]
+    pub(crate) fn count_up(&self, count: usize) {
+        // Relaxed: as in `clone`.
+        let before = self.inner().count.fetch_add(count, Ordering::Relaxed);
+        assert!(before < usize::MAX / 2, "reference count overflow");
+    }
+
+    /// Counts that many pointers less, beside this one.
+    ///
+    /// # Safety
+    /// So many counts are the caller's, and stand for no pointer any more.
+    #[cfg(not(loom))]
+    pub(crate) unsafe fn count_down(&self, count: usize) {
+        // AcqRel: as in `drop`; this pointer keeps it from being the last.
+        self.inner().count.fetch_sub(count, Ordering::AcqRel);
+    }
+
     fn inner(&self) -> &Inner<T> {
         // SAFETY: the count is at least one while `self` exists, so the allocation is live.
         unsafe { self.inner.as_ref() }

@@ -173,6 +173,7 @@ impl Header {
         place: NonNull<Self>,
         vtable: &'static VTable,
         core: CoreRef,
+        id: u64,
         bounded: bool,
         priority: Priority,
     ) {
@@ -201,7 +202,7 @@ impl Header {
             inbox,
             refs: AtomicUsize::new(2),
             vtable,
-            id: core.next_id(),
+            id,
             home: AtomicUsize::new(core.home_of_new().to_word()),
             core,
             owner: UnsafeCell::new(owner),

@@ -4,6 +4,7 @@ use super::budget::Budget;
 use super::cargo::Cargo;
 use super::cell::{CellRef, Header, Reach};
 use super::home::{Home, Homes};
+use super::ids::Ids;
 use super::letter::Letter;
 use super::names::Names;
 use super::random::Random;
@@ -16,7 +17,7 @@ use super::watch::Watch;
 use super::{Hint, Ready, current};
 use crate::event::{Counts, DeadLetterReason, Events, Lives};
 use crate::queue::node::{Lane, Node};
-use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, CachePadded, Ordering, planted};
+use crate::sync::{Arc, AtomicBool, AtomicUsize, CachePadded, Ordering, planted};
 use crate::time::{Alarms, Clock, Time, TimerKey};
 use std::fmt;
 use std::pin::pin;
@@ -101,7 +102,7 @@ pub(crate) struct Core {
     pub(crate) watch: Arc<Watch>,
     pub(crate) waits: Waits,
     alarms: Box<[CachePadded<Alarms<Alarm>>]>,
-    ids: CachePadded<AtomicU64>,
+    ids: Ids,
     /// Workers that have not ended.
     workers: AtomicUsize,
     /// Told when the last worker has ended.
@@ -141,15 +142,20 @@ impl Core {
             roots: Roots::new(),
             // One more for those who are no workers; the timekeeper looks after it.
             alarms: (0..=workers).map(|_| CachePadded(Alarms::new())).collect(),
-            ids: CachePadded(AtomicU64::new(1)),
+            ids: Ids::new(workers),
             workers: AtomicUsize::new(workers),
             workers_gone: tokio::sync::Notify::new(),
         }
     }
 
+    /// A number that nothing in the system had before, above all that were taken by this.
     pub(crate) fn next_id(&self) -> u64 {
-        // Relaxed: only uniqueness matters.
-        self.ids.fetch_add(1, Ordering::Relaxed)
+        self.ids.next()
+    }
+
+    /// A number that nothing in the system had before, above or below others.
+    pub(crate) fn any_id(&self) -> u64 {
+        current::worker_of(self).map_or_else(|| self.ids.next(), |worker| self.ids.next_on(worker))
     }
 
     /// Where an actor lives that is made for worker `index`.

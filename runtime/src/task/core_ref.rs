@@ -1,8 +1,8 @@
 //! A counted reference to what the cells of a system share.
 //!
-//! Every cell holds one. A worker that gives one up keeps its count, up to a limit, and hands it on to the
-//! next cell that it makes: so actors that come and go on one worker leave the count alone, which all
-//! workers share.
+//! Every cell holds one. A worker that gives one up keeps its count and hands it on to the next cell that it makes,
+//! and it gets counts and gives them back many at a time: so workers whose actors come and go mostly leave the count
+//! alone, which they share.
 //!
 //! Invariant: a thread's spare counts stand for references to the core that it is a worker of, and are
 //! given back when it is none any more ([`current::leave`]).
@@ -25,17 +25,6 @@ impl CoreRef {
             return Self(ManuallyDrop::new(unsafe { std::ptr::read(core) }));
         }
         Self(ManuallyDrop::new(core.clone()))
-    }
-
-    /// Gives `count` spare references to `core` back.
-    ///
-    /// # Safety
-    /// They were kept by [`current::keep_spare`], and are forgotten by the caller.
-    pub(super) unsafe fn give_back(core: &Arc<Core>, count: u32) {
-        for _ in 0..count {
-            // SAFETY: the copy is one more pointer, whose count was the spare's, by the caller's promise.
-            drop(unsafe { std::ptr::read(core) });
-        }
     }
 }
 

@@ -5,7 +5,6 @@
 
 use super::Ready;
 use super::core::Core;
-use super::core_ref::CoreRef;
 use super::home::Home;
 use super::priority::Line;
 
@@ -50,11 +49,11 @@ struct Current {
     /// Actors that were made ready here while another worker slept.
     pushes: Cell<u32>,
     /// Counts of references to `core` that stand for none now; see [`core_ref`](super::core_ref).
-    spares: Cell<u32>,
+    spares: Cell<usize>,
 }
 
-/// Counts that a thread keeps at most.
-const SPARES_MAX: u32 = 64;
+/// Counts that a thread gets at a time, and that it gives back when it has twice as many.
+const SPARES: usize = 64;
 
 /// Turns inside each other at most; each takes a little of the worker's stack.
 const NESTED_MAX: u32 = 8;
@@ -108,35 +107,44 @@ pub(crate) fn leave(core: &Arc<Core>) {
     CURRENT.with(|current| {
         current.core.set(ptr::null());
         current.home.set(NOWHERE);
-        // SAFETY: `keep_spare` kept them since the thread is a worker of this core.
-        unsafe { CoreRef::give_back(core, current.spares.take()) };
+        // SAFETY: the thread got them or kept them since it is a worker of this core.
+        unsafe { core.count_down(current.spares.take()) };
     });
 }
 
-/// Keeps the count of a reference to `core` that is given up; `false` if the thread is none of its workers,
-/// or has enough: then the count is still the caller's.
+/// Keeps the count of a reference to `core` that is given up; `false` if the thread is none of its workers: then the
+/// count is still the caller's.
 #[inline]
-pub(super) fn keep_spare(core: &Core) -> bool {
+pub(super) fn keep_spare(core: &Arc<Core>) -> bool {
     CURRENT.with(|current| {
-        let spares = current.spares.get();
-        let keeps = ptr::eq(current.core.get(), core) && spares < SPARES_MAX;
-        if keeps {
-            current.spares.set(spares + 1);
+        let is_here = ptr::eq(current.core.get(), &raw const **core);
+        if is_here {
+            let mut spares = current.spares.get() + 1;
+            if spares == 2 * SPARES {
+                spares -= SPARES;
+                // SAFETY: so many of the spares are none any more.
+                unsafe { core.count_down(SPARES) };
+            }
+            current.spares.set(spares);
         }
-        keeps
+        is_here
     })
 }
 
-/// Gives a count out that [`keep_spare`] kept, for a new reference to `core`; `false` if there is none.
+/// Gives a count out, for a new reference to `core`; `false` if the thread is none of its workers.
 #[inline]
-pub(super) fn take_spare(core: &Core) -> bool {
+pub(super) fn take_spare(core: &Arc<Core>) -> bool {
     CURRENT.with(|current| {
-        let spares = current.spares.get();
-        let has = ptr::eq(current.core.get(), core) && spares > 0;
-        if has {
+        let is_here = ptr::eq(current.core.get(), &raw const **core);
+        if is_here {
+            let mut spares = current.spares.get();
+            if spares == 0 {
+                core.count_up(SPARES);
+                spares = SPARES;
+            }
             current.spares.set(spares - 1);
         }
-        has
+        is_here
     })
 }
 

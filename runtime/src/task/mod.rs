@@ -24,6 +24,7 @@ pub(crate) mod current;
 pub(crate) mod future;
 pub(crate) mod held;
 pub(crate) mod home;
+mod ids;
 pub(crate) mod letter;
 pub(crate) mod names;
 pub(crate) mod panic;
