@@ -11,7 +11,7 @@
 //! 3. `stage` holds what `phase` says: arguments in `Starting` before the hook, the actor from
 //!    `Running` to the end of the stop hook, else nothing.
 
-use super::context::Context;
+use super::context::{Context, Side};
 use super::extras::Extras;
 use super::life;
 use super::parent::Parent;
@@ -62,6 +62,8 @@ pub(crate) struct Control {
     pub(super) parent: Option<Parent>,
     /// What most actors never need.
     pub(crate) extras: Option<Box<Extras>>,
+    /// What the incarnation has begun, if anything.
+    pub(super) side: Option<Box<Side>>,
 }
 
 impl Control {
@@ -70,13 +72,12 @@ impl Control {
     }
 }
 
-/// The children of an actor. Each takes itself out when it has ended.
+/// The children of an actor. Each takes itself out when it has ended. Whether the parent waits for the last one to end
+/// is in its [header](Header::waits_for_children), where there is room.
 #[derive(Debug, Default)]
 pub(crate) struct Children {
     /// The newest child; the others are linked to it.
     pub(crate) newest: Option<NonNull<Header>>,
-    /// Whether the parent waits for the last one to end.
-    pub(crate) awaited: bool,
 }
 
 // SAFETY: the list has no more than addresses of live cells, which are shared anyway.
@@ -120,8 +121,13 @@ pub(super) fn context_address(header: NonNull<Header>) -> usize {
 /// The bound of an actor's mailbox, if it has one.
 pub(crate) fn bound(header: &Header) -> Option<&Bound> {
     let bound = frame(header).bound.as_deref();
-    debug_assert_eq!(header.bounded, bound.is_some(), "the header knows whether there is a bound");
+    debug_assert_eq!(header.inbox.is_bounded(), bound.is_some(), "the inbox knows of the bound");
     bound
+}
+
+/// Whether a cell has what most actors never need.
+pub(super) fn has_extras(held: &mut Held) -> bool {
+    control(held).extras.is_some()
 }
 
 /// The children of a cell.
@@ -248,13 +254,13 @@ fn vtable<A: Behavior>() -> &'static VTable {
 /// token and two references, one of which is to be the cell's own.
 pub(super) fn build<A: Behavior>(
     core: CoreRef,
+    id: u64,
     parent: Option<Parent>,
     args: Option<A::Args>,
     kept: Option<Kept<A>>,
     priority: Priority,
 ) -> Held {
     const { limit_actor::<A>() };
-    id: u64,
     const { limit_arguments::<A::Args>() };
     let body = pool::acquire(Layout::new::<Body<A>>()).cast::<Body<A>>();
     let mailbox = A::OPTIONS.get_mailbox();
@@ -263,7 +269,7 @@ pub(super) fn build<A: Behavior>(
     // SAFETY: the pool handed out a free block of at least this layout.
     unsafe { Header::init(body.cast(), vtable::<A>(), core, id, bound.is_some(), priority) };
     let header = body.cast::<Header>();
-    let mut control = Control { parent, extras: None };
+    let mut control = Control { parent, extras: None, side: None };
     if let Some(kept) = kept {
         control.extras().kept_args = Some(Box::new(kept));
     }

@@ -91,6 +91,13 @@ struct Mourners {
 impl Mourners {
     /// Frees what would outlive the actor, and notes who waits for its end, also those who came late.
     fn gather(&mut self, held: &mut Held, reason: &ExitReason) {
+        if body::has_extras(held) {
+            self.gather_some(held, reason);
+        }
+    }
+
+    #[inline(never)]
+    fn gather_some(&mut self, held: &mut Held, reason: &ExitReason) {
         links::break_all(held, |_| reason.clone());
         let Some(mut extras) = control(held).extras.take() else { return };
         self.starter = self.starter.take().or(extras.starter.take());

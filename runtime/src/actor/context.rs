@@ -2,7 +2,7 @@
 
 use super::address::Ref;
 use super::attention;
-use super::body;
+use super::body::{self, Control};
 use super::control::{self, Order};
 use super::dispatch::drop_payload;
 use super::extras::{Down, Watcher};
@@ -38,7 +38,6 @@ use std::time::Duration;
 /// Handlers and hooks get it as `cx: &mut Context<Self>`.
 pub struct Context<A: Actor> {
     header: NonNull<Header>,
-    side: Option<Box<Side>>,
     of: PhantomData<fn(A)>,
 }
 
@@ -49,6 +48,12 @@ pub(super) struct Side {
     pub(super) silence: Option<Silence>,
     watches: Vec<(WatchId, CellRef)>,
     pub(super) tasks: Tasks,
+}
+
+impl fmt::Debug for Side {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Side").finish_non_exhaustive()
+    }
 }
 
 /// Names a watch of an actor; see [`Context::unwatch`].
@@ -63,7 +68,7 @@ unsafe impl<A: Actor> Sync for Context<A> {}
 
 impl<A: Actor> Context<A> {
     pub(super) fn new(header: NonNull<Header>) -> Self {
-        Self { header, side: None, of: PhantomData }
+        Self { header, of: PhantomData }
     }
 
     pub(super) fn header(&self) -> &Header {
@@ -93,12 +98,18 @@ impl<A: Actor> Context<A> {
     }
 
     pub(super) fn side(&mut self) -> &mut Side {
-        self.side.get_or_insert_default()
+        self.control().side.get_or_insert_default()
     }
 
     /// As [`Context::side`], where nothing was begun makes no box.
     pub(super) fn side_if_any(&mut self) -> Option<&mut Side> {
-        self.side.as_deref_mut()
+        self.control().side.as_deref_mut()
+    }
+
+    fn control(&mut self) -> &mut Control {
+        let control = NonNull::from(body::control(&mut self.held()));
+        // SAFETY: the thread holds the token while `self` is borrowed, and only through that is the control reached.
+        unsafe { &mut *control.as_ptr() }
     }
 
     /// Ends everything that the incarnation began.
@@ -106,7 +117,7 @@ impl<A: Actor> Context<A> {
         let mut held = self.held();
         let life = &mut held.owner().life;
         life.incarnation = life.incarnation.wrapping_add(1);
-        let Some(side) = self.side.take() else { return };
+        let Some(side) = self.control().side.take() else { return };
         let silence = side.silence.and_then(Silence::into_alarm);
         for alarm in side.timers.into_alarms().chain(silence) {
             self.header().core.cancel_alarm(alarm);
@@ -290,7 +301,7 @@ impl<A: Behavior> Context<A> {
     }
 
     fn forget_watch(&mut self, watch: WatchId) -> Option<CellRef> {
-        let watches = &mut self.side.as_mut()?.watches;
+        let watches = &mut self.side_if_any()?.watches;
         let place = watches.iter().position(|(id, _)| *id == watch)?;
         Some(watches.swap_remove(place).1)
     }

@@ -139,7 +139,7 @@ pub(super) fn leave_parent(parent: Parent, child: &CellRef) {
     let mut children = body::children(&parent).lock();
     // SAFETY: the list's lock is held, and the child is in it until now.
     unsafe { unlink(&mut children.newest, child.as_ptr()) };
-    let last = children.awaited && children.newest.is_none();
+    let last = children.newest.is_none() && parent.waits_for_children();
     // Without the lock the parent may end at any time.
     let waiting = last.then(|| CellRef::clone(&parent));
     drop(children);

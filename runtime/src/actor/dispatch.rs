@@ -173,7 +173,7 @@ unsafe fn told<A: super::Behavior + Receive<M, Via>, M: Message, Via>(
 ) {
     let header = to.cast::<Header>();
     // SAFETY: the caller holds the token, so the cell is live.
-    if unsafe { header.as_ref() }.bounded {
+    if unsafe { header.as_ref() }.inbox.is_bounded() {
         // SAFETY: the caller's promise.
         return unsafe { told_counted::<A, M, Via>(header, node) };
     }

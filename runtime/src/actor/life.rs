@@ -144,7 +144,9 @@ unsafe fn started<A: Behavior>(held: &mut Held, result: Result<A, super::StartEr
     if incarnation > 0 {
         family::report_start(held);
     }
-    tell_starter(held, Ok(()));
+    if body::has_extras(held) {
+        tell_starter(held, Ok(()));
+    }
     // Its end may have been asked for meanwhile.
     if is_ending(held) { part_with_children(held) } else { enter(held, Phase::Running) }
 }
@@ -202,7 +204,12 @@ pub(super) fn is_ending(held: &mut Held) -> bool {
 /// Tells the children to end, and waits for them in the next steps.
 pub(super) fn part_with_children(held: &mut Held) {
     enter(held, Phase::Children);
-    interleave::cut_off_all(held);
+    if body::has_extras(held) {
+        interleave::cut_off_all(held);
+    }
+    if !held.owner().life.has_ever(Life::PARENTAL) {
+        return;
+    }
     let end = match Ending::of(held) {
         Ending::Killed => End::Kill,
         Ending::Restarted if !held.owner().life.hook => End::Kill,
@@ -230,9 +237,10 @@ fn has_children(held: &mut Held) -> bool {
     if !held.owner().life.has_ever(Life::PARENTAL) {
         return false;
     }
-    let mut children = body::children(held.cell()).lock();
-    children.awaited = children.newest.is_some();
-    children.awaited
+    let children = body::children(held.cell()).lock();
+    let has_some = children.newest.is_some();
+    held.cell().wait_for_children(has_some);
+    has_some
 }
 
 /// Runs the stop hook, if it is to run; `true` if it waits.

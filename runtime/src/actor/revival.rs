@@ -46,12 +46,16 @@ pub(super) unsafe fn clean_up<A: Behavior>(held: &mut Held) -> Advance {
     if !quietly(|| context.end_incarnation()) {
         report_bad_drop(held.cell());
     }
+    let policy = A::OPTIONS.get_restart();
+    if policy.kind() == RestartKind::Never && !body::has_extras(held) {
+        // Nobody has a say in what follows, as of most actors.
+        ends_as_asked(held);
+        enter(held, Phase::Burial);
+        return bury(held);
+    }
     family::forget(held);
     stash::put_back(held);
-    let policy = A::OPTIONS.get_restart();
-    let has_say = policy.kind() != RestartKind::Never || control(held).extras.is_some();
-    let next =
-        if ends_as_asked(held) || !has_say { Next::End } else { what_follows(held, &policy) };
+    let next = if ends_as_asked(held) { Next::End } else { what_follows(held, &policy) };
     links::break_all(held, |held| reason(held).clone());
     match next {
         // SAFETY: as above.

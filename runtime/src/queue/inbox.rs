@@ -118,6 +118,13 @@ impl Inbox {
         self.terms.load(Ordering::Acquire) == 0
     }
 
+    /// Whether senders need room first.
+    #[inline(always)]
+    pub(crate) fn is_bounded(&self) -> bool {
+        // Relaxed: it was said before the inbox was shared.
+        self.terms.load(Ordering::Relaxed) & BOUNDED != 0
+    }
+
     /// Whether the consumer has nothing to do: no mail, and no handler that waits.
     pub(crate) fn is_at_rest(&self) -> bool {
         // Acquire: pairs with the AcqRel of those who give the token back.
@@ -133,8 +140,12 @@ impl Inbox {
 
     /// Refuses user mail from now on.
     pub(crate) fn close(&self) {
-        // Release: pairs with the Acquire in `is_closed`.
-        self.terms.fetch_or(CLOSED, Ordering::Release);
+        // Relaxed: whether there is a bound was said before the inbox was shared, and is all that is kept.
+        let terms = self.terms.load(Ordering::Relaxed);
+        if terms & CLOSED == 0 {
+            // Release: pairs with the Acquire in `is_closed`. Whoever closes it at the same time stores the same.
+            self.terms.store(terms | CLOSED, Ordering::Release);
+        }
     }
 
     /// Puts a user node behind all others, also when the inbox is closed: one read-modify-write, unless a

@@ -130,8 +130,8 @@ pub(crate) struct Links {
 pub(crate) struct Header {
     /// How urgent the actor is. First, as [`Ready::priority`](super::Ready::priority) reads it.
     priority: Priority,
-    /// Whether senders need room; the bound is the layer above's.
-    pub(crate) bounded: bool,
+    /// Whether the actor waits for its last child to end; guarded by the list of its children.
+    waits_for_children: AtomicBool,
     /// Whether handlers wait that do not hold the actor; written by the token's holder.
     in_flight: AtomicBool,
     /// Whether only an order moves the actor to another worker; said by its maker.
@@ -195,7 +195,7 @@ impl Header {
         };
         let header = Self {
             priority,
-            bounded,
+            waits_for_children: AtomicBool::new(false),
             in_flight: AtomicBool::new(false),
             pinned: AtomicBool::new(false),
             awaited: Awaited::new(),
@@ -274,6 +274,17 @@ impl Header {
     /// Which actor the cell is.
     pub(crate) fn actor_id(&self) -> ActorId {
         ActorId { number: self.id, kind: (self.vtable.name)() }
+    }
+
+    /// Whether the actor waits for its last child. For who has locked the list of its children.
+    pub(crate) fn waits_for_children(&self) -> bool {
+        // Relaxed, here and below: the lock of the list orders it.
+        self.waits_for_children.load(Ordering::Relaxed)
+    }
+
+    /// Notes that it does, or does not.
+    pub(crate) fn wait_for_children(&self, waits: bool) {
+        self.waits_for_children.store(waits, Ordering::Relaxed);
     }
 
     /// Whether mail waits, or a handler.
