@@ -8,8 +8,8 @@
 //! Invariants:
 //! 1. A block of class `c` has `CLASS_BYTES[c]` bytes and is aligned to [`BLOCK_ALIGN`].
 //! 2. A free block is in exactly one magazine; its first word links to the next block there.
-//! 3. Blocks are carved from the global allocator a magazine at a time and never returned to it: the
-//!    pool stays as large as the most that was in use at once.
+//! 3. Blocks are carved a magazine at a time from memory of the global allocator (`magazines::quarry`) and never
+//!    returned to it: the pool stays as large as the most that was in use at once.
 //!
 //! Under the sanitizers, the model checkers and Miri every block comes straight from the global allocator,
 //! so that they see each use after free.

@@ -1,7 +1,10 @@
 //! Blocks that are recycled, as the [pool](super)'s invariants say.
 
+mod quarry;
+
 use super::{BLOCK_ALIGN, CLASS_BYTES, Layout, NonNull, fresh};
 use crate::sync::{Mutex, planted};
+use quarry::Quarry;
 use std::cell::Cell;
 
 /// Blocks in a full magazine.
@@ -39,8 +42,20 @@ fn chain(block: NonNull<u8>, next: *mut Free) -> *mut Free {
     free
 }
 
-static DEPOT: [Mutex<Vec<Magazine>>; CLASS_BYTES.len()] =
-    [const { Mutex::new(Vec::new()) }; CLASS_BYTES.len()];
+/// What no thread keeps of one class.
+struct Depot {
+    magazines: Vec<Magazine>,
+    quarry: Quarry,
+}
+
+impl Depot {
+    const fn new() -> Self {
+        Self { magazines: Vec::new(), quarry: Quarry::new() }
+    }
+}
+
+static DEPOT: [Mutex<Depot>; CLASS_BYTES.len()] =
+    [const { Mutex::new(Depot::new()) }; CLASS_BYTES.len()];
 
 /// What one thread keeps of one class: it works on the loaded magazine and swaps with `spare`. A
 /// thread that has not registered its [`Leaver`], or ends, has nothing loaded and room for nothing.
@@ -133,7 +148,8 @@ fn reload(rack: &Rack, class: usize) -> NonNull<u8> {
     let mut loaded = rack.spare.replace(Magazine::EMPTY);
     if loaded.count == 0 {
         let mut depot = DEPOT[class].lock();
-        let stored = planted!("pool-magazine-twice": depot.pop() => depot.last().copied());
+        let magazines = &mut depot.magazines;
+        let stored = planted!("pool-magazine-twice": magazines.pop() => magazines.last().copied());
         drop(depot);
         loaded = stored.unwrap_or_else(|| carve(class, MAGAZINE_BLOCKS));
     }
@@ -154,12 +170,22 @@ fn unload(rack: &Rack, class: usize, block: NonNull<u8>) {
     }
 }
 
-/// Makes `count` new blocks, which are handed out in the order of their addresses.
+/// Makes `count` new blocks or fewer, which are handed out in the order of their addresses.
 #[cold]
 fn carve(class: usize, count: usize) -> Magazine {
     let bytes = CLASS_BYTES[class];
-    let layout = Layout::from_size_align(bytes * count, BLOCK_ALIGN).expect("a valid layout");
-    let chunk = fresh(layout);
+    let cut = DEPOT[class].lock().quarry.cut(bytes, count);
+    let (chunk, count) = match cut {
+        Some((cut, count)) => {
+            quarry::populate(cut, bytes * count);
+            (cut, count)
+        }
+        None => {
+            let layout =
+                Layout::from_size_align(bytes * count, BLOCK_ALIGN).expect("a valid layout");
+            (fresh(layout), count)
+        }
+    };
     let mut magazine = Magazine::EMPTY;
     for index in (0..count).rev() {
         // SAFETY: the chunk is `count` blocks long.
@@ -171,7 +197,7 @@ fn carve(class: usize, count: usize) -> Magazine {
 #[cold]
 fn deposit(class: usize, magazine: Magazine) {
     if magazine.count > 0 {
-        DEPOT[class].lock().push(magazine);
+        DEPOT[class].lock().magazines.push(magazine);
     }
 }
 

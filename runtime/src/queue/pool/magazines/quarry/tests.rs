@@ -1,0 +1,48 @@
+//! What is cut from a quarry is nobody else's, whether its pieces are small or large.
+
+use super::{PAGE, PART, PIECE, Quarry, populate};
+use crate::queue::pool::{BLOCK_ALIGN, Layout, NonNull, discard};
+
+const BYTES: usize = 96;
+const COUNT: usize = 64;
+
+#[test]
+fn little_is_left_to_the_caller_to_allocate() {
+    let mut quarry = Quarry::new();
+    for _ in 0..PART * PIECE / (BYTES * COUNT) {
+        assert_eq!(quarry.cut(BYTES, COUNT), None);
+    }
+    assert!(quarry.taken < PART * PIECE, "all but a magazine");
+}
+
+#[test]
+fn much_is_cut_from_pieces_without_a_gap_or_an_overlap() {
+    let mut quarry = Quarry { taken: PART * PIECE, ..Quarry::new() };
+    let mut pieces = Vec::<NonNull<u8>>::new();
+    let mut end = 0;
+    while pieces.len() < 3 {
+        let taken = quarry.taken;
+        let (cut, count) = quarry.cut(BYTES, COUNT).expect("a piece is large enough");
+        let start = cut.addr().get();
+        assert!((1..=COUNT).contains(&count), "{count} blocks");
+        assert!(start.is_multiple_of(BLOCK_ALIGN), "blocks are aligned");
+        populate(cut, BYTES * count);
+        // SAFETY: that much was cut.
+        let last = unsafe { cut.add(BYTES * count - 1) };
+        // SAFETY: as above.
+        unsafe { last.write(1) };
+        if quarry.taken == taken {
+            assert_eq!(start, end, "no gap");
+        } else {
+            assert!(start.is_multiple_of(PAGE), "a new piece begins");
+            pieces.push(cut);
+        }
+        end = start + BYTES * count;
+    }
+    assert_eq!(quarry.taken, (PART + 3) * PIECE, "each is a quarter, in whole units");
+    for piece in pieces {
+        let layout = Layout::from_size_align(PIECE, PAGE).expect("a valid layout");
+        // SAFETY: it came from `fresh` with this layout, and nobody uses it.
+        unsafe { discard(piece, layout) };
+    }
+}
