@@ -292,8 +292,9 @@ impl Connection {
         if self.conversation.session.is_listening() {
             return None;
         }
+        let idle_timeout = limits.idle_timeout?;
         // A limit that no clock can reach is none.
-        Some((Instant::now().checked_add(limits.idle_timeout?)?, Cut::Idle))
+        Some((Instant::now().checked_add(idle_timeout)?, Cut::Idle))
     }
 
     /// Starts or stops the clock for a command under way.

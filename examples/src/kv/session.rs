@@ -380,6 +380,7 @@ impl Session {
 }
 
 /// Decides where a command goes.
+#[inline(always)]
 fn target(spec: &Spec, args: Args<'_>, layout: &Layout) -> Result<Target, Error> {
     if let Action::Own(own) = spec.action {
         return Ok(Target::Own(own));
@@ -391,7 +392,7 @@ fn target(spec: &Spec, args: Args<'_>, layout: &Layout) -> Result<Target, Error>
     if shards == 1 {
         return Ok(Target::Shard(0));
     }
-    let home = || spec.keys(args).next().map_or(0, |key| layout.route(key));
+    let home = || layout.route(spec.first_key(args));
     let is_together = |home| {
         spec.keys.last == spec.keys.first || spec.keys(args).all(|key| layout.route(key) == home)
     };

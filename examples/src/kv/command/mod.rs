@@ -141,6 +141,12 @@ impl Spec {
         if self.arity < 0 { words >= least } else { words == least }
     }
 
+    /// Returns the first word that is a key; nothing if none is.
+    pub(crate) fn first_key<'a>(&self, args: Args<'a>) -> &'a [u8] {
+        let first = usize::try_from(self.keys.first).unwrap_or(0);
+        if first == 0 { &[] } else { args.get(first) }
+    }
+
     /// Returns the words that are keys.
     pub(crate) fn keys<'a>(&self, args: Args<'a>) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         let len = i32::try_from(args.len()).unwrap_or(i32::MAX);
@@ -156,17 +162,19 @@ impl Spec {
 /// Longest name of a command.
 const NAME_BYTES_MAX: usize = 16;
 /// Slots of the name index: a power of two, sparse enough for one look on average.
-const SLOTS: usize = 512;
+const SLOTS: usize = 1 << SLOT_BITS;
+const SLOT_BITS: u32 = 9;
 
 /// The table, found by name without a comparison per command.
-static INDEX: LazyLock<Vec<Option<&'static Spec>>> = LazyLock::new(|| {
+static INDEX: LazyLock<Vec<Option<(u128, &'static Spec)>>> = LazyLock::new(|| {
     let mut slots = vec![None; SLOTS];
     for spec in TABLE {
-        let mut at = slot(spec.name.as_bytes());
+        let word = word_of(spec.name.as_bytes());
+        let mut at = slot(word);
         while slots[at].is_some() {
             at = (at + 1) % SLOTS;
         }
-        slots[at] = Some(spec);
+        slots[at] = Some((word, spec));
     }
     slots
 });
@@ -176,9 +184,11 @@ pub(crate) fn find(name: &[u8]) -> Option<&'static Spec> {
     if name.len() > NAME_BYTES_MAX {
         return None;
     }
-    let mut at = slot(name);
-    while let Some(spec) = INDEX[at] {
-        if spec.name.as_bytes().eq_ignore_ascii_case(name) {
+    let word = word_of(name);
+    let mut at = slot(word);
+    while let Some((its_word, spec)) = INDEX[at] {
+        // The length beside it: what fills up a word may stand in a name, too.
+        if its_word == word && spec.name.len() == name.len() {
             return Some(spec);
         }
         at = (at + 1) % SLOTS;
@@ -186,10 +196,17 @@ pub(crate) fn find(name: &[u8]) -> Option<&'static Spec> {
     None
 }
 
-/// Mixes length and letters, upper and lower case alike (FNV-1a).
-fn slot(name: &[u8]) -> usize {
-    let mixed = name.iter().fold(0x811c_9dc5u32, |mixed, &byte| {
-        (mixed ^ u32::from(byte.to_ascii_lowercase())).wrapping_mul(0x0100_0193)
-    });
-    (mixed ^ mixed >> 15) as usize % SLOTS
+/// Returns a name of up to 16 bytes as one word, in which upper and lower case are alike, and nothing else that is like
+/// a letter.
+fn word_of(name: &[u8]) -> u128 {
+    let mut bytes = [0; NAME_BYTES_MAX];
+    bytes[..name.len()].copy_from_slice(name);
+    u128::from_le_bytes(bytes) | u128::from_le_bytes([b'a' ^ b'A'; NAME_BYTES_MAX])
+}
+
+/// Mixes a name.
+fn slot(word: u128) -> usize {
+    let (low, high) = (word as u64, (word >> 64) as u64);
+    let mixed = (low ^ high.rotate_left(29)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed >> (64 - SLOT_BITS)) as usize
 }

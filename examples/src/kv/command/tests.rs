@@ -18,6 +18,16 @@ fn every_command_is_found_in_any_case() {
 }
 
 #[test]
+fn nothing_but_a_letter_stands_for_it() {
+    for byte in 0..=u8::MAX {
+        let is_get = byte.eq_ignore_ascii_case(&b't');
+        assert_eq!(find(&[b'g', b'e', byte]).is_some(), is_get, "{byte}");
+        // Not what fills up a short name either.
+        assert!(find(&[b'g', b'e', b't', byte]).is_none_or(|spec| spec.name.len() == 4), "{byte}");
+    }
+}
+
+#[test]
 fn the_table_describes_itself() {
     let mut server = Server::new(1);
     let mut client = server.connect();

@@ -128,6 +128,9 @@ impl<'a> Reply<'a> {
     }
 
     fn header(&mut self, tag: u8, value: i64) {
+        if let Ok(digit @ 0..=9) = u8::try_from(value) {
+            return self.out.extend_from_slice(&[tag, b'0' + digit, b'\r', b'\n']);
+        }
         self.out.push(tag);
         push_integer(self.out, value);
         self.out.extend_from_slice(b"\r\n");

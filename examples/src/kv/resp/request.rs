@@ -156,6 +156,13 @@ impl Requests {
             match buffer.get(self.position) {
                 None => return Ok(Request::Partial),
                 Some(b'*') => {
+                    let line = buffer.get(self.position..).unwrap_or_default();
+                    if let Some((count, header_len)) = short_header(line) {
+                        self.searched = 0;
+                        self.position += header_len;
+                        self.missing = count;
+                        continue;
+                    }
                     let count = self.header(buffer, ProtocolError::LongCount)?;
                     let Some((count, after)) = count else { return Ok(Request::Partial) };
                     let count = count
@@ -175,7 +182,8 @@ impl Requests {
             }
         }
         while self.missing > 0 {
-            match self.argument(buffer)? {
+            let short = self.short_argument(buffer);
+            match short.map_or_else(|| self.argument(buffer), |span| Ok(Some(span)))? {
                 Some(span) => spans.push(span),
                 None => return Ok(Request::Partial),
             }
@@ -184,7 +192,23 @@ impl Requests {
         Ok(Request::Complete)
     }
 
+    /// Reads one `$length` and its bytes if the length is short and all is there, as nearly always.
+    #[inline]
+    fn short_argument(&mut self, buffer: &[u8]) -> Option<Span> {
+        let line = buffer.get(self.position..)?;
+        let (len, header_len) = short_header(line)?;
+        if self.bulk.is_some() || line.first() != Some(&b'$') || header_len + len + 2 > line.len() {
+            return None;
+        }
+        let start = self.position + header_len;
+        self.searched = 0;
+        self.position = start + len + 2;
+        self.missing -= 1;
+        Some(Span::new(start, start + len))
+    }
+
     /// Reads one `$length` and its bytes.
+    #[inline(never)]
     fn argument(&mut self, buffer: &[u8]) -> Result<Option<Span>, ProtocolError> {
         let len = match self.bulk {
             Some(len) => len,
@@ -224,19 +248,6 @@ impl Requests {
         long: ProtocolError,
     ) -> Result<Option<Header>, ProtocolError> {
         let line = buffer.get(self.position..).unwrap_or_default();
-        // Nearly every header is one digit or two.
-        match line {
-            [_, digit @ b'0'..=b'9', b'\r', _, ..] => {
-                self.searched = 0;
-                return Ok(Some((Some(i64::from(digit - b'0')), self.position + 4)));
-            }
-            [_, tens @ b'1'..=b'9', ones @ b'0'..=b'9', b'\r', _, ..] => {
-                self.searched = 0;
-                let number = i64::from(tens - b'0') * 10 + i64::from(ones - b'0');
-                return Ok(Some((Some(number), self.position + 5)));
-            }
-            _ => {}
-        }
         let Some(end) = line.iter().skip(self.searched).position(|&byte| byte == b'\r') else {
             self.searched = line.len();
             return if line.len() > LINE_BYTES_MAX { Err(long) } else { Ok(None) };
@@ -270,5 +281,17 @@ impl Requests {
         let before = spans.len();
         inline::split(buffer, start, end, spans).ok_or(ProtocolError::Unbalanced)?;
         Ok(Some(spans.len() > before))
+    }
+}
+
+/// Reads `?n\r\n` or `?nn\r\n`, which nearly every header is: the number, and how long the line is.
+#[inline]
+fn short_header(line: &[u8]) -> Option<(usize, usize)> {
+    match *line {
+        [_, digit @ b'0'..=b'9', b'\r', _, ..] => Some((usize::from(digit - b'0'), 4)),
+        [_, tens @ b'1'..=b'9', ones @ b'0'..=b'9', b'\r', _, ..] => {
+            Some((usize::from(tens - b'0') * 10 + usize::from(ones - b'0'), 5))
+        }
+        _ => None,
     }
 }

@@ -129,6 +129,10 @@ pub(crate) fn route(key: &[u8], shards: usize) -> usize {
 
 /// Returns what of `key` decides its shard: the text in its first `{}` unless that is empty.
 pub(crate) fn tag(key: &[u8]) -> &[u8] {
+    // Most keys have none, and all bytes side by side are looked at sooner than one after the other.
+    if !key.iter().fold(false, |found, &byte| found | (byte == b'{')) {
+        return key;
+    }
     let Some(open) = key.iter().position(|&byte| byte == b'{') else { return key };
     let inside = key.get(open + 1..).unwrap_or_default();
     match inside.iter().position(|&byte| byte == b'}') {

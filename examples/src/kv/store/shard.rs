@@ -173,6 +173,7 @@ impl Shard {
         entry
     }
 
+    #[inline]
     fn expire_if_due(&mut self, hash: u64, key: &[u8]) {
         let db = &self.dbs[self.current];
         if db.volatile() > 0 && db.find(hash, key).is_some_and(|entry| entry.expires <= self.now) {
