@@ -95,8 +95,10 @@ async fn by_key(system: &System) -> Result<(), Box<dyn std::error::Error>> {
     let ann = guests.get("Ann".to_owned())?; // nothing has started yet
     ann.book(2).await?;
     assert_eq!(ann.seats().await?, 2);
-    tokio::time::sleep(Duration::from_millis(100)).await;
-    assert_eq!(ann.seats().await?, 0, "a new Ann, who had not saved her seats");
+    // Asked seldom enough, she ends in between; then it is a new Ann, who had not saved her seats.
+    while ann.seats().await? > 0 {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
     Ok(())
 }
 
