@@ -372,9 +372,13 @@ impl Socket {
         batch.filled = 0;
         let Batch { memory, meta, filled, room } = batch;
         let offered = *room;
-        let mut buffers = memory.chunks_mut(BUFFER_BYTES).take(offered).map(IoSliceMut::new);
         let mut buffers: [IoSliceMut<'_>; BATCH_SIZE] =
-            std::array::from_fn(|_| buffers.next().unwrap_or_else(|| IoSliceMut::new(&mut [])));
+            std::array::from_fn(|_| IoSliceMut::new(&mut []));
+        for (buffer, memory) in
+            buffers.iter_mut().zip(memory.chunks_mut(BUFFER_BYTES)).take(offered)
+        {
+            *buffer = IoSliceMut::new(memory);
+        }
         // Only where the runtime has seen something, and so that it knows when that is taken: a call that did not
         // fill its room has taken all, and the next one would only hear that nothing is there.
         let received = self.io.try_read(|socket| {
