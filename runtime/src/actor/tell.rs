@@ -355,15 +355,20 @@ pub(super) fn poll_send<'a, P: Send + 'static>(
 ) -> Poll<Result<(), TellError<P>>> {
     let weigh = sending.weigh;
     if room.is_none() {
-        let payload = message.take().expect("a send is not polled after it was ready");
+        let take = |message: &mut Option<P>| {
+            message.take().expect("a send is not polled after it was ready")
+        };
         if cell.inbox.is_free() {
+            let payload = take(message);
             return Poll::Ready(push(cell, kind, payload, sending.run).map_err(TellError::Closed));
         }
         let Some(bound) = body::bound(cell) else {
-            return Poll::Ready(Err(refuse_closed(cell, payload)));
+            return Poll::Ready(Err(refuse_closed(cell, take(message))));
         };
         let claim = claim(cell, bound, sending.is_question, cx.waker());
-        let bytes = bound.weigh(|| weigh(&payload));
+        // Weighed where it lies: to move a message once more costs as much as to send it.
+        let bytes = bound.weigh(|| message.as_ref().map_or(0, weigh));
+        let payload = take(message);
         let payload = match try_bounded(cell, bound, kind, payload, bytes, claim) {
             Ok(()) => return Poll::Ready(Ok(())),
             Err((Admission::Closed, payload)) => {
