@@ -7,9 +7,10 @@
 use super::frame::Frame;
 use super::message::Answer;
 use super::outlet::Outlet;
+use super::reference::Lent;
 use super::streams::{self, Voyage};
 use super::transport::Order;
-use super::{reference, scratch, spare};
+use super::{scratch, spare};
 use crate::event::Undelivered;
 use crate::sync::{Arc, AtomicBool, Mutex, Ordering, Wake, waker};
 use crate::task::core::{Alarm, AlarmKey};
@@ -31,6 +32,8 @@ pub(super) struct Question {
 /// See the [module](self).
 pub(super) struct Answers {
     outlet: Arc<Outlet>,
+    /// The same one, for what is encoded.
+    lent: Lent,
     places: Vec<Place>,
     free: Vec<usize>,
     woken: Arc<Woken>,
@@ -91,7 +94,19 @@ impl Answers {
         let late_mark = Mark::new(LATE, &woken);
         let late = waker(late_mark.clone());
         let (places, free, due) = (Vec::new(), Vec::new(), Vec::new());
-        Self { outlet, places, free, woken, due, late_mark, late, alarm: None, next_look: Time(0) }
+        let lent = Lent::new(outlet.clone());
+        Self {
+            outlet,
+            lent,
+            places,
+            free,
+            woken,
+            due,
+            late_mark,
+            late,
+            alarm: None,
+            next_look: Time(0),
+        }
     }
 
     /// Sends an answer when it is there, or that there is none. [ENV-8]
@@ -128,7 +143,7 @@ impl Answers {
         let mut outcome = Poll::Ready(Err(Undelivered::NotEncoded));
         let mut cx = Context::from_waker(&place.waker);
         // A codec is anybody's code.
-        let poll = || reference::by(&self.outlet, || outcome = answer.poll(&mut cx, &mut frame));
+        let poll = || self.lent.during(|| outcome = answer.poll(&mut cx, &mut frame));
         let carried = streams::carrying(Voyage::Unwatched, || quietly(poll));
         let Poll::Ready(outcome) = outcome else { return scratch::give(frame) };
         if let Some((answer, _)) = self.places[at].waiting.take() {

@@ -5,11 +5,10 @@ use super::frame::Envelope;
 use super::limit::Rate;
 use super::manifest::MessageId;
 use super::message::{Answer, Decoded, Until, WireMessage, question};
-use super::outlet::Outlet;
-use super::reference;
+use super::reference::{self, Lent};
 use crate::actor::{Down, Message, Protocol, Recipient, Ref, Reply, TellError};
 use crate::event::{ActorId, Undelivered};
-use crate::sync::{Arc, planted};
+use crate::sync::planted;
 use crate::task::panic::quietly;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -35,7 +34,7 @@ pub(super) trait Exported: Send + Sync {
         &self,
         envelope: &Envelope<'_>,
         until: Until,
-        by: &Arc<Outlet>,
+        by: &mut Lent,
     ) -> Result<Taken, Undelivered>;
     /// How often one connection may send to it.
     fn limit(&self) -> Option<Rate>;
@@ -222,11 +221,11 @@ impl<P: Protocol<Message: WireMessage>> Exported for Target<P> {
         &self,
         envelope: &Envelope<'_>,
         until: Until,
-        by: &Arc<Outlet>,
+        by: &mut Lent,
     ) -> Result<Taken, Undelivered> {
         let mut decoded = Err(Undelivered::Malformed);
         // A codec is anybody's code.
-        quietly(|| reference::by(by, || decoded = self.decode(envelope, until)));
+        quietly(|| by.during(|| decoded = self.decode(envelope, until)));
         let Decoded { message, answer } = decoded?;
         match self.recipient.tell(message).try_send() {
             Ok(()) => Ok(Taken::In(answer)),

@@ -30,16 +30,32 @@ thread_local! {
 
 /// Encodes or decodes by a connection.
 pub(super) fn by<T>(connection: &Arc<Outlet>, work: impl FnOnce() -> T) -> T {
-    /// Puts back what was noted before, also when a codec panics.
-    struct Before(Option<Arc<Outlet>>);
-    impl Drop for Before {
-        fn drop(&mut self) {
-            CONNECTION.with(|noted| noted.replace(self.0.take()));
-        }
+    Lent::new(connection.clone()).during(work)
+}
+
+/// A connection for the thread to note while something by it is encoded or decoded. Who holds one lends it as often as
+/// there is a message; to count it among the connection's holders for each would be most of what that costs.
+pub(super) struct Lent(Option<Arc<Outlet>>);
+
+impl Lent {
+    pub(super) fn new(connection: Arc<Outlet>) -> Self {
+        Self(Some(connection))
     }
-    let _before = Before(CONNECTION.with(|noted| noted.replace(Some(connection.clone()))));
-    FAILURE.with(|failure| failure.set(None));
-    work()
+
+    /// Encodes or decodes by the connection.
+    pub(super) fn during<T>(&mut self, work: impl FnOnce() -> T) -> T {
+        /// Puts back what was noted before, and takes the connection back, also when a codec panics.
+        struct Before<'a>(&'a mut Option<Arc<Outlet>>);
+        impl Drop for Before<'_> {
+            fn drop(&mut self) {
+                *self.0 = CONNECTION.with(|noted| noted.replace(self.0.take()));
+            }
+        }
+        self.0 = CONNECTION.with(|noted| noted.replace(self.0.take()));
+        let _before = Before(&mut self.0);
+        FAILURE.with(|failure| failure.set(None));
+        work()
+    }
 }
 
 /// Notes why what is being decoded is none; serde takes the text of it.

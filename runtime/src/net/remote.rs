@@ -10,8 +10,9 @@ use super::frame::Frame;
 use super::manifest::MessageId;
 use super::message::{Asker, Encoded, WireMessage};
 use super::outlet::{Letter, NotFound, Outlet, Parcel, Post};
+use super::reference::{self, Lent};
+use super::scratch;
 use super::streams::{self, Voyage};
-use super::{reference, scratch};
 use crate::actor::{
     Actor, Behavior, ByMacro, Calls, Context, Message, Options, Protocol, Receive, Recipient, Ref,
     StartError, Step,
@@ -36,6 +37,8 @@ const PROXY_MESSAGES_MAX: usize = 256;
 /// Stands in for an actor of another node.
 pub(super) struct Remote<M: WireMessage> {
     outlet: Arc<Outlet>,
+    /// The same one, for what is encoded.
+    lent: Lent,
     actor: u64,
     letter: Letter,
     /// The messages that were sent before.
@@ -62,7 +65,7 @@ impl<M: WireMessage> Remote<M> {
         let (at, bytes) = self.bundle.begin();
         let mut encoded = None;
         // A codec is anybody's code.
-        let encode = || reference::by(&self.outlet, || encoded = message.encode(bytes).ok());
+        let encode = || self.lent.during(|| encoded = message.encode(bytes).ok());
         let carried = streams::carrying(Voyage::Watched, || quietly(encode));
         let whole = self.bundle.is_whole(at);
         let Some(Encoded { name, asker }) = encoded.filter(|_| whole) else {
@@ -204,6 +207,7 @@ impl<M: WireMessage> Behavior for Remote<M> {
         let mut bundle = Bundle::default();
         bundle.set_credit(outlet.credit(actor));
         let proxy = Self {
+            lent: Lent::new(outlet.clone()),
             outlet,
             actor,
             letter: (cx.id(), type_name::<M>()),

@@ -21,7 +21,7 @@ use super::message::{Answer, Until};
 use super::node::{Reached, Shared};
 use super::outlet::{NotFound, Outlet};
 use super::reason;
-use super::reference;
+use super::reference::Lent;
 use super::remote::Fence;
 use super::spawn::RemoteSpawnError;
 use super::streams::{self, THE_NODE};
@@ -46,6 +46,8 @@ const PARKED_BYTES_MAX: usize = 64 << 20;
 /// See the [module](self).
 pub(super) struct Session {
     outlet: Arc<Outlet>,
+    /// The same one, for what is decoded.
+    lent: Lent,
     node: Arc<Shared>,
     inlets: BTreeMap<u64, Inlet>,
     /// How many of these have a message that waits for room.
@@ -110,6 +112,7 @@ impl Session {
         Self {
             limit: node.limit(),
             answers: Answers::new(outlet.clone(), waker),
+            lent: Lent::new(outlet.clone()),
             outlet,
             node,
             inlets: BTreeMap::new(),
@@ -179,7 +182,7 @@ impl Session {
                 return self.take(&envelope, Some(Question { correlation, until }));
             }
             Frame::Answer { correlation, bytes } => {
-                reference::by(&self.outlet, || self.outlet.answer(correlation, Ok(bytes)));
+                self.lent.during(|| self.outlet.answer(correlation, Ok(bytes)));
                 true
             }
             Frame::Unanswered { correlation, why } => {
@@ -306,7 +309,7 @@ impl Session {
         let taken = if until != Time::NEVER && until <= self.outlet.core().clock.now() {
             Err(Undelivered::Expired)
         } else {
-            inlet.actor.take(envelope, Until(until), &self.outlet)
+            inlet.actor.take(envelope, Until(until), &mut self.lent)
         };
         match taken {
             Ok(Taken::In(answer)) => self.settle(origin, Ok(answer)),
