@@ -171,12 +171,9 @@ struct Target<P: Protocol> {
 }
 
 impl<P: Protocol<Message: WireMessage>> Target<P> {
-    // [ENV-7]
-    fn decode(
-        &self,
-        envelope: &Envelope<'_>,
-        until: Until,
-    ) -> Result<Decoded<P::Message>, Undelivered> {
+    /// Makes a message of its bytes, and hands it in from where it is made: to move it on costs a good part of a small one.
+    /// [ENV-7]
+    fn take_in(&self, envelope: &Envelope<'_>, until: Until) -> Result<Taken, Undelivered> {
         let id = MessageId(envelope.message);
         let known = self.known.iter().find(|(known, _)| *known == id);
         let same = known.is_some_and(|(_, schema)| *schema == envelope.schema);
@@ -189,10 +186,21 @@ impl<P: Protocol<Message: WireMessage>> Target<P> {
         } else {
             return Err(Undelivered::UnknownMessage);
         };
-        decoded.map_err(|error| match error {
-            DecodeError::Unknown => Undelivered::UnknownMessage,
-            DecodeError::Malformed(_) => reference::failure().unwrap_or(Undelivered::Malformed),
-        })
+        let Decoded { message, answer } = match decoded {
+            Ok(decoded) => decoded,
+            Err(DecodeError::Unknown) => return Err(Undelivered::UnknownMessage),
+            Err(DecodeError::Malformed(_)) => {
+                return Err(reference::failure().unwrap_or(Undelivered::Malformed));
+            }
+        };
+        match self.recipient.tell(message).try_send() {
+            Ok(()) => Ok(Taken::In(answer)),
+            Err(TellError::Expired(_)) => Err(Undelivered::Expired),
+            Err(TellError::Closed(_)) => Err(Undelivered::NoSuchActor),
+            Err(TellError::Full(message) | TellError::SystemFull(message)) => {
+                Ok(Taken::Waits(Box::pin(wait(self.recipient.clone(), message, answer))))
+            }
+        }
     }
 }
 
@@ -223,18 +231,10 @@ impl<P: Protocol<Message: WireMessage>> Exported for Target<P> {
         until: Until,
         by: &mut Lent,
     ) -> Result<Taken, Undelivered> {
-        let mut decoded = Err(Undelivered::Malformed);
-        // A codec is anybody's code.
-        quietly(|| by.during(|| decoded = self.decode(envelope, until)));
-        let Decoded { message, answer } = decoded?;
-        match self.recipient.tell(message).try_send() {
-            Ok(()) => Ok(Taken::In(answer)),
-            Err(TellError::Expired(_)) => Err(Undelivered::Expired),
-            Err(TellError::Closed(_)) => Err(Undelivered::NoSuchActor),
-            Err(TellError::Full(message) | TellError::SystemFull(message)) => {
-                Ok(Taken::Waits(Box::pin(wait(self.recipient.clone(), message, answer))))
-            }
-        }
+        let mut taken = Err(Undelivered::Malformed);
+        // A codec is anybody's code, and so is what drops a message.
+        quietly(|| by.during(|| taken = self.take_in(envelope, until)));
+        taken
     }
 
     fn limit(&self) -> Option<Rate> {

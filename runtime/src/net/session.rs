@@ -312,6 +312,11 @@ impl Session {
             inlet.actor.take(envelope, Until(until), &mut self.lent)
         };
         match taken {
+            // Most mail, of which nothing more is to be said.
+            Ok(Taken::In(None)) if origin.question.is_none() => {
+                let said = inlet.settle(origin.actor, self.parked_bytes, &self.outlet);
+                if said { Ok(()) } else { Err(Misbehaved) }
+            }
             Ok(Taken::In(answer)) => self.settle(origin, Ok(answer)),
             Ok(Taken::Waits(waiting)) => {
                 inlet.waiting = Some((waiting, origin));
@@ -329,14 +334,7 @@ impl Session {
         outcome: Result<Option<Answer>, Undelivered>,
     ) -> Result<(), Misbehaved> {
         let Some(inlet) = self.inlets.get_mut(&origin.actor) else { return Ok(()) };
-        let mut said = true;
-        // [ENV-11] Who is refused gets no credit for it: that comes when those that wait find room.
-        if inlet.window.settle() && !inlet.is_crowded(self.parked_bytes) {
-            let messages = inlet.window.advance(self.outlet.arrived());
-            let credit = Frame::Credit { actor: origin.actor, messages };
-            said = self.outlet.say(Order::Free, &credit);
-            inlet.window.tell(self.outlet.said());
-        }
+        let mut said = inlet.settle(origin.actor, self.parked_bytes, &self.outlet);
         match (outcome, origin.question) {
             (Ok(Some(answer)), Some(question)) => self.answers.wait(answer, question),
             // [ENV-21]
@@ -396,6 +394,19 @@ impl Inlet {
     fn new(actor: Arc<Box<dyn Exported>>) -> Self {
         let limit = actor.limit().map(Limit::new);
         Self { actor, window: Window::new(), limit, waiting: None, parked: VecDeque::new() }
+    }
+
+    /// A message to the actor, of that number, does not wait any more: the peer gets credit for others when it is time. `false`
+    /// if it has caused more than may wait to be said. [ENV-11]
+    fn settle(&mut self, actor: u64, parked_bytes: usize, outlet: &Outlet) -> bool {
+        // Who is refused gets no credit for it: that comes when those that wait find room.
+        if !self.window.settle() || self.is_crowded(parked_bytes) {
+            return true;
+        }
+        let messages = self.window.advance(outlet.arrived());
+        let said = outlet.say(Order::Free, &Frame::Credit { actor, messages });
+        self.window.tell(outlet.said());
+        said
     }
 
     /// Whether no more is parked here, while so many bytes are parked in all.
