@@ -13,6 +13,7 @@ use greenroom::journal::{Commit, PersistError};
 use super::budget::weight;
 use super::command::Spec;
 use super::resp::{Proto, Reply, Span};
+use super::room::{self, Room};
 use super::store::{Args, Error, Shard, WatchId};
 
 /// Reply bytes after which a job pauses and lets its client read: what one client can make a shard hold at a time,
@@ -26,6 +27,8 @@ pub(crate) const KEEP_BYTES_MAX: usize = 16 * 1024;
 pub(crate) enum Task {
     /// Run a command.
     Run(&'static Spec),
+    /// Run a part of a command, for all of which there was room.
+    Admitted(&'static Spec),
     /// Watch keys; `again`: beside others that are watched.
     Watch { again: bool },
     /// Forget the watched keys.
@@ -62,6 +65,10 @@ pub(crate) struct Job {
     taken: usize,
     /// What must be over before the replies may be read.
     commit: Option<Commit>,
+    /// Taken for the steps that were admitted.
+    room: Option<Room>,
+    /// What of it the shard has, since it ran them.
+    spent: u64,
 }
 
 impl Job {
@@ -76,7 +83,27 @@ impl Job {
             ends: Vec::new(),
             taken: 0,
             commit: None,
+            room: None,
+            spent: 0,
         }
+    }
+
+    /// Gives the job the room for a step that was admitted.
+    pub(crate) fn give(&mut self, room: Room) {
+        match &mut self.room {
+            Some(has) => has.join(room),
+            None => self.room = Some(room),
+        }
+    }
+
+    /// Returns what the shard has had, since the last call, of the room that the job was given.
+    pub(crate) fn take_spent(&mut self) -> u64 {
+        std::mem::take(&mut self.spent)
+    }
+
+    /// Returns about how many bytes of data the steps bring that are left to run and were not admitted.
+    pub(crate) fn brought(&self) -> usize {
+        self.steps.iter().skip(self.next).map(|step| step.brought(&self.arena, &self.spans)).sum()
     }
 
     /// Withholds the replies until the commit is over.
@@ -149,9 +176,7 @@ impl Job {
             if may_pause && self.out.len() >= pause {
                 break;
             }
-            let first = step.first as usize;
-            let spans = self.spans.get(first..first + step.words as usize).unwrap_or_default();
-            let args = Args::new(&self.arena, spans);
+            let args = Args::new(&self.arena, step.spans_of(&self.spans));
             let db = usize::from(step.db);
             let mut reply = Reply::new(&mut self.out, step.proto);
             let is_inside = transaction > 0;
@@ -160,6 +185,13 @@ impl Job {
             match step.task {
                 Task::Run(spec) if is_inside => shard.execute_begun(spec, db, args, &mut reply),
                 Task::Run(spec) => shard.execute(spec, db, args, &mut reply),
+                Task::Admitted(spec) => {
+                    let bytes = room::brought(args);
+                    let room = self.room.as_mut();
+                    self.spent += room.map_or(0, |room| room.spend(bytes as u64));
+                    shard.raise_limit(bytes);
+                    shard.execute_begun(spec, db, args, &mut reply);
+                }
                 Task::Watch { again } => {
                     shard.watch(self.client, again, db, args);
                     reply.ok();
@@ -168,14 +200,15 @@ impl Job {
                     shard.unwatch(self.client);
                 }
                 Task::Begin { replies, steps, watches } => {
-                    let grows =
-                        self.steps.iter().skip(self.next + 1).take(steps as usize).any(Step::grows);
+                    let inside = self.steps.iter().skip(self.next + 1).take(steps as usize);
+                    let bytes: usize =
+                        inside.map(|step| step.brought(&self.arena, &self.spans)).sum();
                     // A shard that was started again, or has missed the client's node, cannot know what changed.
                     let is_touched = shard.unwatch(self.client).unwrap_or(true);
                     if watches && is_touched {
                         reply.null_array();
                         skip = steps;
-                    } else if grows && shard.is_full() {
+                    } else if bytes > 0 && !shard.has_room(bytes) {
                         reply.error(&format!(
                             "EXECABORT Transaction discarded because of: {}",
                             Error::OUT_OF_MEMORY.0
@@ -266,14 +299,31 @@ impl Job {
         clear(&mut self.steps);
         clear(&mut self.out);
         clear(&mut self.ends);
+        self.room = None;
         self.next = 0;
         self.taken = 0;
     }
 }
 
 impl Step {
-    fn grows(&self) -> bool {
-        matches!(self.task, Task::Run(spec) if spec.needs_memory())
+    /// Returns about how many bytes of data it brings, unless it was admitted.
+    fn brought(&self, arena: &[u8], spans: &[Span]) -> usize {
+        match self.task {
+            Task::Run(spec) if spec.needs_memory() => {
+                room::brought(Args::new(arena, self.spans_of(spans)))
+            }
+            Task::Run(_)
+            | Task::Admitted(_)
+            | Task::Watch { .. }
+            | Task::Unwatch
+            | Task::Begin { .. }
+            | Task::Numbers => 0,
+        }
+    }
+
+    fn spans_of<'a>(&self, spans: &'a [Span]) -> &'a [Span] {
+        let first = self.first as usize;
+        spans.get(first..first + self.words as usize).unwrap_or_default()
     }
 }
 

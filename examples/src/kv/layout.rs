@@ -48,6 +48,12 @@ impl Layout {
         self.first
     }
 
+    /// Returns whether a shard is on this node.
+    pub(crate) fn is_here(&self, shard: usize) -> bool {
+        let place = self.first.and_then(|first| shard.checked_sub(first));
+        place.is_some_and(|place| place < self.per_node)
+    }
+
     /// Returns the nodes with shards.
     pub(crate) fn nodes(&self) -> &[NodeId] {
         &self.nodes

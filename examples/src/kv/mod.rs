@@ -18,6 +18,7 @@
 //! | a client without its socket | `conversation`, `session` |
 //! | what outlives the process | `keeper`, `store::log` |
 //! | what clients make the server hold | `budget`, `names` |
+//! | how much data there may be | `room` |
 //! | the actors | `connection`, `backend`, `shard_actor`, `broker`, `listener` |
 //! | which node and shard a key lies on | `layout` |
 //! | other nodes | `cluster`, `job::parcel` |
@@ -53,6 +54,7 @@ mod names;
 mod options;
 mod own;
 mod resp;
+mod room;
 mod server;
 mod session;
 mod shard_actor;

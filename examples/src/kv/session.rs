@@ -279,7 +279,10 @@ impl Session {
             }
             (Ok(Target::Shard(shard)), _) => turn.command(shard, spec, self.db, self.proto, args),
             (Ok(Target::Split), Action::Split(_, merge)) => {
-                turn.split(spec, merge, self.db, self.proto, args);
+                if let Err(error) = turn.split(spec, merge, self.db, self.proto, args, &self.shared)
+                {
+                    turn.local(self.proto, |reply| reply.error(&error.0));
+                }
             }
             (Ok(Target::All), Action::All(_, merge)) => {
                 turn.all(Task::Run(spec), merge, self.db, self.proto, args);

@@ -26,7 +26,7 @@ pub(crate) struct ShardActor {
     keeper: Option<Keeper>,
     /// How often it has started its counts anew.
     resets: u64,
-    /// What this shard has added to the server's sum of bytes used.
+    /// What this shard has added to the server's sum of bytes used: between two jobs, what it uses.
     told: u64,
 }
 
@@ -48,16 +48,19 @@ impl ShardActor {
             keeper = Some(Keeper::recover(&journal, index, &mut shard, shared, cx).await?);
         }
         cx.every(SWEEP_PERIOD, Self::sweep);
-        Ok(Self { shard, shared, keeper, resets: 0, told: 0 })
+        let mut me = Self { shard, shared, keeper, resets: 0, told: 0 };
+        me.tell_used();
+        Ok(me)
     }
 
     /// Runs the commands of a job and sends it back with the replies.
     #[ask]
     fn run(&mut self, mut job: Box<Job>) -> Box<Job> {
         self.shard.set_now(now_ms());
-        self.limit();
+        self.make_room(&job);
         self.reset_counts_if_told();
         job.run(&mut self.shard);
+        self.told += job.take_spent();
         if let Some(keeper) = &mut self.keeper {
             job.hold_until(keeper.keep(&mut self.shard));
         }
@@ -94,14 +97,14 @@ impl ShardActor {
         }
     }
 
-    /// Gives this shard what the others leave of the server's memory.
-    fn limit(&mut self) {
-        let limit = match self.shared.memory_max.get() {
-            0 => usize::MAX,
-            max => {
-                let others = self.shared.memory_used.get().saturating_sub(self.told);
-                usize::try_from(max.saturating_sub(others)).unwrap_or(usize::MAX)
-            }
+    /// Takes what a job brings of what is left of the server's memory, so that no other shard has it too. What is not
+    /// needed goes back when the job has run.
+    fn make_room(&mut self, job: &Job) {
+        let limit = if self.shared.memory_max.get() == 0 {
+            usize::MAX
+        } else {
+            self.told += self.shared.take_memory(job.brought() as u64);
+            usize::try_from(self.told).unwrap_or(usize::MAX)
         };
         self.shard.set_limit(limit);
     }
@@ -110,11 +113,11 @@ impl ShardActor {
         let used = self.shard.used() as u64;
         if used > self.told {
             self.shared.memory_used.add(used - self.told);
-            self.shared.memory_peak.raise(self.shared.memory_used.get());
         } else if used < self.told {
             self.shared.memory_used.subtract(self.told - used);
         }
         self.told = used;
+        self.shared.memory_peak.raise(self.shared.memory_used.get());
     }
 }
 

@@ -97,7 +97,7 @@ pub(crate) struct Shared {
     pub(crate) run_id: String,
     /// Bytes of data after which commands that add some are refused; zero: no limit.
     pub(crate) memory_max: Count,
-    /// Bytes of data on all shards.
+    /// Bytes of data on all shards, and of what they are about to store.
     pub(crate) memory_used: Count,
     /// The most that they have been.
     pub(crate) memory_peak: Count,
@@ -218,6 +218,14 @@ impl Shared {
             let Some((_, most)) = ranked.max_by_key(|(rank, _)| *rank) else { return };
             most.cut(Cut::Evicted);
             most.account.close(&self.budget);
+        }
+    }
+
+    /// Takes so many bytes of the memory, or what is left if that is less; returns how many.
+    pub(crate) fn take_memory(&self, bytes: u64) -> u64 {
+        match self.memory_max.get() {
+            0 => 0,
+            max => self.memory_used.add_within(bytes, max),
         }
     }
 

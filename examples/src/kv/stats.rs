@@ -17,6 +17,18 @@ impl Count {
         self.0.fetch_sub(less, Ordering::Relaxed);
     }
 
+    /// Adds `more`, or as much of it as it can without passing `max`; returns how much.
+    pub(crate) fn add_within(&self, more: u64, max: u64) -> u64 {
+        let mut added = 0;
+        let add = |value: u64| {
+            added = more.min(max.saturating_sub(value));
+            (added > 0).then_some(value + added)
+        };
+        // Relaxed: as above. What has to be exact is the sum, and each change of it is one step.
+        let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
+        added
+    }
+
     pub(crate) fn set(&self, value: u64) {
         // Relaxed: as above.
         self.0.store(value, Ordering::Relaxed);

@@ -263,7 +263,7 @@ fn memory_short_refuses_growth_and_transactions_that_grow() {
     let mut server = Server::new(1);
     let mut client = server.connect();
     server.say(&mut client, "SET a 1");
-    server.shards()[0].set_limit(1);
+    server.shards()[0].set_limit(200);
     assert_eq!(
         server.say(&mut client, "SET b 1"),
         "-OOM command not allowed when used memory > 'maxmemory'."
@@ -276,19 +276,45 @@ fn memory_short_refuses_growth_and_transactions_that_grow() {
 }
 
 #[test]
-fn a_transaction_that_begins_with_memory_left_runs_as_a_whole() {
+fn a_transaction_runs_as_a_whole_if_there_is_room_for_all_of_it() {
+    const OOM: &str = "OOM command not allowed when used memory > 'maxmemory'.";
     for far in [false, true] {
         let mut server = Server::new(1);
         server.far = far;
         let mut client = server.connect();
-        server.shards()[0].set_limit(1000);
         let long = "x".repeat(600);
-        let script = format!("MULTI\nSET a {long}\nSET b {long}\nSET c {long}\nEXEC\nSET d 1");
-        assert!(
-            server.say(&mut client, &script).ends_with(
-                "*3 +OK +OK +OK -OOM command not allowed when used memory > 'maxmemory'."
-            )
-        );
+        let script = format!("MULTI\nSET a {long}\nSET b {long}\nSET c {long}\nEXEC\nSET d {long}");
+        server.shards()[0].set_limit(1000);
+        let replies = server.say(&mut client, &format!("{script}\nDBSIZE"));
+        let refused = format!("-EXECABORT Transaction discarded because of: {OOM} +OK :1");
+        assert!(replies.ends_with(&refused), "{replies}");
+        server.say(&mut client, "DEL d");
+        server.shards()[0].set_limit(2500);
+        let replies = server.say(&mut client, &script);
+        assert!(replies.ends_with(&format!("*3 +OK +OK +OK -{OOM}")), "{replies}");
+    }
+}
+
+#[test]
+fn who_leaves_gives_back_the_room_for_what_it_would_have_stored() {
+    for limit in [100_000, 0] {
+        let mut server = Server::new(4);
+        let mut client = server.connect();
+        server.shared.memory_max.set(limit);
+        let long = "x".repeat(6_000);
+        let mset = format!("MSET a {long} b {long} c {long} d {long}\n");
+        client.input().extend_from_slice(mset.as_bytes());
+        client.parse();
+        let taken = server.shared.memory_used.get();
+        assert_eq!((24_000..30_000).contains(&taken), limit > 0, "{taken}");
+        drop(client);
+        assert_eq!(server.shared.memory_used.get(), 0);
+        // One that is refused keeps nothing either.
+        let mut client = server.connect();
+        server.shared.memory_max.set(20_000);
+        assert!(server.say(&mut client, &mset).starts_with("-OOM "));
+        assert_eq!(server.say(&mut client, "DBSIZE"), ":0");
+        assert_eq!(server.shared.memory_used.get(), 0);
     }
 }
 

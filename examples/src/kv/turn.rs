@@ -14,6 +14,8 @@
 //! 3. Reply bytes held at one time are bounded: a job pauses when it has produced enough, and goes on when the client
 //!    has taken what there is.
 
+use std::sync::Arc;
+
 use super::aside::Aside;
 use super::budget::weight;
 use super::command::{Merge, Spec};
@@ -21,7 +23,9 @@ use super::info::Numbers;
 use super::job::{Job, KEEP_BYTES_MAX, Task, held};
 use super::layout::Layout;
 use super::resp::{Proto, Reply};
-use super::store::{Args, WatchId};
+use super::room::{Room, brought_by};
+use super::shared::Shared;
+use super::store::{Args, Error, WatchId};
 
 /// Something to be asked of the broker when the replies before it are in place.
 #[derive(Debug)]
@@ -205,7 +209,8 @@ impl Turn {
         self.parts.push(Part::Info { asked, proto });
     }
 
-    /// Adds a command whose keys lie on several shards: each gets the command with its own keys.
+    /// Adds a command whose keys lie on several shards: each gets the command with its own keys, if there is room for
+    /// all that it brings to this node.
     pub(crate) fn split(
         &mut self,
         spec: &'static Spec,
@@ -213,7 +218,8 @@ impl Turn {
         db: usize,
         proto: Proto,
         args: Args<'_>,
-    ) {
+        shared: &Arc<Shared>,
+    ) -> Result<(), Error> {
         let step = usize::try_from(spec.keys.step).unwrap_or(1);
         let homes = spec.keys(args).map(|key| self.layout.route(key));
         let mut keys: Vec<(usize, usize)> = homes.zip(0..).collect();
@@ -222,15 +228,29 @@ impl Turn {
             self.fan.extend(keys.iter().map(|(home, _)| *home));
         }
         keys.sort_unstable();
+        let mut room = None;
+        if spec.needs_memory() && shared.memory_max.get() > 0 {
+            let parts = keys.chunk_by(|one, other| one.0 == other.0);
+            let here =
+                parts.filter(|mine| mine.first().is_some_and(|key| self.layout.is_here(key.0)));
+            let bytes: usize = here.map(|mine| brought_by(words_of(args, step, mine))).sum();
+            room = Some(Room::take(shared, bytes as u64).ok_or(Error::OUT_OF_MEMORY)?);
+        }
         for mine in keys.chunk_by(|one, other| one.0 == other.0) {
-            let Some((shard, _)) = mine.first() else { continue };
-            let words = mine.iter().flat_map(|(_, key)| args.tail(1 + key * step).take(step));
-            self.job(*shard).push(Task::Run(spec), db, proto, args.tail(0).take(1).chain(words));
+            let Some(&(shard, _)) = mine.first() else { continue };
+            let grows = spec.needs_memory() && self.layout.is_here(shard);
+            let task = if grows { Task::Admitted(spec) } else { Task::Run(spec) };
+            let job = self.job(shard);
+            job.push(task, db, proto, words_of(args, step, mine));
+            if grows && let Some(room) = &mut room {
+                job.give(room.part(brought_by(words_of(args, step, mine)) as u64));
+            }
             if merge != Merge::Values {
-                self.fan.push(*shard);
+                self.fan.push(shard);
             }
         }
         self.parts.push(Part::Gather { merge, proto, from, to: self.fan.len() });
+        Ok(())
     }
 
     /// Opens a transaction on a shard by its [`Task::Begin`]; the commands of it follow, then [`Turn::end`].
@@ -314,4 +334,14 @@ impl Turn {
             Some(_) | None => self.parts.push(Part::Shard { shard: of, count: 1 }),
         }
     }
+}
+
+/// Returns the words of a command for one shard: its name, and so many for each of the keys there.
+fn words_of<'a>(
+    args: Args<'a>,
+    step: usize,
+    keys: &'a [(usize, usize)],
+) -> impl Iterator<Item = &'a [u8]> {
+    let words = keys.iter().flat_map(move |(_, key)| args.tail(1 + key * step).take(step));
+    args.tail(0).take(1).chain(words)
 }

@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 use crate::kv_support::{Client, PATIENCE, Running, encode, show};
 use greenroom_examples::kv::Limits;
 
+const OOM: &str = "OOM command not allowed when used memory > 'maxmemory'.";
+
 #[test]
 fn commands_of_every_kind_answer() {
     let server = Running::start(3, Limits::default());
@@ -270,15 +272,99 @@ fn memory_has_a_limit() {
         assert!(stored < 200, "no end");
     }
     assert!(stored > 80, "{stored} values");
-    assert_eq!(
-        client.text(&["LPUSH", "l", "x"]),
-        "OOM command not allowed when used memory > 'maxmemory'."
-    );
+    // What is left is not enough for one more of those, but for some shorter ones.
+    let push = |client: &mut Client| client.text(&["LPUSH", "l", "x"]);
+    let refused = (0..1000).map(|_| push(&mut client)).find(|reply| reply.starts_with("OOM"));
+    assert_eq!(refused.as_deref(), Some(OOM));
     assert_eq!(client.text(&["GET", "key0"]).len(), 10_000);
     for n in 0..stored {
         client.text(&["DEL", &format!("key{n}")]);
     }
+    client.text(&["DEL", "l"]);
     assert_eq!(client.text(&["LPUSH", "l", "x"]), "1");
+    server.stop();
+}
+
+#[test]
+fn what_one_command_brings_must_fit() {
+    let limits = Limits { memory_bytes_max: Some(1 << 20), ..Limits::default() };
+    let server = Running::start(4, limits);
+    let mut client = server.connect();
+    let (long, large) = ("x".repeat(100_000), "x".repeat(2_000_000));
+    let mset = |count: usize| {
+        let pairs = (0..count).flat_map(|n| [format!("k{n}"), long.clone()]);
+        ["MSET".to_owned()].into_iter().chain(pairs).collect::<Vec<_>>()
+    };
+    for command in [
+        vec!["SET", "k", &large],
+        vec!["APPEND", "k", &large],
+        vec!["RPUSH", "k", &large],
+        vec!["MSET", "k", &large],
+        mset(40).iter().map(String::as_str).collect(),
+    ] {
+        assert_eq!(client.text(&command), OOM, "{}", command[0]);
+        assert_eq!(client.text(&["DBSIZE"]), "0", "{}", command[0]);
+    }
+    assert_eq!(client.text(&["MULTI"]), "OK");
+    assert_eq!(client.text(&["SET", "k", &large]), OOM);
+    assert!(client.text(&["EXEC"]).starts_with("EXECABORT"));
+    let fits = mset(8);
+    assert_eq!(client.text(&fits.iter().map(String::as_str).collect::<Vec<_>>()), "OK");
+    assert_eq!(client.text(&["DBSIZE"]), "8");
+    // Half of it would fit.
+    let more = mset(4).join(" ").replace("k", "j");
+    assert_eq!(client.text(&more.split(' ').collect::<Vec<_>>()), OOM);
+    assert_eq!(client.text(&["DBSIZE"]), "8");
+    server.stop();
+}
+
+#[test]
+fn a_transaction_that_no_longer_fits_does_nothing() {
+    let limits = Limits { memory_bytes_max: Some(1 << 20), ..Limits::default() };
+    let server = Running::start(2, limits);
+    let (mut one, mut two) = (server.connect(), server.connect());
+    let large = "x".repeat(600_000);
+    assert_eq!(one.text(&["MULTI"]), "OK");
+    assert_eq!(one.text(&["SET", "{k}1", "x"]), "QUEUED");
+    assert_eq!(one.text(&["SET", "{k}2", &large]), "QUEUED");
+    assert_eq!(two.text(&["SET", "k", &large]), "OK");
+    let refused = format!("EXECABORT Transaction discarded because of: {OOM}");
+    assert_eq!(one.text(&["EXEC"]), refused);
+    assert_eq!(one.text(&["DBSIZE"]), "1");
+    server.stop();
+}
+
+#[test]
+fn what_comes_at_one_time_must_fit_together() {
+    const CLIENTS: usize = 8;
+    let limits = Limits { memory_bytes_max: Some(1 << 20), ..Limits::default() };
+    let server = Running::start(4, limits);
+    let large = "x".repeat(300_000);
+    let mut clients: Vec<Client> = (0..CLIENTS).map(|_| server.connect()).collect();
+    for round in 0..20 {
+        for (n, client) in clients.iter_mut().enumerate() {
+            let (a, b) = (format!("{n}a"), format!("{n}b"));
+            let set = encode(&[b"SET".as_slice(), a.as_bytes(), &[large.as_bytes(); 2].concat()]);
+            let words = [
+                b"MSET".as_slice(),
+                a.as_bytes(),
+                large.as_bytes(),
+                b.as_bytes(),
+                large.as_bytes(),
+            ];
+            client.send(&if n % 2 == 0 { set } else { encode(&words) });
+        }
+        let replies: Vec<String> = clients.iter_mut().map(|client| show(&client.reply())).collect();
+        assert!(replies.iter().all(|reply| reply == "OK" || reply == OOM), "{replies:?}");
+        let stored = replies.iter().filter(|reply| *reply == "OK").count();
+        assert!(stored <= 1, "round {round}: {stored} of {CLIENTS}");
+        let used = server.info("used_memory");
+        assert!(used < 1 << 20, "round {round}: {used}");
+        // Nobody keeps what was not used.
+        assert_eq!(clients[0].text(&["FLUSHALL"]), "OK");
+        assert_eq!(clients[0].text(&["SET", "all", &"x".repeat(1_000_000)]), "OK");
+        assert_eq!(clients[0].text(&["FLUSHALL"]), "OK");
+    }
     server.stop();
 }
 

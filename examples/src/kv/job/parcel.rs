@@ -69,7 +69,7 @@ impl Job {
     /// Returns the bytes, at most, of the message that takes what is left to run to another node.
     pub(crate) fn packed_bytes_max(&self) -> usize {
         let steps = self.steps.iter().skip(self.next);
-        let words = steps.clone().flat_map(|step| self.spans_of(step));
+        let words = steps.clone().flat_map(|step| step.spans_of(&self.spans));
         let words: usize = words.map(|span| span.of(&self.arena).len() + LENGTH_BYTES_MAX).sum();
         words + steps.count() * STEP_BYTES_MAX
     }
@@ -86,13 +86,13 @@ impl Job {
             steps: Vec::new(),
         };
         for step in self.steps.iter().skip(self.next) {
-            for span in self.spans_of(step) {
+            for span in step.spans_of(&self.spans) {
                 let word = span.of(&self.arena);
                 parcel.lengths.push(narrow(word.len()));
                 parcel.words.extend_from_slice(word);
             }
             let task = match step.task {
-                Task::Run(spec) => PackedTask::Run(spec.name.to_owned()),
+                Task::Run(spec) | Task::Admitted(spec) => PackedTask::Run(spec.name.to_owned()),
                 Task::Watch { again } => PackedTask::Watch { again },
                 Task::Unwatch => PackedTask::Unwatch,
                 Task::Begin { replies, steps, watches } => {
@@ -164,18 +164,15 @@ impl Job {
             skip = match step.task {
                 // Its error is the reply of the whole transaction.
                 Task::Begin { steps, .. } => steps,
-                Task::Run(_) | Task::Watch { .. } | Task::Unwatch | Task::Numbers => {
-                    u32::saturating_sub(skip, 1)
-                }
+                Task::Run(_)
+                | Task::Admitted(_)
+                | Task::Watch { .. }
+                | Task::Unwatch
+                | Task::Numbers => u32::saturating_sub(skip, 1),
             };
             self.ends.push(self.out.len());
             self.next += 1;
         }
-    }
-
-    fn spans_of(&self, step: &Step) -> &[Span] {
-        let first = step.first as usize;
-        self.spans.get(first..first + step.words as usize).unwrap_or_default()
     }
 }
 

@@ -14,6 +14,7 @@ use super::watch::Watches;
 use super::{Args, Error};
 use crate::kv::command::Spec;
 use crate::kv::resp::Reply;
+use crate::kv::room::brought;
 
 /// Databases a client can `SELECT`.
 pub(crate) const DATABASES: usize = 16;
@@ -49,7 +50,7 @@ pub(crate) struct Shard {
     pub(super) now: i64,
     pub(super) place: Place,
     used: usize,
-    /// Bytes that may be used before writes are refused.
+    /// Bytes that may be used.
     limit: usize,
     /// Keys changed so far; a command changed something if this grew.
     changes: u64,
@@ -90,9 +91,14 @@ impl Shard {
         self.now = self.now.max(now);
     }
 
-    /// Sets how many bytes this shard may use before it refuses writes.
+    /// Sets how many bytes this shard may use: what would bring more is refused.
     pub(crate) fn set_limit(&mut self, limit: usize) {
         self.limit = limit;
+    }
+
+    /// Lets the shard use so many bytes more.
+    pub(crate) fn raise_limit(&mut self, bytes: usize) {
+        self.limit = self.limit.saturating_add(bytes);
     }
 
     /// Returns the bytes used, about.
@@ -114,9 +120,9 @@ impl Shard {
         (self.expired, self.hits, self.misses) = (0, 0, 0);
     }
 
-    /// Returns whether writes that need memory are refused now.
-    pub(crate) fn is_full(&self) -> bool {
-        self.used > self.limit
+    /// Returns whether there is room for so many bytes.
+    pub(crate) fn has_room(&self, bytes: usize) -> bool {
+        self.used.saturating_add(bytes) <= self.limit
     }
 
     /// Runs one command in database `db` and writes its one reply. Its arity was checked.
@@ -127,13 +133,14 @@ impl Shard {
         args: Args<'_>,
         reply: &mut Reply<'_>,
     ) {
-        if self.is_full() && spec.needs_memory() {
+        if spec.needs_memory() && !self.has_room(brought(args)) {
             return reply.error(&Error::OUT_OF_MEMORY.0);
         }
         self.execute_begun(spec, db, args, reply);
     }
 
-    /// The same inside a transaction: whether there is memory was asked at its beginning, for it runs as a whole.
+    /// The same inside a transaction, or for a part of a command: whether there is memory was asked before, for all of
+    /// it runs or nothing.
     pub(crate) fn execute_begun(
         &mut self,
         spec: &Spec,
