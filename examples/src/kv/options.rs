@@ -166,7 +166,7 @@ async fn serve(settings: Settings) -> io::Result<ExitCode> {
     raise_file_limit(settings.limits.clients_max)?;
     let mut interrupted = signal(SignalKind::interrupt())?;
     let mut terminated = signal(SignalKind::terminate())?;
-    let workers = settings.workers;
+    let (workers, is_alone) = (settings.workers, settings.node.is_none());
     let mut server = match Server::start(settings).await {
         Ok(server) => server,
         Err(error) => {
@@ -179,7 +179,8 @@ async fn serve(settings: Settings) -> io::Result<ExitCode> {
     writeln!(
         io::stdout(),
         "kv listens on {address} with {workers} workers and {shards} shards. Try:\n\n  \
-         redis-cli -p {port} set greeting hello\n  redis-cli -p {port} get greeting\n\nCtrl-C ends it."
+         redis-cli -p {port} set greeting hello\n  redis-cli -p {port} get greeting\n\n{}Ctrl-C ends it.",
+        on_transactions(shards, is_alone)
     )?;
     tokio::select! {
         _ = interrupted.recv() => {}
@@ -199,6 +200,17 @@ async fn serve(settings: Settings) -> io::Result<ExitCode> {
             Ok(ExitCode::FAILURE)
         }
     }
+}
+
+/// Says what clients that were made for a single Redis will come upon, if it is so.
+fn on_transactions(shards: usize, is_alone: bool) -> String {
+    if shards == 1 && is_alone {
+        return String::new();
+    }
+    let otherwise = if is_alone { ", or all with --shards 1" } else { "" };
+    format!(
+        "Transactions (MULTI, WATCH) work within a shard: on keys with the same {{tag}}{otherwise}.\n\n"
+    )
 }
 
 /// Starts a server, has it serve a mixed load, and prints how that went.

@@ -99,6 +99,20 @@ fn peak_mib(child: &Child) -> u64 {
     kib.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() / 1024
 }
 
+#[test]
+fn what_transactions_need_is_said_at_the_start() {
+    for (shards, is_said) in [("2", true), ("1", false)] {
+        let (mut child, lines, _) = serve(&["--shards", shards]);
+        assert_eq!(
+            lines.contains("with the same {tag}, or all with --shards 1."),
+            is_said,
+            "{lines}"
+        );
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn memory_stays_bounded_whatever_clients_do() {
