@@ -107,10 +107,7 @@ impl Kind {
             b"normal" => Ok(Self::Normal),
             b"pubsub" => Ok(Self::Pubsub),
             b"master" | b"replica" | b"slave" => Ok(Self::Other),
-            _ => {
-                let name = String::from_utf8_lossy(name);
-                Err(Error(format!("ERR Unknown client type '{name}'").into()))
-            }
+            _ => Err(Error::quoting("ERR Unknown client type '", name, "'")),
         }
     }
 
@@ -152,10 +149,7 @@ impl Victims {
                 b"laddr" => victims.local = text(value),
                 // All clients are the default user's.
                 b"user" if value == b"default" => {}
-                b"user" => {
-                    let name = String::from_utf8_lossy(value);
-                    return Err(Error(format!("ERR No such user '{name}'").into()));
-                }
+                b"user" => return Err(Error::quoting("ERR No such user '", value, "'")),
                 b"skipme" if args.is(index + 1, "yes") => victims.skips_me = true,
                 b"skipme" if args.is(index + 1, "no") => victims.skips_me = false,
                 _ => return Err(Error::SYNTAX),

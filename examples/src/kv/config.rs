@@ -85,12 +85,11 @@ fn set(session: &mut Session, args: Args<'_>) -> Result<(), Error> {
     }
     let known = settings(session);
     let names: Vec<String> = args.pairs(2).map(|(name, _)| shown(name)).collect();
-    for (index, name) in names.iter().enumerate() {
+    for (index, (name, (raw, _))) in names.iter().zip(args.pairs(2)).enumerate() {
         let lower = name.to_ascii_lowercase();
         if !known.iter().any(|(known, _)| *known == lower) {
-            let text =
-                format!("ERR Unknown option or number of arguments for CONFIG SET - '{name}'");
-            return Err(Error(text.into()));
+            let unknown = "ERR Unknown option or number of arguments for CONFIG SET - '";
+            return Err(Error::quoting(unknown, raw, "'"));
         }
         if names.iter().take(index).any(|before| before.eq_ignore_ascii_case(name)) {
             return Err(failed(name, "duplicate parameter"));
@@ -116,8 +115,7 @@ fn shown(word: &[u8]) -> String {
 }
 
 fn failed(name: &str, why: &str) -> Error {
-    let text = format!("ERR CONFIG SET failed (possibly related to argument '{name}') - {why}");
-    Error(text.into())
+    Error::made(format!("ERR CONFIG SET failed (possibly related to argument '{name}') - {why}"))
 }
 
 /// Reads a number of bytes with a unit, as in a Redis configuration: `256mb` is 2^28, `256m` is 256 million.

@@ -33,6 +33,8 @@ pub(crate) struct Conversation {
     has_more: bool,
     /// Why the client is cut off once its replies are written.
     pub(crate) cut: Option<Cut>,
+    /// What it has not been answered yet it never will be.
+    is_silent: bool,
 }
 
 impl Conversation {
@@ -48,6 +50,7 @@ impl Conversation {
             out: Vec::new(),
             has_more: false,
             cut: None,
+            is_silent: false,
         }
     }
 
@@ -93,6 +96,7 @@ impl Conversation {
                 Ok(Request::Complete) if is_http(Args::new(&self.input, &self.spans)) => {
                     self.session.is_closing = true;
                     self.cut = Some(Cut::Protocol);
+                    self.is_silent = true;
                     count += 1;
                 }
                 Ok(Request::Complete) => {
@@ -201,6 +205,9 @@ impl Conversation {
         if let Stitched::Done = stitched {
             let is_refused = self.turn.take_refused();
             self.session.settle(is_refused);
+        }
+        if self.is_silent {
+            self.out.clear();
         }
         stitched
     }

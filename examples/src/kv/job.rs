@@ -209,10 +209,10 @@ impl Job {
                         reply.null_array();
                         skip = steps;
                     } else if bytes > 0 && !shard.has_room(bytes) {
-                        reply.error(&format!(
-                            "EXECABORT Transaction discarded because of: {}",
-                            Error::OUT_OF_MEMORY.0
-                        ));
+                        let why = Error::OUT_OF_MEMORY.0;
+                        reply.error(
+                            [b"EXECABORT Transaction discarded because of: ", &*why].concat(),
+                        );
                         skip = steps;
                     } else {
                         reply.array(replies as usize);

@@ -56,7 +56,7 @@ pub(crate) fn check(spec: &Spec, args: Args<'_>) -> Result<(), Vec<u8>> {
 }
 
 fn arity_error(name: &str) -> Vec<u8> {
-    Error::arity(name).0.into_owned().into_bytes()
+    Error::arity(name).0.into_owned()
 }
 
 /// A command's name with that of its subcommand.
@@ -204,8 +204,8 @@ fn hello(session: &mut Session, args: Args<'_>, turn: &mut Turn) -> Result<(), E
             name = Some(client_command::check_name(args.get(index + 1))?);
             index += 2;
         } else {
-            let option = String::from_utf8_lossy(args.get(index)).into_owned();
-            return Err(Error(format!("ERR Syntax error in HELLO option '{option}'").into()));
+            let option = args.get(index);
+            return Err(Error::quoting("ERR Syntax error in HELLO option '", option, "'"));
         }
     }
     if let Some(name) = name {

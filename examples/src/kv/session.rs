@@ -302,18 +302,18 @@ impl Session {
             // Its error is the reply when its turn comes.
             Ok(Target::Own(_)) | Err(_) => None,
             Ok(Target::Split | Target::All) => {
-                return self.refuse(turn, Error::CROSS_SHARD.0.as_bytes());
+                return self.refuse(turn, &Error::CROSS_SHARD.0);
             }
         };
         let Some(transaction) = &mut self.transaction else { return };
         let fixed = transaction.home.or(self.watching);
         if home.is_some() && fixed.is_some() && home != fixed {
-            return self.refuse(turn, Error::CROSS_SHARD.0.as_bytes());
+            return self.refuse(turn, &Error::CROSS_SHARD.0);
         }
         transaction.home = fixed.or(home);
         match transaction.push(spec, args) {
             Ok(()) => turn.local(self.proto, |reply| reply.simple("QUEUED")),
-            Err(error) => self.refuse(turn, error.0.as_bytes()),
+            Err(error) => self.refuse(turn, &error.0),
         }
     }
 

@@ -128,6 +128,7 @@ const TEMPLATES: &[&str] = &[
     "SCAN x",
     "SCAN 0 COUNT 0|x|-1",
     "SCAN 0 FOO",
+    "SCAN -1 x",
     "AUTH x",
     "AUTH bob|default x",
     "RESET",

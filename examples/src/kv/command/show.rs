@@ -113,9 +113,14 @@ fn key_specs(spec: &Spec, reply: &mut Reply<'_>) {
     }
     let last = if spec.keys.last < 0 { spec.keys.last } else { spec.keys.last - spec.keys.first };
     reply.set(1);
-    reply.map(3);
+    let notes = notes(spec);
+    reply.map(3 + usize::from(notes.is_some()));
+    if let Some(notes) = notes {
+        reply.bulk(b"notes");
+        reply.bulk(notes.as_bytes());
+    }
     reply.bulk(b"flags");
-    simple_set(&[if spec.flags.has(Flags::WRITE) { "RW" } else { "RO" }], reply);
+    simple_set(key_flags(spec), reply);
     reply.bulk(b"begin_search");
     reply.map(2);
     reply.bulk(b"type");
@@ -133,6 +138,33 @@ fn key_specs(spec: &Spec, reply: &mut Reply<'_>) {
     for (name, value) in [("lastkey", last), ("keystep", spec.keys.step), ("limit", 0)] {
         reply.bulk(name.as_bytes());
         reply.integer(i64::from(value));
+    }
+}
+
+/// Returns what a command does with its keys (read, write, overwrite, remove) and with what they hold.
+fn key_flags(spec: &Spec) -> &'static [&'static str] {
+    match spec.name {
+        "exists" | "touch" | "watch" | "strlen" | "type" | "llen" | "hlen" | "hexists"
+        | "sismember" | "scard" => &["RO"],
+        "set" => &["RW", "access", "update", "variable_flags"],
+        "setnx" | "msetnx" => &["OW", "insert"],
+        "setex" | "psetex" | "mset" => &["OW", "update"],
+        "del" | "unlink" => &["RM", "delete"],
+        "hdel" | "srem" => &["RW", "delete"],
+        "getdel" | "lpop" | "rpop" => &["RW", "access", "delete"],
+        "getset" | "getex" | "incr" | "decr" | "incrby" | "decrby" => &["RW", "access", "update"],
+        "append" | "lpush" | "rpush" | "lpushx" | "rpushx" | "sadd" => &["RW", "insert"],
+        _ if spec.flags.has(Flags::WRITE) => &["RW", "update"],
+        _ => &["RO", "access"],
+    }
+}
+
+/// Returns what Redis remarks on the keys of a command.
+fn notes(spec: &Spec) -> Option<&'static str> {
+    match spec.name {
+        "set" => Some("RW and ACCESS due to the optional `GET` argument"),
+        "getex" => Some("RW and UPDATE because it changes the TTL"),
+        _ => None,
     }
 }
 

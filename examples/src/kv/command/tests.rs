@@ -39,6 +39,22 @@ fn the_table_describes_itself() {
     assert!(server.say(&mut client, "COMMAND DOCS get").starts_with("*2 $3 get *6 $7 summary"));
     assert_eq!(server.say(&mut client, "COMMAND GETKEYS mset a 1 b 2"), "*2 $1 a $1 b");
     assert_eq!(server.say(&mut client, "COMMAND LIST FILTERBY PATTERN xyz*"), "*0");
+    for (name, flags) in [
+        ("get", "*2 +RO +access"),
+        ("exists", "*1 +RO"),
+        ("set", "*4 +RW +access +update +variable_flags"),
+        ("mset", "*2 +OW +update"),
+        ("setnx", "*2 +OW +insert"),
+        ("del", "*2 +RM +delete"),
+        ("lpop", "*3 +RW +access +delete"),
+        ("srem", "*2 +RW +delete"),
+        ("incr", "*3 +RW +access +update"),
+        ("rpush", "*2 +RW +insert"),
+        ("hset", "*2 +RW +update"),
+    ] {
+        let told = server.say(&mut client, &format!("COMMAND INFO {name}"));
+        assert!(told.contains(&format!(" $5 flags {flags} $12 begin_search ")), "{name}: {told}");
+    }
     let three = server.say(&mut client, "HELLO 3\nCOMMAND INFO get nope");
     assert!(three.contains(" ~0 ~1 %3 $5 flags ~") && three.ends_with(":0 ~0 _"), "{three}");
 }
@@ -59,6 +75,23 @@ fn errors_repeat_the_client_with_care() {
     assert_eq!(
         server.feed(&mut client, b"client \"\\xff\\r\\n\"\r\n").0,
         b"-ERR unknown subcommand '\xff  '. Try CLIENT HELP.\r\n"
+    );
+    // Bytes as they are, up to a zero byte.
+    for (command, error) in [
+        ("EXPIRE k 1", "Unsupported option W"),
+        ("CLIENT LIST TYPE", "Unknown client type 'W'"),
+        ("CLIENT KILL USER", "No such user 'W'"),
+        ("HELLO 3", "Syntax error in HELLO option 'W'"),
+    ] {
+        let (reply, _) =
+            server.feed(&mut client, format!("{command} \"a\\xff\\x00b\"\r\n").as_bytes());
+        let (before, after) = error.split_once('W').unwrap();
+        let expected = [b"-ERR ", before.as_bytes(), b"a\xff", after.as_bytes(), b"\r\n"].concat();
+        assert_eq!(reply, expected, "{command}");
+    }
+    assert_eq!(
+        server.feed(&mut client, b"CONFIG SET \"a\\xff\\x00b\" 1\r\n").0,
+        b"-ERR Unknown option or number of arguments for CONFIG SET - 'a\xff'\r\n"
     );
     assert_eq!(
         server.say(&mut client, "SELECT 99999999999\nSELECT 16\nSELECT a"),

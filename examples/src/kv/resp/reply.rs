@@ -34,8 +34,8 @@ impl<'a> Reply<'a> {
     }
 
     /// Writes an error; a text without a code of its own must be given with its `ERR`.
-    pub(crate) fn error(&mut self, text: &str) {
-        self.error_bytes(text.as_bytes());
+    pub(crate) fn error(&mut self, text: impl AsRef<[u8]>) {
+        self.error_bytes(text.as_ref());
     }
 
     /// Writes an error that repeats bytes from the client: line breaks become blanks, as in Redis.

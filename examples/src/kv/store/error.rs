@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 /// An error reply, without its leading `-`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Error(pub(crate) Cow<'static, str>);
+pub(crate) struct Error(pub(crate) Cow<'static, [u8]>);
 
 impl Error {
     pub(crate) const SYNTAX: Self = Self::new("ERR syntax error");
@@ -28,17 +28,27 @@ impl Error {
     );
 
     pub(crate) const fn new(text: &'static str) -> Self {
-        Self(Cow::Borrowed(text))
+        Self(Cow::Borrowed(text.as_bytes()))
+    }
+
+    /// Returns an error that was put together.
+    pub(crate) fn made(text: String) -> Self {
+        Self(Cow::Owned(text.into_bytes()))
+    }
+
+    /// Returns an error that repeats a client's word between two texts.
+    pub(crate) fn quoting(before: &str, word: &[u8], after: &str) -> Self {
+        Self(Cow::Owned([before.as_bytes(), up_to_zero(word), after.as_bytes()].concat()))
     }
 
     /// Returns the error for a command called with too few or too many arguments.
     pub(crate) fn arity(name: &str) -> Self {
-        Self(format!("ERR wrong number of arguments for '{name}' command").into())
+        Self::made(format!("ERR wrong number of arguments for '{name}' command"))
     }
 
     /// Returns the error for a time to live that is zero, negative or too far away.
     pub(crate) fn expire_time(name: &str) -> Self {
-        Self(format!("ERR invalid expire time in '{name}' command").into())
+        Self::made(format!("ERR invalid expire time in '{name}' command"))
     }
 
     /// Returns the error for a subcommand that `command` does not have.
@@ -68,6 +78,11 @@ const SHOWN_BYTES_MAX: usize = 128;
 
 /// Returns what an error repeats of a client's word: up to a zero byte, as C prints it.
 fn shown(word: &[u8], bytes_max: usize) -> &[u8] {
-    let end = word.iter().position(|&byte| byte == 0).unwrap_or(word.len());
-    word.get(..end.min(bytes_max)).unwrap_or_default()
+    let word = up_to_zero(word);
+    word.get(..bytes_max).unwrap_or(word)
+}
+
+/// Returns what C takes for the whole of a word: what is before its first zero byte.
+pub(crate) fn up_to_zero(word: &[u8]) -> &[u8] {
+    word.split(|&byte| byte == 0).next().unwrap_or_default()
 }

@@ -26,7 +26,7 @@ mod tests;
 
 pub(crate) use args::Args;
 pub(crate) use db::{route, tag};
-pub(crate) use error::Error;
+pub(crate) use error::{Error, up_to_zero};
 pub(crate) use glob::matches;
 pub(crate) use log::LogError;
 pub(crate) use scan::cursor_shard;

@@ -8,7 +8,7 @@
 //! processes have the same number once in 8,192 times; then keys may be.
 
 use super::db::{SEGMENTS, hash, scan_order, segment_at};
-use super::{Args, Error, Shard, matches};
+use super::{Args, Error, Shard, matches, up_to_zero};
 use crate::kv::resp::Reply;
 
 /// Bits of a cursor that name the shard, and so the logarithm of the most shards there can be.
@@ -29,9 +29,21 @@ pub(crate) fn cursor_shard(cursor: &[u8], shards: usize) -> Option<usize> {
     Some(shard.min(shards - 1))
 }
 
-/// Reads a cursor as Redis does: any unsigned integer.
+/// Reads a cursor as Redis does, which has C's `strtoul` read it, up to a zero byte: nothing is zero, and a negative
+/// number is counted from 2^64. A blank before it is an error.
 fn read_cursor(text: &[u8]) -> Option<u64> {
-    std::str::from_utf8(text).ok()?.trim_start().parse().ok()
+    let text = std::str::from_utf8(up_to_zero(text)).ok()?;
+    let (is_negative, digits) = match text.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    if text.is_empty() {
+        return Some(0);
+    }
+    // `parse` would take a second sign.
+    let begins = digits.starts_with(|first: char| first.is_ascii_digit());
+    let value: u64 = digits.parse().ok().filter(|_| begins)?;
+    Some(if is_negative { value.wrapping_neg() } else { value })
 }
 
 /// Returns the place that a cursor names; the first if it is of another process.

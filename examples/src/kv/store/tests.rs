@@ -159,6 +159,16 @@ fn scan_filters_and_refuses() {
         "*2 $1 0 *1 $1 a"
     );
     assert_eq!(server.say(&mut client, "SCAN x"), "-ERR invalid cursor");
+    assert_eq!(server.say(&mut client, "SCAN -1 x"), "-ERR syntax error");
+    server.say(&mut client, "FLUSHALL");
+    for cursor in ["-1", "-0", "+1", "\"\"", "00", "18446744073709551615", "1\\x00x"] {
+        let scan = format!("SCAN \"{}\"", cursor.trim_matches('"'));
+        assert_eq!(server.say(&mut client, &scan), "*2 $1 0 *0", "{cursor}");
+    }
+    for cursor in [" 1", "1 ", "\\t1", "-", "+", "--1", "+-1", "18446744073709551616", "\\xff"] {
+        let scan = format!("SCAN \"{cursor}\"");
+        assert_eq!(server.say(&mut client, &scan), "-ERR invalid cursor", "{cursor}");
+    }
     assert_eq!(server.say(&mut client, "SCAN 0 COUNT 0"), "-ERR syntax error");
 }
 

@@ -59,8 +59,7 @@ impl Conditions {
                 () if args.is(index + 3, "gt") => conditions.gt = true,
                 () if args.is(index + 3, "lt") => conditions.lt = true,
                 () => {
-                    let text = format!("ERR Unsupported option {}", String::from_utf8_lossy(word));
-                    return Err(Error(text.into()));
+                    return Err(Error::quoting("ERR Unsupported option ", word, ""));
                 }
             }
         }
