@@ -1,6 +1,6 @@
 //! One line of a contest: a program as one library runs it, and what was measured of it.
 
-use crate::ours::{self, Setting};
+use crate::ours::{self, SPINNING, Setting};
 use crate::rows::Row;
 use crate::{child, stats};
 use greenroom_peers::{Program, programs as peers_programs};
@@ -97,6 +97,11 @@ impl Contestant {
         !self.ours && BARE.contains(&self.library())
     }
 
+    /// Whether its workers look for what comes before they sleep.
+    pub(crate) fn spins(&self) -> bool {
+        self.ours && self.who.ends_with(SPINNING)
+    }
+
     /// Nanoseconds per operation, one value for each round.
     pub(crate) fn times(&self) -> Vec<f64> {
         self.rows.iter().filter_map(|row| row.ns_per_op).collect()
@@ -190,7 +195,8 @@ mod tests {
         assert!(contestant("tokio-bounded", false).is_bare());
         assert!(contestant("actix-2", false).is_framework());
         let ours = contestant("auto", true);
-        assert!(!ours.is_bare() && !ours.is_framework());
+        assert!(!ours.is_bare() && !ours.is_framework() && !ours.spins());
+        assert!(contestant("auto-1-spinning", true).spins());
     }
 
     #[test]

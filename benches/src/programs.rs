@@ -11,10 +11,12 @@ pub struct Row {
     pub unit: &'static str,
     /// Our time has to be at most this much of the best peer's.
     pub goal: f64,
+    /// In a program with rows whose workers spin: the time of those that sleep has to be at most this much of tokio's.
+    pub asleep_goal: Option<f64>,
 }
 
 const fn row(name: &'static str, n: u64, unit: &'static str, goal: f64) -> Row {
-    Row { name, n, unit, goal }
+    Row { name, n, unit, goal, asleep_goal: None }
 }
 
 /// A program of the Savina suite: faster than every peer is all that is asked of these.
@@ -34,7 +36,7 @@ pub const PROGRAMS: &[Row] = &[
     row("big", 240_000, "ping and pong", 0.5),
     row("chameneos", 100_000, "meeting", 0.4),
     row("skynet", 100_000, "leaf", 0.5),
-    row("ask_outside", 20_000, "question and answer", 1.0),
+    Row { asleep_goal: Some(0.7), ..row("ask_outside", 20_000, "question and answer", 1.0) },
     row("sends_outside", 1_000_000, "message", 0.6),
     row("idle_million", 1_000_000, "actor", 0.25),
     savina("savina_concdict", 200_000, "request and answer"),

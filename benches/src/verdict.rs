@@ -82,12 +82,8 @@ fn lines(row: &Row, runners: &[Contestant]) -> Vec<String> {
     // They are sorted by their medians.
     let best = |which: &dyn Fn(&Contestant) -> bool| runners.iter().find(|one| which(one));
     let Some(ours) = best(&|one| one.ours) else { return Vec::new() };
-    let named = |one: &Contestant| format!("{}, {:.1} ns", one.label(), one.median());
     let mut lines = vec![format!("best of ours: {}", named(ours))];
-    if let Some(default) = best(&|one| one.ours && one.who == DEFAULT) {
-        let ratio = goal(default.median() / ours.median(), DEFAULT_GOAL);
-        lines.push(format!("the default over it: {}: {ratio}", named(default)));
-    }
+    lines.extend(default_line(ours, runners));
     let rivals = [
         ("best framework", best(&Contestant::is_framework)),
         ("best without a framework", best(&Contestant::is_bare)),
@@ -102,7 +98,35 @@ fn lines(row: &Row, runners: &[Contestant]) -> Vec<String> {
         let ratio = goal(ours.median() / rival.median(), row.goal);
         lines.push(format!("**ours over the best of all: {}: {ratio}**", named(rival)));
     }
+    lines.extend(row.asleep_goal.and_then(|goal| asleep_line(goal, runners)));
     lines
+}
+
+fn named(one: &Contestant) -> String {
+    format!("{}, {:.1} ns", one.label(), one.median())
+}
+
+/// The default over our best, or, where that is no fair match since it spins, over the best of ours that sleep as the
+/// default does.
+fn default_line(ours: &Contestant, runners: &[Contestant]) -> Option<String> {
+    let default = runners.iter().find(|one| one.ours && one.who == DEFAULT)?;
+    let best = runners.iter().find(|one| one.ours && !one.spins())?;
+    let over = if ours.spins() {
+        format!("our best whose workers sleep ({})", named(best))
+    } else {
+        "it".to_owned()
+    };
+    let ratio = goal(default.median() / best.median(), DEFAULT_GOAL);
+    Some(format!("the default over {over}: {}: {ratio}", named(default)))
+}
+
+/// Our best whose workers sleep over the best of tokio, whose workers always do.
+fn asleep_line(most: f64, runners: &[Contestant]) -> Option<String> {
+    let ours = runners.iter().find(|one| one.ours && !one.spins())?;
+    let rival = runners.iter().find(|one| one.library() == "tokio")?;
+    let ratio = goal(ours.median() / rival.median(), most);
+    let (ours, rival) = (named(ours), named(rival));
+    Some(format!("**ours whose workers sleep ({ours}) over the best of tokio: {rival}: {ratio}**"))
 }
 
 #[cfg(test)]
@@ -114,7 +138,8 @@ mod tests {
     use greenroom_peers::Program;
     use std::time::Duration;
 
-    const ROW: programs::Row = programs::Row { name: "ask", n: 10, unit: "question", goal: 0.5 };
+    const ROW: programs::Row =
+        programs::Row { name: "ask", n: 10, unit: "question", goal: 0.5, asleep_goal: None };
 
     fn contestant(who: &'static str, ours: bool, cores: usize, times: &[f64]) -> Contestant {
         let program = Program::new("ask", who, cores, |_| Duration::ZERO);
@@ -152,6 +177,29 @@ mod tests {
             - **ours over the best of all: tokio, 100.0 ns: 0.40, goal 0.50: reached**\n\
             - A/A control, the same program against itself: 1.02\n";
         assert_eq!(text, wanted);
+    }
+
+    #[test]
+    fn who_sleeps_is_compared_with_who_sleeps() {
+        let contestants = vec![
+            contestant("auto", true, 2, &[120.0]),
+            contestant("locked-1", true, 1, &[100.0]),
+            contestant("locked-1-spinning", true, 2, &[10.0]),
+            contestant("actix", false, 1, &[80.0]),
+            contestant("tokio", false, 2, &[150.0]),
+            contestant("tokio-1", false, 1, &[125.0]),
+        ];
+        let row = programs::Row { asleep_goal: Some(0.7), ..ROW };
+        let text = section(&row, contestants, 1, 1.0, 2);
+        let wanted = "- best of ours: locked-1-spinning, 10.0 ns\n\
+            - the default over our best whose workers sleep (locked-1, 100.0 ns): auto, 120.0 ns: \
+            1.20, goal 1.30: reached\n\
+            - ours over the best framework: actix, 80.0 ns: 0.12\n\
+            - ours over the best without a framework: tokio-1, 125.0 ns: 0.08\n\
+            - **ours over the best of all: actix, 80.0 ns: 0.12, goal 0.50: reached**\n\
+            - **ours whose workers sleep (locked-1, 100.0 ns) over the best of tokio: tokio-1, \
+            125.0 ns: 0.80, goal 0.70: missed**\n";
+        assert!(text.contains(wanted), "{text}");
     }
 
     #[test]

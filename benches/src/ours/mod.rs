@@ -6,6 +6,7 @@
 //! | `…-1` | the same with 1 worker |
 //! | `…-4` | 4 workers |
 //! | `…-bounded` | `counting` to a mailbox of 1024, whose sender waits for room |
+//! | `…-spinning` | `ask_outside` of workers that look for what comes before they sleep |
 
 mod ask;
 mod ask_outside;
@@ -27,7 +28,7 @@ pub(crate) use ask::run as ask;
 pub(crate) use counting::unbounded as counting;
 pub(crate) use fork_join_create::run as fork_join_create;
 pub(crate) use ping_pong::run as ping_pong;
-pub(crate) use settings::{SETTINGS, Setting};
+pub(crate) use settings::{SETTINGS, SPINNING, Setting};
 
 use greenroom_peers::Program;
 use std::future::Future;

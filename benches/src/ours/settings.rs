@@ -22,6 +22,9 @@ pub(crate) struct Setting {
     spinning: &'static str,
 }
 
+/// What the names of those end with that look for what comes before they sleep.
+pub(crate) const SPINNING: &str = "-spinning";
+
 /// How long those look that look before they sleep: longer than any answer takes.
 const SPIN: Duration = Duration::from_millis(1);
 
@@ -54,7 +57,7 @@ settings! { auto locked lock_free stealing per_core }
 impl Setting {
     /// The setting that tables call `who`.
     pub(crate) fn named(who: &str) -> Option<&'static Self> {
-        let who = who.trim_end_matches("-bounded").trim_end_matches("-spinning");
+        let who = who.trim_end_matches("-bounded").trim_end_matches(SPINNING);
         SETTINGS.iter().find(|setting| setting.who == who)
     }
 
