@@ -35,7 +35,8 @@
 //! | `kameo`, `kameo-1` | unbounded mailboxes, no tracing |
 //! | `kameo-bounded`, `kameo-1-bounded` | the default mailboxes of 64 |
 //! | `actix`, `actix-2` | one arbiter, and two with the actors spread over them; `do_send` |
-//! | xtra | not here: it comes under MPL-2.0, which is none of the licences that we take in |
+//! | `xtra`, `xtra-1` | unbounded mailboxes, `detach` where nobody waits for an answer, no instrumentation |
+//! | `xtra-bounded`, `xtra-1-bounded` | the same, mailboxes of 1024 |
 //!
 //! A sender that waits for room in another's mailbox can wait for ever where actors send to each other
 //! in circles, so a peer with bounded mailboxes has no more than the first programs.
@@ -53,6 +54,7 @@ pub mod shape;
 pub mod sizes;
 mod tokio_tasks;
 pub mod wire;
+mod xtra_actors;
 
 pub use countdown::{Countdown, Ticket, Tickets};
 use std::fmt;
@@ -100,6 +102,7 @@ pub fn programs() -> Vec<Program> {
         kameo_actors::programs(),
         actix_actors::programs(),
         coerce_actors::programs(),
+        xtra_actors::programs(),
     ]
     .into_iter()
     .flatten()
