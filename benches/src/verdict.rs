@@ -106,11 +106,12 @@ fn named(one: &Contestant) -> String {
     format!("{}, {:.1} ns", one.label(), one.median())
 }
 
-/// The default over our best, or, where that is no fair match since it spins, over the best of ours that sleep as the
-/// default does.
+/// The default, with the allocator of our best, over that, or, where it is no match since it spins, over the best of
+/// ours that sleep as the default does.
 fn default_line(ours: &Contestant, runners: &[Contestant]) -> Option<String> {
-    let default = runners.iter().find(|one| one.ours && one.who == DEFAULT)?;
     let best = runners.iter().find(|one| one.ours && !one.spins())?;
+    let is_default = |one: &&Contestant| one.ours && one.who == DEFAULT;
+    let default = runners.iter().filter(is_default).find(|one| one.allocator == best.allocator)?;
     let over = if ours.spins() {
         format!("our best whose workers sleep ({})", named(best))
     } else {
@@ -199,6 +200,23 @@ mod tests {
             - **ours over the best of all: actix, 80.0 ns: 0.12, goal 0.50: reached**\n\
             - **ours whose workers sleep (locked-1, 100.0 ns) over the best of tokio: tokio-1, \
             125.0 ns: 0.80, goal 0.70: missed**\n";
+        assert!(text.contains(wanted), "{text}");
+    }
+
+    #[test]
+    fn the_default_has_the_allocator_of_the_best() {
+        let mut contestants = vec![
+            contestant("auto", true, 2, &[60.0]),
+            contestant("per_core-1", true, 1, &[50.0]),
+            contestant("auto", true, 2, &[44.0]),
+            contestant("per_core-1", true, 1, &[40.0]),
+        ];
+        for one in &mut contestants[2..] {
+            one.allocator = Allocator::Mimalloc;
+        }
+        let text = section(&ROW, contestants, 1, 1.0, 2);
+        let wanted = "- best of ours: per_core-1+mimalloc, 40.0 ns\n\
+            - the default over it: auto+mimalloc, 44.0 ns: 1.10, goal 1.30: reached\n";
         assert!(text.contains(wanted), "{text}");
     }
 
