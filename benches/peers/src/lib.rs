@@ -39,7 +39,8 @@
 //! | `xtra-bounded`, `xtra-1-bounded` | the same, mailboxes of 1024 |
 //!
 //! A sender that waits for room in another's mailbox can wait for ever where actors send to each other
-//! in circles, so a peer with bounded mailboxes has no more than the first programs.
+//! in circles, so a peer with bounded mailboxes has no more than the first programs; xtra, whose mailboxes
+//! are the faster the less they hold, has `fan_in` and `fork_join_throughput`, too.
 
 #![forbid(unsafe_code)]
 

@@ -1,6 +1,6 @@
 //! Several actors, and several plain threads, send numbers to one actor.
 
-use super::{spawn, tell};
+use super::{Mailboxes, tell};
 use crate::shape::{outside, sum_below};
 use crate::sizes::{PRODUCERS, THREADS};
 use crate::{Countdown, Ticket};
@@ -53,16 +53,16 @@ impl Handler<Pour> for Source {
     }
 }
 
-fn sink(left: u64) -> (Address<Sink>, Countdown) {
+fn sink(mailboxes: Mailboxes, left: u64) -> (Address<Sink>, Countdown) {
     let countdown = Countdown::new(1);
-    let sink = spawn(Sink { sum: 0, left, done: Some(countdown.ticket()) });
+    let sink = mailboxes.spawn(Sink { sum: 0, left, done: Some(countdown.ticket()) });
     (sink, countdown)
 }
 
-pub(super) async fn fan_in(n: u64) -> Duration {
+pub(super) async fn fan_in(mailboxes: Mailboxes, n: u64) -> Duration {
     let each = n / PRODUCERS;
-    let (sink, countdown) = sink(PRODUCERS * each);
-    let sources: Vec<_> = (0..PRODUCERS).map(|_| spawn(Source(sink.clone()))).collect();
+    let (sink, countdown) = sink(mailboxes, PRODUCERS * each);
+    let sources: Vec<_> = (0..PRODUCERS).map(|_| mailboxes.spawn(Source(sink.clone()))).collect();
     let clock = Instant::now();
     for source in &sources {
         tell(source, Pour(each)).await;
@@ -76,7 +76,7 @@ pub(super) async fn fan_in(n: u64) -> Duration {
 
 pub(super) async fn sends_outside(n: u64) -> Duration {
     let each = n / THREADS;
-    let (sink, countdown) = sink(THREADS * each);
+    let (sink, countdown) = sink(Mailboxes::Unbounded, THREADS * each);
     let clock = Instant::now();
     for _ in 0..THREADS {
         let sink = sink.clone();

@@ -85,21 +85,21 @@ pub(crate) fn programs() -> Vec<Program> {
 }
 
 /// The programs that every kind of mailbox suits.
-fn both(peer: &'static str, workers: usize, mailboxes: Mailboxes) -> [Program; 4] {
+fn both(peer: &'static str, workers: usize, mailboxes: Mailboxes) -> [Program; 6] {
     [
         task("counting", peer, workers, move |n| counting::run(mailboxes, n)),
         task("ask", peer, workers, move |n| ask::run(mailboxes, n)),
         task("ping_pong", peer, workers, move |n| ping_pong::run(mailboxes, n)),
         task("fork_join_create", peer, workers, move |n| create::fork_join_create(mailboxes, n)),
+        task("fork_join_throughput", peer, workers, move |n| throughput::run(mailboxes, n)),
+        task("fan_in", peer, workers, move |n| fan_in::fan_in(mailboxes, n)),
     ]
 }
 
 /// The programs in which actors that wait for room could wait for each other, or whose senders
 /// cannot wait.
-fn unbounded(peer: &'static str, workers: usize) -> [Program; 9] {
+fn unbounded(peer: &'static str, workers: usize) -> [Program; 7] {
     [
-        task("fork_join_throughput", peer, workers, throughput::run),
-        task("fan_in", peer, workers, fan_in::fan_in),
         task("thread_ring", peer, workers, thread_ring::run),
         task("big", peer, workers, big::run),
         task("chameneos", peer, workers, chameneos::run),

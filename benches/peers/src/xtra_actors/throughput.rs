@@ -1,6 +1,6 @@
 //! One sender gives work to many actors in turn.
 
-use super::{spawn, tell};
+use super::{Mailboxes, tell};
 use crate::shape::compute;
 use crate::sizes::FORKS;
 use crate::{Countdown, Ticket};
@@ -37,11 +37,11 @@ impl Handler<Handled> for Computer {
     }
 }
 
-pub(super) async fn run(n: u64) -> Duration {
+pub(super) async fn run(mailboxes: Mailboxes, n: u64) -> Duration {
     let (goal, countdown) = (n / FORKS, Countdown::new(FORKS));
     let computers: Vec<_> = (0..FORKS)
         .map(|_| Computer { handled: 0, goal, done: Some(countdown.ticket()) })
-        .map(spawn)
+        .map(|computer| mailboxes.spawn(computer))
         .collect();
     let clock = Instant::now();
     for number in 0..goal {
