@@ -32,9 +32,10 @@ pub(crate) struct Room {
 impl Room {
     /// Takes so many bytes; none if fewer are left.
     pub(crate) fn take(shared: &Arc<Shared>, bytes: u64) -> Option<Self> {
-        let got = shared.take_memory(bytes);
-        let room = Self { shared: Arc::clone(shared), bytes: got };
-        (got == bytes).then_some(room)
+        let max = shared.memory_max.get();
+        let bytes = if max == 0 { 0 } else { bytes };
+        let has = max == 0 || shared.memory_used.add_if_within(bytes, max);
+        has.then(|| Self { shared: Arc::clone(shared), bytes })
     }
 
     /// Takes a part of it out, or what there is if that is less.

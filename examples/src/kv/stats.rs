@@ -29,6 +29,13 @@ impl Count {
         added
     }
 
+    /// Adds `more` if that does not pass `max`; returns whether it did.
+    pub(crate) fn add_if_within(&self, more: u64, max: u64) -> bool {
+        let add = |value: u64| value.checked_add(more).filter(|sum| *sum <= max);
+        // Relaxed: as above.
+        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).is_ok()
+    }
+
     pub(crate) fn set(&self, value: u64) {
         // Relaxed: as above.
         self.0.store(value, Ordering::Relaxed);

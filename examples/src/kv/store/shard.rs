@@ -152,9 +152,14 @@ impl Shard {
         let Some(run) = spec.run() else {
             return reply.error("ERR this command does not belong to a shard");
         };
-        let changes = self.changes;
+        let (changes, used) = (self.changes, self.used);
         if let Err(error) = run(self, args, reply) {
             reply.error(&error.0);
+        }
+        if self.limit != usize::MAX && spec.needs_memory() {
+            // What it took beyond the estimate is not to be missing to those behind it.
+            let more = self.used.saturating_sub(used).saturating_sub(brought(args));
+            self.raise_limit(more);
         }
         if self.changes != changes
             && let Some(log) = &mut self.log
