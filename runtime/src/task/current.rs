@@ -93,6 +93,11 @@ const NOWHERE: usize = usize::MAX;
 /// any are used yet.
 pub(crate) fn enter(core: &Arc<Core>, worker: u32, stack: usize) {
     CURRENT.with(|current| {
+        // The spare counts are of one core.
+        assert!(
+            current.core.get().is_null(),
+            "a worker's thread runs no other system inside a turn"
+        );
         current.nests_above.set(stack_pointer().saturating_sub(stack / NESTED_PART));
         current.core.set(&raw const **core);
         current.worker.set(worker);

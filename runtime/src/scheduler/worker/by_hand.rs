@@ -82,12 +82,11 @@ impl ByHand {
         if self.has_left {
             return Took::Left;
         }
-        current::enter(&self.worker.core, self.worker.number(), STACK_BYTES);
+        let _inside = Inside::new(&self.worker);
         current::allow_nesting(manner.nests);
         let took = self.turn_inside(manner, witness);
         current::allow_nesting(true);
         current::end_slice();
-        current::leave(&self.worker.core);
         took
     }
 
@@ -165,7 +164,7 @@ impl ByHand {
     pub(crate) fn fire_alarms(&mut self) {
         let worker = &mut self.worker;
         let number = worker.number();
-        current::enter(&worker.core, number, STACK_BYTES);
+        let _inside = Inside::new(worker);
         let now = worker.core.clock.now();
         current::set_now(now);
         let mut alarms = std::mem::take(&mut worker.alarms);
@@ -174,7 +173,6 @@ impl ByHand {
         current::close_home();
         worker.alarms = alarms;
         current::end_slice();
-        current::leave(&worker.core);
     }
 
     /// When the worker's next alarm is due.
@@ -191,6 +189,22 @@ impl ByHand {
             queue.leave(unsafe { WorkerId::new(self.worker.id.index()) });
         }
         self.worker.core.worker_ended();
+    }
+}
+
+/// While it is there, the thread is a worker; also a panic of a queue that is somebody's own ends that.
+struct Inside(Arc<Core>);
+
+impl Inside {
+    fn new(worker: &Worker) -> Self {
+        current::enter(&worker.core, worker.number(), STACK_BYTES);
+        Self(worker.core.clone())
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        current::leave(&self.0);
     }
 }
 
