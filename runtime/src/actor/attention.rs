@@ -9,7 +9,7 @@ use super::interleave;
 use super::phase::{Phase, enter};
 use super::stash;
 use super::traits::Behavior;
-use crate::task::cell::Advance;
+use crate::task::cell::{Advance, Life};
 use crate::task::held::Held;
 
 /// The actor has a receive timeout.
@@ -37,7 +37,7 @@ pub(super) fn is_on(held: &mut Held) -> bool {
 /// # Safety
 /// No hook or handler waits, and the cell is an `A`'s.
 pub(super) unsafe fn step<A: Behavior>(held: &mut Held) -> Advance {
-    let heard = std::mem::take(&mut held.owner().life.heard);
+    let heard = held.owner().life.take_lately(Life::HEARD);
     if heard {
         // SAFETY: the caller's promise.
         unsafe { body::context::<A>(held.header()) }.break_silence();

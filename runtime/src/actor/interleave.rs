@@ -33,7 +33,7 @@ use super::traits::{Actor, Behavior, ByMacro, Message, Receive};
 use crate::queue::list::List;
 use crate::queue::node::{Kind, Lane, Node};
 use crate::sync::{Arc, AtomicBool, Ordering, Wake, planted, thread_local, waker};
-use crate::task::cell::{Advance, CellRef, Header};
+use crate::task::cell::{Advance, CellRef, Header, Life};
 use crate::task::current;
 use crate::task::future::Pending;
 use crate::task::held::Held;
@@ -377,7 +377,7 @@ impl Drop for Inside {
 
 /// A handler is done: whoever waits for its place may begin, and silence begins anew.
 fn landed(held: &mut Held) {
-    held.owner().life.heard = true;
+    held.owner().life.lately |= Life::HEARD;
     let flights = &mut control(held).extras().flights;
     flights.crowded = false;
     let is_last = flights.is_empty();

@@ -20,7 +20,7 @@ use crate::event::DeadLetterReason;
 use crate::queue::list::List;
 use crate::queue::node::Node;
 use crate::sync::planted;
-use crate::task::cell::Advance;
+use crate::task::cell::{Advance, Life};
 use crate::task::held::Held;
 use crate::task::panic::quietly;
 use std::ptr::NonNull;
@@ -232,13 +232,18 @@ pub(super) fn has_due(held: &mut Held) -> bool {
     control(held).extras.as_ref().is_some_and(|extras| !extras.stash.due.is_empty())
 }
 
-/// What is to be handled next: signals, then what is due, then mail.
+/// What is to be handled next: signals, then what is due, then mail. Where a message goes before a signal, it is one
+/// that is due, if there are any, and none while the mailbox is held.
 pub(super) fn next(held: &mut Held) -> Advance {
     let has_signals = !held.owner().signals.is_empty();
-    if !has_signals && interleave::is_crowded(held) {
+    let is_crowded = interleave::is_crowded(held);
+    if !has_signals && is_crowded {
         return Advance::Wait;
     }
-    let waits = has_signals;
+    let has_due = has_due(held);
+    let life = &mut held.owner().life;
+    let lets_in = (is_crowded || has_due) && life.take_lately(Life::CALLED) && !is_crowded;
+    let waits = has_signals && !lets_in;
     let waits = planted!("stash-overtaken": waits => waits || held.has_mail());
     let extras = control(held).extras.as_mut().filter(|_| !waits);
     let Some(node) = extras.and_then(|extras| extras.stash.due.pop_front()) else {

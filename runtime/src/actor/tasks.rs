@@ -11,7 +11,7 @@ use crate::queue::node::{Kind, Node};
 use crate::queue::oneshot;
 use crate::sync::planted;
 use crate::task::cell::{CellRef, Header};
-use crate::task::panic::catch;
+use crate::task::panic::{catch, quietly};
 use futures_core::Stream;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -208,7 +208,13 @@ async fn caught(future: impl Future<Output = ()>) -> Result<(), String> {
             }
             polled
         })
-        .map_or_else(|text| Poll::Ready(Err(text)), |polled| polled.map(Ok))
+        .map_or_else(
+            |text| {
+                quietly(|| future.set(None));
+                Poll::Ready(Err(text))
+            },
+            |polled| polled.map(Ok),
+        )
     })
     .await
 }

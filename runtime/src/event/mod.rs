@@ -17,7 +17,8 @@ use crate::sync::{AtomicBool, CachePadded, Ordering};
 use std::fmt;
 use tokio::sync::broadcast;
 
-/// Which actor: its number, unique within its system, and its type.
+/// Which actor: its number, unique within its system, and its type. The order of numbers is not that in which actors
+/// were made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ActorId {
     pub(crate) number: u64,

@@ -99,8 +99,8 @@ pub(crate) struct Life {
     pub(crate) ever: u8,
     /// Why the layer above is asked before each message, as bits of its own; zero if it is not.
     pub(crate) attended: u8,
-    /// Whether a user's message was handled since it was asked.
-    pub(crate) heard: bool,
+    /// What has happened of late, as [`Life::HEARD`] and [`Life::CALLED`].
+    pub(crate) lately: u8,
     /// Of an actor that stands in for another node's, when it has ended: the code of why its mail was not sent.
     pub(crate) unsent: u8,
     /// Incarnations that are over: what one of them began does not reach a later one.
@@ -112,6 +112,18 @@ impl Life {
     pub(crate) const BORN: u8 = 1;
     /// In [`Life::ever`]: it has had children.
     pub(crate) const PARENTAL: u8 = 2;
+
+    /// In [`Life::lately`]: a user's message was handled since the layer above was asked.
+    pub(crate) const HEARD: u8 = 1;
+    /// In [`Life::lately`]: a signal's handler that waited is over, so a message goes before the next signal.
+    pub(crate) const CALLED: u8 = 2;
+
+    /// Whether that has happened of late; it is forgotten.
+    pub(crate) fn take_lately(&mut self, flag: u8) -> bool {
+        let has = self.lately & flag != 0;
+        self.lately &= !flag;
+        has
+    }
 
     pub(crate) fn has_ever(&self, flag: u8) -> bool {
         self.ever & flag != 0

@@ -1,6 +1,6 @@
 //! One run of a cell: from taking the token to giving it back.
 
-use super::cell::{Advance, CellRef, Header};
+use super::cell::{Advance, CellRef, Header, Life};
 use super::future::Pending;
 use super::held::Held;
 use super::home::Home;
@@ -181,8 +181,7 @@ impl Ready {
         let held = unsafe { Held::new(self.0) };
         turn.doing.begin_turn(held.cell());
         let look_at = turn.look;
-        let doing = turn.doing;
-        let mut run = Run { held, turn, doing, handled: 0, look_at, lets_mail_in: false, witness };
+        let mut run = Run { held, turn, doing: turn.doing, handled: 0, look_at, witness };
         let is_steady = run.held.cell().inbox.is_steady();
         let sends = if is_steady { turn.share.sends } else { run.adapt() };
         let sends = current::swap_sends(sends);
@@ -209,8 +208,6 @@ struct Run<'a, W> {
     handled: u32,
     /// Messages after which it is asked whether the turn is over.
     look_at: u32,
-    /// Whether a message that waits goes before the next signal.
-    lets_mail_in: bool,
     witness: W,
 }
 
@@ -272,7 +269,9 @@ impl<W: Witness> Run<'_, W> {
         }
         // Of a timer that is due again whenever its call is over there is always a next one.
         let is_signal = kind.is_some_and(|kind| kind.lane == Lane::Signal);
-        self.lets_mail_in = planted!("signals-keep-mail-out": is_signal => false);
+        if planted!("signals-keep-mail-out": is_signal => false) {
+            self.held.owner().life.lately |= Life::CALLED;
+        }
         None
     }
 
@@ -292,7 +291,7 @@ impl<W: Witness> Run<'_, W> {
             Advance::Message => self.attend(),
             Advance::Handle(node) => {
                 self.deliver(node);
-                self.held.owner().life.heard = true;
+                self.held.owner().life.lately |= Life::HEARD;
                 None
             }
         }
@@ -332,10 +331,10 @@ impl<W: Witness> Run<'_, W> {
     /// Handles the first signal, or a message that goes before it; the result as in `wait`. An interleaved handler
     /// that gives way is woken by the next signal, before all mail: its turn is over, or it would do nothing else.
     fn handle_signal(&mut self) -> Option<bool> {
-        if std::mem::take(&mut self.lets_mail_in) {
+        if self.held.owner().life.take_lately(Life::CALLED) {
             if let Some(node) = self.held.pop_linked() {
                 self.deliver(node);
-                self.held.owner().life.heard = true;
+                self.held.owner().life.lately |= Life::HEARD;
                 return None;
             }
             if self.held.owner().draining {
@@ -356,7 +355,7 @@ impl<W: Witness> Run<'_, W> {
         let more = self.handle();
         // Otherwise it may have rested, and be another worker's by now.
         if !is_signal && self.handled > before {
-            self.held.owner().life.heard = true;
+            self.held.owner().life.lately |= Life::HEARD;
         }
         more
     }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "what is not there fails the test")]
 
+mod called;
 mod model;
 
 use crate::support::{LONG, everywhere, hold_worker, on, soon};
