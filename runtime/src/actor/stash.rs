@@ -241,9 +241,8 @@ pub(super) fn next(held: &mut Held) -> Advance {
         return Advance::Wait;
     }
     let has_due = has_due(held);
-    let life = &mut held.owner().life;
-    let lets_in = (is_crowded || has_due) && life.take_lately(Life::CALLED) && !is_crowded;
-    let waits = has_signals && !lets_in;
+    let was_called = (is_crowded || has_due) && held.owner().life.take_lately(Life::CALLED);
+    let waits = has_signals && (is_crowded || !was_called);
     let waits = planted!("stash-overtaken": waits => waits || held.has_mail());
     let extras = control(held).extras.as_mut().filter(|_| !waits);
     let Some(node) = extras.and_then(|extras| extras.stash.due.pop_front()) else {
