@@ -133,6 +133,16 @@ fn least_loaded_passes_over_the_busy() {
     on(1, Scheduler::per_core(), least_loaded);
 }
 
+/// Waits until the pool of three has handed on what it was sent, and the workers have none of it before them.
+async fn settled(pool: &Ref<Pool<Clerk>>, workers: &[Ref<Clerk>]) {
+    // What the pool answers comes after what it handed on before, with the marker behind it.
+    pool.ask(Resize(3)).await.unwrap().unwrap();
+    // Their mail is in order.
+    for worker in workers {
+        worker.who().await.unwrap();
+    }
+}
+
 async fn least_loaded(system: &System) {
     let (pool, log, group) = pool(system, 3, Routing::least_loaded()).await;
     let gate = Arc::new(Semaphore::new(0));
@@ -146,14 +156,11 @@ async fn least_loaded(system: &System) {
     let idle = pool.who().await.unwrap();
     let members = group.members();
     let own = members.iter().find(|member| member.id().number() == idle).unwrap();
-    // Its mail is in order: once it has answered here, it has none of the pool's.
-    own.who().await.unwrap();
     for number in 0..20 {
+        settled(&pool, std::slice::from_ref(own)).await;
         pool.file(number).await.unwrap();
-        // The pool has handed on what came before.
-        pool.ask(Resize(3)).await.unwrap().unwrap();
-        own.who().await.unwrap();
     }
+    settled(&pool, std::slice::from_ref(own)).await;
     assert_eq!(shares(&log), BTreeMap::from([(idle, 20)]));
     gate.add_permits(2);
     for ask in busy {
@@ -167,10 +174,7 @@ async fn least_loaded(system: &System) {
     // So all have as much before them, none, and take turns.
     let mut seen = Vec::new();
     for _ in 0..3 {
-        pool.ask(Resize(3)).await.unwrap().unwrap();
-        for member in &members {
-            member.who().await.unwrap();
-        }
+        settled(&pool, &members).await;
         seen.push(pool.who().await.unwrap());
     }
     assert!(members.iter().all(|member| seen.contains(&member.id().number())), "{seen:?}");
