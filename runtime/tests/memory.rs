@@ -46,7 +46,7 @@ unsafe impl GlobalAlloc for Counting {
 static COUNTING: Counting = Counting;
 
 /// Messages in each measured run.
-const MESSAGES: u64 = 10_000;
+const MESSAGES: u64 = 4_000;
 /// Messages, questions and waiting handlers that there are at once in the warm-up: far more than in any
 /// measured run, so that no later moment can need a block that is not there.
 const CROWD: u64 = 2_500;
