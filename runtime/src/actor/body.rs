@@ -20,11 +20,12 @@ use super::size::{limit_actor, limit_arguments};
 use super::traits::Behavior;
 use crate::mailbox::Bound;
 use crate::queue::pool;
-use crate::sync::{Mutex, UnsafeCell};
+use crate::sync::UnsafeCell;
 use crate::task::Priority;
 use crate::task::cell::{CellRef, Header, VTable};
 use crate::task::core_ref::CoreRef;
 use crate::task::held::Held;
+use crate::task::siblings::Siblings;
 use std::alloc::Layout;
 use std::any::TypeId;
 use std::ptr::NonNull;
@@ -72,24 +73,15 @@ impl Control {
     }
 }
 
-/// The children of an actor. Each takes itself out when it has ended. Whether the parent waits for the last one to end
-/// is in its [header](Header::waits_for_children), where there is room.
-#[derive(Debug, Default)]
-pub(crate) struct Children {
-    /// The newest child; the others are linked to it.
-    pub(crate) newest: Option<NonNull<Header>>,
-}
-
-// SAFETY: the list has no more than addresses of live cells, which are shared anyway.
-unsafe impl Send for Children {}
-
 /// The part of a cell that is laid out alike for every actor.
 #[repr(C)]
 pub(crate) struct Frame {
     header: Header,
     control: UnsafeCell<Control>,
     bound: Option<Box<Bound>>,
-    children: Mutex<Children>,
+    /// Each takes itself out when it has ended. Whether the actor waits for the last one to end is in its
+    /// [header](Header::waits_for_children), where there is room.
+    children: Siblings,
 }
 
 /// The whole cell.
@@ -131,7 +123,7 @@ pub(super) fn has_extras(held: &mut Held) -> bool {
 }
 
 /// The children of a cell.
-pub(super) fn children(header: &Header) -> &Mutex<Children> {
+pub(super) fn children(header: &Header) -> &Siblings {
     &frame(header).children
 }
 
@@ -280,7 +272,7 @@ pub(super) fn build<A: Behavior>(
     // SAFETY: as above.
     unsafe { place.bound.write(bound) };
     // SAFETY: as above.
-    unsafe { place.children.write(Mutex::new(Children::default())) };
+    unsafe { place.children.write(Siblings::new()) };
     // SAFETY: as above.
     unsafe { place.context.write(UnsafeCell::new(Context::new(header))) };
     // SAFETY: as above.
@@ -295,7 +287,7 @@ pub(super) fn build<A: Behavior>(
 struct Fields<A: Behavior> {
     control: *mut UnsafeCell<Control>,
     bound: *mut Option<Box<Bound>>,
-    children: *mut Mutex<Children>,
+    children: *mut Siblings,
     context: *mut UnsafeCell<Context<A>>,
     stage: *mut UnsafeCell<Stage<A>>,
 }
@@ -334,11 +326,8 @@ pub(crate) fn family(cell: CellRef) -> Vec<CellRef> {
     let mut family = vec![cell];
     let mut next = 0;
     while let Some(parent) = family.get(next) {
-        let children = children(parent).lock();
-        // SAFETY: the list's lock is held.
-        let listed = unsafe { crate::task::roots::listed(children.newest) };
-        drop(children);
-        family.extend(listed);
+        let children = children(parent).lock().all();
+        family.extend(children);
         next += 1;
     }
     family

@@ -4,7 +4,6 @@ use super::body;
 use crate::task::cell::CellRef;
 use crate::task::core::Core;
 use crate::task::held::Held;
-use crate::task::roots::listed;
 use std::fmt::Write;
 
 /// Visits every actor that has not ended, children behind their parents and one deeper.
@@ -22,9 +21,8 @@ pub(super) unsafe fn visit_all(core: &Core, visit: &mut dyn FnMut(&CellRef, usiz
 /// As [`visit_all`].
 unsafe fn visit_family(cell: &CellRef, depth: usize, visit: &mut dyn FnMut(&CellRef, usize)) {
     visit(cell, depth);
-    let newest = body::children(cell).lock().newest;
-    // SAFETY: nobody changes the list meanwhile, by the caller's promise.
-    for child in unsafe { listed(newest) } {
+    let children = body::children(cell).lock().all();
+    for child in children {
         // SAFETY: the caller's promise.
         unsafe { visit_family(&child, depth + 1, visit) };
     }

@@ -11,7 +11,6 @@ use crate::sync::planted;
 use crate::task::cell::{CellRef, Header};
 use crate::task::held::Held;
 use crate::task::letter::Letter;
-use crate::task::roots::{listed, unlink};
 use std::any::TypeId;
 use std::ptr::NonNull;
 use std::time::Duration;
@@ -137,9 +136,9 @@ unsafe fn discard(node: NonNull<Node>) {
 pub(super) fn leave_parent(parent: Parent, child: &CellRef) {
     let parent = parent.borrow();
     let mut children = body::children(&parent).lock();
-    // SAFETY: the list's lock is held, and the child is in it until now.
-    unsafe { unlink(&mut children.newest, child.as_ptr()) };
-    let last = children.newest.is_none() && parent.waits_for_children();
+    // SAFETY: the child is in it until now.
+    unsafe { children.unlink(child.as_ptr()) };
+    let last = children.is_empty() && parent.waits_for_children();
     // Without the lock the parent may end at any time.
     let waiting = last.then(|| CellRef::clone(&parent));
     drop(children);
@@ -150,9 +149,7 @@ pub(super) fn leave_parent(parent: Parent, child: &CellRef) {
 
 /// The children of a cell.
 pub(super) fn children(held: &Held) -> Vec<CellRef> {
-    let children = body::children(held.cell()).lock();
-    // SAFETY: the list's lock is held.
-    unsafe { listed(children.newest) }
+    body::children(held.cell()).lock().all()
 }
 
 /// Sends an order; `false` if the actor had ended.

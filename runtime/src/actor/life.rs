@@ -238,7 +238,7 @@ fn has_children(held: &mut Held) -> bool {
         return false;
     }
     let children = body::children(held.cell()).lock();
-    let has_some = children.newest.is_some();
+    let has_some = !children.is_empty();
     held.cell().wait_for_children(has_some);
     has_some
 }

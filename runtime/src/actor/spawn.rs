@@ -14,7 +14,6 @@ use crate::queue::oneshot;
 use crate::task::cell::{CellRef, Life};
 use crate::task::core_ref::CoreRef;
 use crate::task::held::Held;
-use crate::task::roots::link;
 use crate::task::{Priority, Ready};
 use std::any::TypeId;
 use std::fmt;
@@ -268,9 +267,8 @@ fn adopt(parent: &mut Held, child: &CellRef) -> bool {
         return false;
     }
     parent.owner().life.ever |= Life::PARENTAL;
-    let mut children = body::children(parent.cell()).lock();
-    // SAFETY: the list's lock is held, and the child is new.
-    unsafe { link(&mut children.newest, child.as_ptr()) };
+    // SAFETY: the child is new.
+    unsafe { body::children(parent.cell()).lock().link(child.as_ptr()) };
     true
 }
 

@@ -9,7 +9,7 @@
 //! Why nobody is missed: one of the two comes first. If it was the seal, who enters sees it, and does
 //! not. Otherwise the list was locked already, so the walk comes to it after the one who entered.
 
-use crate::sync::{AtomicUsize, CachePadded, Mutex, Ordering, planted};
+use crate::sync::{AtomicUsize, CachePadded, Ordering, planted};
 
 /// Nobody may enter any more.
 const SEALED: usize = 1 << (usize::BITS - 1);
@@ -37,18 +37,22 @@ impl Gate {
         Self(CachePadded(AtomicUsize::new(0)))
     }
 
-    /// Enters, and lets `list` note it.
+    /// Enters, and notes it in a list, which `lock` locks.
     ///
     /// # Errors
     /// What leaving again leaves behind, when the gate is sealed.
-    pub(crate) fn enter<L>(&self, list: &Mutex<L>, note: impl FnOnce(&mut L)) -> Result<(), Leave> {
-        let mut listed = planted!("gate-unlocked": Some(list.lock()) => None);
+    pub(crate) fn enter<L>(
+        &self,
+        lock: impl Fn() -> L,
+        note: impl FnOnce(&mut L),
+    ) -> Result<(), Leave> {
+        let mut listed = planted!("gate-unlocked": Some(lock()) => None);
         // AcqRel: the rendezvous with `seal`.
         if self.0.fetch_add(1, Ordering::AcqRel) & SEALED != 0 {
             drop(listed);
             return Err(self.leave());
         }
-        note(listed.get_or_insert_with(|| list.lock()));
+        note(listed.get_or_insert_with(lock));
         Ok(())
     }
 

@@ -40,6 +40,8 @@ pub(crate) mod growth;
 pub(crate) mod inbox;
 pub(crate) mod level;
 pub(crate) mod list;
+#[cfg_attr(loom, allow(dead_code, reason = "who uses it is no model"))]
+pub(crate) mod locked_ptr;
 pub(crate) mod mpmc;
 mod mpsc;
 pub(crate) mod node;

@@ -17,6 +17,7 @@ mod fault;
 #[cfg(miri)]
 mod miri;
 mod pad;
+mod patience;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod rounds;
 #[cfg(not(loom))]
@@ -37,7 +38,6 @@ mod door;
 pub(crate) use arc::Arc;
 #[cfg(not(loom))]
 pub(crate) use buggify::{Buggified, Buggifier, Rare, buggify};
-#[cfg(not(loom))]
 pub(crate) use door::spin_loop;
 pub(crate) use door::thread;
 #[cfg(not(loom))]
@@ -50,6 +50,7 @@ pub(crate) use door::{
 pub(crate) use door::{ticks, unparker};
 pub(crate) use fault::{is_chosen, planted};
 pub(crate) use pad::CachePadded;
+pub(crate) use patience::Patience;
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) use rounds::rounds;
 pub(crate) use std::sync::atomic::Ordering;

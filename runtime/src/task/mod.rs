@@ -34,6 +34,7 @@ pub(crate) mod roots;
 pub(crate) mod run;
 pub(crate) mod share;
 pub(crate) mod shared;
+pub(crate) mod siblings;
 pub(crate) mod waits;
 pub(crate) mod waker;
 pub(crate) mod watch;

@@ -19,7 +19,7 @@ impl House {
     }
 
     fn enter(&self, who: usize) -> bool {
-        self.gate.enter(&self.list, |list| list.push(who)).is_ok()
+        self.gate.enter(|| self.list.lock(), |list| list.push(who)).is_ok()
     }
 
     fn leave(&self, who: usize) {
@@ -53,12 +53,14 @@ fn an_orphaned_house_is_ended_once() {
         let house = House::new();
         let threads = [1, 2].map(|who| {
             let house = house.clone();
-            thread::spawn(move || match house.gate.enter(&house.list, |list| list.push(who)) {
-                Ok(()) => house.leave(who),
-                Err(Leave::Orphan) => {
-                    house.ends.fetch_add(1, Ordering::Relaxed);
+            thread::spawn(move || {
+                match house.gate.enter(|| house.list.lock(), |list| list.push(who)) {
+                    Ok(()) => house.leave(who),
+                    Err(Leave::Orphan) => {
+                        house.ends.fetch_add(1, Ordering::Relaxed);
+                    }
+                    Err(_) => {}
                 }
-                Err(_) => {}
             })
         });
         if house.gate.orphan() {
