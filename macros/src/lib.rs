@@ -249,8 +249,9 @@ pub fn derive_states(item: TokenStream) -> TokenStream {
 ///   was before. What it has changed stays, and the actor lives on.
 /// - `#[tell]` and `#[ask]` work on `&self` too; an `async` one then needs an actor that is `Sync`.
 ///   Their arguments are the parts of a message: they are owned, `Send`, and have a name.
-/// - `#[local]` may take one value, as `cx.pipe` gives it. An `async` one cannot give itself to `cx.after` or `cx.pipe`
-///   (E0283): let it call a plain method that does.
+/// - `#[local]` may take one value, as `cx.pipe` gives it.
+/// - An `async` method may give itself to `cx.after`, `cx.pipe` or `cx.watch`, also by way of other methods of its
+///   impl. It then stands in a method of its own name with `__` before it, which errors and backtraces show.
 ///
 /// # Messages that are put aside
 ///

@@ -4,6 +4,7 @@
 //!    returns is a [`Block`](model::Block), which can be generated from without further errors.
 //! 2. [`message`], [`calls`], [`receive`], [`behavior`] and [`stash`] each generate one part of it, and
 //!    [`wire`] one more where the protocol crosses nodes.
+//! 3. [`cycles`] lets the methods themselves be named where rustc could not say what they return.
 //!
 //! The impl itself is always put back, also beside errors, so that they are not followed by others
 //! about missing methods.
@@ -11,6 +12,7 @@
 mod attributes;
 mod behavior;
 mod calls;
+mod cycles;
 mod interleave;
 mod message;
 mod model;
@@ -102,6 +104,7 @@ fn generate(options: Options, item: &mut ItemImpl) -> syn::Result<TokenStream> {
     let receive = receive::expand(&block, &runtime);
     let behavior = behavior::expand(&block, &runtime);
     let stash = stash::expand(&block, &runtime);
+    cycles::open(item, &block.waiting);
     Ok(quote!(#message #calls #receive #behavior #stash #wire))
 }
 

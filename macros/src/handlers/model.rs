@@ -22,6 +22,8 @@ pub(crate) struct Block {
     pub(crate) handlers: Vec<Handler>,
     pub(crate) start: Option<Method>,
     pub(crate) stop: Option<Method>,
+    /// Which items of the impl are `async` methods with a role.
+    pub(crate) waiting: Vec<usize>,
 }
 
 /// A `#[tell]` or `#[ask]` method.

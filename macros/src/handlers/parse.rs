@@ -28,11 +28,15 @@ pub(crate) fn block(named: Named, item: &mut ItemImpl) -> syn::Result<Block> {
         handlers: Vec::new(),
         start: None,
         stop: None,
+        waiting: Vec::new(),
     };
-    for item in &mut item.items {
+    for (index, item) in item.items.iter_mut().enumerate() {
         if let ImplItem::Fn(method) = item
             && let Some(part) = attributes::take_role(&mut method.attrs, &mut errors)
         {
+            if method.sig.asyncness.is_some() {
+                block.waiting.push(index);
+            }
             let mut manner = attributes::take_manner(&mut method.attrs, &mut errors);
             manner.state = state::take(&mut method.sig, &mut errors);
             check_manner(part.role, &manner, &mut errors);

@@ -110,3 +110,38 @@ fn self_is_spelled_out() {
     assert_eq!(spelled(quote!(Self::Key)), "<Cache<T>>::Key");
     assert_eq!(spelled(quote!([Self: Sized])), "[Cache<T>:Sized]");
 }
+
+#[test]
+fn methods_that_come_back_to_themselves_say_send() {
+    let expansion = expansion(quote! {
+        impl Book {
+            /// Asks somebody.
+            #[expect(clippy::unused_async)]
+            #[local]
+            pub async fn poll(&mut self, cx: &mut Context<Self>) { join!(self.question(cx)); }
+            #[cfg(unix)]
+            #[ask]
+            async fn question(&mut self, cx: &mut Context<Self>) -> u64 { cx.after(SOON, Self::poll); 4 }
+            // Nothing that it names leads back to it: that is a field.
+            #[local]
+            async fn look(&mut self, cx: &mut Context<Self>) { self.look += 1; cx.after(SOON, Self::poll); }
+            // Is known before its body is.
+            #[local]
+            fn tick(&mut self, cx: &mut Context<Self>) { cx.after(SOON, Self::tick); }
+        }
+    });
+    let said = quote! {
+        pub fn poll(&mut self, arg1: &mut Context<Self>)
+            -> impl ::core::future::Future<Output = ()> + ::core::marker::Send
+        {
+            Self::__poll(self, arg1)
+        }
+    };
+    assert_eq!(count(&expansion, &said), 1, "{expansion}");
+    assert_eq!(count(&expansion, &quote!(async fn __poll(&mut self, cx: &mut Context<Self>))), 1);
+    assert_eq!(count(&expansion, &quote!(async fn __question)), 1);
+    assert_eq!(count(&expansion, &quote!(Self::__question(self, arg1))), 1);
+    assert_eq!(expansion.matches("__look").count() + expansion.matches("__tick").count(), 0);
+    assert_eq!(count(&expansion, &quote!(#[allow(clippy::unused_async)])), 2);
+    assert_eq!(count(&expansion, &quote!(#[doc = r" Asks somebody."])), 1);
+}

@@ -15,6 +15,7 @@ mod events;
 mod exclusive;
 mod groups;
 mod interleave;
+mod itself;
 mod macros;
 mod macros_scope;
 mod names;
