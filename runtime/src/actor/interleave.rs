@@ -250,8 +250,11 @@ where
     let flight = Flight { resume, waker, pending, gives_way: false, is_aside: false };
     control(&mut held).extras().flights.list.push(flight);
     held.cell().note_in_flight(true);
+    let mut first = List::new();
     // SAFETY: the node is new.
-    unsafe { held.owner().signals.push_back(Node::new(&RESUME, id)) };
+    unsafe { first.push_back(Node::new(&RESUME, id)) };
+    first.append(&mut held.owner().signals);
+    held.owner().signals = first;
 }
 
 /// Lets `message`, which begins an interleaved handler, wait if there are as many as may be.
@@ -282,7 +285,7 @@ pub(super) fn has_flights(held: &mut Held) -> bool {
 
 /// The actor is to end when its mail is handled, as it is, and these handlers are done.
 pub(super) fn drain(held: &mut Held) -> Advance {
-    if held.owner().signals.is_empty() { Advance::Wait } else { Advance::Message }
+    if held.owner().signals.is_empty() { Advance::Wait } else { Advance::Signal }
 }
 
 /// # Safety

@@ -232,18 +232,16 @@ pub(super) fn has_due(held: &mut Held) -> bool {
     control(held).extras.as_ref().is_some_and(|extras| !extras.stash.due.is_empty())
 }
 
-/// What is to be handled next: signals, then what is due, then mail. Where a message goes before a signal, it is one
-/// that is due, if there are any, and none while the mailbox is held.
+/// What is to be handled next: signals, then what is due, then mail; no message while the mailbox is held. A message
+/// that goes before a signal is one that is due, if there are any.
 pub(super) fn next(held: &mut Held) -> Advance {
     let has_signals = !held.owner().signals.is_empty();
-    let is_crowded = interleave::is_crowded(held);
-    if !has_signals && is_crowded {
-        return Advance::Wait;
+    if interleave::is_crowded(held) {
+        return if has_signals { Advance::Signal } else { Advance::Wait };
     }
-    let has_due = has_due(held);
-    let was_called = (is_crowded || has_due) && held.owner().life.take_lately(Life::CALLED);
-    let waits = has_signals && (is_crowded || !was_called);
-    let waits = planted!("stash-overtaken": waits => waits || held.has_mail());
+    let was_called = held.owner().life.lately & Life::CALLED != 0;
+    let overtaken = planted!("stash-overtaken": false => held.has_mail());
+    let waits = has_signals && !was_called || overtaken;
     let extras = control(held).extras.as_mut().filter(|_| !waits);
     let Some(node) = extras.and_then(|extras| extras.stash.due.pop_front()) else {
         return Advance::Message;

@@ -59,6 +59,8 @@ pub(crate) enum Advance {
     Rest,
     /// It may handle a message, and is to be asked again before the next.
     Message,
+    /// It is to handle a signal, of which there are some.
+    Signal,
     /// It is to handle this message, which comes before its mail.
     Handle(NonNull<Node>),
     /// The actor has ended and its own reference is released: do not touch the cell.
@@ -70,7 +72,7 @@ pub(crate) enum Advance {
 pub(crate) struct Owner {
     /// The user lane's far end.
     pub(crate) outlet: Outlet,
-    /// Timers, results and `Down`s, before user mail.
+    /// Timers, results and `Down`s, each before user mail but behind one message if another was before that.
     pub(crate) signals: List,
     /// The handler or hook that waits.
     pub(crate) pending: Option<Pending>,
@@ -115,7 +117,8 @@ impl Life {
 
     /// In [`Life::lately`]: a user's message was handled since the layer above was asked.
     pub(crate) const HEARD: u8 = 1;
-    /// In [`Life::lately`]: a signal's handler that waited is over, so a message goes before the next signal.
+    /// In [`Life::lately`]: what was handled last was a signal, so a message goes before the next one. What the runner
+    /// knows better, it notes when its turn is over and before the layer above is asked.
     pub(crate) const CALLED: u8 = 2;
 
     /// Whether that has happened of late; it is forgotten.

@@ -181,7 +181,8 @@ impl Ready {
         let held = unsafe { Held::new(self.0) };
         turn.doing.begin_turn(held.cell());
         let look_at = turn.look;
-        let mut run = Run { held, turn, doing: turn.doing, handled: 0, look_at, witness };
+        let mut run =
+            Run { held, turn, doing: turn.doing, handled: 0, look_at, called: NONE, witness };
         let is_steady = run.held.cell().inbox.is_steady();
         let sends = if is_steady { turn.share.sends } else { run.adapt() };
         let sends = current::swap_sends(sends);
@@ -199,6 +200,9 @@ impl Ready {
     }
 }
 
+/// No signal was handled yet.
+const NONE: u32 = u32::MAX;
+
 /// The holder of a token at work.
 struct Run<'a, W> {
     held: Held,
@@ -208,6 +212,8 @@ struct Run<'a, W> {
     handled: u32,
     /// Messages after which it is asked whether the turn is over.
     look_at: u32,
+    /// What `handled` was when the last signal was handled, or [`NONE`].
+    called: u32,
     witness: W,
 }
 
@@ -225,6 +231,7 @@ impl<W: Witness> Run<'_, W> {
 
     /// What becomes of the token when the turn is over.
     fn yielded(&mut self) -> Outcome {
+        self.note_called();
         let ready = Ready(self.held.header());
         match std::mem::take(&mut self.held.owner().move_to) {
             0 => {
@@ -267,10 +274,8 @@ impl<W: Witness> Run<'_, W> {
             // A handler that was woken while it ran goes behind the others: it may wake itself for ever.
             return Some(self.held.cell().inbox.park());
         }
-        // Of a timer that is due again whenever its call is over there is always a next one.
-        let is_signal = kind.is_some_and(|kind| kind.lane == Lane::Signal);
-        if planted!("signals-keep-mail-out": is_signal => false) {
-            self.held.owner().life.lately |= Life::CALLED;
+        if kind.is_some_and(|kind| kind.lane == Lane::Signal) {
+            self.called = self.handled;
         }
         None
     }
@@ -278,6 +283,7 @@ impl<W: Witness> Run<'_, W> {
     /// Takes the next step of an actor that is starting or ending; the result as in `wait`.
     fn advance(&mut self) -> Option<bool> {
         let advance = self.held.cell().vtable.advance;
+        self.note_called();
         self.doing.begin(&HOOK);
         // SAFETY: the cell's own table is for its actor's type.
         let next = unsafe { advance(&mut self.held) };
@@ -289,6 +295,7 @@ impl<W: Witness> Run<'_, W> {
             Advance::Wait => self.held.cell().inbox.park().then_some(true),
             Advance::Rest => self.rest(),
             Advance::Message => self.attend(),
+            Advance::Signal => self.call(),
             Advance::Handle(node) => {
                 self.deliver(node);
                 self.held.owner().life.lately |= Life::HEARD;
@@ -328,33 +335,54 @@ impl<W: Witness> Run<'_, W> {
         }
     }
 
-    /// Handles the first signal, or a message that goes before it; the result as in `wait`. An interleaved handler
-    /// that gives way is woken by the next signal, before all mail: its turn is over, or it would do nothing else.
+    /// Handles the first signal, or a message that goes before it; the result as in `wait`. Of timers that are due
+    /// again whenever their calls are over there is always a next one.
     fn handle_signal(&mut self) -> Option<bool> {
-        if self.held.owner().life.take_lately(Life::CALLED) {
+        if self.was_called() {
             if let Some(node) = self.held.pop_linked() {
                 self.deliver(node);
-                self.held.owner().life.lately |= Life::HEARD;
                 return None;
             }
             if self.held.owner().draining {
                 return self.end_draining();
             }
         }
+        self.call()
+    }
+
+    /// Handles the first signal; the result as in `wait`. An interleaved handler that gives way is woken by the next
+    /// signal: its turn is over, or it would do nothing else.
+    fn call(&mut self) -> Option<bool> {
         let signal = self.held.owner().signals.pop_front().expect("its caller has seen one");
         current::take_gave_way();
         self.deliver(signal);
+        self.called = self.handled;
         current::take_gave_way().then_some(false)
+    }
+
+    /// Whether what was handled last was a signal, so that a message goes before the next one.
+    fn was_called(&mut self) -> bool {
+        // Before this turn has handled anything, it is what the turn before left.
+        let is_first = self.handled == 0 && self.called == NONE;
+        let was_called = self.called == self.handled
+            || is_first && self.held.owner().life.lately & Life::CALLED != 0;
+        planted!("signals-keep-mail-out": was_called => false)
+    }
+
+    /// Notes that for the next turn, and for the layer above.
+    fn note_called(&mut self) {
+        let called = if self.was_called() { Life::CALLED } else { 0 };
+        let life = &mut self.held.owner().life;
+        life.lately = life.lately & !Life::CALLED | called;
     }
 
     /// As [`Run::handle`], and notes whether it was a user's message.
     #[cold]
     fn attend(&mut self) -> Option<bool> {
-        let is_signal = !self.held.owner().signals.is_empty();
         let before = self.handled;
         let more = self.handle();
         // Otherwise it may have rested, and be another worker's by now.
-        if !is_signal && self.handled > before {
+        if self.handled > before && self.called != self.handled {
             self.held.owner().life.lately |= Life::HEARD;
         }
         more

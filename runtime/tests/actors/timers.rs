@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "what is not there fails the test")]
 
-use crate::support::{LONG, everywhere, exit_of, on, soon};
+use crate::support::{LONG, everywhere, exit_of, on, run, soon};
 use greenroom::{Actor, Context, ExitReason, Ref, Scheduler, System, TimerId, handlers};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
@@ -429,4 +429,73 @@ fn a_timer_that_is_always_due_lets_mail_in() {
         soon(slow.ended()).await;
         assert_eq!(notes.await, Ok(10), "all that was accepted is handled");
     });
+}
+
+/// Has timers, each of which takes longer for a call than it is to the next, and does not wait in it.
+#[derive(Actor)]
+struct Busy {
+    notes: u32,
+    called: mpsc::UnboundedSender<()>,
+    stopped: Option<oneshot::Sender<u32>>,
+}
+
+#[handlers]
+impl Busy {
+    #[start]
+    fn start(
+        timers: usize,
+        called: mpsc::UnboundedSender<()>,
+        stopped: oneshot::Sender<u32>,
+        cx: &mut Context<Self>,
+    ) -> Self {
+        for _ in 0..timers {
+            cx.every(MILLISECOND, Self::call);
+        }
+        Self { notes: 0, called, stopped: Some(stopped) }
+    }
+    #[stop]
+    fn stop(&mut self) {
+        self.stopped.take().unwrap().send(self.notes).unwrap();
+    }
+    #[local]
+    fn call(&mut self) {
+        let _ = self.called.send(());
+        let begun = Instant::now();
+        while begun.elapsed() < MILLISECOND * 3 {
+            std::hint::spin_loop();
+        }
+    }
+    #[tell]
+    fn note(&mut self) {
+        self.notes += 1;
+    }
+    #[ask]
+    fn notes(&self) -> u32 {
+        self.notes
+    }
+}
+
+/// [G-TIMER-5], [G-STOP-2]
+#[test]
+fn timers_that_fill_whole_turns_let_mail_in() {
+    for (workers, batch, timers) in [(1, 1, 1), (1, 2, 3), (2, 64, 2)] {
+        let system = System::builder().workers(workers).batch(batch).build().unwrap();
+        run(async {
+            let (stopped, notes) = oneshot::channel();
+            let (called, mut calls) = mpsc::unbounded_channel();
+            let busy = system.spawn::<Busy>((timers, called, stopped)).await.unwrap();
+            for _ in 0..timers {
+                soon(calls.recv()).await.unwrap();
+            }
+            busy.note().await.unwrap();
+            assert_eq!(busy.notes().within(LONG).await, Ok(1));
+            for _ in 0..9 {
+                busy.note().await.unwrap();
+            }
+            busy.drain();
+            soon(busy.ended()).await;
+            assert_eq!(notes.await, Ok(10), "all that was accepted is handled");
+            system.shutdown(LONG).await.unwrap();
+        });
+    }
 }
