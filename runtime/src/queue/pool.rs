@@ -102,9 +102,13 @@ pub(crate) unsafe fn release_as(block: NonNull<u8>, shape: &Shape) {
 }
 
 fn fresh(layout: Layout) -> NonNull<u8> {
+    try_fresh(layout).unwrap_or_else(|| handle_alloc_error(layout))
+}
+
+/// As [`fresh`]; `None` if there is no such memory.
+fn try_fresh(layout: Layout) -> Option<NonNull<u8>> {
     // SAFETY: the size is not zero: it is larger than the largest class, or rounded up.
-    let block = unsafe { alloc(layout) };
-    NonNull::new(block).unwrap_or_else(|| handle_alloc_error(layout))
+    NonNull::new(unsafe { alloc(layout) })
 }
 
 /// # Safety

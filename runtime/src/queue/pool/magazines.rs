@@ -2,7 +2,7 @@
 
 mod quarry;
 
-use super::{BLOCK_ALIGN, CLASS_BYTES, Layout, NonNull, fresh};
+use super::{BLOCK_ALIGN, CLASS_BYTES, Layout, NonNull, fresh, try_fresh};
 use crate::sync::{Mutex, planted};
 use quarry::Quarry;
 use std::cell::Cell;

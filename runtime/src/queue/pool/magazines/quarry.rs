@@ -1,11 +1,12 @@
 //! Memory that blocks are carved from.
 //!
 //! A class that has taken little takes what it needs from the global allocator. One that has taken much takes pieces
-//! of a quarter of that, and cuts them up as blocks are needed. What was cut is written to at once, so the system is
-//! asked for its pages in one call: most of what new memory costs are the faults, of which there would be one for each
-//! page. A page that nothing was cut from is not there yet. Figures are in `book/src/decisions/0036-births.md`.
+//! of a quarter of that, or smaller ones where there is not so much, and cuts them up as blocks are needed. What was
+//! cut is written to at once, so the system is asked for its pages in one call: most of what new memory costs are the
+//! faults, of which there would be one for each page. A page that nothing was cut from is not there yet. Figures are
+//! in `book/src/decisions/0036-births.md`.
 
-use super::{BLOCK_ALIGN, Layout, NonNull, fresh};
+use super::{BLOCK_ALIGN, Layout, NonNull, try_fresh};
 
 /// Bytes of the smallest piece; others are a multiple of it.
 const PIECE: usize = 2 << 20;
@@ -34,13 +35,9 @@ impl Quarry {
     /// Room for `count` blocks of `bytes` each, or for fewer, but for one at least; and for how many. Nothing, if the
     /// caller is to allocate it.
     pub(super) fn cut(&mut self, bytes: usize, count: usize) -> Option<(NonNull<u8>, usize)> {
-        if self.left < bytes {
-            let piece = self.taken / PART / PIECE * PIECE;
-            if piece == 0 {
-                self.taken += bytes * count;
-                return None;
-            }
-            self.open(piece);
+        if self.left < bytes && !self.open() {
+            self.taken += bytes * count;
+            return None;
         }
         let count = count.min(self.left / bytes);
         let cut = NonNull::new(self.next).expect("a piece is open");
@@ -50,11 +47,20 @@ impl Quarry {
         Some((cut, count))
     }
 
+    /// Opens a piece, if it is time for one: half of it, and so on, where there is no such memory. Otherwise `false`.
     #[cold]
-    fn open(&mut self, bytes: usize) {
-        let piece = fresh(Layout::from_size_align(bytes, PAGE).expect("a valid layout"));
-        (self.next, self.left) = (piece.as_ptr(), bytes);
-        self.taken += bytes;
+    fn open(&mut self) -> bool {
+        let mut bytes = self.taken / PART / PIECE * PIECE;
+        while bytes > 0 {
+            let layout = Layout::from_size_align(bytes, PAGE).expect("a valid layout");
+            if let Some(piece) = try_fresh(layout) {
+                (self.next, self.left) = (piece.as_ptr(), bytes);
+                self.taken += bytes;
+                return true;
+            }
+            bytes = bytes / 2 / PIECE * PIECE;
+        }
+        false
     }
 }
 

@@ -46,3 +46,19 @@ fn much_is_cut_from_pieces_without_a_gap_or_an_overlap() {
         unsafe { discard(piece, layout) };
     }
 }
+
+#[test]
+fn a_piece_that_is_not_to_be_had_is_a_smaller_one() {
+    // More than any address space has.
+    let most = usize::MAX / 8 / PIECE * PIECE;
+    let taken = PART * most;
+    let mut quarry = Quarry { taken, ..Quarry::new() };
+    let (piece, count) = quarry.cut(BYTES, COUNT).expect("there is some");
+    assert_eq!(count, COUNT);
+    let bytes = quarry.taken - taken;
+    assert!(bytes.is_multiple_of(PIECE) && bytes < most);
+    assert_eq!(quarry.left, bytes - BYTES * COUNT);
+    let layout = Layout::from_size_align(bytes, PAGE).expect("a valid layout");
+    // SAFETY: it came from `try_fresh` with this layout, and nobody uses it.
+    unsafe { discard(piece, layout) };
+}
