@@ -199,6 +199,13 @@ pub(super) fn drop_evicted(cell: &Header, node: NonNull<Node>) {
         let bytes = bound.weigh(|| unsafe { weigh(node) });
         planted!("budget-kept-by-the-oldest": bound.leave(cell, bytes) => ());
     }
+    drop_replaced(node);
+}
+
+/// Drops a message that its window has let go, and its block; another one counts instead.
+pub(super) fn drop_replaced(node: NonNull<Node>) {
+    // SAFETY: the window gave the node away; it is in no lane.
+    let kind = unsafe { Node::kind(node) };
     // SAFETY: as above.
     crate::task::panic::quietly(|| unsafe { (kind.discard)(node) });
     // SAFETY: as above; the payload is gone.

@@ -2,7 +2,7 @@
 
 use super::admission::Sender;
 use super::body;
-use super::control::drop_evicted;
+use super::control::{drop_evicted, drop_replaced};
 use super::dispatch::{drop_payload, weight};
 use super::error::TellError;
 use super::tell::{offer, push_node, refuse_closed, run_soon};
@@ -164,18 +164,38 @@ fn push_oldest_out<M: Message>(
     message: M,
 ) -> Result<(), (Admission, M)> {
     let bytes = bound.weigh(|| weight(&message));
-    loop {
-        match bound.enter(cell, bytes, Claim::AT_ONCE) {
-            Admission::Admitted => {
-                return slide_in(cell, bound, kind, message, bytes, RoomFrom::Oldest);
-            }
-            Admission::SystemFull if !is_too_large(cell, bound, bytes) => match bound.push_out() {
-                Ok(oldest) => drop_oldest(cell, oldest),
-                Err(refused) => return Err((refused, message)),
-            },
-            refused => return Err((refused, message)),
+    match bound.enter(cell, bytes, Claim::AT_ONCE) {
+        Admission::Admitted => slide_in(cell, bound, kind, message, bytes, RoomFrom::Oldest),
+        Admission::SystemFull if !is_too_large(cell, bound, bytes) => {
+            replace_oldest(cell, bound, kind, message, bytes)
         }
+        refused => Err((refused, message)),
     }
+}
+
+/// Sends a message of `bytes` that has the room of the oldest, and their part of the system's budget.
+fn replace_oldest<M: Message>(
+    cell: &CellRef,
+    bound: &Bound,
+    kind: &'static Kind,
+    message: M,
+    bytes: usize,
+) -> Result<(), (Admission, M)> {
+    let node = Node::new(kind, message);
+    let mut replaced = List::new();
+    let slide = bound.replace_oldest(cell, node, bytes, &mut replaced);
+    while let Some(oldest) = replaced.pop_front() {
+        // SAFETY: the window gave the node away.
+        report_dropped(cell, unsafe { Node::kind(oldest) }, DeadLetterReason::DroppedOldest);
+        drop_replaced(oldest);
+    }
+    let refused = match slide {
+        Slide::In | Slide::InWithTicket => return Ok(()),
+        Slide::Full => Admission::SystemFull,
+        Slide::Closed => Admission::Closed,
+    };
+    // SAFETY: the window did not take the node.
+    Err((refused, unsafe { Node::into_payload(node) }))
 }
 
 /// Whether a message of so many bytes could not go in, whatever makes room.

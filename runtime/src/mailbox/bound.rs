@@ -281,17 +281,67 @@ impl Bound {
             || self.messages.iter().chain(&self.bytes).any(Permits::is_waited_for)
     }
 
-    /// Takes the oldest message out of the window, so that another one has its share of the budget. If there is none, or
-    /// the actor is to end and handles what it has, that one is refused.
-    pub(crate) fn push_out(&self) -> Result<NonNull<Node>, Admission> {
+    /// Puts a message of `bytes` into the window in the place of the oldest, or of several where it is larger, which go
+    /// to `replaced`: it has their room, and their part of the system's budget. Nobody loses a place to a message that
+    /// does not go in. All in one step, so that no drain comes in between.
+    pub(crate) fn replace_oldest(
+        &self,
+        cell: &Header,
+        node: NonNull<Node>,
+        bytes: usize,
+        replaced: &mut List,
+    ) -> Slide {
         let mut window = self.window.lock();
         if planted!("pushed-out-too-late": window.closed => false) {
-            return Err(Admission::Closed);
+            return Slide::Closed;
         }
-        let (node, bytes) = window.nodes.pop_front().ok_or(Admission::SystemFull)?;
+        let (mut count, mut weight) = (0, 0);
+        let suffice = window.nodes.iter().any(|(_, bytes_of_one)| {
+            count += 1;
+            weight += bytes_of_one;
+            self.take_beyond(cell, bytes.saturating_sub(weight))
+        });
+        if !suffice {
+            return Slide::Full;
+        }
+        for (oldest, _) in window.nodes.drain(..count) {
+            // SAFETY: the window gives the node away.
+            unsafe { replaced.push_back(oldest) };
+        }
+        // A ticket for those that were there is in the lane, or on its way there.
+        window.nodes.push_back((node, bytes));
         drop(window);
-        self.release(bytes);
-        Ok(node)
+        self.give_surplus(cell, count - 1, weight.saturating_sub(bytes));
+        Slide::In
+    }
+
+    /// Takes `bytes` more, here and from the system's budget, or nothing.
+    fn take_beyond(&self, cell: &Header, bytes: usize) -> bool {
+        if bytes == 0 {
+            return true;
+        }
+        let room = self.bytes.as_ref();
+        if take(room, bytes) != Admission::Admitted {
+            return false;
+        }
+        let budget = cell.core.budget.as_ref();
+        let has_all = budget.is_none_or(|budget| budget.try_grow(bytes, &cell.core.events));
+        if !has_all {
+            give(room, bytes);
+        }
+        has_all
+    }
+
+    /// Gives back what messages that were replaced had and the one in their place does not need.
+    fn give_surplus(&self, cell: &Header, messages: usize, bytes: usize) {
+        give(self.messages.as_ref(), messages);
+        give(self.bytes.as_ref(), bytes);
+        if let Some(level) = self.level.as_ref().filter(|_| messages > 0) {
+            level.give(messages, cell);
+        }
+        if let Some(budget) = &cell.core.budget {
+            budget.shrink(messages, bytes, &cell.core.events);
+        }
     }
 
     /// Puts a message of `bytes` into the window; what has to make room for it goes to `pushed_out`.

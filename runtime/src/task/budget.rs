@@ -74,6 +74,23 @@ impl Budget {
         self.shares(bytes, events).for_each(Share::leave);
     }
 
+    /// Takes room for `bytes` more of a message that is in, if there is some and nobody waits for it.
+    pub(crate) fn try_grow(&self, bytes: usize, events: &Events) -> bool {
+        let marks = BudgetMarks { events, quantity: Quantity::Bytes };
+        self.bytes.as_ref().is_none_or(|level| level.0.try_take(bytes, marks) == Taking::Taken)
+    }
+
+    /// Gives back the room of so many messages, and of `bytes`.
+    pub(crate) fn shrink(&self, messages: usize, bytes: usize, events: &Events) {
+        let give = |level: &Option<CachePadded<Level>>, count, quantity| {
+            if let Some(level) = level.as_ref().filter(|_| count > 0) {
+                level.0.give(count, BudgetMarks { events, quantity });
+            }
+        };
+        give(&self.messages, messages, Quantity::Messages);
+        give(&self.bytes, bytes, Quantity::Bytes);
+    }
+
     /// Whether it limits bytes.
     pub(crate) fn counts_bytes(&self) -> bool {
         self.bytes.is_some()

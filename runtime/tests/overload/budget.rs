@@ -136,6 +136,33 @@ fn what_is_larger_than_the_budget_drops_nothing() {
     });
 }
 
+// [G-BUDGET-1] [G-BOUND-2]
+#[test]
+fn the_larger_takes_the_place_of_several_or_of_nobody() {
+    let system = System::builder().workers(1).budget_bytes(1000).build().unwrap();
+    run(async {
+        let newest = Gated::<Newest>::busy(&system).await;
+        let mut oldest = Gated::<Oldest>::busy(&system).await;
+        newest.actor.tell(heavy(1, 500)).tell().unwrap();
+        for number in 1..=3 {
+            oldest.actor.tell(heavy(number, 150)).tell().unwrap();
+        }
+        oldest.actor.tell(heavy(4, 300)).tell().unwrap();
+        assert_eq!(system.counts().dropped_oldest, 2);
+        assert_eq!(waiting(&system), [None, Some(950)]);
+        // All that wait there would not make room for it.
+        let large = oldest.actor.tell(heavy(5, 600)).tell();
+        assert_eq!(large, Err(TellError::SystemFull(heavy(5, 600))));
+        assert_eq!(system.counts().dropped_oldest, 2);
+        oldest.actor.tell(heavy(6, 100)).tell().unwrap();
+        assert_eq!(waiting(&system), [None, Some(900)]);
+        newest.open();
+        oldest.open();
+        assert_eq!((oldest.next().await, oldest.next().await), (4, 6));
+        until(|| waiting(&system) == [None, Some(0)]).await;
+    });
+}
+
 // [G-BUDGET-1]
 #[test]
 fn the_dead_give_their_part_back() {

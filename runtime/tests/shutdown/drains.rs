@@ -1,8 +1,8 @@
 //! Actors and systems that drain: what was accepted is handled, and what comes late goes back.
 
 use crate::support::{
-    Dice, LONG, Ledger, Parcel, SCHEDULINGS, everywhere, exit_of, policies, scheduled, soon, times,
-    until,
+    Dice, LONG, Ledger, Parcel, SCHEDULINGS, everywhere, exit_of, policies, run, scheduled, soon,
+    times, until,
 };
 use crate::{Porter, WAITING, keep_waiting, ledger, refuses, waiting};
 use greenroom::sim::World;
@@ -12,7 +12,9 @@ use greenroom::{
 };
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::{self, JoinHandle};
+use tokio::sync::oneshot;
 
 // [G-STOP-2]
 #[test]
@@ -183,4 +185,78 @@ fn drain_of_a_system_takes_turns_by_its_messages() {
         let most = 2 * many as u64 + 1000;
         assert!(turns <= most, "{turns} turns for {many} messages, {most} at most");
     }
+}
+
+/// Begins a drain when it is dropped unhandled, and lets the actor do all that it has to do.
+struct Fuse {
+    slider: Ref<Slider>,
+    gate: oneshot::Sender<()>,
+    witness: Ref<Slider>,
+}
+
+/// Blows when it is dropped.
+struct Fused(Option<Fuse>);
+
+impl Drop for Fused {
+    fn drop(&mut self) {
+        let Some(Fuse { slider, gate, witness }) = self.0.take() else { return };
+        slider.drain();
+        while !slider.is_closed() {
+            thread::yield_now();
+        }
+        gate.send(()).unwrap();
+        // There is one worker: it has been at the other actor in between.
+        for _ in 0..20 {
+            witness.taken().wait().unwrap();
+        }
+    }
+}
+
+/// Counts what it takes.
+#[derive(Actor)]
+#[actor(mailbox = bounded(9, full = drop_oldest))]
+struct Slider {
+    taken: Arc<AtomicU32>,
+}
+
+#[handlers]
+impl Slider {
+    #[tell]
+    async fn hold(&mut self, begun: oneshot::Sender<()>, gate: oneshot::Receiver<()>) {
+        begun.send(()).unwrap();
+        gate.await.unwrap();
+    }
+    #[tell]
+    fn take(&mut self, _fused: Fused) {
+        self.taken.fetch_add(1, Ordering::SeqCst);
+    }
+    #[ask]
+    fn taken(&self) -> u32 {
+        self.taken.load(Ordering::SeqCst)
+    }
+}
+
+// [G-STOP-2] [G-BUDGET-1]
+#[test]
+fn nobody_is_refused_for_whom_a_message_was_given_up() {
+    let system = System::builder().workers(1).budget_messages(2).build().unwrap();
+    let taken = Arc::new(AtomicU32::new(0));
+    run(async {
+        let slider = || system.spawn::<Slider>(Slider { taken: Arc::clone(&taken) });
+        let (slider, witness) = (slider().await.unwrap(), slider().await.unwrap());
+        let (open, gate) = oneshot::channel();
+        let (begin, begun) = oneshot::channel();
+        slider.hold(begin, gate).tell().unwrap();
+        soon(begun).await.unwrap();
+        // One part of the budget is for the witness; the other one's holder is pushed out.
+        let fuse = Fuse { slider: slider.clone(), gate: open, witness };
+        slider.take(Fused(Some(fuse))).tell().unwrap();
+        let spare = slider.take(Fused(None));
+        spare.tell().unwrap();
+        let last = slider.take(Fused(None)).tell();
+        last.expect("it came while the mailbox was open");
+        soon(slider.ended()).await;
+    });
+    assert_eq!(taken.load(Ordering::SeqCst), 2, "what was taken in is handled");
+    assert_eq!(system.counts().dropped_oldest, 1);
 }

@@ -2,7 +2,10 @@
 
 use super::{offer, run_soon};
 use crate::actor::body;
-use crate::mailbox::Admission;
+use crate::actor::room::TICKET;
+use crate::mailbox::Slide;
+use crate::queue::list::List;
+use crate::queue::node::Node;
 use crate::{Actor, Full, Mailbox, Options, Ref, Scheduler, System, handlers};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -118,7 +121,11 @@ fn what_comes_too_late_takes_nobodys_place() {
     let late = sayer.say(3, None);
     sayer.drain();
     let bound = body::bound(late.cell).unwrap();
-    assert_eq!(bound.push_out(), Err(Admission::Closed));
+    let (node, mut replaced) = (Node::new(&TICKET, ()), List::new());
+    assert_eq!(bound.replace_oldest(late.cell, node, 0, &mut replaced), Slide::Closed);
+    assert!(replaced.is_empty());
+    // SAFETY: nobody took it.
+    unsafe { Node::into_payload::<()>(node) };
     go.send(()).unwrap();
     assert_eq!(heard.recv(), Ok(2));
 }
