@@ -1,8 +1,8 @@
 //! Interleaved handlers that never wait for long, and the mail that comes meanwhile.
 
 use super::Asked;
-use crate::support::{LONG, everywhere, soon};
-use greenroom::{Actor, AskError, Context, Interleaved, Ref, System, handlers};
+use crate::support::{LONG, everywhere, hold_worker, on, soon};
+use greenroom::{Actor, AskError, Context, Interleaved, Ref, Scheduler, System, handlers};
 use std::task::Poll;
 
 /// Takes what it is sent.
@@ -21,6 +21,9 @@ impl Sink {
 struct Busy {
     sink: Ref<Sink>,
     halted: bool,
+    /// How often `spin` was polled, and was before each mark.
+    polls: usize,
+    marks: Vec<usize>,
 }
 
 #[handlers]
@@ -38,7 +41,11 @@ impl Busy {
     #[interleave]
     async fn spin(cx: &mut Interleaved<Self>) {
         std::future::poll_fn(|polled| {
-            if cx.with(|me, _| me.halted) {
+            let halted = cx.with(|me, _| {
+                me.polls += 1;
+                me.halted
+            });
+            if halted {
                 return Poll::Ready(());
             }
             polled.waker().wake_by_ref();
@@ -54,6 +61,14 @@ impl Busy {
     #[stash(while = !self.halted)]
     fn last(&self) {}
     #[tell]
+    fn mark(&mut self) {
+        self.marks.push(self.polls);
+    }
+    #[ask]
+    fn marks(&self) -> Vec<usize> {
+        self.marks.clone()
+    }
+    #[tell]
     fn halt(&mut self, cx: &mut Context<Self>) {
         self.halted = true;
         cx.unstash();
@@ -62,7 +77,8 @@ impl Busy {
 
 async fn busy(system: &System) -> Ref<Busy> {
     let sink = system.spawn::<Sink>(Sink).await.unwrap();
-    system.spawn::<Busy>(Busy { sink, halted: false }).await.unwrap()
+    let busy = Busy { sink, halted: false, polls: 0, marks: Vec::new() };
+    system.spawn::<Busy>(busy).await.unwrap()
 }
 
 // [G-INTERLEAVE-1] [G-INTERLEAVE-5]
@@ -92,6 +108,27 @@ fn one_that_never_waits_for_long_lets_others_be_handled() {
                 handler.answer().await.unwrap();
             }
         }
+    });
+}
+
+// [G-INTERLEAVE-5]
+#[test]
+fn one_that_wakes_itself_is_polled_seldom_while_mail_waits() {
+    on(1, Scheduler::stealing(), async |system| {
+        let busy = busy(system).await;
+        let asked = busy.clone();
+        let spin = Asked::new(async move { asked.spin().within(LONG).await });
+        soon(busy.is_halted().into_future()).await.unwrap();
+        let held = hold_worker(system).await;
+        for _ in 0..640 {
+            busy.mark().try_send().unwrap();
+        }
+        drop(held);
+        let marks = soon(busy.marks().into_future()).await.unwrap();
+        let polls = marks[639] - marks[0];
+        assert!(polls < 64, "polled {polls} times between 640 messages");
+        soon(busy.halt().into_future()).await.unwrap();
+        spin.answer().await.unwrap();
     });
 }
 
