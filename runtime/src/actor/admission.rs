@@ -193,7 +193,7 @@ async fn own_room(cell: &CellRef, bound: &Bound, bytes: usize, sender: &Sender) 
         let polled = wait.as_mut().poll(cx);
         if polled.is_pending() && !std::mem::replace(&mut is_told, true) {
             // From now on nothing may hold the receiver back.
-            cell.wake_handler();
+            cell.wake();
         }
         polled
     })

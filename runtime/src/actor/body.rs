@@ -100,9 +100,9 @@ enum Stage<A: Behavior> {
 }
 
 /// The frame of a live cell.
-pub(crate) fn frame(header: &Header) -> &Frame {
+pub(crate) fn frame(cell: &CellRef) -> &Frame {
     // SAFETY: every header is the start of a frame (`spawn` is the only maker of cells).
-    unsafe { NonNull::from(header).cast::<Frame>().as_ref() }
+    unsafe { cell.as_ptr().cast::<Frame>().as_ref() }
 }
 
 /// Where in its cell a context lies, whatever the actor's type: right behind the frame.
@@ -111,9 +111,9 @@ pub(super) fn context_address(header: NonNull<Header>) -> usize {
 }
 
 /// The bound of an actor's mailbox, if it has one.
-pub(crate) fn bound(header: &Header) -> Option<&Bound> {
-    let bound = frame(header).bound.as_deref();
-    debug_assert_eq!(header.inbox.is_bounded(), bound.is_some(), "the inbox knows of the bound");
+pub(crate) fn bound(cell: &CellRef) -> Option<&Bound> {
+    let bound = frame(cell).bound.as_deref();
+    debug_assert_eq!(cell.inbox.is_bounded(), bound.is_some(), "the inbox knows of the bound");
     bound
 }
 
@@ -123,8 +123,8 @@ pub(super) fn has_extras(held: &mut Held) -> bool {
 }
 
 /// The children of a cell.
-pub(super) fn children(header: &Header) -> &Siblings {
-    &frame(header).children
+pub(super) fn children(cell: &CellRef) -> &Siblings {
+    &frame(cell).children
 }
 
 /// The control of a cell.
@@ -316,6 +316,8 @@ impl<A: Behavior> Fields<A> {
 unsafe fn free<A: Behavior>(header: NonNull<Header>) {
     let body = header.cast::<Body<A>>();
     // SAFETY: the caller's promise.
+    unsafe { Header::recycle_last_node(header) };
+    // SAFETY: as above.
     unsafe { body.drop_in_place() };
     // SAFETY: the block came from the pool with this layout.
     unsafe { pool::release(body.cast(), Layout::new::<Body<A>>()) };

@@ -183,7 +183,7 @@ pub(super) fn letter(to: CellRef, order: Order) -> Letter {
 }
 
 /// Discards a message that its window has let go.
-pub(super) fn discard_evicted(cell: &Header, node: NonNull<Node>) {
+pub(super) fn discard_evicted(cell: &CellRef, node: NonNull<Node>) {
     // SAFETY: the window gave the node away.
     let kind = unsafe { Node::kind(node) };
     cell.core.events.dead_letter(cell.actor_id(), (kind.name)(), DeadLetterReason::Stopped);
@@ -191,7 +191,7 @@ pub(super) fn discard_evicted(cell: &Header, node: NonNull<Node>) {
 }
 
 /// Drops a message that its window has let go, and its block; it counts for nothing any more.
-pub(super) fn drop_evicted(cell: &Header, node: NonNull<Node>) {
+pub(super) fn drop_evicted(cell: &CellRef, node: NonNull<Node>) {
     // SAFETY: the window gave the node away; it is in no lane.
     let kind = unsafe { Node::kind(node) };
     if let (Some(bound), Some(weigh)) = (body::bound(cell), kind.weigh) {

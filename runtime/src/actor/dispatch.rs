@@ -145,24 +145,24 @@ unsafe fn weigh_payload<M: Message>(node: NonNull<Node>) -> usize {
 #[inline(always)]
 unsafe fn take<M: Message>(to: NonNull<Header>, node: NonNull<Node>) -> M {
     // SAFETY: the caller holds the token, so the cell is live.
-    match body::bound(unsafe { to.as_ref() }) {
+    let cell = unsafe { CellRef::lent(to) };
+    match body::bound(&cell) {
         // SAFETY: the caller's promise.
         None => unsafe { Node::take_payload(node) },
         // SAFETY: the caller's promise.
-        Some(bound) => unsafe { take_counted(to, bound, node) },
+        Some(bound) => unsafe { take_counted(&cell, bound, node) },
     }
 }
 
 /// # Safety
 /// As [`take`].
 #[inline(never)]
-unsafe fn take_counted<M: Message>(to: NonNull<Header>, bound: &Bound, node: NonNull<Node>) -> M {
+unsafe fn take_counted<M: Message>(to: &CellRef, bound: &Bound, node: NonNull<Node>) -> M {
     // SAFETY: the caller's promise.
     let message = unsafe { Node::take_payload(node) };
     let bytes = bound.weigh(|| weight(&message));
     // Before its room is another's, so that the count does not pass the bound.
-    // SAFETY: the caller holds the token, so the cell is live.
-    bound.leave(unsafe { to.as_ref() }, bytes);
+    bound.leave(to, bytes);
     bound.taken_out(bytes);
     message
 }

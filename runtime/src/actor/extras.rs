@@ -10,11 +10,10 @@ use super::stash::Stash;
 use super::traits::Behavior;
 use crate::event::{ActorId, ExitReason};
 use crate::queue::oneshot;
-use crate::task::cell::{CellRef, Header};
+use crate::task::cell::CellRef;
 use crate::task::core::AlarmKey;
 use std::any::Any;
 use std::fmt;
-use std::ptr::NonNull;
 
 /// What an actor is told about the end of another that it watches.
 #[derive(Clone, Debug)]
@@ -77,15 +76,15 @@ pub(crate) struct Extras {
 impl Extras {
     /// Frees what would outlive the actor, before anybody is told of its end. The arguments come last,
     /// because their drop may panic.
-    pub(super) fn give_up(&mut self, cell: &Header) {
+    pub(super) fn give_up(&mut self, cell: &CellRef) {
         if let Some(name) = &self.name {
-            cell.core.names.release(name, NonNull::from(cell));
+            cell.core.names.release(name, cell.as_ptr());
         }
         if let Some(alarm) = self.backoff.take() {
             cell.core.cancel_alarm(alarm);
         }
         if let Some(dormancy) = self.dormancy.take() {
-            dormancy.give_up(NonNull::from(cell));
+            dormancy.give_up(cell.as_ptr());
         }
         drop(self.kept_args.take());
     }

@@ -349,3 +349,6 @@ pub(super) fn crashed(held: &mut Held, text: String) {
 pub(super) fn report_bad_drop(cell: &Header) {
     cell.core.events.emit(|| Event::DropPanicked { actor: cell.actor_id() });
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;

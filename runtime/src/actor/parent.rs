@@ -29,7 +29,7 @@ impl Parent {
 
     /// The reference that it stands for, which is not to be dropped.
     pub(super) fn borrow(self) -> ManuallyDrop<CellRef> {
-        // SAFETY: the maker's promise; the count that this one lacks is never given back.
-        ManuallyDrop::new(unsafe { CellRef::from_raw(self.0) })
+        // SAFETY: the maker's promise.
+        unsafe { CellRef::lent(self.0) }
     }
 }

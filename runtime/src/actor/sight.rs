@@ -15,7 +15,7 @@ use std::ptr::{self, NonNull};
 
 /// A message that an actor is about to handle.
 pub(crate) struct Sight<'a> {
-    to: &'a Header,
+    to: &'a CellRef,
     node: NonNull<Node>,
     /// Whether it was queued in the lane of user mail.
     is_queued: bool,
@@ -27,9 +27,9 @@ impl<'a> Sight<'a> {
     /// # Safety
     /// The caller holds the token of `to` and owns `node`, which is about to be delivered to it, and does
     /// neither use nor give away either while there is a `Sight`.
-    pub(crate) unsafe fn of(to: &'a Header, node: NonNull<Node>) -> Self {
+    pub(crate) unsafe fn of(to: &'a CellRef, node: NonNull<Node>) -> Self {
         // SAFETY: the caller's promise; the value lives for this call only.
-        let is_queued = unsafe { Held::new(NonNull::from(to)) }.owner().outlet.tail() == node;
+        let is_queued = unsafe { Held::new(to.as_ptr()) }.owner().outlet.tail() == node;
         // SAFETY: the caller's promise.
         let is_ticket = ptr::eq(unsafe { Node::kind(node) }, &raw const TICKET);
         let oldest = if is_ticket { body::bound(to).and_then(Bound::oldest) } else { None };
@@ -37,7 +37,7 @@ impl<'a> Sight<'a> {
     }
 
     /// Who is about to handle it.
-    pub(crate) fn receiver(&self) -> &'a Header {
+    pub(crate) fn receiver(&self) -> &'a CellRef {
         self.to
     }
 

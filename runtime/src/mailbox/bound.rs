@@ -21,7 +21,7 @@ use crate::queue::node::Node;
 use crate::queue::permits::{Permit, Permits, Taking};
 use crate::sync::{Mutex, Rare, buggify, planted};
 use crate::task::budget::Budget;
-use crate::task::cell::Header;
+use crate::task::cell::CellRef;
 use crate::task::core::Core;
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -211,7 +211,7 @@ impl Bound {
     }
 
     /// Ends every wait: the actor has ended. Whatever is in the window is to be evicted then.
-    pub(crate) fn close(&self, cell: &Header) {
+    pub(crate) fn close(&self, cell: &CellRef) {
         // First: where permits are refused, a message that still got in would push the oldest out.
         self.window.lock().closed = true;
         self.messages.iter().chain(&self.bytes).for_each(Permits::close);
@@ -223,7 +223,7 @@ impl Bound {
     /// Counts a message of `bytes` that is about to go in, here and in the system's budget. What is not
     /// admitted is not counted.
     #[inline(always)]
-    pub(crate) fn enter(&self, cell: &Header, bytes: usize, claim: Claim) -> Admission {
+    pub(crate) fn enter(&self, cell: &CellRef, bytes: usize, claim: Claim) -> Admission {
         match &self.level {
             None => Admission::Admitted,
             Some(level) => Self::enter_counted(level, cell, bytes, claim),
@@ -231,7 +231,7 @@ impl Bound {
     }
 
     #[inline(never)]
-    fn enter_counted(level: &Level, cell: &Header, bytes: usize, claim: Claim) -> Admission {
+    fn enter_counted(level: &Level, cell: &CellRef, bytes: usize, claim: Claim) -> Admission {
         if cell.inbox.is_closed() {
             return Admission::Closed;
         }
@@ -258,14 +258,14 @@ impl Bound {
 
     /// Counts a message of `bytes` less, which is not in any more.
     #[inline(always)]
-    pub(crate) fn leave(&self, cell: &Header, bytes: usize) {
+    pub(crate) fn leave(&self, cell: &CellRef, bytes: usize) {
         if let Some(level) = &self.level {
             Self::leave_counted(level, cell, bytes);
         }
     }
 
     #[inline(never)]
-    fn leave_counted(level: &Level, cell: &Header, bytes: usize) {
+    fn leave_counted(level: &Level, cell: &CellRef, bytes: usize) {
         level.give(1, cell);
         cell.core.leave_budget(bytes);
     }
@@ -286,7 +286,7 @@ impl Bound {
     /// does not go in. All in one step, so that no drain comes in between.
     pub(crate) fn replace_oldest(
         &self,
-        cell: &Header,
+        cell: &CellRef,
         node: NonNull<Node>,
         bytes: usize,
         replaced: &mut List,
@@ -316,7 +316,7 @@ impl Bound {
     }
 
     /// Takes `bytes` more, here and from the system's budget, or nothing.
-    fn take_beyond(&self, cell: &Header, bytes: usize) -> bool {
+    fn take_beyond(&self, cell: &CellRef, bytes: usize) -> bool {
         if bytes == 0 {
             return true;
         }
@@ -333,7 +333,7 @@ impl Bound {
     }
 
     /// Gives back what messages that were replaced had and the one in their place does not need.
-    fn give_surplus(&self, cell: &Header, messages: usize, bytes: usize) {
+    fn give_surplus(&self, cell: &CellRef, messages: usize, bytes: usize) {
         give(self.messages.as_ref(), messages);
         give(self.bytes.as_ref(), bytes);
         if let Some(level) = self.level.as_ref().filter(|_| messages > 0) {

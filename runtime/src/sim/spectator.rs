@@ -10,7 +10,7 @@ use super::world::World;
 use crate::actor::Sight;
 use crate::event::ActorId;
 use crate::queue::node::Node;
-use crate::task::cell::Header;
+use crate::task::cell::{CellRef, Header};
 use crate::task::home::Home;
 use crate::task::run::Witness;
 use std::cell::RefCell;
@@ -91,7 +91,7 @@ impl Spectator {
 }
 
 impl Witness for Option<&Spectator> {
-    fn sees(self, to: &Header, node: NonNull<Node>) {
+    fn sees(self, to: &CellRef, node: NonNull<Node>) {
         let Some(spectator) = self else { return };
         let inside = &mut *spectator.0.borrow_mut();
         // SAFETY: who runs the actor holds its token, owns the node, and waits for this call.

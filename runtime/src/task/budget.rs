@@ -3,14 +3,13 @@
 //! One word for messages and one for bytes, which every sender and every receiver of the system changes; a
 //! system without a budget has neither.
 
-use super::cell::{CellRef, Header};
+use super::cell::CellRef;
 use super::core::Core;
 use super::current;
 use crate::event::{Event, Events, Quantity};
 use crate::queue::level::{Level, Mark, Marks, Reading};
 use crate::queue::permits::Taking;
 use crate::sync::{CachePadded, Ordering};
-use std::ptr::NonNull;
 
 /// What may wait in a system.
 #[derive(Debug)]
@@ -141,12 +140,12 @@ impl Marks for BudgetMarks<'_> {
 
 /// An actor tells of its mailbox. Its own handler, if it waits to send something, is to look whether it
 /// still has to.
-impl Marks for &Header {
+impl Marks for &CellRef {
     fn rose(&self) {
         let actor = self.actor_id();
         self.core.events.counters.overloads.add_one();
         self.core.events.emit(|| Event::Overloaded { actor });
-        self.wake_handler();
+        self.wake();
     }
 
     fn fell(&self) {
@@ -155,29 +154,7 @@ impl Marks for &Header {
     }
 
     fn alerted(&self) {
-        self.wake_handler();
-    }
-}
-
-impl Marks for &CellRef {
-    fn rose(&self) {
-        (&***self).rose();
-    }
-
-    fn fell(&self) {
-        (&***self).fell();
-    }
-
-    fn alerted(&self) {
-        (&***self).alerted();
-    }
-}
-
-impl Header {
-    /// Polls the waiting handler once more, if there is one.
-    pub(crate) fn wake_handler(&self) {
-        // SAFETY: a header that is borrowed belongs to a live cell.
-        unsafe { CellRef::to(NonNull::from(self)) }.wake();
+        self.wake();
     }
 }
 

@@ -15,6 +15,7 @@ use crate::queue::node::{Kind, Lane, Node};
 use crate::sync::{AtomicBool, AtomicUsize, Ordering, UnsafeCell};
 use std::any::TypeId;
 use std::fmt;
+use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 
 /// What the type of an actor adds to its cell.
@@ -228,6 +229,18 @@ impl Header {
         unsafe { place.write(header) };
     }
 
+    /// Gives the last node of the user lane back, before the cell is dropped: that node may be the cell's own stub, and
+    /// who drops a value has it to himself.
+    ///
+    /// # Safety
+    /// The last reference is gone, and this is called once.
+    pub(crate) unsafe fn recycle_last_node(header: NonNull<Self>) {
+        // SAFETY: the caller's promise.
+        let owner = unsafe { header.as_ref() }.owner.with_mut(|owner| owner);
+        // SAFETY: as above: nobody else uses the value.
+        recycle(unsafe { &*owner }.outlet.tail());
+    }
+
     /// Where the actor lives.
     #[inline(always)]
     pub(crate) fn home(&self) -> Home {
@@ -280,12 +293,6 @@ impl Header {
         self.refs.load(Ordering::Acquire)
     }
 
-    /// Has the waiting handler polled again, and inspected.
-    pub(crate) fn inspect_handler(&self) {
-        self.awaited.inspect();
-        self.wake_handler();
-    }
-
     /// Which actor the cell is.
     pub(crate) fn actor_id(&self) -> ActorId {
         ActorId { number: self.id, kind: (self.vtable.name)() }
@@ -322,7 +329,7 @@ impl Header {
     }
 }
 
-/// A counted pointer to a cell.
+/// A counted pointer to a cell: to all of it, where a reference to its header would lead to the header only.
 pub(crate) struct CellRef(NonNull<Header>);
 
 // SAFETY: what is shared of a header is atomic or guarded by the token; the actor behind it is
@@ -340,14 +347,23 @@ impl CellRef {
         Self(header)
     }
 
+    /// A reference that counts for nothing and must not be dropped.
+    ///
+    /// # Safety
+    /// The cell lives as long as the value is used.
+    #[inline(always)]
+    pub(crate) unsafe fn lent(header: NonNull<Header>) -> ManuallyDrop<Self> {
+        ManuallyDrop::new(Self(header))
+    }
+
     /// Counts one more reference to a live cell.
     ///
     /// # Safety
     /// The cell is live.
     pub(crate) unsafe fn to(header: NonNull<Header>) -> Self {
-        // SAFETY: the caller's promise; the temporary is never dropped.
-        let there = std::mem::ManuallyDrop::new(Self(header));
-        Self::clone(&there)
+        // SAFETY: the caller's promise.
+        let cell = unsafe { Self::lent(header) };
+        Self::clone(&cell)
     }
 
     pub(crate) fn as_ptr(&self) -> NonNull<Header> {
@@ -356,7 +372,7 @@ impl CellRef {
 
     /// Gives the reference away uncounted.
     pub(crate) fn into_raw(self) -> NonNull<Header> {
-        std::mem::ManuallyDrop::new(self).0
+        ManuallyDrop::new(self).0
     }
 
     /// Sends a signal or control node; `false` if the actor has ended, and the node is dropped.
@@ -404,7 +420,13 @@ impl CellRef {
         true
     }
 
-    /// Says that the waiting handler can go on.
+    /// Has the waiting handler polled again, and inspected.
+    pub(crate) fn inspect_handler(&self) {
+        self.awaited.inspect();
+        self.wake();
+    }
+
+    /// Says that the waiting handler can go on, or has to look whether it can.
     pub(crate) fn wake(&self) {
         if self.reach() == Reach::Away {
             return self.core.carry(Cargo::wake(self.clone()));
@@ -478,12 +500,4 @@ pub(super) fn discard(node: NonNull<Node>) {
     let kind = unsafe { Node::kind(node) };
     // SAFETY: as above; it is given to its own kind.
     super::panic::quietly(|| unsafe { (kind.discard)(node) });
-}
-
-impl Drop for Header {
-    fn drop(&mut self) {
-        let owner = self.owner.with_mut(|owner| owner);
-        // SAFETY: the last reference is gone, so nobody else uses the value.
-        recycle(unsafe { &*owner }.outlet.tail());
-    }
 }

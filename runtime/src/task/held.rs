@@ -6,6 +6,7 @@ use crate::queue::inbox::{Inbox, Pop};
 use crate::queue::node::{Kind, Lane, Node};
 use crate::queue::oneshot;
 use crate::sync::yield_now;
+use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 
 /// Says that the running thread holds a cell's token.
@@ -14,7 +15,7 @@ use std::ptr::NonNull;
 /// exists only inside user code that a first one runs, where the first one is not in use.
 #[derive(Debug)]
 pub(crate) struct Held {
-    header: NonNull<Header>,
+    cell: ManuallyDrop<CellRef>,
 }
 
 impl Held {
@@ -23,20 +24,20 @@ impl Held {
     /// that another value for the same cell gave out is in use.
     #[inline(always)]
     pub(crate) unsafe fn new(header: NonNull<Header>) -> Self {
-        Self { header }
+        // SAFETY: by invariant 3 of the layer a cell lives while its token is held.
+        Self { cell: unsafe { CellRef::lent(header) } }
     }
 
     /// The address of the cell.
     #[inline(always)]
     pub(crate) fn header(&self) -> NonNull<Header> {
-        self.header
+        self.cell.as_ptr()
     }
 
     /// What everybody may use of the cell.
     #[inline(always)]
-    pub(crate) fn cell(&self) -> &Header {
-        // SAFETY: by invariant 3 of the layer a cell lives while its token is held.
-        unsafe { self.header.as_ref() }
+    pub(crate) fn cell(&self) -> &CellRef {
+        &self.cell
     }
 
     /// What only the token's holder may use.
@@ -50,15 +51,14 @@ impl Held {
 
     /// One more reference to the cell.
     pub(crate) fn reference(&self) -> CellRef {
-        // SAFETY: the cell is live.
-        unsafe { CellRef::to(self.header) }
+        CellRef::clone(&self.cell)
     }
 
     /// Takes the oldest user message. Its payload must be moved out before the next call.
     #[inline(always)]
     pub(crate) fn pop(&mut self) -> Pop {
-        let header = self.header;
-        // SAFETY: as in `cell`; the inbox lies beside what `owner` borrows.
+        let header = self.header();
+        // SAFETY: the cell lives; the inbox lies beside what `owner` borrows.
         let inbox = unsafe { &header.as_ref().inbox };
         self.owner().outlet.pop(inbox, recycle)
     }
@@ -77,7 +77,7 @@ impl Held {
     /// Whether a sender is in the middle of pushing the next message.
     #[inline(never)]
     pub(crate) fn is_mail_broken(&mut self) -> bool {
-        let header = self.header;
+        let header = self.header();
         // SAFETY: as in `pop`.
         let inbox = unsafe { &header.as_ref().inbox };
         self.owner().outlet.is_broken(inbox)
@@ -112,7 +112,7 @@ impl Held {
 
     /// As [`Held::discard_mail`], but what is meant for the runtime is obeyed.
     pub(crate) fn discard_all_but_controls(&mut self) -> bool {
-        let to = self.header.cast();
+        let to = self.header().cast();
         self.cell().inbox.take_urgent().into_oldest_first(|node| {
             // SAFETY: the lane gave the node away.
             let kind = unsafe { Node::kind(node) };

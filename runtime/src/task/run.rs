@@ -74,7 +74,7 @@ pub(crate) struct Turn<'a> {
 /// Who looks on while an actor runs.
 pub(crate) trait Witness: Copy {
     /// The actor, whose token the caller holds, is about to be handed the message.
-    fn sees(self, to: &Header, node: NonNull<Node>);
+    fn sees(self, to: &CellRef, node: NonNull<Node>);
 }
 
 /// Nobody looks on: on threads, where it costs nothing.
@@ -83,7 +83,7 @@ pub(crate) struct Nobody;
 
 impl Witness for Nobody {
     #[inline(always)]
-    fn sees(self, _to: &Header, _node: NonNull<Node>) {}
+    fn sees(self, _to: &CellRef, _node: NonNull<Node>) {}
 }
 
 impl Ready {

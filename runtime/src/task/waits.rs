@@ -17,7 +17,7 @@
 //! while it waits itself, or give its question up, which takes the lock. So it stays until the ask that is chosen fails,
 //! when its handler is polled next.
 
-use super::cell::{CellRef, Header};
+use super::cell::CellRef;
 use crate::queue::oneshot::Witness;
 use crate::sync::{Mutex, planted};
 use std::collections::VecDeque;
@@ -90,7 +90,7 @@ impl Waits {
     /// Searches for a cycle through an actor whose handler waits for nothing but answers. If there is one on which nobody can
     /// go on, its ask is to fail.
     #[cold]
-    pub(super) fn search(&self, asker: &Header) {
+    pub(super) fn search(&self, asker: &CellRef) {
         let mut graph = self.0.lock();
         let Some(cycle) = graph.cycle(asker) else { return };
         let Some(next) = cycle.get(1).or(cycle.first()).map(|cell| cell.id) else { return };
@@ -100,7 +100,7 @@ impl Waits {
         if let Some(edge) = edges.find(|edge| edge.to.id == next) {
             edge.cycle = Some(cycle);
             asker.awaited.note_found();
-            asker.wake_handler();
+            asker.wake();
         }
     }
 
@@ -146,7 +146,7 @@ impl Graph {
     }
 
     /// The actors of a cycle on which nobody can go on: first `asker`, each followed by the one that it waits for.
-    fn cycle(&self, asker: &Header) -> Option<Vec<CellRef>> {
+    fn cycle(&self, asker: &CellRef) -> Option<Vec<CellRef>> {
         let start = asker.id;
         // Mostly who was asked is at work, which takes no memory to see.
         if self.edges_of(start).any(|edge| self.edges_of(edge.to.id).next().is_none()) {

@@ -50,8 +50,8 @@ pub(crate) fn ordinary(waker: &Waker) -> ManuallyDrop<Waker> {
 unsafe fn cell(data: *const ()) -> ManuallyDrop<CellRef> {
     // SAFETY: a waker is made from a non-null header.
     let header = unsafe { NonNull::new_unchecked(data.cast::<Header>().cast_mut()) };
-    // SAFETY: the waker owns or borrows a reference; this one is not dropped.
-    ManuallyDrop::new(unsafe { CellRef::from_raw(header) })
+    // SAFETY: the waker owns or borrows a reference.
+    unsafe { CellRef::lent(header) }
 }
 
 unsafe fn clone(data: *const ()) -> RawWaker {
