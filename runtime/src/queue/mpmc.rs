@@ -31,12 +31,19 @@ use super::ring::Ring;
 use crate::sync::{AtomicUsize, CachePadded, Mutex, Ordering, planted};
 use std::collections::VecDeque;
 
-/// Slots unless said otherwise; two in models, so that overflow and wrap-around are reached.
-pub(crate) const CAPACITY: usize = if cfg!(loom) { 2 } else { 4096 };
+/// Slots unless said otherwise; two in models, so that overflow and wrap-around are reached, and few under Miri, which
+/// looks at each of them whenever one is used.
+pub(crate) const CAPACITY: usize = if cfg!(loom) {
+    2
+} else if cfg!(miri) {
+    64
+} else {
+    4096
+};
 /// Words claimed at once at most.
 pub(crate) const CLAIM_MAX: usize = 32;
 /// Words in the spill that are few enough to move back into the ring at once.
-pub(crate) const REFILL_MAX: usize = if cfg!(loom) { 2 } else { 512 };
+pub(crate) const REFILL_MAX: usize = if cfg!(loom) { 2 } else { CAPACITY / 8 };
 
 /// What a free slot holds that waits for `position`.
 const fn free_for(position: usize) -> usize {

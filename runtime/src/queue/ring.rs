@@ -19,8 +19,15 @@
 
 use crate::sync::{AtomicU32, AtomicU64, AtomicUsize, CachePadded, Ordering, planted};
 
-/// Slots; four under the model checkers, so that overflow and wrap-around are reached.
-pub(crate) const CAPACITY: u32 = if cfg!(any(loom, shuttle)) { 4 } else { 256 };
+/// Slots; four under the model checkers, so that overflow and wrap-around are reached, and few under Miri, which
+/// looks at each of them whenever one is used.
+pub(crate) const CAPACITY: u32 = if cfg!(any(loom, shuttle)) {
+    4
+} else if cfg!(miri) {
+    32
+} else {
+    256
+};
 
 /// A ring of non-zero words.
 #[derive(Debug)]

@@ -12,7 +12,13 @@
 use std::collections::VecDeque;
 
 /// Places in the array; few under a model checker, which is to see it overflow.
-pub(crate) const PLACES: usize = if cfg!(any(loom, shuttle)) { 2 } else { 1024 };
+pub(crate) const PLACES: usize = if cfg!(any(loom, shuttle)) {
+    2
+} else if cfg!(miri) {
+    16
+} else {
+    1024
+};
 
 /// See the [module](self).
 #[derive(Debug)]

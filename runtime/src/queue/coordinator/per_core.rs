@@ -13,7 +13,13 @@ use crate::sync::{AtomicBool, AtomicUsize, CachePadded, Mutex, MutexGuard, Order
 use std::collections::VecDeque;
 
 /// Slots that a ring between two workers holds; what finds no room goes through the lane.
-const RING_CAPACITY: usize = if cfg!(loom) { 1 } else { 256 };
+const RING_CAPACITY: usize = if cfg!(loom) {
+    1
+} else if cfg!(miri) {
+    16
+} else {
+    256
+};
 
 /// A queue per worker, and a ring from each to each other. A slot is always run by the same worker,
 /// number `slot % workers`; nothing is stolen.

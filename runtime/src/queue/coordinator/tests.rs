@@ -251,7 +251,7 @@ fn a_worker_with_a_queue_of_its_own_is_taken_once() {
 }
 
 fn leaves_to_others<Q: ReadySlots>(coordinator: &Coordinator<Q>) {
-    const MANY: u32 = rounds(600, 600, 60) as u32;
+    const MANY: u32 = rounds(600, 600, 40) as u32;
     let mut worker = coordinator.worker(0).expect("it is free");
     for slot in 0..MANY {
         worker.register_ready(at(slot));
@@ -294,7 +294,7 @@ struct Stage<Q> {
     handled: AtomicUsize,
 }
 
-const MAIL: usize = rounds(100_000, 5_000, 100);
+const MAIL: usize = rounds(100_000, 5_000, 40);
 const MAILBOXES: usize = 40;
 
 impl<Q: ReadySlots> Stage<Q> {

@@ -167,7 +167,7 @@ fn all_to_all<W: Wires<u64> + Send + 'static>(nodes: Nodes<W>) {
 
 #[test]
 fn everyone_calls_everyone() {
-    for depth in [1, 64] {
+    for depth in [1, rounds(64, 64, 4)] {
         all_to_all(flux::nodes(3, depth));
         all_to_all(mesh::nodes(3, depth));
     }
@@ -200,6 +200,7 @@ fn calls_to_a_node_that_left_are_lost_one_by_one() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "thousands of rings take it minutes")]
 fn groups_of_more_than_64_work() {
     fn last_to_first<W: Wires<u64>>(mut nodes: Nodes<W>) {
         nodes[69].call(0, 1, 2).expect("it is there");
@@ -215,6 +216,7 @@ fn groups_of_more_than_64_work() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "it counts the bytes of many slots, which are made one by one")]
 fn memory_is_what_the_book_says() {
     let bytes = |nodes: usize| {
         let nodes = flux::nodes::<[u8; 48], ()>(nodes, 64);

@@ -87,7 +87,7 @@ fn a_full_ring_of_ones_own_limits_the_claim() {
 
 #[test]
 fn producers_and_consumers_meet_each_word_once() {
-    const WORDS: usize = rounds(200_000, 20_000, 200);
+    const WORDS: usize = rounds(200_000, 20_000, 100);
     let queue = Arc::new(Mpmc::new());
     let left = Arc::new(AtomicUsize::new(2 * WORDS));
     let producers = (0..2).map(|half| {

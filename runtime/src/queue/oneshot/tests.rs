@@ -1,7 +1,7 @@
 //! The reply slot under real threads.
 
 use super::pair;
-use crate::sync::thread;
+use crate::sync::{rounds, thread};
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
 
 #[test]
 fn values_cross_threads_whole() {
-    for round in 0..2_000_u64 {
+    for round in 0..rounds(2_000, 2_000, 12) as u64 {
         let (sender, mut receiver) = pair::<[u64; 9]>();
         let thread = thread::spawn(move || sender.send([round; 9]).is_ok());
         assert_eq!(block_on(poll_fn(|cx| receiver.poll(cx))), Some([round; 9]));
@@ -39,7 +39,7 @@ fn values_cross_threads_whole() {
 #[test]
 fn every_value_is_dropped_once_whoever_leaves_first() {
     let value = Arc::new(());
-    for round in 0..2_000 {
+    for round in 0..rounds(2_000, 2_000, 12) {
         let (sender, mut receiver) = pair::<Arc<()>>();
         let sent = Arc::clone(&value);
         let thread = thread::spawn(move || {
@@ -58,7 +58,7 @@ fn every_value_is_dropped_once_whoever_leaves_first() {
 
 #[test]
 fn a_refusal_is_told_from_a_sender_that_left() {
-    for round in 0..500 {
+    for round in 0..rounds(500, 500, 12) {
         let (sender, mut receiver) = pair::<u64>();
         let refuses = round % 2 == 0;
         let thread = thread::spawn(move || if refuses { sender.refuse(7) } else { drop(sender) });

@@ -68,7 +68,7 @@ proptest! {
 
 #[test]
 fn thieves_and_owner_take_each_value_once() {
-    const VALUES: usize = rounds(300_000, 20_000, 300);
+    const VALUES: usize = rounds(300_000, 20_000, 150);
     let ring = Arc::new(Ring::new());
     let done = Arc::new(AtomicBool::new(false));
     let thieves: Vec<_> = (0..2)

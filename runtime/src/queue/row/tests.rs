@@ -1,6 +1,7 @@
 //! Checks of the [row](super).
 
 use super::{PLACES, Row};
+use crate::sync::rounds;
 use proptest::collection::vec;
 use proptest::prelude::{any, proptest};
 use std::collections::VecDeque;
@@ -10,7 +11,7 @@ proptest! {
     /// Against a `VecDeque`; each step puts some in, and takes some out.
     #[test]
     fn a_row_keeps_its_order_however_much_it_holds(
-        steps in vec((0..=2 * PLACES + 2, 0..=2 * PLACES + 2), 1..24),
+        steps in vec((0..=2 * PLACES + 2, 0..=2 * PLACES + 2), 1..rounds(24, 24, 12)),
         begin in any::<bool>(),
     ) {
         let (mut row, mut twin) = (Row::new(), VecDeque::new());

@@ -172,7 +172,8 @@ fn stream<L: Layout>(capacity: usize, burst: usize) {
 
 #[test]
 fn a_stream_between_threads_keeps_its_order() {
-    for (capacity, burst) in [(1, 1), (2, 3), (64, 7), (1024, 256)] {
+    let large = (rounds(1024, 1024, 16), rounds(256, 256, 4));
+    for (capacity, burst) in [(1, 1), (2, 3), (rounds(64, 64, 8), 7), large] {
         stream::<Indexed>(capacity, burst);
         stream::<Flagged>(capacity, burst);
     }

@@ -65,7 +65,7 @@ fn blocks_in_use_are_nobody_elses() {
 
 #[test]
 fn one_thread_takes_what_another_gives_back() {
-    let some = rounds(100_000, 100_000, 4 * MAGAZINE_BLOCKS) as u64;
+    let some = rounds(100_000, 100_000, 2 * MAGAZINE_BLOCKS + 8) as u64;
     let (send, receive) = mpsc::sync_channel::<Taken>(2 * MAGAZINE_BLOCKS);
     let sender = thread::spawn(move || {
         for number in 0..some {

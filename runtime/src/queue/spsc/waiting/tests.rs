@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn values_cross_between_tasks_in_order() {
-    let values = rounds(20_000, 500, 20);
+    let values = rounds(20_000, 500, 8);
     for capacity in [1, 16] {
         let (mut sender, mut receiver) = waiting(capacity);
         let sending = tokio::spawn(async move {
