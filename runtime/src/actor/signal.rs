@@ -41,12 +41,15 @@ pub(super) fn send_behind<F: Send, V: Send>(
     push_node(to, Node::new(kind, signal), run_soon);
 }
 
-/// The kind of a signal: how it is delivered, and what it carries.
+/// The kind of a signal: how it is delivered, what it carries, and its lane if that is another.
 macro_rules! signal_kind {
     ($deliver:expr, $payload:ty) => {
+        signal_kind!($deliver, $payload, $crate::queue::node::Lane::Signal)
+    };
+    ($deliver:expr, $payload:ty, $lane:expr) => {
         const {
             &$crate::queue::node::Kind {
-                lane: $crate::queue::node::Lane::Signal,
+                lane: $lane,
                 deliver: $deliver,
                 discard: $crate::actor::signal::discard_signal::<$payload>,
                 weigh: None,

@@ -18,8 +18,10 @@ use std::ptr::{self, NonNull};
 pub(crate) enum Lane {
     /// For the runtime itself: stop, watch, a child's end. Handled even while a handler waits.
     Control,
-    /// Runs a handler, but no bound holds it back: timers, results, `Down`.
+    /// Runs a handler, but no bound holds it back: timers, results.
     Signal,
+    /// The same, and no message goes before it: news of another's end.
+    Down,
     /// What users send.
     User,
 }

@@ -73,7 +73,8 @@ pub(crate) enum Advance {
 pub(crate) struct Owner {
     /// The user lane's far end.
     pub(crate) outlet: Outlet,
-    /// Timers, results and `Down`s, each before user mail but behind one message if another was before that.
+    /// Timers, results and `Down`s, before user mail; but behind one message, if it is no `Down` and another was
+    /// handled last.
     pub(crate) signals: List,
     /// The handler or hook that waits.
     pub(crate) pending: Option<Pending>,

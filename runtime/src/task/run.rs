@@ -338,7 +338,7 @@ impl<W: Witness> Run<'_, W> {
     /// Handles the first signal, or a message that goes before it; the result as in `wait`. Of timers that are due
     /// again whenever their calls are over there is always a next one.
     fn handle_signal(&mut self) -> Option<bool> {
-        if self.was_called() {
+        if self.was_called() && !self.held.is_told_of_end() {
             if let Some(node) = self.held.pop_linked() {
                 self.deliver(node);
                 return None;
