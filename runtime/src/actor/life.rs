@@ -351,4 +351,4 @@ pub(super) fn report_bad_drop(cell: &Header) {
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]
-mod tests;
+pub(super) mod tests;

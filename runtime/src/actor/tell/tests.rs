@@ -2,6 +2,7 @@
 
 use super::{offer, run_soon};
 use crate::actor::body;
+use crate::actor::life::tests::outlive;
 use crate::actor::room::TICKET;
 use crate::mailbox::Slide;
 use crate::queue::list::List;
@@ -45,6 +46,8 @@ fn who_comes_too_late_has_its_message_back() {
         assert_eq!(number, 2);
         sum.drain();
         assert_eq!(system.counts().dead_stopped, 0);
+        drop(sum);
+        outlive(system);
     }
 }
 
@@ -88,6 +91,8 @@ fn who_sends_from_a_worker_that_sleeps_has_its_message_back() {
     go.send(()).unwrap();
     assert!(came_back.recv().unwrap(), "a fence does not wait for one who sleeps");
     sum.drain();
+    drop((sum, outside));
+    outlive(system);
 }
 
 /// Says what it was told, the first of it when it may.
@@ -128,4 +133,6 @@ fn what_comes_too_late_takes_nobodys_place() {
     unsafe { Node::into_payload::<()>(node) };
     go.send(()).unwrap();
     assert_eq!(heard.recv(), Ok(2));
+    drop(sayer);
+    outlive(system);
 }
