@@ -9,8 +9,9 @@ use super::interleave;
 use super::phase::{Phase, enter};
 use super::stash;
 use super::traits::Behavior;
-use crate::task::cell::{Advance, Life};
+use crate::task::cell::Advance;
 use crate::task::held::Held;
+use crate::task::life::Life;
 
 /// The actor has a receive timeout.
 pub(super) const SILENCE: u8 = 1;

@@ -28,9 +28,10 @@ use super::{family, interleave, revival};
 use crate::event::{Event, ExitReason};
 use crate::mailbox::Bound;
 use crate::sync::{Rare, buggify, planted};
-use crate::task::cell::{Advance, Header, Life};
+use crate::task::cell::{Advance, Header};
 use crate::task::future::Pending;
 use crate::task::held::Held;
+use crate::task::life::Life;
 use crate::task::panic::quietly;
 use std::ptr::NonNull;
 

@@ -14,9 +14,10 @@ use super::stash;
 use super::traits::Behavior;
 use crate::event::{Event, ExitReason};
 use crate::sync::{Rare, buggify, planted};
-use crate::task::cell::{Advance, Life};
+use crate::task::cell::Advance;
 use crate::task::core::Alarm;
 use crate::task::held::Held;
+use crate::task::life::Life;
 use crate::task::panic::quietly;
 use std::time::Duration;
 

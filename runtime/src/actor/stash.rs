@@ -20,8 +20,9 @@ use crate::event::DeadLetterReason;
 use crate::queue::list::List;
 use crate::queue::node::Node;
 use crate::sync::planted;
-use crate::task::cell::{Advance, Life};
+use crate::task::cell::Advance;
 use crate::task::held::Held;
+use crate::task::life::Life;
 use crate::task::panic::quietly;
 use std::ptr::NonNull;
 

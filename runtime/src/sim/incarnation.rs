@@ -8,7 +8,7 @@ use crate::sync::{Arc, Rare, buggify};
 use crate::system::{BuildError, Builder, System};
 use crate::task::cell::Header;
 use crate::task::core::{Alarm, Core};
-use crate::task::run::{Nobody, Witness};
+use crate::task::witness::{Nobody, Witness};
 use crate::time::{Clock, Hand, Time};
 use std::task::Waker;
 

@@ -12,7 +12,7 @@ use crate::event::ActorId;
 use crate::queue::node::Node;
 use crate::task::cell::{CellRef, Header};
 use crate::task::home::Home;
-use crate::task::run::Witness;
+use crate::task::witness::Witness;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::ptr::{self, NonNull};

@@ -26,6 +26,7 @@ pub(crate) mod held;
 pub(crate) mod home;
 mod ids;
 pub(crate) mod letter;
+pub(crate) mod life;
 pub(crate) mod names;
 pub(crate) mod panic;
 pub(crate) mod priority;
@@ -38,6 +39,7 @@ pub(crate) mod siblings;
 pub(crate) mod waits;
 pub(crate) mod waker;
 pub(crate) mod watch;
+pub(crate) mod witness;
 
 pub use self::priority::Priority;
 pub use self::run::{Hint, Ready};

@@ -1,13 +1,15 @@
 //! One run of a cell: from taking the token to giving it back.
 
-use super::cell::{Advance, CellRef, Header, Life};
+use super::cell::{Advance, CellRef, Header};
 use super::future::Pending;
 use super::held::Held;
 use super::home::Home;
+use super::life::Life;
 use super::panic::describe;
 use super::priority::{self, Priority};
 use super::share::Share;
 use super::watch::{Doing, HOOK};
+use super::witness::{Nobody, Witness};
 use super::{current, waker};
 use crate::queue::list::List;
 use crate::queue::node::{Kind, Lane, Node};
@@ -69,21 +71,6 @@ pub(crate) struct Turn<'a> {
     pub(crate) clock: &'a Clock,
     /// Where the worker notes what it is doing.
     pub(crate) doing: &'a Doing,
-}
-
-/// Who looks on while an actor runs.
-pub(crate) trait Witness: Copy {
-    /// The actor, whose token the caller holds, is about to be handed the message.
-    fn sees(self, to: &CellRef, node: NonNull<Node>);
-}
-
-/// Nobody looks on: on threads, where it costs nothing.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Nobody;
-
-impl Witness for Nobody {
-    #[inline(always)]
-    fn sees(self, _to: &CellRef, _node: NonNull<Node>) {}
 }
 
 impl Ready {

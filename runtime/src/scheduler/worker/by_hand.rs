@@ -8,8 +8,9 @@ use crate::sync::{Arc, Ordering, Rare, buggify};
 use crate::task::Ready;
 use crate::task::core::Core;
 use crate::task::current;
-use crate::task::run::{Turn, Witness};
+use crate::task::run::Turn;
 use crate::task::share::Share;
+use crate::task::witness::Witness;
 use crate::time::Time;
 use std::task::Waker;
 
