@@ -1,6 +1,6 @@
 //! Every mistake that the macros know: what the error says, and where it points.
 //!
-//! `TRYBUILD=overwrite cargo test -p greenroom --features journal,net --test ui` writes the expected errors anew.
+//! `TRYBUILD=overwrite cargo test --test ui` writes the expected errors anew.
 
 #![cfg(not(any(loom, shuttle, sanitized)))]
 

@@ -75,6 +75,7 @@ pub(crate) fn expand(
             deprecated, unreachable_code, unused_variables, unused_mut,
             reason = "which handlers there are depends on their `cfg`s"
         )]
+        #[diagnostic::do_not_recommend]
         impl #net::WireMessage for #message {
             const MANIFEST: #net::Manifest =
                 #net::Manifest::new(#name, #version, #codec_name, &[#(#signatures)*]);
