@@ -316,7 +316,7 @@ impl<A: Actor> fmt::Debug for Context<A> {
 // The methods are named by a reference because most are of types that cannot be written.
 
 fn watched<A: Behavior, F: LocalCall<A, Down, S>, S: 'static>(_: &F) -> &'static Kind {
-    signal_kind!(deliver_down::<A, F, S>, Signal<F, (WatchId, Down)>, Lane::Down)
+    signal_kind!(deliver_down::<A, F, S>, Signal<F, (WatchId, Down)>, Lane::Prior)
 }
 
 /// The kind of a signal that waits behind the mail, and leaves its block to the lane.

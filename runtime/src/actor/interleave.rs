@@ -206,6 +206,9 @@ static RESUME: Kind = Kind {
     answers: false,
 };
 
+/// The first time, which belongs to its message.
+static BEGIN: Kind = Kind { lane: Lane::Prior, ..RESUME };
+
 impl Flights {
     pub(super) fn is_empty(&self) -> bool {
         self.list.is_empty()
@@ -253,7 +256,7 @@ where
     held.cell().note_in_flight(true);
     let mut first = List::new();
     // SAFETY: the node is new.
-    unsafe { first.push_back(Node::new(&RESUME, id)) };
+    unsafe { first.push_back(Node::new(&BEGIN, id)) };
     first.append(&mut held.owner().signals);
     held.owner().signals = first;
 }

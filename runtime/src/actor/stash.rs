@@ -242,7 +242,7 @@ pub(super) fn next(held: &mut Held) -> Advance {
     }
     let was_called = held.owner().life.lately & Life::CALLED != 0;
     let overtaken = planted!("stash-overtaken": false => held.has_mail());
-    let waits = has_signals && (!was_called || held.is_told_of_end()) || overtaken;
+    let waits = has_signals && (!was_called || held.has_prior()) || overtaken;
     let extras = control(held).extras.as_mut().filter(|_| !waits);
     let Some(node) = extras.and_then(|extras| extras.stash.due.pop_front()) else {
         return Advance::Message;

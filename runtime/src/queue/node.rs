@@ -20,8 +20,9 @@ pub(crate) enum Lane {
     Control,
     /// Runs a handler, but no bound holds it back: timers, results.
     Signal,
-    /// The same, and no message goes before it: news of another's end.
-    Down,
+    /// The same, and no message goes before it where it comes first: news of another's end, and the beginning of an
+    /// interleaved handler.
+    Prior,
     /// What users send.
     User,
 }

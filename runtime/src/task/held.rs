@@ -74,11 +74,11 @@ impl Held {
         self.owner().outlet.front()
     }
 
-    /// Whether the first signal is news of another's end.
-    pub(crate) fn is_told_of_end(&mut self) -> bool {
+    /// Whether no message goes before the first signal.
+    pub(crate) fn has_prior(&mut self) -> bool {
         let first = self.owner().signals.front();
         // SAFETY: the list owns its nodes.
-        first.is_some_and(|first| unsafe { Node::kind(first) }.lane == Lane::Down)
+        first.is_some_and(|first| unsafe { Node::kind(first) }.lane == Lane::Prior)
     }
 
     /// Whether a sender is in the middle of pushing the next message.
@@ -126,7 +126,7 @@ impl Held {
             match kind.lane {
                 // SAFETY: the token is held, and the node was sent to this cell, so its kind fits.
                 Lane::Control => unsafe { (kind.deliver)(to, node) },
-                Lane::Signal | Lane::Down | Lane::User => discard(node),
+                Lane::Signal | Lane::Prior | Lane::User => discard(node),
             }
         });
         self.discard_messages()

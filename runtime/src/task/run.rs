@@ -165,11 +165,12 @@ impl Ready {
             "this is no actor but a conformance check's"
         );
         // SAFETY: a `Ready` is the token of its cell.
-        let held = unsafe { Held::new(self.0) };
+        let mut held = unsafe { Held::new(self.0) };
         turn.doing.begin_turn(held.cell());
-        let look_at = turn.look;
+        let called = if held.owner().life.take_lately(Life::CALLED) { 0 } else { NONE };
+        let (doing, look_at) = (turn.doing, turn.look);
         let mut run =
-            Run { held, turn, doing: turn.doing, handled: 0, look_at, called: NONE, witness };
+            Run { held, turn, doing, handled: 0, look_at, called, signalled: false, witness };
         let is_steady = run.held.cell().inbox.is_steady();
         let sends = if is_steady { turn.share.sends } else { run.adapt() };
         let sends = current::swap_sends(sends);
@@ -187,7 +188,7 @@ impl Ready {
     }
 }
 
-/// No signal was handled yet.
+/// What was handled last was no signal, or one that counts for none.
 const NONE: u32 = u32::MAX;
 
 /// The holder of a token at work.
@@ -199,8 +200,10 @@ struct Run<'a, W> {
     handled: u32,
     /// Messages after which it is asked whether the turn is over.
     look_at: u32,
-    /// What `handled` was when the last signal was handled, or [`NONE`].
+    /// What `handled` was when the last signal was handled, [`NONE`], or zero if the turn before left it at that.
     called: u32,
+    /// Whether a signal was handled since this was set.
+    signalled: bool,
     witness: W,
 }
 
@@ -261,9 +264,7 @@ impl<W: Witness> Run<'_, W> {
             // A handler that was woken while it ran goes behind the others: it may wake itself for ever.
             return Some(self.held.cell().inbox.park());
         }
-        if kind.is_some_and(|kind| kind.lane == Lane::Signal) {
-            self.called = self.handled;
-        }
+        self.note_handled(kind);
         None
     }
 
@@ -325,7 +326,7 @@ impl<W: Witness> Run<'_, W> {
     /// Handles the first signal, or a message that goes before it; the result as in `wait`. Of timers that are due
     /// again whenever their calls are over there is always a next one.
     fn handle_signal(&mut self) -> Option<bool> {
-        if self.was_called() && !self.held.is_told_of_end() {
+        if self.was_called() && !self.held.has_prior() {
             if let Some(node) = self.held.pop_linked() {
                 self.deliver(node);
                 return None;
@@ -341,19 +342,24 @@ impl<W: Witness> Run<'_, W> {
     /// signal: its turn is over, or it would do nothing else.
     fn call(&mut self) -> Option<bool> {
         let signal = self.held.owner().signals.pop_front().expect("its caller has seen one");
+        // SAFETY: the list gave the node away.
+        let kind = unsafe { Node::kind(signal) };
         current::take_gave_way();
         self.deliver(signal);
-        self.called = self.handled;
+        self.signalled = true;
+        self.note_handled(Some(kind));
         current::take_gave_way().then_some(false)
     }
 
+    /// Notes what was handled last, a signal or what a handler was sent that has waited.
+    fn note_handled(&mut self, kind: Option<&Kind>) {
+        let is_call = kind.is_some_and(|kind| kind.lane == Lane::Signal);
+        self.called = if is_call { self.handled } else { NONE };
+    }
+
     /// Whether what was handled last was a signal, so that a message goes before the next one.
-    fn was_called(&mut self) -> bool {
-        // Before this turn has handled anything, it is what the turn before left.
-        let is_first = self.handled == 0 && self.called == NONE;
-        let was_called = self.called == self.handled
-            || is_first && self.held.owner().life.lately & Life::CALLED != 0;
-        planted!("signals-keep-mail-out": was_called => false)
+    fn was_called(&self) -> bool {
+        planted!("signals-keep-mail-out": self.called == self.handled => false)
     }
 
     /// Notes that for the next turn, and for the layer above.
@@ -367,9 +373,10 @@ impl<W: Witness> Run<'_, W> {
     #[cold]
     fn attend(&mut self) -> Option<bool> {
         let before = self.handled;
+        self.signalled = false;
         let more = self.handle();
         // Otherwise it may have rested, and be another worker's by now.
-        if self.handled > before && self.called != self.handled {
+        if self.handled > before && !self.signalled {
             self.held.owner().life.lately |= Life::HEARD;
         }
         more

@@ -5,6 +5,7 @@
 mod support;
 
 mod asks;
+mod between;
 mod backpressure;
 mod basics;
 mod congestion;
