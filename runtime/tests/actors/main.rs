@@ -5,9 +5,9 @@
 mod support;
 
 mod asks;
-mod between;
 mod backpressure;
 mod basics;
+mod between;
 mod congestion;
 mod deep;
 mod delivery;
