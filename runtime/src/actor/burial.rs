@@ -9,7 +9,7 @@ use super::stash;
 use super::{family, links};
 use crate::event::{Event, ExitReason, Undelivered};
 use crate::queue::oneshot;
-use crate::sync::{planted, yield_now};
+use crate::sync::{Patience, planted};
 use crate::task::cell::{Advance, CellRef, Header};
 use crate::task::held::Held;
 use crate::task::panic::quietly;
@@ -25,9 +25,9 @@ pub(super) fn bury(held: &mut Held) -> Advance {
     }
     stash::bury(held);
     note_why(held);
-    if !discard(held) {
-        yield_now();
-        return Advance::Again;
+    let mut patience = Patience::default();
+    while !discard(held) {
+        patience.wait();
     }
     let reason = take_reason(held);
     let is_supervised = family::supervisor(held).is_some();
@@ -40,7 +40,7 @@ pub(super) fn bury(held: &mut Held) -> Advance {
     // From its success on late senders own the token.
     while !held.die() {
         if !discard(held) {
-            yield_now();
+            patience.wait();
         }
         mourners.gather(held, &reason);
     }

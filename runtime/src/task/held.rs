@@ -5,7 +5,7 @@ use super::home::Home;
 use crate::queue::inbox::{Inbox, Pop};
 use crate::queue::node::{Kind, Lane, Node};
 use crate::queue::oneshot;
-use crate::sync::yield_now;
+use crate::sync::Patience;
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 
@@ -160,6 +160,7 @@ impl Held {
     /// Buries what a late sender pushed to an actor that had ended, and gives the token back.
     #[cold]
     pub(crate) fn bury(mut self) {
+        let mut patience = Patience::default();
         loop {
             let whole = self.discard_late_mail();
             if whole && self.rest_as(Inbox::die) {
@@ -167,7 +168,7 @@ impl Held {
             }
             if !whole {
                 // Another late sender is between its swap and its link.
-                yield_now();
+                patience.wait();
             }
         }
     }
