@@ -1,8 +1,6 @@
 //! Nodes in processes of their own, over real sockets and relays that do what bad networks do; one of them is killed
 //! and begins another life. What each life was told is read from its pipe, which outlives it.
 
-#![allow(clippy::unwrap_used, reason = "what fails here is the test")]
-
 #[path = "../capture/mod.rs"]
 mod capture;
 mod networks;
@@ -145,7 +143,7 @@ impl Process {
     fn start_by(mut command: Command, host: u8, address: SocketAddr, socket: Options) -> Self {
         let Options { offload, buffer_bytes, .. } = socket;
         let mut child = command
-            .args(["--exact", "child", "--nocapture", "--test-threads=1"])
+            .args(["--exact", "processes::child", "--nocapture", "--test-threads=1"])
             .env("GREENROOM_CHILD", format!("{host} {address} {offload} {buffer_bytes}"))
             .stdout(Stdio::piped())
             .spawn()

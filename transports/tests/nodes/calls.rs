@@ -1,7 +1,5 @@
 //! Nodes over encrypted UDP on this machine: the same references and calls as at home.
 
-#![allow(clippy::unwrap_used, reason = "what fails here is the test")]
-
 use greenroom::net::{Address, ConnectError, Export, LookupError, Node, transport_conforms};
 use greenroom::{Actor, Ref, System, handlers};
 use greenroom_transports::link;

@@ -1,7 +1,5 @@
 //! A cluster over encrypted UDP on this machine, from files: nodes find each other and notice who is gone.
 
-#![allow(clippy::unwrap_used, reason = "what fails here is the test")]
-
 use greenroom::System;
 use greenroom::net::Node;
 use greenroom::net::membership::{MemberEvent, Members};
