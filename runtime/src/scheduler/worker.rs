@@ -30,7 +30,7 @@ use crate::task::witness::{Nobody, Witness};
 use crate::task::{Hint, Ready};
 use crate::time::{Clock, Time};
 use front::Place;
-use pace::{Jam, Slice};
+use pace::{Average, Jam, Slice};
 use search::Next;
 use std::future::Future;
 use std::pin::Pin;
@@ -225,6 +225,7 @@ pub(crate) struct Worker {
     over_at: Time,
     /// Looks at the clock in a row that found messages to take long.
     slow_looks: u32,
+    average: Average,
 }
 
 impl Worker {
@@ -255,6 +256,7 @@ impl Worker {
             handled: 0,
             over_at: Time::NEVER,
             slow_looks: 0,
+            average: Average::default(),
         }
     }
 
@@ -282,8 +284,9 @@ impl Worker {
         let doing = core.watch.doing(self.id.index());
         let share = Share::growing(self.limits.batch);
         let look = pace::first_look(&self.limits);
-        let mut turn = Turn { share, look, until: end, clock: &core.clock, doing };
-        current::set_turn_end(end);
+        let until = now.after(self.average.turn(&self.limits));
+        let mut turn = Turn { share, look, until, clock: &core.clock, doing };
+        current::set_turn_end(until);
         let (mut turns, mut looked, mut look) = (0_u32, 0_u32, 1_u32);
         while let Some(ready) = self.next(source) {
             self.run(ready, &turn, Nobody);
@@ -292,10 +295,11 @@ impl Worker {
                 let before = std::mem::replace(&mut now, core.clock.now());
                 current::set_now(now);
                 pace::learn(now.since(before), turns - looked);
+                self.average.add(now.since(before), turns - looked);
                 self.learn(before, now);
                 turn.look = pace::first_look(&self.limits);
                 (looked, look) = (turns, turns + turns.min(TURNS_PER_CLOCK));
-                turn.until = now.after(self.limits.slice);
+                turn.until = now.after(self.average.turn(&self.limits));
                 current::set_turn_end(turn.until);
                 if self.shared.has_backlog(self.id) {
                     self.shared.call_helper(self.id);

@@ -38,6 +38,28 @@ pub(super) fn learn(span: Duration, turns: u32) {
     current::set_turn_cost(if is_longer { each } else { before - (before - each) / 8 });
 }
 
+/// How long turns are, on average: what an actor may take, whose messages are shorter than those of others.
+///
+/// A turn ends after a slice, but not in the middle of a message. Where messages are longer than slices, whoever has
+/// longer ones would have more of the time than those that collect what they make, whose mail would grow. (Decision
+/// 0037.)
+#[derive(Debug, Default)]
+pub(super) struct Average(u64);
+
+impl Average {
+    /// Notes that so many turns have taken so long.
+    pub(super) fn add(&mut self, span: Duration, turns: u32) {
+        let each = nanos(span) / u64::from(turns);
+        self.0 = self.0 - self.0 / 8 + each / 8;
+    }
+
+    /// How long the next turn may take: less than the average, so that it falls to a slice again where nothing but its
+    /// own length keeps it up.
+    pub(super) fn turn(&self, limits: &Limits) -> Duration {
+        limits.slice.max(Duration::from_nanos(self.0 / 4 * 3))
+    }
+}
+
 /// Messages in a turn before the first look at the clock: as many as fit into a slice if each takes as
 /// long as a whole turn lately.
 pub(super) fn first_look(limits: &Limits) -> u32 {
@@ -82,5 +104,43 @@ impl Jam {
                 None
             }
         }
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    const LIMITS: Limits =
+        Limits { batch: 64, slice: Duration::from_micros(50), spin: Duration::ZERO };
+
+    #[test]
+    fn among_turns_of_a_millisecond_others_may_take_most_of_one() {
+        let mut average = Average::default();
+        assert_eq!(average.turn(&LIMITS), LIMITS.slice);
+        (0..100).for_each(|_| average.add(Duration::from_millis(1), 1));
+        let turn = average.turn(&LIMITS);
+        assert!(Duration::from_micros(700) < turn && turn < Duration::from_millis(1), "{turn:?}");
+    }
+
+    #[test]
+    fn turns_that_take_all_they_may_become_slices_again() {
+        let mut average = Average::default();
+        average.add(Duration::from_millis(10), 1);
+        let mut extra = Duration::ZERO;
+        for _ in 0..1_000 {
+            let turn = average.turn(&LIMITS);
+            extra += turn - LIMITS.slice;
+            average.add(turn, 1);
+        }
+        assert_eq!(average.turn(&LIMITS), LIMITS.slice);
+        assert!(extra < Duration::from_millis(30), "one long turn made others {extra:?} longer");
+    }
+
+    #[test]
+    fn short_turns_are_slices() {
+        let mut average = Average::default();
+        (0..100).for_each(|_| average.add(Duration::from_micros(32), 32));
+        assert_eq!(average.turn(&LIMITS), LIMITS.slice);
     }
 }
