@@ -93,7 +93,7 @@ fn starves_none(queue: &impl ReadyQueue, hint: Hint, priority: Priority) {
         queue.pop(id, &mut batch);
         while let Some(ready) = batch.pop() {
             match ready.into_fake() {
-                0 => queue.push(Origin::Worker(id), eager(), hint),
+                0 => push_again(queue, id, eager(), hint),
                 _ => waiting -= 1,
             }
         }
@@ -173,8 +173,16 @@ fn work(index: usize, queue: &impl ReadyQueue, popped: &[AtomicUsize], left: &At
             left.fetch_sub(1, Ordering::Relaxed);
             if round < ROUNDS {
                 let hint = if (number + round).is_multiple_of(4) { Hint::Next } else { Hint::Back };
-                queue.push(Origin::Worker(id), fake(number), hint);
+                push_again(queue, id, fake(number), hint);
             }
         }
+    }
+}
+
+/// Pushes an actor that `worker` has run.
+fn push_again(queue: &impl ReadyQueue, worker: WorkerId, ready: Ready, hint: Hint) {
+    match hint {
+        Hint::Next => queue.push(Origin::Worker(worker), ready, hint),
+        Hint::Back => queue.give_way(worker, ready),
     }
 }

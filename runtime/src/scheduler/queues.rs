@@ -57,6 +57,14 @@ impl Queues {
         }
     }
 
+    /// Queues an actor from the worker that ran it, and whose turn it has used up.
+    pub(super) fn give_way(&self, id: WorkerId, ready: Ready) {
+        match self {
+            Self::Shared(queue) => queue.give_way(id, ready),
+            Self::PerCore(queue) => queue.push(id, ready),
+        }
+    }
+
     /// Says that a slice begins.
     pub(super) fn begin_slice(&self, id: WorkerId) {
         if let Self::PerCore(queue) = self {

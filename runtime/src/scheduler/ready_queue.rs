@@ -115,6 +115,12 @@ pub trait ReadyQueue: Send + Sync + 'static {
     /// Takes `ready` in. Callable from any thread; must not fail and should not block.
     fn push(&self, from: Origin, ready: Ready, hint: Hint);
 
+    /// Takes in an actor that `worker` has run, and which has used up its turn: behind others.
+    #[doc(hidden)]
+    fn give_way(&self, worker: WorkerId, ready: Ready) {
+        self.push(Origin::Worker(worker), ready, Hint::Back);
+    }
+
     /// Moves actors for `worker` to run into `batch`, which is empty; none if there is nothing.
     fn pop(&self, worker: WorkerId, batch: &mut Batch);
 

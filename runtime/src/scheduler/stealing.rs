@@ -3,8 +3,8 @@
 //! Each worker has a slot for the actor that was made ready last (its message is still in the cache)
 //! and a fixed ring. The slot is only for times when no others wait: where they do, an actor that waits its turn
 //! has more mail to handle in one. What does not fit, and what comes from outside, goes through the
-//! injector, a shared queue behind a lock. A worker looks in its slot, its ring, the injector, and then takes half
-//! of another worker's ring, or its slot.
+//! injector, a shared queue behind a lock; so does who gives way while many wait there. A worker looks in its slot, its
+//! ring, the injector, and then takes half of another worker's ring, or its slot.
 //!
 //! Fairness: the slot is used at most [`SLOT_STREAK_MAX`] times in a row, and every
 //! [`INJECTOR_INTERVAL`]th pop looks into the injector first. High actors, wherever they come from, wait
@@ -12,7 +12,7 @@
 
 use super::lane::Lane;
 use super::{Batch, Origin, ReadyQueue, WorkerId};
-use crate::queue::ring::Ring;
+use crate::queue::ring::{CAPACITY, Ring};
 use crate::sync::{AtomicU32, AtomicUsize, CachePadded, Ordering, planted};
 use crate::task::priority::is_for_normal;
 use crate::task::{Hint, Priority, Ready};
@@ -118,6 +118,13 @@ impl StealingQueue {
                 Err(back) => word = back,
             }
         }
+    }
+
+    /// Whether so many wait in the injector that who gives way is to wait there too. It is full rings that leave so many:
+    /// an actor that makes others would have its next turn before most of those that it has made, and they would be ever
+    /// more.
+    fn is_behind(&self) -> bool {
+        self.injector.len() > CAPACITY as usize / 2
     }
 
     fn take_slot(local: &Local) -> Option<usize> {
@@ -236,6 +243,13 @@ impl ReadyQueue for StealingQueue {
                 }
             }
         }
+    }
+
+    fn give_way(&self, worker: WorkerId, ready: Ready) {
+        if ready.priority() != Priority::High && self.is_behind() {
+            return self.injector.push(ready);
+        }
+        self.push(Origin::Worker(worker), ready, Hint::Back);
     }
 
     fn pop(&self, worker: WorkerId, batch: &mut Batch) {

@@ -137,6 +137,27 @@ mod priorities {
         }
         assert_eq!(seen, [true; 21]);
     }
+
+    /// Who makes more actors than a ring has room for is not to run again before those that it made first.
+    #[test]
+    fn who_gives_way_while_full_rings_have_left_many_is_behind_them() {
+        let queue = StealingQueue::new(1);
+        // SAFETY: the queue is used by this thread alone.
+        let id = unsafe { WorkerId::new(0) };
+        for number in 1..=900 {
+            queue.push(Origin::Worker(id), Ready::fake(number, Priority::Normal), Hint::Back);
+        }
+        queue.give_way(id, Ready::fake(0, Priority::Normal));
+        let mut batch = Batch::new();
+        let popped = std::iter::from_fn(|| {
+            queue.pop(id, &mut batch);
+            batch.pop().map(Ready::into_fake)
+        });
+        let popped: Vec<_> = popped.collect();
+        assert_eq!(popped.len(), 901);
+        let before = popped.iter().position(|&number| number == 0).unwrap_or(0);
+        assert!(before > 800, "{before} of 900 came before");
+    }
 }
 
 #[cfg(not(shuttle))]

@@ -23,6 +23,14 @@ impl ReadyQueue for Unsteady {
         self.queue.push(from, ready, hint);
     }
 
+    fn give_way(&self, worker: WorkerId, ready: Ready) {
+        if buggify(Rare::SpillEarly) {
+            self.queue.push(Origin::External, ready, Hint::Back);
+        } else {
+            self.queue.give_way(worker, ready);
+        }
+    }
+
     fn pop(&self, worker: WorkerId, batch: &mut Batch) {
         if !buggify(Rare::StealAlways) {
             self.queue.pop(worker, batch);

@@ -318,7 +318,7 @@ impl Worker {
     fn run(&self, ready: Ready, turn: &Turn<'_>, witness: impl Witness) {
         match ready.run_before(turn, witness) {
             Outcome::Rested => {}
-            Outcome::Yielded(ready) => self.shared.queues.push(self.id, ready, Hint::Back),
+            Outcome::Yielded(ready) => self.shared.queues.give_way(self.id, ready),
             Outcome::Moves(ready, to) => self.shared.migrate(self.id, ready, to),
         }
     }

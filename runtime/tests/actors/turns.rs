@@ -242,3 +242,56 @@ fn who_sends_to_itself_has_turns_as_short_as_others() {
         });
     }
 }
+
+/// One of those that were made and have not ended, who all hold the same one.
+#[derive(Actor)]
+struct Child {
+    _all: Arc<()>,
+}
+
+#[handlers]
+impl Child {
+    #[start]
+    fn start(all: Arc<()>) -> Self {
+        Self { _all: all }
+    }
+    #[tell]
+    fn end(&mut self, cx: &mut Context<Self>) {
+        cx.stop();
+    }
+}
+
+#[derive(Actor)]
+struct Parent;
+
+#[handlers]
+impl Parent {
+    #[start]
+    fn start() -> Self {
+        Self
+    }
+    /// Makes so many children, each of which ends; returns how many there were at most.
+    #[ask]
+    async fn make(&mut self, count: usize, cx: &mut Context<Self>) -> usize {
+        let (all, mut most) = (Arc::new(()), 0);
+        for _ in 0..count {
+            let child = cx.spawn::<Child>(Arc::clone(&all)).start().unwrap();
+            most = most.max(Arc::strong_count(&all));
+            child.end().await.unwrap();
+        }
+        most
+    }
+}
+
+#[test]
+fn who_makes_actors_goes_on_when_they_have_had_their_turns() {
+    for scheduler in SCHEDULERS {
+        let system = built(scheduler(), |builder| builder);
+        run(async {
+            let parent = system.spawn::<Parent>(()).await.unwrap();
+            let most = parent.make(20_000).within(LONG).await.unwrap();
+            assert!(most < 2_000, "{most} children at a time");
+            system.shutdown(LONG).await.unwrap();
+        });
+    }
+}
