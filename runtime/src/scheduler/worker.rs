@@ -295,7 +295,7 @@ impl Worker {
                 let before = std::mem::replace(&mut now, core.clock.now());
                 current::set_now(now);
                 pace::learn(now.since(before), turns - looked);
-                self.average.add(now.since(before), turns - looked);
+                self.average.add(now.since(before), turns - looked, &self.limits);
                 self.learn(before, now);
                 turn.look = pace::first_look(&self.limits);
                 (looked, look) = (turns, turns + turns.min(TURNS_PER_CLOCK));

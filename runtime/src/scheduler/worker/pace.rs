@@ -38,7 +38,10 @@ pub(super) fn learn(span: Duration, turns: u32) {
     current::set_turn_cost(if is_longer { each } else { before - (before - each) / 8 });
 }
 
-/// How long turns are, on average: what an actor may take, whose messages are shorter than those of others.
+/// What a turn counts for on average at most, in slices: the kernel may have had the core meanwhile, or the handler slept.
+const SLICES_MAX: u64 = 20;
+
+/// How long turns are, on average: what an actor may take part of, whose messages are shorter than those of others.
 ///
 /// A turn ends after a slice, but not in the middle of a message. Where messages are longer than slices, whoever has
 /// longer ones would have more of the time than those that collect what they make, whose mail would grow. (Decision
@@ -48,15 +51,17 @@ pub(super) struct Average(u64);
 
 impl Average {
     /// Notes that so many turns have taken so long.
-    pub(super) fn add(&mut self, span: Duration, turns: u32) {
-        let each = nanos(span) / u64::from(turns);
+    pub(super) fn add(&mut self, span: Duration, turns: u32, limits: &Limits) {
+        let most = nanos(limits.slice).saturating_mul(SLICES_MAX);
+        let each = (nanos(span) / u64::from(turns)).min(most);
         self.0 = self.0 - self.0 / 8 + each / 8;
     }
 
-    /// How long the next turn may take: less than the average, so that it falls to a slice again where nothing but its
-    /// own length keeps it up.
+    /// How long the next turn may take. A turn looks at the clock after 2, 4, 8, … messages, so it may take twice as long:
+    /// that is less than the average still, which falls to a slice again where nothing but its own length keeps it
+    /// up.
     pub(super) fn turn(&self, limits: &Limits) -> Duration {
-        limits.slice.max(Duration::from_nanos(self.0 / 4 * 3))
+        limits.slice.max(Duration::from_nanos(self.0 / 8 * 3))
     }
 }
 
@@ -114,33 +119,57 @@ mod tests {
     const LIMITS: Limits =
         Limits { batch: 64, slice: Duration::from_micros(50), spin: Duration::ZERO };
 
-    #[test]
-    fn among_turns_of_a_millisecond_others_may_take_most_of_one() {
+    /// The average where all turns take so long.
+    fn of(turn: Duration) -> Average {
         let mut average = Average::default();
-        assert_eq!(average.turn(&LIMITS), LIMITS.slice);
-        (0..100).for_each(|_| average.add(Duration::from_millis(1), 1));
+        (0..100).for_each(|_| average.add(turn, 1, &LIMITS));
+        average
+    }
+
+    /// How long a turn takes whose messages take so long each.
+    fn taken(average: &Average, message: Duration) -> Duration {
+        let looks = (1..).map(|look| message * (1 << look));
+        looks.into_iter().find(|&at| at >= average.turn(&LIMITS)).unwrap_or_default()
+    }
+
+    #[test]
+    fn among_turns_of_a_millisecond_others_may_take_a_part_of_one() {
+        let average = of(Duration::from_millis(1));
         let turn = average.turn(&LIMITS);
-        assert!(Duration::from_micros(700) < turn && turn < Duration::from_millis(1), "{turn:?}");
+        assert!(
+            Duration::from_micros(350) < turn && turn <= Duration::from_micros(375),
+            "{turn:?}"
+        );
+        assert_eq!(Average::default().turn(&LIMITS), LIMITS.slice);
     }
 
     #[test]
-    fn turns_that_take_all_they_may_become_slices_again() {
-        let mut average = Average::default();
-        average.add(Duration::from_millis(10), 1);
-        let mut extra = Duration::ZERO;
-        for _ in 0..1_000 {
-            let turn = average.turn(&LIMITS);
-            extra += turn - LIMITS.slice;
-            average.add(turn, 1);
+    fn no_turn_counts_for_more_than_a_millisecond() {
+        let average = of(Duration::from_secs(1));
+        assert!(average.turn(&LIMITS) <= Duration::from_micros(375));
+    }
+
+    #[test]
+    fn turns_that_nothing_but_their_length_keeps_up_become_slices_again() {
+        for micros in 1..=49 {
+            let message = Duration::from_micros(micros);
+            let mut average = of(Duration::from_secs(1));
+            for _ in 0..200 {
+                average.add(taken(&average, message), 1, &LIMITS);
+            }
+            assert_eq!(average.turn(&LIMITS), LIMITS.slice, "messages of {message:?}");
         }
-        assert_eq!(average.turn(&LIMITS), LIMITS.slice);
-        assert!(extra < Duration::from_millis(30), "one long turn made others {extra:?} longer");
     }
 
     #[test]
-    fn short_turns_are_slices() {
-        let mut average = Average::default();
-        (0..100).for_each(|_| average.add(Duration::from_micros(32), 32));
-        assert_eq!(average.turn(&LIMITS), LIMITS.slice);
+    fn where_messages_are_shorter_than_a_slice_turns_stay_slices() {
+        for micros in 1..=49 {
+            let message = Duration::from_micros(micros);
+            let mut average = Average::default();
+            for _ in 0..200 {
+                average.add(taken(&average, message), 1, &LIMITS);
+                assert_eq!(average.turn(&LIMITS), LIMITS.slice, "messages of {message:?}");
+            }
+        }
     }
 }
