@@ -81,7 +81,7 @@ const SETTABLE: [Settable; 2] =
 /// Sets what can be set; other settings may be set to what they are. All is well, or nothing is set.
 fn set(session: &mut Session, args: Args<'_>) -> Result<(), Error> {
     if !args.len().is_multiple_of(2) {
-        return Err(Error::arity("config|set"));
+        return Err(Error::SYNTAX);
     }
     let known = settings(session);
     let names: Vec<String> = args.pairs(2).map(|(name, _)| shown(name)).collect();

@@ -193,7 +193,6 @@ fn hello(session: &mut Session, args: Args<'_>, turn: &mut Turn) -> Result<(), E
             _ => return Err(Error::new("NOPROTO unsupported protocol version")),
         };
     }
-    let mut name = None;
     let mut index = 2;
     while index < args.len() {
         let left = args.len() - index - 1;
@@ -201,15 +200,13 @@ fn hello(session: &mut Session, args: Args<'_>, turn: &mut Turn) -> Result<(), E
             check_user(args.get(index + 1))?;
             index += 3;
         } else if args.is(index, "setname") && left >= 1 {
-            name = Some(client_command::check_name(args.get(index + 1))?);
+            // It stays, whatever is wrong behind it.
+            session.name = client_command::check_name(args.get(index + 1))?.to_vec();
             index += 2;
         } else {
             let option = args.get(index);
             return Err(Error::quoting("ERR Syntax error in HELLO option '", option, "'"));
         }
-    }
-    if let Some(name) = name {
-        session.name = name.to_vec();
     }
     session.proto = proto;
     let id = i64::try_from(session.client.id).unwrap_or(i64::MAX);

@@ -65,6 +65,7 @@ const TEMPLATES: &[&str] = &[
     "TTL $KEY",
     "PTTL $KEY",
     "EXPIRETIME $KEY",
+    "PEXPIREAT $KEY 9223372036854775807",
     "PEXPIRETIME $KEY",
     "PERSIST $KEY",
     "KEYS *|k*|k[1-3]|k?|{t}*|nope|k1[^0]|\\k1",

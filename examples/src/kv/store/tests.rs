@@ -76,6 +76,18 @@ fn sweeping_takes_out_what_nobody_asks_for() {
 }
 
 #[test]
+fn a_key_may_live_until_the_latest_time_there_is() {
+    let mut server = Server::new(1);
+    let mut client = server.connect();
+    server.say(&mut client, &format!("SET a 1\nPEXPIREAT a {}", i64::MAX));
+    assert_eq!(server.say(&mut client, "EXPIRETIME a"), ":9223372036854776");
+    server.say(&mut client, "PEXPIREAT a 4000000000499");
+    assert_eq!(server.say(&mut client, "EXPIRETIME a"), ":4000000000");
+    server.say(&mut client, "PEXPIREAT a 4000000000500");
+    assert_eq!(server.say(&mut client, "EXPIRETIME a"), ":4000000001");
+}
+
+#[test]
 fn memory_is_given_back_whatever_was_stored() {
     let mut server = Server::new(1);
     let mut client = server.connect();

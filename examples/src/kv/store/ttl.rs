@@ -179,7 +179,8 @@ pub(crate) fn expiretime(
     args: Args<'_>,
     reply: &mut Reply<'_>,
 ) -> Result<(), Error> {
-    show(shard, args, reply, |expires, _| (expires + 500) / 1000)
+    // Rounded, also where half a second more is too much.
+    show(shard, args, reply, |expires, _| expires / 1000 + (expires % 1000 + 500) / 1000)
 }
 
 /// `PEXPIRETIME key`
