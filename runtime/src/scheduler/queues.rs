@@ -57,7 +57,7 @@ impl Queues {
         }
     }
 
-    /// Queues an actor from the worker that ran it, and whose turn it has used up.
+    /// Queues an actor that gives way with work left, from the worker that ran it.
     pub(super) fn give_way(&self, id: WorkerId, ready: Ready) {
         match self {
             Self::Shared(queue) => queue.give_way(id, ready),

@@ -115,7 +115,7 @@ pub trait ReadyQueue: Send + Sync + 'static {
     /// Takes `ready` in. Callable from any thread; must not fail and should not block.
     fn push(&self, from: Origin, ready: Ready, hint: Hint);
 
-    /// Takes in an actor that `worker` has run, and which has used up its turn: behind others.
+    /// Takes in an actor that `worker` has run, and which gives way with work left: behind others.
     #[doc(hidden)]
     fn give_way(&self, worker: WorkerId, ready: Ready) {
         self.push(Origin::Worker(worker), ready, Hint::Back);

@@ -120,9 +120,9 @@ impl StealingQueue {
         }
     }
 
-    /// Whether so many wait in the injector that who gives way is to wait there too. It is full rings that leave so many:
-    /// an actor that makes others would have its next turn before most of those that it has made, and they would be ever
-    /// more.
+    /// Whether so many wait in the injector that who gives way is to wait there too. Full rings leave so many there: an
+    /// actor that makes others would have its next turn before most of those that it has made, and they would be ever
+    /// more. (Decision 0038.)
     fn is_behind(&self) -> bool {
         self.injector.len() > CAPACITY as usize / 2
     }

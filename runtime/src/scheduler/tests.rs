@@ -140,7 +140,7 @@ mod priorities {
 
     /// Who makes more actors than a ring has room for is not to run again before those that it made first.
     #[test]
-    fn who_gives_way_while_full_rings_have_left_many_is_behind_them() {
+    fn who_gives_way_while_many_wait_for_all_workers_is_behind_them() {
         let queue = StealingQueue::new(1);
         // SAFETY: the queue is used by this thread alone.
         let id = unsafe { WorkerId::new(0) };

@@ -205,7 +205,8 @@ impl Builder {
     }
 
     /// Sets the time after which a turn ends at the next look at the clock, and tokio is polled; by default
-    /// 50 µs. A turn looks after 2, 4, 8, … messages, where turns have been short lately only after more. A
+    /// 50 µs. Where turns take longer on average, because messages do, a turn ends after three eighths of the average, if
+    /// that is longer. A turn looks after 2, 4, 8, … messages, where turns have been short lately only after more. A
     /// worker with work for as long wakes one that sleeps; under [`Scheduler::auto`] messages of that length put
     /// all workers on duty.
     pub fn slice(mut self, slice: Duration) -> Self {

@@ -43,7 +43,8 @@ pub struct Config {
     pub stack_bytes: Option<usize>,
     /// Messages in one turn, more while mail grows; 64 by default.
     pub batch: Option<u32>,
-    /// Time after which a turn or slice ends at the next look at the clock, in microseconds; 50 by default.
+    /// Time after which a slice ends at the next look at the clock, and a turn where turns are not longer on average, in
+    /// microseconds; 50 by default.
     pub slice_us: Option<u64>,
     /// How long an idle worker looks for work before it sleeps, in microseconds; 0 to sleep at once.
     pub spin_us: Option<u64>,

@@ -38,7 +38,8 @@ pub(super) fn learn(span: Duration, turns: u32) {
     current::set_turn_cost(if is_longer { each } else { before - (before - each) / 8 });
 }
 
-/// What a turn counts for on average at most, in slices: the kernel may have had the core meanwhile, or the handler slept.
+/// What the turns between two looks count for at most, each, in slices: the kernel may have had the core meanwhile, or a
+/// handler slept.
 const SLICES_MAX: u64 = 20;
 
 /// How long turns are, on average: what an actor may take part of, whose messages are shorter than those of others.
@@ -144,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn no_turn_counts_for_more_than_a_millisecond() {
+    fn no_look_counts_for_more_than_a_millisecond() {
         let average = of(Duration::from_secs(1));
         assert!(average.turn(&LIMITS) <= Duration::from_micros(375));
     }
