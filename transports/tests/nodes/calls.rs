@@ -1,5 +1,6 @@
 //! Nodes over encrypted UDP on this machine: the same references and calls as at home.
 
+use crate::{LONG, soon};
 use greenroom::net::{Address, ConnectError, Export, LookupError, Node, transport_conforms};
 use greenroom::{Actor, Ref, System, handlers};
 use greenroom_transports::link;
@@ -7,15 +8,7 @@ use greenroom_transports::secure::identity::Identity;
 use greenroom_transports::secure::key::Key;
 use greenroom_transports::udp::socket::Options;
 use greenroom_transports::udp::{Settings, Udp};
-use std::future::Future;
 use std::time::Duration;
-
-const LONG: Duration = Duration::from_secs(40);
-
-fn soon<F: Future>(future: F) -> F::Output {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async { tokio::time::timeout(LONG, future).await.expect("in time") })
-}
 
 /// Keeps what it is told.
 #[derive(Actor, Default)]

@@ -8,3 +8,13 @@ mod calls;
 #[cfg(feature = "config")]
 mod membership;
 mod processes;
+
+use std::future::Future;
+use std::time::Duration;
+
+const LONG: Duration = Duration::from_secs(60);
+
+fn soon<F: Future>(future: F) -> F::Output {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async { tokio::time::timeout(LONG, future).await.expect("in time") })
+}

@@ -1,5 +1,6 @@
 //! A cluster over encrypted UDP on this machine, from files: nodes find each other and notice who is gone.
 
+use crate::LONG;
 use greenroom::System;
 use greenroom::net::Node;
 use greenroom::net::membership::{MemberEvent, Members};
@@ -11,8 +12,6 @@ use std::fs;
 use std::net::UdpSocket;
 use std::path::Path;
 use std::time::Duration;
-
-const LONG: Duration = Duration::from_secs(40);
 
 /// A node that takes part.
 struct Place {

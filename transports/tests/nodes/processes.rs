@@ -7,6 +7,7 @@ mod networks;
 #[path = "../relay/mod.rs"]
 mod relay;
 
+use crate::LONG;
 use greenroom::net::{Address, Export, Node, Peer};
 use greenroom::{Actor, Context, Down, ExitReason, Ref, System, handlers};
 use greenroom_transports::link;
@@ -21,7 +22,6 @@ use std::net::{SocketAddr, UdpSocket};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-const LONG: Duration = Duration::from_secs(60);
 const LOGS: usize = 3;
 const PLAIN: &str = "plain words that nobody on the way may read";
 

@@ -1,18 +1,13 @@
 //! Kernels' networks: full buffers, a path that shrinks, a network that goes away and comes back.
 
-use super::{Home, LONG, Process, free, told_of_the_end, way};
+use super::{Home, Process, free, told_of_the_end, way};
+use crate::{LONG, soon};
 use greenroom::Ref;
 use greenroom::net::ConnectError;
 use greenroom_transports::udp::socket::Options;
-use std::future::Future;
 use std::net::SocketAddr;
 use std::process::Command;
 use std::time::Duration;
-
-fn soon<F: Future>(future: F) -> F::Output {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async { tokio::time::timeout(LONG, future).await.expect("in time") })
-}
 
 /// Long messages there and back.
 async fn echoes(log: &Ref<super::Log>, lengths: &[usize]) {
