@@ -95,9 +95,9 @@ fn everything(client: &mut Client) -> Vec<String> {
                 "list" => client.text(&["LRANGE", key, "0", "-1"]),
                 kind => {
                     let all = if kind == "hash" { "HGETALL" } else { "SMEMBERS" };
-                    let mut items: Vec<_> =
-                        client.text(&[all, key]).split(' ').map(str::to_owned).collect();
-                    items.sort();
+                    let text = client.text(&[all, key]);
+                    let mut items: Vec<_> = text.trim_matches(['[', ']']).split(' ').collect();
+                    items.sort_unstable();
                     items.join(" ")
                 }
             };
