@@ -20,7 +20,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use greenroom_examples::kv::Limits;
-use kv_support::{Client, Running, encode, show};
+use kv_support::{Client, Running, address_of, encode, ended, show};
 use nodes::Nodes;
 use redis::{Peer, Raw, Redis, missing, program};
 use script::Script;
@@ -443,10 +443,7 @@ fn ten_thousand_clients_are_served() {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut reader = BufReader::new(child.stdout.take().unwrap());
-    let mut line = String::new();
-    reader.read_line(&mut line).unwrap();
-    let address: SocketAddr = line.split(' ').nth(3).unwrap().parse().unwrap();
+    let address = address_of(&mut child);
     let mut clients: Vec<Client> = (0..CLIENTS).map(|_| Client::connect(address)).collect();
     for (n, client) in clients.iter_mut().enumerate() {
         client.send(&encode(&[b"SET", format!("key{n}").as_bytes(), b"x"]));
@@ -464,5 +461,5 @@ fn ten_thousand_clients_are_served() {
     assert!(worst < Duration::from_secs(1), "{worst:?}");
     assert!(clients[0].text(&["INFO", "clients"]).contains("connected_clients:10000"));
     assert!(Command::new("kill").arg(child.id().to_string()).status().unwrap().success());
-    assert!(child.wait().unwrap().success());
+    assert!(ended(&mut child).success());
 }

@@ -1,5 +1,6 @@
 //! The program `kv`: what it prints, and how it ends.
 
+use crate::kv_support::{PATIENCE, ended};
 use std::io::{BufRead, BufReader, Read};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Output, Stdio};
@@ -86,7 +87,7 @@ fn a_signal_ends_it_with_clients_connected() {
         let mut client = TcpStream::connect(("127.0.0.1", port)).unwrap();
         let pid = child.id().to_string();
         assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
-        assert!(child.wait().unwrap().success());
+        assert!(ended(&mut child).success());
         assert_eq!(client.read(&mut [0; 1]).unwrap_or(0), 0);
     }
 }
@@ -120,7 +121,12 @@ fn memory_stays_bounded_whatever_clients_do() {
 
     const VALUE_BYTES: usize = 1 << 20;
     let (mut child, _, port) = serve(&["--max-memory", "16mb"]);
-    let connect = || TcpStream::connect(("127.0.0.1", port)).unwrap();
+    let connect = || {
+        let stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_write_timeout(Some(PATIENCE)).unwrap();
+        stream
+    };
     let set = |client: &mut TcpStream, key: usize| {
         let key = format!("key{key:03}");
         write!(client, "*3\r\n$3\r\nSET\r\n$6\r\n{key}\r\n${VALUE_BYTES}\r\n").unwrap();

@@ -4,14 +4,13 @@
 mod script;
 
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-use crate::kv_support::{Client, Running, encode, show};
+use crate::kv_support::{Client, Running, address_of, encode, ended, show};
 use greenroom_examples::kv::Limits;
 use script::{Random, Script};
 
@@ -58,10 +57,8 @@ impl Kv {
 
     fn start(command: &mut Command) -> Self {
         let mut child = command.spawn().unwrap();
-        let mut lines = BufReader::new(child.stdout.as_mut().unwrap()).lines();
-        let first = lines.next().expect("it starts").unwrap();
-        let address = first.split(' ').nth(3).and_then(|word| word.parse().ok());
-        Self { child, address: address.unwrap_or_else(|| panic!("{first}")) }
+        let address = address_of(&mut child);
+        Self { child, address }
     }
 
     fn kill(mut self) {
@@ -301,7 +298,7 @@ fn a_server_whose_disk_is_full_ends_and_has_what_it_acknowledged() {
         acknowledged += 1;
         assert!(acknowledged < 10_000, "the limit holds");
     }
-    assert_eq!(server.child.wait().unwrap().code(), Some(1));
+    assert_eq!(ended(&mut server.child).code(), Some(1));
     let mut text = String::new();
     std::io::Read::read_to_string(server.child.stderr.as_mut().unwrap(), &mut text).unwrap();
     assert!(text.contains("could not persist"), "{text}");

@@ -2,10 +2,12 @@
 
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
-use std::io::{self, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
-use std::time::Duration;
+use std::process::{Child, ExitStatus};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use greenroom_examples::kv::{Limits, Server, Settings};
@@ -67,16 +69,59 @@ impl Running {
     /// Waits until a number from `INFO` is `wanted`.
     pub(crate) fn until(&self, name: &str, wanted: u64) {
         let mut client = self.connect();
-        let end = std::time::Instant::now() + PATIENCE;
+        let end = Instant::now() + PATIENCE;
         loop {
             let text = client.text(&["INFO"]);
             let line = format!("{name}:{wanted}");
             if text.lines().any(|found| found.trim() == line) {
                 return;
             }
-            assert!(std::time::Instant::now() < end, "waited for {line} in:\n{text}");
+            assert!(Instant::now() < end, "waited for {line} in:\n{text}");
             std::thread::yield_now();
         }
+    }
+}
+
+/// What a socket says, but for that [`PATIENCE`] is over, where the test fails.
+fn in_time<T>(result: io::Result<T>) -> io::Result<T> {
+    let kind = result.as_ref().err().map(io::Error::kind);
+    let is_late = matches!(kind, Some(io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut));
+    assert!(!is_late, "the server neither goes on nor ends the connection");
+    result
+}
+
+/// The address that a server says first; the test fails if it says none, and the server is ended.
+pub(crate) fn address_of(child: &mut Child) -> SocketAddr {
+    let mut said = BufReader::new(child.stdout.take().unwrap());
+    let (sender, line) = mpsc::channel();
+    std::thread::spawn(move || {
+        let mut first = String::new();
+        let read = said.read_line(&mut first);
+        let _ = sender.send((read.map(|_| first), said));
+    });
+    let line = line.recv_timeout(PATIENCE).ok().and_then(|(line, said)| {
+        child.stdout = Some(said.into_inner());
+        line.ok()
+    });
+    let address = line.as_ref().and_then(|line| line.split(' ').nth(3)?.parse().ok());
+    address.unwrap_or_else(|| {
+        child.kill().unwrap();
+        panic!("instead of its address it says {line:?}")
+    })
+}
+
+/// Waits until a program has ended; the test fails if it does not end.
+pub(crate) fn ended(child: &mut Child) -> ExitStatus {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status;
+        }
+        if Instant::now() > end {
+            child.kill().unwrap();
+            panic!("the program does not end");
+        }
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 
@@ -99,6 +144,7 @@ impl Client {
         let stream = TcpStream::connect(address).unwrap();
         stream.set_nodelay(true).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_write_timeout(Some(PATIENCE)).unwrap();
         Self { stream, parser: Parser::new() }
     }
 
@@ -117,9 +163,9 @@ impl Client {
         self.try_send(bytes).unwrap();
     }
 
-    /// Sends bytes, or says why they cannot be.
+    /// Sends bytes, or says why they cannot be; the test fails if the server neither takes them nor ends the connection.
     pub(crate) fn try_send(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.stream.write_all(bytes)
+        in_time(self.stream.write_all(bytes))
     }
 
     /// Returns the next reply; the test fails if none comes.
@@ -127,14 +173,14 @@ impl Client {
         self.try_reply().expect("a reply")
     }
 
-    /// Returns the next reply, or why there is none.
+    /// Returns the next reply, or why there is none; the test fails if the server neither replies nor ends the connection.
     pub(crate) fn try_reply(&mut self) -> io::Result<Frame> {
         let mut buffer = vec![0; 1 << 16];
         loop {
             if let Some(frame) = self.parser.next_frame().map_err(io::Error::other)? {
                 return Ok(frame);
             }
-            match self.stream.read(&mut buffer)? {
+            match in_time(self.stream.read(&mut buffer))? {
                 0 => return Err(io::ErrorKind::UnexpectedEof.into()),
                 count => self.parser.feed(Bytes::copy_from_slice(&buffer[..count])),
             }

@@ -3,7 +3,6 @@
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -13,7 +12,7 @@ use std::time::Instant;
 use greenroom_transports::config::key_file;
 use greenroom_transports::secure::entropy::System;
 
-use crate::kv_support::{Client, PATIENCE};
+use crate::kv_support::{Client, PATIENCE, address_of, ended};
 
 pub(crate) const COUNT: usize = 3;
 /// Shards of each.
@@ -75,10 +74,8 @@ impl Nodes {
 
     fn run(&mut self, node: usize, mut command: Command) {
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
-        let mut lines = BufReader::new(child.stdout.as_mut().unwrap()).lines();
-        let first = lines.next().expect("it starts").unwrap();
-        let address = first.split(' ').nth(3).and_then(|word| word.parse().ok());
-        self.running[node] = Some((child, address.unwrap_or_else(|| panic!("{first}"))));
+        let address = address_of(&mut child);
+        self.running[node] = Some((child, address));
     }
 
     fn command(&self, node: usize, shards: &str) -> Command {
@@ -128,13 +125,13 @@ impl Nodes {
         let (mut child, _) = self.running[node].take().unwrap();
         let id = child.id().to_string();
         assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
-        assert!(child.wait().unwrap().success());
+        assert!(ended(&mut child).success());
     }
 
     /// Waits until a node has ended by itself; returns its exit code.
     pub(crate) fn ended(&mut self, node: usize) -> Option<i32> {
         let (mut child, _) = self.running[node].take().unwrap();
-        child.wait().unwrap().code()
+        ended(&mut child).code()
     }
 
     pub(crate) fn port(&self, node: usize) -> String {
