@@ -79,7 +79,9 @@ async fn marks_arrive() {
             sent.expect("the buffer holds it");
             let mut came = 0;
             while came < bytes {
-                poll_fn(|cx| receiver.poll_readable(cx)).await.expect("the socket is there");
+                let readable = poll_fn(|cx| receiver.poll_readable(cx));
+                let readable = tokio::time::timeout(LIMIT, readable).await;
+                readable.expect("it arrives").expect("the socket is there");
                 receiver.receive(&mut batch).expect("the socket is there");
                 for (arrival, datagram) in batch.datagrams() {
                     assert_eq!(arrival.ecn, ecn, "at {address}");

@@ -20,6 +20,7 @@ use relay::{Relay, Rules};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, UdpSocket};
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::mpsc;
 use std::time::Duration;
 
 const LOGS: usize = 3;
@@ -101,7 +102,7 @@ fn settings(host: u8, socket: Options) -> Settings {
     Settings::new(identity(host)).link(link).secure(secure).socket(socket)
 }
 
-/// What a child process does, until it is killed.
+/// What a child process does, until it is killed or nobody holds its input any more.
 #[test]
 fn child() {
     let Ok(told) = std::env::var("GREENROOM_CHILD") else { return };
@@ -121,7 +122,8 @@ fn child() {
             node.export(format!("log {place}"), Export::of(&log)).unwrap();
         }
         say("up");
-        std::future::pending::<()>().await;
+        let wait = || std::io::stdin().lines().count();
+        tokio::task::spawn_blocking(wait).await.unwrap();
     });
 }
 
@@ -145,16 +147,22 @@ impl Process {
         let mut child = command
             .args(["--exact", "processes::child", "--nocapture", "--test-threads=1"])
             .env("GREENROOM_CHILD", format!("{host} {address} {offload} {buffer_bytes}"))
+            .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
         let mut said = BufReader::new(child.stdout.take().unwrap());
-        let mut line = String::new();
-        while line.trim() != ":up" {
-            line.clear();
-            assert!(said.read_line(&mut line).unwrap() > 0, "the child ends before it is up");
-        }
-        Self { child, said }
+        let (sender, up) = mpsc::channel();
+        std::thread::spawn(move || {
+            let mut line = String::new();
+            while line.trim() != ":up" {
+                line.clear();
+                assert!(said.read_line(&mut line).unwrap() > 0, "the child ends before it is up");
+            }
+            let _ = sender.send(said);
+        });
+        let said = up.recv_timeout(LONG).inspect_err(|_| child.kill().unwrap());
+        Self { child, said: said.expect("the child is up") }
     }
 
     /// Kills it, and returns what each of its logs was told.
