@@ -51,7 +51,9 @@ impl Kv {
     fn command(dir: &Path) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_kv"));
         let arguments = ["--listen", "127.0.0.1:0", "--workers", "2", "--dir"];
-        command.args(arguments).arg(dir).stdin(Stdio::null()).stdout(Stdio::piped());
+        command.args(arguments).arg(dir);
+        // Should it outlive the tests, it does not hold what they print to, and nobody waits for it.
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         command
     }
 
