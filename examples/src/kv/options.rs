@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use lexopt::ValueExt;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::config::parse_bytes;
@@ -60,39 +61,41 @@ impl Options {
     ///
     /// A text for the user about an option that is unknown or has no good value.
     pub fn parse(words: impl IntoIterator<Item = String>) -> Result<Self, lexopt::Error> {
-        use lexopt::{Arg, ValueExt};
+        use lexopt::Arg;
         let mut parser = lexopt::Parser::from_args(words);
         let mut settings = Settings::default();
         let mut demo = false;
         while let Some(argument) = parser.next()? {
-            match argument {
-                Arg::Long("listen") => settings.listen = parser.value()?.parse_with(address)?,
-                Arg::Long("workers") => settings.workers = parser.value()?.parse_with(positive)?,
-                Arg::Long("scheduler") => settings.queue = parser.value()?.parse_with(queue)?,
-                Arg::Long("shards") => settings.shards = Some(parser.value()?.parse_with(shards)?),
-                Arg::Long("node") => settings.node = Some(parser.value()?.into()),
-                Arg::Long("dir") => settings.dir = Some(parser.value()?.into()),
-                Arg::Long("max-memory") => {
-                    settings.limits.memory_bytes_max = Some(parser.value()?.parse_with(bytes)?);
+            let option = match argument {
+                Arg::Long(option) => option.to_owned(),
+                Arg::Short('h') => "help".to_owned(),
+                Arg::Short('V') => "version".to_owned(),
+                Arg::Short(_) | Arg::Value(_) => return Err(argument.unexpected()),
+            };
+            let (parser, limits) = (&mut parser, &mut settings.limits);
+            match option.as_str() {
+                "listen" => settings.listen = value(parser, &option, address)?,
+                "workers" => settings.workers = value(parser, &option, positive)?,
+                "scheduler" => settings.queue = value(parser, &option, queue)?,
+                "shards" => settings.shards = Some(value(parser, &option, shards)?),
+                "node" => settings.node = Some(parser.value()?.into()),
+                "dir" => settings.dir = Some(parser.value()?.into()),
+                "max-memory" => limits.memory_bytes_max = Some(value(parser, &option, bytes)?),
+                "max-memory-clients" => {
+                    let max = value(parser, &option, bytes)?;
+                    limits.clients_bytes_max = (max > 0).then_some(max);
                 }
-                Arg::Long("max-memory-clients") => {
-                    let max: u64 = parser.value()?.parse_with(bytes)?;
-                    settings.limits.clients_bytes_max = (max > 0).then_some(max);
+                "max-clients" => limits.clients_max = value(parser, &option, positive)?,
+                "timeout" => {
+                    let seconds = value(parser, &option, seconds)?;
+                    limits.idle_timeout = (seconds > 0).then(|| Duration::from_secs(seconds));
                 }
-                Arg::Long("max-clients") => {
-                    settings.limits.clients_max = parser.value()?.parse_with(positive)?;
-                }
-                Arg::Long("timeout") => {
-                    let seconds: u64 = parser.value()?.parse()?;
-                    settings.limits.idle_timeout =
-                        (seconds > 0).then(|| Duration::from_secs(seconds));
-                }
-                Arg::Long("demo") => demo = true,
-                Arg::Short('h') | Arg::Long("help") => return Ok(Self::Print(HELP.to_owned())),
-                Arg::Short('V') | Arg::Long("version") => {
+                "demo" => demo = true,
+                "help" => return Ok(Self::Print(HELP.to_owned())),
+                "version" => {
                     return Ok(Self::Print(format!("kv {}\n", env!("CARGO_PKG_VERSION"))));
                 }
-                Arg::Short(_) | Arg::Long(_) | Arg::Value(_) => return Err(argument.unexpected()),
+                unknown => return Err(Arg::Long(unknown).unexpected()),
             }
         }
         if demo {
@@ -101,6 +104,16 @@ impl Options {
         }
         Ok(Self::Serve(settings))
     }
+}
+
+/// The value of an option, which an error names.
+fn value<T>(
+    parser: &mut lexopt::Parser,
+    option: &str,
+    read: fn(&str) -> Result<T, String>,
+) -> Result<T, lexopt::Error> {
+    let value = parser.value()?.parse_with(read);
+    value.map_err(|error| format!("--{option}: {error}").into())
 }
 
 /// Reads an address; a port alone means this machine.
@@ -133,6 +146,10 @@ fn queue(text: &str) -> Result<Queue, String> {
         let names = Queue::ALL.map(|(_, name)| name);
         format!("there are {}", names.join(", "))
     })
+}
+
+fn seconds(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| "it must be a number of seconds".to_owned())
 }
 
 fn bytes(text: &str) -> Result<u64, String> {
