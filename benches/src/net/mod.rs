@@ -20,13 +20,16 @@ const LIMIT: Duration = Duration::from_secs(120);
 /// Greenroom as it is built without settings, and with workers that look for work before they sleep.
 const PARKED: &str = "greenroom";
 const SPINNING: &str = "greenroom-spinning";
+/// As the first, of messages that are plain structs.
+const PLAIN: &str = "greenroom-plain";
 /// How long those look: longer than any answer takes.
 const SPIN: Duration = Duration::from_millis(1);
 
 /// Everybody, each by its name on the command line; greenroom first.
-const KINDS: [&str; 12] = [
+const KINDS: [&str; 13] = [
     PARKED,
     SPINNING,
+    PLAIN,
     "raw-udp",
     "tcp",
     "tls",
@@ -51,6 +54,7 @@ const fn count(work: Work) -> usize {
 /// Whether that kind does that work, and is worth a row.
 fn does(kind: &str, work: Work) -> bool {
     match work {
+        _ if kind == PLAIN => work == Work::Tell,
         Work::Ask => !kind.ends_with("-datagrams"),
         Work::Tell => kind != "raw-udp" && kind != "quinn-chacha",
         Work::Bulk => kind != "raw-udp" && !kind.ends_with("-datagrams"),
@@ -79,7 +83,7 @@ pub fn serve(kind: &str) -> Result<String, String> {
     };
     let served: Result<(), Failure> = runtime()?.block_on(async {
         match kind {
-            PARKED | SPINNING => ours::serve(idle(kind), ready).await,
+            PARKED | SPINNING | PLAIN => ours::serve(idle(kind), ready).await,
             "raw-udp" => raw::serve(ready).await,
             "tcp" => stream::serve(None, ready).await,
             "tls" => stream::serve(Some(Cipher::Aes), ready).await,
@@ -104,7 +108,7 @@ pub fn client(kind: &str, at: &str, work: &str) -> Result<String, String> {
     let count = count(work);
     let times: Result<Times, Failure> = runtime()?.block_on(async {
         match kind {
-            PARKED | SPINNING => ours::client(idle(kind), at, work, count).await,
+            PARKED | SPINNING | PLAIN => ours::client(kind, at, work, count).await,
             "raw-udp" => raw::client(at, work, count).await,
             "tcp" => stream::client(at, None, work, count).await,
             "tls" => stream::client(at, Some(Cipher::Aes), work, count).await,
@@ -178,7 +182,8 @@ pub fn section(names: &[&str], count: usize) -> Result<Section, String> {
          message, 64 KiB for bulk. The last row of each table is greenroom again. Ratios are greenroom's time over \
          the row's, once as it is built without settings and once with `Idle::Spin` on both sides. TLS and QUIC are AES-128-GCM with the processor's help, but where `chacha` stands, \
          which is greenroom's cipher; QUIC's datagrams may be lost, and are not counted again. \
-         `ractor-cluster` is actors on two nodes, which is not encrypted.\n",
+         `greenroom-plain` tells the 64 bytes as a plain struct by the codec `Zerocopy`, the other two as a `Vec<u8>`, which \
+         either end allocates. `ractor-cluster` is actors on two nodes, which is not encrypted.\n",
     );
     for work in Work::ALL {
         if !names.is_empty() && !names.contains(&work.to_string().as_str()) {

@@ -1,6 +1,6 @@
 //! Greenroom's nodes over encrypted UDP.
 
-use greenroom::net::{Export, Node};
+use greenroom::net::{Export, Node, Zerocopy};
 use greenroom::{Actor, Idle, Ref, System, handlers};
 use greenroom_peers::wire::{Failure, Times, Work, nanos};
 use greenroom_transports::secure::identity::Identity;
@@ -24,6 +24,21 @@ impl Echo {
     fn take(&mut self, _bytes: Vec<u8>) {}
 }
 
+/// Bytes of a plain struct: as many as others tell.
+const PLAIN_BYTES: usize = 64;
+
+/// Takes plain structs, for which neither end allocates.
+#[derive(Actor)]
+struct Plain;
+
+#[handlers(wire = "bench.plain/1", codec = Zerocopy)]
+impl Plain {
+    #[tell]
+    fn take(&mut self, _bytes: [u8; PLAIN_BYTES]) {}
+    #[ask]
+    fn are_taken(&self) {}
+}
+
 fn identity(host: u8) -> Identity {
     Identity::new(Key::new([host; 32]))
 }
@@ -44,6 +59,8 @@ pub(super) async fn serve(idle: Idle, ready: impl FnOnce(String)) -> Result<(), 
     let (system, udp, node) = start(idle, 1, 2)?;
     let echo = system.spawn::<Echo>(Echo).await?;
     node.export("echo", Export::of(&echo))?;
+    let plain = system.spawn::<Plain>(Plain).await?;
+    node.export("plain", Export::of(&plain))?;
     ready(udp.node_address().to_string());
     pending().await
 }
@@ -52,13 +69,27 @@ pub(super) async fn serve(idle: Idle, ready: impl FnOnce(String)) -> Result<(), 
 #[derive(Actor)]
 struct Client {
     echo: Ref<Echo>,
+    plain: Ref<Plain>,
 }
 
 #[handlers]
 impl Client {
     #[start]
-    fn start(echo: Ref<Echo>) -> Self {
-        Self { echo }
+    fn start((echo, plain): (Ref<Echo>, Ref<Plain>)) -> Self {
+        Self { echo, plain }
+    }
+    /// Tells so many plain structs; says how long it took, in nanoseconds.
+    #[ask]
+    async fn tell_plain(&mut self, count: usize) -> Result<Times, String> {
+        assert_eq!(PLAIN_BYTES, Work::Tell.bytes(), "as many as others tell");
+        let start = Instant::now();
+        for _ in 0..count {
+            let told = self.plain.take([7; PLAIN_BYTES]).await;
+            told.map_err(|error| error.to_string())?;
+        }
+        let taken = self.plain.are_taken().within(super::LIMIT).await;
+        taken.map_err(|error| error.to_string())?;
+        Ok(Times(vec![nanos(start.elapsed())]))
     }
     /// Does so much of a kind of work; says how long it took, in nanoseconds.
     #[ask]
@@ -90,15 +121,19 @@ impl Client {
 /// # Errors
 /// What the node says.
 pub(super) async fn client(
-    idle: Idle,
+    kind: &str,
     at: &str,
     work: Work,
     count: usize,
 ) -> Result<Times, Failure> {
-    let (system, _udp, node) = start(idle, 2, 1)?;
+    let (system, _udp, node) = start(super::idle(kind), 2, 1)?;
     let peer = node.connect(&at.parse()?).await?;
-    let echo: Ref<Echo> = peer.find("echo").await?;
-    let client = system.spawn::<Client>(echo).await?;
-    let done = client.work(work, count).within(super::LIMIT).await;
+    let (echo, plain) = (peer.find("echo").await?, peer.find("plain").await?);
+    let client = system.spawn::<Client>((echo, plain)).await?;
+    let done = if kind == super::PLAIN {
+        client.tell_plain(count).within(super::LIMIT).await
+    } else {
+        client.work(work, count).within(super::LIMIT).await
+    };
     Ok(done.map_err(|error| error.to_string())?)
 }
