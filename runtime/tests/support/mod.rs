@@ -67,11 +67,14 @@ pub(crate) fn on(workers: usize, scheduler: Scheduler, test: impl AsyncFn(&Syste
 
 /// Runs a future, which must end, on a tokio runtime of this thread.
 pub(crate) fn run<F: Future>(future: F) -> F::Output {
-    // Without its type: else tokio would be compiled anew for each test, which takes longer than all else in it.
-    let future: Pin<&mut dyn Future<Output = F::Output>> = pin!(future);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     // Many waits, each of which may take LONG.
-    let ended = async { tokio::time::timeout(10 * LONG, future).await };
+    run_within(10 * LONG, pin!(future))
+}
+
+/// Without the future's type: else tokio would be compiled anew for each test, which takes longer than all else in it.
+fn run_within<T>(limit: Duration, future: Pin<&mut dyn Future<Output = T>>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let ended = async { tokio::time::timeout(limit, future).await };
     runtime.expect("a tokio runtime").block_on(ended).expect("it does not hang")
 }
 
