@@ -307,9 +307,8 @@ impl Server {
         }
         let outcome = self.system.shutdown(SYSTEM_TIMEOUT).await;
         if let Some(journal) = self.journal {
-            // Everything acknowledged is on disk; this gives the directory to whoever comes next. A disk that does not
-            // answer gives it when this process has ended.
-            let _ = tokio::time::timeout(SYSTEM_TIMEOUT, journal.close()).await;
+            // Everything acknowledged is on disk; this gives the directory to whoever comes next.
+            journal.close().await;
         }
         outcome
     }
