@@ -1,6 +1,6 @@
 //! The program `kv`: what it prints, and how it ends.
 
-use crate::kv_support::{PATIENCE, ended};
+use crate::kv_support::{connect, ended, said_until};
 use std::io::{BufRead, BufReader, Read};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Output, Stdio};
@@ -23,14 +23,9 @@ fn output(arguments: &[&str]) -> (Output, String, String) {
 fn serve(more: &[&str]) -> (Child, String, u16) {
     let arguments = [&["--listen", "127.0.0.1:0", "--workers", "2"], more].concat();
     let mut child = kv(&arguments).spawn().unwrap();
-    let mut reader = BufReader::new(child.stdout.take().unwrap());
-    let mut lines = String::new();
-    while !lines.contains("Ctrl-C") {
-        assert!(reader.read_line(&mut lines).unwrap() > 0, "{lines}");
-    }
+    let lines = said_until(&mut child, "Ctrl-C");
     let port = lines.split("redis-cli -p ").nth(1).and_then(|rest| rest.split(' ').next());
     let port = port.unwrap().parse().unwrap();
-    child.stdout = Some(reader.into_inner());
     (child, lines, port)
 }
 
@@ -125,12 +120,7 @@ fn memory_stays_bounded_whatever_clients_do() {
 
     const VALUE_BYTES: usize = 1 << 20;
     let (mut child, _, port) = serve(&["--max-memory", "16mb"]);
-    let connect = || {
-        let stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        stream.set_write_timeout(Some(PATIENCE)).unwrap();
-        stream
-    };
+    let connect = || connect(([127, 0, 0, 1], port).into());
     let set = |client: &mut TcpStream, key: usize| {
         let key = format!("key{key:03}");
         write!(client, "*3\r\n$3\r\nSET\r\n$6\r\n{key}\r\n${VALUE_BYTES}\r\n").unwrap();

@@ -92,22 +92,39 @@ fn in_time<T>(result: io::Result<T>) -> io::Result<T> {
 
 /// The address that a server says first; the test fails if it says none, and the server is ended.
 pub(crate) fn address_of(child: &mut Child) -> SocketAddr {
-    let mut said = BufReader::new(child.stdout.take().unwrap());
-    let (sender, line) = mpsc::channel();
-    std::thread::spawn(move || {
-        let mut first = String::new();
-        let read = said.read_line(&mut first);
-        let _ = sender.send((read.map(|_| first), said));
-    });
-    let line = line.recv_timeout(PATIENCE).ok().and_then(|(line, said)| {
-        child.stdout = Some(said.into_inner());
-        line.ok()
-    });
-    let address = line.as_ref().and_then(|line| line.split(' ').nth(3)?.parse().ok());
+    let line = said_until(child, "\n");
+    let address = line.split(' ').nth(3).and_then(|word| word.parse().ok());
     address.unwrap_or_else(|| {
         child.kill().unwrap();
         panic!("instead of its address it says {line:?}")
     })
+}
+
+/// The lines that a program says up to one with a word; the test fails if there is none, and the program is ended.
+pub(crate) fn said_until(child: &mut Child, word: &'static str) -> String {
+    let mut from = BufReader::new(child.stdout.take().unwrap());
+    let (sender, said) = mpsc::channel();
+    std::thread::spawn(move || {
+        let mut lines = String::new();
+        while !lines.contains(word) && from.read_line(&mut lines).is_ok_and(|read| read > 0) {}
+        let _ = sender.send((lines, from));
+    });
+    let said = said.recv_timeout(PATIENCE).map(|(lines, from)| {
+        child.stdout = Some(from.into_inner());
+        lines
+    });
+    said.ok().filter(|lines| lines.contains(word)).unwrap_or_else(|| {
+        child.kill().unwrap();
+        panic!("the program does not say {word:?}")
+    })
+}
+
+/// A connection whose every wait has an end.
+pub(crate) fn connect(address: SocketAddr) -> TcpStream {
+    let stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_write_timeout(Some(PATIENCE)).unwrap();
+    stream
 }
 
 /// Waits until a program has ended; the test fails if it does not end.
@@ -141,10 +158,8 @@ pub(crate) struct Client {
 
 impl Client {
     pub(crate) fn connect(address: SocketAddr) -> Self {
-        let stream = TcpStream::connect(address).unwrap();
+        let stream = connect(address);
         stream.set_nodelay(true).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        stream.set_write_timeout(Some(PATIENCE)).unwrap();
         Self { stream, parser: Parser::new() }
     }
 
