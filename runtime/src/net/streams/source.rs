@@ -91,15 +91,15 @@ pub(super) fn start<T: Serialize + DeserializeOwned + Send + 'static>(
 ) -> Result<u64, Undelivered> {
     let (stream, allowance) = outlet.streams().depart()?;
     let course = Course { outlet: outlet.clone(), stream, allowance, is_over: false };
-    let args = Departure { items: items.take(), course, voyage };
+    let args = Departure { course, items: items.take(), voyage };
     let spawn = outlet.node().system().spawn::<Source<T>>(args);
     spawn.on(outlet.worker()).start().map(|_| stream).map_err(|_| Undelivered::NodeDown)
 }
 
 /// What a source starts from.
 pub(super) struct Departure<T> {
-    items: Items<T>,
     course: Course,
+    items: Items<T>,
     voyage: Voyage,
 }
 
@@ -123,8 +123,9 @@ impl Drop for Course {
 
 /// See the [module](self).
 pub(super) struct Source<T> {
-    items: Items<T>,
+    /// Before the items: an emitter that hears of the end finds room for another stream.
     course: Course,
+    items: Items<T>,
     /// The cost of all that was sent.
     sent: u64,
     /// What is to be sent next.
@@ -280,7 +281,7 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> Behavior for Source<T> {
         cx: &'a mut Context<Self>,
     ) -> Step<Result<Self, StartError>, impl Future<Output = Result<Self, StartError>> + Send + 'a>
     {
-        let Departure { items, course, voyage } = args;
+        let Departure { course, items, voyage } = args;
         let (looking, waker) = Looking::new(cx.caller(Self::look));
         course.allowance.0.lock().source = Some(waker.clone());
         waker.wake_by_ref();
@@ -289,7 +290,7 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> Behavior for Source<T> {
         }
         let id = cx.id();
         let (parcel, fences) = (None, Vec::new());
-        let source = Self { items, course, sent: 0, parcel, fences, id, looking, waker };
+        let source = Self { course, items, sent: 0, parcel, fences, id, looking, waker };
         Step::<_, Ready<_>>::Done(Ok(source))
     }
 }
