@@ -25,6 +25,8 @@ struct WatchedLink {
     link: Box<dyn Link>,
     places: Places,
     room: usize,
+    /// Frames that were used up: what is copied must not come to lie where one of them was.
+    used: Mutex<Vec<Vec<u8>>>,
 }
 
 impl Transport for Watched {
@@ -39,7 +41,9 @@ impl Transport for Watched {
     fn poll_link(&self, cx: &mut Context<'_>) -> Poll<Option<Box<dyn Link>>> {
         let link = ready!(self.node.poll_link(cx));
         let (places, room) = (Arc::clone(&self.places), self.room);
-        Poll::Ready(link.map(|link| Box::new(WatchedLink { link, places, room }) as Box<dyn Link>))
+        let used = Mutex::default();
+        let watched = |link| Box::new(WatchedLink { link, places, room, used }) as Box<dyn Link>;
+        Poll::Ready(link.map(watched))
     }
 
     fn close(&self) {
@@ -61,7 +65,9 @@ impl Link for WatchedLink {
     }
 
     fn poll_receive(&self, cx: &mut Context<'_>, frame: &mut Vec<u8>) -> Poll<Result<(), LinkEnd>> {
-        let received = ready!(self.link.poll_receive(cx, frame));
+        let mut next = Vec::new();
+        let received = ready!(self.link.poll_receive(cx, &mut next));
+        self.used.lock().unwrap().push(std::mem::replace(frame, next));
         frame.reserve(self.room);
         self.places.lock().unwrap().push(place(frame));
         Poll::Ready(received)
