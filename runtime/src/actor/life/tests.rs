@@ -12,9 +12,21 @@ use tokio::sync::oneshot;
 /// Longer than anything here takes by Miri's clock, which goes by steps.
 const LONG: Duration = Duration::from_secs(3600);
 
-/// Runs a test under the ready queues whose tokens are no numbers, once on several workers.
+/// Ready queues, each with a number of workers. Those of words are for Miri where it lets pointers be numbers, by
+/// `GREENROOM_WORDS`, and for it alone.
+pub(in crate::actor) fn schedulers() -> Vec<(Scheduler, usize)> {
+    let pointers = [(Scheduler::locked(), 1), (Scheduler::per_core(), 2)];
+    let words = [(Scheduler::lock_free(), 2), (Scheduler::stealing(), 2)];
+    match (cfg!(miri), std::env::var_os("GREENROOM_WORDS")) {
+        (false, _) => pointers.into_iter().chain(words).collect(),
+        (true, None) => pointers.into(),
+        (true, Some(_)) => words.into(),
+    }
+}
+
+/// Runs a test under each of the ready queues.
 fn on_each(test: impl Fn(&System)) {
-    for (scheduler, workers) in [(Scheduler::locked(), 1), (Scheduler::per_core(), 2)] {
+    for (scheduler, workers) in schedulers() {
         let system = System::builder().workers(workers).scheduler(scheduler).ask_timeout(LONG);
         let system = system.build().unwrap();
         test(&system);

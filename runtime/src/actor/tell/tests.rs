@@ -2,7 +2,7 @@
 
 use super::{offer, run_soon};
 use crate::actor::body;
-use crate::actor::life::tests::outlive;
+use crate::actor::life::tests::{outlive, schedulers};
 use crate::actor::room::TICKET;
 use crate::mailbox::Slide;
 use crate::queue::list::List;
@@ -34,7 +34,7 @@ impl Sum {
 // [G-STOP-2]
 #[test]
 fn who_comes_too_late_has_its_message_back() {
-    for scheduler in [Scheduler::locked(), Scheduler::per_core()] {
+    for (scheduler, _) in schedulers() {
         let system = System::builder().workers(1).scheduler(scheduler).build().unwrap();
         let sum = system.spawn::<Sum>(Sum(0)).start().unwrap();
         sum.add(1).tell().unwrap();
