@@ -92,7 +92,7 @@ mod face;
 #[cfg(not(loom))]
 pub use face::*;
 
-/// The README and the book, so that every snippet in them compiles and runs.
+/// The README, the book and the documents of the macros, so that every snippet in them compiles and runs.
 #[cfg(doctest)]
 mod documents {
     #[doc = include_str!("../../README.md")]
@@ -131,4 +131,21 @@ mod documents {
     #[cfg(not(any(loom, shuttle)))]
     #[doc = include_str!("../../book/src/tour/simulation.md")]
     mod simulation {}
+    #[doc = include_str!("../../macros/docs/crate.md")]
+    mod macros {}
+    #[doc = include_str!("../../macros/docs/actor.md")]
+    mod macro_actor {}
+    #[doc = include_str!("../../macros/docs/message.md")]
+    mod macro_message {}
+    #[doc = include_str!("../../macros/docs/states.md")]
+    mod macro_states {}
+    #[doc = include_str!("../../macros/docs/handlers.md")]
+    mod macro_handlers {}
+    #[doc = include_str!("../../macros/docs/main.md")]
+    mod macro_main {}
+    #[doc = include_str!("../../macros/docs/test.md")]
+    mod macro_test {}
+    #[cfg(feature = "journal")]
+    #[doc = include_str!("../../macros/docs/event.md")]
+    mod macro_event {}
 }
