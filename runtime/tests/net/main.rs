@@ -1,4 +1,4 @@
-//! Actors that are reached from other nodes.
+//! Actors that are reached from other nodes. A world has one thread, so ThreadSanitizer goes without worlds.
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 #![allow(non_ascii_idents, reason = "the derives of zerocopy make such names")]
 #![allow(clippy::needless_pass_by_value, reason = "closures are written where they are passed")]
@@ -27,7 +27,9 @@ mod spec;
 mod stage;
 mod streams;
 mod versions;
+#[cfg(not(sanitized = "thread"))]
 mod wanderers;
 mod whole;
 mod windows;
+#[cfg(not(sanitized = "thread"))]
 mod worlds;

@@ -2,6 +2,7 @@
 
 mod ends;
 mod hostile;
+#[cfg(not(sanitized = "thread"))]
 mod model;
 
 use crate::stage::{Place, between, once};
