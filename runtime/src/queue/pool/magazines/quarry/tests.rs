@@ -48,6 +48,7 @@ fn much_is_cut_from_pieces_without_a_gap_or_an_overlap() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "Miri refuses no memory, but ends where there is none")]
 fn a_piece_that_is_not_to_be_had_is_a_smaller_one() {
     // More than any address space has.
     let most = usize::MAX / 8 / PIECE * PIECE;
