@@ -71,6 +71,25 @@ fn the_book_has_no_page_out_of_reach() {
     assert_eq!(linked, present, "left: linked from the summary, right: found");
 }
 
+/// The compiler takes no document of its own accord: a crate's `documents` has to name it.
+#[test]
+fn every_document_with_code_is_tried() {
+    let crates = CRATES.iter().flat_map(|folder| tree::files(&format!("{folder}/src"), "rs"));
+    let crates: Vec<_> = crates.filter(|source| source.path.ends_with("/src/lib.rs")).collect();
+    let pages =
+        ["book/src", "macros/docs"].into_iter().flat_map(|folder| tree::files(folder, "md"));
+    let with_code = pages
+        .filter(|page| page.text.contains("\n```rust") || page.path.starts_with("macros/docs/"));
+    let untried: Vec<_> = with_code
+        .map(|page| page.path)
+        .filter(|path| {
+            let named = format!("#[doc = include_str!(\"../../{path}\")]");
+            !crates.iter().any(|source| source.text.contains(&named))
+        })
+        .collect();
+    assert!(untried.is_empty(), "no crate has these among its `documents`: {untried:#?}");
+}
+
 #[test]
 fn links_between_documents_hold() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("runtime/ lies in the root");
