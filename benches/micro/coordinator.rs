@@ -41,6 +41,7 @@ pub(crate) fn measure(micro: &mut Micro) {
          one call, in a queue of that many; a drain is one of `drains of` that many. \
          `end_to_end_latency` and `worst_case_latency`: one cycle, which is 1,000 registrations of one \
          mailbox, or ten times ten registrations and a drain.",
+        &[],
     );
 }
 

@@ -1,6 +1,6 @@
 //! Groups of threads that call each other, everyone everyone: over rings and over one queue each.
 
-use super::record::{Micro, Program, Times, times};
+use super::record::{Micro, Program, Rate, Times, times};
 use super::threads::{Patience, together};
 use greenroom::queue::exchange::{Node, Received, Wires};
 use greenroom::queue::{flux, mesh};
@@ -18,6 +18,12 @@ const CALLS: u64 = 256;
 pub(crate) fn measure(micro: &mut Micro) {
     rows(micro, "flux", flux::nodes, flux::nodes);
     rows(micro, "mesh", mesh::nodes, mesh::nodes);
+    // The control: what differs from the first time says how far to trust the rest.
+    throughput(micro, "flux again", (2, 64), flux::nodes);
+    let goals: Vec<Rate> = THREADS
+        .into_iter()
+        .flat_map(|threads| DEPTHS.map(|depth| over_mesh(threads, depth)))
+        .collect();
     micro.table(
         "Groups",
         &format!(
@@ -27,7 +33,16 @@ pub(crate) fn measure(micro: &mut Micro) {
              caller waits for its reply, by its own clock.\n\nMemory of all nodes at depth 64: {}.",
             THREADS.map(memory).join(", ")
         ),
+        &goals,
     );
+}
+
+fn over_mesh(threads: usize, depth: usize) -> Rate {
+    Rate { program: all_to_all(threads, depth), ours: &["flux"], theirs: "mesh", least: 1.0 }
+}
+
+fn all_to_all(threads: usize, depth: usize) -> String {
+    format!("all_to_all {threads} threads, depth {depth}")
 }
 
 fn memory(nodes: usize) -> String {
@@ -68,8 +83,9 @@ fn throughput<W: Wires<Payload> + Send>(
     (threads, depth): (usize, usize),
     make: Make<(), W>,
 ) {
-    let name = format!("all_to_all {threads} threads, depth {depth}");
-    let program = Program::new(name, (threads * (threads - 1)) as u64 * CALLS).on(threads);
+    let program =
+        Program::new(all_to_all(threads, depth), (threads * (threads - 1)) as u64 * CALLS)
+            .on(threads);
     micro.row(&program, who, |count| {
         let part = |node| {
             let work = move || call_everyone(node, threads, count * CALLS, || (), |()| {});

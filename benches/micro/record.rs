@@ -63,6 +63,34 @@ struct Found {
     rows: Vec<Row>,
 }
 
+/// How often one contestant is to do in a time what another one does once, at least.
+pub(crate) struct Rate {
+    /// The program.
+    pub(crate) program: String,
+    /// Ours; the best of them counts.
+    pub(crate) ours: &'static [&'static str],
+    /// Whom they are measured against.
+    pub(crate) theirs: &'static str,
+    /// How often, at least.
+    pub(crate) least: f64,
+}
+
+impl Rate {
+    /// A line that says what was found; `None` where it was not measured.
+    fn verdict(&self, found: &[Found]) -> Option<String> {
+        let of = |who: &str| {
+            let found = found.iter().find(|one| one.program == self.program && one.who == who)?;
+            Some(median(&found.rows, |row| row.ns_per_op)).filter(|nanos| nanos.is_finite())
+        };
+        let theirs = of(self.theirs)?;
+        let ours = self.ours.iter().filter_map(|who| Some((of(who)?, who)));
+        let (nanos, who) = ours.min_by(|one, other| one.0.total_cmp(&other.0))?;
+        let (rate, Self { program, theirs, least, .. }) = (theirs / nanos, self);
+        let reached = if rate >= *least { "reached" } else { "missed" };
+        Some(format!("- {program}: {who} {rate:.2} of {theirs}, goal {least:.2}: {reached}\n"))
+    }
+}
+
 /// The run: Criterion, and what it has measured so far.
 pub(crate) struct Micro {
     criterion: Criterion,
@@ -155,9 +183,10 @@ impl Micro {
         self.found.push(found);
     }
 
-    /// Ends a group of programs, and makes their tables.
-    pub(crate) fn table(&mut self, heading: &str, about: &str) {
+    /// Ends a group of programs, and makes their tables; behind them whether each rate in `goals` was reached.
+    pub(crate) fn table(&mut self, heading: &str, about: &str, goals: &[Rate]) {
         let found = std::mem::take(&mut self.found);
+        let verdicts: String = goals.iter().filter_map(|goal| goal.verdict(&found)).collect();
         if self.is_test || found.iter().all(|found| found.rows.is_empty()) {
             return;
         }
@@ -168,6 +197,9 @@ impl Micro {
         self.text.push_str(&format!("### {heading}\n\n{about}\n\n{}\n", medians(&plain)));
         if !cycles.is_empty() {
             self.text.push_str(&format!("{}\n", quantiles(&cycles)));
+        }
+        if !verdicts.is_empty() {
+            self.text.push_str(&format!("{verdicts}\n"));
         }
         if !missing.is_empty() {
             let missing = in_order(missing.iter().map(|found| &found.program));

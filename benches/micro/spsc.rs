@@ -5,7 +5,7 @@
 
 mod pipes;
 
-use super::record::{Micro, Program};
+use super::record::{Micro, Program, Rate};
 use super::threads::{Patience, together};
 use pipes::{Array, Flagged, Greenroom, Pipe, Ringbuf, Rtrb, Source, Std};
 use std::time::Duration;
@@ -27,13 +27,21 @@ pub(crate) fn measure(micro: &mut Micro) {
     rows::<Ringbuf>(micro);
     rows::<Array>(micro);
     rows::<Std>(micro);
+    // The control: what differs from the first time says how far to trust the rest.
+    batch::<Greenroom>(micro, "greenroom again", 256);
     micro.table(
         "Rings",
         "`spsc_capacity`: a stream of `u64`, a flush every 16, through a ring of that many. \
          `spsc_batch`: the same through 1,024, a flush every so many. `spsc_depth`: so many values go \
          to a thread that sends them back, through 1,024: the time of one there and back, divided by \
          their number.",
+        &[over_rtrb("spsc_depth 1", 1.0), over_rtrb("spsc_batch 256", 1.5)],
     );
+}
+
+fn over_rtrb(program: &str, least: f64) -> Rate {
+    let ours = &[Greenroom::WHO, Flagged::WHO];
+    Rate { program: program.to_owned(), ours, theirs: Rtrb::WHO, least }
 }
 
 fn rows<P: Pipe>(micro: &mut Micro) {
@@ -41,15 +49,19 @@ fn rows<P: Pipe>(micro: &mut Micro) {
         let program = Program::new(format!("spsc_capacity {capacity}"), VALUES).on(2);
         micro.row(&program, P::WHO, |times| stream::<P>(times * VALUES, capacity, 16));
     }
-    for batch in BATCHES {
-        let program = Program::new(format!("spsc_batch {batch}"), VALUES).on(2);
-        let program = if batch == 256 { program.goal_ns(4.0) } else { program };
-        micro.row(&program, P::WHO, |times| stream::<P>(times * VALUES, 1_024, batch));
+    for size in BATCHES {
+        batch::<P>(micro, P::WHO, size);
     }
     for depth in DEPTHS {
         let program = Program::new(format!("spsc_depth {depth}"), depth).on(2);
         micro.row(&program, P::WHO, |times| answers::<P>(times, depth));
     }
+}
+
+fn batch<P: Pipe>(micro: &mut Micro, who: &str, batch: u64) {
+    let program = Program::new(format!("spsc_batch {batch}"), VALUES).on(2);
+    let program = if batch == 256 { program.goal_ns(4.0) } else { program };
+    micro.row(&program, who, |times| stream::<P>(times * VALUES, 1_024, batch));
 }
 
 /// One thread sends the numbers from zero in batches, the other one takes and checks them.

@@ -14,7 +14,7 @@ use greenroom_peers::programs as peers_programs;
 use std::time::{Duration, Instant};
 
 /// No further round of a program begins after this time, so that a slow machine ends too.
-const BUDGET: Duration = Duration::from_secs(300);
+const BUDGET: Duration = Duration::from_secs(600);
 
 /// Runs `PROGRAM/WHO` here and now; the answer is in nanoseconds.
 ///

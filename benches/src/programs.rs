@@ -35,7 +35,7 @@ pub const PROGRAMS: &[Row] = &[
     row("fork_join_create", 100_000, "actor", 0.4),
     row("big", 240_000, "ping and pong", 0.5),
     row("chameneos", 100_000, "meeting", 0.4),
-    row("skynet", 100_000, "leaf", 0.5),
+    row("skynet", 1_000_000, "leaf", 0.5),
     Row { asleep_goal: Some(0.7), ..row("ask_outside", 20_000, "question and answer", 1.0) },
     row("sends_outside", 1_000_000, "message", 0.6),
     row("idle_million", 1_000_000, "actor", 0.25),

@@ -216,6 +216,12 @@ fn load(scheduler: Scheduler) {
 
 // [G-DELIVERY-1] [G-ORDER-1] [G-EXCLUSIVE-1]
 #[test]
+fn auto() {
+    load(Scheduler::auto());
+}
+
+// [G-DELIVERY-1] [G-ORDER-1] [G-EXCLUSIVE-1]
+#[test]
 fn locked() {
     load(Scheduler::locked());
 }

@@ -181,7 +181,7 @@ pub fn section(names: &[&str], count: usize) -> Result<Section, String> {
         "Two processes on loopback, one thread each, medians of {count} interleaved rounds (least to most). 64 bytes a \
          message, 64 KiB for bulk. The last row of each table is greenroom again. Ratios are greenroom's time over \
          the row's, once as it is built without settings and once with `Idle::Spin` on both sides. TLS and QUIC are AES-128-GCM with the processor's help, but where `chacha` stands, \
-         which is greenroom's cipher; QUIC's datagrams may be lost, and are not counted again. \
+         which is greenroom's cipher; QUIC's datagrams may be lost, and those that arrive count. \
          `greenroom-plain` tells the 64 bytes as a plain struct by the codec `Zerocopy`, the other two as a `Vec<u8>`, which \
          either end allocates. `ractor-cluster` is actors on two nodes, which is not encrypted.\n",
     );

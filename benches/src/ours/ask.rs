@@ -44,6 +44,17 @@ impl Asker {
 pub(crate) async fn run(system: System, n: u64) -> Duration {
     let server = system.spawn::<Server>(()).await.expect("the server starts");
     let asker = system.spawn::<Asker>(server).await.expect("the asker starts");
+    question(&asker, n).await
+}
+
+/// Each on a worker of its own, where actors live on one.
+pub(crate) async fn apart(system: System, n: u64) -> Duration {
+    let server = system.spawn::<Server>(()).on(1).await.expect("the server starts");
+    let asker = system.spawn::<Asker>(server).on(0).await.expect("the asker starts");
+    question(&asker, n).await
+}
+
+async fn question(asker: &Ref<Asker>, n: u64) -> Duration {
     let clock = Instant::now();
     asker.run(n).within(PATIENCE).await.expect("the asker answers");
     clock.elapsed()

@@ -24,10 +24,10 @@ mod settings;
 mod skynet;
 mod thread_ring;
 
-pub(crate) use ask::run as ask;
+pub(crate) use ask::apart as ask_apart;
 pub(crate) use counting::unbounded as counting;
 pub(crate) use fork_join_create::run as fork_join_create;
-pub(crate) use ping_pong::run as ping_pong;
+pub(crate) use ping_pong::apart as ping_pong_apart;
 pub(crate) use settings::{SETTINGS, SPINNING, Setting};
 
 use greenroom_peers::Program;

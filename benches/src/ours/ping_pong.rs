@@ -36,6 +36,24 @@ pub(crate) async fn run(system: System, n: u64) -> Duration {
     let (tell, done) = oneshot::channel();
     let left = system.spawn::<Player>((None, Some(tell))).await.expect("a player starts");
     let right = system.spawn::<Player>((Some(left.clone()), None)).await.expect("a player starts");
+    play(&left, right, done, n).await
+}
+
+/// Each on a worker of its own, where actors live on one.
+pub(crate) async fn apart(system: System, n: u64) -> Duration {
+    let (tell, done) = oneshot::channel();
+    let left = system.spawn::<Player>((None, Some(tell))).on(0).await.expect("a player starts");
+    let right = system.spawn::<Player>((Some(left.clone()), None)).on(1);
+    let right = right.await.expect("a player starts");
+    play(&left, right, done, n).await
+}
+
+async fn play(
+    left: &Ref<Player>,
+    right: Ref<Player>,
+    done: oneshot::Receiver<()>,
+    n: u64,
+) -> Duration {
     left.against(right).await.expect("the player lives");
     let clock = Instant::now();
     left.ball(2 * n).tell().expect("the player lives");

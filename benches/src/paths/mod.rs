@@ -50,7 +50,7 @@ const PATHS: &[Path] = &[
     path(("P8", "the same with parked workers"), ("ask_outside", "stealing-1", 20_000), 2.0, (3_000.0, 8_000.0), 1_000.0),
     path(("P9", "4 senders to one actor"), ("fan_in", "stealing", 1_000_000), 1.0, (60.0, 100.0), 47.0),
     path(("P10", "ask and reply, same core"), ("ask", "stealing-1", 100_000), 1.0, (70.0, 110.0), 16.0),
-    path(("P10", "ask and reply, both spinning"), ("path_ask", "per_core", 100_000), 1.0, (250.0, 400.0), 100.0),
+    path(("P10", "ask and reply, cross-core, both spinning"), ("path_ask", "per_core", 100_000), 1.0, (250.0, 400.0), 100.0),
     Path {
         without: Some("path_sync"),
         ..path(("P11", "async handler, ready at once: more than a sync one"), ("path_async", "stealing-1", 1_000_000), 1.0, (5.0, 10.0), 5.0)

@@ -21,8 +21,8 @@ pub(super) fn programs() -> Vec<Program> {
     vec![
         Program::new("path_ring", "spsc", 2, |n| stream(n, |value| value)),
         Program::new("path_ring_64_bytes", "spsc", 2, |n| stream(n, |value| [value; 8])),
-        on("path_ping_pong", "per_core", Idle::Spin(SPIN), ours::ping_pong),
-        on("path_ask", "per_core", Idle::Spin(SPIN), ours::ask),
+        on("path_ping_pong", "per_core", Idle::Spin(SPIN), ours::ping_pong_apart),
+        on("path_ask", "per_core", Idle::Spin(SPIN), ours::ask_apart),
         on("path_sync", "stealing-1", Idle::Park, |system, n| tell(system, n, false)),
         on("path_async", "stealing-1", Idle::Park, |system, n| tell(system, n, true)),
         on("path_timer", "stealing-1", Idle::Park, timers),

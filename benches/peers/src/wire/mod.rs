@@ -24,6 +24,8 @@ pub const LARGE: usize = 64 << 10;
 
 /// Bytes of the longest datagram of QUIC: as long as greenroom's to a node on the same machine.
 const MTU: u16 = 16_416;
+/// Bytes of a socket's buffers, as greenroom has them: with the kernel's default QUIC loses packets of bulk.
+const SOCKET_BYTES: usize = 4 << 20;
 
 /// Whose cipher: the fastest of TLS, or greenroom's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,6 +116,35 @@ pub async fn all(work: impl Future<Output = Result<(), Failure>>) -> Result<Time
     work.await?;
     Ok(Times(vec![nanos(start.elapsed())]))
 }
+
+/// Takes the time of sending so many datagrams, which `send` does, until the last of those that arrive: `arrived` asks how
+/// many have. It is the time of as many as were sent, at the rate of those that arrived.
+///
+/// # Errors
+/// What either says, or that none arrived.
+pub(crate) async fn of_arrivals(
+    count: usize,
+    send: impl Future<Output = Result<(), Failure>>,
+    mut arrived: impl AsyncFnMut() -> Result<u64, Failure>,
+) -> Result<Times, Failure> {
+    let start = Instant::now();
+    send.await?;
+    let (mut most, mut taken, mut same) = (0, Duration::ZERO, 0);
+    while most < count as u64 && same < UNCHANGED {
+        let now = arrived().await?;
+        same = if now > most { 0 } else { same + 1 };
+        if same == 0 {
+            (most, taken) = (now, start.elapsed());
+        }
+    }
+    if most == 0 {
+        return Err("no datagram arrived".into());
+    }
+    Ok(Times(vec![nanos(taken) * count as f64 / most as f64]))
+}
+
+/// After so many questions to which the answer was the same nothing more arrives: each is behind what is sent before it.
+const UNCHANGED: u32 = 100;
 
 /// A span in nanoseconds.
 #[must_use]

@@ -1,12 +1,14 @@
 //! QUIC by quinn: a stream for each message, or datagrams.
 
-use super::{Cipher, Failure, MTU, Times, Use, Work, all, each, tls};
+use super::{Cipher, Failure, MTU, SOCKET_BYTES, Times, Use, Work, all, each, of_arrivals, tls};
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::{
     ClientConfig, Connection, Endpoint, EndpointConfig, MtuDiscoveryConfig, ServerConfig,
     TransportConfig,
 };
 use rustls::quic::Suite;
+use socket2::SockRef;
+use std::cell::Cell;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 
@@ -36,6 +38,8 @@ fn endpoint(server: Option<ServerConfig>) -> Result<Endpoint, Failure> {
     let mut config = EndpointConfig::default();
     config.max_udp_payload_size(MTU)?;
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
+    SockRef::from(&socket).set_recv_buffer_size(SOCKET_BYTES)?;
+    SockRef::from(&socket).set_send_buffer_size(SOCKET_BYTES)?;
     let runtime = quinn::default_runtime().ok_or("no runtime")?;
     Ok(Endpoint::new(config, server, socket, runtime)?)
 }
@@ -60,12 +64,16 @@ pub async fn serve(cipher: Cipher, ready: impl FnOnce(String)) -> Result<(), Fai
     Ok(())
 }
 
-/// Takes what comes until the client is gone.
+/// Takes what comes until the client is gone. An empty question is how many datagrams have come.
 async fn answer(connection: &Connection) {
+    let arrived = Cell::new(0_u64);
     let questions = async {
         while let Ok((mut send, mut receive)) = connection.accept_bi().await {
-            let Ok(question) = receive.read_to_end(super::LARGE).await else { continue };
-            if send.write_all(&question).await.is_ok() {
+            let Ok(mut answer) = receive.read_to_end(super::LARGE).await else { continue };
+            if answer.is_empty() {
+                answer.extend(arrived.get().to_le_bytes());
+            }
+            if send.write_all(&answer).await.is_ok() {
                 let _ = send.finish();
             }
         }
@@ -76,7 +84,11 @@ async fn answer(connection: &Connection) {
             while let Ok(Some(_)) = receive.read(&mut buffer).await {}
         }
     };
-    let datagrams = async { while connection.read_datagram().await.is_ok() {} };
+    let datagrams = async {
+        while connection.read_datagram().await.is_ok() {
+            arrived.set(arrived.get() + 1);
+        }
+    };
     tokio::join!(questions, streams, datagrams);
 }
 
@@ -103,19 +115,21 @@ pub async fn client(
     let payload = vec![7; work.bytes()];
     match work {
         Work::Ask => each(count, async || ask(&connection, &payload).await).await,
+        Work::Tell if uses == Use::Datagrams => {
+            let send = async {
+                for _ in 0..count {
+                    connection.send_datagram_wait(payload.clone().into()).await?;
+                }
+                Ok(())
+            };
+            of_arrivals(count, send, async || arrived(&connection).await).await
+        }
         Work::Tell => {
             all(async {
                 for _ in 0..count {
-                    match uses {
-                        Use::Streams => {
-                            let mut send = connection.open_uni().await?;
-                            send.write_all(&payload).await?;
-                            send.finish()?;
-                        }
-                        Use::Datagrams => {
-                            connection.send_datagram_wait(payload.clone().into()).await?;
-                        }
-                    }
+                    let mut send = connection.open_uni().await?;
+                    send.write_all(&payload).await?;
+                    send.finish()?;
                 }
                 ask(&connection, &payload).await
             })
@@ -138,10 +152,20 @@ pub async fn client(
 }
 
 async fn ask(connection: &Connection, payload: &[u8]) -> Result<(), Failure> {
+    let answer = question(connection, payload).await?;
+    assert_eq!(answer.len(), payload.len(), "the answer is what was sent");
+    Ok(())
+}
+
+/// How many datagrams have arrived.
+async fn arrived(connection: &Connection) -> Result<u64, Failure> {
+    let answer = question(connection, &[]).await?;
+    Ok(u64::from_le_bytes(answer.as_slice().try_into()?))
+}
+
+async fn question(connection: &Connection, payload: &[u8]) -> Result<Vec<u8>, Failure> {
     let (mut send, mut receive) = connection.open_bi().await?;
     send.write_all(payload).await?;
     send.finish()?;
-    let answer = receive.read_to_end(super::LARGE).await?;
-    assert_eq!(answer.len(), payload.len(), "the answer is what was sent");
-    Ok(())
+    Ok(receive.read_to_end(super::LARGE).await?)
 }

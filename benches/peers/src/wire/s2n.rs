@@ -1,7 +1,7 @@
 //! QUIC by s2n-quic: a stream for each message, or datagrams. Its cipher is AES-128-GCM.
 
 use super::tls::{hex, unhex};
-use super::{Failure, MTU, Times, Use, Work, all, each};
+use super::{Failure, MTU, SOCKET_BYTES, Times, Use, Work, all, each, of_arrivals};
 use bytes::Bytes;
 use s2n_quic::client::Connect;
 use s2n_quic::connection::{BidirectionalStreamAcceptor, Handle, ReceiveStreamAcceptor};
@@ -10,15 +10,14 @@ use s2n_quic::provider::io::tokio::{Builder, Provider as Io};
 use s2n_quic::provider::limits::Limits;
 use s2n_quic::provider::tls::s2n_tls;
 use s2n_quic::{Client, Connection, Server};
+use std::cell::Cell;
 use std::future::poll_fn;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::task::Poll;
 
 /// What stands before a datagram on IPv4, which s2n-quic counts with it.
 const HEADERS: u16 = 28;
-/// Bytes of a socket's buffers, as greenroom has them: with the kernel's default s2n-quic loses packets of bulk.
-const SOCKET_BYTES: usize = 4 << 20;
-/// Datagrams that wait to be sent: few, since a question may overtake them.
+/// Datagrams that wait to be sent.
 const SENDS: usize = 4096;
 /// Datagrams that wait to be read.
 const RECEIVES: usize = 1 << 20;
@@ -66,15 +65,24 @@ pub async fn serve(ready: impl FnOnce(String)) -> Result<(), Failure> {
 async fn answer(connection: Connection) {
     let (handle, acceptor) = connection.split();
     let (questions, streams) = acceptor.split();
-    tokio::join!(answer_all(questions), take_streams(streams), take_datagrams(handle));
+    let arrived = Cell::new(0);
+    let (questions, datagrams) =
+        (answer_all(questions, &arrived), take_datagrams(handle, &arrived));
+    tokio::join!(questions, take_streams(streams), datagrams);
 }
 
-async fn answer_all(mut questions: BidirectionalStreamAcceptor) {
+/// An empty question is how many datagrams have come.
+async fn answer_all(mut questions: BidirectionalStreamAcceptor, arrived: &Cell<u64>) {
     while let Ok(Some(mut stream)) = questions.accept_bidirectional_stream().await {
+        let mut is_empty = true;
         while let Ok(Some(chunk)) = stream.receive().await {
+            is_empty = false;
             if stream.send(chunk).await.is_err() {
                 break;
             }
+        }
+        if is_empty {
+            let _ = stream.send(Bytes::copy_from_slice(&arrived.get().to_le_bytes())).await;
         }
         let _ = stream.finish();
     }
@@ -86,14 +94,16 @@ async fn take_streams(mut streams: ReceiveStreamAcceptor) {
     }
 }
 
-async fn take_datagrams(handle: Handle) {
+async fn take_datagrams(handle: Handle, arrived: &Cell<u64>) {
     let read = || {
         poll_fn(|cx| {
             let read = handle.datagram_mut(|from: &mut Receiver| from.poll_recv_datagram(cx));
             read.map_or(Poll::Ready(false), |datagram| datagram.map(|it| it.is_ok()))
         })
     };
-    while read().await {}
+    while read().await {
+        arrived.set(arrived.get() + 1);
+    }
 }
 
 /// Does so much of the work with the server at that address.
@@ -112,17 +122,22 @@ pub async fn client(at: &str, uses: Use, work: Work, count: usize) -> Result<Tim
     let payload = Bytes::from(vec![7; work.bytes()]);
     match work {
         Work::Ask => each(count, async || ask(&mut connection, &payload).await).await,
+        Work::Tell if uses == Use::Datagrams => {
+            let from = connection.clone();
+            let send = async {
+                for _ in 0..count {
+                    send_datagram(&from, payload.clone()).await?;
+                }
+                Ok(())
+            };
+            of_arrivals(count, send, async || arrived(&mut connection).await).await
+        }
         Work::Tell => {
             all(async {
                 for _ in 0..count {
-                    match uses {
-                        Use::Streams => {
-                            let mut stream = connection.open_send_stream().await?;
-                            stream.send(payload.clone()).await?;
-                            stream.finish()?;
-                        }
-                        Use::Datagrams => send_datagram(&connection, payload.clone()).await?,
-                    }
+                    let mut stream = connection.open_send_stream().await?;
+                    stream.send(payload.clone()).await?;
+                    stream.finish()?;
                 }
                 ask(&mut connection, &payload).await
             })
@@ -153,13 +168,26 @@ async fn send_datagram(connection: &Handle, mut payload: Bytes) -> Result<(), Fa
 }
 
 async fn ask(connection: &mut Handle, payload: &Bytes) -> Result<(), Failure> {
-    let mut stream = connection.open_bidirectional_stream().await?;
-    stream.send(payload.clone()).await?;
-    stream.finish()?;
-    let mut bytes = 0;
-    while let Some(chunk) = stream.receive().await? {
-        bytes += chunk.len();
-    }
-    assert_eq!(bytes, payload.len(), "the answer is what was sent");
+    let answer = question(connection, payload).await?;
+    assert_eq!(answer.len(), payload.len(), "the answer is what was sent");
     Ok(())
+}
+
+/// How many datagrams have arrived.
+async fn arrived(connection: &mut Handle) -> Result<u64, Failure> {
+    let answer = question(connection, &Bytes::new()).await?;
+    Ok(u64::from_le_bytes(answer.as_slice().try_into()?))
+}
+
+async fn question(connection: &mut Handle, payload: &Bytes) -> Result<Vec<u8>, Failure> {
+    let mut stream = connection.open_bidirectional_stream().await?;
+    if !payload.is_empty() {
+        stream.send(payload.clone()).await?;
+    }
+    stream.finish()?;
+    let mut answer = Vec::new();
+    while let Some(chunk) = stream.receive().await? {
+        answer.extend_from_slice(&chunk);
+    }
+    Ok(answer)
 }
