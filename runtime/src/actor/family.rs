@@ -101,7 +101,7 @@ pub(super) fn remove(held: &mut Held, child: &CellRef) -> bool {
     leaves
 }
 
-/// Stops all supervised children for good, one after the other, the last one first.
+/// Ends all supervised children for good as their supervisor ended, one after the other, the last one first.
 pub(super) fn close(held: &mut Held) {
     if let Some(family) = family(held) {
         family.close();
@@ -184,15 +184,23 @@ fn work(held: &mut Held) {
     }
 }
 
-/// Asks a child to stop in the way that was declared for it.
+/// Asks a child to stop in the way that was declared for it. Of who has drained it drains first, as long as that takes: that
+/// takes the time of its mail, and so does the drain that waits for it.
 fn stop(held: &mut Held, key: Key, for_good: bool) {
     let me = held.reference();
+    let drains = for_good && life::has_drained(held);
     let Some(child) = family(held).and_then(|family| family.child(key)) else { return };
+    // One that has failed meanwhile does not run any more: it is to end.
+    let drains = planted!("drain-stops-supervised": drains && !child.is_down => false);
     let kill = child.shutdown == Shutdown::Kill;
     let link = &mut child.link;
     link.stops = link.stops.wrapping_add(1);
     link.for_good |= for_good;
-    let old = link.limit.take();
+    cancel(&me, link.limit.take());
+    if drains {
+        orders::send_end(&link.cell, End::Drain);
+        return;
+    }
     if let Shutdown::Within(limit) = child.shutdown {
         let core = &me.core;
         let late = Order::ChildLate { child: key, stops: link.stops };
@@ -205,7 +213,6 @@ fn stop(held: &mut Held, key: Key, for_good: bool) {
         });
     }
     ask_to_stop(&link.cell, for_good, kill);
-    cancel(&me, old);
 }
 
 fn ask_to_stop(child: &CellRef, for_good: bool, kill: bool) {

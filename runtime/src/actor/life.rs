@@ -202,6 +202,11 @@ pub(super) fn is_ending(held: &mut Held) -> bool {
     Ending::of(held) != Ending::None
 }
 
+/// Whether the incarnation is ending because all accepted mail was handled.
+pub(super) fn has_drained(held: &mut Held) -> bool {
+    Ending::of(held) == Ending::Drained
+}
+
 /// Tells the children to end, and waits for them in the next steps.
 pub(super) fn part_with_children(held: &mut Held) {
     enter(held, Phase::Children);

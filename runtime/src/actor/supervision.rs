@@ -91,7 +91,7 @@ pub trait Supervisor: Actor {
     const SUPERVISION: Supervision;
 }
 
-/// How a supervisor stops one of its children.
+/// How a supervisor stops one of its children. One that drains drains them, however long that takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Shutdown {

@@ -36,7 +36,7 @@ pub(super) struct Child<L> {
     pub(super) kind: RestartKind,
     pub(super) shutdown: Shutdown,
     /// Whether its incarnation has ended, and it waits for the next.
-    is_down: bool,
+    pub(super) is_down: bool,
     /// Whether it was asked to end for good.
     is_leaving: bool,
 }

@@ -7,8 +7,8 @@ use crate::support::{
 use crate::{Porter, WAITING, keep_waiting, ledger, refuses, waiting};
 use greenroom::sim::World;
 use greenroom::{
-    Actor, Context, ExitReason, Full, Mailbox, Options, Ref, SpawnError, System, TellError,
-    handlers,
+    Actor, Context, ExitReason, Full, Mailbox, Options, Ref, Shutdown, SpawnError, System,
+    TellError, handlers,
 };
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -142,6 +142,104 @@ fn drain_goes_down_to_the_children() {
         soon(landlord.ended()).await;
         let tally = ledger.settle(&system.counts());
         assert_eq!((tally.handled, tally.dropped), (1 + WAITING as u64, 0));
+    });
+}
+
+/// Supervises porters: the last one is to be killed where it is stopped.
+#[derive(Actor)]
+#[actor(supervise = one_for_one(1 in "1h"))]
+struct Steward {
+    porters: [Ref<Porter>; 2],
+}
+
+#[handlers]
+impl Steward {
+    #[start]
+    fn start(cx: &mut Context<Self>) -> Result<Self, SpawnError> {
+        let first = cx.supervise::<Porter>(Porter).start()?;
+        let last = cx.supervise::<Porter>(Porter).shutdown(Shutdown::Kill).start()?;
+        Ok(Self { porters: [first, last] })
+    }
+    #[ask]
+    fn porters(&self) -> [Ref<Porter>; 2] {
+        self.porters.clone()
+    }
+}
+
+// [G-STOP-2] [G-SUPERVISE-4]
+#[test]
+fn drain_goes_down_to_the_supervised_children_the_last_one_first() {
+    everywhere(async |system| {
+        let mut events = system.events();
+        let ledger = Ledger::new(2 * (1 + WAITING));
+        let steward = system.spawn::<Steward>(()).await.unwrap();
+        let [first, last] = steward.porters().await.unwrap();
+        let gates = [keep_waiting(&first, &ledger).await, keep_waiting(&last, &ledger).await];
+        assert!(steward.drain());
+        until(|| last.is_closed()).await;
+        assert!(!first.is_closed(), "it comes when the last one has ended");
+        drop(gates);
+        assert_eq!(exit_of(&last, &mut events).await, ExitReason::Drained);
+        assert_eq!(exit_of(&first, &mut events).await, ExitReason::Drained);
+        soon(steward.ended()).await;
+        let tally = ledger.settle(&system.counts());
+        assert_eq!((tally.handled, tally.dropped), (2 * (1 + WAITING as u64), 0));
+    });
+}
+
+/// Panics at its first message, and takes the others.
+#[derive(Actor, Clone)]
+struct Clumsy {
+    has_panicked: Arc<AtomicU32>,
+}
+
+#[handlers]
+impl Clumsy {
+    #[start]
+    fn start(has_panicked: Arc<AtomicU32>) -> Self {
+        Self { has_panicked }
+    }
+    #[tell]
+    async fn stumble(&mut self, gate: oneshot::Receiver<()>) {
+        let _ = gate.await;
+        self.has_panicked.fetch_add(1, Ordering::Relaxed);
+        panic!("it stumbles");
+    }
+}
+
+/// Supervises one of these.
+#[derive(Actor)]
+#[actor(supervise = one_for_one(9 in "1h"))]
+struct Patron {
+    clumsy: Ref<Clumsy>,
+}
+
+#[handlers]
+impl Patron {
+    #[start]
+    fn start(count: Arc<AtomicU32>, cx: &mut Context<Self>) -> Result<Self, SpawnError> {
+        Ok(Self { clumsy: cx.supervise::<Clumsy>(count).start()? })
+    }
+    #[ask]
+    fn clumsy(&self) -> Ref<Clumsy> {
+        self.clumsy.clone()
+    }
+}
+
+#[test]
+fn a_supervised_child_that_fails_while_it_drains_ends() {
+    everywhere(async |system| {
+        let count = Arc::new(AtomicU32::new(0));
+        let patron = system.spawn::<Patron>(Arc::clone(&count)).await.unwrap();
+        let clumsy = patron.clumsy().await.unwrap();
+        let (gate, opened) = oneshot::channel();
+        clumsy.stumble(opened).await.unwrap();
+        patron.drain();
+        until(|| clumsy.is_closed()).await;
+        drop(gate);
+        soon(patron.ended()).await;
+        soon(clumsy.ended()).await;
+        assert_eq!(count.load(Ordering::Relaxed), 1, "no incarnation follows");
     });
 }
 

@@ -18,7 +18,7 @@ use support::{Ledger, Parcel, soon};
 use tokio::sync::oneshot;
 
 /// Takes parcels, at once or when a gate opens.
-#[derive(Actor)]
+#[derive(Actor, Clone)]
 struct Porter;
 
 #[handlers]
