@@ -153,7 +153,12 @@ pub(super) unsafe fn limit_idleness<A: Behavior>(held: &mut Held) {
     if idle != Duration::MAX {
         // SAFETY: the caller's promise.
         let context = unsafe { body::context::<A>(held.header()) };
-        context.receive_timeout(idle, |_: &mut A, cx: &mut Context<A>| cx.stop());
+        context.receive_timeout(idle, |_: &mut A, cx: &mut Context<A>| {
+            // What it has put aside it would be woken for at once, without its state.
+            if planted!("sleeps-on-its-stash": stash::is_empty(&mut cx.held()) => true) {
+                cx.stop();
+            }
+        });
     }
 }
 

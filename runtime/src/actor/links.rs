@@ -10,7 +10,7 @@ use super::control::{self as orders, Order};
 use super::extras::Down;
 use super::life;
 use super::local::LocalCall;
-use super::phase::Phase;
+use super::phase::has_incarnation;
 use super::traits::{Behavior, Protocol};
 use crate::event::ExitReason;
 use crate::sync::planted;
@@ -129,8 +129,8 @@ pub(super) fn ended(held: &mut Held, link: &Link, reason: ExitReason) {
     // What stands for an actor of another node shares nobody's fate.
     let shares = !held.cell().vtable.distant;
     let fails = shares && planted!("link-normal-kills": !reason.is_normal() => true);
-    // One that sleeps has no incarnation that could fail.
-    if fails && Phase::of(held) != Phase::Dormant {
+    // Between two there is none that could fail.
+    if fails && planted!("link-fails-none": has_incarnation(held) => true) {
         life::fail_with(held, ExitReason::Linked { actor, reason: Box::new(reason) }, true);
     }
 }

@@ -39,6 +39,12 @@ impl Phase {
     }
 }
 
+/// Whether there is an incarnation, be it one that starts or ends.
+pub(super) fn has_incarnation(held: &mut Token) -> bool {
+    use Phase::{Backoff, Burial, Dormant, Held, Reviving};
+    !matches!(Phase::of(held), Held | Reviving | Backoff | Dormant | Burial)
+}
+
 /// Moves the actor on.
 pub(super) fn enter(held: &mut Token, phase: Phase) {
     let owner = held.owner();

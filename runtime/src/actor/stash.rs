@@ -233,6 +233,11 @@ pub(super) fn has_due(held: &mut Held) -> bool {
     control(held).extras.as_ref().is_some_and(|extras| !extras.stash.due.is_empty())
 }
 
+/// Whether no message is put aside or comes before the actor's mail.
+pub(super) fn is_empty(held: &mut Held) -> bool {
+    control(held).extras.as_ref().is_none_or(|extras| extras.stash.is_empty())
+}
+
 /// What is to be handled next: signals, then what is due, then mail; no message while the mailbox is held. A message
 /// that goes before a signal is one that is due, if there are any.
 pub(super) fn next(held: &mut Held) -> Advance {

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "what is not there fails the test")]
 
 use crate::support::{Dice, LONG, block_on, everywhere, soon, until};
+use greenroom::sim::World;
 use greenroom::{
     Actor, AskError, Context, Event, ExitReason, Keyed, Ref, SpawnError, StartError, System,
     TellError, handlers,
@@ -450,6 +451,60 @@ fn a_link_fails_no_incarnation_of_one_that_sleeps() {
         assert_eq!(actor.incarnation().await, Ok(0));
         assert_eq!(actors.get(0).unwrap(), actor);
     });
+}
+
+/// Puts questions aside until it is opened.
+#[derive(Actor)]
+#[actor(stash = 4)]
+struct Shop {
+    is_open: bool,
+    starts: Arc<AtomicU64>,
+}
+
+#[handlers]
+impl Shop {
+    #[start]
+    fn start(starts: Arc<AtomicU64>) -> Self {
+        starts.fetch_add(1, Ordering::SeqCst);
+        Self { is_open: false, starts }
+    }
+    #[ask]
+    #[stash(while = !self.is_open)]
+    fn buy(&mut self) -> u64 {
+        self.starts.load(Ordering::SeqCst)
+    }
+    #[tell]
+    fn open(&mut self, cx: &mut Context<Self>) {
+        self.is_open = true;
+        cx.unstash();
+    }
+}
+
+// [G-VIRTUAL-2]
+#[test]
+fn one_that_has_put_something_aside_stays_awake() {
+    let mut world = World::new(1);
+    let node = world.node("mall").start();
+    let system = node.system();
+    let starts = Arc::new(AtomicU64::new(0));
+    let own = Arc::clone(&starts);
+    let shops: Keyed<usize, Shop> = system.keyed(move |_: &usize| Arc::clone(&own));
+    let shop = shops.idle(Duration::from_millis(1)).get(0).unwrap();
+    let asker = shop.clone();
+    let asked = Arc::new(AtomicU64::new(0));
+    let answer = Arc::clone(&asked);
+    world.spawn(async move {
+        let answered = asker.buy().within(LONG).await.unwrap();
+        answer.store(answered, Ordering::SeqCst);
+    });
+    world.run_for(Duration::from_secs(1));
+    assert_eq!(starts.load(Ordering::SeqCst), 1, "it has kept its state");
+    world.run(async { shop.open().await.unwrap() });
+    world.run_for(Duration::from_secs(1));
+    assert_eq!(asked.load(Ordering::SeqCst), 1, "by the incarnation that put it aside");
+    world.run(async { shop.open().await.unwrap() });
+    world.run_for(Duration::from_secs(1));
+    assert_eq!(starts.load(Ordering::SeqCst), 2, "it had slept meanwhile");
 }
 
 /// Would be restarted for ever, were it not virtual.

@@ -1,7 +1,9 @@
 //! Actors that share their fate.
 
 use crate::support::{LONG, everywhere, exit_of, soon};
+use greenroom::sim::World;
 use greenroom::{Actor, Context, Down, ExitReason, Ref, System, handlers};
+use std::time::Duration;
 use tokio::sync::mpsc;
 
 /// Links itself as it is told to.
@@ -46,6 +48,51 @@ impl Node {
     fn trapped(&mut self, down: Down) {
         let _ = self.trapped.send(down);
     }
+}
+
+/// Waits for an hour before its only restart.
+#[derive(Actor)]
+#[actor(restart = transient(1 in "2h", backoff = "1h..1h"))]
+struct Slow;
+
+#[handlers]
+impl Slow {
+    #[start]
+    fn start() -> Self {
+        Self
+    }
+    #[tell]
+    fn fall(&mut self, cx: &mut Context<Self>) {
+        cx.fail("as told");
+    }
+}
+
+/// Links itself to it.
+#[derive(Actor)]
+struct Mate;
+
+#[handlers]
+impl Mate {
+    #[ask]
+    fn link(&mut self, other: Ref<Slow>, cx: &mut Context<Self>) {
+        cx.link(&other);
+    }
+}
+
+// [G-LINK-1] [G-RESTART-4]
+#[test]
+fn a_link_fails_nobody_between_two_incarnations() {
+    let mut world = World::new(1);
+    let node = world.node("home").start();
+    let system = node.system();
+    let slow = world.run(system.spawn::<Slow>(()).into_future()).unwrap();
+    world.run(async { slow.fall().await.unwrap() });
+    world.run_for(Duration::from_secs(1));
+    let mate = world.run(system.spawn::<Mate>(Mate).into_future()).unwrap();
+    world.run(async { mate.link(slow.clone()).await.unwrap() });
+    assert!(mate.kill());
+    world.run_for(Duration::from_secs(1));
+    assert!(!slow.is_closed(), "its one restart is still to come");
 }
 
 struct Pair {
