@@ -87,3 +87,6 @@ impl System {
         all.filter(|cell| cell.is_busy())
     }
 }
+
+#[cfg(all(test, shuttle))]
+mod tests;

@@ -6,6 +6,9 @@
 //! Invariant 2: an order to drain an actor is delivered after its worker has emptied the lane, whose mailbox was closed
 //! before: a thread that finds the mailbox open under the lock is not too late. Mail of workers is in front of the order by
 //! a fence, but for what tokio's tasks send from a worker that waits in tokio: they look when it has taken that back.
+//!
+//! Invariant 3: who has left something has left it with a worker that is not at rest: the bit is raised under the lock.
+//! Raised after it, by a thread that the kernel stops in between, it would be missing for all who leave more meanwhile.
 
 use crate::scheduler::signal::{EXTERNAL, Signal};
 use crate::sync::{Mutex, planted};
@@ -67,9 +70,13 @@ impl Dock {
         }
         let first = lane.cargo.is_empty();
         lane.cargo.push_back(cargo);
-        drop(lane);
-        // Whoever left the first one raises the bit for those behind it.
-        Left::Here { wake: first && self.signal.raise(EXTERNAL) }
+        // Whoever left the first one raises the bit for those behind it, before they can be there (invariant 3).
+        let raise = || first && self.signal.raise(EXTERNAL);
+        let wake = planted!("per-core-raised-late": raise() => {
+            drop(lane);
+            raise()
+        });
+        Left::Here { wake }
     }
 
     /// Takes what is in the lane, in order, into `taken`, which is empty, and does `meanwhile` under the
