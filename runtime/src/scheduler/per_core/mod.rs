@@ -26,6 +26,7 @@
 mod desk;
 mod dock;
 mod moving;
+mod rest;
 
 use super::WorkerId;
 use super::cores::Cores;
@@ -163,23 +164,6 @@ impl PerCore {
     /// Ready actors that live on the worker.
     pub(crate) fn backlog(&self, id: WorkerId) -> usize {
         self.desk(id, |desk| desk.ready.len())
-    }
-
-    /// Announces that the worker sleeps; `false` if something has come.
-    #[must_use]
-    pub(crate) fn fall_asleep(&self, id: WorkerId) -> bool {
-        self.posts[id.index()].dock.signal.fall_asleep()
-    }
-
-    /// Whether every worker sleeps and has taken what was left for it. None sleeps before it has sent what
-    /// it had to send.
-    pub(crate) fn is_at_rest(&self) -> bool {
-        self.posts.iter().all(|post| post.dock.signal.is_at_rest())
-    }
-
-    /// Takes the announcement back.
-    pub(crate) fn wake_up(&self, id: WorkerId) {
-        self.posts[id.index()].dock.signal.wake();
     }
 
     fn flush(&self, id: WorkerId, wake: &impl Fn(usize)) {

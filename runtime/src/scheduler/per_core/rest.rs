@@ -1,0 +1,23 @@
+//! Workers that have nothing to do: how they say so, and who asks.
+
+use super::PerCore;
+use crate::scheduler::WorkerId;
+
+impl PerCore {
+    /// Announces that the worker sleeps; `false` if something has come.
+    #[must_use]
+    pub(crate) fn fall_asleep(&self, id: WorkerId) -> bool {
+        self.posts[id.index()].dock.signal.fall_asleep()
+    }
+
+    /// Whether every worker sleeps and has taken what was left for it. None sleeps before it has sent what
+    /// it had to send.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.posts.iter().all(|post| post.dock.signal.is_at_rest())
+    }
+
+    /// Takes the announcement back.
+    pub(crate) fn wake_up(&self, id: WorkerId) {
+        self.posts[id.index()].dock.signal.wake();
+    }
+}
