@@ -131,6 +131,13 @@ impl Queues {
         }
     }
 
+    /// Says whether the worker looks for work again and again, and has none.
+    pub(super) fn set_spinning(&self, id: WorkerId, spins: bool) {
+        if let Self::PerCore(queue) = self {
+            queue.set_spinning(id, spins);
+        }
+    }
+
     /// Whether nothing is on its way between workers, all of which sleep.
     pub(super) fn is_at_rest(&self) -> bool {
         match self {

@@ -117,7 +117,7 @@ impl Shared {
         self.clock.now() >= current::slice_began().after(Duration::from_nanos(self.alone))
     }
 
-    /// Lets a worker that sleeps help the calling one, which has more to run than it should.
+    /// Lets a worker that has nothing to run help the calling one, which has more to run than it should.
     fn call_helper(&self, id: WorkerId) {
         match &self.queues {
             Queues::Shared(_) => match (self.idle.notify_helper(), &self.duty) {
@@ -126,8 +126,10 @@ impl Shared {
                 (None, _) => {}
             },
             Queues::PerCore(queue) => {
-                if let Some(sleeper) = self.idle.sleeper() {
-                    queue.share(id, sleeper, &|worker| self.wake(worker));
+                // Who spins searches, and need not be woken.
+                let spinner = if self.idle.is_searched() { queue.spinner() } else { None };
+                if let Some(taker) = spinner.or_else(|| self.idle.sleeper()) {
+                    queue.share(id, taker, &|worker| self.wake(worker));
                 }
             }
         }

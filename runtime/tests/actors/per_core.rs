@@ -2,7 +2,7 @@
 //! doubled or overtaken on the way. Promises: D1, O1 (see book/src/guarantees.md).
 
 use crate::support::{LONG, on, run, soon};
-use greenroom::{Actor, Context, MigrateError, Ref, Scheduler, SpawnError, System, handlers};
+use greenroom::{Actor, Context, Idle, MigrateError, Ref, Scheduler, SpawnError, System, handlers};
 use std::collections::BTreeSet;
 use std::sync::mpsc;
 use std::thread;
@@ -329,33 +329,36 @@ impl Burst {
     }
 }
 
-/// A busy worker hands ready actors to one that sleeps; nobody is told to move.
+/// A busy worker hands ready actors to one that sleeps or spins; nobody is told to move.
 #[test]
 fn a_busy_worker_hands_actors_over() {
-    let system = System::builder().workers(2).slice(Duration::from_micros(20));
-    let system = system.scheduler(Scheduler::per_core()).build().unwrap();
-    run(async {
-        let mut workers = Vec::new();
-        for _ in 0..8 {
-            workers.push(system.spawn::<Busy>(()).await.unwrap());
-        }
-        for worker in &workers {
-            worker.work(u64::MAX).await.unwrap();
-        }
-        let spread = async {
-            loop {
-                let mut places = BTreeSet::new();
-                for worker in &workers {
-                    places.insert(worker.place().within(LONG).await.unwrap());
-                }
-                if places.len() == 2 {
-                    return;
-                }
+    // Who spins so long does not sleep while the test lasts.
+    for idle in [Idle::Park, Idle::Spin(LONG * 1000)] {
+        let system = System::builder().workers(2).slice(Duration::from_micros(20)).idle(idle);
+        let system = system.scheduler(Scheduler::per_core()).build().unwrap();
+        run(async {
+            let mut workers = Vec::new();
+            for _ in 0..8 {
+                workers.push(system.spawn::<Busy>(()).await.unwrap());
             }
-        };
-        soon(spread).await;
-        system.shutdown(LONG).await.unwrap();
-    });
+            for worker in &workers {
+                worker.work(u64::MAX).await.unwrap();
+            }
+            let spread = async {
+                loop {
+                    let mut places = BTreeSet::new();
+                    for worker in &workers {
+                        places.insert(worker.place().within(LONG).await.unwrap());
+                    }
+                    if places.len() == 2 {
+                        return;
+                    }
+                }
+            };
+            soon(spread).await;
+            system.shutdown(LONG).await.unwrap();
+        });
+    }
 }
 
 /// Works in short turns for ever.

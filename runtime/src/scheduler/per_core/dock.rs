@@ -11,7 +11,7 @@
 //! Raised after it, by a thread that the kernel stops in between, it would be missing for all who leave more meanwhile.
 
 use crate::scheduler::signal::{EXTERNAL, Signal};
-use crate::sync::{Mutex, planted};
+use crate::sync::{AtomicBool, Mutex, planted};
 use crate::task::cargo::Cargo;
 use crate::task::cell::CellRef;
 use std::collections::VecDeque;
@@ -23,6 +23,9 @@ pub(super) const LANE_AT_START: usize = 1024;
 #[derive(Debug)]
 pub(super) struct Dock {
     pub(super) signal: Signal,
+    /// Whether the owner looks for work again and again, and has none. Beside the signal that it looks at: it writes
+    /// to no line of others.
+    pub(super) spins: AtomicBool,
     lane: Mutex<Lane>,
 }
 
@@ -53,7 +56,7 @@ pub(super) enum Left {
 impl Dock {
     pub(super) fn new() -> Self {
         let lane = Lane { cargo: VecDeque::with_capacity(LANE_AT_START), closed: false };
-        Self { signal: Signal::new(), lane: Mutex::new(lane) }
+        Self { signal: Signal::new(), spins: AtomicBool::new(false), lane: Mutex::new(lane) }
     }
 
     /// Leaves a cargo in the lane, if the actor is `still_here`. Any thread.

@@ -331,8 +331,8 @@ impl PerCore {
         self.desk(id, |desk| desk.left_over |= 1 << from);
     }
 
-    /// Hands half of the ready actors to `sleeper`, who sleeps, unless some are on their way already.
-    pub(crate) fn share(&self, id: WorkerId, sleeper: usize, wake: &impl Fn(usize)) {
+    /// Hands half of the ready actors to `taker`, who has none, unless some are on their way already.
+    pub(crate) fn share(&self, id: WorkerId, taker: usize, wake: &impl Fn(usize)) {
         let actors = self.desk(id, |desk| {
             let half = (desk.ready.len() / 2).min(HANDED_MAX);
             if desk.is_moving() {
@@ -349,7 +349,7 @@ impl PerCore {
             }
             actors
         });
-        self.begin_move(id, actors, sleeper, wake);
+        self.begin_move(id, actors, taker, wake);
     }
 
     /// Lets actors that are ready here move to worker `to`; see [`moving`].

@@ -2,6 +2,7 @@
 
 use super::PerCore;
 use crate::scheduler::WorkerId;
+use crate::sync::Ordering;
 
 impl PerCore {
     /// Announces that the worker sleeps; `false` if something has come.
@@ -19,5 +20,17 @@ impl PerCore {
     /// Takes the announcement back.
     pub(crate) fn wake_up(&self, id: WorkerId) {
         self.posts[id.index()].dock.signal.wake();
+    }
+
+    /// Says whether the worker looks for work again and again, and has none: it is handed actors like one that sleeps.
+    pub(crate) fn set_spinning(&self, id: WorkerId, spins: bool) {
+        // Relaxed: a hint; what it is handed reaches it like all that is sent.
+        self.posts[id.index()].dock.spins.store(spins, Ordering::Relaxed);
+    }
+
+    /// A worker that spins and has no work, if any does. A hint.
+    pub(crate) fn spinner(&self) -> Option<usize> {
+        // Relaxed: as above.
+        self.posts.iter().position(|post| post.dock.spins.load(Ordering::Relaxed))
     }
 }

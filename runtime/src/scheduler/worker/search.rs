@@ -80,18 +80,26 @@ impl Worker {
         if !std::mem::replace(&mut self.searching, true) {
             self.shared.idle.search();
         }
-        loop {
+        let mut spins = false;
+        let search = loop {
             let now = self.core.clock.now();
             if now >= sockets_at {
-                return Search::Sockets;
+                break Search::Sockets;
             }
             if self.shared.queues.has_work(self.id) {
-                return Search::Found;
+                break Search::Found;
             }
             if now >= self.bored_since.get_or_insert(now).after(self.limits.spin) {
-                return Search::Nothing;
+                break Search::Nothing;
+            }
+            if !std::mem::replace(&mut spins, true) {
+                self.shared.queues.set_spinning(self.id, true);
             }
             look::pause(*self.pauses.get_or_insert_with(|| look::pauses(&self.core.clock)));
+        };
+        if spins {
+            self.shared.queues.set_spinning(self.id, false);
         }
+        search
     }
 }
