@@ -131,10 +131,16 @@ impl PerCore {
     /// The next actor to run, after what has come is delivered and what was sent is visible; `post` is the worker's.
     #[inline]
     pub(super) fn next(&self, id: WorkerId, post: &Post, wake: &impl Fn(usize)) -> Option<Ready> {
+        // Whatever has come, the turn is over.
         // SAFETY: the identity is the calling thread's, and the step is the desk's own.
-        if post.dock.signal.is_raised() || unsafe { post.desk(Desk::end_turn) } {
+        let has_to_do = unsafe { post.desk(Desk::end_turn) };
+        if has_to_do || post.dock.signal.is_raised() {
             self.trade(id, wake);
-            return self.desk(id, |desk| desk.ready.pop());
+            return self.desk(id, |desk| {
+                // What was forwarded is no part of the next turn.
+                desk.end_turn();
+                desk.ready.pop()
+            });
         }
         // SAFETY: as above.
         unsafe { post.desk(|desk| desk.ready.pop_normal()) }

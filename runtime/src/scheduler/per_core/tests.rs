@@ -29,3 +29,21 @@ fn what_is_spilled_for_a_sleeper_is_under_way() {
     assert!(queue.fall_asleep(sleeper), "nothing is left");
     assert!(queue.has_nothing_under_way(sender, 1));
 }
+
+/// What came before a turn, and what was sent on its account, is not what the turn itself sends first.
+#[test]
+fn the_first_parcel_of_a_turn_does_not_wait_for_others() {
+    for before in [None, Some(Parcel::Answer(0)), Some(Parcel::Fence(0))] {
+        let (queue, sender, receiver) = workers();
+        let case = format!("{before:?} came before");
+        queue.send(sender, 1, Parcel::Answer(0), &|_| {});
+        take_all(&queue, receiver);
+        if let Some(parcel) = before {
+            queue.send(receiver, 0, parcel, &|_| {});
+        }
+        assert!(queue.next(sender, queue.post(sender), &|_| {}).is_none());
+        take_all(&queue, receiver);
+        queue.send(sender, 1, Parcel::Answer(0), &|_| {});
+        assert!(queue.has_work(receiver), "{case}");
+    }
+}
