@@ -380,7 +380,10 @@ impl<T: Send, L: Layout> Receiver<T, L> {
 impl<T: Send, L: Layout> Drop for Receiver<T, L> {
     fn drop(&mut self) {
         self.leave();
-        while let Ok(value) = self.try_recv() {
+        // No more than can be there by now: a sender that goes on would leave this no end. What it sends
+        // from here on is dropped with the ring.
+        for _ in 0..self.capacity() {
+            let Ok(value) = self.try_recv() else { return };
             // Before the value's drop, which may panic.
             self.publish();
             drop(value);

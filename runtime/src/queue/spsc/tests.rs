@@ -2,7 +2,7 @@
 
 use super::{Flagged, Indexed, Layout, Receiver, Sender, TryRecvError, WriteError, ends};
 use crate::queue::twin::LockedRing;
-use crate::sync::{Arc, AtomicUsize, Ordering, rounds, thread};
+use crate::sync::{Arc, AtomicUsize, Mutex, Ordering, rounds, thread};
 use proptest::prelude::*;
 use std::collections::VecDeque;
 
@@ -275,4 +275,41 @@ fn a_panic_while_values_are_dropped_drops_none_twice() {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(receiver))).unwrap_err();
     drop(sender);
     assert_eq!(drops.load(Ordering::Relaxed), 3);
+}
+
+/// Sends another one like it when it is dropped, with no regard to whether the receiver is there.
+struct Echo<L: Layout>(Arc<Mutex<Option<Sender<Self, L>>>>, Arc<AtomicUsize>);
+
+impl<L: Layout> Drop for Echo<L> {
+    fn drop(&mut self) {
+        // Far more than the ring has slots, but not without end.
+        if self.1.fetch_add(1, Ordering::Relaxed) < 100
+            && let Some(sender) = &mut *self.0.lock()
+        {
+            let echo = Self(self.0.clone(), self.1.clone());
+            assert!(sender.write(echo).is_ok(), "its own slot is free by now");
+            let _ = sender.flush();
+        }
+    }
+}
+
+fn leave_a_sender_that_goes_on<L: Layout>() {
+    let (sender, receiver) = ends::<Echo<L>, L>(4);
+    let (sender, drops) = (Arc::new(Mutex::new(Some(sender))), Arc::new(AtomicUsize::new(0)));
+    for _ in 0..4 {
+        let echo = Echo(sender.clone(), drops.clone());
+        let written = sender.lock().as_mut().map(|sender| sender.send(echo).is_ok());
+        assert_eq!(written, Some(true));
+    }
+    drop(receiver);
+    assert_eq!(drops.load(Ordering::Relaxed), 4, "what was there when the receiver left");
+    let last = sender.lock().take();
+    drop(last);
+    assert_eq!(drops.load(Ordering::Relaxed), 8, "the others go with the ring");
+}
+
+#[test]
+fn a_receiver_leaves_while_its_sender_goes_on() {
+    leave_a_sender_that_goes_on::<Indexed>();
+    leave_a_sender_that_goes_on::<Flagged>();
 }
