@@ -49,6 +49,7 @@
 //! assert_eq!(coordinator.drain_ready_cycle(32, &mut batch), 1);
 //! ```
 
+mod holds;
 mod lock_free;
 mod locked;
 mod per_core;
@@ -63,8 +64,7 @@ pub use ready::{ReadySlots, Worker};
 pub use stealing::{RingEnd, Stealing};
 
 use crate::sync::{AtomicU64, Mutex, Ordering, planted};
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use holds::Holds;
 use std::time::Duration;
 use word::{Phase, Word};
 
@@ -145,8 +145,7 @@ pub enum Handled {
 pub struct Coordinator<Q = Locked> {
     words: Box<[AtomicU64]>,
     ready: Q,
-    /// When which hold ends; some have ended already.
-    held: Mutex<BinaryHeap<Reverse<(Duration, u32, Word)>>>,
+    held: Mutex<Holds>,
 }
 
 impl Coordinator {
@@ -186,7 +185,7 @@ impl<Q: ReadySlots> Coordinator<Q> {
     #[must_use]
     pub fn with_queue(slots: u32, ready: Q) -> Self {
         let words = (0..slots).map(|_| AtomicU64::new(Word::FIRST.0)).collect();
-        Self { words, ready, held: Mutex::new(BinaryHeap::new()) }
+        Self { words, ready, held: Mutex::new(Holds::default()) }
     }
 
     /// Mailboxes there can be.
@@ -254,11 +253,7 @@ impl<Q: ReadySlots> Coordinator<Q> {
     pub fn resume_due(&self, now: Duration) -> usize {
         let mut resumed = 0;
         let mut held = self.held.lock();
-        while let Some(&Reverse((due, slot, word))) = held.peek() {
-            if due > now {
-                break;
-            }
-            held.pop();
+        while let Some((slot, word)) = held.pop_due(now) {
             // The very same hold, not a later one: each has a number of its own.
             // AcqRel: pairs with those of other changes of the word. Relaxed: nothing is done then.
             let ended = self.words[slot as usize].compare_exchange(
@@ -275,10 +270,10 @@ impl<Q: ReadySlots> Coordinator<Q> {
         resumed
     }
 
-    /// When [`resume_due`](Self::resume_due) has something to do next, at the earliest.
+    /// When [`resume_due`](Self::resume_due) has something to do next, unless a hold is ended before.
     #[must_use]
     pub fn next_due(&self) -> Option<Duration> {
-        self.held.lock().peek().map(|Reverse((due, ..))| *due)
+        self.held.lock().next(|slot, word| self.lasts(slot, word))
     }
 
     #[inline]
@@ -409,8 +404,16 @@ impl<Q: ReadySlots> Coordinator<Q> {
         if let InvokeResult::Suspended { resume_after: Some(after) }
         | InvokeResult::Failed { retry_after: Some(after) } = result
         {
-            self.held.lock().push(Reverse((now.saturating_add(after), slot, word)));
+            let due = now.saturating_add(after);
+            self.held.lock().add(due, slot, word, |slot, word| self.lasts(slot, word));
         }
+    }
+
+    /// Whether a mailbox is in the very same hold as ever.
+    fn lasts(&self, slot: u32, word: Word) -> bool {
+        // Relaxed: the lock around the holds orders this behind the hold's beginning, and one that
+        // has ended does not come back.
+        self.words[slot as usize].load(Ordering::Relaxed) == word.0
     }
 
     /// Changes a mailbox's phase, where `to` names another; the phase it was in.

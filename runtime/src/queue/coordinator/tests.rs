@@ -21,6 +21,7 @@ enum Step {
     Finish(u32, u8),
     Resume(u32),
     Wait,
+    LookAhead,
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -31,6 +32,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         5 => (0..SLOTS, 0..7_u8).prop_map(|(slot, result)| Step::Finish(slot, result)),
         1 => (0..SLOTS).prop_map(Step::Resume),
         1 => Just(Step::Wait),
+        1 => Just(Step::LookAhead),
     ];
     prop::collection::vec(step, 1..rounds(120, 120, 20))
 }
@@ -144,6 +146,9 @@ fn follow<Q: ReadySlots>(
                 now += Duration::from_millis(600);
                 assert_eq!(real.resume_due(now), twin.resume_due(now));
             }
+            Step::LookAhead => {
+                assert_eq!(real.next_due(), twin.held.values().flatten().min().copied());
+            }
         }
     }
 }
@@ -236,6 +241,37 @@ fn a_failed_mailbox_is_retried_when_its_time_has_come() {
     coordinator.handle_invoke_result(at(0), retry, seconds(4));
     assert_eq!(coordinator.resume_due(seconds(5)), 0);
     assert_eq!(coordinator.resume_due(seconds(6)), 1);
+}
+
+/// Runs a mailbox once, after which it is held for an hour unless somebody ends that.
+fn hold(coordinator: &Coordinator, slot: u32, now: Duration) {
+    let (mut out, hour) = (Vec::new(), Some(Duration::from_secs(3600)));
+    coordinator.register_ready(at(slot));
+    assert_eq!(coordinator.drain_ready_cycle(1, &mut out), 1);
+    let suspended = InvokeResult::Suspended { resume_after: hour };
+    assert_eq!(coordinator.handle_invoke_result(at(slot), suspended, now), Handled::Held);
+}
+
+#[test]
+fn holds_that_end_early_leave_nothing_behind() {
+    const CYCLES: usize = rounds(10_000, 10_000, 300);
+    let coordinator = Coordinator::locked(40);
+    (0..30).for_each(|slot| hold(&coordinator, slot, Duration::ZERO));
+    for cycle in 1..CYCLES {
+        let now = Duration::from_millis(cycle as u64);
+        hold(&coordinator, 39, now);
+        let ended = if cycle % 2 == 0 {
+            coordinator.resume(at(39)) && coordinator.unregister(at(39))
+        } else {
+            coordinator.unregister(at(39))
+        };
+        assert!(ended);
+        let entries = coordinator.held.lock().entries.len();
+        assert!(entries <= 2 * coordinator.slots(), "{entries} entries after {cycle} holds");
+    }
+    let hour = Duration::from_secs(3600);
+    assert_eq!((coordinator.next_due(), coordinator.resume_due(hour)), (Some(hour), 30));
+    assert_eq!(coordinator.next_due(), None, "nothing is held");
 }
 
 #[test]
