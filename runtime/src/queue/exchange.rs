@@ -15,8 +15,9 @@
 //!    and nodes that call each other cannot block each other.
 //! 2. A node that finds nothing to take in flushes what it has written. So nothing stays behind
 //!    unflushed while its writer waits for an answer.
-//! 3. A call ends once: by its reply, or as [`Received::Lost`] when its peer has left. What the caller
-//!    keeps with it ([`user_data`](Node::call)) never leaves the caller's thread.
+//! 3. A call ends once: by its reply, or as [`Received::Lost`] when its peer has left and nothing that
+//!    it sent can still come. What the caller keeps with it ([`user_data`](Node::call)) never leaves the
+//!    caller's thread.
 //! 4. What one node sends to one other arrives in order.
 //!
 //! A request that is dropped without a reply keeps its place among the caller's calls until its own
@@ -92,9 +93,14 @@ pub trait Wires<P>: sealed::Sealed + fmt::Debug {
     #[doc(hidden)]
     fn read(&mut self) -> Option<(usize, Packet<P>)>;
 
-    /// Whether the node has left, so that [`read`](Self::read) finds all that it ever sent.
+    /// Whether the node has left, so that all that it ever sent is there.
     #[doc(hidden)]
     fn has_left(&self, peer: usize) -> bool;
+
+    /// Whether nothing is there, where [`read`](Self::read) has found nothing: what one node has sent
+    /// may be out of reach for a moment, behind what another one is sending.
+    #[doc(hidden)]
+    fn is_empty(&self) -> bool;
 
     /// Bytes of memory for what this node receives, its share of the group's.
     #[doc(hidden)]
@@ -318,6 +324,9 @@ impl<P, U, W: Wires<P>> Node<P, U, W> {
             // It may have answered between the last look and its leaving.
             if let Some(received) = self.take_in() {
                 return Some(received);
+            }
+            if !self.wires.is_empty() {
+                return None;
             }
             let number = self.calls[peer].kept.iter().position(Option::is_some)?;
             let number = u32::try_from(number).ok()?;

@@ -17,7 +17,7 @@
 use super::exchange::{Node, Packet, Wires};
 use super::mpsc::{Chain, Inlet, Outlet, queue};
 use super::peers::Peers;
-use crate::sync::{Arc, AtomicBool, Ordering};
+use crate::sync::{Arc, AtomicBool, Ordering, planted};
 use std::fmt;
 
 /// Makes a group of `nodes` nodes, whose calls to one peer that wait for an answer are `depth` at most.
@@ -82,6 +82,11 @@ impl<P: Send> Wires<P> for Inboxes<P> {
     fn has_left(&self, peer: usize) -> bool {
         // Acquire: pairs with the Release in `drop`; all that the peer sent is there.
         self.left[peer].load(Ordering::Acquire)
+    }
+
+    #[inline]
+    fn is_empty(&self) -> bool {
+        planted!("mesh-gap-unseen": self.inbox.is_empty() => true)
     }
 
     fn memory_bytes(&self) -> usize {

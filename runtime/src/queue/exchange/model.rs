@@ -81,3 +81,31 @@ fn a_call_over_rings_to_a_node_that_leaves_ends_once() {
 fn a_call_over_inboxes_to_a_node_that_leaves_ends_once() {
     peer_leaves(|| mesh::nodes(2, 1));
 }
+
+/// A node answers and leaves while another one is in the middle of a notice: the answer stands behind that.
+#[test]
+fn an_answer_behind_a_notice_that_is_not_linked_is_not_lost() {
+    loom::model(|| {
+        let mut nodes = mesh::nodes(3, 1).into_iter();
+        let (mut first, mut second) = (nodes.next().expect("three"), nodes.next().expect("three"));
+        let mut third: Node<usize, usize, _> = nodes.next().expect("three");
+        first.call(1, 1, 7).expect("it is there");
+        first.flush();
+        let answers = thread::spawn(move || {
+            let Some(Received::Call(request)) = second.poll() else { panic!("a call") };
+            second.reply(request, 5);
+        });
+        let tells = thread::spawn(move || third.notify(0, 3).expect("it is there"));
+        loop {
+            match first.poll() {
+                Some(Received::Reply { user_data: 7, payload: 5, .. }) => break,
+                Some(Received::Notice { from: 2, payload: 3 }) => {}
+                Some(other) => panic!("{other:?}"),
+                None => thread::yield_now(),
+            }
+        }
+        assert_eq!(first.in_flight(), 0);
+        answers.join().expect("no panic");
+        tells.join().expect("no panic");
+    });
+}
