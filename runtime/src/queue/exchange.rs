@@ -20,8 +20,8 @@
 //!    caller's thread.
 //! 4. What one node sends to one other arrives in order.
 //!
-//! A request that is dropped without a reply keeps its place among the caller's calls until its own
-//! node leaves.
+//! A request is answered by the node that took it in. One that is dropped without a reply keeps its
+//! place among the caller's calls until its own node leaves.
 //!
 //! # Example
 //! ```
@@ -53,6 +53,7 @@
 //! # Ok::<(), CallError<u64, &str>>(())
 //! ```
 
+use crate::sync::unique;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -116,6 +117,10 @@ pub struct Request<P> {
     /// What it sent.
     pub payload: P,
     number: u32,
+    /// As `from`, which anyone can change.
+    caller: usize,
+    /// The [key](Node::key) of the node that took it in.
+    taken_by: u64,
 }
 
 /// What [`Node::poll`] takes in.
@@ -187,6 +192,8 @@ struct Calls<U> {
 #[derive(Debug)]
 pub struct Node<P, U, W: Wires<P>> {
     id: usize,
+    /// What no other node of any group has.
+    key: u64,
     wires: W,
     calls: Box<[Calls<U>]>,
     in_flight: usize,
@@ -202,7 +209,8 @@ impl<P, U, W: Wires<P>> Node<P, U, W> {
             Calls { kept: (0..numbers).map(|_| None).collect(), free: (0..numbers).rev().collect() }
         };
         let calls = (0..nodes).map(calls).collect();
-        Self { id, wires, calls, in_flight: 0, depth, payload: PhantomData }
+        let key = unique();
+        Self { id, key, wires, calls, in_flight: 0, depth, payload: PhantomData }
     }
 
     /// This node's place in its group.
@@ -256,10 +264,14 @@ impl<P, U, W: Wires<P>> Node<P, U, W> {
 
     /// Answers a call. Sent by the next flush; always finds room. If the caller has left, the answer
     /// is dropped. Does not block.
+    ///
+    /// # Panics
+    /// When another node took the request in: its caller waits for that one's answer.
     #[inline]
     #[expect(clippy::needless_pass_by_value, reason = "a request is answered once")]
     pub fn reply(&mut self, request: Request<P>, payload: P) {
-        self.wires.write(request.from, Packet::Reply(request.number, payload));
+        assert!(request.taken_by == self.key, "a request is answered by the node that took it in");
+        self.wires.write(request.caller, Packet::Reply(request.number, payload));
     }
 
     /// Tells a peer something that needs no answer. Sent by the next flush. Does not block.
@@ -296,7 +308,10 @@ impl<P, U, W: Wires<P>> Node<P, U, W> {
     fn take_in(&mut self) -> Option<Received<P, U>> {
         let (from, packet) = self.wires.read()?;
         Some(match packet {
-            Packet::Call(number, payload) => Received::Call(Request { from, payload, number }),
+            Packet::Call(number, payload) => {
+                let taken_by = self.key;
+                Received::Call(Request { from, payload, number, caller: from, taken_by })
+            }
             Packet::Notice(payload) => Received::Notice { from, payload },
             Packet::Reply(number, payload) => {
                 let user_data = self.end_call(from, number);

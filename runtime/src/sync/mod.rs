@@ -20,6 +20,7 @@ mod pad;
 mod patience;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod rounds;
+mod unique;
 #[cfg(not(loom))]
 mod wake;
 #[cfg(not(any(loom, shuttle)))]
@@ -55,6 +56,7 @@ pub(crate) use patience::Patience;
 pub(crate) use rounds::rounds;
 pub(crate) use std::sync::atomic::Ordering;
 pub(crate) use thread::yield_now;
+pub(crate) use unique::unique;
 #[cfg(not(loom))]
 pub(crate) use wake::{Wake, waker, waker_of_this_thread};
 #[cfg(not(any(loom, shuttle)))]

@@ -1,10 +1,11 @@
 //! Both kinds of wires, by the same tests: one thread by random steps, and many real threads.
 
-use super::{CallError, Node, NotifyError, Received, Wires};
+use super::{CallError, Node, NotifyError, Received, Request, Wires};
 use crate::queue::{flux, mesh};
 use crate::sync::{rounds, thread};
 use proptest::prelude::*;
 use std::collections::{BTreeSet, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 type Nodes<W> = Vec<Node<u64, u64, W>>;
 
@@ -197,6 +198,43 @@ fn one_leaves<W: Wires<u64>>(mut nodes: Nodes<W>) {
 fn calls_to_a_node_that_left_are_lost_one_by_one() {
     one_leaves(flux::nodes(2, 4));
     one_leaves(mesh::nodes(2, 4));
+}
+
+/// The first node's call, as the second one takes it in.
+fn take_call<W: Wires<u64>>(nodes: &mut Nodes<W>) -> Request<u64> {
+    nodes[0].call(1, 1, 10).expect("it is there");
+    nodes[0].flush();
+    let Some(Received::Call(request)) = nodes[1].poll() else { panic!("a call") };
+    request
+}
+
+/// What a node that is no receiver of a request says when it is to answer it.
+fn refusal<W: Wires<u64>>(node: &mut Node<u64, u64, W>, request: Request<u64>) -> String {
+    let answering = AssertUnwindSafe(|| node.reply(request, 2));
+    let panic = catch_unwind(answering).expect_err("the request is another node's");
+    panic.downcast_ref::<&str>().expect("a text").to_string()
+}
+
+fn others_answer<W: Wires<u64>>(make: fn() -> Nodes<W>) {
+    let (mut nodes, mut others) = (make(), make());
+    let request = take_call(&mut nodes);
+    assert!(refusal(&mut nodes[2], request).contains("the node that took it in"));
+    let request = take_call(&mut nodes);
+    assert!(refusal(&mut others[1], request).contains("the node that took it in"));
+    // It is the caller that is answered, whatever the request says by now.
+    let mut request = take_call(&mut nodes);
+    request.from = 2;
+    nodes[1].reply(request, 3);
+    assert!(nodes[1].poll().is_none(), "which flushes");
+    assert!(nodes[2].poll().is_none());
+    assert!(matches!(nodes[0].poll(), Some(Received::Reply { user_data: 10, payload: 3, .. })));
+    assert_eq!(nodes[0].in_flight(), 2, "those that nobody has answered");
+}
+
+#[test]
+fn a_request_is_answered_by_the_node_that_took_it_in() {
+    others_answer(|| flux::nodes(3, 4));
+    others_answer(|| mesh::nodes(3, 4));
 }
 
 #[test]
