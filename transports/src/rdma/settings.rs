@@ -59,8 +59,8 @@ use with_devices::turn;
 #[cfg(all(feature = "rdma", target_os = "linux", target_pointer_width = "64"))]
 mod with_devices {
     use super::super::carrier::{QueuePairs, Turn};
-    use super::super::ib::{IbDevice, IbVerbs, best_gid};
-    use super::super::verbs::{OpenError, Verbs};
+    use super::super::ib::{IbVerbs, best_gid};
+    use super::super::pick::open_first;
     use std::num::NonZeroUsize;
     use std::thread::available_parallelism;
     use std::time::Duration;
@@ -72,26 +72,9 @@ mod with_devices {
         // Whoever polls on the only processor keeps the other end from answering.
         let is_alone = available_parallelism().map_or(1, NonZeroUsize::get) == 1;
         let spin = if is_alone { Duration::ZERO } else { SPIN };
-        Box::new(QueuePairs::new(move || open(device.as_deref()), spin))
-    }
-
-    /// The first port that opens, of the device of that name or of any.
-    fn open(name: Option<&str>) -> Result<IbDevice, OpenError> {
-        let mut why = OpenError::NoDevice(name.unwrap_or("of any name").to_owned());
-        for device in IbVerbs.devices()? {
-            if name.is_some_and(|name| name != device.name) {
-                continue;
-            }
-            for port in 1.. {
-                let gid_index = best_gid(&device.name, port).map_or(0, |gid| gid.index);
-                match IbVerbs.open(&device.name, port, gid_index) {
-                    Ok(device) => return Ok(device),
-                    Err(OpenError::NoPort(_)) => break,
-                    Err(error) => why = error,
-                }
-            }
-        }
-        Err(why)
+        let gid_index = |device: &str, port| best_gid(device, port).map_or(0, |gid| gid.index);
+        let open = move || open_first(&IbVerbs, device.as_deref(), gid_index);
+        Box::new(QueuePairs::new(open, spin))
     }
 }
 

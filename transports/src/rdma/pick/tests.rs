@@ -1,0 +1,111 @@
+use super::*;
+use crate::rdma::sim::{Fabric, SimDevice, Weather};
+use crate::rdma::verbs::{Device, DeviceInfo};
+use std::cell::RefCell;
+use std::io;
+
+/// What a port of a device says.
+#[derive(Clone, Copy)]
+enum Says {
+    Opens,
+    Down,
+    NoGid,
+    NotPermitted,
+    System,
+}
+
+/// Devices with what each of their ports says; all others say that there is no such port.
+struct Machine<'a> {
+    devices: &'a [(&'a str, &'a [Says])],
+    asked: RefCell<Asked>,
+}
+
+impl Verbs for Machine<'_> {
+    type Device = SimDevice;
+
+    fn devices(&self) -> Result<Vec<DeviceInfo>, OpenError> {
+        let info = |(name, _): &(&str, _)| DeviceInfo { name: (*name).to_owned(), guid: 0 };
+        Ok(self.devices.iter().map(info).collect())
+    }
+
+    fn open(&self, name: &str, port: u8, gid_index: u8) -> Result<SimDevice, OpenError> {
+        self.asked.borrow_mut().push((name.to_owned(), port, gid_index));
+        assert!(self.asked.borrow().len() < 1000, "it asks for ever");
+        let (_, ports) = self.devices.iter().find(|(it, _)| *it == name).unwrap();
+        match ports.get(usize::from(port) - 1) {
+            Some(Says::Opens) => Fabric::new(1, Weather::fair()).host().open("sim0", 1, 0),
+            Some(Says::Down) => Err(OpenError::PortDown(port)),
+            Some(Says::NoGid) => Err(OpenError::NoGid(gid_index)),
+            Some(Says::NotPermitted) => Err(OpenError::NotPermitted),
+            Some(Says::System) => Err(OpenError::System(io::ErrorKind::OutOfMemory.into())),
+            None => Err(OpenError::NoPort(port)),
+        }
+    }
+}
+
+/// Devices, ports and indices.
+type Asked = Vec<(String, u8, u8)>;
+
+/// What is said, and which ports were asked.
+fn opened(
+    devices: &[(&str, &[Says])],
+    name: Option<&str>,
+) -> (Result<SimDevice, OpenError>, Asked) {
+    let machine = Machine { devices, asked: RefCell::default() };
+    let opened = open_first(&machine, name, |_, port| u8::MAX - port);
+    (opened, machine.asked.into_inner())
+}
+
+fn asked(ports: &[(&str, u8)]) -> Asked {
+    ports.iter().map(|&(name, port)| (name.to_owned(), port, u8::MAX - port)).collect()
+}
+
+#[test]
+fn the_first_port_that_opens_is_taken() {
+    let ports = [Says::Down, Says::NoGid, Says::Opens, Says::Opens];
+    let (device, tried) = opened(&[("none", &[]), ("a", &ports), ("b", &ports)], None);
+    assert!(device.unwrap().port().unwrap().is_up);
+    assert_eq!(tried, asked(&[("none", 1), ("a", 1), ("a", 2), ("a", 3)]));
+}
+
+#[test]
+fn what_a_whole_device_says_is_not_asked_of_each_port() {
+    for says in [Says::NotPermitted, Says::System] {
+        let (device, tried) = opened(&[("a", &[says; 200]), ("b", &[Says::Opens])], None);
+        assert!(device.is_ok());
+        assert_eq!(tried, asked(&[("a", 1), ("b", 1)]));
+    }
+}
+
+#[test]
+fn a_device_with_all_the_ports_there_can_be_ends() {
+    let (device, tried) = opened(&[("a", &[Says::Down; 255][..])], None);
+    assert!(matches!(device, Err(OpenError::PortDown(1))));
+    assert_eq!(tried.len(), 255);
+}
+
+#[test]
+fn only_the_device_of_that_name_is_asked() {
+    let devices: [(&str, &[Says]); 2] = [("a", &[Says::Opens]), ("b", &[Says::Down])];
+    let (device, tried) = opened(&devices, Some("b"));
+    assert!(matches!(device, Err(OpenError::PortDown(1))));
+    assert_eq!(tried, asked(&[("b", 1), ("b", 2)]));
+    let (device, tried) = opened(&devices, Some("c"));
+    assert!(matches!(device, Err(OpenError::NoDevice(name)) if name == "c"));
+    assert!(tried.is_empty());
+}
+
+#[test]
+fn the_one_that_was_nearest_says_why() {
+    use Says::{Down, NoGid, NotPermitted, System};
+    let why = |devices: &[(&str, &[Says])]| opened(devices, None).0.unwrap_err();
+    for around in [[System, NotPermitted], [NotPermitted, System]] {
+        let [first, last] = around.map(|says| [says]);
+        assert!(matches!(why(&[("a", &first), ("b", &last)]), OpenError::NotPermitted));
+        let found = why(&[("a", &first), ("b", &[NoGid, Down]), ("c", &last)]);
+        assert!(matches!(found, OpenError::PortDown(2)));
+        let found = why(&[("a", &first), ("b", &[NoGid]), ("c", &last)]);
+        assert!(matches!(found, OpenError::NoGid(254)));
+    }
+    assert!(matches!(why(&[]), OpenError::NoDevice(_)));
+}
