@@ -281,7 +281,15 @@ impl Station {
         let credit = usize::try_from(udp.window_bytes_start / 4).unwrap_or(usize::MAX);
         let len = inside.min(credit);
         let (packet_len_base, packet_len_start, packet_len_max) = (len, len, len);
-        let config = Config { packet_len_base, packet_len_start, packet_len_max, ..udp.clone() };
+        // Credit says what the peer holds of what goes by the queue pair, not the buffer of its socket.
+        let flight_bytes_max = None;
+        let config = Config {
+            packet_len_base,
+            packet_len_start,
+            packet_len_max,
+            flight_bytes_max,
+            ..udp.clone()
+        };
         if line.lane.on_carrier_change(now, &config).is_err() {
             let step = pairing.on_ended(now, Why::NotMade);
             return self.step(now, id, step);

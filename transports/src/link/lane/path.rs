@@ -18,8 +18,8 @@ impl Lane {
     }
 
     /// Packets go by another carrier from now on, and the one before carries none any more. Whether loss is
-    /// guessed, and how long packets are, is as `config` says; the rest of it counts for nothing. What was
-    /// under way is sent again, and does nothing where it had arrived. [LINK-34]
+    /// guessed, how long packets are, and how many bytes may be under way, is as `config` says; the rest of it counts
+    /// for nothing. What was under way is sent again, and does nothing where it had arrived. [LINK-34]
     ///
     /// # Errors
     /// The limits do not fit together; nothing has changed.
@@ -29,6 +29,7 @@ impl Lane {
             packet_len_base: config.packet_len_base,
             packet_len_start: config.packet_len_start,
             packet_len_max: config.packet_len_max,
+            flight_bytes_max: config.flight_bytes_max,
             ..self.config.clone()
         };
         config.check()?;

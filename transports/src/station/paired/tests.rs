@@ -16,8 +16,13 @@ fn terms(qpn: u32) -> Terms {
 
 impl Pair {
     fn new(trust: Trust) -> Self {
+        Self::with_sockets(trust, 1 << 20)
+    }
+
+    /// With sockets for datagrams that hold so many bytes until they are read.
+    fn with_sockets(trust: Trust, bytes: u64) -> Self {
         let mut net = Net::new(0, true);
-        net.config.lanes = LANES;
+        (net.config.lanes, net.config.window_bytes) = (LANES, bytes);
         for (host, other) in [(1, 2), (2, 1)] {
             let mut made = net.host(host, 0);
             made.station.allow(public(other));
@@ -274,5 +279,26 @@ fn a_path_that_moved_is_not_that_of_a_queue_pair() {
         station.on_moved(line);
         assert_eq!(lane(station) > 0, forgets);
         pair.carry();
+    }
+}
+
+/// What a peer's socket for datagrams holds bounds what is under way by UDP, before and after, and not by a queue pair.
+#[test]
+fn a_queue_pair_is_not_bounded_by_the_peers_socket() {
+    const SOCKET_BYTES: u64 = 8 << 10;
+    let mut pair = Pair::with_sockets(Trust::Sealed, SOCKET_BYTES);
+    let window = |pair: &mut Pair, end: usize| {
+        let line = pair.lines[end];
+        pair.station(end).lines.get(&line).expect("a line").lane.congestion_window()
+    };
+    for end in [0, 1] {
+        assert_eq!(window(&mut pair, end), SOCKET_BYTES);
+    }
+    pair.carry();
+    for end in [0, 1] {
+        assert!(window(&mut pair, end) > 4 * SOCKET_BYTES);
+        let (now, line) = (pair.net.now, pair.lines[end]);
+        pair.station(end).pair_ended(now, line, Why::DeviceGone);
+        assert_eq!(window(&mut pair, end), SOCKET_BYTES);
     }
 }
