@@ -99,13 +99,18 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
             && let Poll::Ready(event) = connected.device().poll_event(cx)
         {
             match event {
-                Ok(DeviceEvent::Gone | DeviceEvent::ReceivesFailed) | Err(_) => {
+                Ok(
+                    DeviceEvent::Gone
+                    | DeviceEvent::ReceivesFailed
+                    | DeviceEvent::CompletionsFailed,
+                )
+                | Err(_) => {
                     self.end_all(station, now, Why::DeviceGone);
                     self.connected = None;
                 }
                 Ok(DeviceEvent::PortDown) => self.end_all(station, now, Why::PortDown),
                 Ok(DeviceEvent::PortUp) => station.lock().retry_pairs(now),
-                // A queue pair, or the queue of completions, says so itself.
+                // A queue pair says so itself.
                 Ok(_) => {}
             }
         }

@@ -240,6 +240,14 @@ impl State {
         self.tell(host, DeviceEvent::ReceivesFailed);
     }
 
+    /// The completions of that machine come to nobody any more.
+    pub(super) fn fail_completions(&mut self, host: usize) {
+        for queue in self.completions.iter_mut().filter(|it| it.host == host) {
+            queue.is_silent = true;
+        }
+        self.tell(host, DeviceEvent::CompletionsFailed);
+    }
+
     // Queues.
 
     pub(super) fn add_completions(&mut self, host: usize, depth: u32) -> usize {

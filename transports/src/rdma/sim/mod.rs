@@ -141,6 +141,11 @@ impl Fabric {
         self.state.borrow_mut().fail_receives(host);
     }
 
+    /// The completion queues of that machine fail: nothing shows in them any more, and only an event says so.
+    pub fn fail_completions(&self, host: usize) {
+        self.state.borrow_mut().fail_completions(host);
+    }
+
     /// Takes the port of that machine down, or up again.
     pub fn set_port(&self, host: usize, is_up: bool) {
         self.state.borrow_mut().set_port(host, is_up);

@@ -12,6 +12,8 @@ pub(super) struct Completions {
     depth: usize,
     entries: VecDeque<Completion>,
     pub(super) has_overflowed: bool,
+    /// Whether it failed without a word to who polls it.
+    pub(super) is_silent: bool,
     armed: bool,
     event: bool,
     waker: Option<Waker>,
@@ -25,6 +27,7 @@ impl Completions {
             depth,
             entries: VecDeque::new(),
             has_overflowed: false,
+            is_silent: false,
             armed: false,
             event: false,
             waker: None,
@@ -33,6 +36,9 @@ impl Completions {
 
     /// Adds one; says whether there was room. A queue that overflowed stays that way.
     pub(super) fn push(&mut self, completion: Completion) -> bool {
+        if self.is_silent {
+            return true;
+        }
         self.has_overflowed |= self.entries.len() >= self.depth;
         if !self.has_overflowed {
             self.entries.push_back(completion);

@@ -56,17 +56,28 @@ fn who_departs_from_a_queue_pair_says_so() {
     });
 }
 
-// [RDMA-19]
-#[test]
-fn a_device_whose_receives_fail_is_opened_again() {
-    each_seed(7, |seed| {
+/// Links leave queue pairs when `harm` was done to a machine's device, and come back.
+fn is_opened_again(test: u64, harm: impl Fn(&Fabric, usize)) {
+    each_seed(test, |seed| {
         let mut world = World::new(seed, Weather::fair(), SEALED);
         world.run_until(|world| world.is_served() && world.is_by(Carrier::Rdma));
         let host = world.nodes[0].slot.borrow().as_ref().unwrap().host();
-        world.fabric.fail_receives(host);
+        harm(&world.fabric, host);
         world.run_until(|world| !world.is_by(Carrier::Rdma));
         world.run_until(|world| world.is_by(Carrier::Rdma));
     });
+}
+
+// [RDMA-19]
+#[test]
+fn a_device_whose_receives_fail_is_opened_again() {
+    is_opened_again(7, Fabric::fail_receives);
+}
+
+// [RDMA-19]
+#[test]
+fn a_device_whose_completions_fail_is_opened_again() {
+    is_opened_again(9, Fabric::fail_completions);
 }
 
 /// A link by a queue pair does not wait for the socket for datagrams.
