@@ -271,7 +271,9 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> Turn for QueuePairs<D, O> {
         connected.arm();
         let has_taken = self.poll(station, now);
         let Some(connected) = &mut self.connected else { return };
-        if has_taken || connected.poll_event(cx).is_ready() {
+        // What is taken now may have left its event behind, which nobody needs any more.
+        let has_event = connected.poll_event(cx).is_ready();
+        if has_taken || has_event {
             cx.waker().wake_by_ref();
         }
     }

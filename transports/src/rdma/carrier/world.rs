@@ -78,6 +78,8 @@ struct World {
     is_patient: bool,
     /// Whether the sockets for datagrams take none.
     is_full: bool,
+    /// How long a turn takes.
+    turn: Duration,
     rounds: u64,
 }
 
@@ -166,6 +168,7 @@ impl World {
             is_quiet: false,
             is_patient: false,
             is_full: false,
+            turn: Duration::ZERO,
             rounds: 0,
         };
         let (done, _outcome) = oneshot::channel();
@@ -218,6 +221,7 @@ impl World {
         if let Some(pairs) = &mut node.pairs {
             pairs.receive(&node.station, &mut cx, now);
         }
+        self.fabric.advance(now + self.turn);
         for at in arrived {
             if self.network.get(&at).is_some_and(|(to, _)| *to == own) {
                 let (_, mut datagram) = self.network.remove(&at).unwrap();

@@ -255,6 +255,10 @@ impl State {
         self.completions.len() - 1
     }
 
+    pub(super) fn events_waiting(&self, host: usize) -> usize {
+        self.completions.iter().filter(|it| it.host == host).map(|it| it.events).sum()
+    }
+
     pub(super) fn completions(&mut self, queue: usize) -> &mut Completions {
         &mut self.completions[queue]
     }

@@ -146,6 +146,12 @@ impl Fabric {
         self.state.borrow_mut().fail_completions(host);
     }
 
+    /// How many events of that machine's completion queues nobody has taken.
+    #[must_use]
+    pub fn events_waiting(&self, host: usize) -> usize {
+        self.state.borrow().events_waiting(host)
+    }
+
     /// Takes the port of that machine down, or up again.
     pub fn set_port(&self, host: usize, is_up: bool) {
         self.state.borrow_mut().set_port(host, is_up);

@@ -15,7 +15,8 @@ pub(super) struct Completions {
     /// Whether it failed without a word to who polls it.
     pub(super) is_silent: bool,
     armed: bool,
-    event: bool,
+    /// Events that nobody has taken: one for each time that something came while it was armed.
+    pub(super) events: usize,
     waker: Option<Waker>,
 }
 
@@ -29,7 +30,7 @@ impl Completions {
             has_overflowed: false,
             is_silent: false,
             armed: false,
-            event: false,
+            events: 0,
             waker: None,
         }
     }
@@ -44,7 +45,7 @@ impl Completions {
             self.entries.push_back(completion);
         }
         if std::mem::take(&mut self.armed) {
-            self.event = true;
+            self.events += 1;
             self.wake();
         }
         !self.has_overflowed
@@ -73,7 +74,8 @@ impl Completions {
 
     /// Whether an event is there, which is taken; else who is to be told.
     pub(super) fn take_event(&mut self, waker: &Waker) -> bool {
-        if std::mem::take(&mut self.event) || self.has_overflowed {
+        if self.events > 0 || self.has_overflowed {
+            self.events = self.events.saturating_sub(1);
             return true;
         }
         self.waker = Some(waker.clone());

@@ -93,6 +93,20 @@ fn a_full_socket_does_not_hold_up_queue_pairs() {
     });
 }
 
+/// What comes while a turn lasts is taken, and so is the event that tells of it.
+#[test]
+fn events_of_what_was_taken_do_not_pile_up() {
+    each_seed(10, |seed| {
+        let mut world = World::new(seed, Weather::fair(), SEALED);
+        world.turn = Duration::from_micros(20);
+        world.run_until(|world| {
+            let most = [0, 1].map(|host| world.fabric.events_waiting(host)).into_iter().max();
+            assert!(most <= Some(2), "{most:?}");
+            world.is_served() && world.is_by(Carrier::Rdma)
+        });
+    });
+}
+
 /// What is done to the devices while messages go, and undone a little later.
 fn harm(world: &mut World, away: &mut [bool; 2]) {
     let node = world.random.below(2) as usize;
