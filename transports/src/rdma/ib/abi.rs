@@ -232,10 +232,16 @@ pub(super) struct Wc {
     pub(super) dlid_path_bits: u8,
 }
 
+/// What an event is about.
+#[repr(C)]
+pub(super) union Element {
+    pub(super) queue: *mut u8,
+    pub(super) port: c_int,
+}
+
 #[repr(C)]
 pub(super) struct AsyncEvent {
-    /// A pointer to the queue it is about, or the number of a port.
-    pub(super) element: *mut u8,
+    pub(super) element: Element,
     pub(super) event_type: u32,
 }
 
@@ -330,3 +336,4 @@ const _: () = assert!(offset_of!(SendWr, remote_qkey) == 52);
 const _: () = assert!(size_of::<Wc>() == 48);
 const _: () = assert!(offset_of!(Wc, wc_flags) == 36);
 const _: () = assert!(size_of::<AsyncEvent>() == 16);
+const _: () = assert!(offset_of!(AsyncEvent, event_type) == 8);

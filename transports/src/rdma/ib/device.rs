@@ -267,17 +267,25 @@ impl Device for IbDevice {
 
     fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<Result<DeviceEvent, DeviceError>> {
         let taken = self.events.poll(&self.domain, context, Domain::event);
-        taken.map_err(|error| device_error(&error)).map_ok(|(kind, qpn)| match kind {
-            event::CQ_ERR => DeviceEvent::CompletionsFailed,
-            event::QP_FATAL | event::QP_REQ_ERR | event::QP_ACCESS_ERR => {
-                DeviceEvent::QueuePairFailed { qpn }
-            }
-            event::DEVICE_FATAL => DeviceEvent::Gone,
-            event::PORT_ACTIVE => DeviceEvent::PortUp,
-            event::PORT_ERR => DeviceEvent::PortDown,
-            event::SRQ_ERR => DeviceEvent::ReceivesFailed,
-            other => DeviceEvent::Other(other),
-        })
+        taken
+            .map_err(|error| device_error(&error))
+            .map_ok(|(kind, number)| happened(kind, number, self.place.port))
+    }
+}
+
+/// What an event says, about that queue pair or port, to who uses the port `own`.
+fn happened(kind: u32, number: u32, own: u8) -> DeviceEvent {
+    let is_own = number == u32::from(own);
+    match kind {
+        event::CQ_ERR => DeviceEvent::CompletionsFailed,
+        event::QP_FATAL | event::QP_REQ_ERR | event::QP_ACCESS_ERR => {
+            DeviceEvent::QueuePairFailed { qpn: number }
+        }
+        event::DEVICE_FATAL => DeviceEvent::Gone,
+        event::PORT_ACTIVE if is_own => DeviceEvent::PortUp,
+        event::PORT_ERR if is_own => DeviceEvent::PortDown,
+        event::SRQ_ERR => DeviceEvent::ReceivesFailed,
+        other => DeviceEvent::Other(other),
     }
 }
 
@@ -290,3 +298,6 @@ pub(super) fn mtu_bytes(number: u32) -> u16 {
 pub(super) fn mtu_number(bytes: u16) -> u32 {
     (1..=5).rev().find(|&number| mtu_bytes(number) <= bytes).unwrap_or(0)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,6 @@
 //! Devices: their list, and one that is open.
 
-use super::super::abi::{AsyncEvent, DeviceAttr, DeviceHandle, Pd, PortAttr, Qp, event};
+use super::super::abi::{AsyncEvent, DeviceAttr, DeviceHandle, Element, Pd, PortAttr, Qp, event};
 use super::library::{Context, Library, Ops, library};
 use super::{Owned, done};
 use std::ffi::CStr;
@@ -101,18 +101,24 @@ impl Domain {
         Ok(gid)
     }
 
-    /// The kind of the next event and the number of the queue pair or port that it is about. Never waits.
+    /// The kind of the next event and the number of the queue pair or port that it is about, or zero. Never waits.
     pub(in super::super) fn event(&self) -> io::Result<(u32, u32)> {
-        let mut event = AsyncEvent { element: ptr::null_mut(), event_type: 0 };
+        let element = Element { queue: ptr::null_mut() };
+        let mut event = AsyncEvent { element, event_type: 0 };
         // SAFETY: the device is open; its descriptor does not block.
         done(unsafe { (self.library.get_async_event)(self.context.object, &raw mut event) })?;
-        let is_of_pair =
-            matches!(event.event_type, event::QP_FATAL | event::QP_REQ_ERR | event::QP_ACCESS_ERR);
-        let number = if is_of_pair {
-            // SAFETY: it is about a queue pair, which cannot be destroyed before the event is acknowledged.
-            unsafe { (*event.element.cast::<Qp>()).qp_num }
-        } else {
-            0
+        let number = match event.event_type {
+            event::QP_FATAL | event::QP_REQ_ERR | event::QP_ACCESS_ERR => {
+                // SAFETY: it is about a queue pair, so there is a pointer.
+                let pair = unsafe { event.element.queue };
+                // SAFETY: the queue pair cannot be destroyed before the event is acknowledged.
+                unsafe { (*pair.cast::<Qp>()).qp_num }
+            }
+            event::PORT_ACTIVE | event::PORT_ERR => {
+                // SAFETY: it is about a port, so there is its number.
+                unsafe { event.element.port }.try_into().unwrap_or(0)
+            }
+            _ => 0,
         };
         // SAFETY: it came from the device, and is acknowledged once.
         unsafe { (self.library.ack_async_event)(&raw mut event) };
