@@ -240,7 +240,8 @@ pub(crate) async fn waiting_ends_with_a_completion<B: Bench>(bench: &B) {
     }
 }
 
-/// Nobody gets a right to this node's memory.
+/// Nobody gets a right to this node's memory. Only a device can tell: a simulated one has no such rights.
+// [RDMA-2]
 pub(crate) async fn nobody_may_reach_in<B: Bench>(bench: &B) {
     let (left, right) = connected(bench, 64, &Timing::default());
     let datagram = End::new(bench.device(), 64, Some(QKEY));

@@ -341,15 +341,6 @@ fn shared_receives_serve_several_and_outlive_them() {
     assert_eq!(shared.receives_posted(), 2);
 }
 
-// [RDMA-2]
-#[test]
-fn peers_may_do_nothing_with_memory() {
-    let (_, left, _) = connected(Weather::fair());
-    assert_eq!(left.pair.access(), Ok(0));
-    let (_, left, _) = datagrams(Weather::fair());
-    assert_eq!(left.pair.access(), Ok(0));
-}
-
 #[test]
 fn misuse_is_refused_and_the_slot_comes_back() {
     let (fabric, mut left, right) = connected(Weather::fair());

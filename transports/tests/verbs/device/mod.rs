@@ -140,6 +140,7 @@ fn a_message_beyond_the_devices_longest_is_refused() {
 }
 
 /// A device gives no key to memory that nobody may reach.
+// [RDMA-2]
 #[test]
 #[ignore = "needs an RDMA device"]
 fn memory_has_no_key_for_others() {
