@@ -45,6 +45,10 @@ pub trait Turn {
 pub struct QueuePairs<D: Device, O> {
     open: O,
     connected: Option<Connected<D>>,
+    /// What its port was reached by when it was opened.
+    gid: [u8; 16],
+    /// Whether its port is reached by something else by now, or by nothing.
+    has_moved: bool,
     connections: BTreeMap<AssociationId, ConnectionId>,
     associations: BTreeMap<ConnectionId, AssociationId>,
     idle: Idle,
@@ -68,6 +72,8 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
         Self {
             open,
             connected: None,
+            gid: [0; 16],
+            has_moved: false,
             connections: BTreeMap::new(),
             associations: BTreeMap::new(),
             idle: Idle::new(spin),
@@ -76,18 +82,21 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
         }
     }
 
-    /// The device, opened now if it is not.
+    /// The device, opened now if it is not, or if its port is reached by something else by now. Until that can be
+    /// done the old one stays, to tell what becomes of its port.
     fn device(&mut self) -> Result<&mut Connected<D>, Why> {
-        if self.connected.is_none() {
+        if self.connected.is_none() || self.has_moved {
             let opened = (self.open)().map_err(|error| {
                 self.failure = Some(error.to_string());
                 if matches!(error, OpenError::PortDown(_)) { Why::PortDown } else { Why::NoDevice }
             })?;
+            let gid = opened.port().map(|port| port.gid);
             let made = Connected::new(opened, CONFIG).map_err(|error| {
                 self.failure = Some(error.to_string());
                 Why::NoDevice
             })?;
             self.failure = None;
+            (self.gid, self.has_moved) = (gid.unwrap_or_default(), false);
             self.connected = Some(made);
         }
         self.connected.as_mut().ok_or(Why::NoDevice)
@@ -109,10 +118,22 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
                     self.connected = None;
                 }
                 Ok(DeviceEvent::PortDown) => self.end_all(station, now, Why::PortDown),
-                Ok(DeviceEvent::PortUp) => station.lock().retry_pairs(now),
+                Ok(DeviceEvent::PortUp | DeviceEvent::GidsChanged) => {
+                    self.look_at_port(station, now);
+                    station.lock().retry_pairs(now);
+                }
                 // A queue pair says so itself.
                 Ok(_) => {}
             }
+        }
+    }
+
+    /// Where nobody finds the port any more by what peers were told, no queue pair is of any use.
+    fn look_at_port(&mut self, station: &Mutex<Station>, now: Time) {
+        let Some(Ok(port)) = self.connected.as_mut().map(|it| it.device().port()) else { return };
+        self.has_moved = port.gid != self.gid;
+        if self.has_moved {
+            self.end_all(station, now, Why::DeviceGone);
         }
     }
 

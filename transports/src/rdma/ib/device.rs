@@ -62,7 +62,7 @@ impl Verbs for IbVerbs {
             return Err(OpenError::NoGid(gid_index));
         }
         let limits = limits(&attributes);
-        let place = Place { port, gid_index, gid };
+        let place = Place { port, gid_index };
         Ok(IbDevice { domain, place, limits, events: Watched(None) })
     }
 }
@@ -86,7 +86,6 @@ fn limits(of: &DeviceAttr) -> Limits {
 pub(super) struct Place {
     pub(super) port: u8,
     gid_index: u8,
-    gid: [u8; 16],
 }
 
 impl Place {
@@ -193,14 +192,15 @@ impl Device for IbDevice {
     }
 
     fn port(&self) -> Result<Port, DeviceError> {
-        let attributes = self.attributes()?;
+        let (attributes, Place { port, gid_index }) = (self.attributes()?, self.place);
+        let gid = self.domain.gid(port, gid_index).map_err(|error| device_error(&error))?;
         let is_ethernet = attributes.link_layer == LINK_LAYER_ETHERNET;
         Ok(Port {
             is_up: attributes.state == PORT_ACTIVE,
             layer: if is_ethernet { LinkLayer::Ethernet } else { LinkLayer::InfiniBand },
             mtu_bytes: mtu_bytes(attributes.active_mtu),
             lid: attributes.lid,
-            gid: self.place.gid,
+            gid,
         })
     }
 
@@ -284,6 +284,7 @@ fn happened(kind: u32, number: u32, own: u8) -> DeviceEvent {
         event::DEVICE_FATAL => DeviceEvent::Gone,
         event::PORT_ACTIVE if is_own => DeviceEvent::PortUp,
         event::PORT_ERR if is_own => DeviceEvent::PortDown,
+        event::GID_CHANGE if is_own => DeviceEvent::GidsChanged,
         event::SRQ_ERR => DeviceEvent::ReceivesFailed,
         other => DeviceEvent::Other(other),
     }

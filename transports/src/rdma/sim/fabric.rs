@@ -62,6 +62,7 @@ impl Ord for Timed {
 /// A machine with one device.
 #[derive(Debug)]
 pub(super) struct Host {
+    pub(super) gid: [u8; 16],
     pub(super) is_gone: bool,
     pub(super) is_up: bool,
     /// How many more bytes may be registered.
@@ -80,6 +81,8 @@ pub(super) struct State {
     pub(super) random: Random,
     pub(super) weather: Weather,
     hosts: Vec<Host>,
+    /// How many GIDs were given to them.
+    addresses: u32,
     /// By number, less the first. A queue pair that is gone leaves its place empty.
     pairs: Vec<Option<Pair>>,
     completions: Vec<Completions>,
@@ -98,6 +101,7 @@ impl State {
             random: Random::new(seed),
             weather,
             hosts: Vec::new(),
+            addresses: 0,
             pairs: Vec::new(),
             completions: Vec::new(),
             receives: Vec::new(),
@@ -160,7 +164,9 @@ impl State {
     // Machines.
 
     pub(super) fn add_host(&mut self) -> usize {
+        let gid = self.next_gid();
         self.hosts.push(Host {
+            gid,
             is_gone: false,
             is_up: true,
             memory_left_bytes: u64::MAX,
@@ -171,18 +177,26 @@ impl State {
         self.hosts.len() - 1
     }
 
-    /// The GID of a machine: of an IPv4 address, as RoCE has it.
-    pub(super) fn gid(host: usize) -> [u8; 16] {
+    pub(super) fn host_at(&self, gid: &[u8; 16]) -> Option<usize> {
+        self.hosts.iter().position(|host| host.gid == *gid)
+    }
+
+    /// The machine has another address than any had before.
+    pub(super) fn readdress(&mut self, host: usize) {
+        let gid = self.next_gid();
+        let Some(it) = self.hosts.get_mut(host) else { return };
+        it.gid = gid;
+        self.tell(host, DeviceEvent::GidsChanged);
+    }
+
+    /// A GID that no machine had: of an IPv4 address, as RoCE has it.
+    fn next_gid(&mut self) -> [u8; 16] {
+        self.addresses += 1;
         let mut gid = [0; 16];
         gid[10..12].copy_from_slice(&[0xff; 2]);
         gid[12] = 10;
-        #[expect(clippy::cast_possible_truncation, reason = "a network has few machines")]
-        gid[13..].copy_from_slice(&(host as u32 + 1).to_be_bytes()[1..]);
+        gid[13..].copy_from_slice(&self.addresses.to_be_bytes()[1..]);
         gid
-    }
-
-    pub(super) fn host_at(&self, gid: &[u8; 16]) -> Option<usize> {
-        (0..self.hosts.len()).find(|&host| Self::gid(host) == *gid)
     }
 
     pub(super) fn alive(&self, host: usize) -> Result<(), DeviceError> {
@@ -193,13 +207,18 @@ impl State {
         self.hosts[host].is_up && !self.hosts[host].is_gone
     }
 
+    /// Whether that machine is up, and reached by that GID.
+    pub(super) fn is_at(&self, host: usize, gid: &[u8; 16]) -> bool {
+        self.is_up(host) && self.hosts[host].gid == *gid
+    }
+
     pub(super) fn port(&self, host: usize) -> Port {
         Port {
             is_up: self.is_up(host),
             layer: super::super::verbs::LinkLayer::Ethernet,
             mtu_bytes: 4096,
             lid: 0,
-            gid: Self::gid(host),
+            gid: self.hosts[host].gid,
         }
     }
 
@@ -295,13 +314,13 @@ impl State {
         let host = self.host_at(gid)?;
         let index = qpn.checked_sub(FIRST_QPN)? as usize;
         let pair = self.pairs.get(index)?.as_ref()?;
-        (pair.host == host && self.is_up(host)).then_some(index)
+        (pair.host == host && pair.gid == *gid && self.is_up(host)).then_some(index)
     }
 
     pub(super) fn endpoint(pair: &Pair) -> Endpoint {
         let qkey = if let Kind::Datagram { qkey } = pair.kind { qkey } else { 0 };
         Endpoint {
-            gid: Self::gid(pair.host),
+            gid: pair.gid,
             lid: 0,
             qpn: pair.qpn,
             psn: pair.config.psn & 0xff_ffff,

@@ -76,7 +76,9 @@ impl Verbs for SimVerbs {
     fn open(&self, name: &str, port: u8, gid_index: u8) -> Result<SimDevice, OpenError> {
         let state = self.at.alive().map_err(|_| OpenError::NoDevice(name.to_owned()))?;
         match (name, port, gid_index) {
-            (NAME, 1, 0) if state.is_up(self.at.host) => Ok(SimDevice { at: self.at.clone() }),
+            (NAME, 1, 0) if state.is_up(self.at.host) => {
+                Ok(SimDevice { at: self.at.clone(), gid: state.port(self.at.host).gid })
+            }
             (NAME, 1, 0) => Err(OpenError::PortDown(port)),
             (NAME, 1, _) => Err(OpenError::NoGid(gid_index)),
             (NAME, ..) => Err(OpenError::NoPort(port)),
@@ -89,6 +91,8 @@ impl Verbs for SimVerbs {
 #[derive(Debug)]
 pub struct SimDevice {
     at: At,
+    /// Of its port, when it was opened.
+    gid: [u8; 16],
 }
 
 /// A piece of a simulated device's memory.
@@ -155,6 +159,7 @@ impl SimDevice {
         let is_datagram = matches!(kind, Kind::Datagram { .. });
         let pair = state.add_pair(|qpn| Pair {
             host: self.at.host,
+            gid: self.gid,
             qpn,
             kind,
             config,
@@ -195,7 +200,10 @@ impl Device for SimDevice {
     }
 
     fn port(&self) -> Result<Port, DeviceError> {
-        Ok(self.at.alive()?.port(self.at.host))
+        let port = self.at.alive()?.port(self.at.host);
+        // Each GID of a simulated machine has an index of its own.
+        let gid = if port.gid == self.gid { self.gid } else { [0; 16] };
+        Ok(Port { gid, ..port })
     }
 
     fn register(&self, count: usize, slot_bytes: usize) -> Result<Vec<SimSlot>, RegisterError> {

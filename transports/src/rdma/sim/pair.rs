@@ -41,6 +41,8 @@ pub(super) enum Kind {
 #[derive(Debug)]
 pub(super) struct Pair {
     pub(super) host: usize,
+    /// Of its port, when the device was opened.
+    pub(super) gid: [u8; 16],
     pub(super) qpn: u32,
     pub(super) kind: Kind,
     pub(super) config: QueuePairConfig,

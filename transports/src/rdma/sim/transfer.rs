@@ -104,7 +104,7 @@ impl State {
         let Kind::Connected { peer: Some(peer), .. } = it.kind else {
             return Err(Miss::Unanswered);
         };
-        if !self.is_up(host) {
+        if !self.is_at(host, &here.gid) {
             return Err(Miss::Unanswered);
         }
         let target = self.reach(&peer.gid, peer.qpn).ok_or(Miss::Unanswered)?;
@@ -182,7 +182,7 @@ impl State {
         let is_lost = self.random.below(1000) < self.weather.datagram_loss_permille;
         let fits = bytes.len() <= usize::from(self.weather.path_mtu_bytes);
         match target {
-            Some(target) if !is_lost && fits && self.is_up(host) => {
+            Some(target) if !is_lost && fits && self.is_at(host, &from.gid) => {
                 let at = self.now() + self.travel();
                 let (gid, qpn, qkey) = (target.gid, target.qpn, target.qkey);
                 self.at(at, Event::Datagram(Datagram { from, gid, qpn, qkey, bytes }));

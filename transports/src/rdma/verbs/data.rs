@@ -52,7 +52,7 @@ pub struct Port {
     pub mtu_bytes: u16,
     /// Its address within a subnet; zero on Ethernet.
     pub lid: u16,
-    /// The GID that it was opened with.
+    /// The GID at the index that it was opened with; zero if there is none any more.
     pub gid: [u8; 16],
 }
 
@@ -159,6 +159,8 @@ pub enum DeviceEvent {
     PortDown,
     /// The port came up.
     PortUp,
+    /// The port has other GIDs, which may be any but the one that it was opened with.
+    GidsChanged,
     /// A queue pair failed.
     QueuePairFailed {
         /// Its number.

@@ -93,6 +93,17 @@ fn a_full_socket_does_not_hold_up_queue_pairs() {
     });
 }
 
+/// Peers are told of the address that the device's port has by now, also where it got that while it was down.
+#[test]
+fn a_device_with_another_address_is_opened_again() {
+    is_opened_again(11, Fabric::readdress);
+    is_opened_again(12, |fabric, host| {
+        fabric.set_port(host, false);
+        fabric.readdress(host);
+        fabric.set_port(host, true);
+    });
+}
+
 /// What comes while a turn lasts is taken, and so is the event that tells of it.
 #[test]
 fn events_of_what_was_taken_do_not_pile_up() {

@@ -114,7 +114,7 @@ impl Domain {
                 // SAFETY: the queue pair cannot be destroyed before the event is acknowledged.
                 unsafe { (*pair.cast::<Qp>()).qp_num }
             }
-            event::PORT_ACTIVE | event::PORT_ERR => {
+            event::PORT_ACTIVE | event::PORT_ERR | event::GID_CHANGE => {
                 // SAFETY: it is about a port, so there is its number.
                 unsafe { event.element.port }.try_into().unwrap_or(0)
             }
