@@ -42,6 +42,7 @@ fn over_connections_everything_arrives_once_and_in_order() {
         world.run();
         assert_eq!(world.breaks, 0);
         assert_eq!(world.packets_lost(), 0, "nothing is taken for lost");
+        assert_eq!(world.not_ready(), 0);
     });
 }
 
@@ -56,6 +57,7 @@ fn over_connections_that_fail_everything_arrives_once_and_in_order() {
         let mut world = World::new(seed, nodes, weather, Carrier::Connected);
         world.run();
         breaks += world.breaks;
+        assert_eq!(world.not_ready(), 0);
     });
     assert!(breaks > 50, "the devices failed too rarely: {breaks}");
 }

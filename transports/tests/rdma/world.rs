@@ -223,6 +223,11 @@ impl World {
         sides.map(|side| side.lane.counts().packets_lost).sum()
     }
 
+    /// How often a packet found nobody ready.
+    pub(crate) fn not_ready(&self) -> u64 {
+        self.fabric.not_ready()
+    }
+
     fn turn(&mut self, at: usize) {
         for side in 0..self.nodes[at].sides.len() {
             for _ in 0..self.dice.below(3) {

@@ -249,6 +249,7 @@ fn every_packet_comes_once_and_in_order_and_nobody_is_caught_unready() {
             world.step(PACKETS);
         }
         assert_eq!(world.ended, [], "nothing failed");
+        assert_eq!(world.fabric.not_ready(), 0);
     });
 }
 
@@ -285,6 +286,7 @@ fn a_connection_that_fails_says_so_and_the_next_one_works() {
             world.step(PACKETS);
         }
         failures += world.ended.len();
+        assert_eq!(world.fabric.not_ready(), 0);
     });
     assert!(failures > 20, "the devices failed too rarely: {failures}");
 }

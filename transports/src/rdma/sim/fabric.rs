@@ -83,6 +83,8 @@ pub(super) struct State {
     hosts: Vec<Host>,
     /// How many GIDs were given to them.
     addresses: u32,
+    /// How often a message found nobody ready to receive it.
+    pub(super) not_ready: u64,
     /// By number, less the first. A queue pair that is gone leaves its place empty.
     pairs: Vec<Option<Pair>>,
     completions: Vec<Completions>,
@@ -102,6 +104,7 @@ impl State {
             weather,
             hosts: Vec::new(),
             addresses: 0,
+            not_ready: 0,
             pairs: Vec::new(),
             completions: Vec::new(),
             receives: Vec::new(),

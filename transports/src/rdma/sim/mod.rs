@@ -152,6 +152,12 @@ impl Fabric {
         self.state.borrow().events_waiting(host)
     }
 
+    /// How often a message of a connected queue pair found nobody ready to receive it, on all machines.
+    #[must_use]
+    pub fn not_ready(&self) -> u64 {
+        self.state.borrow().not_ready
+    }
+
     /// Gives that machine another GID in place of the one it has, by which nobody reaches it any more.
     pub fn readdress(&self, host: usize) {
         self.state.borrow_mut().readdress(host);

@@ -72,7 +72,10 @@ impl State {
             Ok(()) if is_last => self.fail(pair, Outcome::Unanswered),
             Ok(()) => self.done(pair),
             Err(Miss::TooLong) => self.fail(pair, Outcome::Refused),
-            Err(Miss::NotReady) => self.try_later(pair, 0),
+            Err(Miss::NotReady) => {
+                self.not_ready += 1;
+                self.try_later(pair, 0);
+            }
             Err(Miss::Unanswered) => self.try_later(pair, 1),
         }
     }

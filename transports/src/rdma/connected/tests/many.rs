@@ -100,7 +100,13 @@ impl Hub {
         self.peers.insert(at, (peer.0, here, there));
     }
 
+    /// Nobody has ended, nor found another one unready.
     pub(super) fn no_end(&mut self) {
+        assert_eq!(self.fabric.not_ready(), 0);
+        self.all_are_there();
+    }
+
+    fn all_are_there(&mut self) {
         assert_eq!(self.server.poll_ended(), None);
         for (port, ..) in &mut self.peers {
             assert_eq!(port.poll_ended(), None);
@@ -248,5 +254,6 @@ fn a_peer_that_sends_more_than_it_may_is_left_and_others_go_on() {
     assert_eq!(came, START);
     assert_eq!(hub.server.poll_ended(), Some((id, Ended::Credit(BadCredit))));
     (0..2).for_each(|at| hub.burst(at, 300));
-    hub.no_end();
+    // It has found nobody ready for what it sent too much.
+    hub.all_are_there();
 }
