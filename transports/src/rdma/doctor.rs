@@ -51,7 +51,9 @@ fn bad(what: &'static str, seen: String, mend: impl Into<String>) -> Finding {
 pub fn look() -> Vec<Finding> {
     let devices = match IbVerbs.devices() {
         Ok(devices) => devices,
-        Err(error @ OpenError::NoLibrary { package, .. }) => {
+        Err(
+            error @ (OpenError::NoLibrary { package, .. } | OpenError::OldLibrary { package, .. }),
+        ) => {
             return vec![bad(
                 "RDMA library",
                 error.to_string(),

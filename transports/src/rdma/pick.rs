@@ -42,7 +42,10 @@ fn nearness(error: &OpenError) -> u8 {
         OpenError::NoGid(_) => 3,
         OpenError::NotPermitted => 2,
         OpenError::System(_) => 1,
-        OpenError::NoLibrary { .. } | OpenError::NoDevice(_) | OpenError::NoPort(_) => 0,
+        OpenError::NoLibrary { .. }
+        | OpenError::OldLibrary { .. }
+        | OpenError::NoDevice(_)
+        | OpenError::NoPort(_) => 0,
     }
 }
 

@@ -51,7 +51,8 @@ pub trait Verbs {
     /// The devices that this machine has.
     ///
     /// # Errors
-    /// [`OpenError::NoLibrary`] without the system's library, [`OpenError::System`] otherwise.
+    /// [`OpenError::NoLibrary`] without the system's library, [`OpenError::OldLibrary`] without all that is needed of it,
+    /// [`OpenError::System`] otherwise.
     fn devices(&self) -> Result<Vec<DeviceInfo>, OpenError>;
 
     /// Opens a port of the device of that name, to be reached by the GID at `gid_index` of its table.

@@ -16,10 +16,14 @@ use std::io;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-const NO_LIBRARY: OpenError = OpenError::NoLibrary {
-    library: "libibverbs.so.1",
-    package: "libibverbs1 (and ibverbs-providers)",
-};
+/// What a user is told of it.
+fn no_library(missing: ffi::Missing) -> OpenError {
+    let (library, package) = ("libibverbs.so.1", "libibverbs1 (and ibverbs-providers)");
+    match missing {
+        ffi::Missing::Library => OpenError::NoLibrary { library, package },
+        ffi::Missing::Function(function) => OpenError::OldLibrary { library, function, package },
+    }
+}
 
 /// This machine's devices.
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,7 +33,7 @@ impl Verbs for IbVerbs {
     type Device = IbDevice;
 
     fn devices(&self) -> Result<Vec<DeviceInfo>, OpenError> {
-        match ffi::devices().ok_or(NO_LIBRARY)? {
+        match ffi::devices().map_err(no_library)? {
             Ok(all) => Ok(all.into_iter().map(|(name, guid)| DeviceInfo { name, guid }).collect()),
             // A kernel without RDMA has no devices.
             Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => Ok(Vec::new()),

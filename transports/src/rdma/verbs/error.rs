@@ -14,6 +14,16 @@ pub enum OpenError {
         /// What brings it, as Debian calls it.
         package: &'static str,
     },
+    /// The system's library is there, and has not all that is needed of it.
+    #[error("{library} has no function {function}: install a newer package {package}")]
+    OldLibrary {
+        /// The file that was found.
+        library: &'static str,
+        /// What was looked for in it.
+        function: &'static str,
+        /// What brings it, as Debian calls it.
+        package: &'static str,
+    },
     /// The library knows no device of that name.
     #[error("there is no RDMA device {0}")]
     NoDevice(String),

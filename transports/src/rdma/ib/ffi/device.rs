@@ -1,17 +1,17 @@
 //! Devices: their list, and one that is open.
 
 use super::super::abi::{AsyncEvent, DeviceAttr, DeviceHandle, Element, Pd, PortAttr, Qp, event};
-use super::library::{Context, Library, Ops, library};
+use super::library::{Context, Library, Missing, Ops, library};
 use super::{Owned, done};
 use std::ffi::CStr;
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
 use std::{io, mem, ptr, slice};
 
-/// The names and numbers of all devices. None without the library.
-pub(in super::super) fn devices() -> Option<io::Result<Vec<(String, u64)>>> {
+/// The names and numbers of all devices, or what of the library is missing.
+pub(in super::super) fn devices() -> Result<io::Result<Vec<(String, u64)>>, Missing> {
     let library = library()?;
-    Some(with_devices(library, |device| {
+    Ok(with_devices(library, |device| {
         // SAFETY: the list it is of is not freed yet.
         let guid = unsafe { (library.get_device_guid)(device) };
         (name(library, device), u64::from_be(guid))
@@ -54,7 +54,7 @@ pub(in super::super) struct Domain {
 impl Domain {
     /// Opens the device of that name. None without the library or the device.
     pub(in super::super) fn open(wanted: &str) -> Option<io::Result<Arc<Self>>> {
-        let library = library()?;
+        let library = library().ok()?;
         let opened = with_devices(library, |device| {
             // SAFETY: the list it is of is not freed yet.
             (name(library, device) == wanted).then(|| unsafe { (library.open_device)(device) })

@@ -4,7 +4,7 @@ use super::super::abi::{
     Ah, AhAttr, AsyncEvent, Channel, Cq, DeviceAttr, DeviceHandle, Mr, Pd, PortAttr, Qp, QpAttr,
     QpInitAttr, RecvWr, SendWr, Srq, SrqInitAttr, Wc,
 };
-use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::mem;
 use std::ptr::NonNull;
 use std::sync::OnceLock;
@@ -49,15 +49,16 @@ macro_rules! library {
         pub(super) struct Library { $(pub(super) $name: unsafe extern "C" fn($($argument),*) -> $result,)* }
 
         impl Library {
-            fn load() -> Option<Self> {
+            fn load(file: &CStr) -> Result<Self, Missing> {
                 // SAFETY: the name ends with a zero; what the library does when it is loaded needs nothing.
-                let library = unsafe { libc::dlopen(c"libibverbs.so.1".as_ptr(), libc::RTLD_NOW) };
-                let library = NonNull::new(library)?;
-                Some(Self { $($name: {
+                let library = unsafe { libc::dlopen(file.as_ptr(), libc::RTLD_NOW) };
+                let library = NonNull::new(library).ok_or(Missing::Library)?;
+                Ok(Self { $($name: {
                     let name = concat!("ibv_", stringify!($name), "\0");
                     // SAFETY: the library is loaded and stays; the name ends with a zero.
                     let found = unsafe { libc::dlsym(library.as_ptr(), name.as_ptr().cast()) };
-                    let found = NonNull::new(found)?;
+                    let missing = Missing::Function(concat!("ibv_", stringify!($name)));
+                    let found = NonNull::new(found).ok_or(missing)?;
                     // SAFETY: the header declares the function like this.
                     unsafe { mem::transmute::<NonNull<c_void>, unsafe extern "C" fn($($argument),*) -> $result>(found) }
                 },)* })
@@ -97,8 +98,18 @@ library! {
     ack_async_event(*mut AsyncEvent) -> ();
 }
 
-/// The library, if this machine has it.
-pub(super) fn library() -> Option<&'static Library> {
-    static LIBRARY: OnceLock<Option<Library>> = OnceLock::new();
-    LIBRARY.get_or_init(Library::load).as_ref()
+/// What of the library this machine does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Missing {
+    Library,
+    Function(&'static str),
 }
+
+/// The library, if this machine has it.
+pub(super) fn library() -> Result<&'static Library, Missing> {
+    static LIBRARY: OnceLock<Result<Library, Missing>> = OnceLock::new();
+    LIBRARY.get_or_init(|| Library::load(c"libibverbs.so.1")).as_ref().map_err(|missing| *missing)
+}
+
+#[cfg(test)]
+mod tests;

@@ -25,6 +25,7 @@ mod memory;
 mod queues;
 
 pub(super) use device::{Domain, devices};
+pub(super) use library::Missing;
 pub use memory::Slot;
 pub(super) use memory::lockable_bytes;
 pub(super) use memory::register;
