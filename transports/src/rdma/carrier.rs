@@ -20,7 +20,7 @@ const POLLS_PER_TURN: u32 = 8;
 
 /// What a node's queue pairs are like: slots for the longest packets there are, and a peer that does not answer is
 /// given up after two seconds, long before its link is.
-const CONFIG: Config = Config {
+pub(super) const CONFIG: Config = Config {
     connections_max: 256,
     sends: 32,
     receives: 64,

@@ -1,9 +1,12 @@
 //! Looks at the machine's RDMA devices: what keeps them from being used, or used well, and how it is mended.
 //!
-//! It looks as a program would use them: it opens ports, registers memory, and lets two queue pairs of each
-//! port talk to each other.
+//! It looks as a program would use them: it opens ports, registers memory, lets two queue pairs of each port talk to each
+//! other, and makes what a node makes.
 
+use super::carrier::CONFIG;
+use super::connected::Connected;
 use super::ib::{self, IbDevice, IbVerbs};
+use super::pick::ports;
 use super::verbs::{
     Completion, CompletionQueue, Device, Direction, LinkLayer, OpenError, Outcome, QueuePair,
     QueuePairConfig, Receives, RegisterError, Timing, Verbs, Via,
@@ -73,32 +76,22 @@ pub fn look() -> Vec<Finding> {
 }
 
 fn look_at(name: &str) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    // A port that opens says how many there are; the first is always there.
-    let mut ports = 1;
-    for port in 1.. {
-        if port > ports {
-            break;
-        }
-        let Some(gid) = ib::best_gid(name, port) else {
-            let seen = format!("{name}, port {port}: it has no address");
-            findings.push(bad(
-                "RDMA port",
-                seen,
-                "give the network device an address, and take it up",
-            ));
-            continue;
-        };
-        match IbVerbs.open(name, port, gid.index) {
-            Ok(device) => {
-                ports = device.limits().ports;
-                let at = format!("{name}, port {port}");
-                findings.push(address(&device, &at, &gid));
-                findings.extend([mtu(&device, &at), memory(&device, &at), talks(&device, &at)]);
+    let index = |name: &str, port| ib::best_gid(name, port).map_or(0, |gid| gid.index);
+    ports(&IbVerbs, name, index)
+        .flat_map(|(port, opened)| {
+            let at = format!("{name}, port {port}");
+            match opened {
+                Ok(device) => look_at_port(device, &at, ib::best_gid(name, port)),
+                Err(error) => vec![closed(&at, &error)],
             }
-            Err(error) => findings.push(closed(name, port, &error)),
-        }
-    }
+        })
+        .collect()
+}
+
+fn look_at_port(device: IbDevice, at: &str, gid: Option<ib::Gid>) -> Vec<Finding> {
+    let mut findings = Vec::from_iter(gid.map(|gid| address(&device, at, &gid)));
+    findings.extend([mtu(&device, at), memory(&device, at), talks(&device, at)]);
+    findings.push(serves(device, at));
     findings
 }
 
@@ -107,13 +100,14 @@ fn told(error: &dyn std::error::Error) -> String {
     error.source().map_or_else(|| error.to_string(), |source| format!("{error}: {source}"))
 }
 
-fn closed(name: &str, port: u8, error: &OpenError) -> Finding {
+fn closed(at: &str, error: &OpenError) -> Finding {
     let mend = match error {
         OpenError::PortDown(_) => "take the link up: ip link set DEVICE up, or plug in its cable",
+        OpenError::NoGid(_) => "give the network device an address, and take it up",
         OpenError::NotPermitted => "let this user read and write /dev/infiniband/uverbs*",
         _ => "see what the kernel says: dmesg",
     };
-    bad("RDMA port", format!("{name}, port {port}: {}", told(error)), mend)
+    bad("RDMA port", format!("{at}: {}", told(error)), mend)
 }
 
 fn address(device: &IbDevice, at: &str, gid: &ib::Gid) -> Finding {
@@ -154,6 +148,20 @@ fn memory(device: &IbDevice, at: &str) -> Finding {
             slow("RDMA memory", format!("{at}: {error}, and {mib} MiB serve 64 connections"), mend)
         }
         Err(error) => bad("RDMA memory", format!("{at}: {}", told(&error)), mend),
+    }
+}
+
+/// Makes what a node makes, as large as it does.
+fn serves<D: Device>(device: D, at: &str) -> Finding {
+    let max = CONFIG.connections_max;
+    let made = Connected::new(device, CONFIG).and_then(|mut connected| connected.open(1));
+    match made {
+        Ok(_) => good("RDMA queues", format!("{at}: there is room for {max} connections")),
+        Err(error) => bad(
+            "RDMA queues",
+            format!("{at}: {}", told(&error)),
+            "a node goes by UDP here: see what other programs use of the device, or take another one",
+        ),
     }
 }
 
@@ -268,3 +276,6 @@ impl<D: Device> End<D> {
         Err(format!("no message came within {ROUND_MAX:?}"))
     }
 }
+
+#[cfg(test)]
+mod tests;

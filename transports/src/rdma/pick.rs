@@ -17,22 +17,33 @@ pub(super) fn open_first<V: Verbs>(
         if name.is_some_and(|name| name != device.name) {
             continue;
         }
-        for port in 1..=u8::MAX {
-            let error = match verbs.open(&device.name, port, gid_index(&device.name, port)) {
+        for (_, opened) in ports(verbs, &device.name, &gid_index) {
+            match opened {
                 Ok(device) => return Ok(device),
-                Err(error) => error,
-            };
-            let is_of_port = matches!(error, OpenError::PortDown(_) | OpenError::NoGid(_));
-            if nearness(&error) > nearness(&why) {
-                why = error;
-            }
-            // There are no more ports, or all of them say the same.
-            if !is_of_port {
-                break;
+                Err(error) if nearness(&error) > nearness(&why) => why = error,
+                Err(_) => {}
             }
         }
     }
     Err(why)
+}
+
+/// The ports of a device, each opened; but what says something of the whole device is the last.
+pub(super) fn ports<'a, V: Verbs>(
+    verbs: &'a V,
+    name: &'a str,
+    gid_index: impl Fn(&str, u8) -> u8 + 'a,
+) -> impl Iterator<Item = (u8, Result<V::Device, OpenError>)> + 'a {
+    let mut is_over = false;
+    (1..=u8::MAX).map_while(move |port| {
+        if is_over {
+            return None;
+        }
+        let opened = verbs.open(name, port, gid_index(name, port));
+        is_over = !matches!(opened, Ok(_) | Err(OpenError::PortDown(_) | OpenError::NoGid(_)));
+        let is_there = !matches!(opened, Err(OpenError::NoPort(_)));
+        is_there.then_some((port, opened))
+    })
 }
 
 /// How near a port was to being opened.

@@ -85,6 +85,15 @@ fn a_device_with_all_the_ports_there_can_be_ends() {
 }
 
 #[test]
+fn every_port_is_looked_at() {
+    let says = [Says::Down, Says::NoGid, Says::Opens, Says::Down, Says::Opens];
+    let machine = Machine { devices: &[("a", &says)], asked: RefCell::default() };
+    let opened = ports(&machine, "a", |_, port| port).map(|(port, opened)| (port, opened.is_ok()));
+    let opened: Vec<_> = opened.collect();
+    assert_eq!(opened, [(1, false), (2, false), (3, true), (4, false), (5, true)]);
+}
+
+#[test]
 fn only_the_device_of_that_name_is_asked() {
     let devices: [(&str, &[Says]); 2] = [("a", &[Says::Opens]), ("b", &[Says::Down])];
     let (device, tried) = opened(&devices, Some("b"));

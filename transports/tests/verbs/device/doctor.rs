@@ -40,7 +40,7 @@ fn the_doctor_sees_a_link_that_is_down() {
     let well = look();
     assert!(well.iter().all(|finding| finding.state == State::Good), "{well:#?}");
     let about: Vec<_> = well.iter().map(|finding| finding.what).collect();
-    assert_eq!(about, ["RDMA address", "RDMA MTU", "RDMA memory", "RDMA loopback"]);
+    assert_eq!(about, ["RDMA address", "RDMA MTU", "RDMA memory", "RDMA loopback", "RDMA queues"]);
     link("down");
     let ill = look();
     link("up");
