@@ -240,6 +240,40 @@ pub(crate) async fn waiting_ends_with_a_completion<B: Bench>(bench: &B) {
     }
 }
 
+/// A completion gives back the slot that it is about, and none of another queue, whose owner may be the same.
+pub(crate) async fn completions_are_of_one_queue<B: Bench>(bench: &B) {
+    let device = bench.device();
+    let mut completions = device.completion_queue(64).expect("a completion queue");
+    let mut slots = device.register(2, 64).expect("memory");
+    let mut shared = [(); 2].map(|()| {
+        let mut shared = device.shared_receives(4, 9).expect("shared receives");
+        shared.push_receive(slots.pop().expect("a slot")).expect("there is room");
+        shared.ring_receives().expect("the device takes it");
+        shared
+    });
+    let mut end = End::new(bench.device(), 64, None);
+    let mut pair = device.connected(&completions, Some(&shared[0]), &CONFIG).expect("a pair");
+    connect(&mut pair, &end.pair.endpoint(), &Timing::default());
+    connect(&mut end.pair, &pair.endpoint(), &Timing::default());
+    let mut other = End::new(bench.device(), 64, None);
+    other.receive(1);
+    end.send(b"one", true);
+    let mut one = [Completion::default()];
+    while completions.poll(&mut one).expect("the device is there") == 0 {
+        bench.pass().await;
+    }
+    let [of_first, of_second] = &mut shared;
+    assert!(of_second.received(&one[0]).is_none());
+    assert!(other.pair.received(&one[0]).is_none());
+    assert!(of_first.received(&one[0]).is_some());
+    let counts = [of_first, of_second].map(|it| it.receives_posted());
+    assert_eq!((counts, other.pair.receives_posted()), ([0, 1], 1));
+    while end.done().is_empty() {
+        bench.pass().await;
+    }
+    other.pair.sent(&end.last, |_| panic!("it has sent nothing"));
+}
+
 /// Nobody gets a right to this node's memory. Only a device can tell: a simulated one has no such rights.
 // [RDMA-2]
 pub(crate) async fn nobody_may_reach_in<B: Bench>(bench: &B) {

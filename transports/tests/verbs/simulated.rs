@@ -41,6 +41,7 @@ macro_rules! cases {
 }
 cases! {
     a_peer_that_is_not_ready_is_told
+    completions_are_of_one_queue
     datagrams_come_with_their_sender
     failing_gives_everything_back
     inline_bytes_are_copied

@@ -11,6 +11,7 @@ mod abi;
 mod device;
 mod ffi;
 mod gids;
+mod identities;
 mod queues;
 
 pub use device::{IbAddress, IbDevice, IbVerbs};

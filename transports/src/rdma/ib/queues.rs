@@ -52,6 +52,7 @@ impl CompletionQueue for IbCompletionQueue {
         for (completion, raw) in into.iter_mut().zip(&self.batch[..count]) {
             *completion = completed(raw);
         }
+        self.queue.identities.mark(&mut into[..count]);
         Ok(count)
     }
 
@@ -78,6 +79,7 @@ fn completed(raw: &Wc) -> Completion {
             other => Outcome::Failed(other),
         },
         qpn: raw.qp_num,
+        queue: 0,
         bytes: raw.byte_len,
         from: raw.src_qp,
         has_grh: raw.wc_flags & WC_GRH != 0,
@@ -105,7 +107,7 @@ impl Receives for IbSharedReceives {
     }
 
     fn received(&mut self, completion: &Completion) -> Option<Slot> {
-        self.0.take(completion.work)
+        self.0.take(completion)
     }
 
     fn receives_posted(&self) -> usize {
@@ -215,10 +217,6 @@ impl IbQueuePair {
             }
         })
     }
-
-    fn is_mine(&self, completion: &Completion) -> bool {
-        completion.qpn == self.pair.qpn
-    }
 }
 
 impl Receives for IbQueuePair {
@@ -237,7 +235,7 @@ impl Receives for IbQueuePair {
     }
 
     fn received(&mut self, completion: &Completion) -> Option<Slot> {
-        self.is_mine(completion).then(|| self.pair.received(completion.work)).flatten()
+        self.pair.received(completion)
     }
 
     fn receives_posted(&self) -> usize {
@@ -328,9 +326,7 @@ impl QueuePair for IbQueuePair {
     }
 
     fn sent(&mut self, completion: &Completion, back: impl FnMut(Slot)) {
-        if self.is_mine(completion) {
-            self.pair.sent(completion.work, back);
-        }
+        self.pair.sent(completion, back);
     }
 
     fn sends_posted(&self) -> usize {

@@ -1,7 +1,8 @@
 //! The state of the network: machines, queues, and what happens when.
 
 use super::super::verbs::{
-    Completion, DeviceError, DeviceEvent, Endpoint, Limits, Outcome, Port, QueuePairState, WorkId,
+    Completion, DeviceError, DeviceEvent, Direction, Endpoint, Limits, Outcome, Port,
+    QueuePairState, WorkId,
 };
 use super::Weather;
 use super::pair::{Kind, Pair, Payload};
@@ -14,6 +15,11 @@ use std::time::Duration;
 
 /// The number of the first queue pair; devices keep the lowest for themselves.
 pub(super) const FIRST_QPN: u32 = 0x11;
+
+/// What completions of a queue are told apart by, in its network: its place, which no other one gets.
+pub(super) fn identity(place: usize) -> u64 {
+    place as u64 + 1
+}
 
 /// What happens at its time.
 #[derive(Debug)]
@@ -341,6 +347,10 @@ impl State {
         let Some(it) = self.pair(pair) else { return };
         it.last_shown = it.last_shown.max(now + late);
         completion.qpn = it.qpn;
+        completion.queue = match completion.work.direction() {
+            Direction::Send => identity(pair),
+            Direction::Receive => identity(it.receives),
+        };
         let (at, queue) = (it.last_shown, it.completions);
         self.at(at, Event::Complete(queue, completion));
     }

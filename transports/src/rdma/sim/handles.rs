@@ -5,7 +5,7 @@ use super::super::verbs::{
     Endpoint, Limits, OWNER_MAX, OpenError, Port, PostError, QueuePairConfig, QueuePairState,
     Receives, RegisterError, SendRing, Timing, Verbs,
 };
-use super::fabric::State;
+use super::fabric::{State, identity};
 use super::pair::{Kind, Pair};
 use super::queue_pair::{SimQueuePair, push_receive};
 use super::transfer::NEVER;
@@ -332,6 +332,9 @@ impl Receives for SimSharedReceives {
     }
 
     fn received(&mut self, completion: &Completion) -> Option<SimSlot> {
+        if completion.queue != identity(self.queue) {
+            return None;
+        }
         self.at.state().receives(self.queue).slots.take(completion.work)
     }
 

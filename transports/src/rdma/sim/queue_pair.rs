@@ -4,7 +4,7 @@ use super::super::verbs::{
     Completion, ConnectError, DeviceError, Endpoint, Outcome, PostError, QueuePair, QueuePairState,
     Receives, Timing, Via,
 };
-use super::fabric::State;
+use super::fabric::{State, identity};
 use super::handles::{At, SimAddress, SimSlot};
 use super::pair::{Kind, Pair, Payload, Send, Target};
 use super::transfer::NEVER;
@@ -71,7 +71,7 @@ impl Receives for SimQueuePair {
     }
 
     fn received(&mut self, completion: &Completion) -> Option<SimSlot> {
-        if !self.is_own {
+        if !self.is_own || completion.queue != identity(self.receives) {
             return None;
         }
         self.at.state().receives(self.receives).slots.take(completion.work)
@@ -176,6 +176,9 @@ impl QueuePair for SimQueuePair {
     }
 
     fn sent(&mut self, completion: &Completion, mut back: impl FnMut(SimSlot)) {
+        if completion.queue != identity(self.pair) {
+            return;
+        }
         // One by one, since the caller may use the network in between.
         while let Some(slot) = self.with(|it| it.slots.take(completion.work)).flatten() {
             back(slot);

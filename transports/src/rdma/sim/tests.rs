@@ -263,7 +263,8 @@ fn completions_that_nobody_takes_end_everything() {
         later(&fabric, 10);
         // The queue pair is told that it is done, and the completion stays where it is.
         let work = WorkId::new(Direction::Send, CONFIG.owner, sequence);
-        left.pair.sent(&Completion { work, ..Completion::default() }, drop);
+        let queue = fabric::identity(left.pair.pair);
+        left.pair.sent(&Completion { work, queue, ..Completion::default() }, drop);
     }
     let mut batch = [Completion::default(); 4];
     assert_eq!(left.completions.poll(&mut batch), Err(DeviceError::Overflow));

@@ -93,6 +93,8 @@ pub struct Completion {
     pub outcome: Outcome,
     /// The number of the queue pair here.
     pub(in crate::rdma) qpn: u32,
+    /// Which queue it is of, of all that there ever are; zero is none. Owners and numbers are used again.
+    pub(in crate::rdma) queue: u64,
     /// Of a receive: bytes in the slot, from its beginning; [`GRH_BYTES`](super::GRH_BYTES) included for a
     /// datagram.
     pub bytes: u32,

@@ -13,10 +13,9 @@
 //!    memory is left to the device for ever.
 //! 4. The library's functions may be called by several threads at once, for the same object too; that is
 //!    libibverbs' own promise.
-//! 5. A completion is only made by polling, and its number and queue pair cannot be changed outside of
-//!    [`rdma`](crate::rdma). Queues that complete at one device have owners that differ, and a completion
-//!    is given to queues of its own device: what `rdma` does keeps that, and who uses [`ib`](super) directly
-//!    has to.
+//! 5. A completion is only made by polling, and its number and queue cannot be changed outside of
+//!    [`rdma`](crate::rdma). Polling finds out which [queue](super::identities) it is of, and only that one gives back
+//!    the slot. A device that has given the number of a queue pair to another one says nothing more of the first.
 #![expect(unsafe_code, reason = "calls libibverbs; the one module that does")]
 
 mod device;

@@ -4,10 +4,11 @@ use super::super::abi::{
     Ah, AhAttr, Cap, Channel, Cq, Qp, QpAttr, QpInitAttr, RecvWr, SEND_INLINE, SEND_SIGNALED,
     SendWr, Sge, Srq, SrqInitAttr, Wc,
 };
+use super::super::identities::{Identities, Identity, fresh};
 use super::device::{Domain, do_not_block};
 use super::memory::Slot;
 use super::{Owned, done};
-use crate::rdma::verbs::{PostError, QueuePairConfig, ReceiveRing, SendRing, WorkId};
+use crate::rdma::verbs::{Completion, PostError, QueuePairConfig, ReceiveRing, SendRing, WorkId};
 use std::ffi::c_int;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, RawFd};
@@ -18,6 +19,8 @@ use std::{io, mem, ptr};
 pub(in super::super) struct Completions {
     cq: Owned<Cq>,
     channel: Owned<Channel>,
+    /// Of those that complete here. I5.
+    pub(in super::super) identities: Identities,
     domain: Arc<Domain>,
 }
 
@@ -33,7 +36,8 @@ impl Completions {
         // SAFETY: the device is open and the channel is of it.
         let cq = unsafe { (library.create_cq)(context, depth, nothing, channel.object, 0) };
         let cq = Owned::new(cq, library.destroy_cq)?;
-        Ok(Self { cq, channel, domain: Arc::clone(domain) })
+        let identities = Identities::default();
+        Ok(Self { cq, channel, identities, domain: Arc::clone(domain) })
     }
 
     /// Fills in what is there, and says how much; a negative number is the driver's error.
@@ -153,6 +157,8 @@ pub(in super::super) struct Shared {
 /// The queue itself, which its queue pairs keep.
 struct SharedQueue {
     srq: Owned<Srq>,
+    /// Of all queues that there ever are. I5.
+    identity: u64,
     /// What was still posted when the other end was dropped: goes after the queue.
     left: Mutex<Option<Receiving>>,
     domain: Arc<Domain>,
@@ -166,7 +172,8 @@ impl Shared {
         // SAFETY: the domain is there, and what is read has the header's shape.
         let srq = unsafe { (domain.library.create_srq)(domain.pd.object, &raw mut init) };
         let srq = Owned::new(srq, domain.library.destroy_srq)?;
-        let queue = SharedQueue { srq, left: Mutex::new(None), domain: Arc::clone(domain) };
+        let (identity, left, domain) = (fresh(), Mutex::new(None), Arc::clone(domain));
+        let queue = SharedQueue { srq, identity, left, domain };
         Ok(Self { receiving: Some(Receiving::new(depth, owner)), queue: Arc::new(queue) })
     }
 
@@ -188,8 +195,11 @@ impl Shared {
         receiving.post(|first, refused| unsafe { post(queue, first, refused) })
     }
 
-    pub(in super::super) fn take(&mut self, work: WorkId) -> Option<Slot> {
-        self.receiving.as_mut()?.ring.take(work)
+    pub(in super::super) fn take(&mut self, completion: &Completion) -> Option<Slot> {
+        if completion.queue != self.queue.identity {
+            return None;
+        }
+        self.receiving.as_mut()?.ring.take(completion.work)
     }
 
     pub(in super::super) fn posted(&self) -> usize {
@@ -242,8 +252,9 @@ pub(in super::super) struct Pair {
     pieces: Vec<Sge>,
     /// Copies of what goes inline: a place for each request that waits.
     copies: Box<[u8]>,
+    identity: Identity,
     domain: Arc<Domain>,
-    _completions: Arc<Completions>,
+    completions: Arc<Completions>,
     _shared: Option<Arc<SharedQueue>>,
 }
 
@@ -286,6 +297,10 @@ impl Pair {
         let qpn = unsafe { (*qp.object).qp_num };
         // Devices give more than was asked for, and only what was asked for is used.
         let inline_max = cap.max_inline_data.min(init.cap.max_inline_data) as usize;
+        let pair = fresh();
+        let identity =
+            Identity { pair, receives: shared.map_or(pair, |shared| shared.queue.identity) };
+        completions.identities.add(qpn, identity);
         Ok(Self {
             qp,
             qpn,
@@ -295,8 +310,9 @@ impl Pair {
             requests: Vec::with_capacity(cap.max_send_wr as usize),
             pieces: Vec::with_capacity(cap.max_send_wr as usize),
             copies: vec![0; inline_max * cap.max_send_wr as usize].into(),
+            identity,
             domain: Arc::clone(domain),
-            _completions: Arc::clone(completions),
+            completions: Arc::clone(completions),
             _shared: shared.map(|shared| Arc::clone(&shared.queue)),
         })
     }
@@ -401,8 +417,11 @@ impl Pair {
     }
 
     /// Hands over the slots that this completion says were sent.
-    pub(in super::super) fn sent(&mut self, work: WorkId, mut back: impl FnMut(Slot)) {
-        self.sends.release(work, |sent| sent.slot.into_iter().for_each(&mut back));
+    pub(in super::super) fn sent(&mut self, completion: &Completion, mut back: impl FnMut(Slot)) {
+        if completion.queue == self.identity.pair {
+            let back = |sent: Sent| sent.slot.into_iter().for_each(&mut back);
+            self.sends.release(completion.work, back);
+        }
     }
 
     pub(in super::super) fn sends_posted(&self) -> usize {
@@ -419,8 +438,11 @@ impl Pair {
         self.receiving.post(|first, refused| unsafe { post(qp, first, refused) })
     }
 
-    pub(in super::super) fn received(&mut self, work: WorkId) -> Option<Slot> {
-        self.receiving.ring.take(work)
+    pub(in super::super) fn received(&mut self, completion: &Completion) -> Option<Slot> {
+        if completion.queue != self.identity.pair {
+            return None;
+        }
+        self.receiving.ring.take(completion.work)
     }
 
     pub(in super::super) fn receives_posted(&self) -> usize {
@@ -454,5 +476,6 @@ impl Drop for Pair {
         if !self.qp.destroy() {
             self.leave();
         }
+        self.completions.identities.remove(self.qpn, self.identity);
     }
 }
