@@ -22,11 +22,14 @@ impl Bench for Simulated {
     }
 }
 
+/// How many seeds each case tries: GREENROOM_SEEDS, or some.
 fn on_many_seeds(case: &impl AsyncFn(&Simulated)) {
     let jitter = Duration::from_micros(20);
     let weather = Weather { jitter, completion_jitter: jitter, ..Weather::fair() };
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
-    for seed in 0..20 {
+    let count = std::env::var("GREENROOM_SEEDS").ok();
+    let count = count.map_or(20, |count| count.parse().expect("GREENROOM_SEEDS is a number"));
+    for seed in 0..count {
         runtime.block_on(case(&Simulated(Fabric::new(seed, weather.clone()))));
     }
 }
