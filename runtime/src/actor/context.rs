@@ -124,7 +124,7 @@ impl<A: Actor> Context<A> {
         }
         attention::set(&mut self.held(), attention::SILENCE, false);
         for (WatchId(id), target) in side.watches {
-            control::send(&target, Order::Unwatch { id, by: self.cell() });
+            control::send(&target, Order::Unwatch { id, by: Some(self.cell()) });
         }
         side.tasks.abort_all();
     }
@@ -296,7 +296,7 @@ impl<A: Behavior> Context<A> {
     /// Ends a watch. A `Down` that is already on its way is dropped.
     pub fn unwatch(&mut self, watch: WatchId) {
         if let Some(target) = self.forget_watch(watch) {
-            control::send(&target, Order::Unwatch { id: watch.0, by: self.cell() });
+            control::send(&target, Order::Unwatch { id: watch.0, by: Some(self.cell()) });
         }
     }
 
@@ -375,9 +375,17 @@ unsafe fn call_down<A: Behavior, F: LocalCall<A, Down, S>, S>(
 }
 
 /// Calls `tell` when an actor has ended for good.
-pub(super) fn tell_of_end(target: &CellRef, tell: Box<dyn FnOnce(Down) + Send>) {
-    let watcher = Watcher { id: target.core.next_id(), by: None, target: target.actor_id(), tell };
+pub(super) fn tell_of_end(target: &CellRef, tell: Box<dyn FnOnce(Down) + Send>) -> WatchId {
+    let id = target.core.next_id();
+    let watcher = Watcher { id, by: None, target: target.actor_id(), tell };
     control::send(target, Order::Watch(watcher));
+    WatchId(id)
+}
+
+/// Ends what [`tell_of_end`] began.
+#[cfg(all(feature = "net", not(shuttle)))]
+pub(super) fn tell_no_more(target: &CellRef, watch: WatchId) {
+    control::send(target, Order::Unwatch { id: watch.0, by: None });
 }
 
 /// Waits until an actor has ended for good.

@@ -37,8 +37,8 @@ pub(super) enum Order {
     Unwatch {
         /// Which watch.
         id: u64,
-        /// Whose: numbers are one system's own.
-        by: CellRef,
+        /// Whose, if an actor watches: numbers are one system's own.
+        by: Option<CellRef>,
     },
     /// The wait before the restart to that incarnation is over.
     EndBackoff { incarnation: u32 },
@@ -99,9 +99,7 @@ unsafe fn deliver(to: NonNull<()>, node: NonNull<Node>) {
         Order::Watch(watcher) => control(held).extras().watchers.push(watcher),
         Order::Unwatch { id, by } => {
             if let Some(extras) = &mut control(held).extras {
-                extras
-                    .watchers
-                    .retain(|watcher| watcher.id != id || watcher.by.as_ref() != Some(&by));
+                extras.watchers.retain(|watcher| watcher.id != id || watcher.by != by);
             }
         }
         Order::Migrate(worker) => held.owner().move_to = worker + 1,

@@ -4,7 +4,7 @@
 //! for the actor that it stands for is refused: it is not ended by others, and its death concerns this node alone.
 
 use super::address::Ref;
-use super::context::{Context, tell_of_end};
+use super::context::{Context, WatchId, tell_no_more, tell_of_end};
 use super::control::{Order, send};
 use super::dispatch::drop_payload;
 use super::extras::Down;
@@ -27,8 +27,13 @@ impl<P: Protocol> Ref<P> {
     }
 
     /// Calls `tell` when the actor has ended for good, or at once if it has.
-    pub(crate) fn when_ended(&self, tell: impl FnOnce(Down) + Send + 'static) {
-        tell_of_end(self.cell(), Box::new(tell));
+    pub(crate) fn when_ended(&self, tell: impl FnOnce(Down) + Send + 'static) -> WatchId {
+        tell_of_end(self.cell(), Box::new(tell))
+    }
+
+    /// Drops what [`when_ended`](Self::when_ended) was given, unless that was called.
+    pub(crate) fn unwatch_end(&self, watch: WatchId) {
+        tell_no_more(self.cell(), watch);
     }
 }
 

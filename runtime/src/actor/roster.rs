@@ -82,7 +82,7 @@ impl<E: Send + Sync + 'static> Roster<E> {
         let address = cell.as_ptr().addr().get();
         let number = self.0.lock().by_cell.get(&address).copied();
         let Some(entry) = number.and_then(|number| self.take(number)) else { return false };
-        control::send(cell, Order::Unwatch { id: entry.watch, by: cell.clone() });
+        control::send(cell, Order::Unwatch { id: entry.watch, by: Some(cell.clone()) });
         true
     }
 

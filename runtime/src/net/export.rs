@@ -6,7 +6,7 @@ use super::limit::Rate;
 use super::manifest::MessageId;
 use super::message::{Answer, Decoded, Until, WireMessage, question};
 use super::reference::{self, Lent};
-use crate::actor::{Down, Message, Protocol, Recipient, Ref, Reply, TellError};
+use crate::actor::{Down, Message, Protocol, Recipient, Ref, Reply, TellError, WatchId};
 use crate::event::{ActorId, Undelivered};
 use crate::sync::planted;
 use crate::task::panic::quietly;
@@ -41,7 +41,9 @@ pub(super) trait Exported: Send + Sync {
     /// Stops it.
     fn stop(&self);
     /// Calls `tell` when it has ended.
-    fn when_ended(&self, tell: Box<dyn FnOnce(Down) + Send>);
+    fn when_ended(&self, tell: Box<dyn FnOnce(Down) + Send>) -> WatchId;
+    /// Drops such a `tell`, unless it was called.
+    fn unwatch_end(&self, watch: WatchId);
 }
 
 /// What became of a message.
@@ -245,8 +247,12 @@ impl<P: Protocol<Message: WireMessage>> Exported for Target<P> {
         self.actor.stop();
     }
 
-    fn when_ended(&self, tell: Box<dyn FnOnce(Down) + Send>) {
-        self.actor.when_ended(tell);
+    fn when_ended(&self, tell: Box<dyn FnOnce(Down) + Send>) -> WatchId {
+        self.actor.when_ended(tell)
+    }
+
+    fn unwatch_end(&self, watch: WatchId) {
+        self.actor.unwatch_end(watch);
     }
 }
 

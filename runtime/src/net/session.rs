@@ -11,6 +11,7 @@
 //! 3. Whatever the peer sends, memory is bounded: by the credit that it was given, and by the backlog.
 
 mod children;
+mod ends;
 mod window;
 
 use super::answers::{Answers, Question};
@@ -22,15 +23,16 @@ use super::node::{Reached, Shared};
 use super::outlet::{NotFound, Outlet};
 use super::reason;
 use super::reference::Lent;
-use super::remote::Fence;
 use super::spawn::RemoteSpawnError;
 use super::streams::{self, THE_NODE};
 use super::transport::{LinkEnd, Order};
 use super::whole::{self, Part};
+use crate::actor::WatchId;
 use crate::event::{DeadLetterReason, Undelivered};
 use crate::sync::{Arc, planted};
 use crate::time::Time;
 use children::{Child, Start};
+use ends::Ends;
 use std::collections::{BTreeMap, VecDeque};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -50,6 +52,7 @@ pub(super) struct Session {
     lent: Lent,
     node: Arc<Shared>,
     inlets: BTreeMap<u64, Inlet>,
+    ends: Arc<Ends>,
     /// How many of these have a message that waits for room.
     waits: usize,
     /// What is parked behind such messages, in bytes.
@@ -68,6 +71,8 @@ pub(super) struct Session {
 /// The way to one actor that the peer has found.
 struct Inlet {
     actor: Arc<Box<dyn Exported>>,
+    /// By which the peer is told of its end.
+    watch: Option<WatchId>,
     window: Window,
     /// Of those to this actor.
     limit: Option<Limit>,
@@ -113,6 +118,7 @@ impl Session {
             limit: node.limit(),
             answers: Answers::new(outlet.clone(), waker),
             lent: Lent::new(outlet.clone()),
+            ends: Ends::new(outlet.clone()),
             outlet,
             node,
             inlets: BTreeMap::new(),
@@ -247,20 +253,8 @@ impl Session {
         }
         let found = Frame::Found { correlation, actor: number, window: WIDTH_MIN };
         let said = self.outlet.say(Order::Within(number), &found);
-        if is_new {
-            let outlet = self.outlet.clone();
-            actor.when_ended(Box::new(move |down| {
-                // Behind all that the actor has sent to that node, which proxies may still have. [ENV-12]
-                let speaker = outlet.clone();
-                let fence = Fence::new(move || {
-                    let (how, text) = reason::written(&down.reason);
-                    let frame = Frame::Ended { actor: number, how, text: &text };
-                    speaker.say(Order::BehindAll, &frame);
-                });
-                if planted!("net-ended-overtakes": true => false) {
-                    outlet.fence(&fence);
-                }
-            }));
+        if is_new && let Some(inlet) = self.inlets.get_mut(&number) {
+            inlet.watch = Some(Ends::watch(&self.ends, number, &**actor));
         }
         said
     }
@@ -393,7 +387,8 @@ fn refusal(origin: Origin, question: Option<Question>, why: Undelivered) -> Fram
 impl Inlet {
     fn new(actor: Arc<Box<dyn Exported>>) -> Self {
         let limit = actor.limit().map(Limit::new);
-        Self { actor, window: Window::new(), limit, waiting: None, parked: VecDeque::new() }
+        let window = Window::new();
+        Self { actor, watch: None, window, limit, waiting: None, parked: VecDeque::new() }
     }
 
     /// A message to the actor, of that number, does not wait any more: the peer gets credit for others when it is time. `false`
@@ -431,12 +426,16 @@ impl Drop for Session {
     fn drop(&mut self) {
         self.part_with_children();
         self.node.groups().disconnected(&self.outlet);
+        self.ends.close();
         for inlet in self.inlets.values_mut() {
             let letter = (inlet.actor.id(), inlet.actor.message());
             let waited = usize::from(inlet.waiting.take().is_some());
             for _ in 0..waited + inlet.parked.len() {
                 let reason = DeadLetterReason::Undelivered(Undelivered::NodeDown);
                 self.outlet.report(letter, reason);
+            }
+            if let Some(watch) = inlet.watch {
+                inlet.actor.unwatch_end(watch);
             }
         }
         self.outlet.close();

@@ -1,0 +1,106 @@
+//! What a node keeps of connections, and of actors of other nodes, that are no more: nothing.
+//!
+//! The count is of the whole process, so this binary has one test, which measures one thing after the other. Under the
+//! sanitizers every block is the allocator's, which counts more, but keeps no more.
+
+#![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
+
+mod support;
+
+use greenroom::net::{Export, Identity, Incarnation, Loopback, Node, NodeId, Peer};
+use greenroom::{Actor, Ref, System, handlers};
+use std::alloc::{GlobalAlloc, Layout, System as Heap};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use support::{LONG, run, until};
+
+/// Passes everything on to the system's allocator, and counts the bytes that are in use.
+struct Counting;
+
+static BYTES: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: every call is passed on as it is. `realloc` and `alloc_zeroed` are the default ones, which
+// come here.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        BYTES.fetch_add(layout.size(), Ordering::Relaxed);
+        // SAFETY: the caller's promise.
+        unsafe { Heap.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        BYTES.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: the caller's promise; the block came from `alloc`.
+        unsafe { Heap.dealloc(block, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+#[derive(Actor)]
+struct Echo;
+
+#[handlers(wire = "test.echo/1")]
+impl Echo {
+    #[start]
+    fn start((): ()) -> Self {
+        Self
+    }
+    #[ask]
+    fn echo(&self, number: u64) -> u64 {
+        number
+    }
+}
+
+/// A node of a system with one worker.
+fn place(network: &Loopback, name: &str, number: u64) -> (System, Node) {
+    let system = System::builder().workers(1).build().unwrap();
+    let identity = Identity { node: NodeId(number), incarnation: Incarnation(1) };
+    let node = Node::start(&system, network.node(name, identity)).unwrap();
+    (system, node)
+}
+
+/// How many bytes more each of 400 calls leaves in use, after as many that fill what is kept for use.
+async fn kept_by_each(mut call: impl AsyncFnMut()) -> usize {
+    const CALLS: usize = 400;
+    let mut before = 0;
+    for _ in 0..2 {
+        before = BYTES.load(Ordering::Relaxed);
+        for _ in 0..CALLS {
+            call().await;
+        }
+    }
+    BYTES.load(Ordering::Relaxed).saturating_sub(before) / CALLS
+}
+
+async fn connected(from: &Node) -> Peer {
+    from.connect(&"loopback:there".parse().unwrap()).await.unwrap()
+}
+
+/// The actor that is found lives on, and is told of no end.
+async fn a_connection_leaves_nothing_behind(here: &Node, there: &Node) {
+    let each = kept_by_each(async || {
+        let peer = connected(here).await;
+        let far: Ref<Echo> = peer.find("echo").await.unwrap();
+        assert_eq!(far.echo(7).await, Ok(7));
+        peer.close().await;
+        until(|| there.peers().is_empty()).await;
+    });
+    // One watcher is 64 bytes and its closure, a connection some thousand.
+    let kept = each.await;
+    assert!(kept < 32, "{kept} bytes of each connection");
+}
+
+#[test]
+fn what_is_over_takes_no_memory() {
+    let network = Loopback::new();
+    let (here, near) = place(&network, "here", 1);
+    let (there, far) = place(&network, "there", 2);
+    run(async {
+        let echo = there.spawn::<Echo>(()).await.unwrap();
+        far.export("echo", Export::of(&echo)).unwrap();
+        a_connection_leaves_nothing_behind(&near, &far).await;
+        here.shutdown(LONG).await.unwrap();
+        there.shutdown(LONG).await.unwrap();
+    });
+}
