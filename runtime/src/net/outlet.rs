@@ -69,8 +69,10 @@ struct State {
     /// The last number that was given to a search.
     correlation: u64,
     routes: BTreeMap<u64, Route>,
-    /// Actors at the other end that were named in messages and have not ended.
+    /// Actors at the other end that were named in messages, and are not forgotten.
     opened: usize,
+    /// Those that have ended and are not forgotten.
+    ended: usize,
     /// What stood in for actors, until the connection closed.
     parting: Vec<Arc<Box<dyn Proxy>>>,
 }
@@ -134,6 +136,11 @@ impl State {
         let mut waiting = std::mem::take(&mut self.waiting);
         waiting.extend(std::mem::take(&mut self.waiting_streams).into_values());
         waiting
+    }
+
+    /// Why nothing is sent to an actor to which there is no way.
+    fn why_lost(&self) -> Undelivered {
+        if self.closed { Undelivered::NodeDown } else { Undelivered::NoSuchActor }
     }
 
     /// So many of what was submitted have arrived.
@@ -264,14 +271,12 @@ impl Outlet {
     pub(super) fn post(&self, parcel: &Parcel, waker: Option<&Waker>) -> Post {
         let mut guard = self.state.lock();
         let state = &mut *guard;
-        let Some(route) = state.routes.get_mut(&parcel.actor).filter(|_| !state.closed) else {
+        let route = state.routes.get_mut(&parcel.actor).filter(|route| route.ended.is_none());
+        let Some(route) = route else {
+            let why = state.why_lost();
             drop(guard);
-            return self.give_up(parcel, Undelivered::NodeDown);
+            return self.give_up(parcel, why);
         };
-        if route.ended.is_some() {
-            drop(guard);
-            return self.give_up(parcel, Undelivered::NoSuchActor);
-        }
         let needed = route.sent + u64::from(parcel.messages);
         let needed = planted!("net-bundle-overdraws": needed => route.sent + 1);
         if planted!("net-credit-ignored": needed > route.granted => false) {
@@ -333,9 +338,8 @@ impl Outlet {
     /// Why nothing that waits for an actor is sent any more.
     pub(super) fn why_lost(&self, actor: u64) -> Undelivered {
         let state = self.state.lock();
-        let route = state.routes.get(&actor);
-        let has_ended = route.is_some_and(|route| route.ended.is_some());
-        if has_ended { Undelivered::NoSuchActor } else { Undelivered::NodeDown }
+        let is_there = state.routes.get(&actor).is_some_and(|route| route.ended.is_none());
+        if is_there { Undelivered::NodeDown } else { state.why_lost() }
     }
 
     fn report_all(&self, letter: Letter, messages: u32, why: Undelivered) {

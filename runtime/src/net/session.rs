@@ -53,6 +53,8 @@ pub(super) struct Session {
     node: Arc<Shared>,
     inlets: BTreeMap<u64, Inlet>,
     ends: Arc<Ends>,
+    /// Actors that have ended, in this order; some of them may be forgotten.
+    ended: VecDeque<u64>,
     /// How many of these have a message that waits for room.
     waits: usize,
     /// What is parked behind such messages, in bytes.
@@ -79,6 +81,10 @@ struct Inlet {
     /// The message that waits for room.
     waiting: Option<(Waiting, Origin)>,
     parked: VecDeque<Parked>,
+    /// Whether the peer was told that the actor has ended.
+    has_ended: bool,
+    /// The number by which the peer said that it has heard so.
+    parting: Option<u64>,
 }
 
 /// Which message it is, for those who are told what became of it.
@@ -119,6 +125,7 @@ impl Session {
             answers: Answers::new(outlet.clone(), waker),
             lent: Lent::new(outlet.clone()),
             ends: Ends::new(outlet.clone()),
+            ended: VecDeque::new(),
             outlet,
             node,
             inlets: BTreeMap::new(),
@@ -142,6 +149,8 @@ impl Session {
             let waiting: Vec<u64> = self.waiting().collect();
             for actor in waiting {
                 self.move_on(actor, cx);
+                // That too much is to be said, the next frame meets, too.
+                let _ = self.forget_if_over(actor);
             }
         }
         let Poll::Ready(received) = self.outlet.poll_receive(cx, self.frame.unshared()) else {
@@ -199,6 +208,7 @@ impl Session {
             Frame::Find { correlation, protocol, name } => {
                 self.give(correlation, protocol, self.node.exported(name))
             }
+            Frame::Open { correlation, actor, protocol: "" } => self.part(correlation, actor),
             Frame::Open { correlation, actor, protocol } => {
                 let reached = self.node.reach().of(actor).map(|exported| (actor, exported));
                 self.give(correlation, protocol, reached)
@@ -253,6 +263,9 @@ impl Session {
         }
         let found = Frame::Found { correlation, actor: number, window: WIDTH_MIN };
         let said = self.outlet.say(Order::Within(number), &found);
+        if is_new {
+            self.note_ends();
+        }
         if is_new && let Some(inlet) = self.inlets.get_mut(&number) {
             inlet.watch = Some(Ends::watch(&self.ends, number, &**actor));
         }
@@ -388,7 +401,16 @@ impl Inlet {
     fn new(actor: Arc<Box<dyn Exported>>) -> Self {
         let limit = actor.limit().map(Limit::new);
         let window = Window::new();
-        Self { actor, watch: None, window, limit, waiting: None, parked: VecDeque::new() }
+        Self {
+            actor,
+            watch: None,
+            window,
+            limit,
+            waiting: None,
+            parked: VecDeque::new(),
+            has_ended: false,
+            parting: None,
+        }
     }
 
     /// A message to the actor, of that number, does not wait any more: the peer gets credit for others when it is time. `false`
@@ -402,6 +424,11 @@ impl Inlet {
         let said = outlet.say(Order::Free, &Frame::Credit { actor, messages });
         self.window.tell(outlet.said());
         said
+    }
+
+    /// Whether nothing of what came waits.
+    fn is_idle(&self) -> bool {
+        self.waiting.is_none() && self.parked.is_empty()
     }
 
     /// Whether no more is parked here, while so many bytes are parked in all.

@@ -8,18 +8,18 @@ use std::future::poll_fn;
 use std::sync::Arc;
 
 /// A link to `there` by which a test says what it likes.
-async fn attack(network: &Loopback) -> Box<dyn Link> {
+pub(crate) async fn attack(network: &Loopback) -> Box<dyn Link> {
     let attacker = network.node("attacker", identity("attacker"));
     attacker.connect(&"loopback:there".parse().unwrap()).await.unwrap();
     soon(poll_fn(|cx| attacker.poll_link(cx))).await.unwrap()
 }
 
-async fn receive(link: &dyn Link) -> Option<Vec<u8>> {
+pub(crate) async fn receive(link: &dyn Link) -> Option<Vec<u8>> {
     let mut frame = Vec::new();
     soon(poll_fn(|cx| link.poll_receive(cx, &mut frame))).await.ok().map(|()| frame)
 }
 
-fn say(link: &dyn Link, frame: &Frame<'_>) {
+pub(crate) fn say(link: &dyn Link, frame: &Frame<'_>) {
     link.submit(Order::Free, &frame.to_bytes()).unwrap();
 }
 

@@ -12,6 +12,10 @@ use std::task::Waker;
 /// Actors at most that a connection reaches because messages named them.
 const OPENED_MAX: usize = 16_384;
 
+/// Actors at most that have ended and of which the peer may still say something; one that leaves more is cut off. As many
+/// as frames may wait: who ends that many at a time says so in as many.
+const ENDED_MAX: usize = 65_536;
+
 /// Somebody waits for word of an actor.
 pub(super) struct Search {
     /// Which one, if it is known.
@@ -35,6 +39,8 @@ pub(super) struct Route {
     /// Whether it was started for this node.
     pub(super) is_child: bool,
     pub(super) ended: Option<ExitReason>,
+    /// Whether the peer says nothing more of it.
+    pub(super) is_parted: bool,
 }
 
 impl Outlet {
@@ -94,7 +100,7 @@ impl Outlet {
         let (correlation, outlet) = (state.correlation, this.clone());
         let finding = Box::new(move |outcome: Result<u64, NotFound>| {
             if matches!(outcome, Err(NotFound::NoSuchName | NotFound::Speaks(_))) {
-                Self::actor_ended(&outlet, actor, ExitReason::NoActor);
+                Self::not_there(&outlet, actor);
             }
         });
         state.finds.insert(correlation, Search { actor: Some(actor), finding });
@@ -134,22 +140,63 @@ impl Outlet {
         true
     }
 
-    /// The peer says that an actor has ended; `false` if it was never found, or has ended before.
+    /// The peer says that an actor has ended; `false` if it was never found, or has ended before, or if too many have.
     pub(in crate::net) fn actor_ended(this: &Arc<Self>, actor: u64, reason: ExitReason) -> bool {
+        Self::end(this, actor, reason) && Self::part(this, actor)
+    }
+
+    /// The peer says that an actor which a message has named is not there.
+    fn not_there(this: &Arc<Self>, actor: u64) {
+        // One that was found, too, has ended since: the peer says so, and nothing more after that.
+        let is_found = this.state.lock().routes.get(&actor).is_some_and(|route| route.granted > 0);
+        if !is_found && Self::end(this, actor, ExitReason::NoActor) {
+            this.forget(actor, |route| route.is_parted = true);
+        }
+    }
+
+    fn end(this: &Arc<Self>, actor: u64, reason: ExitReason) -> bool {
         let mut state = this.state.lock();
         let Some(route) = state.routes.get_mut(&actor).filter(|route| route.ended.is_none()) else {
             return false;
         };
         route.ended = Some(reason.clone());
         let (waiting, proxy) = (route.waiting.take(), route.proxy.clone());
-        let opened = usize::from(route.is_opened);
-        state.opened -= opened;
+        state.ended += 1;
+        let fits = state.ended <= ENDED_MAX;
         drop(state);
         if let Some(proxy) = proxy {
             Self::part_with(this, actor, &proxy, reason);
         }
         waiting.into_iter().for_each(Waker::wake);
-        true
+        fits
+    }
+
+    /// Says that nothing more is said to an actor that has ended: with the answer, nothing more comes of it. [ENV-12]
+    fn part(this: &Arc<Self>, actor: u64) -> bool {
+        let mut state = this.state.lock();
+        state.correlation += 1;
+        let (correlation, outlet) = (state.correlation, this.clone());
+        let finding = Box::new(move |_: Result<u64, NotFound>| {
+            outlet.forget(actor, |route| route.is_parted = true);
+        });
+        state.finds.insert(correlation, Search { actor: Some(actor), finding });
+        drop(state);
+        this.say(Order::Within(actor), &Frame::Open { correlation, actor, protocol: "" })
+    }
+
+    /// Notes something of an actor that has ended. It is forgotten when the peer says nothing more of it and nothing stands
+    /// in for it any more.
+    fn forget(&self, actor: u64, note: impl FnOnce(&mut Route)) {
+        let mut state = self.state.lock();
+        let Some(route) = state.routes.get_mut(&actor) else { return };
+        note(route);
+        let is_over = route.is_parted && route.proxy.is_none();
+        if planted!("net-ended-kept": !is_over => true) {
+            return;
+        }
+        state.opened -= usize::from(route.is_opened);
+        state.ended -= 1;
+        state.routes.remove(&actor);
     }
 
     /// Ends what stands in for an actor that has ended, and forgets it when nothing is left of it.
@@ -159,10 +206,9 @@ impl Outlet {
         proxy.end_with(reason);
         let outlet = this.clone();
         proxy.when_ended(Box::new(move || {
-            let mut state = outlet.state.lock();
-            let proxy = state.routes.get_mut(&actor).and_then(|route| route.proxy.take());
+            let mut proxy = None;
+            outlet.forget(actor, |route| proxy = route.proxy.take());
             // Dropped when the lock is free.
-            drop(state);
             drop(proxy);
         }));
     }
@@ -186,16 +232,18 @@ impl Outlet {
         if state.closed {
             return None;
         }
-        let route = state.routes.get_mut(&actor)?;
+        let route = state.routes.get_mut(&actor);
+        let Some(route) = route.filter(|route| route.ended.is_none()) else {
+            // It has ended, and is perhaps forgotten.
+            let proxy = make()?;
+            proxy.end_with(ExitReason::NoActor);
+            return read(&**proxy);
+        };
         if route.proxy.is_none() {
             let proxy = make()?;
             let letter = proxy.letter();
             route.letter = Some(letter);
-            if let Some(reason) = &route.ended {
-                proxy.end_with(reason.clone());
-            } else {
-                self.node.reach().settle(letter.0, Home { identity: self.link.peer(), actor });
-            }
+            self.node.reach().settle(letter.0, Home { identity: self.link.peer(), actor });
             route.proxy = Some(proxy);
         }
         read(&***route.proxy.as_ref()?)

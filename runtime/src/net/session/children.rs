@@ -15,6 +15,8 @@ const CHILDREN_MAX: usize = 4096;
 pub(super) struct Child {
     pub(super) actor: Arc<Box<dyn Exported>>,
     orphans: Orphans,
+    /// Whether the peer was told of its start.
+    pub(super) is_told: bool,
 }
 
 /// A start hook that is done.
@@ -60,19 +62,21 @@ impl Session {
         let Begun { actor, started } = allowed.begin(&self.outlet, arguments)?;
         let number = self.node.reach().number(&self.node.system(), &**actor);
         Shared::admit(&self.node, number, &actor);
-        self.children.insert(number, Child { actor, orphans: allowed.orphans() });
+        self.children.insert(number, Child { actor, orphans: allowed.orphans(), is_told: false });
         Ok((number, started))
     }
 
     /// Tells the peer how a start went. That too much is to be said, the next frame meets, too.
     pub(super) fn started(&mut self, Start { correlation, actor, outcome }: Start) {
-        let Some(child) = self.children.get(&actor) else { return };
+        let Some(child) = self.children.get_mut(&actor) else { return };
+        child.is_told = true;
         match outcome {
             Ok(()) => {
                 let (protocol, child) = (child.actor.protocol(), child.actor.clone());
                 self.give(correlation, protocol, Some((actor, child)));
             }
             Err(why) => {
+                self.children.remove(&actor);
                 self.not_spawned(correlation, &why);
             }
         }

@@ -1,0 +1,207 @@
+//! What a peer may cause that takes memory, stack or time, and where that ends.
+
+use crate::hostile::{attack, receive, say};
+use crate::stage::{Book, Place, identity, open};
+use crate::support::{run, soon, until};
+use greenroom::net::{Envelope, Export, Frame, Link, Loopback, Peer, Transport};
+use greenroom::{Actor, Ref, Scheduler, Undelivered, handlers};
+use std::future::poll_fn;
+
+/// Searches for what is exported under a name; returns its number.
+async fn find(link: &dyn Link, protocol: &str, name: &str) -> u64 {
+    say(link, &Frame::Find { correlation: 1, protocol, name });
+    match Frame::parse(&receive(link).await.unwrap()) {
+        Ok(Frame::Found { actor, .. }) => actor,
+        other => panic!("{other:?}"),
+    }
+}
+
+// [ENV-12]
+#[test]
+fn a_node_forgets_an_actor_when_its_peer_has_heard_of_the_end() {
+    let network = Loopback::new();
+    let there = Place::new(&network, "there", Scheduler::stealing());
+    run(async {
+        let near = there.system.spawn::<Book>(open()).await.unwrap();
+        there.node.export("book", Export::of(&near)).unwrap();
+        let link = attack(&network).await;
+        let actor = find(&*link, "test.book", "book").await;
+        let envelope = Envelope { actor, version: 2, message: 7, schema: 1, arguments: &[] };
+        near.stop();
+        let ended = receive(&*link).await.unwrap();
+        assert!(matches!(Frame::parse(&ended), Ok(Frame::Ended { .. })), "{ended:?}");
+        // What was on its way is refused, and then there is nothing more.
+        say(&*link, &Frame::Tell(envelope));
+        say(&*link, &Frame::Open { correlation: 9, actor, protocol: "" });
+        let refused = receive(&*link).await.unwrap();
+        assert!(matches!(Frame::parse(&refused), Ok(Frame::Undelivered { .. })), "{refused:?}");
+        let parted = receive(&*link).await.unwrap();
+        let expected = Frame::NotFound { correlation: 9, speaks: "" };
+        assert_eq!(Frame::parse(&parted), Ok(expected));
+        say(&*link, &Frame::Tell(envelope));
+        assert_eq!(receive(&*link).await, None, "the actor is as one that was never found");
+        there.shut().await;
+    });
+}
+
+// [ENV-12]
+#[test]
+fn who_says_to_have_heard_of_an_end_that_was_not_is_cut_off() {
+    let network = Loopback::new();
+    let there = Place::new(&network, "there", Scheduler::stealing());
+    run(async {
+        let near = there.system.spawn::<Book>(open()).await.unwrap();
+        there.node.export("book", Export::of(&near)).unwrap();
+        let link = attack(&network).await;
+        let actor = find(&*link, "test.book", "book").await;
+        say(&*link, &Frame::Open { correlation: 9, actor, protocol: "" });
+        assert_eq!(receive(&*link).await, None);
+        assert!(!near.is_closed());
+        there.shut().await;
+    });
+}
+
+// [ENV-12]
+#[test]
+fn a_node_that_has_heard_of_an_end_says_so_and_forgets() {
+    let network = Loopback::new();
+    run(async {
+        let (here, link, peer) = overheard(&network).await;
+        let finding = tokio::spawn(async move { peer.find::<Book>("book").await });
+        found(&*link).await;
+        let far = soon(finding).await.unwrap().unwrap();
+        far.note(1, 1).await.unwrap();
+        let told = receive(&*link).await.unwrap();
+        let Ok(Frame::Tell(Envelope { message, .. })) = Frame::parse(&told) else { panic!() };
+        say(&*link, &Frame::Ended { actor: 5, how: 1, text: "" });
+        let heard = receive(&*link).await.unwrap();
+        let Ok(Frame::Open { correlation, actor: 5, protocol: "" }) = Frame::parse(&heard) else {
+            panic!("{heard:?}")
+        };
+        soon(far.ended()).await;
+        // What was refused meanwhile is reported still.
+        let why = Undelivered::NoSuchActor;
+        say(&*link, &Frame::Undelivered { actor: 5, message, why });
+        until(|| here.system.counts().undelivered == 1).await;
+        say(&*link, &Frame::NotFound { correlation, speaks: "" });
+        say(&*link, &Frame::Credit { actor: 5, messages: 200 });
+        assert_eq!(receive(&*link).await, None, "the actor is as one that was never found");
+        here.shut().await;
+    });
+}
+
+/// Is sent references, and keeps none.
+#[derive(Actor)]
+struct Clerk;
+
+#[handlers(wire = "test.clerk/1")]
+impl Clerk {
+    #[tell]
+    fn see(&mut self, books: Vec<Ref<Book>>) {
+        drop(books);
+    }
+}
+
+/// Numbers as postcard writes them.
+fn written(numbers: impl IntoIterator<Item = u64>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for mut number in numbers {
+        while number > 127 {
+            bytes.push(number as u8 | 128);
+            number >>= 7;
+        }
+        bytes.push(number as u8);
+    }
+    bytes
+}
+
+/// The frame in which a real node tells a clerk of no books.
+async fn real_sight(network: &Loopback) -> Vec<u8> {
+    let (here, link, peer) = overheard(network).await;
+    let finding = tokio::spawn(async move { peer.find::<Clerk>("clerk").await });
+    found(&*link).await;
+    let far = soon(finding).await.unwrap().unwrap();
+    far.see(Vec::new()).await.unwrap();
+    let told = receive(&*link).await.unwrap();
+    here.shut().await;
+    told
+}
+
+/// A node, and the other end of its connection.
+async fn overheard(network: &Loopback) -> (Place, Box<dyn Link>, Peer) {
+    let here = Place::new(network, "honest", Scheduler::stealing());
+    let spy = network.node("spy", identity("spy"));
+    let peer = here.node.connect(&"loopback:spy".parse().unwrap()).await.unwrap();
+    let link = soon(poll_fn(|cx| spy.poll_link(cx))).await.unwrap();
+    (here, link, peer)
+}
+
+/// Gives the actor that the node asks for the number 5.
+async fn found(link: &dyn Link) {
+    let asked = receive(link).await.unwrap();
+    let Ok(Frame::Find { correlation, .. }) = Frame::parse(&asked) else { panic!("{asked:?}") };
+    say(link, &Frame::Found { correlation, actor: 5, window: 128 });
+}
+
+// [ENV-12] [ENV-13]
+#[test]
+#[cfg_attr(sanitized, ignore = "slow, and only counts")]
+fn actors_that_were_made_up_and_ended_are_bounded() {
+    const EACH: u64 = 1_000;
+    let network = Loopback::new().frames_max(32_768);
+    let there = Place::new(&network, "there", Scheduler::stealing());
+    run(async {
+        let sight = real_sight(&network).await;
+        let Ok(Frame::Tell(envelope)) = Frame::parse(&sight) else { panic!("{sight:?}") };
+        let near = there.system.spawn::<Clerk>(Clerk).await.unwrap();
+        there.node.export("clerk", Export::of(&near)).unwrap();
+        let own = identity("attacker");
+        let attacker = network.node("attacker", own);
+        attacker.connect(&"loopback:there".parse().unwrap()).await.unwrap();
+        let link = soon(poll_fn(|cx| attacker.poll_link(cx))).await.unwrap();
+        let clerk = find(&*link, "test.clerk", "clerk").await;
+        let tell_of = |first: u64| {
+            let home = |actor| [own.node.0, own.incarnation.0, actor];
+            let arguments = written([EACH].into_iter().chain((first..first + EACH).flat_map(home)));
+            say(&*link, &Frame::Tell(Envelope { actor: clerk, arguments: &arguments, ..envelope }));
+        };
+        let mut unanswered = Vec::new();
+        let mut named = 0;
+        while named < 20 * EACH {
+            tell_of(1_000_000 + named);
+            named += EACH;
+            // Each of them has ended as soon as it is asked for; what is heard of that stays without an answer.
+            let mut heard = 0;
+            while heard < EACH {
+                match Frame::parse(&receive(&*link).await.unwrap()) {
+                    Ok(Frame::Open { correlation, protocol: "", .. }) => {
+                        unanswered.push(correlation);
+                        heard += 1;
+                    }
+                    Ok(Frame::Open { actor, .. }) => {
+                        say(&*link, &Frame::Ended { actor, how: 1, text: "" });
+                    }
+                    Ok(Frame::Undelivered { why: Undelivered::OverLimit, .. }) => break,
+                    other => panic!("{other:?}"),
+                }
+            }
+            if heard < EACH {
+                break;
+            }
+        }
+        assert_eq!(named, 17 * EACH, "more than 16,384 are refused");
+        // Those that are forgotten leave room for others.
+        for correlation in unanswered {
+            say(&*link, &Frame::NotFound { correlation, speaks: "" });
+        }
+        tell_of(5_000_000);
+        loop {
+            match Frame::parse(&receive(&*link).await.unwrap()) {
+                Ok(Frame::Open { actor: 5_000_000, .. }) => break,
+                Ok(Frame::Open { protocol: "", .. }) => {}
+                other => panic!("{other:?}"),
+            }
+        }
+        there.shut().await;
+    });
+}
