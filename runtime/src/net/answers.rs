@@ -37,7 +37,7 @@ pub(super) struct Answers {
     places: Vec<Place>,
     free: Vec<usize>,
     woken: Arc<Woken>,
-    /// Places that are looked at now; their memory is used again.
+    /// Places that are to be looked at.
     due: Vec<usize>,
     late_mark: Arc<Mark>,
     /// Wakes `late_mark`, when the first of them may be late.
@@ -118,17 +118,28 @@ impl Answers {
             self.places.len() - 1
         });
         self.places[at].waiting = Some((answer, question));
-        self.poll(at);
+        if self.outlet.is_pressed() {
+            self.due.push(at);
+        } else {
+            self.poll(at);
+        }
         if self.places[at].waiting.is_some() {
             self.watch(question.until);
         }
     }
 
-    /// Looks at those for which something was done.
+    /// Looks at those for which something was done. While too much waits to leave, they stay as they are, unless they are
+    /// late.
     pub(super) fn turn(&mut self) {
-        std::mem::swap(&mut *self.woken.places.lock(), &mut self.due);
-        while let Some(at) = self.due.pop() {
-            if at == LATE { self.give_up() } else { self.poll(at) }
+        self.due.append(&mut self.woken.places.lock());
+        if let Some(late) = self.due.iter().position(|at| *at == LATE) {
+            self.due.swap_remove(late);
+            self.give_up();
+        }
+        while !self.outlet.is_pressed()
+            && let Some(at) = self.due.pop()
+        {
+            self.poll(at);
         }
     }
 

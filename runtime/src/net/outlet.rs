@@ -2,7 +2,7 @@
 //!
 //! Messages of users go straight to the link, as credit and room allow, and wait in their proxies otherwise. What
 //! the node itself has to say waits in a backlog, which goes first: otherwise two nodes could each wait for the
-//! other one to read. The backlog is bounded by what the peer may have under way ([`BACKLOG_FRAMES_MAX`]).
+//! other one to read. The [backlog] is bounded by what the peer may have under way.
 //!
 //! Invariants:
 //! 1. Only the outlet submits to the link, under its lock, so frames are numbered in the order in which the
@@ -11,6 +11,7 @@
 //! 3. After `close` nothing is submitted, every question has its outcome, and nobody waits for room.
 
 mod askers;
+mod backlog;
 mod items;
 mod routes;
 
@@ -24,9 +25,10 @@ use super::spawn::RemoteSpawnError;
 use super::streams::Streams;
 use super::transport::{Link, LinkEnd, Order, SubmitError};
 use crate::event::{ActorId, DeadLetterReason, ExitReason, Undelivered};
-use crate::sync::{Arc, Mutex, planted};
+use crate::sync::{Arc, AtomicBool, Mutex, Ordering, planted};
 use crate::task::core_ref::CoreRef;
 use askers::Askers;
+use backlog::Backlog;
 use routes::{Route, Search};
 use std::collections::{BTreeMap, VecDeque};
 use std::task::{Context, Poll, Waker};
@@ -34,14 +36,13 @@ use std::task::{Context, Poll, Waker};
 /// Frames of messages that are told between two looks at which of them have arrived.
 const CONFIRM_EVERY: usize = 64;
 
-/// Frames of the node itself that may wait for room; a peer that causes more is cut off.
-const BACKLOG_FRAMES_MAX: usize = 65_536;
-
 /// See the [module](self).
 pub(super) struct Outlet {
     link: Box<dyn Link>,
     node: Arc<Shared>,
     state: Mutex<State>,
+    /// Whether the backlog is too long for more answers.
+    pressed: AtomicBool,
     streams: Streams,
 }
 
@@ -51,7 +52,7 @@ struct State {
     /// Whether this node has ended the link.
     hung_up: bool,
     /// What the node itself has to say.
-    backlog: VecDeque<(Order, Vec<u8>)>,
+    backlog: Backlog,
     /// Proxies that wait for room.
     waiting: Vec<Waker>,
     /// Streams that do, by number.
@@ -153,7 +154,8 @@ impl State {
 
 impl Outlet {
     pub(super) fn new(link: Box<dyn Link>, node: Arc<Shared>) -> Self {
-        Self { link, node, state: Mutex::new(State::default()), streams: Streams::default() }
+        let (state, streams) = (Mutex::new(State::default()), Streams::default());
+        Self { link, node, state, pressed: AtomicBool::new(false), streams }
     }
 
     pub(super) fn peer(&self) -> Identity {
@@ -203,8 +205,11 @@ impl Outlet {
             }
         }
         // It may wait for long, and the buffer may be a large one.
-        state.backlog.push_back((order, bytes.to_vec()));
-        let fits = state.backlog.len() <= BACKLOG_FRAMES_MAX;
+        let fits = state.backlog.push(order, bytes.to_vec());
+        if state.backlog.is_pressing() {
+            // Relaxed: the session alone adds answers, and looks before the next one.
+            self.pressed.store(true, Ordering::Relaxed);
+        }
         let pump = state.pump.take();
         drop(state);
         scratch::give(bytes);
@@ -225,26 +230,32 @@ impl Outlet {
 
     /// Sends the backlog and wakes those who wait, as often as there is room. Ready when the connection ends.
     pub(super) fn poll_pump(&self, cx: &mut Context<'_>) -> Poll<()> {
+        let pumped = self.pump(cx);
+        self.relieve();
+        pumped
+    }
+
+    fn pump(&self, cx: &mut Context<'_>) -> Poll<()> {
         loop {
             let mut state = self.state.lock();
             if state.closed {
                 return Poll::Ready(());
             }
             state.pump = Some(cx.waker().clone());
-            while let Some((order, bytes)) = state.backlog.front_mut() {
+            while let Some((order, bytes)) = state.backlog.front() {
                 match self.link.submit(*order, bytes) {
                     Ok(()) => state.submitted += 1,
                     Err(SubmitError::Full) => break,
                     Err(SubmitError::TooLarge) => {
                         if let Some(shorter) = instead_of(bytes) {
-                            *bytes = shorter;
+                            state.backlog.replace(shorter);
                             continue;
                         }
                     }
                     // The session hears of it.
                     Err(SubmitError::Ended) => {}
                 }
-                state.backlog.pop_front();
+                state.backlog.pop();
             }
             if state.backlog.is_empty() && state.has_none_waiting() {
                 return Poll::Pending;

@@ -8,7 +8,8 @@
 //! 1. When the session has ended, nothing that came by the connection reaches a mailbox any more; only then does
 //!    the association end, and only when that has ended is there another connection to the node.
 //! 2. Messages of an actor that waits for room are parked behind that one, never handed in past it.
-//! 3. Whatever the peer sends, memory is bounded: by the credit that it was given, and by the backlog.
+//! 3. Whatever the peer sends, memory is bounded: by the credit that it was given, and by the backlog. While that has too
+//!    many bytes, no question is handed in, so that no more answers are made than those for which there was credit.
 
 mod children;
 mod ends;
@@ -33,7 +34,7 @@ use crate::sync::{Arc, planted};
 use crate::time::Time;
 use children::{Child, Start};
 use ends::Ends;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tokio::task::JoinSet;
@@ -55,8 +56,8 @@ pub(super) struct Session {
     ends: Arc<Ends>,
     /// Actors that have ended, in this order; some of them may be forgotten.
     ended: VecDeque<u64>,
-    /// How many of these have a message that waits for room.
-    waits: usize,
+    /// Those of them with messages that wait.
+    held: BTreeSet<u64>,
     /// What is parked behind such messages, in bytes.
     parked_bytes: usize,
     /// Of all messages of the peer.
@@ -129,7 +130,7 @@ impl Session {
             outlet,
             node,
             inlets: BTreeMap::new(),
-            waits: 0,
+            held: BTreeSet::new(),
             parked_bytes: 0,
             starts: JoinSet::new(),
             children: BTreeMap::new(),
@@ -145,12 +146,10 @@ impl Session {
                 self.started(start);
             }
         }
-        if self.waits > 0 {
-            let waiting: Vec<u64> = self.waiting().collect();
-            for actor in waiting {
+        if !self.held.is_empty() {
+            let held: Vec<u64> = self.held.iter().copied().collect();
+            for actor in held {
                 self.move_on(actor, cx);
-                // That too much is to be said, the next frame meets, too.
-                let _ = self.forget_if_over(actor);
             }
         }
         let Poll::Ready(received) = self.outlet.poll_receive(cx, self.frame.unshared()) else {
@@ -159,7 +158,7 @@ impl Session {
         match received {
             Ok(()) => {}
             // What the peer sent before it closed has its chance, unless this node is leaving, too.
-            Err(LinkEnd::Closed) if !self.outlet.has_hung_up() && self.waits > 0 => {
+            Err(LinkEnd::Closed) if !self.outlet.has_hung_up() && !self.held.is_empty() => {
                 return Turn::Waits;
             }
             Err(_) => return Turn::Ended,
@@ -177,10 +176,6 @@ impl Session {
             Ok(()) => Turn::Went(messages),
             Err(Misbehaved) => Turn::Ended,
         }
-    }
-
-    fn waiting(&self) -> impl Iterator<Item = u64> {
-        self.inlets.iter().filter(|(_, inlet)| inlet.waiting.is_some()).map(|(actor, _)| *actor)
     }
 
     fn receive(&mut self, frame: &Frame<'_>) -> Result<(), Misbehaved> {
@@ -296,13 +291,15 @@ impl Session {
         if !planted!("net-limit-ignored": allowed => true) {
             return self.settle(origin, Err(Undelivered::OverLimit));
         }
-        if planted!("net-overtakes-parked": inlet.waiting.is_some() => false) {
+        let waits = !inlet.is_idle() || (question.is_some() && self.outlet.is_pressed());
+        if planted!("net-overtakes-parked": waits => false) {
             if planted!("net-parked-unbounded": inlet.is_crowded(self.parked_bytes) => false) {
                 return self.settle(origin, Err(Undelivered::OverLimit));
             }
             let parked = Parked::new(envelope, origin);
             self.parked_bytes += parked.bytes();
             inlet.parked.push_back(parked);
+            self.held.insert(origin.actor);
             return Ok(());
         }
         self.hand_in(envelope, origin)
@@ -327,7 +324,7 @@ impl Session {
             Ok(Taken::In(answer)) => self.settle(origin, Ok(answer)),
             Ok(Taken::Waits(waiting)) => {
                 inlet.waiting = Some((waiting, origin));
-                self.waits += 1;
+                self.held.insert(origin.actor);
                 Ok(())
             }
             Err(why) => self.settle(origin, Err(why)),
@@ -360,16 +357,21 @@ impl Session {
 
     /// Lets the message of an actor go on that waited for room, and those behind it.
     fn move_on(&mut self, actor: u64, cx: &mut Context<'_>) {
+        self.unpark(actor);
         while let Some(inlet) = self.inlets.get_mut(&actor)
             && let Some((waiting, origin)) = &mut inlet.waiting
         {
             let Poll::Ready(outcome) = waiting.as_mut().poll(cx) else { return };
             let origin = *origin;
             inlet.waiting = None;
-            self.waits -= 1;
             // An error means that too much is to be said, which the next frame meets, too.
             let _ = self.settle(origin, outcome);
             self.unpark(actor);
+        }
+        if self.inlets.get(&actor).is_none_or(Inlet::is_idle) {
+            self.held.remove(&actor);
+            // As above.
+            let _ = self.forget_if_over(actor);
         }
     }
 
@@ -377,6 +379,8 @@ impl Session {
     fn unpark(&mut self, actor: u64) {
         while let Some(inlet) = self.inlets.get_mut(&actor)
             && inlet.waiting.is_none()
+            && let Some(first) = inlet.parked.front()
+            && (first.origin.question.is_none() || !self.outlet.is_pressed())
             && let Some(parked) = inlet.parked.pop_front()
         {
             self.parked_bytes -= parked.bytes();

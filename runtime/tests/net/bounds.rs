@@ -1,11 +1,52 @@
 //! What a peer may cause that takes memory, stack or time, and where that ends.
 
 use crate::hostile::{attack, receive, say};
-use crate::stage::{Book, Place, identity, open};
-use crate::support::{run, soon, until};
+use crate::stage::{Book, Place, identity, once, open};
+use crate::support::{LONG, poll_once, run, soon, until, until_async};
 use greenroom::net::{Envelope, Export, Frame, Link, Loopback, Peer, Transport};
 use greenroom::{Actor, Ref, Scheduler, Undelivered, handlers};
 use std::future::poll_fn;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+const PAGE_BYTES: usize = 1 << 20;
+
+/// Prints large pages, and counts them. Its mailbox is bounded, as that of one with large answers should be.
+#[derive(Actor)]
+#[actor(mailbox = bounded(4))]
+struct Printer {
+    printed: Arc<AtomicU64>,
+}
+
+#[handlers(wire = "test.printer/1")]
+impl Printer {
+    #[ask]
+    fn page(&self) -> Vec<u8> {
+        self.printed.fetch_add(1, Ordering::Relaxed);
+        vec![7; PAGE_BYTES]
+    }
+}
+
+async fn printer(place: &Place) -> Arc<AtomicU64> {
+    let printed = Arc::new(AtomicU64::new(0));
+    let near = place.system.spawn::<Printer>(Printer { printed: printed.clone() }).await.unwrap();
+    place.node.export("printer", Export::of(&near)).unwrap();
+    printed
+}
+
+/// The frame of the question as a real node asks it.
+async fn real_question(network: &Loopback) -> Vec<u8> {
+    let (here, link, peer) = overheard(network).await;
+    let finding = tokio::spawn(async move { peer.find::<Printer>("printer").await });
+    found(&*link).await;
+    let far = soon(finding).await.unwrap().unwrap();
+    let mut asking = Box::pin(far.page().into_future());
+    assert!(poll_once(&mut asking).is_pending());
+    let question = receive(&*link).await.unwrap();
+    here.shut().await;
+    question
+}
 
 /// Searches for what is exported under a name; returns its number.
 async fn find(link: &dyn Link, protocol: &str, name: &str) -> u64 {
@@ -14,6 +55,77 @@ async fn find(link: &dyn Link, protocol: &str, name: &str) -> u64 {
         Ok(Frame::Found { actor, .. }) => actor,
         other => panic!("{other:?}"),
     }
+}
+
+// [G-REMOTE-6] [ENV-22]
+#[test]
+fn who_asks_and_does_not_read_gets_no_more_answers_made() {
+    const ASKED: u64 = 128;
+    let network = Loopback::new().frames_max(ASKED as usize);
+    let there = Place::new(&network, "there", Scheduler::stealing());
+    run(async {
+        let question = real_question(&network).await;
+        let Ok(Frame::Ask { envelope, .. }) = Frame::parse(&question) else { panic!() };
+        let printed = printer(&there).await;
+        let link = attack(&network).await;
+        let actor = find(&*link, "test.printer", "printer").await;
+        let ask = |correlation| {
+            let envelope = Envelope { actor, ..envelope };
+            Frame::Ask { envelope, correlation, remaining_us: u64::MAX }
+        };
+        // The first hundred answers stay in the pipe, which is not this node's memory.
+        for correlation in 0..ASKED {
+            say(&*link, &ask(correlation));
+        }
+        until(|| printed.load(Ordering::Relaxed) == ASKED).await;
+        // Now the pipe is full, and the rest has to wait: one after the other, as nobody takes any.
+        for correlation in ASKED..2 * ASKED {
+            say(&*link, &ask(correlation));
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        let mut made = 0;
+        until_async(async || {
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            let before = std::mem::replace(&mut made, printed.load(Ordering::Relaxed));
+            before == made
+        })
+        .await;
+        assert!(made <= ASKED + 40, "{made} answers are made, of which {ASKED} have left");
+        // It is not cut off, and has all of them when it reads.
+        let mut answered = 0;
+        while answered < 2 * ASKED {
+            match Frame::parse(&receive(&*link).await.unwrap()) {
+                Ok(Frame::Answer { bytes, .. }) => {
+                    assert!(bytes.len() > PAGE_BYTES);
+                    answered += 1;
+                }
+                Ok(Frame::Credit { .. }) => {}
+                other => panic!("{other:?}"),
+            }
+        }
+        there.shut().await;
+    });
+}
+
+// [ENV-22]
+#[test]
+fn two_nodes_that_ask_each_other_for_much_over_a_narrow_way_both_get_it() {
+    once(Loopback::new().frames_max(1), async |_, here, there| {
+        printer(here).await;
+        printer(there).await;
+        let one = here.reach(there).await.find::<Printer>("printer").await.unwrap();
+        let other = there.reach(here).await.find::<Printer>("printer").await.unwrap();
+        let ask = async |printer: Ref<Printer>| {
+            let page = |_| {
+                let printer = printer.clone();
+                tokio::spawn(async move { printer.page().within(LONG).await })
+            };
+            for page in (0..60).map(page).collect::<Vec<_>>() {
+                assert_eq!(soon(page).await.unwrap().unwrap().len(), PAGE_BYTES);
+            }
+        };
+        tokio::join!(ask(one), ask(other));
+    });
 }
 
 // [ENV-12]
