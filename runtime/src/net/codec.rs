@@ -1,5 +1,6 @@
 //! Values as bytes.
 
+mod bounded;
 #[cfg(feature = "prost")]
 mod prost;
 #[cfg(feature = "zerocopy")]
@@ -56,8 +57,9 @@ pub trait Codec<T> {
 /// of the memory that it came in. It has the bytes of a `Vec<u8>` on the wire, but is another type, so that to replace one by the
 /// other takes `migrate` where nodes of both kinds are to understand each other.
 ///
-/// A sequence of values that take no bytes, such as a `Vec<()>`, is as long as its sender says, without end: let
-/// there be none in a message.
+/// A value is no deeper than 128 levels of values inside of values ([`DecodeError::TooDeep`]): options, sequences, maps,
+/// tuples, structs and enums count one each. Of values that take no bytes, such as those in a `Vec<()>`, a message has
+/// 65,536 at most.
 #[derive(Clone, Copy, Debug)]
 pub enum Postcard {}
 
@@ -129,9 +131,7 @@ fn malformed(error: &postcard::Error) -> DecodeError {
 
 /// Takes a value off the front of `bytes`, as [`Postcard`] does.
 pub(super) fn take<T: DeserializeOwned>(bytes: &mut &[u8]) -> Result<T, DecodeError> {
-    let (value, rest) = postcard::take_from_bytes(bytes).map_err(|error| malformed(&error))?;
-    *bytes = rest;
-    Ok(value)
+    bounded::take(bytes)
 }
 
 /// Why a value is not put into bytes.
@@ -149,6 +149,9 @@ pub enum DecodeError {
     /// They are not what its parameters look like.
     #[error("malformed: {0}")]
     Malformed(String),
+    /// They have more levels of values inside of values than any may have. Worth no other try.
+    #[error("more than 128 levels of values inside of values")]
+    TooDeep,
 }
 
 /// Puts an argument or an answer behind `bytes`.

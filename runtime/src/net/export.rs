@@ -191,7 +191,7 @@ impl<P: Protocol<Message: WireMessage>> Target<P> {
         let Decoded { message, answer } = match decoded {
             Ok(decoded) => decoded,
             Err(DecodeError::Unknown) => return Err(Undelivered::UnknownMessage),
-            Err(DecodeError::Malformed(_)) => {
+            Err(DecodeError::Malformed(_) | DecodeError::TooDeep) => {
                 return Err(reference::failure().unwrap_or(Undelivered::Malformed));
             }
         };

@@ -4,7 +4,8 @@ use crate::hostile::{attack, receive, say};
 use crate::stage::{Book, Place, identity, once, open};
 use crate::support::{LONG, poll_once, run, soon, until, until_async};
 use greenroom::net::{Envelope, Export, Frame, Link, Loopback, Peer, Transport};
-use greenroom::{Actor, Ref, Scheduler, Undelivered, handlers};
+use greenroom::{Actor, AskError, Ref, Scheduler, Undelivered, handlers};
+use serde::{Deserialize, Serialize};
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -315,5 +316,111 @@ fn actors_that_were_made_up_and_ended_are_bounded() {
             }
         }
         there.shut().await;
+    });
+}
+
+/// Keeps what it is sent; its peers say what they like in the place of that.
+mod honest {
+    use super::{Actor, Deserialize, Serialize, handlers};
+
+    #[derive(Debug, Serialize, Deserialize)]
+    pub(super) enum Tree {
+        Leaf,
+        Many(Vec<Self>),
+    }
+
+    #[derive(Actor)]
+    pub(super) struct Garden;
+
+    #[handlers(wire = "test.garden/1")]
+    impl Garden {
+        #[ask]
+        fn plant(&mut self, tree: Tree) -> bool {
+            matches!(tree, Tree::Leaf | Tree::Many(_))
+        }
+        #[ask]
+        fn count(&mut self, nothing: Vec<()>) -> u64 {
+            nothing.len() as u64
+        }
+    }
+}
+
+/// Bytes in the place of types of the same names.
+mod forged {
+    use super::{Actor, Deserialize, Serialize, handlers};
+
+    /// So many levels, each of which is a tree with one branch.
+    #[derive(Debug)]
+    pub(super) struct Tree(pub(super) usize);
+
+    impl Serialize for Tree {
+        fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+            use serde::ser::SerializeTuple;
+            let mut bytes = to.serialize_tuple(2 * self.0 + 1)?;
+            for _ in 0..2 * self.0 {
+                bytes.serialize_element(&1_u8)?;
+            }
+            bytes.serialize_element(&0_u8)?;
+            bytes.end()
+        }
+    }
+
+    impl<'de> Deserialize<'de> for Tree {
+        fn deserialize<D: serde::Deserializer<'de>>(_: D) -> Result<Self, D::Error> {
+            Ok(Self(0))
+        }
+    }
+
+    /// A length, and nothing behind it.
+    #[derive(Debug, Serialize, Deserialize)]
+    pub(super) struct Vec<T>(pub(super) u64, pub(super) std::marker::PhantomData<T>);
+
+    #[derive(Actor)]
+    pub(super) struct Garden;
+
+    #[handlers(wire = "test.garden/1")]
+    impl Garden {
+        #[ask]
+        fn plant(&mut self, tree: Tree) -> bool {
+            tree.0 > 0
+        }
+        #[ask]
+        fn count(&mut self, nothing: Vec<()>) -> u64 {
+            nothing.0
+        }
+    }
+}
+
+async fn garden(here: &Place, there: &Place) -> Ref<forged::Garden> {
+    let near = there.system.spawn::<honest::Garden>(honest::Garden).await.unwrap();
+    there.node.export("garden", Export::of(&near)).unwrap();
+    here.reach(there).await.find::<forged::Garden>("garden").await.unwrap()
+}
+
+// [G-REMOTE-8] [ENV-7]
+#[test]
+fn a_message_that_is_too_deep_is_refused_before_the_stack_ends() {
+    once(Loopback::new(), async |_, here, there| {
+        let far = garden(here, there).await;
+        let malformed = Err(AskError::Undelivered(Undelivered::Malformed));
+        // A tree and its branches are a level each.
+        assert_eq!(far.plant(forged::Tree(63)).await, Ok(true));
+        assert_eq!(far.plant(forged::Tree(64)).await, malformed);
+        assert_eq!(far.plant(forged::Tree(1_000_000)).await, malformed);
+        assert_eq!(far.plant(forged::Tree(0)).await, Ok(true));
+    });
+}
+
+// [G-REMOTE-8] [ENV-7]
+#[test]
+fn values_without_bytes_have_an_end() {
+    once(Loopback::new(), async |_, here, there| {
+        let far = garden(here, there).await;
+        let of = |count| forged::Vec(count, std::marker::PhantomData);
+        let malformed = Err(AskError::Undelivered(Undelivered::Malformed));
+        assert_eq!(far.count(of(3)).await, Ok(3));
+        assert_eq!(far.count(of(65_000)).await, Ok(65_000));
+        assert_eq!(far.count(of(70_000)).await, malformed);
+        assert_eq!(far.count(of(1 << 60)).await, malformed);
     });
 }
