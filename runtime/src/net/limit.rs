@@ -58,14 +58,19 @@ impl Bucket {
     }
 }
 
-/// Whether limits, as far as there are any, allow one more.
+/// Whether limits, as far as there are any, allow one more: all of them, or it costs none of them anything.
 pub(super) fn allow(limits: [&mut Option<Limit>; 2], now: impl FnOnce() -> Time) -> bool {
-    let mut limits = limits.into_iter().flatten().peekable();
-    if limits.peek().is_none() {
+    if limits.iter().all(|limit| limit.is_none()) {
         return true;
     }
     let now = now();
-    limits.all(|limit| limit.allows(now))
+    let before = [*limits[0], *limits[1]];
+    let [one, other] = limits;
+    let allowed = [&mut *one, &mut *other].into_iter().flatten().all(|limit| limit.allows(now));
+    if !allowed {
+        [*one, *other] = before;
+    }
+    allowed
 }
 
 /// A bucket with its rate.

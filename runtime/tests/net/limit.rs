@@ -129,3 +129,33 @@ fn what_is_refused_leaves_order_credit_and_the_connection_alone() {
         assert!(!far.is_closed());
     });
 }
+
+// [G-REMOTE-13] [ENV-16]
+#[test]
+fn what_the_limit_of_all_refuses_costs_an_actor_nothing() {
+    let mut world = World::new(3);
+    let (here, there) = (world.node("here").start(), world.node("there").start());
+    let clock = world.clock();
+    let network = Loopback::new();
+    world.run(async {
+        let [near, far] =
+            [(&here, "here", 1), (&there, "there", 2)].map(|(place, name, number)| {
+                let identity = Identity { node: NodeId(number), incarnation: Incarnation(1) };
+                Node::start(&place.system(), network.node(name, identity)).unwrap()
+            });
+        far.limit_peers(Rate::per_second(10, 2));
+        let book = there.system().spawn::<Book>(open()).await.unwrap();
+        // Four for ever.
+        let rate = Rate::new(Duration::from_secs(1 << 20), 4);
+        far.export("book", Export::of(&book).limit(rate)).unwrap();
+        let peer = near.connect(&"loopback:there".parse().unwrap()).await.unwrap();
+        let distant = peer.find::<Book>("book").await.unwrap();
+        for _ in 0..3 {
+            for number in 0..4 {
+                distant.note(1, number).await.unwrap();
+            }
+            clock.sleep(Duration::from_secs(1)).await;
+        }
+        assert_eq!(book.notes().await.unwrap(), [(1, 0), (1, 1), (1, 0), (1, 1)]);
+    });
+}
