@@ -2,7 +2,8 @@
 //! goes on, holds no more than it granted, and does not panic.
 
 use greenroom_transports::link::{
-    Address, CloseReason, Config, Ecn, End, Envelope, Event, FrameError, Kind, Lane, Time,
+    Address, CloseReason, Config, Ecn, End, Envelope, Event, FrameError, Full, Kind, Lane,
+    SendError, Time,
 };
 use proptest::prelude::*;
 use std::time::Duration;
@@ -130,6 +131,48 @@ fn a_flood_stops_at_what_was_granted() {
         }
     }
     panic!("a hundred thousand messages were taken that nobody granted");
+}
+
+// [LINK-43]
+#[test]
+fn credit_without_end_is_believed_as_far_as_there_is_memory() {
+    let config = Config {
+        mailbox_messages_start: None,
+        unacknowledged_bytes_max: 2 << 20,
+        skip_every: 0,
+        ..Config::default()
+    };
+    let mut lane = Lane::new(Time::default(), config).expect("a good configuration");
+    let endless = [&[6, 0][..], &(0xC000_0000_0000_0000 | 1_u64 << 40).to_be_bytes()].concat();
+    lane.on_packet(Time::default(), 0, &endless, Ecn::NotCapable);
+    let to = Address::default();
+    let envelope = Envelope { to, from: to, kind: Kind::Tell, manifest: 0, correlation: 0 };
+    let (payload, mut taken) = (vec![7; 64 << 10], 0_usize);
+    let why = loop {
+        match lane.send(&envelope, &payload) {
+            Ok(()) => taken += payload.len(),
+            Err(why) => break why,
+        }
+        assert!(taken <= 4 << 20, "{taken} bytes are kept of which nothing was acknowledged");
+    };
+    assert_eq!(why, SendError::Full(Full::Window));
+    assert!(taken >= 2 << 20, "{taken}");
+    // Room is told of, once, when some of them have come.
+    let (mut buffer, mut now, mut came) = ([0; 1500], Time::default(), 0);
+    while !std::iter::from_fn(|| lane.poll_event()).any(|event| event == Event::Room) {
+        now = now + Duration::from_millis(1);
+        let mut sent = Vec::new();
+        while let Some(packet) = lane.poll_transmit(now, &mut buffer) {
+            sent.push(packet.number);
+        }
+        for number in sent {
+            came += 1;
+            assert!(came < 10_000, "nobody is told of room");
+            let ack = [&[2][..], &varint(number as u32), &[0, 0, 0]].concat();
+            lane.on_packet(now, came, &ack, Ecn::NotCapable);
+        }
+    }
+    assert_eq!(lane.send(&envelope, &payload), Ok(()));
 }
 
 // [LINK-14]

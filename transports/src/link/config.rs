@@ -24,6 +24,10 @@ pub struct Config {
     /// Bytes that the peer may send ahead at most, for each class: 18 MiB. At least the longest message
     /// and the first window.
     pub window_bytes_max: u64,
+    /// Bytes that are kept until the peer has acknowledged them, of all messages that it is sent, whatever credit it
+    /// gives: 72 MiB. That is twice what the widest windows of both classes take: those may be full while as much that
+    /// has come waits for one lost packet. The message that passes it is still taken.
+    pub unacknowledged_bytes_max: u64,
     /// Messages that come in pieces at one time: 256.
     pub reassemblies_max: usize,
     /// Messages that may be sent to an actor before it grants any: 32. `None` leaves it to whoever is above to
@@ -73,6 +77,7 @@ impl Default for Config {
             window_messages: 1 << 15,
             window_bytes_start: 1 << 20,
             window_bytes_max: 18 << 20,
+            unacknowledged_bytes_max: 72 << 20,
             reassemblies_max: 256,
             mailbox_messages_start: Some(32),
             ack_delay_max: Duration::from_millis(1),
@@ -151,6 +156,7 @@ impl Config {
             return Err(ConfigError::Silence);
         }
         let counts = [
+            ("unacknowledged_bytes_max", self.unacknowledged_bytes_max),
             ("reassemblies_max", self.reassemblies_max as u64),
             ("mailbox_messages_start", self.mailbox_messages_start.unwrap_or(1)),
             ("ack_every", u64::from(self.ack_every)),

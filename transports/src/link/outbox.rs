@@ -6,7 +6,9 @@
 //! 2. `last` knows of every pair whose last message lies above the floor. A message that is
 //!    acknowledged, but above the floor, still counts: the receiver may hold it back. [LINK-51]
 //! 3. A message is in at most one queue.
+//! 4. `bytes` is what the messages cost. Only the last one may begin below `bytes_max` and end above it.
 
+use super::config::MESSAGE_COST;
 use super::envelope::{Address, Class, Envelope};
 use super::frame::{Head, Message};
 use super::pool::Pool;
@@ -58,6 +60,9 @@ pub enum Fate {
 #[derive(Debug)]
 pub(super) struct Outbox {
     messages: VecDeque<Outgoing>,
+    /// What they take, which no credit of the peer's raises beyond `bytes_max`. [LINK-43]
+    bytes: u64,
+    bytes_max: u64,
     floor: u64,
     window: u64,
     /// The last message of each pair.
@@ -77,13 +82,20 @@ pub(super) struct Outbox {
     was_full: bool,
 }
 
+/// What a message takes.
+const fn cost(payload: &[u8]) -> u64 {
+    payload.len() as u64 + MESSAGE_COST
+}
+
 /// The least of [`Outbox::last_max`].
 const LAST_MIN: usize = 64;
 
 impl Outbox {
-    pub(super) fn new(window: u64, in_pieces_max: usize) -> Self {
+    pub(super) fn new(window: u64, bytes_max: u64, in_pieces_max: usize) -> Self {
         Self {
             messages: VecDeque::new(),
+            bytes: 0,
+            bytes_max,
             floor: 0,
             window,
             last: HashMap::default(),
@@ -101,8 +113,12 @@ impl Outbox {
 
     /// Whether the window has room; if not, somebody will have to be told.
     pub(super) fn has_room(&mut self) -> bool {
-        self.was_full = self.messages.len() as u64 >= self.window;
+        self.was_full = !self.fits();
         !self.was_full
+    }
+
+    fn fits(&self) -> bool {
+        (self.messages.len() as u64) < self.window && self.bytes < self.bytes_max
     }
 
     /// All messages up to this one have surely arrived.
@@ -130,6 +146,7 @@ impl Outbox {
         } else {
             self.long.push_back(sequence);
         }
+        self.bytes += cost(&payload);
         let (head, progress) = (Head { envelope, predecessor }, Progress::Waiting);
         self.messages.push_back(Outgoing { head, payload, end, progress, is_queued: true });
     }
@@ -331,10 +348,11 @@ impl Outbox {
         // Above the floor its bytes are kept: if the lane ends now, it was perhaps not delivered.
         while let Some(Progress::Acked) = self.messages.front().map(|message| &message.progress) {
             let settled = self.messages.pop_front().expect("it was just looked at");
+            self.bytes -= cost(&settled.payload);
             pool.give(settled.payload);
             self.floor += 1;
         }
-        let told = self.was_full && (self.messages.len() as u64) < self.window;
+        let told = self.was_full && self.fits();
         self.was_full &= !told;
         told
     }
@@ -371,6 +389,7 @@ impl Outbox {
     /// that is acknowledged, but above the floor, may have been held back for ever.
     pub(super) fn pop_undelivered(&mut self) -> Option<(Envelope, Vec<u8>, Fate)> {
         let message = self.messages.pop_front()?;
+        self.bytes -= cost(&message.payload);
         self.floor += 1;
         let fate = match message.progress {
             Progress::Waiting => Fate::Unsent,

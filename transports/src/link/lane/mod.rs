@@ -118,7 +118,7 @@ pub enum Full {
     /// The receiver's mailbox takes no more for now.
     #[error("the receiver's mailbox takes no more for now")]
     Mailbox,
-    /// Too many messages are not yet acknowledged.
+    /// Too many messages, or too many bytes of them, are not yet acknowledged.
     #[error("too many messages are not yet acknowledged")]
     Window,
 }
@@ -219,7 +219,11 @@ impl Lane {
             pacer: Pacer::new(),
             mtu: path::discovery(&config),
             liveness: Liveness::new(now, &config, jitter),
-            outbox: Outbox::new(config.window_messages, config.reassemblies_max),
+            outbox: Outbox::new(
+                config.window_messages,
+                config.unacknowledged_bytes_max,
+                config.reassemblies_max,
+            ),
             inbox: Inbox::new(&config),
             spends: [Spend::new(&config), Spend::new(&config)],
             grants: [Grant::new(&config), Grant::new(&config)],

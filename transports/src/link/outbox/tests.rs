@@ -38,7 +38,7 @@ proptest! {
         messages in prop::collection::vec((0..3_u32, 0..3_u32, prop_oneof![4 => 0..100_usize, 1 => 0..900_usize]), 1..40),
         fates in prop::collection::vec(0..4_u8, 0..200),
     ) {
-        let mut outbox = Outbox::new(1 << 10, 2);
+        let mut outbox = Outbox::new(1 << 10, u64::MAX, 2);
         let mut pool = Pool::default();
         let mut fates = fates.into_iter();
         // What the receiver surely has: messages all of whose bytes were acknowledged.
@@ -115,7 +115,7 @@ fn arrive(
 // [LINK-51]
 #[test]
 fn a_message_that_is_held_back_still_counts() {
-    let (mut outbox, mut pool) = (Outbox::new(1 << 10, 2), Pool::default());
+    let (mut outbox, mut pool) = (Outbox::new(1 << 10, u64::MAX, 2), Pool::default());
     for _ in 0..2 {
         outbox.push(envelope(1, 1), vec![], 0, PACKET);
     }
@@ -133,7 +133,7 @@ fn a_message_that_is_held_back_still_counts() {
 // [LINK-74]
 #[test]
 fn at_a_break_each_open_message_has_its_fate() {
-    let (mut outbox, mut pool) = (Outbox::new(1 << 10, 2), Pool::default());
+    let (mut outbox, mut pool) = (Outbox::new(1 << 10, u64::MAX, 2), Pool::default());
     for payload in [1, 2, 3, 4] {
         outbox.push(envelope(1, 1), vec![payload], 0, PACKET);
     }
@@ -153,7 +153,7 @@ fn at_a_break_each_open_message_has_its_fate() {
 
 #[test]
 fn pairs_below_the_floor_are_forgotten() {
-    let (mut outbox, mut pool) = (Outbox::new(1 << 10, 2), Pool::default());
+    let (mut outbox, mut pool) = (Outbox::new(1 << 10, u64::MAX, 2), Pool::default());
     for pair in 0..10_000 {
         outbox.push(envelope(pair, pair), vec![], 0, PACKET);
         send_all(&mut outbox);
