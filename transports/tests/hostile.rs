@@ -95,6 +95,13 @@ fn each_offence_has_its_reason() {
     let contradicting = [fragment(1, 5000, 0, payload), fragment(1, 5001, 100, payload)];
     let found = end_after(&[&contradicting[0], &contradicting[1]]);
     assert_eq!(found, misbehaved(CloseReason::BadFragment));
+    // A whole message whose pieces were of another class, or for another actor.
+    let (mut reserved, mut elsewhere) = (message(1, 0, payload), message(1, 0, payload));
+    (reserved[5], elsewhere[8]) = (3, 1);
+    let found = end_after(&[&fragment(1, 100, 50, &payload[..50]), &reserved]);
+    assert_eq!(found, misbehaved(CloseReason::BadFragment));
+    let found = end_after(&[&fragment(1, 100, 0, &payload[..50]), &elsewhere]);
+    assert_eq!(found, misbehaved(CloseReason::BadFragment));
     let huge = fragment(1, (16 << 20) + 1, 0, payload);
     assert_eq!(end_after(&[&huge]), misbehaved(CloseReason::MessageTooBig));
     // A piece at the end of a long message would have memory set aside for all before it.

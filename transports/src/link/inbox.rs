@@ -102,7 +102,7 @@ impl Inbox {
                 }
             }
             // Its pieces were sent after it, which it has overtaken now.
-            Some(State::Partial(partial)) if partial.total() != len => {
+            Some(State::Partial(partial)) if !partial.is_of(&message.head, len) => {
                 return Err(CloseReason::BadFragment);
             }
             Some(State::Partial(partial)) => counted = partial.counted(),

@@ -34,9 +34,11 @@ impl Partial {
         Self { class, total, head: None, have, buffer, furthest: 0 }
     }
 
-    /// The length of the message.
-    pub(super) const fn total(&self) -> u64 {
-        self.total
+    /// Whether they can be of a message with that head and length. Of another class, what they have used up of its
+    /// credit would be given back to the other. [LINK-62]
+    pub(super) fn is_of(&self, head: &Head, len: u64) -> bool {
+        let is_same = self.head.is_none_or(|known| known == *head);
+        self.total == len && self.class == head.envelope.kind.class() && is_same
     }
 
     /// What of its credit is used.
