@@ -56,6 +56,7 @@ mod received;
 mod recovery;
 mod rtt;
 mod sent;
+mod spans;
 mod time;
 mod wire;
 

@@ -5,7 +5,7 @@ use super::config::MESSAGE_COST;
 use super::envelope::Class;
 use super::frame::{Fragment, Head};
 use super::pool::Pool;
-use super::ranges::Ranges;
+use super::spans::Spans;
 
 /// The pieces of one message.
 ///
@@ -15,14 +15,14 @@ pub(super) struct Partial {
     class: Class,
     total: u64,
     head: Option<Head>,
-    have: Ranges,
+    have: Spans,
     buffer: Vec<u8>,
     /// The end of the furthest piece.
     furthest: u64,
 }
 
 /// Pieces are at least as long as this, unless there is no more to send: the sender's promise, by which
-/// the receiver bounds the holes it keeps account of. [LINK-62]
+/// the receiver bounds the holes it keeps account of by the bytes that have come. [LINK-62]
 pub(super) const PIECE_MIN: usize = 128;
 
 /// Holes allowed beside those that pieces of the least length can make.
@@ -30,7 +30,7 @@ const HOLES_EXTRA: u64 = 64;
 
 impl Partial {
     pub(super) fn new(class: Class, total: u64, pool: &mut Pool) -> Self {
-        let (have, buffer) = (Ranges::new(), pool.take(0));
+        let (have, buffer) = (Spans::default(), pool.take(0));
         Self { class, total, head: None, have, buffer, furthest: 0 }
     }
 
@@ -59,8 +59,8 @@ impl Partial {
         }
         self.head = self.head.or(fragment.head);
         let end = fragment.offset + fragment.payload.len() as u64;
-        self.have.insert_range(fragment.offset..end);
-        if self.have.count() as u64 > HOLES_EXTRA + self.total / PIECE_MIN as u64 {
+        self.have.insert(fragment.offset..end);
+        if self.have.count() as u64 > HOLES_EXTRA + self.have.len() / PIECE_MIN as u64 {
             return Err(CloseReason::BadFragment);
         }
         self.furthest = self.furthest.max(end);
@@ -83,7 +83,7 @@ impl Partial {
 
     /// The whole message, if all pieces are there. Nothing is left then.
     pub(super) fn take_complete(&mut self) -> Option<(Head, Vec<u8>)> {
-        if self.have.first() != Some(0..self.total) {
+        if self.have.first() != Some((0, self.total)) {
             return None;
         }
         let head = self.head.expect("the first piece has the envelope");

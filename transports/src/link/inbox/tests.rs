@@ -132,12 +132,15 @@ fn what_no_honest_peer_sends_has_its_reason() {
     let third = pieces.piece(3, head(1, 0), &long, (9, 10));
     assert_eq!(third, Err(CloseReason::ReassemblyExceeded));
 
-    let mut holes = fresh();
-    let reason = (0..2000).find_map(|at| {
-        let at = 2 * at;
-        holes.piece(1, head(1, 0), &long, (at, at + 1)).err()
-    });
-    assert_eq!(reason, Some(CloseReason::BadFragment), "more holes than pieces can leave");
+    for is_backwards in [false, true] {
+        let (mut holes, long) = (fresh(), vec![7; 1 << 19]);
+        let places: Vec<_> = (0..1 << 18).map(|at| 2 * at).collect();
+        let places: Vec<_> = if is_backwards { places.into_iter().rev().collect() } else { places };
+        let broken = places.iter().enumerate().find_map(|(count, at)| {
+            Some((count, holes.piece(1, head(1, 0), &long, (*at, at + 1)).err()?))
+        });
+        assert_eq!(broken, Some((64, CloseReason::BadFragment)), "more holes than pieces leave");
+    }
 
     let small = Config { message_len_max: 10, window_bytes_start: 200, ..Config::default() };
     let mut small = End::new(&small);
