@@ -3,7 +3,7 @@
 use super::digest::{code, derive};
 use super::key::{KEY_BYTES, Key, PublicKey};
 use curve25519_dalek::montgomery::MontgomeryPoint;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 /// How many bytes a reset token has.
 pub const TOKEN_BYTES: usize = 16;
@@ -35,10 +35,12 @@ impl Identity {
         &self.secret
     }
 
-    /// What proves, also after a restart, that this node gave out `index` to a peer at that address. The
-    /// address is part of it so that a token called forth by somebody else is of no use to him.
-    pub(crate) fn reset_token(&self, index: u32, peer: IpAddr) -> [u8; TOKEN_BYTES] {
-        code(&self.reset, &[&index.to_le_bytes(), &address_bytes(peer)])
+    /// What proves, also after a restart, that this node gave out `index` to a peer at that address. That
+    /// is part of it, with the port, so that a token called forth by somebody else is of no use, also by one behind the
+    /// same IP address.
+    pub(crate) fn reset_token(&self, index: u32, peer: SocketAddr) -> [u8; TOKEN_BYTES] {
+        let (ip, port) = (address_bytes(peer.ip()), peer.port().to_le_bytes());
+        code(&self.reset, &[&index.to_le_bytes(), &ip, &port])
     }
 }
 

@@ -156,7 +156,7 @@ impl Endpoint {
             packet,
             index,
             to,
-            token_for: to.ip(),
+            token_for: to,
             began,
             sent: now,
             time,
@@ -320,7 +320,7 @@ impl Endpoint {
         let Some(association) = self.associations.at_mut(id.place) else { return };
         let address = association.address;
         // [UDP-62]
-        let is_elsewhere = address.ip() != attempt.token_for;
+        let is_elsewhere = address != attempt.token_for;
         if crate::planted!("token-for-elsewhere": is_elsewhere => false) {
             association.rekey_at = Some(now);
         }

@@ -1,6 +1,10 @@
-//! Who goes by which index: a slab whose low bits are the place and whose high bits are random.
+//! Who goes by which index. All of an index is random: whoever guesses one that is in use may have its owner look at what
+//! nobody has sent, and find the token of a reset for it beforehand. [UDP-65]
 
 use crate::secure::entropy::{Entropy, NoEntropy, draw};
+use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
+use rustc_hash::FxBuildHasher;
 
 /// To whom an index belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -15,16 +19,17 @@ pub(super) enum Owner {
     Met(u32),
 }
 
-/// The indices that are in use. A look-up is one access; a freed place is used again under another index.
+/// The indices that are in use.
 #[derive(Debug, Default)]
 pub(super) struct Indices {
-    places: Vec<Option<(u32, Owner)>>,
-    free: Vec<u32>,
+    owners: HashMap<u32, Owner, FxBuildHasher>,
 }
 
-/// The bits of an index that say where it lies.
-const PLACE_BITS: u32 = 18;
-const PLACE_MASK: u32 = (1 << PLACE_BITS) - 1;
+/// How many there may be.
+const INDICES_MAX: usize = 1 << 18;
+
+/// Draws until one is found that is not in use. Of 16,384 drawn at most one is.
+const DRAWS_MAX: usize = 16;
 
 /// Why there is no index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,46 +51,62 @@ impl Indices {
         owner: Owner,
         entropy: &mut dyn Entropy,
     ) -> Result<u32, NoIndex> {
-        let high = u32::from_le_bytes(draw(entropy)?) & !PLACE_MASK;
-        let place = match self.free.pop() {
-            Some(place) => place,
-            None => {
-                let place = u32::try_from(self.places.len()).unwrap_or(u32::MAX);
-                if place > PLACE_MASK {
-                    return Err(NoIndex::Full);
-                }
-                self.places.push(None);
-                place
+        if self.owners.len() >= INDICES_MAX {
+            return Err(NoIndex::Full);
+        }
+        for _ in 0..DRAWS_MAX {
+            let index = u32::from_le_bytes(draw(entropy)?);
+            if let Entry::Vacant(vacant) = self.owners.entry(index) {
+                vacant.insert(owner);
+                return Ok(index);
             }
-        };
-        self.places[place as usize] = Some((high | place, owner));
-        Ok(high | place)
+        }
+        Err(NoIndex::Entropy)
     }
 
     pub(super) fn owner(&self, index: u32) -> Option<Owner> {
-        let &(known, owner) = self.places.get((index & PLACE_MASK) as usize)?.as_ref()?;
-        (known == index).then_some(owner)
+        self.owners.get(&index).copied()
     }
 
     /// Hands an index over.
     pub(super) fn pass(&mut self, index: u32, to: Owner) {
-        if let Some(Some((known, owner))) = self.places.get_mut((index & PLACE_MASK) as usize)
-            && *known == index
-        {
+        if let Some(owner) = self.owners.get_mut(&index) {
             *owner = to;
         }
     }
 
     pub(super) fn remove(&mut self, index: u32) {
-        if self.owner(index).is_some() {
-            self.places[(index & PLACE_MASK) as usize] = None;
-            self.free.push(index & PLACE_MASK);
-        }
+        self.owners.remove(&index);
     }
 
     /// How many are in use.
     #[cfg(any(test, fuzzing))]
     pub(super) fn len(&self) -> usize {
-        self.places.len() - self.free.len()
+        self.owners.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::harness::Seeded;
+    use super::*;
+
+    /// [UDP-65]
+    #[test]
+    fn no_part_of_an_index_tells_how_many_there_are() {
+        let (mut indices, mut entropy) = (Indices::default(), Seeded(7));
+        let given: Vec<_> = (0..4096)
+            .map(|place| indices.insert(Owner::Association(place), &mut entropy).unwrap())
+            .collect();
+        for shift in 0..=20 {
+            let low = given.iter().filter(|index| **index >> shift & 0xFFF < 0x400).count();
+            assert!((900..1150).contains(&low), "{low} of 4096 are in a quarter, at bit {shift}");
+        }
+        for (place, index) in given.iter().enumerate() {
+            assert_eq!(indices.owner(*index), Some(Owner::Association(place as u32)));
+        }
+        given[1..].iter().for_each(|index| indices.remove(*index));
+        indices.pass(given[0], Owner::Sought);
+        assert_eq!((indices.len(), indices.owner(given[0])), (1, Some(Owner::Sought)));
     }
 }

@@ -422,7 +422,7 @@ impl Endpoint {
         if self.resets.take(from.ip(), now.as_nanos()) {
             let mut packet = Vec::with_capacity(wire::RESET_BYTES);
             wire::short_header(Kind::Reset, index, &mut packet);
-            packet.extend(self.local.identity.reset_token(index, from.ip()));
+            packet.extend(self.local.identity.reset_token(index, from));
             self.send(from, packet);
         }
     }
@@ -444,7 +444,7 @@ impl Endpoint {
             lanes: u16::from(self.config.lanes),
             datagram_bytes_max: self.config.datagram_bytes_max,
             window_bytes: self.config.window_bytes,
-            token: self.local.identity.reset_token(index, to.ip()),
+            token: self.local.identity.reset_token(index, to),
         }
     }
 

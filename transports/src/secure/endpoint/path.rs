@@ -226,7 +226,7 @@ impl Endpoint {
         candidate.due = now + TRY_EVERY * candidate.tries;
         let (address, token, due) = (candidate.address, candidate.token, candidate.due);
         if let Some(index) = association.current.as_ref().map(|epoch| epoch.index) {
-            let reset = Some((index, self.local.identity.reset_token(index, address.ip())));
+            let reset = Some((index, self.local.identity.reset_token(index, address)));
             self.control(place, now, address, Control::Challenge { token, reset });
         }
         self.arm(due);

@@ -7,7 +7,7 @@ use crate::secure::hello::Tai64n;
 use crate::secure::key::PublicKey;
 use crate::secure::limit::Bucket;
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 /// A handshake of ours that waits for its answer.
@@ -18,7 +18,7 @@ pub(super) struct Attempt {
     pub(super) index: u32,
     pub(super) to: SocketAddr,
     /// For which address of the peer the token is that it was told.
-    pub(super) token_for: IpAddr,
+    pub(super) token_for: SocketAddr,
     pub(super) began: Time,
     pub(super) sent: Time,
     pub(super) time: Tai64n,

@@ -218,17 +218,20 @@ fn one_that_has_forgotten_says_so_and_is_believed_by_its_token_alone() {
 
 #[test]
 fn a_token_called_forth_from_elsewhere_is_of_no_use() {
-    let mut pair = pair(&Config::default());
-    let (_, b) = pair.connect();
-    pair.a = node(1, 1, Config::default());
-    let mut called = sealed(&mut pair.b, pair.now, b, 0, b"?").unwrap().packet;
-    pair.a.handle(pair.now, address(66), &mut called);
-    let mut reset = pair.a.poll_transmit().unwrap();
-    assert_eq!(reset.to, address(66));
-    assert_eq!(
-        pair.b.handle(pair.now, address(1), &mut reset.packet),
-        Received::Dropped(Reject::Forged)
-    );
+    // The last one is behind the same address as the peer.
+    for elsewhere in [address(66), SocketAddr::new(address(2).ip(), 5555)] {
+        let mut pair = pair(&Config::default());
+        let (_, b) = pair.connect();
+        pair.a = node(1, 1, Config::default());
+        let mut called = sealed(&mut pair.b, pair.now, b, 0, b"?").unwrap().packet;
+        pair.a.handle(pair.now, elsewhere, &mut called);
+        let mut reset = pair.a.poll_transmit().unwrap();
+        assert_eq!(reset.to, elsewhere);
+        assert_eq!(
+            pair.b.handle(pair.now, address(1), &mut reset.packet),
+            Received::Dropped(Reject::Forged)
+        );
+    }
 }
 
 #[test]
@@ -383,7 +386,7 @@ fn a_challenge_that_comes_late_says_nothing_of_where_one_is() {
         }
         assert_eq!(std::iter::from_fn(|| pair.a.poll_transmit()).count(), 2, "both are answered");
         let epoch = pair.a.associations.get(a).and_then(|it| it.current.as_ref()).unwrap();
-        let token = |host| identity(2).reset_token(epoch.peer_index, address(host).ip());
+        let token = |host| identity(2).reset_token(epoch.peer_index, address(host));
         let are_heard = [77, 88].map(|host| epoch.is_reset_by(&token(host)));
         assert_eq!(are_heard, [false, true], "turned: {turned}");
     }
@@ -401,7 +404,7 @@ fn a_token_for_other_keys_is_not_kept() {
     pair.a.rekey(pair.now, a).unwrap();
     pair.settle();
     assert_eq!(pair.a.handle(pair.now, address(2), &mut challenge.packet), Received::Done);
-    let stale = identity(2).reset_token(index, address(77).ip());
+    let stale = identity(2).reset_token(index, address(77));
     let epoch = pair.a.associations.get(a).and_then(|it| it.current.as_ref()).unwrap();
     assert_ne!(epoch.peer_index, index);
     assert!(!epoch.is_reset_by(&stale));

@@ -150,7 +150,13 @@ fn a_renewal_that_is_cut_off_ends_nothing() {
 /// [UDP-62]: a reset from where a first message went that was repeated there.
 #[test]
 fn who_was_found_elsewhere_is_told_a_token_for_there() {
-    let (mut pair, elsewhere) = (pair(&Config::default()), address(66));
+    for elsewhere in [address(66), SocketAddr::new(address(2).ip(), 5555)] {
+        is_told_a_token_for(elsewhere);
+    }
+}
+
+fn is_told_a_token_for(elsewhere: SocketAddr) {
+    let mut pair = pair(&Config::default());
     assert!(pair.a.public() < pair.b.public(), "the handshake of a goes on where two cross");
     pair.b.connect(pair.now, &pair.a.public(), address(1)).unwrap();
     let mut crossing = pair.b.poll_transmit().unwrap().packet;
