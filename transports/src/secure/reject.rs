@@ -76,11 +76,14 @@ pub enum Reject {
     /// Its text is no control message of this layer.
     #[error("malformed control message")]
     Control,
+    /// There is no room for another node that was met by the cluster key.
+    #[error("too many nodes were met by the cluster key")]
+    TooManyMet,
 }
 
 impl Reject {
     /// Every reason, in the order of the counters.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::Empty,
         Self::Fixed,
         Self::Kind,
@@ -105,5 +108,6 @@ impl Reject {
         Self::Unasked,
         Self::Full,
         Self::Control,
+        Self::TooManyMet,
     ];
 }

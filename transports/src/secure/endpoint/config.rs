@@ -22,6 +22,8 @@ pub struct Config {
     pub associations_max: usize,
     /// How many first contacts may wait for their third message, and how many of ours for an answer.
     pub contacts_max: usize,
+    /// How many nodes may be allowed because they were met by the cluster key. Those that the owner allows always fit.
+    pub met_max: usize,
     /// How many datagrams of handshakes may wait to be sent; of more, the oldest are dropped.
     pub transmits_max: usize,
     /// How many handshakes and first contacts one /32 or /64 may ask for before it is asked for a cookie;
@@ -70,6 +72,7 @@ impl Default for Config {
             window_bytes: 1 << 20,
             associations_max: 4096,
             contacts_max: 64,
+            met_max: 1024,
             transmits_max: 1024,
             source_rate: Rate::per_second(20, 5),
             renewal_rate: Rate::per_second(1, 5),

@@ -162,7 +162,7 @@ impl Endpoint {
         let to = ours.to;
         self.leave_alone(to);
         self.send(from, finish);
-        let place = self.peers.allow(peer);
+        let place = self.peers.meet(peer, self.config.met_max).ok_or(Reject::TooManyMet)?;
         if !self.peers.at(place).allowed {
             return Err(Reject::Peer);
         }
@@ -189,7 +189,7 @@ impl Endpoint {
         let peer = theirs.met.finished(packet)?;
         self.contacts.met.remove(&index);
         self.indices.remove(index);
-        let place = self.peers.allow(peer);
+        let place = self.peers.meet(peer, self.config.met_max).ok_or(Reject::TooManyMet)?;
         if !self.peers.at(place).allowed {
             return Err(Reject::Peer);
         }

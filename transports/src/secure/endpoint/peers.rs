@@ -60,6 +60,8 @@ pub(super) struct Peer {
     pub(super) allowed: bool,
     /// Whether the owner has forbidden it, which only the owner takes back.
     pub(super) forbidden: bool,
+    /// Whether it is here because it was met by the cluster key alone.
+    is_met: bool,
     /// How many associations with it have ended. [UDP-45]
     pub(super) lives: u16,
     /// The time of its last handshake.
@@ -117,6 +119,8 @@ impl Peer {
 pub(super) struct Peers {
     all: Vec<Peer>,
     by_key: BTreeMap<PublicKey, u32>,
+    /// How many were met by the cluster key alone.
+    met: usize,
 }
 
 impl Peers {
@@ -125,34 +129,57 @@ impl Peers {
         self.by_key.get(key).copied()
     }
 
-    /// Allows the peer unless it is forbidden, and returns its place.
+    /// Allows the owner's peer unless it is forbidden, and returns its place.
     pub(super) fn allow(&mut self, key: PublicKey) -> u32 {
-        let all = &mut self.all;
-        let place = *self.by_key.entry(key).or_insert_with(|| {
-            all.push(Peer {
-                key,
-                codes: Codes::of(&key),
-                allowed: false,
-                forbidden: false,
-                lives: 0,
-                newest: Tai64n::default(),
-                crossed: Tai64n::default(),
-                told: Tai64n::default(),
-                attempt: None,
-                places: Vec::new(),
-                cookie: None,
-                live: None,
-                newborn: None,
-                gave_way: None,
-                unproved: Bucket::default(),
-                proved: Bucket::default(),
-                good_cookie: 1,
-                runs: [None; 2],
-            });
-            u32::try_from(all.len() - 1).unwrap_or(u32::MAX)
-        });
+        let place = self.place(&key).unwrap_or_else(|| self.add(key));
         let peer = self.at_mut(place);
         peer.allowed = !peer.forbidden;
+        let was_met = std::mem::replace(&mut peer.is_met, false);
+        self.met -= usize::from(was_met);
+        place
+    }
+
+    /// Allows a peer that was met unless it is forbidden, and returns its place; none if so many were met. [UDP-75]
+    pub(super) fn meet(&mut self, key: PublicKey, met_max: usize) -> Option<u32> {
+        let place = match self.place(&key) {
+            Some(place) => place,
+            None if self.met >= met_max => return None,
+            None => {
+                let place = self.add(key);
+                self.at_mut(place).is_met = true;
+                self.met += 1;
+                place
+            }
+        };
+        let peer = self.at_mut(place);
+        peer.allowed = !peer.forbidden;
+        Some(place)
+    }
+
+    fn add(&mut self, key: PublicKey) -> u32 {
+        let place = u32::try_from(self.all.len()).unwrap_or(u32::MAX);
+        self.by_key.insert(key, place);
+        self.all.push(Peer {
+            key,
+            codes: Codes::of(&key),
+            allowed: false,
+            forbidden: false,
+            is_met: false,
+            lives: 0,
+            newest: Tai64n::default(),
+            crossed: Tai64n::default(),
+            told: Tai64n::default(),
+            attempt: None,
+            places: Vec::new(),
+            cookie: None,
+            live: None,
+            newborn: None,
+            gave_way: None,
+            unproved: Bucket::default(),
+            proved: Bucket::default(),
+            good_cookie: 1,
+            runs: [None; 2],
+        });
         place
     }
 

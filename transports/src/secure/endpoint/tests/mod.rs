@@ -1,5 +1,6 @@
 //! Endpoints talking over a wire that the tests hold in their hands.
 
+mod contacts;
 mod crossing;
 mod hostile;
 mod lifecycle;

@@ -1,0 +1,50 @@
+//! First contacts: what others can use up of them, and what they leave behind.
+
+use super::*;
+use crate::secure::limit::Rate;
+use crate::secure::wire::Suite;
+
+fn open_config() -> Config {
+    let rate = Rate::per_second(1_000_000, 1_000_000);
+    Config { source_rate: rate, load_rate: rate, suite: Suite::Classic, ..Config::default() }
+}
+
+/// What `seeker` asks the node at `address(2)` with.
+fn asks(seeker: &mut Endpoint, now: Time) -> Vec<u8> {
+    seeker.meet(now, address(2)).unwrap();
+    seeker.poll_transmit().unwrap().packet
+}
+
+/// Meets `node`, which is at `address(2)`, with a cookie if it asks for one; what became of the last message.
+fn meets(seeker: &mut Endpoint, from: SocketAddr, node: &mut Endpoint, now: Time) -> Received {
+    let mut packet = asks(seeker, now);
+    loop {
+        let received = node.handle(now, from, &mut packet);
+        let Some(mut answer) = node.poll_transmit() else { return received };
+        seeker.handle(now, address(2), &mut answer.packet);
+        packet = seeker.poll_transmit().unwrap().packet;
+        while seeker.poll_transmit().is_some() {}
+    }
+}
+
+/// [UDP-75]
+#[test]
+fn nodes_that_were_met_have_a_limit_and_those_that_are_allowed_none() {
+    let config = Config { met_max: 2, ..open_config() };
+    let mut pair = pair(&config);
+    let met = |pair: &mut Pair, host| {
+        let mut seeker = node(host, 0, config.clone());
+        meets(&mut seeker, address(host), &mut pair.b, pair.now)
+    };
+    let full = Received::Dropped(Reject::TooManyMet);
+    let found = [4, 5, 6, 4, 1, 7, 3].map(|host| met(&mut pair, host));
+    let done = Received::Done;
+    let expected = [&done, &done, &full, &done, &done, &full, &done].map(Clone::clone);
+    assert_eq!(found, expected, "1 and 3 are allowed by the owner, and 4 was met before");
+    pair.b.allow(identity(4).public());
+    assert_eq!(
+        [6, 7].map(|host| met(&mut pair, host)),
+        [done, full],
+        "4 is one of the owner's by now"
+    );
+}
