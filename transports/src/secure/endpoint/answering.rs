@@ -94,11 +94,14 @@ impl Endpoint {
         self.jar.turn(now, self.entropy.as_mut()).map_err(|_| Reject::Handshake)?;
         let second = self.jar.second(from, self.good_cookie(from), packet);
         let loaded = self.is_loaded(now) && crate::planted!("cookie-forgotten": true => false);
+        // [UDP-74] Who answers there may have the rest of the places.
+        let crowded = header.suite == Suite::FirstContact
+            && self.contacts.is_half_full(self.config.contacts_max);
         // [UDP-21] [UDP-22] Who has not proved its address may be anybody who writes it on a datagram. What
         // such do is counted apart, so that they can use up no more than the right to do without a cookie.
         let passes = match second {
             Second::Valid => true,
-            Second::Absent => !loaded && self.may_ask(now, from, second),
+            Second::Absent => !loaded && !crowded && self.may_ask(now, from, second),
             Second::Wrong => false,
         };
         if !passes {

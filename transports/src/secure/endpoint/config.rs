@@ -20,7 +20,8 @@ pub struct Config {
     pub window_bytes: u64,
     /// How many associations there may be, those not yet confirmed included.
     pub associations_max: usize,
-    /// How many first contacts may wait for their third message, and how many of ours for an answer.
+    /// How many first contacts may wait for their third message, and how many of ours for an answer. When half of the former
+    /// are there, a cookie is asked for.
     pub contacts_max: usize,
     /// How many nodes may be allowed because they were met by the cluster key. Those that the owner allows always fit.
     pub met_max: usize,

@@ -6,6 +6,7 @@ use crate::link::Time;
 use crate::secure::audit::What;
 use crate::secure::contact::{Met, Sought};
 use crate::secure::guard::Cookie;
+use crate::secure::key::KEY_BYTES;
 use crate::secure::reject::Reject;
 use crate::secure::wire::{HandshakeHeader, Kind};
 use std::collections::BTreeMap;
@@ -31,6 +32,9 @@ struct Ours {
 
 struct Theirs {
     met: Met,
+    /// The key that it was asked with, for this once.
+    ephemeral: [u8; KEY_BYTES],
+    answer: Vec<u8>,
     until: Time,
 }
 
@@ -38,6 +42,11 @@ impl Contacts {
     pub(super) fn deadline(&self) -> Option<Time> {
         let ours = self.sought.iter().map(|ours| ours.retry_at);
         ours.chain(self.met.values().map(|theirs| theirs.until)).min()
+    }
+
+    /// Whether half of so many places are taken by others.
+    pub(super) fn is_half_full(&self, places: usize) -> bool {
+        2 * self.met.len() >= places
     }
 }
 
@@ -118,24 +127,32 @@ impl Endpoint {
         }
     }
 
-    /// Somebody who knows the cluster key asks who we are.
+    /// Somebody who knows the cluster key asks who we are, or somebody repeats that. What was asked before is answered as
+    /// before, and takes no other place: whose it is may come behind one who has read it. [UDP-74]
     pub(super) fn on_contact(
         &mut self,
         now: Time,
         from: SocketAddr,
         body: &[u8],
     ) -> Result<(), Reject> {
+        let (_, length) = HandshakeHeader::decode(Kind::Init, body)?;
+        let ephemeral = *body[length..].first_chunk::<KEY_BYTES>().ok_or(Reject::Length)?;
+        let known = self.contacts.met.values().find(|theirs| theirs.ephemeral == ephemeral);
+        if let Some(answer) = known.map(|theirs| theirs.answer.clone()) {
+            self.send(from, answer);
+            return Ok(());
+        }
         if self.contacts.met.len() >= self.config.contacts_max {
             return Err(Reject::Full);
         }
         let index =
             self.indices.insert(Owner::Met(0), self.entropy.as_mut()).map_err(|_| Reject::Full)?;
         match Met::answer(&self.local, body, index, self.entropy.as_mut()) {
-            Ok((met, packet)) => {
+            Ok((met, answer)) => {
                 let until = now + self.config.confirm_within;
                 self.indices.pass(index, Owner::Met(index));
-                self.contacts.met.insert(index, Theirs { met, until });
-                self.send(from, packet);
+                self.send(from, answer.clone());
+                self.contacts.met.insert(index, Theirs { met, ephemeral, answer, until });
                 self.arm(until);
                 Ok(())
             }

@@ -27,6 +27,42 @@ fn meets(seeker: &mut Endpoint, from: SocketAddr, node: &mut Endpoint, now: Time
     }
 }
 
+/// [UDP-74]
+#[test]
+fn a_first_contact_played_again_takes_one_place() {
+    let mut pair = pair(&open_config());
+    let mut init = asks(&mut pair.a, pair.now);
+    for host in 0..200 {
+        let received = pair.b.handle(pair.now, address(host), &mut init.clone());
+        assert_eq!(received, Received::Done, "{host}");
+        assert_eq!(pair.b.poll_transmit().unwrap().to, address(host));
+    }
+    assert_eq!(pair.b.indices.len(), 1);
+    // Whose it is finds the answer although others played it first.
+    pair.b.handle(pair.now, address(1), &mut init);
+    pair.settle();
+    let learned = |event: &Event| matches!(event, Event::Learned { .. });
+    assert!(events(&mut pair.b).iter().any(learned));
+    let mut third = node(3, 0, open_config());
+    assert_eq!(meets(&mut third, address(3), &mut pair.b, pair.now), Received::Done);
+}
+
+/// [UDP-74]
+#[test]
+fn a_cookie_is_asked_for_when_half_of_the_places_are_taken() {
+    let config = Config { contacts_max: 4, ..open_config() };
+    let mut pair = pair(&config);
+    let mut asked = |life, from| {
+        let mut seeker = node(3, life, config.clone());
+        pair.b.handle(pair.now, from, &mut asks(&mut seeker, pair.now))
+    };
+    assert_eq!([0, 1].map(|life| asked(life, address(3))), [Received::Done, Received::Done]);
+    assert_eq!(asked(2, address(3)), Received::Dropped(Reject::Cookie));
+    while pair.b.poll_transmit().is_some() {}
+    let mut honest = node(1, 9, config.clone());
+    assert_eq!(meets(&mut honest, address(1), &mut pair.b, pair.now), Received::Done);
+}
+
 /// [UDP-75]
 #[test]
 fn nodes_that_were_met_have_a_limit_and_those_that_are_allowed_none() {
