@@ -4,18 +4,22 @@
 mod capture;
 mod relay;
 
-use greenroom::net::{Export, Node};
+use greenroom::net::{Drive, Export, Node, Transport};
 use greenroom::{Actor, Ref, System, handlers};
 use greenroom_transports::link::Ecn;
-use greenroom_transports::secure::audit::{Entry, What};
+use greenroom_transports::secure::audit::{Entry, SendFailure, What};
+use greenroom_transports::secure::endpoint::Arrival;
+use greenroom_transports::secure::entropy::System as Entropy;
 use greenroom_transports::secure::identity::Identity;
 use greenroom_transports::secure::key::Key;
 use greenroom_transports::udp::socket::{Batch, Options, SendError, Socket};
-use greenroom_transports::udp::{Settings, Udp};
+use greenroom_transports::udp::{Datagrams, Settings, Udp};
 use relay::{Relay, Rules};
 use std::future::poll_fn;
-use std::net::SocketAddr;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroUsize;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 const LIMIT: Duration = Duration::from_secs(100);
@@ -283,4 +287,77 @@ async fn answers_come_from_the_address_that_was_asked() {
             () = carry(between, server) => {}
         }
     }
+}
+
+/// What takes no datagram, for one reason after the other.
+struct Refusing(u64);
+
+impl Datagrams for Refusing {
+    fn poll_receive(
+        &mut self,
+        _: &mut Context<'_>,
+        _: &mut dyn FnMut(Arrival, &mut [u8]),
+    ) -> Poll<io::Result<()>> {
+        Poll::Pending
+    }
+
+    fn send(
+        &mut self,
+        _: Option<IpAddr>,
+        to: SocketAddr,
+        _: Ecn,
+        datagram: &[u8],
+        _: NonZeroUsize,
+    ) -> Result<(), (usize, SendError)> {
+        self.send_cut(None, to, datagram).map_err(|error| (0, error))
+    }
+
+    fn send_cut(&mut self, _: Option<IpAddr>, _: SocketAddr, _: &[u8]) -> Result<(), SendError> {
+        self.0 += 1;
+        Err(match self.0 % 4 {
+            0 => SendError::TooBig,
+            1 => SendError::Unreachable,
+            2 => SendError::Denied,
+            _ => SendError::Other(io::ErrorKind::InvalidInput.into()),
+        })
+    }
+
+    fn poll_writable(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn segments_max(&self) -> usize {
+        1
+    }
+}
+
+/// Each is counted under its reason; of many within a second the audit has one.
+#[test]
+fn what_the_kernel_does_not_take_is_counted_and_noted() {
+    let identity = |host| Identity::new(Key::new([host; 32]));
+    let at = "127.0.0.1:7".parse().expect("an address");
+    let mut settings = Settings::new(identity(1));
+    for host in 2..42 {
+        settings = settings.peer(identity(host).public(), None);
+    }
+    let since = Duration::from_secs(1_700_000_000);
+    let udp = Udp::over(settings, Refusing(0), at, Box::new(Entropy), since).expect("it starts");
+    let waiting: Vec<_> = (2..42)
+        .map(|host| {
+            let to = format!("udp:127.0.0.1:{host}#{}", identity(host).public());
+            udp.connect(&to.parse().expect("an address"))
+        })
+        .collect();
+    let drive = udp.drive(&mut Context::from_waker(Waker::noop()), Duration::from_secs(9));
+    assert!(matches!(drive, Drive::Until(Some(_))));
+    udp.audit(|audit| {
+        assert_eq!(SendFailure::ALL.map(|why| audit.send_failed(why)), [10; 4]);
+        let noted: Vec<_> = audit.entries().map(|entry| entry.what).collect();
+        let [Some(first), .., Some(_)] = [0, 1, 2, 3].map(|at| noted.get(at)) else {
+            panic!("one of each is noted: {noted:?}");
+        };
+        assert_eq!(*first, What::SendFailed { why: SendFailure::Unreachable, count: 1 });
+        assert_eq!(noted.len(), 4, "{noted:?}");
+    });
+    drop(waiting);
 }

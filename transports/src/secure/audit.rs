@@ -1,13 +1,36 @@
 //! What happened that bears on security: a ring of the last events, and counters of all.
 //!
-//! Nothing is written per packet. A rejection moves its counter; into the ring it comes at most once a
-//! second for each reason, with how many there have been. Recording neither allocates nor waits.
+//! Nothing is written per packet. A rejection moves its counter, and so does what the kernel does not take; into the ring
+//! it comes at most once a second for each reason, with how many there have been. Recording neither allocates nor waits.
 
 use super::key::PublicKey;
 use super::reject::Reject;
 use crate::link::Time;
 use std::net::SocketAddr;
 use std::time::Duration;
+
+/// Why the kernel did not take a datagram. It is lost, as any may be on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+#[non_exhaustive]
+pub enum SendFailure {
+    /// It is longer than the path takes, as probes of the path's length may be.
+    #[error("too long for the path")]
+    TooBig,
+    /// There is no network, no way to the address, or nobody there.
+    #[error("no way to the address")]
+    Unreachable,
+    /// The kernel says no, and firewalls do.
+    #[error("not permitted")]
+    Denied,
+    /// Anything else that the kernel says.
+    #[error("refused by the kernel")]
+    Other,
+}
+
+impl SendFailure {
+    /// Every reason, in the order of the counters.
+    pub const ALL: [Self; 4] = [Self::TooBig, Self::Unreachable, Self::Denied, Self::Other];
+}
 
 /// One thing that happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +84,13 @@ pub enum What {
         /// The node whose association it is.
         peer: PublicKey,
     },
+    /// Datagrams were not sent, as the kernel did not take them.
+    SendFailed {
+        /// Why.
+        why: SendFailure,
+        /// How many for this reason since the start.
+        count: u64,
+    },
     /// Datagrams were dropped.
     Rejected {
         /// Why.
@@ -89,6 +119,9 @@ pub struct Audit {
     rejected: [u64; Reject::ALL.len()],
     noted: [Option<Time>; Reject::ALL.len()],
     unsent: u64,
+    failed: [u64; SendFailure::ALL.len()],
+    /// When each failure was noted last.
+    noted_failed: [Option<Time>; SendFailure::ALL.len()],
     shared_keys: u64,
     noted_shared: Option<Time>,
 }
@@ -106,6 +139,8 @@ impl Audit {
             rejected: [0; Reject::ALL.len()],
             noted: [None; Reject::ALL.len()],
             unsent: 0,
+            failed: [0; SendFailure::ALL.len()],
+            noted_failed: [None; SendFailure::ALL.len()],
             shared_keys: 0,
             noted_shared: None,
         }
@@ -156,6 +191,17 @@ impl Audit {
         self.rejected.iter().sum()
     }
 
+    /// Counts datagrams that the kernel did not take, and notes it if that was not noted for a second.
+    pub(super) fn fail_to_send(&mut self, at: Time, to: SocketAddr, why: SendFailure) {
+        let index = why as usize;
+        self.failed[index] += 1;
+        if self.noted_failed[index].is_none_or(|noted| at.since(noted) >= NOTE_INTERVAL) {
+            self.noted_failed[index] = Some(at);
+            let count = self.failed[index];
+            self.record(at, Some(to), What::SendFailed { why, count });
+        }
+    }
+
     /// Counts a datagram that was never sent.
     pub(super) fn drop_unsent(&mut self) {
         self.unsent += 1;
@@ -165,6 +211,12 @@ impl Audit {
     #[must_use]
     pub fn unsent(&self) -> u64 {
         self.unsent
+    }
+
+    /// How many datagrams the kernel did not take for a reason.
+    #[must_use]
+    pub fn send_failed(&self, why: SendFailure) -> u64 {
+        self.failed[why as usize]
     }
 
     /// How many events were recorded, those that the ring has lost included.

@@ -36,7 +36,7 @@ pub use wakes::{Few, Wakes};
 pub use word::Terms;
 
 use crate::link::{Config, Lane, Time};
-use crate::secure::audit::Audit;
+use crate::secure::audit::{Audit, SendFailure};
 use crate::secure::endpoint::{Arrival, AssociationId, Endpoint, Event, Received};
 use crate::secure::hello::Hello;
 use crate::secure::key::PublicKey;
@@ -117,6 +117,11 @@ impl Station {
     #[must_use]
     pub fn audit(&self) -> &Audit {
         self.endpoint.audit()
+    }
+
+    /// What was to go there is lost, as the kernel did not take it.
+    pub fn fail_to_send(&mut self, now: Time, to: SocketAddr, why: SendFailure) {
+        self.endpoint.fail_to_send(now, to, why);
     }
 
     /// Lets a node connect, and be connected to.

@@ -11,6 +11,7 @@ mod registered;
 mod tests;
 
 use crate::link::Ecn;
+use crate::secure::audit::SendFailure;
 use crate::secure::endpoint::Arrival;
 use quinn_udp::{BATCH_SIZE, RecvMeta, UdpSocketState};
 use registered::Registered;
@@ -65,6 +66,18 @@ pub enum SendError {
     /// Anything else that the kernel says.
     #[error(transparent)]
     Other(io::Error),
+}
+
+impl SendError {
+    /// As the audit counts it.
+    pub(super) fn failure(&self) -> SendFailure {
+        match self {
+            Self::TooBig => SendFailure::TooBig,
+            Self::Unreachable => SendFailure::Unreachable,
+            Self::Denied => SendFailure::Denied,
+            Self::Full | Self::Other(_) => SendFailure::Other,
+        }
+    }
 }
 
 impl From<io::Error> for SendError {

@@ -401,7 +401,9 @@ impl Driver {
                     return Ok(());
                 }
                 // It is lost, as any datagram may be: too long for the path, or there is no path for now.
-                Err((_, _)) => {}
+                Err((_, error)) => {
+                    shared.station.lock().fail_to_send(now, self.out.to(), error.failure());
+                }
             }
         }
         Ok(())

@@ -43,7 +43,7 @@ pub use epoch::CONTROL_LANE;
 pub use event::{Ended, Event};
 pub use path::Arrival;
 
-use super::audit::{Audit, What};
+use super::audit::{Audit, SendFailure, What};
 use super::entropy::{Entropy, NoEntropy, draw};
 use super::guard::{Codes, Jar};
 use super::handshake::Local;
@@ -277,6 +277,11 @@ impl Endpoint {
     /// Counts what came from there, and its owner has dropped.
     pub(crate) fn reject(&mut self, now: Time, from: SocketAddr, reason: Reject) {
         self.audit.reject(now, from, reason);
+    }
+
+    /// Counts what was to go there, and the kernel did not take.
+    pub(crate) fn fail_to_send(&mut self, now: Time, to: SocketAddr, why: SendFailure) {
+        self.audit.fail_to_send(now, to, why);
     }
 
     /// Seals the packet whose text stands in `packet[16..len - 16]`, in place, and says where it goes.
