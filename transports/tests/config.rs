@@ -88,6 +88,10 @@ fn what_may_be_left_out_may() {
     let config = folder.parse("listen = \"[::1]:7000\"\nkey-file = \"node.key\"\n").unwrap();
     let own = config.identity.public();
     assert_eq!(config.address().to_string(), format!("udp:[::1]:7000#{own}"));
+    let to_any = folder.complaint("listen = \"127.0.0.1:0\"\nkey-file = \"node.key\"\n");
+    assert!(to_any.starts_with("a.toml:1: listen: nobody reaches a node there"), "{to_any}");
+    let told = "listen = \"0.0.0.0:0\"\nadvertise = \"a:7000\"\nkey-file = \"node.key\"\n";
+    assert!(folder.parse(told).is_ok());
     assert!(config.cluster.is_none() && config.exports.is_none() && config.period.is_none());
 }
 
@@ -100,6 +104,8 @@ fn what_is_wrong_is_named_by_file_line_and_key() {
         ("listen = \"0.0.0.0:7000\"", "listen = \"7000\"", "a.toml:2: listen: an address to"),
         ("\"node-a.example:7000\"", "\"node a:7000\"", "a.toml:3: advertise: a place is"),
         ("node-a.example:7000", "node-a.example:0", "a.toml:3: advertise: a place is"),
+        ("node-a.example:7000", "[::]:7000", "a.toml:3: advertise: nobody reaches a node there"),
+        ("advertise = \"node-a.example:7000\"\n", "", "a.toml:2: listen: nobody reaches a node"),
         ("name = \"a\"", "nmae = \"a\"", "a.toml:11: nmae: unknown field `nmae`"),
         ("name = \"a\"", "name = 1", "a.toml:11: name: invalid type: integer"),
         ("name = \"a\"", "name = \" \"", "a.toml:11: name: it must not be empty"),

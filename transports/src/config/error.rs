@@ -37,6 +37,11 @@ pub enum Why {
     /// There should be a host and a port.
     #[error("a place is a name or an IP address, and a port, such as node-b.example:7000")]
     NotAPlace,
+    /// It is told to others, and leads nowhere.
+    #[error(
+        "nobody reaches a node there: set advertise to where others do, such as node-a.example:7000"
+    )]
+    Nowhere,
     /// There should be a public key.
     #[error("a public key has 64 hexadecimal digits: `greenroom keygen` prints it")]
     NotAKey,

@@ -40,7 +40,8 @@ pub struct NodeConfig {
     pub name: Option<String>,
     /// Where it listens.
     pub listen: SocketAddr,
-    /// Where others reach it: a name or an IP address, and a port. The same as `listen` unless the file says so.
+    /// Where others reach it: a name or an IP address, and a port. The same as `listen` unless the file says so, which
+    /// it must where that is all addresses of the machine, or any port.
     pub advertise: String,
     /// Its key.
     pub identity: Identity,
@@ -121,10 +122,7 @@ impl NodeConfig {
         let listen = raw.listen.get_ref().parse();
         let listen: SocketAddr =
             listen.map_err(|why| source.blame("listen", raw.listen.span(), Why::from(why)))?;
-        let advertise = match &raw.advertise {
-            Some(place) => source.place("advertise", place)?,
-            None => listen.to_string(),
-        };
+        let advertise = source.advertise(raw.advertise.as_ref(), &raw.listen, listen)?;
         let peers = source.peers(raw.peer, &identity.public())?;
         if let (Some(name), None) = (raw.membership.dns.first(), &cluster) {
             return Err(source.blame("membership.dns", name.span(), Why::NoClusterKey));
@@ -277,6 +275,25 @@ impl Source<'_> {
         };
         let is_place = text.parse::<SocketAddr>().map_or_else(|_| named(), |at| at.port() > 0);
         if is_place { Ok(text.clone()) } else { Err(self.blame(key, place.span(), Why::NotAPlace)) }
+    }
+
+    /// Where others reach the node that listens there.
+    fn advertise(
+        &self,
+        place: Option<&Spanned<String>>,
+        listen: &Spanned<String>,
+        at: SocketAddr,
+    ) -> Result<String, ConfigError> {
+        let (told, key, span) = match place {
+            Some(place) => (self.place("advertise", place)?, "advertise", place.span()),
+            None => (at.to_string(), "listen", listen.span()),
+        };
+        // Where a socket takes all addresses of a machine, or any port, is not where one is to be found.
+        let is_nowhere = |at: SocketAddr| at.ip().to_canonical().is_unspecified() || at.port() == 0;
+        if told.parse().is_ok_and(is_nowhere) {
+            return Err(self.blame(key, span, Why::Nowhere));
+        }
+        Ok(told)
     }
 
     fn places(&self, key: &str, places: &[Spanned<String>]) -> Result<Vec<String>, ConfigError> {
