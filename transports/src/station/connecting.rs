@@ -20,6 +20,7 @@ const TURN: Duration = Duration::from_secs(1);
 /// What is said of a node that does not answer, and of an address where none does.
 const SILENT: &str = "no answer to the handshake";
 pub(super) const NOBODY: &str = "nobody there has the cluster's key";
+pub(super) const ITSELF: &str = "that is this node itself";
 
 /// What becomes of an attempt.
 type Outcome = Result<Identity, ConnectError>;
@@ -179,11 +180,17 @@ impl Station {
             return self.wakes.told.push(attempt.refuse());
         }
         if attempt.key == Some(self.endpoint.public()) {
-            return self.wakes.told.push(attempt.fail("that is this node itself"));
+            return self.wakes.told.push(attempt.fail(ITSELF));
         }
         let (places, key, is_known) = (attempt.at.clone(), attempt.key, attempt.is_known);
         if key.is_some_and(|key| self.endpoint.is_forbidden(&key)) {
             return self.wakes.told.push(attempt.fail("the node is forbidden"));
+        }
+        // [UDP-76]
+        if key.is_none()
+            && let Some(peer) = self.connected_at(&places)
+        {
+            return self.wakes.told.push(attempt.succeed(peer));
         }
         let until = self.now + self.endpoint.give_up_after();
         let until = crate::planted!("station-silence-untold": until => Time::from_nanos(u64::MAX));
@@ -206,6 +213,13 @@ impl Station {
             self.meet();
         }
         self.tell_driver();
+    }
+
+    /// The node at one of those addresses with which there is a line.
+    fn connected_at(&self, places: &[SocketAddr]) -> Option<Identity> {
+        let found = places.iter().filter_map(|at| self.endpoint.association_at(*at));
+        let mut lines = found.filter_map(|id| self.lines.get(&id));
+        lines.find(|line| line.is_open()).map(|line| line.peer)
     }
 
     /// Goes on with the attempts to reach a node: it is there, or it is asked, unless a line to it is just ending.

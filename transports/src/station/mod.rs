@@ -41,7 +41,7 @@ use crate::secure::endpoint::{Arrival, AssociationId, Endpoint, Event, Received}
 use crate::secure::hello::Hello;
 use crate::secure::key::PublicKey;
 use crate::secure::wire::OVERHEAD_BYTES;
-use connecting::{Connecting, NOBODY};
+use connecting::{Connecting, ITSELF, NOBODY};
 use greenroom::net::{Identity, Incarnation, LinkEnd, Order, SubmitError};
 use line::Line;
 use paired::Pairs;
@@ -423,6 +423,10 @@ impl Station {
                 }
                 Event::Nobody { address } => {
                     self.connecting.nobody(address, NOBODY, &mut self.wakes);
+                    self.meet();
+                }
+                Event::Itself { address } => {
+                    self.connecting.nobody(address, ITSELF, &mut self.wakes);
                     self.meet();
                 }
                 Event::Rekeyed { .. } => {}

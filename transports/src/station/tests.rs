@@ -1,4 +1,5 @@
 use super::harness::{Net, public};
+use crate::secure::audit::What;
 use crate::secure::endpoint::harness::address;
 use greenroom::net::{ConnectError, LinkEnd, Order};
 use std::time::Duration;
@@ -84,6 +85,41 @@ fn who_waits_for_silent_addresses_hears_of_it() {
         net.pass(5 * SECOND);
         assert_eq!(net.due(), None, "nobody is asked any more");
     }
+}
+
+/// [UDP-76]
+#[test]
+fn who_is_connected_is_found_by_its_address_and_keeps_its_keys() {
+    let mut net = Net::new(2, false);
+    for _ in 0..6 {
+        let mut found = net.connect(0, address(2), None, false);
+        net.settle();
+        assert!(matches!(found.try_recv(), Ok(Ok(_))));
+        net.pass(SECOND / 2);
+    }
+    for host in &net.hosts {
+        let kinds = host.station.audit().entries().map(|entry| entry.what);
+        let kinds: Vec<_> = kinds.filter(|what| !matches!(what, What::Rejected { .. })).collect();
+        assert!(matches!(kinds[..], [What::Learned { .. }, What::Associated { .. }]), "{kinds:?}");
+    }
+}
+
+/// [UDP-76]
+#[test]
+fn who_reaches_itself_is_told_so_at_once() {
+    let mut net = Net::new(1, false);
+    let mut itself = net.connect(0, address(1), None, false);
+    net.settle();
+    let Ok(Err(ConnectError::Unreachable { text, .. })) = itself.try_recv() else {
+        panic!("it has an outcome");
+    };
+    assert_eq!(text, "that is this node itself");
+    let mut both = net.connect_among(0, vec![address(1), address(9)], None, false);
+    net.settle();
+    assert_eq!(both.try_recv(), Err(TryRecvError::Empty), "the other address is still asked");
+    drop(both);
+    net.pass(95 * SECOND);
+    assert_eq!(net.due(), None, "nobody is asked any more");
 }
 
 /// [UDP-73]: where nobody is, and where another node is.

@@ -1,7 +1,7 @@
 //! First contacts: ours, which wait for an answer, and those that wait for their third message.
 
 use super::indices::Owner;
-use super::{ConnectError, Endpoint, Event};
+use super::{AssociationId, ConnectError, Endpoint, Event};
 use crate::link::Time;
 use crate::secure::audit::What;
 use crate::secure::contact::{Met, Sought};
@@ -77,6 +77,11 @@ impl Endpoint {
         for left in self.contacts.sought.extract_if(.., |ours| ours.to == to) {
             self.indices.remove(left.index);
         }
+    }
+
+    /// The association whose peer has proved to be at an address.
+    pub(crate) fn association_at(&self, address: SocketAddr) -> Option<AssociationId> {
+        self.associations.settled_at(address).map(|found| found.id)
     }
 
     /// How many addresses are asked at once who is there.
@@ -164,7 +169,7 @@ impl Endpoint {
     }
 
     /// Somebody says who it is. It is believed once a handshake with that key is answered, so until
-    /// then it is only asked.
+    /// then it is only asked. Where there is an association already, its keys stay.
     pub(super) fn on_found(
         &mut self,
         now: Time,
@@ -178,6 +183,11 @@ impl Endpoint {
         let (peer, finish) = ours.sought.answered(&self.local, packet)?;
         let to = ours.to;
         self.leave_alone(to);
+        // [UDP-76]
+        if peer == self.public() {
+            self.tell(Event::Itself { address: to });
+            return Ok(());
+        }
         self.send(from, finish);
         let place = self.peers.meet(peer, self.config.met_max).ok_or(Reject::TooManyMet)?;
         if !self.peers.at(place).allowed {
@@ -185,7 +195,8 @@ impl Endpoint {
         }
         self.audit.record(now, Some(from), What::Learned { peer });
         self.tell(Event::Learned { peer, address: from, asked: Some(to) });
-        if self.peers.at(place).attempt.is_none() && !self.puts_off(place, now) {
+        let known = self.peers.at(place);
+        if known.attempt.is_none() && known.live.is_none() {
             self.ask_again(place, now, from, now, self.config.retry_first);
         }
         Ok(())

@@ -62,6 +62,11 @@ pub enum Event {
         /// Where nobody answered.
         address: SocketAddr,
     },
+    /// A first contact came back to this node.
+    Itself {
+        /// The address that was asked.
+        address: SocketAddr,
+    },
 }
 
 /// Why an association has ended.

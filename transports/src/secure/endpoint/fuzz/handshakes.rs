@@ -182,7 +182,10 @@ impl World {
             Event::Rekeyed { association } | Event::Moved { association, .. } => {
                 assert!(up.contains_key(&association), "{association:?} is not up");
             }
-            Event::Unreachable { .. } | Event::Learned { .. } | Event::Nobody { .. } => {}
+            Event::Unreachable { .. }
+            | Event::Learned { .. }
+            | Event::Nobody { .. }
+            | Event::Itself { .. } => {}
         }
     }
 

@@ -84,3 +84,32 @@ fn nodes_that_were_met_have_a_limit_and_those_that_are_allowed_none() {
         "4 is one of the owner's by now"
     );
 }
+
+/// [UDP-76]
+#[test]
+fn who_is_met_again_keeps_its_keys() {
+    let mut pair = pair(&open_config());
+    pair.connect();
+    events(&mut pair.a);
+    events(&mut pair.b);
+    pair.a.meet(pair.now, address(2)).unwrap();
+    pair.settle();
+    let peer = pair.b.public();
+    let learned = Event::Learned { peer, address: address(2), asked: Some(address(2)) };
+    assert_eq!(events(&mut pair.a), [learned]);
+}
+
+/// [UDP-76]
+#[test]
+fn who_meets_itself_is_told_and_goes_no_further() {
+    let mut node = node(1, 0, open_config());
+    node.meet(ms(1), address(7)).unwrap();
+    while let Some(mut sent) = node.poll_transmit() {
+        assert_eq!(sent.to, address(7));
+        node.handle(ms(1), address(7), &mut sent.packet);
+    }
+    assert_eq!(events(&mut node), [Event::Itself { address: address(7) }]);
+    assert!(!node.peers.places().any(|place| node.peers.at(place).key == node.public()));
+    node.handle_timeout(ms(20_000));
+    assert_eq!(node.poll_timeout(), None);
+}

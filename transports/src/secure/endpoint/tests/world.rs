@@ -164,7 +164,10 @@ impl World {
                 node.gone.insert(association);
             }
             Event::Rekeyed { association } => assert!(node.up.contains_key(&association)),
-            Event::Learned { .. } | Event::Unreachable { .. } | Event::Nobody { .. } => {}
+            Event::Learned { .. }
+            | Event::Unreachable { .. }
+            | Event::Nobody { .. }
+            | Event::Itself { .. } => {}
         }
     }
 
