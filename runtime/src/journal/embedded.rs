@@ -14,6 +14,7 @@
 //! append touches one table. Events that a snapshot made superfluous are taken out a few per commit, so
 //! that no commit has to wait for many.
 
+use super::creation::open_or_create;
 use super::error::StoreError;
 use super::records::{pack, unpack};
 use super::store::{Claim, Record, Refused, Snapshot, Store, Write, Written};
@@ -29,8 +30,6 @@ const HEADS: TableDefinition<'_, &str, (u64, u64)> = TableDefinition::new("heads
 const EVENTS: TableDefinition<'_, (u64, u64), &[u8]> = TableDefinition::new("events");
 const SNAPSHOTS: TableDefinition<'_, u64, (u64, u32, &[u8])> = TableDefinition::new("snapshots");
 
-/// The file in the directory.
-const FILE: &str = "journal.redb";
 /// Keys that are known without a look at the tables, about.
 const HEADS_MAX: usize = 10_000;
 /// Events taken out in one commit at most, beside as many as it adds, so that they do not pile up.
@@ -54,7 +53,7 @@ struct Head {
 
 impl Embedded {
     /// Opens the store in `directory`, which is made if it is not there. After a crash it is as its last
-    /// commit left it. Blocks.
+    /// commit left it, and it is empty after one before the first. Blocks.
     ///
     /// # Errors
     /// [`StoreError`] when the directory cannot be made, another process has the store open, or its file
@@ -62,7 +61,7 @@ impl Embedded {
     pub fn open(directory: impl AsRef<Path>) -> Result<Self, StoreError> {
         let directory = directory.as_ref();
         std::fs::create_dir_all(directory).map_err(failed)?;
-        let database = Database::create(directory.join(FILE)).map_err(failed)?;
+        let database = open_or_create(directory).map_err(failed)?;
         let tables = database.begin_write().map_err(failed)?;
         tables.open_table(HEADS).map_err(failed)?;
         tables.open_table(EVENTS).map_err(failed)?;

@@ -30,6 +30,7 @@
 //!    unless that follows the last. So nothing follows a write that failed.
 
 mod conformance;
+mod creation;
 mod embedded;
 mod error;
 mod event;

@@ -18,6 +18,10 @@ const KILLS: &str = "GREENROOM_KILLS";
 const KEYS: u64 = 8;
 /// Milliseconds that a child lives after its first acknowledgement, at most.
 const LIFE_MS_MAX: u64 = 12;
+/// Milliseconds that a child lives which is killed while it starts, at most.
+const START_MS_MAX: u64 = 24;
+/// What a child says before it opens its journal.
+const OPENS: &str = "opens";
 
 fn key(number: u64) -> String {
     format!("key-{number}")
@@ -63,12 +67,18 @@ async fn ledgers(system: &greenroom::System, place: &str) -> (Journal, Vec<Ref<L
     (journal, ledgers)
 }
 
+/// Tells the parent in one write call, so that a line is there or not.
+fn say(line: &str) {
+    std::io::stdout().write_all(line.as_bytes()).expect("the parent listens");
+}
+
 /// The child: writes to every key as fast as it can, and says what was acknowledged.
 #[test]
 #[ignore = "run by the test below, to be killed"]
 fn child() {
     let Ok(place) = std::env::var(PLACE) else { return };
     on(2, Scheduler::stealing(), async |system| {
+        say(&format!("{OPENS}\n"));
         let (_journal, ledgers) = ledgers(system, &place).await;
         let mut writers = tokio::task::JoinSet::new();
         for (number, ledger) in (0..).zip(ledgers) {
@@ -77,9 +87,7 @@ fn child() {
                 loop {
                     ledger.note_all(pair(number, count)).await.expect("it is written");
                     count += 1;
-                    // One write call, so that a line is there or not.
-                    let line = format!("ack {number} {count}\n");
-                    std::io::stdout().write_all(line.as_bytes()).expect("the parent listens");
+                    say(&format!("ack {number} {count}\n"));
                 }
             });
         }
@@ -87,8 +95,25 @@ fn child() {
     });
 }
 
-/// Lets a child write for a while, kills it, and raises `acknowledged` to what it has said.
-fn run_and_kill(place: &str, life: Duration, acknowledged: &mut [u64]) {
+/// From when on a child is left alive.
+#[derive(Clone, Copy, PartialEq)]
+enum Since {
+    /// From the moment at which it opens its journal: it may be killed while it recovers that.
+    Opening,
+    /// From the moment at which there is something in its folder: it may be killed while it makes its journal.
+    Growing,
+    /// From its first acknowledgement on.
+    Writing,
+}
+
+/// Whether no file in the folder has a byte.
+fn is_empty(folder: &str) -> bool {
+    let mut files = std::fs::read_dir(folder).expect("the folder is there").flatten();
+    files.all(|file| file.metadata().is_ok_and(|file| file.len() == 0))
+}
+
+/// Lets a child live for a while, kills it, and raises `acknowledged` to what it has said.
+fn run_and_kill(place: &str, since: Since, life: Duration, acknowledged: &mut [u64]) {
     let program = std::env::current_exe().expect("the test's own program");
     let mut child = Command::new(program)
         .args(["--exact", "kill::child", "--ignored", "--nocapture"])
@@ -105,11 +130,15 @@ fn run_and_kill(place: &str, life: Duration, acknowledged: &mut [u64]) {
         acknowledged[key as usize] = count;
         true
     };
-    // It lives from its first acknowledgement on, or it would be killed while it starts.
     for line in lines.by_ref() {
-        if note(&line.expect("text"), acknowledged) {
+        let line = line.expect("text");
+        let opens = since != Since::Writing && line.ends_with(OPENS);
+        if opens || note(&line, acknowledged) {
             break;
         }
+    }
+    while since == Since::Growing && is_empty(place) {
+        std::thread::sleep(Duration::from_micros(50));
     }
     std::thread::sleep(life);
     child.kill().expect("it lives");
@@ -128,14 +157,38 @@ fn what_was_acknowledged_survives_a_kill_at_any_point() {
     println!("{kills} kills, {pairs} pairs, none lost");
 }
 
+// [G-JOURNAL-1] [G-JOURNAL-2]
+#[test]
+fn a_kill_while_the_journal_is_made_leaves_one_that_opens() {
+    const FOLDERS: u64 = 12;
+    let mut dice = Dice::new(FOLDERS);
+    for _ in 0..FOLDERS {
+        let folder = Folder::new("made");
+        let life = Duration::from_micros(dice.below(START_MS_MAX * 1_000));
+        let mut acknowledged = [0; KEYS as usize];
+        let place = folder.path().to_str().expect("a plain path");
+        run_and_kill(place, Since::Growing, life, &mut acknowledged);
+        let mut store = store(place);
+        for (number, acknowledged) in (0..).zip(acknowledged) {
+            let events = store.read(&key(number), 0, usize::MAX).expect("it is readable");
+            let last = events.last().map_or(0, |(sequence, _)| *sequence);
+            assert!(last >= acknowledged * 2, "{acknowledged} pairs acknowledged, {last} events");
+        }
+    }
+}
+
 /// Kills children that write to the place, and reads back what each has left. Returns how many pairs that is.
 pub(crate) fn kill_again_and_again(place: &str, kills: u64) -> u64 {
     let mut dice = Dice::new(kills);
     // By key: how many pairs were acknowledged, or seen after a kill.
     let mut known = [0; KEYS as usize];
-    for _ in 0..kills {
-        let life = Duration::from_micros(dice.below(LIFE_MS_MAX * 1_000));
-        run_and_kill(place, life, &mut known);
+    for kill in 0..kills {
+        // Every third one is killed while it starts, the first among them, which makes the journal.
+        let (since, most) = match kill % 3 {
+            0 => (Since::Opening, START_MS_MAX),
+            _ => (Since::Writing, LIFE_MS_MAX),
+        };
+        run_and_kill(place, since, Duration::from_micros(dice.below(most * 1_000)), &mut known);
         let seen = known.map(Cell::new);
         on(2, Scheduler::stealing(), async |system| {
             let (journal, ledgers) = ledgers(system, place).await;
@@ -155,6 +208,6 @@ pub(crate) fn kill_again_and_again(place: &str, kills: u64) -> u64 {
         known = seen.map(Cell::into_inner);
     }
     let total: u64 = known.iter().sum();
-    assert!(total >= kills, "each child has written");
+    assert!(total >= kills * 2 / 3, "each child has written that was not killed before");
     total
 }

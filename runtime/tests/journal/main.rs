@@ -6,6 +6,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod creation;
 mod evolution;
 mod failing;
 mod fencing;

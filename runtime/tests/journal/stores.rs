@@ -142,11 +142,11 @@ fn what_is_no_store_is_an_error() {
     Embedded::open(folder.path().join("journal.redb")).expect_err("a file is no folder");
 }
 
-fn claim(key: &str) -> Write {
+pub(crate) fn claim(key: &str) -> Write {
     Write::Claim { key: key.to_owned() }
 }
 
-fn append(key: &str, first: u64, names: Vec<String>) -> Write {
+pub(crate) fn append(key: &str, first: u64, names: Vec<String>) -> Write {
     let record = |name: String| Record { name: name.into(), version: 1, payload: vec![1] };
     let records = names.into_iter().map(record).collect();
     Write::Append { key: key.to_owned(), epoch: 1, first, records }
@@ -158,11 +158,11 @@ fn snapshot(key: &str, sequence: u64) -> Write {
     Write::Snapshot { key: key.to_owned(), epoch: 1, snapshot, prune: true }
 }
 
-fn named(count: usize) -> Vec<String> {
+pub(crate) fn named(count: usize) -> Vec<String> {
     vec!["moved".to_owned(); count]
 }
 
-fn kept(store: &mut impl Store, key: &str) -> usize {
+pub(crate) fn kept(store: &mut impl Store, key: &str) -> usize {
     store.read(key, 0, usize::MAX).expect("it is readable").len()
 }
 
