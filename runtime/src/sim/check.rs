@@ -79,25 +79,29 @@ impl Checks {
         for (name, look) in &mut self.always {
             look().map_err(|text| Failure::new(format!("always {name:?} is broken"), text))?;
         }
-        if self.due.is_empty() {
-            return Ok(());
-        }
-        self.due.retain_mut(|(_, _, look)| !look());
-        match self.due.iter().find(|(_, due, _)| *due < now) {
+        self.look_at_due(now, |due| due < now)
+    }
+
+    /// The first time after `now` by which something must have happened.
+    pub(super) fn next_due(&self, now: u64) -> Option<u64> {
+        self.due.iter().map(|(_, due, _)| *due).filter(|&due| due > now).min()
+    }
+
+    /// Strikes out what has come by `now`, in time, and fails if anything `is_late` that has not.
+    fn look_at_due(&mut self, now: u64, is_late: impl Fn(u64) -> bool) -> Result<(), Failure> {
+        // What holds now, after it was due, was not so when it was looked at last.
+        self.due.retain_mut(|(_, due, look)| *due < now || !look());
+        match self.due.iter().find(|(_, due, _)| is_late(*due)) {
             Some((name, ..)) => Err(Failure::new(format!("eventually {name:?} did not come"), "")),
             None => Ok(()),
         }
     }
 
-    /// Looks whether all has ended well.
-    pub(super) fn look_at_end(&mut self) -> Result<(), Failure> {
+    /// Looks whether all has ended well at `now`.
+    pub(super) fn look_at_end(&mut self, now: u64) -> Result<(), Failure> {
         for (name, look) in &mut self.at_end {
             look().map_err(|text| Failure::new(format!("at the end {name:?} is broken"), text))?;
         }
-        self.due.retain_mut(|(_, _, look)| !look());
-        match self.due.first() {
-            Some((name, ..)) => Err(Failure::new(format!("eventually {name:?} did not come"), "")),
-            None => Ok(()),
-        }
+        self.look_at_due(now, |_| true)
     }
 }

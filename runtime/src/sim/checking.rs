@@ -37,7 +37,8 @@ impl World {
         self.checks.add_at_end(name.into(), Box::new(look));
     }
 
-    /// Checks that `look` says yes at least once, after some step within the next `within`.
+    /// Checks that `look` says yes at least once, after some step within the next `within` or when that is over.
+    /// What comes later is too late.
     pub fn eventually(
         &mut self,
         name: impl Into<String>,
@@ -71,7 +72,7 @@ impl World {
     /// If it does not.
     pub fn finish(&mut self) {
         self.settle_panics();
-        if let Err(failure) = self.checks.look_at_end() {
+        if let Err(failure) = self.checks.look_at_end(self.stage.now()) {
             self.fail(failure);
         }
     }

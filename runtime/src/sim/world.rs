@@ -298,13 +298,19 @@ impl World {
     fn jump(&mut self, until: u64) -> Step {
         let now = self.stage.now();
         let nodes = self.nodes.iter().filter_map(|node| node.next_alarm(now));
-        let others = [self.stage.next_sleeper(), self.stage.fabric.lock().next_arrival()];
+        let others = [
+            self.stage.next_sleeper(),
+            self.stage.fabric.lock().next_arrival(),
+            // Or the jump would hide whether it had come by then.
+            self.checks.next_due(now),
+        ];
         let next = nodes.chain(others.into_iter().flatten()).min();
         let next = self.reactor.next(now, next, until);
         match next.filter(|&next| next <= until) {
             Some(next) => {
                 self.move_to(next.max(now));
                 self.look_at_timers();
+                self.after_step();
                 Step::Other
             }
             None => {

@@ -3,8 +3,10 @@
 
 use greenroom::sim::{Explore, Link, World};
 use greenroom::{Actor, Ref, handlers};
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::Command;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -264,6 +266,46 @@ fn what_comes_in_time_is_well() {
     world.run_for(Duration::from_secs(2));
     let clock = world.clock();
     world.run(async { clock.sleep(Duration::from_secs(4)).await });
+    world.finish();
+}
+
+#[test]
+fn what_comes_too_late_is_not_well() {
+    type Case = fn(&mut World);
+    let cases: [Case; 4] = [
+        |world| world.run_for(Duration::from_secs(10)),
+        |world| {
+            let clock = world.clock();
+            world.run(async { clock.sleep(Duration::from_secs(10)).await });
+        },
+        // Nobody looks between the due time and the end.
+        |world| world.run_for(Duration::from_secs(2)),
+        World::settle,
+    ];
+    for case in cases {
+        let text = failure_of(&Explore::new().seeds(3), |world| {
+            let (clock, flag) = (world.clock(), Rc::new(Cell::new(false)));
+            let raised = Rc::clone(&flag);
+            world.spawn(async move {
+                clock.sleep(Duration::from_secs(5)).await;
+                flag.set(true);
+            });
+            world.eventually("flag", Duration::from_secs(1), move || raised.get());
+            case(world);
+            world.finish();
+        });
+        assert!(text.contains("eventually \"flag\" did not come"), "{text}");
+    }
+}
+
+#[test]
+fn what_comes_by_itself_in_time_is_seen_after_a_long_pause() {
+    let mut world = World::new(3);
+    let clock = world.clock();
+    // True for half a second, in which nobody runs.
+    let is_time = move || (4_500..5_001).contains(&clock.now().as_millis());
+    world.eventually("late", Duration::from_secs(5), is_time);
+    world.run_for(Duration::from_secs(60));
     world.finish();
 }
 
