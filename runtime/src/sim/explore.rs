@@ -63,6 +63,8 @@ pub struct Explore {
     options: Options,
     /// Whether each world is run twice.
     twice: bool,
+    /// Whether it may end before every choice was tried.
+    incomplete_allowed: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -82,7 +84,7 @@ pub struct Explored {
     pub steps: u64,
     /// A hash of all their traces: the same scenario and seeds give the same one in every process.
     pub trace_hash: u64,
-    /// Whether every choice there is was tried, of a run that was to.
+    /// Whether every choice there is was tried, of a run that was to; of others it is `false`.
     pub complete: bool,
 }
 
@@ -109,7 +111,8 @@ impl Explore {
     /// A hundred seeds, or as many as the environment says.
     pub fn new() -> Self {
         let options = Options { quiet: true, ..Options::default() };
-        Self { choices: Choosing::Seeds { first: 0, count: SEEDS }, options, twice: false }
+        let choices = Choosing::Seeds { first: 0, count: SEEDS };
+        Self { choices, options, twice: false, incomplete_allowed: false }
     }
 
     /// Sets how many seeds to try, unless the environment does.
@@ -118,12 +121,18 @@ impl Explore {
         self
     }
 
-    /// Tries every way in which choices can fall, up to that many worlds: for small scenarios, which it
-    /// then checks completely. What only spreads out times is not varied, and each turn handles one
-    /// message.
+    /// Tries every way in which choices can fall: for small scenarios, which it checks completely. It fails if there are
+    /// more than `worlds_max`, unless [`Explore::allow_incomplete`] says otherwise. What only spreads out times is not
+    /// varied, and each turn handles one message.
     pub fn every_choice(mut self, worlds_max: u64) -> Self {
         self.choices = Choosing::Every { worlds_max };
         self.options.policy = Some(Policy::Random);
+        self
+    }
+
+    /// Lets [`Explore::every_choice`] give up after its last world. [`Explored::complete`] says whether it has tried all.
+    pub fn allow_incomplete(mut self) -> Self {
+        self.incomplete_allowed = true;
         self
     }
 
@@ -162,7 +171,8 @@ impl Explore {
     /// Runs `scenario` in one world after the other.
     ///
     /// # Panics
-    /// When a world fails, or when none of them passed some mark of [`World::sometimes`].
+    /// When a world fails, when none of them passed some mark of [`World::sometimes`], or when there are more choices
+    /// than [`Explore::every_choice`] may try.
     pub fn run(&self, scenario: impl Fn(&mut World)) -> Explored {
         let mut explored = Explored::default();
         let mut marks = BTreeMap::new();
@@ -187,6 +197,11 @@ impl Explore {
                     path = taken.unwrap_or_default();
                     explored.complete = !path.advance();
                 }
+                assert!(
+                    explored.complete || self.incomplete_allowed,
+                    "there are more than {worlds_max} worlds, so not every choice was tried; allow more to \
+                     `every_choice`, or use `allow_incomplete`"
+                );
             }
             Choosing::Bytes(bytes) => {
                 self.one(Source::Bytes(bytes.clone()), &scenario, &mut explored, &mut marks);

@@ -198,6 +198,18 @@ fn small_worlds_are_tried_completely() {
 }
 
 #[test]
+fn what_gives_up_before_every_choice_was_tried_fails() {
+    let scenario = |world: &mut World| assert!(world.pick(3) + world.pick(2) < 4);
+    let text = failure_of(&Explore::new().every_choice(5), scenario);
+    assert!(text.contains("more than 5 worlds"), "{text}");
+    assert!(Explore::new().every_choice(6).run(scenario).complete);
+    let explored = Explore::new().every_choice(5).allow_incomplete().run(scenario);
+    assert_eq!((explored.worlds, explored.complete), (5, false));
+    let none = failure_of(&Explore::new().every_choice(0), scenario);
+    assert!(none.contains("more than 0 worlds"), "{none}");
+}
+
+#[test]
 fn a_fuzzer_steers_by_bytes() {
     let failing = |world: &mut World| {
         let codes = [world.pick(256), world.pick(256)];
