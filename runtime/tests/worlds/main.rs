@@ -13,6 +13,7 @@ mod fairness;
 mod interleave;
 mod messages;
 mod oracles;
+mod policies;
 mod programs;
 mod rare;
 mod rolling;
