@@ -1,8 +1,7 @@
 //! Building a system.
 
-use super::config::{BuildError, Config, Idle, Maker};
+use super::config::{BATCH, BuildError, Config, Idle, Maker, STACK_BYTES, WAITING, WORKERS, check};
 use super::handle::System;
-use crate::queue::level::Level;
 #[cfg(not(shuttle))]
 use crate::scheduler::ByHand;
 use crate::scheduler::{
@@ -20,9 +19,6 @@ use std::num::NonZeroUsize;
 #[cfg(not(shuttle))]
 use std::task::Waker;
 use std::time::Duration;
-
-/// Workers in one system at most.
-const WORKERS_MAX: usize = 1024;
 
 /// The least budget of a handler: it is how often a thread looks at the workers.
 const HANDLER_BUDGET_MIN: Duration = Duration::from_millis(1);
@@ -189,7 +185,7 @@ impl Builder {
         self
     }
 
-    /// Sets the stack of each worker in bytes; by default 8 MiB. What is sent travels by value, so the largest messages
+    /// Sets the stack of each worker in bytes; by default 8 MiB, at least 64 KiB. What is sent travels by value, so the largest messages
     /// must fit many times, and what handlers call themselves. Asks are answered inside the asker's turn only while
     /// three quarters of it are left.
     pub fn stack_bytes(mut self, bytes: usize) -> Self {
@@ -322,6 +318,34 @@ impl Builder {
         Ok((System::new(&core), core, workers))
     }
 
+    /// Refuses what is out of range.
+    fn check_settings(&self) -> Result<(), BuildError> {
+        let workers = &self.workers;
+        check("workers", &workers.count, &WORKERS)?;
+        check("stack_bytes", &workers.stack_bytes, &STACK_BYTES)?;
+        check("batch", &workers.limits.batch, &BATCH)?;
+        let waiting = [
+            ("budget_messages", self.budget_messages),
+            ("budget_bytes", self.budget_bytes),
+            ("overload_messages", self.limits.overload),
+        ];
+        for (name, limit) in waiting {
+            limit.map_or(Ok(()), |limit| check(name, &limit, &WAITING))?;
+        }
+        let refuse = |text: &str| Err(BuildError::Config(text.to_owned()));
+        let budget = self.limits.handler_budget;
+        if !budget.is_zero() && budget < HANDLER_BUDGET_MIN {
+            return refuse("handler_budget must be zero or at least 1 ms");
+        }
+        if workers.name.contains('\0') {
+            return refuse("thread_name must not contain a zero byte");
+        }
+        if matches!(self.scheduler.0, Kind::PerCore) && workers.count > PER_CORE_WORKERS_MAX {
+            return refuse("scheduler \"per_core\" takes at most 62 workers");
+        }
+        Ok(())
+    }
+
     /// Everything but the threads, which will be on `cores`; `dress` is given the queues.
     fn assemble(
         &mut self,
@@ -329,33 +353,11 @@ impl Builder {
         cores: &Cores,
         dress: impl FnOnce(Queues) -> Queues,
     ) -> Result<(Pool, Arc<Core>), BuildError> {
+        self.check_settings()?;
         let count = self.workers.count;
-        let check = |ok: bool, text: &str| {
-            ok.then_some(()).ok_or_else(|| BuildError::Config(text.to_owned()))
-        };
-        check((1..=WORKERS_MAX).contains(&count), "workers must be between 1 and 1024")?;
-        check(self.workers.limits.batch > 0, "batch must be above 0")?;
-        let budget = self.limits.handler_budget;
-        check(
-            budget.is_zero() || budget >= HANDLER_BUDGET_MIN,
-            "handler_budget must be zero or at least 1 ms",
-        )?;
-        check(!self.workers.name.contains('\0'), "thread_name must not contain a zero byte")?;
-        let counts = [
-            (self.budget_messages, "budget_messages must be between 1 and 2^59 - 1"),
-            (self.budget_bytes, "budget_bytes must be between 1 and 2^59 - 1"),
-            (self.limits.overload, "overload_messages must be between 1 and 2^59 - 1"),
-        ];
-        for (count, text) in counts {
-            check(count.is_none_or(|count| (1..=Level::MAX).contains(&count)), text)?;
-        }
         let parallel = thread::available_parallelism().ok().map(NonZeroUsize::get);
         self.workers.limits.spin = spin_allowed(self.workers.limits.spin, count, parallel);
         self.limits.spin = self.workers.limits.spin;
-        check(
-            !matches!(self.scheduler.0, Kind::PerCore) || count <= PER_CORE_WORKERS_MAX,
-            "scheduler \"per_core\" takes at most 62 workers",
-        )?;
         let is_auto = matches!(self.scheduler.0, Kind::Auto);
         let scheduler = std::mem::replace(&mut self.scheduler, Scheduler::auto());
         let queues = dress(scheduler.make(count, cores));

@@ -1,11 +1,25 @@
 //! Every setting of a system, with its default and unit; from code, TOML and the environment, but for the seed,
 //! which is set in code alone.
 
+use crate::queue::level::Level;
 use crate::scheduler::ReadyQueue;
 use serde::Deserialize;
 use std::fmt;
 use std::io;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
 use std::time::Duration;
+
+/// Workers in one system.
+pub(super) const WORKERS: RangeInclusive<usize> = 1..=1024;
+/// A worker's stack: with less, the runtime's own calls do not fit; more is no size that memory can have.
+pub(super) const STACK_BYTES: RangeInclusive<usize> = 64 << 10..=usize::MAX / 2;
+/// Messages in one turn.
+pub(super) const BATCH: RangeInclusive<u32> = 1..=u32::MAX;
+/// What may wait in mailboxes, in messages or bytes.
+pub(super) const WAITING: RangeInclusive<usize> = 1..=Level::MAX;
+/// Times, of which the runtime makes what it can.
+const TIME: RangeInclusive<u64> = 0..=u64::MAX;
 
 /// What a worker does when it has nothing to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,36 +88,62 @@ impl Config {
     /// Reads settings from the environment: each key in capitals after `GREENROOM_`.
     ///
     /// # Errors
-    /// [`BuildError::Config`] for a value of the wrong type.
+    /// [`BuildError::Config`] for a value of the wrong type or out of range; it names the variable and says what may be
+    /// there.
     pub fn from_env() -> Result<Self, BuildError> {
         Self::from_vars(|key| std::env::var(key).ok())
     }
 
     fn from_vars(get: impl Fn(&str) -> Option<String>) -> Result<Self, BuildError> {
-        fn read<T: std::str::FromStr>(
-            get: impl Fn(&str) -> Option<String>,
-            key: &str,
-        ) -> Result<Option<T>, BuildError> {
-            let Some(text) = get(key) else { return Ok(None) };
-            let wrong = |_| BuildError::Config(format!("{key}={text} is not of the right type"));
-            text.parse().map(Some).map_err(wrong)
-        }
         Ok(Self {
-            workers: read(&get, "GREENROOM_WORKERS")?,
+            workers: read(&get, "GREENROOM_WORKERS", &WORKERS)?,
             scheduler: get("GREENROOM_SCHEDULER"),
-            pinned: read(&get, "GREENROOM_PINNED")?,
+            pinned: read_flag(&get, "GREENROOM_PINNED")?,
             thread_name: get("GREENROOM_THREAD_NAME"),
-            stack_bytes: read(&get, "GREENROOM_STACK_BYTES")?,
-            batch: read(&get, "GREENROOM_BATCH")?,
-            slice_us: read(&get, "GREENROOM_SLICE_US")?,
-            spin_us: read(&get, "GREENROOM_SPIN_US")?,
-            ask_timeout_ms: read(&get, "GREENROOM_ASK_TIMEOUT_MS")?,
-            handler_budget_ms: read(&get, "GREENROOM_HANDLER_BUDGET_MS")?,
-            budget_messages: read(&get, "GREENROOM_BUDGET_MESSAGES")?,
-            budget_bytes: read(&get, "GREENROOM_BUDGET_BYTES")?,
-            overload_messages: read(&get, "GREENROOM_OVERLOAD_MESSAGES")?,
+            stack_bytes: read(&get, "GREENROOM_STACK_BYTES", &STACK_BYTES)?,
+            batch: read(&get, "GREENROOM_BATCH", &BATCH)?,
+            slice_us: read(&get, "GREENROOM_SLICE_US", &TIME)?,
+            spin_us: read(&get, "GREENROOM_SPIN_US", &TIME)?,
+            ask_timeout_ms: read(&get, "GREENROOM_ASK_TIMEOUT_MS", &TIME)?,
+            handler_budget_ms: read(&get, "GREENROOM_HANDLER_BUDGET_MS", &TIME)?,
+            budget_messages: read(&get, "GREENROOM_BUDGET_MESSAGES", &WAITING)?,
+            budget_bytes: read(&get, "GREENROOM_BUDGET_BYTES", &WAITING)?,
+            overload_messages: read(&get, "GREENROOM_OVERLOAD_MESSAGES", &WAITING)?,
         })
     }
+}
+
+/// The number that a variable has, if it is there.
+fn read<T: FromStr + PartialOrd + fmt::Display>(
+    get: impl Fn(&str) -> Option<String>,
+    key: &str,
+    range: &RangeInclusive<T>,
+) -> Result<Option<T>, BuildError> {
+    let Some(text) = get(key) else { return Ok(None) };
+    match text.parse() {
+        Ok(value) if range.contains(&value) => Ok(Some(value)),
+        _ => Err(wrong(&format!("{key}={text}: it"), range)),
+    }
+}
+
+fn read_flag(get: impl Fn(&str) -> Option<String>, key: &str) -> Result<Option<bool>, BuildError> {
+    let Some(text) = get(key) else { return Ok(None) };
+    let wrong = |_| BuildError::Config(format!("{key}={text}: it must be true or false"));
+    text.parse().map(Some).map_err(wrong)
+}
+
+/// Refuses a setting that is out of range.
+pub(super) fn check<T: PartialOrd + fmt::Display>(
+    name: &str,
+    value: &T,
+    range: &RangeInclusive<T>,
+) -> Result<(), BuildError> {
+    if range.contains(value) { Ok(()) } else { Err(wrong(name, range)) }
+}
+
+fn wrong<T: fmt::Display>(what: &str, range: &RangeInclusive<T>) -> BuildError {
+    let (least, most) = (range.start(), range.end());
+    BuildError::Config(format!("{what} must be a number between {least} and {most}"))
 }
 
 /// Why a system could not be built.
@@ -157,10 +197,24 @@ mod tests {
     fn wrong_types_and_unknown_keys_are_errors() {
         assert!(Config::from_toml("worker = 1").is_err());
         assert!(Config::from_toml("workers = 'two'").is_err());
-        let error = Config::from_vars(|key| (key == "GREENROOM_BATCH").then(|| "many".to_owned()));
-        assert_eq!(
-            error.unwrap_err().to_string(),
-            "bad setting: GREENROOM_BATCH=many is not of the right type"
-        );
+    }
+
+    #[test]
+    fn a_wrong_variable_is_named_with_what_may_be_there() {
+        for (key, text, expected) in [
+            ("BATCH", "many", "a number between 1 and 4294967295"),
+            ("BATCH", "0", "a number between 1 and 4294967295"),
+            ("WORKERS", "1025", "a number between 1 and 1024"),
+            ("STACK_BYTES", "10", "a number between 65536 and"),
+            ("BUDGET_BYTES", "0", "a number between 1 and"),
+            ("SPIN_US", "-1", "a number between 0 and"),
+            ("PINNED", "yes", "true or false"),
+        ] {
+            let key = format!("GREENROOM_{key}");
+            let error = Config::from_vars(|asked| (asked == key).then(|| text.to_owned()));
+            let error = error.unwrap_err().to_string();
+            let wanted = format!("bad setting: {key}={text}: it must be {expected}");
+            assert!(error.starts_with(&wanted), "{error}");
+        }
     }
 }

@@ -387,6 +387,12 @@ fn wrong_settings_are_errors_that_name_them() {
     assert!(error(builder().workers(0).build()).contains("workers"));
     assert!(error(builder().workers(1025).build()).contains("workers"));
     assert!(error(builder().workers(1).batch(0).build()).contains("batch"));
+    for bytes in [10, (64 << 10) - 1, usize::MAX] {
+        let built = builder().workers(1).stack_bytes(bytes).build();
+        assert!(error(built).contains("stack_bytes must be a number between 65536"));
+    }
+    let narrow = builder().workers(1).stack_bytes(64 << 10).build().expect("it is enough");
+    run(async { narrow.shutdown(LONG).await.unwrap() });
     let hasty = builder().workers(1).handler_budget(Duration::from_micros(999));
     assert!(error(hasty.build()).contains("handler_budget"));
     assert!(error(builder().workers(1).thread_name("a\0b").build()).contains("thread_name"));
