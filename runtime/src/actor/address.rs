@@ -144,7 +144,7 @@ impl<P: Protocol> Ref<P> {
     /// Ends the actor after the mail it has accepted; new mail is refused from now on. Returns at
     /// once; `false` if it had ended before, or lives on another node.
     ///
-    /// A send that overlaps this call may still be accepted and then be reported as a dead letter.
+    /// A message whose sending overlaps this call is handled, or comes back to its sender as `Closed`.
     pub fn drain(&self) -> bool {
         self.end(End::Drain)
     }

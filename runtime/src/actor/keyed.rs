@@ -27,6 +27,9 @@ const IDLE: Duration = Duration::from_secs(60);
 /// not deal with, the next message starts it again; the reference stays valid all the time and no mail
 /// is lost. What must outlast an incarnation is for its hooks to load and save.
 ///
+/// Messages keep an actor awake, and so do handlers that still wait. Its own timers, the tasks of
+/// [`Context::pipe`](crate::Context::pipe) and its streams do not: they end when it goes to sleep.
+///
 /// There is never more than one incarnation for a key: the old one ends wholly, its stop hook run, before
 /// the next one starts. A key whose actor sleeps and that nobody refers to any more is forgotten, and
 /// takes no memory.
