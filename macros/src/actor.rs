@@ -1,12 +1,12 @@
 //! `#[derive(Actor)]`.
 
-use proc_macro2::{Ident, Span, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::parse::{ParseStream, Parser};
 use syn::{
-    Data, DeriveInput, Error, Expr, ExprLit, Generics, Lit, LitStr, Token, parenthesized,
-    parse_quote,
+    Attribute, Data, DeriveInput, Error, Expr, ExprLit, Generics, Lit, LitStr, Token, UnOp,
+    parenthesized, parse_quote,
 };
 
 use crate::{crate_path, options, quantity, spans};
@@ -21,6 +21,9 @@ const RESTART: &str = "`never`, `transient(5 in \"10s\")` or `permanent(5 in \"1
 const PRIORITY: [(&str, &str); 2] = [("normal", "Normal"), ("high", "High")];
 /// How a supervisor may be declared.
 const SUPERVISE: &str = "`one_for_one(5 in \"10s\")`, `one_for_all(..)` or `rest_for_one(..)`";
+
+/// How that is declared.
+const HOW_FULL: &str = "`wait`, `reject`, `drop_newest` or `drop_oldest`";
 
 /// What to do with a message that finds the mailbox full.
 const FULL: [(&str, &str); 4] = [
@@ -44,14 +47,43 @@ struct Declared {
     interleave: Option<Expr>,
 }
 
+impl Declared {
+    /// Stands in for what was written and could not be read, so that nobody misses it too: the actor is still one,
+    /// and still a supervisor.
+    fn stand_in(&mut self, attrs: &[Attribute], runtime: &TokenStream) {
+        let written = attrs.iter().filter(|attr| attr.path().is_ident("actor"));
+        for token in written
+            .filter_map(|attr| attr.meta.require_list().ok())
+            .flat_map(|list| list.tokens.clone())
+        {
+            let TokenTree::Ident(name) = token else { continue };
+            if name == "supervise" && self.supervision.is_none() {
+                let window = quote!(::core::time::Duration::from_secs(1));
+                self.supervision = Some(quote!(#runtime::Supervision::one_for_one(1, #window)));
+            } else if name == "stash" && self.stash.is_none() {
+                self.stash = Some(parse_quote!(1));
+            } else if name == "interleave" && self.interleave.is_none() {
+                self.interleave = Some(parse_quote!(1));
+            }
+        }
+    }
+}
+
 pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
     let input: DeriveInput = syn::parse2(input)?;
     check(&input)?;
     let runtime = crate_path::private();
-    let declared = match options::only(&input.attrs, "actor")? {
-        Some(attr) => attr.parse_args_with(|input: ParseStream<'_>| declared(input, &runtime))?,
-        None => Declared::default(),
-    };
+    let mut declared = Declared::default();
+    let read = options::only(&input.attrs, "actor").and_then(|attr| match attr {
+        Some(attr) => attr.parse_args_with(|input: ParseStream<'_>| {
+            self::declared(input, &mut declared, &runtime)
+        }),
+        None => Ok(()),
+    });
+    let errors = read.err().map(|error| {
+        declared.stand_in(&input.attrs, &runtime);
+        error.into_compile_error()
+    });
     let name = &input.ident;
     let calls = &declared.calls;
     let keep_args = declared.restarts.map(|span| keep_args(span, &runtime));
@@ -92,6 +124,7 @@ pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
         #stashes
         #interleaves
         #size
+        #errors
     })
 }
 
@@ -147,8 +180,11 @@ fn keep_args(span: Span, runtime: &TokenStream) -> TokenStream {
     }
 }
 
-fn declared(input: ParseStream<'_>, runtime: &TokenStream) -> syn::Result<Declared> {
-    let mut declared = Declared::default();
+fn declared(
+    input: ParseStream<'_>,
+    declared: &mut Declared,
+    runtime: &TokenStream,
+) -> syn::Result<()> {
     let known = &["mailbox", "restart", "supervise", "priority", "stash", "interleave"];
     options::read(input, known, |name, input| {
         match name {
@@ -157,7 +193,7 @@ fn declared(input: ParseStream<'_>, runtime: &TokenStream) -> syn::Result<Declar
                 declared.calls.extend(quote!(.mailbox(#mailbox)));
             }
             "restart" => {
-                let policy = input.fork().call(Ident::parse_any)?;
+                let policy = word(&input.fork(), RESTART)?;
                 let restart = restart(input, runtime)?;
                 declared.calls.extend(quote!(.restart(#restart)));
                 declared.restarts = (policy != "never").then(|| policy.span());
@@ -181,12 +217,11 @@ fn declared(input: ParseStream<'_>, runtime: &TokenStream) -> syn::Result<Declar
             }
         }
         Ok(())
-    })?;
-    Ok(declared)
+    })
 }
 
 fn mailbox(input: ParseStream<'_>, runtime: &TokenStream) -> syn::Result<TokenStream> {
-    let kind = Ident::parse_any(input)?;
+    let kind = word(input, MAILBOX)?;
     if kind == "unbounded" {
         let mut calls = quote!(#runtime::Mailbox::unbounded());
         if input.peek(syn::token::Paren) {
@@ -244,11 +279,9 @@ fn overload(input: ParseStream<'_>) -> syn::Result<TokenStream> {
 }
 
 fn full(input: ParseStream<'_>, runtime: &TokenStream) -> syn::Result<TokenStream> {
-    let policy = Ident::parse_any(input)?;
+    let policy = word(input, HOW_FULL)?;
     let Some((_, variant)) = FULL.iter().find(|(name, _)| policy == name) else {
-        let message = format!(
-            "unknown policy `{policy}`: write `wait`, `reject`, `drop_newest` or `drop_oldest`"
-        );
+        let message = format!("unknown policy `{policy}`: write {HOW_FULL}");
         return Err(Error::new(policy.span(), message));
     };
     let variant = Ident::new(variant, Span::call_site());
@@ -256,10 +289,10 @@ fn full(input: ParseStream<'_>, runtime: &TokenStream) -> syn::Result<TokenStrea
 }
 
 fn priority(input: ParseStream<'_>, runtime: &TokenStream) -> syn::Result<TokenStream> {
-    let known = "write `normal` or `high`";
-    let priority = Ident::parse_any(input).map_err(|error| Error::new(error.span(), known))?;
+    let known = "`normal` or `high`";
+    let priority = word(input, known)?;
     let Some((_, variant)) = PRIORITY.iter().find(|(name, _)| priority == name) else {
-        let message = format!("unknown priority `{priority}`: {known}");
+        let message = format!("unknown priority `{priority}`: write {known}");
         return Err(Error::new(priority.span(), message));
     };
     let variant = Ident::new(variant, Span::call_site());
@@ -267,7 +300,7 @@ fn priority(input: ParseStream<'_>, runtime: &TokenStream) -> syn::Result<TokenS
 }
 
 fn restart(input: ParseStream<'_>, runtime: &TokenStream) -> syn::Result<TokenStream> {
-    let policy = Ident::parse_any(input)?;
+    let policy = word(input, RESTART)?;
     if policy == "never" {
         return Ok(quote!(#runtime::Restart::never()));
     }
@@ -280,7 +313,7 @@ fn restart(input: ParseStream<'_>, runtime: &TokenStream) -> syn::Result<TokenSt
 }
 
 fn supervision(input: ParseStream<'_>, runtime: &TokenStream) -> syn::Result<TokenStream> {
-    let strategy = Ident::parse_any(input)?;
+    let strategy = word(input, SUPERVISE)?;
     if !["one_for_one", "one_for_all", "rest_for_one"].iter().any(|known| strategy == known) {
         let message = format!("unknown strategy `{strategy}`: write {SUPERVISE}");
         return Err(Error::new(strategy.span(), message));
@@ -300,8 +333,15 @@ fn intensity(policy: &Ident, input: ParseStream<'_>, none: &str) -> syn::Result<
         if is_zero(&count) {
             return Err(Error::new_spanned(count, none));
         }
-        input.parse::<Token![in]>()?;
-        let text: LitStr = input.parse()?;
+        let text = match input.parse::<Token![in]>().and_then(|_| input.fork().parse::<Lit>()) {
+            Ok(Lit::Str(_)) => input.parse::<LitStr>()?,
+            // A duration without quotes, and whatever else stands there.
+            _ => {
+                let message =
+                    format!("how often, and in what time: write `{policy}(5 in \"10s\")`");
+                return Err(Error::new(input.span(), message));
+            }
+        };
         let window = quantity::duration(&text)?;
         if window.is_zero() {
             return Err(Error::new(
@@ -329,7 +369,16 @@ fn intensity(policy: &Ident, input: ParseStream<'_>, none: &str) -> syn::Result<
 /// Reads a count, of which `none` says why it is not zero.
 fn count(input: ParseStream<'_>, none: &str) -> syn::Result<Expr> {
     let count: Expr = input.parse()?;
-    if is_zero(&count) { Err(Error::new_spanned(count, none)) } else { Ok(count) }
+    let is_negative = matches!(&count, Expr::Unary(unary) if matches!(unary.op, UnOp::Neg(_)));
+    if is_zero(&count) || is_negative {
+        return Err(Error::new_spanned(count, none));
+    }
+    if let Expr::Lit(ExprLit { lit, .. }) = &count
+        && !matches!(lit, Lit::Int(_))
+    {
+        return Err(Error::new_spanned(count, "this is a number: write it like `16`"));
+    }
+    Ok(count)
 }
 
 /// Reads the parentheses after `name`.
@@ -340,6 +389,11 @@ fn arguments(name: &Ident, input: ParseStream<'_>, example: &str) -> syn::Result
     let content;
     parenthesized!(content in input);
     content.parse()
+}
+
+/// Reads the word that a value begins with; `known` says what there is.
+fn word(input: ParseStream<'_>, known: &str) -> syn::Result<Ident> {
+    Ident::parse_any(input).map_err(|error| Error::new(error.span(), format!("write {known}")))
 }
 
 fn comma(input: ParseStream<'_>) -> syn::Result<()> {

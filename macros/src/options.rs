@@ -1,38 +1,63 @@
 //! Reads lists of `name = value` options.
 
+use proc_macro2::TokenTree;
 use syn::ext::IdentExt;
 use syn::parse::ParseStream;
 use syn::{Attribute, Error, Ident, Token};
 
+use crate::errors::Errors;
+
 /// Reads `name = value, ..` to the end of `input`, and leaves each value to `take`.
+///
+/// An option that is wrong keeps none of the others from being read.
 ///
 /// # Errors
 ///
-/// Fails on a name that is not in `known`, a name given twice, and where `take` fails.
+/// Fails on a name that is not in `known`, a name given twice, and where `take` fails; on all of them at once.
 pub(crate) fn read(
     input: ParseStream<'_>,
     known: &[&str],
     mut take: impl FnMut(&str, ParseStream<'_>) -> syn::Result<()>,
 ) -> syn::Result<()> {
     let mut seen = Vec::new();
+    let mut errors = Errors::default();
     while !input.is_empty() {
-        let key = Ident::parse_any(input)?;
-        let name = key.to_string();
-        if !known.contains(&name.as_str()) {
-            let message = format!("unknown option `{name}`: there is {}", listed(known));
-            return Err(Error::new(key.span(), message));
+        if let Err(error) = one(input, known, &mut seen, &mut take) {
+            errors.add(error);
+            while !input.is_empty() && !input.peek(Token![,]) {
+                input.parse::<TokenTree>()?;
+            }
         }
-        if seen.contains(&name) {
-            return Err(Error::new(key.span(), format!("`{name}` is given twice")));
-        }
-        input.parse::<Token![=]>()?;
-        take(&name, input)?;
-        seen.push(name);
         if !input.is_empty() {
             input.parse::<Token![,]>()?;
         }
     }
-    Ok(())
+    errors.or(())
+}
+
+/// Reads one option, up to the comma after it.
+fn one(
+    input: ParseStream<'_>,
+    known: &[&str],
+    seen: &mut Vec<String>,
+    take: &mut impl FnMut(&str, ParseStream<'_>) -> syn::Result<()>,
+) -> syn::Result<()> {
+    let key = Ident::parse_any(input)?;
+    let name = key.to_string();
+    if !known.contains(&name.as_str()) {
+        let message = format!("unknown option `{name}`: there is {}", listed(known));
+        return Err(Error::new(key.span(), message));
+    }
+    if seen.contains(&name) {
+        return Err(Error::new(key.span(), format!("`{name}` is given twice")));
+    }
+    seen.push(name.clone());
+    input.parse::<Token![=]>()?;
+    take(&name, input)?;
+    if input.is_empty() || input.peek(Token![,]) {
+        return Ok(());
+    }
+    Err(input.error("expected `,`"))
 }
 
 fn listed(names: &[&str]) -> String {

@@ -210,10 +210,9 @@ fn two_roles(first: Role, second: Role) -> String {
 pub(crate) fn strip(item: &mut ItemImpl) {
     for item in &mut item.items {
         if let ImplItem::Fn(method) = item {
-            let has_role = method.attrs.iter().any(|attr| Role::of(attr.path()).is_some());
             method.attrs.retain(|attr| {
                 let is_manner = [STASH, INTERLEAVE].iter().any(|name| attr.path().is_ident(name));
-                Role::of(attr.path()).is_none() && !(has_role && is_manner)
+                Role::of(attr.path()).is_none() && !is_manner
             });
         }
     }

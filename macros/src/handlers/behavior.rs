@@ -39,6 +39,10 @@ fn start(hook: Option<&Method>, runtime: &TokenStream) -> TokenStream {
     let (args, body) = match hook {
         // An actor without a hook is its own argument.
         None => (quote!(Self), quote!(#now(::core::result::Result::Ok(args)))),
+        Some(hook) if hook.is_wrong => {
+            let args = tuple(&hook.values().map(|(_, ty)| ty).collect::<Vec<_>>());
+            (args, quote!(if true { ::core::unreachable!() } #now(::core::unreachable!())))
+        }
         Some(hook) => {
             let take = tuple(&hook.bindings().collect::<Vec<_>>());
             let args = tuple(&hook.values().map(|(_, ty)| ty).collect::<Vec<_>>());

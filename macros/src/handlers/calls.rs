@@ -89,6 +89,10 @@ fn method(handler: &Handler, block: &Block, runtime: &TokenStream) -> TokenStrea
             )
         }
     };
+    if handler.method.is_wrong {
+        let parts = handler.method.values().map(|_| quote!(_: impl ::core::marker::Sized));
+        return quote!(#(#cfgs)* pub fn #name(&self #(, #parts)*) -> #output { ::core::unreachable!() });
+    }
     let doc = default_doc(handler, block);
     quote! {
         #(#cfgs)*

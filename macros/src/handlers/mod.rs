@@ -6,8 +6,8 @@
 //!    [`wire`] one more where the protocol crosses nodes.
 //! 3. [`cycles`] lets the methods themselves be named where rustc could not say what they return.
 //!
-//! The impl itself is always put back, also beside errors, so that they are not followed by others
-//! about missing methods.
+//! Beside errors the impl itself is put back as well, and all that can be generated: a method that is wrong can still
+//! be called, and does nothing. So an error is not followed by others about what is missing for it.
 
 mod attributes;
 mod behavior;
@@ -35,6 +35,7 @@ use syn::{Error, Ident, Item, ItemImpl, Path};
 
 use wire::Wire;
 
+use crate::errors::Errors;
 use crate::{crate_path, options};
 
 pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> syn::Result<TokenStream> {
@@ -45,13 +46,15 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> syn::Result<T
             return Err(Error::new_spanned(first_token(&other), message));
         }
     };
-    let generated =
-        Options::read.parse2(arguments).and_then(|options| generate(options, &mut item));
-    let generated = generated.unwrap_or_else(|error| {
+    let mut options = Options::default();
+    let mut errors = Errors::default();
+    errors.take((|input: ParseStream<'_>| options.read(input)).parse2(arguments));
+    let generated = generate(options, &mut item, &mut errors);
+    if generated.is_none() {
         attributes::strip(&mut item);
-        error.into_compile_error()
-    });
-    Ok(quote!(#item #generated))
+    }
+    let errors = errors.into_compile_errors();
+    Ok(quote!(#item #generated #errors))
 }
 
 /// What is written in `#[handlers(..)]`.
@@ -72,13 +75,20 @@ pub(crate) struct Named {
 }
 
 impl Options {
-    fn read(input: ParseStream<'_>) -> syn::Result<Self> {
-        let mut read = Self::default();
+    /// Reads what can be read, also where something is wrong.
+    fn read(&mut self, input: ParseStream<'_>) -> syn::Result<()> {
+        let read = self;
         options::read(input, &["api", "state", "wire", "codec"], |option, input| {
             match option {
                 "api" => read.named.api = Some(input.parse()?),
                 "state" => read.named.state = Some(input.parse()?),
-                "wire" => read.wire = Some(Wire::parse(input)?),
+                "wire" => {
+                    let at = input.span();
+                    let wire = Wire::parse(input);
+                    let error = wire.as_ref().err().cloned();
+                    read.wire = Some(wire.unwrap_or_else(|_| Wire::stand_in(at)));
+                    return error.map_or(Ok(()), Err);
+                }
                 _ => read.codec = Some(input.parse()?),
             }
             Ok(())
@@ -88,24 +98,27 @@ impl Options {
                 let message = "a codec is for the wire: write `wire = \"acme.book/1\"` beside it";
                 Err(Error::new_spanned(codec, message))
             }
-            _ => Ok(read),
+            _ => Ok(()),
         }
     }
 }
 
-fn generate(options: Options, item: &mut ItemImpl) -> syn::Result<TokenStream> {
+/// Generates what can be, also where something is wrong: the actor is still one.
+fn generate(options: Options, item: &mut ItemImpl, errors: &mut Errors) -> Option<TokenStream> {
     let Options { named, wire, codec } = options;
-    let block = parse::block(named, item)?;
+    let block = parse::block(named, item, errors);
+    let block = errors.take(block)?;
     let runtime = crate_path::private();
-    let wire =
-        wire.map(|wire| wire::expand(&block, &wire, codec.as_ref(), &runtime)).transpose()?;
+    let wire = wire.map(|wire| wire::expand(&block, &wire, codec.as_ref(), &runtime));
+    let wire = wire.and_then(|wire| errors.take(wire));
+    let once = block.names.once();
     let message = message::expand(&block, &runtime);
     let calls = calls::expand(&block, &runtime);
     let receive = receive::expand(&block, &runtime);
     let behavior = behavior::expand(&block, &runtime);
     let stash = stash::expand(&block, &runtime);
     cycles::open(item, &block.waiting);
-    Ok(quote!(#message #calls #receive #behavior #stash #wire))
+    Some(quote!(#once #message #calls #receive #behavior #stash #wire))
 }
 
 fn first_token(item: &Item) -> TokenStream {

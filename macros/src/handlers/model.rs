@@ -64,6 +64,8 @@ pub(crate) struct Method {
     pub(crate) is_async: bool,
     pub(crate) params: Vec<Param>,
     pub(crate) output: Option<Type>,
+    /// Whether there is an error about it, so that nothing calls it.
+    pub(crate) is_wrong: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

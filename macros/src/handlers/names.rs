@@ -1,7 +1,7 @@
 //! The names that are made up for generated items, and those that are taken.
 
-use proc_macro2::Ident;
-use quote::format_ident;
+use proc_macro2::{Ident, TokenStream};
+use quote::{format_ident, quote};
 use syn::ext::IdentExt;
 
 use crate::spans;
@@ -45,6 +45,19 @@ impl Names {
         let message = format_ident!("{}Message", base.unraw(), span = span);
         let calls = format_ident!("{}Calls", base.unraw(), span = span);
         Self { api, message, calls }
+    }
+
+    /// Returns an item whose name says what is wrong when rustc finds it twice. It comes before the others that
+    /// a second block repeats.
+    pub(crate) fn once(&self) -> TokenStream {
+        let name = self.calls.unraw().to_string();
+        let name = name.strip_suffix("Calls").unwrap_or_default();
+        let once = format_ident!("{name}_has_two_handlers_blocks_where_one_is_allowed");
+        quote! {
+            #[allow(dead_code, non_camel_case_types, reason = "its name is for the compiler to say")]
+            #[doc(hidden)]
+            enum #once {}
+        }
     }
 }
 

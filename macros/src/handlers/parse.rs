@@ -12,14 +12,17 @@ use crate::errors::Errors;
 
 /// Takes the roles off the methods of an impl, and returns what is to be generated for them.
 ///
+/// Notes everything that is wrong with the impl, each at its place.
+///
 /// # Errors
 ///
-/// Returns everything that is wrong with the impl, each at its place.
-pub(crate) fn block(named: Named, item: &mut ItemImpl) -> syn::Result<Block> {
+/// Fails where nothing can be generated.
+pub(crate) fn block(named: Named, item: &mut ItemImpl, errors: &mut Errors) -> syn::Result<Block> {
     let actor = actor(item)?;
     let name = actor_name(&actor)?;
-    let mut errors = Errors::default();
-    check_impl(item, &mut errors);
+    let mut of_impl = Errors::default();
+    check_impl(item, &mut of_impl);
+    of_impl.or(())?;
     let mut block = Block {
         generics: generics(&item.generics, &actor)?,
         names: Names::new(name, named.api),
@@ -31,20 +34,70 @@ pub(crate) fn block(named: Named, item: &mut ItemImpl) -> syn::Result<Block> {
         waiting: Vec::new(),
     };
     for (index, item) in item.items.iter_mut().enumerate() {
-        if let ImplItem::Fn(method) = item
-            && let Some(part) = attributes::take_role(&mut method.attrs, &mut errors)
-        {
+        let ImplItem::Fn(method) = item else { continue };
+        let mut wrong = Errors::default();
+        let part = attributes::take_role(&mut method.attrs, &mut wrong);
+        let mut manner = attributes::take_manner(&mut method.attrs, &mut wrong);
+        manner.state = state::take(&mut method.sig, &mut wrong);
+        if let Some(part) = part {
             if method.sig.asyncness.is_some() {
                 block.waiting.push(index);
             }
-            let mut manner = attributes::take_manner(&mut method.attrs, &mut errors);
-            manner.state = state::take(&mut method.sig, &mut errors);
-            check_manner(part.role, &manner, &mut errors);
-            read(part, manner, method, &mut block, &mut errors);
+            check_manner(part.role, &manner, &mut wrong);
+            read(part, manner, method, &mut block, &mut wrong);
+            if !wrong.is_empty() {
+                spoil(part.role, method, &mut block);
+            }
+        } else {
+            check_has_role(method, &manner, &mut wrong);
+        }
+        errors.append(wrong);
+    }
+    check_variants(&mut block.handlers, errors);
+    Ok(block)
+}
+
+/// Checks that what says how a message is handled stands on a method that handles one.
+fn check_has_role(method: &ImplItemFn, manner: &Manner, errors: &mut Errors) {
+    let written = match manner {
+        Manner { interleave: Some(_), .. } => "#[interleave]",
+        Manner { stash: Some(_), .. } => "#[stash]",
+        Manner { state: Some(_), .. } => "#[state]",
+        _ => return,
+    };
+    let message = format!(
+        "`{written}` says how a message is handled: mark the method with `#[tell]` or `#[ask]` too"
+    );
+    errors.push(&method.sig.ident, message);
+}
+
+/// Keeps of a method that is wrong what others need, and nothing that would be wrong in other places again.
+fn spoil(role: Role, item: &ImplItemFn, block: &mut Block) {
+    let actor = &block.actor;
+    let method = match role {
+        Role::Start => block.start.as_mut(),
+        Role::Stop => {
+            block.stop = None;
+            None
+        }
+        Role::Tell | Role::Ask => block.handlers.last_mut().map(|handler| {
+            handler.fields.clear();
+            handler.manner = Manner::default();
+            &mut handler.method
+        }),
+        Role::Local | Role::Down => None,
+    };
+    let Some(method) = method else { return };
+    method.is_wrong = true;
+    method.is_async = false;
+    let is_generic = !item.sig.generics.params.is_empty();
+    method.output =
+        method.output.take().filter(|_| !is_generic).map(|ty| types::lasting(&ty, actor));
+    for param in &mut method.params {
+        if let Param::Value { ty, .. } = param {
+            *ty = types::lasting(ty, actor);
         }
     }
-    check_variants(&block.handlers, &mut errors);
-    errors.or(block)
 }
 
 fn actor(item: &ItemImpl) -> syn::Result<Type> {
@@ -100,7 +153,11 @@ fn read(part: Part, manner: Manner, item: &ImplItemFn, block: &mut Block, errors
     if let Some(given) = &manner.state {
         let is_asked = role == Role::Ask;
         check_state(given, block.state.as_ref(), role, &manner, item, errors);
-        if let Some(answer) = state::check(given, is_asked, &item.sig, errors) {
+        // Whoever takes a `Reply` as well hears of that alone.
+        let replies = method.params.iter().any(|param| matches!(param, Param::Reply(_)));
+        if !(is_asked && replies)
+            && let Some(answer) = state::check(given, is_asked, &item.sig, errors)
+        {
             method.output = Some(answer);
         }
     }
@@ -141,7 +198,10 @@ fn take_reply(method: &mut Method, cancel: bool, manner: &Manner, errors: &mut E
     for second in replies {
         errors.push(second, "a question has one asker: take its `Reply` once");
     }
-    if let Some(output) = &method.output {
+    if manner.state.is_some() {
+        let message = "a handler of one state answers by what it returns: leave out the `Reply`";
+        errors.push(first, message);
+    } else if let Some(output) = &method.output {
         let message =
             "the asker gets what is sent to its `Reply`: return nothing, or leave the `Reply` out";
         errors.push(output, message);
@@ -149,10 +209,6 @@ fn take_reply(method: &mut Method, cancel: bool, manner: &Manner, errors: &mut E
     if cancel {
         let message = "whoever has the `Reply` looks whether its asker has gone: write `#[ask]`, and \
                        `reply.is_abandoned()` where that matters";
-        errors.push(first, message);
-    }
-    if manner.state.is_some() {
-        let message = "a handler of one state answers by what it returns: leave out the `Reply`";
         errors.push(first, message);
     }
     method.output = types::reply_of(first).cloned();
@@ -265,6 +321,7 @@ fn set_hook(
     let written = role.written();
     if hook.is_some() {
         errors.push(&item.sig.ident, format!("this is the second `{written}`: an actor has one"));
+        return;
     }
     for cfg in attributes::cfgs(&item.attrs) {
         let message = format!("`{written}` is always there: write the `#[cfg]` in its body");
@@ -375,7 +432,8 @@ fn pattern_name(pattern: &Pat) -> Option<Ident> {
 
 /// Two names that differ in their underscores alone would be one variant. Two methods of one name
 /// are left to rustc, as they may stand under different `#[cfg]`s.
-fn check_variants(handlers: &[Handler], errors: &mut Errors) {
+fn check_variants(handlers: &mut Vec<Handler>, errors: &mut Errors) {
+    let mut clashes = Vec::new();
     for (index, handler) in handlers.iter().enumerate() {
         let name = &handler.method.name;
         let clash = handlers[..index]
@@ -387,6 +445,10 @@ fn check_variants(handlers: &[Handler], errors: &mut Errors) {
                 earlier.method.name, handler.variant
             );
             errors.add(Error::new(name.span(), message));
+            clashes.push(index);
         }
+    }
+    for index in clashes.into_iter().rev() {
+        handlers.remove(index);
     }
 }

@@ -79,6 +79,10 @@ fn body(block: &Block, runtime: &TokenStream) -> TokenStream {
 }
 
 fn arm(handler: &Handler, block: &Block, runtime: &TokenStream) -> TokenStream {
+    if handler.method.is_wrong {
+        let (message, Handler { variant, cfgs, .. }) = (&block.names.message, handler);
+        return quote!(#(#cfgs)* #message::#variant { .. } => ::core::unreachable!(),);
+    }
     if handler.is_interleaved() {
         return interleave::arm(handler, block, runtime);
     }

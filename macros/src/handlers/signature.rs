@@ -41,7 +41,7 @@ pub(crate) fn method(
         ReturnType::Type(_, ty) => Some(ty.as_ref().clone()),
     };
     let is_async = sig.asyncness.is_some();
-    Method { name: sig.ident.clone(), receiver, is_async, params, output }
+    Method { name: sig.ident.clone(), receiver, is_async, params, output, is_wrong: false }
 }
 
 fn check_qualifiers(sig: &Signature, errors: &mut Errors) {

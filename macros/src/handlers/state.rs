@@ -1,12 +1,12 @@
 //! Handlers of one state.
 
 use proc_macro2::{Ident, TokenStream};
-use quote::quote;
+use quote::{ToTokens, quote};
 use syn::spanned::Spanned;
 use syn::{Attribute, FnArg, ReturnType, Signature, Type};
 
 use super::model::{Block, Handler, Kind};
-use super::{stash, types};
+use super::{stash, types, wire};
 use crate::errors::Errors;
 use crate::spans;
 
@@ -39,7 +39,9 @@ pub(crate) fn take(sig: &mut Signature, errors: &mut Errors) -> Option<Given> {
                 (&*reference.elem, false)
             }
             Type::Reference(reference) => {
-                let message = "a state is lent as `&mut Open`, or given as `Open` to be left";
+                let state = wire::written(&reference.elem.to_token_stream());
+                let message =
+                    format!("a state is lent as `&mut {state}`, or given as `{state}` to be left");
                 errors.push(reference, message);
                 (&*reference.elem, false)
             }
@@ -57,6 +59,7 @@ pub(crate) fn check(
     sig: &Signature,
     errors: &mut Errors,
 ) -> Option<Type> {
+    let ty = &given.ty;
     let output = match &sig.output {
         ReturnType::Default => None,
         ReturnType::Type(_, ty) => Some(types::peel(ty)),
@@ -66,14 +69,23 @@ pub(crate) fn check(
             both.elems.last().cloned()
         }
         (true, true, _) => {
-            let message = "an asked handler that takes its state returns the next one and the answer: \
-                           write `-> (Open, u64)`, or take `&mut Idle` to stay";
+            let state = wire::written(&quote!(#ty));
+            let returned = output
+                .map(|output| format!(", and not `{}` alone", wire::written(&quote!(#output))));
+            let message = format!(
+                "an asked handler that takes its state returns the next one and the answer, in a tuple{}; or it \
+                 takes `&mut {state}` to stay",
+                returned.unwrap_or_default(),
+            );
             errors.push(&sig.ident, message);
             None
         }
         (true, false, None) => {
-            let message = "a handler that takes its state returns the next one: write `-> Open`, or take \
-                           `&mut Idle` to stay";
+            let state = wire::written(&quote!(#ty));
+            let message = format!(
+                "a handler that takes its state returns the next one: write its type after `->`, or take \
+                 `&mut {state}` to stay"
+            );
             errors.push(&sig.ident, message);
             None
         }

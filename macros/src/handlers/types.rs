@@ -3,7 +3,7 @@
 use proc_macro2::{Ident, Spacing, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
 use syn::visit::{self, Visit};
-use syn::{GenericArgument, Lifetime, PathArguments, Type};
+use syn::{GenericArgument, Lifetime, PathArguments, Type, parse_quote};
 
 use crate::errors::Errors;
 use crate::spans;
@@ -132,6 +132,41 @@ impl<'ast> Visit<'ast> for Owned<'_> {
         self.visit_path(&bound.path);
         self.bound.truncate(outside);
     }
+}
+
+/// Returns a type that can stand in for one which is wrong: what it borrows, it borrows for ever.
+pub(crate) fn lasting(ty: &Type, actor: &Type) -> Type {
+    let tokens = without_self(ty, actor);
+    let text = tokens.to_string();
+    let words = || text.split(|c: char| !c.is_alphanumeric() && c != '_');
+    if words().any(|word| word == "impl" || word == "for") {
+        return parse_quote!(());
+    }
+    syn::parse2(lasts(tokens)).unwrap_or_else(|_| parse_quote!(()))
+}
+
+fn lasts(tokens: TokenStream) -> TokenStream {
+    let mut tokens = tokens.into_iter().peekable();
+    let mut lasting = TokenStream::new();
+    while let Some(token) = tokens.next() {
+        let is = |token: Option<&TokenTree>, mark| matches!(token, Some(TokenTree::Punct(punct)) if punct.as_char() == mark);
+        if is(Some(&token), '\'') {
+            tokens.next();
+            lasting.extend(quote!('static));
+            continue;
+        }
+        let borrows = is(Some(&token), '&') && !is(tokens.peek(), '\'');
+        match token {
+            TokenTree::Group(group) => {
+                let inner = lasts(group.stream());
+                lasting
+                    .extend([TokenTree::Group(proc_macro2::Group::new(group.delimiter(), inner))]);
+            }
+            token => lasting.extend([token]),
+        }
+        lasting.extend(borrows.then(|| quote!('static)));
+    }
+    lasting
 }
 
 /// Repeats tokens with `Self` replaced by the type it stands for.

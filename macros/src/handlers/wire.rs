@@ -1,6 +1,6 @@
 //! How messages go to other nodes: the manifest of a protocol, and each message as bytes.
 
-use proc_macro2::{Delimiter, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Span, TokenStream, TokenTree};
 use quote::{format_ident, quote};
 use syn::ext::IdentExt;
 use syn::parse::ParseStream;
@@ -19,6 +19,11 @@ pub(crate) struct Wire {
 }
 
 impl Wire {
+    /// Stands in for a protocol whose name is wrong.
+    pub(crate) fn stand_in(at: Span) -> Self {
+        Self { name: "wrong".to_owned(), version: 1, literal: LitStr::new("", at) }
+    }
+
     /// Reads `"acme.book/3"`.
     pub(crate) fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
         let literal: LitStr = input.parse()?;

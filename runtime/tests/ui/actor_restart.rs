@@ -34,4 +34,12 @@ struct NoRange;
 #[actor(restart = transient(5 in "10s", backoff = "2s..50ms"))]
 struct Backwards;
 
+#[derive(Actor, Clone)]
+#[actor(restart = transient(5 in 10s))]
+struct NoQuotes;
+
+#[derive(Actor, Clone)]
+#[actor(restart = 5)]
+struct Number;
+
 fn main() {}
