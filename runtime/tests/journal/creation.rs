@@ -49,7 +49,7 @@ impl StorageBackend for Recorder {
 /// What a process may leave that is killed while redb makes a file.
 fn leftovers() -> Vec<Vec<u8>> {
     let states = Arc::new(Mutex::new(vec![Vec::new()]));
-    let recorder = Recorder { file: Arc::new(InMemoryBackend::new()), states: states.clone() };
+    let recorder = Recorder { file: Arc::new(InMemoryBackend::new()), states: Arc::clone(&states) };
     let made = Database::builder().create_with_backend(recorder).expect("it has all it needs");
     let leftovers = std::mem::take(&mut *states.lock().expect("nobody panics with it"));
     drop(made);

@@ -31,7 +31,8 @@ impl Printer {
 
 async fn printer(place: &Place) -> Arc<AtomicU64> {
     let printed = Arc::new(AtomicU64::new(0));
-    let near = place.system.spawn::<Printer>(Printer { printed: printed.clone() }).await.unwrap();
+    let near =
+        place.system.spawn::<Printer>(Printer { printed: Arc::clone(&printed) }).await.unwrap();
     place.node.export("printer", Export::of(&near)).unwrap();
     printed
 }

@@ -12,7 +12,7 @@ struct Book {
     lines: VecDeque<String>,
 }
 
-#[handlers(wire = "no version", api = BookApi)]
+#[handlers(api = BookApi)]
 impl Book {
     #[start]
     fn start(name: &str) -> Self {
