@@ -429,6 +429,12 @@ fn a_group_is_told_at_once_and_the_first_answer_taken() {
 }
 
 #[test]
+#[should_panic(expected = "at least one worker")]
+fn a_pool_of_nobody_is_a_mistake() {
+    let _ = Pool::<Narrow>::of(0, || ());
+}
+
+#[test]
 fn a_pool_whose_workers_cannot_start_does_not_start() {
     /// Never starts.
     #[derive(Actor)]

@@ -330,6 +330,33 @@ fn a_queue_from_outside_conforms_and_runs_a_system() {
     }
 }
 
+/// A queue in which whoever came last runs first.
+#[derive(Debug, Default)]
+struct Pile(Mutex<Vec<Ready>>);
+
+impl ReadyQueue for Pile {
+    fn push(&self, _from: Origin, ready: Ready, _hint: Hint) {
+        self.0.lock().push(ready);
+    }
+    fn pop(&self, _worker: WorkerId, batch: &mut Batch) {
+        if let Some(ready) = self.0.lock().pop() {
+            batch.push(ready);
+        }
+    }
+    fn has_work(&self, _worker: WorkerId) -> bool {
+        !self.0.lock().is_empty()
+    }
+    fn len(&self) -> usize {
+        self.0.lock().len()
+    }
+}
+
+#[test]
+#[should_panic(expected = "starves none")]
+fn a_queue_that_starves_the_oldest_does_not_conform() {
+    testing::ready_queue_conforms(|_| Pile::default());
+}
+
 /// A queue that forgets every hundredth actor.
 #[derive(Debug, Default)]
 struct Leaky(Line, AtomicUsize);

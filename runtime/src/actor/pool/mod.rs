@@ -112,7 +112,11 @@ impl Message for Resize {
 impl<A: Behavior> Pool<A> {
     /// A pool of `count` workers, 65,536 at most, round robin; `args` makes what each of them starts from, also when
     /// a supervisor starts the pool again.
+    ///
+    /// # Panics
+    /// If `count` is zero: there would be nobody to handle a message.
     pub fn of(count: usize, args: impl FnMut() -> A::Args + Send + 'static) -> Workers<A> {
+        assert!(count > 0, "a pool has at least one worker");
         let make: Make<A> = Arc::new(Mutex::new(Box::new(args)));
         Workers { count, make, routing: Routing::round_robin(), group: None }
     }
@@ -230,7 +234,7 @@ impl<A: Behavior> Behavior for Pool<A> {
         Step::Later(async move {
             let Workers { count, make, routing, group } = args;
             let mut pool = Self { workers: Vec::new(), routing, make, group, next: 0 };
-            pool.grow(count.max(1), cx).await?;
+            pool.grow(count, cx).await?;
             Ok(pool)
         })
     }
