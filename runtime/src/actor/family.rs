@@ -20,7 +20,7 @@ use super::life;
 use super::options::RestartKind;
 use super::parent::Parent;
 use super::supervision::{Shutdown, Supervision};
-use super::tree::{Key, Step, TooMany, Tree};
+use super::tree::{Child, Key, Step, TooMany, Tree};
 use crate::event::{ActorId, ExitReason};
 use crate::sync::planted;
 use crate::task::cell::{CellRef, Header};
@@ -47,6 +47,8 @@ pub(super) struct Link {
     stops: u32,
     /// Whether it was asked to end for good.
     for_good: bool,
+    /// Whether it was asked to drain.
+    drains: bool,
 }
 
 /// The children of one incarnation of a supervisor.
@@ -54,7 +56,7 @@ pub(super) type Family = Tree<Link>;
 
 /// Makes `child`, which is about to start for the first time, one of the supervisor's.
 pub(super) fn add(supervisor: &mut Held, child: &CellRef, spec: &Spec) {
-    let link = Link { cell: child.clone(), limit: None, stops: 0, for_good: false };
+    let link = Link { cell: child.clone(), limit: None, stops: 0, for_good: false, drains: false };
     let family = &mut control(supervisor).extras().family;
     let family = family.get_or_insert_with(|| Box::new(Family::new(spec.policy)));
     family.add(child.id, link, spec.kind, spec.shutdown);
@@ -184,23 +186,42 @@ fn work(held: &mut Held) {
     }
 }
 
-/// Asks a child to stop in the way that was declared for it. Of who has drained it drains first, as long as that takes: that
-/// takes the time of its mail, and so does the drain that waits for it.
+/// Has a child handle what it has accepted, as long as that takes, and end; `false` if it is to be stopped: it has failed in
+/// the middle of that.
+fn drain(child: &mut Child<Link>) -> bool {
+    if child.is_down {
+        if child.link.drains {
+            return false;
+        }
+        // Whatever it waits for, what it has accepted is there.
+        child.is_down = false;
+        orders::send(&child.link.cell, Order::Revive(Duration::ZERO));
+    }
+    child.link.drains = true;
+    orders::send_end(&child.link.cell, End::Drain)
+}
+
+/// The actor, which had its children drain, is not to wait for their mail any more.
+pub(super) fn hasten(held: &mut Held) {
+    if let Some(child) = family(held).and_then(|family| family.stopping()) {
+        stop(held, child, true);
+    }
+}
+
+/// Asks a child to stop in the way that was declared for it, or to drain if its supervisor has drained.
 fn stop(held: &mut Held, key: Key, for_good: bool) {
     let me = held.reference();
     let drains = for_good && life::has_drained(held);
+    let drains = planted!("drain-stops-supervised": drains => false);
     let Some(child) = family(held).and_then(|family| family.child(key)) else { return };
-    // One that has failed meanwhile does not run any more: it is to end.
-    let drains = planted!("drain-stops-supervised": drains && !child.is_down => false);
+    child.link.for_good |= for_good;
+    cancel(&me, child.link.limit.take());
+    if drains && drain(child) {
+        return;
+    }
     let kill = child.shutdown == Shutdown::Kill;
     let link = &mut child.link;
     link.stops = link.stops.wrapping_add(1);
-    link.for_good |= for_good;
-    cancel(&me, link.limit.take());
-    if drains {
-        orders::send_end(&link.cell, End::Drain);
-        return;
-    }
     if let Shutdown::Within(limit) = child.shutdown {
         let core = &me.core;
         let late = Order::ChildLate { child: key, stops: link.stops };

@@ -225,7 +225,7 @@ pub(super) fn part_with_children(held: &mut Held) {
     end_children(held, end);
 }
 
-/// Kills all children, or stops them: those that it supervises one after the other, the rest at once.
+/// Kills all children, or stops or drains them: those that it supervises one after the other, the rest at once.
 pub(super) fn end_children(held: &mut Held, end: End) {
     if !held.owner().life.has_ever(Life::PARENTAL) {
         return;
@@ -286,6 +286,8 @@ pub(super) fn end_requested(held: &mut Held, end: End) {
         // Whatever is under way, the mail is handled before the end.
         End::Drain => {
             held.owner().draining = true;
+            // What it has accepted is there, and waits for no longer than it must.
+            revival::cut_backoff(held);
             // An order that another signal had collected may be here before its sender touched the word.
             // Whoever pushes behind this exchange finds the mailbox closed; who came before is seen.
             held.cell().inbox.wake();
@@ -313,6 +315,9 @@ pub(super) fn end_requested(held: &mut Held, end: End) {
         *last = ending as u8;
     }
     begin_end(held, ending, end == End::Stop);
+    if end == End::Stop && phase == Phase::Children && has_drained(held) {
+        stop_waiting_for_mail(held);
+    }
     if end == End::Kill {
         // Whatever was under way, no hook runs any more, and the children are killed too.
         let life = &mut held.owner().life;
@@ -326,6 +331,13 @@ pub(super) fn end_requested(held: &mut Held, end: End) {
         (End::Kill, Phase::Starting) => part_with_children(held),
         _ => {}
     }
+}
+
+/// The actor has drained, and its children do: they are to stop as if it had been stopped.
+pub(super) fn stop_waiting_for_mail(held: &mut Held) {
+    held.owner().life.ending = Ending::Stopped as u8;
+    end_children(held, End::Stop);
+    family::hasten(held);
 }
 
 /// Drops a handler or hook in the middle of its wait.

@@ -158,6 +158,18 @@ pub(super) fn end_backoff(held: &mut Held, incarnation: u32) {
     }
 }
 
+/// The actor waits for no time any more before its next incarnation, if it does.
+pub(super) fn cut_backoff(held: &mut Held) {
+    if Phase::of(held) != Phase::Backoff {
+        return;
+    }
+    let core = held.cell().core.clone();
+    if let Some(alarm) = control(held).extras().backoff.take() {
+        core.cancel_alarm(alarm);
+    }
+    enter(held, Phase::Starting);
+}
+
 fn place(held: &mut Held) -> Option<&mut Place> {
     control(held).extras.as_mut()?.place.as_mut()
 }
@@ -186,6 +198,9 @@ pub(super) fn suspend(held: &mut Held, kill: bool) {
     }
     if kill {
         life::drop_pending(held);
+    }
+    if phase == Phase::Children && life::has_drained(held) {
+        life::stop_waiting_for_mail(held);
     }
     let hook = planted!("suspend-skips-hook": !kill => false);
     life::begin_end(held, Ending::Restarted, hook);

@@ -191,6 +191,11 @@ impl<L> Tree<L> {
         self.is_closing = true;
     }
 
+    /// The child that was asked to stop, and is waited for.
+    pub(super) fn stopping(&self) -> Option<Key> {
+        self.stopping
+    }
+
     /// What is to be done now; to be asked until there is nothing.
     pub(super) fn next(&mut self) -> Option<Step> {
         while let Some((child, delay)) = self.alone.pop() {

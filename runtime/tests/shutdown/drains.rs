@@ -14,6 +14,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 use tokio::sync::oneshot;
 
 // [G-STOP-2]
@@ -224,6 +225,104 @@ impl Patron {
     fn clumsy(&self) -> Ref<Clumsy> {
         self.clumsy.clone()
     }
+}
+
+/// Fails at its first message, and takes parcels.
+#[derive(Actor, Clone)]
+struct Frail {
+    has_failed: Arc<AtomicU32>,
+}
+
+#[handlers]
+impl Frail {
+    #[start]
+    fn start(has_failed: Arc<AtomicU32>) -> Self {
+        Self { has_failed }
+    }
+    #[tell]
+    fn fail(&mut self, cx: &mut Context<Self>) {
+        self.has_failed.fetch_add(1, Ordering::Relaxed);
+        cx.fail("as told");
+    }
+    #[tell]
+    fn take(&mut self, parcel: Parcel) {
+        parcel.handled();
+    }
+}
+
+/// Restarts its child after an hour, or has it stopped only when that has nothing to do any more.
+#[derive(Actor)]
+#[actor(supervise = one_for_all(3 in "9h", backoff = "1h..1h"))]
+struct Patient {
+    frail: Ref<Frail>,
+    porter: Ref<Porter>,
+}
+
+#[handlers]
+impl Patient {
+    #[start]
+    fn start(count: Arc<AtomicU32>, cx: &mut Context<Self>) -> Result<Self, SpawnError> {
+        let frail = cx.supervise::<Frail>(count).start()?;
+        let porter = cx.supervise::<Porter>(Porter).shutdown(Shutdown::Forever).start()?;
+        Ok(Self { frail, porter })
+    }
+    #[ask]
+    fn children(&self) -> (Ref<Frail>, Ref<Porter>) {
+        (self.frail.clone(), self.porter.clone())
+    }
+}
+
+// [G-STOP-2]
+#[test]
+fn supervised_children_that_wait_for_their_restart_drain_at_once() {
+    // Whether it has been told to start by then is a matter of the turns between.
+    for pause in [0, 1, 1000] {
+        let mut world = World::new(pause);
+        let node = world.node("home").start();
+        let system = node.system();
+        let ledger = Ledger::new(2 * WAITING);
+        let count = Arc::new(AtomicU32::new(0));
+        world.run(async {
+            let patient = system.spawn::<Patient>(Arc::clone(&count)).await.unwrap();
+            let (frail, porter) = patient.children().await.unwrap();
+            frail.fail().await.unwrap();
+            for _ in 0..WAITING {
+                frail.take(ledger.issue()).await.unwrap();
+            }
+            let wait = async {
+                while !(pause == 0 || count.load(Ordering::Relaxed) == 1) {
+                    tokio::task::yield_now().await;
+                }
+            };
+            wait.await;
+            for _ in 0..WAITING {
+                porter.take(ledger.issue()).await.unwrap();
+            }
+        });
+        world.run_for(Duration::from_millis(pause));
+        world.run(system.drain(Duration::from_secs(1))).unwrap();
+        assert_eq!(ledger.settle(&system.counts()).handled, 2 * WAITING as u64, "{pause}");
+        assert_eq!(count.load(Ordering::Relaxed), 1);
+    }
+}
+
+// [G-STOP-2]
+#[test]
+fn a_stop_ends_the_wait_for_the_mail_of_supervised_children() {
+    everywhere(async |system| {
+        let ledger = Ledger::new(1 + WAITING);
+        let patient = system.spawn::<Patient>(Arc::new(AtomicU32::new(0))).await.unwrap();
+        let (frail, porter) = patient.children().await.unwrap();
+        let gate = keep_waiting(&porter, &ledger).await;
+        assert!(patient.drain());
+        until(|| porter.is_closed()).await;
+        assert!(patient.stop());
+        drop(gate);
+        soon(patient.ended()).await;
+        soon(frail.ended()).await;
+        let tally = ledger.settle(&system.counts());
+        assert!(tally.handled >= 1, "the handler that ran is let finish");
+    });
 }
 
 #[test]
