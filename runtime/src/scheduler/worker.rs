@@ -340,6 +340,7 @@ impl Worker {
     #[cold]
     fn found(&mut self) {
         self.searching = false;
+        self.say_whether_it_spins();
         if self.shared.idle.found() {
             self.shared.wake_successor(self.id);
         }
@@ -410,8 +411,8 @@ impl Worker {
     /// work after all.
     fn fall_asleep(&mut self, cx: &mut Context<'_>) -> bool {
         self.shared.idle.leave(self.id.index());
-        self.searching = false;
-        self.sleeping = true;
+        (self.searching, self.sleeping) = (false, true);
+        self.say_whether_it_spins();
         let may_sleep = self.shared.queues.may_sleep(self.id);
         if planted!("worker-no-second-look": !may_sleep => false) {
             return false;
@@ -434,6 +435,7 @@ impl Worker {
     fn wake_up(&mut self) {
         if std::mem::take(&mut self.sleeping) {
             self.searching = self.shared.idle.wake(self.id.index());
+            self.say_whether_it_spins();
             self.shared.queues.wake_up(self.id);
         }
     }

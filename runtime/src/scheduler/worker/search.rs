@@ -79,27 +79,28 @@ impl Worker {
     fn search(&mut self, sockets_at: Time) -> Search {
         if !std::mem::replace(&mut self.searching, true) {
             self.shared.idle.search();
+            self.say_whether_it_spins();
         }
-        let mut spins = false;
-        let search = loop {
+        loop {
             let now = self.core.clock.now();
             if now >= sockets_at {
-                break Search::Sockets;
+                return Search::Sockets;
             }
             if self.shared.queues.has_work(self.id) {
-                break Search::Found;
+                return Search::Found;
             }
             if now >= self.bored_since.get_or_insert(now).after(self.limits.spin) {
-                break Search::Nothing;
-            }
-            if !std::mem::replace(&mut spins, true) {
-                self.shared.queues.set_spinning(self.id, true);
+                return Search::Nothing;
             }
             look::pause(*self.pauses.get_or_insert_with(|| look::pauses(&self.core.clock)));
-        };
-        if spins {
-            self.shared.queues.set_spinning(self.id, false);
         }
-        search
+    }
+
+    /// Says whether it looks for work again and again, and has none: for as long as it searches, also while tokio looks
+    /// at its sockets in between.
+    pub(super) fn say_whether_it_spins(&self) {
+        if !self.limits.spin.is_zero() {
+            self.shared.queues.set_spinning(self.id, self.searching);
+        }
     }
 }
