@@ -16,6 +16,7 @@ use crate::sync::{Arc, AtomicBool, Mutex, Ordering, Wake, waker};
 use crate::task::core::{Alarm, AlarmKey};
 use crate::task::panic::quietly;
 use crate::time::Time;
+use std::collections::VecDeque;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -38,7 +39,7 @@ pub(super) struct Answers {
     free: Vec<usize>,
     woken: Arc<Woken>,
     /// Places that are to be looked at.
-    due: Vec<usize>,
+    due: VecDeque<usize>,
     late_mark: Arc<Mark>,
     /// Wakes `late_mark`, when the first of them may be late.
     late: Waker,
@@ -93,7 +94,7 @@ impl Answers {
         let woken = Arc::new(Woken { places: Mutex::new(Vec::new()), poller: poller.clone() });
         let late_mark = Mark::new(LATE, &woken);
         let late = waker(late_mark.clone());
-        let (places, free, due) = (Vec::new(), Vec::new(), Vec::new());
+        let (places, free, due) = (Vec::new(), Vec::new(), VecDeque::new());
         let lent = Lent::new(outlet.clone());
         Self {
             outlet,
@@ -119,7 +120,7 @@ impl Answers {
         });
         self.places[at].waiting = Some((answer, question));
         if self.outlet.is_pressed() {
-            self.due.push(at);
+            self.due.push_back(at);
         } else {
             self.poll(at);
         }
@@ -131,13 +132,17 @@ impl Answers {
     /// Looks at those for which something was done. While too much waits to leave, they stay as they are, unless they are
     /// late.
     pub(super) fn turn(&mut self) {
-        self.due.append(&mut self.woken.places.lock());
-        if let Some(late) = self.due.iter().position(|at| *at == LATE) {
-            self.due.swap_remove(late);
+        let mut is_late = false;
+        let new = |at: &usize| {
+            is_late |= *at == LATE;
+            *at != LATE
+        };
+        self.due.extend(self.woken.places.lock().drain(..).filter(new));
+        if is_late {
             self.give_up();
         }
         while !self.outlet.is_pressed()
-            && let Some(at) = self.due.pop()
+            && let Some(at) = self.due.pop_front()
         {
             self.poll(at);
         }

@@ -58,7 +58,7 @@ pub trait Codec<T> {
 /// other takes `migrate` where nodes of both kinds are to understand each other.
 ///
 /// A value is no deeper than 128 levels of values inside of values ([`DecodeError::TooDeep`]): options, sequences, maps,
-/// tuples, structs and enums count one each. Of values that take no bytes, such as those in a `Vec<()>`, a message has
+/// tuples, structs and enums count one each. Of values that take no bytes, such as those in a `Vec<()>`, an argument has
 /// 65,536 at most.
 #[derive(Clone, Copy, Debug)]
 pub enum Postcard {}

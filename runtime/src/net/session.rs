@@ -56,9 +56,9 @@ pub(super) struct Session {
     ends: Arc<Ends>,
     /// Actors that have ended, in this order; some of them may be forgotten.
     ended: VecDeque<u64>,
-    /// Those of them with messages that wait.
+    /// Actors with messages that wait.
     held: BTreeSet<u64>,
-    /// What is parked behind such messages, in bytes.
+    /// What is parked, in bytes.
     parked_bytes: usize,
     /// Of all messages of the peer.
     limit: Option<Limit>,

@@ -16,7 +16,7 @@ use std::fmt;
 /// Levels of values inside of values at most: as many as `serde_json` takes.
 const LEVELS_MAX: u32 = 128;
 
-/// Elements without any bytes, in a message, at most. All others take a byte each.
+/// Elements without any bytes, in an argument, at most. All others take a byte each.
 const EMPTY_MAX: usize = 65_536;
 
 /// Takes a value off the front of `bytes`.
@@ -31,7 +31,7 @@ pub(super) fn take<T: DeserializeOwned>(bytes: &mut &[u8]) -> Result<T, DecodeEr
     Ok(value)
 }
 
-/// What is left for a whole message.
+/// What is left for a whole argument.
 struct Bounds {
     /// Elements of sequences and maps.
     elements: Cell<usize>,
@@ -39,7 +39,7 @@ struct Bounds {
     is_deep: Cell<bool>,
 }
 
-/// What is left at some place of it.
+/// What is left at some place in it.
 #[derive(Clone, Copy)]
 struct Within<'b> {
     levels: u32,

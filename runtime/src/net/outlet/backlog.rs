@@ -19,6 +19,9 @@ const FRAMES_MAX: usize = 65_536;
 /// many, beside the frames that are short.
 const PRESSING_BYTES: usize = 16 << 20;
 
+/// With more frames than this neither: short answers must not cut off who asked for them.
+const PRESSING_FRAMES: usize = FRAMES_MAX / 2;
+
 /// See the [module](self).
 #[derive(Default)]
 pub(super) struct Backlog {
@@ -62,7 +65,8 @@ impl Backlog {
     }
 
     pub(super) fn is_pressing(&self) -> bool {
-        planted!("net-backlog-unpressed": self.bytes > PRESSING_BYTES => false)
+        let is_pressing = self.bytes > PRESSING_BYTES || self.frames.len() > PRESSING_FRAMES;
+        planted!("net-backlog-unpressed": is_pressing => false)
     }
 }
 

@@ -52,7 +52,7 @@ impl Session {
         arguments: &[u8],
     ) -> Result<(u64, Started), RemoteSpawnError> {
         if self.children.len() >= CHILDREN_MAX {
-            self.children.retain(|_, child| !child.actor.is_closed());
+            self.children.retain(|_, child| !child.is_told || !child.actor.is_closed());
         }
         if self.children.len() >= CHILDREN_MAX {
             return Err(RemoteSpawnError::OverLimit);

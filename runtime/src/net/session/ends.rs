@@ -27,7 +27,7 @@ pub(super) struct Ends(Mutex<State>);
 struct State {
     /// `None` when the session has ended.
     outlet: Option<Arc<Outlet>>,
-    /// Of whose end the peer was told, or is about to be.
+    /// Of whose end the peer was told.
     ended: Vec<u64>,
 }
 
@@ -39,19 +39,18 @@ impl Ends {
     /// Tells the peer when an actor has ended that it knows by that number.
     pub(super) fn watch(this: &Arc<Self>, number: u64, actor: &dyn Exported) -> WatchId {
         let ends = this.clone();
-        actor.when_ended(Box::new(move |down| ends.tell(number, down.reason)))
+        actor.when_ended(Box::new(move |down| Self::tell(&ends, number, down.reason)))
     }
 
-    fn tell(&self, actor: u64, reason: ExitReason) {
-        let mut state = self.0.lock();
-        let Some(outlet) = state.outlet.clone() else { return };
-        state.ended.push(actor);
-        drop(state);
+    fn tell(this: &Arc<Self>, actor: u64, reason: ExitReason) {
+        let Some(outlet) = this.0.lock().outlet.clone() else { return };
         // Behind all that the actor has sent to that node, which proxies may still have. [ENV-12]
-        let speaker = outlet.clone();
+        let (ends, speaker) = (this.clone(), outlet.clone());
         let fence = Fence::new(move || {
             let (how, text) = reason::written(&reason);
             let frame = Frame::Ended { actor, how, text: &text };
+            // Before the peer can answer.
+            ends.0.lock().ended.push(actor);
             speaker.say(Order::BehindAll, &frame);
         });
         if planted!("net-ended-overtakes": true => false) {
