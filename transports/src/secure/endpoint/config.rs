@@ -73,7 +73,7 @@ impl Default for Config {
             window_bytes: 1 << 20,
             associations_max: 4096,
             contacts_max: 64,
-            met_max: 1024,
+            met_max: 4096,
             transmits_max: 1024,
             source_rate: Rate::per_second(20, 5),
             renewal_rate: Rate::per_second(1, 5),

@@ -196,7 +196,10 @@ impl Endpoint {
         self.audit.record(now, Some(from), What::Learned { peer });
         self.tell(Event::Learned { peer, address: from, asked: Some(to) });
         let known = self.peers.at(place);
-        if known.attempt.is_none() && known.live.is_none() {
+        let live = known.live.and_then(|live| self.associations.at(live));
+        // One at another address may be that of its former life.
+        let is_there = live.is_some_and(|association| association.address == from);
+        if known.attempt.is_none() && !is_there {
             self.ask_again(place, now, from, now, self.config.retry_first);
         }
         Ok(())
