@@ -4,9 +4,7 @@
 use greenroom::sim::{Explore, Policy, World};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
-use std::future::poll_fn;
 use std::rc::Rc;
-use std::task::Poll;
 
 const SEEDS: u64 = 20;
 /// Tasks that are ready all the time.
@@ -15,19 +13,6 @@ const TASKS: usize = 4;
 const TURNS: usize = 2_400;
 /// A world lets whoever waited longest run once in so many steps, whatever the rule.
 const FAIR: usize = 61;
-
-/// Lets others run.
-async fn give_way() {
-    let mut has_waited = false;
-    poll_fn(|cx| {
-        if std::mem::replace(&mut has_waited, true) {
-            return Poll::Ready(());
-        }
-        cx.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
-}
 
 /// Runs tasks that take a turn again and again, and returns whose each turn was. A task ends after `most`
 /// turns of its own, and all do after [`TURNS`].
@@ -41,7 +26,7 @@ fn turns(world: &mut World, most: usize) -> Vec<usize> {
                     break;
                 }
                 turns.borrow_mut().push(me);
-                give_way().await;
+                tokio::task::yield_now().await;
             }
         });
     }
@@ -132,7 +117,7 @@ fn finds_open_door(world: &mut World) -> bool {
     world.spawn(async move {
         for _ in 0..TURNS {
             door.set(!door.get());
-            give_way().await;
+            tokio::task::yield_now().await;
         }
     });
     world.spawn(async move {
@@ -140,7 +125,7 @@ fn finds_open_door(world: &mut World) -> bool {
         for _ in 0..TURNS {
             row = if is_open.get() { row + 1 } else { 0 };
             seen.set(row.max(seen.get()));
-            give_way().await;
+            tokio::task::yield_now().await;
         }
     });
     world.settle();
