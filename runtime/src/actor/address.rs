@@ -162,7 +162,8 @@ impl<P: Protocol> Ref<P> {
     /// Lets the actor live on worker `worker`, counted from zero, from its next turn on, where each lives
     /// on one ([`Scheduler::per_core`](crate::Scheduler::per_core)). The order of mail is kept; the
     /// actor rests until every worker has delivered what was on its way, which one that is in the
-    /// middle of a long handler delays. Returns at once.
+    /// middle of a long handler delays. Returns at once. Unless it is pinned
+    /// ([`Spawn::on`](crate::Spawn::on)), workers may let it move again.
     ///
     /// # Errors
     /// [`MigrateError`]; nothing has changed then.

@@ -146,10 +146,18 @@ impl Queues {
         }
     }
 
-    /// The worker is awake again.
-    pub(super) fn wake_up(&self, id: WorkerId) {
+    /// The worker is awake again; returns whose mail alone has woken it, where each actor lives on one worker.
+    pub(super) fn wake_up(&self, id: WorkerId) -> Option<usize> {
+        match self {
+            Self::Shared(_) => None,
+            Self::PerCore(queue) => queue.wake_up(id),
+        }
+    }
+
+    /// Lets the actors that have become ready live on worker `host`, where each lives on one.
+    pub(super) fn gather(&self, id: WorkerId, host: usize, wake: &impl Fn(usize)) {
         if let Self::PerCore(queue) = self {
-            queue.wake_up(id);
+            queue.gather(id, host, wake);
         }
     }
 }

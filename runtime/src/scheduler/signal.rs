@@ -72,10 +72,10 @@ impl Signal {
         )
     }
 
-    /// Takes the announcement back. Owner only.
-    pub(crate) fn wake(&self) {
+    /// Takes the announcement back; returns the bits of all who have left something. Owner only.
+    pub(crate) fn wake(&self) -> u64 {
         // AcqRel: acquires what those released who saw the owner asleep.
-        self.word.fetch_and(!SLEEPING, Ordering::AcqRel);
+        self.word.fetch_and(!SLEEPING, Ordering::AcqRel) & !SLEEPING
     }
 
     /// Whether the owner sleeps and has taken everything that was left: it has no mail on the way to

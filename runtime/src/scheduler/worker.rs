@@ -9,6 +9,7 @@ mod by_hand;
 mod front;
 mod pace;
 mod search;
+mod visits;
 #[cfg(not(shuttle))]
 pub(crate) use by_hand::{ByHand, Manner, Took};
 pub(crate) use front::Front;
@@ -37,6 +38,7 @@ use std::pin::Pin;
 use std::sync::OnceLock;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
+use visits::Visits;
 
 /// Turns between two looks at the clock at most; a slice begins with fewer.
 const TURNS_PER_CLOCK: u32 = 32;
@@ -219,6 +221,7 @@ pub(crate) struct Worker {
     /// Since when it has had nothing to run.
     bored_since: Option<Time>,
     jam: Jam,
+    visits: Visits,
     /// Pauses between two looks for work; measured when it looks first.
     pauses: Option<u32>,
     /// Messages that it had handled when it looked at the clock last.
@@ -254,6 +257,7 @@ impl Worker {
             alarm_clock,
             bored_since: None,
             jam: Jam::default(),
+            visits: Visits::default(),
             pauses: None,
             handled: 0,
             over_at: Time::NEVER,
@@ -281,6 +285,9 @@ impl Worker {
         let mut now = self.fire_alarms();
         self.look_at_duty(now);
         let (core, shared) = (self.core.clone(), self.shared.clone());
+        if let Some(host) = self.visits.begin(now) {
+            shared.queues.gather(self.id, host, &|worker| shared.wake(worker));
+        }
         let source = shared.queues.source(self.id);
         let end = now.after(self.limits.slice);
         let doing = core.watch.doing(self.id.index());
@@ -410,6 +417,7 @@ impl Worker {
     /// Announces that tokio has the thread, which may sleep, and looks once more; `false` when there is
     /// work after all.
     fn fall_asleep(&mut self, cx: &mut Context<'_>) -> bool {
+        self.visits.end(self.bored_since.unwrap_or(Time::NEVER), self.shared.alone);
         self.shared.idle.leave(self.id.index());
         (self.searching, self.sleeping) = (false, true);
         self.say_whether_it_spins();
@@ -436,7 +444,7 @@ impl Worker {
         if std::mem::take(&mut self.sleeping) {
             self.searching = self.shared.idle.wake(self.id.index());
             self.say_whether_it_spins();
-            self.shared.queues.wake_up(self.id);
+            self.visits.wake(self.shared.queues.wake_up(self.id), self.id.index());
         }
     }
 }

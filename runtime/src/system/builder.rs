@@ -68,7 +68,8 @@ impl Scheduler {
 
     /// Every actor lives on one worker, the one that made it, and is only ever run there: mail between
     /// neighbours takes no atomic operation, mail to another worker goes through a ring. A busy worker
-    /// hands ready actors to an idle one; nobody steals. For one worker, or actors that talk mostly to
+    /// hands ready actors to an idle one, and one that is woken for next to nothing, again and again, lets
+    /// them live where their mail comes from; nobody steals. For one worker, or actors that talk mostly to
     /// neighbours and little to outside; at most 62 workers.
     #[must_use]
     pub const fn per_core() -> Self {

@@ -386,6 +386,46 @@ impl Busy {
     }
 }
 
+/// An actor whose worker is woken again and again for little goes to live where its mail comes from, unless it is pinned.
+#[test]
+fn actors_that_talk_in_turns_are_brought_together() {
+    on(2, Scheduler::per_core(), async |system| {
+        let talker = system.spawn::<Talker>(()).on(0).await.unwrap();
+        let guest = system.spawn::<Sink>(0).await.unwrap();
+        guest.migrate(1).unwrap();
+        soon(async { while talker.meets(guest.clone()).within(LONG).await.unwrap() {} }).await;
+        soon(async { while !talker.meets(guest.clone()).within(LONG).await.unwrap() {} }).await;
+
+        let pinned = system.spawn::<Sink>(0).on(1).await.unwrap();
+        for _ in 0..1_000 {
+            assert!(!talker.meets(pinned.clone()).within(LONG).await.unwrap());
+        }
+    });
+}
+
+/// Asks others where they are.
+#[derive(Actor)]
+struct Talker;
+
+#[handlers]
+impl Talker {
+    #[start]
+    fn start() -> Self {
+        Self
+    }
+
+    /// Whether the other one was on this worker in ten questions in a row.
+    #[ask]
+    async fn meets(&mut self, other: Ref<Sink>) -> bool {
+        let mut met = 0;
+        for _ in 0..10 {
+            let place = other.place().within(LONG).await.expect("the other one lives");
+            met += u32::from(Some(place.as_str()) == thread::current().name());
+        }
+        met == 10
+    }
+}
+
 /// What is on its way when the system ends is given back, reported or dropped, and ends no thread.
 #[test]
 fn a_system_ends_while_mail_is_on_its_way() {

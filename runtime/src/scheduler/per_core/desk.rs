@@ -20,6 +20,9 @@ pub(super) const RING_CAPACITY: usize = if cfg!(shuttle) { 1 } else { 256 };
 /// Parcels that may wait unseen in a ring while the sending turn goes on.
 const UNSEEN_MAX: usize = 16;
 
+/// Ready actors that move at once, at most.
+const MOVED_MAX: usize = 32;
+
 /// What goes from worker to worker.
 #[derive(Debug)]
 pub(super) enum Parcel {
@@ -250,6 +253,24 @@ impl Desk {
     /// Whether actors are about to leave.
     pub(super) fn is_moving(&self) -> bool {
         self.waiting.iter().any(|waiting| !waiting.actors().is_empty())
+    }
+
+    /// Takes actors out of the next `count` that are ready to let them move, unless others are about to.
+    pub(super) fn pick(&mut self, count: usize) -> Vec<Ready> {
+        if self.is_moving() {
+            return Vec::new();
+        }
+        let count = count.min(MOVED_MAX);
+        let mut actors: Vec<Ready> = Vec::with_capacity(count);
+        for _ in 0..count {
+            match self.ready.pop() {
+                // SAFETY: the tokens of real cells are in desks only.
+                Some(ready) if unsafe { ready.header() }.is_pinned() => self.ready.push(ready),
+                Some(ready) => actors.push(ready),
+                None => {}
+            }
+        }
+        actors
     }
 
     /// Whether that actor is about to leave.

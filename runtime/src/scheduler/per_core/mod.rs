@@ -11,7 +11,8 @@
 //! ```
 //!
 //! An actor is made where its maker runs, and moves only at a quiescent point ([`moving`]): when told
-//! to, or when a busy worker sees an idle one and hands it half of its ready actors. Nobody steals.
+//! to, when a busy worker sees an idle one and hands it half of its ready actors, or when a worker is woken again and
+//! again for little, and sends what it has ready to where the mail comes from. Nobody steals.
 //!
 //! Invariants:
 //! 1. A desk is touched by its own worker only, and never while code of users runs (deliveries may drop
@@ -45,9 +46,6 @@ use std::ptr::NonNull;
 
 /// Parcels taken out of one ring before the others get their turn.
 const TAKEN_MAX: usize = if cfg!(shuttle) { 1 } else { 256 };
-/// Ready actors handed to an idle worker at once, at most.
-const HANDED_MAX: usize = 32;
-
 /// See the [module](self).
 pub(crate) struct PerCore {
     posts: Box<[Post]>,
@@ -339,23 +337,16 @@ impl PerCore {
 
     /// Hands half of the ready actors to `taker`, who has none, unless some are on their way already.
     pub(crate) fn share(&self, id: WorkerId, taker: usize, wake: &impl Fn(usize)) {
-        let actors = self.desk(id, |desk| {
-            let half = (desk.ready.len() / 2).min(HANDED_MAX);
-            if desk.is_moving() {
-                return Vec::new();
-            }
-            let mut actors: Vec<Ready> = Vec::with_capacity(half);
-            for _ in 0..half {
-                match desk.ready.pop() {
-                    // SAFETY: the tokens of real cells are in desks only.
-                    Some(ready) if unsafe { ready.header() }.is_pinned() => desk.ready.push(ready),
-                    Some(ready) => actors.push(ready),
-                    None => {}
-                }
-            }
-            actors
-        });
+        let actors = self.desk(id, |desk| desk.pick(desk.ready.len() / 2));
         self.begin_move(id, actors, taker, wake);
+    }
+
+    /// Takes in what has come, and lets the actors that have become ready live on worker `host`, where that comes from,
+    /// unless some are on their way already.
+    pub(crate) fn gather(&self, id: WorkerId, host: usize, wake: &impl Fn(usize)) {
+        self.trade(id, wake);
+        let actors = self.desk(id, |desk| desk.pick(desk.ready.len()));
+        self.begin_move(id, actors, host, wake);
     }
 
     /// Lets actors that are ready here move to worker `to`; see [`moving`].

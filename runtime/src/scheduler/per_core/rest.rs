@@ -1,7 +1,9 @@
 //! Workers that have nothing to do: how they say so, and who asks.
 
 use super::PerCore;
+use super::desk::workers_in;
 use crate::scheduler::WorkerId;
+use crate::scheduler::signal::EXTERNAL;
 use crate::sync::Ordering;
 
 impl PerCore {
@@ -17,9 +19,10 @@ impl PerCore {
         self.posts.iter().all(|post| post.dock.signal.is_at_rest())
     }
 
-    /// Takes the announcement back.
-    pub(crate) fn wake_up(&self, id: WorkerId) {
-        self.posts[id.index()].dock.signal.wake();
+    /// Takes the announcement back; returns the first worker that has left something, if nobody else has.
+    pub(crate) fn wake_up(&self, id: WorkerId) -> Option<usize> {
+        let left = self.posts[id.index()].dock.signal.wake();
+        workers_in(left).next().filter(|_| left & EXTERNAL == 0)
     }
 
     /// Says whether the worker looks for work again and again, and has none: it is handed actors like one that sleeps.
