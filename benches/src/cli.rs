@@ -12,6 +12,7 @@ pub const USAGE: &str = "\
 usage: bench COMMAND [NAME…] [OPTION…]
 
   run [NAME…]           the programs: greenroom under each scheduler against its peers
+  large [NAME…]         Savina's programs with about a hundred times the work
   instructions [NAME…]  the same, instructions per operation (needs valgrind)
   paths                 what each way of a message costs, beside its estimate and the least
   idle                  what 10,000 idle actors cost
@@ -29,7 +30,7 @@ usage: bench COMMAND [NAME…] [OPTION…]
   list                  every program of every contestant
   one PROGRAM/WHO N     one measurement in this process: prints nanoseconds
 
-  --rounds N            interleaved rounds, 7 unless said, for `advise` and `wake` 3
+  --rounds N            interleaved rounds, 7 unless said, for `large`, `advise` and `wake` 3
   --out FILE            also writes the figures to FILE, such as benches/RESULTS.md
   --parquet FILE        where every single measurement goes, target/bench/COMMAND.parquet unless said
   --dir DIR             where charts go, target/bench unless said
@@ -133,6 +134,7 @@ pub fn run(args: impl IntoIterator<Item = String>) -> Result<Report, String> {
     machine::facts();
     let section = match words[..] {
         ["run", ref names @ ..] => contest::section(names, args.rounds.unwrap_or(7))?,
+        ["large", ref names @ ..] => contest::large(names, args.rounds.unwrap_or(3))?,
         ["instructions", ref names @ ..] => instructions::section(names)?,
         ["advise", ref names @ ..] => advise::section(names, args.rounds.unwrap_or(3))?,
         ["net", ref names @ ..] => net::section(names, args.rounds.unwrap_or(7))?,

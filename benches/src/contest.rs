@@ -42,26 +42,45 @@ pub fn list() -> String {
 /// # Errors
 /// When there is no such program. A contestant that fails is named in its table.
 pub fn section(names: &[&str], rounds: usize) -> Result<Section, String> {
+    Ok(measured("Programs", "run", names, &chosen(names, PROGRAMS)?, rounds))
+}
+
+/// The same for those that have a larger size, with that.
+///
+/// # Errors
+/// When no such program has a larger size.
+pub fn large(names: &[&str], rounds: usize) -> Result<Section, String> {
+    let enlarged: Vec<_> = PROGRAMS.iter().filter_map(|row| row.enlarged()).collect();
+    Ok(measured("Programs, 100-fold", "large", names, &chosen(names, &enlarged)?, rounds))
+}
+
+fn measured(
+    title: &'static str,
+    word: &str,
+    names: &[&str],
+    programs: &[programs::Row],
+    rounds: usize,
+) -> Section {
     let mut text = format!(
         "Median nanoseconds per operation of up to {rounds} interleaved rounds, a process for each \
          measurement; ratios are ours over theirs, so below 1 is faster. Allocator: the system's, \
          unless a row says mimalloc.\n",
     );
     let mut rows = Vec::new();
-    for row in chosen(names)? {
+    for row in programs {
         text.push_str(&compete(row, rounds, &mut rows));
     }
-    let mut command = vec!["run"];
+    let mut command = vec![word];
     command.extend(names);
-    Ok(Section::new("Programs", &command, text).with_rows(rows))
+    Section::new(title, &command, text).with_rows(rows)
 }
 
-/// The programs called `names`, or all.
-pub(crate) fn chosen(names: &[&str]) -> Result<Vec<&'static programs::Row>, String> {
-    if let Some(name) = names.iter().find(|name| !PROGRAMS.iter().any(|row| row.name == **name)) {
+/// Those of the programs that are called `names`, or all.
+pub(crate) fn chosen(names: &[&str], of: &[programs::Row]) -> Result<Vec<programs::Row>, String> {
+    if let Some(name) = names.iter().find(|name| !of.iter().any(|row| row.name == **name)) {
         return Err(format!("no such program: {name}"));
     }
-    Ok(PROGRAMS.iter().filter(|row| names.is_empty() || names.contains(&row.name)).collect())
+    Ok(of.iter().filter(|row| names.is_empty() || names.contains(&row.name)).copied().collect())
 }
 
 fn compete(row: &programs::Row, rounds: usize, rows: &mut Vec<Row>) -> String {

@@ -3,6 +3,7 @@
 //! A program is run with two numbers of operations; the difference leaves out its start and end.
 
 use crate::contestant::{Allocator, Contestant};
+use crate::programs::PROGRAMS;
 use crate::results::Section;
 use crate::rows::Row;
 use crate::table::Table;
@@ -60,7 +61,7 @@ const MANY: u64 = 100_000;
 pub fn section(names: &[&str]) -> Result<Section, String> {
     let mut table = Table::new(&["program", "who", "instructions"]);
     let mut rows = Vec::new();
-    for program in contest::chosen(names)? {
+    for program in contest::chosen(names, PROGRAMS)? {
         if names.is_empty() && program.name.starts_with("savina_") {
             continue;
         }

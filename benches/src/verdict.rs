@@ -139,8 +139,14 @@ mod tests {
     use greenroom_peers::Program;
     use std::time::Duration;
 
-    const ROW: programs::Row =
-        programs::Row { name: "ask", n: 10, unit: "question", goal: 0.5, asleep_goal: None };
+    const ROW: programs::Row = programs::Row {
+        name: "ask",
+        n: 10,
+        unit: "question",
+        goal: 0.5,
+        asleep_goal: None,
+        large: None,
+    };
 
     fn contestant(who: &'static str, ours: bool, cores: usize, times: &[f64]) -> Contestant {
         let program = Program::new("ask", who, cores, |_| Duration::ZERO);
