@@ -3,7 +3,7 @@
 //! Two actors on two workers that talk in turns wake each other's worker for every message, and neither runs while the
 //! other does: a wake-up costs more than what it is for. A busy worker hands actors over without knowing who talks to
 //! whom, so nothing else would bring them together again. Only mail of workers with lower numbers counts: of two that
-//! wake each other one stays where it is.
+//! wake each other one stays where it is. (Decision 0043.)
 
 use super::nanos;
 use crate::time::Time;
