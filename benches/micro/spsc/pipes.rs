@@ -72,15 +72,13 @@ macro_rules! ours {
             }
 
             fn send(sender: &mut Self::Sender, source: &mut Source) {
-                source.offer(|value| sender.write(value).is_ok());
+                sender.write_from(source);
                 // Who receives has gone only where everything was received.
                 let _ = sender.flush();
             }
 
-            fn receive(receiver: &mut Self::Receiver, mut take: impl FnMut(u64)) {
-                while let Ok(value) = receiver.try_recv() {
-                    take(value);
-                }
+            fn receive(receiver: &mut Self::Receiver, take: impl FnMut(u64)) {
+                receiver.drain().for_each(take);
             }
         }
     };

@@ -9,11 +9,14 @@ use std::collections::VecDeque;
 #[derive(Clone, Debug)]
 enum Step {
     Write(u8),
+    WriteFrom(u8),
     Flush,
     Send,
     Poll(u8),
     Sync,
     Receive(u8),
+    Drain(u8),
+    DrainAll,
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -24,6 +27,9 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         2 => (1..20_u8).prop_map(Step::Poll),
         1 => Just(Step::Sync),
         4 => (1..20_u8).prop_map(Step::Receive),
+        3 => (0..60_u8).prop_map(Step::WriteFrom),
+        1 => (0..20_u8).prop_map(Step::Drain),
+        2 => Just(Step::DrainAll),
     ];
     prop::collection::vec(step, 1..rounds(200, 200, 20))
 }
@@ -66,6 +72,26 @@ fn write<L: Layout>(sender: &mut Sender<usize, L>, twin: &mut Twin, value: usize
     }
 }
 
+/// The same with several at once; returns the first value that found no room.
+fn write_from<L: Layout>(
+    sender: &mut Sender<usize, L>,
+    twin: &mut Twin,
+    mut values: std::ops::Range<usize>,
+) -> usize {
+    let (capacity, first) = (sender.capacity(), values.start);
+    let count = sender.write_from(&mut values);
+    assert_eq!(values.start, first + count, "no value is taken for which there is no room");
+    twin.written.extend(first..values.start);
+    assert!(twin.len() <= capacity, "no more than the capacity gets in");
+    let is_full = twin.len() + (capacity / 4).max(1) >= capacity;
+    assert!(values.is_empty() || is_full, "room is given back in quarters");
+    assert!(sender.has_unflushed() || is_full || count == 0, "only a full ring is flushed");
+    if !sender.has_unflushed() {
+        twin.flush();
+    }
+    values.start
+}
+
 fn follow<L: Layout>(capacity: usize, start: usize, steps: Vec<Step>) {
     let (mut sender, mut receiver) = ends::<usize, L>(capacity);
     start_at(&mut sender, &mut receiver, start);
@@ -78,6 +104,9 @@ fn follow<L: Layout>(capacity: usize, start: usize, steps: Vec<Step>) {
                     write(&mut sender, &mut twin, next);
                     next += 1;
                 }
+            }
+            Step::WriteFrom(count) => {
+                next = write_from(&mut sender, &mut twin, next..next + usize::from(count));
             }
             Step::Flush => {
                 sender.flush().expect("a receiver");
@@ -101,6 +130,15 @@ fn follow<L: Layout>(capacity: usize, start: usize, steps: Vec<Step>) {
                 for _ in 0..count {
                     assert_eq!(receiver.try_recv().ok(), twin.flushed.pop());
                 }
+            }
+            Step::Drain(count) => {
+                let taken: Vec<_> = receiver.drain().take(count.into()).collect();
+                assert_eq!(taken.len(), twin.flushed.len().min(count.into()));
+                assert!(taken.into_iter().all(|value| Some(value) == twin.flushed.pop()));
+            }
+            Step::DrainAll => {
+                receiver.drain().for_each(|value| assert_eq!(Some(value), twin.flushed.pop()));
+                assert_eq!(twin.flushed.len(), 0, "all that was flushed is taken");
             }
         }
         assert_eq!(receiver.is_empty(), twin.flushed.len() == 0);
