@@ -199,6 +199,14 @@ pub enum Event {
         /// Of what.
         quantity: Quantity,
     },
+    /// The [queue of one's own](crate::Scheduler::custom) panicked with this text; told once. What becomes ready from now on
+    /// goes into a queue of the runtime's. The actor that the queue was being given, if it was, never runs again; and
+    /// if it was being asked for anything, now or later, none of those that it holds does.
+    /// A [shutdown](crate::System::shutdown) names them.
+    QueuePanicked {
+        /// The text of the panic.
+        text: String,
+    },
     /// A value that nobody wanted any more panicked in its drop.
     DropPanicked {
         /// Which actor held it.

@@ -21,6 +21,8 @@ mod driver;
 #[cfg(not(loom))]
 mod duty;
 #[cfg(not(loom))]
+mod guarded;
+#[cfg(not(loom))]
 mod lane;
 #[cfg(not(loom))]
 mod lock_free;
@@ -54,6 +56,7 @@ mod face {
 
     pub(crate) use super::auto::{Choice, choose};
     pub(crate) use super::cores::Cores;
+    pub(crate) use super::guarded::Guarded;
     pub(crate) use super::lock_free::LockFreeQueue;
     pub(crate) use super::locked::LockedQueue;
     pub(crate) use super::look::spin_allowed;
@@ -72,8 +75,8 @@ pub use face::{Batch, Origin, ReadyQueue, WorkerId, ready_queue_conforms};
 pub(crate) use face::{ByHand, Manner, Took};
 #[cfg(not(loom))]
 pub(crate) use face::{
-    Choice, Cores, LockFreeQueue, LockedQueue, PER_CORE_WORKERS_MAX, PerCore, Pool, Queues,
-    StealingQueue, WorkerLimits, WorkerOptions, choose, spin_allowed,
+    Choice, Cores, Guarded, LockFreeQueue, LockedQueue, PER_CORE_WORKERS_MAX, PerCore, Pool,
+    Queues, StealingQueue, WorkerLimits, WorkerOptions, choose, spin_allowed,
 };
 #[cfg(all(test, not(loom)))]
 mod tests;

@@ -47,7 +47,7 @@ impl NodeState {
         };
         let seed = stage.choose(|choices| choices.noise(SEED, u64::MAX));
         let queue = stage.clone();
-        let scheduler = Scheduler::custom(move |_| SimulatedQueue::new(queue));
+        let scheduler = Scheduler::trusted(move || SimulatedQueue::new(queue));
         let builder =
             System::builder().workers(WORKERS).batch(batch).seed(seed).scheduler(scheduler);
         (self.settings)(builder)

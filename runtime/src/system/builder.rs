@@ -2,11 +2,12 @@
 
 use super::config::{BATCH, BuildError, Config, Idle, Maker, STACK_BYTES, WAITING, WORKERS, check};
 use super::handle::System;
+use crate::event::Events;
 #[cfg(not(shuttle))]
 use crate::scheduler::ByHand;
 use crate::scheduler::{
-    Choice, Cores, LockFreeQueue, LockedQueue, PER_CORE_WORKERS_MAX, PerCore, Pool, Queues,
-    ReadyQueue, StealingQueue, WorkerLimits, WorkerOptions, choose, spin_allowed,
+    Choice, Cores, Guarded, LockFreeQueue, LockedQueue, PER_CORE_WORKERS_MAX, PerCore, Pool,
+    Queues, ReadyQueue, StealingQueue, WorkerLimits, WorkerOptions, choose, spin_allowed,
 };
 use crate::sync::{Arc, thread};
 use crate::task::budget::Budget;
@@ -78,8 +79,19 @@ impl Scheduler {
 
     /// A queue of your own: `make` is called once, with the number of workers. Check it with
     /// [`testing::ready_queue_conforms`](crate::testing::ready_queue_conforms).
+    ///
+    /// After a panic in it ([`Event::QueuePanicked`](crate::Event::QueuePanicked)) the system goes on with a queue of its
+    /// own for all that becomes ready.
     pub fn custom<Q: ReadyQueue>(make: impl FnOnce(usize) -> Q + Send + 'static) -> Self {
-        Self(Kind::Custom(Maker(Box::new(|workers| Box::new(make(workers))))))
+        Self(Kind::Custom(Maker(Box::new(|workers, events| {
+            Box::new(Guarded::new(Box::new(make(workers)), workers, events.clone()))
+        }))))
+    }
+
+    /// A queue of the runtime's own, whose panics are for those who wrote it.
+    #[cfg(not(shuttle))]
+    pub(crate) fn trusted<Q: ReadyQueue>(make: impl FnOnce() -> Q + Send + 'static) -> Self {
+        Self(Kind::Custom(Maker(Box::new(|_, _| Box::new(make())))))
     }
 
     fn named(name: &str) -> Result<Self, BuildError> {
@@ -96,17 +108,17 @@ impl Scheduler {
         }
     }
 
-    fn make(self, workers: usize, cores: &Cores) -> Queues {
+    fn make(self, workers: usize, cores: &Cores, events: &Arc<Events>) -> Queues {
         match self.0 {
             Kind::Auto => match choose(workers) {
-                Choice::PerCore => Self::per_core().make(workers, cores),
-                Choice::Stealing => Self::stealing().make(workers, cores),
+                Choice::PerCore => Self::per_core().make(workers, cores, events),
+                Choice::Stealing => Self::stealing().make(workers, cores, events),
             },
             Kind::Locked => Queues::Shared(Box::new(LockedQueue::new(workers))),
             Kind::LockFree => Queues::Shared(Box::new(LockFreeQueue::new(workers))),
             Kind::Stealing => Queues::Shared(Box::new(StealingQueue::new(workers))),
             Kind::PerCore => Queues::PerCore(PerCore::new(workers, cores)),
-            Kind::Custom(maker) => Queues::Shared(maker.0(workers)),
+            Kind::Custom(maker) => Queues::Shared(maker.0(workers, events)),
         }
     }
 }
@@ -361,7 +373,8 @@ impl Builder {
         self.limits.spin = self.workers.limits.spin;
         let is_auto = matches!(self.scheduler.0, Kind::Auto);
         let scheduler = std::mem::replace(&mut self.scheduler, Scheduler::auto());
-        let queues = dress(scheduler.make(count, cores));
+        let events = Arc::new(Events::new(count));
+        let queues = dress(scheduler.make(count, cores, &events));
         self.workers.climbs = is_auto && queues.are_shared();
         let homes = Homes::new(if queues.are_shared() { 0 } else { count });
         let watch = Arc::new(Watch::new(count, self.limits.handler_budget));
@@ -369,7 +382,7 @@ impl Builder {
         let random = Random::new(self.seed);
         let front = Box::new(pool.front());
         let budget = Budget::new(self.budget_messages, self.budget_bytes);
-        let core = Core::new(front, clock, self.limits, budget, random, watch, homes);
-        Ok((pool, Arc::new(core)))
+        let core = Core::new(front, clock, self.limits, random, watch, homes, events);
+        Ok((pool, Arc::new(core.with_budget(budget))))
     }
 }

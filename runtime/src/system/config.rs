@@ -1,8 +1,10 @@
 //! Every setting of a system, with its default and unit; from code, TOML and the environment, but for the seed,
 //! which is set in code alone.
 
+use crate::event::Events;
 use crate::queue::level::Level;
 use crate::scheduler::ReadyQueue;
+use crate::sync::Arc;
 use serde::Deserialize;
 use std::fmt;
 use std::io;
@@ -158,8 +160,8 @@ pub enum BuildError {
     Worker(#[from] io::Error),
 }
 
-/// A ready queue to be made for a number of workers.
-pub(crate) type MakeQueue = Box<dyn FnOnce(usize) -> Box<dyn ReadyQueue> + Send>;
+/// A ready queue to be made for a number of workers; what happens to it is told by the events.
+pub(crate) type MakeQueue = Box<dyn FnOnce(usize, &Arc<Events>) -> Box<dyn ReadyQueue> + Send>;
 
 /// Opaque: a queue's maker.
 pub(crate) struct Maker(pub(crate) MakeQueue);

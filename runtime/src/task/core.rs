@@ -85,7 +85,7 @@ pub(crate) struct Limits {
 pub(crate) struct Core {
     scheduler: Box<dyn Schedule>,
     pub(crate) clock: Clock,
-    pub(crate) events: Events,
+    pub(crate) events: Arc<Events>,
     pub(crate) limits: Limits,
     /// What may wait in all mailboxes together, if that is limited.
     pub(crate) budget: Option<Budget>,
@@ -120,10 +120,10 @@ impl Core {
         scheduler: Box<dyn Schedule>,
         clock: Clock,
         limits: Limits,
-        budget: Option<Budget>,
         random: Random,
         watch: Arc<Watch>,
         homes: Homes,
+        events: Arc<Events>,
     ) -> Self {
         let workers = watch.workers();
         Self {
@@ -132,9 +132,9 @@ impl Core {
             watch,
             waits: Waits::default(),
             clock,
-            events: Events::new(workers),
+            events,
             limits,
-            budget,
+            budget: None,
             slows: AtomicBool::new(false),
             random: CachePadded(random),
             names: Names::new(),
@@ -146,6 +146,11 @@ impl Core {
             workers: AtomicUsize::new(workers),
             workers_gone: tokio::sync::Notify::new(),
         }
+    }
+
+    /// With a budget for its mail.
+    pub(crate) fn with_budget(self, budget: Option<Budget>) -> Self {
+        Self { budget, ..self }
     }
 
     /// A number that nothing in the system had before, above all that were taken by this.

@@ -8,6 +8,7 @@ mod asks;
 mod backpressure;
 mod basics;
 mod between;
+mod broken_queues;
 mod congestion;
 mod deep;
 mod delivery;

@@ -1,0 +1,98 @@
+//! A ready queue that was written by a user, and may panic.
+//!
+//! A panic in it is no reason for a worker to end, or for a handler that only sends. So it goes no further than this,
+//! and a queue that has panicked is trusted less: what becomes ready from then on goes into a *refuge*. As long as only
+//! [`push`](ReadyQueue::push) has panicked, what is in the queue is still asked for. After a panic anywhere else it is
+//! not: a worker would come back to it for ever.
+//!
+//! The actor that was being pushed is lost, and so is what is in a queue that is not asked any more: whether the queue
+//! has handed an actor out, nobody knows but itself, and no actor may run twice at once.
+
+use super::{Batch, LockedQueue, Origin, ReadyQueue, WorkerId};
+use crate::event::{Event, Events};
+use crate::sync::{Arc, AtomicBool, Ordering, planted};
+use crate::task::panic::catch;
+use crate::task::{Hint, Ready};
+
+/// See the [module](self).
+pub(crate) struct Guarded {
+    queue: Box<dyn ReadyQueue>,
+    /// Where actors go that the queue is not trusted with.
+    refuge: LockedQueue,
+    /// Whether the queue is given actors.
+    takes: AtomicBool,
+    /// Whether it is asked for them.
+    gives: AtomicBool,
+    events: Arc<Events>,
+}
+
+impl Guarded {
+    /// Around the queue of so many workers; the first panic is told to those who listen to `events`.
+    pub(crate) fn new(queue: Box<dyn ReadyQueue>, workers: usize, events: Arc<Events>) -> Self {
+        Self {
+            queue,
+            refuge: LockedQueue::new(workers),
+            takes: AtomicBool::new(true),
+            gives: AtomicBool::new(true),
+            events,
+        }
+    }
+
+    /// What the queue says, if it is asked and does not panic.
+    fn ask<R>(&self, question: impl FnOnce(&dyn ReadyQueue) -> R) -> Option<R> {
+        // Relaxed, as all that is done to the flags: who misses a change asks the queue once more.
+        if !self.gives.load(Ordering::Relaxed) {
+            return None;
+        }
+        let answer = self.call(question);
+        if answer.is_none() {
+            self.gives.store(false, Ordering::Relaxed);
+        }
+        answer
+    }
+
+    /// What the queue does, unless it panics.
+    fn call<R>(&self, work: impl FnOnce(&dyn ReadyQueue) -> R) -> Option<R> {
+        let work = || work(&*self.queue);
+        let done = planted!("queue-unguarded": catch(work) => Ok::<R, String>(work()));
+        done.inspect_err(|text| self.distrust(text)).ok()
+    }
+
+    #[cold]
+    fn distrust(&self, text: &str) {
+        if self.takes.swap(false, Ordering::Relaxed) {
+            self.events.emit(|| Event::QueuePanicked { text: text.to_owned() });
+        }
+    }
+}
+
+impl ReadyQueue for Guarded {
+    fn push(&self, from: Origin, ready: Ready, hint: Hint) {
+        if self.takes.load(Ordering::Relaxed) {
+            // `None`: it is lost.
+            let _ = self.call(|queue| queue.push(from, ready, hint));
+        } else {
+            self.refuge.push(from, ready, hint);
+        }
+    }
+
+    fn pop(&self, worker: WorkerId, batch: &mut Batch) {
+        self.refuge.pop(worker, batch);
+        if batch.is_empty() {
+            // `None`: there is nothing but what it has moved before it panicked.
+            let _ = self.ask(|queue| queue.pop(worker, batch));
+        }
+    }
+
+    fn has_work(&self, worker: WorkerId) -> bool {
+        self.refuge.has_work(worker) || self.ask(|queue| queue.has_work(worker)).unwrap_or(false)
+    }
+
+    fn len(&self) -> usize {
+        self.refuge.len() + self.ask(ReadyQueue::len).unwrap_or(0)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.refuge.is_empty() && self.ask(ReadyQueue::is_empty).unwrap_or(true)
+    }
+}
