@@ -3,8 +3,8 @@
 
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
-use crate::support::{LONG, on, soon};
-use greenroom::{Actor, Ref, Scheduler, System, handlers};
+use crate::support::{LONG, on, run, soon};
+use greenroom::{Actor, Ref, Scheduler, System, TellError, handlers};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 use tokio::sync::oneshot;
@@ -65,6 +65,18 @@ impl Source {
     fn throw_one(&mut self, number: u64) {
         self.sink.take(1, number).try_send().unwrap();
     }
+    /// Sends to both in turn, so that each message is a parcel of its own, until one is refused.
+    #[ask]
+    fn fill(&mut self, other: Ref<Sink>) -> u64 {
+        for count in 0.. {
+            let sink = if count % 2 == 0 { &self.sink } else { &other };
+            if let Err(error) = sink.take(1, count / 2).try_send() {
+                assert!(matches!(error, TellError::SystemFull(_)), "{error}");
+                return count;
+            }
+        }
+        unreachable!("there is a budget")
+    }
     #[cfg(target_os = "linux")]
     #[ask]
     fn rests(&self) -> u64 {
@@ -80,6 +92,7 @@ async fn source(system: &System, sink: &Ref<Sink>, sent: &Arc<AtomicU64>) -> Ref
     system.spawn::<Source>(source).on(0).await.unwrap()
 }
 
+// [G-BOUND-4]
 #[test]
 fn who_awaits_tells_gives_way_while_the_ring_to_the_receiver_is_full() {
     // Parcels that a ring holds, and messages in one: those of a turn.
@@ -115,6 +128,116 @@ fn who_awaits_tells_gives_way_while_the_ring_to_the_receiver_is_full() {
             }
         })
         .await;
+    });
+}
+
+/// Takes so many messages, which are more than a ring does.
+#[derive(Actor)]
+#[actor(mailbox = bounded(400))]
+struct Narrow {
+    next: u64,
+}
+
+#[handlers]
+impl Narrow {
+    #[start]
+    fn start() -> Self {
+        Self { next: 0 }
+    }
+    #[tell]
+    fn block(&mut self, entered: oneshot::Sender<()>, gate: mpsc::Receiver<()>) {
+        entered.send(()).unwrap();
+        // An error says that the gate is open.
+        let _ = gate.recv();
+    }
+    #[tell]
+    fn take(&mut self, number: u64) {
+        assert_eq!(number, self.next);
+        self.next += 1;
+    }
+    #[ask]
+    fn taken(&self) -> u64 {
+        self.next
+    }
+}
+
+#[derive(Actor)]
+struct Thrower(Ref<Narrow>);
+
+#[handlers]
+impl Thrower {
+    /// Whether it was taken. A turn for each message: each is a parcel of its own.
+    #[ask]
+    fn throw(&mut self, number: u64) -> bool {
+        match self.0.take(number).try_send() {
+            Ok(()) => true,
+            Err(TellError::Full(_)) => false,
+            Err(error) => panic!("{error}"),
+        }
+    }
+    #[ask]
+    async fn wait(&mut self, number: u64) {
+        self.0.take(number).await.unwrap();
+    }
+}
+
+// [G-BOUND-1] [G-BOUND-4]
+#[test]
+fn what_has_no_room_in_a_ring_has_its_room_in_the_mailbox() {
+    const BOUND: u64 = 400;
+    const MORE: u64 = 100;
+    on(2, Scheduler::per_core(), async |system| {
+        let narrow = system.spawn::<Narrow>(()).on(1).await.unwrap();
+        let thrower = system.spawn::<Thrower>(Thrower(narrow.clone())).on(0).await.unwrap();
+        let waiter = system.spawn::<Thrower>(Thrower(narrow.clone())).on(0).await.unwrap();
+        let (entered, is_in) = oneshot::channel();
+        let (open, gate) = mpsc::channel();
+        narrow.block(entered, gate).await.unwrap();
+        soon(is_in).await.unwrap();
+        for number in 0..BOUND + MORE {
+            let is_taken = thrower.throw(number).within(LONG).await.unwrap();
+            assert_eq!(is_taken, number < BOUND, "{number} were thrown before");
+        }
+        let waiting = tokio::spawn(async move { waiter.wait(BOUND).within(LONG).await });
+        assert!(!thrower.throw(BOUND).within(LONG).await.unwrap(), "there is no room");
+        drop(open);
+        soon(waiting).await.unwrap().unwrap();
+        soon(async {
+            while narrow.taken().within(LONG).await.unwrap() != BOUND + 1 {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
+    });
+}
+
+// [G-BUDGET-1] [G-BOUND-4]
+#[test]
+fn what_has_no_room_in_a_ring_is_in_the_budget_of_the_system() {
+    const BUDGET: u64 = 400;
+    let system = System::builder().workers(2).scheduler(Scheduler::per_core());
+    let system = system.budget_messages(BUDGET as usize).build().unwrap();
+    run(async {
+        let sink = system.spawn::<Sink>(()).on(1).await.unwrap();
+        let other = system.spawn::<Sink>(()).on(1).await.unwrap();
+        let source = source(&system, &sink, &Arc::default()).await;
+        let (entered, is_in) = oneshot::channel();
+        let (open, gate) = mpsc::channel();
+        sink.block(entered, gate).await.unwrap();
+        soon(is_in).await.unwrap();
+        let taken = source.fill(other.clone()).within(LONG).await.unwrap();
+        assert!(taken <= BUDGET, "{taken} were taken");
+        assert!(taken + 2 >= BUDGET, "{taken} were taken");
+        drop(open);
+        soon(async {
+            for (sink, taken) in [(sink, taken.div_ceil(2)), (other, taken / 2)] {
+                while sink.taken().within(LONG).await.unwrap() != ([0, taken], true) {
+                    tokio::task::yield_now().await;
+                }
+            }
+        })
+        .await;
+        system.shutdown(LONG).await.unwrap();
     });
 }
 

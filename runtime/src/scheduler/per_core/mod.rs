@@ -22,7 +22,7 @@
 //! 3. A full ring spills into its sender's memory. No worker waits for room, so no two can wait for each
 //!    other. Who awaits the sending of a message gives way until there is room, and mailboxes with a bound
 //!    have bounded what spills before it got here; so what spills is bounded but for what was sent by
-//!    those who cannot wait.
+//!    those who cannot wait, to mailboxes without a bound (decision 0039).
 
 mod desk;
 mod dock;
