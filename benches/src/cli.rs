@@ -1,10 +1,11 @@
 //! The commands of `bench`.
 
 use crate::{
-    advise, charts, compare, contest, events, idle, instructions, kv, machine, net, overload,
+    advise, auto, charts, compare, contest, events, idle, instructions, kv, machine, net, overload,
     paths, rows, sim, wake,
 };
 use std::env;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 /// What `bench` prints when it is called wrongly.
@@ -24,6 +25,8 @@ usage: bench COMMAND [NAME…] [OPTION…]
   kv                    the kv server against redis-server (needs redis-server, redis-tools)
   advise [TRACE…]       replays traces or patterns (steady, bursty, fan-in, imbalance, ping-pong) under
                         every scheduler and says which to use
+  auto [RESULTS]        writes the table by which the default scheduler chooses, from what `run` has found:
+                        benches/RESULTS.md and runtime/src/scheduler/auto/table.rs unless said (--out)
   compare BASE [NEW]    a run against an earlier one, each a Parquet file or a folder of them:
                         fails when an operation takes too many instructions more
   charts [FILE…]        SVG charts of Parquet files or folders of them, target/bench unless said
@@ -126,6 +129,8 @@ pub fn run(args: impl IntoIterator<Item = String>) -> Result<Report, String> {
         ["charts", ref files @ ..] => {
             return draw(files, &args.dir.map_or_else(folder, Ok)?).map(Report::from);
         }
+        ["auto"] => return tabulate(auto::FROM.as_ref(), args.out),
+        ["auto", from] => return tabulate(from.as_ref(), args.out),
         ["compare", base] => return against(base.as_ref(), &folder()?, args.threshold),
         ["compare", base, new] => return against(base.as_ref(), new.as_ref(), args.threshold),
         _ => {}
@@ -163,6 +168,14 @@ fn against(base: &Path, new: &Path, threshold: f64) -> Result<Report, String> {
     let read = |path: &Path| rows::read(path).map_err(|error| at(path, &error));
     let found = compare::compare(&read(base)?, &read(new)?, threshold);
     Ok(Report { text: found.text, passed: found.passed })
+}
+
+fn tabulate(from: &Path, to: Option<PathBuf>) -> Result<Report, String> {
+    let results = fs::read_to_string(from).map_err(|error| at(from, &error))?;
+    let table = auto::table(&results)?;
+    let to = to.unwrap_or_else(|| auto::TO.into());
+    fs::write(&to, &table).map_err(|error| at(&to, &error))?;
+    Ok(table.into())
 }
 
 fn draw(files: &[&str], dir: &Path) -> Result<String, String> {

@@ -3,6 +3,7 @@
 //! | module | what is in it |
 //! |---|---|
 //! | [`advise`] | which scheduler suits an arrival pattern |
+//! | [`auto`] | the table by which the default chooses its queue |
 //! | [`charts`] | charts of measurements |
 //! | [`child`] | child processes that may not hang |
 //! | [`cli`] | the commands of the `bench` program |
@@ -29,6 +30,7 @@
 #![forbid(unsafe_code)]
 
 pub mod advise;
+pub mod auto;
 pub mod charts;
 pub mod child;
 pub mod cli;

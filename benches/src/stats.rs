@@ -24,6 +24,14 @@ pub fn most(values: &[f64]) -> f64 {
     values.iter().copied().fold(f64::NAN, f64::max)
 }
 
+/// The geometric mean of positive values; `NaN` of nothing.
+#[must_use]
+pub fn geometric_mean(values: impl IntoIterator<Item = f64>) -> f64 {
+    let add = |(sum, count): (f64, f64), value: f64| (sum + value.ln(), count + 1.0);
+    let (sum, count) = values.into_iter().fold((0.0, 0.0), add);
+    (sum / count).exp()
+}
+
 /// The least value that `share` of all values do not exceed; `NaN` of nothing.
 #[must_use]
 #[expect(
@@ -46,10 +54,16 @@ fn sorted(values: &[f64]) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{least, median, most, quantile};
+    use super::{geometric_mean, least, median, most, quantile};
 
     fn assert_same(left: f64, right: f64) {
         assert!((left - right).abs() < f64::EPSILON, "{left} is not {right}");
+    }
+
+    #[test]
+    fn twice_and_half_even_out() {
+        assert!(geometric_mean([]).is_nan());
+        assert!((geometric_mean([2.0, 8.0]) - 4.0).abs() < 1e-9);
     }
 
     #[test]

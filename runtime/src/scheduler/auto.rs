@@ -1,26 +1,63 @@
-//! Which ready queue a system gets that does not choose one.
+//! Which ready queue a system gets that does not choose one: the one that took least of those that were measured.
 //!
-//! The table is the place to change when figures change: `bench run` writes them to
-//! `benches/RESULTS.md`.
+//! The [figures](table) are written by `bench auto`, from those in `benches/RESULTS.md`. How many of the workers are on
+//! duty is in no table: that is found out while they run (decision 0023).
+
+mod table;
+
+use super::signal::WORKERS_MAX as PER_CORE_WORKERS_MAX;
 
 /// The queues to choose from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Choice {
-    /// [`PerCore`](super::PerCore).
-    PerCore,
+    /// [`LockedQueue`](super::LockedQueue).
+    Locked,
+    /// [`LockFreeQueue`](super::LockFreeQueue).
+    LockFree,
     /// [`StealingQueue`](super::StealingQueue).
     Stealing,
+    /// [`PerCore`](super::PerCore).
+    PerCore,
 }
 
-/// Up to how many workers which queue is taken, fewest first; the last row is for all others.
-///
-/// With one worker nobody could help an actor that waits behind a handler that blocks, so the cheapest
-/// queue costs nothing else. With more, `stealing` is the one that needs no care;
-/// how many of them are on duty is found out while they run (decision 0023).
-const TABLE: [(usize, Choice); 2] = [(1, Choice::PerCore), (usize::MAX, Choice::Stealing)];
+/// How many workers, and what an operation took with each queue, in nanoseconds.
+type Row = (usize, [(Choice, f64); 4]);
 
 /// The queue for that many workers.
 pub(crate) fn choose(workers: usize) -> Choice {
-    let row = TABLE.iter().find(|(workers_max, _)| workers <= *workers_max);
-    row.map_or(Choice::Stealing, |(_, choice)| *choice)
+    pick(&table::MEASURED, workers)
+}
+
+/// The least of the row with the most workers of those that have no more than `workers`.
+fn pick(measured: &[Row], workers: usize) -> Choice {
+    let row = measured.iter().rev().find(|(count, _)| *count <= workers);
+    let fits = |queue| queue != Choice::PerCore || workers <= PER_CORE_WORKERS_MAX;
+    let queues = row.into_iter().flat_map(|(_, nanos)| nanos).filter(|(queue, _)| fits(*queue));
+    let least = queues.min_by(|(_, one), (_, other)| one.total_cmp(other));
+    least.map_or(Choice::Stealing, |(queue, _)| *queue)
+}
+
+#[cfg(all(test, not(shuttle)))]
+mod tests {
+    use super::Choice::{LockFree, Locked, PerCore, Stealing};
+    use super::{choose, pick};
+
+    /// As [`Scheduler::auto`](crate::Scheduler::auto) says.
+    #[test]
+    fn one_worker_has_the_rings_and_more_steal() {
+        assert_eq!(choose(1), PerCore);
+        assert_eq!([2, 3, 1024].map(choose), [Stealing; 3]);
+    }
+
+    #[test]
+    fn the_figures_decide() {
+        let nanos = [(Locked, 4.0), (LockFree, 3.0), (Stealing, 2.0), (PerCore, 1.0)];
+        let others = [(Locked, 1.0), (LockFree, 2.0), (Stealing, 3.0), (PerCore, 4.0)];
+        let measured = [(1, others), (4, nanos)];
+        assert_eq!(
+            [1, 3, 4, 62].map(|workers| pick(&measured, workers)),
+            [Locked, Locked, PerCore, PerCore]
+        );
+        assert_eq!(pick(&measured, 63), Stealing, "there are no rings for so many");
+    }
 }

@@ -39,7 +39,7 @@ enum Kind {
 }
 
 impl Scheduler {
-    /// Per-core for one worker. For more, stealing among as many of them as are faster than fewer: that is tried
+    /// What took least in `greenroom-benches` with as many workers: per-core for one. For more, stealing among as many of them as are faster than fewer: that is tried
     /// out while the program runs, a few milliseconds at a time. The others sleep, or see to sockets and timers,
     /// until messages take long, those that work get stuck, or more is there to do. Sockets and timers stay with
     /// the worker on which they were made, which is the first one more often than under
@@ -111,9 +111,12 @@ impl Scheduler {
     fn make(self, workers: usize, cores: &Cores, events: &Arc<Events>) -> Queues {
         match self.0 {
             Kind::Auto => match choose(workers) {
-                Choice::PerCore => Self::per_core().make(workers, cores, events),
-                Choice::Stealing => Self::stealing().make(workers, cores, events),
-            },
+                Choice::Locked => Self::locked(),
+                Choice::LockFree => Self::lock_free(),
+                Choice::Stealing => Self::stealing(),
+                Choice::PerCore => Self::per_core(),
+            }
+            .make(workers, cores, events),
             Kind::Locked => Queues::Shared(Box::new(LockedQueue::new(workers))),
             Kind::LockFree => Queues::Shared(Box::new(LockFreeQueue::new(workers))),
             Kind::Stealing => Queues::Shared(Box::new(StealingQueue::new(workers))),
