@@ -3,7 +3,9 @@
 mod crew;
 
 use greenroom::{Actor, AskError, Message, Ref, Scheduler, System, Tell, handlers};
-use shuttle::scheduler::{PctScheduler, RandomScheduler, ReplayScheduler, Scheduler as Explorer};
+use shuttle::scheduler::{
+    PctScheduler, RandomScheduler, ReplayScheduler, Scheduler as Explorer, UrwRandomScheduler,
+};
 use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -45,18 +47,21 @@ impl Plan {
     }
 }
 
-/// Runs `workload` under as many schedules as `GREENROOM_SCHEDULES` says, or a few: nine in ten at
-/// random, the rest with three preemptions at the places that matter most often. Where
-/// `GREENROOM_SCHEDULE` has the text that a failure printed, runs that one schedule.
+/// Runs `workload` under as many schedules as `GREENROOM_SCHEDULES` says, or a few: eight in ten at random, step by
+/// step; one with three preemptions at the places that matter most often; one drawn so that all schedules are as
+/// likely, by the steps that each thread takes in a first run. Where `GREENROOM_SCHEDULE` has the text that a failure
+/// printed, runs that one schedule.
 pub(crate) fn explore(plan: Plan, workload: impl AsyncFn(&Scene) + Copy + Send + Sync + 'static) {
     if let Ok(schedule) = std::env::var("GREENROOM_SCHEDULE") {
         return check(ReplayScheduler::new_from_encoded(&schedule), plan, workload);
     }
     let all = std::env::var("GREENROOM_SCHEDULES").ok().and_then(|text| text.parse().ok());
     let all: usize = all.unwrap_or(100);
-    let pct = all.div_ceil(10);
-    check(RandomScheduler::new(all - pct), plan, workload);
-    check(PctScheduler::new(3, pct), plan, workload);
+    let few = all.div_ceil(10);
+    check(RandomScheduler::new(all.saturating_sub(2 * few)), plan, workload);
+    check(PctScheduler::new(3, few), plan, workload);
+    // One more: the first run is for the estimate.
+    check(UrwRandomScheduler::new(few + 1), plan, workload);
 }
 
 fn check(
