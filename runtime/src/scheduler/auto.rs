@@ -5,8 +5,6 @@
 
 mod table;
 
-use super::signal::WORKERS_MAX as PER_CORE_WORKERS_MAX;
-
 /// The queues to choose from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Choice {
@@ -28,11 +26,13 @@ pub(crate) fn choose(workers: usize) -> Choice {
     pick(&table::MEASURED, workers)
 }
 
-/// The least of the row with the most workers of those that have no more than `workers`.
+/// The least of the row with the most workers of those that have no more than `workers`. Where there are several, one
+/// of them is to take over what waits behind a handler that blocks in another, which nobody can under `per_core`: who
+/// takes the default need not know which handlers block (decision 0034).
 fn pick(measured: &[Row], workers: usize) -> Choice {
     let row = measured.iter().rev().find(|(count, _)| *count <= workers);
-    let fits = |queue| queue != Choice::PerCore || workers <= PER_CORE_WORKERS_MAX;
-    let queues = row.into_iter().flat_map(|(_, nanos)| nanos).filter(|(queue, _)| fits(*queue));
+    let queues = row.into_iter().flat_map(|(_, nanos)| nanos);
+    let queues = queues.filter(|(queue, _)| *queue != Choice::PerCore || workers == 1);
     let least = queues.min_by(|(_, one), (_, other)| one.total_cmp(other));
     least.map_or(Choice::Stealing, |(queue, _)| *queue)
 }
@@ -55,9 +55,17 @@ mod tests {
         let others = [(Locked, 1.0), (LockFree, 2.0), (Stealing, 3.0), (PerCore, 4.0)];
         let measured = [(1, others), (4, nanos)];
         assert_eq!(
-            [1, 3, 4, 62].map(|workers| pick(&measured, workers)),
-            [Locked, Locked, PerCore, PerCore]
+            [1, 3, 4, 1024].map(|workers| pick(&measured, workers)),
+            [Locked, Locked, Stealing, Stealing]
         );
-        assert_eq!(pick(&measured, 63), Stealing, "there are no rings for so many");
+    }
+
+    #[test]
+    fn only_a_worker_that_nobody_could_help_has_no_helpers() {
+        let nanos = [(Locked, 4.0), (LockFree, 3.0), (Stealing, 2.0), (PerCore, 1.0)];
+        assert_eq!(
+            [1, 2, 3].map(|workers| pick(&[(1, nanos)], workers)),
+            [PerCore, Stealing, Stealing]
+        );
     }
 }
