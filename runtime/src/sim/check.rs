@@ -87,10 +87,15 @@ impl Checks {
         self.due.iter().map(|(_, due, _)| *due).filter(|&due| due > now).min()
     }
 
-    /// Strikes out what has come by `now`, in time, and fails if anything `is_late` that has not.
-    fn look_at_due(&mut self, now: u64, is_late: impl Fn(u64) -> bool) -> Result<(), Failure> {
+    /// Strikes out what has come by `now`, in time.
+    pub(super) fn strike_out(&mut self, now: u64) {
         // What holds now, after it was due, was not so when it was looked at last.
         self.due.retain_mut(|(_, due, look)| *due < now || !look());
+    }
+
+    /// As [`Checks::strike_out`], and fails if anything `is_late` that has not come.
+    fn look_at_due(&mut self, now: u64, is_late: impl Fn(u64) -> bool) -> Result<(), Failure> {
+        self.strike_out(now);
         match self.due.iter().find(|(_, due, _)| is_late(*due)) {
             Some((name, ..)) => Err(Failure::new(format!("eventually {name:?} did not come"), "")),
             None => Ok(()),

@@ -37,8 +37,8 @@ impl World {
         self.checks.add_at_end(name.into(), Box::new(look));
     }
 
-    /// Checks that `look` says yes at least once, after some step within the next `within` or when that is over.
-    /// What comes later is too late.
+    /// Checks that `look` says yes at least once, after some step within the next `within`, when the world begins to run
+    /// again, or when that time is over. What comes later is too late.
     pub fn eventually(
         &mut self,
         name: impl Into<String>,

@@ -10,6 +10,7 @@ use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
+use tokio::runtime::Handle;
 
 impl World {
     /// Runs the world until `future` is ready. It need be neither `Send` nor `'static`.
@@ -31,7 +32,7 @@ impl World {
     }
 
     fn run_until<F: Future>(&mut self, until: u64, future: F) -> F::Output {
-        let reactor = self.reactor.handle();
+        let reactor = self.begin();
         let _inside = reactor.enter();
         let _rare = Buggified::by(&self.buggifier);
         let mut future = pin!(future);
@@ -53,13 +54,20 @@ impl World {
         }
     }
 
+    /// Begins to run: what has come to pass since the last step has done so now, and not after the next. Returns what
+    /// tokio's tasks run in.
+    fn begin(&mut self) -> Handle {
+        self.checks.strike_out(self.stage.now());
+        self.reactor.handle()
+    }
+
     /// Runs the world for that long, whether or not anything happens.
     ///
     /// # Panics
     /// As [`World::run`], but not for standing still.
     pub fn run_for(&mut self, span: Duration) {
         let until = Time(self.stage.now()).after(span).0;
-        let reactor = self.reactor.handle();
+        let reactor = self.begin();
         let _inside = reactor.enter();
         let _rare = Buggified::by(&self.buggifier);
         while self.stage.now() <= until && self.step(until) != Step::Quiet {}
@@ -71,7 +79,7 @@ impl World {
     /// # Panics
     /// As [`World::run`], but not for standing still.
     pub fn settle(&mut self) {
-        let reactor = self.reactor.handle();
+        let reactor = self.begin();
         let _inside = reactor.enter();
         let _rare = Buggified::by(&self.buggifier);
         while self.step(self.stage.now()) != Step::Quiet {}
@@ -81,7 +89,7 @@ impl World {
     /// and what was seen meanwhile.
     pub(super) fn seek(&mut self, wanted: Wanted, span: Duration) -> (bool, Vec<String>) {
         let until = Time(self.stage.now()).after(span).0;
-        let reactor = self.reactor.handle();
+        let reactor = self.begin();
         let _inside = reactor.enter();
         let _rare = Buggified::by(&self.buggifier);
         self.survey(Origin::Outside);

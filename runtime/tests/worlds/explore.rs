@@ -321,6 +321,18 @@ fn what_comes_by_itself_in_time_is_seen_after_a_long_pause() {
     world.finish();
 }
 
+#[test]
+fn what_comes_between_two_runs_is_in_time() {
+    let mut world = World::new(3);
+    let flag = Rc::new(Cell::new(false));
+    let raised = Rc::clone(&flag);
+    // The first step takes longer than that.
+    world.eventually("flag", Duration::from_nanos(1), move || raised.get());
+    flag.set(true);
+    world.run(tokio::task::yield_now());
+    world.finish();
+}
+
 /// Answers nobody.
 #[derive(Actor)]
 struct Mute;
