@@ -4,6 +4,8 @@ use super::per_core::{PerCore, Post};
 #[cfg(not(shuttle))]
 use super::unsteady::Unsteady;
 use super::{Batch, Origin, ReadyQueue, WorkerId};
+#[cfg(not(shuttle))]
+use crate::sync::WakeList;
 use crate::task::{Hint, Ready};
 
 /// See the [module](self).
@@ -39,11 +41,11 @@ impl Source<'_> {
 }
 
 impl Queues {
-    /// The same queues as a world has them: they take their rare paths more often.
+    /// The same queues as a world has them: they take their rare paths more often. `woken` is told of pushes.
     #[cfg(not(shuttle))]
-    pub(crate) fn unsteady(self) -> Self {
+    pub(crate) fn unsteady(self, woken: &WakeList) -> Self {
         match self {
-            Self::Shared(queue) => Self::Shared(Box::new(Unsteady::new(queue))),
+            Self::Shared(queue) => Self::Shared(Box::new(Unsteady::new(queue, woken.clone()))),
             per_core @ Self::PerCore(_) => per_core,
         }
     }

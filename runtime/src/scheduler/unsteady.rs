@@ -1,23 +1,25 @@
 //! What a world puts around the ready queue that its workers share: it keeps the promises of a
-//! [`ReadyQueue`], and no more than those.
+//! [`ReadyQueue`], and no more than those. It notes who pushes from another thread than the world's.
 
 use super::{Batch, Origin, ReadyQueue, WorkerId};
-use crate::sync::{Rare, buggify};
+use crate::sync::{Rare, WakeList, buggify};
 use crate::task::{Hint, Ready};
 
 /// See the [module](self).
 pub(crate) struct Unsteady {
     queue: Box<dyn ReadyQueue>,
+    woken: WakeList,
 }
 
 impl Unsteady {
-    pub(super) fn new(queue: Box<dyn ReadyQueue>) -> Self {
-        Self { queue }
+    pub(super) fn new(queue: Box<dyn ReadyQueue>, woken: WakeList) -> Self {
+        Self { queue, woken }
     }
 }
 
 impl ReadyQueue for Unsteady {
     fn push(&self, from: Origin, ready: Ready, hint: Hint) {
+        self.woken.check_thread();
         let from = if buggify(Rare::SpillEarly) { Origin::External } else { from };
         let hint = if hint == Hint::Next && buggify(Rare::WakeLate) { Hint::Back } else { hint };
         self.queue.push(from, ready, hint);

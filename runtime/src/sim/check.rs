@@ -26,9 +26,10 @@ impl Failure {
         format!("{}: {}", self.what, words.collect::<String>())
     }
 
-    /// Nobody can run, and nothing will change that.
+    /// Nobody can run, and nothing will change that: not even another thread, that a handler may have begun.
     pub(super) fn stall(graph: &str) -> Self {
-        Self::new("the world stands still", format!("who waits:\n{graph}"))
+        let hint = "where another thread was to wake somebody, `cx.blocking` is for its work";
+        Self::new("the world stands still", format!("who waits:\n{graph}  ({hint})"))
     }
 
     /// What was to be done is not, in time.

@@ -71,6 +71,7 @@ impl World {
     /// # Panics
     /// If it does not.
     pub fn finish(&mut self) {
+        self.refuse_outsiders();
         self.settle_panics();
         if let Err(failure) = self.checks.look_at_end(self.stage.now()) {
             self.fail(failure);

@@ -10,7 +10,6 @@ use crate::task::cell::Header;
 use crate::task::core::{Alarm, Core};
 use crate::task::witness::{Nobody, Witness};
 use crate::time::{Clock, Hand, Time};
-use std::task::Waker;
 
 /// Turns for the workers of a system that ends, before it is given up.
 const LAST_TURNS_MAX: usize = 1_000_000;
@@ -35,8 +34,7 @@ impl Incarnation {
     /// A new system; its workers are numbered from `first` on.
     pub(crate) fn new(builder: Builder, stage: &Stage, first: usize) -> Result<Self, BuildError> {
         let (clock, hand) = Clock::by_hand();
-        let waker = |index| -> Waker { stage.woken.waker(first + index) };
-        let (system, core, workers) = builder.build_by_hand(clock, waker)?;
+        let (system, core, workers) = builder.build_by_hand(clock, &stage.woken, first)?;
         let events = system.events();
         Ok(Self {
             system,

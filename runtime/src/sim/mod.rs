@@ -46,7 +46,8 @@
 //!
 //! What is not simulated: the memory model, true simultaneity inside a turn, and the operating system. A
 //! handler must not block, sleep on the thread, read the real clock or draw randomness of its own; what it
-//! does so, the world cannot repeat. `tokio::spawn`, tokio's channels and locks work; tokio's timers do
+//! does so, the world cannot repeat. What another thread wakes or sends ends the run with a failure that says so, and so
+//! does `tokio::task::spawn_blocking`: [`Context::blocking`](crate::Context::blocking) is for what blocks. `tokio::spawn`, tokio's channels and locks work; tokio's timers do
 //! with the feature `test-util`, and are refused otherwise; its sockets are always refused. The arms of
 //! `tokio::select!` are to be `biased`, because tokio draws their order by itself, as it does for several who wait
 //! for one `tokio::sync::watch`. A reference to an actor of another node works like a wire without faults, as long

@@ -2,13 +2,12 @@
 //!
 //! Handlers may use `tokio::spawn` and tokio's channels and locks. With the feature `test-util` its timers
 //! keep the world's time; without it they panic and say that timers are disabled, because tokio's real
-//! clock would make the run unrepeatable. Its sockets are always refused.
+//! clock would make the run unrepeatable. Its sockets are always refused, and its threads for what blocks are none of the
+//! world's.
 
 #[cfg(feature = "test-util")]
 use super::fabric::nanos;
-#[cfg(feature = "test-util")]
-use crate::sync::WakeList;
-use crate::sync::{Arc, Mutex};
+use crate::sync::{Arc, Mutex, WakeList};
 use std::future::poll_fn;
 use std::task::{Poll, Waker};
 #[cfg(feature = "test-util")]
@@ -32,13 +31,19 @@ pub(super) struct Reactor {
 }
 
 impl Reactor {
-    pub(super) fn new(#[cfg(feature = "test-util")] woken: &WakeList) -> Self {
+    pub(super) fn new(woken: &WakeList) -> Self {
         let idler = Arc::new(Mutex::new(None::<Waker>));
         let told = idler.clone();
         let mut builder = Builder::new_current_thread();
         builder.on_thread_park(move || {
             let idler = told.lock().take();
             idler.into_iter().for_each(Waker::wake);
+        });
+        let blamed = woken.clone();
+        // Called by whoever starts such a thread, before it runs: so each run knows at the same step.
+        builder.thread_name_fn(move || {
+            blamed.note_outsider(|| "tokio::task::spawn_blocking".to_owned());
+            "outside of the world".to_owned()
         });
         #[cfg(feature = "test-util")]
         builder.enable_time().start_paused(true);

@@ -83,7 +83,7 @@ impl Stage {
         Self {
             choices: Mutex::new(choices),
             policy,
-            woken: WakeList::default(),
+            woken: WakeList::new(),
             now: AtomicU64::new(0),
             orders: Mutex::new(Vec::new()),
             given: Mutex::new(Vec::new()),

@@ -108,10 +108,7 @@ impl World {
             nodes: Vec::new(),
             roster: Roster::new(),
             checks: Checks::default(),
-            reactor: Reactor::new(
-                #[cfg(feature = "test-util")]
-                &stage.woken,
-            ),
+            reactor: Reactor::new(&stage.woken),
             chooser,
             buggifier: buggifier(&stage),
             spectator: None,
@@ -277,6 +274,17 @@ impl World {
         }
     }
 
+    /// Fails if another thread took part.
+    pub(super) fn refuse_outsiders(&mut self) {
+        if let Some(who) = self.stage.woken.outsider() {
+            let text = format!(
+                "{who}: what other threads wake or send, no seed repeats; let `cx.blocking` do what blocks, and \
+                 `world.spawn` or `node.spawn` what goes on beside the actors"
+            );
+            self.fail(Failure::new("another thread takes part", text));
+        }
+    }
+
     /// Fails if an actor has panicked and nothing has told how.
     pub(super) fn settle_panics(&mut self) {
         let owes = |node: &NodeState| node.life.as_ref().is_some_and(Incarnation::owes_panic);
@@ -289,6 +297,7 @@ impl World {
     }
 
     pub(super) fn after_step(&mut self) {
+        self.refuse_outsiders();
         if let Err(failure) = self.checks.look(self.stage.now()) {
             self.fail(failure);
         }
@@ -314,6 +323,7 @@ impl World {
                 Step::Other
             }
             None => {
+                self.refuse_outsiders();
                 self.settle_panics();
                 Step::Quiet
             }

@@ -1,15 +1,21 @@
-//! Who was woken, in order: what a world that runs everything on one thread looks at.
+//! Who was woken, in order: what a world that runs everything on one thread looks at. And whether another thread took
+//! part, whose moment no seed repeats.
 
-use super::{AtomicBool, Mutex, Ordering};
+use super::{AtomicBool, Mutex, Ordering, thread};
 use std::sync::Arc;
 use std::task::{Wake, Waker};
 
 /// Numbers whose wakers were called since they were taken last, each once. Cloning gives another handle.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct WakeList(Arc<Woken>);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Woken {
+    /// The thread that made the list, and is the only one to use it.
+    home: thread::ThreadId,
+    /// The first other one that did.
+    outsider: Mutex<Option<String>>,
+    has_outsider: AtomicBool,
     numbers: Mutex<Vec<usize>>,
     /// Who wants to know when a number is added.
     #[cfg(feature = "test-util")]
@@ -25,6 +31,40 @@ struct Bell {
 }
 
 impl WakeList {
+    /// A list for the calling thread.
+    pub(crate) fn new() -> Self {
+        Self(Arc::new(Woken {
+            home: thread::current().id(),
+            outsider: Mutex::default(),
+            has_outsider: AtomicBool::new(false),
+            numbers: Mutex::default(),
+            #[cfg(feature = "test-util")]
+            listener: Mutex::default(),
+            any: AtomicBool::new(false),
+        }))
+    }
+
+    /// Notes it if the calling thread is not the list's.
+    pub(crate) fn check_thread(&self) {
+        let here = thread::current();
+        if here.id() != self.0.home {
+            self.note_outsider(|| format!("thread {:?}", here.name().unwrap_or("without a name")));
+        }
+    }
+
+    /// Notes that something other than the list's thread took part.
+    pub(crate) fn note_outsider(&self, who: impl FnOnce() -> String) {
+        self.0.outsider.lock().get_or_insert_with(who);
+        // Release: pairs with the Acquire in `outsider`.
+        self.0.has_outsider.store(true, Ordering::Release);
+    }
+
+    /// Who took part first, of those who must not.
+    pub(crate) fn outsider(&self) -> Option<String> {
+        // Acquire: pairs with the Release in `note_outsider`.
+        self.0.has_outsider.load(Ordering::Acquire).then(|| self.0.outsider.lock().clone())?
+    }
+
     /// A waker that puts `number` on the list.
     pub(crate) fn waker(&self, number: usize) -> Waker {
         Arc::new(Bell { list: self.clone(), number }).into()
@@ -32,6 +72,7 @@ impl WakeList {
 
     /// Puts `number` on the list, behind the others, unless it is there.
     pub(crate) fn add(&self, number: usize) {
+        self.check_thread();
         let mut numbers = self.0.numbers.lock();
         if !numbers.contains(&number) {
             numbers.push(number);

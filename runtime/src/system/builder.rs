@@ -9,6 +9,8 @@ use crate::scheduler::{
     Choice, Cores, Guarded, LockFreeQueue, LockedQueue, PER_CORE_WORKERS_MAX, PerCore, Pool,
     Queues, ReadyQueue, StealingQueue, WorkerLimits, WorkerOptions, choose, spin_allowed,
 };
+#[cfg(not(shuttle))]
+use crate::sync::WakeList;
 use crate::sync::{Arc, thread};
 use crate::task::budget::Budget;
 use crate::task::core::{Core, Limits};
@@ -17,8 +19,6 @@ use crate::task::random::Random;
 use crate::task::watch::Watch;
 use crate::time::Clock;
 use std::num::NonZeroUsize;
-#[cfg(not(shuttle))]
-use std::task::Waker;
 use std::time::Duration;
 
 /// The least budget of a handler: it is how often a thread looks at the workers.
@@ -319,7 +319,8 @@ impl Builder {
         Ok(System::new(&core))
     }
 
-    /// A system whose workers get their turns from the caller, and the time from `clock`.
+    /// A system whose workers get their turns from the caller, and the time from `clock`. `woken` is told of turns to
+    /// come, for worker 0 under the number `first` and so on.
     ///
     /// # Errors
     /// [`BuildError::Config`] for a setting out of range.
@@ -327,10 +328,12 @@ impl Builder {
     pub(crate) fn build_by_hand(
         mut self,
         clock: Clock,
-        waker: impl Fn(usize) -> Waker,
+        woken: &WakeList,
+        first: usize,
     ) -> Result<(System, Arc<Core>, Vec<ByHand>), BuildError> {
-        let (pool, core) = self.assemble(clock, &Cores::default(), Queues::unsteady)?;
-        let workers = pool.by_hand(&core, &self.workers, waker);
+        let (pool, core) =
+            self.assemble(clock, &Cores::default(), |queues| queues.unsteady(woken))?;
+        let workers = pool.by_hand(&core, &self.workers, |index| woken.waker(first + index));
         Ok((System::new(&core), core, workers))
     }
 

@@ -62,7 +62,7 @@ fn tickets(world: &mut World) {
 }
 
 /// What the exploration panics with.
-fn failure_of(explore: &Explore, scenario: impl Fn(&mut World)) -> String {
+pub(super) fn failure_of(explore: &Explore, scenario: impl Fn(&mut World)) -> String {
     let outcome = catch_unwind(AssertUnwindSafe(|| explore.run(scenario)));
     *outcome.expect_err("a world fails").downcast::<String>().unwrap()
 }

@@ -18,4 +18,5 @@ mod programs;
 mod rare;
 mod rolling;
 mod stash;
+mod threads;
 mod twins;
