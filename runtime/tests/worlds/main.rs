@@ -17,6 +17,7 @@ mod policies;
 mod programs;
 mod rare;
 mod rolling;
+mod shutdown;
 mod stash;
 mod threads;
 mod twins;
