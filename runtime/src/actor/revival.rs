@@ -39,6 +39,8 @@ enum Next {
 pub(super) unsafe fn clean_up<A: Behavior>(held: &mut Held) -> Advance {
     let header = held.header();
     // SAFETY: the caller's promise.
+    let has_started = unsafe { body::is_live::<A>(header) };
+    // SAFETY: as above.
     if !quietly(|| unsafe { body::clear_stage::<A>(header) }) {
         report_bad_drop(held.cell());
     }
@@ -56,7 +58,8 @@ pub(super) unsafe fn clean_up<A: Behavior>(held: &mut Held) -> Advance {
     }
     family::forget(held);
     stash::put_back(held);
-    let next = if ends_as_asked(held) { Next::End } else { what_follows(held, &policy) };
+    let next =
+        if ends_as_asked(held) { Next::End } else { what_follows(held, &policy, has_started) };
     links::break_all(held, |held| reason(held).clone());
     match next {
         // SAFETY: as above.
@@ -81,19 +84,22 @@ fn ends_as_asked(held: &mut Held) -> bool {
     is_end
 }
 
-/// What follows an incarnation whose actor may go on.
-fn what_follows(held: &mut Held, policy: &Restart) -> Next {
+/// What follows an incarnation whose actor may go on. One that drains, and whose start failed, does not try again by
+/// itself: that would get no mail handled, and might go on for ever.
+fn what_follows(held: &mut Held, policy: &Restart, has_started: bool) -> Next {
     let born = held.owner().life.has_ever(Life::BORN);
     let ending = Ending::of(held);
     let place = place(held).map(|place| (place.kind, place.suspended));
     let is_suspended = place.is_some_and(|(_, suspended)| suspended);
     // A virtual actor that stops itself sleeps, whatever its policy says of others.
     let is_sleepy = ending == Ending::Own && dormancy::follows(held);
+    let is_hopeless = !has_started && held.owner().draining && ending == Ending::Failed;
     // A first start that fails is the spawner's to deal with.
     if policy.kind() != RestartKind::Never
         && born
         && !is_suspended
         && !is_sleepy
+        && !is_hopeless
         && let Some(delay) = judge(held, policy)
     {
         return Next::Restart(delay);

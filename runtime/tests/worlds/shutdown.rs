@@ -182,3 +182,70 @@ fn is_over(desk: &Ref<Desk>) -> bool {
 fn systems_that_end_drain_or_report_within_their_deadline() {
     Explore::new().seeds(SEEDS).run(play);
 }
+
+/// Starts once, and never again.
+#[derive(Actor)]
+#[actor(restart = permanent(10_000 in "1h", backoff = "10ms..10ms"))]
+struct Broken;
+
+#[handlers]
+impl Broken {
+    #[start]
+    async fn start(cx: &mut Context<Self>) -> Result<Self, StartError> {
+        tokio::task::yield_now().await;
+        if cx.incarnation() == 0 { Ok(Self) } else { Err(StartError::new("never again")) }
+    }
+    #[tell]
+    fn take(&mut self, parcel: Parcel) {
+        parcel.handled();
+    }
+    #[tell]
+    fn collapse(&mut self, cx: &mut Context<Self>) {
+        cx.fail("as told");
+    }
+}
+
+#[derive(Actor)]
+#[actor(supervise = one_for_one(3 in "1h"))]
+struct Owner(Ref<Broken>);
+
+#[handlers]
+impl Owner {
+    #[start]
+    async fn start(cx: &mut Context<Self>) -> Result<Self, StartError> {
+        Ok(Self(cx.supervise::<Broken>(()).await?))
+    }
+    #[ask]
+    fn broken(&self) -> Ref<Broken> {
+        self.0.clone()
+    }
+}
+
+// [G-STOP-2]
+#[test]
+fn a_drain_does_not_wait_for_what_cannot_start() {
+    Explore::new().seeds(SEEDS).run(|world| {
+        let system = start(world);
+        let ledger = Ledger::new(3);
+        let (is_top, waits) = (world.pick(2) == 0, world.pick(2) == 0);
+        world.run(async {
+            let broken = if is_top {
+                system.spawn::<Broken>(()).await.unwrap()
+            } else {
+                let owner = system.spawn::<Owner>(()).await.unwrap();
+                owner.broken().await.unwrap()
+            };
+            broken.collapse().await.unwrap();
+            for _ in 0..3 {
+                broken.take(ledger.issue()).await.unwrap();
+            }
+        });
+        if waits {
+            world.run_for(MS * u32::try_from(world.pick(30)).unwrap());
+        }
+        // Without an own policy that gives up it would go on for a minute and more.
+        world.run(system.drain(Duration::from_secs(10))).unwrap();
+        assert_eq!(ledger.settle(&system.counts()).dropped, 3, "each is reported");
+        world.sometimes("it has tried for a while", waits);
+    });
+}
