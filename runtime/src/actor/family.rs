@@ -201,9 +201,12 @@ fn drain(child: &mut Child<Link>) -> bool {
     orders::send_end(&child.link.cell, End::Drain)
 }
 
-/// The actor, which had its children drain, is not to wait for their mail any more.
+/// The actor, which had its children drain, is not to wait for their mail any more. A child that is being stopped for a
+/// restart has none to wait for: later ones that are down end before it.
 pub(super) fn hasten(held: &mut Held) {
-    if let Some(child) = family(held).and_then(|family| family.stopping()) {
+    let Some(family) = family(held) else { return };
+    let Some(child) = family.stopping() else { return };
+    if family.child(child).is_some_and(|child| child.link.drains) {
         stop(held, child, true);
     }
 }

@@ -6,7 +6,7 @@
 
 use crate::support::{Ledger, Parcel, SCHEDULINGS, scheduled};
 use greenroom::sim::{Explore, World, WorldClock};
-use greenroom::{Actor, Context, Ref, StartError, System, handlers};
+use greenroom::{Actor, Context, Event, Ref, StartError, System, handlers};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -247,5 +247,65 @@ fn a_drain_does_not_wait_for_what_cannot_start() {
         world.run(system.drain(Duration::from_secs(10))).unwrap();
         assert_eq!(ledger.settle(&system.counts()).dropped, 3, "each is reported");
         world.sometimes("it has tried for a while", waits);
+    });
+}
+
+/// Takes its time to stop.
+#[derive(Actor)]
+struct Half(WorldClock);
+
+#[handlers]
+impl Half {
+    #[start]
+    fn start(clock: WorldClock) -> Self {
+        Self(clock)
+    }
+    #[stop]
+    async fn stop(&mut self) {
+        self.0.sleep(10 * MS).await;
+    }
+    #[tell]
+    fn collapse(&mut self, cx: &mut Context<Self>) {
+        cx.fail("as told");
+    }
+}
+
+#[derive(Actor)]
+#[actor(supervise = one_for_all(3 in "1h"))]
+struct Pair([Ref<Half>; 2]);
+
+#[handlers]
+impl Pair {
+    #[start]
+    async fn start(clock: WorldClock, cx: &mut Context<Self>) -> Result<Self, StartError> {
+        let first = cx.supervise::<Half>(clock.clone()).await?;
+        Ok(Self([first, cx.supervise::<Half>(clock).await?]))
+    }
+    #[ask]
+    fn halves(&self) -> [Ref<Half>; 2] {
+        self.0.clone()
+    }
+}
+
+// [G-SUPERVISE-4]
+#[test]
+fn who_drains_and_is_stopped_in_a_round_ends_the_last_child_first() {
+    Explore::new().seeds(SEEDS).run(|world| {
+        let system = start(world);
+        let pair = world.run(system.spawn::<Pair>(world.clock()).into_future()).unwrap();
+        let halves = world.run(pair.halves().into_future()).unwrap();
+        let mut events = system.events();
+        // The last one has failed and waits, while the first one is being stopped for its sake.
+        world.run(async { halves[1].collapse().await.unwrap() });
+        world.run_for(15 * MS);
+        pair.drain();
+        world.run_for(MS);
+        pair.stop();
+        world.run(pair.ended());
+        let ended = std::iter::from_fn(|| events.try_next()).filter_map(|event| match event {
+            Event::Ended { actor, .. } => Some(actor),
+            _ => None,
+        });
+        assert_eq!(ended.collect::<Vec<_>>(), [halves[1].id(), halves[0].id(), pair.id()]);
     });
 }
