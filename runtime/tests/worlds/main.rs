@@ -19,5 +19,6 @@ mod rare;
 mod rolling;
 mod shutdown;
 mod stash;
+mod supervision;
 mod threads;
 mod twins;

@@ -1,0 +1,419 @@
+//! What was written down, held against a supervisor on paper.
+//!
+//! When a supervisor decides is not seen. It is after the child's state was dropped, and before the child is
+//! restarted or ended: times have two ends, and what is said to be wrong is wrong wherever between them it was.
+
+use super::cast::{BACKOFF, JITTER, LINGERS, RESTARTS, WINDOW};
+use super::chronicle::{Crew, Note};
+use greenroom::sim::World;
+use greenroom::{ActorId, Counts, Event, ExitReason, RestartKind, Shutdown, Strategy};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+/// A failure of a child.
+#[derive(Clone, Debug)]
+struct Failure {
+    child: ActorId,
+    /// When its incarnation was gone.
+    from: Duration,
+    /// When it was restarted or ended for that; the end of all if it never was.
+    to: Duration,
+    /// Where in the notes the two are.
+    places: [usize; 2],
+    is_restarted: bool,
+    /// Whether all the others were up, so that it belongs to no round of another one.
+    is_alone: bool,
+    /// How often each of the others had been gone by then.
+    others: Vec<(ActorId, usize)>,
+}
+
+/// What is known of one actor while the notes are read.
+#[derive(Clone, Debug, Default)]
+struct Known {
+    crew: Option<Crew>,
+    /// Of a supervisor: the one that hired last.
+    incarnation: u32,
+    is_up: bool,
+    is_failing: bool,
+    is_struck: bool,
+    /// Times that its state was dropped.
+    gone: usize,
+    /// Its failure that waits for what follows.
+    open: Option<Failure>,
+    /// When it was asked to start, last.
+    revived: Duration,
+    shutdown: Option<Shutdown>,
+    /// When the stop hook of its incarnation began, if it did, and whether that was for the sake of another child.
+    hook: Option<(Duration, bool)>,
+    /// Whether it went without one though it was up.
+    is_hookless: bool,
+    /// Until when it waits for its restart.
+    backs_off: Option<Duration>,
+    end: Option<(usize, ExitReason)>,
+}
+
+/// The children of one incarnation of a supervisor, in the order of their start.
+#[derive(Debug)]
+struct Children {
+    strategy: Strategy,
+    all: Vec<(ActorId, RestartKind)>,
+    failures: Vec<Failure>,
+    /// Where its head's stop hook began, when, and why.
+    stops: Option<(usize, Duration, ExitReason)>,
+}
+
+/// See the [module](self).
+#[derive(Debug, Default)]
+pub(super) struct Judgement {
+    actors: BTreeMap<ActorId, Known>,
+    crews: BTreeMap<Crew, Children>,
+    restarts: u64,
+    drained_at: Option<Duration>,
+    marks: BTreeSet<&'static str>,
+    links: Vec<(ActorId, ExitReason)>,
+    ends: Vec<(ActorId, ExitReason)>,
+}
+
+const MARKS: [&str; 7] = [
+    "a supervisor gives up",
+    "the end of all meets a restart",
+    "a back-off is cut short by an end",
+    "a sibling is restarted",
+    "a restart fails in its start",
+    "a supervisor that gave up is restarted",
+    "a link fails somebody",
+];
+
+impl Judgement {
+    /// Reads the notes, and fails where something comes that must not come then.
+    pub(super) fn new(notes: &[(Duration, Note)]) -> Self {
+        let mut judgement = Self::default();
+        for (_, note) in notes {
+            judgement.hire(note);
+        }
+        for (place, (now, note)) in notes.iter().enumerate() {
+            judgement.read(place, *now, note);
+        }
+        let last = notes.last().map_or(Duration::ZERO, |(now, _)| *now);
+        for actor in judgement.actors.clone().into_keys() {
+            judgement.close_failure(actor, notes.len(), last, false);
+        }
+        judgement
+    }
+
+    /// Why the actor ended.
+    pub(super) fn end_of(&self, actor: ActorId) -> Option<&ExitReason> {
+        self.actors.get(&actor)?.end.as_ref().map(|(_, reason)| reason)
+    }
+
+    fn known(&mut self, actor: ActorId) -> &mut Known {
+        self.actors.entry(actor).or_default()
+    }
+
+    /// Whose child is whose, before all else: a child may fail before its supervisor has noted that it has it.
+    fn hire(&mut self, note: &Note) {
+        if let Note::Hired { head, strategy, child, kind, shutdown } = note {
+            let new = Children { strategy: *strategy, all: vec![], failures: vec![], stops: None };
+            self.crews.entry(*head).or_insert(new).all.push((*child, *kind));
+            let known = self.known(*child);
+            known.crew = Some(*head);
+            known.shutdown = Some(*shutdown);
+        }
+    }
+
+    fn read(&mut self, place: usize, now: Duration, note: &Note) {
+        match note {
+            Note::Hired { head, .. } => self.known(head.0).incarnation = head.1,
+            Note::Fails(actor) => {
+                self.known(*actor).is_failing = true;
+                self.open_failure(*actor, place, now);
+            }
+            Note::Stops(actor, reason) => self.stops(*actor, reason, place, now),
+            Note::Gone(actor) => {
+                self.known(*actor);
+                self.goes_in_time(*actor, now);
+                let known = self.known(*actor);
+                known.is_hookless = known.is_up && known.hook.is_none();
+                known.is_up = false;
+                known.gone += 1;
+                self.open_failure(*actor, place, now);
+            }
+            Note::Struck(actor) => self.known(*actor).is_struck = true,
+            Note::Ending(drains) => {
+                if *drains {
+                    self.drained_at = Some(now);
+                }
+                let restarts =
+                    |known: &Known| known.crew.is_some() && !known.is_up && known.end.is_none();
+                if self.actors.values().any(|known| restarts(known) && known.gone > 0) {
+                    self.marks.insert(MARKS[1]);
+                }
+            }
+            Note::Event(event) => self.read_event(place, now, event),
+        }
+    }
+
+    fn read_event(&mut self, place: usize, now: Duration, event: &Event) {
+        match event {
+            Event::Started { actor, incarnation } => {
+                self.restarts += u64::from(*incarnation > 0);
+                let known = self.known(*actor);
+                known.is_up = true;
+                known.backs_off = None;
+                known.hook = None;
+                if *incarnation > 0 {
+                    self.started_in_turn(*actor);
+                    self.has_restarted_all(*actor);
+                }
+            }
+            Event::Restarting { actor, reason, delay } => {
+                self.ends.push((*actor, reason.clone()));
+                self.judge_delay(reason, *delay);
+                self.known(*actor).backs_off = (!delay.is_zero()).then_some(now + *delay);
+                if *reason == ExitReason::Restarted {
+                    self.marks.insert(MARKS[3]);
+                    self.restarted_for_a_reason(*actor, now);
+                } else {
+                    if matches!(reason, ExitReason::TooManyRestarts { .. }) {
+                        self.marks.insert(MARKS[5]);
+                    }
+                    if matches!(reason, ExitReason::StartFailed(_)) {
+                        self.marks.insert(MARKS[4]);
+                    }
+                }
+                self.close_failure(*actor, place, now, true);
+                self.known(*actor).revived = now;
+            }
+            Event::Ended { actor, reason } => {
+                self.ends.push((*actor, reason.clone()));
+                self.close_failure(*actor, place, now, false);
+                let known = self.known(*actor);
+                assert_eq!(known.end, None, "{actor} ends once");
+                known.end = Some((place, reason.clone()));
+                known.is_up = false;
+                if known.backs_off.is_some_and(|until| until > now) {
+                    self.marks.insert(MARKS[2]);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn stops(&mut self, actor: ActorId, reason: &ExitReason, place: usize, now: Duration) {
+        use ExitReason::{Drained, Killed, Restarted, Stopped};
+        self.ends.push((actor, reason.clone()));
+        self.known(actor).hook = Some((now, *reason == Restarted));
+        if !matches!(reason, Stopped | Drained | Killed | Restarted) {
+            self.known(actor).is_failing = true;
+        }
+        if let ExitReason::Linked { actor: peer, reason } = reason {
+            self.marks.insert(MARKS[6]);
+            self.links.push((*peer, (**reason).clone()));
+        }
+        if *reason == Restarted {
+            self.stopped_in_turn(actor, now);
+        }
+        let crew = (actor, self.known(actor).incarnation);
+        let Some(children) = self.crews.get_mut(&crew) else { return };
+        children.stops = Some((place, now, reason.clone()));
+        if matches!(reason, ExitReason::TooManyRestarts { .. }) {
+            self.marks.insert(MARKS[0]);
+        }
+    }
+
+    /// The strategy of an actor's supervisor, and its siblings that were started later, or all others.
+    fn siblings(&self, actor: ActorId, later: bool) -> Option<(Strategy, Vec<ActorId>)> {
+        let children = self.crews.get(&self.actors.get(&actor)?.crew?)?;
+        let place = children.all.iter().position(|(child, _)| *child == actor)?;
+        let from = if later { place + 1 } else { 0 };
+        let others = children.all[from..].iter().map(|(child, _)| *child);
+        Some((children.strategy, others.filter(|other| *other != actor).collect()))
+    }
+
+    fn is_up(&self, actor: ActorId) -> bool {
+        self.actors.get(&actor).is_some_and(|known| known.is_up)
+    }
+
+    /// An incarnation that fails is over, as far as is known.
+    fn open_failure(&mut self, child: ActorId, place: usize, now: Duration) {
+        if !self.known(child).is_failing {
+            return;
+        }
+        let Some((strategy, others)) = self.siblings(child, false) else { return };
+        let ended = |other: &ActorId| self.actors[other].end.is_some();
+        let is_alone = strategy == Strategy::OneForOne
+            || others.iter().all(|other| self.is_up(*other) || ended(other));
+        let affected = match strategy {
+            Strategy::OneForOne => Vec::new(),
+            Strategy::OneForAll => others,
+            _ => self.siblings(child, true).map(|(_, later)| later).unwrap_or_default(),
+        };
+        let up = affected.into_iter().filter(|other| self.is_up(*other));
+        let others = up.map(|other| (other, self.actors[&other].gone)).collect();
+        self.known(child).open = Some(Failure {
+            child,
+            from: now,
+            to: now,
+            places: [place, place],
+            is_restarted: false,
+            is_alone,
+            others,
+        });
+    }
+
+    fn close_failure(&mut self, child: ActorId, place: usize, now: Duration, is_restarted: bool) {
+        let known = self.known(child);
+        known.is_failing = false;
+        let (open, crew) = (known.open.take(), known.crew);
+        let (Some(mut failure), Some(crew)) = (open, crew) else { return };
+        failure.to = now;
+        failure.places[1] = place;
+        failure.is_restarted = is_restarted;
+        if let Some(children) = self.crews.get_mut(&crew) {
+            children.failures.push(failure);
+        }
+    }
+
+    /// Nobody who was started later is up when somebody starts again, where they go together: but who drains does not
+    /// wait for a round to be over.
+    fn started_in_turn(&self, actor: ActorId) {
+        let Some((strategy, later)) = self.siblings(actor, true) else { return };
+        if self.drained_at.is_some() {
+            return;
+        }
+        let up = later.iter().find(|other| self.is_up(**other));
+        assert!(
+            strategy == Strategy::OneForOne || up.is_none(),
+            "{actor} starts before {up:?} has ended"
+        );
+    }
+
+    /// As [`Self::started_in_turn`], when somebody is stopped for the sake of another.
+    fn stopped_in_turn(&self, actor: ActorId, now: Duration) {
+        let Some((_, later)) = self.siblings(actor, true) else { return };
+        let up = later.iter().find(|other| self.is_up(**other));
+        assert!(up.is_none(), "{actor} stops before {up:?} has ended at {now:?}");
+    }
+
+    /// Those who had to fall with the last failure of `actor`, which is up again, have fallen.
+    fn has_restarted_all(&self, actor: ActorId) {
+        let Some(children) = self.actors[&actor].crew.and_then(|crew| self.crews.get(&crew)) else {
+            return;
+        };
+        let last = children.failures.iter().rev().find(|failure| failure.child == actor);
+        let Some(failure) = last.filter(|failure| failure.is_alone && failure.is_restarted) else {
+            return;
+        };
+        for (other, gone) in &failure.others {
+            let has_fallen = self.actors[other].gone > *gone;
+            let is_late = self.drained_at.is_some_and(|at| failure.to >= at);
+            assert!(has_fallen || is_late, "{other} goes on though {actor} has failed");
+        }
+    }
+
+    /// Who is restarted for the sake of another one has a sibling that failed meanwhile, and was started earlier where
+    /// that matters.
+    fn restarted_for_a_reason(&self, actor: ActorId, now: Duration) {
+        let known = &self.actors[&actor];
+        let (strategy, others) = self.siblings(actor, false).expect("it has a supervisor");
+        let later = self.siblings(actor, true).map(|(_, later)| later).unwrap_or_default();
+        let crew = known.crew.and_then(|crew| self.crews.get(&crew)).expect("it has a supervisor");
+        let is_reason = |other: &ActorId| {
+            let closed = crew.failures.iter().filter(|failure| failure.child == *other);
+            let closed = closed.map(|failure| failure.to);
+            let open = self.actors[other].open.as_ref().map(|_| now);
+            let may_be = strategy == Strategy::OneForAll || !later.contains(other);
+            may_be && closed.chain(open).any(|to| to >= known.revived)
+        };
+        assert_ne!(strategy, Strategy::OneForOne, "{actor} falls alone");
+        let is_skipped = known.is_hookless && known.shutdown == Some(Shutdown::Forever);
+        assert!(!is_skipped, "the stop hook of {actor} was skipped");
+        assert!(others.iter().any(is_reason), "{actor} is restarted for nobody");
+    }
+
+    /// Who is stopped for the sake of another, and may take so long only, is killed long before its hook would be over.
+    fn goes_in_time(&self, actor: ActorId, now: Duration) {
+        let known = &self.actors[&actor];
+        if let (Some((since, true)), Some(Shutdown::Within(_))) = (known.hook, known.shutdown) {
+            assert!(now - since < LINGERS / 2, "{actor} takes too long to stop");
+        }
+    }
+
+    fn judge_delay(&self, reason: &ExitReason, delay: Duration) {
+        let shortest = BACKOFF[0] * (100 - JITTER) / 100;
+        let in_range = (shortest..=BACKOFF[1]).contains(&delay);
+        assert!(delay.is_zero() || in_range, "{reason}: {delay:?}");
+    }
+
+    /// What can be said when all is over.
+    pub(super) fn judge(&self, counts: &Counts) {
+        assert_eq!(counts.restarts, self.restarts);
+        for (crew, children) in &self.crews {
+            self.not_too_many(crew, children);
+            self.not_too_few(crew, children);
+            self.in_reverse_order(crew, children);
+        }
+        for (actor, reason) in &self.links {
+            let known = matches!(reason, ExitReason::NoActor | ExitReason::Restarted);
+            let ended = self.ends.iter().any(|end| end.0 == *actor && end.1 == *reason);
+            assert!(known || ended, "nobody was {actor}, which {reason}");
+        }
+    }
+
+    /// No window has more failures that were met with a restart than are allowed.
+    fn not_too_many(&self, crew: &Crew, children: &Children) {
+        let mut met: Vec<_> = children
+            .failures
+            .iter()
+            .filter(|failure| failure.is_restarted && failure.is_alone)
+            .filter(|failure| self.drained_at.is_none_or(|at| failure.to < at))
+            .collect();
+        met.sort_by_key(|failure| failure.places[0]);
+        for some in met.windows(RESTARTS as usize + 1) {
+            let span = some[RESTARTS as usize].to - some[0].from;
+            assert!(span >= WINDOW, "{crew:?} restarts too often: {some:#?}");
+        }
+    }
+
+    /// Who gives up has had one failure more than allowed.
+    fn not_too_few(&self, crew: &Crew, children: &Children) {
+        let Some((place, _, ExitReason::TooManyRestarts { actor: last, .. })) = &children.stops
+        else {
+            return;
+        };
+        let before: Vec<_> =
+            children.failures.iter().filter(|failure| failure.places[0] < *place).collect();
+        let last = before.iter().rev().find(|failure| failure.child == *last);
+        let last = last.expect("it has failed").from;
+        let recent = before.iter().filter(|failure| failure.to + WINDOW > last).count();
+        assert!(recent > RESTARTS as usize, "{crew:?} gives up too early: {before:#?}");
+    }
+
+    /// Of those whom nobody else ended, and who do not leave, the last one ends first; and all before their supervisor.
+    fn in_reverse_order(&self, crew: &Crew, children: &Children) {
+        let Some((stops, ..)) = &children.stops else { return };
+        let mut later = *stops;
+        for (child, kind) in children.all.iter() {
+            let (place, _) = self.actors[child].end.as_ref().expect("it has ended");
+            assert!(place < stops, "{child} ends after its supervisor {crew:?}");
+            if *kind == RestartKind::Permanent && !self.actors[child].is_struck {
+                assert!(*place < later, "{child} ends too late in {crew:?}");
+                later = *place;
+            }
+        }
+    }
+
+    pub(super) fn mark(&self, world: &mut World) {
+        for mark in MARKS {
+            world.sometimes(mark, self.marks.contains(mark));
+        }
+        for strategy in [Strategy::OneForOne, Strategy::OneForAll, Strategy::RestForOne] {
+            let judged = |children: &Children| {
+                let alone = |failure: &&Failure| failure.is_restarted && failure.is_alone;
+                children.strategy == strategy && children.failures.iter().filter(alone).count() > 1
+            };
+            world
+                .sometimes(format!("{strategy:?} restarts twice"), self.crews.values().any(judged));
+        }
+    }
+}
