@@ -206,7 +206,8 @@ fn drain(child: &mut Child<Link>) -> bool {
 pub(super) fn hasten(held: &mut Held) {
     let Some(family) = family(held) else { return };
     let Some(child) = family.stopping() else { return };
-    if family.child(child).is_some_and(|child| child.link.drains) {
+    let drains = family.child(child).is_some_and(|child| child.link.drains);
+    if planted!("stop-ends-restarting": drains => true) {
         stop(held, child, true);
     }
 }

@@ -94,6 +94,7 @@ fn what_follows(held: &mut Held, policy: &Restart, has_started: bool) -> Next {
     // A virtual actor that stops itself sleeps, whatever its policy says of others.
     let is_sleepy = ending == Ending::Own && dormancy::follows(held);
     let is_hopeless = !has_started && held.owner().draining && ending == Ending::Failed;
+    let is_hopeless = planted!("drain-tries-starts": is_hopeless => false);
     // A first start that fails is the spawner's to deal with.
     if policy.kind() != RestartKind::Never
         && born

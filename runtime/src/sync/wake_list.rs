@@ -1,7 +1,7 @@
 //! Who was woken, in order: what a world that runs everything on one thread looks at. And whether another thread took
 //! part, whose moment no seed repeats.
 
-use super::{AtomicBool, Mutex, Ordering, thread};
+use super::{AtomicBool, Mutex, Ordering, planted, thread};
 use std::sync::Arc;
 use std::task::{Wake, Waker};
 
@@ -47,7 +47,7 @@ impl WakeList {
     /// Notes it if the calling thread is not the list's.
     pub(crate) fn check_thread(&self) {
         let here = thread::current();
-        if here.id() != self.0.home {
+        if planted!("sim-outsider-unseen": here.id() != self.0.home => false) {
             self.note_outsider(|| format!("thread {:?}", here.name().unwrap_or("without a name")));
         }
     }
