@@ -162,6 +162,8 @@ fn play_with<P: Policy>(world: &mut World, system: &System, yard: &Arc<Yard>) {
         chief.stop();
         chief.ended().await;
     });
+    // Who was watched last may have ended before: its answer is on the way.
+    world.run(async { system.await_idle(LONG).await.unwrap() });
     let downs = world.run(watcher.downs().into_future()).unwrap();
     world.run(system.shutdown(LONG)).unwrap();
     // What the tasks of actors held is dropped at their next await.
