@@ -1,7 +1,9 @@
 //! What the engine knows of a message: who, to whom, of what kind.
 
+use std::hash::{Hash, Hasher};
+
 /// An actor on its node: a place in the node's table, and which of its tenants is meant.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Address {
     /// The place.
     pub slot: u32,
@@ -12,6 +14,22 @@ pub struct Address {
 impl Address {
     /// The sender of what keeps no order: messages from it may overtake one another. [LINK-56]
     pub const NOBODY: Self = Self { slot: u32::MAX, generation: u32::MAX };
+}
+
+impl Address {
+    /// The address as one number, as it lies in a packet: the slot first.
+    #[inline]
+    pub(super) const fn number(self) -> u64 {
+        self.slot as u64 | (self.generation as u64) << 32
+    }
+}
+
+// At once: each message looks its addresses up in several tables.
+impl Hash for Address {
+    #[inline]
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.number());
+    }
 }
 
 /// What a message is, which decides the credit that it needs.

@@ -208,18 +208,28 @@ impl<'a> Message<'a> {
         fixed.saturating_add(varint_len(payload as u64)).saturating_add(payload)
     }
 
+    /// The next frame, if it is a message: most are, and what is made of them is no frame of any kind on the way.
+    #[inline]
+    pub(super) fn next(reader: &mut Reader<'a>) -> Option<Result<Self, FrameError>> {
+        reader.skip_byte(MESSAGE).then(|| Self::read(reader))
+    }
+
+    #[inline]
     fn read(reader: &mut Reader<'a>) -> Result<Self, FrameError> {
-        let sequence = reader.u32()?;
-        let head = Head::read(reader)?;
+        let [a, b, c, d, head @ ..] = reader.array::<25>()?;
+        let head = Head::of(head, reader)?;
         let len = reader.varint()?;
+        let sequence = u32::from_le_bytes([a, b, c, d]);
         Ok(Self { sequence, head, payload: reader.bytes(len)? })
     }
 
     #[inline]
     pub(super) fn write(&self, writer: &mut Writer<'_>) -> Result<(), NoRoom> {
-        let [a, b, c, d] = self.sequence.to_le_bytes();
-        writer.bytes(&[MESSAGE, a, b, c, d])?;
-        self.head.write(writer)?;
+        let [kind, a, b, c, d, head @ ..] = writer.array::<26>()?;
+        *kind = MESSAGE;
+        [*a, *b, *c, *d] = self.sequence.to_le_bytes();
+        self.head.put(head);
+        self.head.write_correlation(writer)?;
         writer.varint(self.payload.len() as u64)?;
         writer.bytes(self.payload)
     }
@@ -271,10 +281,15 @@ impl Head {
         if kind.correlates() { 29 } else { 21 }
     }
 
-    #[inline]
     fn read(reader: &mut Reader<'_>) -> Result<Self, FrameError> {
+        Self::of(reader.array()?, reader)
+    }
+
+    /// That of those bytes, and of a correlation behind them, if it has one.
+    #[inline]
+    fn of(fixed: [u8; 21], reader: &mut Reader<'_>) -> Result<Self, FrameError> {
         // All at once: this is most of the work for a small message.
-        let [number, m0, m1, addresses @ .., p0, p1] = reader.array::<21>()?;
+        let [number, m0, m1, addresses @ .., p0, p1] = fixed;
         let kind = Kind::from_wire(number).ok_or(FrameError::UnknownKind(number))?;
         let predecessor = u16::from_le_bytes([p0, p1]);
         if predecessor > PREDECESSOR_MAX {
@@ -286,21 +301,27 @@ impl Head {
         Ok(Self { envelope: Envelope { to, from, kind, manifest, correlation }, predecessor })
     }
 
-    #[inline]
     fn write(&self, writer: &mut Writer<'_>) -> Result<(), NoRoom> {
-        let Envelope { to, from, kind, manifest, correlation } = &self.envelope;
-        let [m0, m1] = manifest.to_le_bytes();
-        writer.bytes(&[*kind as u8, m0, m1])?;
-        let addresses = u128::from(number_of(*to)) | u128::from(number_of(*from)) << 64;
-        writer.bytes(&addresses.to_le_bytes())?;
-        writer.u16(self.predecessor)?;
-        if kind.correlates() { writer.u64(*correlation) } else { Ok(()) }
+        self.put(writer.array()?);
+        self.write_correlation(writer)
     }
-}
 
-/// An address as it lies in a packet, the slot first.
-fn number_of(address: Address) -> u64 {
-    u64::from(address.slot) | u64::from(address.generation) << 32
+    /// Puts all but the correlation there.
+    #[inline]
+    fn put(&self, fixed: &mut [u8; 21]) {
+        let Envelope { to, from, kind, manifest, .. } = &self.envelope;
+        let [number, m0, m1, addresses @ .., p0, p1] = fixed;
+        *number = *kind as u8;
+        [*m0, *m1] = manifest.to_le_bytes();
+        *addresses = (u128::from(to.number()) | u128::from(from.number()) << 64).to_le_bytes();
+        [*p0, *p1] = self.predecessor.to_le_bytes();
+    }
+
+    #[inline]
+    fn write_correlation(&self, writer: &mut Writer<'_>) -> Result<(), NoRoom> {
+        let Envelope { kind, correlation, .. } = self.envelope;
+        if kind.correlates() { writer.u64(correlation) } else { Ok(()) }
+    }
 }
 
 /// Two addresses as they lie behind one another.

@@ -94,6 +94,9 @@ impl Inbox {
     ) -> Result<Taken, CloseReason> {
         let Some(sequence) = self.locate(message.sequence)? else { return Ok(Taken::Duplicate) };
         let len = message.payload.len() as u64;
+        if self.slots.is_empty() && sequence == self.floor + 1 {
+            return self.on_next(message, grants, pool);
+        }
         let mut counted = 0;
         match self.slot(sequence).map(|slot| &slot.state) {
             Some(State::Held(..) | State::Delivered) => {
@@ -115,6 +118,28 @@ impl Inbox {
         grant.on_received((len + MESSAGE_COST).saturating_sub(counted))?;
         let payload = pool.copy(message.payload);
         self.complete(sequence, message.head, payload)?;
+        Ok(Taken::New)
+    }
+
+    /// Takes in what most messages are: the next one, where nothing is missing. What it names as its predecessor is
+    /// delivered, as all are that came.
+    fn on_next(
+        &mut self,
+        message: &Message<'_>,
+        grants: &mut [Grant; 2],
+        pool: &mut Pool,
+    ) -> Result<Taken, CloseReason> {
+        let len = message.payload.len() as u64;
+        if len > self.message_len_max {
+            return Err(CloseReason::MessageTooBig);
+        }
+        let Head { envelope, predecessor } = message.head;
+        grants[envelope.kind.class() as usize].on_received(len + MESSAGE_COST)?;
+        if u64::from(predecessor) > self.floor {
+            return Err(CloseReason::BadOrder);
+        }
+        self.floor += 1;
+        self.ready.push_back((self.floor, envelope, pool.copy(message.payload)));
         Ok(Taken::New)
     }
 
@@ -215,10 +240,6 @@ impl Inbox {
     /// Delivers a message, and those that waited for it.
     fn deliver(&mut self, sequence: u64, envelope: Envelope, payload: Vec<u8>) {
         self.ready.push_back((sequence, envelope, payload));
-        if sequence == self.floor + 1 && self.slots.is_empty() {
-            self.floor = sequence;
-            return;
-        }
         self.extend_to(sequence);
         let mut delivered = sequence;
         loop {

@@ -51,8 +51,15 @@ impl Allowances {
 
     /// Counts a message to the actor, if it takes one more; if not, its sender will have to be told.
     pub(super) fn try_take(&mut self, to: Address) -> bool {
-        let fresh = Allowance { sent: 0, limit: self.start, starved: false };
-        let allowance = self.actors.entry(to).or_insert(fresh);
+        // Most are known: to look for one is less than to make sure of room for it.
+        let allowance = match self.actors.get_mut(&to) {
+            Some(allowance) => allowance,
+            None => self.actors.entry(to).or_insert(Allowance {
+                sent: 0,
+                limit: self.start,
+                starved: false,
+            }),
+        };
         allowance.starved = allowance.sent >= allowance.limit;
         allowance.sent += u64::from(!allowance.starved);
         !allowance.starved
@@ -82,8 +89,15 @@ impl Placements {
 
     /// A message was placed in the mailbox, which would take `window` more of this peer's.
     pub(super) fn on_placed(&mut self, to: Address, window: u32) {
-        let fresh = Placement { placed: 0, limit: self.start, is_news: false };
-        let placement = self.actors.entry(to).or_insert(fresh);
+        // As for allowances.
+        let placement = match self.actors.get_mut(&to) {
+            Some(placement) => placement,
+            None => self.actors.entry(to).or_insert(Placement {
+                placed: 0,
+                limit: self.start,
+                is_news: false,
+            }),
+        };
         placement.placed += 1;
         let limit = (placement.placed + u64::from(window)).min(VARINT_MAX);
         // Half a window at a time, so that not every message costs an announcement.

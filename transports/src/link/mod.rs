@@ -23,7 +23,7 @@
 //! | bytes and frames | `wire`, `frame`, `ack`, `ranges` |
 //! | loss (RFC 9002) | `sent`, `received`, `recovery`, `rtt` |
 //! | speed (RFC 9438) and size (RFC 8899) of packets | `congestion`, `cubic`, `pacer`, `mtu` |
-//! | messages | `outbox`, `inbox`, `reassembly` |
+//! | messages | `outbox`, `store`, `inbox`, `reassembly` |
 //! | credit | `credit`, `mailbox` |
 //! | life and death | `liveness`, `incarnation`, `close` |
 //!
@@ -57,6 +57,7 @@ mod recovery;
 mod rtt;
 mod sent;
 mod spans;
+mod store;
 mod time;
 mod wire;
 

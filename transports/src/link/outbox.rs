@@ -11,9 +11,9 @@
 use super::config::MESSAGE_COST;
 use super::envelope::{Address, Class, Envelope};
 use super::frame::{Head, Message};
-use super::pool::Pool;
 use super::ranges::Ranges;
 use super::sent::Item;
+use super::store::{Place, Store};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 use std::collections::VecDeque;
@@ -22,7 +22,8 @@ use std::collections::VecDeque;
 #[derive(Debug)]
 pub(super) struct Outgoing {
     pub(super) head: Head,
-    pub(super) payload: Vec<u8>,
+    /// Where its bytes are; [`Outbox::payload`] has them.
+    pub(super) bytes: Place,
     /// Where its place in the credit of its class ends.
     pub(super) end: u64,
     pub(super) progress: Progress,
@@ -60,6 +61,7 @@ pub enum Fate {
 #[derive(Debug)]
 pub(super) struct Outbox {
     messages: VecDeque<Outgoing>,
+    store: Store,
     /// What they take, which no credit of the peer's raises beyond `bytes_max`. [LINK-43]
     bytes: u64,
     bytes_max: u64,
@@ -69,11 +71,10 @@ pub(super) struct Outbox {
     last: HashMap<(Address, Address), u64, FxBuildHasher>,
     /// How many pairs there may be until those below the floor are forgotten.
     last_max: usize,
-    /// Messages to send again, then those to send first, by class.
-    again: VecDeque<u64>,
-    fresh: [VecDeque<u64>; 2],
-    /// Classes whose first message lacks credit, in the packet that is being filled.
-    is_short: [bool; 2],
+    /// Messages that go whole: to send again, then to send first, what never waits and mail.
+    whole: [VecDeque<u64>; 3],
+    /// Of these, those whose first message lacks credit, in the packet that is being filled.
+    is_short: [bool; 3],
     /// Long messages: those that send in turn, and those that wait for one of them to end.
     in_turn: VecDeque<u64>,
     long: VecDeque<u64>,
@@ -82,9 +83,28 @@ pub(super) struct Outbox {
     was_full: bool,
 }
 
+/// A message that goes whole, and is the next one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Next {
+    queue: usize,
+    index: usize,
+    pub(super) sequence: u64,
+}
+
+/// What is sent again, in [`Outbox::whole`].
+const AGAIN: usize = 0;
+
+/// Where what is sent first waits there.
+const fn queue_of(class: Class) -> usize {
+    match class {
+        Class::Reserved => 1,
+        Class::Mail => 2,
+    }
+}
+
 /// What a message takes.
-const fn cost(payload: &[u8]) -> u64 {
-    payload.len() as u64 + MESSAGE_COST
+const fn cost(bytes: Place) -> u64 {
+    bytes.len() as u64 + MESSAGE_COST
 }
 
 /// The least of [`Outbox::last_max`].
@@ -94,15 +114,15 @@ impl Outbox {
     pub(super) fn new(window: u64, bytes_max: u64, in_pieces_max: usize) -> Self {
         Self {
             messages: VecDeque::new(),
+            store: Store::default(),
             bytes: 0,
             bytes_max,
             floor: 0,
             window,
             last: HashMap::default(),
             last_max: LAST_MIN,
-            again: VecDeque::new(),
-            fresh: [VecDeque::new(), VecDeque::new()],
-            is_short: [false; 2],
+            whole: [const { VecDeque::new() }; 3],
+            is_short: [false; 3],
             in_turn: VecDeque::new(),
             long: VecDeque::new(),
             in_pieces: 0,
@@ -132,23 +152,18 @@ impl Outbox {
     }
 
     /// Takes a message, which has room, and goes in packets of `packet_len` bytes.
-    pub(super) fn push(
-        &mut self,
-        envelope: Envelope,
-        payload: Vec<u8>,
-        end: u64,
-        packet_len: usize,
-    ) {
+    pub(super) fn push(&mut self, envelope: Envelope, payload: &[u8], end: u64, packet_len: usize) {
         let sequence = self.floor + 1 + self.messages.len() as u64;
         let predecessor = self.follow((envelope.from, envelope.to), sequence);
         if Message::frame_len(envelope.kind, payload.len()) <= packet_len {
-            self.fresh[envelope.kind.class() as usize].push_back(sequence);
+            self.whole[queue_of(envelope.kind.class())].push_back(sequence);
         } else {
             self.long.push_back(sequence);
         }
-        self.bytes += cost(&payload);
+        let bytes = self.store.push(payload);
+        self.bytes += cost(bytes);
         let (head, progress) = (Head { envelope, predecessor }, Progress::Waiting);
-        self.messages.push_back(Outgoing { head, payload, end, progress, is_queued: true });
+        self.messages.push_back(Outgoing { head, bytes, end, progress, is_queued: true });
     }
 
     /// Makes a message the last one of its pair; says how far back the one before it is.
@@ -161,7 +176,11 @@ impl Outbox {
             self.last.retain(|_, last| *last > floor);
             self.last_max = LAST_MIN.max(2 * self.last.len());
         }
-        let before = self.last.insert(pair, sequence).unwrap_or(0);
+        // Most pairs are there: to look for one is less than to make sure of room for it.
+        let before = match self.last.get_mut(&pair) {
+            Some(last) => std::mem::replace(last, sequence),
+            None => self.last.insert(pair, sequence).unwrap_or(0),
+        };
         let open = before > self.floor;
         if crate::planted!("link-floor-selective": !open => !open || self.is_acked(before)) {
             return 0;
@@ -182,6 +201,11 @@ impl Outbox {
         self.messages.get(self.index(sequence)?)
     }
 
+    /// The bytes of a message.
+    pub(super) fn payload(&self, message: &Outgoing) -> &[u8] {
+        self.store.get(message.bytes)
+    }
+
     fn get_mut(&mut self, sequence: u64) -> Option<&mut Outgoing> {
         let index = self.index(sequence)?;
         self.messages.get_mut(index)
@@ -189,66 +213,59 @@ impl Outbox {
 
     /// The whole message to send next, for which [`Outbox::sent_whole`] is called if it is sent. What
     /// has become too long for a packet is put among the long ones.
-    pub(super) fn next_whole(&mut self, packet_len: usize) -> Option<u64> {
+    pub(super) fn next_whole(&mut self, packet_len: usize) -> Option<Next> {
         loop {
-            let sequence = *self.whole_queue()?.front()?;
-            let Some(message) = self.get(sequence) else {
-                self.unqueue_whole();
+            let queue = self.turn()?;
+            let sequence = *self.whole[queue].front()?;
+            let at = self.index(sequence).filter(|at| *at < self.messages.len());
+            let Some(index) = at else {
+                self.whole[queue].pop_front();
                 continue;
             };
-            let len = Message::frame_len(message.head.envelope.kind, message.payload.len());
+            let message = &mut self.messages[index];
+            let len = Message::frame_len(message.head.envelope.kind, message.bytes.len());
             match message.progress {
-                Progress::Acked | Progress::InPieces(_) => self.unqueue_whole(),
-                Progress::Waiting | Progress::Sent if len > packet_len => self.move_to_long(),
-                Progress::Waiting | Progress::Sent => return Some(sequence),
+                Progress::Acked | Progress::InPieces(_) => {
+                    message.is_queued = false;
+                    self.whole[queue].pop_front();
+                }
+                Progress::Waiting | Progress::Sent if len > packet_len => {
+                    self.whole[queue].pop_front();
+                    self.long.push_back(sequence);
+                }
+                Progress::Waiting | Progress::Sent => return Some(Next { queue, index, sequence }),
             }
         }
     }
 
     /// The queue whose turn it is: what was lost, then what never waits, then mail. What lacks credit holds up its own
     /// class alone: the peer may give that credit only for what the other class brings. [LINK-46]
-    fn whole_queue(&mut self) -> Option<&mut VecDeque<u64>> {
-        let [mail, reserved] = &mut self.fresh;
-        let [mail_is_short, reserved_is_short] = self.is_short;
-        let queues =
-            [(&mut self.again, false), (reserved, reserved_is_short), (mail, mail_is_short)];
-        queues
-            .into_iter()
-            .find(|(queue, short)| !short && !queue.is_empty())
-            .map(|(queue, _)| queue)
+    fn turn(&self) -> Option<usize> {
+        let mut queues = self.whole.iter().zip(self.is_short);
+        queues.position(|(queue, short)| !short && !queue.is_empty())
     }
 
     /// A packet is filled from now on.
     pub(super) fn begin_packet(&mut self) {
-        self.is_short = [false; 2];
+        self.is_short = [false; 3];
     }
 
     /// The message that [`Outbox::next_whole`] named lacks credit: those of its class wait for the next packet.
     pub(super) fn lacks_credit(&mut self, class: Class) {
-        self.is_short[class as usize] = true;
+        self.is_short[queue_of(class)] = true;
     }
 
-    fn unqueue_whole(&mut self) {
-        let Some(queue) = self.whole_queue() else { return };
-        let Some(sequence) = queue.pop_front() else { return };
-        if let Some(message) = self.get_mut(sequence) {
-            message.is_queued = false;
-        }
+    /// The message that [`Outbox::next_whole`] named.
+    pub(super) fn peek(&self, next: Next) -> &Outgoing {
+        &self.messages[next.index]
     }
 
-    fn move_to_long(&mut self) {
-        let Some(sequence) = self.whole_queue().and_then(VecDeque::pop_front) else { return };
-        self.long.push_back(sequence);
-    }
-
-    /// The message that [`Outbox::next_whole`] named is sent.
-    pub(super) fn sent_whole(&mut self) -> &Outgoing {
-        let queue = self.whole_queue().expect("a message was named");
-        let sequence = queue.pop_front().expect("the queue is not empty");
-        let message = self.get_mut(sequence).expect("it is above the floor");
+    /// That one is sent.
+    pub(super) fn sent_whole(&mut self, next: Next) {
+        self.whole[next.queue].pop_front();
+        let message = &mut self.messages[next.index];
         message.is_queued = false;
         message.progress = Progress::Sent;
-        message
     }
 
     /// The long message whose turn it is, and its next missing bytes.
@@ -262,7 +279,7 @@ impl Outbox {
                 continue;
             }
             let mut to_send = Ranges::new();
-            to_send.insert_range(0..message.payload.len() as u64);
+            to_send.insert_range(0..message.bytes.len() as u64);
             let was_sent = matches!(message.progress, Progress::Sent);
             let pieces = Pieces { acked: Ranges::new(), to_send, was_sent };
             message.progress = Progress::InPieces(Box::new(pieces));
@@ -309,49 +326,54 @@ impl Outbox {
 
     /// Whether there may be something to send.
     pub(super) fn has_work(&self) -> bool {
-        let [mail, reserved] = &self.fresh;
-        let queues = [&self.again, mail, reserved, &self.in_turn, &self.long];
-        queues.iter().any(|queue| !queue.is_empty())
+        let mut queues = self.whole.iter().chain([&self.in_turn, &self.long]);
+        queues.any(|queue| !queue.is_empty())
     }
 
     /// Takes in that an item arrived; says whether somebody has to be told that there is room.
-    pub(super) fn on_acked(&mut self, item: Item, pool: &mut Pool) -> bool {
-        let (sequence, piece) = match item {
-            Item::Message(sequence) => (sequence, None),
-            Item::Fragment { sequence, start, end } => (sequence, Some(start..end)),
-            Item::LaneCredit(_) | Item::MailboxCredit(_) | Item::PathChallenge(_) => return false,
-        };
-        let Some(message) = self.get_mut(sequence) else { return false };
-        match (&mut message.progress, piece) {
-            (Progress::Acked, _) => return false,
-            (Progress::InPieces(pieces), Some(piece)) => {
-                let piece = u64::from(piece.start)..u64::from(piece.end);
-                pieces.to_send.remove_range(piece.clone());
-                pieces.acked.insert_range(piece);
-                let len = message.payload.len() as u64;
-                if pieces.acked.first() != Some(0..len) {
-                    return false;
+    pub(super) fn on_acked(&mut self, item: Item) -> bool {
+        match item {
+            Item::Messages { first, count } => {
+                for sequence in first..first + u64::from(count) {
+                    self.on_whole_acked(sequence);
                 }
-                self.in_pieces -= 1;
             }
-            // It was sent whole once, before packets became smaller.
-            (Progress::InPieces(_), None) => self.in_pieces -= 1,
-            (Progress::Waiting | Progress::Sent, _) => {}
+            Item::Fragment { sequence, start, end } => {
+                self.on_piece_acked(sequence, u64::from(start)..u64::from(end));
+            }
+            Item::LaneCredit(_) | Item::MailboxCredit(_) | Item::PathChallenge(_) => return false,
         }
-        self.settle(sequence, pool)
+        self.settle()
     }
 
-    /// All of a message arrived.
-    fn settle(&mut self, sequence: u64, pool: &mut Pool) -> bool {
-        let Some(message) = self.get_mut(sequence) else { return false };
-        message.progress = Progress::Acked;
+    fn on_whole_acked(&mut self, sequence: u64) {
+        let Some(message) = self.get_mut(sequence) else { return };
+        let progress = std::mem::replace(&mut message.progress, Progress::Acked);
+        // It was sent whole once, before packets became smaller.
+        self.in_pieces -= usize::from(matches!(progress, Progress::InPieces(_)));
+    }
+
+    fn on_piece_acked(&mut self, sequence: u64, piece: std::ops::Range<u64>) {
+        let Some(message) = self.get_mut(sequence) else { return };
+        // An acknowledged one was in pieces, too: nothing else sends them.
+        let Progress::InPieces(pieces) = &mut message.progress else { return };
+        pieces.to_send.remove_range(piece.clone());
+        pieces.acked.insert_range(piece);
+        if pieces.acked.first() == Some(0..message.bytes.len() as u64) {
+            message.progress = Progress::Acked;
+            self.in_pieces -= 1;
+        }
+    }
+
+    /// Lets go of what has arrived with all before it.
+    fn settle(&mut self) -> bool {
         // Above the floor its bytes are kept: if the lane ends now, it was perhaps not delivered.
-        while let Some(Progress::Acked) = self.messages.front().map(|message| &message.progress) {
-            let settled = self.messages.pop_front().expect("it was just looked at");
-            self.bytes -= cost(&settled.payload);
-            pool.give(settled.payload);
+        while let Some(Outgoing { progress: Progress::Acked, bytes, .. }) = self.messages.front() {
+            self.bytes -= cost(*bytes);
+            self.messages.pop_front();
             self.floor += 1;
         }
+        self.store.keep_from(self.messages.front().map(|message| message.bytes));
         let told = self.was_full && self.fits();
         self.was_full &= !told;
         told
@@ -359,44 +381,57 @@ impl Outbox {
 
     /// What was in a packet has to be sent again, unless it arrived otherwise.
     pub(super) fn on_lost(&mut self, item: Item) {
-        let (sequence, piece) = match item {
-            Item::Message(sequence) => (sequence, None),
-            Item::Fragment { sequence, start, end } => (sequence, Some(start..end)),
-            Item::LaneCredit(_) | Item::MailboxCredit(_) | Item::PathChallenge(_) => return,
-        };
-        let Some(message) = self.get_mut(sequence) else { return };
-        match (&mut message.progress, piece) {
-            (Progress::InPieces(pieces), Some(piece)) => {
-                let piece = u64::from(piece.start)..u64::from(piece.end);
-                pieces.to_send.insert_range(piece);
-                for acked in pieces.acked.descending() {
-                    pieces.to_send.remove_range(acked.clone());
-                }
-                if !message.is_queued && !pieces.to_send.is_empty() {
-                    message.is_queued = true;
-                    self.in_turn.push_back(sequence);
+        match item {
+            Item::Messages { first, count } => {
+                for sequence in first..first + u64::from(count) {
+                    self.on_whole_lost(sequence);
                 }
             }
-            (Progress::Sent, None) if !message.is_queued => {
-                message.is_queued = true;
-                self.again.push_back(sequence);
+            Item::Fragment { sequence, start, end } => {
+                self.on_piece_lost(sequence, u64::from(start)..u64::from(end));
             }
-            _ => {}
+            Item::LaneCredit(_) | Item::MailboxCredit(_) | Item::PathChallenge(_) => {}
         }
+    }
+
+    fn on_whole_lost(&mut self, sequence: u64) {
+        let Some(message) = self.get_mut(sequence) else { return };
+        if matches!(message.progress, Progress::Sent) && !message.is_queued {
+            message.is_queued = true;
+            self.whole[AGAIN].push_back(sequence);
+        }
+    }
+
+    fn on_piece_lost(&mut self, sequence: u64, piece: std::ops::Range<u64>) {
+        let Some(message) = self.get_mut(sequence) else { return };
+        let Progress::InPieces(pieces) = &mut message.progress else { return };
+        pieces.to_send.insert_range(piece);
+        for acked in pieces.acked.descending() {
+            pieces.to_send.remove_range(acked.clone());
+        }
+        if !message.is_queued && !pieces.to_send.is_empty() {
+            message.is_queued = true;
+            self.in_turn.push_back(sequence);
+        }
+    }
+
+    /// Lets go of memory that is kept for later.
+    pub(super) fn trim(&mut self) {
+        self.store.trim();
     }
 
     /// Takes the oldest message out that is not known to be delivered, when the lane has ended. One
     /// that is acknowledged, but above the floor, may have been held back for ever.
     pub(super) fn pop_undelivered(&mut self) -> Option<(Envelope, Vec<u8>, Fate)> {
         let message = self.messages.pop_front()?;
-        self.bytes -= cost(&message.payload);
+        self.bytes -= cost(message.bytes);
         self.floor += 1;
         let fate = match message.progress {
             Progress::Waiting => Fate::Unsent,
             Progress::InPieces(pieces) if !pieces.was_sent => Fate::Unsent,
             Progress::InPieces(_) | Progress::Sent | Progress::Acked => Fate::MaybeDelivered,
         };
-        Some((message.head.envelope, message.payload, fate))
+        Some((message.head.envelope, self.store.get(message.bytes).to_vec(), fate))
     }
 }
 

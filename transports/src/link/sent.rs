@@ -14,8 +14,11 @@ use std::collections::VecDeque;
 /// What has to be sent again, in some form, if its packet is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Item {
-    /// The whole message with that number.
-    Message(u64),
+    /// Whole messages, from the one with that number on.
+    Messages {
+        first: u64,
+        count: u32,
+    },
     /// These bytes of a message.
     Fragment {
         sequence: u64,
@@ -106,6 +109,20 @@ impl Sent {
         self.items.push_back(item);
     }
 
+    /// Adds a whole message to the next packet, to the run of those before it if it follows them.
+    pub(super) fn add_message(&mut self, sequence: u64) {
+        let packet_start = self.packets.back().map_or(self.items_first, |packet| packet.items);
+        let is_first = self.items_first + self.items.len() as u64 == packet_start;
+        if let Some(Item::Messages { first, count }) = self.items.back_mut()
+            && !is_first
+            && *first + u64::from(*count) == sequence
+        {
+            *count += 1;
+            return;
+        }
+        self.add_item(Item::Messages { first: sequence, count: 1 });
+    }
+
     /// The next packet is sent, with the items added since the last one.
     pub(super) fn push(&mut self, time: Time, bytes: usize, purpose: Purpose, acked_below: u64) {
         let bytes = u32::try_from(bytes).expect("a packet is smaller than 4 GiB");
@@ -175,5 +192,26 @@ impl Sent {
             self.packets.pop_front();
             self.first += 1;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Those of one packet that follow each other are one item, and those of two packets never are.
+    #[test]
+    fn messages_in_a_row_are_one_item_of_their_packet() {
+        let mut sent = Sent::default();
+        for packet in [[1, 2, 3, 7, 8], [9, 10, 4, 5, 11]] {
+            packet.into_iter().for_each(|sequence| sent.add_message(sequence));
+            sent.push(Time::default(), 100, Purpose::Frames, 0);
+            sent.skip(Time::default());
+        }
+        let run = |first, count| Item::Messages { first, count };
+        let items = |number| sent.items(number).collect::<Vec<_>>();
+        assert_eq!(items(0), [run(1, 3), run(7, 2)]);
+        assert_eq!(items(1), []);
+        assert_eq!(items(2), [run(9, 2), run(4, 2), run(11, 1)]);
     }
 }

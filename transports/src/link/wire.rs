@@ -46,6 +46,18 @@ impl<'a> Reader<'a> {
         Ok(*head)
     }
 
+    /// Skips a byte if it is that one; says whether it was.
+    #[inline]
+    pub(super) fn skip_byte(&mut self, byte: u8) -> bool {
+        match self.rest.split_first() {
+            Some((first, rest)) if *first == byte => {
+                self.rest = rest;
+                true
+            }
+            _ => false,
+        }
+    }
+
     #[inline]
     pub(super) fn u8(&mut self) -> Result<u8, FrameError> {
         Ok(u8::from_le_bytes(self.array()?))
@@ -122,6 +134,16 @@ impl<'a> Writer<'a> {
         self.written
     }
 
+    /// So many bytes, to be set by the caller.
+    #[inline]
+    pub(super) fn array<const N: usize>(&mut self) -> Result<&'a mut [u8; N], NoRoom> {
+        let rest = std::mem::take(&mut self.rest);
+        let Some((head, tail)) = rest.split_first_chunk_mut() else { return Err(NoRoom) };
+        self.rest = tail;
+        self.written = self.written.saturating_add(N);
+        Ok(head)
+    }
+
     #[inline]
     pub(super) fn bytes(&mut self, bytes: &[u8]) -> Result<(), NoRoom> {
         let rest = std::mem::take(&mut self.rest);
@@ -136,10 +158,6 @@ impl<'a> Writer<'a> {
 
     pub(super) fn u8(&mut self, value: u8) -> Result<(), NoRoom> {
         self.bytes(&[value])
-    }
-
-    pub(super) fn u16(&mut self, value: u16) -> Result<(), NoRoom> {
-        self.bytes(&value.to_le_bytes())
     }
 
     pub(super) fn u32(&mut self, value: u32) -> Result<(), NoRoom> {

@@ -273,7 +273,6 @@ impl Lane {
             return Err(Full::Mailbox.into());
         }
         let end = spend.take(len);
-        let payload = self.pool.copy(payload);
         self.outbox.push(*envelope, payload, end, self.mtu.current());
         self.counts.messages_sent += 1;
         Ok(())

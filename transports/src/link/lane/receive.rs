@@ -5,7 +5,7 @@ use super::super::close::{CloseReason, End};
 use super::super::congestion::Arrival;
 use super::super::credit::Grant;
 use super::super::envelope::Class;
-use super::super::frame::{Frame, FrameError};
+use super::super::frame::{Frame, FrameError, Message};
 use super::super::inbox::Taken;
 use super::super::received::Ecn;
 use super::super::sent::{Item, State};
@@ -62,6 +62,12 @@ impl Lane {
             return Err(self.bad_frame(FrameError::Empty));
         }
         while !reader.is_empty() && self.phase == Phase::Open {
+            if let Some(message) = Message::next(&mut reader) {
+                let message = message.map_err(|error| self.bad_frame(error))?;
+                eliciting = true;
+                self.on_message(&message)?;
+                continue;
+            }
             let frame = Frame::read(&mut reader).map_err(|error| self.bad_frame(error))?;
             eliciting |= !matches!(frame, Frame::Pad | Frame::Ack(_) | Frame::Close(_));
             self.on_frame(now, &frame)?;
@@ -79,10 +85,7 @@ impl Lane {
         match frame {
             Frame::Pad | Frame::Ping => {}
             Frame::Ack(ack) => self.on_ack(now, ack)?,
-            Frame::Message(message) => {
-                let taken = self.inbox.on_message(message, &mut self.grants, &mut self.pool)?;
-                self.counts.duplicates += u64::from(taken == Taken::Duplicate);
-            }
+            Frame::Message(message) => self.on_message(message)?,
             Frame::Fragment(fragment) => {
                 let (grants, pool) = (&mut self.grants, &mut self.pool);
                 let taken = self.inbox.on_fragment(fragment, grants, pool)?;
@@ -102,6 +105,12 @@ impl Lane {
             Frame::PathResponse(token) => self.events.push_back(Event::PathProven(*token)),
             Frame::Close(reason) => self.end(End::ClosedByPeer(*reason)),
         }
+        Ok(())
+    }
+
+    fn on_message(&mut self, message: &Message<'_>) -> Result<(), CloseReason> {
+        let taken = self.inbox.on_message(message, &mut self.grants, &mut self.pool)?;
+        self.counts.duplicates += u64::from(taken == Taken::Duplicate);
         Ok(())
     }
 
@@ -126,7 +135,7 @@ impl Lane {
         self.received.on_acks_received(self.findings.acks_received_below);
         let mut room = false;
         for item in &self.findings.acked {
-            room |= self.outbox.on_acked(*item, &mut self.pool);
+            room |= self.outbox.on_acked(*item);
         }
         if room {
             self.events.push_back(Event::Room);
@@ -174,7 +183,7 @@ impl Lane {
     /// Queues what was in a packet once more; credit as it is by now.
     pub(super) fn send_again(&mut self, item: Item) {
         match item {
-            Item::Message(_) | Item::Fragment { .. } => self.outbox.on_lost(item),
+            Item::Messages { .. } | Item::Fragment { .. } => self.outbox.on_lost(item),
             Item::LaneCredit(class) => self.credit_news[class as usize] = true,
             Item::MailboxCredit(to) => self.placements.on_lost(to),
             Item::PathChallenge(token) => self.challenge = self.challenge.or(Some(token)),

@@ -57,6 +57,7 @@ impl Lane {
             Silence::Ask => {
                 self.ping = true;
                 self.pool.trim();
+                self.outbox.trim();
             }
             Silence::Suspect => self.events.push_back(Event::Suspected),
             Silence::Dead => self.end(End::Silent),

@@ -10,7 +10,6 @@ use super::super::envelope::Class;
 use super::super::frame::{
     Fragment, Frame, LANE_CREDIT_LEN_MAX, MAILBOX_CREDIT_LEN_MAX, Message, PATH_LEN,
 };
-use super::super::outbox::Outgoing;
 use super::super::pacer::Pace;
 use super::super::reassembly::PIECE_MIN;
 use super::super::received::Ecn;
@@ -241,21 +240,22 @@ impl Lane {
         // What is written beside a message at its largest, so that it fits into some packet.
         let room_max = self.mtu.current() - ACK_LEN_MIN;
         self.outbox.begin_packet();
-        while let Some(sequence) = self.outbox.next_whole(room_max) {
-            let Some(message) = self.outbox.get(sequence) else { return Ok(()) };
+        while let Some(next) = self.outbox.next_whole(room_max) {
+            let message = self.outbox.peek(next);
             let kind = message.head.envelope.kind;
             if !self.spends[kind.class() as usize].covers(message.end) {
                 self.outbox.lacks_credit(kind.class());
                 continue;
             }
-            if Message::frame_len(kind, message.payload.len()) > writer.room() {
+            if Message::frame_len(kind, message.bytes.len()) > writer.room() {
                 return Ok(());
             }
-            let Outgoing { head, payload, .. } = self.outbox.sent_whole();
             #[expect(clippy::cast_possible_truncation, reason = "the low bits go into the packet")]
-            let low = sequence as u32;
-            Message { sequence: low, head: *head, payload }.write(writer)?;
-            self.recovery.sent.add_item(Item::Message(sequence));
+            let low = next.sequence as u32;
+            let payload = self.outbox.payload(message);
+            Message { sequence: low, head: message.head, payload }.write(writer)?;
+            self.outbox.sent_whole(next);
+            self.recovery.sent.add_message(next.sequence);
         }
         Ok(())
     }
@@ -264,7 +264,7 @@ impl Lane {
         let mut waiting = 0;
         while let Some((sequence, missing)) = self.outbox.next_piece() {
             let Some(message) = self.outbox.get(sequence) else { return Ok(()) };
-            let (kind, len) = (message.head.envelope.kind, message.payload.len());
+            let (kind, len) = (message.head.envelope.kind, message.bytes.len());
             let sendable = self.spends[kind.class() as usize].sendable(message.end, len) as u64;
             let overhead = Fragment::overhead(kind, len as u64, missing.start);
             let room = writer.room().saturating_sub(overhead) as u64;
@@ -303,10 +303,10 @@ impl Lane {
             #[expect(clippy::cast_possible_truncation, reason = "the low bits go into the packet")]
             sequence: sequence as u32,
             class: message.head.envelope.kind.class(),
-            total: message.payload.len() as u64,
+            total: message.bytes.len() as u64,
             offset: bytes.start,
             head: (start == 0).then_some(message.head),
-            payload: &message.payload[start as usize..end as usize],
+            payload: &self.outbox.payload(message)[start as usize..end as usize],
         };
         fragment.write(writer)?;
         self.recovery.sent.add_item(Item::Fragment { sequence, start, end });

@@ -11,13 +11,18 @@ fn envelope(from: u32, to: u32) -> Envelope {
     Envelope { to, from, kind: Kind::Tell, manifest: 0, correlation: 0 }
 }
 
+/// One whole message.
+fn whole(sequence: u64) -> Item {
+    Item::Messages { first: sequence, count: 1 }
+}
+
 /// Sends everything that may be sent; says what went into each packet.
 fn send_all(outbox: &mut Outbox) -> Vec<Item> {
     let mut items = Vec::new();
     loop {
-        if let Some(sequence) = outbox.next_whole(PACKET) {
-            outbox.sent_whole();
-            items.push(Item::Message(sequence));
+        if let Some(next) = outbox.next_whole(PACKET) {
+            outbox.sent_whole(next);
+            items.push(whole(next.sequence));
         } else if let Some((sequence, missing)) = outbox.next_piece() {
             let bytes = missing.start..missing.end.min(missing.start + 150);
             let (start, end) = (bytes.start as u32, bytes.end as u32);
@@ -39,7 +44,6 @@ proptest! {
         fates in prop::collection::vec(0..4_u8, 0..200),
     ) {
         let mut outbox = Outbox::new(1 << 10, u64::MAX, 2);
-        let mut pool = Pool::default();
         let mut fates = fates.into_iter();
         // What the receiver surely has: messages all of whose bytes were acknowledged.
         let mut arrived: BTreeMap<u64, BTreeSet<usize>> = BTreeMap::new();
@@ -48,10 +52,10 @@ proptest! {
         let mut late = Vec::new();
         for (index, (from, to, len)) in messages.iter().enumerate() {
             let sequence = index as u64 + 1;
-            outbox.push(envelope(*from, *to), vec![0; *len], 0, PACKET);
+            outbox.push(envelope(*from, *to), &vec![0; *len], 0, PACKET);
             lens.insert(sequence, *len);
-            let whole = |at: &u64| arrived.get(at).is_some_and(|have| have.len() > lens[at]);
-            let floor = (1..sequence).take_while(|at| whole(at)).last().unwrap_or(0);
+            let is_whole = |at: &u64| arrived.get(at).is_some_and(|have| have.len() > lens[at]);
+            let floor = (1..sequence).take_while(|at| is_whole(at)).last().unwrap_or(0);
             let before = last.insert((*from, *to), sequence).filter(|before| *before > floor);
             let back = before.map_or(0, |before| sequence - before);
             let head = outbox.get(sequence).expect("it was just pushed").head;
@@ -65,24 +69,24 @@ proptest! {
                     late.push(item);
                 }
                 if fate == 1 {
-                    arrive(&mut outbox, item, &lens, &mut arrived, &mut pool);
+                    arrive(&mut outbox, item, &lens, &mut arrived);
                 }
             }
         }
         for item in late {
-            arrive(&mut outbox, item, &lens, &mut arrived, &mut pool);
+            arrive(&mut outbox, item, &lens, &mut arrived);
         }
         // What was neither lost nor acknowledged so far, is lost.
         for sequence in 1..=messages.len() as u64 {
             let len = lens[&sequence] as u32;
-            outbox.on_lost(Item::Message(sequence));
+            outbox.on_lost(whole(sequence));
             outbox.on_lost(Item::Fragment { sequence, start: 0, end: len });
         }
         while !outbox.is_empty() {
             let items = send_all(&mut outbox);
             prop_assert!(!items.is_empty(), "something is never sent again");
             for item in items {
-                arrive(&mut outbox, item, &lens, &mut arrived, &mut pool);
+                arrive(&mut outbox, item, &lens, &mut arrived);
             }
         }
         prop_assert_eq!(outbox.floor, messages.len() as u64);
@@ -96,11 +100,10 @@ fn arrive(
     item: Item,
     lens: &BTreeMap<u64, usize>,
     arrived: &mut BTreeMap<u64, BTreeSet<usize>>,
-    pool: &mut Pool,
 ) {
-    outbox.on_acked(item, pool);
+    outbox.on_acked(item);
     let (sequence, bytes) = match item {
-        Item::Message(sequence) => (sequence, 0..lens[&sequence]),
+        Item::Messages { first, count: 1 } => (first, 0..lens[&first]),
         Item::Fragment { sequence, start, end } => (sequence, start as usize..end as usize),
         other => panic!("{other:?} is no message"),
     };
@@ -115,35 +118,35 @@ fn arrive(
 // [LINK-51]
 #[test]
 fn a_message_that_is_held_back_still_counts() {
-    let (mut outbox, mut pool) = (Outbox::new(1 << 10, u64::MAX, 2), Pool::default());
+    let mut outbox = Outbox::new(1 << 10, u64::MAX, 2);
     for _ in 0..2 {
-        outbox.push(envelope(1, 1), vec![], 0, PACKET);
+        outbox.push(envelope(1, 1), &[], 0, PACKET);
     }
     send_all(&mut outbox);
     // The first is lost; the second came, and is held back at the receiver.
-    outbox.on_acked(Item::Message(2), &mut pool);
-    outbox.push(envelope(1, 1), vec![], 0, PACKET);
+    outbox.on_acked(whole(2));
+    outbox.push(envelope(1, 1), &[], 0, PACKET);
     assert_eq!(outbox.get(3).expect("pushed").head.predecessor, 1, "or it would overtake it");
-    outbox.on_acked(Item::Message(1), &mut pool);
-    outbox.on_acked(Item::Message(3), &mut pool);
-    outbox.push(envelope(1, 1), vec![], 0, PACKET);
+    outbox.on_acked(whole(1));
+    outbox.on_acked(whole(3));
+    outbox.push(envelope(1, 1), &[], 0, PACKET);
     assert_eq!(outbox.get(4).expect("pushed").head.predecessor, 0);
 }
 
 // [LINK-74]
 #[test]
 fn at_a_break_each_open_message_has_its_fate() {
-    let (mut outbox, mut pool) = (Outbox::new(1 << 10, u64::MAX, 2), Pool::default());
+    let mut outbox = Outbox::new(1 << 10, u64::MAX, 2);
     for payload in [1, 2, 3, 4] {
-        outbox.push(envelope(1, 1), vec![payload], 0, PACKET);
+        outbox.push(envelope(1, 1), &[payload], 0, PACKET);
     }
-    outbox.push(envelope(1, 1), vec![5; 1000], 0, PACKET);
+    outbox.push(envelope(1, 1), &[5; 1000], 0, PACKET);
     for _ in 0..3 {
-        outbox.next_whole(PACKET);
-        outbox.sent_whole();
+        let next = outbox.next_whole(PACKET).expect("some are left");
+        outbox.sent_whole(next);
     }
-    outbox.on_acked(Item::Message(1), &mut pool);
-    outbox.on_acked(Item::Message(3), &mut pool);
+    outbox.on_acked(whole(1));
+    outbox.on_acked(whole(3));
     let left: Vec<_> = std::iter::from_fn(|| outbox.pop_undelivered()).collect();
     let left: Vec<_> = left.iter().map(|(_, payload, fate)| (payload[0], *fate)).collect();
     // The third came, but the receiver may hold it back for the second, of the same pair.
@@ -153,11 +156,11 @@ fn at_a_break_each_open_message_has_its_fate() {
 
 #[test]
 fn pairs_below_the_floor_are_forgotten() {
-    let (mut outbox, mut pool) = (Outbox::new(1 << 10, u64::MAX, 2), Pool::default());
+    let mut outbox = Outbox::new(1 << 10, u64::MAX, 2);
     for pair in 0..10_000 {
-        outbox.push(envelope(pair, pair), vec![], 0, PACKET);
+        outbox.push(envelope(pair, pair), &[], 0, PACKET);
         send_all(&mut outbox);
-        outbox.on_acked(Item::Message(u64::from(pair) + 1), &mut pool);
+        outbox.on_acked(whole(u64::from(pair) + 1));
     }
     assert!(outbox.last.len() <= LAST_MIN, "{} pairs are remembered", outbox.last.len());
 }

@@ -66,7 +66,7 @@ proptest! {
             match step {
                 Step::Send => {
                     let number = recovery.sent.next();
-                    recovery.sent.add_item(Item::Message(number));
+                    recovery.sent.add_message(number);
                     recovery.on_sent(now, 100, Purpose::Frames, 0);
                     sent.insert(number, now);
                 }
@@ -117,8 +117,8 @@ proptest! {
 }
 
 fn number_of(item: &Item) -> u64 {
-    let Item::Message(number) = item else { panic!("{item:?} is not what was sent") };
-    *number
+    let Item::Messages { first, count: 1 } = item else { panic!("{item:?} is not what was sent") };
+    *first
 }
 
 // [LINK-11]
