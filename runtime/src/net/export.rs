@@ -1,7 +1,7 @@
 //! What a node lets others reach.
 
 use super::codec::{self, DecodeError, Postcard};
-use super::frame::Envelope;
+use super::frame::{Envelope, Tells};
 use super::limit::Rate;
 use super::manifest::MessageId;
 use super::message::{Answer, Decoded, Until, WireMessage, question};
@@ -10,6 +10,7 @@ use crate::actor::{Down, Message, Protocol, Recipient, Ref, Reply, TellError, Wa
 use crate::event::{ActorId, Undelivered};
 use crate::sync::planted;
 use crate::task::panic::quietly;
+use crate::time::Time;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::any::{Any, type_name};
@@ -36,6 +37,8 @@ pub(super) trait Exported: Send + Sync {
         until: Until,
         by: &mut Lent,
     ) -> Result<Taken, Undelivered>;
+    /// Hands it messages that nobody waits for, one after the other, until one does not go in.
+    fn take_run(&self, messages: &mut Tells<'_>, by: &mut Lent) -> Run;
     /// How often one connection may send to it.
     fn limit(&self) -> Option<Rate>;
     /// Stops it.
@@ -52,6 +55,16 @@ pub(super) enum Taken {
     In(Option<Answer>),
     /// The mailbox is full.
     Waits(Waiting),
+}
+
+/// How far a run of messages went.
+pub(super) struct Run {
+    /// How many went in, of the first ones.
+    pub(super) taken: u32,
+    /// Bytes of the longest of these, and of the one that stopped it.
+    pub(super) longest: usize,
+    /// The one behind them and what became of it, if there is one.
+    pub(super) stopped: Option<(u32, Result<Taken, Undelivered>)>,
 }
 
 /// A message that waits for room in a mailbox, and then, what will be its answer.
@@ -237,6 +250,33 @@ impl<P: Protocol<Message: WireMessage>> Exported for Target<P> {
         // A codec is anybody's code, and so is what drops a message.
         quietly(|| by.during(|| taken = self.take_in(envelope, until)));
         taken
+    }
+
+    fn take_run(&self, messages: &mut Tells<'_>, by: &mut Lent) -> Run {
+        let mut run = Run { taken: 0, longest: 0, stopped: None };
+        // Which one is under way, and what became of it if its codec panics.
+        let (mut message, mut became) = (0, Err(Undelivered::Malformed));
+        let all = || {
+            for envelope in messages {
+                message = envelope.message;
+                run.longest = run.longest.max(envelope.arguments.len());
+                // Of each, the reason is its own.
+                reference::forget_failure();
+                match self.take_in(&envelope, Until(Time::NEVER)) {
+                    Ok(Taken::In(None)) => run.taken += 1,
+                    other => {
+                        became = other;
+                        return;
+                    }
+                }
+            }
+            became = Ok(Taken::In(None));
+        };
+        // A codec is anybody's code, and so is what drops a message.
+        quietly(|| by.during(all));
+        let is_over = matches!(became, Ok(Taken::In(None)));
+        run.stopped = (!is_over).then_some((message, became));
+        run
     }
 
     fn limit(&self) -> Option<Rate> {

@@ -200,6 +200,11 @@ impl<'a> Tells<'a> {
         Err(FrameError::TooMany)
     }
 
+    /// Whose mail they are.
+    pub(super) const fn actor(&self) -> u64 {
+        self.actor
+    }
+
     /// How many there were in the frame.
     pub(super) const fn in_frame(&self) -> u32 {
         self.count

@@ -53,7 +53,7 @@ impl Lent {
         }
         self.0 = CONNECTION.with(|noted| noted.replace(self.0.take()));
         let _before = Before(&mut self.0);
-        FAILURE.with(|failure| failure.set(None));
+        forget_failure();
         work()
     }
 }
@@ -67,6 +67,11 @@ pub(super) fn failed<E: de::Error>(why: Undelivered) -> E {
 /// Notes why what is being encoded or decoded is none.
 pub(super) fn note(why: Undelivered) {
     FAILURE.with(|failure| failure.set(Some(why)));
+}
+
+/// Forgets why what was decoded before was none.
+pub(super) fn forget_failure() {
+    FAILURE.with(|failure| failure.set(None));
 }
 
 /// Why what was just encoded or decoded is none, if that is for a reference or a stream in it.

@@ -13,6 +13,7 @@
 
 mod children;
 mod ends;
+mod run;
 mod window;
 
 use super::answers::{Answers, Question};
@@ -182,6 +183,7 @@ impl Session {
         let expected = match *frame {
             Frame::Tell(envelope) => return self.take(&envelope, None),
             Frame::Tells(mut messages) => {
+                self.take_run(&mut messages)?;
                 return messages.try_for_each(|envelope| self.take(&envelope, None));
             }
             Frame::Ask { envelope, correlation, remaining_us } => {
@@ -315,14 +317,19 @@ impl Session {
         } else {
             inlet.actor.take(envelope, Until(until), &mut self.lent)
         };
+        self.became(origin, taken)
+    }
+
+    /// Goes on with what became of a message.
+    fn became(
+        &mut self,
+        origin: Origin,
+        taken: Result<Taken, Undelivered>,
+    ) -> Result<(), Misbehaved> {
         match taken {
-            // Most mail, of which nothing more is to be said.
-            Ok(Taken::In(None)) if origin.question.is_none() => {
-                let said = inlet.settle(origin.actor, self.parked_bytes, &self.outlet);
-                if said { Ok(()) } else { Err(Misbehaved) }
-            }
             Ok(Taken::In(answer)) => self.settle(origin, Ok(answer)),
             Ok(Taken::Waits(waiting)) => {
+                let Some(inlet) = self.inlets.get_mut(&origin.actor) else { return Ok(()) };
                 inlet.waiting = Some((waiting, origin));
                 self.held.insert(origin.actor);
                 Ok(())
@@ -338,7 +345,7 @@ impl Session {
         outcome: Result<Option<Answer>, Undelivered>,
     ) -> Result<(), Misbehaved> {
         let Some(inlet) = self.inlets.get_mut(&origin.actor) else { return Ok(()) };
-        let mut said = inlet.settle(origin.actor, self.parked_bytes, &self.outlet);
+        let mut said = inlet.settle(1, origin.actor, self.parked_bytes, &self.outlet);
         match (outcome, origin.question) {
             (Ok(Some(answer)), Some(question)) => self.answers.wait(answer, question),
             // [ENV-21]
@@ -417,11 +424,11 @@ impl Inlet {
         }
     }
 
-    /// A message to the actor, of that number, does not wait any more: the peer gets credit for others when it is time. `false`
-    /// if it has caused more than may wait to be said. [ENV-11]
-    fn settle(&mut self, actor: u64, parked_bytes: usize, outlet: &Outlet) -> bool {
+    /// So many messages to the actor, of that number, do not wait any more: the peer gets credit for others when it is time.
+    /// `false` if it has caused more than may wait to be said. [ENV-11]
+    fn settle(&mut self, count: u32, actor: u64, parked_bytes: usize, outlet: &Outlet) -> bool {
         // Who is refused gets no credit for it: that comes when those that wait find room.
-        if !self.window.settle() || self.is_crowded(parked_bytes) {
+        if !self.window.settle(count) || self.is_crowded(parked_bytes) {
             return true;
         }
         let messages = self.window.advance(outlet.arrived());

@@ -23,6 +23,8 @@ mod lock;
 mod manifest;
 mod references;
 mod rendezvous;
+#[cfg(not(sanitized = "thread"))]
+mod runs;
 mod spawns;
 mod spec;
 mod stage;

@@ -54,9 +54,20 @@ impl Window {
         self.received <= self.granted
     }
 
-    /// Counts a message that is handed in, or will never be; says whether it is time to move the window.
-    pub(super) fn settle(&mut self) -> bool {
-        self.settled += 1;
+    /// Whether there is credit for so many more.
+    pub(super) fn has_credit(&self, messages: u32) -> bool {
+        self.received + u64::from(messages) <= self.granted
+    }
+
+    /// Counts messages for which there is credit, the longest of so many bytes.
+    pub(super) fn receive_run(&mut self, messages: u32, longest: usize) {
+        self.received += u64::from(messages);
+        self.longest = self.longest.max(longest as u64);
+    }
+
+    /// Counts messages that are handed in, or will never be; says whether it is time to move the window.
+    pub(super) fn settle(&mut self, messages: u32) -> bool {
+        self.settled += u64::from(messages);
         self.was_idle |= self.settled == self.received;
         self.granted - self.settled <= self.width / 2
     }
@@ -113,7 +124,7 @@ mod tests {
             }
             for _ in 0..waiting.min(rate) {
                 (waiting, handled) = (waiting - 1, handled + 1);
-                if window.settle() {
+                if window.settle(1) {
                     window.advance(arrived[0]);
                     frames += 1;
                     window.tell(frames);
@@ -185,7 +196,7 @@ mod tests {
                 for _ in 0..count {
                     if what == 0 && window.received < told {
                         prop_assert!(window.receive(bytes as usize));
-                    } else if what > 0 && window.settled < window.received && window.settle() {
+                    } else if what > 0 && window.settled < window.received && window.settle(1) {
                         let granted = window.advance(1 << 23);
                         prop_assert!(granted >= told);
                         told = granted;
