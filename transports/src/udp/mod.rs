@@ -8,6 +8,8 @@
 mod carriers;
 mod datagrams;
 mod names;
+#[cfg(test)]
+mod paired;
 mod settings;
 pub mod socket;
 mod transport;

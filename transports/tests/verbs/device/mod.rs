@@ -3,6 +3,8 @@
 //! They are ignored unless asked for. [`on_a_device`] asks for all of them: here if the machine has a device, in
 //! the guest otherwise.
 
+#[path = "../../by_pairs/mod.rs"]
+mod by_pairs;
 mod carrier;
 mod doctor;
 mod guests;
@@ -68,8 +70,9 @@ fn is_guest() -> bool {
 /// Runs the ignored tests of this program where there is a device; those of whole nodes take longer.
 #[test]
 fn on_a_device() {
-    let others = ["--skip=processes::child", "--skip=device::guests", "--skip=device::nodes"];
-    run_on_a_device("240", &others);
+    let parts = ["processes::child", "device::guests", "device::nodes"];
+    let others = parts.map(|part| format!("--skip={part}"));
+    run_on_a_device("240", &others.each_ref().map(String::as_str));
     run_on_a_device("600", &["device::nodes"]);
 }
 

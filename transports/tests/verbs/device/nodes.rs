@@ -1,7 +1,7 @@
 //! Two nodes that meet over UDP and go on over a device.
 
-use super::{is_guest, link};
-use greenroom::net::{Export, Node};
+use super::{by_pairs, is_guest, link};
+use greenroom::net::{Export, Node, transport_conforms};
 use greenroom::{Actor, Ref, System, handlers};
 use greenroom_transports::rdma::Rdma;
 use greenroom_transports::secure::identity::Identity;
@@ -127,4 +127,16 @@ fn nodes_meet_over_udp_and_go_on_by_rdma() {
 #[ignore = "needs an RDMA device"]
 fn nodes_that_trust_each_other_need_not_seal() {
     run(true, Carrier::RdmaPlain, ASKS / 10);
+}
+
+/// What every transport promises holds by a device.
+// [RDMA-42] [RDMA-45]
+#[test]
+#[ignore = "needs an RDMA device"]
+fn it_conforms() {
+    let bind = |settings: Settings| {
+        let at = "127.0.0.1:0".parse().expect("an address");
+        Udp::bind(settings.rdma(Rdma::auto()), at).expect("a socket")
+    };
+    transport_conforms(|| by_pairs::two(|_, until| until, |_, settings| bind(settings)));
 }

@@ -1,0 +1,91 @@
+//! The transport over simulated devices, by the real clock: what every transport promises holds there, too.
+
+#[path = "../../tests/by_pairs/mod.rs"]
+mod by_pairs;
+
+use super::{Settings, Udp};
+use crate::link::Time;
+use crate::rdma::Rdma;
+use crate::rdma::carrier::{QueuePairs, Turn};
+use crate::rdma::sim::{Fabric, SimDevice, Weather};
+use crate::rdma::verbs::{OpenError, Verbs};
+use crate::station::Station;
+use greenroom::net::transport_conforms;
+use parking_lot::Mutex;
+use std::cell::RefCell;
+use std::task::Context;
+use std::time::Duration;
+
+type Open = Box<dyn FnMut() -> Result<SimDevice, OpenError>>;
+
+/// Two nodes' devices, which stay in the thread that runs both.
+struct Ground {
+    fabric: Fabric,
+    pairs: Vec<QueuePairs<SimDevice, Open>>,
+}
+
+thread_local! {
+    static GROUND: RefCell<Option<Ground>> = const { RefCell::new(None) };
+}
+
+fn on_the_ground<R>(act: impl FnOnce(&mut Ground) -> R) -> R {
+    GROUND.with_borrow_mut(|ground| act(ground.as_mut().expect("it was laid")))
+}
+
+/// The turn of the node with that number.
+struct OnThisThread(usize);
+
+impl Turn for OnThisThread {
+    fn receive(&mut self, station: &Mutex<Station>, cx: &mut Context<'_>, now: Time) {
+        on_the_ground(|ground| {
+            // Each node's clock begins at its first turn.
+            ground.fabric.advance(now.max(ground.fabric.now()));
+            ground.pairs[self.0].receive(station, cx, now);
+        });
+    }
+
+    fn send(&mut self, station: &Mutex<Station>, cx: &mut Context<'_>, now: Time) {
+        on_the_ground(|ground| ground.pairs[self.0].send(station, cx, now));
+    }
+
+    fn failure(&self) -> Option<String> {
+        on_the_ground(|ground| ground.pairs[self.0].failure())
+    }
+}
+
+/// Someone has a turn when something happens in the fabric, whose time goes on with turns alone.
+fn until(now: Duration, until: Option<Duration>) -> Option<Duration> {
+    let event = on_the_ground(|ground| {
+        let wait = |at: Time| now + at.since(ground.fabric.now());
+        ground.fabric.next_event().map(wait)
+    });
+    until.into_iter().chain(event).min()
+}
+
+/// A node whose device is on a new ground if it is the first of two.
+fn node(weather: &Weather, at: usize, settings: Settings) -> Udp {
+    if at == 0 {
+        let fabric = Fabric::new(7, weather.clone());
+        GROUND.set(Some(Ground { fabric, pairs: Vec::new() }));
+    }
+    let settings = settings.rdma(Rdma::auto());
+    let udp = Udp::bind(settings, "127.0.0.1:0".parse().expect("an address")).expect("a socket");
+    on_the_ground(|ground| {
+        let host = ground.fabric.host();
+        let open = Box::new(move || host.open("sim0", 1, 0)) as Open;
+        ground.pairs.push(QueuePairs::new(open, Duration::ZERO));
+    });
+    // Instead of a device of this machine's, which was not opened yet.
+    udp.shared.driver.lock().pairs = Some(Box::new(OnThisThread(at)));
+    udp
+}
+
+// [RDMA-42] [RDMA-45]
+#[test]
+fn by_simulated_devices_it_conforms() {
+    let late = Duration::from_micros(100);
+    let bad = Weather { jitter: late, completion_jitter: late, ..Weather::fair() };
+    for weather in [Weather::fair(), bad] {
+        transport_conforms(|| by_pairs::two(until, |at, settings| node(&weather, at, settings)));
+    }
+}
