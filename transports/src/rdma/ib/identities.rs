@@ -4,7 +4,8 @@
 //! whose owner users choose. Slots are handed out by what is looked up here when a completion is polled.
 
 use super::super::verbs::{Completion, Direction};
-use std::collections::BTreeMap;
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -22,14 +23,29 @@ pub(super) struct Identity {
     pub(super) receives: u64,
 }
 
+type Pairs = HashMap<u32, Identity, FxBuildHasher>;
+
 /// The queue pairs that complete into one queue, by their numbers.
 #[derive(Debug, Default)]
-pub(super) struct Identities(Mutex<BTreeMap<u32, Identity>>);
+pub(super) struct Identities {
+    pairs: Mutex<Pairs>,
+    /// How often they have changed.
+    changes: AtomicU64,
+}
+
+/// What who polls knows of them: a copy, which is looked at without a lock.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    pairs: Pairs,
+    changes: u64,
+}
 
 impl Identities {
-    /// A queue pair was made.
+    /// A queue pair was made, and nothing was posted to it.
     pub(super) fn add(&self, qpn: u32, identity: Identity) {
-        self.lock().insert(qpn, identity);
+        let mut pairs = self.lock();
+        pairs.insert(qpn, identity);
+        self.has_changed();
     }
 
     /// It was destroyed, and another one may have its number by now.
@@ -37,17 +53,22 @@ impl Identities {
         let mut pairs = self.lock();
         if pairs.get(&qpn) == Some(&identity) {
             pairs.remove(&qpn);
+            self.has_changed();
         }
     }
 
     /// Says of completions that were just polled which queue they are of.
-    pub(super) fn mark(&self, completions: &mut [Completion]) {
+    pub(super) fn mark(&self, known: &mut Known, completions: &mut [Completion]) {
         if completions.is_empty() {
             return;
         }
-        let pairs = self.lock();
+        // Acquire: with `has_changed`. What was polled was posted after its queue pair was added, so that is seen.
+        if self.changes.load(Ordering::Acquire) != known.changes {
+            self.tell(known);
+        }
         for completion in completions {
-            completion.queue = match (pairs.get(&completion.qpn), completion.work.direction()) {
+            let pair = known.pairs.get(&completion.qpn);
+            completion.queue = match (pair, completion.work.direction()) {
                 (Some(identity), Direction::Send) => identity.pair,
                 (Some(identity), Direction::Receive) => identity.receives,
                 (None, _) => 0,
@@ -55,9 +76,23 @@ impl Identities {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<u32, Identity>> {
+    #[cold]
+    fn tell(&self, known: &mut Known) {
+        let pairs = self.lock();
+        known.pairs.clone_from(&pairs);
+        // Relaxed: it changes under the lock.
+        known.changes = self.changes.load(Ordering::Relaxed);
+    }
+
+    /// Under the lock.
+    fn has_changed(&self) {
+        // Release: with `mark`.
+        self.changes.fetch_add(1, Ordering::Release);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Pairs> {
         // Whoever panics in between leaves a whole map.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.pairs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -12,6 +12,7 @@ use super::abi::{
 };
 use super::device::{IbAddress, IbDevice, Place, mtu_number, not_made};
 use super::ffi::{Completions, Pair, Peer, Shared, Slot};
+use super::identities::Known;
 use super::{Watched, device_error};
 use std::ffi::c_int;
 use std::io;
@@ -26,6 +27,7 @@ const BATCH: usize = 32;
 pub struct IbCompletionQueue {
     pub(super) queue: Arc<Completions>,
     batch: [Wc; BATCH],
+    known: Known,
     events: Watched<Completions>,
 }
 
@@ -38,7 +40,8 @@ impl std::fmt::Debug for IbCompletionQueue {
 impl IbCompletionQueue {
     pub(super) fn new(queue: Completions) -> Self {
         let batch = [Wc::default(); BATCH];
-        Self { queue: Arc::new(queue), batch, events: Watched(None) }
+        let known = Known::default();
+        Self { queue: Arc::new(queue), batch, known, events: Watched(None) }
     }
 }
 
@@ -52,7 +55,7 @@ impl CompletionQueue for IbCompletionQueue {
         for (completion, raw) in into.iter_mut().zip(&self.batch[..count]) {
             *completion = completed(raw);
         }
-        self.queue.identities.mark(&mut into[..count]);
+        self.queue.identities.mark(&mut self.known, &mut into[..count]);
         Ok(count)
     }
 
