@@ -61,9 +61,10 @@ impl Device<'_> {
     }
 }
 
+/// Those of the last line that has nothing else; perftest takes the time between two clock readings, which may be none, for
+/// a rate without end.
 fn numbers(text: &str) -> Option<Vec<f64>> {
-    let of = |line: &str| -> Option<Vec<f64>> {
-        line.split_whitespace().map(|word| word.parse().ok()).collect()
-    };
+    let number = |word: &str| word.parse().ok().filter(|number: &f64| number.is_finite());
+    let of = |line: &str| -> Option<Vec<f64>> { line.split_whitespace().map(number).collect() };
     text.lines().rev().find_map(|line| of(line).filter(|all| all.len() >= 5))
 }
