@@ -7,7 +7,7 @@ mod pipes;
 
 use super::record::{Micro, Program, Rate};
 use super::threads::{Patience, together};
-use pipes::{Array, Flagged, Greenroom, Pipe, Ringbuf, Rtrb, Source, Std};
+use pipes::{Array, Flagged, Greenroom, Pipe, Ringbuf, Rtrb, Single, Source, Std};
 use std::time::Duration;
 
 /// Those that are not ours.
@@ -23,6 +23,7 @@ const DEPTHS: [u64; 5] = [1, 4, 16, 64, 256];
 pub(crate) fn measure(micro: &mut Micro) {
     rows::<Greenroom>(micro);
     rows::<Flagged>(micro);
+    rows::<Single>(micro);
     rows::<Rtrb>(micro);
     rows::<Ringbuf>(micro);
     rows::<Array>(micro);

@@ -87,6 +87,31 @@ macro_rules! ours {
 ours!(Greenroom, "greenroom", spsc::channel, spsc::Indexed);
 ours!(Flagged, "greenroom flagged", spsc::flagged, spsc::Flagged);
 
+/// Ours, value by value.
+pub(crate) struct Single;
+
+impl Pipe for Single {
+    const WHO: &'static str = "greenroom one by one";
+    type Sender = spsc::Sender<u64>;
+    type Receiver = spsc::Receiver<u64>;
+
+    fn new(capacity: usize) -> (Self::Sender, Self::Receiver) {
+        spsc::channel(capacity)
+    }
+
+    fn send(sender: &mut Self::Sender, source: &mut Source) {
+        source.offer(|value| sender.write(value).is_ok());
+        // As above.
+        let _ = sender.flush();
+    }
+
+    fn receive(receiver: &mut Self::Receiver, mut take: impl FnMut(u64)) {
+        while let Ok(value) = receiver.try_recv() {
+            take(value);
+        }
+    }
+}
+
 /// rtrb, by chunks.
 pub(crate) struct Rtrb;
 

@@ -163,7 +163,8 @@ impl<T: Send, L: Layout> Sender<T, L> {
     /// is asked for that there is no room for. The receiver sees them after the next flush.
     ///
     /// Costs less for each of many than [`write`](Self::write). A full ring is flushed, as there; whether the receiver
-    /// is gone, the next flush tells. Does not block and does not allocate, but for what `values` does.
+    /// is gone, the next flush tells. Does not block and does not allocate, but for what `values` does. If that panics, what
+    /// it gave before is written; if it is without end and the receiver keeps up, so is this.
     ///
     /// ```
     /// let (mut sender, mut receiver) = greenroom::queue::spsc::channel(4);
@@ -333,7 +334,14 @@ impl<T: Send, L: Layout> Receiver<T, L> {
             self.known = self.shared.tail();
             self.advance();
         }
-        if self.head != self.published && self.is_out_of_view() {
+        if self.is_out_of_view() {
+            self.give_room();
+        }
+    }
+
+    /// Gives all room back, also less than a quarter of the ring.
+    fn give_room(&mut self) {
+        if self.head != self.published {
             self.publish();
             self.advance();
         }
@@ -352,7 +360,8 @@ impl<T: Send, L: Layout> Receiver<T, L> {
     }
 
     /// Takes what was flushed until now, value by value; what the iterator does not get to stays. Costs less for each of
-    /// many than [`try_recv`](Self::try_recv). In the flagged layout also what is flushed meanwhile. Does not block.
+    /// many than [`try_recv`](Self::try_recv), and gives all room back when there is nothing more. In the flagged layout
+    /// also what is flushed meanwhile. Does not block.
     #[inline]
     pub fn drain(&mut self) -> Drain<'_, T, L> {
         self.sync();
@@ -438,21 +447,26 @@ impl<T: Send, L: Layout> Iterator for Drain<'_, T, L> {
 
     #[inline]
     fn next(&mut self) -> Option<T> {
-        self.0.poll()
+        let next = self.0.poll();
+        if next.is_none() {
+            self.0.give_room();
+        }
+        next
     }
 
     #[inline]
     fn fold<B, F: FnMut(B, T) -> B>(self, init: B, mut add: F) -> B {
         let receiver = self.0;
         let mut folded = init;
-        while receiver.head != receiver.stop || receiver.advance() {
+        'all: while receiver.head != receiver.stop || receiver.advance() {
             while receiver.head != receiver.stop {
                 match receiver.poll() {
                     Some(value) => folded = add(folded, value),
-                    None => return folded,
+                    None => break 'all,
                 }
             }
         }
+        receiver.give_room();
         folded
     }
 }

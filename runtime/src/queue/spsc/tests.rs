@@ -139,6 +139,8 @@ fn follow<L: Layout>(capacity: usize, start: usize, steps: Vec<Step>) {
             Step::DrainAll => {
                 receiver.drain().for_each(|value| assert_eq!(Some(value), twin.flushed.pop()));
                 assert_eq!(twin.flushed.len(), 0, "all that was flushed is taken");
+                let room = sender.capacity() - twin.written.len();
+                assert!(sender.has_room(room), "all room is given back");
             }
         }
         assert_eq!(receiver.is_empty(), twin.flushed.len() == 0);
@@ -350,4 +352,18 @@ fn leave_a_sender_that_goes_on<L: Layout>() {
 fn a_receiver_leaves_while_its_sender_goes_on() {
     leave_a_sender_that_goes_on::<Indexed>();
     leave_a_sender_that_goes_on::<Flagged>();
+}
+
+#[test]
+fn what_an_iterator_gave_before_it_panicked_is_written() {
+    for capacity in [1, 2, 8] {
+        let (mut sender, mut receiver) = ends::<u64, Indexed>(capacity);
+        let values = (0..).map(|number| if number < 2 { number } else { panic!("as told") });
+        let write = std::panic::AssertUnwindSafe(|| sender.write_from(values));
+        let written = std::panic::catch_unwind(write);
+        assert_eq!(written.is_err(), capacity > 2);
+        sender.flush().expect("a receiver");
+        let taken: Vec<_> = receiver.drain().collect();
+        assert_eq!(taken, (0..2.min(capacity as u64)).collect::<Vec<_>>());
+    }
 }
