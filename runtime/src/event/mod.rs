@@ -201,7 +201,7 @@ pub enum Event {
     },
     /// The [queue of one's own](crate::Scheduler::custom) panicked with this text; told once. What becomes ready from now on
     /// goes into a queue of the runtime's. The actor that the queue was being given, if it was, never runs again; and
-    /// if it was being asked for anything, now or later, none of those that it holds does.
+    /// if it was being asked what to run, now or later, none of those that it holds does.
     /// A [shutdown](crate::System::shutdown) names them.
     QueuePanicked {
         /// The text of the panic.

@@ -2,8 +2,8 @@
 //!
 //! A panic in it is no reason for a worker to end, or for a handler that only sends. So it goes no further than this,
 //! and a queue that has panicked is trusted less: what becomes ready from then on goes into a *refuge*. As long as only
-//! [`push`](ReadyQueue::push) has panicked, what is in the queue is still asked for. After a panic anywhere else it is
-//! not: a worker would come back to it for ever.
+//! [`push`](ReadyQueue::push), or what gives a hint, has panicked, what is in the queue is still asked for. After a panic in
+//! [`pop`](ReadyQueue::pop) or [`has_work`](ReadyQueue::has_work) it is not: a worker would come back to it for ever.
 //!
 //! The actor that was being pushed is lost, and so is what is in a queue that is not asked any more: whether the queue
 //! has handed an actor out, nobody knows but itself, and no actor may run twice at once.
@@ -51,6 +51,13 @@ impl Guarded {
         answer
     }
 
+    /// The same of what is no more than a hint, which a queue that has panicked is not asked for. One that panics over a
+    /// hint gives what it has all the same.
+    fn guess<R>(&self, question: impl FnOnce(&dyn ReadyQueue) -> R) -> Option<R> {
+        // Relaxed: as above.
+        if self.takes.load(Ordering::Relaxed) { self.call(question) } else { None }
+    }
+
     /// What the queue does, unless it panics.
     fn call<R>(&self, work: impl FnOnce(&dyn ReadyQueue) -> R) -> Option<R> {
         let work = || work(&*self.queue);
@@ -77,10 +84,11 @@ impl ReadyQueue for Guarded {
     }
 
     fn pop(&self, worker: WorkerId, batch: &mut Batch) {
-        self.refuge.pop(worker, batch);
+        // First, since it is given nothing more once there is something in the refuge: so nobody waits for ever.
+        // `None`: there is nothing but what it has moved before it panicked.
+        let _ = self.ask(|queue| queue.pop(worker, batch));
         if batch.is_empty() {
-            // `None`: there is nothing but what it has moved before it panicked.
-            let _ = self.ask(|queue| queue.pop(worker, batch));
+            self.refuge.pop(worker, batch);
         }
     }
 
@@ -89,10 +97,10 @@ impl ReadyQueue for Guarded {
     }
 
     fn len(&self) -> usize {
-        self.refuge.len() + self.ask(ReadyQueue::len).unwrap_or(0)
+        self.refuge.len() + self.guess(ReadyQueue::len).unwrap_or(0)
     }
 
     fn is_empty(&self) -> bool {
-        self.refuge.is_empty() && self.ask(ReadyQueue::is_empty).unwrap_or(true)
+        self.refuge.is_empty() && self.guess(ReadyQueue::is_empty).unwrap_or(true)
     }
 }

@@ -4,8 +4,8 @@
 
 use crate::support::{LONG, hold_worker, run, soon, until};
 use greenroom::{
-    Actor, Batch, Event, EventStream, Hint, Origin, Ready, ReadyQueue, Ref, Scheduler, System,
-    WorkerId, handlers,
+    Actor, Batch, Context, Event, EventStream, Hint, Origin, Ready, ReadyQueue, Ref, Scheduler,
+    System, WorkerId, handlers,
 };
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -60,6 +60,12 @@ struct Echo;
 impl Echo {
     #[tell]
     fn hear(&mut self) {}
+    /// Without end.
+    #[tell]
+    fn hum(&mut self, cx: &mut Context<Self>) {
+        // An error means that it is to stop.
+        let _ = cx.me().hum().tell();
+    }
     #[ask]
     fn answer(&mut self, number: u64) -> u64 {
         number
@@ -121,10 +127,12 @@ fn a_queue_that_panics_is_told_of_and_done_without() {
             let lost = lost(&system).await;
             // Elsewhere the queue has handed the victim out before it is asked, or it has not.
             let is_lost = lost == ["echo 0 (Echo#1)"];
-            assert!(
-                is_lost || lost.is_empty() && ![PUSH, POP].contains(&place),
-                "{place}: {lost:?}"
-            );
+            let may_be_right = match place {
+                PUSH | POP => is_lost,
+                LEN => lost.is_empty(),
+                _ => is_lost || lost.is_empty(),
+            };
+            assert!(may_be_right, "{place}: {lost:?}");
         });
     }
 }
@@ -139,7 +147,7 @@ fn what_waits_in_a_queue_that_takes_no_more_is_run() {
         before.hear().try_send().unwrap();
         breaks.store(PUSH, Ordering::SeqCst);
         victim.hear().try_send().unwrap();
-        after.hear().try_send().unwrap();
+        after.hum().try_send().unwrap();
         assert!(panicked(&mut events).await.contains("as told"));
         drop(hold);
         for actor in [before, after] {
