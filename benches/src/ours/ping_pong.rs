@@ -7,14 +7,16 @@ use tokio::sync::oneshot;
 #[derive(Actor)]
 struct Player {
     other: Option<Ref<Self>>,
-    done: Option<oneshot::Sender<()>>,
+    done: Option<oneshot::Sender<Duration>>,
+    /// When it threw the ball first.
+    began: Option<Instant>,
 }
 
 #[handlers]
 impl Player {
     #[start]
-    fn start(other: Option<Ref<Self>>, done: Option<oneshot::Sender<()>>) -> Self {
-        Self { other, done }
+    fn start(other: Option<Ref<Self>>, done: Option<oneshot::Sender<Duration>>) -> Self {
+        Self { other, done, began: None }
     }
 
     #[ask]
@@ -23,9 +25,18 @@ impl Player {
     }
 
     #[tell]
+    fn serve(&mut self, hops: u64) {
+        self.began = Some(Instant::now());
+        self.ball(hops);
+    }
+
+    #[tell]
     fn ball(&mut self, hops: u64) {
         match (hops, &self.other) {
-            (0, _) => drop(self.done.take().map(|done| done.send(()))),
+            (0, _) => {
+                let took = self.began.map(|began| began.elapsed()).unwrap_or_default();
+                drop(self.done.take().map(|done| done.send(took)));
+            }
             (hops, Some(other)) => other.ball(hops - 1).tell().expect("the other player lives"),
             (_, None) => {}
         }
@@ -36,10 +47,13 @@ pub(crate) async fn run(system: System, n: u64) -> Duration {
     let (tell, done) = oneshot::channel();
     let left = system.spawn::<Player>((None, Some(tell))).await.expect("a player starts");
     let right = system.spawn::<Player>((Some(left.clone()), None)).await.expect("a player starts");
-    play(&left, right, done, n).await
+    let clock = Instant::now();
+    play(&left, right, done, n).await;
+    clock.elapsed()
 }
 
-/// Each on a worker of its own, where actors live on one.
+/// Each on a worker of its own, where actors live on one. The players take the time: where both workers spin, whoever
+/// waits for them gets no core.
 pub(crate) async fn apart(system: System, n: u64) -> Duration {
     let (tell, done) = oneshot::channel();
     let left = system.spawn::<Player>((None, Some(tell))).on(0).await.expect("a player starts");
@@ -51,12 +65,10 @@ pub(crate) async fn apart(system: System, n: u64) -> Duration {
 async fn play(
     left: &Ref<Player>,
     right: Ref<Player>,
-    done: oneshot::Receiver<()>,
+    done: oneshot::Receiver<Duration>,
     n: u64,
 ) -> Duration {
     left.against(right).await.expect("the player lives");
-    let clock = Instant::now();
-    left.ball(2 * n).tell().expect("the player lives");
-    done.await.expect("the players do not panic");
-    clock.elapsed()
+    left.serve(2 * n).tell().expect("the player lives");
+    done.await.expect("the players do not panic")
 }
