@@ -1,6 +1,6 @@
 //! What workers take ready actors from: a queue that they share, or each its own.
 
-use super::per_core::{PerCore, Post};
+use super::per_core::{PerCore, Post, Visit};
 #[cfg(not(shuttle))]
 use super::unsteady::Unsteady;
 use super::{Batch, Origin, ReadyQueue, WorkerId};
@@ -148,11 +148,18 @@ impl Queues {
         }
     }
 
-    /// The worker is awake again; returns whose mail alone has woken it, where each actor lives on one worker.
-    pub(super) fn wake_up(&self, id: WorkerId) -> Option<usize> {
+    /// The worker is awake again.
+    pub(super) fn wake_up(&self, id: WorkerId) {
+        if let Self::PerCore(queue) = self {
+            queue.wake_up(id);
+        }
+    }
+
+    /// Whose mail alone has come to the worker, where each actor lives on one. A hint.
+    pub(super) fn visit(&self, id: WorkerId) -> Option<Visit> {
         match self {
             Self::Shared(_) => None,
-            Self::PerCore(queue) => queue.wake_up(id),
+            Self::PerCore(queue) => queue.visit(id),
         }
     }
 

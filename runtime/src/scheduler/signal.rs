@@ -41,8 +41,8 @@ impl Signal {
     /// Whether something was left. A hint. Owner only.
     #[inline]
     pub(crate) fn is_raised(&self) -> bool {
-        // Relaxed: a hint; `take` acquires, and `fall_asleep` decides.
-        self.word.load(Ordering::Relaxed) & !SLEEPING != 0
+        // `take` acquires, and `fall_asleep` decides.
+        self.left() != 0
     }
 
     /// The bits of all who left something. Owner only.
@@ -72,10 +72,23 @@ impl Signal {
         )
     }
 
-    /// Takes the announcement back; returns the bits of all who have left something. Owner only.
-    pub(crate) fn wake(&self) -> u64 {
+    /// Takes the announcement back. Owner only.
+    pub(crate) fn wake(&self) {
         // AcqRel: acquires what those released who saw the owner asleep.
-        self.word.fetch_and(!SLEEPING, Ordering::AcqRel) & !SLEEPING
+        self.word.fetch_and(!SLEEPING, Ordering::AcqRel);
+    }
+
+    /// The bits of all who have left something. A hint.
+    #[inline]
+    pub(crate) fn left(&self) -> u64 {
+        // Relaxed: a hint.
+        self.word.load(Ordering::Relaxed) & !SLEEPING
+    }
+
+    /// Whether the owner sleeps. A hint.
+    pub(crate) fn sleeps(&self) -> bool {
+        // Relaxed: a hint.
+        self.word.load(Ordering::Relaxed) & SLEEPING != 0
     }
 
     /// Whether the owner sleeps and has taken everything that was left: it has no mail on the way to

@@ -337,27 +337,29 @@ fn a_busy_worker_hands_actors_over() {
         let system = System::builder().workers(2).slice(Duration::from_micros(20)).idle(idle);
         let system = system.scheduler(Scheduler::per_core()).build().unwrap();
         run(async {
-            let mut workers = Vec::new();
-            for _ in 0..8 {
-                workers.push(system.spawn::<Busy>(()).await.unwrap());
-            }
-            for worker in &workers {
-                worker.work(u64::MAX).await.unwrap();
-            }
-            let spread = async {
-                loop {
-                    let mut places = BTreeSet::new();
-                    for worker in &workers {
-                        places.insert(worker.place().within(LONG).await.unwrap());
-                    }
-                    if places.len() == 2 {
-                        return;
-                    }
-                }
-            };
-            soon(spread).await;
+            soon(spread_out(&system)).await;
             system.shutdown(LONG).await.unwrap();
         });
+    }
+}
+
+/// Has actors made that are always busy, and waits until both workers have some.
+async fn spread_out(system: &System) {
+    let mut workers = Vec::new();
+    for _ in 0..8 {
+        workers.push(system.spawn::<Busy>(()).await.unwrap());
+    }
+    for worker in &workers {
+        worker.work(u64::MAX).await.unwrap();
+    }
+    loop {
+        let mut places = BTreeSet::new();
+        for worker in &workers {
+            places.insert(worker.place().within(LONG).await.unwrap());
+        }
+        if places.len() == 2 {
+            return;
+        }
     }
 }
 
@@ -386,7 +388,8 @@ impl Busy {
     }
 }
 
-/// An actor whose worker is woken again and again for little goes to live where its mail comes from, unless it is pinned.
+/// An actor whose worker is woken again and again for little goes to live where its mail comes from, unless it is pinned;
+/// and who is handed over for a reason is not sent back for that.
 #[test]
 fn actors_that_talk_in_turns_are_brought_together() {
     on(2, Scheduler::per_core(), async |system| {
@@ -400,7 +403,59 @@ fn actors_that_talk_in_turns_are_brought_together() {
         for _ in 0..1_000 {
             assert!(!talker.meets(pinned.clone()).within(LONG).await.unwrap());
         }
+        soon(spread_out(system)).await;
     });
+}
+
+/// What is done while the worker that it is done for is busy gains by a worker of its own.
+#[test]
+fn who_works_beside_a_busy_worker_stays_where_it_is() {
+    on(2, Scheduler::per_core(), async |system| {
+        let talker = system.spawn::<Talker>(()).on(0).await.unwrap();
+        let helper = system.spawn::<Helper>(()).await.unwrap();
+        helper.migrate(1).unwrap();
+        for _ in 0..1_000 {
+            talker.is_helped(helper.clone()).within(LONG).await.unwrap();
+        }
+    });
+}
+
+/// One that moves waits for all workers, so none does while another one is in a handler.
+#[test]
+fn actors_that_talk_do_not_wait_for_who_does_not_listen() {
+    on(3, Scheduler::per_core(), async |system| {
+        let talker = system.spawn::<Talker>(()).on(0).await.unwrap();
+        let guest = system.spawn::<Sink>(0).await.unwrap();
+        guest.migrate(1).unwrap();
+        soon(async { while talker.meets(guest.clone()).within(LONG).await.unwrap() {} }).await;
+        let deaf = system.spawn::<Talker>(()).on(2).await.unwrap();
+        let (begins, begun) = mpsc::channel();
+        let (release, released) = mpsc::channel();
+        deaf.listens_to_nobody(begins, released).tell().unwrap();
+        begun.recv_timeout(LONG).unwrap();
+        for _ in 0..100 {
+            talker.meets(guest.clone()).within(LONG).await.unwrap();
+        }
+        release.send(()).unwrap();
+    });
+}
+
+/// Does what it is told, and says where.
+#[derive(Actor)]
+struct Helper;
+
+#[handlers]
+impl Helper {
+    #[start]
+    fn start() -> Self {
+        Self
+    }
+
+    #[tell]
+    fn help(&mut self, place: mpsc::Sender<String>) {
+        let here = thread::current().name().unwrap_or_default().to_owned();
+        place.send(here).expect("somebody waits for it");
+    }
 }
 
 /// Asks others where they are.
@@ -423,6 +478,21 @@ impl Talker {
             met += u32::from(Some(place.as_str()) == thread::current().name());
         }
         met == 10
+    }
+
+    /// Is in its handler until it has been helped by another worker.
+    #[ask]
+    fn is_helped(&mut self, helper: Ref<Helper>) {
+        let (place, helped) = mpsc::channel();
+        helper.help(place).tell().expect("the helper lives");
+        let place = helped.recv_timeout(LONG).expect("another worker helps");
+        assert_ne!(Some(place.as_str()), thread::current().name());
+    }
+
+    #[tell]
+    fn listens_to_nobody(&mut self, begins: mpsc::Sender<()>, until: mpsc::Receiver<()>) {
+        begins.send(()).expect("the test waits");
+        until.recv_timeout(LONG).expect("the test ends it");
     }
 }
 

@@ -265,7 +265,10 @@ impl Desk {
         for _ in 0..count {
             match self.ready.pop() {
                 // SAFETY: the tokens of real cells are in desks only.
-                Some(ready) if unsafe { ready.header() }.is_pinned() => self.ready.push(ready),
+                Some(ready) if planted!("per-core-pinned-moves": unsafe { ready.header() }.is_pinned() => false) =>
+                {
+                    self.ready.push(ready);
+                }
                 Some(ready) => actors.push(ready),
                 None => {}
             }

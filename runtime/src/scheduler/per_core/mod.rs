@@ -11,8 +11,8 @@
 //! ```
 //!
 //! An actor is made where its maker runs, and moves only at a quiescent point ([`moving`]): when told
-//! to, when a busy worker sees an idle one and hands it half of its ready actors, or when a worker is woken again and
-//! again for little, and sends what it has ready to where the mail comes from. Nobody steals.
+//! to, when a busy worker sees an idle one and hands it half of its ready actors, or when a worker has mail again and
+//! again that is worth no second one, and lets who is to have it live where it comes from. Nobody steals.
 //!
 //! Invariants:
 //! 1. A desk is touched by its own worker only, and never while code of users runs (deliveries may drop
@@ -41,6 +41,7 @@ use crate::task::current;
 use desk::{Desk, Parcel, workers_in};
 use dock::{Dock, Left};
 use moving::Errand;
+pub(crate) use rest::Visit;
 use std::fmt;
 use std::ptr::NonNull;
 
@@ -342,8 +343,11 @@ impl PerCore {
     }
 
     /// Takes in what has come, and lets the actors that have become ready live on worker `host`, where that comes from,
-    /// unless some are on their way already.
+    /// unless some are on their way already. They wait for the answers of all workers, so all others are to be idle.
     pub(crate) fn gather(&self, id: WorkerId, host: usize, wake: &impl Fn(usize)) {
+        if !(0..self.posts.len()).all(|other| other == id.index() || self.is_idle(other)) {
+            return;
+        }
         self.trade(id, wake);
         let actors = self.desk(id, |desk| desk.pick(desk.ready.len()));
         self.begin_move(id, actors, host, wake);

@@ -6,6 +6,15 @@ use crate::scheduler::WorkerId;
 use crate::scheduler::signal::EXTERNAL;
 use crate::sync::Ordering;
 
+/// That a worker had nothing to do until another one left something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Visit {
+    /// Which one.
+    pub(crate) host: usize,
+    /// Whether that one has nothing to do, either.
+    pub(crate) is_idle: bool,
+}
+
 impl PerCore {
     /// Announces that the worker sleeps; `false` if something has come.
     #[must_use]
@@ -19,10 +28,24 @@ impl PerCore {
         self.posts.iter().all(|post| post.dock.signal.is_at_rest())
     }
 
-    /// Takes the announcement back; returns the first worker that has left something, if nobody else has.
-    pub(crate) fn wake_up(&self, id: WorkerId) -> Option<usize> {
-        let left = self.posts[id.index()].dock.signal.wake();
-        workers_in(left).next().filter(|_| left & EXTERNAL == 0)
+    /// Takes the announcement back.
+    pub(crate) fn wake_up(&self, id: WorkerId) {
+        self.posts[id.index()].dock.signal.wake();
+    }
+
+    /// The worker with a lower number that has left something, the first of them, if nobody outside has. A hint.
+    pub(crate) fn visit(&self, id: WorkerId) -> Option<Visit> {
+        let left = self.posts[id.index()].dock.signal.left();
+        let host =
+            workers_in(left).next().filter(|&host| left & EXTERNAL == 0 && host < id.index())?;
+        Some(Visit { host, is_idle: self.is_idle(host) })
+    }
+
+    /// Whether a worker has nothing to do. A hint.
+    pub(super) fn is_idle(&self, worker: usize) -> bool {
+        let dock = &self.posts[worker].dock;
+        // Relaxed: a hint.
+        dock.signal.sleeps() || dock.spins.load(Ordering::Relaxed)
     }
 
     /// Says whether the worker looks for work again and again, and has none: it is handed actors like one that sleeps.

@@ -95,23 +95,24 @@ impl ByHand {
         let worker = &mut self.worker;
         worker.wake_up();
         // Acquire: pairs with the AcqRel in `end`.
-        if worker.shared.ending.load(Ordering::Acquire) {
+        if worker.own.shared.ending.load(Ordering::Acquire) {
             self.leave();
             return Took::Left;
         }
         if buggify(Rare::ChangeDuty) {
-            worker.shared.change_duty();
+            worker.own.shared.change_duty();
         }
         if worker.retires() {
-            worker.shared.idle.doze(worker.id.index());
+            worker.own.shared.idle.doze(worker.id.index());
             return Took::Nothing;
         }
-        let core = worker.core.clone();
+        let own = worker.own.clone();
+        let (core, shared) = (&*own.core, &*own.shared);
         current::set_now(core.clock.now());
         current::set_turn_cost(if manner.late { u64::MAX } else { 0 });
-        worker.shared.queues.begin_slice(worker.id);
+        worker.own.shared.queues.begin_slice(worker.id);
         if buggify(Rare::HandOver) {
-            worker.shared.hand_over(worker.id);
+            worker.own.shared.hand_over(worker.id);
         }
         let is_short = buggify(Rare::ShortTurn) || manner.is_seen;
         let batch = if is_short { 1 } else { worker.limits.batch };
@@ -119,7 +120,6 @@ impl ByHand {
         let until = Time::NEVER;
         let doing = core.watch.doing(worker.id.index());
         let turn = Turn { share, look: batch, until, clock: &core.clock, doing };
-        let shared = worker.shared.clone();
         let ready = worker.next(shared.queues.source(worker.id));
         let ran = ready.as_ref().map(Ready::number);
         if let Some(ready) = ready {
@@ -131,8 +131,8 @@ impl ByHand {
             }
         }
         current::close_home();
-        if manner.late && worker.shared.queues.has_work(worker.id) {
-            worker.shared.call_helper(worker.id);
+        if manner.late && worker.own.shared.queues.has_work(worker.id) {
+            worker.own.shared.call_helper(worker.id);
         }
         if ran.is_some() || !self.sleep() { Took::Turn(ran) } else { Took::Nothing }
     }
@@ -141,20 +141,20 @@ impl ByHand {
     fn sleep(&mut self) -> bool {
         let worker = &mut self.worker;
         if !std::mem::replace(&mut worker.searching, true) {
-            worker.shared.idle.search();
+            worker.own.shared.idle.search();
         }
-        if worker.shared.queues.has_work(worker.id) || buggify(Rare::StayAwake) {
+        if worker.own.shared.queues.has_work(worker.id) || buggify(Rare::StayAwake) {
             return false;
         }
         if buggify(Rare::ChangeDuty) {
-            worker.shared.change_duty();
+            worker.own.shared.change_duty();
         }
-        worker.shared.idle.leave(worker.id.index());
+        worker.own.shared.idle.leave(worker.id.index());
         worker.searching = false;
         worker.sleeping = true;
-        let sleeps = worker.shared.queues.may_sleep(worker.id);
+        let sleeps = worker.own.shared.queues.may_sleep(worker.id);
         if sleeps {
-            worker.shared.idle.doze(worker.id.index());
+            worker.own.shared.idle.doze(worker.id.index());
         } else {
             worker.wake_up();
         }
@@ -166,11 +166,11 @@ impl ByHand {
         let worker = &mut self.worker;
         let number = worker.number();
         let _inside = Inside::new(worker);
-        let now = worker.core.clock.now();
+        let now = worker.own.core.clock.now();
         current::set_now(now);
         let mut alarms = std::mem::take(&mut worker.alarms);
-        worker.shared.queues.begin_slice(worker.id);
-        worker.core.fire_alarms(number, now, &mut alarms);
+        worker.own.shared.queues.begin_slice(worker.id);
+        worker.own.core.fire_alarms(number, now, &mut alarms);
         current::close_home();
         worker.alarms = alarms;
         current::end_slice();
@@ -178,18 +178,18 @@ impl ByHand {
 
     /// When the worker's next alarm is due.
     pub(crate) fn next_alarm(&self) -> Option<Time> {
-        self.worker.core.next_alarm(self.worker.number())
+        self.worker.own.core.next_alarm(self.worker.number())
     }
 
     /// Ends the worker's part, whatever is left to do.
     fn leave(&mut self) {
         self.has_left = true;
-        current::leave(&self.worker.core);
-        if let Queues::PerCore(queue) = &self.worker.shared.queues {
+        current::leave(&self.worker.own.core);
+        if let Queues::PerCore(queue) = &self.worker.own.shared.queues {
             // SAFETY: the calling thread was the worker until now, and nobody is from now on.
             queue.leave(unsafe { WorkerId::new(self.worker.id.index()) });
         }
-        self.worker.core.worker_ended();
+        self.worker.own.core.worker_ended();
     }
 }
 
@@ -198,8 +198,8 @@ struct Inside(Arc<Core>);
 
 impl Inside {
     fn new(worker: &Worker) -> Self {
-        current::enter(&worker.core, worker.number(), STACK_BYTES);
-        Self(worker.core.clone())
+        current::enter(&worker.own.core, worker.number(), STACK_BYTES);
+        Self(worker.own.core.clone())
     }
 }
 

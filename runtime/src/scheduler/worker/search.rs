@@ -40,9 +40,9 @@ impl Worker {
     pub(super) fn work(&mut self, cx: &mut Context<'_>) -> Next {
         let spins = !self.limits.spin.is_zero();
         let sockets_at =
-            if spins { self.core.clock.now().after(SOCKETS_EVERY) } else { Time::NEVER };
+            if spins { self.own.core.clock.now().after(SOCKETS_EVERY) } else { Time::NEVER };
         loop {
-            self.shared.queues.begin_slice(self.id);
+            self.own.shared.queues.begin_slice(self.id);
             let slice = self.slice();
             current::close_home();
             if slice != Slice::Idle {
@@ -58,7 +58,7 @@ impl Worker {
             // Nothing is left after a slice that did not last its time: another look at tokio's sockets before
             // those in the kernel are waited for would be for nothing.
             match self.search(sockets_at) {
-                Search::Found if spins => {}
+                Search::Found if spins => self.visits.arrive(self.own.shared.queues.visit(self.id)),
                 Search::Found | Search::Sockets => return Next::Again,
                 Search::Nothing => return Next::Sleep,
             }
@@ -68,9 +68,9 @@ impl Worker {
     /// Leaves its thread to tokio for a moment if there is nothing to do but to send what others have had no room for
     /// for a while: `true`. It is not asleep, and is not taken to be: nobody wakes it, so the moment is short.
     fn waits_for_room(&mut self, cx: &mut Context<'_>) -> bool {
-        let (stuck, clock) = (self.shared.queues.stuck(self.id), &self.core.clock);
+        let (stuck, clock) = (self.own.shared.queues.stuck(self.id), &self.own.core.clock);
         let Some(until) = self.jam.pause(stuck, clock) else { return false };
-        let until = self.core.next_alarm(self.number()).map_or(until, |next| next.min(until));
+        let until = self.own.core.next_alarm(self.number()).map_or(until, |next| next.min(until));
         let pauses = self.alarm_clock.as_mut().is_some_and(|alarm| alarm.set(until, clock, cx));
         planted!("spill-spins": pauses => false)
     }
@@ -78,21 +78,22 @@ impl Worker {
     /// Looks for work as long as it may spin, but not past `sockets_at`.
     fn search(&mut self, sockets_at: Time) -> Search {
         if !std::mem::replace(&mut self.searching, true) {
-            self.shared.idle.search();
+            self.own.shared.idle.search();
             self.say_whether_it_spins();
         }
         loop {
-            let now = self.core.clock.now();
+            let now = self.own.core.clock.now();
+            self.visits.end(now, self.own.shared.alone);
             if now >= sockets_at {
                 return Search::Sockets;
             }
-            if self.shared.queues.has_work(self.id) {
+            if self.own.shared.queues.has_work(self.id) {
                 return Search::Found;
             }
             if now >= self.bored_since.get_or_insert(now).after(self.limits.spin) {
                 return Search::Nothing;
             }
-            look::pause(*self.pauses.get_or_insert_with(|| look::pauses(&self.core.clock)));
+            look::pause(*self.pauses.get_or_insert_with(|| look::pauses(&self.own.core.clock)));
         }
     }
 
@@ -100,7 +101,7 @@ impl Worker {
     /// at its sockets in between.
     pub(super) fn say_whether_it_spins(&self) {
         if !self.limits.spin.is_zero() {
-            self.shared.queues.set_spinning(self.id, self.searching);
+            self.own.shared.queues.set_spinning(self.id, self.searching);
         }
     }
 }
