@@ -46,7 +46,7 @@ impl Queues {
     pub(crate) fn unsteady(self, woken: &WakeList) -> Self {
         match self {
             Self::Shared(queue) => Self::Shared(Box::new(Unsteady::new(queue, woken.clone()))),
-            per_core @ Self::PerCore(_) => per_core,
+            Self::PerCore(queue) => Self::PerCore(queue.within(woken.clone())),
         }
     }
 

@@ -108,6 +108,7 @@ impl Stage {
 
     /// Chooses something. `choice` must not use the stage.
     pub(crate) fn choose<R>(&self, choice: impl FnOnce(&mut Choices) -> R) -> R {
+        self.woken.check_thread();
         choice(&mut self.choices.lock())
     }
 
@@ -126,6 +127,7 @@ impl Stage {
 
     /// Tells the world to do something with a node.
     pub(crate) fn order(&self, node: usize, order: Order) {
+        self.woken.check_thread();
         self.orders.lock().push((node, order));
     }
 
@@ -138,6 +140,7 @@ impl Stage {
 
     /// Lets `waker` be called at a time of the world; returns what takes it back.
     pub(crate) fn wake_at(&self, due: u64, waker: Waker) -> (u64, u64) {
+        self.woken.check_thread();
         let key = (due, self.sleeps.fetch_add(1, Ordering::Relaxed));
         self.sleepers.lock().insert(key, waker);
         key

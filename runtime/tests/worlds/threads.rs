@@ -23,6 +23,17 @@ impl Clerk {
     async fn block(&mut self) {
         tokio::task::spawn_blocking(|| ()).await.unwrap();
     }
+    #[ask]
+    fn hire(&mut self, cx: &mut Context<Self>) -> Ref<Self> {
+        cx.spawn::<Self>(Self).start().unwrap()
+    }
+    /// Has a thread send to another actor, in the middle of its turn.
+    #[ask]
+    fn have_sent(&mut self, other: Ref<Self>) {
+        let meddler = thread::Builder::new().name("meddler".into());
+        let sends = move || drop(other.take().try_send());
+        meddler.spawn(sends).unwrap().join().unwrap();
+    }
     /// Has a thread of its own that touches nothing of the world, and a step for what blocks.
     #[ask]
     async fn add(&mut self, cx: &mut Context<Self>) -> u32 {
@@ -47,7 +58,7 @@ fn elsewhere(world: &mut World, deed: impl FnOnce() + Send + 'static) {
 /// What takes part in a world of a clerk, and must not.
 type Case = fn(&mut World, Ref<Clerk>);
 
-const CASES: [Case; 4] = [
+const CASES: [Case; 6] = [
     |world, clerk| elsewhere(world, move || clerk.take().try_send().unwrap()),
     |world, clerk| {
         let (open, gate) = oneshot::channel();
@@ -58,6 +69,15 @@ const CASES: [Case; 4] = [
         let (open, gate) = oneshot::channel();
         world.spawn(async move { gate.await.unwrap() });
         elsewhere(world, move || open.send(()).unwrap());
+    },
+    |world, clerk| {
+        let idle = world.run(clerk.hire().into_future()).unwrap();
+        world.settle();
+        world.run(clerk.have_sent(idle).into_future()).unwrap();
+    },
+    |world, _| {
+        let node = world.node("annex").start();
+        elsewhere(world, move || node.kill());
     },
     |world, clerk| world.run(clerk.block().into_future()).unwrap(),
 ];
@@ -70,7 +90,11 @@ fn another_thread_that_takes_part_ends_the_run() {
                 let clerk = clerk(world, scheduling);
                 case(world, clerk);
             });
-            let who = if number < 3 { "thread \"meddler\"" } else { "tokio::task::spawn_blocking" };
+            let who = if number + 1 < CASES.len() {
+                "thread \"meddler\""
+            } else {
+                "tokio::task::spawn_blocking"
+            };
             for word in ["another thread takes part", who, "cx.blocking"] {
                 assert!(text.contains(word), "case {number}: {text}");
             }

@@ -33,6 +33,8 @@ use super::WorkerId;
 use super::cores::Cores;
 use super::signal::EXTERNAL;
 use crate::queue::node::Node;
+#[cfg(not(shuttle))]
+use crate::sync::WakeList;
 use crate::sync::{AtomicUsize, CachePadded, Ordering, UnsafeCell, planted};
 use crate::task::Ready;
 use crate::task::cargo::Cargo;
@@ -52,6 +54,9 @@ pub(crate) struct PerCore {
     posts: Box<[Post]>,
     /// Workers that have not left for good.
     present: AtomicUsize,
+    /// What knows the thread of a world, in which all is done by that.
+    #[cfg(not(shuttle))]
+    world: Option<WakeList>,
 }
 
 /// What there is for one worker.
@@ -94,7 +99,15 @@ impl PerCore {
         Self {
             posts: Desk::all(workers, cores).into_iter().map(post).collect(),
             present: AtomicUsize::new(workers),
+            #[cfg(not(shuttle))]
+            world: None,
         }
+    }
+
+    /// The same in a world, whose thread `world` knows.
+    #[cfg(not(shuttle))]
+    pub(crate) fn within(self, world: WakeList) -> Self {
+        Self { world: Some(world), ..self }
     }
 
     /// The worker's own desk, for one step that runs no code of users.
@@ -250,6 +263,8 @@ impl PerCore {
         mut cargo: Cargo,
         wake: &impl Fn(usize),
     ) -> Result<(), NonNull<Node>> {
+        #[cfg(not(shuttle))]
+        self.world.iter().for_each(WakeList::check_thread);
         loop {
             let home = cargo.to().home();
             let Some(worker) = cargo.to().core.homes.worker(home) else { return Ok(()) };
