@@ -145,6 +145,8 @@ impl<P: Protocol> Ref<P> {
     /// once; `false` if it had ended before, or lives on another node.
     ///
     /// A message whose sending overlaps this call is handled, or comes back to its sender as `Closed`.
+    /// If the actor fails meanwhile, it starts again for the rest of its mail at once, as often as its own
+    /// restart policy allows, or else, for a supervised one, its supervisor's. It ends if that start fails.
     pub fn drain(&self) -> bool {
         self.end(End::Drain)
     }

@@ -17,10 +17,10 @@
 use super::body::control;
 use super::control::{self as orders, End, Order};
 use super::life;
-use super::options::RestartKind;
+use super::options::{Restart, RestartKind};
 use super::parent::Parent;
 use super::supervision::{Shutdown, Supervision};
-use super::tree::{Child, Key, Step, TooMany, Tree};
+use super::tree::{Key, Step, TooMany, Tree};
 use crate::event::{ActorId, ExitReason};
 use crate::sync::planted;
 use crate::task::cell::{CellRef, Header};
@@ -32,7 +32,7 @@ use std::time::Duration;
 /// What a supervisor declares of a child.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spec {
-    pub(super) policy: Supervision,
+    pub(super) policy: &'static Supervision,
     pub(super) kind: RestartKind,
     pub(super) shutdown: Shutdown,
 }
@@ -58,7 +58,7 @@ pub(super) type Family = Tree<Link>;
 pub(super) fn add(supervisor: &mut Held, child: &CellRef, spec: &Spec) {
     let link = Link { cell: child.clone(), limit: None, stops: 0, for_good: false, drains: false };
     let family = &mut control(supervisor).extras().family;
-    let family = family.get_or_insert_with(|| Box::new(Family::new(spec.policy)));
+    let family = family.get_or_insert_with(|| Box::new(Family::new(*spec.policy)));
     family.add(child.id, link, spec.kind, spec.shutdown);
 }
 
@@ -186,21 +186,6 @@ fn work(held: &mut Held) {
     }
 }
 
-/// Has a child handle what it has accepted, as long as that takes, and end; `false` if it is to be stopped: it has failed in
-/// the middle of that.
-fn drain(child: &mut Child<Link>) -> bool {
-    if child.is_down {
-        if child.link.drains {
-            return false;
-        }
-        // Whatever it waits for, what it has accepted is there.
-        child.is_down = false;
-        orders::send(&child.link.cell, Order::Revive(Duration::ZERO));
-    }
-    child.link.drains = true;
-    orders::send_end(&child.link.cell, End::Drain)
-}
-
 /// The actor, which had its children drain, is not to wait for their mail any more. A child that is being stopped for a
 /// restart has none to wait for: later ones that are down end before it.
 pub(super) fn hasten(held: &mut Held) {
@@ -220,11 +205,13 @@ fn stop(held: &mut Held, key: Key, for_good: bool) {
     let Some(child) = family(held).and_then(|family| family.child(key)) else { return };
     child.link.for_good |= for_good;
     cancel(&me, child.link.limit.take());
-    if drains && drain(child) {
-        return;
-    }
     let kill = child.shutdown == Shutdown::Kill;
     let link = &mut child.link;
+    link.drains |= drains;
+    if drains {
+        orders::send_end(&link.cell, End::Drain);
+        return;
+    }
     link.stops = link.stops.wrapping_add(1);
     if let Shutdown::Within(limit) = child.shutdown {
         let core = &me.core;
@@ -272,8 +259,10 @@ pub(super) fn supervisor(child: &mut Held) -> Option<ManuallyDrop<CellRef>> {
 }
 
 /// What a child notes of its place in the family.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
+    /// How it is supervised.
+    policy: &'static Supervision,
     /// After which ends it is restarted.
     pub(super) kind: RestartKind,
     /// Whether its supervisor is restarting it, so that its own policy has no say.
@@ -283,7 +272,13 @@ pub(super) struct Place {
 }
 
 impl Place {
-    pub(super) fn new(kind: RestartKind) -> Self {
-        Self { kind, suspended: false, delay: Duration::ZERO }
+    pub(super) fn new(spec: &Spec) -> Self {
+        let Spec { policy, kind, .. } = *spec;
+        Self { policy, kind, suspended: false, delay: Duration::ZERO }
+    }
+
+    /// What the supervisor allows, as a policy of the child's own.
+    pub(super) fn as_own(&self) -> Restart {
+        self.policy.limits().of_kind(self.kind)
     }
 }

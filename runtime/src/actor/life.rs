@@ -287,7 +287,7 @@ pub(super) fn end_requested(held: &mut Held, end: End) {
         End::Drain => {
             held.owner().draining = true;
             // What it has accepted is there, and waits for no longer than it must.
-            revival::cut_backoff(held);
+            revival::hasten(held);
             // An order that another signal had collected may be here before its sender touched the word.
             // Whoever pushes behind this exchange finds the mailbox closed; who came before is seen.
             held.cell().inbox.wake();

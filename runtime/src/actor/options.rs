@@ -169,6 +169,12 @@ impl Restart {
         self
     }
 
+    /// The same after other ends.
+    pub(crate) const fn of_kind(mut self, kind: RestartKind) -> Self {
+        self.kind = kind;
+        self
+    }
+
     /// Which ends are followed by a restart.
     #[must_use]
     pub const fn kind(&self) -> RestartKind {

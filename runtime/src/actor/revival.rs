@@ -84,28 +84,37 @@ fn ends_as_asked(held: &mut Held) -> bool {
     is_end
 }
 
-/// What follows an incarnation whose actor may go on. One that drains, and whose start failed, does not try again by
-/// itself: that would get no mail handled, and might go on for ever.
+/// What follows an incarnation whose actor may go on. One that drains goes on for the rest of its mail, and its
+/// supervisor, which has no say, is not asked; after a start that failed no other is tried, which would get no mail handled
+/// and might go on for ever.
 fn what_follows(held: &mut Held, policy: &Restart, has_started: bool) -> Next {
     let born = held.owner().life.has_ever(Life::BORN);
     let ending = Ending::of(held);
-    let place = place(held).map(|place| (place.kind, place.suspended));
-    let is_suspended = place.is_some_and(|(_, suspended)| suspended);
+    let place = place(held).copied();
+    let is_suspended = place.is_some_and(|place| place.suspended);
     // A virtual actor that stops itself sleeps, whatever its policy says of others.
     let is_sleepy = ending == Ending::Own && dormancy::follows(held);
-    let is_hopeless = !has_started && held.owner().draining && ending == Ending::Failed;
-    let is_hopeless = planted!("drain-tries-starts": is_hopeless => false);
+    let drains = held.owner().draining;
+    let is_hopeless = !has_started && drains && ending == Ending::Failed;
+    if planted!("drain-tries-starts": is_hopeless => false) {
+        return Next::End;
+    }
+    let is_alone = drains && !is_suspended;
+    let is_alone = planted!("drain-escalates": is_alone => false);
+    let policy = match place {
+        Some(place) if is_alone && policy.kind() == RestartKind::Never => place.as_own(),
+        _ => *policy,
+    };
     // A first start that fails is the spawner's to deal with.
     if policy.kind() != RestartKind::Never
         && born
         && !is_suspended
         && !is_sleepy
-        && !is_hopeless
-        && let Some(delay) = judge(held, policy)
+        && let Some(delay) = judge(held, &policy)
     {
         return Next::Restart(delay);
     }
-    let Some((kind, _)) = place else { return Next::End };
+    let Some(Place { kind, .. }) = place.filter(|_| !is_alone) else { return Next::End };
     let is_awaited = control(held).extras.as_ref().is_some_and(|extras| extras.starter.is_some());
     let again = match ending {
         Ending::Restarted => true,
@@ -140,6 +149,8 @@ fn judge(held: &mut Held, policy: &Restart) -> Option<Duration> {
 /// As [`life::advance`].
 unsafe fn prepare_restart<A: Behavior>(held: &mut Held, delay: Duration) {
     let reason = reason(held).clone();
+    let drains = planted!("drain-waits-out": held.owner().draining => false);
+    let delay = if drains { Duration::ZERO } else { delay };
     let cell = held.cell();
     cell.core.events.emit(|| Event::Restarting { actor: cell.actor_id(), reason, delay });
     held.owner().life.ending = Ending::None as u8;
@@ -165,11 +176,17 @@ pub(super) fn end_backoff(held: &mut Held, incarnation: u32) {
     }
 }
 
-/// The actor waits for no time any more before its next incarnation, if it does.
-pub(super) fn cut_backoff(held: &mut Held) {
-    if Phase::of(held) != Phase::Backoff {
-        return;
+/// The actor, which drains, waits for nothing any more before its next incarnation, if it does: neither for a time nor for
+/// its supervisor, which may be waiting for others.
+pub(super) fn hasten(held: &mut Held) {
+    match Phase::of(held) {
+        Phase::Held => planted!("drain-waits-its-turn": enter(held, Phase::Reviving) => ()),
+        Phase::Backoff => cut_backoff(held),
+        _ => {}
     }
+}
+
+fn cut_backoff(held: &mut Held) {
     let core = held.cell().core.clone();
     if let Some(alarm) = control(held).extras().backoff.take() {
         core.cancel_alarm(alarm);
@@ -181,11 +198,14 @@ fn place(held: &mut Held) -> Option<&mut Place> {
     control(held).extras.as_mut()?.place.as_mut()
 }
 
-/// Waits for the supervisor, who is told.
+/// Tells the supervisor, and waits for it, unless the actor drains.
 fn hold(held: &mut Held) {
     enter(held, Phase::Held);
     let reason = reason(held).clone();
     family::report_failure(held, reason);
+    if held.owner().draining {
+        hasten(held);
+    }
 }
 
 /// A control: the supervisor restarts the actor, and its incarnation ends for that.

@@ -257,7 +257,7 @@ fn belongs(held: &mut Held, cell: &CellRef, spec: Option<&Spec>) -> bool {
     let is_adopted = adopt(parent, cell);
     if let Some(spec) = spec.filter(|_| is_adopted) {
         family::add(parent, cell, spec);
-        control(held).extras().place = Some(Place::new(spec.kind));
+        control(held).extras().place = Some(Place::new(spec));
     }
     is_adopted
 }

@@ -29,7 +29,8 @@ impl<A: Actor> Context<A> {
         C::Args: Clone,
     {
         let shutdown = C::OPTIONS.get_shutdown();
-        let spec = Spec { policy: A::SUPERVISION, kind: RestartKind::Permanent, shutdown };
+        let policy = const { &A::SUPERVISION };
+        let spec = Spec { policy, kind: RestartKind::Permanent, shutdown };
         Supervise { spawn: self.spawn::<C>(args).supervised(spec) }
     }
 

@@ -24,7 +24,7 @@ pub enum Strategy {
 /// `count` restarts within `window` are allowed. One more failure ends the children in the reverse order
 /// of their start, and fails the supervisor itself with
 /// [`ExitReason::TooManyRestarts`](crate::ExitReason::TooManyRestarts). However many children one failure
-/// restarts, it counts as one.
+/// restarts, it counts as one. A child that drains restarts by itself, as often as that, and counts for nothing here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Supervision {
     strategy: Strategy,

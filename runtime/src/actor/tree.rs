@@ -11,7 +11,7 @@
 //! Invariants:
 //! 1. A child that was asked to stop, or to start, is waited for before the next one is asked; only
 //!    under one-for-one, where nobody depends on another, each child is started on its own.
-//! 2. Nothing is started while something is to be stopped.
+//! 2. Nothing is started while something is to be stopped. A child that drains starts by itself, and is asked no more.
 //! 3. A failure counts once, whomever it restarts. What falls before it is asked to stop, in a round
 //!    that has been counted, counts no more.
 //! 4. Once the tree closes, children are only stopped, each for good, in the reverse order of their
@@ -150,9 +150,12 @@ impl<L> Tree<L> {
         }
     }
 
-    /// A child has started again.
+    /// A child has started again, as it was asked to, or by itself because it drains.
     pub(super) fn started(&mut self, key: Key) {
         self.starting.take_if(|starting| *starting == key);
+        if let Some(child) = self.children.get_mut(&key) {
+            child.is_down = false;
+        }
     }
 
     /// A child has ended for good.

@@ -188,7 +188,7 @@ fn drain_goes_down_to_the_supervised_children_the_last_one_first() {
     });
 }
 
-/// Panics at its first message, and takes the others.
+/// Panics when it is told to, and takes parcels.
 #[derive(Actor, Clone)]
 struct Clumsy {
     has_panicked: Arc<AtomicU32>,
@@ -205,6 +205,10 @@ impl Clumsy {
         let _ = gate.await;
         self.has_panicked.fetch_add(1, Ordering::Relaxed);
         panic!("it stumbles");
+    }
+    #[tell]
+    fn take(&mut self, parcel: Parcel) {
+        parcel.handled();
     }
 }
 
@@ -325,20 +329,26 @@ fn a_stop_ends_the_wait_for_the_mail_of_supervised_children() {
     });
 }
 
+// [G-STOP-4]
 #[test]
-fn a_supervised_child_that_fails_while_it_drains_ends() {
+fn a_supervised_child_that_fails_while_it_drains_handles_the_rest() {
     everywhere(async |system| {
+        let (mut events, ledger) = (system.events(), Ledger::new(WAITING));
         let count = Arc::new(AtomicU32::new(0));
         let patron = system.spawn::<Patron>(Arc::clone(&count)).await.unwrap();
         let clumsy = patron.clumsy().await.unwrap();
         let (gate, opened) = oneshot::channel();
         clumsy.stumble(opened).await.unwrap();
+        for _ in 0..WAITING {
+            clumsy.take(ledger.issue()).await.unwrap();
+        }
         patron.drain();
         until(|| clumsy.is_closed()).await;
         drop(gate);
+        assert_eq!(exit_of(&clumsy, &mut events).await, ExitReason::Drained);
         soon(patron.ended()).await;
-        soon(clumsy.ended()).await;
-        assert_eq!(count.load(Ordering::Relaxed), 1, "no incarnation follows");
+        assert_eq!(count.load(Ordering::Relaxed), 1, "what it failed at is not tried again");
+        assert_eq!(ledger.tally().handled, WAITING as u64);
     });
 }
 

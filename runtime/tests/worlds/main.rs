@@ -7,6 +7,7 @@ mod support;
 
 mod asks;
 mod crashes;
+mod drains;
 mod explore;
 mod fabric;
 mod fairness;

@@ -339,3 +339,15 @@ fn a_tree_that_closes_in_the_middle_of_a_round_starts_nobody() {
         assert_eq!(asked, closed);
     }
 }
+
+#[test]
+fn who_has_started_by_itself_is_not_asked_to() {
+    let mut tree = tree(Supervision::one_for_all(9, HOUR), &[RestartKind::Permanent; 2]);
+    assert_eq!(tree.failed(2, Time(0), none), Ok(()));
+    assert_eq!(tree.next(), Some(Step::Stop { child: 1, for_good: false }));
+    tree.started(2);
+    assert_eq!(tree.failed(1, Time(0), none), Ok(()));
+    assert_eq!(tree.next(), Some(Step::Start { child: 1, delay: Duration::ZERO }));
+    tree.started(1);
+    assert_eq!(tree.next(), None);
+}
