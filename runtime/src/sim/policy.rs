@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 
 const NEXT: Label = Label::new("next");
 const PRIORITY: Label = Label::new("priority");
+const SPAN: Label = Label::new("span");
 const CHANGE: Label = Label::new("change");
 const VICTIM: Label = Label::new("victim");
 
-/// Steps within which [`Policy::Pct`] changes its mind.
-const CHANGES_WITHIN: u64 = 2_000;
+/// Steps within which [`Policy::Pct`] changes its mind, one of these in each world: how long the world will be is not
+/// known, and of changes spread over many more steps than it has, it would see none.
+const SPANS: [u64; 3] = [64, 512, 2_000];
 
 /// Steps between two in which the one that waited longest runs, whatever the policy: two actors that
 /// always have something to do must not keep the others out for ever.
@@ -24,7 +26,8 @@ pub enum Policy {
     /// Anyone, each time anew.
     Random,
     /// Whoever has the highest of random priorities, which so many times drop to the lowest
-    /// (Burckhardt and others, ASPLOS 2010): finds bugs that need few, badly timed interruptions.
+    /// (Burckhardt and others, ASPLOS 2010): finds bugs that need few, badly timed interruptions. They drop within the
+    /// first 64, 512 or 2,000 steps, which each world draws, so that short worlds have interruptions, too.
     Pct(u32),
     /// Whoever became ready last.
     Newest,
@@ -55,10 +58,13 @@ pub(crate) struct Chooser {
 
 impl Chooser {
     pub(crate) fn new(policy: Policy, choices: &mut Choices) -> Self {
-        let count = if let Policy::Pct(changes) = policy { changes } else { 0 };
-        let mut changes: Vec<u64> =
-            (0..count).map(|_| choices.noise(CHANGE, CHANGES_WITHIN)).collect();
-        changes.sort_unstable_by(|one, other| other.cmp(one));
+        let mut changes = Vec::new();
+        if let Policy::Pct(count @ 1..) = policy {
+            let span = choices.noise(SPAN, SPANS.len() as u64);
+            let span = SPANS[usize::try_from(span).unwrap_or(0)];
+            changes.extend((0..count).map(|_| choices.noise(CHANGE, span)));
+            changes.sort_unstable_by(|one, other| other.cmp(one));
+        }
         Self { policy, priorities: BTreeMap::new(), changes, steps: 0, victim: None }
     }
 
@@ -78,7 +84,7 @@ impl Chooser {
             Policy::Random => choices.pick(NEXT, count),
             Policy::Newest => count - 1,
             Policy::Starve => self.spare_victim(&ready, choices),
-            Policy::Pct(_) => self.highest(ready, choices),
+            Policy::Pct(changes) => self.highest(u64::from(changes), ready, choices),
         }
     }
 
@@ -103,8 +109,10 @@ impl Chooser {
         if is_victim && count > 1 { (place + 1) % count } else { place }
     }
 
+    /// The one of highest priority. Those that are drawn are above `lost`, which changes leave.
     fn highest(
         &mut self,
+        lost: u64,
         ready: impl ExactSizeIterator<Item = u64> + Clone,
         choices: &mut Choices,
     ) -> usize {
@@ -113,8 +121,7 @@ impl Chooser {
             let priority = *self
                 .priorities
                 .entry(number)
-                // Below what a change leaves there is nothing, above there is room for all.
-                .or_insert_with(|| CHANGES_WITHIN + choices.noise(PRIORITY, 1 << 20));
+                .or_insert_with(|| lost + choices.noise(PRIORITY, 1 << 20));
             if place == 0 || priority > best.0 {
                 best = (priority, place, number);
             }
