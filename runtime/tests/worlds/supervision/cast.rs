@@ -175,6 +175,7 @@ impl Leaf {
     ) {
         self.enter(sender, number);
         parcel.handled();
+        self.yard.chronicle.note(Note::Leaves(self.presence.0));
         self.note_failing();
         cx.stop();
     }
@@ -337,7 +338,7 @@ fn strike<P: Policy>(head: &Ref<Head<P>>, yard: &Arc<Yard>, how: usize) {
         }
     };
     if meant {
-        yard.chronicle.note_struck(head.id());
+        yard.chronicle.note_struck(head.id(), false);
     }
 }
 

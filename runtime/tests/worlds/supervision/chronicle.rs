@@ -26,12 +26,17 @@ pub(super) enum Note {
     },
     /// It is about to fail, or to stop itself.
     Fails(ActorId),
+    /// It is about to stop itself.
+    Leaves(ActorId),
     /// Its stop hook begins.
     Stops(ActorId, ExitReason),
     /// Its state is dropped.
     Gone(ActorId),
-    /// Somebody outside ended it.
-    Struck(ActorId),
+    /// Somebody outside ended it, or has it drain.
+    Struck {
+        actor: ActorId,
+        drains: bool,
+    },
     /// The end of all begins; whether all is to drain.
     Ending(bool),
     Event(Event),
@@ -63,8 +68,8 @@ impl Chronicle {
         self.notes.lock().push((self.clock.now(), note));
     }
 
-    pub(super) fn note_struck(&self, actor: ActorId) {
-        self.note(Note::Struck(actor));
+    pub(super) fn note_struck(&self, actor: ActorId, drains: bool) {
+        self.note(Note::Struck { actor, drains });
     }
 
     pub(super) fn note_ending(&self, drains: bool) {

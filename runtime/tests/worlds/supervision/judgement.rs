@@ -84,6 +84,17 @@ const MARKS: [&str; 7] = [
     "a link fails somebody",
 ];
 
+/// The wait before a restart with so many before it in the window, without jitter.
+fn backoff(before: usize) -> Duration {
+    let doublings = u32::try_from(before).unwrap_or(u32::MAX).min(31);
+    BACKOFF[0].saturating_mul(1 << doublings).min(BACKOFF[1])
+}
+
+/// The least that jitter leaves of a wait.
+fn shortened(wait: Duration) -> Duration {
+    wait * (100 - JITTER) / 100
+}
+
 impl Judgement {
     /// Reads the notes, and fails where something comes that must not come then.
     pub(super) fn new(notes: &[(Duration, Note)]) -> Self {
@@ -138,7 +149,8 @@ impl Judgement {
                 known.gone += 1;
                 self.open_failure(*actor, place, now);
             }
-            Note::Struck(actor) => self.known(*actor).is_struck = true,
+            Note::Leaves(_) => {}
+            Note::Struck { actor, .. } => self.known(*actor).is_struck = true,
             Note::Ending(drains) => {
                 if *drains {
                     self.drained_at = Some(now);
@@ -168,7 +180,7 @@ impl Judgement {
             }
             Event::Restarting { actor, reason, delay } => {
                 self.ends.push((*actor, reason.clone()));
-                self.judge_delay(reason, *delay);
+                self.judge_delay(*actor, reason, *delay, now);
                 self.known(*actor).backs_off = (!delay.is_zero()).then_some(now + *delay);
                 if *reason == ExitReason::Restarted {
                     self.marks.insert(MARKS[3]);
@@ -339,10 +351,33 @@ impl Judgement {
         }
     }
 
-    fn judge_delay(&self, reason: &ExitReason, delay: Duration) {
-        let shortest = BACKOFF[0] * (100 - JITTER) / 100;
-        let in_range = (shortest..=BACKOFF[1]).contains(&delay);
+    /// The wait before a restart is one that the policy has; of a child that restarts alone, by how many failures of the
+    /// last time there were before this one.
+    fn judge_delay(&self, actor: ActorId, reason: &ExitReason, delay: Duration, now: Duration) {
+        let in_range = (shortened(BACKOFF[0])..=BACKOFF[1]).contains(&delay);
         assert!(delay.is_zero() || in_range, "{reason}: {delay:?}");
+        let known = &self.actors[&actor];
+        let (Some(failure), Some(crew)) = (&known.open, known.crew) else { return };
+        let children = &self.crews[&crew];
+        if children.strategy != Strategy::OneForOne || self.drained_at.is_some() {
+            return;
+        }
+        let [fewest, most] = self.failures_before(failure, children, now).map(backoff);
+        let fits = (shortened(fewest)..=most).contains(&delay);
+        assert!(fits, "{actor} waits {delay:?}, not {fewest:?} to {most:?}, after {children:#?}");
+    }
+
+    /// How many failures of a crew were counted in the window before this one, which is met now: at least and at most.
+    fn failures_before(&self, last: &Failure, children: &Children, now: Duration) -> [usize; 2] {
+        let is_surely = |failure: &&Failure| {
+            let is_before = failure.places[1] < last.places[0];
+            failure.is_restarted && is_before && now < failure.from + WINDOW
+        };
+        let may_be = |failure: &&Failure| last.from < failure.to + WINDOW;
+        let others = children.all.iter().filter(|(child, _)| *child != last.child);
+        let open = others.filter(|(child, _)| self.actors[child].open.is_some()).count();
+        let closed = &children.failures;
+        [closed.iter().filter(is_surely).count(), closed.iter().filter(may_be).count() + open]
     }
 
     /// What can be said when all is over.

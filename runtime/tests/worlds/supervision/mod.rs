@@ -8,6 +8,7 @@
 mod cast;
 mod chronicle;
 mod judgement;
+mod returns;
 mod yard;
 
 use crate::support::{LONG, SCHEDULINGS, scheduled};
@@ -15,6 +16,7 @@ use cast::{Head, OneForAll, OneForOne, Policy, Post, Rank, RestForOne, Seat, Wat
 use greenroom::sim::{Explore, Policy as Choosing, World};
 use greenroom::{Ref, RestartKind, Shutdown, Strategy, System};
 use judgement::Judgement;
+use returns::Returns;
 use std::sync::Arc;
 use std::time::Duration;
 use yard::{CLIENTS, Yard};
@@ -170,10 +172,13 @@ fn play_with<P: Policy>(world: &mut World, system: &System, yard: &Arc<Yard>) {
     world.settle();
     yard.chronicle.take_news();
     yard.settle(&system.counts());
-    let judgement = Judgement::new(&yard.chronicle.take());
+    let notes = yard.chronicle.take();
+    let judgement = Judgement::new(&notes);
     judgement.judge(&system.counts());
+    let returns = Returns::judge(&notes);
     yard.chronicle.judge_downs(&downs, &judgement);
     judgement.mark(world);
+    returns.mark(world);
     yard.mark(world);
 }
 

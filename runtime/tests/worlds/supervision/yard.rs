@@ -126,7 +126,7 @@ impl Yard {
             _ => return,
         };
         if meant {
-            self.chronicle.note_struck(leaf.id());
+            self.chronicle.note_struck(leaf.id(), how == 2);
         }
     }
 
