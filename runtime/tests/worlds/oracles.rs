@@ -4,9 +4,12 @@
 //! `GREENROOM_SEEDS` says how many seeds each workload gets under each scheduler.
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
+use crate::supervision;
 use crate::support::{Ledger, Parcel, SCHEDULINGS, Scheduling, scheduled};
 use greenroom::sim::{Explore, World};
 use greenroom::{Actor, Ref, System, handlers};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
@@ -227,8 +230,8 @@ enum Workload {
     Migrate,
 }
 
-/// Those in which nobody panics, which would end a world that is not explored.
-const CALM: [Workload; 4] = [Workload::Mesh, Workload::FanIn, Workload::Ring, Workload::Migrate];
+const WORKLOADS: [Workload; 5] =
+    [Workload::Mesh, Workload::FanIn, Workload::Ring, Workload::Churn, Workload::Migrate];
 
 /// Plays a workload in a world, and settles the account.
 fn play(world: &mut World, workload: Workload, scheduler: Scheduling) {
@@ -292,25 +295,30 @@ fn migrate() {
     everywhere(Workload::Migrate);
 }
 
-/// The traces of some worlds, as one hash for each.
-fn traces() -> String {
-    let mut hashes = Vec::new();
-    for (workload, scheduler) in CALM.into_iter().flat_map(|load| SCHEDULINGS.map(|by| (load, by)))
-    {
-        for seed in 0..COMPARED {
-            let mut world = World::new(seed);
-            play(&mut world, workload, scheduler);
-            hashes.push(format!("{:016x}", world.trace_hash()));
-        }
-    }
-    hashes.join(" ")
+/// The traces of a scenario's worlds, as one hash for each. They are explored, because actors may panic in those alone.
+fn traces_of(scenario: impl Fn(&mut World)) -> String {
+    let hashes = RefCell::new(Vec::new());
+    Explore::new().seeds(COMPARED).allow_panics().run(|world| {
+        scenario(world);
+        hashes.borrow_mut().push(format!("{:016x}", world.trace_hash()));
+    });
+    hashes.into_inner().join(" ")
+}
+
+/// Those of each workload under each scheduler, and of supervision trees.
+fn traces() -> Vec<String> {
+    let each = WORKLOADS.into_iter().flat_map(|load| SCHEDULINGS.map(|by| (load, by)));
+    let workloads = each.map(|(load, by)| traces_of(|world| play(world, load, by)));
+    workloads.chain([traces_of(supervision::play)]).collect()
 }
 
 #[test]
 #[ignore = "run by the test below, in a process of its own"]
 fn traces_to_compare() {
     // Not to the standard output: its buffer is one that the harness writes to from other threads.
-    eprintln!("traces: {}", traces());
+    for of_one in traces() {
+        eprintln!("traces: {of_one}");
+    }
 }
 
 #[test]
@@ -319,12 +327,12 @@ fn a_seed_gives_the_same_world_in_every_process() {
     let other = other.args(["--exact", "oracles::traces_to_compare", "--ignored", "--nocapture"]);
     let other = other.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let own = traces();
-    let hashes: Vec<_> = own.split(' ').collect();
-    for of_one in hashes.chunks(COMPARED as usize) {
-        let distinct: std::collections::BTreeSet<_> = of_one.iter().collect();
-        assert_eq!(distinct.len(), of_one.len(), "each seed gives a world of its own");
+    for of_one in &own {
+        let distinct: BTreeSet<_> = of_one.split(' ').collect();
+        assert_eq!(distinct.len(), of_one.split(' ').count(), "each seed gives a world of its own");
     }
     let printed = String::from_utf8(other.wait_with_output().unwrap().stderr).unwrap();
-    let theirs = printed.lines().find_map(|line| line.split_once("traces: ")).unwrap();
-    assert_eq!(theirs.1, own);
+    // Panics of actors are told there, too.
+    let theirs: Vec<_> = printed.lines().filter_map(|line| line.strip_prefix("traces: ")).collect();
+    assert_eq!(theirs, own);
 }
