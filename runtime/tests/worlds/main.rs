@@ -12,6 +12,7 @@ mod explore;
 mod fabric;
 mod fairness;
 mod interleave;
+mod kept;
 mod messages;
 mod oracles;
 mod policies;
