@@ -11,8 +11,8 @@ use greenroom::{Actor, AskError, Context, DeadLetterReason, System, handlers};
 /// Sells what it has. Up to two orders may wait for more.
 #[derive(Actor)]
 #[actor(stash = 2)]
-struct BoxOffice {
-    tickets: u32,
+pub(crate) struct BoxOffice {
+    pub(crate) tickets: u32,
 }
 
 #[handlers]
