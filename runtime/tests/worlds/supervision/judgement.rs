@@ -286,14 +286,29 @@ impl Judgement {
         }
     }
 
+    /// Whether somebody ended the actor, or its supervisor, by what may have been a drain: so that it may start by itself,
+    /// without a turn and uncounted.
+    fn may_drain(&self, actor: ActorId) -> bool {
+        let crew = self.actors.get(&actor).and_then(|known| known.crew);
+        [Some(actor), crew.map(|crew| crew.0)]
+            .into_iter()
+            .flatten()
+            .any(|actor| self.actors.get(&actor).is_some_and(|known| known.is_struck))
+    }
+
+    /// One of those who is up, and does not drain.
+    fn stands(&self, actors: &[ActorId]) -> Option<ActorId> {
+        actors.iter().copied().find(|actor| self.is_up(*actor) && !self.may_drain(*actor))
+    }
+
     /// Nobody who was started later is up when somebody starts again, where they go together: but who drains does not
     /// wait for a round to be over.
     fn started_in_turn(&self, actor: ActorId) {
         let Some((strategy, later)) = self.siblings(actor, true) else { return };
-        if self.drained_at.is_some() {
+        if self.drained_at.is_some() || self.may_drain(actor) {
             return;
         }
-        let up = later.iter().find(|other| self.is_up(**other));
+        let up = self.stands(&later);
         assert!(
             strategy == Strategy::OneForOne || up.is_none(),
             "{actor} starts before {up:?} has ended"
@@ -303,7 +318,7 @@ impl Judgement {
     /// As [`Self::started_in_turn`], when somebody is stopped for the sake of another.
     fn stopped_in_turn(&self, actor: ActorId, now: Duration) {
         let Some((_, later)) = self.siblings(actor, true) else { return };
-        let up = later.iter().find(|other| self.is_up(**other));
+        let up = self.stands(&later);
         assert!(up.is_none(), "{actor} stops before {up:?} has ended at {now:?}");
     }
 
@@ -319,7 +334,8 @@ impl Judgement {
         for (other, gone) in &failure.others {
             let has_fallen = self.actors[other].gone > *gone;
             let is_late = self.drained_at.is_some_and(|at| failure.to >= at);
-            assert!(has_fallen || is_late, "{other} goes on though {actor} has failed");
+            let is_excused = is_late || self.may_drain(actor);
+            assert!(has_fallen || is_excused, "{other} goes on though {actor} has failed");
         }
     }
 
@@ -402,6 +418,7 @@ impl Judgement {
             .iter()
             .filter(|failure| failure.is_restarted && failure.is_alone)
             .filter(|failure| self.drained_at.is_none_or(|at| failure.to < at))
+            .filter(|failure| !self.may_drain(failure.child))
             .collect();
         met.sort_by_key(|failure| failure.places[0]);
         for some in met.windows(RESTARTS as usize + 1) {
