@@ -35,7 +35,8 @@ impl Player {
         match (hops, &self.other) {
             (0, _) => {
                 let took = self.began.map(|began| began.elapsed()).unwrap_or_default();
-                drop(self.done.take().map(|done| done.send(took)));
+                let done = self.done.take().map(|done| done.send(took));
+                debug_assert!(done.is_some_and(|told| told.is_ok()), "somebody waits for the end");
             }
             (hops, Some(other)) => other.ball(hops - 1).tell().expect("the other player lives"),
             (_, None) => {}
