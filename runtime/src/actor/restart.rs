@@ -64,7 +64,7 @@ impl RestartKind {
     pub(crate) fn restarts_after(self, reason: &ExitReason, own_wish: bool) -> bool {
         let failed = !reason.is_normal() && !reason.is_final();
         match self {
-            Self::Never => false,
+            Self::Never => planted!("temporary-returns": false => failed),
             Self::Transient => failed,
             Self::Permanent => failed || own_wish,
         }
