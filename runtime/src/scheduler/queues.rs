@@ -133,10 +133,10 @@ impl Queues {
         }
     }
 
-    /// Says whether the worker looks for work again and again, and has none.
-    pub(super) fn set_spinning(&self, id: WorkerId, spins: bool) {
+    /// Says whether the worker looks for work, and has none.
+    pub(super) fn set_searching(&self, id: WorkerId, searches: bool) {
         if let Self::PerCore(queue) = self {
-            queue.set_spinning(id, spins);
+            queue.set_searching(id, searches);
         }
     }
 

@@ -128,9 +128,9 @@ impl Shared {
                 (None, _) => {}
             },
             Queues::PerCore(queue) => {
-                // Who spins searches, and need not be woken.
-                let spinner = if self.idle.is_searched() { queue.spinner() } else { None };
-                if let Some(taker) = spinner.or_else(|| self.idle.sleeper()) {
+                // Who searches need not be woken.
+                let searcher = if self.idle.is_searched() { queue.searcher() } else { None };
+                if let Some(taker) = searcher.or_else(|| self.idle.sleeper()) {
                     queue.share(id, taker, &|worker| self.wake(worker));
                 }
             }
@@ -353,7 +353,7 @@ impl Worker {
     #[cold]
     fn found(&mut self) {
         self.searching = false;
-        self.say_whether_it_spins();
+        self.say_whether_it_searches();
         if self.own.shared.idle.found() {
             self.own.shared.wake_successor(self.id);
         }
@@ -425,7 +425,6 @@ impl Worker {
     fn fall_asleep(&mut self, cx: &mut Context<'_>) -> bool {
         self.own.shared.idle.leave(self.id.index());
         (self.searching, self.sleeping) = (false, true);
-        self.say_whether_it_spins();
         let may_sleep = self.own.shared.queues.may_sleep(self.id);
         if planted!("worker-no-second-look": !may_sleep => false) {
             return false;
@@ -448,7 +447,7 @@ impl Worker {
     fn wake_up(&mut self) {
         if std::mem::take(&mut self.sleeping) {
             self.searching = self.own.shared.idle.wake(self.id.index());
-            self.say_whether_it_spins();
+            self.say_whether_it_searches();
             self.own.shared.queues.wake_up(self.id);
             self.visits.arrive(self.own.shared.queues.visit(self.id));
         }

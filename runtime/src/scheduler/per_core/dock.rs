@@ -23,9 +23,9 @@ pub(super) const LANE_AT_START: usize = 1024;
 #[derive(Debug)]
 pub(super) struct Dock {
     pub(super) signal: Signal,
-    /// Whether the owner looks for work again and again, and has none. Beside the signal that it looks at: it writes
+    /// Whether the owner looks for work, and has none, or sleeps since then. Beside the signal that it looks at: it writes
     /// to no line of others.
-    pub(super) spins: AtomicBool,
+    pub(super) searches: AtomicBool,
     lane: Mutex<Lane>,
 }
 
@@ -56,7 +56,7 @@ pub(super) enum Left {
 impl Dock {
     pub(super) fn new() -> Self {
         let lane = Lane { cargo: VecDeque::with_capacity(LANE_AT_START), closed: false };
-        Self { signal: Signal::new(), spins: AtomicBool::new(false), lane: Mutex::new(lane) }
+        Self { signal: Signal::new(), searches: AtomicBool::new(false), lane: Mutex::new(lane) }
     }
 
     /// Leaves a cargo in the lane, if the actor is `still_here`. Any thread.

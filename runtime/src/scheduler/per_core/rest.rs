@@ -43,20 +43,20 @@ impl PerCore {
 
     /// Whether a worker has nothing to do. A hint.
     pub(super) fn is_idle(&self, worker: usize) -> bool {
-        let dock = &self.posts[worker].dock;
         // Relaxed: a hint.
-        dock.signal.sleeps() || dock.spins.load(Ordering::Relaxed)
+        self.posts[worker].dock.searches.load(Ordering::Relaxed)
     }
 
-    /// Says whether the worker looks for work again and again, and has none: it is handed actors like one that sleeps.
-    pub(crate) fn set_spinning(&self, id: WorkerId, spins: bool) {
+    /// Says whether the worker looks for work, and has none, or sleeps since then: it is handed actors.
+    pub(crate) fn set_searching(&self, id: WorkerId, searches: bool) {
         // Relaxed: a hint; what it is handed reaches it like all that is sent.
-        self.posts[id.index()].dock.spins.store(spins, Ordering::Relaxed);
+        self.posts[id.index()].dock.searches.store(searches, Ordering::Relaxed);
     }
 
-    /// A worker that spins and has no work, if any does. A hint.
-    pub(crate) fn spinner(&self) -> Option<usize> {
-        // Relaxed: as above.
-        self.posts.iter().position(|post| post.dock.spins.load(Ordering::Relaxed))
+    /// A worker that looks for work, has none and does not sleep, if any does. A hint.
+    pub(crate) fn searcher(&self) -> Option<usize> {
+        let searches =
+            |worker: &usize| self.is_idle(*worker) && !self.posts[*worker].dock.signal.sleeps();
+        (0..self.posts.len()).find(searches)
     }
 }

@@ -79,7 +79,7 @@ impl Worker {
     fn search(&mut self, sockets_at: Time) -> Search {
         if !std::mem::replace(&mut self.searching, true) {
             self.own.shared.idle.search();
-            self.say_whether_it_spins();
+            self.say_whether_it_searches();
         }
         loop {
             let now = self.own.core.clock.now();
@@ -97,11 +97,8 @@ impl Worker {
         }
     }
 
-    /// Says whether it looks for work again and again, and has none: for as long as it searches, also while tokio looks
-    /// at its sockets in between.
-    pub(super) fn say_whether_it_spins(&self) {
-        if !self.limits.spin.is_zero() {
-            self.own.shared.queues.set_spinning(self.id, self.searching);
-        }
+    /// Says whether it looks for work and has none: also while tokio looks at its sockets in between, and while it sleeps.
+    pub(super) fn say_whether_it_searches(&self) {
+        self.own.shared.queues.set_searching(self.id, self.searching);
     }
 }
