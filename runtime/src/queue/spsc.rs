@@ -60,11 +60,13 @@
 //! # thread.join().unwrap();
 //! ```
 
+mod drain;
 mod error;
 mod layout;
 mod shared;
 mod waiting;
 
+pub use drain::Drain;
 pub use error::{Disconnected, TryRecvError, WriteError};
 pub use layout::{Flagged, Indexed, Layout};
 pub use waiting::{WaitingReceiver, WaitingSender, waiting};
@@ -365,7 +367,7 @@ impl<T: Send, L: Layout> Receiver<T, L> {
     #[inline]
     pub fn drain(&mut self) -> Drain<'_, T, L> {
         self.sync();
-        Drain(self)
+        Drain::new(self)
     }
 
     /// Whether a value could be taken, in view or not. Gives no room back.
@@ -435,39 +437,6 @@ impl<T: Send, L: Layout> Receiver<T, L> {
     /// Says that nothing more will be taken.
     fn leave(&mut self) {
         self.shared.receiver_leaves();
-    }
-}
-
-/// What was flushed until [`Receiver::drain`] was called.
-#[derive(Debug)]
-pub struct Drain<'a, T: Send, L: Layout = Indexed>(&'a mut Receiver<T, L>);
-
-impl<T: Send, L: Layout> Iterator for Drain<'_, T, L> {
-    type Item = T;
-
-    #[inline]
-    fn next(&mut self) -> Option<T> {
-        let next = self.0.poll();
-        if next.is_none() {
-            self.0.give_room();
-        }
-        next
-    }
-
-    #[inline]
-    fn fold<B, F: FnMut(B, T) -> B>(self, init: B, mut add: F) -> B {
-        let receiver = self.0;
-        let mut folded = init;
-        'all: while receiver.head != receiver.stop || receiver.advance() {
-            while receiver.head != receiver.stop {
-                match receiver.poll() {
-                    Some(value) => folded = add(folded, value),
-                    None => break 'all,
-                }
-            }
-        }
-        receiver.give_room();
-        folded
     }
 }
 
