@@ -19,9 +19,15 @@ impl Session {
             return Ok(());
         }
         let Run { taken, longest, stopped } = inlet.actor.take_run(messages, &mut self.lent);
-        inlet.window.receive_run(taken, longest);
-        if taken > 0 && !inlet.settle(taken, actor, self.parked_bytes, &self.outlet) {
-            return Err(Misbehaved);
+        let mut left = taken;
+        while left > 0 {
+            // Not all at once: a window that is used up between two looks would never be seen to hold the peer back.
+            let some = inlet.window.until_due().min(left);
+            inlet.window.receive_run(some, longest);
+            if !inlet.settle(some, actor, self.parked_bytes, &self.outlet) {
+                return Err(Misbehaved);
+            }
+            left -= some;
         }
         let Some((message, became)) = stopped else { return Ok(()) };
         inlet.window.receive_run(1, longest);

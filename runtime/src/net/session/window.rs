@@ -65,6 +65,12 @@ impl Window {
         self.longest = self.longest.max(longest as u64);
     }
 
+    /// How many messages may be handed in until it is time to move the window; one at least.
+    pub(super) fn until_due(&self) -> u32 {
+        let ahead = (self.granted - self.settled).saturating_sub(self.width / 2);
+        u32::try_from(ahead).unwrap_or(u32::MAX).max(1)
+    }
+
     /// Counts messages that are handed in, or will never be; says whether it is time to move the window.
     pub(super) fn settle(&mut self, messages: u32) -> bool {
         self.settled += u64::from(messages);
@@ -183,7 +189,44 @@ mod tests {
         assert!(window.width <= 256, "{window:?}");
     }
 
+    /// Hands in `count` messages, so many at once; `frames` counts those that told credit, of which the peer has `arrived`.
+    fn hand_in(
+        window: &mut Window,
+        mut count: u32,
+        at_once: fn(&Window) -> u32,
+        arrived: u64,
+        mut frames: u64,
+    ) -> u64 {
+        while count > 0 {
+            let some = at_once(window).min(count);
+            window.receive_run(some, 100);
+            if window.settle(some) {
+                window.advance(arrived);
+                frames += 1;
+                window.tell(frames);
+            }
+            count -= some;
+        }
+        frames
+    }
+
     proptest! {
+        /// Messages that are handed in as one leave the window as those do that are handed in one by one.
+        #[test]
+        fn a_run_moves_the_window_as_single_messages_do(
+            runs in prop::collection::vec((1..200_u32, 0..6_u64), 1..100),
+        ) {
+            let (mut single, mut whole, mut frames) = (Window::new(), Window::new(), 0_u64);
+            for (count, under_way) in runs {
+                let count = count.min((single.granted - single.received) as u32);
+                let arrived = frames.saturating_sub(under_way);
+                let told = hand_in(&mut single, count, |_| 1, arrived, frames);
+                prop_assert_eq!(hand_in(&mut whole, count, Window::until_due, arrived, frames), told);
+                prop_assert_eq!(format!("{single:?}"), format!("{whole:?}"));
+                frames = told;
+            }
+        }
+
         /// Whatever comes at whatever times: who keeps to the credit is never refused, who does not is, and credit
         /// never falls, nor runs out while nothing waits.
         #[test]
