@@ -347,15 +347,15 @@ fn a_busy_worker_hands_actors_over() {
 async fn spread_out(system: &System) {
     let mut workers = Vec::new();
     for _ in 0..8 {
-        workers.push(system.spawn::<Busy>(()).await.unwrap());
+        workers.push(system.spawn::<Busy>(()).await.expect("it starts"));
     }
     for worker in &workers {
-        worker.work(u64::MAX).await.unwrap();
+        worker.work(u64::MAX).await.expect("it lives");
     }
     loop {
         let mut places = BTreeSet::new();
         for worker in &workers {
-            places.insert(worker.place().within(LONG).await.unwrap());
+            places.insert(worker.place().within(LONG).await.expect("it lives"));
         }
         if places.len() == 2 {
             return;
