@@ -260,9 +260,9 @@ impl Desk {
         if self.is_moving() {
             return Vec::new();
         }
-        let count = count.min(MOVED_MAX);
-        let mut actors: Vec<Ready> = Vec::with_capacity(count);
-        for _ in 0..count {
+        // Without room to begin with: where all are pinned nothing is allocated.
+        let mut actors: Vec<Ready> = Vec::new();
+        for _ in 0..count.min(MOVED_MAX) {
             match self.ready.pop() {
                 // SAFETY: the tokens of real cells are in desks only.
                 Some(ready) if planted!("per-core-pinned-moves": unsafe { ready.header() }.is_pinned() => false) =>
