@@ -6,6 +6,6 @@ use super::Row;
 
 /// The fewest workers first.
 pub(super) const MEASURED: [Row; 2] = [
-    (1, [(Locked, 248.5), (LockFree, 246.9), (Stealing, 232.6), (PerCore, 207.9)]),
-    (2, [(Locked, 431.7), (LockFree, 349.5), (Stealing, 296.4), (PerCore, 620.3)]),
+    (1, [(Locked, 365.5), (LockFree, 359.9), (Stealing, 349.1), (PerCore, 298.0)]),
+    (2, [(Locked, 554.6), (LockFree, 468.3), (Stealing, 397.8), (PerCore, 433.4)]),
 ];
