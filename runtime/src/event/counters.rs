@@ -27,7 +27,7 @@ counters! {
     started,
     /// Actors that ended.
     ended,
-    /// Restarts.
+    /// Start hooks that succeeded of actors that had started before.
     restarts,
     /// Panics of handlers and hooks, of methods that timers, watches and results call, and of tasks, piped futures and
     /// streams. Not those in the drop of what nobody wants any more, as of a state

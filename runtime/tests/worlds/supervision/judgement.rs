@@ -3,7 +3,9 @@
 //! When a supervisor decides is not seen. It is after the child's state was dropped, and before the child is
 //! restarted or ended: times have two ends, and what is said to be wrong is wrong wherever between them it was.
 
-use super::cast::{BACKOFF, JITTER, LINGERS, RESTARTS, WINDOW};
+mod intensity;
+
+use super::cast::LINGERS;
 use super::chronicle::{Crew, Note};
 use greenroom::sim::World;
 use greenroom::{ActorId, Counts, Event, ExitReason, RestartKind, Shutdown, Strategy};
@@ -34,8 +36,13 @@ struct Known {
     /// Of a supervisor: the one that hired last.
     incarnation: u32,
     is_up: bool,
+    has_started: bool,
+    /// Whether it started for the first time while siblings were down, whose round goes on without it.
+    is_late: bool,
     is_failing: bool,
     is_struck: bool,
+    /// Whether somebody had it drain: what it fails of then is met at once, by itself, and uncounted.
+    drains: bool,
     /// Times that its state was dropped.
     gone: usize,
     /// Its failure that waits for what follows.
@@ -83,17 +90,6 @@ const MARKS: [&str; 7] = [
     "a supervisor that gave up is restarted",
     "a link fails somebody",
 ];
-
-/// The wait before a restart with so many before it in the window, without jitter.
-fn backoff(before: usize) -> Duration {
-    let doublings = u32::try_from(before).unwrap_or(u32::MAX).min(31);
-    BACKOFF[0].saturating_mul(1 << doublings).min(BACKOFF[1])
-}
-
-/// The least that jitter leaves of a wait.
-fn shortened(wait: Duration) -> Duration {
-    wait * (100 - JITTER) / 100
-}
 
 impl Judgement {
     /// Reads the notes, and fails where something comes that must not come then.
@@ -150,7 +146,11 @@ impl Judgement {
                 self.open_failure(*actor, place, now);
             }
             Note::Leaves(_) => {}
-            Note::Struck { actor, .. } => self.known(*actor).is_struck = true,
+            Note::Struck { actor, drains } => {
+                let known = self.known(*actor);
+                known.is_struck = true;
+                known.drains |= drains;
+            }
             Note::Ending(drains) => {
                 if *drains {
                     self.drained_at = Some(now);
@@ -168,15 +168,19 @@ impl Judgement {
     fn read_event(&mut self, place: usize, now: Duration, event: &Event) {
         match event {
             Event::Started { actor, incarnation } => {
-                self.restarts += u64::from(*incarnation > 0);
                 let known = self.known(*actor);
+                // What is begun again before its first start was over has been restarted, but starts now.
+                let is_again = std::mem::replace(&mut known.has_started, true);
                 known.is_up = true;
                 known.backs_off = None;
                 known.hook = None;
+                self.restarts += u64::from(is_again);
                 if *incarnation > 0 {
                     self.started_in_turn(*actor);
                     self.has_restarted_all(*actor);
                 }
+                // Behind what is said of the last one of a round.
+                self.note_late(*actor, is_again);
             }
             Event::Restarting { actor, reason, delay } => {
                 self.ends.push((*actor, reason.clone()));
@@ -242,6 +246,23 @@ impl Judgement {
         Some((children.strategy, others.filter(|other| *other != actor).collect()))
     }
 
+    /// Who starts for the first time beside somebody who is down is late for that round; nobody is when it is over.
+    fn note_late(&mut self, actor: ActorId, is_again: bool) {
+        let Some((_, others)) = self.siblings(actor, false) else { return };
+        let is_round = others.iter().any(|other| self.is_down(*other));
+        self.known(actor).is_late = is_round && !is_again;
+        if !is_round {
+            for other in others {
+                self.known(other).is_late = false;
+            }
+        }
+    }
+
+    fn is_down(&self, actor: ActorId) -> bool {
+        let known = &self.actors[&actor];
+        known.is_failing || known.gone > 0 && !known.is_up && known.end.is_none()
+    }
+
     fn is_up(&self, actor: ActorId) -> bool {
         self.actors.get(&actor).is_some_and(|known| known.is_up)
     }
@@ -296,9 +317,12 @@ impl Judgement {
             .any(|actor| self.actors.get(&actor).is_some_and(|known| known.is_struck))
     }
 
-    /// One of those who is up, and does not drain.
+    /// One of those who is up, does not drain, and is part of the round.
     fn stands(&self, actors: &[ActorId]) -> Option<ActorId> {
-        actors.iter().copied().find(|actor| self.is_up(*actor) && !self.may_drain(*actor))
+        let stands = |actor: &ActorId| {
+            self.is_up(*actor) && !self.may_drain(*actor) && !self.actors[actor].is_late
+        };
+        actors.iter().copied().find(stands)
     }
 
     /// Nobody who was started later is up when somebody starts again, where they go together: but who drains does not
@@ -367,35 +391,6 @@ impl Judgement {
         }
     }
 
-    /// The wait before a restart is one that the policy has; of a child that restarts alone, by how many failures of the
-    /// last time there were before this one.
-    fn judge_delay(&self, actor: ActorId, reason: &ExitReason, delay: Duration, now: Duration) {
-        let in_range = (shortened(BACKOFF[0])..=BACKOFF[1]).contains(&delay);
-        assert!(delay.is_zero() || in_range, "{reason}: {delay:?}");
-        let known = &self.actors[&actor];
-        let (Some(failure), Some(crew)) = (&known.open, known.crew) else { return };
-        let children = &self.crews[&crew];
-        if children.strategy != Strategy::OneForOne || self.drained_at.is_some() {
-            return;
-        }
-        let [fewest, most] = self.failures_before(failure, children, now).map(backoff);
-        let fits = (shortened(fewest)..=most).contains(&delay);
-        assert!(fits, "{actor} waits {delay:?}, not {fewest:?} to {most:?}, after {children:#?}");
-    }
-
-    /// How many failures of a crew were counted in the window before this one, which is met now: at least and at most.
-    fn failures_before(&self, last: &Failure, children: &Children, now: Duration) -> [usize; 2] {
-        let is_surely = |failure: &&Failure| {
-            let is_before = failure.places[1] < last.places[0];
-            failure.is_restarted && is_before && now < failure.from + WINDOW
-        };
-        let may_be = |failure: &&Failure| last.from < failure.to + WINDOW;
-        let others = children.all.iter().filter(|(child, _)| *child != last.child);
-        let open = others.filter(|(child, _)| self.actors[child].open.is_some()).count();
-        let closed = &children.failures;
-        [closed.iter().filter(is_surely).count(), closed.iter().filter(may_be).count() + open]
-    }
-
     /// What can be said when all is over.
     pub(super) fn judge(&self, counts: &Counts) {
         assert_eq!(counts.restarts, self.restarts);
@@ -409,36 +404,6 @@ impl Judgement {
             let ended = self.ends.iter().any(|end| end.0 == *actor && end.1 == *reason);
             assert!(known || ended, "nobody was {actor}, which {reason}");
         }
-    }
-
-    /// No window has more failures that were met with a restart than are allowed.
-    fn not_too_many(&self, crew: &Crew, children: &Children) {
-        let mut met: Vec<_> = children
-            .failures
-            .iter()
-            .filter(|failure| failure.is_restarted && failure.is_alone)
-            .filter(|failure| self.drained_at.is_none_or(|at| failure.to < at))
-            .filter(|failure| !self.may_drain(failure.child))
-            .collect();
-        met.sort_by_key(|failure| failure.places[0]);
-        for some in met.windows(RESTARTS as usize + 1) {
-            let span = some[RESTARTS as usize].to - some[0].from;
-            assert!(span >= WINDOW, "{crew:?} restarts too often: {some:#?}");
-        }
-    }
-
-    /// Who gives up has had one failure more than allowed.
-    fn not_too_few(&self, crew: &Crew, children: &Children) {
-        let Some((place, _, ExitReason::TooManyRestarts { actor: last, .. })) = &children.stops
-        else {
-            return;
-        };
-        let before: Vec<_> =
-            children.failures.iter().filter(|failure| failure.places[0] < *place).collect();
-        let last = before.iter().rev().find(|failure| failure.child == *last);
-        let last = last.expect("it has failed").from;
-        let recent = before.iter().filter(|failure| failure.to + WINDOW > last).count();
-        assert!(recent > RESTARTS as usize, "{crew:?} gives up too early: {before:#?}");
     }
 
     /// Of those whom nobody else ended, and who do not leave, the last one ends first; and all before their supervisor.
