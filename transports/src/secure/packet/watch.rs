@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 
 thread_local! {
     static SEALED: RefCell<BTreeSet<([u8; 32], u64)>> = const { RefCell::new(BTreeSet::new()) };
+    static KEYS: RefCell<BTreeSet<[u8; 32]>> = const { RefCell::new(BTreeSet::new()) };
 }
 
 /// A key by its hash.
@@ -15,6 +16,7 @@ pub(super) struct Watched([u8; 32]);
 
 impl Watched {
     pub(super) fn new(key: &Key) -> Self {
+        KEYS.with_borrow_mut(|keys| keys.insert(*key.bytes()));
         Self(digest::hash(&[key.bytes()]))
     }
 
@@ -28,4 +30,10 @@ impl Watched {
 /// Forgets everything: what follows is another world, in which the same seeds give the same keys.
 pub(crate) fn forget() {
     SEALED.take();
+    KEYS.take();
+}
+
+/// All keys that were to seal something since.
+pub(crate) fn keys() -> BTreeSet<[u8; 32]> {
+    KEYS.with_borrow(Clone::clone)
 }

@@ -5,6 +5,7 @@ mod crossing;
 mod hostile;
 mod lifecycle;
 mod renewals;
+mod secrets;
 mod seeking;
 mod simulated;
 mod world;

@@ -1,6 +1,7 @@
 //! A world of nodes drawn from a seed: what a hostile network does to them, and what must hold at every
 //! step. That no key seals twice under one number is checked by every sealer in every test.
 
+use super::secrets;
 use super::*;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -48,6 +49,8 @@ pub(super) struct World {
     /// To whom each text was sent.
     texts: BTreeMap<u64, PublicKey>,
     pub(super) delivered: BTreeSet<u64>,
+    /// What endpoints have told, as it is shown.
+    told: String,
 }
 
 impl World {
@@ -64,6 +67,7 @@ impl World {
             next_text: 0,
             texts: BTreeMap::new(),
             delivered: BTreeSet::new(),
+            told: String::new(),
         };
         (1..=hosts).for_each(|host| {
             let node = world.make(host, 0);
@@ -145,7 +149,18 @@ impl World {
         }
     }
 
+    /// Row 27: of no secret anything was told, nor is it in what can be shown of a node.
+    pub(super) fn judge_secrets(&self) {
+        let mut shown = self.told.clone();
+        for Node { endpoint, .. } in &self.nodes {
+            shown += &format!("{endpoint:?} {:?} {:?}", endpoint.associations, endpoint.config);
+            endpoint.audit().entries().for_each(|entry| shown += &format!("{entry:?}"));
+        }
+        secrets::assert_untold(&shown);
+    }
+
     fn told(&mut self, place: usize, event: Event) {
+        self.told += &format!("{event:?} ");
         let node = &mut self.nodes[place];
         match event {
             Event::Up { association, peer, address, .. } => {
@@ -171,13 +186,14 @@ impl World {
         }
     }
 
-    /// Row 18: to an address that has proved nothing goes at most thrice what came from it.
+    /// Row 18: to an address that has proved nothing goes at most thrice what came from it. Row 27: no secret goes anywhere.
     fn put(&mut self, place: usize, to: SocketAddr, mut packet: Vec<u8>) {
         let node = &mut self.nodes[place];
         let went = node.went.entry(to).or_default();
         *went += packet.len() as u64;
         let came = node.came.get(&to).copied().unwrap_or(0);
         assert!(node.proved.contains(&to) || *went <= 3 * came, "{went} out for {came} in");
+        secrets::assert_unsent(&packet);
         let from = node.address();
         if self.random.chance(self.weather.loss) {
             return;
