@@ -1,6 +1,6 @@
 //! Long streams over a wire that loses, doubles and reorders packets, stands still, and is cut.
 
-use super::{Ground, Log, MS, PORT, public};
+use super::{Ground, MS, PORT, public};
 use greenroom::net::{Address, Bytes, Export};
 use greenroom::sim::{Explore, Link, Node, World};
 use greenroom::{Actor, Cut, EmitError, Items, handlers};
@@ -73,12 +73,7 @@ fn stage(world: &mut World) -> (Node, Arc<Mutex<Read>>, Emitted) {
     crate::secure::packet::watch::forget();
     let link = Link::default().latency(2 * MS).jitter(MS).loss(5).duplication(5);
     world.set_links(link);
-    let ground = Ground {
-        seed: world.pick(1 << 30) as u64,
-        clock: world.clock(),
-        log: Log::default(),
-        answered: Rc::default(),
-    };
+    let ground = Ground::new(world);
     let read = Arc::<Mutex<Read>>::default();
     let (shared, log) = (ground.clone(), Arc::clone(&read));
     let serve = move |node: Node| {
