@@ -9,7 +9,7 @@ use greenroom::{Actor, MigrateError, Ref, Scheduler, System, handlers};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use support::run;
+use support::{Builds, run};
 
 /// Messages for each scheduler unless the environment says more.
 const MESSAGES: u64 = if cfg!(sanitized) { 100_000 } else { 400_000 };
@@ -202,7 +202,7 @@ fn load(scheduler: Scheduler) {
     let asked = std::env::var("GREENROOM_LOAD").ok();
     let messages = asked.map_or(MESSAGES, |text| text.parse().expect("a number of messages"));
     run(async {
-        let system = System::builder().workers(WORKERS).scheduler(scheduler).build().unwrap();
+        let system = System::builder().workers(WORKERS).scheduler(scheduler).own();
         walk(&system, &MESH, messages / 10 * 3).await;
         walk(&system, &MIGRATE, messages / 10 * 2).await;
         walk(&system, &FAN_IN, messages / 10 * 3).await;

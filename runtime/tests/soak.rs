@@ -18,7 +18,7 @@ use greenroom::{Actor, Context, Down, Ref, Scheduler, System, handlers};
 use std::alloc::{GlobalAlloc, Layout, System as Heap};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
-use support::{LONG, SCHEDULERS, run, soon, times};
+use support::{Builds, LONG, SCHEDULERS, run, soon, times};
 
 /// Passes everything on to the system's allocator, and counts it.
 struct Counting;
@@ -237,7 +237,7 @@ impl Kept {
 /// Round after round in one system.
 fn soak(scheduler: Scheduler) {
     let rounds = times(ROUNDS);
-    let system = System::builder().workers(2).scheduler(scheduler).build().unwrap();
+    let system = System::builder().workers(2).scheduler(scheduler).own();
     run(async {
         let foreman = system.spawn::<Foreman>(Foreman { ended: 0 }).await.unwrap();
         let [mut before, mut after] = [None::<Kept>, None];
@@ -289,7 +289,7 @@ fn rounds_of_everything_leave_nothing_behind() {
     let before = kept_without_systems(own_threads);
     for number in 0..times(40) {
         let scheduler = SCHEDULERS[number % SCHEDULERS.len()];
-        let system = System::builder().workers(2).scheduler(scheduler()).build().unwrap();
+        let system = System::builder().workers(2).scheduler(scheduler()).own();
         run(async {
             let foreman = system.spawn::<Foreman>(Foreman { ended: 0 }).await.unwrap();
             round(&system, &foreman).await;

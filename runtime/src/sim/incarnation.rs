@@ -129,15 +129,7 @@ impl Incarnation {
     /// What is there although everything has ended, for a report.
     pub(crate) fn leftovers(&self) -> Vec<String> {
         let mut left = self.actors();
-        if let Some(due) = self.next_alarm() {
-            left.push(format!("a timer that is due {due:?}"));
-        }
-        let pressure = self.system.pressure();
-        for waiting in [pressure.messages, pressure.bytes].into_iter().flatten() {
-            if waiting.waiting > 0 {
-                left.push(format!("{} in the budget", waiting.waiting));
-            }
-        }
+        left.extend(self.system.leftovers_but_actors());
         left
     }
 

@@ -4,6 +4,7 @@ mod builder;
 mod config;
 mod entry;
 mod handle;
+mod leftovers;
 mod named;
 mod quiet;
 

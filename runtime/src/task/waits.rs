@@ -122,6 +122,12 @@ impl Waits {
         graph.edges_of(asker).filter(waits).map(|edge| edge.to.clone()).collect()
     }
 
+    /// How many waits have an edge.
+    pub(crate) fn count(&self) -> usize {
+        let graph = self.0.lock();
+        graph.edges.values().flatten().count()
+    }
+
     /// The wait is over.
     pub(crate) fn end(&self, wait: Wait) {
         let Wait { asker, edge } = wait;

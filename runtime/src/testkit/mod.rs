@@ -50,6 +50,7 @@
 //! | wait for a dead letter, or for none | [`dead_letters`] |
 //! | wait for an actor's start, restart or end | [`events`] |
 //! | wait until everything is handled | [`System::await_idle`](crate::System::await_idle) |
+//! | see what outlived the system's end | [`System::leftovers`](crate::System::leftovers) |
 //!
 //! An expectation that is not met panics at the line that has it, after its deadline, and lists what was
 //! seen instead. No sleep is needed in a test: wait for what is to happen, or for the system to be idle.

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "what is not there fails the test")]
 
-use crate::support::{LONG, everywhere, hold_worker, on, run, soon};
+use crate::support::{Builds, LONG, everywhere, hold_worker, on, run, soon};
 use greenroom::{Actor, Context, Interleaved, Ref, Scheduler, System, handlers};
 use std::future::ready;
 use std::time::Duration;
@@ -173,7 +173,7 @@ fn a_timer_that_is_always_due_lets_mail_in() {
 #[test]
 fn timers_that_fill_whole_turns_let_mail_in() {
     for (workers, batch, timers) in [(1, 1, 1), (1, 2, 3), (2, 64, 2)] {
-        let system = System::builder().workers(workers).batch(batch).build().unwrap();
+        let system = System::builder().workers(workers).batch(batch).own();
         run(async {
             mail_is_let_in(&system, timers, Takes::Working).await;
             system.shutdown(LONG).await.unwrap();

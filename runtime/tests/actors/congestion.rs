@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
-use crate::support::{LONG, on, run, soon};
+use crate::support::{Builds, LONG, on, run, soon};
 use greenroom::{Actor, Ref, Scheduler, System, TellError, handlers};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
@@ -216,7 +216,7 @@ fn what_has_no_room_in_a_ring_has_its_room_in_the_mailbox() {
 fn what_has_no_room_in_a_ring_is_in_the_budget_of_the_system() {
     const BUDGET: u64 = 400;
     let system = System::builder().workers(2).scheduler(Scheduler::per_core());
-    let system = system.budget_messages(BUDGET as usize).build().unwrap();
+    let system = system.budget_messages(BUDGET as usize).own();
     run(async {
         let sink = system.spawn::<Sink>(()).on(1).await.unwrap();
         let other = system.spawn::<Sink>(()).on(1).await.unwrap();

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
-use crate::support::{LONG, SCHEDULERS, run};
+use crate::support::{Builds, LONG, SCHEDULERS, run};
 use greenroom::{Actor, Ref, System, handlers};
 
 /// As large as a message may be, its reply and its kind included.
@@ -49,7 +49,7 @@ fn a_chain_of_asks_with_the_largest_messages_does_not_use_up_the_stack() {
     for scheduler in SCHEDULERS {
         for workers in [1, 2] {
             let system = System::builder().workers(workers).scheduler(scheduler());
-            let system = system.stack_bytes(STACK_BYTES).build().unwrap();
+            let system = system.stack_bytes(STACK_BYTES).own();
             run(async {
                 let mut top = system.spawn::<Link>(Link { next: None }).await.unwrap();
                 for _ in 1..30 {

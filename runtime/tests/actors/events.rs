@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "what is not there fails the test")]
 
-use crate::support::{LONG, everywhere, hold_worker, on, poll_once, soon};
+use crate::support::{Builds, LONG, everywhere, hold_worker, on, poll_once, soon};
 use greenroom::{
     Actor, AskError, Context, DeadLetterReason, Event, EventStream, ExitReason, Ref, Scheduler,
     TellError, handlers,
@@ -203,7 +203,7 @@ fn a_subscriber_hears_what_comes_after_it() {
 #[test]
 fn a_stream_ends_with_its_system() {
     on(1, Scheduler::locked(), async |_| {
-        let system = greenroom::System::builder().workers(1).build().unwrap();
+        let system = greenroom::System::builder().workers(1).own();
         let (mut events, mut letters) = (system.events(), system.dead_letters());
         system.shutdown(LONG).await.unwrap();
         drop(system);

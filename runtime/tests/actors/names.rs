@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "what is not there fails the test")]
 
-use crate::support::{LONG, block_on, everywhere, on, soon};
+use crate::support::{Builds, LONG, block_on, everywhere, on, soon};
 use greenroom::{
     Actor, Context, Event, FindError, Ref, Scheduler, SpawnError, StartError, System, handlers,
 };
@@ -194,7 +194,7 @@ fn each_system_has_names_of_its_own() {
 }
 
 async fn on_another(test: impl AsyncFn(&System)) {
-    let system = System::builder().workers(1).build().unwrap();
+    let system = System::builder().workers(1).own();
     test(&system).await;
     system.shutdown(LONG).await.unwrap();
 }

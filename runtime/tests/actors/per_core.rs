@@ -1,7 +1,7 @@
 //! Actors that live on one worker each: where they run, that they can move, and that nothing is lost,
 //! doubled or overtaken on the way. Promises: D1, O1 (see book/src/guarantees.md).
 
-use crate::support::{LONG, on, run, soon};
+use crate::support::{Builds, LONG, on, run, soon};
 use greenroom::{Actor, Context, Idle, MigrateError, Ref, Scheduler, SpawnError, System, handlers};
 use std::collections::BTreeSet;
 use std::sync::mpsc;
@@ -335,7 +335,7 @@ fn a_busy_worker_hands_actors_over() {
     // Who spins so long does not sleep while the test lasts.
     for idle in [Idle::Park, Idle::Spin(LONG * 1000)] {
         let system = System::builder().workers(2).slice(Duration::from_micros(20)).idle(idle);
-        let system = system.scheduler(Scheduler::per_core()).build().unwrap();
+        let system = system.scheduler(Scheduler::per_core()).own();
         run(async {
             soon(spread_out(&system)).await;
             system.shutdown(LONG).await.unwrap();
@@ -393,7 +393,7 @@ impl Busy {
 fn actors_that_talk_in_turns_are_brought_together() {
     // Less than a slice is little: this one is long enough for whatever slows the program down.
     let system = System::builder().workers(2).slice(Duration::from_millis(20));
-    let system = system.scheduler(Scheduler::per_core()).build().unwrap();
+    let system = system.scheduler(Scheduler::per_core()).own();
     run(async {
         let talker = system.spawn::<Talker>(()).on(0).await.unwrap();
         let guest = system.spawn::<Sink>(0).await.unwrap();
@@ -502,7 +502,7 @@ impl Talker {
 #[test]
 fn a_system_ends_while_mail_is_on_its_way() {
     for _ in 0..20 {
-        let system = System::builder().workers(3).scheduler(Scheduler::per_core()).build().unwrap();
+        let system = System::builder().workers(3).scheduler(Scheduler::per_core()).own();
         run(async {
             let sink = system.spawn::<Sink>(4).on(1).await.unwrap();
             let threads: Vec<_> = (0..2).map(|sender| until_closed(&sink, sender)).collect();

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
-use crate::support::{LONG, SCHEDULERS, run, soon};
+use crate::support::{Builds, LONG, SCHEDULERS, run, soon};
 use greenroom::{Actor, System, handlers};
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ fn nobody_wakes_up_where_there_is_nothing_to_do() {
     for scheduler in SCHEDULERS {
         for workers in [1, 3] {
             let system = System::builder().workers(workers).scheduler(scheduler());
-            let system = system.handler_budget(BUDGET).build().unwrap();
+            let system = system.handler_budget(BUDGET).own();
             run(async {
                 let mut sleepers = Vec::new();
                 for _ in 0..100 {

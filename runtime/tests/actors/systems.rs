@@ -2,13 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
-use crate::support::{LONG, Ledger, Parcel, block_on, run};
+use crate::support::{Builds, LONG, Ledger, Own, Parcel, block_on, run};
 use greenroom::{Actor, Ref, Scheduler, System, handlers};
 use std::thread;
 
 /// A system for tests that end it themselves.
-fn system(workers: usize, scheduler: Scheduler) -> System {
-    System::builder().workers(workers).scheduler(scheduler).build().expect("it can be built")
+fn system(workers: usize, scheduler: Scheduler) -> Own {
+    System::builder().workers(workers).scheduler(scheduler).own()
 }
 
 #[derive(Actor)]
@@ -62,7 +62,7 @@ fn actors_of_several_systems_talk_until_one_ends() {
 }
 
 /// What works anywhere: spawn, tell, ask, wait for an end, shut down.
-async fn lives(system: System) {
+async fn lives(system: Own) {
     let ledger = Ledger::new(1);
     let porter = system.spawn::<Porter>(Porter).await.unwrap();
     porter.take(ledger.issue()).await.unwrap();

@@ -1,6 +1,6 @@
 //! The kit for tests of actors: it finds what is there, waits for what comes, and says what came instead.
 
-use crate::support::{LONG, SCHEDULERS, everywhere, on, run, soon};
+use crate::support::{Builds, LONG, SCHEDULERS, everywhere, on, run, soon};
 use greenroom::testkit::{self, Probe};
 use greenroom::{
     Actor, AskError, Context, DeadLetter, DeadLetterReason, Event, ExitReason, Message, Recipient,
@@ -165,7 +165,7 @@ fn an_actor_that_is_to_start_again_is_not_idle() {
 #[test]
 fn a_new_system_is_idle_at_once_and_an_ended_one_too() {
     run(async {
-        let system = System::builder().workers(2).build().unwrap();
+        let system = System::builder().workers(2).own();
         soon(system.await_idle(LONG)).await.unwrap();
         system.shutdown(LONG).await.unwrap();
     });

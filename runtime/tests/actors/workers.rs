@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
-use crate::support::{LONG, SCHEDULERS, SHARING, everywhere, on, run, soon, until};
+use crate::support::{Builds, LONG, SCHEDULERS, SHARING, everywhere, on, run, soon, until};
 use greenroom::{
     Actor, Batch, BuildError, Config, Context, Hint, Idle, Origin, Ready, ReadyQueue, Ref,
     Scheduler, System, WorkerId, handlers, testing,
@@ -121,8 +121,7 @@ fn handlers_that_wait_for_each_other_share_one_worker() {
 fn each_worker_is_a_thread_with_the_given_name() {
     for pinned in [false, true] {
         run(async {
-            let built = System::builder().workers(3).thread_name("w").pinned(pinned).build();
-            let system = built.unwrap();
+            let system = System::builder().workers(3).thread_name("w").pinned(pinned).own();
             // All three must run at the same time to get past the barrier.
             let barrier = Arc::new(std::sync::Barrier::new(3));
             let mut asking = Vec::new();
@@ -169,7 +168,7 @@ fn an_actor_that_mails_itself_for_ever_starves_no_other() {
         for scheduler in SCHEDULERS {
             run(async {
                 let built = System::builder().workers(1).batch(batch).scheduler(scheduler());
-                let system = built.build().unwrap();
+                let system = built.own();
                 let turns = Arc::new(AtomicUsize::new(0));
                 let [again, spin] = [(); 2].map(|()| Busy { turns: Arc::clone(&turns) });
                 let again = system.spawn::<Busy>(again).await.unwrap();
@@ -231,7 +230,7 @@ fn what_a_long_handler_tells_is_handled_by_a_worker_that_sleeps() {
         run(async {
             // The slice is long, so that the tell is early in it.
             let built = System::builder().workers(2).slice(LONG).scheduler(scheduler());
-            let system = built.build().unwrap();
+            let system = built.own();
             let helped = Arc::new(AtomicBool::new(false));
             let helper = Worker { helper: None, helped: Arc::clone(&helped) };
             let helper = system.spawn::<Worker>(helper).await.unwrap();
@@ -279,7 +278,7 @@ fn a_handler_that_awaits_many_tells_gives_way_to_their_receiver() {
     for scheduler in SCHEDULERS {
         run(async {
             let built = System::builder().workers(1).batch(10).slice(LONG).scheduler(scheduler());
-            let system = built.build().unwrap();
+            let system = built.own();
             let seen = Arc::new(AtomicUsize::new(0));
             let flow = |to| Flow { to, seen: Arc::clone(&seen), behind_most: 0 };
             let basin = system.spawn::<Flow>(flow(None)).await.unwrap();
@@ -392,7 +391,7 @@ fn settings_come_from_toml() {
     let config = Config::from_toml(text).unwrap();
     assert_eq!((config.workers, config.ask_timeout_ms), (Some(2), Some(30)));
     run(async {
-        let system = System::builder().workers(7).config(&config).unwrap().build().unwrap();
+        let system = System::builder().workers(7).config(&config).unwrap().own();
         let host = host(&system).await;
         let [worker, _] = host.block().within(LONG).await.unwrap();
         assert!(["toml-0", "toml-1"].contains(&worker.as_str()), "{worker}");
@@ -441,7 +440,7 @@ fn wrong_settings_are_errors_that_name_them() {
 fn workers_that_spin_before_they_sleep_miss_nothing() {
     run(async {
         let built = System::builder().workers(2).idle(Idle::Spin(Duration::from_micros(50)));
-        let system = built.build().unwrap();
+        let system = built.own();
         let host = host(&system).await;
         for number in 0..200 {
             assert_eq!(host.spawn_inside(number).await, Ok(number + 1));
@@ -459,7 +458,7 @@ fn workers_that_spin_before_they_sleep_miss_nothing() {
 fn workers_that_spin_hear_their_sockets_and_timers() {
     for scheduler in SCHEDULERS {
         let built = System::builder().workers(1).scheduler(scheduler());
-        let system = built.idle(Idle::Spin(LONG * 1000)).build().unwrap();
+        let system = built.idle(Idle::Spin(LONG * 1000)).own();
         run(async {
             let host = host(&system).await;
             for text in ["one", "two"] {

@@ -1,7 +1,7 @@
 //! What a node says that speaks the protocol wrongly changes nothing.
 
 use crate::joining::join;
-use crate::support::{LONG, run, soon};
+use crate::support::{Builds, LONG, run, soon};
 use greenroom::net::membership::MemberEvent;
 use greenroom::net::{Identity, Incarnation, Loopback, Node, NodeId};
 use greenroom::{Actor, Event, Ref, System, handlers};
@@ -33,7 +33,7 @@ fn postcard(value: &impl serde::Serialize) -> Vec<u8> {
 fn packets_that_are_none_change_nothing() {
     let network = Loopback::new();
     let (system, _node, members) = join(&network, "here", 1, |at| at.members_max(3));
-    let other = System::builder().workers(1).build().unwrap();
+    let other = System::builder().workers(1).own();
     let identity = Identity { node: NodeId(9), incarnation: Incarnation(9) };
     let hostile = Node::start(&other, network.node("hostile", identity)).unwrap();
     run(soon(async {

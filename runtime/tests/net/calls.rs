@@ -1,7 +1,7 @@
 //! The same calls lead to an actor of another node.
 
 use crate::stage::{Book, BookApi, Place, SHORT, between, book, identity, once, open, shut};
-use crate::support::{LONG, soon, until_async};
+use crate::support::{Builds, LONG, soon, until_async};
 use greenroom::net::{ConnectError, Export, ExportError, LookupError, Loopback, Node};
 use greenroom::{
     Actor, AskError, Context, Ref, Scheduler, System, TellError, Undelivered, handlers,
@@ -106,7 +106,7 @@ fn nodes_that_are_not_there_are_errors() {
             there.node.connect(&at("loopback:here")).await.unwrap_err(),
             ConnectError::Closed
         );
-        let ended = System::builder().workers(1).build().unwrap();
+        let ended = System::builder().workers(1).own();
         ended.shutdown(LONG).await.unwrap();
         Node::start(&ended, Loopback::new().node("late", identity("late"))).unwrap_err();
     });

@@ -1,7 +1,7 @@
 //! References inside of messages: at home they are the actor's own, elsewhere they lead there.
 
 use crate::stage::{Book, Place, Seen, Watch, Watcher, between, book, identity, once, open};
-use crate::support::{run, soon, until, until_async};
+use crate::support::{Builds, run, soon, until, until_async};
 use greenroom::net::{Codec, Export, Frame, Loopback, Order, Postcard, Transport};
 use greenroom::{
     Actor, AskError, DeadLetterReason, ExitReason, Ref, Scheduler, TellError, Undelivered, handlers,
@@ -144,7 +144,7 @@ fn whom_nobody_sent_nobody_opens() {
 #[test]
 fn a_reference_is_put_into_nothing_but_messages() {
     run(async {
-        let system = greenroom::System::builder().workers(1).build().unwrap();
+        let system = greenroom::System::builder().workers(1).own();
         let book = system.spawn::<Book>(open()).await.unwrap();
         assert!(Postcard::encode(&book, &mut Vec::new()).is_err());
         let decoded: Result<Ref<Book>, _> = Postcard::decode(&mut &[1, 2, 3][..]);

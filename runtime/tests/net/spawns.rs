@@ -1,7 +1,7 @@
 //! Actors that one node starts on another.
 
 use crate::stage::{Place, between, identity, once};
-use crate::support::{run, soon, until_async};
+use crate::support::{Builds, run, soon, until_async};
 use greenroom::net::{
     Address, Export, ExportError, Identity, Incarnation, Loopback, Node, NodeId, Orphans,
     Placement, RemoteChild, RemoteSpawnError,
@@ -168,7 +168,7 @@ fn an_actor_is_started_where_its_node_allows_it() {
 fn what_is_started_for_nobody_is_stopped() {
     let network = Loopback::new();
     let system = System::builder().workers(2).ask_timeout(Duration::from_secs(3));
-    let system = system.build().unwrap();
+    let system = system.own();
     let node = Node::start(&system, network.node("hasty", identity("hasty"))).unwrap();
     let there = Place::new(&network, "there", Scheduler::stealing());
     run(async {

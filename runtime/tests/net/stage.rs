@@ -1,6 +1,6 @@
 //! Systems that are joined by pipes, and the actors that the tests send to.
 
-use crate::support::{LONG, SCHEDULERS, run};
+use crate::support::{Builds, LONG, Own, SCHEDULERS, run};
 use greenroom::net::{Export, Identity, Incarnation, Loopback, Node, NodeId, Peer};
 use greenroom::{Actor, Context, Down, Ref, Scheduler, System, WatchId, handlers};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// One system that is a node.
 pub(crate) struct Place {
-    pub(crate) system: System,
+    pub(crate) system: Own,
     pub(crate) node: Node,
     name: &'static str,
 }
@@ -25,7 +25,7 @@ pub(crate) fn identity(name: &str) -> Identity {
 
 impl Place {
     pub(crate) fn new(network: &Loopback, name: &'static str, scheduler: Scheduler) -> Self {
-        let system = System::builder().workers(2).scheduler(scheduler).build().unwrap();
+        let system = System::builder().workers(2).scheduler(scheduler).own();
         let node = Node::start(&system, network.node(name, identity(name))).unwrap();
         Self { system, node, name }
     }

@@ -1,7 +1,7 @@
 //! Bytes that are kept where they came in.
 
 use crate::stage::identity;
-use crate::support::{LONG, run};
+use crate::support::{Builds, LONG, run};
 use greenroom::net::{
     Address, Bytes, Connecting, Export, Identity, Link, LinkEnd, Loopback, LoopbackNode, Node,
     Order, SubmitError, Transport,
@@ -138,7 +138,7 @@ fn with_store(
 ) {
     let network = Loopback::new();
     let gate = Arc::new(tokio::sync::Semaphore::new(permits));
-    let system = || System::builder().workers(1).scheduler(Scheduler::locked()).build().unwrap();
+    let system = || System::builder().workers(1).scheduler(Scheduler::locked()).own();
     run(async {
         let (here, there) = (system(), system());
         let (here_node, here_places) = node(&here, &network, "here", room);

@@ -1,7 +1,7 @@
 //! A budget for the mail of a whole system, in messages and in bytes.
 
 use crate::gate::{Bounded, Gate, Gated, Load, Newest, Oldest, Plain, Policy, heavy, load};
-use crate::support::{SCHEDULERS, block_on, poll_once, run, soon, until};
+use crate::support::{Builds, Own, SCHEDULERS, block_on, poll_once, run, soon, until};
 use greenroom::{
     Actor, AskError, BuildError, Event, Quantity, Ref, System, SystemPressure, TellError, handlers,
 };
@@ -10,8 +10,8 @@ use tokio::sync::oneshot;
 
 const BYTES: usize = size_of::<Load>();
 
-fn system(messages: usize) -> System {
-    System::builder().workers(1).budget_messages(messages).build().unwrap()
+fn system(messages: usize) -> Own {
+    System::builder().workers(1).budget_messages(messages).own()
 }
 
 fn waiting(system: &System) -> [Option<usize>; 2] {
@@ -63,7 +63,7 @@ fn all_mailboxes_together_hold_as_many_messages_as_the_budget() {
 // [G-BUDGET-1]
 #[test]
 fn all_mailboxes_together_hold_as_many_bytes_as_the_budget() {
-    let system = System::builder().workers(1).budget_bytes(100).build().unwrap();
+    let system = System::builder().workers(1).budget_bytes(100).own();
     run(async {
         let mut one = Gated::<Plain>::busy(&system).await;
         one.actor.tell(heavy(1, 60)).try_send().unwrap();
@@ -124,7 +124,7 @@ fn a_spent_budget_is_a_full_mailbox_to_the_policies() {
 // [G-BUDGET-1] [G-BOUND-2]
 #[test]
 fn what_is_larger_than_the_budget_drops_nothing() {
-    let system = System::builder().workers(1).budget_bytes(100).build().unwrap();
+    let system = System::builder().workers(1).budget_bytes(100).own();
     run(async {
         let mut oldest = Gated::<Oldest>::busy(&system).await;
         oldest.actor.tell(heavy(1, 40)).tell().unwrap();
@@ -139,7 +139,7 @@ fn what_is_larger_than_the_budget_drops_nothing() {
 // [G-BUDGET-1] [G-BOUND-2]
 #[test]
 fn the_larger_takes_the_place_of_several_or_of_nobody() {
-    let system = System::builder().workers(1).budget_bytes(1000).build().unwrap();
+    let system = System::builder().workers(1).budget_bytes(1000).own();
     run(async {
         let newest = Gated::<Newest>::busy(&system).await;
         let mut oldest = Gated::<Oldest>::busy(&system).await;
@@ -168,7 +168,7 @@ fn the_larger_takes_the_place_of_several_or_of_nobody() {
 fn the_dead_give_their_part_back() {
     for scheduler in SCHEDULERS {
         let builder = System::builder().workers(2).scheduler(scheduler());
-        let system = builder.budget_messages(50).budget_bytes(50 * BYTES).build().unwrap();
+        let system = builder.budget_messages(50).budget_bytes(50 * BYTES).own();
         run(async {
             die::<Plain>(&system).await;
             die::<Bounded>(&system).await;
@@ -209,7 +209,7 @@ fn threads_stay_within_the_budget() {
     const THREADS: u32 = 8;
     for scheduler in SCHEDULERS {
         let builder = System::builder().workers(2).scheduler(scheduler());
-        let system = builder.budget_messages(20).budget_bytes(10 * BYTES).build().unwrap();
+        let system = builder.budget_messages(20).budget_bytes(10 * BYTES).own();
         run(async {
             let one = Gated::<Plain>::busy(&system).await;
             let other = Gated::<Bounded>::busy(&system).await;
@@ -296,7 +296,7 @@ impl Go {
 fn who_has_mail_does_not_wait_for_the_budget() {
     for scheduler in SCHEDULERS {
         let builder = System::builder().workers(1).scheduler(scheduler());
-        let system = builder.budget_messages(3).build().unwrap();
+        let system = builder.budget_messages(3).own();
         run(async {
             let gated = Gated::<Plain>::busy(&system).await;
             let go = system.spawn::<Go>(()).await.unwrap();

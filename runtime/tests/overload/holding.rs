@@ -1,7 +1,7 @@
 //! Who is held back by an overloaded receiver, until when, and what is told of it.
 
 use crate::gate::{Bounded, Gate, Gated, Plain, Sensitive, load};
-use crate::support::{block_on, everywhere, on, poll_once, run, soon};
+use crate::support::{Builds, block_on, everywhere, on, poll_once, run, soon};
 use greenroom::{Actor, Event, EventStream, Ref, Scheduler, System, TellError, handlers};
 use std::thread;
 use tokio::sync::oneshot;
@@ -119,7 +119,7 @@ fn who_is_held_back_gets_the_message_back_when_the_receiver_ends() {
 // [G-OVERLOAD-1]
 #[test]
 fn a_system_sets_the_mark_of_those_who_declare_none() {
-    let system = System::builder().workers(1).overload_messages(2).build().unwrap();
+    let system = System::builder().workers(1).overload_messages(2).own();
     run(async {
         let mut plain = Gated::<Plain>::busy(&system).await;
         let actor = plain.actor.clone();

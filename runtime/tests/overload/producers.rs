@@ -2,7 +2,7 @@
 //!
 //! `GREENROOM_PRODUCERS` says how many producers there are, and `GREENROOM_SENDS` how much eight threads send.
 
-use crate::support::{SCHEDULERS, run, soon, until};
+use crate::support::{Builds, SCHEDULERS, run, soon, until};
 use greenroom::{Actor, Message, Ref, Scheduler, System, handlers};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -88,7 +88,7 @@ fn produce(scheduler: Scheduler) {
     // The orders to produce need room, too.
     let budget = 2 * MARK;
     let builder = System::builder().workers(2).scheduler(scheduler).budget_messages(budget);
-    let system = builder.build().unwrap();
+    let system = builder.own();
     run(async {
         let handled: [Arc<AtomicU64>; 2] = Default::default();
         let sink = Counted { handled: Arc::clone(&handled[0]) };
@@ -126,7 +126,7 @@ fn producers_do_not_fill_the_memory() {
 fn send(scheduler: Scheduler, budget: usize) {
     let sends = asked("GREENROOM_SENDS", SENDS) / THREADS / SCHEDULERS.len() as u64 / 2;
     let system = System::builder().workers(2).scheduler(scheduler).budget_bytes(budget);
-    let system = system.build().unwrap();
+    let system = system.own();
     run(async {
         let handled = Arc::new(AtomicU64::new(0));
         let sink = Bounded { handled: Arc::clone(&handled) };

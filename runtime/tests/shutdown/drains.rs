@@ -1,8 +1,8 @@
 //! Actors and systems that drain: what was accepted is handled, and what comes late goes back.
 
 use crate::support::{
-    Dice, LONG, Ledger, Parcel, SCHEDULINGS, everywhere, exit_of, policies, run, scheduled, soon,
-    times, until,
+    Builds, Dice, LONG, Ledger, Parcel, SCHEDULINGS, everywhere, exit_of, policies, run, scheduled,
+    soon, times, until,
 };
 use crate::{Porter, WAITING, keep_waiting, ledger, refuses, waiting};
 use greenroom::sim::World;
@@ -452,7 +452,7 @@ impl Slider {
 // [G-STOP-2] [G-BUDGET-1]
 #[test]
 fn nobody_is_refused_for_whom_a_message_was_given_up() {
-    let system = System::builder().workers(1).budget_messages(2).build().unwrap();
+    let system = System::builder().workers(1).budget_messages(2).own();
     let taken = Arc::new(AtomicU32::new(0));
     run(async {
         let slider = || system.spawn::<Slider>(Slider { taken: Arc::clone(&taken) });

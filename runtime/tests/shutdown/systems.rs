@@ -1,6 +1,8 @@
 //! Systems that end: in order, within their deadline, with all their threads.
 
-use crate::support::{self, Dice, LONG, Ledger, Parcel, block_on, everywhere, run, soon, until};
+use crate::support::{
+    self, Builds, Dice, LONG, Ledger, Own, Parcel, block_on, everywhere, run, soon, until,
+};
 use crate::{Porter, PorterMessage, blocking, ledger};
 use greenroom::{Actor, Context, Ref, Scheduler, SpawnError, System, TellError, handlers};
 use parking_lot::Mutex;
@@ -60,8 +62,8 @@ fn shutdown_stops_children_before_their_parents() {
 }
 
 /// A system of its own kind, for tests that end it themselves.
-fn system(workers: usize, scheduler: Scheduler) -> System {
-    System::builder().workers(workers).scheduler(scheduler).build().expect("it can be built")
+fn system(workers: usize, scheduler: Scheduler) -> Own {
+    System::builder().workers(workers).scheduler(scheduler).own()
 }
 
 // [G-SHUTDOWN-1]
@@ -202,7 +204,7 @@ fn systems_that_end_in_the_middle_of_work_leave_nothing_behind() {
         let (drains, workers) = (round.is_multiple_of(2), 1 + (round / 2 % 3) as usize);
         let scheduler = support::SCHEDULERS[(round / 6 % 5) as usize];
         let built = System::builder().workers(workers).scheduler(scheduler()).thread_name("busy");
-        let system = built.build().unwrap();
+        let system = built.own();
         let (ledger, life) = (Ledger::new(SENDERS * PARCELS), Arc::new(()));
         let begin_at = dice.below(300) as usize;
         run(async {

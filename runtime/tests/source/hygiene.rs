@@ -19,6 +19,35 @@ fn no_file_is_too_long_to_read() {
     assert!(long.is_empty(), "split these, {FILE_LINES_MAX} lines are the most: {long:#?}");
 }
 
+/// Tests of settings that are refused, of queues that lose actors, of systems whose last handle goes, and of those that
+/// shuttle runs.
+const BUILD_SYSTEMS_THEMSELVES: [&str; 6] = [
+    "actors/broken_queues.rs",
+    "actors/workers.rs",
+    "overload/budget.rs",
+    "shutdown/systems.rs",
+    "stage/mod.rs",
+    "support/own.rs",
+];
+
+#[test]
+fn tests_build_systems_of_which_nothing_may_be_left() {
+    let builds = |source: &Source| {
+        let mut lines = source.text.lines();
+        lines.any(|line| line.contains(".build()") && !line.contains("runtime::Builder"))
+    };
+    let all = tree::files("runtime/tests", "rs").into_iter();
+    let all =
+        all.filter(|source| !["/ui/", "/source/"].iter().any(|part| source.path.contains(part)));
+    let building: BTreeSet<_> = all.filter(builds).map(|source| source.path).collect();
+    let known = BUILD_SYSTEMS_THEMSELVES.map(|path| format!("runtime/tests/{path}"));
+    assert_eq!(
+        building,
+        BTreeSet::from(known),
+        "left: these do not use `own`, right: these need not"
+    );
+}
+
 #[test]
 fn unsafe_files_are_those_listed_in_the_book() {
     let built = rust().filter(|source| !source.is_test());

@@ -247,6 +247,7 @@ impl Account {
     }
 
     fn settle(&self, system: &System) {
+        assert_eq!(system.leftovers(), Vec::<String>::new());
         let read = |counter: &AtomicU64| counter.load(Ordering::SeqCst);
         let wrong = self.wrong.lock().expect("nobody panics with it");
         assert!(wrong.is_empty(), "{wrong:?}");

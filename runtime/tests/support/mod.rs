@@ -6,11 +6,13 @@
 
 mod hold;
 mod ledger;
+mod own;
 mod policies;
 mod scheduling;
 
 pub(crate) use hold::{hold_worker, hold_worker_on};
 pub(crate) use ledger::{Ledger, Parcel};
+pub(crate) use own::{Builds, Own};
 pub(crate) use policies::policies;
 pub(crate) use scheduling::{SCHEDULINGS, Scheduling, scheduled};
 
@@ -55,10 +57,9 @@ pub(crate) fn everywhere(test: impl AsyncFn(&System)) {
     }
 }
 
-/// Runs `test` on a system of its own, which must shut down afterwards.
+/// Runs `test` on a system of its own, which must shut down afterwards, and of which nothing may be left.
 pub(crate) fn on(workers: usize, scheduler: Scheduler, test: impl AsyncFn(&System)) {
-    let system = System::builder().workers(workers).scheduler(scheduler).build();
-    let system = system.expect("the settings are in range");
+    let system = System::builder().workers(workers).scheduler(scheduler).own();
     run(async {
         test(&system).await;
         system.shutdown(LONG).await.expect("every actor ends");

@@ -50,6 +50,11 @@ impl Names {
         drop(released);
     }
 
+    /// How many names are taken.
+    pub(crate) fn count(&self) -> usize {
+        self.0.len()
+    }
+
     /// The name of an actor, if it has one. Looks at every name.
     pub(crate) fn of(&self, cell: &CellRef) -> Option<String> {
         let is_its = |named: &Option<CellRef>| is_of(named.as_ref(), cell.as_ptr());

@@ -51,6 +51,11 @@ impl Names {
         }
     }
 
+    /// How many names are taken.
+    pub(crate) fn count(&self) -> usize {
+        self.0.iter().map(|map| map.lock().len()).sum()
+    }
+
     /// The actor with the name.
     pub(crate) fn find(&self, name: &str) -> Option<CellRef> {
         self.map(name).lock().get(name).cloned().flatten()

@@ -2,7 +2,9 @@
 
 use crate::asks::deadlines::middle;
 use crate::asks::oracle::{NO_TIME, Oracle, Refusal, SHORT, keep, oracle};
-use crate::support::{LONG, block_on, everywhere, hold_worker, on, poll_once, run, soon, until};
+use crate::support::{
+    Builds, LONG, block_on, everywhere, hold_worker, on, poll_once, run, soon, until,
+};
 use greenroom::{
     AskError, Context, Handle, HandleAsync, Idle, Message, Recipient, Ref, Scheduler, System,
 };
@@ -98,7 +100,7 @@ fn outside<T: Send + 'static>(test: impl FnOnce() -> T + Send + 'static) -> T {
 fn a_plain_thread_waits_for_every_outcome() {
     for idle in [Idle::Park, Idle::Spin(SHORT / 4)] {
         for workers in [1, 2, 4] {
-            let system = System::builder().workers(workers).idle(idle).build().unwrap();
+            let system = System::builder().workers(workers).idle(idle).own();
             let oracle = run(oracle(&system));
             outside(move || {
                 for number in 0..1000 {
@@ -142,8 +144,8 @@ fn to_wait_on_a_worker_is_a_bug() {
 // [G-ASK-1]
 #[test]
 fn the_default_deadline_is_the_systems() {
-    let patient = System::builder().workers(1).ask_timeout(LONG).build().unwrap();
-    let hasty = System::builder().workers(1).ask_timeout(SHORT).build().unwrap();
+    let patient = System::builder().workers(1).ask_timeout(LONG).own();
+    let hasty = System::builder().workers(1).ask_timeout(SHORT).own();
     run(async {
         let remaining = oracle(&patient).await.remaining().await.unwrap();
         assert!(LONG / 2 < remaining && remaining <= LONG, "{remaining:?}");

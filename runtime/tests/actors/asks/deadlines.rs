@@ -1,7 +1,7 @@
 //! Deadlines travel on, and hold wherever the asker waits.
 
 use crate::asks::oracle::{Oracle, SHORT, keep, oracle};
-use crate::support::{LONG, everywhere, hold_worker, poll_once, run, soon};
+use crate::support::{Builds, LONG, everywhere, hold_worker, poll_once, run, soon};
 use greenroom::{Actor, AskError, Context, Ref, System, handlers};
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -159,12 +159,12 @@ fn an_ask_beside_an_actor_expires_while_its_worker_is_idle() {
 fn deadlines_hold_between_systems_of_different_age() {
     // Longer than a machine stands still that has much to do.
     let within = SHORT * 100;
-    let old = System::builder().workers(1).build().unwrap();
+    let old = System::builder().workers(1).own();
     run(async {
         let old_oracle = oracle(&old).await;
         // The clocks of the systems begin when they are built, further apart than the deadlines.
         tokio::time::sleep(within * 2).await;
-        let young = System::builder().workers(1).build().unwrap();
+        let young = System::builder().workers(1).own();
         let young_oracle = oracle(&young).await;
         let middle = Middle { next: None, oracle: old_oracle };
         let middle = young.spawn::<Middle>(middle).await.unwrap();
@@ -182,7 +182,7 @@ fn deadlines_hold_between_systems_of_different_age() {
 // [G-ASK-1]
 #[test]
 fn an_ask_of_another_system_expires_whichever_worker_asks() {
-    let [system, other] = [2, 1].map(|workers| System::builder().workers(workers).build().unwrap());
+    let [system, other] = [2, 1].map(|workers| System::builder().workers(workers).own());
     run(async {
         let oracle = oracle(&other).await;
         let expires = async || {

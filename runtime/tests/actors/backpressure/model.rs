@@ -3,7 +3,7 @@
 use crate::backpressure::{
     BYTES, DroppingNewest, DroppingOldest, Gated, Load, MESSAGES, Policy, Rejecting, Waiting, heavy,
 };
-use crate::support::{run, soon};
+use crate::support::{Builds, run, soon};
 use greenroom::{Counts, Full, System, TellError};
 use proptest::prelude::*;
 use std::collections::VecDeque;
@@ -105,7 +105,7 @@ async fn compare<P: Policy>(system: &System, steps: Vec<Step>) {
 }
 
 fn follows_the_model<P: Policy>(steps: Vec<Step>) {
-    let system = System::builder().workers(1).build().expect("the settings are in range");
+    let system = System::builder().workers(1).own();
     run(compare::<P>(&system, steps));
 }
 

@@ -1,7 +1,7 @@
 //! Any history of a stash, beside one on paper.
 
 use crate::stash::{Served, read};
-use crate::support::{LONG, run};
+use crate::support::{Builds, LONG, run};
 use greenroom::{Actor, Context, System, handlers};
 use proptest::prelude::*;
 use std::collections::VecDeque;
@@ -121,7 +121,7 @@ proptest! {
     #[test]
     fn a_stash_does_what_a_list_on_paper_does(ops in prop::collection::vec(op(), 0..60)) {
         run(async {
-            let system = System::builder().workers(1).build().unwrap();
+            let system = System::builder().workers(1).own();
             let served = Served::default();
             let doors = system.spawn::<Doors>(Arc::clone(&served)).await.unwrap();
             for (number, op) in (0..).zip(&ops) {

@@ -1,7 +1,7 @@
 //! The wait before a restart.
 
 use crate::supervision::patient::*;
-use crate::support::{everywhere, exit_of, on, soon};
+use crate::support::{Builds, everywhere, exit_of, on, soon};
 use greenroom::{Event, EventStream, ExitReason, Ref, Scheduler, System};
 use std::time::{Duration, Instant};
 
@@ -63,7 +63,7 @@ fn an_actor_that_backs_off_can_be_ended() {
 // [G-SHUTDOWN-1]
 #[test]
 fn a_system_that_ends_in_the_middle_of_a_backoff_leaves_nothing_behind() {
-    let system = System::builder().workers(1).build().unwrap();
+    let system = System::builder().workers(1).own();
     crate::support::run(async {
         let mut events = system.events();
         let (patient, _entries) = patient::<HourOfBackoff>(&system).await;

@@ -1,7 +1,7 @@
 //! How long children may take to stop, and ends that come in the middle of a restart.
 
 use crate::supervision::family::*;
-use crate::support::{everywhere, exit_of, on, soon};
+use crate::support::{Builds, everywhere, exit_of, on, soon};
 use greenroom::{Event, ExitReason, Ref, Scheduler, Shutdown, System};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -161,7 +161,7 @@ fn a_supervisor_that_is_killed_kills_its_children() {
 #[test]
 fn a_system_that_ends_in_the_middle_of_a_round_leaves_nothing_behind() {
     for graceful in [false, true] {
-        let system = System::builder().workers(2).build().unwrap();
+        let system = System::builder().workers(2).own();
         crate::support::run(async {
             let mut events = system.events();
             let company = company::<OneForAllSlowly>(&system, 3, |plan| plan).await;
@@ -181,7 +181,7 @@ fn a_system_that_ends_in_the_middle_of_a_round_leaves_nothing_behind() {
 #[test]
 fn the_same_seed_shortens_the_same_waits() {
     fn waits(seed: u64) -> Vec<Duration> {
-        let system = System::builder().workers(1).seed(seed).build().unwrap();
+        let system = System::builder().workers(1).seed(seed).own();
         crate::support::run(async {
             let mut events = system.events();
             let company = company::<Jittery>(&system, 2, |plan| plan).await;

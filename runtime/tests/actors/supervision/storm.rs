@@ -1,7 +1,7 @@
 //! Failures of many children at once, under load: what becomes of the mail, and in which order.
 
 use crate::supervision::patient::HOUR;
-use crate::support::{Dice, Ledger, Parcel, SCHEDULERS, policies};
+use crate::support::{Builds, Dice, Ledger, Parcel, SCHEDULERS, policies};
 use greenroom::{
     Actor, Context, Ref, Scheduler, Shutdown, StartError, Supervision, Supervisor, System, handlers,
 };
@@ -105,7 +105,7 @@ async fn send(sailors: Vec<Ref<Sailor>>, ledger: Arc<Ledger>, sender: usize, see
 }
 
 fn storm<P: Policy>(scheduler: Scheduler, workers: usize, seed: u64) {
-    let system = System::builder().workers(workers).scheduler(scheduler).build().expect("in range");
+    let system = System::builder().workers(workers).scheduler(scheduler).own();
     let ledger = Ledger::new(SENDERS * usize::try_from(MESSAGES).expect("a few"));
     crate::support::run(async {
         let seen: Vec<Seen> = (0..MEMBERS).map(|_| Seen::default()).collect();

@@ -2,7 +2,7 @@
 
 use super::{Feeder, Store, bytes};
 use crate::stage::{Place, identity, once};
-use crate::support::{run, soon, until, until_async};
+use crate::support::{Builds, Own, run, soon, until, until_async};
 use greenroom::net::{
     Address, Bytes, Connecting, Envelope, Export, Frame, Identity, Link, LinkEnd, Loopback,
     LoopbackNode, Node, Order, SubmitError, Transport,
@@ -172,8 +172,8 @@ impl Link for LyingLink {
 }
 
 /// A node that lies, and the store that it found.
-async fn liar(network: &Loopback, there: &Place, change: Change) -> (System, Node, Ref<Store>) {
-    let system = System::builder().workers(1).build().unwrap();
+async fn liar(network: &Loopback, there: &Place, change: Change) -> (Own, Node, Ref<Store>) {
+    let system = System::builder().workers(1).own();
     let node = network.node("here", identity("here"));
     let node = Node::start(&system, Lying { node, change }).unwrap();
     let near = there.system.spawn::<Store>(Arc::new(Semaphore::new(0))).await.unwrap();
@@ -309,7 +309,7 @@ fn who_opens_streams_that_never_end_is_refused_more() {
         there.node.export("hoard", Export::of(&near)).unwrap();
         // It never says that a stream is over, and forgets that itself.
         let change: Change = |envelope, _| u32::from(envelope.message != CUT);
-        let system = System::builder().workers(1).build().unwrap();
+        let system = System::builder().workers(1).own();
         let node = network.node("here", identity("here"));
         let node = Node::start(&system, Lying { node, change }).unwrap();
         let peer = node.connect(&"loopback:there".parse().unwrap()).await.unwrap();

@@ -1,0 +1,38 @@
+//! A system that a test has for itself.
+
+use super::{LONG, block_on};
+use greenroom::{Builder, System};
+use std::ops::Deref;
+use std::thread;
+
+/// When it goes, it is shut down if it was not, and nothing may be left of it.
+pub(crate) struct Own(System);
+
+impl Deref for Own {
+    type Target = System;
+
+    fn deref(&self) -> &System {
+        &self.0
+    }
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        if !thread::panicking() {
+            block_on(self.0.shutdown(LONG)).expect("every actor ends");
+            assert_eq!(self.0.leftovers(), Vec::<String>::new());
+        }
+    }
+}
+
+/// Settings of a system.
+pub(crate) trait Builds {
+    /// Builds it for one test.
+    fn own(self) -> Own;
+}
+
+impl Builds for Builder {
+    fn own(self) -> Own {
+        Own(self.build().expect("the settings are in range"))
+    }
+}
