@@ -12,7 +12,7 @@ use greenroom::net::{Export, Identity, Incarnation, Loopback, Node, NodeId, Orph
 use greenroom::{Actor, Ref, System, handlers};
 use std::alloc::{GlobalAlloc, Layout, System as Heap};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use support::{Builds, LONG, Own, run, until};
+use support::{Builds, LONG, OwnSystem, run, until};
 
 /// Passes everything on to the system's allocator, and counts the bytes that are in use.
 struct Counting;
@@ -54,7 +54,7 @@ impl Echo {
 }
 
 /// A node of a system with one worker.
-fn place(network: &Loopback, name: &str, number: u64) -> (Own, Node) {
+fn place(network: &Loopback, name: &str, number: u64) -> (OwnSystem, Node) {
     let system = System::builder().workers(1).own();
     let identity = Identity { node: NodeId(number), incarnation: Incarnation(1) };
     let node = Node::start(&system, network.node(name, identity)).unwrap();

@@ -82,7 +82,7 @@ fn who_only_read_the_book_can_talk() {
     let Some(Event::Up { association, peer, hello, lanes: 1, .. }) = event else {
         panic!("{event:?}")
     };
-    assert_eq!((peer.0, hello.incarnation, hello.token), (public(&HIS), 1, [9; 16]));
+    assert_eq!((peer.0, hello.incarnation, hello.token.0), (public(&HIS), 1, [9; 16]));
     still_talks(&mut node, &him, 0);
     let mut packet = [&[0; 16], &b"an answer"[..], &[0; 16]].concat();
     node.seal(ms(2), association, 0, 77, &mut packet).unwrap();

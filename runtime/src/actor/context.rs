@@ -141,7 +141,7 @@ impl<A: Actor> Context<A> {
         Incarnation::new(self.cell(), self.incarnation())
     }
 
-    /// How often the actor was restarted.
+    /// How often the actor was restarted, also where its first start was not over.
     #[must_use]
     pub fn incarnation(&self) -> u32 {
         self.header().owner.with(|owner| {

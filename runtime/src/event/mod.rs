@@ -130,7 +130,7 @@ impl fmt::Display for ExitReason {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Event {
-    /// The start hook succeeded. `incarnation` is 0 at first and counts restarts.
+    /// The start hook succeeded. `incarnation` is 0 at first, and counts restarts, also those of a start that was not over.
     Started {
         /// Which actor.
         actor: ActorId,

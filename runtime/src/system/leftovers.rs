@@ -4,10 +4,12 @@ use super::handle::System;
 use crate::actor::{describe_cell, family};
 
 impl System {
-    /// What there is of a system although it has ended, each in a line: actors, names, questions that wait,
-    /// timers, workers, and messages that count against the budget. For tests, at the end of which there should be none:
-    /// where [`System::shutdown`] or [`System::drain`] has returned `Ok`, and nobody outside keeps an ask or a message
-    /// of the system. Takes locks for a moment, and allocates.
+    /// Describes what is left of a system, for tests that have ended it: a line for each actor, and for what else there is a
+    /// line with its count, which are timers, names, asks that wait, workers, and messages in the budget.
+    ///
+    /// Nothing is left once [`System::shutdown`] or [`System::drain`] has returned `Ok` before its deadline to a caller that
+    /// runs on no worker of the system, while nobody outside waits for anything of the system any more: for an answer, an
+    /// end, or another call of these. Takes locks for a moment, allocates, and looks at every name for every actor.
     ///
     /// # Examples
     /// ```

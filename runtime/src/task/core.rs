@@ -354,21 +354,17 @@ impl Core {
         all_gone(&self.workers_gone, || self.workers.load(Ordering::Acquire)).await;
     }
 
-    /// What is there beside actors and their mail, each in a line.
+    /// What is there beside actors and their mail, a line for each kind.
     pub(crate) fn leftovers(&self) -> Vec<String> {
         let mut left = Vec::new();
-        for (worker, alarms) in (0..).zip(&*self.alarms) {
-            if let Some(due) = alarms.next() {
-                let keeper =
-                    if worker == self.timekeeper() { "the timekeeper" } else { "a worker" };
-                left.push(format!("a timer of {keeper} that is due {due:?}"));
-            }
-        }
+        let timers = self.alarms.iter().map(|alarms| alarms.count()).sum();
         let names = self.names.count();
         let waits = self.waits.count();
         // Acquire: pairs with the AcqRel in `worker_ended`.
         let workers = self.workers.load(Ordering::Acquire);
-        for (count, of) in [(names, "names"), (waits, "asks that wait"), (workers, "workers")] {
+        let all =
+            [(timers, "timers"), (names, "names"), (waits, "asks that wait"), (workers, "workers")];
+        for (count, of) in all {
             if count > 0 {
                 left.push(format!("{count} {of}"));
             }

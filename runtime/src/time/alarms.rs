@@ -47,6 +47,11 @@ impl<T> Alarms<T> {
         self.0.lock().wheel.advance(now, |item| due.push(item));
     }
 
+    /// How many have not gone off. For any thread.
+    pub(crate) fn count(&self) -> usize {
+        self.0.lock().wheel.len()
+    }
+
     /// When the calling thread, which looks after the alarms, must look again. It is woken if an
     /// earlier one is set until then.
     pub(crate) fn next(&self) -> Option<Time> {

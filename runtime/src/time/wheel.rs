@@ -62,7 +62,6 @@ impl<T> Wheel<T> {
     }
 
     /// Items that wait.
-    #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.len
     }

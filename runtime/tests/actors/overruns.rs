@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
-use crate::support::{Builds, LONG, Own, SCHEDULERS, run, soon};
+use crate::support::{Builds, LONG, OwnSystem, SCHEDULERS, run, soon};
 use greenroom::{Actor, ActorId, Event, EventStream, Ref, Scheduler, System, handlers};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -69,7 +69,7 @@ async fn blocker(system: &System) -> Ref<Blocker> {
     system.spawn::<Blocker>((None, None, None)).await.unwrap()
 }
 
-fn built(workers: usize, scheduler: Scheduler, budget: Duration) -> Own {
+fn built(workers: usize, scheduler: Scheduler, budget: Duration) -> OwnSystem {
     let builder = System::builder().workers(workers).scheduler(scheduler);
     builder.handler_budget(budget).own()
 }

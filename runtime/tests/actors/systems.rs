@@ -2,12 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
-use crate::support::{Builds, LONG, Ledger, Own, Parcel, block_on, run};
+use crate::support::{Builds, LONG, Ledger, OwnSystem, Parcel, block_on, run};
 use greenroom::{Actor, Ref, Scheduler, System, handlers};
 use std::thread;
 
-/// A system for tests that end it themselves.
-fn system(workers: usize, scheduler: Scheduler) -> Own {
+/// A system of a kind.
+fn system(workers: usize, scheduler: Scheduler) -> OwnSystem {
     System::builder().workers(workers).scheduler(scheduler).own()
 }
 
@@ -62,7 +62,7 @@ fn actors_of_several_systems_talk_until_one_ends() {
 }
 
 /// What works anywhere: spawn, tell, ask, wait for an end, shut down.
-async fn lives(system: Own) {
+async fn lives(system: OwnSystem) {
     let ledger = Ledger::new(1);
     let porter = system.spawn::<Porter>(Porter).await.unwrap();
     porter.take(ledger.issue()).await.unwrap();

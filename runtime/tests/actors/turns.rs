@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
-use crate::support::{Builds, LONG, Own, SCHEDULERS, hold_worker, run, until};
+use crate::support::{Builds, LONG, OwnSystem, SCHEDULERS, hold_worker, run, until};
 use greenroom::{Actor, Builder, Context, Ref, Scheduler, System, handlers};
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ async fn writer(system: &System, number: usize, log: &Log) -> Ref<Writer> {
 }
 
 /// One worker, whose turns are not cut short by time.
-fn built(scheduler: Scheduler, set: fn(Builder) -> Builder) -> Own {
+fn built(scheduler: Scheduler, set: fn(Builder) -> Builder) -> OwnSystem {
     set(System::builder().workers(1).slice(LONG).scheduler(scheduler)).own()
 }
 

@@ -1,6 +1,6 @@
 //! How nodes come to a cluster, on real systems.
 
-use crate::support::{Builds, LONG, Own, run, soon};
+use crate::support::{Builds, LONG, OwnSystem, run, soon};
 use greenroom::System;
 use greenroom::net::membership::{JoinError, MemberEvent, Members, Membership};
 use greenroom::net::{ExportError, Identity, Incarnation, Loopback, Node, NodeId};
@@ -12,7 +12,7 @@ pub(crate) fn join(
     place: &str,
     number: u64,
     membership: impl FnOnce(Membership) -> Membership,
-) -> (Own, Node, Members) {
+) -> (OwnSystem, Node, Members) {
     let system = System::builder().workers(1).own();
     let identity = Identity { node: NodeId(number), incarnation: Incarnation(number) };
     let transport = network.node(place, identity);

@@ -1,6 +1,6 @@
 //! Systems that are joined by pipes, and the actors that the tests send to.
 
-use crate::support::{Builds, LONG, Own, SCHEDULERS, run};
+use crate::support::{Builds, LONG, OwnSystem, SCHEDULERS, run};
 use greenroom::net::{Export, Identity, Incarnation, Loopback, Node, NodeId, Peer};
 use greenroom::{Actor, Context, Down, Ref, Scheduler, System, WatchId, handlers};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// One system that is a node.
 pub(crate) struct Place {
-    pub(crate) system: Own,
+    pub(crate) system: OwnSystem,
     pub(crate) node: Node,
     name: &'static str,
 }

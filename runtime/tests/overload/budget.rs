@@ -1,7 +1,7 @@
 //! A budget for the mail of a whole system, in messages and in bytes.
 
 use crate::gate::{Bounded, Gate, Gated, Load, Newest, Oldest, Plain, Policy, heavy, load};
-use crate::support::{Builds, Own, SCHEDULERS, block_on, poll_once, run, soon, until};
+use crate::support::{Builds, OwnSystem, SCHEDULERS, block_on, poll_once, run, soon, until};
 use greenroom::{
     Actor, AskError, BuildError, Event, Quantity, Ref, System, SystemPressure, TellError, handlers,
 };
@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 
 const BYTES: usize = size_of::<Load>();
 
-fn system(messages: usize) -> Own {
+fn system(messages: usize) -> OwnSystem {
     System::builder().workers(1).budget_messages(messages).own()
 }
 

@@ -1,7 +1,7 @@
 //! Systems that end: in order, within their deadline, with all their threads.
 
 use crate::support::{
-    self, Builds, Dice, LONG, Ledger, Own, Parcel, block_on, everywhere, run, soon, until,
+    self, Builds, Dice, LONG, Ledger, OwnSystem, Parcel, block_on, everywhere, run, soon, until,
 };
 use crate::{Porter, PorterMessage, blocking, ledger};
 use greenroom::{Actor, Context, Ref, Scheduler, SpawnError, System, TellError, handlers};
@@ -61,8 +61,8 @@ fn shutdown_stops_children_before_their_parents() {
     });
 }
 
-/// A system of its own kind, for tests that end it themselves.
-fn system(workers: usize, scheduler: Scheduler) -> Own {
+/// A system of a kind.
+fn system(workers: usize, scheduler: Scheduler) -> OwnSystem {
     System::builder().workers(workers).scheduler(scheduler).own()
 }
 

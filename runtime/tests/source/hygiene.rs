@@ -19,8 +19,8 @@ fn no_file_is_too_long_to_read() {
     assert!(long.is_empty(), "split these, {FILE_LINES_MAX} lines are the most: {long:#?}");
 }
 
-/// Tests of settings that are refused, of queues that lose actors, of systems whose last handle goes, and of those that
-/// shuttle runs.
+/// Where `own` is, and tests of settings that are refused, of queues that lose actors, of systems whose last handle goes, and
+/// of those that shuttle runs.
 const BUILD_SYSTEMS_THEMSELVES: [&str; 6] = [
     "actors/broken_queues.rs",
     "actors/workers.rs",
@@ -44,7 +44,7 @@ fn tests_build_systems_of_which_nothing_may_be_left() {
     assert_eq!(
         building,
         BTreeSet::from(known),
-        "left: these do not use `own`, right: these need not"
+        "left: these build systems without `own`, right: these may"
     );
 }
 

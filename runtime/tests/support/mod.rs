@@ -12,7 +12,7 @@ mod scheduling;
 
 pub(crate) use hold::{hold_worker, hold_worker_on};
 pub(crate) use ledger::{Ledger, Parcel};
-pub(crate) use own::{Builds, Own};
+pub(crate) use own::{Builds, OwnSystem};
 pub(crate) use policies::policies;
 pub(crate) use scheduling::{SCHEDULINGS, Scheduling, scheduled};
 

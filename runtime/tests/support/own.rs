@@ -6,9 +6,9 @@ use std::ops::Deref;
 use std::thread;
 
 /// When it goes, it is shut down if it was not, and nothing may be left of it.
-pub(crate) struct Own(System);
+pub(crate) struct OwnSystem(System);
 
-impl Deref for Own {
+impl Deref for OwnSystem {
     type Target = System;
 
     fn deref(&self) -> &System {
@@ -16,7 +16,7 @@ impl Deref for Own {
     }
 }
 
-impl Drop for Own {
+impl Drop for OwnSystem {
     fn drop(&mut self) {
         if !thread::panicking() {
             block_on(self.0.shutdown(LONG)).expect("every actor ends");
@@ -28,11 +28,11 @@ impl Drop for Own {
 /// Settings of a system.
 pub(crate) trait Builds {
     /// Builds it for one test.
-    fn own(self) -> Own;
+    fn own(self) -> OwnSystem;
 }
 
 impl Builds for Builder {
-    fn own(self) -> Own {
-        Own(self.build().expect("the settings are in range"))
+    fn own(self) -> OwnSystem {
+        OwnSystem(self.build().expect("the settings are in range"))
     }
 }

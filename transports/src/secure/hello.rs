@@ -1,6 +1,6 @@
 //! What two nodes tell each other inside a handshake, sealed: 56 bytes each.
 
-use super::identity::TOKEN_BYTES;
+use super::identity::Token;
 use std::time::Duration;
 
 /// How many bytes a hello has.
@@ -22,7 +22,7 @@ pub struct Hello {
     /// How many bytes may be under way to it in each lane at first.
     pub window_bytes: u64,
     /// By what it proves to have forgotten the association.
-    pub token: [u8; TOKEN_BYTES],
+    pub token: Token,
 }
 
 impl Hello {
@@ -36,7 +36,7 @@ impl Hello {
             &self.lanes.to_le_bytes(),
             &self.datagram_bytes_max.to_le_bytes(),
             &self.window_bytes.to_le_bytes(),
-            &self.token,
+            &self.token.0,
         ];
         let mut bytes = [0; HELLO_BYTES];
         bytes.iter_mut().zip(parts.into_iter().flatten()).for_each(|(place, byte)| *place = *byte);
@@ -59,7 +59,7 @@ impl Hello {
             lanes: u16::from_le_bytes(*lanes),
             datagram_bytes_max: u16::from_le_bytes(*datagram),
             window_bytes: u64::from_le_bytes(*window),
-            token: *bytes.first_chunk()?,
+            token: Token(*bytes.first_chunk()?),
         })
     }
 }

@@ -3,10 +3,22 @@
 use super::digest::{code, derive};
 use super::key::{KEY_BYTES, Key, PublicKey};
 use curve25519_dalek::montgomery::MontgomeryPoint;
+use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
 /// How many bytes a reset token has.
 pub const TOKEN_BYTES: usize = 16;
+
+/// By what a node proves, also after a restart, that it has forgotten an association. Who has it can end that: it is never
+/// shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Token(pub [u8; TOKEN_BYTES]);
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(..)")
+    }
+}
 
 /// The identity of this node.
 #[derive(Clone, Debug)]
@@ -38,9 +50,12 @@ impl Identity {
     /// What proves, also after a restart, that this node gave out `index` to a peer at that address. That
     /// is part of it, with the port, so that a token called forth by somebody else is of no use, also by one behind the
     /// same IP address.
-    pub(crate) fn reset_token(&self, index: u32, peer: SocketAddr) -> [u8; TOKEN_BYTES] {
+    pub(crate) fn reset_token(&self, index: u32, peer: SocketAddr) -> Token {
         let (ip, port) = (address_bytes(peer.ip()), peer.port().to_le_bytes());
-        code(&self.reset, &[&index.to_le_bytes(), &ip, &port])
+        let token = code(&self.reset, &[&index.to_le_bytes(), &ip, &port]);
+        #[cfg(test)]
+        super::packet::watch::never_show(&token);
+        Token(token)
     }
 }
 

@@ -11,7 +11,7 @@ mod marks;
 mod profiles;
 mod streams;
 
-use desk::{Desk, Log, Teller, Told, What, judge};
+use desk::{Desk, Log, Shared, Teller, What, judge};
 use greenroom::Ref;
 use greenroom::net::{Address, Export, Node as NetNode};
 use greenroom::sim::{Explore, Fault, Link, Node, World, WorldClock};
@@ -32,6 +32,7 @@ const CLIENTS: usize = 2;
 const SAFETY: Duration = Duration::from_secs(30);
 /// Within this, everybody is connected and served once it is calm: a lost peer is noticed within 10 s.
 const LIVENESS: Duration = Duration::from_secs(60);
+
 /// Randomness of one run of a node (SplitMix64).
 struct Dice(u64);
 
@@ -61,15 +62,15 @@ struct Ground {
     seed: u64,
     clock: WorldClock,
     log: Log,
-    told: Told,
+    shared: Shared,
 }
 
 impl Ground {
     fn new(world: &World) -> Self {
-        let told =
-            Told { clock: world.clock(), answered: Arc::default(), finished: Arc::default() };
+        let shared =
+            Shared { clock: world.clock(), answered: Arc::default(), finished: Arc::default() };
         let seed = world.pick(1 << 30) as u64;
-        Self { seed, clock: world.clock(), log: Log::default(), told }
+        Self { seed, clock: world.clock(), log: Log::default(), shared }
     }
 
     /// Makes a node of the one called `who`; `None` if it is about to stop already.
@@ -114,14 +115,16 @@ async fn talk(ground: &Ground, node: &Node, desk: &Ref<Desk>, of: (u8, u64, u64)
     let (who, incarnation, connection) = of;
     for number in 0.. {
         let Some(system) = node.try_system() else { return };
-        let Ok(teller) = system.spawn::<Teller>(Teller(ground.told.clone())).await else { return };
+        let Ok(teller) = system.spawn::<Teller>(Teller(ground.shared.clone())).await else {
+            return;
+        };
         let stream = (who, incarnation, connection, number);
         let rounds = 1 + (connection + number) % 7;
         if teller.talk(desk.clone(), stream, rounds).await.is_err() {
             return;
         }
         teller.ended().await;
-        if !ground.told.finished.lock().unwrap().contains_key(&stream) {
+        if !ground.shared.finished.lock().unwrap().contains_key(&stream) {
             return;
         }
     }
@@ -153,7 +156,7 @@ fn play(world: &mut World) {
     let storm = world.storm(&nodes, &others);
     world.run_for(SAFETY);
     world.calm(&nodes);
-    let answered = |client: usize| ground.told.answered[client].load(Relaxed);
+    let answered = |client: usize| ground.shared.answered[client].load(Relaxed);
     let before: Vec<_> = (0..CLIENTS).map(answered).collect();
     world.run_within(LIVENESS, async {
         let served = |client: usize| answered(client) > before[client] + 5;
@@ -161,7 +164,7 @@ fn play(world: &mut World) {
             ground.clock.sleep(10 * MS).await;
         }
     });
-    let seen = judge(&ground.log.lock().unwrap(), &ground.told.finished.lock().unwrap());
+    let seen = judge(&ground.log.lock().unwrap(), &ground.shared.finished.lock().unwrap());
     world.sometimes("the end of an actor is told", seen.ends);
     world.sometimes("the end of a connection is told", seen.breaks);
     world.sometimes("the server starts again", server.incarnation() > 0);

@@ -2,7 +2,7 @@
 
 use super::{Feeder, Store, bytes};
 use crate::stage::{Place, identity, once};
-use crate::support::{Builds, Own, run, soon, until, until_async};
+use crate::support::{Builds, OwnSystem, run, soon, until, until_async};
 use greenroom::net::{
     Address, Bytes, Connecting, Envelope, Export, Frame, Identity, Link, LinkEnd, Loopback,
     LoopbackNode, Node, Order, SubmitError, Transport,
@@ -172,7 +172,7 @@ impl Link for LyingLink {
 }
 
 /// A node that lies, and the store that it found.
-async fn liar(network: &Loopback, there: &Place, change: Change) -> (Own, Node, Ref<Store>) {
+async fn liar(network: &Loopback, there: &Place, change: Change) -> (OwnSystem, Node, Ref<Store>) {
     let system = System::builder().workers(1).own();
     let node = network.node("here", identity("here"));
     let node = Node::start(&system, Lying { node, change }).unwrap();

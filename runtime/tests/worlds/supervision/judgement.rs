@@ -41,8 +41,8 @@ struct Known {
     is_late: bool,
     is_failing: bool,
     is_struck: bool,
-    /// Whether somebody had it drain: what it fails of then is met at once, by itself, and uncounted.
-    drains: bool,
+    /// Where in the notes somebody had it drain: what it fails of then is met at once, by itself, and uncounted.
+    drains_from: Option<usize>,
     /// Times that its state was dropped.
     gone: usize,
     /// Its failure that waits for what follows.
@@ -149,7 +149,9 @@ impl Judgement {
             Note::Struck { actor, drains } => {
                 let known = self.known(*actor);
                 known.is_struck = true;
-                known.drains |= drains;
+                if *drains {
+                    known.drains_from.get_or_insert(place);
+                }
             }
             Note::Ending(drains) => {
                 if *drains {
@@ -210,6 +212,7 @@ impl Judgement {
                 if known.backs_off.is_some_and(|until| until > now) {
                     self.marks.insert(MARKS[2]);
                 }
+                self.note_rounds_end(*actor);
             }
             _ => {}
         }
@@ -246,15 +249,19 @@ impl Judgement {
         Some((children.strategy, others.filter(|other| *other != actor).collect()))
     }
 
-    /// Who starts for the first time beside somebody who is down is late for that round; nobody is when it is over.
+    /// Who starts for the first time beside somebody who is down is late for that round.
     fn note_late(&mut self, actor: ActorId, is_again: bool) {
         let Some((_, others)) = self.siblings(actor, false) else { return };
         let is_round = others.iter().any(|other| self.is_down(*other));
         self.known(actor).is_late = is_round && !is_again;
-        if !is_round {
-            for other in others {
-                self.known(other).is_late = false;
-            }
+        self.note_rounds_end(actor);
+    }
+
+    /// Nobody is late any more when nobody of the crew is down.
+    fn note_rounds_end(&mut self, actor: ActorId) {
+        let Some((_, others)) = self.siblings(actor, false) else { return };
+        if !others.iter().chain([&actor]).any(|one| self.is_down(*one)) {
+            others.into_iter().for_each(|other| self.known(other).is_late = false);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::link::Time;
 use crate::secure::handshake::{Role, Secrets};
-use crate::secure::identity::TOKEN_BYTES;
+use crate::secure::identity::Token;
 use crate::secure::packet::{Opener, SealError, Sealer};
 use crate::secure::wire::OVERHEAD_BYTES;
 use subtle::ConstantTimeEq;
@@ -28,9 +28,9 @@ pub(super) struct Epoch {
     /// Under what we name it to the peer.
     pub(super) peer_index: u32,
     /// What the peer sends if it has forgotten the association.
-    peer_token: [u8; TOKEN_BYTES],
+    peer_token: Token,
     /// The same, if it has been told another one for another address of ours, and in which packet of the control lane.
-    told_token: Option<(u64, [u8; TOKEN_BYTES])>,
+    told_token: Option<(u64, Token)>,
     pub(super) since: Time,
     /// Which of the handshakes of the association it is from.
     pub(super) order: u64,
@@ -43,7 +43,7 @@ pub(super) struct Epoch {
 pub(super) struct Made {
     pub(super) index: u32,
     pub(super) peer_index: u32,
-    pub(super) peer_token: [u8; TOKEN_BYTES],
+    pub(super) peer_token: Token,
     pub(super) role: Role,
     pub(super) lanes: u8,
 }
@@ -110,7 +110,7 @@ impl Epoch {
 
     /// The peer has told a token for another address of ours. The one from the handshake stays good: what is on its way
     /// may be told to go back there. What comes late says nothing of where we are now. [UDP-61]
-    pub(super) fn tell_token(&mut self, number: u64, token: [u8; TOKEN_BYTES]) {
+    pub(super) fn tell_token(&mut self, number: u64, token: Token) {
         let is_late = self.told_token.is_some_and(|(newest, _)| number < newest);
         if crate::planted!("late-token-kept": is_late => false) {
             return;
@@ -120,8 +120,8 @@ impl Epoch {
 
     /// Whether a reset with that token is the peer's.
     pub(super) fn is_reset_by(&self, token: &[u8]) -> bool {
-        let told = self.told_token.is_some_and(|(_, told)| bool::from(told.ct_eq(token)));
-        told | bool::from(self.peer_token.ct_eq(token))
+        let told = self.told_token.is_some_and(|(_, told)| bool::from(told.0.ct_eq(token)));
+        told | bool::from(self.peer_token.0.ct_eq(token))
     }
 
     pub(super) fn forgeries(&self) -> u64 {

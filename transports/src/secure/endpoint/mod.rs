@@ -427,7 +427,7 @@ impl Endpoint {
         if self.resets.take(from.ip(), now.as_nanos()) {
             let mut packet = Vec::with_capacity(wire::RESET_BYTES);
             wire::short_header(Kind::Reset, index, &mut packet);
-            packet.extend(self.local.identity.reset_token(index, from));
+            packet.extend(self.local.identity.reset_token(index, from).0);
             self.send(from, packet);
         }
     }

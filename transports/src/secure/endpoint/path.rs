@@ -14,7 +14,7 @@ use super::{AssociationId, Endpoint, Transmit};
 use crate::link::{Ecn, Time};
 use crate::secure::audit::What;
 use crate::secure::entropy::draw;
-use crate::secure::identity::TOKEN_BYTES;
+use crate::secure::identity::Token;
 use crate::secure::reject::Reject;
 use crate::secure::wire::OVERHEAD_BYTES;
 use std::net::{IpAddr, SocketAddr};
@@ -74,7 +74,7 @@ pub(super) enum Control {
     Confirmed,
     /// Say this token if you are there; and if I forget you, I say so there by that index with that other token. Nodes from
     /// before tell none. [UDP-63]
-    Challenge { token: u64, reset: Option<(u32, [u8; TOKEN_BYTES])> },
+    Challenge { token: u64, reset: Option<(u32, Token)> },
     /// I am.
     Response(u64),
 }
@@ -88,7 +88,7 @@ impl Control {
                 [2].into_iter().chain(token.to_le_bytes()).collect()
             }
             Self::Challenge { token, reset: Some((index, reset)) } => {
-                [&[2][..], &token.to_le_bytes(), &index.to_le_bytes(), &reset].concat()
+                [&[2][..], &token.to_le_bytes(), &index.to_le_bytes(), &reset.0].concat()
             }
             Self::Response(token) => [3].into_iter().chain(token.to_le_bytes()).collect(),
         }
@@ -106,7 +106,7 @@ impl Control {
                     return Some(Self::Challenge { token, reset: None });
                 }
                 let (index, reset) = rest.split_first_chunk()?;
-                let reset = Some((u32::from_le_bytes(*index), reset.try_into().ok()?));
+                let reset = Some((u32::from_le_bytes(*index), Token(reset.try_into().ok()?)));
                 Some(Self::Challenge { token, reset })
             }
             [3, token @ ..] => Some(Self::Response(u64::from_le_bytes(token.try_into().ok()?))),
@@ -233,7 +233,7 @@ impl Endpoint {
     }
 
     /// Keeps the token that the peer goes by where it has asked for a proof. So whoever has proved to be there has it. [UDP-63]
-    fn on_token(&mut self, place: u32, number: u64, index: u32, token: [u8; TOKEN_BYTES]) {
+    fn on_token(&mut self, place: u32, number: u64, index: u32, token: Token) {
         let current = self.associations.at_mut(place).and_then(|it| it.current.as_mut());
         let is_of = |epoch: &&mut Epoch| crate::planted!("token-for-other-keys": epoch.peer_index == index => true);
         if let Some(epoch) = current.filter(is_of) {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Messages that are told before one is asked.
-const TOLD: u64 = 20;
+const TELLS_PER_ASK: u64 = 20;
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Whose messages these are: the client, its incarnation, how often that has connected, and which of its actors there.
@@ -31,15 +31,15 @@ pub(super) type Log = Arc<Mutex<Vec<(u64, Stream, What)>>>;
 #[actor(mailbox = bounded(1024))]
 pub(super) struct Desk {
     incarnation: u64,
-    told: BTreeMap<Stream, u64>,
+    counts: BTreeMap<Stream, u64>,
     tellers: BTreeMap<ActorId, Stream>,
     log: Log,
 }
 
 impl Desk {
     pub(super) fn new(incarnation: u64, log: &Log) -> Self {
-        let (told, tellers) = Default::default();
-        Self { incarnation, told, tellers, log: Arc::clone(log) }
+        let (counts, tellers) = Default::default();
+        Self { incarnation, counts, tellers, log: Arc::clone(log) }
     }
 
     fn write(&self, stream: Stream, what: What) {
@@ -58,12 +58,12 @@ impl Desk {
     }
     #[tell]
     pub(super) fn note(&mut self, stream: Stream, number: u64) {
-        *self.told.entry(stream).or_insert(0) += 1;
+        *self.counts.entry(stream).or_insert(0) += 1;
         self.write(stream, What::Told(number));
     }
     #[ask]
     pub(super) fn count(&self, stream: Stream) -> u64 {
-        self.told.get(&stream).copied().unwrap_or(0)
+        self.counts.get(&stream).copied().unwrap_or(0)
     }
     #[down]
     fn down(&mut self, down: Down) {
@@ -74,7 +74,7 @@ impl Desk {
 
 /// What the tellers of a world share.
 #[derive(Clone)]
-pub(super) struct Told {
+pub(super) struct Shared {
     pub(super) clock: WorldClock,
     /// Questions of each client that were answered.
     pub(super) answered: Arc<[AtomicU64; super::CLIENTS]>,
@@ -84,7 +84,7 @@ pub(super) struct Told {
 
 /// Tells a desk as much as it is to, as long as it can, and then ends.
 #[derive(Actor)]
-pub(super) struct Teller(pub(super) Told);
+pub(super) struct Teller(pub(super) Shared);
 
 #[handlers(wire = "test.teller/1")]
 impl Teller {
@@ -97,18 +97,18 @@ impl Teller {
         cx: &mut Context<Self>,
     ) {
         if desk.greet(stream, cx.me()).await.is_ok() && self.tell(&desk, stream, rounds).await {
-            self.0.finished.lock().unwrap().insert(stream, rounds * TOLD);
+            self.0.finished.lock().unwrap().insert(stream, rounds * TELLS_PER_ASK);
         }
         cx.stop();
     }
 
     /// `false` if the connection has ended before.
     async fn tell(&self, desk: &Ref<Desk>, stream: Stream, rounds: u64) -> bool {
-        for number in 0..rounds * TOLD {
+        for number in 0..rounds * TELLS_PER_ASK {
             if desk.note(stream, number).await.is_err() {
                 return false;
             }
-            if number % TOLD == TOLD - 1 {
+            if number % TELLS_PER_ASK == TELLS_PER_ASK - 1 {
                 // A question may expire when the other node stands still; what was told before it is told.
                 if let Ok(count) = desk.count(stream).await {
                     assert_eq!(count, number + 1, "{stream:?}: told before it is asked");
@@ -124,7 +124,8 @@ impl Teller {
 /// What one desk has of those who tell.
 #[derive(Default)]
 struct Open {
-    told: BTreeMap<Stream, u64>,
+    /// The number that each tells next.
+    next: BTreeMap<Stream, u64>,
     /// Those who were found to have ended when they were looked for, by the reference in their greeting. They may still have
     /// something under way.
     missed: BTreeSet<Stream>,
@@ -136,15 +137,22 @@ impl Open {
         let (client, incarnation, connection, _) = stream;
         let is_older =
             |other: &Stream| other.0 == client && (other.1, other.2) < (incarnation, connection);
-        let mut watched = self.told.keys().filter(|other| !self.missed.contains(other));
-        let older = watched.find(|other| is_older(other));
+        // Of those that were missed nothing more may come.
+        self.missed.retain(|other| {
+            let is_over = is_older(other);
+            if is_over {
+                self.next.remove(other);
+            }
+            !is_over
+        });
+        let older = self.next.keys().find(|other| is_older(other));
         assert_eq!(older, None, "{stream:?} comes before the end of its former connection is told");
-        assert_eq!(self.told.insert(stream, 0), None, "{stream:?} greets twice");
+        assert_eq!(self.next.insert(stream, 0), None, "{stream:?} greets twice");
     }
 
     /// In order, once, without holes, and not after the end was told.
     fn tell(&mut self, stream: Stream, number: u64) {
-        let Some(next) = self.told.get_mut(&stream) else {
+        let Some(next) = self.next.get_mut(&stream) else {
             panic!("{stream:?} tells before it greets, or after its end");
         };
         assert_eq!(number, *next, "{stream:?} comes in order, once, without holes");
@@ -157,7 +165,7 @@ impl Open {
             assert!(self.missed.insert(stream), "a watch ends once");
             return;
         }
-        let told = self.told.remove(&stream).expect("a watch ends once");
+        let told = self.next.remove(&stream).expect("a watch ends once");
         if let (ExitReason::Stopped, Some(all)) = (reason, finished.get(&stream)) {
             assert_eq!(told, *all, "{stream:?} has ended before its last message came");
         }
@@ -185,8 +193,8 @@ pub(super) fn judge(log: &[(u64, Stream, What)], finished: &BTreeMap<Stream, u64
             What::Told(number) => desk.tell(*stream, *number),
             What::Down(reason) => {
                 desk.end(*stream, reason, finished);
-                let breaks = matches!(reason, ExitReason::NodeDown);
-                (seen.breaks, seen.ends) = (seen.breaks || breaks, seen.ends || !breaks);
+                seen.breaks |= *reason == ExitReason::NodeDown;
+                seen.ends |= *reason == ExitReason::Stopped;
             }
         }
     }

@@ -37,7 +37,7 @@ impl Judgement {
         }
         let [fewest, most] = self.failures_before(failure, children, now).map(backoff);
         let fits = (shortened(fewest)..=most).contains(&delay);
-        let goes_on_alone = known.drains && delay.is_zero();
+        let goes_on_alone = known.drains_from.is_some() && delay.is_zero();
         assert!(
             fits || goes_on_alone,
             "{actor} waits {delay:?}, not {fewest:?} to {most:?}, after {children:#?}"
@@ -48,7 +48,7 @@ impl Judgement {
     fn failures_before(&self, last: &Failure, children: &Children, now: Duration) -> [usize; 2] {
         let is_surely = |failure: &&Failure| {
             let is_before = failure.places[1] < last.places[0];
-            let is_counted = failure.is_restarted && !self.actors[&failure.child].drains;
+            let is_counted = failure.is_restarted && !self.may_be_uncounted(failure);
             is_counted && is_before && now < failure.from + WINDOW
         };
         let may_be = |failure: &&Failure| last.from < failure.to + WINDOW;
@@ -56,6 +56,12 @@ impl Judgement {
         let open = others.filter(|(child, _)| self.actors[child].open.is_some()).count();
         let closed = &children.failures;
         [closed.iter().filter(is_surely).count(), closed.iter().filter(may_be).count() + open]
+    }
+
+    /// Whether the child may have drained when that was met.
+    fn may_be_uncounted(&self, failure: &Failure) -> bool {
+        let drains_from = self.actors[&failure.child].drains_from;
+        drains_from.is_some_and(|from| from <= failure.places[1])
     }
 
     /// No window has more failures that were met with a restart than are allowed.

@@ -55,7 +55,7 @@ fn one_of_each() -> Vec<Waiting> {
         pair.0.place,
         ms(2),
         address(2),
-        path::Control::Challenge { token: 7, reset: Some((0, [0; 16])) },
+        path::Control::Challenge { token: 7, reset: Some((0, Token([0; 16]))) },
     );
     let packet = pair.1.a.poll_transmit().unwrap().packet;
     all.push(to_b("control", pair.1, packet));

@@ -387,7 +387,7 @@ fn a_challenge_that_comes_late_says_nothing_of_where_one_is() {
         assert_eq!(std::iter::from_fn(|| pair.a.poll_transmit()).count(), 2, "both are answered");
         let epoch = pair.a.associations.get(a).and_then(|it| it.current.as_ref()).unwrap();
         let token = |host| identity(2).reset_token(epoch.peer_index, address(host));
-        let are_heard = [77, 88].map(|host| epoch.is_reset_by(&token(host)));
+        let are_heard = [77, 88].map(|host| epoch.is_reset_by(&token(host).0));
         assert_eq!(are_heard, [false, true], "turned: {turned}");
     }
 }
@@ -407,7 +407,7 @@ fn a_token_for_other_keys_is_not_kept() {
     let stale = identity(2).reset_token(index, address(77));
     let epoch = pair.a.associations.get(a).and_then(|it| it.current.as_ref()).unwrap();
     assert_ne!(epoch.peer_index, index);
-    assert!(!epoch.is_reset_by(&stale));
+    assert!(!epoch.is_reset_by(&stale.0));
 }
 
 /// [UDP-63]: it tells no token, and is answered as any other; one of another length is none.
@@ -417,7 +417,7 @@ fn the_challenge_of_a_node_from_before_is_answered() {
     let short = [&[2][..], &7_u64.to_le_bytes()].concat();
     assert_eq!(Control::decode(&short), Some(Control::Challenge { token: 7, reset: None }));
     let long = [&short[..], &9_u32.to_le_bytes(), &[5; 16]].concat();
-    let told = Some((9, [5; 16]));
+    let told = Some((9, Token([5; 16])));
     assert_eq!(Control::decode(&long), Some(Control::Challenge { token: 7, reset: told }));
     let others = (0..=long.len() + 1).filter(|len| ![short.len(), long.len()].contains(len));
     for len in others {

@@ -12,6 +12,7 @@ mod world;
 
 use super::harness::*;
 use super::*;
+use crate::secure::identity::Token;
 use crate::secure::packet::watch;
 use crate::secure::wire::OVERHEAD_BYTES;
 

@@ -1,19 +1,7 @@
-//! What nobody may see: the keys that seal, those of the nodes, and that of their cluster.
+//! What nobody may see: the keys that seal, those of the nodes, that of their cluster, and the tokens of resets.
 
 use super::*;
-use std::collections::BTreeSet;
-
-/// So many bytes of a secret are as bad as all of it.
-const PART_BYTES: usize = 8;
-/// The nodes of a world.
-const HOSTS: std::ops::RangeInclusive<u8> = 1..=3;
-
-fn secrets() -> BTreeSet<[u8; 32]> {
-    let mut secrets = watch::keys();
-    secrets.extend(HOSTS.map(|host| [host; 32]));
-    secrets.insert(*cluster().bytes());
-    secrets
-}
+use watch::PART_BYTES;
 
 /// A part of a secret as digits of either base, and as it is.
 fn shapes(part: &[u8]) -> [String; 4] {
@@ -22,24 +10,22 @@ fn shapes(part: &[u8]) -> [String; 4] {
     [lower.to_uppercase(), lower, list.join(", "), part.escape_ascii().to_string()]
 }
 
-fn shows(text: &str, secret: &[u8; 32]) -> bool {
-    let mut shapes = secret.chunks(PART_BYTES).flat_map(shapes);
-    shapes.any(|shape| text.contains(&shape))
+fn shows(text: &str, part: &[u8]) -> bool {
+    shapes(part).iter().any(|shape| text.contains(shape))
 }
 
 /// No part of a secret is in the text.
-pub(super) fn assert_untold(text: &str) {
-    for secret in secrets() {
-        assert!(!shows(text, &secret), "{secret:?} is in {text}");
+pub(super) fn assert_unshown(text: &str) {
+    let parts = watch::unshown();
+    assert!(!parts.is_empty(), "there are secrets");
+    for part in parts {
+        assert!(!shows(text, &part), "{part:?} is in {text}");
     }
 }
 
-/// No secret is in the packet.
+/// No part of a secret is in the packet, but for tokens, which go to whom they are for.
 pub(super) fn assert_unsent(packet: &[u8]) {
-    let secrets = secrets();
-    for window in packet.windows(32) {
-        assert!(!secrets.contains(window), "a secret is in {packet:?}");
-    }
+    assert!(!watch::is_in(packet), "a secret is in {packet:?}");
 }
 
 #[test]
@@ -48,10 +34,21 @@ fn secrets_are_seen_in_whatever_shape_they_are_shown() {
     for shown in [
         format!("{secret:?}"),
         format!("{:02x?}", &secret[16..24]).replace(", ", ""),
-        cluster().bytes().escape_ascii().to_string(),
+        secret.escape_ascii().to_string(),
         PublicKey(secret).to_string(),
     ] {
-        assert!(shows(&shown, &secret), "{shown}");
+        assert!(secret.chunks(PART_BYTES).any(|part| shows(&shown, part)), "{shown}");
     }
-    assert!(!shows(&format!("{:?}", cluster()), &secret));
+    let hidden = format!("{:?} {:?}", cluster(), identity(1).reset_token(1, address(1)));
+    assert!(!secret.chunks(PART_BYTES).any(|part| shows(&hidden, part)));
+    assert!(!hidden.contains(|digit: char| digit.is_ascii_digit()), "{hidden}");
+}
+
+#[test]
+fn a_part_of_a_secret_in_a_packet_is_seen() {
+    watch::forget();
+    watch::hide(cluster().bytes());
+    let packet = [&[7; 5][..], &cluster().bytes()[8..16], &[7; 5]].concat();
+    assert!(watch::is_in(&packet));
+    assert!(!watch::is_in(&packet[..12]));
 }
