@@ -186,6 +186,7 @@ impl Judgement {
             }
             Event::Restarting { actor, reason, delay } => {
                 self.ends.push((*actor, reason.clone()));
+                self.open_unseen(*actor, reason, place, now);
                 self.judge_delay(*actor, reason, *delay, now);
                 self.known(*actor).backs_off = (!delay.is_zero()).then_some(now + *delay);
                 if *reason == ExitReason::Restarted {
@@ -204,6 +205,7 @@ impl Judgement {
             }
             Event::Ended { actor, reason } => {
                 self.ends.push((*actor, reason.clone()));
+                self.open_unseen(*actor, reason, place, now);
                 self.close_failure(*actor, place, now, false);
                 let known = self.known(*actor);
                 assert_eq!(known.end, None, "{actor} ends once");
@@ -301,6 +303,23 @@ impl Judgement {
         });
     }
 
+    /// A link that fails an incarnation which is yet to start leaves no note of it before this.
+    fn open_unseen(&mut self, child: ActorId, reason: &ExitReason, place: usize, now: Duration) {
+        let known = self.known(child);
+        if known.open.is_some() || !matches!(reason, ExitReason::Linked { .. }) {
+            return;
+        }
+        known.open = Some(Failure {
+            child,
+            from: known.revived,
+            to: now,
+            places: [place, place],
+            is_restarted: false,
+            is_alone: false,
+            others: Vec::new(),
+        });
+    }
+
     fn close_failure(&mut self, child: ActorId, place: usize, now: Duration, is_restarted: bool) {
         let known = self.known(child);
         known.is_failing = false;
@@ -365,7 +384,7 @@ impl Judgement {
         for (other, gone) in &failure.others {
             let has_fallen = self.actors[other].gone > *gone;
             let is_late = self.drained_at.is_some_and(|at| failure.to >= at);
-            let is_excused = is_late || self.may_drain(actor);
+            let is_excused = is_late || self.may_drain(actor) || self.may_drain(*other);
             assert!(has_fallen || is_excused, "{other} goes on though {actor} has failed");
         }
     }

@@ -153,6 +153,10 @@ impl Returns {
             Note::Gone(_) => {
                 child.is_announced = false;
                 child.due = child.must_return().then_some(now);
+                let (crew, strategy) = (child.crew, child.strategy);
+                if strategy != Strategy::OneForOne {
+                    self.wait_anew(&crew, now);
+                }
             }
             Note::Struck { drains, .. } => {
                 self.marks.insert(MARKS[3]);
@@ -171,6 +175,13 @@ impl Returns {
                 self.note_started(actor);
             }
             _ => self.ends(actor, now),
+        }
+    }
+
+    /// One more of a crew that goes together is gone: with a failure the round begins anew.
+    fn wait_anew(&mut self, crew: &Crew, now: Duration) {
+        for child in self.children.values_mut().filter(|child| child.crew == *crew) {
+            child.due = child.due.map(|_| now);
         }
     }
 
