@@ -27,7 +27,7 @@ const LINGERS: Duration = Duration::from_millis(10);
 
 policies! {
     /// Whether a hand picks itself up.
-    OwnSystem { RESTART: Restart }
+    Own { RESTART: Restart }
     Lone = Restart::permanent(ALLOWED, HOUR.saturating_mul(9)).backoff(HOUR, HOUR);
     Supervised = Restart::never();
 }
@@ -58,7 +58,7 @@ impl Plan {
 /// Fails where it is told to.
 struct Hand<P>(PhantomData<P>);
 
-impl<P: OwnSystem> Actor for Hand<P> {
+impl<P: Own> Actor for Hand<P> {
     const OPTIONS: Options = Options::new().restart(P::RESTART);
 
     fn keep_args(plan: &<Self as Behavior>::Args) -> Option<<Self as Behavior>::Args> {
@@ -67,7 +67,7 @@ impl<P: OwnSystem> Actor for Hand<P> {
 }
 
 #[handlers]
-impl<P: OwnSystem> Hand<P> {
+impl<P: Own> Hand<P> {
     #[start]
     async fn start(plan: Plan) -> Result<Self, StartError> {
         tokio::task::yield_now().await;
@@ -153,7 +153,7 @@ fn crew<P: Rule>(world: &mut World, system: &System, plan: Plan) -> Ref<Crew<P>>
 }
 
 /// Has a hand fail so often, each time after a parcel and before another one.
-fn burden<P: OwnSystem>(hand: &Ref<Hand<P>>, ledger: &Arc<Ledger>, failures: u32) {
+fn burden<P: Own>(hand: &Ref<Hand<P>>, ledger: &Arc<Ledger>, failures: u32) {
     hand.take(ledger.issue()).try_send().unwrap();
     for _ in 0..failures {
         hand.collapse().try_send().unwrap();
