@@ -2,14 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
-use crate::support::{Builds, LONG, Ledger, OwnSystem, Parcel, block_on, run};
-use greenroom::{Actor, Ref, Scheduler, System, handlers};
+use crate::support::{LONG, Ledger, OwnSystem, Parcel, block_on, own_system, run};
+use greenroom::{Actor, Ref, Scheduler, handlers};
 use std::thread;
-
-/// A system of a kind.
-fn system(workers: usize, scheduler: Scheduler) -> OwnSystem {
-    System::builder().workers(workers).scheduler(scheduler).own()
-}
 
 #[derive(Actor)]
 struct Porter;
@@ -44,7 +39,7 @@ fn actors_of_several_systems_talk_until_one_ends() {
     run(async {
         let schedulers =
             [Scheduler::locked(), Scheduler::lock_free(), Scheduler::stealing(), Scheduler::auto()];
-        let systems = schedulers.map(|scheduler| system(2, scheduler));
+        let systems = schedulers.map(|scheduler| own_system(2, scheduler));
         let mut next = None;
         for system in &systems {
             next = Some(system.spawn::<Relay>(Relay { next }).await.unwrap());
@@ -77,15 +72,16 @@ async fn lives(system: OwnSystem) {
 #[test]
 fn a_system_lives_inside_any_runtime_or_none() {
     for workers in [1, 2] {
-        run(lives(system(workers, Scheduler::auto())));
-        block_on(lives(system(workers, Scheduler::auto())));
+        run(lives(own_system(workers, Scheduler::auto())));
+        block_on(lives(own_system(workers, Scheduler::auto())));
         let threads = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build();
         threads.unwrap().block_on(async {
             // Built inside a task of that runtime, too.
-            let task = tokio::spawn(async move { lives(system(workers, Scheduler::auto())).await });
+            let task =
+                tokio::spawn(async move { lives(own_system(workers, Scheduler::auto())).await });
             task.await.unwrap();
         });
-        let plain = thread::spawn(move || block_on(lives(system(workers, Scheduler::auto()))));
+        let plain = thread::spawn(move || block_on(lives(own_system(workers, Scheduler::auto()))));
         plain.join().unwrap();
     }
 }

@@ -1,7 +1,7 @@
 //! Systems that end: in order, within their deadline, with all their threads.
 
 use crate::support::{
-    self, Builds, Dice, LONG, Ledger, OwnSystem, Parcel, block_on, everywhere, run, soon, until,
+    self, Builds, Dice, LONG, Ledger, Parcel, block_on, everywhere, own_system, run, soon, until,
 };
 use crate::{Porter, PorterMessage, blocking, ledger};
 use greenroom::{Actor, Context, Ref, Scheduler, SpawnError, System, TellError, handlers};
@@ -61,17 +61,12 @@ fn shutdown_stops_children_before_their_parents() {
     });
 }
 
-/// A system of a kind.
-fn system(workers: usize, scheduler: Scheduler) -> OwnSystem {
-    System::builder().workers(workers).scheduler(scheduler).own()
-}
-
 // [G-SHUTDOWN-1]
 #[test]
 fn shutdown_names_what_waits_for_ever_and_then_kills_it() {
     for workers in [1, 2] {
         run(async {
-            let system = system(workers, Scheduler::auto());
+            let system = own_system(workers, Scheduler::auto());
             let ledger = ledger();
             let quick = system.spawn::<Porter>(Porter).named("quick").await.unwrap();
             let stuck = system.spawn::<Porter>(Porter).named("stuck").await.unwrap();
@@ -98,7 +93,7 @@ fn shutdown_names_what_waits_for_ever_and_then_kills_it() {
 fn shutdown_ends_in_time_though_every_worker_is_held() {
     for workers in [1, 2] {
         run(async {
-            let system = system(workers, Scheduler::auto());
+            let system = own_system(workers, Scheduler::auto());
             let mut gates = Vec::new();
             let ledger = Ledger::new(100);
             for _ in 0..workers {
@@ -121,7 +116,7 @@ fn shutdown_ends_in_time_though_every_worker_is_held() {
 #[test]
 fn shutdown_can_be_called_again_and_refuses_new_actors() {
     run(async {
-        let system = system(2, Scheduler::auto());
+        let system = own_system(2, Scheduler::auto());
         let porter = system.spawn::<Porter>(Porter).await.unwrap();
         let (first, second) = tokio::join!(system.shutdown(LONG), system.shutdown(LONG));
         assert_eq!((first, second), (Ok(()), Ok(())));
@@ -315,7 +310,7 @@ fn shutdown_ends_the_threads() {
 // [G-SHUTDOWN-1]
 #[test]
 fn shutdown_ends_in_time_without_a_runtime_too() {
-    let system = system(1, Scheduler::auto());
+    let system = own_system(1, Scheduler::auto());
     let ledger = ledger();
     let (porter, gate) = block_on(blocking(&system, &ledger, false));
     let ended = block_on(system.shutdown(Duration::from_millis(50)));

@@ -12,7 +12,7 @@ mod scheduling;
 
 pub(crate) use hold::{hold_worker, hold_worker_on};
 pub(crate) use ledger::{Ledger, Parcel};
-pub(crate) use own::{Builds, OwnSystem};
+pub(crate) use own::{Builds, OwnSystem, own_system};
 pub(crate) use policies::policies;
 pub(crate) use scheduling::{SCHEDULINGS, Scheduling, scheduled};
 
@@ -59,7 +59,7 @@ pub(crate) fn everywhere(test: impl AsyncFn(&System)) {
 
 /// Runs `test` on a system of its own, which must shut down afterwards, and of which nothing may be left.
 pub(crate) fn on(workers: usize, scheduler: Scheduler, test: impl AsyncFn(&System)) {
-    let system = System::builder().workers(workers).scheduler(scheduler).own();
+    let system = own_system(workers, scheduler);
     run(async {
         test(&system).await;
         system.shutdown(LONG).await.expect("every actor ends");

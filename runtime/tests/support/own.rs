@@ -1,7 +1,7 @@
 //! A system that a test has for itself.
 
 use super::{LONG, block_on};
-use greenroom::{Builder, System};
+use greenroom::{Builder, Scheduler, System};
 use std::ops::Deref;
 use std::thread;
 
@@ -23,6 +23,11 @@ impl Drop for OwnSystem {
             assert_eq!(self.0.leftovers(), Vec::<String>::new());
         }
     }
+}
+
+/// One of that kind, with all other settings at their defaults.
+pub(crate) fn own_system(workers: usize, scheduler: Scheduler) -> OwnSystem {
+    System::builder().workers(workers).scheduler(scheduler).own()
 }
 
 /// Settings of a system.

@@ -14,7 +14,7 @@ mod streams;
 use desk::{Desk, Log, Shared, Teller, What, judge};
 use greenroom::Ref;
 use greenroom::net::{Address, Export, Node as NetNode};
-use greenroom::sim::{Explore, Fault, Link, Node, World, WorldClock};
+use greenroom::sim::{Explore, Fault, Link, Node, World};
 use greenroom_transports::secure::entropy::{Entropy, NoEntropy};
 use greenroom_transports::secure::identity::Identity;
 use greenroom_transports::secure::key::{Key, PublicKey};
@@ -60,7 +60,6 @@ fn public(who: u8) -> PublicKey {
 #[derive(Clone)]
 struct Ground {
     seed: u64,
-    clock: WorldClock,
     log: Log,
     shared: Shared,
 }
@@ -70,7 +69,7 @@ impl Ground {
         let shared =
             Shared { clock: world.clock(), answered: Arc::default(), finished: Arc::default() };
         let seed = world.pick(1 << 30) as u64;
-        Self { seed, clock: world.clock(), log: Log::default(), shared }
+        Self { seed, log: Log::default(), shared }
     }
 
     /// Makes a node of the one called `who`; `None` if it is about to stop already.
@@ -106,7 +105,7 @@ async fn tell(ground: Ground, node: Node, who: u8, at: SocketAddr) {
         {
             talk(&ground, &node, &desk, (who, node.incarnation(), connection)).await;
         }
-        ground.clock.sleep(50 * MS).await;
+        ground.shared.clock.sleep(50 * MS).await;
     }
 }
 
@@ -161,7 +160,7 @@ fn play(world: &mut World) {
     world.run_within(LIVENESS, async {
         let served = |client: usize| answered(client) > before[client] + 5;
         while !(0..CLIENTS).all(served) {
-            ground.clock.sleep(10 * MS).await;
+            ground.shared.clock.sleep(10 * MS).await;
         }
     });
     let seen = judge(&ground.log.lock().unwrap(), &ground.shared.finished.lock().unwrap());
@@ -190,7 +189,7 @@ fn a_node_connects_after_long_idleness() {
         let client = world.node("client").start();
         let outcome = world.run(async {
             let net = ground.join(&client, 1, &[0]).unwrap();
-            ground.clock.sleep(Duration::from_secs(1000)).await;
+            ground.shared.clock.sleep(Duration::from_secs(1000)).await;
             net.connect(&format!("udp:{at}#{}", public(0)).parse().unwrap()).await.map(|_| ())
         });
         assert_eq!(outcome, Ok(()));
@@ -211,12 +210,12 @@ fn a_long_way_holds_no_stream_of_messages_back() {
             let net = ground.join(&client, 1, &[0]).unwrap();
             let peer = net.connect(&format!("udp:{at}#{}", public(0)).parse().unwrap()).await;
             let desk = peer.unwrap().find::<Desk>("desk").await.unwrap();
-            let began = ground.clock.now();
+            let began = ground.shared.clock.now();
             for number in 0..MESSAGES {
                 desk.note((1, 0, 0, 0), number).await.unwrap();
             }
             assert_eq!(desk.count((1, 0, 0, 0)).await, Ok(MESSAGES));
-            ground.clock.now() - began
+            ground.shared.clock.now() - began
         });
         let log = ground.log.lock().unwrap();
         let in_order = (0..).zip(&*log).all(|(number, note)| note.2 == What::Told(number));

@@ -29,6 +29,14 @@ struct Failure {
     others: Vec<(ActorId, usize)>,
 }
 
+impl Failure {
+    /// One that waits for what follows; how it is with the others is not known.
+    fn new(child: ActorId, from: Duration, place: usize) -> Self {
+        let (places, others) = ([place; 2], Vec::new());
+        Self { child, from, to: from, places, is_restarted: false, is_alone: false, others }
+    }
+}
+
 /// What is known of one actor while the notes are read.
 #[derive(Clone, Debug, Default)]
 struct Known {
@@ -186,7 +194,7 @@ impl Judgement {
             }
             Event::Restarting { actor, reason, delay } => {
                 self.ends.push((*actor, reason.clone()));
-                self.open_unseen(*actor, reason, place, now);
+                self.open_unseen(*actor, reason, place);
                 self.judge_delay(*actor, reason, *delay, now);
                 self.known(*actor).backs_off = (!delay.is_zero()).then_some(now + *delay);
                 if *reason == ExitReason::Restarted {
@@ -205,7 +213,7 @@ impl Judgement {
             }
             Event::Ended { actor, reason } => {
                 self.ends.push((*actor, reason.clone()));
-                self.open_unseen(*actor, reason, place, now);
+                self.open_unseen(*actor, reason, place);
                 self.close_failure(*actor, place, now, false);
                 let known = self.known(*actor);
                 assert_eq!(known.end, None, "{actor} ends once");
@@ -292,32 +300,17 @@ impl Judgement {
         };
         let up = affected.into_iter().filter(|other| self.is_up(*other));
         let others = up.map(|other| (other, self.actors[&other].gone)).collect();
-        self.known(child).open = Some(Failure {
-            child,
-            from: now,
-            to: now,
-            places: [place, place],
-            is_restarted: false,
-            is_alone,
-            others,
-        });
+        let failure = Failure::new(child, now, place);
+        self.known(child).open = Some(Failure { is_alone, others, ..failure });
     }
 
     /// A link that fails an incarnation which is yet to start leaves no note of it before this.
-    fn open_unseen(&mut self, child: ActorId, reason: &ExitReason, place: usize, now: Duration) {
+    fn open_unseen(&mut self, child: ActorId, reason: &ExitReason, place: usize) {
         let known = self.known(child);
         if known.open.is_some() || !matches!(reason, ExitReason::Linked { .. }) {
             return;
         }
-        known.open = Some(Failure {
-            child,
-            from: known.revived,
-            to: now,
-            places: [place, place],
-            is_restarted: false,
-            is_alone: false,
-            others: Vec::new(),
-        });
+        known.open = Some(Failure::new(child, known.revived, place));
     }
 
     fn close_failure(&mut self, child: ActorId, place: usize, now: Duration, is_restarted: bool) {
