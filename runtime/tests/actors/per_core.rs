@@ -416,6 +416,8 @@ fn who_works_beside_a_busy_worker_stays_where_it_is() {
         let talker = system.spawn::<Talker>(()).on(0).await.unwrap();
         let helper = system.spawn::<Helper>(()).await.unwrap();
         helper.migrate(1).unwrap();
+        // It leaves when both workers have answered, which one that is in a handler does not.
+        soon(async { while helper.place().await.unwrap() != "greenroom-1" {} }).await;
         for _ in 0..1_000 {
             talker.is_helped(helper.clone()).within(LONG).await.unwrap();
         }
@@ -455,8 +457,12 @@ impl Helper {
 
     #[tell]
     fn help(&mut self, place: mpsc::Sender<String>) {
-        let here = thread::current().name().unwrap_or_default().to_owned();
-        place.send(here).expect("somebody waits for it");
+        place.send(self.place()).expect("somebody waits for it");
+    }
+
+    #[ask]
+    fn place(&self) -> String {
+        thread::current().name().unwrap_or_default().to_owned()
     }
 }
 

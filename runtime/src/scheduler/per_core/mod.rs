@@ -360,10 +360,11 @@ impl PerCore {
     /// Takes in what has come, and lets the actors that have become ready live on worker `host`, where that comes from,
     /// unless some are on their way already. They wait for the answers of all workers, so all others are to be idle.
     pub(crate) fn gather(&self, id: WorkerId, host: usize, wake: &impl Fn(usize)) {
+        // First: who has sent something that is taken in, and is in that handler still, is seen not to be idle.
+        self.trade(id, wake);
         if !(0..self.posts.len()).all(|other| other == id.index() || self.is_idle(other)) {
             return;
         }
-        self.trade(id, wake);
         let actors = self.desk(id, |desk| desk.pick(desk.ready.len()));
         self.begin_move(id, actors, host, wake);
     }
