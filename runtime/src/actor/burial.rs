@@ -2,7 +2,7 @@
 
 use super::body::{self, control};
 use super::control::{self as orders, Order};
-use super::extras::{Down, Watcher};
+use super::extras::{Detour, Down, Watcher};
 use super::life::report_bad_drop;
 use super::phase::{Ending, reason, take_reason};
 use super::stash;
@@ -86,6 +86,7 @@ fn discard(held: &mut Held) -> bool {
 struct Mourners {
     starter: Option<oneshot::Sender<Result<(), String>>>,
     watchers: Vec<Watcher>,
+    detour: Option<Detour>,
 }
 
 impl Mourners {
@@ -102,6 +103,7 @@ impl Mourners {
         let Some(mut extras) = control(held).extras.take() else { return };
         self.starter = self.starter.take().or(extras.starter.take());
         self.watchers.append(&mut extras.watchers);
+        self.detour = self.detour.take().or(extras.detour.take());
         let cell = held.cell();
         if !quietly(|| extras.give_up(cell)) {
             report_bad_drop(cell);
@@ -120,8 +122,15 @@ impl Mourners {
             quietly(|| drop(starter.send(Err(reason.to_string()))));
         }
         for watcher in self.watchers {
+            let Watcher { by, tell, .. } = watcher;
             let down = Down { actor: cell.actor_id(), reason: reason.clone() };
-            quietly(|| (watcher.tell)(down));
+            let tell = move || {
+                quietly(|| tell(down));
+            };
+            match (&self.detour, by) {
+                (Some(detour), Some(by)) => detour.tell(by.actor_id(), Box::new(tell)),
+                _ => tell(),
+            }
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Orders to the runtime itself, sent to a cell through its urgent lane.
 
 use super::body::{self, control};
+#[cfg(all(feature = "net", not(shuttle)))]
+use super::extras::Detour;
 use super::extras::{Down, Watcher};
 use super::links::Link;
 use super::parent::Parent;
@@ -40,6 +42,9 @@ pub(super) enum Order {
         /// Whose, if an actor watches: numbers are one system's own.
         by: Option<CellRef>,
     },
+    /// Those who watch are to be told of the end by that way.
+    #[cfg(all(feature = "net", not(shuttle)))]
+    Detour(Detour),
     /// The wait before the restart to that incarnation is over.
     EndBackoff { incarnation: u32 },
     /// The actor is to live on that worker.
@@ -102,6 +107,8 @@ unsafe fn deliver(to: NonNull<()>, node: NonNull<Node>) {
                 extras.watchers.retain(|watcher| watcher.id != id || watcher.by != by);
             }
         }
+        #[cfg(all(feature = "net", not(shuttle)))]
+        Order::Detour(detour) => control(held).extras().detour = Some(detour),
         Order::Migrate(worker) => held.owner().move_to = worker + 1,
         Order::EndBackoff { incarnation } => revival::end_backoff(held, incarnation),
         Order::Fail { incarnation, reason } => life::fail_incarnation(held, incarnation, reason),

@@ -7,7 +7,7 @@ use super::address::Ref;
 use super::context::{Context, WatchId, tell_no_more, tell_of_end};
 use super::control::{Order, send};
 use super::dispatch::drop_payload;
-use super::extras::Down;
+use super::extras::{Detour, Down};
 use super::tell::{push_node, run_soon};
 use super::traits::{Actor, Protocol};
 use crate::event::ExitReason;
@@ -18,6 +18,11 @@ impl<P: Protocol> Ref<P> {
     /// Ends an actor that never restarts, for `reason`. Nothing happens if it is ending.
     pub(crate) fn end_with(&self, reason: ExitReason) {
         send(self.cell(), Order::Fail { incarnation: 0, reason });
+    }
+
+    /// Has the actors told by way of `detour` that watch this one when it ends; the next order is to end it.
+    pub(crate) fn take_detour(&self, detour: Detour) {
+        send(self.cell(), Order::Detour(detour));
     }
 
     /// Drops `value` when the actor has handled all mail that was accepted before, or has ended. No bound holds

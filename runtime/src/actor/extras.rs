@@ -42,6 +42,31 @@ impl fmt::Debug for Watcher {
     }
 }
 
+/// How an actor that watches one of another node is told of its end: what is to be done by it may have to wait until the
+/// mail has found room that came before.
+pub(crate) struct Detour(Box<dyn Fn(ActorId, Tell) + Send>);
+
+/// Tells somebody.
+type Tell = Box<dyn FnOnce() + Send>;
+
+impl Detour {
+    #[cfg(all(feature = "net", not(shuttle)))]
+    pub(crate) fn new(take: impl Fn(ActorId, Tell) + Send + 'static) -> Self {
+        Self(Box::new(take))
+    }
+
+    /// Has `watcher` told, which is called `to`.
+    pub(super) fn tell(&self, to: ActorId, tell: Tell) {
+        (self.0)(to, tell);
+    }
+}
+
+impl fmt::Debug for Detour {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Detour")
+    }
+}
+
 /// See the [module](self).
 #[derive(Default)]
 pub(crate) struct Extras {
@@ -49,6 +74,8 @@ pub(crate) struct Extras {
     pub(super) name: Option<String>,
     /// Who wants to know of the end.
     pub(super) watchers: Vec<Watcher>,
+    /// By which way they are told, if they are actors and it is another than usual.
+    pub(super) detour: Option<Detour>,
     /// When it was restarted.
     pub(super) history: History,
     /// What ends the wait before a restart.
@@ -93,6 +120,7 @@ impl Extras {
     pub(super) fn is_empty(&self) -> bool {
         self.name.is_none()
             && self.watchers.is_empty()
+            && self.detour.is_none()
             && self.failure.is_none()
             && self.starter.is_none()
             && self.kept_args.is_none()

@@ -97,6 +97,8 @@ pub(crate) use body::{describe_cell, family};
 #[cfg(not(shuttle))]
 pub(crate) use census::describe_all;
 pub(crate) use control::{End, send_end};
+#[cfg(all(feature = "net", not(shuttle)))]
+pub(crate) use extras::Detour;
 #[cfg(feature = "journal")]
 pub(crate) use incarnation::Incarnation;
 #[cfg(all(feature = "net", not(shuttle)))]

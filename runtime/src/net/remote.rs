@@ -14,8 +14,8 @@ use super::reference::{self, Lent};
 use super::scratch;
 use super::streams::{self, Voyage};
 use crate::actor::{
-    Actor, Behavior, ByMacro, Calls, Context, Message, Options, Protocol, Receive, Recipient, Ref,
-    StartError, Step,
+    Actor, Behavior, ByMacro, Calls, Context, Detour, Message, Options, Protocol, Receive,
+    Recipient, Ref, StartError, Step,
 };
 use crate::event::{ActorId, DeadLetterReason, ExitReason, Undelivered};
 use crate::mailbox::Mailbox;
@@ -324,6 +324,8 @@ impl<M: Message<Reply = ()>> Calls for NoCalls<M> {
 pub(super) trait Proxy: Send + Sync {
     /// Ends it, because the actor has ended or is out of reach.
     fn end_with(&self, reason: ExitReason);
+    /// Has those told by way of `detour` who watch it when it ends.
+    fn take_detour(&self, detour: Detour);
     /// Lets `fence` go when all that it has accepted was sent.
     fn drop_behind(&self, fence: Fence);
     /// Which actor it is, and the type of its messages, for reports.
@@ -339,6 +341,10 @@ pub(super) trait Proxy: Send + Sync {
 impl<M: WireMessage> Proxy for Ref<Remote<M>> {
     fn end_with(&self, reason: ExitReason) {
         Self::end_with(self, reason);
+    }
+
+    fn take_detour(&self, detour: Detour) {
+        Self::take_detour(self, detour);
     }
 
     fn drop_behind(&self, fence: Fence) {

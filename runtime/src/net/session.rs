@@ -13,6 +13,8 @@
 
 mod children;
 mod ends;
+mod news;
+mod parking;
 mod run;
 mod window;
 
@@ -28,13 +30,15 @@ use super::reference::Lent;
 use super::spawn::RemoteSpawnError;
 use super::streams::{self, THE_NODE};
 use super::transport::{LinkEnd, Order};
-use super::whole::{self, Part};
+use super::whole;
 use crate::actor::WatchId;
 use crate::event::{DeadLetterReason, Undelivered};
 use crate::sync::{Arc, planted};
 use crate::time::Time;
 use children::{Child, Start};
 use ends::Ends;
+use news::News;
+use parking::{Parked, Parking};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -61,6 +65,8 @@ pub(super) struct Session {
     held: BTreeSet<u64>,
     /// What is parked, in bytes.
     parked_bytes: usize,
+    /// What those are to hear behind it.
+    news: Arc<News>,
     /// Of all messages of the peer.
     limit: Option<Limit>,
     answers: Answers,
@@ -82,7 +88,7 @@ struct Inlet {
     limit: Option<Limit>,
     /// The message that waits for room.
     waiting: Option<(Waiting, Origin)>,
-    parked: VecDeque<Parked>,
+    parked: Parking,
     /// Whether the peer was told that the actor has ended.
     has_ended: bool,
     /// The number by which the peer said that it has heard so.
@@ -95,13 +101,6 @@ struct Origin {
     actor: u64,
     message: u32,
     question: Option<Question>,
-}
-
-struct Parked {
-    origin: Origin,
-    version: u16,
-    schema: u32,
-    arguments: Part,
 }
 
 /// What a session has done.
@@ -133,6 +132,7 @@ impl Session {
             inlets: BTreeMap::new(),
             held: BTreeSet::new(),
             parked_bytes: 0,
+            news: News::new(waker),
             starts: JoinSet::new(),
             children: BTreeMap::new(),
             frame: Arc::new(Vec::new()),
@@ -147,6 +147,7 @@ impl Session {
                 self.started(start);
             }
         }
+        self.take_news();
         if !self.held.is_empty() {
             let held: Vec<u64> = self.held.iter().copied().collect();
             for actor in held {
@@ -219,8 +220,9 @@ impl Session {
                     if none { NotFound::NoSuchName } else { NotFound::Speaks(speaks.to_owned()) };
                 self.outlet.found(correlation, Err(why))
             }
-            Frame::Ended { actor, how, text } => reason::read(how, text)
-                .is_some_and(|reason| Outlet::actor_ended(&self.outlet, actor, reason)),
+            Frame::Ended { actor, how, text } => {
+                reason::read(how, text).is_some_and(|reason| self.ended(actor, reason))
+            }
             Frame::Credit { actor, messages } => self.outlet.grant(actor, messages),
             Frame::Spawn { correlation, protocol, name, arguments } => {
                 self.spawn(correlation, protocol, name, arguments)
@@ -300,7 +302,7 @@ impl Session {
             }
             let parked = Parked::new(envelope, origin);
             self.parked_bytes += parked.bytes();
-            inlet.parked.push_back(parked);
+            inlet.parked.park(parked);
             self.held.insert(origin.actor);
             return Ok(());
         }
@@ -386,9 +388,7 @@ impl Session {
     fn unpark(&mut self, actor: u64) {
         while let Some(inlet) = self.inlets.get_mut(&actor)
             && inlet.waiting.is_none()
-            && let Some(first) = inlet.parked.front()
-            && (first.origin.question.is_none() || !self.outlet.is_pressed())
-            && let Some(parked) = inlet.parked.pop_front()
+            && let Some(parked) = inlet.parked.next(|| self.outlet.is_pressed())
         {
             self.parked_bytes -= parked.bytes();
             let Parked { origin, version, schema, arguments } = parked;
@@ -418,7 +418,7 @@ impl Inlet {
             window,
             limit,
             waiting: None,
-            parked: VecDeque::new(),
+            parked: Parking::default(),
             has_ended: false,
             parting: None,
         }
@@ -448,27 +448,18 @@ impl Inlet {
     }
 }
 
-impl Parked {
-    fn new(envelope: &Envelope<'_>, origin: Origin) -> Self {
-        let Envelope { version, schema, arguments, .. } = *envelope;
-        Self { origin, version, schema, arguments: Part::of(arguments) }
-    }
-
-    /// The memory that it takes.
-    fn bytes(&self) -> usize {
-        size_of::<Self>() + self.arguments.whole().capacity()
-    }
-}
-
 impl Drop for Session {
     fn drop(&mut self) {
         self.part_with_children();
         self.node.groups().disconnected(&self.outlet);
         self.ends.close();
+        self.news.close();
         for inlet in self.inlets.values_mut() {
             let letter = (inlet.actor.id(), inlet.actor.message());
             let waited = usize::from(inlet.waiting.take().is_some());
-            for _ in 0..waited + inlet.parked.len() {
+            // What stands behind them is told with that.
+            let parked = std::mem::take(&mut inlet.parked);
+            for _ in 0..waited + parked.len() {
                 let reason = DeadLetterReason::Undelivered(Undelivered::NodeDown);
                 self.outlet.report(letter, reason);
             }

@@ -14,6 +14,7 @@ mod calls;
 #[cfg(any(feature = "prost", feature = "zerocopy"))]
 mod codecs;
 mod conformance;
+mod downs;
 mod frame;
 mod groups;
 mod hostile;

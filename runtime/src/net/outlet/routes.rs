@@ -1,6 +1,7 @@
 //! The ways to the actors of the other node: how they are found, opened and lost, and what stands in for them.
 
 use super::{Finding, Letter, NotFound, Outlet};
+use crate::actor::Detour;
 use crate::event::{DeadLetterReason, ExitReason, Undelivered};
 use crate::net::frame::Frame;
 use crate::net::reach::Home;
@@ -140,21 +141,27 @@ impl Outlet {
         true
     }
 
-    /// The peer says that an actor has ended; `false` if it was never found, or has ended before, or if too many have.
-    pub(in crate::net) fn actor_ended(this: &Arc<Self>, actor: u64, reason: ExitReason) -> bool {
-        Self::end(this, actor, reason) && Self::part(this, actor)
+    /// The peer says that an actor has ended; `false` if it was never found, or has ended before, or if too many have. Who
+    /// watches it is told by way of `detour`, if there is one.
+    pub(in crate::net) fn actor_ended(
+        this: &Arc<Self>,
+        actor: u64,
+        reason: ExitReason,
+        detour: Option<Detour>,
+    ) -> bool {
+        Self::end(this, actor, reason, detour) && Self::part(this, actor)
     }
 
     /// The peer says that an actor which a message has named is not there.
     fn not_there(this: &Arc<Self>, actor: u64) {
         // One that was found, too, has ended since: the peer says so, and nothing more after that.
         let is_found = this.state.lock().routes.get(&actor).is_some_and(|route| route.granted > 0);
-        if !is_found && Self::end(this, actor, ExitReason::NoActor) {
+        if !is_found && Self::end(this, actor, ExitReason::NoActor, None) {
             this.forget(actor, |route| route.is_parted = true);
         }
     }
 
-    fn end(this: &Arc<Self>, actor: u64, reason: ExitReason) -> bool {
+    fn end(this: &Arc<Self>, actor: u64, reason: ExitReason, detour: Option<Detour>) -> bool {
         let mut state = this.state.lock();
         let Some(route) = state.routes.get_mut(&actor).filter(|route| route.ended.is_none()) else {
             return false;
@@ -165,6 +172,7 @@ impl Outlet {
         let fits = state.ended <= ENDED_MAX;
         drop(state);
         if let Some(proxy) = proxy {
+            detour.into_iter().for_each(|detour| proxy.take_detour(detour));
             Self::part_with(this, actor, &proxy, reason);
         }
         waiting.into_iter().for_each(Waker::wake);

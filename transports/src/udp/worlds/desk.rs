@@ -25,10 +25,10 @@ pub(super) enum What {
 /// What which incarnation of the desk has noted, in order.
 pub(super) type Log = Arc<Mutex<Vec<(u64, Stream, What)>>>;
 
-/// Notes what it is told, counts it for each stream, and watches who tells. Its mailbox takes all that comes: what waits
-/// for room in it may be later than the end of who sent it.
+/// Notes what it is told, counts it for each stream, and watches who tells. Its mailbox is short: much has to wait for room in
+/// it, and the end of who sent that comes behind it.
 #[derive(Actor)]
-#[actor(mailbox = bounded(1024))]
+#[actor(mailbox = bounded(8))]
 pub(super) struct Desk {
     incarnation: u64,
     counts: BTreeMap<Stream, u64>,

@@ -1,0 +1,137 @@
+//! The end of an actor of another node, where messages of it wait for room in the mailbox of who watches it.
+
+use crate::stage::{Place, Seen, between, shut};
+use crate::support::{soon, until};
+use greenroom::net::{Export, Loopback};
+use greenroom::{Actor, Context, DeadLetterReason, Down, ExitReason, Ref, Undelivered, handlers};
+use std::sync::{Arc, Mutex};
+use tokio::sync::Semaphore;
+
+/// Messages that a listener has no room for: it is in the handler of one, and has two in its mailbox.
+const SAID: u64 = 20;
+const IN_HAND: u64 = 3;
+
+/// Hears what a speaker says when it may, and watches it.
+#[derive(Actor)]
+#[actor(mailbox = bounded(2))]
+struct Listener {
+    gate: Arc<Semaphore>,
+    seen: Arc<Mutex<Vec<Seen>>>,
+}
+
+#[handlers(wire = "test.listener/1")]
+impl Listener {
+    #[tell]
+    async fn hear(&mut self, number: u64) {
+        self.gate.acquire().await.unwrap().forget();
+        self.gate.add_permits(1);
+        self.seen.lock().unwrap().push(Seen::Told(number));
+    }
+    #[ask]
+    fn watch(&mut self, speaker: Ref<Speaker>, cx: &mut Context<Self>) {
+        cx.watch(&speaker, Self::down);
+    }
+    #[down]
+    fn down(&mut self, down: Down) {
+        self.seen.lock().unwrap().push(Seen::Down(down.reason));
+    }
+}
+
+/// Says numbers to another one, and ends.
+#[derive(Actor)]
+struct Speaker {
+    to: Ref<Listener>,
+}
+
+#[handlers(wire = "test.speaker/2")]
+impl Speaker {
+    #[tell]
+    async fn speak(&mut self, cx: &mut Context<Self>) {
+        for number in 0..SAID {
+            self.to.hear(number).await.unwrap();
+        }
+        cx.stop();
+    }
+}
+
+/// One listener at a gate, and what it has seen.
+struct Ear {
+    actor: Ref<Listener>,
+    gate: Arc<Semaphore>,
+    seen: Arc<Mutex<Vec<Seen>>>,
+}
+
+impl Ear {
+    async fn new(place: &Place) -> Self {
+        let (gate, seen) = (shut(), Arc::default());
+        let args = Listener { gate: Arc::clone(&gate), seen: Arc::clone(&seen) };
+        Self { actor: place.system.spawn::<Listener>(args).await.unwrap(), gate, seen }
+    }
+
+    fn seen(&self) -> Vec<Seen> {
+        self.seen.lock().unwrap().clone()
+    }
+}
+
+/// Two listeners that watch one speaker, which has said all that it says to the first and has ended, of which the second has
+/// heard.
+async fn said(here: &Place, there: &Place) -> [Ear; 2] {
+    let ears = [Ear::new(here).await, Ear::new(here).await];
+    here.node.export("listener", Export::of(&ears[0].actor)).unwrap();
+    let to = there.reach(here).await.find::<Listener>("listener").await.unwrap();
+    let speaker = there.system.spawn::<Speaker>(Speaker { to }).await.unwrap();
+    there.node.export("speaker", Export::of(&speaker)).unwrap();
+    let speaker = here.reach(there).await.find::<Speaker>("speaker").await.unwrap();
+    for ear in &ears {
+        ear.actor.watch(speaker.clone()).await.unwrap();
+    }
+    speaker.speak().await.unwrap();
+    until(|| ears[1].seen() == [Seen::Down(ExitReason::Stopped)]).await;
+    ears
+}
+
+/// So many messages, and the end.
+fn first(count: u64) -> Vec<Seen> {
+    let told = (0..count).map(Seen::Told);
+    told.chain([Seen::Down(ExitReason::Stopped)]).collect()
+}
+
+// [G-REMOTE-5]
+#[test]
+fn an_end_comes_after_messages_that_wait_for_room_and_others_do_not_wait() {
+    between(Loopback::new, async |_, here, there| {
+        let [ear, _] = said(here, there).await;
+        assert!(ear.seen().is_empty(), "it is at the gate");
+        ear.gate.add_permits(1);
+        until(|| ear.seen().len() as u64 > SAID).await;
+        assert_eq!(ear.seen(), first(SAID));
+    });
+}
+
+// [G-REMOTE-5]: in place of the messages that are lost.
+#[test]
+fn an_end_that_waits_behind_messages_is_told_when_the_connection_ends() {
+    between(Loopback::new, async |network, here, there| {
+        let mut letters = here.system.dead_letters();
+        let [ear, _] = said(here, there).await;
+        network.cut("here", "there");
+        for _ in IN_HAND..SAID {
+            let lost = soon(letters.next()).await.unwrap();
+            assert_eq!(lost.actor, ear.actor.id());
+            assert_eq!(lost.reason, DeadLetterReason::Undelivered(Undelivered::NodeDown));
+        }
+        ear.gate.add_permits(1);
+        until(|| ear.seen().len() as u64 > IN_HAND).await;
+        assert_eq!(ear.seen(), first(IN_HAND));
+    });
+}
+
+#[test]
+fn who_ends_while_an_end_waits_for_it_hears_of_nothing() {
+    between(Loopback::new, async |_, here, there| {
+        let [ear, _] = said(here, there).await;
+        ear.actor.kill();
+        soon(ear.actor.ended()).await;
+        assert!(ear.seen().is_empty());
+    });
+}
