@@ -10,7 +10,7 @@ use super::{family, links};
 use crate::event::{Event, ExitReason, Undelivered};
 use crate::queue::oneshot;
 use crate::sync::{Patience, planted};
-use crate::task::cell::{Advance, CellRef, Header};
+use crate::task::cell::{Advance, CellRef};
 use crate::task::held::Held;
 use crate::task::panic::quietly;
 
@@ -116,19 +116,19 @@ impl Mourners {
 
     /// What is woken may be anybody's, and must not end the worker.
     #[inline(never)]
-    fn tell(self, cell: &Header, reason: &ExitReason) {
+    fn tell(self, cell: &CellRef, reason: &ExitReason) {
         if let Some(starter) = self.starter {
             // An error means that nobody waits any more.
             quietly(|| drop(starter.send(Err(reason.to_string()))));
         }
-        for watcher in self.watchers {
-            let Watcher { by, tell, .. } = watcher;
+        for Watcher { by, tell, .. } in self.watchers {
             let down = Down { actor: cell.actor_id(), reason: reason.clone() };
             let tell = move || {
                 quietly(|| tell(down));
             };
-            match (&self.detour, by) {
-                (Some(detour), Some(by)) => detour.tell(by.actor_id(), Box::new(tell)),
+            match (&self.detour, by.filter(|by| by != cell)) {
+                (Some(detour), Some(by)) => detour.take(by, tell),
+                // Who waits for the end outside of actors hears of it at once: the end of a connection does.
                 _ => tell(),
             }
         }

@@ -15,14 +15,13 @@ use crate::queue::node::{Kind, Lane, Node};
 use std::any::TypeId;
 
 impl<P: Protocol> Ref<P> {
-    /// Ends an actor that never restarts, for `reason`. Nothing happens if it is ending.
-    pub(crate) fn end_with(&self, reason: ExitReason) {
+    /// Ends an actor that never restarts, for `reason`, and has the actors told by way of `detour` that watch it, if there is
+    /// one. Nothing happens if it is ending.
+    pub(crate) fn end_with(&self, reason: ExitReason, detour: Option<Detour>) {
+        if let Some(detour) = detour {
+            send(self.cell(), Order::Detour(detour));
+        }
         send(self.cell(), Order::Fail { incarnation: 0, reason });
-    }
-
-    /// Has the actors told by way of `detour` that watch this one when it ends; the next order is to end it.
-    pub(crate) fn take_detour(&self, detour: Detour) {
-        send(self.cell(), Order::Detour(detour));
     }
 
     /// Drops `value` when the actor has handled all mail that was accepted before, or has ended. No bound holds

@@ -42,22 +42,20 @@ impl fmt::Debug for Watcher {
     }
 }
 
-/// How an actor that watches one of another node is told of its end: what is to be done by it may have to wait until the
-/// mail has found room that came before.
-pub(crate) struct Detour(Box<dyn Fn(ActorId, Tell) + Send>);
+/// Takes what tells an actor of the end of another, to call it later: when mail has found room that came before.
+pub(crate) struct Detour(Box<dyn Fn(CellRef, Callback) + Send>);
 
-/// Tells somebody.
-type Tell = Box<dyn FnOnce() + Send>;
+type Callback = Box<dyn FnOnce() + Send>;
 
 impl Detour {
     #[cfg(all(feature = "net", not(shuttle)))]
-    pub(crate) fn new(take: impl Fn(ActorId, Tell) + Send + 'static) -> Self {
+    pub(crate) fn new(take: impl Fn(CellRef, Callback) + Send + 'static) -> Self {
         Self(Box::new(take))
     }
 
-    /// Has `watcher` told, which is called `to`.
-    pub(super) fn tell(&self, to: ActorId, tell: Tell) {
-        (self.0)(to, tell);
+    /// Has `tell` called, which tells `watcher`.
+    pub(super) fn take(&self, watcher: CellRef, tell: impl FnOnce() + Send + 'static) {
+        (self.0)(watcher, Box::new(tell));
     }
 }
 

@@ -84,6 +84,7 @@ impl Association {
     fn look(&mut self, (): (), cx: &mut Context<Self>) {
         self.looking.begin();
         let Some(session) = &mut self.session else { return };
+        session.take_news();
         let mut taken = 0;
         while taken < MESSAGES_PER_TURN {
             match session.turn(&mut std::task::Context::from_waker(&self.waker)) {

@@ -9,6 +9,7 @@ use super::reference::{self, Lent};
 use crate::actor::{Down, Message, Protocol, Recipient, Ref, Reply, TellError, WatchId};
 use crate::event::{ActorId, Undelivered};
 use crate::sync::planted;
+use crate::task::cell::CellRef;
 use crate::task::panic::quietly;
 use crate::time::Time;
 use serde::Serialize;
@@ -22,6 +23,7 @@ use std::pin::Pin;
 /// An exported actor, whatever it speaks.
 pub(super) trait Exported: Send + Sync {
     fn id(&self) -> ActorId;
+    fn cell(&self) -> &CellRef;
     /// Whether it accepts no more mail.
     fn is_closed(&self) -> bool;
     /// The name of its protocol.
@@ -222,6 +224,10 @@ impl<P: Protocol<Message: WireMessage>> Target<P> {
 impl<P: Protocol<Message: WireMessage>> Exported for Target<P> {
     fn id(&self) -> ActorId {
         self.actor.id()
+    }
+
+    fn cell(&self) -> &CellRef {
+        self.actor.cell()
     }
 
     fn is_closed(&self) -> bool {

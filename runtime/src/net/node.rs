@@ -301,7 +301,6 @@ impl Shared {
         let old = self.connected.lock().remove(&node);
         if let Some(old) = old {
             // Messages of the old connection may wait for room, and are not waited for.
-            old.outlet.close();
             old.actor.stop();
             old.actor.ended().await;
         }

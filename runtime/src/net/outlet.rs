@@ -419,7 +419,7 @@ impl Outlet {
             wakers.extend(route.waiting.take());
             if let Some(proxy) = route.proxy.filter(|_| route.ended.is_none()) {
                 self.node.reach().unsettle(proxy.letter().0);
-                proxy.end_with(ExitReason::NodeDown);
+                proxy.end_with(ExitReason::NodeDown, None);
             }
         }
         wakers.into_iter().for_each(Waker::wake);

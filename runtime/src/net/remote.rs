@@ -269,7 +269,7 @@ pub(super) fn stand_in<P: Protocol<Message: WireMessage>>(
 /// A reference to an actor that has ended: what stands in for it ends at once.
 pub(super) fn dead<P: Protocol<Message: WireMessage>>(outlet: &Arc<Outlet>) -> Option<Ref<P>> {
     let proxy = start::<P>(outlet, 0)?;
-    proxy.end_with(ExitReason::NoActor);
+    proxy.end_with(ExitReason::NoActor, None);
     Some(proxy.api())
 }
 
@@ -322,10 +322,9 @@ impl<M: Message<Reply = ()>> Calls for NoCalls<M> {
 
 /// A proxy, whatever it speaks.
 pub(super) trait Proxy: Send + Sync {
-    /// Ends it, because the actor has ended or is out of reach.
-    fn end_with(&self, reason: ExitReason);
-    /// Has those told by way of `detour` who watch it when it ends.
-    fn take_detour(&self, detour: Detour);
+    /// Ends it, because the actor has ended or is out of reach. Actors that watch it are told by way of `detour`, if there is
+    /// one.
+    fn end_with(&self, reason: ExitReason, detour: Option<Detour>);
     /// Lets `fence` go when all that it has accepted was sent.
     fn drop_behind(&self, fence: Fence);
     /// Which actor it is, and the type of its messages, for reports.
@@ -339,12 +338,8 @@ pub(super) trait Proxy: Send + Sync {
 }
 
 impl<M: WireMessage> Proxy for Ref<Remote<M>> {
-    fn end_with(&self, reason: ExitReason) {
-        Self::end_with(self, reason);
-    }
-
-    fn take_detour(&self, detour: Detour) {
-        Self::take_detour(self, detour);
+    fn end_with(&self, reason: ExitReason, detour: Option<Detour>) {
+        Self::end_with(self, reason, detour);
     }
 
     fn drop_behind(&self, fence: Fence) {

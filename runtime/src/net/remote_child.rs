@@ -139,7 +139,8 @@ impl<A: Spawnable> Behavior for RemoteChild<A> {
         Step::Later(async move {
             let peer = args.node.connect(&args.address).await?;
             let child = peer.spawn::<A>(&args.name, args.args).await?;
-            cx.watch(&child, Self::down);
+            // No watch: what waits here is for the next child, and is not to be handed in before this one's end is heard.
+            child.when_ended(cx.caller(Self::down));
             Ok(Self { peer, child })
         })
     }

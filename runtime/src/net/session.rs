@@ -8,7 +8,8 @@
 //! 1. When the session has ended, nothing that came by the connection reaches a mailbox any more; only then does
 //!    the association end, and only when that has ended is there another connection to the node.
 //! 2. Messages of an actor that waits for room are parked behind that one, never handed in past it.
-//! 3. Whatever the peer sends, memory is bounded: by the credit that it was given, and by the backlog. While that has too
+//! 3. The end of an actor of the peer is told to an actor here behind all messages of the peer that this one was sent before.
+//! 4. Whatever the peer sends, memory is bounded: by the credit that it was given, and by the backlog. While that has too
 //!    many bytes, no question is handed in, so that no more answers are made than those for which there was credit.
 
 mod children;
@@ -63,10 +64,10 @@ pub(super) struct Session {
     ended: VecDeque<u64>,
     /// Actors with messages that wait.
     held: BTreeSet<u64>,
+    /// What they are to hear behind these.
+    news: Arc<News>,
     /// What is parked, in bytes.
     parked_bytes: usize,
-    /// What those are to hear behind it.
-    news: Arc<News>,
     /// Of all messages of the peer.
     limit: Option<Limit>,
     answers: Answers,
@@ -147,7 +148,6 @@ impl Session {
                 self.started(start);
             }
         }
-        self.take_news();
         if !self.held.is_empty() {
             let held: Vec<u64> = self.held.iter().copied().collect();
             for actor in held {

@@ -172,8 +172,7 @@ impl Outlet {
         let fits = state.ended <= ENDED_MAX;
         drop(state);
         if let Some(proxy) = proxy {
-            detour.into_iter().for_each(|detour| proxy.take_detour(detour));
-            Self::part_with(this, actor, &proxy, reason);
+            Self::part_with(this, actor, &proxy, reason, detour);
         }
         waiting.into_iter().for_each(Waker::wake);
         fits
@@ -208,10 +207,16 @@ impl Outlet {
     }
 
     /// Ends what stands in for an actor that has ended, and forgets it when nothing is left of it.
-    fn part_with(this: &Arc<Self>, actor: u64, proxy: &Arc<Box<dyn Proxy>>, reason: ExitReason) {
+    fn part_with(
+        this: &Arc<Self>,
+        actor: u64,
+        proxy: &Arc<Box<dyn Proxy>>,
+        reason: ExitReason,
+        detour: Option<Detour>,
+    ) {
         let (id, _) = proxy.letter();
         this.node.reach().unsettle(id);
-        proxy.end_with(reason);
+        proxy.end_with(reason, detour);
         let outlet = this.clone();
         proxy.when_ended(Box::new(move || {
             let mut proxy = None;
@@ -244,7 +249,7 @@ impl Outlet {
         let Some(route) = route.filter(|route| route.ended.is_none()) else {
             // It has ended, and is perhaps forgotten.
             let proxy = make()?;
-            proxy.end_with(ExitReason::NoActor);
+            proxy.end_with(ExitReason::NoActor, None);
             return read(&**proxy);
         };
         if route.proxy.is_none() {

@@ -9,16 +9,18 @@
 
 use super::Session;
 use crate::actor::Detour;
-use crate::event::{ActorId, ExitReason};
+use crate::event::ExitReason;
 use crate::net::outlet::Outlet;
 use crate::net::remote::Fence;
 use crate::sync::{Arc, Mutex, planted};
+use crate::task::cell::CellRef;
+use std::collections::BTreeMap;
 use std::task::Waker;
 
 /// See the [module](self).
 pub(super) struct News {
     /// What is told to whom when it is dropped; `None` when the session has ended, which has parted with all messages.
-    untold: Mutex<Option<Vec<(ActorId, Fence)>>>,
+    untold: Mutex<Option<Vec<(CellRef, Fence)>>>,
     /// That of the session.
     waker: Waker,
 }
@@ -28,7 +30,7 @@ impl News {
         Arc::new(Self { untold: Mutex::new(Some(Vec::new())), waker: waker.clone() })
     }
 
-    fn bring(&self, to: ActorId, fence: Fence) {
+    fn bring(&self, to: CellRef, fence: Fence) {
         let late = match &mut *self.untold.lock() {
             Some(untold) => {
                 untold.push((to, fence));
@@ -51,8 +53,8 @@ impl News {
 impl Session {
     /// An actor of the peer has ended; `false` if the peer must not say so.
     pub(super) fn ended(&self, actor: u64, reason: ExitReason) -> bool {
-        let nobody_is_held = planted!("net-end-passes-parked": self.held.is_empty() => true);
-        let detour = (!nobody_is_held).then(|| {
+        let is_held = planted!("net-end-passes-parked": !self.held.is_empty() => false);
+        let detour = is_held.then(|| {
             let news = self.news.clone();
             Detour::new(move |to, tell| news.bring(to, Fence::new(tell)))
         });
@@ -60,14 +62,27 @@ impl Session {
     }
 
     /// Parks what has come for those who have messages that wait, and tells the others.
-    pub(super) fn take_news(&mut self) {
-        let untold = self.news.untold.lock().as_mut().map(std::mem::take);
-        for (to, fence) in untold.into_iter().flatten() {
-            for number in &self.held {
-                let inlet = self.inlets.get_mut(number).filter(|inlet| inlet.actor.id() == to);
-                // It may be held under two numbers, for two protocols, and hears of it behind both.
+    pub(in crate::net) fn take_news(&mut self) {
+        let untold = self.news.untold.lock().as_mut().map(std::mem::take).unwrap_or_default();
+        if untold.is_empty() {
+            return;
+        }
+        // One may be held under two numbers, for two protocols, and hears of it behind both.
+        let mut held = BTreeMap::<_, Vec<_>>::new();
+        for number in &self.held {
+            let address = self.inlets.get(number).map(|inlet| address(inlet.actor.cell()));
+            held.entry(address).or_default().push(*number);
+        }
+        for (to, fence) in untold {
+            for number in held.get(&Some(address(&to))).into_iter().flatten() {
+                let inlet = self.inlets.get_mut(number);
                 inlet.into_iter().for_each(|inlet| inlet.parked.put(fence.clone()));
             }
         }
     }
+}
+
+/// Which actor it is, among all that there are.
+fn address(cell: &CellRef) -> usize {
+    cell.as_ptr().addr().get()
 }

@@ -46,7 +46,8 @@ impl Parking {
         self.fences.push_back((self.taken + self.messages.len() as u64, fence));
     }
 
-    /// Takes the first message, when the one before it has found room, unless it is a question and those are not to go on.
+    /// Lets those fences go that nothing is in front of, when what was taken has found room; then takes the first message,
+    /// unless it is a question and those are not to go on.
     pub(super) fn next(&mut self, is_pressed: impl FnOnce() -> bool) -> Option<Parked> {
         while self.fences.front().is_some_and(|(behind, _)| *behind <= self.taken) {
             self.fences.pop_front();
