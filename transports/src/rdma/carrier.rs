@@ -130,12 +130,17 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
         }
     }
 
-    /// Where nobody finds the port any more by what peers were told, no queue pair is of any use.
+    /// Where nobody finds the port any more by what peers were told, no queue pair is of any use. A port that has no address
+    /// at all is one that is being taken away, for which the kernel waits until the device is closed.
     fn look_at_port(&mut self, station: &Mutex<Station>, now: Time) {
-        let Some(Ok(port)) = self.connected.as_mut().map(|it| it.device().port()) else { return };
-        self.has_moved = port.gid != self.gid;
-        if self.has_moved {
+        let Some(port) = self.connected.as_mut().map(|it| it.device().port()) else { return };
+        let is_gone = crate::planted!("rdma-device-kept": port.is_err() => false);
+        self.has_moved = port.is_ok_and(|port| port.gid != self.gid);
+        if self.has_moved || is_gone {
             self.end_all(station, now, Why::DeviceGone);
+        }
+        if is_gone {
+            self.connected = None;
         }
     }
 

@@ -6,15 +6,15 @@
 
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
+#[path = "../../tests/desk/mod.rs"]
 mod desk;
 mod marks;
 mod profiles;
 mod streams;
 
-use desk::{Desk, Log, Shared, Teller, What, judge};
-use greenroom::Ref;
+use desk::{CLIENTS, Desk, Log, Shared, What, judge, talk};
 use greenroom::net::{Address, Export, Node as NetNode};
-use greenroom::sim::{Explore, Fault, Link, Node, World};
+use greenroom::sim::{Explore, Fault, Link, Node, World, WorldClock};
 use greenroom_transports::secure::entropy::{Entropy, NoEntropy};
 use greenroom_transports::secure::identity::Identity;
 use greenroom_transports::secure::key::{Key, PublicKey};
@@ -27,7 +27,8 @@ use std::time::Duration;
 const SEEDS: u64 = 12;
 const MS: Duration = Duration::from_millis(1);
 const PORT: u16 = 7;
-const CLIENTS: usize = 2;
+/// Between an answer and what is told next.
+const PAUSE: Duration = Duration::from_millis(20);
 /// How long faults rage.
 const SAFETY: Duration = Duration::from_secs(30);
 /// Within this, everybody is connected and served once it is calm: a lost peer is noticed within 10 s.
@@ -61,15 +62,24 @@ fn public(who: u8) -> PublicKey {
 struct Ground {
     seed: u64,
     log: Log,
+    clock: WorldClock,
     shared: Shared,
 }
 
 impl Ground {
     fn new(world: &World) -> Self {
-        let shared =
-            Shared { clock: world.clock(), answered: Arc::default(), finished: Arc::default() };
+        let clock = world.clock();
+        let shared = Shared {
+            tells_per_ask: 20,
+            pause: {
+                let clock = clock.clone();
+                Arc::new(move || Box::pin(clock.sleep(PAUSE)))
+            },
+            answered: Arc::default(),
+            finished: Arc::default(),
+        };
         let seed = world.pick(1 << 30) as u64;
-        Self { seed, log: Log::default(), shared }
+        Self { seed, log: Log::default(), clock, shared }
     }
 
     /// Makes a node of the one called `who`; `None` if it is about to stop already.
@@ -103,29 +113,10 @@ async fn tell(ground: Ground, node: Node, who: u8, at: SocketAddr) {
         if let Ok(peer) = net.connect(&address).await
             && let Ok(desk) = peer.find::<Desk>("desk").await
         {
-            talk(&ground, &node, &desk, (who, node.incarnation(), connection)).await;
+            let of = (who, node.incarnation(), connection);
+            talk(&ground.shared, || node.try_system(), &desk, of, 0..).await;
         }
-        ground.shared.clock.sleep(50 * MS).await;
-    }
-}
-
-/// Has one actor after another talk, until the connection ends.
-async fn talk(ground: &Ground, node: &Node, desk: &Ref<Desk>, of: (u8, u64, u64)) {
-    let (who, incarnation, connection) = of;
-    for number in 0.. {
-        let Some(system) = node.try_system() else { return };
-        let Ok(teller) = system.spawn::<Teller>(Teller(ground.shared.clone())).await else {
-            return;
-        };
-        let stream = (who, incarnation, connection, number);
-        let rounds = 1 + (connection + number) % 7;
-        if teller.talk(desk.clone(), stream, rounds).await.is_err() {
-            return;
-        }
-        teller.ended().await;
-        if !ground.shared.finished.lock().unwrap().contains_key(&stream) {
-            return;
-        }
+        ground.clock.sleep(50 * MS).await;
     }
 }
 
@@ -160,7 +151,7 @@ fn play(world: &mut World) {
     world.run_within(LIVENESS, async {
         let served = |client: usize| answered(client) > before[client] + 5;
         while !(0..CLIENTS).all(served) {
-            ground.shared.clock.sleep(10 * MS).await;
+            ground.clock.sleep(10 * MS).await;
         }
     });
     let seen = judge(&ground.log.lock().unwrap(), &ground.shared.finished.lock().unwrap());
@@ -189,7 +180,7 @@ fn a_node_connects_after_long_idleness() {
         let client = world.node("client").start();
         let outcome = world.run(async {
             let net = ground.join(&client, 1, &[0]).unwrap();
-            ground.shared.clock.sleep(Duration::from_secs(1000)).await;
+            ground.clock.sleep(Duration::from_secs(1000)).await;
             net.connect(&format!("udp:{at}#{}", public(0)).parse().unwrap()).await.map(|_| ())
         });
         assert_eq!(outcome, Ok(()));
@@ -210,12 +201,12 @@ fn a_long_way_holds_no_stream_of_messages_back() {
             let net = ground.join(&client, 1, &[0]).unwrap();
             let peer = net.connect(&format!("udp:{at}#{}", public(0)).parse().unwrap()).await;
             let desk = peer.unwrap().find::<Desk>("desk").await.unwrap();
-            let began = ground.shared.clock.now();
+            let began = ground.clock.now();
             for number in 0..MESSAGES {
                 desk.note((1, 0, 0, 0), number).await.unwrap();
             }
             assert_eq!(desk.count((1, 0, 0, 0)).await, Ok(MESSAGES));
-            ground.shared.clock.now() - began
+            ground.clock.now() - began
         });
         let log = ground.log.lock().unwrap();
         let in_order = (0..).zip(&*log).all(|(number, note)| note.2 == What::Told(number));

@@ -1,35 +1,36 @@
 //! Who is told, who tells, and what must come of it.
 
-use greenroom::sim::WorldClock;
-use greenroom::{Actor, ActorId, Context, Down, ExitReason, Ref, handlers};
+#![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
+
+use greenroom::{Actor, ActorId, Context, Down, ExitReason, Ref, System, handlers};
 use std::collections::{BTreeMap, BTreeSet};
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
-/// Messages that are told before one is asked.
-const TELLS_PER_ASK: u64 = 20;
-const PAUSE: Duration = Duration::from_millis(20);
+/// Nodes that tell.
+pub(crate) const CLIENTS: usize = 2;
 
 /// Whose messages these are: the client, its incarnation, how often that has connected, and which of its actors there.
-pub(super) type Stream = (u8, u64, u64, u64);
+pub(crate) type Stream = (u8, u64, u64, u64);
 
 /// What a desk notes of a stream.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum What {
+pub(crate) enum What {
     Greeted,
     Told(u64),
     Down(ExitReason),
 }
 
 /// What which incarnation of the desk has noted, in order.
-pub(super) type Log = Arc<Mutex<Vec<(u64, Stream, What)>>>;
+pub(crate) type Log = Arc<Mutex<Vec<(u64, Stream, What)>>>;
 
 /// Notes what it is told, counts it for each stream, and watches who tells. Its mailbox is short: much has to wait for room in
 /// it, and the end of who sent that comes behind it.
 #[derive(Actor)]
 #[actor(mailbox = bounded(8))]
-pub(super) struct Desk {
+pub(crate) struct Desk {
     incarnation: u64,
     counts: BTreeMap<Stream, u64>,
     tellers: BTreeMap<ActorId, Stream>,
@@ -37,7 +38,7 @@ pub(super) struct Desk {
 }
 
 impl Desk {
-    pub(super) fn new(incarnation: u64, log: &Log) -> Self {
+    pub(crate) fn new(incarnation: u64, log: &Log) -> Self {
         let (counts, tellers) = Default::default();
         Self { incarnation, counts, tellers, log: Arc::clone(log) }
     }
@@ -57,12 +58,12 @@ impl Desk {
         self.write(stream, What::Greeted);
     }
     #[tell]
-    pub(super) fn note(&mut self, stream: Stream, number: u64) {
+    pub(crate) fn note(&mut self, stream: Stream, number: u64) {
         *self.counts.entry(stream).or_insert(0) += 1;
         self.write(stream, What::Told(number));
     }
     #[ask]
-    pub(super) fn count(&self, stream: Stream) -> u64 {
+    pub(crate) fn count(&self, stream: Stream) -> u64 {
         self.counts.get(&stream).copied().unwrap_or(0)
     }
     #[down]
@@ -72,24 +73,29 @@ impl Desk {
     }
 }
 
-/// What the tellers of a world share.
+/// What a teller waits for when it has asked.
+pub(crate) type Pause = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// What tellers share.
 #[derive(Clone)]
-pub(super) struct Shared {
-    pub(super) clock: WorldClock,
+pub(crate) struct Shared {
+    /// Messages that each tells before it asks.
+    pub(crate) tells_per_ask: u64,
+    pub(crate) pause: Arc<dyn Fn() -> Pause + Send + Sync>,
     /// Questions of each client that were answered.
-    pub(super) answered: Arc<[AtomicU64; super::CLIENTS]>,
+    pub(crate) answered: Arc<[AtomicU64; CLIENTS]>,
     /// How much those have told that have said all.
-    pub(super) finished: Arc<Mutex<BTreeMap<Stream, u64>>>,
+    pub(crate) finished: Arc<Mutex<BTreeMap<Stream, u64>>>,
 }
 
 /// Tells a desk as much as it is to, as long as it can, and then ends.
 #[derive(Actor)]
-pub(super) struct Teller(pub(super) Shared);
+pub(crate) struct Teller(pub(crate) Shared);
 
 #[handlers(wire = "test.teller/1")]
 impl Teller {
     #[tell]
-    pub(super) async fn talk(
+    pub(crate) async fn talk(
         &mut self,
         desk: Ref<Desk>,
         stream: Stream,
@@ -97,27 +103,50 @@ impl Teller {
         cx: &mut Context<Self>,
     ) {
         if desk.greet(stream, cx.me()).await.is_ok() && self.tell(&desk, stream, rounds).await {
-            self.0.finished.lock().unwrap().insert(stream, rounds * TELLS_PER_ASK);
+            self.0.finished.lock().unwrap().insert(stream, rounds * self.0.tells_per_ask);
         }
         cx.stop();
     }
 
     /// `false` if the connection has ended before.
     async fn tell(&self, desk: &Ref<Desk>, stream: Stream, rounds: u64) -> bool {
-        for number in 0..rounds * TELLS_PER_ASK {
+        for number in 0..rounds * self.0.tells_per_ask {
             if desk.note(stream, number).await.is_err() {
                 return false;
             }
-            if number % TELLS_PER_ASK == TELLS_PER_ASK - 1 {
+            if (number + 1).is_multiple_of(self.0.tells_per_ask) {
                 // A question may expire when the other node stands still; what was told before it is told.
                 if let Ok(count) = desk.count(stream).await {
                     assert_eq!(count, number + 1, "{stream:?}: told before it is asked");
                     self.0.answered[usize::from(stream.0) - 1].fetch_add(1, Relaxed);
                 }
-                self.0.clock.sleep(PAUSE).await;
+                (self.0.pause)().await;
             }
         }
         true
+    }
+}
+
+/// Has one actor after another talk, under these numbers, until the connection or the system ends.
+pub(crate) async fn talk(
+    shared: &Shared,
+    system: impl Fn() -> Option<System>,
+    desk: &Ref<Desk>,
+    (who, incarnation, connection): (u8, u64, u64),
+    numbers: impl Iterator<Item = u64>,
+) {
+    for number in numbers {
+        let Some(system) = system() else { return };
+        let Ok(teller) = system.spawn::<Teller>(Teller(shared.clone())).await else { return };
+        let stream = (who, incarnation, connection, number);
+        let rounds = 1 + (connection + number) % 7;
+        if teller.talk(desk.clone(), stream, rounds).await.is_err() {
+            return;
+        }
+        teller.ended().await;
+        if !shared.finished.lock().unwrap().contains_key(&stream) {
+            return;
+        }
     }
 }
 
@@ -173,14 +202,14 @@ impl Open {
 }
 
 /// Whether those who told have ended in both ways while they were watched.
-pub(super) struct Seen {
-    pub(super) ends: bool,
-    pub(super) breaks: bool,
+pub(crate) struct Seen {
+    pub(crate) ends: bool,
+    pub(crate) breaks: bool,
 }
 
 /// Holds what desks have noted against what was promised.
 // [G-REMOTE-1] [G-REMOTE-2] [G-REMOTE-3] [G-REMOTE-4] [G-REMOTE-5]
-pub(super) fn judge(log: &[(u64, Stream, What)], finished: &BTreeMap<Stream, u64>) -> Seen {
+pub(crate) fn judge(log: &[(u64, Stream, What)], finished: &BTreeMap<Stream, u64>) -> Seen {
     let mut desks = BTreeMap::<u64, Open>::new();
     let mut reached = BTreeMap::new();
     let mut seen = Seen { ends: false, breaks: false };

@@ -71,6 +71,10 @@ pub(super) struct Host {
     pub(super) gid: [u8; 16],
     pub(super) is_gone: bool,
     pub(super) is_up: bool,
+    /// Whether its device has lost the interface that it is of.
+    pub(super) is_unplugged: bool,
+    /// How often its device is open.
+    pub(super) opened: usize,
     /// How many more bytes may be registered.
     pub(super) memory_left_bytes: u64,
     /// How often more was asked for than there is.
@@ -178,6 +182,8 @@ impl State {
             gid,
             is_gone: false,
             is_up: true,
+            is_unplugged: false,
+            opened: 0,
             memory_left_bytes: u64::MAX,
             memory_refused: 0,
             news: VecDeque::new(),
@@ -213,7 +219,8 @@ impl State {
     }
 
     pub(super) fn is_up(&self, host: usize) -> bool {
-        self.hosts[host].is_up && !self.hosts[host].is_gone
+        let it = &self.hosts[host];
+        it.is_up && !it.is_gone && !it.is_unplugged
     }
 
     /// Whether that machine is up, and reached by that GID.
@@ -250,6 +257,12 @@ impl State {
         for queue in self.completions.iter_mut().filter(|it| it.host == host) {
             queue.wake();
         }
+    }
+
+    pub(super) fn unplug(&mut self, host: usize) {
+        let Some(it) = self.hosts.get_mut(host) else { return };
+        it.is_unplugged = true;
+        self.tell(host, DeviceEvent::GidsChanged);
     }
 
     pub(super) fn set_port(&mut self, host: usize, is_up: bool) {

@@ -74,9 +74,11 @@ impl Verbs for SimVerbs {
     }
 
     fn open(&self, name: &str, port: u8, gid_index: u8) -> Result<SimDevice, OpenError> {
-        let state = self.at.alive().map_err(|_| OpenError::NoDevice(name.to_owned()))?;
+        let mut state = self.at.alive().map_err(|_| OpenError::NoDevice(name.to_owned()))?;
         match (name, port, gid_index) {
+            (NAME, 1, 0) if state.host_mut(self.at.host).is_unplugged => Err(OpenError::NoGid(0)),
             (NAME, 1, 0) if state.is_up(self.at.host) => {
+                state.host_mut(self.at.host).opened += 1;
                 Ok(SimDevice { at: self.at.clone(), gid: state.port(self.at.host).gid })
             }
             (NAME, 1, 0) => Err(OpenError::PortDown(port)),
@@ -93,6 +95,12 @@ pub struct SimDevice {
     at: At,
     /// Of its port, when it was opened.
     gid: [u8; 16],
+}
+
+impl Drop for SimDevice {
+    fn drop(&mut self) {
+        self.at.state().host_mut(self.at.host).opened -= 1;
+    }
 }
 
 /// A piece of a simulated device's memory.
@@ -200,7 +208,11 @@ impl Device for SimDevice {
     }
 
     fn port(&self) -> Result<Port, DeviceError> {
-        let port = self.at.alive()?.port(self.at.host);
+        let mut state = self.at.alive()?;
+        if state.host_mut(self.at.host).is_unplugged {
+            return Err(DeviceError::Gone);
+        }
+        let port = state.port(self.at.host);
         // Each GID of a simulated machine has an index of its own.
         let gid = if port.gid == self.gid { self.gid } else { [0; 16] };
         Ok(Port { gid, ..port })

@@ -125,6 +125,18 @@ impl Fabric {
         self.state.borrow_mut().pull(host);
     }
 
+    /// Takes away the interface that the device of that machine is of: its port has no address any more, of which an event
+    /// tells, and the kernel waits until nobody has the device open. Soft-RoCE does so.
+    pub fn unplug(&self, host: usize) {
+        self.state.borrow_mut().unplug(host);
+    }
+
+    /// Whether anybody has the device of that machine open.
+    #[must_use]
+    pub fn is_open(&self, host: usize) -> bool {
+        self.state.borrow_mut().host_mut(host).opened > 0
+    }
+
     /// So many more bytes may be registered on that machine, whether others are given back or not.
     pub fn limit_memory(&self, host: usize, bytes: u64) {
         self.state.borrow_mut().host_mut(host).memory_left_bytes = bytes;

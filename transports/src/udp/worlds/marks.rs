@@ -43,7 +43,7 @@ impl Sink {
 
 async fn pour(ground: &Ground, sink: &Ref<Sink>, until: Duration) -> u64 {
     let mut poured = 0;
-    while ground.shared.clock.now() < until {
+    while ground.clock.now() < until {
         sink.take(vec![7; 4000]).await.unwrap();
         poured += 4000;
     }

@@ -86,15 +86,15 @@ async fn fill(ground: Ground, node: Node, at: SocketAddr, load: Load, took: Took
     }
     let peer = connected.unwrap();
     let shelf = peer.find::<Shelf>("shelf").await.unwrap();
-    let began = ground.shared.clock.now();
+    let began = ground.clock.now();
     for number in 0..load.messages {
         shelf.put(number, load.content(number).into()).await.unwrap();
         if !load.pause.is_zero() {
-            ground.shared.clock.sleep(load.pause).await;
+            ground.clock.sleep(load.pause).await;
         }
     }
     assert_eq!(shelf.taken().within(LIMIT).await, Ok(load.messages));
-    took.set(Some(ground.shared.clock.now() - began));
+    took.set(Some(ground.clock.now() - began));
 }
 
 type Took = Rc<Cell<Option<Duration>>>;

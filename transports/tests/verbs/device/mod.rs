@@ -6,10 +6,14 @@
 #[path = "../../by_pairs/mod.rs"]
 mod by_pairs;
 mod carrier;
+#[path = "../../desk/mod.rs"]
+mod desk;
 mod doctor;
 mod guests;
 mod nodes;
+mod oracle;
 mod processes;
+mod pulled;
 
 use crate::cases;
 use crate::ends::{Bench, Done, End, connect, done, received};
@@ -70,10 +74,10 @@ fn is_guest() -> bool {
 /// Runs the ignored tests of this program where there is a device; those of whole nodes take longer.
 #[test]
 fn on_a_device() {
-    let parts = ["processes::child", "device::guests", "device::nodes"];
+    let parts = ["processes::child", "device::guests", "device::nodes", "device::oracle"];
     let others = parts.map(|part| format!("--skip={part}"));
     run_on_a_device("240", &others.each_ref().map(String::as_str));
-    run_on_a_device("600", &["device::nodes"]);
+    run_on_a_device("900", &["device::nodes", "device::oracle"]);
 }
 
 fn run_on_a_device(limit_seconds: &str, which: &[&str]) {

@@ -104,6 +104,21 @@ fn a_device_with_another_address_is_opened_again() {
     });
 }
 
+/// It is let go, which the kernel waits for, and another one is found.
+#[test]
+fn a_device_without_an_interface_is_closed() {
+    each_seed(13, |seed| {
+        let mut world = World::new(seed, Weather::fair(), SEALED);
+        world.run_until(|world| world.is_served() && world.is_by(Carrier::Rdma));
+        let host = world.nodes[0].slot.borrow().as_ref().unwrap().host();
+        assert!(world.fabric.is_open(host));
+        world.fabric.unplug(host);
+        world.run_until(|world| !world.is_by(Carrier::Rdma) && !world.fabric.is_open(host));
+        *world.nodes[0].slot.borrow_mut() = Some(world.fabric.host());
+        world.run_until(|world| world.is_by(Carrier::Rdma));
+    });
+}
+
 /// What comes while a turn lasts is taken, and so is the event that tells of it.
 #[test]
 fn events_of_what_was_taken_do_not_pile_up() {

@@ -1,0 +1,160 @@
+//! Questions by a device, while its port goes down and nodes begin other lives, held against what is promised of remote
+//! actors. `GREENROOM_ASKS` says how many there are.
+
+use super::desk::{self, CLIENTS, Desk, Log, Shared, judge};
+use super::nodes::{identity, public};
+use super::{is_guest, link};
+use greenroom::net::{Address, Export, Node};
+use greenroom::{Ref, System};
+use greenroom_transports::rdma::Rdma;
+use greenroom_transports::station::Carrier;
+use greenroom_transports::udp::{Settings, Udp};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+use tokio::task::JoinSet;
+
+const ASKS: u64 = 10_000;
+/// Lives of each node that asks.
+const LIVES: u64 = 4;
+/// Actors of each that tell and ask at a time.
+const TELLERS: u64 = 32;
+const SERVER: u8 = 1;
+/// An emulator is slow.
+const LIMIT: Duration = Duration::from_secs(1_500);
+const LONG: Duration = Duration::from_secs(60);
+
+/// One life of a node.
+struct Life {
+    system: System,
+    node: Node,
+    udp: Udp,
+}
+
+impl Life {
+    fn new(who: u8, peers: &[u8]) -> Self {
+        let system = System::builder().workers(1).build().expect("a system");
+        let settings = peers.iter().fold(Settings::new(identity(who)), |settings, peer| {
+            settings.peer(public(*peer), None)
+        });
+        let at = "127.0.0.1:0".parse().expect("an address");
+        let udp = Udp::bind(settings.rdma(Rdma::auto()), at).expect("a socket");
+        let node = Node::start(&system, udp.clone()).expect("a node");
+        Self { system, node, udp }
+    }
+
+    async fn find(&self, at: &Address) -> Ref<Desk> {
+        let peer = self.node.connect(at).await.expect("they meet");
+        peer.find("desk").await.expect("it is there")
+    }
+
+    fn is_by(&self, wanted: impl Fn(Carrier) -> bool) -> bool {
+        self.udp.carrier(&public(SERVER)).is_some_and(wanted)
+    }
+
+    async fn end(self) {
+        self.node.close().await;
+        self.system.shutdown(LONG).await.expect("every actor ends");
+    }
+}
+
+/// How many questions were answered.
+fn answered(shared: &Shared) -> u64 {
+    shared.answered.iter().map(|count| count.load(Relaxed)).sum()
+}
+
+struct Story {
+    began: Instant,
+    shared: Shared,
+}
+
+impl Story {
+    /// Waits for something that comes of the asking.
+    async fn until(&self, what: &str, is_so: impl Fn() -> bool) {
+        while !is_so() {
+            let count = answered(&self.shared);
+            assert!(
+                self.began.elapsed() < LIMIT,
+                "it takes too long until {what}: {count} answers"
+            );
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    async fn until_answered(&self, count: u64) {
+        self.until("enough is answered", || answered(&self.shared) >= count).await;
+    }
+
+    /// One life of each node that asks, until so many questions were answered in all. It ends in the middle of what its
+    /// actors say.
+    async fn live(&self, life: u64, at: &Address, count: u64) {
+        let lives: [Life; CLIENTS] =
+            std::array::from_fn(|index| Life::new(2 + index as u8, &[SERVER]));
+        let mut talks = JoinSet::new();
+        for (who, client) in (1..).zip(&lives) {
+            let desk = client.find(at).await;
+            for first in 0..TELLERS {
+                let (shared, system, desk) =
+                    (self.shared.clone(), client.system.clone(), desk.clone());
+                let numbers = (first..).step_by(TELLERS as usize);
+                talks.spawn(async move {
+                    desk::talk(&shared, || Some(system.clone()), &desk, (who, life, 0), numbers)
+                        .await;
+                });
+            }
+        }
+        let all_by = |wanted: fn(Carrier) -> bool| lives.iter().all(|life| life.is_by(wanted));
+        let by_device = || all_by(|carrier| carrier == Carrier::Rdma);
+        self.until("they go by the device", by_device).await;
+        // Nobody takes down a link that others use.
+        if is_guest() {
+            self.until_answered(answered(&self.shared) + 500).await;
+            link("down");
+            // Because of that, or of what failed by it.
+            let by_udp = || all_by(|carrier| matches!(carrier, Carrier::Udp(_)));
+            self.until("they go by UDP", by_udp).await;
+            self.until_answered(answered(&self.shared) + 500).await;
+            link("up");
+            self.until("they go by the device again", by_device).await;
+        }
+        self.until_answered(count).await;
+        assert!(by_device(), "and still do");
+        for life in lives {
+            life.end().await;
+        }
+        talks.join_all().await;
+    }
+}
+
+async fn story(asks: u64) {
+    let shared = Shared {
+        tells_per_ask: 1,
+        pause: Arc::new(|| Box::pin(std::future::ready(()))),
+        answered: Arc::default(),
+        finished: Arc::default(),
+    };
+    let log = Log::default();
+    let server = Life::new(SERVER, &[2, 3]);
+    let desk = server.system.spawn::<Desk>(Desk::new(0, &log)).await.expect("an actor");
+    server.node.export("desk", Export::of(&desk)).expect("it is exported");
+    let at = server.udp.node_address();
+    let story = Story { began: Instant::now(), shared };
+    for life in 0..LIVES {
+        story.live(life, &at, asks * (life + 1) / LIVES).await;
+    }
+    server.end().await;
+    let finished = story.shared.finished.lock().expect("nobody has failed");
+    let seen = judge(&log.lock().expect("nobody has failed"), &finished);
+    assert!(seen.ends && seen.breaks, "ends of actors and of connections are told");
+    eprintln!("{} answers in {:?}", answered(&story.shared), story.began.elapsed());
+}
+
+// [G-REMOTE-1] [G-REMOTE-2] [G-REMOTE-3] [G-REMOTE-4] [G-REMOTE-5] [RDMA-45]
+#[test]
+#[ignore = "needs an RDMA device"]
+fn nodes_keep_their_promises_by_a_device() {
+    let asks =
+        std::env::var("GREENROOM_ASKS").map_or(ASKS, |count| count.parse().expect("a number"));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime").block_on(story(asks));
+}

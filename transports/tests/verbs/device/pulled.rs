@@ -1,0 +1,54 @@
+//! The interface that a device is of is taken away while nodes go by it, and another one comes.
+
+use super::nodes::{Pair, ask};
+use super::{LIMIT, is_guest};
+use greenroom_transports::station::Carrier;
+use std::process::Command;
+use std::time::Instant;
+
+/// How the guest makes its device.
+const AGAIN: [&str; 5] = [
+    "ip link add roce0 type dummy",
+    "ip link set roce0 mtu 9000",
+    "ip address add 10.9.0.1/24 dev roce0",
+    "ip link set roce0 up",
+    "rdma link add rxe0 type rxe netdev roce0",
+];
+
+fn run(command: &str) {
+    let (program, words) = command.split_once(' ').expect("a program and words");
+    let status = Command::new(program).args(words.split(' ')).status().expect("it is there");
+    assert!(status.success(), "{command}");
+}
+
+async fn story() {
+    let pair = Pair::new(false).await;
+    let is_by =
+        |wanted: fn(Carrier) -> bool| pair.carriers().into_iter().all(|it| it.is_some_and(wanted));
+    let by_device = || is_by(|it| it == Carrier::Rdma);
+    let mut told = 0;
+    for _ in 0..2 {
+        ask(&pair.echo, &mut told, |_| by_device()).await;
+        // The kernel waits until nobody has the device open any more.
+        let pulled = std::thread::spawn(|| run("ip link delete roce0"));
+        ask(&pair.echo, &mut told, |_| is_by(|it| matches!(it, Carrier::Udp(_)))).await;
+        let began = Instant::now();
+        ask(&pair.echo, &mut told, |_| pulled.is_finished() || began.elapsed() > LIMIT).await;
+        assert!(pulled.is_finished(), "who goes by UDP lets the device go");
+        pulled.join().expect("it is gone");
+        AGAIN.into_iter().for_each(run);
+    }
+    ask(&pair.echo, &mut told, |_| by_device()).await;
+    pair.close().await;
+}
+
+// [RDMA-45] [RDMA-46]
+#[test]
+#[ignore = "needs an RDMA device"]
+fn a_device_that_is_pulled_is_let_go_and_another_one_is_found() {
+    // Nobody takes away what others use.
+    if is_guest() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.expect("a runtime").block_on(story());
+    }
+}
