@@ -9,12 +9,14 @@ mod ledger;
 mod own;
 mod policies;
 mod scheduling;
+mod violations;
 
 pub(crate) use hold::{hold_worker, hold_worker_on};
 pub(crate) use ledger::{Ledger, Parcel};
 pub(crate) use own::{Builds, OwnSystem, own_system};
 pub(crate) use policies::policies;
 pub(crate) use scheduling::{SCHEDULINGS, Scheduling, scheduled};
+pub(crate) use violations::Violations;
 
 use greenroom::{Event, EventStream, ExitReason, Protocol, Ref, Scheduler, System};
 use std::future::Future;

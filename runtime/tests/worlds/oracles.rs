@@ -5,7 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
 use crate::supervision;
-use crate::support::{Ledger, Parcel, SCHEDULINGS, Scheduling, scheduled};
+use crate::support::{Ledger, Parcel, SCHEDULINGS, Scheduling, Violations, scheduled};
 use greenroom::sim::{Explore, World};
 use greenroom::{Actor, Ref, System, handlers};
 use std::cell::RefCell;
@@ -41,6 +41,7 @@ struct Member {
 struct Desk {
     me: usize,
     ledger: Arc<Ledger>,
+    violations: Violations,
     /// Whether numbers may be missing, because members come and go.
     gaps: bool,
 }
@@ -69,9 +70,9 @@ impl Member {
     }
     #[tell]
     async fn take(&mut self, from: usize, number: u64, parcel: Parcel) {
-        assert!(!std::mem::replace(&mut self.busy, true), "one handler at a time");
-        let due = std::mem::replace(&mut self.due[from], number + 1);
-        assert!(number == due || self.desk.gaps && number > due, "each sender's letters in order");
+        self.check_alone();
+        self.busy = true;
+        self.check_order(from, number);
         if number % 3 == 1 {
             tokio::task::yield_now().await;
         }
@@ -81,7 +82,7 @@ impl Member {
     /// Hands a token on.
     #[tell]
     fn pass(&mut self, ring: Arc<[Ref<Self>]>, hops: u32, parcel: Parcel) {
-        assert!(!self.busy, "one handler at a time");
+        self.check_alone();
         parcel.handled();
         if hops > 0 {
             let next = ring[(self.desk.me + 1) % ring.len()].clone();
@@ -96,6 +97,15 @@ impl Member {
     #[ask]
     fn handled(&self) -> u64 {
         self.due.iter().sum()
+    }
+    fn check_order(&mut self, from: usize, number: u64) {
+        let due = std::mem::replace(&mut self.due[from], number + 1);
+        let in_order = number == due || self.desk.gaps && number > due;
+        let wrong = format_args!("each sender's letters in order: {number} where {due} was due");
+        self.desk.violations.check(in_order, wrong);
+    }
+    fn check_alone(&self) {
+        self.desk.violations.check(!self.busy, "one handler at a time");
     }
 }
 
@@ -118,13 +128,15 @@ impl MemberMessage {
 struct Stage {
     system: System,
     ledger: Arc<Ledger>,
+    violations: Violations,
     gaps: bool,
     picks: Vec<usize>,
 }
 
 impl Stage {
     async fn member(&self, me: usize) -> Ref<Member> {
-        let desk = Desk { me, ledger: Arc::clone(&self.ledger), gaps: self.gaps };
+        let (ledger, violations) = (Arc::clone(&self.ledger), self.violations.clone());
+        let desk = Desk { me, ledger, violations, gaps: self.gaps };
         self.system.spawn::<Member>(desk).await.unwrap()
     }
 
@@ -242,7 +254,14 @@ fn play(world: &mut World, workload: Workload, scheduler: Scheduling) {
     let ledger = Ledger::new(PARCELS_MAX);
     let picks = (0..8).map(|_| world.pick(25)).collect();
     let gaps = workload == Workload::Churn;
-    let stage = Stage { system: system.clone(), ledger: Arc::clone(&ledger), gaps, picks };
+    let violations = Violations::default();
+    let stage = Stage {
+        system: system.clone(),
+        ledger: Arc::clone(&ledger),
+        violations: violations.clone(),
+        gaps,
+        picks,
+    };
     world.run(async {
         match workload {
             Workload::Mesh => stage.mesh().await,
@@ -253,6 +272,7 @@ fn play(world: &mut World, workload: Workload, scheduler: Scheduling) {
         }
         system.drain(LONG).await.unwrap();
     });
+    violations.assert_none();
     assert!(world.now() < Duration::from_secs(1), "nobody waited for a timer: {:?}", world.now());
     let tally = ledger.settle(&system.counts());
     if workload != Workload::Churn {
