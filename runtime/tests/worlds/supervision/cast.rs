@@ -233,7 +233,7 @@ impl Leaf {
     fn tick(&mut self) {}
     #[local]
     fn ring(&mut self) {
-        assert!(self.is_armed, "the timer of another incarnation");
+        self.yard.violations.check(self.is_armed, "the timer of another incarnation");
     }
     fn enter(&self, sender: usize, number: u64) {
         self.yard.enter(self.seat.number, sender, number, self.is_later);
@@ -384,7 +384,7 @@ pub(super) struct Watched {
 /// Watches leaves, and stops watching some.
 #[derive(Actor)]
 pub(super) struct Watcher {
-    _yard: Arc<Yard>,
+    yard: Arc<Yard>,
     watches: BTreeMap<ActorId, WatchId>,
     told: BTreeMap<ActorId, Watched>,
 }
@@ -392,7 +392,7 @@ pub(super) struct Watcher {
 impl Watcher {
     pub(super) fn new(yard: &Arc<Yard>) -> Self {
         let (watches, told) = Default::default();
-        Self { _yard: Arc::clone(yard), watches, told }
+        Self { yard: Arc::clone(yard), watches, told }
     }
 }
 
@@ -417,7 +417,7 @@ impl Watcher {
     #[down]
     fn down(&mut self, down: Down) {
         let told = self.told.get_mut(&down.actor).unwrap();
-        assert!(!told.is_off, "it was not to be told any more");
+        self.yard.violations.check(!told.is_off, "it was not to be told any more");
         told.downs.push(down.reason);
     }
     #[ask]

@@ -2,7 +2,7 @@
 
 use super::cast::Leaf;
 use super::chronicle::Chronicle;
-use crate::support::Ledger;
+use crate::support::{Ledger, Violations};
 use greenroom::sim::{World, WorldClock};
 use greenroom::{AskError, Counts, DeadLetterReason, Ref, System};
 use parking_lot::Mutex;
@@ -25,6 +25,7 @@ pub(super) struct Yard {
     pub(super) chronicle: Chronicle,
     pub(super) tells: Arc<Ledger>,
     pub(super) questions: Arc<Ledger>,
+    pub(super) violations: Violations,
     seats: Mutex<Vec<Option<Ref<Leaf>>>>,
     heads: Mutex<Vec<Option<Strike>>>,
     /// The last number of each sender that each seat saw.
@@ -59,6 +60,7 @@ impl Yard {
             chronicle: Chronicle::new(world.clock(), system),
             tells: Ledger::new(messages),
             questions: Ledger::new(2 * messages),
+            violations: Violations::default(),
             seats: Mutex::new(vec![None; seats]),
             heads: Mutex::new((0..heads).map(|_| None).collect()),
             seen: (0..seats).map(|_| numbers(CLIENTS + seats)).collect(),
@@ -94,14 +96,20 @@ impl Yard {
     /// A handler is entered with a message: the only one with it, and after those that came before from its sender.
     pub(super) fn enter(&self, seat: usize, sender: usize, number: u64, is_later: bool) {
         let before = self.seen[seat][sender].swap(number, Relaxed);
-        assert!(before < number, "{number} after {before}");
-        assert!(self.entered.lock().insert((sender, number)), "it was entered before");
+        let wrong = format_args!("{number} after {before} from sender {sender}");
+        self.violations.check(before < number, wrong);
+        self.note_entered(sender, number);
         self.handled_by_later.fetch_add(u64::from(is_later), Relaxed);
     }
 
     /// A head's handler is entered with a message.
     pub(super) fn enter_head(&self, number: u64) {
-        assert!(self.entered.lock().insert((STRIKER, number)), "it was entered before");
+        self.note_entered(STRIKER, number);
+    }
+
+    fn note_entered(&self, sender: usize, number: u64) {
+        let is_new = self.entered.lock().insert((sender, number));
+        self.violations.check(is_new, "a handler was entered with it before");
     }
 
     /// What came of a question.
@@ -113,7 +121,7 @@ impl Yard {
                 1
             }
             Err(AskError::Expired | AskError::NoReply | AskError::Cycle(_)) => 2,
-            Err(_) => panic!("no such outcome"),
+            Err(_) => return self.violations.check(false, "no such outcome of a question"),
         };
         self.outcomes[kind].fetch_add(1, Relaxed);
     }
@@ -138,6 +146,7 @@ impl Yard {
 
     /// Each message had one end, and each that nobody handled is in the system's books with its reason.
     pub(super) fn settle(&self, counts: &Counts) {
+        self.violations.assert_none();
         let (tells, asks) = (self.tells.tally(), self.questions.tally());
         let all = (tells, asks, counts);
         assert_eq!((tells.lost, asks.lost, asks.returned), (0, 0, 0), "{all:?}");
