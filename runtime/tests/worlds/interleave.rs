@@ -2,7 +2,7 @@
 //! state, no more wait than may, and every message has one end.
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
-use crate::support::{Ledger, Parcel, SCHEDULINGS, Scheduling, scheduled};
+use crate::support::{Ledger, Parcel, SCHEDULINGS, Scheduling, Violations, scheduled};
 use greenroom::sim::{Explore, World};
 use greenroom::{Actor, Context, Interleaved, Ref, handlers};
 use std::sync::Arc;
@@ -30,6 +30,7 @@ impl Clerk {
 #[actor(interleave = IN_FLIGHT, restart = transient(1000 in "1h"))]
 struct Desk {
     due: Due,
+    violations: Violations,
     clerk: Ref<Clerk>,
     in_flight: usize,
     is_held: bool,
@@ -38,23 +39,24 @@ struct Desk {
 #[handlers]
 impl Desk {
     #[start]
-    fn start(due: Due, clerk: Ref<Clerk>) -> Self {
-        Self { due, clerk, in_flight: 0, is_held: false }
+    fn start(due: Due, violations: Violations, clerk: Ref<Clerk>) -> Self {
+        Self { due, violations, clerk, in_flight: 0, is_held: false }
     }
     #[tell]
     #[interleave]
     async fn pass(cx: &mut Interleaved<Self>, from: usize, number: u64, parcel: Parcel) {
         let clerk = cx.with(|me, _| {
-            assert!(!me.is_held, "one thing at a time has the state");
+            me.check_alone();
             let due = std::mem::replace(&mut me.due.lock()[from], number);
-            assert!(number > due, "each sender's letters begin in order");
+            let wrong = format_args!("each sender's letters begin in order: {number} after {due}");
+            me.violations.check(number > due, wrong);
             me.in_flight += 1;
-            assert!(me.in_flight <= IN_FLIGHT, "no more wait than may");
+            me.violations.check(me.in_flight <= IN_FLIGHT, "no more wait than may");
             me.clerk.clone()
         });
         for _ in 0..number % 4 {
             clerk.stamp().await.unwrap();
-            cx.with(|me, _| assert!(!me.is_held, "one thing at a time has the state"));
+            cx.with(|me, _| me.check_alone());
         }
         cx.with(|me, _| me.in_flight -= 1);
         parcel.handled();
@@ -74,6 +76,9 @@ impl Desk {
     fn fail(&mut self, parcel: Parcel, cx: &mut Context<Self>) {
         parcel.handled();
         cx.fail("as told");
+    }
+    fn check_alone(&self) {
+        self.violations.check(!self.is_held, "one thing at a time has the state");
     }
 }
 
@@ -98,10 +103,11 @@ fn play(world: &mut World, scheduler: Scheduling) {
     let system = node.start().system();
     let ledger = Ledger::new(1000);
     let picks: Vec<_> = (0..10).map(|_| world.pick(5)).collect();
-    let due = Due::default();
+    let (due, violations) = (Due::default(), Violations::default());
     world.run(async {
         let clerk = system.spawn::<Clerk>(Clerk).await.unwrap();
-        let desk = system.spawn::<Desk>((Arc::clone(&due), clerk)).await.unwrap();
+        let desk =
+            system.spawn::<Desk>((Arc::clone(&due), violations.clone(), clerk)).await.unwrap();
         let mut senders = Vec::new();
         for me in 0..SENDERS {
             let sender = system.spawn::<Sender>(Sender).await.unwrap();
@@ -126,6 +132,7 @@ fn play(world: &mut World, scheduler: Scheduling) {
         desk.ended().await;
         system.drain(Duration::from_secs(60)).await.unwrap();
     });
+    violations.assert_none();
     let counts = system.counts();
     let tally = ledger.settle(&counts);
     assert_eq!(*due.lock(), [LETTERS; SENDERS], "every letter was begun");
