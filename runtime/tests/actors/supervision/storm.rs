@@ -1,7 +1,7 @@
 //! Failures of many children at once, under load: what becomes of the mail, and in which order.
 
 use crate::supervision::patient::HOUR;
-use crate::support::{Builds, Dice, Ledger, Parcel, SCHEDULERS, policies};
+use crate::support::{Builds, Dice, Ledger, Parcel, SCHEDULERS, Violations, policies};
 use greenroom::{
     Actor, Context, Ref, Scheduler, Shutdown, StartError, Supervision, Supervisor, System, handlers,
 };
@@ -20,13 +20,14 @@ type Seen = Arc<[AtomicU64; SENDERS]>;
 #[derive(Actor)]
 struct Sailor {
     seen: Seen,
+    violations: Violations,
 }
 
 #[handlers]
 impl Sailor {
     #[start]
-    fn start(seen: Seen) -> Self {
-        Self { seen }
+    fn start(seen: Seen, violations: Violations) -> Self {
+        Self { seen, violations }
     }
     #[tell]
     fn take(&mut self, sender: usize, number: u64, parcel: Parcel) {
@@ -46,7 +47,8 @@ impl Sailor {
     }
     fn see(&self, sender: usize, number: u64) {
         let before = self.seen[sender].swap(number, Ordering::SeqCst);
-        assert!(before < number, "{number} after {before}");
+        let wrong = format_args!("{number} after {before} from sender {sender}");
+        self.violations.check(before < number, wrong);
     }
 }
 
@@ -71,12 +73,17 @@ impl<P: Policy> Supervisor for Captain<P> {
 #[handlers]
 impl<P: Policy> Captain<P> {
     #[start]
-    async fn start(seen: Vec<Seen>, cx: &mut Context<Self>) -> Result<Self, StartError> {
+    async fn start(
+        seen: Vec<Seen>,
+        violations: Violations,
+        cx: &mut Context<Self>,
+    ) -> Result<Self, StartError> {
         let mut sailors = Vec::new();
         for (nth, seen) in seen.into_iter().enumerate() {
             // Some are killed in the middle of a message when another one fails.
             let shutdown = if nth % 2 == 0 { Shutdown::Forever } else { Shutdown::Kill };
-            sailors.push(cx.supervise::<Sailor>(seen).shutdown(shutdown).await?);
+            let sailor = cx.supervise::<Sailor>((seen, violations.clone()));
+            sailors.push(sailor.shutdown(shutdown).await?);
         }
         Ok(Self { sailors, of: PhantomData })
     }
@@ -107,9 +114,11 @@ async fn send(sailors: Vec<Ref<Sailor>>, ledger: Arc<Ledger>, sender: usize, see
 fn storm<P: Policy>(scheduler: Scheduler, workers: usize, seed: u64) {
     let system = System::builder().workers(workers).scheduler(scheduler).own();
     let ledger = Ledger::new(SENDERS * usize::try_from(MESSAGES).expect("a few"));
+    let violations = Violations::default();
     crate::support::run(async {
         let seen: Vec<Seen> = (0..MEMBERS).map(|_| Seen::default()).collect();
-        let captain = system.spawn::<Captain<P>>(seen).await.expect("it starts");
+        let captain = system.spawn::<Captain<P>>((seen, violations.clone()));
+        let captain = captain.await.expect("it starts");
         let sailors = captain.sailors().await.expect("it lives");
         let sends: Vec<_> = (0..SENDERS)
             .map(|sender| {
@@ -128,6 +137,7 @@ fn storm<P: Policy>(scheduler: Scheduler, workers: usize, seed: u64) {
         }
         system.shutdown(Duration::from_secs(20)).await.expect("every actor ends");
     });
+    violations.assert_none();
     let counts = system.counts();
     let tally = ledger.settle(&counts);
     assert_eq!(tally.issued, SENDERS as u64 * MESSAGES);
