@@ -91,6 +91,24 @@ fn the_table_of_models_names_files_and_planted_faults() {
 }
 
 #[test]
+fn the_page_on_supervision_names_tests() {
+    let pages = tree::files("book/src/internals", "md");
+    let page =
+        pages.iter().find(|page| page.path.ends_with("/supervisor.md")).expect("the page is there");
+    // A row of its table: | Erlang's cases | ours |. No other words there, and around the table, look like a test's name.
+    let text = page.text.lines().flat_map(|line| line.rsplit('|').nth(1).or(Some(line)));
+    let code = text.flat_map(|text| text.split('`').skip(1).step_by(2));
+    let named: BTreeSet<_> = code.filter(|word| is_test_name(word)).collect();
+    assert!(named.len() > 20, "few tests: {named:#?}");
+
+    let tests = tree::files("runtime", "rs").into_iter().filter(Source::is_test);
+    let tests: Vec<_> = tests.flat_map(|source| tests_of(&source.text)).collect();
+    let gone: Vec<_> =
+        named.iter().filter(|name| !tests.iter().any(|test| test == *name)).collect();
+    assert!(gone.is_empty(), "{} names these, which are no tests: {gone:#?}", page.path);
+}
+
+#[test]
 fn the_book_has_no_page_out_of_reach() {
     let pages = tree::files("book/src", "md");
     let summary = pages.iter().find(|page| page.path.ends_with("/SUMMARY.md")).expect("a summary");
@@ -157,6 +175,17 @@ fn faults(text: &str) -> Vec<String> {
     let code: String = text.lines().map(|line| line.split("//").next().unwrap_or(line)).collect();
     let after = code.split("planted!(").skip(1).map(str::trim_start);
     let names = after.filter_map(|rest| rest.strip_prefix('"')?.split_once('"'));
+    names.map(|(name, _)| name.to_owned()).collect()
+}
+
+fn is_test_name(word: &str) -> bool {
+    word.contains('_') && !word.contains(|it: char| it.is_uppercase())
+}
+
+/// The names of the tests in a file.
+fn tests_of(text: &str) -> Vec<String> {
+    let marked = text.split("test]\n").skip(1);
+    let names = marked.filter_map(|rest| rest.split_once("fn ")?.1.split_once('('));
     names.map(|(name, _)| name.to_owned()).collect()
 }
 
