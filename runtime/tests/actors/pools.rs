@@ -188,8 +188,8 @@ fn keys_stay_where_they_are_while_the_pool_grows() {
             ClerkApiMessage::File { number } => number % 50,
             _ => 0,
         };
-        let (pool, log, _group) = pool(system, 3, Routing::consistent_hash(key)).await;
-        let mut homes = Vec::new();
+        let (pool, log, group) = pool(system, 3, Routing::consistent_hash(key)).await;
+        let (mut homes, mut workers) = (Vec::new(), Vec::new());
         for count in [3, 4, 6, 4, 3] {
             pool.ask(Resize(count)).await.unwrap().unwrap();
             for number in 0..200 {
@@ -202,6 +202,14 @@ fn keys_stay_where_they_are_while_the_pool_grows() {
                 assert!(before.is_none_or(|before| before == worker), "one key, one worker");
             }
             homes.push(home);
+            workers.push(group.members().iter().map(|it| it.id().number()).collect::<Vec<_>>());
+        }
+        for step in 1..homes.len() {
+            for (key, old) in &homes[step - 1] {
+                let new = homes[step][key];
+                let may_move = !workers[step - 1].contains(&new) || !workers[step].contains(old);
+                assert!(new == *old || may_move, "{key} moved from {old} to {new}, both stay");
+            }
         }
         assert_eq!(homes[0], homes[4], "the first three are the same");
         assert_eq!(homes[1], homes[3]);
@@ -395,6 +403,39 @@ fn the_workers_bound_is_the_pools() {
             pool.pass(done).await.unwrap();
             soon(is_done).await.unwrap();
         }
+    });
+}
+
+// [G-GROUP-2]
+#[test]
+fn a_broadcast_tells_those_with_room_and_counts_the_full() {
+    on(1, Scheduler::locked(), async |system| {
+        let group = Group::new();
+        let workers = Pool::of(3, || ()).group(&group);
+        let _pool = system.spawn::<Pool<Narrow>>(workers).await.unwrap();
+        let hold = hold_worker(system).await;
+        let before = system.counts().rejected_full;
+        let (first, is_first) = oneshot::channel();
+        group.members()[1].pass(first).tell().unwrap();
+        let waiting = Mutex::new(Vec::new());
+        let broadcast = || {
+            let told = group.broadcast(|narrow| {
+                let (done, is_done) = oneshot::channel();
+                waiting.lock().push(is_done);
+                narrow.pass(done)
+            });
+            (told.told, told.full)
+        };
+        assert_eq!(broadcast(), (2, 1), "one has a message before it");
+        assert_eq!(broadcast(), (0, 3));
+        assert_eq!(system.counts().rejected_full - before, 4);
+        drop(hold);
+        soon(is_first).await.unwrap();
+        let mut handled = Vec::new();
+        for is_done in waiting.into_inner() {
+            handled.push(soon(is_done).await.is_ok());
+        }
+        assert_eq!(handled, [true, false, true, false, false, false]);
     });
 }
 
