@@ -66,11 +66,12 @@ static COUNTING: Counting = Counting;
 const ROUNDS: usize = 240;
 /// Actors that come and go in each round.
 const HANDS: usize = 24;
-/// Bytes that may be allocated more for each second of the last half, beside what is late.
-const BYTES_MORE: usize = 1 << 10;
-/// Blocks that may be allocated more beside one a second, fewer than if one round in three kept one.
-const BLOCKS_MORE: usize = 16;
-/// What is late, however long it goes on: what the last round, or threads that have ended, have not given back yet.
+/// Bytes and blocks that may be allocated more for each second, beside what is late.
+const BYTES_A_SECOND: usize = 1 << 10;
+const BLOCKS_A_SECOND: usize = 1;
+/// What is late, however long it goes on: what the last round, or threads that have ended, have not given back yet. Of
+/// blocks fewer than if one round in three kept one.
+const LATE_BLOCKS: usize = 16;
 const LATE_BYTES: usize = 4 << 10;
 /// What the last half may keep beyond the rounds before. Threads keep magazines of blocks, so by chance one takes a
 /// slab that another has to spare, up to 64 KiB of the largest blocks, until each has its own; and a few pages.
@@ -194,11 +195,34 @@ async fn round(system: &System, foreman: &Ref<Foreman>) {
     assert_eq!(counts.started - counts.ended, 1, "only the foreman is left");
 }
 
+/// How much of something there was, and when.
+#[derive(Clone, Copy, Debug)]
+struct Amount {
+    count: usize,
+    at: Instant,
+}
+
+impl Amount {
+    fn of(counter: &AtomicUsize) -> Self {
+        Self { count: counter.load(Ordering::SeqCst), at: Instant::now() }
+    }
+
+    fn least(self, other: Self) -> Self {
+        if other.count < self.count { other } else { self }
+    }
+
+    /// Whether it is more than it may have become since `before`.
+    fn has_grown(self, before: Self, late: usize, a_second: usize) -> bool {
+        let millis = usize::try_from((self.at - before.at).as_millis()).unwrap();
+        self.count > before.count + late + a_second * millis / 1000
+    }
+}
+
 /// What the process has, after a round.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Kept {
-    blocks: usize,
-    bytes: usize,
+    blocks: Amount,
+    bytes: Amount,
     pooled: usize,
     /// Of memory that is present.
     resident: usize,
@@ -212,8 +236,8 @@ impl Kept {
         let memory = std::fs::read_to_string("/proc/self/statm").unwrap();
         let pages: usize = memory.split(' ').nth(1).unwrap().parse().unwrap();
         Self {
-            blocks: HEAPED.blocks.load(Ordering::SeqCst),
-            bytes: HEAPED.bytes.load(Ordering::SeqCst),
+            blocks: Amount::of(&HEAPED.blocks),
+            bytes: Amount::of(&HEAPED.bytes),
             pooled: POOLED.bytes.load(Ordering::SeqCst),
             resident: pages * 4096,
             threads: entries("/proc/self/task"),
@@ -224,8 +248,8 @@ impl Kept {
     /// The least that is allocated in either, and the most of all else.
     fn join(self, other: Self) -> Self {
         Self {
-            blocks: self.blocks.min(other.blocks),
-            bytes: self.bytes.min(other.bytes),
+            blocks: self.blocks.least(other.blocks),
+            bytes: self.bytes.least(other.bytes),
             pooled: self.pooled.max(other.pooled),
             resident: self.resident.max(other.resident),
             threads: self.threads.max(other.threads),
@@ -241,13 +265,9 @@ fn soak(scheduler: Scheduler) {
     run(async {
         let foreman = system.spawn::<Foreman>(Foreman { ended: 0 }).await.unwrap();
         let [mut before, mut after] = [None::<Kept>, None];
-        let mut half = Instant::now();
         for number in 0..rounds {
             round(&system, &foreman).await;
             let now = Kept::now();
-            if number == rounds / 2 {
-                half = Instant::now();
-            }
             if number >= rounds / 2 {
                 after = Some(after.map_or(now, |after| after.join(now)));
             } else if number >= rounds / 4 {
@@ -255,9 +275,8 @@ fn soak(scheduler: Scheduler) {
             }
         }
         let (before, after) = (before.unwrap(), after.unwrap());
-        let seconds = usize::try_from(half.elapsed().as_secs()).unwrap().max(1);
-        let grown = after.blocks > before.blocks + BLOCKS_MORE + seconds
-            || after.bytes > before.bytes + LATE_BYTES + BYTES_MORE * seconds
+        let grown = after.blocks.has_grown(before.blocks, LATE_BLOCKS, BLOCKS_A_SECOND)
+            || after.bytes.has_grown(before.bytes, LATE_BYTES, BYTES_A_SECOND)
             || after.pooled > before.pooled + POOLED_MORE
             || after.resident > before.resident + RESIDENT_MORE
             || after.threads > before.threads
@@ -299,7 +318,7 @@ fn rounds_of_everything_leave_nothing_behind() {
     }
     let now = kept_without_systems(own_threads);
     assert!(now.files <= before.files, "{before:?} became {now:?}");
-    assert!(now.bytes <= before.bytes + LATE_BYTES, "{before:?} became {now:?}");
+    assert!(!now.bytes.has_grown(before.bytes, LATE_BYTES, 0), "{before:?} became {now:?}");
 }
 
 /// What is kept when the threads of all systems have ended: one that ends may still hold a whole system.
