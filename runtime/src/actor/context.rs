@@ -22,6 +22,7 @@ use super::traits::{Actor, Behavior, Protocol};
 use crate::event::{ActorId, DeadLetterReason, ExitReason};
 use crate::queue::node::{Kind, Lane, Node};
 use crate::queue::oneshot;
+use crate::sync::planted;
 use crate::task::cell::{CellRef, Header};
 use crate::task::core_ref::CoreRef;
 use crate::task::current;
@@ -283,7 +284,7 @@ impl<A: Behavior> Context<A> {
             let signal = Signal { method, value: (id, down), epoch };
             if is_distant {
                 send_behind(&me, watched_behind::<A, _, Shape>(&signal.method), signal);
-            } else {
+            } else if planted!("down-lost": true => signal.value.1.reason != ExitReason::Killed) {
                 send_signal(&me, watched::<A, _, Shape>(&signal.method), signal);
             }
         });
@@ -368,7 +369,9 @@ unsafe fn call_down<A: Behavior, F: LocalCall<A, Down, S>, S>(
     // SAFETY: as above; no handler waits.
     let context = unsafe { body::context::<A>(header) };
     let (watch, down) = signal.value;
-    if signal.epoch == context.incarnation() && context.forget_watch(watch).is_some() {
+    let is_current = signal.epoch == context.incarnation();
+    let is_watched = is_current && context.forget_watch(watch).is_some();
+    if planted!("down-taken-back": is_watched => is_current) {
         // SAFETY: as above.
         unsafe { call::<A, F, Down, S>(header, signal.method, down) };
     }
