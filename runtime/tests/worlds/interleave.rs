@@ -1,5 +1,7 @@
 //! Interleaved handlers in simulated worlds: they begin in each sender's order, one thing at a time has the
 //! state, no more wait than may, and every message has one end.
+//!
+//! `GREENROOM_SEEDS` says how many seeds each scheduler gets.
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
 use crate::support::{Ledger, Parcel, SCHEDULINGS, Scheduling, Violations, scheduled};

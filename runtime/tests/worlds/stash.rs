@@ -1,5 +1,7 @@
 //! The stash in simulated worlds: whoever sends, stashes, unstashes and crashes when, each sender's messages
 //! are handled in order, and each has one end.
+//!
+//! `GREENROOM_SEEDS` says how many seeds each scheduler gets.
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
 use crate::support::{Ledger, Parcel, SCHEDULINGS, Scheduling, scheduled};
