@@ -4,7 +4,7 @@
 //! `GREENROOM_SEEDS` says how many seeds there are.
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
-use crate::support::{SCHEDULINGS, scheduled};
+use crate::support::{SCHEDULINGS, Violations, scheduled};
 use greenroom::sim::{Explore, World};
 use greenroom::{Actor, Context, Ref, handlers};
 use std::time::Duration;
@@ -46,31 +46,37 @@ struct Clerk {
     /// Whether a handler is in the middle of something.
     busy: bool,
     ticks: u64,
+    violations: Violations,
 }
 
 #[handlers]
 impl Clerk {
     #[start]
-    fn start((me, till): (usize, Ref<Till>), cx: &mut Context<Self>) -> Self {
+    fn start(me: usize, till: Ref<Till>, violations: Violations, cx: &mut Context<Self>) -> Self {
         cx.every(MS, Self::tick);
-        Self { me, till, busy: false, ticks: 0 }
+        Self { me, till, busy: false, ticks: 0, violations }
     }
     #[local]
     fn tick(&mut self) {
-        assert!(!self.busy, "one handler at a time");
+        self.check_alone();
         self.ticks += 1;
     }
     #[tell]
     async fn order(&mut self, number: u64) {
-        assert!(!std::mem::replace(&mut self.busy, true), "one handler at a time");
+        self.check_alone();
+        self.busy = true;
         self.till.pay(self.me, number).await.unwrap();
-        assert!(self.till.paid().await.unwrap() > number, "what was sent before is handled before");
+        let is_paid = self.till.paid().await.unwrap() > number;
+        self.violations.check(is_paid, "what was sent before is handled before");
         self.busy = false;
         assert_ne!(number, ORDERS / 2, "this clerk crashes");
     }
     #[ask]
     fn ticks(&self) -> u64 {
         self.ticks
+    }
+    fn check_alone(&self) {
+        self.violations.check(!self.busy, "one handler at a time");
     }
 }
 
@@ -80,12 +86,13 @@ fn play(world: &mut World) {
     let node =
         world.node("shop").settings(move |builder| scheduled(builder.workers(workers), scheduler));
     let system = node.start().system();
-    let clock = world.clock();
+    let (clock, violations) = (world.clock(), Violations::default());
     world.run(async {
         let till = system.spawn::<Till>(Till { due: [0; CLERKS] }).await.unwrap();
         let mut clerks = Vec::new();
         for me in 0..CLERKS {
-            let clerk = system.spawn::<Clerk>((me, till.clone())).await.unwrap();
+            let clerk =
+                system.spawn::<Clerk>((me, till.clone(), violations.clone())).await.unwrap();
             for number in 0..ORDERS {
                 clerk.order(number).await.unwrap();
             }
@@ -100,6 +107,7 @@ fn play(world: &mut World) {
         }
         system.drain(Duration::from_secs(10)).await.unwrap();
     });
+    violations.assert_none();
     assert_eq!(system.counts().restarts, CLERKS as u64);
     let taken: Vec<_> = world.rare_paths().map(|(name, count)| (name, count > 0)).collect();
     for (name, taken) in taken {

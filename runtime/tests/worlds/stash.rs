@@ -4,7 +4,7 @@
 //! `GREENROOM_SEEDS` says how many seeds each scheduler gets.
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
-use crate::support::{Ledger, Parcel, SCHEDULINGS, Scheduling, scheduled};
+use crate::support::{Ledger, Parcel, SCHEDULINGS, Scheduling, Violations, scheduled};
 use greenroom::sim::{Explore, World};
 use greenroom::{Actor, Context, Ref, handlers};
 use std::sync::Arc;
@@ -22,19 +22,19 @@ type Due = Arc<parking_lot::Mutex<[u64; SENDERS]>>;
 struct Office {
     is_open: bool,
     due: Due,
+    violations: Violations,
 }
 
 #[handlers]
 impl Office {
     #[start]
-    fn start(due: Due) -> Self {
-        Self { is_open: false, due }
+    fn start(due: Due, violations: Violations) -> Self {
+        Self { is_open: false, due, violations }
     }
     #[tell]
     #[stash(while = !self.is_open)]
     async fn take(&mut self, from: usize, number: u64, parcel: Parcel, cx: &mut Context<Self>) {
-        let due = std::mem::replace(&mut self.due.lock()[from], number + 1);
-        assert_eq!(number, due, "each sender's letters in order");
+        self.check_order(from, number);
         if number % 3 == 1 {
             tokio::task::yield_now().await;
         }
@@ -53,6 +53,11 @@ impl Office {
     #[tell]
     fn crash(&mut self, parcel: Parcel) {
         panic!("as told, with {parcel:?}");
+    }
+    fn check_order(&self, from: usize, number: u64) {
+        let due = std::mem::replace(&mut self.due.lock()[from], number + 1);
+        let wrong = format_args!("each sender's letters in order: {number} where {due} was due");
+        self.violations.check(number == due, wrong);
     }
 }
 
@@ -78,9 +83,9 @@ fn play(world: &mut World, scheduler: Scheduling) {
     let system = node.start().system();
     let ledger = Ledger::new(1000);
     let picks: Vec<_> = (0..10).map(|_| world.pick(3)).collect();
-    let due = Due::default();
+    let (due, violations) = (Due::default(), Violations::default());
     world.run(async {
-        let office = system.spawn::<Office>(Due::clone(&due)).await.unwrap();
+        let office = system.spawn::<Office>((Due::clone(&due), violations.clone())).await.unwrap();
         for me in 0..SENDERS {
             let sender = system.spawn::<Sender>(Sender).await.unwrap();
             let parcels = (0..LETTERS).map(|_| ledger.issue()).collect();
@@ -99,6 +104,7 @@ fn play(world: &mut World, scheduler: Scheduling) {
         }
         system.drain(Duration::from_secs(60)).await.unwrap();
     });
+    violations.assert_none();
     let counts = system.counts();
     let tally = ledger.settle(&counts);
     assert_eq!((tally.handled, tally.dropped), (LETTERS * SENDERS as u64, counts.dead_crashed));
