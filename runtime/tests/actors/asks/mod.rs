@@ -6,6 +6,7 @@
 
 mod answers;
 mod cancelled;
+mod circles;
 mod cycles;
 mod deadlines;
 mod expired;
