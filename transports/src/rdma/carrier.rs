@@ -5,7 +5,7 @@
 
 use super::connected::{Config, Connected, ConnectionId};
 use super::idle::{Activity, Idle, Next};
-use super::verbs::{Device, DeviceEvent, OpenError, Timing};
+use super::verbs::{Device, DeviceError, DeviceEvent, OpenError, Timing};
 use crate::link::Time;
 use crate::secure::endpoint::AssociationId;
 use crate::station::{DATAGRAM_BYTES_MAX, Station, Terms, Want, Why};
@@ -130,11 +130,12 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
         }
     }
 
-    /// Where nobody finds the port any more by what peers were told, no queue pair is of any use. A port that has no address
-    /// at all is one that is being taken away, for which the kernel waits until the device is closed.
+    /// Where nobody finds the port any more by what peers were told, no queue pair is of any use. A port that cannot be
+    /// asked any more is being taken away, for which the kernel may wait until the device is closed. [RDMA-19]
     fn look_at_port(&mut self, station: &Mutex<Station>, now: Time) {
         let Some(port) = self.connected.as_mut().map(|it| it.device().port()) else { return };
-        let is_gone = crate::planted!("rdma-device-kept": port.is_err() => false);
+        let is_gone =
+            crate::planted!("rdma-device-kept": matches!(port, Err(DeviceError::Gone)) => false);
         self.has_moved = port.is_ok_and(|port| port.gid != self.gid);
         if self.has_moved || is_gone {
             self.end_all(station, now, Why::DeviceGone);

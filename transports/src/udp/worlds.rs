@@ -61,7 +61,6 @@ fn public(who: u8) -> PublicKey {
 #[derive(Clone)]
 struct Ground {
     seed: u64,
-    log: Log,
     clock: WorldClock,
     shared: Shared,
 }
@@ -71,15 +70,18 @@ impl Ground {
         let clock = world.clock();
         let shared = Shared {
             tells_per_ask: 20,
+            patience: Duration::from_secs(5),
             pause: {
                 let clock = clock.clone();
                 Arc::new(move || Box::pin(clock.sleep(PAUSE)))
             },
+            log: Log::default(),
             answered: Arc::default(),
+            unanswered: Arc::default(),
             finished: Arc::default(),
         };
         let seed = world.pick(1 << 30) as u64;
-        Self { seed, log: Log::default(), clock, shared }
+        Self { seed, clock, shared }
     }
 
     /// Makes a node of the one called `who`; `None` if it is about to stop already.
@@ -99,7 +101,7 @@ impl Ground {
 
 async fn serve(ground: Ground, node: Node) {
     let Some(net) = ground.join(&node, 0, &[1, 2]) else { return };
-    let desk = Desk::new(node.incarnation(), &ground.log);
+    let desk = Desk::new(node.incarnation(), &ground.shared.log);
     let Some(system) = node.try_system() else { return };
     let Ok(desk) = system.spawn::<Desk>(desk).await else { return };
     let _ = net.export("desk", Export::of(&desk));
@@ -154,7 +156,7 @@ fn play(world: &mut World) {
             ground.clock.sleep(10 * MS).await;
         }
     });
-    let seen = judge(&ground.log.lock().unwrap(), &ground.shared.finished.lock().unwrap());
+    let seen = judge(&ground.shared.log.lock().unwrap(), &ground.shared.finished.lock().unwrap());
     world.sometimes("the end of an actor is told", seen.ends);
     world.sometimes("the end of a connection is told", seen.breaks);
     world.sometimes("the server starts again", server.incarnation() > 0);
@@ -208,7 +210,7 @@ fn a_long_way_holds_no_stream_of_messages_back() {
             assert_eq!(desk.count((1, 0, 0, 0)).await, Ok(MESSAGES));
             ground.clock.now() - began
         });
-        let log = ground.log.lock().unwrap();
+        let log = ground.shared.log.lock().unwrap();
         let in_order = (0..).zip(&*log).all(|(number, note)| note.2 == What::Told(number));
         assert!(in_order, "each comes once, in order");
         assert!(took < Duration::from_secs(4), "{took:?} for {MESSAGES} messages");

@@ -337,6 +337,8 @@ async fn story([mortal, spared]: [SocketAddr; 2], [way, other_way]: [Address; 2]
         home.tell(&logs, 60 * life).await;
         let begun = home.tell(&spared_logs, 40).await;
         expected.extend(begun..begun + 40);
+        // What is under way when it dies goes by the device, too.
+        home.is_carried(2).await;
         check(&process.kill(), first, 100 + 60 * life, answered);
         for log in &logs {
             log.ended().await;

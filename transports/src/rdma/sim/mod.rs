@@ -125,8 +125,8 @@ impl Fabric {
         self.state.borrow_mut().pull(host);
     }
 
-    /// Takes away the interface that the device of that machine is of: its port has no address any more, of which an event
-    /// tells, and the kernel waits until nobody has the device open. Soft-RoCE does so.
+    /// Takes away the interface that the device of that machine is of: its port cannot be asked any more, which an event
+    /// gives reason to do, and the kernel waits until nobody has the device open. Soft-RoCE does so.
     pub fn unplug(&self, host: usize) {
         self.state.borrow_mut().unplug(host);
     }

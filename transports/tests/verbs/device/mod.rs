@@ -74,20 +74,23 @@ fn is_guest() -> bool {
 /// Runs the ignored tests of this program where there is a device; those of whole nodes take longer.
 #[test]
 fn on_a_device() {
-    let parts = ["processes::child", "device::guests", "device::nodes", "device::oracle"];
-    let others = parts.map(|part| format!("--skip={part}"));
-    run_on_a_device("240", &others.each_ref().map(String::as_str));
-    run_on_a_device("900", &["device::nodes", "device::oracle"]);
+    let nodes = ["device::guests", "device::nodes", "device::oracle", "device::pulled"];
+    let others = ["processes::child"].into_iter().chain(nodes);
+    let others: Vec<_> = others.map(|part| format!("--skip={part}")).collect();
+    run_on_a_device(240, &others.iter().map(String::as_str).collect::<Vec<_>>());
+    run_on_a_device(600, &["device::nodes", "device::pulled"]);
+    run_on_a_device(500 * oracle::asks().div_ceil(oracle::ASKS), &["device::oracle"]);
 }
 
-fn run_on_a_device(limit_seconds: &str, which: &[&str]) {
+fn run_on_a_device(limit_seconds: u64, which: &[&str]) {
     let program = std::env::current_exe().expect("the test's own program");
     let has_device = IbVerbs.devices().is_ok_and(|devices| !devices.is_empty());
     let mut command = if has_device {
         Command::new(&program)
     } else {
         let mut guest = Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.ci/guest"));
-        guest.args(["-t", limit_seconds]).arg(&program);
+        let asks = format!("GREENROOM_ASKS={}", oracle::asks());
+        guest.args(["-t", &limit_seconds.to_string(), "-e", &asks]).arg(&program);
         guest
     };
     command.args(["--ignored", "--test-threads=1"]).args(which);
