@@ -128,7 +128,8 @@ impl Mourners {
             };
             match (&self.detour, by.filter(|by| by != cell)) {
                 (Some(detour), Some(by)) => detour.take(by, tell),
-                // Who waits for the end outside of actors hears of it at once: the end of a connection does.
+                // At once: who is no actor, as the end of a connection, which waits for this; and a list that the actor is
+                // on itself.
                 _ => tell(),
             }
         }

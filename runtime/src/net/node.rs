@@ -303,6 +303,9 @@ impl Shared {
             // Messages of the old connection may wait for room, and are not waited for.
             old.actor.stop();
             old.actor.ended().await;
+            // Has been done, unless the actor had not begun.
+            old.outlet.close();
+            old.outlet.proxies_ended().await;
         }
     }
 

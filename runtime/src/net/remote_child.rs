@@ -139,7 +139,7 @@ impl<A: Spawnable> Behavior for RemoteChild<A> {
         Step::Later(async move {
             let peer = args.node.connect(&args.address).await?;
             let child = peer.spawn::<A>(&args.name, args.args).await?;
-            // No watch: what waits here is for the next child, and is not to be handed in before this one's end is heard.
+            // No watch, which would come behind the mail: what waits here is for the next child.
             child.when_ended(cx.caller(Self::down));
             Ok(Self { peer, child })
         })
@@ -172,14 +172,14 @@ impl<A: Spawnable> Receive<A::Message, ByMacro> for RemoteChild<A> {
         let message = match recipient.tell(message).try_send() {
             Ok(()) => return Step::Done(()),
             Err(TellError::Full(message) | TellError::SystemFull(message)) => message,
-            Err(TellError::Closed(_) | TellError::Expired(_)) => {
-                report::<A>(cx);
-                return Step::Done(());
-            }
+            Err(TellError::Closed(message) | TellError::Expired(message)) => message,
         };
+        let child = self.child.clone();
         Step::Later(async move {
             if recipient.tell(message).await.is_err() {
                 report::<A>(cx);
+                // So that its end is heard next, and the other messages wait for the next child.
+                child.ended().await;
             }
         })
     }

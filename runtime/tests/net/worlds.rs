@@ -195,6 +195,7 @@ fn check(seed: u64) {
     assert!(handled + reported >= accepted, "seed {seed}: {handled} + {reported} of {accepted}");
 }
 
+// [G-REMOTE-1] [G-REMOTE-2] [G-REMOTE-3] [G-REMOTE-4] [G-REMOTE-5] [G-REMOTE-7]
 #[test]
 fn histories_over_breaks_keep_their_promises() {
     let seeds = std::env::var("GREENROOM_NET_SEEDS").ok().and_then(|seeds| seeds.parse().ok());
