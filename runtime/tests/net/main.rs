@@ -11,6 +11,8 @@ mod bounds;
 mod breaks;
 mod bundles;
 mod calls;
+#[cfg(not(sanitized = "thread"))]
+mod children;
 #[cfg(any(feature = "prost", feature = "zerocopy"))]
 mod codecs;
 mod conformance;

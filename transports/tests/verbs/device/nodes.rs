@@ -6,7 +6,7 @@ use greenroom::{Actor, Ref, System, handlers};
 use greenroom_transports::rdma::Rdma;
 use greenroom_transports::secure::identity::Identity;
 use greenroom_transports::secure::key::{Key, PublicKey};
-use greenroom_transports::station::{Carrier, Why};
+use greenroom_transports::station::{Carrier, Change, Why};
 use greenroom_transports::udp::{Settings, Udp};
 use std::time::{Duration, Instant};
 
@@ -97,6 +97,11 @@ impl Pair {
         [self.client.carrier(&public(1)), self.server.carrier(&public(2))]
     }
 
+    /// What changed at each of them.
+    pub(super) fn changes(&self) -> [(&'static str, Vec<Change>); 2] {
+        [("client", self.client.carriers()), ("server", self.server.carriers())]
+    }
+
     pub(super) async fn close(self) {
         for node in self.nodes {
             node.close().await;
@@ -127,9 +132,7 @@ async fn meet(trusting: bool, carrier: Carrier, asks: u64) {
             let before = told;
             ask(echo, &mut told, |told| told >= before + 300).await;
         }
-        let down = |change: &greenroom_transports::station::Change| {
-            matches!(change.to, Carrier::Udp(Why::PortDown))
-        };
+        let down = |change: &Change| matches!(change.to, Carrier::Udp(Why::PortDown));
         assert!(client.carriers().iter().any(down), "{:?}", client.carriers());
     }
     pair.close().await;

@@ -2,7 +2,7 @@
 
 use super::nodes::{Pair, ask};
 use super::{LIMIT, is_guest};
-use greenroom_transports::station::Carrier;
+use greenroom_transports::station::{Carrier, Change, Why};
 use std::process::Command;
 use std::time::Instant;
 
@@ -39,6 +39,12 @@ async fn story() {
         AGAIN.into_iter().for_each(run);
     }
     ask(&pair.echo, &mut told, |_| by_device()).await;
+    for (name, changes) in pair.changes() {
+        let of_the_device = |change: &Change| {
+            matches!(change.to, Carrier::Udp(Why::DeviceGone | Why::NoDevice | Why::PortDown))
+        };
+        assert!(changes.iter().any(of_the_device), "{name}: {changes:?}");
+    }
     pair.close().await;
 }
 

@@ -137,7 +137,7 @@ fn events_of_what_was_taken_do_not_pile_up() {
 fn harm(world: &mut World, away: &mut [bool; 2]) {
     let node = world.random.below(2) as usize;
     let host = world.nodes[node].slot.borrow().as_ref().map(SimVerbs::host);
-    match (world.random.below(3), host) {
+    match (world.random.below(4), host) {
         _ if away[node] => {
             match host {
                 Some(host) => world.fabric.set_port(host, true),
@@ -151,6 +151,11 @@ fn harm(world: &mut World, away: &mut [bool; 2]) {
             away[node] = true;
         }
         (1, Some(host)) => {
+            world.fabric.unplug(host);
+            *world.nodes[node].slot.borrow_mut() = None;
+            away[node] = true;
+        }
+        (2, Some(host)) => {
             world.fabric.set_port(host, false);
             away[node] = true;
         }
