@@ -4,7 +4,8 @@ use crate::stage::{Place, Seen, between, shut};
 use crate::support::{soon, until};
 use greenroom::net::{Export, Loopback};
 use greenroom::{Actor, Context, DeadLetterReason, Down, ExitReason, Ref, Undelivered, handlers};
-use std::sync::{Arc, Mutex};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use tokio::sync::Semaphore;
 
 /// More messages than a listener takes, which is in the handler of one and has two in its mailbox.
@@ -24,7 +25,7 @@ impl Listener {
     async fn hear(&mut self, number: u64) {
         self.gate.acquire().await.unwrap().forget();
         self.gate.add_permits(1);
-        self.seen.lock().unwrap().push(Seen::Told(number));
+        self.seen.lock().push(Seen::Told(number));
     }
     #[ask]
     fn watch(&mut self, speaker: Ref<Speaker>, cx: &mut Context<Self>) {
@@ -32,7 +33,7 @@ impl Listener {
     }
     #[down]
     fn down(&mut self, down: Down) {
-        self.seen.lock().unwrap().push(Seen::Down(down.reason));
+        self.seen.lock().push(Seen::Down(down.reason));
     }
 }
 
@@ -68,7 +69,7 @@ impl Ear {
     }
 
     fn seen(&self) -> Vec<Seen> {
-        self.seen.lock().unwrap().clone()
+        self.seen.lock().clone()
     }
 }
 
