@@ -13,6 +13,7 @@ mod fabric;
 mod fairness;
 mod interleave;
 mod kept;
+mod keyed;
 mod messages;
 mod oracles;
 mod policies;
