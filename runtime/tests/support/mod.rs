@@ -12,7 +12,7 @@ mod scheduling;
 mod violations;
 
 pub(crate) use hold::{hold_worker, hold_worker_on};
-pub(crate) use ledger::{Ledger, Parcel};
+pub(crate) use ledger::{Ledger, Parcel, Tally};
 pub(crate) use own::{Builds, OwnSystem, own_system};
 pub(crate) use policies::policies;
 pub(crate) use scheduling::{SCHEDULINGS, Scheduling, scheduled};

@@ -17,6 +17,7 @@ mod keyed;
 mod messages;
 mod oracles;
 mod policies;
+mod pools;
 mod programs;
 mod rare;
 mod rolling;
