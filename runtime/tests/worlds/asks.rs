@@ -38,12 +38,12 @@ struct Clerk {
     books: Arc<Books>,
 }
 
-/// A handler at work, which has not come to its end.
-struct Cut(Arc<Books>);
+/// A handler at work, and whether it has come to its end.
+struct Work(Arc<Books>, bool);
 
-impl Drop for Cut {
+impl Drop for Work {
     fn drop(&mut self) {
-        self.0.cut.fetch_add(1, Relaxed);
+        self.0.cut.fetch_add(u64::from(!self.1), Relaxed);
     }
 }
 
@@ -55,11 +55,11 @@ impl Clerk {
     }
 
     async fn work(&self, number: u64, awaits: u64) -> u64 {
-        let cut = Cut(Arc::clone(&self.books));
+        let mut work = Work(Arc::clone(&self.books), false);
         for _ in 0..awaits {
             tokio::task::yield_now().await;
         }
-        std::mem::forget(cut);
+        work.1 = true;
         self.answer(number)
     }
 }
@@ -80,7 +80,7 @@ impl Clerk {
     }
     #[ask(cancel)]
     async fn never(&mut self, number: u64) -> u64 {
-        let _cut = Cut(Arc::clone(&self.books));
+        let _work = Work(Arc::clone(&self.books), false);
         std::future::pending::<()>().await;
         number
     }

@@ -65,7 +65,7 @@ impl Host {
         _cx: &mut Interleaved<Self>,
     ) -> bool {
         let _ = begun.send(());
-        guest.name().within(SHORT).await.is_ok()
+        guest.name().within(LONG).await.is_ok()
     }
 }
 
