@@ -11,6 +11,7 @@ mod drains;
 mod explore;
 mod fabric;
 mod fairness;
+mod groups;
 mod interleave;
 mod kept;
 mod keyed;
