@@ -16,6 +16,7 @@ mod interleave;
 mod kept;
 mod keyed;
 mod messages;
+mod names;
 mod oracles;
 mod policies;
 mod pools;
