@@ -391,13 +391,19 @@ pub(super) fn tell_no_more(target: &CellRef, watch: WatchId) {
     control::send(target, Order::Unwatch { id: watch.0, by: None });
 }
 
-/// Waits until an actor has ended for good.
-pub(super) async fn ended(target: &CellRef) {
-    let (sender, mut receiver) = oneshot::pair::<()>();
-    let tell = Box::new(move |_: Down| {
+/// Where the reason comes when an actor has ended for good.
+pub(super) fn end_of(target: &CellRef) -> oneshot::Receiver<ExitReason> {
+    let (sender, receiver) = oneshot::pair();
+    let tell = Box::new(move |down: Down| {
         // An error means that nobody waits any more.
-        let _ = sender.send(());
+        let _ = sender.send(down.reason);
     });
     tell_of_end(target, tell);
-    poll_fn(|cx| receiver.poll(cx)).await;
+    receiver
+}
+
+/// Waits until an actor has ended for good.
+pub(super) async fn ended(target: &CellRef) {
+    let mut end = end_of(target);
+    poll_fn(|cx| end.poll(cx)).await;
 }

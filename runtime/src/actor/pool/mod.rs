@@ -9,17 +9,18 @@ mod routing;
 pub use routing::Routing;
 
 use super::address::Ref;
-use super::context::Context;
+use super::context::{Context, end_of};
 use super::error::{SpawnError, StartError, TellError};
 use super::extras::Down;
 use super::group::Group;
 use super::options::Options;
 use super::traits::{Actor, Behavior, ByMacro, HandleAsync, Message, Protocol, Receive, Step};
-use crate::event::DeadLetterReason;
+use crate::event::{DeadLetterReason, ExitReason};
+use crate::queue::oneshot;
 use crate::sync::{Arc, Mutex};
 use load::Load;
 use std::fmt;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::time::Duration;
 
 /// Workers of the type `A` that share one mailbox, in the sense that each message goes to one of them.
@@ -86,6 +87,8 @@ struct Worker<A: Behavior> {
     number: u64,
     /// What it was sent and has not handled; counted where the routing looks at it.
     load: Load,
+    /// Why it ended, when it has.
+    end: oneshot::Receiver<ExitReason>,
 }
 
 /// What a [`Pool`] starts from; see [`Pool::of`].
@@ -133,7 +136,8 @@ impl<A: Behavior> Pool<A> {
             if let Some(group) = &self.group {
                 group.join(&actor);
             }
-            self.workers.push(Worker { actor, number: self.next, load: Load::new() });
+            let end = end_of(actor.cell());
+            self.workers.push(Worker { actor, number: self.next, load: Load::new(), end });
             self.next += 1;
         }
         Ok(())
@@ -153,10 +157,7 @@ impl<A: Behavior> Pool<A> {
     fn worker_down(&mut self, down: Down, cx: &mut Context<Self>) {
         self.workers.retain(|worker| worker.actor.id() != down.actor);
         if self.workers.is_empty() {
-            match down.reason.is_normal() {
-                true => cx.stop(),
-                false => cx.fail(format_args!("its last worker ended: {}", down.reason)),
-            }
+            last_ended(&down.reason, cx);
         }
     }
 
@@ -180,9 +181,22 @@ impl<A: Behavior> Pool<A> {
                 }
             }
             // Its `Down` is on its way.
-            self.workers.remove(chosen);
+            let mut gone = self.workers.remove(chosen);
+            if self.workers.is_empty() {
+                // Mail that came to hand before its end is known would be for nobody; another incarnation can handle it.
+                let end = poll_fn(|task| gone.end.poll(task)).await;
+                last_ended(&end.unwrap_or(ExitReason::NoActor), cx);
+            }
         }
         report(cx, DeadLetterReason::Stopped);
+    }
+}
+
+/// Ends the pool, whose last worker has ended.
+fn last_ended<A: Behavior>(reason: &ExitReason, cx: &mut Context<Pool<A>>) {
+    match reason.is_normal() {
+        true => cx.stop(),
+        false => cx.fail(format_args!("its last worker ended: {reason}")),
     }
 }
 
