@@ -5,6 +5,7 @@
 //! `GREENROOM_SEEDS` says how many seeds each scheduler gets.
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
+mod again;
 mod clerk;
 mod visitors;
 
