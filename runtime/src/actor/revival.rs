@@ -66,7 +66,9 @@ pub(super) unsafe fn clean_up<A: Behavior>(held: &mut Held) -> Advance {
         Next::Restart(delay) => unsafe { prepare_restart::<A>(held, delay) },
         Next::Wait => hold(held),
         // One that cannot start ends, also when it was to start again.
-        Next::End if has_started && dormancy::follows(held) => dormancy::fall_asleep(held),
+        Next::End if planted!("restart-sleeps": has_started => true) && dormancy::follows(held) => {
+            dormancy::fall_asleep(held);
+        }
         Next::End => {
             enter(held, Phase::Burial);
             return bury(held);

@@ -17,7 +17,7 @@ use super::options::Options;
 use super::traits::{Actor, Behavior, ByMacro, HandleAsync, Message, Protocol, Receive, Step};
 use crate::event::{DeadLetterReason, ExitReason};
 use crate::queue::oneshot;
-use crate::sync::{Arc, Mutex};
+use crate::sync::{Arc, Mutex, planted};
 use load::Load;
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -182,7 +182,7 @@ impl<A: Behavior> Pool<A> {
             }
             // Its `Down` is on its way.
             let mut gone = self.workers.remove(chosen);
-            if self.workers.is_empty() {
+            if planted!("pool-mail-for-nobody": self.workers.is_empty() => false) {
                 // Mail that came to hand before its end is known would be for nobody; another incarnation can handle it.
                 let end = poll_fn(|task| gone.end.poll(task)).await;
                 last_ended(&end.unwrap_or(ExitReason::NoActor), cx);
