@@ -22,6 +22,8 @@ struct Act {
 pub(super) struct Client {
     me: usize,
     acts: Vec<Act>,
+    /// It lets nobody crash, and ends actors in no other way.
+    only_drains: bool,
     accounts: Keyed<usize, Account>,
     kept: [Option<Ref<Account>>; KEYS],
     /// The next number for each key.
@@ -35,6 +37,7 @@ impl Client {
     pub(super) fn new(
         world: &World,
         me: usize,
+        only_drains: bool,
         accounts: &Keyed<usize, Account>,
         store: &Arc<Store>,
         ledger: &Arc<Ledger>,
@@ -49,6 +52,7 @@ impl Client {
         Self {
             me,
             acts: (0..LETTERS).map(draw).collect(),
+            only_drains,
             accounts: accounts.clone(),
             kept: [const { None }; KEYS],
             next: [0; KEYS],
@@ -83,7 +87,7 @@ impl Client {
         self.next[key] += 1;
         let told = match deed {
             1 => account.rest(me, number, parcel).await,
-            2 => account.crash(me, number, parcel).await,
+            2 if !self.only_drains => account.crash(me, number, parcel).await,
             3..=5 => account.put_slowly(me, number, parcel).await,
             _ => account.put(me, number, parcel).await,
         };
@@ -106,6 +110,7 @@ impl Client {
     /// Ends the actor for good: whoever asks for the key then gets another.
     async fn end(&mut self, key: usize, account: &Ref<Account>) {
         match self.next[key] % 3 {
+            _ if self.only_drains => drop(account.drain()),
             0 => drop(account.stop()),
             1 => drop(account.drain()),
             _ => {
