@@ -22,8 +22,10 @@ use std::pin::Pin;
 
 /// An exported actor, whatever it speaks.
 pub(super) trait Exported: Send + Sync {
-    fn id(&self) -> ActorId;
     fn cell(&self) -> &CellRef;
+    fn id(&self) -> ActorId {
+        self.cell().actor_id()
+    }
     /// Whether it accepts no more mail.
     fn is_closed(&self) -> bool;
     /// The name of its protocol.
@@ -222,10 +224,6 @@ impl<P: Protocol<Message: WireMessage>> Target<P> {
 }
 
 impl<P: Protocol<Message: WireMessage>> Exported for Target<P> {
-    fn id(&self) -> ActorId {
-        self.actor.id()
-    }
-
     fn cell(&self) -> &CellRef {
         self.actor.cell()
     }
