@@ -72,15 +72,17 @@ fn child() {
 async fn echo(real: &Real) {
     let mut end = End::new(real.device(), 4096, None);
     end.receive(16);
-    write_endpoint(&end.pair.endpoint(), &mut std::io::stdout());
     let peer = read_endpoint(std::io::stdin().lock());
     connect(&mut end.pair, &peer, &Timing::default());
+    // Whoever hears of it may send at once.
+    write_endpoint(&end.pair.endpoint(), &mut std::io::stdout());
     let mut came = 0;
     while came < ECHOES {
         for it in end.done() {
             if let Done::Received(Outcome::Done, text) = it {
-                end.send(&text, true);
+                // First, since with what it gets the other sends the next, and no buffer here would be an error there.
                 end.receive(1);
+                end.send(&text, true);
                 came += 1;
             }
         }
