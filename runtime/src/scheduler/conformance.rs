@@ -22,10 +22,15 @@ const ACTORS: usize = if cfg!(shuttle) { 12 } else { 600 };
 /// # Panics
 /// With a description of the broken promise.
 pub fn ready_queue_conforms<Q: ReadyQueue>(make: impl Fn(usize) -> Q) {
+    ready_queue_of_one_thread_conforms(&make);
+    survives_threads(make(3));
+}
+
+/// As [`ready_queue_conforms`], of a queue that is for one thread, as a world is.
+pub(crate) fn ready_queue_of_one_thread_conforms<Q: ReadyQueue>(make: impl Fn(usize) -> Q) {
     hands_out_each_once(&make(1));
     is_fair(&make(1));
     shares_between_workers(&make(2));
-    survives_threads(make(3));
 }
 
 /// # Safety

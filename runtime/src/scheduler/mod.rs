@@ -69,6 +69,8 @@ mod face {
     #[cfg(not(shuttle))]
     pub(crate) use super::worker::{ByHand, Manner, Took};
 }
+#[cfg(all(test, not(any(loom, shuttle))))]
+pub(crate) use conformance::ready_queue_of_one_thread_conforms;
 #[cfg(not(loom))]
 pub use face::{Batch, Origin, ReadyQueue, WorkerId, ready_queue_conforms};
 #[cfg(not(any(loom, shuttle)))]

@@ -1,6 +1,19 @@
 //! Every queue passes the same checks: on real threads, and on shuttle's.
 
+mod homes;
+
+#[cfg(not(shuttle))]
+use super::Guarded;
+#[cfg(not(shuttle))]
+use super::ready_queue_of_one_thread_conforms;
+#[cfg(not(shuttle))]
+use super::unsteady::Unsteady;
 use super::{LockFreeQueue, LockedQueue, StealingQueue, ready_queue_conforms};
+#[cfg(not(shuttle))]
+use crate::event::Events;
+#[cfg(not(shuttle))]
+use crate::sync::{Arc, WakeList};
+use homes::Homes;
 
 /// Of five picks at which both wait, four are of high actors, and one is of a normal one.
 #[cfg(not(shuttle))]
@@ -176,6 +189,37 @@ fn the_lock_free_queue_conforms() {
 #[test]
 fn the_stealing_queue_conforms() {
     ready_queue_conforms(StealingQueue::new);
+}
+
+/// With a queue that does not panic, the guard around it changes nothing.
+#[cfg(not(shuttle))]
+#[test]
+fn a_guarded_queue_conforms() {
+    ready_queue_conforms(|workers| {
+        let events = Arc::new(Events::new(workers));
+        Guarded::new(Box::new(StealingQueue::new(workers)), workers, events)
+    });
+}
+
+/// Without rarities, which a world has.
+#[cfg(not(shuttle))]
+#[test]
+fn a_queue_in_a_world_conforms() {
+    ready_queue_of_one_thread_conforms(|workers| {
+        Unsteady::new(Box::new(StealingQueue::new(workers)), WakeList::new())
+    });
+}
+
+#[cfg(not(shuttle))]
+#[test]
+fn workers_with_queues_of_their_own_conform() {
+    ready_queue_conforms(Homes::new);
+}
+
+#[cfg(shuttle)]
+#[test]
+fn shuttle_workers_with_queues_of_their_own_conform() {
+    shuttle::check_random(|| ready_queue_conforms(Homes::new), 200);
 }
 
 #[cfg(shuttle)]
