@@ -2,11 +2,12 @@
 
 use super::stores::{Folder, append, claim, kept, named};
 use greenroom::journal::{Embedded, Store};
+use parking_lot::Mutex;
 use redb::backends::InMemoryBackend;
 use redb::{Database, StorageBackend};
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 const FILE: &str = "journal.redb";
 const UNFINISHED: &str = "journal.redb.unfinished";
@@ -21,7 +22,7 @@ struct Recorder {
 impl Recorder {
     fn note(&self) -> io::Result<()> {
         let state = self.file.read(0, usize::try_from(self.file.len()?).expect("a small file"))?;
-        self.states.lock().expect("nobody panics with it").push(state);
+        self.states.lock().push(state);
         Ok(())
     }
 }
@@ -51,7 +52,7 @@ fn leftovers() -> Vec<Vec<u8>> {
     let states = Arc::new(Mutex::new(vec![Vec::new()]));
     let recorder = Recorder { file: Arc::new(InMemoryBackend::new()), states: Arc::clone(&states) };
     let made = Database::builder().create_with_backend(recorder).expect("it has all it needs");
-    let leftovers = std::mem::take(&mut *states.lock().expect("nobody panics with it"));
+    let leftovers = std::mem::take(&mut *states.lock());
     drop(made);
     leftovers
 }
@@ -82,7 +83,7 @@ fn a_file_that_a_killed_process_did_not_finish_is_made_anew() {
         // Versions before this one made it under its last name.
         let names = if looks_damaged(leftover) { &[UNFINISHED][..] } else { &[FILE, UNFINISHED] };
         for name in names {
-            println!("step {step} of {name}, {} bytes", leftover.len());
+            eprintln!("step {step} of {name}, {} bytes", leftover.len());
             let folder = Folder::new("leftover");
             std::fs::write(folder.path().join(name), leftover).expect("a file");
             works(folder.path());

@@ -154,7 +154,7 @@ fn what_was_acknowledged_survives_a_kill_at_any_point() {
     let kills: u64 = std::env::var(KILLS).map_or(20, |kills| kills.parse().expect("a number"));
     let folder = Folder::new("kill");
     let pairs = kill_again_and_again(folder.path().to_str().expect("a plain path"), kills);
-    println!("{kills} kills, {pairs} pairs, none lost");
+    eprintln!("{kills} kills, {pairs} pairs, none lost");
 }
 
 // [G-JOURNAL-1] [G-JOURNAL-2]

@@ -3,9 +3,10 @@
 use greenroom::journal::{
     Embedded, Memory, Record, Refused, Snapshot, Store, StoreError, Write, Written, store_conforms,
 };
+use parking_lot::{Condvar, Mutex};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
 
 /// A folder that goes when the test does.
 pub(crate) struct Folder(PathBuf);
@@ -52,7 +53,7 @@ impl Puppet {
     }
 
     fn pull<T>(&self, pull: impl FnOnce(&mut Strings) -> T) -> T {
-        let result = pull(&mut self.strings.0.lock().expect("no test panics with it"));
+        let result = pull(&mut self.strings.0.lock());
         self.strings.1.notify_all();
         result
     }
@@ -83,10 +84,10 @@ impl Puppet {
 
 impl Store for Puppet {
     fn commit(&mut self, writes: &[Write]) -> Result<Vec<Result<Written, Refused>>, StoreError> {
-        let mut strings = self.strings.0.lock().expect("no test panics with it");
+        let mut strings = self.strings.0.lock();
         while strings.is_held {
             strings.is_waiting = true;
-            strings = self.strings.1.wait(strings).expect("no test panics with it");
+            self.strings.1.wait(&mut strings);
         }
         strings.is_waiting = false;
         strings.commits += 1;

@@ -135,3 +135,9 @@ fn per_core() {
     // Who is handed over waits at the back once more.
     is_fair(Some(Scheduler::per_core), |workers| 2 * FAIR * READY * workers);
 }
+
+/// One of those above: it has rings for a single worker, and steals otherwise.
+#[test]
+fn auto() {
+    is_fair(Some(Scheduler::auto), |_| FAIR * READY * 4);
+}

@@ -113,6 +113,10 @@ impl Member {
         cx.stop();
     }
     #[ask]
+    pub(crate) fn link(&mut self, other: Ref<Stranger>, cx: &mut Context<Self>) {
+        cx.link(&other);
+    }
+    #[ask]
     pub(crate) fn incarnation(&self, cx: &mut Context<Self>) -> u32 {
         cx.incarnation()
     }
@@ -121,6 +125,18 @@ impl Member {
 impl Drop for Member {
     fn drop(&mut self) {
         self.plan.note(Dropped(self.plan.number));
+    }
+}
+
+/// Belongs to nobody's company.
+#[derive(Actor)]
+pub(crate) struct Stranger;
+
+#[handlers]
+impl Stranger {
+    #[tell]
+    pub(crate) fn fail(&mut self, cx: &mut Context<Self>) {
+        cx.fail("no hope");
     }
 }
 

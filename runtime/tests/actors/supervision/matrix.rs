@@ -21,15 +21,26 @@ enum Exit {
     Stop,
     Drain,
     Kill,
+    /// One that it is linked to fails.
+    Link,
     /// A panic, and the start that follows fails.
     BadStart,
 }
 
-const EXITS: [Exit; 7] =
-    [Exit::Panic, Exit::Fail, Exit::Leave, Exit::Stop, Exit::Drain, Exit::Kill, Exit::BadStart];
+const EXITS: [Exit; 8] = [
+    Exit::Panic,
+    Exit::Fail,
+    Exit::Leave,
+    Exit::Stop,
+    Exit::Drain,
+    Exit::Kill,
+    Exit::Link,
+    Exit::BadStart,
+];
 
 impl Exit {
-    fn cause(self, member: &Ref<Member>, plan: &Plan) {
+    /// Lets a member end so; returns the reason.
+    async fn cause(self, member: &Ref<Member>, plan: &Plan, system: &System) -> ExitReason {
         match self {
             Self::Panic => member.panic().try_send().expect("it lives"),
             Self::Fail => member.fail().try_send().expect("it lives"),
@@ -37,16 +48,14 @@ impl Exit {
             Self::Stop => assert!(member.stop()),
             Self::Drain => assert!(member.drain()),
             Self::Kill => assert!(member.kill()),
+            Self::Link => return fall_together(member, system).await,
             Self::BadStart => {
                 plan.bad_starts.store(1, Ordering::SeqCst);
                 member.panic().try_send().expect("it lives");
             }
         }
-    }
-
-    fn reason(self) -> ExitReason {
         match self {
-            Self::Panic | Self::BadStart => panicked(),
+            Self::Panic | Self::BadStart | Self::Link => panicked(),
             Self::Fail => ExitReason::Failed("no hope".to_owned()),
             Self::Leave | Self::Stop => ExitReason::Stopped,
             Self::Drain => ExitReason::Drained,
@@ -57,11 +66,20 @@ impl Exit {
     /// Whether one of that type comes back, as the book says.
     fn is_restarted(self, kind: RestartKind) -> bool {
         match self {
-            Self::Panic | Self::Fail | Self::BadStart => kind != RestartKind::Never,
+            Self::Panic | Self::Fail | Self::Link | Self::BadStart => kind != RestartKind::Never,
             Self::Leave => kind == RestartKind::Permanent,
             Self::Stop | Self::Drain | Self::Kill => false,
         }
     }
+}
+
+/// Links a member to a stranger, who fails; returns the member's reason.
+async fn fall_together(member: &Ref<Member>, system: &System) -> ExitReason {
+    let stranger = system.spawn::<Stranger>(Stranger).await.expect("it starts");
+    member.link(stranger.clone()).await.expect("it lives");
+    stranger.fail().try_send().expect("it lives");
+    let reason = Box::new(ExitReason::Failed("no hope".to_owned()));
+    ExitReason::Linked { actor: stranger.id(), reason }
 }
 
 /// A supervisor on paper: one thing after the other, in loops over lists.
@@ -83,9 +101,9 @@ impl Paper {
         self.notes.push(Dropped(number));
     }
 
-    fn exits(&mut self, number: usize, exit: Exit) {
+    fn exits(&mut self, number: usize, exit: Exit, reason: ExitReason) {
         if exit != Exit::Kill {
-            self.notes.push(Stopped(number, exit.reason()));
+            self.notes.push(Stopped(number, reason));
         }
         self.notes.push(Dropped(number));
         if !exit.is_restarted(self.there[&number].0) {
@@ -142,12 +160,12 @@ async fn case<P: Policy>(system: &System, kind: RestartKind, exit: Exit, shutdow
         plan.kind(kind).shutdown(shutdown)
     })
     .await;
-    exit.cause(&company.members[victim], &company.plans[victim]);
+    let reason = exit.cause(&company.members[victim], &company.plans[victim], system).await;
     let there = kinds.into_iter().map(|kind| (kind, true)).enumerate().collect();
     let bad_start = (exit == Exit::BadStart && exit.is_restarted(kind)).then_some(victim);
     let strategy = P::SUPERVISION.strategy();
     let mut paper = Paper { strategy, shutdown, there, bad_start, notes: Vec::new() };
-    paper.exits(victim, exit);
+    paper.exits(victim, exit, reason);
     let case = format!("{strategy:?}, {kind:?}, {exit:?}, {shutdown:?}");
     let mut notes = Vec::new();
     while notes.len() < paper.notes.len() {
