@@ -2,7 +2,7 @@
 
 use super::{ASKS, Failure, Figures, LONG, SHORT};
 use greenroom::net::{Export, Node};
-use greenroom::{Actor, AskError, Ref, System, handlers};
+use greenroom::{Actor, AskError, Idle, Ref, System, handlers};
 use greenroom_transports::rdma::Rdma;
 use greenroom_transports::secure::identity::Identity;
 use greenroom_transports::secure::key::Key;
@@ -11,11 +11,13 @@ use greenroom_transports::udp::{Settings, Udp};
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
-/// Whether packets are sealed.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sealing {
-    Plain,
-    Sealed,
+/// How both nodes are set up.
+#[derive(Clone, Copy)]
+pub(super) struct How {
+    /// Whether packets are sealed.
+    pub(super) sealed: bool,
+    /// What their workers do without work.
+    pub(super) idle: Idle,
 }
 
 /// No measurement takes so long.
@@ -77,10 +79,10 @@ fn identity(who: u8) -> Identity {
     Identity::new(Key::new([who; 32]))
 }
 
-fn node(sealing: Sealing, own: u8, other: u8) -> Result<(System, Node, Udp), Failure> {
-    let system = System::builder().workers(1).build()?;
+fn node(how: How, own: u8, other: u8) -> Result<(System, Node, Udp), Failure> {
+    let system = System::builder().workers(1).idle(how.idle).build()?;
     let other = identity(other).public();
-    let rdma = if sealing == Sealing::Plain { Rdma::auto().trust(other) } else { Rdma::auto() };
+    let rdma = if how.sealed { Rdma::auto() } else { Rdma::auto().trust(other) };
     let settings = Settings::new(identity(own)).peer(other, None).rdma(rdma);
     let udp = Udp::bind(settings, (Ipv4Addr::LOCALHOST, 0).into())?;
     let node = Node::start(&system, udp.clone())?;
@@ -96,19 +98,19 @@ fn microseconds(time: Duration) -> f64 {
 }
 
 /// One round, between nodes that are new.
-pub(super) fn measure(sealing: Sealing) -> Result<Figures, Failure> {
+pub(super) fn measure(how: How) -> Result<Figures, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async { tokio::time::timeout(LIMIT, measured(sealing)).await? })
+    runtime.block_on(async { tokio::time::timeout(LIMIT, measured(how)).await? })
 }
 
-async fn measured(sealing: Sealing) -> Result<Figures, Failure> {
-    let (here, client, at_client) = node(sealing, 1, 2)?;
-    let (there, server, at_server) = node(sealing, 2, 1)?;
+async fn measured(how: How) -> Result<Figures, Failure> {
+    let (here, client, at_client) = node(how, 1, 2)?;
+    let (there, server, at_server) = node(how, 2, 1)?;
     let echo = there.spawn::<Echo>(Echo).await?;
     server.export("echo", Export::of(&echo))?;
     let peer = client.connect(&at_server.node_address()).await?;
     let echo: Ref<Echo> = peer.find("echo").await?;
-    let wanted = if sealing == Sealing::Plain { Carrier::RdmaPlain } else { Carrier::Rdma };
+    let wanted = if how.sealed { Carrier::Rdma } else { Carrier::RdmaPlain };
     let is_by = || {
         [(&at_client, 2), (&at_server, 1)]
             .into_iter()

@@ -15,9 +15,11 @@
 mod actors;
 mod peer;
 
-use actors::Sealing;
+use actors::How;
+use greenroom::Idle;
 use peer::Device;
 use std::error::Error;
+use std::time::Duration;
 
 type Failure = Box<dyn Error>;
 
@@ -29,8 +31,14 @@ const LONG: u32 = 300;
 const SHORT: u32 = 20_000;
 
 /// How actors are run, each with a row in every table.
-const HOW: [(&str, Sealing); 2] =
-    [("actors, not sealed", Sealing::Plain), ("actors, sealed", Sealing::Sealed)];
+const HOW: [(&str, How); 3] = [
+    ("actors, not sealed", How { sealed: false, idle: Idle::Park }),
+    ("actors, not sealed, spinning", How { sealed: false, idle: SPINNING }),
+    ("actors, sealed", How { sealed: true, idle: Idle::Park }),
+];
+
+/// Longer than an answer takes in an emulator: `perftest` does not sleep, either.
+const SPINNING: Idle = Idle::Spin(Duration::from_millis(5));
 
 /// What one round has found of one who does all: µs of half a question, µs of a long message, ns of a short one.
 #[derive(Clone, Copy, Default)]
@@ -86,7 +94,7 @@ fn main() -> Result<(), Failure> {
         for (name, figures) in &mut rows {
             let how = HOW.iter().find(|how| how.0 == *name);
             figures.push(match how {
-                Some((_, sealing)) => actors::measure(*sealing)?,
+                Some((_, how)) => actors::measure(*how)?,
                 None => perftest(&device)?,
             });
         }
