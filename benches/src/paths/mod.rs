@@ -50,6 +50,7 @@ const PATHS: &[Path] = &[
     path(("P8", "the same with parked workers"), ("ask_outside", "stealing-1", 20_000), 2.0, (3_000.0, 8_000.0), 1_000.0),
     path(("P9", "4 senders to one actor"), ("fan_in", "stealing", 1_000_000), 1.0, (60.0, 100.0), 47.0),
     path(("P10", "ask and reply, same core"), ("ask", "stealing-1", 100_000), 1.0, (70.0, 110.0), 16.0),
+    path(("P10", "the same in a chain of 16 who all wait, each"), ("path_ask_chain", "stealing-1", 20_000), programs::CHAIN as f64, (70.0, 110.0), 16.0),
     path(("P10", "ask and reply, cross-core, both spinning"), ("path_ask", "per_core", 100_000), 1.0, (250.0, 400.0), 100.0),
     Path {
         without: Some("path_sync"),
@@ -62,6 +63,7 @@ const PATHS: &[Path] = &[
     path(("P14", "coordinator: drain, each"), ("path_drain", "stealing", 1_000_000), 1.0, (3.0, 5.0), 3.0),
     path(("P14", "coordinator: handle"), ("path_handle", "stealing", 1_000_000), 1.0, (8.0, 10.0), 8.0),
     path(("P15", "timer set or cancelled"), ("path_timer", "stealing-1", 1_000_000), 2.0, (8.0, 15.0), 5.0),
+    path(("P15", "the same beside 100,000 that wait"), ("path_timer_among", "stealing-1", 1_000_000), 2.0, (8.0, 15.0), 5.0),
 ];
 
 /// The programs of the paths that are no programs of the contest.

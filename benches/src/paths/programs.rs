@@ -25,7 +25,9 @@ pub(super) fn programs() -> Vec<Program> {
         on("path_ask", "per_core", Idle::Spin(SPIN), ours::ask_apart),
         on("path_sync", "stealing-1", Idle::Park, |system, n| tell(system, n, false)),
         on("path_async", "stealing-1", Idle::Park, |system, n| tell(system, n, true)),
-        on("path_timer", "stealing-1", Idle::Park, timers),
+        on("path_timer", "stealing-1", Idle::Park, |system, n| timers(system, n, 0)),
+        on("path_timer_among", "stealing-1", Idle::Park, |system, n| timers(system, n, PENDING)),
+        on("path_ask_chain", "stealing-1", Idle::Park, chain),
     ]
 }
 
@@ -154,8 +156,12 @@ impl Setter {
     #[local]
     fn ring(&mut self) {}
 
+    /// Sets and cancels a timer again and again, while so many others are to ring later.
     #[ask]
-    fn set(&mut self, n: u64, cx: &mut Context<Self>) -> Duration {
+    fn set(&mut self, n: u64, pending: u32, cx: &mut Context<Self>) -> Duration {
+        for number in 0..pending {
+            cx.after(PATIENCE + Duration::from_millis(7) * number, Self::ring);
+        }
         let clock = Instant::now();
         for _ in 0..n {
             let timer = cx.after(PATIENCE, Self::ring);
@@ -165,7 +171,53 @@ impl Setter {
     }
 }
 
-async fn timers(system: System, n: u64) -> Duration {
+/// Timers that wait beside those that are measured.
+const PENDING: u32 = 100_000;
+
+async fn timers(system: System, n: u64, pending: u32) -> Duration {
     let setter = system.spawn::<Setter>(()).await.expect("the actor starts");
-    setter.set(n).within(PATIENCE).await.expect("the actor answers")
+    setter.set(n, pending).within(PATIENCE).await.expect("the actor answers")
+}
+
+/// Actors of which each waits for the answer of the next.
+pub(super) const CHAIN: u32 = 16;
+
+#[derive(Actor)]
+struct Member {
+    next: Option<Ref<Self>>,
+}
+
+#[handlers]
+impl Member {
+    #[start]
+    fn start(next: Option<Ref<Self>>) -> Self {
+        Self { next }
+    }
+
+    #[ask]
+    async fn count(&mut self) -> u32 {
+        match &self.next {
+            Some(next) => 1 + next.count().await.expect("the next one answers"),
+            None => 0,
+        }
+    }
+
+    #[ask]
+    async fn run(&mut self, n: u64) -> Duration {
+        let first = self.next.as_ref().expect("there is a chain");
+        let clock = Instant::now();
+        for _ in 0..n {
+            assert_eq!(first.count().await.ok(), Some(CHAIN - 1), "all of the chain");
+        }
+        clock.elapsed()
+    }
+}
+
+async fn chain(system: System, n: u64) -> Duration {
+    let mut next = None;
+    for _ in 0..=CHAIN {
+        next = Some(system.spawn::<Member>(next).await.expect("a member starts"));
+    }
+    let first = next.expect("there is a chain");
+    first.run(n).within(PATIENCE).await.expect("it answers")
 }
