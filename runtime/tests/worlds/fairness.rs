@@ -5,7 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
 use crate::support::{Scheduling, scheduled};
-use greenroom::sim::{Explore, World};
+use greenroom::sim::{Explore, Policy, World};
 use greenroom::{Actor, Context, Ref, Scheduler, handlers};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -97,10 +97,25 @@ fn play(world: &mut World, scheduler: Scheduling) -> (u64, u64) {
 /// The most that `bound` allows is never passed. Where each worker has a queue of its own, the world may
 /// give it a turn only when it has waited longest, and all that is ready may be before an actor there.
 fn is_fair(scheduler: Scheduling, bound: fn(u64) -> u64) {
-    Explore::new().seeds(SEEDS).run(|world| {
+    check(&Explore::new().seeds(SEEDS), scheduler, bound);
+    // Nobody in the world is favoured or starved: what is left is the ready queue's own.
+    let in_turns = Explore::new().seeds(SEEDS).policy(Policy::RoundRobin);
+    check(&in_turns, scheduler, |workers| IN_TURNS * READY * workers);
+}
+
+/// Rounds of all that can be ready that somebody waits for in a world where all have their turns.
+const IN_TURNS: u64 = 20;
+
+fn check(explore: &Explore, scheduler: Scheduling, bound: fn(u64) -> u64) {
+    explore.clone().run(|world| {
         let (longest, workers) = play(world, scheduler);
         let bound = bound(workers);
         assert!(bound * 3 <= ACTIVATIONS, "{bound} cannot be passed");
+        eprintln!(
+            "ZZ {} {longest} {workers} {}",
+            u8::from(scheduler.is_none()),
+            world.policy() == Policy::RoundRobin
+        );
         assert!(longest <= bound, "{longest} activations with {workers} workers, {bound} allowed");
         world.sometimes("somebody waits for a round", longest >= RUNNERS);
     });

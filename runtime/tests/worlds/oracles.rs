@@ -8,6 +8,7 @@ use crate::supervision;
 use crate::support::{Ledger, Parcel, SCHEDULINGS, Scheduling, Violations, scheduled};
 use greenroom::sim::{Explore, World};
 use greenroom::{Actor, Ref, System, handlers};
+use parking_lot::Mutex;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
@@ -30,10 +31,19 @@ const PARCELS_MAX: usize = 2000;
 #[actor(mailbox = bounded(64), restart = permanent(100 in "10s"))]
 struct Member {
     desk: Desk,
-    /// The next number from each sender.
-    due: [u64; MEMBERS + 1],
+    /// Tokens that it has handed on.
+    handed: u64,
     /// Whether a handler is in the middle of something.
     busy: bool,
+}
+
+/// What goes round a ring.
+#[derive(Debug)]
+struct Token {
+    from: usize,
+    /// How many its sender has handed on before.
+    number: u64,
+    hops: u32,
 }
 
 /// What a member starts with, each time.
@@ -44,13 +54,15 @@ struct Desk {
     violations: Violations,
     /// Whether numbers may be missing, because members come and go.
     gaps: bool,
+    /// The next number from each sender, of all incarnations.
+    due: Arc<Mutex<[u64; MEMBERS + 1]>>,
 }
 
 #[handlers]
 impl Member {
     #[start]
     fn start(desk: Desk) -> Self {
-        Self { desk, due: [0; MEMBERS + 1], busy: false }
+        Self { desk, handed: 0, busy: false }
     }
     /// Sends so many letters to each of the others, and waits for room.
     #[tell]
@@ -79,16 +91,25 @@ impl Member {
         parcel.handled();
         self.busy = false;
     }
-    /// Hands a token on.
+    /// Hands a token on, which is the sender's `number`th.
     #[tell]
-    fn pass(&mut self, ring: Arc<[Ref<Self>]>, hops: u32, parcel: Parcel) {
+    async fn pass(&mut self, ring: Arc<[Ref<Self>]>, token: Token, parcel: Parcel) {
         self.check_alone();
+        self.busy = true;
+        self.check_order(token.from, token.number);
+        if token.hops % 3 == 1 {
+            tokio::task::yield_now().await;
+        }
         parcel.handled();
-        if hops > 0 {
-            let next = ring[(self.desk.me + 1) % ring.len()].clone();
-            let sent = next.pass(ring, hops - 1, self.desk.ledger.issue()).try_send();
+        if token.hops > 0 {
+            let me = self.desk.me;
+            let next = ring[(me + 1) % ring.len()].clone();
+            let handed = Token { from: me, number: self.handed, hops: token.hops - 1 };
+            self.handed += 1;
+            let sent = next.pass(ring, handed, self.desk.ledger.issue()).try_send();
             sent.unwrap_or_else(|error| error.into_message().returned());
         }
+        self.busy = false;
     }
     #[tell]
     fn crash(&mut self, parcel: Parcel) {
@@ -96,10 +117,10 @@ impl Member {
     }
     #[ask]
     fn handled(&self) -> u64 {
-        self.due.iter().sum()
+        self.desk.due.lock().iter().sum()
     }
     fn check_order(&mut self, from: usize, number: u64) {
-        let due = std::mem::replace(&mut self.due[from], number + 1);
+        let due = std::mem::replace(&mut self.desk.due.lock()[from], number + 1);
         let in_order = number == due || self.desk.gaps && number > due;
         let wrong = format_args!("each sender's letters in order: {number} where {due} was due");
         self.desk.violations.check(in_order, wrong);
@@ -136,7 +157,7 @@ struct Stage {
 impl Stage {
     async fn member(&self, me: usize) -> Ref<Member> {
         let (ledger, violations) = (Arc::clone(&self.ledger), self.violations.clone());
-        let desk = Desk { me, ledger, violations, gaps: self.gaps };
+        let desk = Desk { me, ledger, violations, gaps: self.gaps, due: Arc::default() };
         self.system.spawn::<Member>(desk).await.unwrap()
     }
 
@@ -170,10 +191,12 @@ impl Stage {
     /// Two tokens go round.
     async fn ring(&self) {
         let ring: Arc<[Ref<Member>]> = self.members().await.into();
-        for member in &ring[..2] {
-            member.pass(Arc::clone(&ring), 30, self.ledger.issue()).await.unwrap();
+        for (number, member) in (0..).zip(&ring[..2]) {
+            // From outside, by a sender of its own, whose only one it is there.
+            let token = Token { from: MEMBERS, number: 0, hops: 30 + number };
+            member.pass(Arc::clone(&ring), token, self.ledger.issue()).await.unwrap();
         }
-        while self.ledger.issued() < 62 {
+        while self.ledger.issued() < 63 {
             tokio::task::yield_now().await;
         }
     }

@@ -181,6 +181,8 @@ async fn case<P: Policy>(system: &System, kind: RestartKind, exit: Exit, shutdow
 // [G-SUPERVISE-1] [G-SUPERVISE-2] [G-SUPERVISE-4] [G-SUPERVISE-5]
 #[test]
 fn every_strategy_type_exit_and_shutdown_does_as_on_paper() {
+    // As the book says.
+    assert_eq!(3 * KINDS.len() * EXITS.len() * SHUTDOWNS.len(), 216);
     everywhere(async |system| {
         for kind in KINDS {
             for exit in EXITS {
