@@ -2,7 +2,7 @@
 
 use crate::{
     advise, auto, charts, compare, contest, events, idle, instructions, kv, machine, net, overload,
-    paths, rows, sim, wake,
+    paths, rows, secure, sim, wake,
 };
 use std::env;
 use std::fs;
@@ -22,6 +22,7 @@ usage: bench COMMAND [NAME…] [OPTION…]
   events                what events cost with and without a listener
   overload              memory while 10,000 producers send to one slow actor
   net [WORK…]           messages between processes (ask, tell, bulk) beside TCP, TLS, QUIC and bare UDP
+  secure                ciphers, handshakes, associations with nothing to say, and the limiter
   kv                    the kv server against redis-server (needs redis-server, redis-tools)
   advise [TRACE…]       replays traces or patterns (steady, bursty, fan-in, imbalance, ping-pong) under
                         every scheduler and says which to use
@@ -143,6 +144,7 @@ pub fn run(args: impl IntoIterator<Item = String>) -> Result<Report, String> {
         ["instructions", ref names @ ..] => instructions::section(names)?,
         ["advise", ref names @ ..] => advise::section(names, args.rounds.unwrap_or(3))?,
         ["net", ref names @ ..] => net::section(names, args.rounds.unwrap_or(7))?,
+        ["secure"] => secure::section(args.rounds.unwrap_or(7))?,
         ["paths"] => paths::section(args.rounds.unwrap_or(7))?,
         ["wake"] => wake::section(args.rounds.unwrap_or(3))?,
         ["sim"] => sim::section(args.rounds.unwrap_or(3))?,

@@ -50,6 +50,7 @@ pub mod paths;
 pub mod programs;
 pub mod results;
 pub mod rows;
+pub mod secure;
 pub mod sim;
 pub mod stats;
 pub mod table;

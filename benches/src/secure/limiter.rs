@@ -1,0 +1,50 @@
+//! What it takes to say whether a source may go on.
+
+use super::{Runner, interleave, time};
+use crate::rows::Row;
+use crate::table::Table;
+use greenroom_transports::secure::limit::{Bucket, Prefixes, Rate};
+use std::hint::black_box;
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::{Duration, Instant};
+
+const DECISIONS: u32 = 1_000_000;
+
+/// The time of `n` decisions, a microsecond apart.
+fn timed(n: u32, mut decide: impl FnMut(u32, u64) -> bool) -> Duration {
+    let clock = Instant::now();
+    let allowed = (0..n).filter(|&number| decide(number, u64::from(number) * 1_000)).count();
+    let took = clock.elapsed();
+    black_box(allowed);
+    took
+}
+
+fn source(number: u32) -> IpAddr {
+    IpAddr::V4(Ipv4Addr::from_bits(0x0A00_0000 | (number % 2_000)))
+}
+
+/// Measures them.
+pub(super) fn table(rounds: usize, rows: &mut Vec<Row>) -> Table {
+    eprintln!("secure: limiter");
+    let rate = Rate::per_second(1_000, 100);
+    let bucket = move |n| {
+        let mut bucket = Bucket::default();
+        timed(n, move |_, now| bucket.take(black_box(&rate), now, 1))
+    };
+    let prefixes = move |n| {
+        let mut prefixes = Prefixes::new(rate, 1024, 7);
+        timed(n, move |number, now| prefixes.take(black_box(source(number)), now))
+    };
+    let mut runners = [
+        Runner::new("limiter", "a bucket", DECISIONS, bucket),
+        Runner::new("limiter", "by prefix of the source", DECISIONS, prefixes),
+        Runner::new("limiter", "a bucket again", DECISIONS, bucket),
+    ];
+    interleave(rounds, &mut runners);
+    let mut table = Table::new(&["which", "a decision"]);
+    for runner in runners {
+        let who = runner.who;
+        table.row([who.to_owned(), time(runner.finish(rows))]);
+    }
+    table
+}

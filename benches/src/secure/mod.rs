@@ -1,0 +1,112 @@
+//! What encryption costs: the cipher beside the libraries that it comes from, handshakes, associations that have nothing
+//! to say, and decisions of the limiter.
+
+mod cipher;
+mod handshake;
+mod idle;
+mod limiter;
+
+use crate::results::Section;
+use crate::rows::Row;
+use crate::{stats, table};
+use std::time::Duration;
+
+/// What has its time taken, again and again.
+struct Runner {
+    program: String,
+    who: &'static str,
+    /// Operations of one measurement.
+    n: u32,
+    run: Box<dyn FnMut(u32) -> Duration>,
+    nanos: Vec<f64>,
+}
+
+impl Runner {
+    fn new(
+        program: impl Into<String>,
+        who: &'static str,
+        n: u32,
+        run: impl FnMut(u32) -> Duration + 'static,
+    ) -> Self {
+        // A test is to see that it runs.
+        let n = if cfg!(test) { n.div_ceil(100) } else { n };
+        Self { program: program.into(), who, n, run: Box::new(run), nanos: Vec::new() }
+    }
+
+    /// Its measurements, and the median time of an operation in nanoseconds.
+    fn finish(self, rows: &mut Vec<Row>) -> f64 {
+        for (round, &nanos) in self.nanos.iter().enumerate() {
+            rows.push(Row {
+                round: i64::try_from(round).ok(),
+                n: Some(i64::from(self.n)),
+                ns_per_op: Some(nanos),
+                ..Row::here(&self.program, self.who)
+            });
+        }
+        stats::median(&self.nanos)
+    }
+}
+
+/// Runs all of them in turns, so many rounds, after one that does not count.
+fn interleave(rounds: usize, runners: &mut [Runner]) {
+    for round in 0..=rounds {
+        for runner in &mut *runners {
+            let nanos = (runner.run)(runner.n).as_secs_f64() * 1e9 / f64::from(runner.n);
+            if round > 0 {
+                runner.nanos.push(nanos);
+            }
+        }
+    }
+}
+
+/// Measures all of it.
+///
+/// # Errors
+/// When two nodes do not find each other.
+pub fn section(rounds: usize) -> Result<Section, String> {
+    let mut rows = Vec::new();
+    // First, while nothing else has grown the memory.
+    let idle = idle::table()?;
+    let ciphers = cipher::table(rounds, &mut rows);
+    let handshakes = handshake::table(rounds, &mut rows)?;
+    let limiter = limiter::table(rounds, &mut rows);
+    let text = format!(
+        "One thread, medians of {rounds} interleaved rounds.\n\n\
+         ### seal and open\n\n\
+         ChaCha20-Poly1305 over a header of 16 bytes and the text, in place. `greenroom` is a data packet by the cipher of the \
+         feature `ring`, its number and its header included, `greenroom-rust` the same cipher without the feature; opening \
+         copies the sealed text first, for all alike. The ratio is over the library that the cipher comes from; the goal for \
+         64 bytes sealed is 1.2.\n\n{ciphers}\n\
+         ### handshakes\n\n\
+         Both sides of a whole exchange of keys, two messages and their confirmation, on one core.\n\n{handshakes}\n\
+         ### associations with nothing to say\n\n{idle}\n\
+         ### a decision of the limiter\n\n\
+         The goal is 5 ns.\n\n{limiter}",
+    );
+    Ok(Section::new("Encryption", &["secure"], text).with_rows(rows))
+}
+
+/// A time in a table.
+fn time(nanos: f64) -> String {
+    table::time(nanos)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{cipher, handshake, idle, limiter};
+
+    #[test]
+    fn everything_can_be_measured() {
+        let mut rows = Vec::new();
+        let tables = [
+            cipher::table(1, &mut rows),
+            handshake::table(1, &mut rows).expect("they meet"),
+            limiter::table(1, &mut rows),
+            idle::table_of(3).expect("they meet"),
+        ];
+        for table in tables {
+            assert!(table.to_string().lines().count() > 2, "{table}");
+        }
+        assert!(rows.iter().all(|row| row.ns_per_op.is_some_and(|nanos| nanos > 0.0)));
+    }
+}
