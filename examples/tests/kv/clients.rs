@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{JoinHandle, spawn};
 use std::time::{Duration, Instant};
 
-use crate::kv_support::{Client, PATIENCE, Running, encode, show};
+use crate::kv_support::{Client, PATIENCE, Running, encode, read, show};
 use greenroom_examples::kv::Limits;
 
 #[test]
@@ -215,7 +215,7 @@ fn chatter(client: &Client, command: &[u8], stop: &Arc<AtomicBool>) -> JoinHandl
 fn read_until(stream: &mut TcpStream, wanted: &[u8]) -> bool {
     let (mut buffer, mut tail) = (vec![0; 1 << 16], Vec::new());
     loop {
-        match stream.read(&mut buffer) {
+        match read(stream, &mut buffer) {
             Ok(0) => return false,
             Ok(count) => tail.extend_from_slice(&buffer[..count]),
             Err(error) if error.kind() == ErrorKind::ConnectionReset => return false,

@@ -1,10 +1,10 @@
 //! `kv` over real TCP, with a client of our own: nothing but Rust is needed.
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Write};
 use std::net::Shutdown;
 use std::time::{Duration, Instant};
 
-use crate::kv_support::{Client, PATIENCE, Running, encode, show};
+use crate::kv_support::{Client, PATIENCE, Running, encode, read, show};
 use greenroom_examples::kv::Limits;
 use resp_rs::resp3::Frame;
 
@@ -221,7 +221,7 @@ fn a_client_that_takes_for_ever_over_a_command_is_cut_off() {
     let mut bytes = command.iter();
     let mut buffer = [0; 16];
     loop {
-        match slow.stream.read(&mut buffer) {
+        match read(&mut slow.stream, &mut buffer) {
             Ok(0) => break,
             Ok(count) => panic!("{:?}", &buffer[..count]),
             Err(error) if error.kind() == ErrorKind::WouldBlock => {}

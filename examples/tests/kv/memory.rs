@@ -1,11 +1,10 @@
 //! What all clients of `kv` together can make it hold.
 
-use std::io::Read;
 use std::net::TcpStream;
 use std::thread::spawn;
 use std::time::Duration;
 
-use crate::kv_support::{Client, Running, encode, show};
+use crate::kv_support::{Client, Running, encode, read, show};
 use greenroom_examples::kv::Limits;
 
 const MIB: usize = 1 << 20;
@@ -26,7 +25,7 @@ fn start(bytes_max: usize) -> Running {
 fn read_up_to(stream: &mut TcpStream, bytes_max: usize) -> usize {
     let (mut buffer, mut count) = (vec![0; MIB], 0);
     while count < bytes_max {
-        match stream.read(&mut buffer) {
+        match read(stream, &mut buffer) {
             Ok(0) | Err(_) => break,
             Ok(more) => count += more,
         }

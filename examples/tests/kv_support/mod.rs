@@ -150,6 +150,16 @@ impl Drop for Running {
     }
 }
 
+/// Reads what has come. A process that was halted for a while finds its call interrupted, where that has a limit.
+pub(crate) fn read(stream: &mut TcpStream, buffer: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match stream.read(buffer) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            done => return done,
+        }
+    }
+}
+
 /// A blocking client.
 pub(crate) struct Client {
     pub stream: TcpStream,
@@ -195,7 +205,7 @@ impl Client {
             if let Some(frame) = self.parser.next_frame().map_err(io::Error::other)? {
                 return Ok(frame);
             }
-            match in_time(self.stream.read(&mut buffer))? {
+            match in_time(read(&mut self.stream, &mut buffer))? {
                 0 => return Err(io::ErrorKind::UnexpectedEof.into()),
                 count => self.parser.feed(Bytes::copy_from_slice(&buffer[..count])),
             }
@@ -206,7 +216,7 @@ impl Client {
     pub(crate) fn is_closed(&mut self) -> bool {
         let mut buffer = vec![0; 1 << 16];
         loop {
-            match self.stream.read(&mut buffer) {
+            match read(&mut self.stream, &mut buffer) {
                 Ok(0) => return true,
                 Ok(_) => {}
                 Err(error) => return error.kind() == io::ErrorKind::ConnectionReset,
