@@ -5,6 +5,7 @@ use greenroom::sim::{Explore, Link, World};
 use greenroom::{Actor, Context, Ref, handlers};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::process::Command;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -296,14 +297,15 @@ fn sells_a_ticket_twice() {
     Explore::new().seeds(200).run(tickets);
 }
 
-/// What a process says in which that test fails, with this in its environment.
-fn said_with(variable: Option<(&str, &str)>) -> String {
+/// What a process says in which that test fails, with these in its environment.
+fn said_with(folder: &Path, variables: &[(&str, &str)]) -> String {
     let mut process = Command::new(std::env::current_exe().unwrap());
     process.args(["--exact", "explore::sells_a_ticket_twice", "--ignored"]);
-    for other in ["GREENROOM_SEED", "GREENROOM_SEEDS", "GREENROOM_CHOICES"] {
+    for other in ["GREENROOM_SEED", "GREENROOM_SEEDS", "GREENROOM_CHOICES", "RUST_TEST_NOCAPTURE"] {
         process.env_remove(other);
     }
-    let output = process.envs(variable).output().unwrap();
+    process.env("GREENROOM_SIM_DIR", folder).envs(variables.iter().copied());
+    let output = process.output().unwrap();
     assert!(!output.status.success(), "it fails");
     String::from_utf8(output.stdout).unwrap()
 }
@@ -311,14 +313,17 @@ fn said_with(variable: Option<(&str, &str)>) -> String {
 /// The commands that a failure prints repeat it, in a process of its own.
 #[test]
 fn what_a_failure_says_to_do_repeats_it() {
-    let first = said_with(None);
+    let folder = std::env::temp_dir().join(format!("greenroom-explore-{}", std::process::id()));
+    let first = said_with(&folder, &[]);
     for variable in ["GREENROOM_SEED", "GREENROOM_CHOICES"] {
         let rest = first.split(&format!("{variable}=")).nth(1);
         let value = rest.and_then(|rest| rest.split(' ').next());
         let value = value.unwrap_or_else(|| panic!("no {variable} in {first}"));
-        let again = said_with(Some((variable, value)));
+        // Without what it says there would be no world.
+        let again = said_with(&folder, &[(variable, value), ("GREENROOM_SEEDS", "0")]);
         assert!(again.contains("a ticket sold twice"), "{again}");
     }
+    std::fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]

@@ -100,22 +100,18 @@ fn is_fair(scheduler: Scheduling, bound: fn(u64) -> u64) {
     check(&Explore::new().seeds(SEEDS), scheduler, bound);
     // Nobody in the world is favoured or starved: what is left is the ready queue's own.
     let in_turns = Explore::new().seeds(SEEDS).policy(Policy::RoundRobin);
-    check(&in_turns, scheduler, |workers| IN_TURNS * READY * workers);
+    check(&in_turns, scheduler, |workers| bound(workers).min(IN_TURNS * READY * workers));
 }
 
-/// Rounds of all that can be ready that somebody waits for in a world where all have their turns.
+/// Rounds of all that can be ready that somebody waits for in a world where all have their turns: twice what rare paths, by
+/// which an actor is put behind all others again and again, were seen to take.
 const IN_TURNS: u64 = 20;
 
-fn check(explore: &Explore, scheduler: Scheduling, bound: fn(u64) -> u64) {
-    explore.clone().run(|world| {
+fn check(explore: &Explore, scheduler: Scheduling, bound: impl Fn(u64) -> u64) {
+    explore.run(|world| {
         let (longest, workers) = play(world, scheduler);
         let bound = bound(workers);
         assert!(bound * 3 <= ACTIVATIONS, "{bound} cannot be passed");
-        eprintln!(
-            "ZZ {} {longest} {workers} {}",
-            u8::from(scheduler.is_none()),
-            world.policy() == Policy::RoundRobin
-        );
         assert!(longest <= bound, "{longest} activations with {workers} workers, {bound} allowed");
         world.sometimes("somebody waits for a round", longest >= RUNNERS);
     });

@@ -119,7 +119,7 @@ impl Member {
     fn handled(&self) -> u64 {
         self.desk.due.lock().iter().sum()
     }
-    fn check_order(&mut self, from: usize, number: u64) {
+    fn check_order(&self, from: usize, number: u64) {
         let due = std::mem::replace(&mut self.desk.due.lock()[from], number + 1);
         let in_order = number == due || self.desk.gaps && number > due;
         let wrong = format_args!("each sender's letters in order: {number} where {due} was due");

@@ -48,18 +48,19 @@ impl Exit {
             Self::Stop => assert!(member.stop()),
             Self::Drain => assert!(member.drain()),
             Self::Kill => assert!(member.kill()),
-            Self::Link => return fall_together(member, system).await,
+            Self::Link => {}
             Self::BadStart => {
                 plan.bad_starts.store(1, Ordering::SeqCst);
                 member.panic().try_send().expect("it lives");
             }
         }
         match self {
-            Self::Panic | Self::BadStart | Self::Link => panicked(),
+            Self::Panic | Self::BadStart => panicked(),
             Self::Fail => ExitReason::Failed("no hope".to_owned()),
             Self::Leave | Self::Stop => ExitReason::Stopped,
             Self::Drain => ExitReason::Drained,
             Self::Kill => ExitReason::Killed,
+            Self::Link => fall_together(member, system).await,
         }
     }
 
