@@ -1,8 +1,8 @@
 //! Whole exchanges of keys, between two endpoints in one thread.
 
-use super::{Runner, interleave, time};
+use super::{Runner, interleave};
 use crate::rows::Row;
-use crate::table::Table;
+use crate::table::{Table, time};
 use greenroom_transports::link::Time;
 use greenroom_transports::secure::endpoint::{AssociationId, Config, Endpoint, Event};
 use greenroom_transports::secure::entropy::System;

@@ -1,8 +1,8 @@
 //! What it takes to say whether a source may go on.
 
-use super::{Runner, interleave, time};
+use super::{Runner, interleave};
 use crate::rows::Row;
-use crate::table::Table;
+use crate::table::{Table, time};
 use greenroom_transports::secure::limit::{Bucket, Prefixes, Rate};
 use std::hint::black_box;
 use std::net::{IpAddr, Ipv4Addr};
@@ -10,10 +10,14 @@ use std::time::{Duration, Instant};
 
 const DECISIONS: u32 = 1_000_000;
 
-/// The time of `n` decisions, a microsecond apart.
-fn timed(n: u32, mut decide: impl FnMut(u32, u64) -> bool) -> Duration {
+/// Between two decisions: of one bucket all are allowed, or but one of a thousand refused. In nanoseconds.
+const ALLOWED: u64 = 1_000_000;
+const REFUSED: u64 = 1_000;
+
+/// The time of `n` decisions, so many nanoseconds apart.
+fn timed(n: u32, apart: u64, mut decide: impl FnMut(u32, u64) -> bool) -> Duration {
     let clock = Instant::now();
-    let allowed = (0..n).filter(|&number| decide(number, u64::from(number) * 1_000)).count();
+    let allowed = (0..n).filter(|&number| decide(number, u64::from(number) * apart)).count();
     let took = clock.elapsed();
     black_box(allowed);
     took
@@ -27,18 +31,21 @@ fn source(number: u32) -> IpAddr {
 pub(super) fn table(rounds: usize, rows: &mut Vec<Row>) -> Table {
     eprintln!("secure: limiter");
     let rate = Rate::per_second(1_000, 100);
-    let bucket = move |n| {
+    let bucket = move |n, apart| {
         let mut bucket = Bucket::default();
-        timed(n, move |_, now| bucket.take(black_box(&rate), now, 1))
+        timed(n, apart, move |_, now| bucket.take(black_box(&rate), now, 1))
     };
     let prefixes = move |n| {
         let mut prefixes = Prefixes::new(rate, 1024, 7);
-        timed(n, move |number, now| prefixes.take(black_box(source(number)), now))
+        timed(n, REFUSED, move |number, now| prefixes.take(black_box(source(number)), now))
     };
     let mut runners = [
-        Runner::new("limiter", "a bucket", DECISIONS, bucket),
-        Runner::new("limiter", "by prefix of the source", DECISIONS, prefixes),
-        Runner::new("limiter", "a bucket again", DECISIONS, bucket),
+        Runner::new("limiter", "a bucket that allows", DECISIONS, move |n| bucket(n, ALLOWED)),
+        Runner::new("limiter", "a bucket that refuses", DECISIONS, move |n| bucket(n, REFUSED)),
+        Runner::new("limiter", "by prefix of the source, all allowed", DECISIONS, prefixes),
+        Runner::new("limiter", "a bucket that allows, again", DECISIONS, move |n| {
+            bucket(n, ALLOWED)
+        }),
     ];
     interleave(rounds, &mut runners);
     let mut table = Table::new(&["which", "a decision"]);
