@@ -10,9 +10,10 @@ use std::time::{Duration, Instant};
 
 const DECISIONS: u32 = 1_000_000;
 
-/// Between two decisions: of one bucket all are allowed, or but one of a thousand refused. In nanoseconds.
-const ALLOWED: u64 = 1_000_000;
-const REFUSED: u64 = 1_000;
+/// Between two decisions, in nanoseconds. One bucket allows all of them that are a millisecond apart, and refuses all but one of a
+/// thousand that are a microsecond apart, which is what each of two thousand prefixes allows.
+const MILLISECOND: u64 = 1_000_000;
+const MICROSECOND: u64 = 1_000;
 
 /// The time of `n` decisions, so many nanoseconds apart.
 fn timed(n: u32, apart: u64, mut decide: impl FnMut(u32, u64) -> bool) -> Duration {
@@ -37,14 +38,14 @@ pub(super) fn table(rounds: usize, rows: &mut Vec<Row>) -> Table {
     };
     let prefixes = move |n| {
         let mut prefixes = Prefixes::new(rate, 1024, 7);
-        timed(n, REFUSED, move |number, now| prefixes.take(black_box(source(number)), now))
+        timed(n, MICROSECOND, move |number, now| prefixes.take(black_box(source(number)), now))
     };
     let mut runners = [
-        Runner::new("limiter", "a bucket that allows", DECISIONS, move |n| bucket(n, ALLOWED)),
-        Runner::new("limiter", "a bucket that refuses", DECISIONS, move |n| bucket(n, REFUSED)),
+        Runner::new("limiter", "a bucket that allows", DECISIONS, move |n| bucket(n, MILLISECOND)),
+        Runner::new("limiter", "a bucket that refuses", DECISIONS, move |n| bucket(n, MICROSECOND)),
         Runner::new("limiter", "by prefix of the source, all allowed", DECISIONS, prefixes),
         Runner::new("limiter", "a bucket that allows, again", DECISIONS, move |n| {
-            bucket(n, ALLOWED)
+            bucket(n, MILLISECOND)
         }),
     ];
     interleave(rounds, &mut runners);

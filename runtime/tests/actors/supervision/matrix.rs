@@ -42,24 +42,31 @@ impl Exit {
     /// Lets a member end so; returns the reason.
     async fn cause(self, member: &Ref<Member>, plan: &Plan, system: &System) -> ExitReason {
         match self {
-            Self::Panic => member.panic().try_send().expect("it lives"),
-            Self::Fail => member.fail().try_send().expect("it lives"),
-            Self::Leave => member.leave().try_send().expect("it lives"),
-            Self::Stop => assert!(member.stop()),
-            Self::Drain => assert!(member.drain()),
-            Self::Kill => assert!(member.kill()),
-            Self::Link => {}
-            Self::BadStart => {
-                plan.bad_starts.store(1, Ordering::SeqCst);
+            Self::Panic | Self::BadStart => {
+                plan.bad_starts.store(u32::from(self == Self::BadStart), Ordering::SeqCst);
                 member.panic().try_send().expect("it lives");
+                panicked()
             }
-        }
-        match self {
-            Self::Panic | Self::BadStart => panicked(),
-            Self::Fail => ExitReason::Failed("no hope".to_owned()),
-            Self::Leave | Self::Stop => ExitReason::Stopped,
-            Self::Drain => ExitReason::Drained,
-            Self::Kill => ExitReason::Killed,
+            Self::Fail => {
+                member.fail().try_send().expect("it lives");
+                ExitReason::Failed("no hope".to_owned())
+            }
+            Self::Leave => {
+                member.leave().try_send().expect("it lives");
+                ExitReason::Stopped
+            }
+            Self::Stop => {
+                assert!(member.stop());
+                ExitReason::Stopped
+            }
+            Self::Drain => {
+                assert!(member.drain());
+                ExitReason::Drained
+            }
+            Self::Kill => {
+                assert!(member.kill());
+                ExitReason::Killed
+            }
             Self::Link => fall_together(member, system).await,
         }
     }
