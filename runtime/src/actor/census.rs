@@ -4,7 +4,10 @@ use super::body;
 use crate::task::cell::CellRef;
 use crate::task::core::Core;
 use crate::task::held::Held;
+use crate::task::waker::with_actor_of;
+use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::task::Waker;
 
 /// Visits every actor that has not ended, children behind their parents and one deeper.
 ///
@@ -33,12 +36,71 @@ unsafe fn visit_family(cell: &CellRef, depth: usize, visit: &mut dyn FnMut(&Cell
 /// # Safety
 /// Nobody runs an actor of the system meanwhile.
 pub(crate) unsafe fn describe_all(core: &Core) -> Vec<String> {
-    let mut lines = Vec::new();
+    let mut cells = Vec::new();
     // SAFETY: the caller's promise.
-    let mut visit = |cell: &CellRef, depth: usize| lines.push(unsafe { describe(cell, depth) });
-    // SAFETY: as above.
-    unsafe { visit_all(core, &mut visit) };
+    unsafe { visit_all(core, &mut |cell, depth| cells.push((cell.clone(), depth))) };
+    let held_up = HeldUp::find(core, cells.iter().map(|(cell, _)| cell));
+    let mut lines = Vec::new();
+    for (cell, depth) in &cells {
+        // SAFETY: the caller's promise.
+        lines.push(unsafe { describe(cell, *depth) } + &held_up.describe(cell));
+    }
     lines
+}
+
+/// Who waits until a message may go in. Nobody keeps a list of it: it is read off the queues in which senders wait,
+/// by the wakers that they left there.
+#[derive(Default)]
+struct HeldUp {
+    /// What each actor's handlers wait for, by the address of its cell.
+    senders: BTreeMap<usize, Vec<String>>,
+    /// How many others, tasks and interleaved handlers, wait for what of each actor.
+    others: BTreeMap<(usize, &'static str), usize>,
+}
+
+impl HeldUp {
+    fn find<'a>(core: &Core, cells: impl Iterator<Item = &'a CellRef>) -> Self {
+        let mut found = Self::default();
+        for cell in cells {
+            let Some(bound) = body::bound(cell) else { continue };
+            bound.look_at_waiting(|what, waker| {
+                if !found.note(waker, || format!("{what} of {}", body::describe_cell(cell))) {
+                    *found.others.entry((address(cell), what)).or_default() += 1;
+                }
+            });
+        }
+        if let Some(budget) = &core.budget {
+            budget.look_at_waiting(|waker| {
+                found.note(waker, || "a part of the system's budget".into());
+            });
+        }
+        found
+    }
+
+    /// Notes what an actor's handler waits for; `false` if it is not an actor whom the waker wakes.
+    fn note(&mut self, waker: &Waker, what: impl FnOnce() -> String) -> bool {
+        let Some(sender) = with_actor_of(waker, |actor| actor.map(address)) else { return false };
+        self.senders.entry(sender).or_default().push(what());
+        true
+    }
+
+    fn describe(&self, cell: &CellRef) -> String {
+        let mut text = String::new();
+        for what in self.senders.get(&address(cell)).into_iter().flatten() {
+            write!(text, ", for {what}").expect("writing to a string");
+        }
+        let of_cell = (address(cell), "")..(address(cell) + 1, "");
+        for ((_, what), count) in self.others.range(of_cell) {
+            write!(text, "; {count} who are no actors wait for {what} of it")
+                .expect("writing to a string");
+        }
+        text
+    }
+}
+
+/// What tells a cell from all others.
+fn address(cell: &CellRef) -> usize {
+    cell.as_ptr().as_ptr().addr()
 }
 
 /// # Safety

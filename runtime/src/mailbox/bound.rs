@@ -26,7 +26,7 @@ use crate::task::core::Core;
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::ptr::NonNull;
-use std::task::Poll;
+use std::task::{Poll, Waker};
 
 /// What the bound says to a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -208,6 +208,16 @@ impl Bound {
     pub(crate) fn release(&self, bytes: usize) {
         give(self.messages.as_ref(), 1);
         give(self.bytes.as_ref(), bytes);
+    }
+
+    /// Shows how each sender is woken that waits for room, or for the end of an overload, and for which of them.
+    pub(crate) fn look_at_waiting(&self, mut each: impl FnMut(&'static str, &Waker)) {
+        for permits in self.messages.iter().chain(&self.bytes) {
+            permits.look_at_waiting(|waker| each("room", waker));
+        }
+        if let Some(level) = &self.level {
+            level.look_at_waiting(|waker| each("the end of the overload", waker));
+        }
     }
 
     /// Ends every wait: the actor has ended. Whatever is in the window is to be evicted then.

@@ -163,6 +163,11 @@ impl Level {
         waiting.for_each(Waker::wake);
     }
 
+    /// Shows how each one who waits is woken, in order; `each` must not come back here.
+    pub(crate) fn look_at_waiting(&self, each: impl FnMut(&Waker)) {
+        self.queue.lock().look(each);
+    }
+
     /// Whether something is in.
     pub(crate) fn is_occupied(&self) -> bool {
         // Acquire: pairs with the AcqRel in `add`; who was alerted sees what alerted it.

@@ -185,6 +185,11 @@ impl Permits {
         self.word.load(Ordering::Acquire) & QUEUED != 0
     }
 
+    /// Shows how each one who waits is woken, in order; `each` must not come back here.
+    pub(crate) fn look_at_waiting(&self, each: impl FnMut(&Waker)) {
+        self.queue.lock().look(each);
+    }
+
     /// Whether [`close`](Self::close) was called.
     fn is_closed(&self) -> bool {
         // Relaxed: nothing is read on the strength of it.

@@ -53,6 +53,11 @@ impl Waiters {
         std::mem::take(&mut self.waiting).into_iter().map(|waiting| waiting.waker)
     }
 
+    /// Shows how each one is woken, in order.
+    pub(super) fn look(&self, each: impl FnMut(&Waker)) {
+        self.waiting.iter().map(|waiting| &waiting.waker).for_each(each);
+    }
+
     fn place(&self, ticket: u64) -> Option<usize> {
         self.waiting.binary_search_by_key(&ticket, |waiting| waiting.ticket).ok()
     }

@@ -60,7 +60,8 @@ impl World {
     pub fn heal(&mut self) {
         self.obey();
         self.storms.drain(..).for_each(|storm| storm.end());
-        self.stage.fabric.lock().heal();
+        let rules = self.stage.fabric.lock().heal();
+        drop(rules);
         for node in 0..self.nodes.len() {
             self.heal_node(node);
         }

@@ -12,17 +12,23 @@ use super::capture::{Capture, Seen};
 use super::choice::{Choices, Label};
 use super::link::Link;
 use super::mark::Ecn;
+use super::rule::{Fate, Packet, Rule, Rules, damage};
 use crate::sync::planted;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use std::task::Waker;
+use std::time::Duration;
 
 const LOSS: Label = Label::new("loss");
 const BURST: Label = Label::new("burst");
 const DOUBLE: Label = Label::new("double");
 const DAMAGE: Label = Label::new("damage");
-const BIT: Label = Label::new("bit");
 const DELAY: Label = Label::new("delay");
+const FULL: Label = Label::new("no room to send");
+const FULL_FOR: Label = Label::new("no room for");
+
+/// So long a socket has no room at most that was found without.
+const FULL_NANOS_MAX: u64 = 20_000_000;
 
 /// Packets that wait at a port at most unless it is told otherwise, as in a socket's buffer.
 const PORT_PACKETS_MAX: usize = 4096;
@@ -47,13 +53,13 @@ pub struct Traffic {
     pub sent: u64,
     /// Put into a port.
     pub arrived: u64,
-    /// Lost by chance.
+    /// Lost by chance, or by a rule.
     pub lost: u64,
     /// Dropped because the link was cut.
     pub cut_off: u64,
     /// Dropped because they were longer than the link takes.
     pub too_long: u64,
-    /// Dropped because a link's queue or a port was full.
+    /// Dropped because a link's queue, or a port at either end, was full.
     pub overflowed: u64,
     /// Sent to where nobody listens.
     pub unclaimed: u64,
@@ -70,6 +76,8 @@ struct Port {
     packets: VecDeque<Datagram>,
     packets_max: usize,
     reader: Option<Waker>,
+    /// Until when there is no room for what is to be sent.
+    full_until: u64,
 }
 
 #[derive(Debug)]
@@ -87,6 +95,7 @@ pub(crate) struct Fabric {
     flown: u64,
     pub(crate) all: Link,
     links: BTreeMap<(IpAddr, IpAddr), Link>,
+    rules: BTreeMap<(IpAddr, IpAddr), Rules>,
     /// Until when each link is busy with what was sent before.
     busy: BTreeMap<(IpAddr, IpAddr), u64>,
     /// The links that lose everything at the moment.
@@ -115,7 +124,7 @@ impl Fabric {
         let is_free = !self.ports.contains_key(&at);
         if is_free {
             let packets = VecDeque::new();
-            let port = Port { packets, packets_max: PORT_PACKETS_MAX, reader: None };
+            let port = Port { packets, packets_max: PORT_PACKETS_MAX, reader: None, full_until: 0 };
             self.ports.insert(at, port);
         }
         is_free
@@ -154,18 +163,62 @@ impl Fabric {
         self.links.entry((from, to)).or_insert(all)
     }
 
+    /// Adds a rule for the packets from one address to another.
+    pub(super) fn add_rule(&mut self, from: IpAddr, to: IpAddr, rule: Box<dyn Rule>) {
+        self.rules.entry((from, to)).or_default().add(rule);
+    }
+
+    /// Lets a link carry everything, unharmed, in the time that it takes. Its rules are to be dropped without the
+    /// lock, as they may have anything.
+    #[must_use]
+    pub(super) fn heal_link(&mut self, from: IpAddr, to: IpAddr) -> Option<Rules> {
+        let link = self.link(from, to);
+        *link = link.healed();
+        self.rules.remove(&(from, to))
+    }
+
     /// Makes every link the same.
     pub(crate) fn set_all(&mut self, link: Link) {
         self.all = link;
         self.links.clear();
     }
 
-    /// Lets all links carry everything, unharmed, in the time that they take.
-    pub(crate) fn heal(&mut self) {
+    /// Lets all links carry everything, unharmed, in the time that they take. Their rules are to be dropped without
+    /// the lock.
+    #[must_use]
+    pub(super) fn heal(&mut self) -> impl Sized + use<> {
         self.all = self.all.healed();
         for link in self.links.values_mut() {
             *link = link.healed();
         }
+        std::mem::take(&mut self.rules)
+    }
+
+    /// Until when a port has no room for what is to be sent from it.
+    pub(crate) fn full_until(&self, at: SocketAddr) -> u64 {
+        self.ports.get(&at).map_or(0, |port| port.full_until)
+    }
+
+    /// Whether a port has room now for a packet to `to`.
+    pub(crate) fn has_room(
+        &mut self,
+        now: u64,
+        [from, to]: [SocketAddr; 2],
+        choices: &mut Choices,
+    ) -> bool {
+        let link = self.links.get(&(from.ip(), to.ip())).unwrap_or(&self.all);
+        let chance = link.full.into();
+        let Some(port) = self.ports.get_mut(&from) else { return true };
+        if port.full_until <= now && choices.chance(FULL, chance, 1000) {
+            port.full_until = now + 1 + choices.noise(FULL_FOR, FULL_NANOS_MAX);
+        }
+        port.full_until <= now
+    }
+
+    /// Counts a packet that its socket had no room for.
+    pub(crate) fn refuse(&mut self) {
+        self.traffic.sent += 1;
+        self.traffic.overflowed += 1;
     }
 
     /// Lets an address look different from outside, from now on; its old looks lead nowhere.
@@ -196,18 +249,23 @@ impl Fabric {
         }
         let way = (from.ip(), to.ip());
         let link = self.links.get(&way).copied().unwrap_or(self.all);
-        let traffic = &mut self.traffic;
         if link.cut {
-            traffic.cut_off += 1;
+            self.traffic.cut_off += 1;
             return;
         }
+        let packet = Packet { at: Duration::from_nanos(now), from: says, to, ecn, bytes };
+        let Some(fate) = self.judge(way, &packet, choices) else {
+            self.traffic.lost += 1;
+            return;
+        };
+        let bytes = fate.bytes.as_deref().unwrap_or(bytes);
         if bytes.len() > link.bytes_max_now() {
-            traffic.too_long += 1;
+            self.traffic.too_long += 1;
             return;
         }
         let busy = self.busy.get(&way).copied().unwrap_or(0).max(now);
         let Some(sent) = link.sent_at(now, busy, bytes.len()) else {
-            traffic.overflowed += 1;
+            self.traffic.overflowed += 1;
             return;
         };
         if sent > now {
@@ -219,12 +277,27 @@ impl Fabric {
         }
         let marked = planted!("sim-congestion-unmarked": link.mark(now, busy, ecn) => ecn);
         self.traffic.marked += u64::from(marked != ecn && marked == Ecn::Congested);
-        let copies = 1 + u64::from(choices.chance(DOUBLE, link.duplication.into(), 1000));
+        let doubled = u64::from(choices.chance(DOUBLE, link.duplication.into(), 1000));
+        let copies = 1 + doubled + fate.more as u64;
         self.traffic.doubled += planted!("sim-copy-uncounted": copies - 1 => 0);
+        let sent = sent.saturating_add(nanos(fate.later));
         for _ in 0..copies {
             let datagram = Datagram { from: says, ecn: marked, bytes: bytes.to_vec() };
             self.fly(sent, &link, to, datagram, choices);
         }
+    }
+
+    /// What the rules of a link make of a packet; `None` if it is dropped.
+    fn judge(
+        &mut self,
+        way: (IpAddr, IpAddr),
+        packet: &Packet<'_>,
+        choices: &mut Choices,
+    ) -> Option<Fate> {
+        let Some(rules) = self.rules.get_mut(&way) else { return Some(Fate::default()) };
+        let fate = rules.judge(packet, choices)?;
+        self.traffic.damaged += u64::from(fate.bytes.is_some());
+        Some(fate)
     }
 
     /// Whether the packet falls into a time in which the link loses everything. Between packets such a time
@@ -253,9 +326,7 @@ impl Fabric {
     ) {
         let bytes = &mut datagram.bytes;
         if !bytes.is_empty() && choices.chance(DAMAGE, link.corruption.into(), 1000) {
-            let bit = choices.noise(BIT, bytes.len() as u64 * 8);
-            let place = usize::try_from(bit / 8).unwrap_or(0);
-            bytes[place] ^= 1 << (bit % 8);
+            damage(bytes, choices);
             self.traffic.damaged += 1;
         }
         let jitter = choices.noise(DELAY, nanos(link.jitter) + 1);
@@ -307,6 +378,6 @@ impl Fabric {
     }
 }
 
-pub(crate) fn nanos(span: std::time::Duration) -> u64 {
+pub(crate) fn nanos(span: Duration) -> u64 {
     u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -30,8 +30,10 @@ pub enum Fault {
     Jitter,
     /// Packets arrive twice.
     Duplication,
-    /// Packets arrive with a bit flipped.
+    /// Packets arrive with bits flipped, or cut short.
     Corruption,
+    /// Sockets have no room now and then for what is to be sent, for some milliseconds.
+    FullBuffer,
     /// Long packets do not get through from one node to another, for a while.
     Narrow,
     /// Nothing gets through from one node to another for a while; the way back stays.
@@ -47,7 +49,7 @@ pub enum Fault {
 
 impl Fault {
     /// All kinds.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::Kill,
         Self::Stop,
         Self::Pause,
@@ -61,6 +63,7 @@ impl Fault {
         Self::Jitter,
         Self::Duplication,
         Self::Corruption,
+        Self::FullBuffer,
         Self::Narrow,
         Self::OneWay,
         Self::BlackHole,

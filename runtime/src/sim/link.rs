@@ -32,8 +32,10 @@ pub struct Link {
     pub burst_ends: u16,
     /// Of a thousand packets, so many arrive twice.
     pub duplication: u16,
-    /// Of a thousand packets, so many arrive with one bit flipped.
+    /// Of a thousand packets, so many arrive with up to eight bits in a row flipped, or cut short.
     pub corruption: u16,
+    /// Of a thousand packets, so many find no room in the sender's socket, which has none for a while then.
+    pub full: u16,
     /// What the link carries at most; as much as is sent, if `None`.
     pub bytes_per_second: Option<u64>,
     /// What waits at most for a link of limited bandwidth.
@@ -58,6 +60,7 @@ impl Default for Link {
             burst_ends: 1000,
             duplication: 0,
             corruption: 0,
+            full: 0,
             bytes_per_second: None,
             queue_bytes: 256 << 10,
             marks: Marks::Keeps,
@@ -92,6 +95,8 @@ settings! {
     duplication: u16,
     /// Sets how many of a thousand packets are damaged.
     corruption: u16,
+    /// Sets how many of a thousand packets find no room in the sender's socket.
+    full: u16,
     /// Sets what the link carries at most.
     bytes_per_second: Option<u64>,
     /// Sets what waits at most for a link of limited bandwidth.
@@ -115,7 +120,8 @@ impl Link {
     /// As slow and as narrow, but nothing goes wrong.
     pub(crate) const fn healed(self) -> Self {
         let (narrowed, cut) = (None, false);
-        Self { loss: 0, burst_begins: 0, duplication: 0, corruption: 0, narrowed, cut, ..self }
+        let (loss, burst_begins, duplication, corruption, full) = (0, 0, 0, 0, 0);
+        Self { loss, burst_begins, duplication, corruption, full, narrowed, cut, ..self }
     }
 
     /// The longest packet that gets through for now.

@@ -3,7 +3,7 @@
 use super::fabric::Datagram;
 use super::mark::Ecn;
 use super::stage::Stage;
-use crate::sync::{Arc, planted};
+use crate::sync::{Arc, Mutex, planted};
 use std::fmt;
 use std::future::poll_fn;
 use std::net::SocketAddr;
@@ -15,9 +15,11 @@ pub struct Socket {
     node: usize,
     incarnation: u64,
     at: SocketAddr,
+    /// What wakes who waits for room.
+    alarm: Mutex<Option<(u64, u64)>>,
 }
 
-/// Why nothing can be received.
+/// Why a socket does not do what it is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SocketError {
@@ -27,6 +29,9 @@ pub enum SocketError {
     /// The node that the socket belonged to has been killed or stopped.
     #[error("the node is down")]
     Down,
+    /// There is no room now for what is to be sent.
+    #[error("the socket has no room")]
+    Full,
 }
 
 impl Socket {
@@ -39,7 +44,7 @@ impl Socket {
         if !stage.fabric.lock().bind(at) {
             return Err(SocketError::InUse);
         }
-        Ok(Self { stage, node, incarnation, at })
+        Ok(Self { stage, node, incarnation, at, alarm: Mutex::new(None) })
     }
 
     /// Where others send to, to reach the socket: its own address, or how that looks from outside.
@@ -48,30 +53,65 @@ impl Socket {
         self.stage.fabric.lock().looks(self.at)
     }
 
-    /// Sends a datagram. Like any datagram it may be lost, and nobody is told. A node that is down sends
-    /// nothing. Never blocks; allocates.
+    /// Sends a datagram. Like any datagram it may be lost, also here, where there is no room for it
+    /// ([`Link::full`](super::Link::full)), and nobody is told. A node that is down sends nothing. Never blocks;
+    /// allocates.
     pub fn send(&self, to: SocketAddr, bytes: &[u8]) {
         self.send_as(self.address(), to, bytes);
     }
 
-    /// As [`Socket::send`], with a mark of congestion.
-    pub fn send_marked(&self, to: SocketAddr, ecn: Ecn, bytes: &[u8]) {
-        self.send_all(self.address(), to, ecn, bytes);
-    }
-
     /// As [`Socket::send`], but with a sender's address that may be anybody's: a forger's datagram.
     pub fn send_as(&self, from: SocketAddr, to: SocketAddr, bytes: &[u8]) {
-        self.send_all(from, to, Ecn::NotCapable, bytes);
+        if self.send_all(from, to, Ecn::NotCapable, bytes).is_err() {
+            self.stage.fabric.lock().refuse();
+        }
     }
 
-    fn send_all(&self, from: SocketAddr, to: SocketAddr, ecn: Ecn, bytes: &[u8]) {
+    /// As [`Socket::send`], with a mark of congestion, and only if there is room.
+    ///
+    /// # Errors
+    /// [`SocketError::Full`], after which [`Socket::poll_writable`] says when there is.
+    pub fn try_send(&self, to: SocketAddr, ecn: Ecn, bytes: &[u8]) -> Result<(), SocketError> {
+        self.send_all(self.address(), to, ecn, bytes)
+    }
+
+    /// Whether there is room again for something to be sent. One task at a time may wait.
+    ///
+    /// # Errors
+    /// [`SocketError::Down`] when the socket's node is.
+    pub fn poll_writable(&self, cx: &mut Context<'_>) -> Poll<Result<(), SocketError>> {
         if !self.is_up() {
-            return;
+            return Poll::Ready(Err(SocketError::Down));
+        }
+        let until = self.stage.fabric.lock().full_until(self.at);
+        if until <= self.stage.now() {
+            return Poll::Ready(Ok(()));
+        }
+        let alarm = self.stage.wake_at(until, cx.waker().clone());
+        if let Some(before) = self.alarm.lock().replace(alarm) {
+            self.stage.forget(before);
+        }
+        Poll::Pending
+    }
+
+    fn send_all(
+        &self,
+        says: SocketAddr,
+        to: SocketAddr,
+        ecn: Ecn,
+        bytes: &[u8],
+    ) -> Result<(), SocketError> {
+        if !self.is_up() {
+            return Ok(());
         }
         let (now, len) = (self.stage.now(), bytes.len());
-        self.stage.log(|| format!("{} sends {len} bytes to {to}", self.at));
         let mut fabric = self.stage.fabric.lock();
-        self.stage.choose(|choices| fabric.send(now, [self.at, from, to], ecn, bytes, choices));
+        if !self.stage.choose(|choices| fabric.has_room(now, [self.at, to], choices)) {
+            return Err(SocketError::Full);
+        }
+        self.stage.log(|| format!("{} sends {len} bytes to {to}", self.at));
+        self.stage.choose(|choices| fabric.send(now, [self.at, says, to], ecn, bytes, choices));
+        Ok(())
     }
 
     /// Lets no more than so many datagrams wait here; 4096 unless set. What finds no room is lost.
@@ -127,6 +167,9 @@ impl Socket {
 
 impl Drop for Socket {
     fn drop(&mut self) {
+        if let Some(alarm) = self.alarm.lock().take() {
+            self.stage.forget(alarm);
+        }
         if self.is_up() {
             self.stage.fabric.lock().unbind(self.at);
         }

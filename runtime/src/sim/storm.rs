@@ -105,10 +105,9 @@ impl World {
         self.storms.drain(..).for_each(|storm| storm.end());
         for from in core {
             self.heal_node(from.index);
-            let mut fabric = self.stage.fabric.lock();
             for to in core {
-                let link = fabric.link(from.host(), to.host());
-                *link = link.healed();
+                let rules = self.stage.fabric.lock().heal_link(from.host(), to.host());
+                drop(rules);
             }
         }
     }
@@ -178,6 +177,7 @@ impl Raging {
                 Fault::Bursts => self.links(|some, link| link.bursts(1 + rate(some) / 10, 100)),
                 Fault::Duplication => self.links(|some, link| link.duplication(rate(some))),
                 Fault::Corruption => self.links(|some, link| link.corruption(rate(some))),
+                Fault::FullBuffer => self.links(|some, link| link.full(rate(some))),
                 Fault::Jitter => self.links(|some, link| {
                     link.jitter(Duration::from_nanos(some.draw(HOW, 20 * MS * degree)))
                 }),
@@ -299,7 +299,8 @@ impl Raging {
             | Fault::Bursts
             | Fault::Jitter
             | Fault::Duplication
-            | Fault::Corruption => {}
+            | Fault::Corruption
+            | Fault::FullBuffer => {}
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::link::Link;
 use super::node::{Node, host};
+use super::rule::{Packet, Verdict};
 use super::world::World;
 
 impl World {
@@ -30,6 +31,40 @@ impl World {
                 fabric.link(host(from), host(to)).cut = true;
             }
         }
+    }
+
+    /// Lets `rule` judge every packet from one node to another, before chance does. The rules of a link are asked in
+    /// the order in which they were added, each about what those before it have left, until [`World::heal`].
+    ///
+    /// A rule that has to choose takes a number from the world beforehand ([`World::pick`]); what it draws elsewhere, no
+    /// seed repeats. It must not use the network itself.
+    ///
+    /// ```
+    /// use greenroom::sim::{Verdict, World};
+    /// use std::time::Duration;
+    ///
+    /// let mut world = World::new(1);
+    /// let [one, other] = ["one", "other"].map(|name| world.node(name).start());
+    /// let [from, to] = [one.bind(1).unwrap(), other.bind(2).unwrap()];
+    /// let mut seen = 0;
+    /// world.add_rule(&one, &other, move |packet| {
+    ///     seen += 1;
+    ///     if seen == 2 { Verdict::Drop } else { Verdict::Cut(packet.bytes.len() - 1) }
+    /// });
+    /// for text in ["first", "second", "third"] {
+    ///     from.send(to.address(), text.as_bytes());
+    /// }
+    /// world.run_for(Duration::from_millis(1));
+    /// let came = || to.try_receive().unwrap().map(|packet| packet.bytes);
+    /// assert_eq!([came(), came(), came()], [Some(b"firs".to_vec()), Some(b"thir".to_vec()), None]);
+    /// ```
+    pub fn add_rule(
+        &mut self,
+        from: &Node,
+        to: &Node,
+        rule: impl FnMut(&Packet<'_>) -> Verdict + Send + 'static,
+    ) {
+        self.stage.fabric.lock().add_rule(from.host(), to.host(), Box::new(rule));
     }
 
     /// What the network has counted.

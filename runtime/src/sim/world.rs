@@ -29,6 +29,7 @@ use crate::scheduler::{Manner, Took};
 use crate::sync::{Arc, Buggifier, Ordering, Rare, buggify};
 use std::fmt;
 use std::future::Future;
+use std::ops::Range;
 use std::pin::Pin;
 use std::task::Context;
 use std::time::Duration;
@@ -168,6 +169,19 @@ impl World {
     #[must_use]
     pub fn pick(&self, count: usize) -> usize {
         self.stage.choose(|choices| choices.pick(USER, count))
+    }
+
+    /// Chooses whether something happens, `per_mille` times of a thousand, from the same stream. Where every path is
+    /// tried, both are, unless `per_mille` is zero.
+    #[must_use]
+    pub fn chance(&self, per_mille: u16) -> bool {
+        self.stage.choose(|choices| choices.chance(USER, per_mille.into(), 1000))
+    }
+
+    /// Chooses a number of `range`, from the same stream; the start of a range that is empty.
+    #[must_use]
+    pub fn range(&self, range: Range<usize>) -> usize {
+        range.start + self.pick(range.end.saturating_sub(range.start))
     }
 
     /// Does what can be done next before `until`.

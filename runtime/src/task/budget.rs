@@ -10,6 +10,7 @@ use crate::event::{Event, Events, Quantity};
 use crate::queue::level::{Level, Mark, Marks, Reading};
 use crate::queue::permits::Taking;
 use crate::sync::{CachePadded, Ordering};
+use std::task::Waker;
 
 /// What may wait in a system.
 #[derive(Debug)]
@@ -88,6 +89,13 @@ impl Budget {
         };
         give(&self.messages, messages, Quantity::Messages);
         give(&self.bytes, bytes, Quantity::Bytes);
+    }
+
+    /// Shows how each sender is woken that waits for a part of it.
+    pub(crate) fn look_at_waiting(&self, mut each: impl FnMut(&Waker)) {
+        for level in self.messages.iter().chain(&self.bytes) {
+            level.0.look_at_waiting(&mut each);
+        }
     }
 
     /// Whether it limits bytes.

@@ -52,26 +52,27 @@ const UNKNOWN: u16 = u16::MAX;
 /// The name of no request.
 const NONE: Name = (u8::MAX, 0, 0);
 
-/// Everything that is said: to or by which incarnation of the server, and the request. The last byte tells
-/// damaged ones.
+/// Everything that is said: to or by which incarnation of the server, and the request. The last four
+/// bytes tell damaged ones.
 fn packet(incarnation: u16, (client, life, number): Name) -> Vec<u8> {
     let mut bytes = vec![client];
     bytes.extend(incarnation.to_le_bytes());
     bytes.extend(life.to_le_bytes());
     bytes.extend(number.to_le_bytes());
-    bytes.push(check(&bytes));
+    bytes.extend(check(&bytes).to_le_bytes());
     bytes
 }
 
 fn read(bytes: &[u8]) -> Option<(u16, Name)> {
-    let (&last, body) = bytes.split_last()?;
+    let (body, last) = bytes.split_last_chunk()?;
     let &[client, i, j, k, l, a, b, c, d] = body else { return None };
     let name = (client, u16::from_le_bytes([k, l]), u32::from_le_bytes([a, b, c, d]));
-    (check(body) == last).then_some((u16::from_le_bytes([i, j]), name))
+    (check(body) == u32::from_le_bytes(*last)).then_some((u16::from_le_bytes([i, j]), name))
 }
 
-fn check(bytes: &[u8]) -> u8 {
-    bytes.iter().fold(91, |sum, &byte| sum.rotate_left(3) ^ byte)
+/// Their hash by FNV-1a (Fowler, Noll, Vo 1991), which several bits that are flipped do not leave as it is.
+fn check(bytes: &[u8]) -> u32 {
+    bytes.iter().fold(0x811C_9DC5, |hash, &byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
 /// Serves requests to this incarnation, and tells the others which one it is.
@@ -184,7 +185,7 @@ impl Scene {
     }
 }
 
-fn rage(world: &mut World) {
+pub(super) fn rage(world: &mut World) {
     let scene = scene(world);
     let (nodes, serving) = (&scene.nodes, &scene.serving);
     // Who changes the server's address takes it away from those who know it.

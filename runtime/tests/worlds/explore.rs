@@ -266,6 +266,21 @@ fn small_worlds_are_tried_completely() {
 }
 
 #[test]
+fn chances_and_ranges_are_tried_as_any_choice() {
+    let seen = Cell::new(0_u32);
+    let explored = Explore::new().every_choice(10).run(|world| {
+        let (never, luck, number) = (world.chance(0), world.chance(1), world.range(5..8));
+        assert!(!never && (5..8).contains(&number) && world.range(4..4) == 4);
+        seen.set(seen.get() | 1 << (2 * (number - 5) + usize::from(luck)));
+    });
+    assert_eq!((explored.worlds, seen.get()), (6, 0b11_1111));
+    let hits = Cell::new(0);
+    let draw = |world: &mut World| hits.set(hits.get() + u32::from(world.chance(250)));
+    Explore::new().seeds(1000).run(draw);
+    assert!((200..300).contains(&hits.get()), "a quarter: {}", hits.get());
+}
+
+#[test]
 fn every_order_of_actors_is_tried() {
     let winners = Cell::new([0_u64; 2]);
     let explored = Explore::new().every_choice(20_000).run(|world| {
@@ -460,58 +475,4 @@ fn what_comes_between_two_runs_is_in_time() {
     flag.set(true);
     world.run(tokio::task::yield_now());
     world.finish();
-}
-
-/// Answers nobody.
-#[derive(Actor)]
-struct Mute;
-
-#[handlers]
-impl Mute {
-    #[ask]
-    async fn speak(&mut self) {
-        std::future::pending::<()>().await;
-    }
-}
-
-/// Asks another, for ever.
-#[derive(Actor)]
-struct Asker(Ref<Mute>);
-
-#[handlers]
-impl Asker {
-    #[tell]
-    async fn go(&mut self) {
-        let _ = self.0.speak().within(Duration::MAX).await;
-    }
-}
-
-#[test]
-fn a_world_that_is_late_says_who_waits_for_whose_answer() {
-    let text = failure_of(&Explore::new().seeds(1), |world| {
-        let node = world.node("late").start();
-        let clock = world.clock();
-        world.run_within(Duration::from_secs(3), async {
-            let mute = node.system().spawn::<Mute>(Mute).await.unwrap();
-            let asker = node.system().spawn::<Asker>(Asker(mute)).named("asker").await.unwrap();
-            asker.go().await.unwrap();
-            clock.sleep(Duration::from_secs(60)).await;
-        });
-    });
-    let line = text.lines().find(|line| line.contains("asker (Asker#2) waits inside its handler"));
-    assert!(line.is_some_and(|line| line.ends_with(", for the answer of Mute#1")), "{text}");
-}
-
-#[test]
-fn a_world_that_stands_still_says_who_waits() {
-    let text = failure_of(&Explore::new().seeds(1), |world| {
-        let node = world.node("still").start();
-        world.run(async {
-            let _idle = node.system().spawn::<Box_>(Box_ { left: 1 }).named("it").await.unwrap();
-            std::future::pending::<()>().await;
-        });
-    });
-    assert!(text.contains("the world stands still"), "{text}");
-    assert!(text.contains("node \"still\""), "{text}");
-    assert!(text.contains("it (Box_#1) waits for a message"), "{text}");
 }

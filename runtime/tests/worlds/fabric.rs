@@ -4,9 +4,12 @@
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
 use greenroom::sim::{
-    Datagram, Ecn, Explore, Fault, Link, Marks, Node, Socket, SocketError, World,
+    Datagram, Ecn, Explore, Fault, Link, Marks, Node, Socket, SocketError, Verdict, World,
 };
+use std::collections::BTreeSet;
+use std::future::poll_fn;
 use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 const MS: Duration = Duration::from_millis(1);
@@ -100,13 +103,128 @@ fn rates_are_as_asked() {
     near(world.traffic().doubled, 100);
     assert_eq!(arrived.len() as u64, u64::from(MANY) + world.traffic().doubled);
     let mut world = World::new(5);
-    let arrived = many(&mut world, Link::default().corruption(100));
+    let pair = Pair::new(&mut world, Link::default().corruption(100));
+    for number in 0..MANY {
+        pair.send(number);
+    }
     near(world.traffic().damaged, 100);
-    let wrong = arrived.iter().enumerate().filter(|(place, number)| **number as usize != *place);
-    let one_bit = |(place, number): (usize, &u32)| (number ^ place as u32).count_ones() == 1;
-    let wrong: Vec<_> = wrong.collect();
-    assert_eq!(wrong.len() as u64, world.traffic().damaged);
-    assert!(wrong.into_iter().all(one_bit));
+}
+
+/// How the bits differ that a packet of zeros arrives with: the first one, and how many.
+fn flipped(bytes: &[u8]) -> Option<(u32, u32)> {
+    let word = u64::from_le_bytes(bytes.try_into().ok()?);
+    let count = word.count_ones();
+    assert_eq!(word >> word.trailing_zeros().min(63), (1_u64 << count) - 1, "bits in a row");
+    Some((word.trailing_zeros(), count))
+}
+
+#[test]
+fn what_is_damaged_has_up_to_eight_bits_in_a_row_flipped_or_is_cut_short() {
+    let mut world = World::new(5);
+    let pair = Pair::new(&mut world, Link::default().corruption(1000));
+    let (mut places, mut counts, mut lens) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    for _ in 0..MANY {
+        pair.sockets[0].send(pair.sockets[1].address(), &[0; 8]);
+        world.settle();
+        let bytes = pair.sockets[1].try_receive().unwrap().unwrap().bytes;
+        match flipped(&bytes) {
+            Some((place, count)) => {
+                places.insert(place);
+                counts.insert(count);
+            }
+            None => {
+                assert!(bytes.iter().all(|byte| *byte == 0));
+                lens.insert(bytes.len());
+            }
+        }
+    }
+    assert!(places.into_iter().eq(0..64), "any bit may be the first");
+    assert!(counts.into_iter().eq(1..=8));
+    assert!(lens.into_iter().eq(0..8));
+    assert_eq!(world.traffic().damaged, u64::from(MANY));
+}
+
+#[test]
+fn the_rules_of_a_link_are_asked_in_order_about_what_those_before_have_left() {
+    let mut world = World::new(10);
+    let pair = Pair::new(&mut world, Link::default());
+    let [one, other] = &pair.nodes;
+    world.add_rule(one, other, |packet| match packet.bytes[0] {
+        1 => Verdict::Drop,
+        2 => Verdict::Duplicate(2),
+        3 => Verdict::Deliver(5 * MS),
+        4 => Verdict::Corrupt(3),
+        5 => Verdict::Cut(2),
+        _ => Verdict::Pass,
+    });
+    let lens = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&lens);
+    world.add_rule(one, other, move |packet| {
+        seen.lock().unwrap().push(packet.bytes.len());
+        if packet.bytes.len() == 2 { Verdict::Cut(1) } else { Verdict::Pass }
+    });
+    let send = |first: u8| {
+        let mut bytes = [0; 8];
+        bytes[0] = first;
+        pair.sockets[0].send(pair.sockets[1].address(), &bytes);
+    };
+    let came = || {
+        let next = || pair.sockets[1].try_receive().unwrap().map(|datagram| datagram.bytes);
+        std::iter::from_fn(next).collect::<Vec<_>>()
+    };
+    (1..=6).for_each(send);
+    world.run_for(4 * MS);
+    let arrived = came();
+    assert_eq!(arrived.len(), 3 + 1 + 1 + 1, "{arrived:?}");
+    assert!(arrived[..3].iter().all(|bytes| bytes[0] == 2));
+    let wrong: u32 = arrived[3].iter().map(|byte| byte.count_ones()).sum();
+    assert_ne!(arrived[3], [4, 0, 0, 0, 0, 0, 0, 0]);
+    assert!([2, 4].contains(&wrong), "three bits in a row of a packet with one set: {arrived:?}");
+    assert_eq!((arrived[4].as_slice(), arrived[5].len()), ([5].as_slice(), 8));
+    world.run_for(2 * MS);
+    assert_eq!(came(), [[3, 0, 0, 0, 0, 0, 0, 0]]);
+    assert_eq!(
+        *lens.lock().unwrap(),
+        [8, 8, 8, 2, 8],
+        "of what is dropped no further rule is asked"
+    );
+    let traffic = world.traffic();
+    assert_eq!((traffic.lost, traffic.doubled, traffic.damaged), (1, 2, 2));
+    world.heal();
+    (1..=6).for_each(send);
+    world.run_for(MS);
+    assert_eq!(came().len(), 6, "healed, a link has no rules");
+}
+
+#[test]
+fn a_socket_without_room_says_so_and_says_when_it_has_some() {
+    let mut world = World::new(11);
+    let pair = Pair::new(&mut world, Link::default().full(500));
+    let to = pair.sockets[1].address();
+    let clock = world.clock();
+    let refused = world.run(async {
+        let mut refused = 0;
+        for number in 0..1000_u32 {
+            let bytes = number.to_le_bytes();
+            while pair.sockets[0].try_send(to, Ecn::NotCapable, &bytes) == Err(SocketError::Full) {
+                refused += 1;
+                let before = clock.now();
+                poll_fn(|cx| pair.sockets[0].poll_writable(cx)).await.unwrap();
+                assert!(clock.now() > before, "it was said to have room at once");
+            }
+        }
+        refused
+    });
+    assert!((800..1200).contains(&refused), "one of two: {refused}");
+    world.settle();
+    assert!(pair.arrived().into_iter().eq(0..1000), "nothing is lost");
+    assert_eq!(world.traffic().overflowed, 0);
+    // Who does not ask loses.
+    (0..1000).for_each(|number| pair.send(number));
+    world.settle();
+    let arrived = pair.arrived();
+    assert_eq!(arrived.len() as u64, 1000 - world.traffic().overflowed);
+    assert!(arrived.len() < 100, "they come at once, and soon there is no room for long");
 }
 
 #[test]
@@ -122,7 +240,7 @@ fn a_link_marks_what_may_be_marked_while_its_queue_is_half_full() {
         let pair = Pair::new(&mut world, link.marks(marks));
         // Of four bytes each, six fill more than half of the queue.
         for ecn in [capable; 3].concat() {
-            pair.sockets[0].send_marked(pair.sockets[1].address(), ecn, &[0; 4]);
+            pair.sockets[0].try_send(pair.sockets[1].address(), ecn, &[0; 4]).unwrap();
         }
         world.run_for(Duration::from_secs(1));
         let next = || pair.sockets[1].try_receive().unwrap();

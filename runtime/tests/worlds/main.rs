@@ -24,6 +24,7 @@ mod programs;
 mod rare;
 mod rolling;
 mod shutdown;
+mod stalls;
 mod stash;
 mod supervision;
 mod threads;

@@ -4,8 +4,8 @@
 //! `GREENROOM_SEEDS` says how many seeds each workload gets under each scheduler.
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
-use crate::supervision;
 use crate::support::{Ledger, Parcel, SCHEDULINGS, Scheduling, Violations, scheduled};
+use crate::{crashes, supervision};
 use greenroom::sim::{Explore, World};
 use greenroom::{Actor, Ref, System, handlers};
 use parking_lot::Mutex;
@@ -348,11 +348,11 @@ fn traces_of(scenario: impl Fn(&mut World)) -> String {
     hashes.into_inner().join(" ")
 }
 
-/// Those of each workload under each scheduler, and of supervision trees.
+/// Those of each workload under each scheduler, of supervision trees, and of nodes under drawn faults.
 fn traces() -> Vec<String> {
     let each = WORKLOADS.into_iter().flat_map(|load| SCHEDULINGS.map(|by| (load, by)));
     let workloads = each.map(|(load, by)| traces_of(|world| play(world, load, by)));
-    workloads.chain([traces_of(supervision::play)]).collect()
+    workloads.chain([traces_of(supervision::play), traces_of(crashes::rage)]).collect()
 }
 
 #[test]

@@ -195,8 +195,10 @@ impl Datagrams for sim::Socket {
         segment: NonZeroUsize,
     ) -> Result<(), (usize, SendError)> {
         let ecn = to_world(ecn);
-        let send = |datagram| self.send_marked(to, ecn, datagram);
-        datagrams.chunks(segment.get()).for_each(send);
+        for (index, datagram) in datagrams.chunks(segment.get()).enumerate() {
+            let full = |_| (index * segment.get(), SendError::Full);
+            self.try_send(to, ecn, datagram).map_err(full)?;
+        }
         Ok(())
     }
 
@@ -206,12 +208,11 @@ impl Datagrams for sim::Socket {
         to: SocketAddr,
         datagram: &[u8],
     ) -> Result<(), SendError> {
-        Self::send(self, to, datagram);
-        Ok(())
+        self.try_send(to, sim::Ecn::NotCapable, datagram).map_err(|_| SendError::Full)
     }
 
-    fn poll_writable(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
+    fn poll_writable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Self::poll_writable(self, cx).map_err(io::Error::other)
     }
 
     fn segments_max(&self) -> usize {

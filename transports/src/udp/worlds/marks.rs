@@ -120,7 +120,7 @@ impl End {
         let mut buffer = [0; 1500];
         while let Some(packet) = self.lane.poll_transmit(now, &mut buffer) {
             let bytes = [&packet.number.to_le_bytes()[..], &buffer[..packet.len]].concat();
-            self.socket.send_marked(to.socket.address(), to_world(self.lane.ecn()), &bytes);
+            self.socket.try_send(to.socket.address(), to_world(self.lane.ecn()), &bytes).unwrap();
         }
         self.widest = self.widest.max(self.lane.congestion_window());
     }

@@ -196,6 +196,11 @@ fn a_wire_that_doubles_a_tenth() {
 }
 
 #[test]
+fn sockets_that_have_no_room_for_three_of_ten_packets() {
+    always(near().full(300), MANY);
+}
+
+#[test]
 fn a_wire_whose_packets_take_up_to_fifty_milliseconds_longer() {
     always(near().jitter(50 * MS), MANY);
 }

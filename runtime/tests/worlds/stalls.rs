@@ -1,0 +1,112 @@
+//! What a world says of those who wait, when nobody can go on or time is over.
+#![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
+
+use super::explore::failure_of;
+use greenroom::sim::Explore;
+use greenroom::{Actor, Ref, handlers};
+use std::time::Duration;
+
+/// Answers nobody.
+#[derive(Actor)]
+struct Mute;
+
+#[handlers]
+impl Mute {
+    #[ask]
+    async fn speak(&mut self) {
+        std::future::pending::<()>().await;
+    }
+}
+
+/// Asks another, for ever.
+#[derive(Actor)]
+struct Asker(Ref<Mute>);
+
+#[handlers]
+impl Asker {
+    #[tell]
+    async fn go(&mut self) {
+        let _ = self.0.speak().within(Duration::MAX).await;
+    }
+}
+
+#[test]
+fn a_world_that_is_late_says_who_waits_for_whose_answer() {
+    let text = failure_of(&Explore::new().seeds(1), |world| {
+        let node = world.node("late").start();
+        let clock = world.clock();
+        world.run_within(Duration::from_secs(3), async {
+            let mute = node.system().spawn::<Mute>(Mute).await.unwrap();
+            let asker = node.system().spawn::<Asker>(Asker(mute)).named("asker").await.unwrap();
+            asker.go().await.unwrap();
+            clock.sleep(Duration::from_secs(60)).await;
+        });
+    });
+    let line = text.lines().find(|line| line.contains("asker (Asker#2) waits inside its handler"));
+    assert!(line.is_some_and(|line| line.ends_with(", for the answer of Mute#1")), "{text}");
+}
+
+/// Does nothing.
+#[derive(Actor)]
+struct Idle;
+
+#[handlers]
+impl Idle {}
+
+/// Has no room, and never makes any.
+#[derive(Actor)]
+#[actor(mailbox = bounded(1))]
+struct Stuck;
+
+#[handlers]
+impl Stuck {
+    #[tell]
+    async fn take(&mut self) {
+        std::future::pending::<()>().await;
+    }
+}
+
+/// Tells another, for ever.
+#[derive(Actor)]
+struct Teller(Ref<Stuck>);
+
+#[handlers]
+impl Teller {
+    #[tell]
+    async fn go(&mut self) {
+        while self.0.take().await.is_ok() {}
+    }
+}
+
+#[test]
+fn a_world_that_stands_still_says_who_waits_for_room() {
+    let text = failure_of(&Explore::new().seeds(1), |world| {
+        let node = world.node("still").start();
+        world.run(async {
+            let stuck = node.system().spawn::<Stuck>(Stuck).await.unwrap();
+            let teller = node.system().spawn::<Teller>(Teller(stuck.clone())).await.unwrap();
+            teller.go().await.unwrap();
+            while stuck.take().await.is_ok() {}
+        });
+    });
+    let ends = |start: &str, end: &str| {
+        let mut lines = text.lines().map(str::trim);
+        assert!(lines.any(|line| line.starts_with(start) && line.ends_with(end)), "{text}");
+    };
+    ends("Teller#2 waits inside its handler of ", ", for room of Stuck#1");
+    ends("Stuck#1 waits inside its handler of ", "; 1 who are no actors wait for room of it");
+}
+
+#[test]
+fn a_world_that_stands_still_says_who_waits() {
+    let text = failure_of(&Explore::new().seeds(1), |world| {
+        let node = world.node("still").start();
+        world.run(async {
+            let _idle = node.system().spawn::<Idle>(Idle).named("it").await.unwrap();
+            std::future::pending::<()>().await;
+        });
+    });
+    assert!(text.contains("the world stands still"), "{text}");
+    assert!(text.contains("node \"still\""), "{text}");
+    assert!(text.contains("it (Idle#1) waits for a message"), "{text}");
+}
