@@ -8,6 +8,7 @@ use super::address::Recipient;
 use super::ask::Asked;
 use super::body;
 use super::context::Context;
+use super::handling::Handling;
 use super::life::report_bad_drop;
 use super::reply::{Reply, report_unhandled, while_asked};
 use super::signal::discard_signal;
@@ -344,11 +345,7 @@ unsafe fn finish<T>(header: NonNull<Header>, step: Step<T, impl Future<Output = 
     match step {
         Step::Done(_) => {}
         // SAFETY: the caller's promise.
-        Step::Later(future) => unsafe {
-            wait(header, async move {
-                future.await;
-            });
-        },
+        Step::Later(future) => unsafe { wait(header, Handling::new(future, drop)) },
     }
 }
 
@@ -376,7 +373,9 @@ unsafe fn asked<A: super::Behavior + Receive<M, Via>, M: Message, Via>(
             unsafe { wait(header, answer_if_wanted::<M>(cell, reply, future)) }
         }
         // SAFETY: as above.
-        Step::Later(future) => unsafe { wait(header, async move { reply.send(future.await) }) },
+        Step::Later(future) => unsafe {
+            wait(header, Handling::new(future, |answer| reply.send(answer)));
+        },
     }
 }
 

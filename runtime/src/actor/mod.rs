@@ -21,6 +21,7 @@ mod extras;
 mod family;
 mod forward;
 mod group;
+mod handling;
 pub(crate) mod heap;
 mod incarnation;
 mod interleave;
