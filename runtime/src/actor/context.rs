@@ -24,6 +24,7 @@ use crate::queue::node::{Kind, Lane, Node};
 use crate::queue::oneshot;
 use crate::sync::planted;
 use crate::task::cell::{CellRef, Header};
+use crate::task::core::TaskCount;
 use crate::task::core_ref::CoreRef;
 use crate::task::current;
 use crate::task::held::Held;
@@ -241,6 +242,11 @@ impl<A: Actor> Context<A> {
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> impl Future<Output = T> + Send + 'static {
+        let count = TaskCount::of(self.cell());
+        let work = move || {
+            let _count = count;
+            work()
+        };
         // A simulated world has one thread, and lets the work be one of its steps.
         let task = if self.header().core.clock.is_by_hand() {
             tokio::spawn(async move { work() })

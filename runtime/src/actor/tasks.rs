@@ -11,6 +11,7 @@ use crate::queue::node::{Kind, Node};
 use crate::queue::oneshot;
 use crate::sync::planted;
 use crate::task::cell::{CellRef, Header};
+use crate::task::core::TaskCount;
 use crate::task::panic::{catch, quietly};
 use futures_core::Stream;
 use std::future::{Future, poll_fn};
@@ -53,10 +54,12 @@ impl<A: Actor> Context<A> {
     pub fn task(&mut self, future: impl Future<Output = ()> + Send + 'static) -> TaskId {
         let id = TaskId(self.core().next_id());
         let incarnation = Incarnation::new(self.cell(), self.incarnation());
+        let count = TaskCount::of(self.cell());
         let task = tokio::spawn(async move {
             if let Err(text) = caught(future).await {
                 incarnation.panicked(text);
             }
+            drop(count);
         });
         self.side().tasks.push(id, task.abort_handle());
         id

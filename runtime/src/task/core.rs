@@ -103,10 +103,31 @@ pub(crate) struct Core {
     pub(crate) waits: Waits,
     alarms: Box<[CachePadded<Alarms<Alarm>>]>,
     ids: Ids,
+    /// Tasks of actors, and calls that block for them, that have not been dropped.
+    tasks: AtomicUsize,
     /// Workers that have not ended.
     workers: AtomicUsize,
     /// Told when the last worker has ended.
     workers_gone: tokio::sync::Notify,
+}
+
+/// Counts a task of an actor until it is dropped.
+#[derive(Debug)]
+pub(crate) struct TaskCount(CellRef);
+
+impl TaskCount {
+    pub(crate) fn of(actor: CellRef) -> Self {
+        // Relaxed: a count.
+        actor.core.tasks.fetch_add(1, Ordering::Relaxed);
+        Self(actor)
+    }
+}
+
+impl Drop for TaskCount {
+    fn drop(&mut self) {
+        // Release: pairs with the Acquire in `Core::tasks`: what the task had is dropped.
+        self.0.core.tasks.fetch_sub(1, Ordering::Release);
+    }
 }
 
 impl fmt::Debug for Core {
@@ -143,6 +164,7 @@ impl Core {
             // One more for those who are no workers; the timekeeper looks after it.
             alarms: (0..=workers).map(|_| CachePadded(Alarms::new())).collect(),
             ids: Ids::new(workers),
+            tasks: AtomicUsize::new(0),
             workers: AtomicUsize::new(workers),
             workers_gone: tokio::sync::Notify::new(),
         }
@@ -370,6 +392,12 @@ impl Core {
             }
         }
         left
+    }
+
+    /// Tasks of actors, and calls that block for them, that have not been dropped.
+    pub(crate) fn tasks(&self) -> usize {
+        // Acquire: pairs with the Release in the drop of `TaskCount`.
+        self.tasks.load(Ordering::Acquire)
     }
 
     /// The clock as of the running slice, or read now by those who run in none.

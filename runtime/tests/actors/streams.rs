@@ -209,6 +209,24 @@ fn a_task_can_be_aborted() {
 
 // [G-STREAM-2]
 #[test]
+fn a_system_says_how_many_tasks_are_left() {
+    everywhere(async |system| {
+        let tasks = || system.leftovers().into_iter().find(|line| line.ends_with(" tasks"));
+        let (reader, ..) = reader(system).await;
+        assert_eq!(tasks(), None);
+        let (first, _first_gone) = oneshot::channel();
+        let (second, _second_gone) = oneshot::channel();
+        let task = reader.begin(first).await.unwrap();
+        reader.begin(second).await.unwrap();
+        assert_eq!(tasks(), Some("2 tasks".to_owned()));
+        assert_eq!(reader.abort(task).await, Ok(true));
+        until(|| tasks() == Some("1 tasks".to_owned())).await;
+        reader.fall().await.unwrap();
+        until(|| tasks().is_none()).await;
+    });
+}
+
+#[test]
 fn a_panic_in_a_task_fails_the_actor() {
     everywhere(async |system| {
         let (reader, mut seen, _gate) = reader(system).await;

@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
-use crate::support::{Builds, LONG, SCHEDULERS, SHARING, everywhere, on, run, soon, until};
+use crate::support::{
+    Builds, LONG, SCHEDULERS, SHARING, everywhere, on, poll_once, run, soon, until,
+};
 use greenroom::{
     Actor, Batch, BuildError, Config, Context, Hint, Idle, Origin, Ready, ReadyQueue, Ref,
     Scheduler, System, WorkerId, handlers, testing,
@@ -66,6 +68,11 @@ impl Host {
     async fn block_and_panic(&mut self, cx: &mut Context<Self>) {
         cx.blocking(|| panic!("as asked")).await;
     }
+    /// Lets a thread block until it is told to go on.
+    #[ask]
+    async fn block_until(&mut self, told: oneshot::Receiver<()>, cx: &mut Context<Self>) {
+        cx.blocking(move || told.blocking_recv().unwrap()).await;
+    }
     /// The thread it runs on, once as many as the barrier wants are there, each on its own thread.
     #[ask]
     fn meet(&mut self, barrier: Arc<std::sync::Barrier>) -> String {
@@ -98,6 +105,24 @@ fn handlers_use_sockets_timers_tasks_and_threads() {
         assert_ne!(worker, other);
         assert!(client.block_and_panic().await.is_err());
         soon(client.ended()).await;
+    });
+}
+
+#[test]
+fn what_blocks_is_left_until_it_is_over() {
+    everywhere(async |system| {
+        let is_left = || system.leftovers().contains(&"1 tasks".to_owned());
+        let host = host(system).await;
+        let (go_on, told) = oneshot::channel();
+        let mut asked = Box::pin(async { host.block_until(told).within(LONG).await });
+        assert!(poll_once(&mut asked).is_pending());
+        until(is_left).await;
+        host.kill();
+        soon(host.ended()).await;
+        assert!(is_left(), "nothing ends a call that blocks");
+        go_on.send(()).unwrap();
+        until(|| !is_left()).await;
+        assert!(asked.await.is_err());
     });
 }
 
