@@ -55,8 +55,8 @@ pub struct Config {
     pub initial_window_packets: u64,
     /// Of so many packet numbers one is left out at random: 256. Zero leaves none out.
     pub skip_every: u64,
-    /// After how long without a packet to ask whether the peer is there: 1 s; `None` leaves it to
-    /// another lane of the association.
+    /// After how long without a packet to ask whether the peer is there, or up to an eighth of the time from then to
+    /// suspicion later: 1 s; `None` leaves it to another lane of the association.
     pub keep_alive: Option<Duration>,
     /// After how long a silence the peer is suspected: 3 s.
     pub suspect_after: Duration,

@@ -34,10 +34,11 @@ pub(super) struct Liveness {
 }
 
 impl Liveness {
-    /// `jitter` of 256 is taken off the time until the first question, so that many associations do
-    /// not ask together.
+    /// `jitter` of 256 is added of an eighth of the time between a question and suspicion, so that many associations do
+    /// not ask together, nor the two ends of one.
     pub(super) fn new(now: Time, config: &Config, jitter: u8) -> Self {
-        let spread = |span: Duration| span - span * u32::from(jitter) / 1024;
+        let until_suspect = |span: Duration| config.suspect_after.saturating_sub(span);
+        let spread = |span: Duration| span + until_suspect(span) * u32::from(jitter) / (8 * 256);
         Self {
             ask_after: config.keep_alive.map(spread),
             suspect_after: config.suspect_after,
@@ -126,7 +127,7 @@ mod tests {
                 let next = heard + ms(gap);
                 while let Some(due) = liveness.timeout() && due <= next {
                     match liveness.check(due) {
-                        Silence::Ask => prop_assert!(due.since(heard) >= ms(750)),
+                        Silence::Ask => prop_assert!(due.since(heard) >= ms(1000)),
                         Silence::Suspect => {
                             prop_assert_eq!(due, heard + config.suspect_after);
                             suspect = true;

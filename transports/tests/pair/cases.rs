@@ -117,7 +117,7 @@ fn an_idle_association_costs_two_packets_a_second() {
     let before = world.packets;
     world.run_until(ms(65_000), |_| false);
     let packets = world.packets - before;
-    assert!((60..=170).contains(&packets), "{packets} packets in a minute");
+    assert!((60..=120).contains(&packets), "{packets} packets in a minute");
     assert!(world.sides.iter().all(|side| side.end.is_none()));
 }
 
