@@ -2,7 +2,7 @@
 
 use super::handle::System;
 #[cfg(doc)]
-use crate::Context;
+use crate::actor::Context;
 use crate::actor::{describe_cell, family};
 
 impl System {
