@@ -5,18 +5,20 @@
 //! and random bytes.
 
 mod runtime;
+mod world;
 
 pub use crate::link::fuzz::{acks, frames, lane, pair};
 pub use crate::secure::endpoint::fuzz::{datagrams, handshakes};
 pub use crate::secure::fuzz::{replay, wire};
 pub use crate::station::fuzz::station;
 pub use runtime::{messages, node_frames, settings};
+pub use world::world;
 
 /// What is run with bytes.
 pub type Target = fn(&[u8]);
 
 /// Every target, by its name and that of its corpus.
-pub const TARGETS: [(&str, Target); 12] = [
+pub const TARGETS: [(&str, Target); 13] = [
     ("frames", frames),
     ("acks", acks),
     ("lane", lane),
@@ -29,6 +31,7 @@ pub const TARGETS: [(&str, Target); 12] = [
     ("node_frames", node_frames),
     ("messages", messages),
     ("settings", settings),
+    ("world", world),
 ];
 
 /// Bytes that decide what happens; zeros when they are used up.

@@ -36,7 +36,7 @@ impl Label {
 pub(crate) enum Source {
     /// A generator.
     Seed(u64),
-    /// Somebody else's bytes, eight for each choice; zeros when they are used up.
+    /// Somebody else's bytes, as many for each choice as it takes to name every outcome; zeros when they are used up.
     Bytes(Vec<u8>),
     /// The record of an earlier run; zeros when it is used up.
     Record(Vec<u64>),
@@ -75,6 +75,12 @@ impl Path {
     }
 }
 
+/// How many bytes name each of so many outcomes.
+fn width(count: u64) -> usize {
+    let bits = u64::BITS - count.saturating_sub(1).leading_zeros();
+    bits.div_ceil(8) as usize
+}
+
 /// A line of the trace: a choice, or what happened.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Traced {
@@ -87,6 +93,8 @@ pub(crate) struct Traced {
 pub(crate) struct Choices {
     source: Source,
     used: usize,
+    /// Of somebody else's bytes.
+    read: usize,
     record: Vec<u64>,
     /// All that the hash was made of, when somebody wants to read it.
     trace: Option<Vec<Traced>>,
@@ -96,7 +104,7 @@ pub(crate) struct Choices {
 impl Choices {
     /// Choices from `source`, which are `traced` for somebody to read.
     pub(crate) fn new(source: Source, traced: bool) -> Self {
-        Self { source, used: 0, record: Vec::new(), trace: traced.then(Vec::new), hash: 0 }
+        Self { source, used: 0, read: 0, record: Vec::new(), trace: traced.then(Vec::new), hash: 0 }
     }
 
     /// A number below `count`; 0 if that is not above 1.
@@ -145,10 +153,12 @@ impl Choices {
             Source::Seed(seed) => below(nth(*seed, used as u64), count),
             Source::Bytes(bytes) => {
                 let mut word = [0; 8];
-                let rest = bytes.get(used * 8..).unwrap_or_default();
-                for (to, from) in word.iter_mut().zip(rest) {
+                let rest = bytes.get(self.read..).unwrap_or_default();
+                let width = width(count);
+                for (to, from) in word[..width].iter_mut().zip(rest) {
                     *to = *from;
                 }
+                self.read += width;
                 u64::from_le_bytes(word) % count
             }
             Source::Record(record) => record.get(used).map_or(0, |value| value % count),

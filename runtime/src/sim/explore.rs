@@ -136,7 +136,8 @@ impl Explore {
         self
     }
 
-    /// Takes the choices of one world from `bytes`, eight for each: for a fuzzer.
+    /// Takes the choices of one world from `bytes`, for a fuzzer: one for each choice between up to 256 outcomes, two
+    /// between up to 65,536, and so on; zeros when they are used up, for the dullest outcome.
     pub fn bytes(mut self, bytes: impl Into<Vec<u8>>) -> Self {
         self.choices = Choosing::Bytes(bytes.into());
         self

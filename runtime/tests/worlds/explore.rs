@@ -361,8 +361,7 @@ fn a_fuzzer_steers_by_bytes() {
     };
     let bytes = |first: u8| {
         // The policy is the first choice.
-        let words = [0, u64::from(first), 9];
-        words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>()
+        vec![0, first, 9]
     };
     assert_eq!(Explore::new().bytes(bytes(6)).run(failing).worlds, 1);
     let text = failure_of(&Explore::new().bytes(bytes(7)), failing);
