@@ -45,6 +45,9 @@ pub(crate) unsafe fn describe_all(core: &Core) -> Vec<String> {
         // SAFETY: the caller's promise.
         lines.push(unsafe { describe(cell, *depth) } + &held_up.describe(cell));
     }
+    if held_up.for_budget > 0 {
+        lines.push(format!("{} others wait for a part of the system's budget", held_up.for_budget));
+    }
     lines
 }
 
@@ -54,8 +57,10 @@ pub(crate) unsafe fn describe_all(core: &Core) -> Vec<String> {
 struct HeldUp {
     /// What each actor's handlers wait for, by the address of its cell.
     senders: BTreeMap<usize, Vec<String>>,
-    /// How many others, tasks and interleaved handlers, wait for what of each actor.
+    /// How many others, tasks, interleaved handlers and actors of other systems, wait for what of each actor.
     others: BTreeMap<(usize, &'static str), usize>,
+    /// How many of those wait for the budget.
+    for_budget: usize,
 }
 
 impl HeldUp {
@@ -64,22 +69,26 @@ impl HeldUp {
         for cell in cells {
             let Some(bound) = body::bound(cell) else { continue };
             bound.look_at_waiting(|what, waker| {
-                if !found.note(waker, || format!("{what} of {}", body::describe_cell(cell))) {
+                if !found.note(core, waker, || format!("{what} of {}", body::describe_cell(cell))) {
                     *found.others.entry((address(cell), what)).or_default() += 1;
                 }
             });
         }
         if let Some(budget) = &core.budget {
             budget.look_at_waiting(|waker| {
-                found.note(waker, || "a part of the system's budget".into());
+                if !found.note(core, waker, || "a part of the system's budget".to_owned()) {
+                    found.for_budget += 1;
+                }
             });
         }
         found
     }
 
-    /// Notes what an actor's handler waits for; `false` if it is not an actor whom the waker wakes.
-    fn note(&mut self, waker: &Waker, what: impl FnOnce() -> String) -> bool {
-        let Some(sender) = with_actor_of(waker, |actor| actor.map(address)) else { return false };
+    /// Notes what an actor's handler waits for; `false` if it is no actor of the system whom the waker wakes.
+    fn note(&mut self, core: &Core, waker: &Waker, what: impl FnOnce() -> String) -> bool {
+        let is_here = |actor: &&CellRef| std::ptr::eq(&raw const *actor.core, core);
+        let sender = with_actor_of(waker, |actor| actor.filter(is_here).map(address));
+        let Some(sender) = sender else { return false };
         self.senders.entry(sender).or_default().push(what());
         true
     }
@@ -91,8 +100,7 @@ impl HeldUp {
         }
         let of_cell = (address(cell), "")..(address(cell) + 1, "");
         for ((_, what), count) in self.others.range(of_cell) {
-            write!(text, "; {count} who are no actors wait for {what} of it")
-                .expect("writing to a string");
+            write!(text, "; {count} others wait for {what} of it").expect("writing to a string");
         }
         text
     }

@@ -244,8 +244,9 @@ impl<A: Actor> Context<A> {
     ) -> impl Future<Output = T> + Send + 'static {
         let count = TaskCount::of(self.cell());
         let work = move || {
-            let _count = count;
-            work()
+            let value = work();
+            drop(count);
+            value
         };
         // A simulated world has one thread, and lets the work be one of its steps.
         let task = if self.header().core.clock.is_by_hand() {

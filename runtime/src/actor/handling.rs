@@ -6,8 +6,8 @@ use std::task::{Context, Poll};
 
 /// Runs a handler, drops it, and hands on what it has answered.
 ///
-/// An `async` block would do the same, but keeps the handler twice: as it is taken in, and where it is polled. To move it
-/// from one to the other took a fifth of what an asynchronous handler costs more than one that is not.
+/// An `async` block would do the same, but keeps the handler twice: as it is taken in, and where it is polled, and moves it
+/// from one to the other (path P11 of `bench paths`).
 pub(super) struct Handling<F, D> {
     /// First, so that it is dropped first; none once it is over.
     handler: Option<F>,
@@ -27,7 +27,7 @@ impl<F: Future, D: FnOnce(F::Output)> Future for Handling<F, D> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         // SAFETY: what is pinned is the handler alone, which stays where it is until it is dropped there; `done` is moved,
-        // and is never said to be pinned.
+        // and is never said to be pinned. The type has no `Drop`, is not packed, and is `Unpin` only where the handler is.
         let this = unsafe { self.get_unchecked_mut() };
         // SAFETY: as above.
         let mut handler = unsafe { Pin::new_unchecked(&mut this.handler) };

@@ -2,17 +2,17 @@
 //! world chooses.
 //!
 //! ```text
-//! Socket::send -> Fabric::send -> link: cut? too long? queue full? lost? -> in flight -> arrive -> Port
+//! Socket::send -> room? cut? rules -> Fabric::send -> link: too long? queue full? lost? -> in flight -> arrive -> Port
 //! ```
 //!
-//! Each direction between two addresses is a link of its own. A packet is judged when it is sent, except
+//! Each direction between two addresses is a link of its own. A packet is judged when it is sent, in that order, except
 //! that what is still in flight to a port that has gone is dropped when it arrives, as on a real network.
 
 use super::capture::{Capture, Seen};
 use super::choice::{Choices, Label};
 use super::link::Link;
 use super::mark::Ecn;
-use super::rule::{Fate, Packet, Rule, Rules, damage};
+use super::rule::{Fate, Rule, Rules, damage};
 use crate::sync::planted;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
@@ -26,6 +26,9 @@ const DAMAGE: Label = Label::new("damage");
 const DELAY: Label = Label::new("delay");
 const FULL: Label = Label::new("no room to send");
 const FULL_FOR: Label = Label::new("no room for");
+
+/// What is due then does not arrive.
+const NEVER_NANOS: u64 = u64::MAX / 2;
 
 /// So long a socket has no room at most that was found without.
 const FULL_NANOS_MAX: u64 = 20_000_000;
@@ -174,6 +177,9 @@ impl Fabric {
     pub(super) fn heal_link(&mut self, from: IpAddr, to: IpAddr) -> Option<Rules> {
         let link = self.link(from, to);
         *link = link.healed();
+        for (_, port) in self.ports.iter_mut().filter(|(at, _)| at.ip() == from) {
+            port.full_until = 0;
+        }
         self.rules.remove(&(from, to))
     }
 
@@ -191,6 +197,15 @@ impl Fabric {
         for link in self.links.values_mut() {
             *link = link.healed();
         }
+        for port in self.ports.values_mut() {
+            port.full_until = 0;
+        }
+        self.take_all_rules()
+    }
+
+    /// The rules of all links, to be dropped without the lock.
+    #[must_use]
+    pub(super) fn take_all_rules(&mut self) -> impl Sized + use<> {
         std::mem::take(&mut self.rules)
     }
 
@@ -234,30 +249,50 @@ impl Fabric {
         self.outside.get(&inside).copied().unwrap_or(inside)
     }
 
-    /// Sends a packet at time `now` that says it is from `says`.
-    pub(crate) fn send(
+    /// Takes in a packet that a socket has room for, sent at time `now` and said to be from `says`; whether its link is not
+    /// cut, so that its rules are to judge it.
+    pub(super) fn offer(
         &mut self,
         now: u64,
         [from, says, to]: [SocketAddr; 3],
         ecn: Ecn,
         bytes: &[u8],
-        choices: &mut Choices,
-    ) {
+    ) -> bool {
         self.traffic.sent += 1;
         if let Some(capture) = &mut self.capture {
             capture.add(Seen::Sent, now, [says, to], ecn, bytes);
         }
+        let is_cut = self.links.get(&(from.ip(), to.ip())).unwrap_or(&self.all).cut;
+        self.traffic.cut_off += u64::from(is_cut);
+        !is_cut
+    }
+
+    /// The rules of a link, to be put back once they have judged.
+    pub(super) fn take_rules(&mut self, from: IpAddr, to: IpAddr) -> Option<Rules> {
+        self.rules.remove(&(from, to))
+    }
+
+    pub(super) fn put_back(&mut self, from: IpAddr, to: IpAddr, rules: Rules) {
+        self.rules.entry((from, to)).or_default().put_back(rules);
+    }
+
+    /// The rules have dropped a packet.
+    pub(super) fn lose(&mut self) {
+        self.traffic.lost += 1;
+    }
+
+    /// Sends a packet that was offered, of which the rules have made `fate`.
+    pub(super) fn send(
+        &mut self,
+        now: u64,
+        [from, says, to]: [SocketAddr; 3],
+        ecn: Ecn,
+        (bytes, fate): (&[u8], &Fate),
+        choices: &mut Choices,
+    ) {
         let way = (from.ip(), to.ip());
         let link = self.links.get(&way).copied().unwrap_or(self.all);
-        if link.cut {
-            self.traffic.cut_off += 1;
-            return;
-        }
-        let packet = Packet { at: Duration::from_nanos(now), from: says, to, ecn, bytes };
-        let Some(fate) = self.judge(way, &packet, choices) else {
-            self.traffic.lost += 1;
-            return;
-        };
+        self.traffic.damaged += u64::from(fate.bytes.is_some());
         let bytes = fate.bytes.as_deref().unwrap_or(bytes);
         if bytes.len() > link.bytes_max_now() {
             self.traffic.too_long += 1;
@@ -285,19 +320,6 @@ impl Fabric {
             let datagram = Datagram { from: says, ecn: marked, bytes: bytes.to_vec() };
             self.fly(sent, &link, to, datagram, choices);
         }
-    }
-
-    /// What the rules of a link make of a packet; `None` if it is dropped.
-    fn judge(
-        &mut self,
-        way: (IpAddr, IpAddr),
-        packet: &Packet<'_>,
-        choices: &mut Choices,
-    ) -> Option<Fate> {
-        let Some(rules) = self.rules.get_mut(&way) else { return Some(Fate::default()) };
-        let fate = rules.judge(packet, choices)?;
-        self.traffic.damaged += u64::from(fate.bytes.is_some());
-        Some(fate)
     }
 
     /// Whether the packet falls into a time in which the link loses everything. Between packets such a time
@@ -331,6 +353,10 @@ impl Fabric {
         }
         let jitter = choices.noise(DELAY, nanos(link.jitter) + 1);
         let due = sent.saturating_add(nanos(link.latency)).saturating_add(jitter);
+        if due >= NEVER_NANOS {
+            self.traffic.lost += 1;
+            return;
+        }
         self.flown += 1;
         self.flights.insert((due, self.flown), Flight { to, datagram });
     }

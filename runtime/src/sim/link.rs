@@ -34,7 +34,7 @@ pub struct Link {
     pub duplication: u16,
     /// Of a thousand packets, so many arrive with up to eight bits in a row flipped, or cut short.
     pub corruption: u16,
-    /// Of a thousand packets, so many find no room in the sender's socket, which has none for a while then.
+    /// Of a thousand packets, so many find no room in the sender's socket, which has none then for up to 20 ms.
     pub full: u16,
     /// What the link carries at most; as much as is sent, if `None`.
     pub bytes_per_second: Option<u64>,

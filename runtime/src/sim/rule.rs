@@ -14,6 +14,9 @@ const LEN: Label = Label::new("cut to");
 /// By chance so many bits in a row are flipped at most.
 const BITS_MAX: u64 = 8;
 
+/// So many more of one packet arrive at most.
+const MORE_MAX: usize = 1000;
+
 /// A packet as a [rule](super::World::add_rule) sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -36,11 +39,11 @@ pub struct Packet<'a> {
 pub enum Verdict {
     /// As if there were no such rule.
     Pass,
-    /// It arrives so much later than it would.
+    /// It arrives so much later than it would; not at all, if that is for ever.
     Deliver(Duration),
     /// It does not arrive. No further rule is asked.
     Drop,
-    /// So many more of it arrive, each as late as chance will have it.
+    /// So many more of it arrive, a thousand at most, each as late as chance will have it.
     Duplicate(usize),
     /// So many bits in a row are flipped; which, is the world's choice. All of them, in a packet that has no more.
     Corrupt(usize),
@@ -71,8 +74,19 @@ impl Rules {
         self.0.push(rule);
     }
 
-    /// What they make of a packet; `None` if it is dropped.
-    pub(super) fn judge(&mut self, packet: &Packet<'_>, choices: &mut Choices) -> Option<Fate> {
+    /// Puts rules in front of those that were added meanwhile.
+    pub(super) fn put_back(&mut self, mut rules: Self) {
+        rules.0.append(&mut self.0);
+        *self = rules;
+    }
+
+    /// What they make of a packet, of which `flip` flips so many bits; `None` if it is dropped. The caller has no lock:
+    /// they are the user's.
+    pub(super) fn judge(
+        &mut self,
+        packet: &Packet<'_>,
+        mut flip: impl FnMut(&mut [u8], usize),
+    ) -> Option<Fate> {
         let mut fate = Fate::default();
         for rule in &mut self.0 {
             let bytes = fate.bytes.as_deref().unwrap_or(packet.bytes);
@@ -80,13 +94,16 @@ impl Rules {
                 Verdict::Pass => {}
                 Verdict::Deliver(later) => fate.later = fate.later.saturating_add(later),
                 Verdict::Drop => return None,
-                Verdict::Duplicate(more) => fate.more = fate.more.saturating_add(more),
-                Verdict::Corrupt(bits) => {
+                Verdict::Duplicate(more) => {
+                    fate.more = (fate.more + more.min(MORE_MAX)).min(MORE_MAX);
+                }
+                Verdict::Corrupt(bits) if bits > 0 && !bytes.is_empty() => {
                     let mut bytes = bytes.to_vec();
-                    flip(&mut bytes, bits as u64, choices);
+                    flip(&mut bytes, bits);
                     fate.bytes = Some(bytes);
                 }
-                Verdict::Cut(len) => fate.bytes = Some(bytes[..len.min(bytes.len())].to_vec()),
+                Verdict::Cut(len) if len < bytes.len() => fate.bytes = Some(bytes[..len].to_vec()),
+                Verdict::Corrupt(_) | Verdict::Cut(_) => {}
             }
         }
         Some(fate)
@@ -111,7 +128,7 @@ pub(super) fn damage(bytes: &mut Vec<u8>, choices: &mut Choices) {
 }
 
 /// Flips so many bits in a row, at a place of the world's choice.
-fn flip(bytes: &mut [u8], bits: u64, choices: &mut Choices) {
+pub(super) fn flip(bytes: &mut [u8], bits: u64, choices: &mut Choices) {
     let all = bytes.len() as u64 * 8;
     let bits = bits.min(all);
     let first = choices.noise(BIT, all - bits + 1);

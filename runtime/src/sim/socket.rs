@@ -2,12 +2,14 @@
 
 use super::fabric::Datagram;
 use super::mark::Ecn;
+use super::rule::{Fate, Packet, Rules, flip};
 use super::stage::Stage;
 use crate::sync::{Arc, Mutex, planted};
 use std::fmt;
 use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 /// A port of a node, for datagrams to and from other nodes of the same world. Closed when dropped.
 pub struct Socket {
@@ -67,7 +69,8 @@ impl Socket {
         }
     }
 
-    /// As [`Socket::send`], with a mark of congestion, and only if there is room.
+    /// As [`Socket::send`], with a mark of congestion, and only if there is room: what it takes may be lost all the same, as
+    /// it is on a node that is down. Never blocks; allocates.
     ///
     /// # Errors
     /// [`SocketError::Full`], after which [`Socket::poll_writable`] says when there is.
@@ -75,7 +78,8 @@ impl Socket {
         self.send_all(self.address(), to, ecn, bytes)
     }
 
-    /// Whether there is room again for something to be sent. One task at a time may wait.
+    /// Whether there is room again for something to be sent; otherwise wakes the task when there is, the last one that has
+    /// asked. Never blocks; allocates.
     ///
     /// # Errors
     /// [`SocketError::Down`] when the socket's node is.
@@ -104,14 +108,37 @@ impl Socket {
         if !self.is_up() {
             return Ok(());
         }
-        let (now, len) = (self.stage.now(), bytes.len());
+        let (now, len, ends) = (self.stage.now(), bytes.len(), [self.at, says, to]);
         let mut fabric = self.stage.fabric.lock();
         if !self.stage.choose(|choices| fabric.has_room(now, [self.at, to], choices)) {
             return Err(SocketError::Full);
         }
         self.stage.log(|| format!("{} sends {len} bytes to {to}", self.at));
-        self.stage.choose(|choices| fabric.send(now, [self.at, says, to], ecn, bytes, choices));
+        if !fabric.offer(now, ends, ecn, bytes) {
+            return Ok(());
+        }
+        let rules = fabric.take_rules(self.at.ip(), to.ip());
+        drop(fabric);
+        let packet = Packet { at: Duration::from_nanos(now), from: says, to, ecn, bytes };
+        let fate = rules.map_or_else(|| Some(Fate::default()), |rules| self.judge(rules, &packet));
+        let mut fabric = self.stage.fabric.lock();
+        match fate {
+            Some(fate) => {
+                let what = (bytes, &fate);
+                self.stage.choose(|choices| fabric.send(now, ends, ecn, what, choices));
+            }
+            None => fabric.lose(),
+        }
         Ok(())
+    }
+
+    /// What the rules of its link make of a packet; `None` if it is dropped.
+    fn judge(&self, mut rules: Rules, packet: &Packet<'_>) -> Option<Fate> {
+        let fate = rules.judge(packet, |bytes, bits| {
+            self.stage.choose(|choices| flip(bytes, bits as u64, choices));
+        });
+        self.stage.fabric.lock().put_back(self.at.ip(), packet.to.ip(), rules);
+        fate
     }
 
     /// Lets no more than so many datagrams wait here; 4096 unless set. What finds no room is lost.

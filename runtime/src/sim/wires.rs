@@ -33,11 +33,15 @@ impl World {
         }
     }
 
-    /// Lets `rule` judge every packet from one node to another, before chance does. The rules of a link are asked in
-    /// the order in which they were added, each about what those before it have left, until [`World::heal`].
+    /// Lets `rule` judge the packets from one node to another, until [`World::heal`], or a [`World::calm`] whose core has both.
+    /// The rules of a link are asked in the order in which they were added, each about what those before it have left,
+    /// after it is known that the socket has room and the link is not cut, and before anything that chance does. A packet
+    /// belongs to a link by the addresses of the nodes themselves: what is sent to one as it
+    /// [looks from outside](Node::rebind) belongs to none.
     ///
     /// A rule that has to choose takes a number from the world beforehand ([`World::pick`]); what it draws elsewhere, no
-    /// seed repeats. It must not use the network itself.
+    /// seed repeats. A packet that it sends itself over its link is not judged. If it panics, so does the sending, and all rules of
+    /// the link are gone.
     ///
     /// ```
     /// use greenroom::sim::{Verdict, World};

@@ -426,6 +426,9 @@ impl World {
 impl Drop for World {
     fn drop(&mut self) {
         self.stage.ended.store(true, Ordering::Relaxed);
+        // Or what they have would keep the world.
+        let rules = self.stage.fabric.lock().take_all_rules();
+        drop(rules);
         let reactor = self.reactor.handle();
         let _inside = reactor.enter();
         for face in self.stage.faces.lock().iter_mut() {

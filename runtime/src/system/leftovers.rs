@@ -10,9 +10,10 @@ impl System {
     /// line with its count, which are timers, names, asks that wait, tasks of actors ([`Context::task`] and
     /// [`Context::blocking`] among them), workers, and messages in the budget.
     ///
-    /// But for tasks, which tokio drops at their next await, and calls that block, nothing is left once [`System::shutdown`] or [`System::drain`] has returned `Ok` before its deadline to a caller that
+    /// Nothing is left once [`System::shutdown`] or [`System::drain`] has returned `Ok` before its deadline to a caller that
     /// runs on no worker of the system, while nobody outside waits for anything of the system any more: for an answer, an
-    /// end, or another call of these. Takes locks for a moment, allocates, and looks at every name for every actor.
+    /// end, or another call of these; and but for calls that block, which nothing ends. Takes locks for a moment,
+    /// allocates, and looks at every name for every actor.
     ///
     /// # Examples
     /// ```

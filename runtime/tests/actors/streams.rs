@@ -207,7 +207,6 @@ fn a_task_can_be_aborted() {
     });
 }
 
-// [G-STREAM-2]
 #[test]
 fn a_system_says_how_many_tasks_are_left() {
     everywhere(async |system| {
@@ -226,6 +225,7 @@ fn a_system_says_how_many_tasks_are_left() {
     });
 }
 
+// [G-STREAM-2]
 #[test]
 fn a_panic_in_a_task_fails_the_actor() {
     everywhere(async |system| {

@@ -6,6 +6,7 @@
 use greenroom::sim::{
     Datagram, Ecn, Explore, Fault, Link, Marks, Node, Socket, SocketError, Verdict, World,
 };
+use greenroom::{Actor, handlers};
 use std::collections::BTreeSet;
 use std::future::poll_fn;
 use std::net::SocketAddr;
@@ -194,6 +195,71 @@ fn the_rules_of_a_link_are_asked_in_order_about_what_those_before_have_left() {
     (1..=6).for_each(send);
     world.run_for(MS);
     assert_eq!(came().len(), 6, "healed, a link has no rules");
+}
+
+#[test]
+fn rules_may_use_actors_and_choose_what_cannot_be() {
+    let mut world = World::new(12);
+    let pair = Pair::new(&mut world, Link::default());
+    let [one, other] = &pair.nodes;
+    let system = one.system();
+    let clerk = world.run(async { system.spawn::<Clerk>(Clerk::default()).await.unwrap() });
+    let (told, clock) = (clerk.clone(), world.clock());
+    world.add_rule(one, other, move |packet| {
+        assert_eq!(clock.now(), packet.at);
+        told.note(packet.bytes[0]).tell().unwrap();
+        match packet.bytes[0] {
+            0 => Verdict::Deliver(Duration::MAX),
+            1 => Verdict::Duplicate(usize::MAX),
+            2 => Verdict::Cut(usize::MAX),
+            3 => Verdict::Corrupt(usize::MAX),
+            _ => Verdict::Corrupt(0),
+        }
+    });
+    (0..5).for_each(|number| pair.send(number));
+    world.settle();
+    let arrived = pair.arrived();
+    assert_eq!(arrived.iter().filter(|number| **number == 1).count(), 1001);
+    assert_eq!(arrived[1001..], [2, !3, 4]);
+    let traffic = world.traffic();
+    assert_eq!((traffic.lost, traffic.doubled, traffic.damaged), (1, 1000, 1));
+    assert_eq!(world.run(async { clerk.noted().await.unwrap() }), [0, 1, 2, 3, 4]);
+}
+
+/// Notes what it is told.
+#[derive(Actor, Default)]
+struct Clerk {
+    noted: Vec<u8>,
+}
+
+#[handlers]
+impl Clerk {
+    #[tell]
+    fn note(&mut self, number: u8) {
+        self.noted.push(number);
+    }
+    #[ask]
+    fn noted(&self) -> Vec<u8> {
+        self.noted.clone()
+    }
+}
+
+#[test]
+fn a_socket_has_room_again_when_the_world_is_healed() {
+    for heal in [
+        |world: &mut World, _: &Pair| world.heal(),
+        |world: &mut World, pair: &Pair| {
+            world.calm(&pair.nodes);
+        },
+    ] {
+        let mut world = World::new(13);
+        let pair = Pair::new(&mut world, Link::default().full(1000));
+        pair.send(1);
+        heal(&mut world, &pair);
+        pair.send(2);
+        world.settle();
+        assert_eq!((pair.arrived(), world.traffic().overflowed), (vec![2], 1));
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use super::explore::failure_of;
 use greenroom::sim::Explore;
-use greenroom::{Actor, Ref, handlers};
+use greenroom::{Actor, Builder, Ref, handlers};
 use std::time::Duration;
 
 /// Answers nobody.
@@ -94,7 +94,48 @@ fn a_world_that_stands_still_says_who_waits_for_room() {
         assert!(lines.any(|line| line.starts_with(start) && line.ends_with(end)), "{text}");
     };
     ends("Teller#2 waits inside its handler of ", ", for room of Stuck#1");
-    ends("Stuck#1 waits inside its handler of ", "; 1 who are no actors wait for room of it");
+    ends("Stuck#1 waits inside its handler of ", "; 1 others wait for room of it");
+}
+
+/// Is overloaded as soon as something waits, and never gets to it.
+#[derive(Actor)]
+#[actor(mailbox = unbounded(overload = 1))]
+struct Burdened;
+
+#[handlers]
+impl Burdened {
+    #[tell]
+    async fn take(&mut self) {
+        std::future::pending::<()>().await;
+    }
+}
+
+#[test]
+fn a_world_that_stands_still_says_who_waits_for_the_end_of_an_overload() {
+    let text = failure_of(&Explore::new().seeds(1), |world| {
+        let node = world.node("still").start();
+        world.run(async {
+            let burdened = node.system().spawn::<Burdened>(Burdened).await.unwrap();
+            while burdened.take().await.is_ok() {}
+        });
+    });
+    assert!(text.contains("; 1 others wait for the end of the overload of it"), "{text}");
+}
+
+#[test]
+fn a_world_that_stands_still_says_who_waits_for_the_budget() {
+    let text = failure_of(&Explore::new().seeds(1), |world| {
+        let limit = |builder: Builder| builder.budget_messages(1);
+        let node = world.node("still").settings(limit).start();
+        world.run(async {
+            let stuck = node.system().spawn::<Stuck>(Stuck).await.unwrap();
+            stuck.take().await.unwrap();
+            let other = node.system().spawn::<Stuck>(Stuck).await.unwrap();
+            stuck.take().await.unwrap();
+            other.take().await.unwrap();
+        });
+    });
+    assert!(text.contains("1 others wait for a part of the system's budget"), "{text}");
 }
 
 #[test]

@@ -66,6 +66,18 @@ pub struct Config {
     pub seed: u64,
 }
 
+impl Config {
+    /// The same, or for the one end of an association that asks later than the other, by a quarter of the time from a
+    /// question to suspicion: so they do not ask together, unless a packet takes as long. [LINK-70]
+    pub(crate) fn asking_later(mut self, is_later: bool) -> Self {
+        if is_later {
+            let more = |span| self.suspect_after.saturating_sub(span) / 4;
+            self.keep_alive = self.keep_alive.map(|span| span + more(span));
+        }
+        self
+    }
+}
+
 impl Default for Config {
     fn default() -> Self {
         Self {

@@ -35,7 +35,7 @@ pub(super) struct Liveness {
 
 impl Liveness {
     /// `jitter` of 256 is added of an eighth of the time between a question and suspicion, so that many associations do
-    /// not ask together, nor the two ends of one.
+    /// not ask together.
     pub(super) fn new(now: Time, config: &Config, jitter: u8) -> Self {
         let until_suspect = |span: Duration| config.suspect_after.saturating_sub(span);
         let spread = |span: Duration| span + until_suspect(span) * u32::from(jitter) / (8 * 256);
@@ -121,13 +121,18 @@ mod tests {
             let config = Config::default();
             let start = Time::from_nanos(1);
             let mut liveness = Liveness::new(start, &config, jitter);
-            let mut heard = start;
+            let (mut heard, mut asked) = (start, start);
             let mut suspect = false;
             for gap in gaps {
                 let next = heard + ms(gap);
                 while let Some(due) = liveness.timeout() && due <= next {
                     match liveness.check(due) {
-                        Silence::Ask => prop_assert!(due.since(heard) >= ms(1000)),
+                        Silence::Ask => {
+                            prop_assert!(due.since(heard) >= ms(1000));
+                            // The first one, or the next.
+                            prop_assert!(due.since(heard.max(asked)) <= ms(1250));
+                            asked = due;
+                        }
                         Silence::Suspect => {
                             prop_assert_eq!(due, heard + config.suspect_after);
                             suspect = true;
