@@ -436,9 +436,8 @@ impl Station {
 
     fn up(&mut self, id: AssociationId, key: PublicKey, hello: &Hello, address: SocketAddr) {
         let lane = self.endpoint.seed().ok().and_then(|seed| {
-            let is_greater = self.endpoint.public() > key;
-            let config = self.lane_config(hello, address.ip(), seed).asking_later(is_greater);
-            Lane::new(self.now, config).ok()
+            let config = self.lane_config(hello, address.ip(), seed);
+            Lane::new(self.now, config.asking_later(self.endpoint.public() > key)).ok()
         });
         let Some(lane) = lane.filter(|_| !self.is_closed) else {
             self.endpoint.close(self.now, id);
