@@ -174,7 +174,7 @@ fn play(world: &mut World) {
     assert_eq!(ledger.returned, counts.rejected_closed, "returned to their senders");
 }
 
-/// Schedules and ends of actors. [G-TELL-1]
+/// Schedules and ends of actors. [G-DELIVERY-1] [G-ORDER-1] [G-EXCLUSIVE-1]
 pub fn world(bytes: &[u8]) {
     Explore::new().steps_max(STEPS_MAX).bytes(bytes).run(play);
 }
