@@ -43,9 +43,7 @@ pub(super) enum Sender {
 impl Sender {
     /// Who polls with that waker.
     pub(super) fn of(waker: &Waker, core: &Core) -> Self {
-        let actor = with_actor_of(waker, |actor| {
-            actor.filter(|actor| std::ptr::eq(&raw const *actor.core, core)).cloned()
-        });
+        let actor = with_actor_of(waker, |actor| actor.filter(|actor| actor.is_in(core)).cloned());
         match actor {
             Some(actor) => Self::Actor(actor),
             None if core.is_handling() => Self::Hidden,

@@ -86,8 +86,8 @@ impl HeldUp {
 
     /// Notes what an actor's handler waits for; `false` if it is no actor of the system whom the waker wakes.
     fn note(&mut self, core: &Core, waker: &Waker, what: impl FnOnce() -> String) -> bool {
-        let is_here = |actor: &&CellRef| std::ptr::eq(&raw const *actor.core, core);
-        let sender = with_actor_of(waker, |actor| actor.filter(is_here).map(address));
+        let sender =
+            with_actor_of(waker, |actor| actor.filter(|actor| actor.is_in(core)).map(address));
         let Some(sender) = sender else { return false };
         self.senders.entry(sender).or_default().push(what());
         true

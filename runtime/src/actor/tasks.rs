@@ -3,6 +3,7 @@
 use super::body;
 use super::context::Context;
 use super::dispatch::wait;
+use super::handling::Handling;
 use super::incarnation::Incarnation;
 use super::local::LocalCall;
 use super::signal::{Signal, call, send_signal, signal_kind};
@@ -277,10 +278,10 @@ unsafe fn deliver_item<A: Behavior, F: LocalCall<A, T, S>, T, S>(
         }
         // SAFETY: as above; the future borrows nothing but the cell.
         Step::Later(future) => unsafe {
-            wait(header, async move {
-                future.await;
+            let say = |()| {
                 let _ = over.send(());
-            });
+            };
+            wait(header, Handling::new(future, say));
         },
     }
 }

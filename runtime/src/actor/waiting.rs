@@ -136,7 +136,7 @@ impl<'a, R> Waiting<'a, R> {
     /// The wait of the actor whose handler is polled, if it is of the same system as who was asked.
     fn begin_wait(&self, cx: &Context<'_>) -> Option<Wait> {
         let asker = with_actor_of(cx.waker(), |actor| actor.cloned())?;
-        std::ptr::eq(&raw const *asker.core, &raw const *self.to.core).then(|| Wait::begin(asker))
+        asker.is_in(&self.to.core).then(|| Wait::begin(asker))
     }
 
     /// Shows the wait to the wait-for graph, and has the handler inspected.

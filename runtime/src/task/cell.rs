@@ -2,6 +2,7 @@
 
 use super::awaited::Awaited;
 use super::cargo::Cargo;
+use super::core::Core;
 use super::core_ref::CoreRef;
 use super::current;
 use super::future::Pending;
@@ -323,6 +324,11 @@ impl CellRef {
 
     pub(crate) fn as_ptr(&self) -> NonNull<Header> {
         self.0
+    }
+
+    /// Whether it is an actor of that system.
+    pub(crate) fn is_in(&self, core: &Core) -> bool {
+        std::ptr::eq(&raw const *self.core, core)
     }
 
     /// Gives the reference away uncounted.

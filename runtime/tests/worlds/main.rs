@@ -18,6 +18,7 @@ mod keyed;
 mod messages;
 mod names;
 mod oracles;
+mod packets;
 mod policies;
 mod pools;
 mod programs;
