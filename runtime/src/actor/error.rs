@@ -112,8 +112,8 @@ pub enum AskError<E = Infallible> {
     /// than the mailbox or the system's budget, or goes from a handler to its own full mailbox.
     Refused,
     /// The answer would not have come before the deadline: the asker waits in its handler, and who was
-    /// asked waits, directly or not, for the asker. Found after a hundredth of a second. The question may
-    /// still be handled; its answer will be dropped.
+    /// asked waits, directly or not, for the asker. Found after a hundredth of a second. The question is
+    /// withdrawn: a handler that has not begun does not begin.
     Cycle(AskCycle),
     /// The actor lives on another node, and the question did not get there, or the answer back.
     Undelivered(Undelivered),

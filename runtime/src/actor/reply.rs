@@ -129,6 +129,7 @@ impl<R> Reply<R> {
         cancel: bool,
         at: impl FnOnce() -> &'a Header,
     ) -> Option<Self> {
+        self.sender.begin();
         let in_time = current::begin_until(Time(self.sender.deadline()));
         if in_time && !self.is_abandoned() {
             Some(self)
@@ -141,8 +142,10 @@ impl<R> Reply<R> {
     /// was told that its ask is over.
     #[cold]
     fn begin_after_all<M>(self, cancel: bool, at: &Header) -> Option<Self> {
-        let is_expired = at.core.clock.now() >= Time(self.sender.deadline());
-        if planted!("expired-begins-late": is_expired => false) {
+        let is_expired = || at.core.clock.now() >= Time(self.sender.deadline());
+        if self.sender.is_withdrawn() {
+            report_unhandled::<M>(at, DeadLetterReason::Cancelled);
+        } else if planted!("expired-begins-late": is_expired() => false) {
             report_unhandled::<M>(at, DeadLetterReason::Expired);
             // Who handed the question on may have given it less time than the asker has.
             self.undelivered(Undelivered::Expired);

@@ -4,7 +4,9 @@
 //! a handler, the alarm goes off after a hundredth of a second for a first look, then each time after
 //! four times as long as before, and at the deadline. A look records the edge from the actor that
 //! asks to the one that is asked ([`crate::task::waits`]), and has the handler inspected: if it waits for nothing but
-//! answers ([`crate::task::awaited`]), a cycle is searched for, and the ask that is a part of it fails in the next poll.
+//! answers ([`crate::task::awaited`]), a cycle is searched for, and the ask that is a part of it fails in the next poll. Its
+//! question waits for its own asker to be done, which would then wait for nothing: so it is withdrawn, or each circle
+//! would be followed by the next one until the deadline.
 //!
 //! Invariant: the wait ends before the receiver leaves its slot, which the graph looks at.
 
@@ -165,6 +167,7 @@ impl<'a, R> Waiting<'a, R> {
     fn cycle(&mut self) -> Option<AskCycle> {
         let core = &self.to.core;
         let cycle = core.waits.cycle_of(self.watch.as_ref()?.wait.as_ref()?)?;
+        planted!("cycle-goes-on": self.receiver.withdraw() => ());
         // The others on it may go on from here.
         self.end_watch();
         core.events.counters.ask_cycles.add_one();

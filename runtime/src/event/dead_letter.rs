@@ -22,7 +22,8 @@ pub enum DeadLetterReason {
     Refused,
     /// Its deadline had passed before its handler began.
     Expired,
-    /// Its asker went, and the handler is one that is then cancelled, or does not begin.
+    /// Its asker went, and the handler is one that is then cancelled, or does not begin; or the ask failed with
+    /// [`Cycle`](crate::AskError::Cycle).
     Cancelled,
     /// It was on its way to another node when the connection ended. It may have been handled there.
     MaybeDelivered,

@@ -33,7 +33,7 @@ mod pass;
 mod slot;
 mod unsaid;
 
-use crate::sync::{AtomicUsize, Ordering, planted};
+use crate::sync::{AtomicBool, AtomicUsize, Ordering, planted};
 use slot::{
     CLOSED, ENDED, GONE, LISTENS, PASSED, Slot, TAKEN, VALUE, WAKER, WHY_SHIFT, WORD, Word,
 };
@@ -44,6 +44,9 @@ use std::ptr::NonNull;
 use std::task::{Context, Poll, Waker};
 #[cfg(not(loom))]
 pub(crate) use unsaid::dropping_for;
+
+/// The deadline of what its receiver has withdrawn: no time that anybody waits until.
+const WITHDRAWN: u64 = 0;
 
 /// The end that gives the value.
 pub(crate) struct Sender<T> {
@@ -98,6 +101,13 @@ impl<T> Sender<T> {
     /// The time, in the clock's nanoseconds, after which nobody waits any more.
     pub(crate) fn deadline(&self) -> u64 {
         self.slot().deadline()
+    }
+
+    /// Says that somebody begins to work on the value.
+    #[inline]
+    pub(crate) fn begin(&self) {
+        // Relaxed: see `Witness::has_begun`.
+        self.slot().begun.store(true, Ordering::Relaxed);
     }
 
     /// Whether the receiver is gone, so that a value would be late.
@@ -216,6 +226,11 @@ impl<T> Receiver<T> {
         self.slot().set_deadline(deadline);
     }
 
+    /// Says, before it goes, that the sender need not do anything any more.
+    pub(crate) fn withdraw(&self) {
+        self.slot().set_deadline(WITHDRAWN);
+    }
+
     /// The time that was set.
     pub(crate) fn deadline(&self) -> u64 {
         self.slot().deadline()
@@ -235,7 +250,8 @@ impl<T> Receiver<T> {
 
     /// Looks at this end from elsewhere.
     pub(crate) fn witness(&self) -> Witness {
-        Witness(NonNull::from(&self.slot().state))
+        let slot = self.slot();
+        Witness { state: NonNull::from(&slot.state), begun: NonNull::from(&slot.begun) }
     }
 
     /// Whether a waker is registered, and it is not `waker`.
@@ -402,11 +418,14 @@ impl<T> Drop for Receiver<T> {
     }
 }
 
-/// Sees from elsewhere whether a receiver waits for its value.
+/// Sees from elsewhere how it is with what a receiver waits for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Witness(NonNull<AtomicUsize>);
+pub(crate) struct Witness {
+    state: NonNull<AtomicUsize>,
+    begun: NonNull<AtomicBool>,
+}
 
-// SAFETY: it offers a read of an atomic.
+// SAFETY: it offers reads of atomics.
 unsafe impl Send for Witness {}
 
 impl Witness {
@@ -416,9 +435,20 @@ impl Witness {
     /// The receiver has not left.
     pub(crate) unsafe fn is_waiting(self) -> bool {
         // SAFETY: by invariant 3 the slot lives until the receiver has left.
-        let state = unsafe { self.0.as_ref() };
+        let state = unsafe { self.state.as_ref() };
         // Acquire: pairs with the sender's AcqRel in `leave`, so that what it did before is seen.
         state.load(Ordering::Acquire) & ENDED == 0
+    }
+
+    /// Whether somebody has begun to work on the value.
+    ///
+    /// # Safety
+    /// The receiver has not left.
+    pub(crate) unsafe fn has_begun(self) -> bool {
+        // SAFETY: by invariant 3 the slot lives until the receiver has left.
+        let begun = unsafe { self.begun.as_ref() };
+        // Relaxed: who looks has heard of what happened since by other ways.
+        begun.load(Ordering::Relaxed)
     }
 }
 

@@ -88,16 +88,19 @@ impl Waits {
     }
 
     /// Searches for a cycle through an actor whose handler waits for nothing but answers. If there is one on which nobody can
-    /// go on, its ask is to fail.
+    /// go on, the ask that closes it is to fail: one whose question no handler has begun with.
     #[cold]
     pub(super) fn search(&self, asker: &CellRef) {
         let mut graph = self.0.lock();
-        let Some(cycle) = graph.cycle(asker) else { return };
-        let Some(next) = cycle.get(1).or(cycle.first()).map(|cell| cell.id) else { return };
-        let of_asker = graph.edges.range_mut((asker.id, 0)..=(asker.id, u64::MAX));
-        let mut edges = of_asker.filter_map(|(_, edge)| edge.as_mut());
+        let Some(mut cycle) = graph.cycle(asker) else { return };
+        let closes = |at: &usize| graph.edge(&cycle, *at).is_some_and(Edge::has_yet_to_begin);
+        let last = (0..cycle.len()).find(closes).unwrap_or(0);
+        cycle.rotate_left(planted!("cycle-begun-fails": last => 0));
+        let asker = cycle[0].clone();
         // At once, so that it is no other's cycle too.
-        if let Some(edge) = edges.find(|edge| edge.to.id == next) {
+        if let Some(key) = graph.key(&cycle, 0)
+            && let Some(Some(edge)) = graph.edges.get_mut(&key)
+        {
             edge.cycle = Some(cycle);
             asker.awaited.note_found();
             asker.wake();
@@ -145,7 +148,28 @@ impl Waits {
     }
 }
 
+impl Edge {
+    /// Whether no handler has begun with the question.
+    fn has_yet_to_begin(&self) -> bool {
+        // SAFETY: by the promise of `show` the receiver is there while the edge is.
+        !unsafe { self.question.has_begun() }
+    }
+}
+
 impl Graph {
+    /// The edge from one actor of a cycle to the next one.
+    fn edge(&self, cycle: &[CellRef], from: usize) -> Option<&Edge> {
+        self.edges.get(&self.key(cycle, from)?)?.as_ref()
+    }
+
+    /// Where that edge is.
+    fn key(&self, cycle: &[CellRef], from: usize) -> Option<(u64, u64)> {
+        let (from, to) = (cycle[from].id, cycle[(from + 1) % cycle.len()].id);
+        let is_next = |edge: &Option<Edge>| edge.as_ref().is_some_and(|edge| edge.to.id == to);
+        let mut edges = self.edges.range((from, 0)..=(from, u64::MAX));
+        edges.find(|(_, edge)| is_next(edge)).map(|(key, _)| *key)
+    }
+
     /// The edges from an actor.
     fn edges_of(&self, asker: u64) -> impl Iterator<Item = &Edge> {
         self.edges.range((asker, 0)..=(asker, u64::MAX)).filter_map(|(_, edge)| edge.as_ref())

@@ -5,7 +5,7 @@
 //! slot needs no place for it.
 
 use super::slot::{ENDED, GONE, LISTENS, PASSED, Slot, VALUE};
-use super::{Receiver, Sender, Stage};
+use super::{Receiver, Sender, Stage, WITHDRAWN};
 use crate::sync::{Ordering, planted};
 use std::mem::ManuallyDrop;
 use std::task::Waker;
@@ -87,11 +87,22 @@ impl<T> Sender<T> {
     /// As [`Sender::is_abandoned`], where the receiver is gone: whether nobody waits in its stead.
     #[cold]
     pub(super) fn is_abandoned_there(&self) -> bool {
-        // Acquire: pairs with the AcqRel in `pass`.
+        self.of_onward(Self::is_abandoned).unwrap_or(true)
+    }
+
+    /// Whether who waited has [withdrawn](Receiver::withdraw) the question.
+    #[cold]
+    pub(crate) fn is_withdrawn(&self) -> bool {
+        let there = self.of_onward(Self::is_withdrawn);
+        there.unwrap_or_else(|| self.deadline() == WITHDRAWN)
+    }
+
+    /// What `look` says of the sender for which this one does what it does, if there is one.
+    fn of_onward(&self, look: impl FnOnce(&Self) -> bool) -> Option<bool> {
+        // Acquire: pairs with the AcqRel in `pass`, and in the receiver's `drop`.
         let is_passed = self.slot().state.load(Ordering::Acquire) & PASSED != 0;
         // SAFETY: by invariant 5 it is the sender's after PASSED; a shared sender offers reads alone.
-        !is_passed
-            || self.slot().waker.with(|place| unsafe { &*place.cast::<Self>() }.is_abandoned())
+        is_passed.then(|| self.slot().waker.with(|place| look(unsafe { &*place.cast::<Self>() })))
     }
 
     /// As [`Sender::listen`], where the receiver has passed its wait on and the listener is in the slot.

@@ -2,7 +2,7 @@
 
 use super::Sender;
 use crate::queue::pool;
-use crate::sync::{AtomicU64, AtomicUsize, Ordering, UnsafeCell};
+use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Ordering, UnsafeCell};
 use std::alloc::Layout;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
@@ -27,6 +27,7 @@ pub(super) type Word = Box<dyn FnOnce() + Send>;
 pub(super) struct Slot<T> {
     pub(super) state: AtomicUsize,
     deadline: AtomicU64,
+    pub(super) begun: AtomicBool,
     pub(super) waker: UnsafeCell<MaybeUninit<Waker>>,
     pub(super) value: UnsafeCell<MaybeUninit<T>>,
     word: UnsafeCell<MaybeUninit<Word>>,
@@ -39,6 +40,7 @@ impl<T> Slot<T> {
         let empty = Self {
             state: AtomicUsize::new(0),
             deadline: AtomicU64::new(u64::MAX),
+            begun: AtomicBool::new(false),
             waker: UnsafeCell::new(MaybeUninit::uninit()),
             value: UnsafeCell::new(MaybeUninit::uninit()),
             word: UnsafeCell::new(MaybeUninit::uninit()),
@@ -73,12 +75,12 @@ impl<T> Slot<T> {
     }
 
     pub(super) fn deadline(&self) -> u64 {
-        // Relaxed: written before the sender was handed over, which orders it, by the receiver itself.
+        // Relaxed: written before the sender was handed over, or before the receiver goes, which order it.
         self.deadline.load(Ordering::Relaxed)
     }
 
     pub(super) fn set_deadline(&self, deadline: u64) {
-        // Relaxed: the hand-over of the sender orders it.
+        // Relaxed: the hand-over of the sender orders it, or the receiver's going.
         self.deadline.store(deadline, Ordering::Relaxed);
     }
 
