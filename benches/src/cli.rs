@@ -1,8 +1,8 @@
 //! The commands of `bench`.
 
 use crate::{
-    advise, auto, charts, compare, contest, events, idle, instructions, kv, machine, net, overload,
-    paths, rows, secure, sim, wake,
+    advise, auto, charts, compare, contest, events, far, idle, instructions, kv, machine, net,
+    overload, paths, rows, secure, sim, wake,
 };
 use std::env;
 use std::fs;
@@ -22,6 +22,7 @@ usage: bench COMMAND [NAME…] [OPTION…]
   events                what events cost with and without a listener
   overload              memory while 10,000 producers send to one slow actor
   net [WORK…]           messages between processes (ask, tell, bulk) beside TCP, TLS, QUIC and bare UDP
+  far                   questions beside a bulk flow on a long path that loses, beside QUIC
   secure                ciphers, handshakes, associations with nothing to say, and the limiter
   kv                    the kv server against redis-server (needs redis-server, redis-tools)
   advise [TRACE…]       replays traces or patterns (steady, bursty, fan-in, imbalance, ping-pong) under
@@ -119,6 +120,9 @@ pub fn run(args: impl IntoIterator<Item = String>) -> Result<Report, String> {
         ["replay", who, trace] => return advise::one(who, trace).map(Report::from),
         ["serve", kind] => return net::serve(kind).map(Report::from),
         ["client", kind, at, work] => return net::client(kind, at, work).map(Report::from),
+        ["beside", kind, at, bytes, what] => {
+            return far::client(kind, at, bytes, what).map(Report::from);
+        }
         ["idle", scheduler] => return idle::measure(scheduler).map(Report::from),
         ["sim", who, steps] => return sim::measure(who, steps).map(Report::from),
         ["wake", who, way] => return wake::measure(who, way).map(Report::from),
@@ -144,6 +148,7 @@ pub fn run(args: impl IntoIterator<Item = String>) -> Result<Report, String> {
         ["instructions", ref names @ ..] => instructions::section(names)?,
         ["advise", ref names @ ..] => advise::section(names, args.rounds.unwrap_or(3))?,
         ["net", ref names @ ..] => net::section(names, args.rounds.unwrap_or(7))?,
+        ["far"] => far::section(args.rounds.unwrap_or(7))?,
         ["secure"] => secure::section(args.rounds.unwrap_or(7))?,
         ["paths"] => paths::section(args.rounds.unwrap_or(7))?,
         ["wake"] => wake::section(args.rounds.unwrap_or(3))?,

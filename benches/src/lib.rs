@@ -13,6 +13,7 @@
 //! | `contestant`, `verdict` | who takes part in a contest, and what it found |
 //! | [`core_to_core`] | how long a cache line takes between two cores |
 //! | [`events`] | what events cost |
+//! | [`far`] | questions on a long path that loses datagrams |
 //! | [`idle`] | what idle actors cost |
 //! | [`kv`] | the kv server against `redis-server` |
 //! | [`instructions`] | instructions per operation, counted by callgrind |
@@ -39,6 +40,7 @@ pub mod contest;
 mod contestant;
 pub mod core_to_core;
 pub mod events;
+pub mod far;
 pub mod idle;
 pub mod instructions;
 pub mod kv;

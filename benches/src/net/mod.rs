@@ -1,24 +1,27 @@
 //! Messages between two processes of this machine, greenroom's nodes beside what else carries messages.
 
-mod ours;
+pub(crate) mod ours;
 
 use crate::child;
+use crate::far;
 use crate::results::Section;
 use crate::stats::{least, median, most, quantile};
 use crate::table::{Table, time};
 use greenroom::Idle;
-use greenroom_peers::wire::{Cipher, Failure, Times, Use, Work, quic, raw, s2n, stream};
+use greenroom_peers::wire::{
+    Cipher, FAR_MTU, Failure, NEAR_MTU, Times, Use, Work, quic, raw, s2n, stream,
+};
 use std::env;
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Write as _};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 /// No client takes so long.
-const LIMIT: Duration = Duration::from_secs(120);
+pub(crate) const LIMIT: Duration = Duration::from_secs(120);
 
 /// Greenroom as it is built without settings, and with workers that look for work before they sleep.
-const PARKED: &str = "greenroom";
+pub(crate) const PARKED: &str = "greenroom";
 const SPINNING: &str = "greenroom-spinning";
 /// As the first, of messages that are plain structs.
 const PLAIN: &str = "greenroom-plain";
@@ -62,11 +65,11 @@ fn does(kind: &str, work: Work) -> bool {
 }
 
 /// What greenroom's worker of that kind does when it has nothing to run.
-fn idle(kind: &str) -> Idle {
+pub(crate) fn idle(kind: &str) -> Idle {
     if kind == SPINNING { Idle::Spin(SPIN) } else { Idle::Park }
 }
 
-fn runtime() -> Result<tokio::runtime::Runtime, String> {
+pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, String> {
     let built = tokio::runtime::Builder::new_current_thread().enable_all().build();
     built.map_err(|error| error.to_string())
 }
@@ -88,9 +91,11 @@ pub fn serve(kind: &str) -> Result<String, String> {
             "tcp" => stream::serve(None, ready).await,
             "tls" => stream::serve(Some(Cipher::Aes), ready).await,
             "tls-chacha" => stream::serve(Some(Cipher::ChaCha), ready).await,
-            "quinn-streams" | "quinn-datagrams" => quic::serve(Cipher::Aes, ready).await,
-            "quinn-chacha" => quic::serve(Cipher::ChaCha, ready).await,
-            "s2n-streams" | "s2n-datagrams" => s2n::serve(ready).await,
+            "quinn-streams" | "quinn-datagrams" => quic::serve(Cipher::Aes, NEAR_MTU, ready).await,
+            "quinn-chacha" => quic::serve(Cipher::ChaCha, NEAR_MTU, ready).await,
+            "s2n-streams" | "s2n-datagrams" => s2n::serve(NEAR_MTU, ready).await,
+            far::QUINN => quic::serve(Cipher::Aes, FAR_MTU, ready).await,
+            far::S2N => s2n::serve(FAR_MTU, ready).await,
             "ractor-cluster" => greenroom_peers_cluster::serve(ready).await,
             _ => Err(format!("nobody is called {kind}").into()),
         }
@@ -130,30 +135,60 @@ pub fn client(kind: &str, at: &str, work: &str) -> Result<String, String> {
     })
 }
 
-/// One measurement: a server and a client of that kind, each a process.
-fn measure(kind: &str, work: Work) -> Result<Vec<f64>, String> {
-    let explain = |error: std::io::Error| format!("{kind}: {error}");
+/// A process that serves as one kind, and is killed when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Server {
+    process: Child,
+    /// Where it is, as it says itself.
+    pub(crate) at: String,
+}
+
+impl Server {
+    /// # Errors
+    /// A sentence for the user.
+    pub(crate) fn start(kind: &str) -> Result<Self, String> {
+        let explain = |error: std::io::Error| format!("{kind}: {error}");
+        let program = env::current_exe().map_err(explain)?;
+        let mut command = Command::new(program);
+        let mut process =
+            command.args(["serve", kind]).stdout(Stdio::piped()).spawn().map_err(explain)?;
+        let out = process.stdout.take().ok_or("the server says nothing")?;
+        let mut server = Self { process, at: String::new() };
+        BufReader::new(out).read_line(&mut server.at).map_err(explain)?;
+        server.at.truncate(server.at.trim_end().len());
+        Ok(server)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It has gone already, which whoever asked it has noticed.
+        let _ = self.process.kill().and_then(|()| self.process.wait());
+    }
+}
+
+/// The figures that this program prints, run with those arguments.
+///
+/// # Errors
+/// A sentence for the user.
+pub(crate) fn figures(arguments: &[&str]) -> Result<Vec<f64>, String> {
+    let explain = |error: std::io::Error| format!("{}: {error}", arguments.join(" "));
     let program = env::current_exe().map_err(explain)?;
-    let mut server = Command::new(&program)
-        .args(["serve", kind])
-        .stdout(Stdio::piped())
-        .spawn()
-        .map_err(explain)?;
-    let mut at = String::new();
-    let out = server.stdout.take().ok_or("the server says nothing")?;
-    BufReader::new(out).read_line(&mut at).map_err(explain)?;
-    let mut command = Command::new(&program);
-    command.args(["client", kind, at.trim(), &work.to_string()]);
-    let output = child::output(&mut command, LIMIT);
-    server.kill().and_then(|()| server.wait()).map_err(explain)?;
-    let output = output.map_err(explain)?;
+    let output = child::output(Command::new(program).args(arguments), LIMIT).map_err(explain)?;
     if !output.status.success() {
-        return Err(format!("{kind}: {}", String::from_utf8_lossy(&output.stderr).trim()));
+        let error = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        return Err(format!("{}: {error}", arguments.join(" ")));
     }
     let text = String::from_utf8_lossy(&output.stdout);
     text.split_whitespace()
-        .map(|number| number.parse().map_err(|_| format!("{kind} printed {text:?}")))
+        .map(|number| number.parse().map_err(|_| format!("{arguments:?} printed {text:?}")))
         .collect()
+}
+
+/// One measurement: a server and a client of that kind, each a process.
+fn measure(kind: &str, work: Work) -> Result<Vec<f64>, String> {
+    let server = Server::start(kind)?;
+    figures(&["client", kind, &server.at, &work.to_string()])
 }
 
 /// The rounds of one kind of work: for each who does it, its figures.

@@ -10,9 +10,12 @@ use std::future::pending;
 use std::net::Ipv4Addr;
 use std::time::Instant;
 
+/// Who takes a flow beside questions: what one actor is sent waits in line, whoever sends it.
+pub(crate) const FLOW: &str = "flow";
+
 /// Answers what it is asked, and takes what it is told.
 #[derive(Actor)]
-struct Echo;
+pub(crate) struct Echo;
 
 #[handlers(wire = "bench.echo/1")]
 impl Echo {
@@ -43,7 +46,8 @@ fn identity(host: u8) -> Identity {
     Identity::new(Key::new([host; 32]))
 }
 
-fn start(idle: Idle, host: u8, other: u8) -> Result<(System, Udp, Node), Failure> {
+/// A node that takes the other one.
+pub(crate) fn start(idle: Idle, host: u8, other: u8) -> Result<(System, Udp, Node), Failure> {
     let system = System::builder().workers(1).idle(idle).build()?;
     let settings = Settings::new(identity(host)).peer(identity(other).public(), None);
     let udp = Udp::bind(settings, (Ipv4Addr::LOCALHOST, 0).into())?;
@@ -59,6 +63,8 @@ pub(super) async fn serve(idle: Idle, ready: impl FnOnce(String)) -> Result<(), 
     let (system, udp, node) = start(idle, 1, 2)?;
     let echo = system.spawn::<Echo>(Echo).await?;
     node.export("echo", Export::of(&echo))?;
+    let flow = system.spawn::<Echo>(Echo).await?;
+    node.export(FLOW, Export::of(&flow))?;
     let plain = system.spawn::<Plain>(Plain).await?;
     node.export("plain", Export::of(&plain))?;
     ready(udp.node_address().to_string());

@@ -27,7 +27,7 @@ use std::thread::{self, Thread};
 use std::time::Duration;
 
 /// Longer than anything here takes: what is not done by then hangs.
-pub(crate) const LONG: Duration = Duration::from_secs(40);
+pub(crate) const LONG: Duration = Duration::from_secs(100);
 
 /// Every scheduler there is, and the one that takes one of them and changes who is on duty.
 pub(crate) const SCHEDULERS: [fn() -> Scheduler; 5] = [

@@ -19,19 +19,26 @@ use std::time::Duration;
 /// A sender that has less credit left than this may have to wait: pieces have a least length.
 const USED_UP: u64 = MESSAGE_COST + PIECE_MIN as u64;
 
+/// Longer messages leave this part of the first window to shorter ones, twice. That is less than three quarters, by which a
+/// receiver that has let go of everything raises its limit at the latest.
+const RESERVE_PART: u64 = 8;
+
 /// The sender's side.
 #[derive(Debug)]
 pub(super) struct Spend {
     position: u64,
     limit: u64,
-    /// A sender was sent away, and has to be told when there is room.
-    starved: bool,
+    /// Room that messages leave for those that are a step shorter.
+    reserve: u64,
+    /// A sender was sent away, and has to be told when there is so much room.
+    starved: Option<u64>,
 }
 
 /// The receiver's side.
 #[derive(Debug)]
 pub(super) struct Grant {
     window: u64,
+    window_start: u64,
     window_max: u64,
     /// What the peer was told.
     limit: u64,
@@ -42,17 +49,23 @@ pub(super) struct Grant {
 
 impl Spend {
     pub(super) const fn new(config: &Config) -> Self {
-        Self { position: 0, limit: config.window_bytes_start, starved: false }
+        let reserve = config.window_bytes_start / RESERVE_PART;
+        Self { position: 0, limit: config.window_bytes_start, reserve, starved: None }
     }
 
-    /// Whether a message may be taken.
-    pub(super) const fn has_room(&self) -> bool {
-        self.position < self.limit
+    /// Whether a message may be taken; if not, somebody will have to be told. It leaves room for those that are so many
+    /// steps shorter, which would otherwise wait until all longer ones before them have left.
+    pub(super) fn has_room(&mut self, steps: u64) -> bool {
+        let needed = 1 + crate::planted!("link-room-unreserved": steps => 0) * self.reserve;
+        let has_room = self.left() >= needed;
+        if !has_room {
+            self.starved = Some(self.starved.map_or(needed, |least| least.min(needed)));
+        }
+        has_room
     }
 
-    /// Remembers that somebody waits for room.
-    pub(super) const fn starve(&mut self) {
-        self.starved = true;
+    const fn left(&self) -> u64 {
+        self.limit.saturating_sub(self.position)
     }
 
     /// Gives a message its place; says where that ends.
@@ -73,15 +86,11 @@ impl Spend {
     }
 
     /// The receiver has room up to here; says whether somebody who waits has to be told.
-    pub(super) const fn raise(&mut self, limit: u64) -> bool {
+    pub(super) fn raise(&mut self, limit: u64) -> bool {
         if limit > self.limit {
             self.limit = limit;
         }
-        let told = self.starved && self.has_room();
-        if told {
-            self.starved = false;
-        }
-        told
+        self.starved.take_if(|needed| self.limit.saturating_sub(self.position) >= *needed).is_some()
     }
 }
 
@@ -89,6 +98,7 @@ impl Grant {
     pub(super) fn new(config: &Config) -> Self {
         Self {
             window: config.window_bytes_start,
+            window_start: config.window_bytes_start,
             window_max: config.window_bytes_max,
             limit: config.window_bytes_start,
             received: 0,
@@ -116,9 +126,10 @@ impl Grant {
     }
 
     /// A message of that length is on its way: the window has to have room for all of it, or it
-    /// would never come to its end.
+    /// would never come to its end; and beside it for what others send meanwhile.
     pub(super) fn make_room_for(&mut self, len: u64) {
-        self.window = self.window.max((len + MESSAGE_COST).min(self.window_max));
+        let wanted = len + MESSAGE_COST + self.window_start;
+        self.window = self.window.max(wanted.min(self.window_max));
     }
 
     /// Bytes that are no longer held, costs included.
@@ -162,6 +173,10 @@ mod tests {
 
     const RTT: Duration = Duration::from_millis(1);
 
+    fn steps_of(len: usize) -> u64 {
+        if len < 200 { 0 } else { 1 + u64::from(len > 1000) }
+    }
+
     fn config() -> Config {
         Config {
             window_bytes_start: 1000,
@@ -189,8 +204,10 @@ mod tests {
             let (mut arrived, mut steps) = (0, steps.into_iter().chain(std::iter::repeat(true)));
             for _ in 0..10_000 {
                 now = now + Duration::from_micros(300);
-                while spend.has_room() && !waiting.is_empty() {
-                    let len = waiting.pop_front().expect("it is not empty");
+                while let Some(&len) = waiting.front()
+                    && spend.has_room(steps_of(len))
+                {
+                    waiting.pop_front();
                     under_way.push_back((spend.take(len), len, None));
                 }
                 // As a lane does it: the first piece says how long the message is.
@@ -227,14 +244,17 @@ mod tests {
 
         // [LINK-40]
         #[test]
-        fn who_was_sent_away_is_told_once(limits in prop::collection::vec(0..4000_u64, 0..20)) {
+        fn who_was_sent_away_is_told_once(
+            steps in 0..3_u64,
+            limits in prop::collection::vec(0..4000_u64, 0..20),
+        ) {
             let mut spend = Spend::new(&config());
-            while spend.has_room() {
+            while spend.has_room(steps) {
                 spend.take(100);
             }
-            spend.starve();
             let told = limits.iter().filter(|limit| spend.raise(**limit)).count();
-            let room = limits.iter().any(|limit| *limit > spend.position);
+            let needed = steps * spend.reserve + 1;
+            let room = limits.iter().any(|limit| *limit >= spend.position + needed);
             prop_assert_eq!(told, usize::from(room));
         }
     }

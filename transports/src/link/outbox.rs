@@ -43,6 +43,8 @@ pub(super) enum Progress {
 /// How far a message is that goes in pieces.
 #[derive(Debug)]
 pub(super) struct Pieces {
+    /// Bytes at its beginning that were sent once.
+    begun: u64,
     acked: Ranges,
     /// What is to be sent, for the first time or again.
     to_send: Ranges,
@@ -75,11 +77,15 @@ pub(super) struct Outbox {
     whole: [VecDeque<u64>; 3],
     /// Of these, those whose first message lacks credit, in the packet that is being filled.
     is_short: [bool; 3],
-    /// Long messages: those that send in turn, and those that wait for one of them to end.
+    /// Long messages: those that send in turn, and those that wait for one of them to end, with their lengths.
     in_turn: VecDeque<u64>,
-    long: VecDeque<u64>,
+    long: VecDeque<(u64, u64)>,
     in_pieces: usize,
     in_pieces_max: usize,
+    /// Bytes of long messages that were never sent.
+    unsent: u64,
+    /// A long message was sent away for their sake.
+    was_behind: bool,
     was_full: bool,
 }
 
@@ -127,6 +133,8 @@ impl Outbox {
             long: VecDeque::new(),
             in_pieces: 0,
             in_pieces_max,
+            unsent: 0,
+            was_behind: false,
             was_full: false,
         }
     }
@@ -135,6 +143,21 @@ impl Outbox {
     pub(super) fn has_room(&mut self) -> bool {
         self.was_full = !self.fits();
         !self.was_full
+    }
+
+    /// Whether one more long message may wait to be sent, where so many bytes leave soon; if not, somebody will have to be
+    /// told. What waits here holds up all that comes behind it, and what waits at its sender nobody else. [LINK-48]
+    pub(super) fn has_room_for_long(&mut self, soon: u64) -> bool {
+        let has_room = crate::planted!("link-unsent-unbounded": self.unsent < soon => true);
+        self.was_behind |= !has_room;
+        has_room
+    }
+
+    /// Says once, when half of that is sent, that there is room.
+    pub(super) fn has_caught_up(&mut self, soon: u64) -> bool {
+        let told = self.was_behind && self.unsent < soon / 2;
+        self.was_behind &= !told;
+        told
     }
 
     fn fits(&self) -> bool {
@@ -158,12 +181,18 @@ impl Outbox {
         if Message::frame_len(envelope.kind, payload.len()) <= packet_len {
             self.whole[queue_of(envelope.kind.class())].push_back(sequence);
         } else {
-            self.long.push_back(sequence);
+            self.wait_long(sequence, payload.len() as u64);
         }
         let bytes = self.store.push(payload);
         self.bytes += cost(bytes);
         let (head, progress) = (Head { envelope, predecessor }, Progress::Waiting);
         self.messages.push_back(Outgoing { head, bytes, end, progress, is_queued: true });
+    }
+
+    /// A message waits for its turn to go in pieces.
+    fn wait_long(&mut self, sequence: u64, len: u64) {
+        self.unsent += len;
+        self.long.push_back((sequence, len));
     }
 
     /// Makes a message the last one of its pair; says how far back the one before it is.
@@ -230,8 +259,9 @@ impl Outbox {
                     self.whole[queue].pop_front();
                 }
                 Progress::Waiting | Progress::Sent if len > packet_len => {
+                    let len = message.bytes.len() as u64;
                     self.whole[queue].pop_front();
-                    self.long.push_back(sequence);
+                    self.wait_long(sequence, len);
                 }
                 Progress::Waiting | Progress::Sent => return Some(Next { queue, index, sequence }),
             }
@@ -271,17 +301,22 @@ impl Outbox {
     /// The long message whose turn it is, and its next missing bytes.
     pub(super) fn next_piece(&mut self) -> Option<(u64, std::ops::Range<u64>)> {
         while self.in_pieces < self.in_pieces_max
-            && let Some(sequence) = self.long.pop_front()
+            && let Some((sequence, len)) = self.long.pop_front()
         {
-            let Some(message) = self.get_mut(sequence) else { continue };
+            // It was sent whole once, and has arrived.
+            let Some(message) = self.get_mut(sequence) else {
+                self.unsent -= len;
+                continue;
+            };
             if matches!(message.progress, Progress::Acked) {
                 message.is_queued = false;
+                self.unsent -= len;
                 continue;
             }
             let mut to_send = Ranges::new();
-            to_send.insert_range(0..message.bytes.len() as u64);
+            to_send.insert_range(0..len);
             let was_sent = matches!(message.progress, Progress::Sent);
-            let pieces = Pieces { acked: Ranges::new(), to_send, was_sent };
+            let pieces = Pieces { begun: 0, acked: Ranges::new(), to_send, was_sent };
             message.progress = Progress::InPieces(Box::new(pieces));
             self.in_pieces += 1;
             self.in_turn.push_back(sequence);
@@ -318,16 +353,20 @@ impl Outbox {
     pub(super) fn sent_piece(&mut self, sequence: u64, bytes: std::ops::Range<u64>) {
         let message = self.get_mut(sequence);
         if let Some(Progress::InPieces(pieces)) = message.map(|message| &mut message.progress) {
+            let begun = pieces.begun.max(bytes.end);
+            let first_sent = begun - pieces.begun;
+            pieces.begun = begun;
             pieces.to_send.remove_range(bytes);
             pieces.was_sent = true;
+            self.unsent -= first_sent;
         }
         self.pass_turn();
     }
 
     /// Whether there may be something to send.
     pub(super) fn has_work(&self) -> bool {
-        let mut queues = self.whole.iter().chain([&self.in_turn, &self.long]);
-        queues.any(|queue| !queue.is_empty())
+        let mut queues = self.whole.iter().chain([&self.in_turn]);
+        queues.any(|queue| !queue.is_empty()) || !self.long.is_empty()
     }
 
     /// Takes in that an item arrived; says whether somebody has to be told that there is room.
@@ -348,9 +387,13 @@ impl Outbox {
 
     fn on_whole_acked(&mut self, sequence: u64) {
         let Some(message) = self.get_mut(sequence) else { return };
+        let len = message.bytes.len() as u64;
         let progress = std::mem::replace(&mut message.progress, Progress::Acked);
         // It was sent whole once, before packets became smaller.
-        self.in_pieces -= usize::from(matches!(progress, Progress::InPieces(_)));
+        if let Progress::InPieces(pieces) = progress {
+            self.in_pieces -= 1;
+            self.unsent -= len - pieces.begun;
+        }
     }
 
     fn on_piece_acked(&mut self, sequence: u64, piece: std::ops::Range<u64>) {

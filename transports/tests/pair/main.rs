@@ -1,6 +1,7 @@
 //! Two ends of a lane and a network that loses, doubles, delays, reorders, cuts and is silent: whatever it
 //! does, the rules of section 8 of the link's specification hold. Every run follows from its seed.
 
+mod beside;
 mod cases;
 mod history;
 mod world;

@@ -9,8 +9,11 @@ pub mod s2n;
 pub mod stream;
 mod tls;
 
+use futures_util::future::{Either, select, try_join_all};
 use std::error::Error;
 use std::fmt;
+use std::future::pending;
+use std::pin::pin;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
@@ -22,8 +25,10 @@ pub const SMALL: usize = 64;
 /// Bytes of a large one.
 pub const LARGE: usize = 64 << 10;
 
-/// Bytes of the longest datagram of QUIC: as long as greenroom's to a node on the same machine.
-const MTU: u16 = 16_416;
+/// Bytes of the longest datagram of QUIC on this machine: as long as greenroom's to a node there.
+pub const NEAR_MTU: u16 = 16_416;
+/// The same on a path over Ethernet and IPv4.
+pub const FAR_MTU: u16 = 1_472;
 /// Bytes of a socket's buffers, as greenroom has them: with the kernel's default QUIC loses packets of bulk.
 const SOCKET_BYTES: usize = 4 << 20;
 
@@ -105,6 +110,30 @@ pub async fn each(
         times.push(nanos(start.elapsed()));
     }
     Ok(Times(times))
+}
+
+/// Who asks at the same time in [`beside`].
+pub const ASKERS: usize = 8;
+
+/// Takes the time of each of so many questions of each asker, who ask at the same time; if that is wanted beside a
+/// flow, which is not to end.
+///
+/// # Errors
+/// What a question or the flow says.
+pub(crate) async fn beside(
+    count: usize,
+    ask: impl AsyncFn() -> Result<(), Failure>,
+    with_flow: bool,
+    flow: impl Future<Output = Result<(), Failure>>,
+) -> Result<Times, Failure> {
+    let askers = (0..ASKERS).map(|_| each(count, &ask));
+    let flow = async { if with_flow { flow.await } else { pending().await } };
+    match select(pin!(try_join_all(askers)), pin!(flow)).await {
+        Either::Left((times, _)) => Ok(Times(times?.into_iter().flat_map(|it| it.0).collect())),
+        Either::Right((ended, _)) => {
+            Err(ended.err().unwrap_or_else(|| "the flow has ended".into()))
+        }
+    }
 }
 
 /// Takes the time of all of it.

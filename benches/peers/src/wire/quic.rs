@@ -1,6 +1,9 @@
 //! QUIC by quinn: a stream for each message, or datagrams.
 
-use super::{Cipher, Failure, MTU, SOCKET_BYTES, Times, Use, Work, all, each, of_arrivals, tls};
+use super::{
+    Cipher, FAR_MTU, Failure, LARGE, NEAR_MTU, SOCKET_BYTES, Times, Use, Work, all, each,
+    of_arrivals, tls,
+};
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::{
     ClientConfig, Connection, Endpoint, EndpointConfig, MtuDiscoveryConfig, ServerConfig,
@@ -19,10 +22,10 @@ fn initial() -> Option<Suite> {
 
 /// Packets grow to that length by discovery: before the client's address is proved, quinn sends none that is longer
 /// than three of the client's first ones.
-fn transport() -> Arc<TransportConfig> {
+fn transport(mtu: u16) -> Arc<TransportConfig> {
     let mut config = TransportConfig::default();
     let mut discovery = MtuDiscoveryConfig::default();
-    discovery.upper_bound(MTU);
+    discovery.upper_bound(mtu);
     config
         .max_concurrent_uni_streams(10_000_u32.into())
         .stream_receive_window((16_u32 << 20).into())
@@ -34,9 +37,9 @@ fn transport() -> Arc<TransportConfig> {
     Arc::new(config)
 }
 
-fn endpoint(server: Option<ServerConfig>) -> Result<Endpoint, Failure> {
+fn endpoint(server: Option<ServerConfig>, mtu: u16) -> Result<Endpoint, Failure> {
     let mut config = EndpointConfig::default();
-    config.max_udp_payload_size(MTU)?;
+    config.max_udp_payload_size(mtu)?;
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
     SockRef::from(&socket).set_recv_buffer_size(SOCKET_BYTES)?;
     SockRef::from(&socket).set_send_buffer_size(SOCKET_BYTES)?;
@@ -44,17 +47,17 @@ fn endpoint(server: Option<ServerConfig>) -> Result<Endpoint, Failure> {
     Ok(Endpoint::new(config, server, socket, runtime)?)
 }
 
-/// Serves one client after the other.
+/// Serves one client after the other, in datagrams of so many bytes at most.
 ///
 /// # Errors
 /// What the kernel or TLS says.
-pub async fn serve(cipher: Cipher, ready: impl FnOnce(String)) -> Result<(), Failure> {
+pub async fn serve(cipher: Cipher, mtu: u16, ready: impl FnOnce(String)) -> Result<(), Failure> {
     let (config, certificate) = tls::server(cipher)?;
     let suite = initial().ok_or("no suite for first packets")?;
     let config = QuicServerConfig::with_initial(Arc::new(config), suite)?;
     let mut config = ServerConfig::with_crypto(Arc::new(config));
-    config.transport_config(transport());
-    let endpoint = endpoint(Some(config))?;
+    config.transport_config(transport(mtu));
+    let endpoint = endpoint(Some(config), mtu)?;
     ready(format!("{}/{certificate}", endpoint.local_addr()?));
     while let Some(incoming) = endpoint.accept().await {
         if let Ok(connection) = incoming.await {
@@ -69,7 +72,7 @@ async fn answer(connection: &Connection) {
     let arrived = Cell::new(0_u64);
     let questions = async {
         while let Ok((mut send, mut receive)) = connection.accept_bi().await {
-            let Ok(mut answer) = receive.read_to_end(super::LARGE).await else { continue };
+            let Ok(mut answer) = receive.read_to_end(LARGE).await else { continue };
             if answer.is_empty() {
                 answer.extend(arrived.get().to_le_bytes());
             }
@@ -80,7 +83,7 @@ async fn answer(connection: &Connection) {
     };
     let streams = async {
         while let Ok(mut receive) = connection.accept_uni().await {
-            let mut buffer = vec![0; super::LARGE];
+            let mut buffer = vec![0; LARGE];
             while let Ok(Some(_)) = receive.read(&mut buffer).await {}
         }
     };
@@ -103,15 +106,7 @@ pub async fn client(
     work: Work,
     count: usize,
 ) -> Result<Times, Failure> {
-    let (address, certificate) = at.split_once('/').ok_or("no certificate")?;
-    let config = tls::client(cipher, certificate)?;
-    let suite = initial().ok_or("no suite for first packets")?;
-    let config = QuicClientConfig::with_initial(Arc::new(config), suite)?;
-    let mut config = ClientConfig::new(Arc::new(config));
-    config.transport_config(transport());
-    let endpoint = endpoint(None)?;
-    let address: SocketAddr = address.parse()?;
-    let connection = endpoint.connect_with(config, address, "localhost")?.await?;
+    let connection = connect(at, cipher, NEAR_MTU).await?;
     let payload = vec![7; work.bytes()];
     match work {
         Work::Ask => each(count, async || ask(&connection, &payload).await).await,
@@ -151,6 +146,41 @@ pub async fn client(
     }
 }
 
+async fn connect(at: &str, cipher: Cipher, mtu: u16) -> Result<Connection, Failure> {
+    let (address, certificate) = at.split_once('/').ok_or("no certificate")?;
+    let config = tls::client(cipher, certificate)?;
+    let suite = initial().ok_or("no suite for first packets")?;
+    let config = QuicClientConfig::with_initial(Arc::new(config), suite)?;
+    let mut config = ClientConfig::new(Arc::new(config));
+    config.transport_config(transport(mtu));
+    let endpoint = endpoint(None, mtu)?;
+    let address: SocketAddr = address.parse()?;
+    Ok(endpoint.connect_with(config, address, "localhost")?.await?)
+}
+
+/// Asks so many questions of so many bytes of each asker over a far path, with a stream of large messages beside them or without.
+///
+/// # Errors
+/// What the kernel or the server says.
+pub async fn beside(
+    at: &str,
+    count: usize,
+    bytes: usize,
+    with_flow: bool,
+) -> Result<Times, Failure> {
+    let connection = connect(at, Cipher::Aes, FAR_MTU).await?;
+    let payload = vec![7; bytes];
+    super::beside(count, async || ask(&connection, &payload).await, with_flow, flow(&connection))
+        .await
+}
+
+async fn flow(connection: &Connection) -> Result<(), Failure> {
+    let mut send = connection.open_uni().await?;
+    loop {
+        send.write_all(&[7; LARGE]).await?;
+    }
+}
+
 async fn ask(connection: &Connection, payload: &[u8]) -> Result<(), Failure> {
     let answer = question(connection, payload).await?;
     assert_eq!(answer.len(), payload.len(), "the answer is what was sent");
@@ -167,5 +197,5 @@ async fn question(connection: &Connection, payload: &[u8]) -> Result<Vec<u8>, Fa
     let (mut send, mut receive) = connection.open_bi().await?;
     send.write_all(payload).await?;
     send.finish()?;
-    Ok(receive.read_to_end(super::LARGE).await?)
+    Ok(receive.read_to_end(LARGE).await?)
 }

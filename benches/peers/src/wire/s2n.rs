@@ -1,7 +1,9 @@
 //! QUIC by s2n-quic: a stream for each message, or datagrams. Its cipher is AES-128-GCM.
 
 use super::tls::{hex, unhex};
-use super::{Failure, MTU, SOCKET_BYTES, Times, Use, Work, all, each, of_arrivals};
+use super::{
+    FAR_MTU, Failure, LARGE, NEAR_MTU, SOCKET_BYTES, Times, Use, Work, all, each, of_arrivals,
+};
 use bytes::Bytes;
 use s2n_quic::client::Connect;
 use s2n_quic::connection::{BidirectionalStreamAcceptor, Handle, ReceiveStreamAcceptor};
@@ -23,9 +25,9 @@ const SENDS: usize = 4096;
 const RECEIVES: usize = 1 << 20;
 
 /// Offloads of the kernel are on by default. Packets grow to their length by discovery.
-fn io() -> Result<Io, Failure> {
+fn io(mtu: u16) -> Result<Io, Failure> {
     let at = (Ipv4Addr::LOCALHOST, 0).into();
-    let io = Builder::default().with_receive_address(at)?.with_max_mtu(MTU + HEADERS)?;
+    let io = Builder::default().with_receive_address(at)?.with_max_mtu(mtu + HEADERS)?;
     Ok(io.with_send_buffer_size(SOCKET_BYTES)?.with_recv_buffer_size(SOCKET_BYTES)?.build()?)
 }
 
@@ -43,16 +45,16 @@ fn datagrams() -> Result<Endpoint, Failure> {
     Ok(builder.with_recv_capacity(RECEIVES)?.build()?)
 }
 
-/// Serves one client after the other.
+/// Serves one client after the other, in datagrams of so many bytes at most.
 ///
 /// # Errors
 /// What the kernel or TLS says.
-pub async fn serve(ready: impl FnOnce(String)) -> Result<(), Failure> {
+pub async fn serve(mtu: u16, ready: impl FnOnce(String)) -> Result<(), Failure> {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()])?;
     let certificate = made.cert.pem();
     let key = made.signing_key.serialize_pem();
     let tls = s2n_tls::Server::builder().with_certificate(&certificate, &key)?.build()?;
-    let builder = Server::builder().with_tls(tls)?.with_io(io()?)?.with_limits(limits()?)?;
+    let builder = Server::builder().with_tls(tls)?.with_io(io(mtu)?)?.with_limits(limits()?)?;
     let mut server = builder.with_datagram(datagrams()?)?.start()?;
     ready(format!("{}/{}", server.local_addr()?, hex(certificate.as_bytes())));
     while let Some(connection) = server.accept().await {
@@ -111,14 +113,7 @@ async fn take_datagrams(handle: Handle, arrived: &Cell<u64>) {
 /// # Errors
 /// What the kernel or the server says.
 pub async fn client(at: &str, uses: Use, work: Work, count: usize) -> Result<Times, Failure> {
-    let (address, certificate) = at.split_once('/').ok_or("no certificate")?;
-    let certificate = String::from_utf8(unhex(certificate)?)?;
-    let tls = s2n_tls::Client::builder().with_certificate(certificate)?.build()?;
-    let builder = Client::builder().with_tls(tls)?.with_io(io()?)?.with_limits(limits()?)?;
-    let client = builder.with_datagram(datagrams()?)?.start()?;
-    let address: SocketAddr = address.parse()?;
-    let connect = Connect::new(address).with_server_name("localhost");
-    let mut connection = client.connect(connect).await?.handle();
+    let (_client, mut connection) = connect(at, NEAR_MTU).await?;
     let payload = Bytes::from(vec![7; work.bytes()]);
     match work {
         Work::Ask => each(count, async || ask(&mut connection, &payload).await).await,
@@ -155,6 +150,47 @@ pub async fn client(at: &str, uses: Use, work: Work, count: usize) -> Result<Tim
             })
             .await
         }
+    }
+}
+
+/// The client has to live as long as its connection.
+async fn connect(at: &str, mtu: u16) -> Result<(Client, Handle), Failure> {
+    let (address, certificate) = at.split_once('/').ok_or("no certificate")?;
+    let certificate = String::from_utf8(unhex(certificate)?)?;
+    let tls = s2n_tls::Client::builder().with_certificate(certificate)?.build()?;
+    let builder = Client::builder().with_tls(tls)?.with_io(io(mtu)?)?.with_limits(limits()?)?;
+    let client = builder.with_datagram(datagrams()?)?.start()?;
+    let address: SocketAddr = address.parse()?;
+    let connect = Connect::new(address).with_server_name("localhost");
+    let connection = client.connect(connect).await?.handle();
+    Ok((client, connection))
+}
+
+/// Asks so many questions of so many bytes of each asker over a far path, with a stream of large messages beside them or without.
+///
+/// # Errors
+/// What the kernel or the server says.
+pub async fn beside(
+    at: &str,
+    count: usize,
+    bytes: usize,
+    with_flow: bool,
+) -> Result<Times, Failure> {
+    let (_client, connection) = connect(at, FAR_MTU).await?;
+    let payload = Bytes::from(vec![7; bytes]);
+    super::beside(
+        count,
+        async || ask(&mut connection.clone(), &payload).await,
+        with_flow,
+        flow(connection.clone()),
+    )
+    .await
+}
+
+async fn flow(mut connection: Handle) -> Result<(), Failure> {
+    let mut stream = connection.open_send_stream().await?;
+    loop {
+        stream.send(Bytes::from_static(&[7; LARGE])).await?;
     }
 }
 

@@ -12,8 +12,8 @@ use super::config::{Config, ConfigError, MESSAGE_COST};
 use super::congestion::Controller;
 use super::credit::{Grant, Spend};
 use super::cubic::Cubic;
-use super::envelope::{Address, Class, Envelope};
-use super::frame::FrameError;
+use super::envelope::{Address, Class, Envelope, Kind};
+use super::frame::{FrameError, Message};
 use super::inbox::Inbox;
 use super::liveness::Liveness;
 use super::mailbox::{Allowances, Placements};
@@ -68,6 +68,8 @@ pub struct Lane {
     probe_items: Vec<Item>,
     /// When the pace lets the next packet go.
     pace_until: Option<Time>,
+    /// When a message last left whole.
+    short_at: Option<Time>,
     /// Packets left until a number is left out.
     skip_in: u64,
     /// Packets in a row that began with whole messages, for long ones not to wait for ever.
@@ -186,6 +188,11 @@ pub struct Counts {
     pub congestions: u64,
 }
 
+/// Bytes of the longest message of middling length.
+const MIDDLING_MAX: usize = 16 << 10;
+/// One more than the most that [`Lane::steps_down`] says.
+const STEPS: u64 = 3;
+
 impl Lane {
     /// A lane that opens now, with CUBIC.
     ///
@@ -240,6 +247,7 @@ impl Lane {
             probes: 0,
             probe_items: Vec::new(),
             pace_until: None,
+            short_at: None,
             skip_in,
             whole_in_a_row: 0,
             random,
@@ -260,22 +268,32 @@ impl Lane {
             return Err(SendError::TooBig { len, max });
         }
         let class = envelope.kind.class();
-        let spend = &mut self.spends[class as usize];
-        if !spend.has_room() {
-            spend.starve();
+        let steps = self.steps_down(envelope.kind, len);
+        if !self.spends[class as usize].has_room(steps) {
             return Err(Full::Lane.into());
         }
-        if !self.outbox.has_room() {
+        let room = self.sent_soon().saturating_mul(STEPS - steps);
+        if !self.outbox.has_room() || steps > 0 && !self.outbox.has_room_for_long(room) {
             return Err(Full::Window.into());
         }
         let is_granted = class == Class::Mail && self.config.mailbox_messages_start.is_some();
         if is_granted && !self.allowances.try_take(envelope.to) {
             return Err(Full::Mailbox.into());
         }
-        let end = spend.take(len);
+        let end = self.spends[class as usize].take(len);
         self.outbox.push(*envelope, payload, end, self.mtu.current());
         self.counts.messages_sent += 1;
         Ok(())
+    }
+
+    /// By how many steps messages can be shorter than one of that length: than mail that goes in pieces what goes whole, and
+    /// than longer mail what is of middling length. What the node itself says, such as answers, waits in one line however
+    /// long it is.
+    fn steps_down(&self, kind: Kind, len: usize) -> u64 {
+        if kind.class() != Class::Mail || Message::frame_len(kind, len) <= self.mtu.current() {
+            return 0;
+        }
+        if len <= MIDDLING_MAX { 1 } else { 2 }
     }
 
     /// The next message whose turn to be handled has come.

@@ -2,7 +2,8 @@
 //!
 //! What goes first: acknowledgements, credit, what was lost, what never waits at the receiver, mail, and
 //! pieces of long messages in turn. A packet in every four begins with a piece, so that long messages
-//! are not held up for ever by short ones. Order per pair does not depend on any of this.
+//! are not held up for ever by short ones. While short ones come, pieces leave a little of the window free: it
+//! would be full again whenever one comes, which then waited a round trip. Order per pair does not depend on any of this.
 
 use super::super::ack::ACK_LEN_MIN;
 use super::super::close::{CloseReason, End};
@@ -16,10 +17,17 @@ use super::super::received::Ecn;
 use super::super::sent::{Item, Purpose};
 use super::super::time::Time;
 use super::super::wire::{NoRoom, Writer};
-use super::{Lane, Phase};
+use super::{Event, Lane, Phase};
 
 /// One packet in so many begins with a piece of a long message.
 const PIECES_FIRST_EVERY: u32 = 4;
+
+/// So many packets, and no more than a quarter of the window, are left to short messages by pieces of long ones.
+const SHORT_PACKETS: u64 = 2;
+
+/// So many bytes of long messages may wait to be sent though the window is small: less would have their senders woken for
+/// each message.
+const SOON_BYTES_MIN: u64 = 128 << 10;
 
 /// So many packets are remembered while one of them waits for its acknowledgement: more than any window
 /// has. A peer that is heard, but acknowledges nothing, has memory used for each answer. [LINK-14]
@@ -80,7 +88,10 @@ impl Lane {
         let room = buffer.len().min(self.mtu.current());
         let mut writer = Writer::new(&mut buffer[..room]);
         let acked_below = self.received.write(now, &mut writer);
-        let eliciting = elicits && self.fill(&mut writer);
+        let eliciting = elicits && self.fill(now, &mut writer);
+        if self.outbox.has_caught_up(self.sent_soon()) {
+            self.events.push_back(Event::Room);
+        }
         let len = writer.written();
         if len == 0 {
             return None;
@@ -176,10 +187,10 @@ impl Lane {
     }
 
     /// Fills a packet; says whether anything in it asks for an acknowledgement.
-    fn fill(&mut self, writer: &mut Writer<'_>) -> bool {
+    fn fill(&mut self, now: Time, writer: &mut Writer<'_>) -> bool {
         let before = writer.written();
         // There is always room for the first of these; what finds none waits for the next packet.
-        let filled = self.fill_control(writer).and_then(|()| self.fill_messages(writer));
+        let filled = self.fill_control(writer).and_then(|()| self.fill_messages(now, writer));
         debug_assert_eq!(filled, Ok(()), "room is looked at before");
         let is_asking = self.ping || self.probes > 0;
         if writer.written() == before && is_asking && Frame::Ping.write(writer).is_err() {
@@ -220,9 +231,10 @@ impl Lane {
         Ok(())
     }
 
-    fn fill_messages(&mut self, writer: &mut Writer<'_>) -> Result<(), NoRoom> {
+    fn fill_messages(&mut self, now: Time, writer: &mut Writer<'_>) -> Result<(), NoRoom> {
         let before = writer.written();
-        if self.whole_in_a_row >= PIECES_FIRST_EVERY - 1 {
+        let may_send_pieces = self.may_send_pieces(now);
+        if may_send_pieces && self.whole_in_a_row >= PIECES_FIRST_EVERY - 1 {
             self.whole_in_a_row = 0;
             self.fill_pieces(writer)?;
             if writer.written() > before {
@@ -232,8 +244,26 @@ impl Lane {
         self.fill_whole(writer)?;
         if writer.written() > before {
             self.whole_in_a_row += 1;
+            self.short_at = Some(now);
         }
-        self.fill_pieces(writer)
+        if may_send_pieces { self.fill_pieces(writer) } else { Ok(()) }
+    }
+
+    /// Bytes of long messages that leave within about two round trips.
+    pub(super) fn sent_soon(&self) -> u64 {
+        self.congestion_window().saturating_mul(2).max(SOON_BYTES_MIN)
+    }
+
+    /// Whether the window has room for pieces beside that for short messages, if there were any of late.
+    fn may_send_pieces(&self, now: Time) -> bool {
+        let lately = 2 * self.recovery.rtt.smoothed();
+        if self.probes > 0 || self.short_at.is_none_or(|at| now.since(at) > lately) {
+            return true;
+        }
+        let (window, packet_size) = (self.congestion_window(), self.mtu.current() as u64);
+        let reserve = (SHORT_PACKETS * packet_size).min(window / 4);
+        let reserve = crate::planted!("link-window-unreserved": reserve => 0);
+        self.recovery.sent.bytes_in_flight() + packet_size + reserve <= window
     }
 
     fn fill_whole(&mut self, writer: &mut Writer<'_>) -> Result<(), NoRoom> {

@@ -1,0 +1,174 @@
+//! Small questions on a long path that loses datagrams, alone and beside a flow of large messages: greenroom's nodes beside
+//! QUIC.
+
+mod ours;
+mod relay;
+
+use crate::net::{self, Server};
+use crate::results::Section;
+use crate::stats::{least, median, most, quantile};
+use crate::table::{Table, time};
+use greenroom_peers::wire::{ASKERS, FAR_MTU, Failure, SMALL, Times, quic, s2n};
+use relay::{Path, Relay};
+use std::fmt::Write as _;
+use std::time::{Duration, Instant};
+
+/// QUIC in datagrams as long as the path takes.
+pub(crate) const QUINN: &str = "quinn-far";
+pub(crate) const S2N: &str = "s2n-far";
+
+/// Who is measured; greenroom first, and once more at the end.
+const KINDS: [&str; 4] = [net::PARKED, QUINN, S2N, net::PARKED];
+
+/// How long a datagram is under way: half of a round trip.
+const DELAY: Duration = Duration::from_millis(10);
+/// How many of a hundred are lost.
+const LOSS: u64 = 1;
+/// How many questions each asker asks.
+const QUESTIONS: usize = 250;
+
+/// Whether a flow of large messages goes beside the questions.
+const ALONE: &str = "alone";
+const BESIDE: &str = "beside";
+
+/// Bytes of questions that are too long for one datagram.
+const SEVERAL: usize = 4 << 10;
+
+/// What is measured.
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    name: &'static str,
+    /// Bytes of a question.
+    bytes: usize,
+    /// How many of a hundred datagrams are lost.
+    loss: u64,
+    /// What is beside the questions.
+    what: &'static str,
+}
+
+const CASES: [Case; 4] = [
+    Case { name: "64 bytes, alone, nothing is lost", bytes: SMALL, loss: 0, what: ALONE },
+    Case { name: "64 bytes, alone", bytes: SMALL, loss: LOSS, what: ALONE },
+    Case {
+        name: "64 bytes, beside a flow of large messages",
+        bytes: SMALL,
+        loss: LOSS,
+        what: BESIDE,
+    },
+    Case {
+        name: "4 KiB, beside a flow of large messages",
+        bytes: SEVERAL,
+        loss: LOSS,
+        what: BESIDE,
+    },
+];
+
+/// Asks as that kind at that address, beside a flow or alone; returns median, 95th and 99th percentile of a question.
+///
+/// # Errors
+/// A sentence for the user.
+pub fn client(kind: &str, at: &str, bytes: &str, what: &str) -> Result<String, String> {
+    let with_flow = match what {
+        ALONE => false,
+        BESIDE => true,
+        _ => return Err(format!("nothing is called {what}")),
+    };
+    let bytes = bytes.parse().map_err(|_| format!("{bytes} bytes are none"))?;
+    let times: Result<Times, Failure> = net::runtime()?.block_on(async {
+        match kind {
+            net::PARKED => ours::beside(at, QUESTIONS, bytes, with_flow).await,
+            QUINN => quic::beside(at, QUESTIONS, bytes, with_flow).await,
+            S2N => s2n::beside(at, QUESTIONS, bytes, with_flow).await,
+            _ => Err(format!("nobody is called {kind}").into()),
+        }
+    });
+    let Times(times) = times.map_err(|error| error.to_string())?;
+    Ok([0.5, 0.95, 0.99].map(|part| quantile(&times, part).to_string()).join(" "))
+}
+
+/// What one round has found, in nanoseconds, and how many bytes came to the server in a second.
+#[derive(Clone, Copy, Debug)]
+struct Found {
+    median: f64,
+    p95: f64,
+    p99: f64,
+    bytes: f64,
+}
+
+/// One measurement: a server and a client of that kind, each a process, and a relay between them.
+fn measure(kind: &str, case: Case, round: u64) -> Result<Found, String> {
+    let explain = |error: std::io::Error| format!("{kind}: {error}");
+    let Case { bytes, loss, what, .. } = case;
+    let server = Server::start(kind)?;
+    let (start, end) = address(&server.at).ok_or("the server does not say where it is")?;
+    let there = server.at[start..end].parse().map_err(|_| format!("no address: {}", server.at))?;
+    let path = Path { delay: DELAY, loss, mtu: FAR_MTU.into(), seed: round };
+    let relay = Relay::start(there, path).map_err(explain)?;
+    let at = format!("{}{}{}", &server.at[..start], relay.at, &server.at[end..]);
+    let began = Instant::now();
+    let figures = net::figures(&["beside", kind, &at, &bytes.to_string(), what])?;
+    #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
+    let bytes = relay.carried() as f64 / began.elapsed().as_secs_f64();
+    match figures[..] {
+        [median, p95, p99] => Ok(Found { median, p95, p99, bytes }),
+        _ => Err(format!("{kind} printed {figures:?}")),
+    }
+}
+
+/// Where in what a server says its address and port are.
+fn address(at: &str) -> Option<(usize, usize)> {
+    const HOST: &str = "127.0.0.1:";
+    let start = at.find(HOST)?;
+    let port = start + HOST.len();
+    let length = at[port..].find(|digit: char| !digit.is_ascii_digit());
+    Some((start, port + length.unwrap_or(at.len() - port)))
+}
+
+/// Measures all of it.
+///
+/// # Errors
+/// A sentence for the user.
+pub fn section(count: usize) -> Result<Section, String> {
+    let mut text = format!(
+        "Two processes with a relay between them: a round trip takes {} ms, datagrams of more than {FAR_MTU} bytes do not \
+         come through, and of the others {LOSS} % is lost each way, but where nothing is. {ASKERS} askers at the same time, \
+         each of which asks {QUESTIONS} questions, one after the other; the flow is of 64 KiB messages as fast as \
+         they go. Medians of {count} interleaved rounds (least to most of the 99th percentile), in each of which the same \
+         random numbers lose everybody's datagrams. The rate is of what comes to the server. Ratios are greenroom's 99th \
+         percentile over the row's. The last row of each table is greenroom again. A question of which no datagram is lost \
+         is one of the 95 % even with {LOSS} % of loss.\n",
+        2 * DELAY.as_millis(),
+    );
+    for case in CASES {
+        let mut figures = KINDS.map(|kind| (kind, Vec::new()));
+        for round in 0..count {
+            for (kind, all) in &mut figures {
+                all.push(measure(kind, case, round as u64)?);
+            }
+        }
+        let _ = writeln!(text, "\n### questions of {}\n\n{}", case.name, table(&figures));
+    }
+    Ok(Section::new("On a long path that loses", &["far"], text))
+}
+
+fn table(figures: &[(&str, Vec<Found>)]) -> Table {
+    let heads = ["who", "median", "p95", "p99", "least to most", "KiB/s", "ratio"];
+    let mut table = Table::new(&heads);
+    let column =
+        |all: &[Found], of: fn(&Found) -> f64| -> Vec<f64> { all.iter().map(of).collect() };
+    let ours = median(&column(&figures[0].1, |found| found.p99));
+    for (kind, all) in figures {
+        let p99 = column(all, |found| found.p99);
+        let middle = |of| time(median(&column(all, of)));
+        table.row([
+            (*kind).to_owned(),
+            middle(|found| found.median),
+            middle(|found| found.p95),
+            time(median(&p99)),
+            format!("{} to {}", time(least(&p99)), time(most(&p99))),
+            format!("{:.0}", median(&column(all, |found| found.bytes)) / 1024.0),
+            format!("{:.2}", ours / median(&p99)),
+        ]);
+    }
+    table
+}
