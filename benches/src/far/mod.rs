@@ -134,7 +134,8 @@ pub fn section(count: usize) -> Result<Section, String> {
          come through, and of the others {LOSS} % is lost each way, but where nothing is. {ASKERS} askers at the same time, \
          each of which asks {QUESTIONS} questions, one after the other; the flow is of 64 KiB messages as fast as \
          they go. Medians of {count} interleaved rounds (least to most of the 99th percentile), in each of which the same \
-         random numbers lose everybody's datagrams. The rate is of what comes to the server. Ratios are greenroom's 99th \
+         random numbers lose everybody's datagrams. The rate is of what comes to the server, from the start of the client's process. Greenroom takes the \
+         relay for its own machine, begins with long datagrams and has to find out that they do not come through. Ratios are greenroom's 99th \
          percentile over the row's. The last row of each table is greenroom again. A question of which no datagram is lost \
          is one of the 95 % even with {LOSS} % of loss.\n",
         2 * DELAY.as_millis(),

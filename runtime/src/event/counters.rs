@@ -53,7 +53,7 @@ counters! {
     dead_refused,
     /// Messages whose deadline passed before their handler began.
     dead_expired,
-    /// Questions whose handler was cancelled, or did not begin, because the asker had gone.
+    /// Questions whose handler was cancelled, or did not begin, because the asker had gone or the ask was one of a cycle.
     dead_cancelled,
     /// Asks that failed because they would have waited for one another.
     ask_cycles,

@@ -41,7 +41,7 @@ impl fmt::Display for DeadLetterReason {
             Self::StashFull => "the stash was full",
             Self::Refused => "no handler in the state of the actor",
             Self::Expired => "its deadline had passed",
-            Self::Cancelled => "its asker was gone",
+            Self::Cancelled => "its asker was gone, or waited for nothing",
             Self::MaybeDelivered => "the connection ended: it may have been handled",
             Self::Undelivered(why) => return why.fmt(f),
         };

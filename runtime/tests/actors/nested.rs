@@ -148,6 +148,7 @@ fn a_ring_of_asks_ends_and_leaves_the_workers_free() {
         for length in [1, 2, 12] {
             let links = chain(system, length).await;
             links[0].set(links[length - 1].clone()).await.unwrap();
+            let before = system.counts();
             let outcome = links[0].depth(Last::Answers).within(LONG).await;
             match outcome {
                 Err(AskError::Failed(AskError::Cycle(cycle))) => {
@@ -158,6 +159,9 @@ fn a_ring_of_asks_ends_and_leaves_the_workers_free() {
             for link in &links {
                 assert_eq!(link.asked().within(LONG).await, Ok(1), "it is free again");
             }
+            let counts = system.counts();
+            assert_eq!(counts.ask_cycles, before.ask_cycles + 1);
+            assert_eq!(counts.dead_cancelled, before.dead_cancelled + 1, "it is a dead letter");
         }
     });
 }

@@ -19,17 +19,11 @@ use std::time::Duration;
 /// A sender that has less credit left than this may have to wait: pieces have a least length.
 const USED_UP: u64 = MESSAGE_COST + PIECE_MIN as u64;
 
-/// Longer messages leave this part of the first window to shorter ones, twice. That is less than three quarters, by which a
-/// receiver that has let go of everything raises its limit at the latest.
-const RESERVE_PART: u64 = 8;
-
 /// The sender's side.
 #[derive(Debug)]
 pub(super) struct Spend {
     position: u64,
     limit: u64,
-    /// Room that messages leave for those that are a step shorter.
-    reserve: u64,
     /// A sender was sent away, and has to be told when there is so much room.
     starved: Option<u64>,
 }
@@ -49,14 +43,11 @@ pub(super) struct Grant {
 
 impl Spend {
     pub(super) const fn new(config: &Config) -> Self {
-        let reserve = config.window_bytes_start / RESERVE_PART;
-        Self { position: 0, limit: config.window_bytes_start, reserve, starved: None }
+        Self { position: 0, limit: config.window_bytes_start, starved: None }
     }
 
-    /// Whether a message may be taken; if not, somebody will have to be told. It leaves room for those that are so many
-    /// steps shorter, which would otherwise wait until all longer ones before them have left.
-    pub(super) fn has_room(&mut self, steps: u64) -> bool {
-        let needed = 1 + crate::planted!("link-room-unreserved": steps => 0) * self.reserve;
+    /// Whether a message may be taken that needs so much room; if not, somebody will have to be told when there is.
+    pub(super) fn has_room(&mut self, needed: u64) -> bool {
         let has_room = self.left() >= needed;
         if !has_room {
             self.starved = Some(self.starved.map_or(needed, |least| least.min(needed)));
@@ -90,7 +81,8 @@ impl Spend {
         if limit > self.limit {
             self.limit = limit;
         }
-        self.starved.take_if(|needed| self.limit.saturating_sub(self.position) >= *needed).is_some()
+        let left = self.left();
+        self.starved.take_if(|needed| left >= *needed).is_some()
     }
 }
 
@@ -128,7 +120,8 @@ impl Grant {
     /// A message of that length is on its way: the window has to have room for all of it, or it
     /// would never come to its end; and beside it for what others send meanwhile.
     pub(super) fn make_room_for(&mut self, len: u64) {
-        let wanted = len + MESSAGE_COST + self.window_start;
+        let wanted = self.window_start.saturating_add(len + MESSAGE_COST);
+        let wanted = crate::planted!("link-room-for-one": wanted => len + MESSAGE_COST);
         self.window = self.window.max(wanted.min(self.window_max));
     }
 
@@ -173,10 +166,6 @@ mod tests {
 
     const RTT: Duration = Duration::from_millis(1);
 
-    fn steps_of(len: usize) -> u64 {
-        if len < 200 { 0 } else { 1 + u64::from(len > 1000) }
-    }
-
     fn config() -> Config {
         Config {
             window_bytes_start: 1000,
@@ -204,10 +193,8 @@ mod tests {
             let (mut arrived, mut steps) = (0, steps.into_iter().chain(std::iter::repeat(true)));
             for _ in 0..10_000 {
                 now = now + Duration::from_micros(300);
-                while let Some(&len) = waiting.front()
-                    && spend.has_room(steps_of(len))
-                {
-                    waiting.pop_front();
+                while !waiting.is_empty() && spend.has_room(1) {
+                    let len = waiting.pop_front().expect("it is not empty");
                     under_way.push_back((spend.take(len), len, None));
                 }
                 // As a lane does it: the first piece says how long the message is.
@@ -245,15 +232,14 @@ mod tests {
         // [LINK-40]
         #[test]
         fn who_was_sent_away_is_told_once(
-            steps in 0..3_u64,
+            needed in 1..500_u64,
             limits in prop::collection::vec(0..4000_u64, 0..20),
         ) {
             let mut spend = Spend::new(&config());
-            while spend.has_room(steps) {
+            while spend.has_room(needed) {
                 spend.take(100);
             }
             let told = limits.iter().filter(|limit| spend.raise(**limit)).count();
-            let needed = steps * spend.reserve + 1;
             let room = limits.iter().any(|limit| *limit >= spend.position + needed);
             prop_assert_eq!(told, usize::from(room));
         }

@@ -6,7 +6,8 @@
 //! 2. `last` knows of every pair whose last message lies above the floor. A message that is
 //!    acknowledged, but above the floor, still counts: the receiver may hold it back. [LINK-51]
 //! 3. A message is in at most one queue.
-//! 4. `bytes` is what the messages cost. Only the last one may begin below `bytes_max` and end above it.
+//! 4. `unsent` is the bytes of long messages behind the last one of each that was sent.
+//! 5. `bytes` is what the messages cost. Only the last one may begin below `bytes_max` and end above it.
 
 use super::config::MESSAGE_COST;
 use super::envelope::{Address, Class, Envelope};
@@ -145,12 +146,24 @@ impl Outbox {
         !self.was_full
     }
 
-    /// Whether one more long message may wait to be sent, where so many bytes leave soon; if not, somebody will have to be
-    /// told. What waits here holds up all that comes behind it, and what waits at its sender nobody else. [LINK-48]
-    pub(super) fn has_room_for_long(&mut self, soon: u64) -> bool {
-        let has_room = crate::planted!("link-unsent-unbounded": self.unsent < soon => true);
-        self.was_behind |= !has_room;
+    /// Whether a message may wait behind what waits to be sent of long ones, where that may be so much; if not, somebody will
+    /// have to be told. What waits here holds up all that comes behind it, and what waits at its sender nobody else.
+    pub(super) fn has_room_behind(&mut self, waiting_max: u64) -> bool {
+        let has_room = crate::planted!("link-unsent-unbounded": self.unsent < waiting_max => true);
+        if !has_room {
+            self.wait_until_sent();
+        }
         has_room
+    }
+
+    /// Whether long messages wait to be sent.
+    pub(super) const fn has_unsent(&self) -> bool {
+        self.unsent > 0
+    }
+
+    /// Somebody waits until less of them do.
+    pub(super) const fn wait_until_sent(&mut self) {
+        self.was_behind = true;
     }
 
     /// Says once, when half of that is sent, that there is room.
@@ -363,10 +376,14 @@ impl Outbox {
         self.pass_turn();
     }
 
-    /// Whether there may be something to send.
-    pub(super) fn has_work(&self) -> bool {
-        let mut queues = self.whole.iter().chain([&self.in_turn]);
-        queues.any(|queue| !queue.is_empty()) || !self.long.is_empty()
+    /// Whether there may be a whole message to send.
+    pub(super) fn has_whole(&self) -> bool {
+        self.whole.iter().any(|queue| !queue.is_empty())
+    }
+
+    /// Whether there may be a piece to send.
+    pub(super) fn has_pieces(&self) -> bool {
+        !self.in_turn.is_empty() || !self.long.is_empty()
     }
 
     /// Takes in that an item arrived; says whether somebody has to be told that there is room.

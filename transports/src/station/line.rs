@@ -97,7 +97,8 @@ impl Line {
             SendError::TooBig { .. } => SubmitError::TooLarge,
             SendError::Ended => SubmitError::Ended,
         });
-        self.is_full = sent == Err(SubmitError::Full);
+        // What finds room does not say that what did not, such as a longer one, finds it too.
+        self.is_full |= sent == Err(SubmitError::Full);
         sent
     }
 

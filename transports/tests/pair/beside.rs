@@ -1,9 +1,7 @@
 //! Short messages beside a flow of long ones, on a path that is long and loses nothing.
 
-use greenroom_transports::link::{
-    Address, Config, Delivery, Ecn, Envelope, Kind, Lane, SendError, Time,
-};
-use std::collections::{BTreeMap, VecDeque};
+use greenroom_transports::link::{Address, Config, Ecn, Envelope, Kind, Lane, SendError, Time};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// How long a packet is under way.
@@ -18,8 +16,8 @@ struct Path {
     lanes: [Lane; 2],
     under_way: BTreeMap<(Time, u64), (usize, u64, Vec<u8>)>,
     count: u64,
-    /// What has come and is held by the receiver.
-    held: VecDeque<Delivery>,
+    /// How many long messages were taken.
+    poured: usize,
     /// When each message came, by its sender.
     came: BTreeMap<u32, Vec<Time>>,
 }
@@ -38,25 +36,23 @@ impl Path {
         };
         let now = Time::from_nanos(1);
         let lane = || Lane::new(now, config.clone()).expect("the limits fit together");
-        let (under_way, held, came) = (BTreeMap::new(), VecDeque::new(), BTreeMap::new());
-        Self { now, lanes: [lane(), lane()], under_way, count: 0, held, came }
+        let (under_way, came) = (BTreeMap::new(), BTreeMap::new());
+        Self { now, lanes: [lane(), lane()], under_way, count: 0, poured: 0, came }
     }
 
     fn send(&mut self, from: u32, len: usize) -> Result<(), SendError> {
         self.lanes[0].send(&message(from), &vec![7; len])
     }
 
-    /// Sends long messages while they are taken; how many were.
-    fn pour(&mut self) -> usize {
-        let mut taken = 0;
+    /// Sends long messages while they are taken.
+    fn pour(&mut self) {
         while self.send(1, LONG).is_ok() {
-            taken += 1;
+            self.poured += 1;
         }
-        taken
     }
 
-    /// What happens until then. The receiver lets go of what comes, unless it `holds` it.
-    fn run(&mut self, until: Time, holds: bool) {
+    /// What happens until then.
+    fn run(&mut self, until: Time) {
         let mut buffer = vec![0; 1500];
         while self.now < until {
             for at in 0..2 {
@@ -79,16 +75,13 @@ impl Path {
                 let (to, number, inside) = entry.remove();
                 self.lanes[to].on_packet(self.now, number, &inside, Ecn::NotCapable);
             }
-            self.receive(holds);
+            self.receive();
         }
     }
 
-    fn receive(&mut self, holds: bool) {
+    fn receive(&mut self) {
         while let Some(delivery) = self.lanes[1].poll_message(&mut Vec::new()) {
             self.came.entry(delivery.envelope.from.slot).or_default().push(self.now);
-            self.held.push_back(delivery);
-        }
-        while !holds && let Some(delivery) = self.held.pop_front() {
             self.lanes[1].discard(self.now, delivery.receipt);
         }
     }
@@ -97,7 +90,7 @@ impl Path {
     fn flow(&mut self, until: Time) {
         while self.now < until {
             self.pour();
-            self.run(self.now + Duration::from_millis(1), false);
+            self.run(self.now + Duration::from_millis(1));
         }
     }
 
@@ -109,7 +102,7 @@ impl Path {
             if flows {
                 self.pour();
             }
-            self.run(self.now + Duration::from_millis(1), false);
+            self.run(self.now + Duration::from_millis(1));
             assert!(self.now < start + Duration::from_secs(10), "it does not come");
         }
         self.now.since(start)
@@ -120,7 +113,7 @@ impl Path {
     }
 }
 
-// [LINK-49]
+// [LINK-37]
 #[test]
 fn a_short_message_goes_at_once_beside_a_flow() {
     let mut path = Path::new();
@@ -134,21 +127,20 @@ fn a_short_message_goes_at_once_beside_a_flow() {
     assert!(path.count_of(1) > 20, "the flow goes on: {}", path.count_of(1));
 }
 
-// [LINK-48]
+// [LINK-47]
 #[test]
 fn a_flow_does_not_wait_in_the_lane_and_hold_up_others() {
     let mut path = Path::new();
     path.flow(Time::from_nanos(1_000_000_000));
-    let start = path.now;
-    let mut taken = path.pour() + path.count_of(1);
+    let (start, before) = (path.now, path.count_of(1));
     for _ in 0..1000 {
-        path.run(path.now + Duration::from_millis(5), false);
-        taken += path.pour();
+        path.run(path.now + Duration::from_millis(5));
+        path.pour();
     }
     // Those under way, those that are sent soon, and the one that passes the mark.
-    let waiting = taken - path.count_of(1);
+    let waiting = path.poured - path.count_of(1);
     assert!(waiting <= 5, "{waiting} long messages wait in the lane");
-    let bytes = path.count_of(1) * LONG;
+    let bytes = (path.count_of(1) - before) * LONG;
     let time = path.now.since(start).as_millis() as usize;
     assert!(bytes / time > 800, "the flow has all of the path: {} bytes a ms", bytes / time);
     for _ in 0..20 {
@@ -157,39 +149,40 @@ fn a_flow_does_not_wait_in_the_lane_and_hold_up_others() {
     }
 }
 
-// [LINK-47]
+// [LINK-41] [LINK-48]
 #[test]
-fn long_messages_that_are_held_leave_room_for_short_ones() {
+fn a_short_message_overtakes_those_of_sixteen_mebibytes() {
+    const LONGEST: usize = 16 << 20;
     let mut path = Path::new();
-    for _ in 0..5000 {
-        path.pour();
-        path.run(path.now + Duration::from_millis(1), true);
-    }
-    assert_eq!(path.pour(), 0, "there is no room for long ones");
-    for _ in 0..100 {
-        let before = path.count_of(2);
-        path.send(2, 64).expect("there is room for a short one");
-        path.run(path.now + 3 * DELAY, true);
-        assert_eq!(path.count_of(2), before + 1);
-    }
-    path.send(3, 4096).expect("there is room for one of middling length");
-    path.run(path.now + Duration::from_secs(1), true);
-    assert_eq!(path.count_of(3), 1);
-}
-
-// [LINK-41] [LINK-47]
-#[test]
-fn a_short_message_overtakes_one_of_sixteen_mebibytes() {
-    let mut path = Path::new();
-    path.send(1, 16 << 20).expect("there is room for the first one");
-    path.run(path.now + Duration::from_secs(1), false);
-    for _ in 0..50 {
+    // Not so soon that the window would grow anyway.
+    path.time_of(2, 64, false);
+    path.run(path.now + Duration::from_secs(1));
+    path.send(1, LONGEST).expect("there is room for the first one");
+    let start = path.now;
+    while path.count_of(1) < 2 {
+        path.run(path.now + Duration::from_millis(100));
+        // A second one when most of the first one has left, and so on.
+        let _ = path.send(1, LONGEST);
+        path.time_of(2, 64, false);
         let time = path.time_of(2, 64, false);
         assert!(time <= DELAY + Duration::from_millis(2), "{time:?}");
         let time = path.time_of(3, 1000, false);
         assert!(time <= DELAY + Duration::from_millis(2), "{time:?}");
+        assert!(path.now.since(start) < Duration::from_secs(100), "the long ones do not come");
     }
-    assert_eq!(path.count_of(1), 0, "the long one is under way");
-    path.run(path.now + Duration::from_secs(60), false);
-    assert_eq!(path.count_of(1), 1);
+}
+
+// [LINK-37]
+#[test]
+fn short_messages_without_end_do_not_hold_up_a_long_one() {
+    let mut path = Path::new();
+    let mut is_sent = false;
+    while path.count_of(1) == 0 {
+        while path.send(2, 64).is_ok() {}
+        path.run(path.now + Duration::from_millis(1));
+        if path.now >= Time::from_nanos(1_000_000_000) && !is_sent {
+            is_sent = path.send(1, LONG).is_ok();
+        }
+        assert!(path.now < Time::from_nanos(4_000_000_000), "it does not come");
+    }
 }

@@ -49,7 +49,8 @@ fn packets_grow_to_what_the_path_takes_and_shrink_when_it_takes_less() {
     let mut network = Network::calm();
     network.packet_len = 1400;
     let mut world = World::new(1, network, [busy(3000, 50), idle()], &config());
-    world.run(ms(400));
+    world.run_until(ms(400), |world| world.sides[0].lane.packet_len() >= 1385);
+    assert!(!world.is_done(), "much is still to come");
     let len = world.sides[0].lane.packet_len();
     assert!((1385..=1400).contains(&len), "{len} of 1400 bytes");
     // From here on the path swallows what it took before.

@@ -6,14 +6,14 @@ use super::{
 };
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::{
-    ClientConfig, Connection, Endpoint, EndpointConfig, MtuDiscoveryConfig, ServerConfig,
-    TransportConfig,
+    ClientConfig, Connection, Endpoint, EndpointConfig, MtuDiscoveryConfig, RecvStream, SendStream,
+    ServerConfig, TransportConfig,
 };
 use rustls::quic::Suite;
 use socket2::SockRef;
-use std::cell::Cell;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// QUIC's first packets are under AES, whatever comes after.
 fn initial() -> Option<Suite> {
@@ -69,16 +69,10 @@ pub async fn serve(cipher: Cipher, mtu: u16, ready: impl FnOnce(String)) -> Resu
 
 /// Takes what comes until the client is gone. An empty question is how many datagrams have come.
 async fn answer(connection: &Connection) {
-    let arrived = Cell::new(0_u64);
+    let arrived = Arc::new(AtomicU64::new(0));
     let questions = async {
-        while let Ok((mut send, mut receive)) = connection.accept_bi().await {
-            let Ok(mut answer) = receive.read_to_end(LARGE).await else { continue };
-            if answer.is_empty() {
-                answer.extend(arrived.get().to_le_bytes());
-            }
-            if send.write_all(&answer).await.is_ok() {
-                let _ = send.finish();
-            }
+        while let Ok((send, receive)) = connection.accept_bi().await {
+            tokio::spawn(answer_one(send, receive, Arc::clone(&arrived)));
         }
     };
     let streams = async {
@@ -89,10 +83,20 @@ async fn answer(connection: &Connection) {
     };
     let datagrams = async {
         while connection.read_datagram().await.is_ok() {
-            arrived.set(arrived.get() + 1);
+            arrived.fetch_add(1, Ordering::Relaxed);
         }
     };
     tokio::join!(questions, streams, datagrams);
+}
+
+async fn answer_one(mut send: SendStream, mut receive: RecvStream, arrived: Arc<AtomicU64>) {
+    let Ok(mut answer) = receive.read_to_end(LARGE).await else { return };
+    if answer.is_empty() {
+        answer.extend(arrived.load(Ordering::Relaxed).to_le_bytes());
+    }
+    if send.write_all(&answer).await.is_ok() {
+        let _ = send.finish();
+    }
 }
 
 /// Does so much of the work with the server at that address.

@@ -11,10 +11,12 @@ use s2n_quic::provider::datagram::default::{Endpoint, Receiver, Sender};
 use s2n_quic::provider::io::tokio::{Builder, Provider as Io};
 use s2n_quic::provider::limits::Limits;
 use s2n_quic::provider::tls::s2n_tls;
+use s2n_quic::stream::BidirectionalStream;
 use s2n_quic::{Client, Connection, Server};
-use std::cell::Cell;
 use std::future::poll_fn;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Poll;
 
 /// What stands before a datagram on IPv4, which s2n-quic counts with it.
@@ -67,27 +69,32 @@ pub async fn serve(mtu: u16, ready: impl FnOnce(String)) -> Result<(), Failure> 
 async fn answer(connection: Connection) {
     let (handle, acceptor) = connection.split();
     let (questions, streams) = acceptor.split();
-    let arrived = Cell::new(0);
+    let arrived = Arc::new(AtomicU64::new(0));
     let (questions, datagrams) =
         (answer_all(questions, &arrived), take_datagrams(handle, &arrived));
     tokio::join!(questions, take_streams(streams), datagrams);
 }
 
-/// An empty question is how many datagrams have come.
-async fn answer_all(mut questions: BidirectionalStreamAcceptor, arrived: &Cell<u64>) {
-    while let Ok(Some(mut stream)) = questions.accept_bidirectional_stream().await {
-        let mut is_empty = true;
-        while let Ok(Some(chunk)) = stream.receive().await {
-            is_empty = false;
-            if stream.send(chunk).await.is_err() {
-                break;
-            }
-        }
-        if is_empty {
-            let _ = stream.send(Bytes::copy_from_slice(&arrived.get().to_le_bytes())).await;
-        }
-        let _ = stream.finish();
+async fn answer_all(mut questions: BidirectionalStreamAcceptor, arrived: &Arc<AtomicU64>) {
+    while let Ok(Some(stream)) = questions.accept_bidirectional_stream().await {
+        tokio::spawn(answer_one(stream, Arc::clone(arrived)));
     }
+}
+
+/// An empty question is how many datagrams have come.
+async fn answer_one(mut stream: BidirectionalStream, arrived: Arc<AtomicU64>) {
+    let mut is_empty = true;
+    while let Ok(Some(chunk)) = stream.receive().await {
+        is_empty = false;
+        if stream.send(chunk).await.is_err() {
+            break;
+        }
+    }
+    if is_empty {
+        let arrived = arrived.load(Ordering::Relaxed);
+        let _ = stream.send(Bytes::copy_from_slice(&arrived.to_le_bytes())).await;
+    }
+    let _ = stream.finish();
 }
 
 async fn take_streams(mut streams: ReceiveStreamAcceptor) {
@@ -96,7 +103,7 @@ async fn take_streams(mut streams: ReceiveStreamAcceptor) {
     }
 }
 
-async fn take_datagrams(handle: Handle, arrived: &Cell<u64>) {
+async fn take_datagrams(handle: Handle, arrived: &AtomicU64) {
     let read = || {
         poll_fn(|cx| {
             let read = handle.datagram_mut(|from: &mut Receiver| from.poll_recv_datagram(cx));
@@ -104,7 +111,7 @@ async fn take_datagrams(handle: Handle, arrived: &Cell<u64>) {
         })
     };
     while read().await {
-        arrived.set(arrived.get() + 1);
+        arrived.fetch_add(1, Ordering::Relaxed);
     }
 }
 

@@ -12,7 +12,7 @@ use super::config::{Config, ConfigError, MESSAGE_COST};
 use super::congestion::Controller;
 use super::credit::{Grant, Spend};
 use super::cubic::Cubic;
-use super::envelope::{Address, Class, Envelope, Kind};
+use super::envelope::{Address, Class, Envelope};
 use super::frame::{FrameError, Message};
 use super::inbox::Inbox;
 use super::liveness::Liveness;
@@ -120,8 +120,8 @@ pub enum Full {
     /// The receiver's mailbox takes no more for now.
     #[error("the receiver's mailbox takes no more for now")]
     Mailbox,
-    /// Too many messages, or too many bytes of them, are not yet acknowledged.
-    #[error("too many messages are not yet acknowledged")]
+    /// Too many messages, or too many bytes of them, are not yet acknowledged; or too many bytes of long ones not yet sent.
+    #[error("too many messages are not yet acknowledged or sent")]
     Window,
 }
 
@@ -190,8 +190,8 @@ pub struct Counts {
 
 /// Bytes of the longest message of middling length.
 const MIDDLING_MAX: usize = 16 << 10;
-/// One more than the most that [`Lane::steps_down`] says.
-const STEPS: u64 = 3;
+/// Long mail behind other long mail leaves this part of the first window to what is shorter.
+const RESERVE_PART: u64 = 8;
 
 impl Lane {
     /// A lane that opens now, with CUBIC.
@@ -268,12 +268,12 @@ impl Lane {
             return Err(SendError::TooBig { len, max });
         }
         let class = envelope.kind.class();
-        let steps = self.steps_down(envelope.kind, len);
-        if !self.spends[class as usize].has_room(steps) {
+        let is_long_mail =
+            class == Class::Mail && Message::frame_len(envelope.kind, len) > self.mtu.current();
+        if !self.has_credit(class, is_long_mail, len) {
             return Err(Full::Lane.into());
         }
-        let room = self.sent_soon().saturating_mul(STEPS - steps);
-        if !self.outbox.has_room() || steps > 0 && !self.outbox.has_room_for_long(room) {
+        if !self.outbox.has_room() || is_long_mail && !self.has_room_for_long(len) {
             return Err(Full::Window.into());
         }
         let is_granted = class == Class::Mail && self.config.mailbox_messages_start.is_some();
@@ -286,14 +286,28 @@ impl Lane {
         Ok(())
     }
 
-    /// By how many steps messages can be shorter than one of that length: than mail that goes in pieces what goes whole, and
-    /// than longer mail what is of middling length. What the node itself says, such as answers, waits in one line however
-    /// long it is.
-    fn steps_down(&self, kind: Kind, len: usize) -> u64 {
-        if kind.class() != Class::Mail || Message::frame_len(kind, len) <= self.mtu.current() {
-            return 0;
+    /// Whether the peer's credit lets a message be taken. Long mail behind other long mail leaves some to what is shorter,
+    /// which would otherwise wait until all of that has left; but one alone does not, or short mail could hold it up.
+    /// [LINK-48]
+    fn has_credit(&mut self, class: Class, is_long_mail: bool, len: usize) -> bool {
+        let is_behind = is_long_mail && self.outbox.has_unsent();
+        let is_behind = crate::planted!("link-credit-unreserved": is_behind => false);
+        let reserve = self.config.window_bytes_start / RESERVE_PART;
+        let needed = if is_behind { reserve + MESSAGE_COST + len as u64 } else { 1 };
+        let has_credit = self.spends[class as usize].has_room(needed);
+        if is_behind && !has_credit {
+            self.outbox.wait_until_sent();
         }
-        if len <= MIDDLING_MAX { 1 } else { 2 }
+        has_credit
+    }
+
+    /// Whether a message of that length may wait behind the long ones that wait to be sent. What the node itself says, such
+    /// as answers, waits in one line however long it is. [LINK-47]
+    fn has_room_for_long(&mut self, len: usize) -> bool {
+        let soon = self.sent_soon();
+        // So that longer ones that are taken whenever there is room leave some to these.
+        let waiting_max = if len <= MIDDLING_MAX { soon.saturating_mul(2) } else { soon };
+        self.outbox.has_room_behind(waiting_max)
     }
 
     /// The next message whose turn to be handled has come.

@@ -1,7 +1,7 @@
 //! Packets that leave.
 //!
 //! What goes first: acknowledgements, credit, what was lost, what never waits at the receiver, mail, and
-//! pieces of long messages in turn. A packet in every four begins with a piece, so that long messages
+//! pieces of long messages in turn. After three packets without one the next begins with a piece, so that long messages
 //! are not held up for ever by short ones. While short ones come, pieces leave a little of the window free: it
 //! would be full again whenever one comes, which then waited a round trip. Order per pair does not depend on any of this.
 
@@ -19,7 +19,7 @@ use super::super::time::Time;
 use super::super::wire::{NoRoom, Writer};
 use super::{Event, Lane, Phase};
 
-/// One packet in so many begins with a piece of a long message.
+/// Of so many packets in a row one has a piece of a long message, if there is one.
 const PIECES_FIRST_EVERY: u32 = 4;
 
 /// So many packets, and no more than a quarter of the window, are left to short messages by pieces of long ones.
@@ -48,7 +48,7 @@ pub struct Transmit {
 impl Lane {
     /// The next packet to send, its inside written to the front of `buffer`; `None` for none by now.
     ///
-    /// The carrier asks until there is none, after whatever else it did with the lane. The buffer
+    /// The carrier asks until there is none, after whatever else it did with the lane; then there may be events. The buffer
     /// should have room for [`Config::packet_len_max`] bytes; packets are no longer than it.
     ///
     /// [`Config::packet_len_max`]: super::super::Config::packet_len_max
@@ -69,7 +69,7 @@ impl Lane {
             return Some(probe);
         }
         let ack_due = self.received.due().is_some_and(|due| due <= now);
-        let elicits = may_elicit && (self.has_news() || self.probes > 0);
+        let elicits = may_elicit && (self.has_news(now) || self.probes > 0);
         if (ack_due || elicits)
             && let Some(packet) = self.transmit_frames(now, buffer, elicits)
         {
@@ -101,12 +101,13 @@ impl Lane {
     }
 
     /// Whether there is anything to send beside acknowledgements.
-    fn has_news(&self) -> bool {
+    fn has_news(&self, now: Time) -> bool {
         self.ping
             || self.has_credit_to_give()
             || self.challenge.is_some()
             || self.response.is_some()
-            || self.outbox.has_work()
+            || self.outbox.has_whole()
+            || self.outbox.has_pieces() && (self.is_turn_of_pieces() || self.may_send_pieces(now))
     }
 
     /// Whether window and pace let a packet go that asks for an acknowledgement.
@@ -233,8 +234,7 @@ impl Lane {
 
     fn fill_messages(&mut self, now: Time, writer: &mut Writer<'_>) -> Result<(), NoRoom> {
         let before = writer.written();
-        let may_send_pieces = self.may_send_pieces(now);
-        if may_send_pieces && self.whole_in_a_row >= PIECES_FIRST_EVERY - 1 {
+        if self.is_turn_of_pieces() {
             self.whole_in_a_row = 0;
             self.fill_pieces(writer)?;
             if writer.written() > before {
@@ -242,11 +242,18 @@ impl Lane {
             }
         }
         self.fill_whole(writer)?;
-        if writer.written() > before {
+        let whole = writer.written();
+        if whole > before {
             self.whole_in_a_row += 1;
             self.short_at = Some(now);
         }
-        if may_send_pieces { self.fill_pieces(writer) } else { Ok(()) }
+        if self.may_send_pieces(now) {
+            self.fill_pieces(writer)?;
+        }
+        if writer.written() > whole {
+            self.whole_in_a_row = 0;
+        }
+        Ok(())
     }
 
     /// Bytes of long messages that leave within about two round trips.
@@ -254,16 +261,24 @@ impl Lane {
         self.congestion_window().saturating_mul(2).max(SOON_BYTES_MIN)
     }
 
-    /// Whether the window has room for pieces beside that for short messages, if there were any of late.
+    /// Whether the next packet begins with a piece, if there is one.
+    const fn is_turn_of_pieces(&self) -> bool {
+        self.whole_in_a_row >= PIECES_FIRST_EVERY - 1
+    }
+
+    /// Whether the window has room for pieces beside that for short messages, if there were any of late. With nothing under
+    /// way it has: no acknowledgement would come for which they could wait.
     fn may_send_pieces(&self, now: Time) -> bool {
         let lately = 2 * self.recovery.rtt.smoothed();
-        if self.probes > 0 || self.short_at.is_none_or(|at| now.since(at) > lately) {
+        let in_flight = self.recovery.sent.bytes_in_flight();
+        let is_mixed = self.short_at.is_some_and(|at| now.since(at) <= lately);
+        if !is_mixed || self.probes > 0 || in_flight == 0 {
             return true;
         }
         let (window, packet_size) = (self.congestion_window(), self.mtu.current() as u64);
         let reserve = (SHORT_PACKETS * packet_size).min(window / 4);
         let reserve = crate::planted!("link-window-unreserved": reserve => 0);
-        self.recovery.sent.bytes_in_flight() + packet_size + reserve <= window
+        in_flight + packet_size + reserve <= window
     }
 
     fn fill_whole(&mut self, writer: &mut Writer<'_>) -> Result<(), NoRoom> {
