@@ -85,8 +85,8 @@ pub(super) struct Outbox {
     in_pieces_max: usize,
     /// Bytes of long messages that were never sent.
     unsent: u64,
-    /// A long message was sent away for their sake.
-    was_behind: bool,
+    /// A long message was sent away for their sake, and its sender has to be told when no more than that is left.
+    told_at: Option<u64>,
     was_full: bool,
 }
 
@@ -135,7 +135,7 @@ impl Outbox {
             in_pieces: 0,
             in_pieces_max,
             unsent: 0,
-            was_behind: false,
+            told_at: None,
             was_full: false,
         }
     }
@@ -147,11 +147,12 @@ impl Outbox {
     }
 
     /// Whether a message may wait behind what waits to be sent of long ones, where that may be so much; if not, somebody will
-    /// have to be told. What waits here holds up all that comes behind it, and what waits at its sender nobody else.
+    /// have to be told, when half of that is sent. What waits here holds up all that comes behind it, and what waits at its
+    /// sender nobody else.
     pub(super) fn has_room_behind(&mut self, waiting_max: u64) -> bool {
         let has_room = crate::planted!("link-unsent-unbounded": self.unsent < waiting_max => true);
         if !has_room {
-            self.wait_until_sent();
+            self.tell_at(waiting_max / 2);
         }
         has_room
     }
@@ -161,16 +162,14 @@ impl Outbox {
         self.unsent > 0
     }
 
-    /// Somebody waits until less of them do.
-    pub(super) const fn wait_until_sent(&mut self) {
-        self.was_behind = true;
+    /// Somebody has to be told when no more than that of them waits.
+    pub(super) fn tell_at(&mut self, unsent: u64) {
+        self.told_at = self.told_at.max(Some(unsent));
     }
 
-    /// Says once, when half of that is sent, that there is room.
-    pub(super) fn has_caught_up(&mut self, soon: u64) -> bool {
-        let told = self.was_behind && self.unsent < soon / 2;
-        self.was_behind &= !told;
-        told
+    /// Says once that it is so.
+    pub(super) fn has_caught_up(&mut self) -> bool {
+        self.told_at.take_if(|at| self.unsent <= *at).is_some()
     }
 
     fn fits(&self) -> bool {

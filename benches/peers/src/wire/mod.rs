@@ -112,7 +112,7 @@ pub async fn each(
     Ok(Times(times))
 }
 
-/// Who asks at the same time in [`beside`].
+/// How many ask at the same time beside a flow.
 pub const ASKERS: usize = 8;
 
 /// Takes the time of each of so many questions of each asker, who ask at the same time; if that is wanted beside a

@@ -2,6 +2,7 @@
 
 mod path;
 mod receive;
+mod room;
 mod timers;
 mod transmit;
 
@@ -13,7 +14,7 @@ use super::congestion::Controller;
 use super::credit::{Grant, Spend};
 use super::cubic::Cubic;
 use super::envelope::{Address, Class, Envelope};
-use super::frame::{FrameError, Message};
+use super::frame::FrameError;
 use super::inbox::Inbox;
 use super::liveness::Liveness;
 use super::mailbox::{Allowances, Placements};
@@ -188,11 +189,6 @@ pub struct Counts {
     pub congestions: u64,
 }
 
-/// Bytes of the longest message of middling length.
-const MIDDLING_MAX: usize = 16 << 10;
-/// Long mail behind other long mail leaves this part of the first window to what is shorter.
-const RESERVE_PART: u64 = 8;
-
 impl Lane {
     /// A lane that opens now, with CUBIC.
     ///
@@ -268,14 +264,7 @@ impl Lane {
             return Err(SendError::TooBig { len, max });
         }
         let class = envelope.kind.class();
-        let is_long_mail =
-            class == Class::Mail && Message::frame_len(envelope.kind, len) > self.mtu.current();
-        if !self.has_credit(class, is_long_mail, len) {
-            return Err(Full::Lane.into());
-        }
-        if !self.outbox.has_room() || is_long_mail && !self.has_room_for_long(len) {
-            return Err(Full::Window.into());
-        }
+        self.room_for(envelope.kind, len)?;
         let is_granted = class == Class::Mail && self.config.mailbox_messages_start.is_some();
         if is_granted && !self.allowances.try_take(envelope.to) {
             return Err(Full::Mailbox.into());
@@ -284,30 +273,6 @@ impl Lane {
         self.outbox.push(*envelope, payload, end, self.mtu.current());
         self.counts.messages_sent += 1;
         Ok(())
-    }
-
-    /// Whether the peer's credit lets a message be taken. Long mail behind other long mail leaves some to what is shorter,
-    /// which would otherwise wait until all of that has left; but one alone does not, or short mail could hold it up.
-    /// [LINK-48]
-    fn has_credit(&mut self, class: Class, is_long_mail: bool, len: usize) -> bool {
-        let is_behind = is_long_mail && self.outbox.has_unsent();
-        let is_behind = crate::planted!("link-credit-unreserved": is_behind => false);
-        let reserve = self.config.window_bytes_start / RESERVE_PART;
-        let needed = if is_behind { reserve + MESSAGE_COST + len as u64 } else { 1 };
-        let has_credit = self.spends[class as usize].has_room(needed);
-        if is_behind && !has_credit {
-            self.outbox.wait_until_sent();
-        }
-        has_credit
-    }
-
-    /// Whether a message of that length may wait behind the long ones that wait to be sent. What the node itself says, such
-    /// as answers, waits in one line however long it is. [LINK-47]
-    fn has_room_for_long(&mut self, len: usize) -> bool {
-        let soon = self.sent_soon();
-        // So that longer ones that are taken whenever there is room leave some to these.
-        let waiting_max = if len <= MIDDLING_MAX { soon.saturating_mul(2) } else { soon };
-        self.outbox.has_room_behind(waiting_max)
     }
 
     /// The next message whose turn to be handled has come.

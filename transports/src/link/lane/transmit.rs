@@ -25,10 +25,6 @@ const PIECES_FIRST_EVERY: u32 = 4;
 /// So many packets, and no more than a quarter of the window, are left to short messages by pieces of long ones.
 const SHORT_PACKETS: u64 = 2;
 
-/// So many bytes of long messages may wait to be sent though the window is small: less would have their senders woken for
-/// each message.
-const SOON_BYTES_MIN: u64 = 128 << 10;
-
 /// So many packets are remembered while one of them waits for its acknowledgement: more than any window
 /// has. A peer that is heard, but acknowledges nothing, has memory used for each answer. [LINK-14]
 const REMEMBERED_MAX: usize = 1 << 16;
@@ -89,7 +85,7 @@ impl Lane {
         let mut writer = Writer::new(&mut buffer[..room]);
         let acked_below = self.received.write(now, &mut writer);
         let eliciting = elicits && self.fill(now, &mut writer);
-        if self.outbox.has_caught_up(self.sent_soon()) {
+        if self.outbox.has_caught_up() {
             self.events.push_back(Event::Room);
         }
         let len = writer.written();
@@ -254,11 +250,6 @@ impl Lane {
             self.whole_in_a_row = 0;
         }
         Ok(())
-    }
-
-    /// Bytes of long messages that leave within about two round trips.
-    pub(super) fn sent_soon(&self) -> u64 {
-        self.congestion_window().saturating_mul(2).max(SOON_BYTES_MIN)
     }
 
     /// Whether the next packet begins with a piece, if there is one.

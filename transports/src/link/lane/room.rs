@@ -1,0 +1,63 @@
+//! Whether a message is taken for the peer.
+//!
+//! Short mail leaves before long mail. It still has to be taken, and what is taken has its place in the peer's credit before all
+//! that is taken later; so long mail is taken little by little. The decision on mail beside mail in the book has the figures.
+
+use super::super::config::MESSAGE_COST;
+use super::super::envelope::{Class, Kind};
+use super::super::frame::Message;
+use super::{Full, Lane};
+
+/// So many bytes of long messages may wait to be sent though the window is small: less would have their senders woken for
+/// each message.
+const SOON_BYTES_MIN: u64 = 128 << 10;
+
+/// Bytes of the longest message of middling length.
+const MIDDLING_MAX: usize = 16 << 10;
+
+/// Long mail behind other long mail leaves this part of the first window to what is shorter.
+const RESERVE_PART: u64 = 8;
+
+impl Lane {
+    /// Whether the lane takes a message of that length, its receiver's mailbox apart. Who is sent away is told when there is
+    /// room.
+    ///
+    /// # Errors
+    /// It does not.
+    pub(super) fn room_for(&mut self, kind: Kind, len: usize) -> Result<(), Full> {
+        let class = kind.class();
+        // What the node itself says, such as answers, waits in one line however long it is.
+        let is_long_mail =
+            class == Class::Mail && Message::frame_len(kind, len) > self.mtu.current();
+        if !self.has_credit(class, is_long_mail, len) {
+            return Err(Full::Lane);
+        }
+        if !self.outbox.has_room() || is_long_mail && !self.has_room_for_long(len) {
+            return Err(Full::Window);
+        }
+        Ok(())
+    }
+
+    /// Whether the peer's credit lets a message be taken. Long mail behind other long mail leaves some to what is shorter,
+    /// which would otherwise wait until all of that has left; but one alone does not, or short mail could hold it up.
+    /// [LINK-48]
+    fn has_credit(&mut self, class: Class, is_long_mail: bool, len: usize) -> bool {
+        let is_behind = is_long_mail && self.outbox.has_unsent();
+        let is_behind = crate::planted!("link-credit-unreserved": is_behind => false);
+        let reserve = self.config.window_bytes_start / RESERVE_PART;
+        let needed = if is_behind { reserve + MESSAGE_COST + len as u64 } else { 1 };
+        let has_credit = self.spends[class as usize].has_room(needed);
+        if is_behind && !has_credit {
+            self.outbox.tell_at(0);
+        }
+        has_credit
+    }
+
+    /// Whether a long message may wait behind those that wait to be sent. [LINK-47]
+    fn has_room_for_long(&mut self, len: usize) -> bool {
+        let soon = self.congestion_window().saturating_mul(2).max(SOON_BYTES_MIN);
+        // So that longer ones that are taken whenever there is room leave some to these.
+        let waiting_max = if len <= MIDDLING_MAX { soon.saturating_mul(2) } else { soon };
+        self.outbox.has_room_behind(waiting_max)
+    }
+}
