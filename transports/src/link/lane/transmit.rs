@@ -243,7 +243,7 @@ impl Lane {
             self.whole_in_a_row += 1;
             self.short_at = Some(now);
         }
-        if self.may_send_pieces(now) {
+        if self.outbox.has_pieces() && self.may_send_pieces(now) {
             self.fill_pieces(writer)?;
         }
         if writer.written() > whole {
