@@ -1,9 +1,10 @@
 //! A path between one client and one server that is long and loses datagrams.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 use tokio::net::UdpSocket;
@@ -57,13 +58,12 @@ impl Relay {
 
 /// Carries datagrams between the client, whom `near` hears, and the server, to which `far` is connected.
 async fn carry(near: &UdpSocket, far: &UdpSocket, path: Path, carried: &AtomicU64) {
-    let client = Mutex::new(None);
-    let whom = || *client.lock().unwrap_or_else(PoisonError::into_inner);
+    let client = Cell::new(None);
     let there = way(
         path,
         async |buffer| {
             let (length, from) = near.recv_from(buffer).await?;
-            *client.lock().unwrap_or_else(PoisonError::into_inner) = Some(from);
+            client.set(Some(from));
             Ok(length)
         },
         async |datagram| {
@@ -76,7 +76,7 @@ async fn carry(near: &UdpSocket, far: &UdpSocket, path: Path, carried: &AtomicU6
         Path { seed: !path.seed, ..path },
         async |buffer| far.recv(buffer).await,
         async |datagram| {
-            if let Some(client) = whom() {
+            if let Some(client) = client.get() {
                 let _ = near.send_to(datagram, client).await;
             }
         },
