@@ -186,14 +186,14 @@ impl Outbox {
         self.messages.is_empty()
     }
 
-    /// Takes a message, which has room, and goes in packets of `packet_len` bytes.
-    pub(super) fn push(&mut self, envelope: Envelope, payload: &[u8], end: u64, packet_len: usize) {
+    /// Takes a message, which has room, and fits into a packet or goes in pieces.
+    pub(super) fn push(&mut self, envelope: Envelope, payload: &[u8], end: u64, in_pieces: bool) {
         let sequence = self.floor + 1 + self.messages.len() as u64;
         let predecessor = self.follow((envelope.from, envelope.to), sequence);
-        if Message::frame_len(envelope.kind, payload.len()) <= packet_len {
-            self.whole[queue_of(envelope.kind.class())].push_back(sequence);
-        } else {
+        if in_pieces {
             self.wait_long(sequence, payload.len() as u64);
+        } else {
+            self.whole[queue_of(envelope.kind.class())].push_back(sequence);
         }
         let bytes = self.store.push(payload);
         self.bytes += cost(bytes);

@@ -14,7 +14,7 @@ use super::congestion::Controller;
 use super::credit::{Grant, Spend};
 use super::cubic::Cubic;
 use super::envelope::{Address, Class, Envelope};
-use super::frame::FrameError;
+use super::frame::{FrameError, Message};
 use super::inbox::Inbox;
 use super::liveness::Liveness;
 use super::mailbox::{Allowances, Placements};
@@ -264,13 +264,14 @@ impl Lane {
             return Err(SendError::TooBig { len, max });
         }
         let class = envelope.kind.class();
-        self.room_for(envelope.kind, len)?;
+        let in_pieces = Message::frame_len(envelope.kind, len) > self.mtu.current();
+        self.room_for(class, len, in_pieces)?;
         let is_granted = class == Class::Mail && self.config.mailbox_messages_start.is_some();
         if is_granted && !self.allowances.try_take(envelope.to) {
             return Err(Full::Mailbox.into());
         }
         let end = self.spends[class as usize].take(len);
-        self.outbox.push(*envelope, payload, end, self.mtu.current());
+        self.outbox.push(*envelope, payload, end, in_pieces);
         self.counts.messages_sent += 1;
         Ok(())
     }

@@ -4,8 +4,7 @@
 //! that is taken later; so long mail is taken little by little. The decision on mail beside mail in the book has the figures.
 
 use super::super::config::MESSAGE_COST;
-use super::super::envelope::{Class, Kind};
-use super::super::frame::Message;
+use super::super::envelope::Class;
 use super::{Full, Lane};
 
 /// So many bytes of long messages may wait to be sent though the window is small: less would have their senders woken for
@@ -24,11 +23,14 @@ impl Lane {
     ///
     /// # Errors
     /// It does not.
-    pub(super) fn room_for(&mut self, kind: Kind, len: usize) -> Result<(), Full> {
-        let class = kind.class();
+    pub(super) fn room_for(
+        &mut self,
+        class: Class,
+        len: usize,
+        in_pieces: bool,
+    ) -> Result<(), Full> {
         // What the node itself says, such as answers, waits in one line however long it is.
-        let is_long_mail =
-            class == Class::Mail && Message::frame_len(kind, len) > self.mtu.current();
+        let is_long_mail = in_pieces && class == Class::Mail;
         if !self.has_credit(class, is_long_mail, len) {
             return Err(Full::Lane);
         }

@@ -5,6 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 const PACKET: usize = 200;
 
+fn push(outbox: &mut Outbox, envelope: Envelope, payload: &[u8]) {
+    let in_pieces = Message::frame_len(envelope.kind, payload.len()) > PACKET;
+    outbox.push(envelope, payload, 0, in_pieces);
+}
+
 fn envelope(from: u32, to: u32) -> Envelope {
     let address = |slot| Address { slot, generation: 0 };
     let (to, from) = (address(to), address(from));
@@ -52,7 +57,7 @@ proptest! {
         let mut late = Vec::new();
         for (index, (from, to, len)) in messages.iter().enumerate() {
             let sequence = index as u64 + 1;
-            outbox.push(envelope(*from, *to), &vec![0; *len], 0, PACKET);
+            push(&mut outbox, envelope(*from, *to), &vec![0; *len]);
             lens.insert(sequence, *len);
             let is_whole = |at: &u64| arrived.get(at).is_some_and(|have| have.len() > lens[at]);
             let floor = (1..sequence).take_while(|at| is_whole(at)).last().unwrap_or(0);
@@ -122,16 +127,16 @@ fn arrive(
 fn a_message_that_is_held_back_still_counts() {
     let mut outbox = Outbox::new(1 << 10, u64::MAX, 2);
     for _ in 0..2 {
-        outbox.push(envelope(1, 1), &[], 0, PACKET);
+        push(&mut outbox, envelope(1, 1), &[]);
     }
     send_all(&mut outbox);
     // The first is lost; the second came, and is held back at the receiver.
     outbox.on_acked(whole(2));
-    outbox.push(envelope(1, 1), &[], 0, PACKET);
+    push(&mut outbox, envelope(1, 1), &[]);
     assert_eq!(outbox.get(3).expect("pushed").head.predecessor, 1, "or it would overtake it");
     outbox.on_acked(whole(1));
     outbox.on_acked(whole(3));
-    outbox.push(envelope(1, 1), &[], 0, PACKET);
+    push(&mut outbox, envelope(1, 1), &[]);
     assert_eq!(outbox.get(4).expect("pushed").head.predecessor, 0);
 }
 
@@ -140,9 +145,9 @@ fn a_message_that_is_held_back_still_counts() {
 fn at_a_break_each_open_message_has_its_fate() {
     let mut outbox = Outbox::new(1 << 10, u64::MAX, 2);
     for payload in [1, 2, 3, 4] {
-        outbox.push(envelope(1, 1), &[payload], 0, PACKET);
+        push(&mut outbox, envelope(1, 1), &[payload]);
     }
-    outbox.push(envelope(1, 1), &[5; 1000], 0, PACKET);
+    push(&mut outbox, envelope(1, 1), &[5; 1000]);
     for _ in 0..3 {
         let next = outbox.next_whole(PACKET).expect("some are left");
         outbox.sent_whole(next);
@@ -160,7 +165,7 @@ fn at_a_break_each_open_message_has_its_fate() {
 fn pairs_below_the_floor_are_forgotten() {
     let mut outbox = Outbox::new(1 << 10, u64::MAX, 2);
     for pair in 0..10_000 {
-        outbox.push(envelope(pair, pair), &[], 0, PACKET);
+        push(&mut outbox, envelope(pair, pair), &[]);
         send_all(&mut outbox);
         outbox.on_acked(whole(u64::from(pair) + 1));
     }
