@@ -6,7 +6,7 @@
 use super::id::Id;
 use super::member::{Member, Roster};
 use super::swim::Swim;
-use super::{NAME, Seed};
+use super::{NAME, Named, Seed};
 use crate::actor::{Context, Handle, Message, Ref};
 use crate::net::{Address, Identity, Node, NodeId};
 use crate::sync::Arc;
@@ -14,7 +14,7 @@ use crate::system::System;
 use crate::time::Time;
 use foca::Timer;
 use std::collections::{BTreeMap, VecDeque};
-use std::net::ToSocketAddrs;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::time::Duration;
 
 /// Packets that wait for a connection; the oldest go first.
@@ -34,7 +34,11 @@ pub(super) struct Start {
     pub(super) seeds: Vec<Seed>,
     pub(super) period: Duration,
     pub(super) members_max: usize,
+    pub(super) resolver: Resolver,
 }
+
+/// Finds the addresses that a name, a `host:port`, has now; none if it has none, or nobody says. May block.
+pub(super) type Resolver = fn(&str) -> Vec<SocketAddr>;
 
 /// See the [module](self).
 #[derive(greenroom::Actor)]
@@ -43,6 +47,9 @@ pub(super) struct Gossip {
     node: Node,
     roster: Arc<Roster>,
     seeds: Vec<Seed>,
+    resolver: Resolver,
+    /// What is being looked up: a resolver that does not answer has each name once, and holds one thread for it.
+    awaited: Vec<Named>,
     period: Duration,
     swim: Swim,
     timers: BTreeMap<(Time, u64), Timer<Id>>,
@@ -71,14 +78,26 @@ impl Message for Leave {
 impl Gossip {
     #[start]
     fn start(args: Start, cx: &mut Context<Self>) -> Self {
-        let Start { node, roster, seeds, period, members_max } = args;
+        let Start { node, roster, seeds, period, members_max, resolver } = args;
         let core = cx.system().core().clone();
         let me = Id::new(roster.me().identity, roster.me().address.clone(), core.clock.wall_ms());
         let swim = Swim::new(me, period, members_max, core.random.next());
-        let (timers, routes) = (BTreeMap::new(), BTreeMap::new());
+        let (timers, routes, awaited) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
         cx.every(period, Self::each_period);
         cx.after(Duration::ZERO, Self::seek);
-        Self { node, roster, seeds, period, swim, timers, timers_set: 0, routes, round: 0 }
+        Self {
+            node,
+            roster,
+            seeds,
+            resolver,
+            awaited,
+            period,
+            swim,
+            timers,
+            timers_set: 0,
+            routes,
+            round: 0,
+        }
     }
 
     /// A packet of the protocol.
@@ -112,17 +131,27 @@ impl Gossip {
         for seed in self.seeds.clone() {
             match seed {
                 Seed::At(address) => self.seek_at(address, cx),
-                Seed::Named { scheme, name } => {
-                    let resolved = cx.blocking(move || resolve(&scheme, &name));
-                    cx.pipe(resolved, Self::resolved);
-                }
+                Seed::Named(name) => self.look_up(name, cx),
             }
         }
     }
 
     #[local]
-    fn resolved(&mut self, addresses: Vec<Address>, cx: &mut Context<Self>) {
-        addresses.into_iter().for_each(|address| self.seek_at(address, cx));
+    fn look_up(&mut self, name: Named, cx: &mut Context<Self>) {
+        if self.awaited.contains(&name) {
+            return;
+        }
+        self.awaited.push(name.clone());
+        let resolver = self.resolver;
+        let found = cx.blocking(move || (resolver(&name.host), name));
+        cx.pipe(found, Self::found);
+    }
+
+    #[local]
+    fn found(&mut self, (found, name): (Vec<SocketAddr>, Named), cx: &mut Context<Self>) {
+        self.awaited.retain(|awaited| *awaited != name);
+        let addresses = found.iter().filter_map(|at| format!("{}:{at}", name.scheme).parse().ok());
+        addresses.for_each(|address| self.seek_at(address, cx));
     }
 
     /// Takes note of who is up, and connects with who has come.
@@ -248,8 +277,7 @@ async fn in_time<T>(
     system.by(system.deadline(span), attempt).await.flatten()
 }
 
-/// The addresses that a name has now; none if it has none, or nobody says.
-fn resolve(scheme: &str, name: &str) -> Vec<Address> {
-    let found = name.to_socket_addrs().into_iter().flatten();
-    found.filter_map(|at| format!("{scheme}:{at}").parse().ok()).collect()
+/// The machine's own.
+pub(super) fn resolve(host: &str) -> Vec<SocketAddr> {
+    host.to_socket_addrs().into_iter().flatten().collect()
 }

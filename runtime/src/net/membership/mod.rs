@@ -21,6 +21,8 @@ mod gossip;
 mod id;
 mod member;
 mod swim;
+#[cfg(test)]
+mod tests;
 
 pub use member::{Member, MemberEvent, MemberStream, Members};
 
@@ -29,7 +31,7 @@ use super::identity::Address;
 use super::node::{ExportError, Node};
 use crate::actor::SpawnError;
 use crate::sync::Arc;
-use gossip::{Gossip, Start};
+use gossip::{Gossip, Resolver, Start};
 use member::Roster;
 use std::time::Duration;
 
@@ -75,13 +77,21 @@ pub struct Membership {
     seeds: Vec<Seed>,
     period: Duration,
     members_max: usize,
+    resolver: Resolver,
 }
 
 /// Where others may be.
 #[derive(Clone, Debug)]
 enum Seed {
     At(Address),
-    Named { scheme: String, name: String },
+    Named(Named),
+}
+
+/// Each address that `host`, a `host:port`, has in the DNS.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Named {
+    scheme: String,
+    host: String,
 }
 
 /// Why a node takes no part in a cluster.
@@ -99,7 +109,13 @@ pub enum JoinError {
 impl Membership {
     /// Of a node that others reach at `address`.
     pub const fn at(address: Address) -> Self {
-        Self { address, seeds: Vec::new(), period: PERIOD, members_max: MEMBERS_MAX }
+        Self {
+            address,
+            seeds: Vec::new(),
+            period: PERIOD,
+            members_max: MEMBERS_MAX,
+            resolver: gossip::resolve,
+        }
     }
 
     /// Looks for another node there, until it is up and whenever it is not. The node's own address is passed over,
@@ -110,9 +126,9 @@ impl Membership {
     }
 
     /// Looks for other nodes at each address that `name`, a `host:port`, has in the DNS; it is asked again each
-    /// time. The addresses are `scheme:ip:port`, so the transport must reach nodes by that alone.
+    /// time, once it has answered: one that is slow holds one thread for each name. The addresses are `scheme:ip:port`, so the transport must reach nodes by that alone.
     pub fn seed_dns(mut self, scheme: impl Into<String>, name: impl Into<String>) -> Self {
-        self.seeds.push(Seed::Named { scheme: scheme.into(), name: name.into() });
+        self.seeds.push(Seed::Named(Named { scheme: scheme.into(), host: name.into() }));
         self
     }
 
@@ -145,6 +161,7 @@ impl Membership {
             seeds: self.seeds,
             period: self.period,
             members_max: self.members_max,
+            resolver: self.resolver,
         };
         let gossip = node.system().spawn::<Gossip>(start).start()?;
         if let Err(error) = node.export(NAME, Export::of(&gossip)) {
