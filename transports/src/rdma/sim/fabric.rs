@@ -95,6 +95,9 @@ pub(super) struct State {
     addresses: u32,
     /// How often a message found nobody ready to receive it.
     pub(super) not_ready: u64,
+    /// What is looked for in all that is sent, if anything, and how often it was there.
+    pub(super) wanted: Vec<u8>,
+    pub(super) sightings: u64,
     /// By number, less the first. A queue pair that is gone leaves its place empty.
     pairs: Vec<Option<Pair>>,
     completions: Vec<Completions>,
@@ -115,6 +118,8 @@ impl State {
             hosts: Vec::new(),
             addresses: 0,
             not_ready: 0,
+            wanted: Vec::new(),
+            sightings: 0,
             pairs: Vec::new(),
             completions: Vec::new(),
             receives: Vec::new(),

@@ -170,6 +170,19 @@ impl Fabric {
         self.state.borrow().not_ready
     }
 
+    /// Looks from now on for a text in all that is sent, which is not empty.
+    pub fn look_for(&self, text: &[u8]) {
+        let mut state = self.state.borrow_mut();
+        state.wanted = text.to_vec();
+        state.sightings = 0;
+    }
+
+    /// In how many messages and datagrams the text was that is [looked for](Fabric::look_for).
+    #[must_use]
+    pub fn sightings(&self) -> u64 {
+        self.state.borrow().sightings
+    }
+
     /// Gives that machine another GID in place of the one it has, by which nobody reaches it any more.
     pub fn readdress(&self, host: usize) {
         self.state.borrow_mut().readdress(host);

@@ -222,7 +222,10 @@ fn packets_are_sealed_unless_both_trust_each_other() {
         ([How::Sealed, How::Trusting], Carrier::Rdma),
     ]) {
         let mut world = World::new(seed, Weather::fair(), how);
+        // What actors say can be read on the way exactly where nothing is sealed.
+        world.fabric.look_for(&World::text(MESSAGES - 2)[8..]);
         world.run_until(|world| world.is_served() && world.is_by(expected));
+        assert_eq!(world.fabric.sightings() > 0, expected == Carrier::RdmaPlain, "{how:?}");
         let others = [Carrier::Rdma, Carrier::RdmaPlain].into_iter().filter(|it| *it != expected);
         for other in others {
             let station = world.nodes[0].station.lock();
