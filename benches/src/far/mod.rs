@@ -1,5 +1,4 @@
-//! Small questions on a long path that loses datagrams, alone and beside a flow of large messages: greenroom's nodes beside
-//! QUIC.
+//! Small questions on a long path that loses datagrams, alone and beside large messages: greenroom's nodes beside QUIC.
 
 mod ours;
 mod relay;
@@ -8,7 +7,7 @@ use crate::net::{self, Server};
 use crate::results::Section;
 use crate::stats::{least, median, most, quantile};
 use crate::table::{Table, time};
-use greenroom_peers::wire::{ASKERS, FAR_MTU, Failure, SMALL, Times, quic, s2n};
+use greenroom_peers::wire::{ASKERS, Beside, FAR_MTU, FETCHED, Failure, SMALL, Times, quic, s2n};
 use relay::{Path, Relay};
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -27,10 +26,6 @@ const LOSS: u64 = 1;
 /// How many questions each asker asks.
 const QUESTIONS: usize = 250;
 
-/// Whether a flow of large messages goes beside the questions.
-const ALONE: &str = "alone";
-const BESIDE: &str = "beside";
-
 /// Bytes of questions that are too long for one datagram.
 const SEVERAL: usize = 4 << 10;
 
@@ -43,42 +38,34 @@ struct Case {
     /// How many of a hundred datagrams are lost.
     loss: u64,
     /// What is beside the questions.
-    what: &'static str,
+    what: Beside,
 }
 
-const CASES: [Case; 4] = [
-    Case { name: "64 bytes, alone, nothing is lost", bytes: SMALL, loss: 0, what: ALONE },
-    Case { name: "64 bytes, alone", bytes: SMALL, loss: LOSS, what: ALONE },
-    Case {
-        name: "64 bytes, beside a flow of large messages",
-        bytes: SMALL,
-        loss: LOSS,
-        what: BESIDE,
-    },
-    Case {
-        name: "4 KiB, beside a flow of large messages",
-        bytes: SEVERAL,
-        loss: LOSS,
-        what: BESIDE,
-    },
+const CASES: [Case; 6] = [
+    case("64 bytes, alone, nothing is lost", SMALL, 0, Beside::Nothing),
+    case("64 bytes, alone", SMALL, LOSS, Beside::Nothing),
+    case("64 bytes, beside a flow of large messages", SMALL, LOSS, Beside::Flow),
+    case("4 KiB, beside a flow of large messages", SEVERAL, LOSS, Beside::Flow),
+    case("64 bytes, beside large answers", SMALL, LOSS, Beside::Fetch),
+    case("4 KiB, beside large answers", SEVERAL, LOSS, Beside::Fetch),
 ];
 
-/// Asks as that kind at that address, beside a flow or alone; returns median, 95th and 99th percentile of a question.
+const fn case(name: &'static str, bytes: usize, loss: u64, what: Beside) -> Case {
+    Case { name, bytes, loss, what }
+}
+
+/// Asks as that kind at that address, with other work beside that; returns median, 95th and 99th percentile of a question.
 ///
 /// # Errors
 /// A sentence for the user.
 pub fn client(kind: &str, at: &str, bytes: &str, what: &str) -> Result<String, String> {
-    let with_flow = match what {
-        ALONE => false,
-        BESIDE => true,
-        _ => return Err(format!("nothing is called {what}")),
-    };
+    let what: Beside = what.parse()?;
     let bytes = bytes.parse().map_err(|_| format!("{bytes} bytes are none"))?;
     let times: Result<Times, Failure> = net::runtime()?.block_on(async {
         match kind {
-            net::PARKED => ours::beside(at, QUESTIONS, bytes, with_flow).await,
-            QUINN => quic::beside(at, QUESTIONS, bytes, with_flow).await,
-            S2N => s2n::beside(at, QUESTIONS, bytes, with_flow).await,
+            net::PARKED => ours::beside(at, QUESTIONS, bytes, what).await,
+            QUINN => quic::beside(at, QUESTIONS, bytes, what).await,
+            S2N => s2n::beside(at, QUESTIONS, bytes, what).await,
             _ => Err(format!("nobody is called {kind}").into()),
         }
     });
@@ -86,7 +73,7 @@ pub fn client(kind: &str, at: &str, bytes: &str, what: &str) -> Result<String, S
     Ok([0.5, 0.95, 0.99].map(|part| quantile(&times, part).to_string()).join(" "))
 }
 
-/// What one round has found, in nanoseconds, and how many bytes came to the server in a second.
+/// What one round has found, in nanoseconds, and how many bytes the path carried in a second, both ways together.
 #[derive(Clone, Copy, Debug)]
 struct Found {
     median: f64,
@@ -106,7 +93,7 @@ fn measure(kind: &str, case: Case, round: u64) -> Result<Found, String> {
     let relay = Relay::start(there, path).map_err(explain)?;
     let at = format!("{}{}{}", &server.at[..start], relay.at, &server.at[end..]);
     let began = Instant::now();
-    let figures = net::figures(&["beside", kind, &at, &bytes.to_string(), what])?;
+    let figures = net::figures(&["beside", kind, &at, &bytes.to_string(), &what.to_string()])?;
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
     let bytes = relay.carried() as f64 / began.elapsed().as_secs_f64();
     match figures[..] {
@@ -130,14 +117,16 @@ fn address(at: &str) -> Option<(usize, usize)> {
 /// A sentence for the user.
 pub fn section(count: usize) -> Result<Section, String> {
     let mut text = format!(
-        "Two processes with a relay between them: a round trip takes {} ms, datagrams of more than {FAR_MTU} bytes do not \
-         come through, and of the others {LOSS} % is lost each way, but where nothing is. {ASKERS} askers at the same time, \
-         each of which asks {QUESTIONS} questions, one after the other; the flow is of 64 KiB messages as fast as \
-         they go. Medians of {count} interleaved rounds (least to most of the 99th percentile), in each of which the same \
-         random numbers lose everybody's datagrams. The rate is of what comes to the server, from the start of the client's process. Greenroom takes the \
-         relay for its own machine, begins with long datagrams and has to find out that they do not come through. Ratios are greenroom's 99th \
-         percentile over the row's. The last row of each table is greenroom again. A question of which no datagram is lost \
-         is one of the 95 % even with {LOSS} % of loss.\n",
+        "Two processes with a relay between them: a round trip takes {} ms, datagrams of more than {FAR_MTU} bytes \
+         do not come through, and of the others {LOSS} % is lost each way, but where nothing is. {ASKERS} askers at \
+         the same time, each of which asks {QUESTIONS} questions, one after the other; the flow is of 64 KiB messages \
+         as fast as they go, and large answers are of 64 KiB, too, {FETCHED} of them at a time. Medians of {count} \
+         interleaved rounds (least to most of the 99th percentile), in each of which the same random numbers lose \
+         everybody's datagrams. The rate is of what comes to server and client together, from the start of the \
+         client's process. Greenroom takes the relay for its own machine, begins with long datagrams and has to find \
+         out that they do not come through. Ratios are greenroom's 99th percentile over the row's. The last row of \
+         each table is greenroom again. A question of which no datagram is lost is one of the 95 % even with {LOSS} % \
+         of loss.\n",
         2 * DELAY.as_millis(),
     );
     for case in CASES {

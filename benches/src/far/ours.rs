@@ -3,7 +3,7 @@
 use crate::net::ours::{Echo, FLOW, start};
 use crate::net::{LIMIT, PARKED, idle};
 use greenroom::{Actor, Ref, handlers};
-use greenroom_peers::wire::{ASKERS, Failure, LARGE, Times, nanos};
+use greenroom_peers::wire::{ASKERS, Beside, FETCHED, Failure, LARGE, Times, nanos};
 use std::time::Instant;
 use tokio::task::JoinSet;
 
@@ -39,13 +39,28 @@ struct Flow {
 
 #[handlers]
 impl Flow {
-    #[tell]
-    async fn flow(&mut self) {
-        while self.echo.take(vec![7; LARGE]).await.is_ok() {}
+    /// Why it ends.
+    #[ask]
+    async fn flow(&mut self) -> String {
+        loop {
+            if let Err(error) = self.echo.take(vec![7; LARGE]).await {
+                return error.to_string();
+            }
+        }
+    }
+
+    #[ask]
+    async fn fetch(&mut self) -> String {
+        loop {
+            match self.echo.give(LARGE).within(LIMIT).await {
+                Ok(answer) => assert_eq!(answer.len(), LARGE, "the answer is large"),
+                Err(error) => return error.to_string(),
+            }
+        }
     }
 }
 
-/// Asks so many questions of so many bytes of each asker, with a flow of large messages beside them or without.
+/// Asks so many questions of so many bytes of each asker, with other work beside them.
 ///
 /// # Errors
 /// What the node says.
@@ -53,14 +68,26 @@ pub(super) async fn beside(
     at: &str,
     count: usize,
     bytes: usize,
-    with_flow: bool,
+    what: Beside,
 ) -> Result<Times, Failure> {
     let (system, _udp, node) = start(idle(PARKED), 2, 1)?;
     let peer = node.connect(&at.parse()?).await?;
     let echo: Ref<Echo> = peer.find("echo").await?;
-    let flow = system.spawn::<Flow>(Flow { echo: peer.find(FLOW).await? }).await?;
-    if with_flow {
-        flow.flow().await?;
+    let other = peer.find::<Echo>(FLOW).await?;
+    let flow = async || system.spawn::<Flow>(Flow { echo: other.clone() }).await;
+    let mut others = JoinSet::new();
+    match what {
+        Beside::Nothing => {}
+        Beside::Flow => {
+            let flow = flow().await?;
+            others.spawn(async move { flow.flow().within(LIMIT).await });
+        }
+        Beside::Fetch => {
+            for _ in 0..FETCHED {
+                let flow = flow().await?;
+                others.spawn(async move { flow.fetch().within(LIMIT).await });
+            }
+        }
     }
     let mut asking = JoinSet::new();
     for _ in 0..ASKERS {
@@ -68,8 +95,13 @@ pub(super) async fn beside(
         asking.spawn(async move { asker.questions(count).within(LIMIT).await });
     }
     let mut times = Vec::new();
-    while let Some(asked) = asking.join_next().await {
-        times.extend(asked?.map_err(|error| error.to_string())?);
+    loop {
+        tokio::select! {
+            asked = asking.join_next() => match asked {
+                Some(asked) => times.extend(asked?.map_err(|error| error.to_string())?),
+                None => return Ok(Times(times)),
+            },
+            Some(ended) = others.join_next() => return Err(ended??.into()),
+        }
     }
-    Ok(Times(times))
 }

@@ -50,7 +50,7 @@ impl Relay {
         Ok(relay)
     }
 
-    /// How many bytes have come to the server.
+    /// How many bytes have come to one of them.
     pub(super) fn carried(&self) -> u64 {
         self.carried.load(Ordering::Relaxed)
     }
@@ -76,6 +76,7 @@ async fn carry(near: &UdpSocket, far: &UdpSocket, path: Path, carried: &AtomicU6
         Path { seed: !path.seed, ..path },
         async |buffer| far.recv(buffer).await,
         async |datagram| {
+            carried.fetch_add(datagram.len() as u64, Ordering::Relaxed);
             if let Some(client) = client.get() {
                 let _ = near.send_to(datagram, client).await;
             }

@@ -23,6 +23,10 @@ impl Echo {
     fn echo(&self, bytes: Vec<u8>) -> Vec<u8> {
         bytes
     }
+    #[ask]
+    fn give(&self, len: usize) -> Vec<u8> {
+        vec![7; len]
+    }
     #[tell]
     fn take(&mut self, _bytes: Vec<u8>) {}
 }

@@ -112,26 +112,82 @@ pub async fn each(
     Ok(Times(times))
 }
 
-/// How many ask at the same time beside a flow.
+/// How many ask at the same time beside something.
 pub const ASKERS: usize = 8;
+/// How many large answers are asked for at a time.
+pub const FETCHED: usize = 32;
+/// The question whose answer is large, where streams carry questions: of one byte, so that it comes whole.
+pub(crate) const FETCH: &[u8] = b"?";
 
-/// Takes the time of each of so many questions of each asker, who ask at the same time; if that is wanted beside a
-/// flow, which is not to end.
+/// What is beside small questions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beside {
+    /// Nothing.
+    Nothing,
+    /// Large messages that want no answer, as fast as they go.
+    Flow,
+    /// Small questions, [`FETCHED`] at a time, whose answers are large.
+    Fetch,
+}
+
+impl fmt::Display for Beside {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Nothing => "alone",
+            Self::Flow => "flow",
+            Self::Fetch => "fetch",
+        })
+    }
+}
+
+impl FromStr for Beside {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let known =
+            [Self::Nothing, Self::Flow, Self::Fetch].into_iter().find(|it| it.to_string() == text);
+        known.ok_or_else(|| format!("nothing beside questions is called {text}"))
+    }
+}
+
+/// Takes the time of each of so many questions of each asker, who ask at the same time, while other work is done that
+/// is not to end.
 ///
 /// # Errors
-/// What a question or the flow says.
+/// What a question or the other work says.
 pub(crate) async fn beside(
     count: usize,
     ask: impl AsyncFn() -> Result<(), Failure>,
-    with_flow: bool,
-    flow: impl Future<Output = Result<(), Failure>>,
+    other: impl Future<Output = Result<(), Failure>>,
 ) -> Result<Times, Failure> {
     let askers = (0..ASKERS).map(|_| each(count, &ask));
-    let flow = async { if with_flow { flow.await } else { pending().await } };
-    match select(pin!(try_join_all(askers)), pin!(flow)).await {
+    match select(pin!(try_join_all(askers)), pin!(other)).await {
         Either::Left((times, _)) => Ok(Times(times?.into_iter().flat_map(|it| it.0).collect())),
         Either::Right((ended, _)) => {
-            Err(ended.err().unwrap_or_else(|| "the flow has ended".into()))
+            Err(ended.err().unwrap_or_else(|| "the other work has ended".into()))
+        }
+    }
+}
+
+/// The work beside questions: a flow, or `fetch` many times at once.
+///
+/// # Errors
+/// What it says.
+pub(crate) async fn other_work(
+    what: Beside,
+    flow: impl Future<Output = Result<(), Failure>>,
+    fetch: impl AsyncFn() -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    match what {
+        Beside::Nothing => pending().await,
+        Beside::Flow => flow.await,
+        Beside::Fetch => {
+            let fetching = (0..FETCHED).map(async |_| {
+                loop {
+                    fetch().await?;
+                }
+            });
+            try_join_all(fetching).await.map(|_: Vec<()>| ())
         }
     }
 }

@@ -1,8 +1,8 @@
 //! QUIC by quinn: a stream for each message, or datagrams.
 
 use super::{
-    Cipher, FAR_MTU, Failure, LARGE, NEAR_MTU, SOCKET_BYTES, Times, Use, Work, all, each,
-    of_arrivals, tls,
+    Beside, Cipher, FAR_MTU, FETCH, Failure, LARGE, NEAR_MTU, SOCKET_BYTES, Times, Use, Work, all,
+    each, of_arrivals, tls,
 };
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::{
@@ -94,6 +94,9 @@ async fn answer_one(mut send: SendStream, mut receive: RecvStream, arrived: Arc<
     if answer.is_empty() {
         answer.extend(arrived.load(Ordering::Relaxed).to_le_bytes());
     }
+    if answer == FETCH {
+        answer = vec![7; LARGE];
+    }
     if send.write_all(&answer).await.is_ok() {
         let _ = send.finish();
     }
@@ -162,20 +165,15 @@ async fn connect(at: &str, cipher: Cipher, mtu: u16) -> Result<Connection, Failu
     Ok(endpoint.connect_with(config, address, "localhost")?.await?)
 }
 
-/// Asks so many questions of so many bytes of each asker over a far path, with a stream of large messages beside them or without.
+/// Asks so many questions of so many bytes of each asker over a far path, with other work beside them.
 ///
 /// # Errors
 /// What the kernel or the server says.
-pub async fn beside(
-    at: &str,
-    count: usize,
-    bytes: usize,
-    with_flow: bool,
-) -> Result<Times, Failure> {
+pub async fn beside(at: &str, count: usize, bytes: usize, what: Beside) -> Result<Times, Failure> {
     let connection = connect(at, Cipher::Aes, FAR_MTU).await?;
     let payload = vec![7; bytes];
-    super::beside(count, async || ask(&connection, &payload).await, with_flow, flow(&connection))
-        .await
+    let other = super::other_work(what, flow(&connection), async || fetch(&connection).await);
+    super::beside(count, async || ask(&connection, &payload).await, other).await
 }
 
 async fn flow(connection: &Connection) -> Result<(), Failure> {
@@ -183,6 +181,12 @@ async fn flow(connection: &Connection) -> Result<(), Failure> {
     loop {
         send.write_all(&[7; LARGE]).await?;
     }
+}
+
+async fn fetch(connection: &Connection) -> Result<(), Failure> {
+    let answer = question(connection, FETCH).await?;
+    assert_eq!(answer.len(), LARGE, "the answer is large");
+    Ok(())
 }
 
 async fn ask(connection: &Connection, payload: &[u8]) -> Result<(), Failure> {

@@ -2,7 +2,8 @@
 
 use super::tls::{hex, unhex};
 use super::{
-    FAR_MTU, Failure, LARGE, NEAR_MTU, SOCKET_BYTES, Times, Use, Work, all, each, of_arrivals,
+    Beside, FAR_MTU, FETCH, Failure, LARGE, NEAR_MTU, SOCKET_BYTES, Times, Use, Work, all, each,
+    of_arrivals,
 };
 use bytes::Bytes;
 use s2n_quic::client::Connect;
@@ -86,7 +87,8 @@ async fn answer_one(mut stream: BidirectionalStream, arrived: Arc<AtomicU64>) {
     let mut is_empty = true;
     while let Ok(Some(chunk)) = stream.receive().await {
         is_empty = false;
-        if stream.send(chunk).await.is_err() {
+        let answer = if chunk == FETCH { Bytes::from_static(&[7; LARGE]) } else { chunk };
+        if stream.send(answer).await.is_err() {
             break;
         }
     }
@@ -173,25 +175,16 @@ async fn connect(at: &str, mtu: u16) -> Result<(Client, Handle), Failure> {
     Ok((client, connection))
 }
 
-/// Asks so many questions of so many bytes of each asker over a far path, with a stream of large messages beside them or without.
+/// Asks so many questions of so many bytes of each asker over a far path, with other work beside them.
 ///
 /// # Errors
 /// What the kernel or the server says.
-pub async fn beside(
-    at: &str,
-    count: usize,
-    bytes: usize,
-    with_flow: bool,
-) -> Result<Times, Failure> {
+pub async fn beside(at: &str, count: usize, bytes: usize, what: Beside) -> Result<Times, Failure> {
     let (_client, connection) = connect(at, FAR_MTU).await?;
     let payload = Bytes::from(vec![7; bytes]);
-    super::beside(
-        count,
-        async || ask(&mut connection.clone(), &payload).await,
-        with_flow,
-        flow(connection.clone()),
-    )
-    .await
+    let fetch = async || fetch(&mut connection.clone()).await;
+    let other = super::other_work(what, flow(connection.clone()), fetch);
+    super::beside(count, async || ask(&mut connection.clone(), &payload).await, other).await
 }
 
 async fn flow(mut connection: Handle) -> Result<(), Failure> {
@@ -208,6 +201,12 @@ async fn send_datagram(connection: &Handle, mut payload: Bytes) -> Result<(), Fa
         sent.map_err(|error| error.to_string().into())
     })
     .await
+}
+
+async fn fetch(connection: &mut Handle) -> Result<(), Failure> {
+    let answer = question(connection, &Bytes::from_static(FETCH)).await?;
+    assert_eq!(answer.len(), LARGE, "the answer is large");
+    Ok(())
 }
 
 async fn ask(connection: &mut Handle, payload: &Bytes) -> Result<(), Failure> {
