@@ -1,13 +1,14 @@
 //! The sending half of a connection, which its proxies and its session share.
 //!
 //! Messages of users go straight to the link, as credit and room allow, and wait in their proxies otherwise. What
-//! the node itself has to say waits in a backlog, which goes first: otherwise two nodes could each wait for the
-//! other one to read. The [backlog] is bounded by what the peer may have under way.
+//! the node itself has to say waits in a backlog, whose short frames go first: otherwise two nodes could each wait for
+//! the other one to read. The [backlog] is bounded by what the peer may have under way.
 //!
 //! Invariants:
 //! 1. Only the outlet submits to the link, under its lock, so frames are numbered in the order in which the
 //!    link has them.
-//! 2. While the backlog is not empty, no message of a user is submitted.
+//! 2. While a frame is in the first line of the backlog, no message of a user is submitted. Those of other lines, nearly all
+//!    of which are long answers, and messages of users each find what room there is.
 //! 3. After `close` nothing is submitted, every question has its outcome, and nobody waits for room.
 
 mod askers;
@@ -128,10 +129,6 @@ pub(super) enum Post {
 }
 
 impl State {
-    fn has_none_waiting(&self) -> bool {
-        self.waiting.is_empty() && self.waiting_streams.is_empty()
-    }
-
     /// Whoever waits for room, and does not any more.
     fn take_waiting(&mut self) -> Vec<Waker> {
         let mut waiting = std::mem::take(&mut self.waiting);
@@ -189,7 +186,7 @@ impl Outlet {
         if state.closed {
             return true;
         }
-        if state.backlog.is_empty() {
+        if state.backlog.lets_say(order, bytes.len()) {
             let mut submitted = self.link.submit(order, &bytes);
             if submitted == Err(SubmitError::TooLarge)
                 && let Some(shorter) = instead_of(&bytes)
@@ -217,10 +214,11 @@ impl Outlet {
         fits
     }
 
-    /// How many frames were said so far; those that wait for room count.
+    /// How many frames are submitted when the short one is that was said last, or hardly more: long ones may leave before
+    /// it.
     pub(super) fn said(&self) -> u64 {
         let state = self.state.lock();
-        state.submitted + state.backlog.len() as u64
+        state.submitted + state.backlog.short() as u64
     }
 
     /// How many of these the peer has for certain.
@@ -242,31 +240,18 @@ impl Outlet {
                 return Poll::Ready(());
             }
             state.pump = Some(cx.waker().clone());
-            while let Some((order, bytes)) = state.backlog.front() {
-                match self.link.submit(*order, bytes) {
-                    Ok(()) => state.submitted += 1,
-                    Err(SubmitError::Full) => break,
-                    Err(SubmitError::TooLarge) => {
-                        if let Some(shorter) = instead_of(bytes) {
-                            state.backlog.replace(shorter);
-                            continue;
-                        }
-                    }
-                    // The session hears of it.
-                    Err(SubmitError::Ended) => {}
-                }
-                state.backlog.pop();
-            }
-            if state.backlog.is_empty() && state.has_none_waiting() {
-                return Poll::Pending;
-            }
-            if self.link.poll_room(cx).is_pending() {
-                return Poll::Pending;
-            }
-            if state.backlog.is_empty() {
-                let waiting = state.take_waiting();
-                drop(state);
-                waiting.into_iter().for_each(Waker::wake);
+            // Before the backlog is refused again, since room for others may have come that it does not use.
+            let has_room = self.link.poll_room(cx).is_ready();
+            state.submitted += state.backlog.submit(&*self.link);
+            let is_empty = state.backlog.is_empty();
+            let lets_pass = state.backlog.lets_pass();
+            let lets_pass = planted!("net-room-unshared": lets_pass => is_empty);
+            let waiting = if has_room && lets_pass { state.take_waiting() } else { Vec::new() };
+            let is_done = !has_room || is_empty;
+            drop(state);
+            waiting.into_iter().for_each(Waker::wake);
+            // Who was refused in this turn is told of room only if that is asked for once more.
+            if is_done {
                 return Poll::Pending;
             }
         }
@@ -294,7 +279,7 @@ impl Outlet {
             route.waiting = waker.cloned();
             return Post::Wait;
         }
-        let submitted = if state.backlog.is_empty() {
+        let submitted = if state.backlog.lets_pass() {
             self.link.submit(Order::Within(parcel.actor), &parcel.bytes[parcel.start..])
         } else {
             Err(SubmitError::Full)

@@ -24,6 +24,7 @@ mod inside;
 mod limit;
 mod lock;
 mod manifest;
+mod narrow;
 mod references;
 mod rendezvous;
 #[cfg(not(sanitized = "thread"))]

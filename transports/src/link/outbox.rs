@@ -6,8 +6,10 @@
 //! 2. `last` knows of every pair whose last message lies above the floor. A message that is
 //!    acknowledged, but above the floor, still counts: the receiver may hold it back. [LINK-51]
 //! 3. A message is in at most one queue.
-//! 4. `unsent` is the bytes of long messages behind the last one of each that was sent.
+//! 4. `unsent` counts the bytes of long messages behind the last one of each that was sent.
 //! 5. `bytes` is what the messages cost. Only the last one may begin below `bytes_max` and end above it.
+
+mod unsent;
 
 use super::config::MESSAGE_COST;
 use super::envelope::{Address, Class, Envelope};
@@ -18,6 +20,7 @@ use super::store::{Place, Store};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 use std::collections::VecDeque;
+use unsent::Unsent;
 
 /// A message on its way.
 #[derive(Debug)]
@@ -78,16 +81,21 @@ pub(super) struct Outbox {
     whole: [VecDeque<u64>; 3],
     /// Of these, those whose first message lacks credit, in the packet that is being filled.
     is_short: [bool; 3],
-    /// Long messages: those that send in turn, and those that wait for one of them to end, with their lengths.
+    /// Long messages: those that send in turn, and those that wait for one of them to end.
     in_turn: VecDeque<u64>,
-    long: VecDeque<(u64, u64)>,
+    long: VecDeque<Long>,
     in_pieces: usize,
     in_pieces_max: usize,
-    /// Bytes of long messages that were never sent.
-    unsent: u64,
-    /// A long message was sent away for their sake, and its sender has to be told when no more than that is left.
-    told_at: Option<u64>,
+    pub(super) unsent: Unsent,
     was_full: bool,
+}
+
+/// A long message that waits for its turn.
+#[derive(Clone, Copy, Debug)]
+struct Long {
+    sequence: u64,
+    class: Class,
+    len: u64,
 }
 
 /// A message that goes whole, and is the next one.
@@ -134,8 +142,7 @@ impl Outbox {
             long: VecDeque::new(),
             in_pieces: 0,
             in_pieces_max,
-            unsent: 0,
-            told_at: None,
+            unsent: Unsent::default(),
             was_full: false,
         }
     }
@@ -144,32 +151,6 @@ impl Outbox {
     pub(super) fn has_room(&mut self) -> bool {
         self.was_full = !self.fits();
         !self.was_full
-    }
-
-    /// Whether a message may wait behind what waits to be sent of long ones, where that may be so much; if not, somebody will
-    /// have to be told, when half of that is sent. What waits here holds up all that comes behind it, and what waits at its
-    /// sender nobody else.
-    pub(super) fn has_room_behind(&mut self, waiting_max: u64) -> bool {
-        let has_room = crate::planted!("link-unsent-unbounded": self.unsent < waiting_max => true);
-        if !has_room {
-            self.tell_at(waiting_max / 2);
-        }
-        has_room
-    }
-
-    /// Whether long messages wait to be sent.
-    pub(super) const fn has_unsent(&self) -> bool {
-        self.unsent > 0
-    }
-
-    /// Somebody has to be told when no more than that of them waits.
-    pub(super) fn tell_at(&mut self, unsent: u64) {
-        self.told_at = self.told_at.max(Some(unsent));
-    }
-
-    /// Says once that it is so.
-    pub(super) fn has_caught_up(&mut self) -> bool {
-        self.told_at.take_if(|at| self.unsent <= *at).is_some()
     }
 
     fn fits(&self) -> bool {
@@ -191,7 +172,8 @@ impl Outbox {
         let sequence = self.floor + 1 + self.messages.len() as u64;
         let predecessor = self.follow((envelope.from, envelope.to), sequence);
         if in_pieces {
-            self.wait_long(sequence, payload.len() as u64);
+            let (class, len) = (envelope.kind.class(), payload.len() as u64);
+            self.wait_long(Long { sequence, class, len });
         } else {
             self.whole[queue_of(envelope.kind.class())].push_back(sequence);
         }
@@ -202,9 +184,9 @@ impl Outbox {
     }
 
     /// A message waits for its turn to go in pieces.
-    fn wait_long(&mut self, sequence: u64, len: u64) {
-        self.unsent += len;
-        self.long.push_back((sequence, len));
+    fn wait_long(&mut self, long: Long) {
+        self.unsent.add(long.class, long.len);
+        self.long.push_back(long);
     }
 
     /// Makes a message the last one of its pair; says how far back the one before it is.
@@ -271,9 +253,10 @@ impl Outbox {
                     self.whole[queue].pop_front();
                 }
                 Progress::Waiting | Progress::Sent if len > packet_len => {
+                    let class = message.head.envelope.kind.class();
                     let len = message.bytes.len() as u64;
                     self.whole[queue].pop_front();
-                    self.wait_long(sequence, len);
+                    self.wait_long(Long { sequence, class, len });
                 }
                 Progress::Waiting | Progress::Sent => return Some(Next { queue, index, sequence }),
             }
@@ -313,16 +296,16 @@ impl Outbox {
     /// The long message whose turn it is, and its next missing bytes.
     pub(super) fn next_piece(&mut self) -> Option<(u64, std::ops::Range<u64>)> {
         while self.in_pieces < self.in_pieces_max
-            && let Some((sequence, len)) = self.long.pop_front()
+            && let Some(Long { sequence, class, len }) = self.long.pop_front()
         {
             // It was sent whole once, and has arrived.
             let Some(message) = self.get_mut(sequence) else {
-                self.unsent -= len;
+                self.unsent.remove(class, len);
                 continue;
             };
             if matches!(message.progress, Progress::Acked) {
                 message.is_queued = false;
-                self.unsent -= len;
+                self.unsent.remove(class, len);
                 continue;
             }
             let mut to_send = Ranges::new();
@@ -363,14 +346,16 @@ impl Outbox {
 
     /// Those bytes of the message that [`Outbox::next_piece`] named are sent.
     pub(super) fn sent_piece(&mut self, sequence: u64, bytes: std::ops::Range<u64>) {
-        let message = self.get_mut(sequence);
-        if let Some(Progress::InPieces(pieces)) = message.map(|message| &mut message.progress) {
+        if let Some(message) = self.get_mut(sequence)
+            && let Progress::InPieces(pieces) = &mut message.progress
+        {
             let begun = pieces.begun.max(bytes.end);
             let first_sent = begun - pieces.begun;
             pieces.begun = begun;
             pieces.to_send.remove_range(bytes);
             pieces.was_sent = true;
-            self.unsent -= first_sent;
+            let class = message.head.envelope.kind.class();
+            self.unsent.remove(class, first_sent);
         }
         self.pass_turn();
     }
@@ -403,12 +388,12 @@ impl Outbox {
 
     fn on_whole_acked(&mut self, sequence: u64) {
         let Some(message) = self.get_mut(sequence) else { return };
-        let len = message.bytes.len() as u64;
+        let (class, len) = (message.head.envelope.kind.class(), message.bytes.len() as u64);
         let progress = std::mem::replace(&mut message.progress, Progress::Acked);
         // It was sent whole once, before packets became smaller.
         if let Progress::InPieces(pieces) = progress {
             self.in_pieces -= 1;
-            self.unsent -= len - pieces.begun;
+            self.unsent.remove(class, len - pieces.begun);
         }
     }
 

@@ -6,6 +6,7 @@
 
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
+mod answers;
 #[path = "../../tests/desk/mod.rs"]
 mod desk;
 mod marks;

@@ -1,4 +1,4 @@
-//! Short messages beside a flow of long ones, on a path that is long and loses nothing.
+//! Short messages beside a flow of long ones, on a path that is long and loses nothing: mail, and answers.
 
 use greenroom_transports::link::{Address, Config, Ecn, Envelope, Kind, Lane, SendError, Time};
 use std::collections::BTreeMap;
@@ -9,9 +9,13 @@ const DELAY: Duration = Duration::from_millis(10);
 /// Bytes that may be under way: fourteen packets, in which a flow leaves at less than a megabyte a second.
 const FLIGHT: u64 = 20_000;
 const LONG: usize = 64 << 10;
+/// One of each class.
+const KINDS: [Kind; 2] = [Kind::Tell, Kind::Reply];
 
 /// A sender, a receiver, and what is between them.
 struct Path {
+    /// Of what kind all messages are.
+    kind: Kind,
     now: Time,
     lanes: [Lane; 2],
     under_way: BTreeMap<(Time, u64), (usize, u64, Vec<u8>)>,
@@ -22,13 +26,13 @@ struct Path {
     came: BTreeMap<u32, Vec<Time>>,
 }
 
-fn message(from: u32) -> Envelope {
+fn message(kind: Kind, from: u32) -> Envelope {
     let (from, to) = (Address { slot: from, generation: 1 }, Address { slot: from, generation: 2 });
-    Envelope { to, from, kind: Kind::Tell, manifest: 1, correlation: 0 }
+    Envelope { to, from, kind, manifest: 1, correlation: 0 }
 }
 
 impl Path {
-    fn new() -> Self {
+    fn new(kind: Kind) -> Self {
         let config = Config {
             flight_bytes_max: Some(FLIGHT),
             mailbox_messages_start: None,
@@ -37,11 +41,15 @@ impl Path {
         let now = Time::from_nanos(1);
         let lane = || Lane::new(now, config.clone()).expect("the limits fit together");
         let (under_way, came) = (BTreeMap::new(), BTreeMap::new());
-        Self { now, lanes: [lane(), lane()], under_way, count: 0, poured: 0, came }
+        Self { kind, now, lanes: [lane(), lane()], under_way, count: 0, poured: 0, came }
     }
 
     fn send(&mut self, from: u32, len: usize) -> Result<(), SendError> {
-        self.lanes[0].send(&message(from), &vec![7; len])
+        self.send_as(self.kind, from, len)
+    }
+
+    fn send_as(&mut self, kind: Kind, from: u32, len: usize) -> Result<(), SendError> {
+        self.lanes[0].send(&message(kind, from), &vec![7; len])
     }
 
     /// Sends long messages while they are taken.
@@ -113,76 +121,108 @@ impl Path {
     }
 }
 
+/// What holds for mail holds for answers.
+fn for_each_kind(check: fn(Path)) {
+    for kind in KINDS {
+        check(Path::new(kind));
+    }
+}
+
 // [LINK-37]
 #[test]
 fn a_short_message_goes_at_once_beside_a_flow() {
-    let mut path = Path::new();
-    path.flow(Time::from_nanos(2_000_000_000));
-    // One that comes rarely may find the window full; one that comes soon after another one does not.
-    path.time_of(2, 64, true);
-    for _ in 0..50 {
-        let time = path.time_of(2, 64, true);
-        assert!(time <= DELAY + Duration::from_millis(2), "{time:?}");
-    }
-    assert!(path.count_of(1) > 20, "the flow goes on: {}", path.count_of(1));
+    for_each_kind(|mut path| {
+        path.flow(Time::from_nanos(2_000_000_000));
+        // One that comes rarely may find the window full; one that comes soon after another one does not.
+        path.time_of(2, 64, true);
+        for _ in 0..50 {
+            let time = path.time_of(2, 64, true);
+            assert!(time <= DELAY + Duration::from_millis(2), "{time:?}");
+        }
+        assert!(path.count_of(1) > 20, "the flow goes on: {}", path.count_of(1));
+    });
 }
 
 // [LINK-47]
 #[test]
 fn a_flow_does_not_wait_in_the_lane_and_hold_up_others() {
-    let mut path = Path::new();
-    path.flow(Time::from_nanos(1_000_000_000));
-    let (start, before) = (path.now, path.count_of(1));
-    for _ in 0..1000 {
-        path.run(path.now + Duration::from_millis(5));
-        path.pour();
+    for_each_kind(|mut path| {
+        path.flow(Time::from_nanos(1_000_000_000));
+        let (start, before) = (path.now, path.count_of(1));
+        for _ in 0..1000 {
+            path.run(path.now + Duration::from_millis(5));
+            path.pour();
+        }
+        // Those under way, those that are sent soon, and the one that passes the mark.
+        let waiting = path.poured - path.count_of(1);
+        assert!(waiting <= 5, "{waiting} long messages wait in the lane");
+        let bytes = (path.count_of(1) - before) * LONG;
+        let time = path.now.since(start).as_millis() as usize;
+        assert!(bytes / time > 800, "the flow has all of the path: {} bytes a ms", bytes / time);
+        for _ in 0..20 {
+            let time = path.time_of(3, 4096, true);
+            assert!(time < Duration::from_millis(300), "a message of middling length: {time:?}");
+        }
+    });
+}
+
+// [LINK-47]
+#[test]
+fn a_flow_of_mail_and_one_of_answers_share_the_path() {
+    let mut path = Path::new(Kind::Tell);
+    for _ in 0..5000 {
+        for (from, kind) in (1..).zip(KINDS) {
+            while path.send_as(kind, from, LONG).is_ok() {}
+        }
+        path.run(path.now + Duration::from_millis(1));
     }
-    // Those under way, those that are sent soon, and the one that passes the mark.
-    let waiting = path.poured - path.count_of(1);
-    assert!(waiting <= 5, "{waiting} long messages wait in the lane");
-    let bytes = (path.count_of(1) - before) * LONG;
-    let time = path.now.since(start).as_millis() as usize;
-    assert!(bytes / time > 800, "the flow has all of the path: {} bytes a ms", bytes / time);
-    for _ in 0..20 {
-        let time = path.time_of(3, 4096, true);
-        assert!(time < Duration::from_millis(300), "a message of middling length: {time:?}");
-    }
+    let [mail, answers] = [path.count_of(1), path.count_of(2)];
+    assert!(mail.abs_diff(answers) <= mail / 4, "{mail} of mail, {answers} answers");
+    assert!(mail + answers > 50, "{mail} of mail, {answers} answers");
 }
 
 // [LINK-41] [LINK-48]
 #[test]
 fn a_short_message_overtakes_those_of_sixteen_mebibytes() {
     const LONGEST: usize = 16 << 20;
-    let mut path = Path::new();
-    // Not so soon that the window would grow anyway.
-    path.time_of(2, 64, false);
-    path.run(path.now + Duration::from_secs(1));
-    path.send(1, LONGEST).expect("there is room for the first one");
-    let start = path.now;
-    while path.count_of(1) < 2 {
-        path.run(path.now + Duration::from_millis(100));
-        // A second one when most of the first one has left, and so on.
-        let _ = path.send(1, LONGEST);
+    for_each_kind(|mut path| {
+        // Not so soon that the window would grow anyway.
         path.time_of(2, 64, false);
-        let time = path.time_of(2, 64, false);
-        assert!(time <= DELAY + Duration::from_millis(2), "{time:?}");
-        let time = path.time_of(3, 1000, false);
-        assert!(time <= DELAY + Duration::from_millis(2), "{time:?}");
-        assert!(path.now.since(start) < Duration::from_secs(100), "the long ones do not come");
-    }
+        path.run(path.now + Duration::from_secs(1));
+        path.send(1, LONGEST).expect("there is room for the first one");
+        let start = path.now;
+        while path.count_of(1) < 2 {
+            path.run(path.now + Duration::from_millis(100));
+            // A second one when the first one has left: until the peer has seen it begin there is no credit beside it.
+            let begins = path.send(1, LONGEST).is_ok();
+            let sent = path.now;
+            while begins && path.send(2, 64).is_err() {
+                path.run(path.now + Duration::from_millis(1));
+            }
+            let waited = path.now.since(sent);
+            assert!(waited <= 2 * DELAY + Duration::from_millis(3), "{waited:?}");
+            path.time_of(2, 64, false);
+            let time = path.time_of(2, 64, false);
+            assert!(time <= DELAY + Duration::from_millis(2), "{time:?}");
+            let time = path.time_of(3, 1000, false);
+            assert!(time <= DELAY + Duration::from_millis(2), "{time:?}");
+            assert!(path.now.since(start) < Duration::from_secs(100), "the long ones do not come");
+        }
+    });
 }
 
 // [LINK-37]
 #[test]
 fn short_messages_without_end_do_not_hold_up_a_long_one() {
-    let mut path = Path::new();
-    let mut is_sent = false;
-    while path.count_of(1) == 0 {
-        while path.send(2, 64).is_ok() {}
-        path.run(path.now + Duration::from_millis(1));
-        if path.now >= Time::from_nanos(1_000_000_000) && !is_sent {
-            is_sent = path.send(1, LONG).is_ok();
+    for_each_kind(|mut path| {
+        let mut is_sent = false;
+        while path.count_of(1) == 0 {
+            while path.send(2, 64).is_ok() {}
+            path.run(path.now + Duration::from_millis(1));
+            if path.now >= Time::from_nanos(1_000_000_000) && !is_sent {
+                is_sent = path.send(1, LONG).is_ok();
+            }
+            assert!(path.now < Time::from_nanos(4_000_000_000), "it does not come");
         }
-        assert!(path.now < Time::from_nanos(4_000_000_000), "it does not come");
-    }
+    });
 }

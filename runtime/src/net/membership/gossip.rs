@@ -137,17 +137,6 @@ impl Gossip {
     }
 
     #[local]
-    fn look_up(&mut self, name: Named, cx: &mut Context<Self>) {
-        if self.awaited.contains(&name) {
-            return;
-        }
-        self.awaited.push(name.clone());
-        let resolver = self.resolver;
-        let found = cx.blocking(move || (resolver(&name.host), name));
-        cx.pipe(found, Self::found);
-    }
-
-    #[local]
     fn found(&mut self, (found, name): (Vec<SocketAddr>, Named), cx: &mut Context<Self>) {
         self.awaited.retain(|awaited| *awaited != name);
         let addresses = found.iter().filter_map(|at| format!("{}:{at}", name.scheme).parse().ok());
@@ -182,6 +171,16 @@ impl Gossip {
 }
 
 impl Gossip {
+    fn look_up(&mut self, name: Named, cx: &mut Context<Self>) {
+        if self.awaited.contains(&name) {
+            return;
+        }
+        self.awaited.push(name.clone());
+        let resolver = self.resolver;
+        let found = cx.blocking(move || (resolver(&name.host), name));
+        cx.pipe(found, Self::found);
+    }
+
     /// Does what the protocol wants done.
     fn carry_out(&mut self, cx: &mut Context<Self>) {
         let out = self.swim.take();

@@ -125,8 +125,9 @@ impl Membership {
         self
     }
 
-    /// Looks for other nodes at each address that `name`, a `host:port`, has in the DNS; it is asked again each
-    /// time, once it has answered: one that is slow holds one thread for each name. The addresses are `scheme:ip:port`, so the transport must reach nodes by that alone.
+    /// Looks for other nodes at each address that `name`, a `host:port`, has in the DNS; it is asked again each time,
+    /// once it has answered: one that is slow holds one thread for each name. The addresses are `scheme:ip:port`, so
+    /// the transport must reach nodes by that alone.
     pub fn seed_dns(mut self, scheme: impl Into<String>, name: impl Into<String>) -> Self {
         self.seeds.push(Seed::Named(Named { scheme: scheme.into(), host: name.into() }));
         self

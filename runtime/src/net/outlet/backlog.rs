@@ -5,9 +5,17 @@
 //! many, nobody is cut off: the session encodes no more answers, and hands in no more questions. It goes on reading,
 //! since two nodes that both wait for the other one to read would wait for ever; the questions that come are parked, and
 //! their actors give no credit for them, so the peer has to stop.
+//!
+//! A carrier may have room for a short frame where it has none for a long one. So frames wait in lines by their length, and
+//! one for which there is no room holds up none of another line. [ENV-23]
+//!
+//! Invariants, by which no frame overtakes one that it must not:
+//! 1. Of frames that are to stay in order of each other, all are in the first line.
+//! 2. A frame that comes behind all was put behind whatever waited in its line, and no longer line had any. It leaves when no
+//!    line has one with a smaller number.
 
-use super::Outlet;
-use crate::net::transport::Order;
+use super::{Outlet, instead_of};
+use crate::net::transport::{Link, Order, SubmitError};
 use crate::sync::{Ordering, planted};
 use std::collections::VecDeque;
 use std::task::Waker;
@@ -22,50 +30,130 @@ const PRESSING_BYTES: usize = 16 << 20;
 /// With more frames than this neither: short answers must not cut off who asked for them.
 const PRESSING_FRAMES: usize = FRAMES_MAX / 2;
 
+/// Bytes of the longest frame in each line but the last: of what most packets hold, and of what is sent in a few.
+const LINES: [usize; 2] = [1 << 10, 16 << 10];
+
 /// See the [module](self).
 #[derive(Default)]
 pub(super) struct Backlog {
-    frames: VecDeque<(Order, Vec<u8>)>,
+    lines: [VecDeque<Waiting>; LINES.len() + 1],
+    /// How many frames waited before.
+    count: u64,
     bytes: usize,
 }
 
+/// A frame that waits.
+struct Waiting {
+    number: u64,
+    order: Order,
+    frame: Vec<u8>,
+}
+
 impl Backlog {
-    pub(super) fn len(&self) -> usize {
-        self.frames.len()
+    /// How many short frames wait.
+    pub(super) fn short(&self) -> usize {
+        self.lines[0].len()
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.frames.is_empty()
+        self.lines.iter().all(VecDeque::is_empty)
+    }
+
+    /// Whether nothing waits but what may be overtaken.
+    pub(super) fn lets_pass(&self) -> bool {
+        self.lines[0].is_empty()
+    }
+
+    /// Whether a frame may leave without waiting here.
+    pub(super) fn lets_say(&self, order: Order, len: usize) -> bool {
+        self.lines[..=self.line_of(order, len)].iter().all(VecDeque::is_empty)
+    }
+
+    /// Where a frame waits.
+    fn line_of(&self, order: Order, len: usize) -> usize {
+        match planted!("net-backlog-one-line": order => Order::Within(0)) {
+            Order::Free => LINES.iter().filter(|max| len > **max).count(),
+            Order::Within(_) => 0,
+            Order::BehindAll => self.lines.iter().rposition(|line| !line.is_empty()).unwrap_or(0),
+        }
     }
 
     /// Adds a frame; `false` if there are more than may wait.
     pub(super) fn push(&mut self, order: Order, frame: Vec<u8>) -> bool {
         self.bytes += frame.len();
-        self.frames.push_back((order, frame));
-        self.frames.len() <= FRAMES_MAX
+        let number = self.count;
+        self.count += 1;
+        self.lines[self.line_of(order, frame.len())].push_back(Waiting { number, order, frame });
+        self.len() <= FRAMES_MAX
     }
 
-    /// The frame that leaves next.
-    pub(super) fn front(&self) -> Option<&(Order, Vec<u8>)> {
-        self.frames.front()
+    fn len(&self) -> usize {
+        self.lines.iter().map(VecDeque::len).sum()
     }
 
-    /// Puts another one in the place of the frame that leaves next.
-    pub(super) fn replace(&mut self, frame: Vec<u8>) {
-        if let Some((_, front)) = self.frames.front_mut() {
-            self.bytes = self.bytes - front.len() + frame.len();
-            *front = frame;
+    /// Hands the link what it has room for, the oldest first; returns how many frames it took. Where the first one of a
+    /// line finds no room those of other lines are tried, so nothing is passed by for ever while there is room for it.
+    pub(super) fn submit(&mut self, link: &dyn Link) -> u64 {
+        let (mut submitted, mut refused) = (0, [false; LINES.len() + 1]);
+        while let Some(line) = self.oldest(refused) {
+            let Some(first) = self.lines[line].front().filter(|first| self.may_leave(first)) else {
+                refused[line] = true;
+                continue;
+            };
+            match link.submit(first.order, &first.frame) {
+                Ok(()) => submitted += 1,
+                Err(SubmitError::Full) => {
+                    refused[line] = true;
+                    continue;
+                }
+                Err(SubmitError::TooLarge) => {
+                    if let Some(shorter) = instead_of(&first.frame) {
+                        self.replace(line, shorter);
+                        continue;
+                    }
+                }
+                // The session hears of it.
+                Err(SubmitError::Ended) => {}
+            }
+            self.pop(line);
+        }
+        submitted
+    }
+
+    /// The line whose first frame waits longest, but for those that were refused.
+    fn oldest(&self, refused: [bool; LINES.len() + 1]) -> Option<usize> {
+        let lines = (0..self.lines.len()).filter(|line| !refused[*line]);
+        let age = |line: usize| self.lines[line].front().map(|first| (first.number, line));
+        let (_, line) = lines.filter_map(age).min()?;
+        Some(planted!("net-backlog-short-first": line => {
+            (0..self.lines.len()).find(|at| !refused[*at] && !self.lines[*at].is_empty())?
+        }))
+    }
+
+    /// Whether a frame overtakes none that it must not.
+    fn may_leave(&self, waiting: &Waiting) -> bool {
+        let is_bound = waiting.order == Order::BehindAll;
+        let is_bound = planted!("net-backlog-end-overtakes": is_bound => false);
+        let mut firsts = self.lines.iter().filter_map(VecDeque::front);
+        !is_bound || firsts.all(|first| first.number >= waiting.number)
+    }
+
+    /// Puts another frame in the place of the first one in a line.
+    fn replace(&mut self, line: usize, frame: Vec<u8>) {
+        if let Some(first) = self.lines[line].front_mut() {
+            self.bytes = self.bytes - first.frame.len() + frame.len();
+            first.frame = frame;
         }
     }
 
-    pub(super) fn pop(&mut self) {
-        if let Some((_, frame)) = self.frames.pop_front() {
-            self.bytes -= frame.len();
+    fn pop(&mut self, line: usize) {
+        if let Some(first) = self.lines[line].pop_front() {
+            self.bytes -= first.frame.len();
         }
     }
 
     pub(super) fn is_pressing(&self) -> bool {
-        let is_pressing = self.bytes > PRESSING_BYTES || self.frames.len() > PRESSING_FRAMES;
+        let is_pressing = self.bytes > PRESSING_BYTES || self.len() > PRESSING_FRAMES;
         planted!("net-backlog-unpressed": is_pressing => false)
     }
 }
@@ -93,3 +181,6 @@ impl Outlet {
         session.into_iter().for_each(Waker::wake);
     }
 }
+
+#[cfg(test)]
+mod tests;

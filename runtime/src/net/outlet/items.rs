@@ -1,4 +1,4 @@
-//! How items of streams leave: as there is room, and no sooner than what the node itself has to say.
+//! How items of streams leave: as there is room, and no sooner than the short frames that the node itself has to say.
 
 use super::Outlet;
 use crate::net::streams::Streams;
@@ -28,7 +28,7 @@ impl Outlet {
         if state.closed {
             return Err(SubmitError::Ended);
         }
-        let submitted = if state.backlog.is_empty() {
+        let submitted = if state.backlog.lets_pass() {
             self.link.submit(Order::Within(STREAM_ORDER | stream), frame)
         } else {
             Err(SubmitError::Full)

@@ -137,7 +137,7 @@ impl Lane {
         for item in &self.findings.acked {
             room |= self.outbox.on_acked(*item);
         }
-        room |= self.outbox.has_caught_up();
+        room |= self.outbox.unsent.has_caught_up();
         if room {
             self.events.push_back(Event::Room);
         }

@@ -1,7 +1,8 @@
 //! Whether a message is taken for the peer.
 //!
-//! Short mail leaves before long mail. It still has to be taken, and what is taken has its place in the peer's credit before all
-//! that is taken later; so long mail is taken little by little. The decision on mail beside mail in the book has the figures.
+//! Short messages leave before long ones. They still have to be taken, and what is taken has its place in the peer's credit before
+//! all that is taken later; so long messages are taken little by little, those of each class apart. The decision on long
+//! messages in the book has the figures.
 
 use super::super::config::MESSAGE_COST;
 use super::super::envelope::Class;
@@ -14,7 +15,7 @@ const SOON_BYTES_MIN: u64 = 128 << 10;
 /// Bytes of the longest message of middling length.
 const MIDDLING_MAX: usize = 16 << 10;
 
-/// Long mail behind other long mail leaves this part of the first window to what is shorter.
+/// A long message behind other long ones leaves this part of the first window to what is shorter.
 const RESERVE_PART: u64 = 8;
 
 impl Lane {
@@ -29,37 +30,35 @@ impl Lane {
         len: usize,
         in_pieces: bool,
     ) -> Result<(), Full> {
-        // What the node itself says, such as answers, waits in one line however long it is.
-        let is_long_mail = in_pieces && class == Class::Mail;
-        if !self.has_credit(class, is_long_mail, len) {
+        if !self.has_credit(class, in_pieces, len) {
             return Err(Full::Lane);
         }
-        if !self.outbox.has_room() || is_long_mail && !self.has_room_for_long(len) {
+        if !self.outbox.has_room() || in_pieces && !self.has_room_for_long(class, len) {
             return Err(Full::Window);
         }
         Ok(())
     }
 
-    /// Whether the peer's credit lets a message be taken. Long mail behind other long mail leaves some to what is shorter,
-    /// which would otherwise wait until all of that has left; but one alone does not, or short mail could hold it up.
+    /// Whether the peer's credit lets a message be taken. A long one behind other long ones leaves some to what is shorter,
+    /// which would otherwise wait until all of that has left; but one alone does not, or short ones could hold it up.
     /// [LINK-48]
-    fn has_credit(&mut self, class: Class, is_long_mail: bool, len: usize) -> bool {
-        let is_behind = is_long_mail && self.outbox.has_unsent();
+    fn has_credit(&mut self, class: Class, is_long: bool, len: usize) -> bool {
+        let is_behind = is_long && self.outbox.unsent.has_any(class);
         let is_behind = crate::planted!("link-credit-unreserved": is_behind => false);
         let reserve = self.config.window_bytes_start / RESERVE_PART;
         let needed = if is_behind { reserve + MESSAGE_COST + len as u64 } else { 1 };
         let has_credit = self.spends[class as usize].has_room(needed);
         if is_behind && !has_credit {
-            self.outbox.tell_at(0);
+            self.outbox.unsent.tell_at(class, 0);
         }
         has_credit
     }
 
     /// Whether a long message may wait behind those that wait to be sent. [LINK-47]
-    fn has_room_for_long(&mut self, len: usize) -> bool {
+    fn has_room_for_long(&mut self, class: Class, len: usize) -> bool {
         let soon = self.congestion_window().saturating_mul(2).max(SOON_BYTES_MIN);
         // So that longer ones that are taken whenever there is room leave some to these.
         let waiting_max = if len <= MIDDLING_MAX { soon.saturating_mul(2) } else { soon };
-        self.outbox.has_room_behind(waiting_max)
+        self.outbox.unsent.has_room(class, waiting_max)
     }
 }

@@ -85,7 +85,7 @@ impl Lane {
         let mut writer = Writer::new(&mut buffer[..room]);
         let acked_below = self.received.write(now, &mut writer);
         let eliciting = elicits && self.fill(now, &mut writer);
-        if self.outbox.has_caught_up() {
+        if self.outbox.unsent.has_caught_up() {
             self.events.push_back(Event::Room);
         }
         let len = writer.written();

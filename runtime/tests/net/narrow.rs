@@ -1,0 +1,236 @@
+//! A link that has room for some frames and not for others.
+
+use crate::stage::identity;
+use crate::support::{Builds, LONG, OwnSystem, run, soon, until, until_async};
+use greenroom::net::{
+    Address, Connecting, Export, Identity, Link, LinkEnd, Loopback, LoopbackNode, Node, Order,
+    SubmitError, Transport,
+};
+use greenroom::{Actor, Ref, Scheduler, System, handlers};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker, ready};
+
+/// Longer frames are long.
+const SHORT: usize = 1 << 10;
+const LEN: usize = 64 << 10;
+const ENOUGH: usize = 1000;
+
+/// What there is room for, of each kind of frames, by how many of them.
+#[derive(Default)]
+struct Room {
+    short: usize,
+    long_answers: usize,
+    long_mail: usize,
+    /// Whether a frame was refused since there was room last.
+    is_refused: bool,
+    refused_answers: usize,
+    refused_mail: usize,
+    waiter: Option<Waker>,
+}
+
+impl Room {
+    fn left_for(&mut self, order: Order, frame: &[u8]) -> &mut usize {
+        match order {
+            _ if frame.len() <= SHORT => &mut self.short,
+            Order::Within(_) => &mut self.long_mail,
+            _ => &mut self.long_answers,
+        }
+    }
+}
+
+#[derive(Clone, Default)]
+struct Door(Arc<Mutex<Room>>);
+
+impl Door {
+    /// Makes room, and says so.
+    fn open(&self, change: impl FnOnce(&mut Room)) {
+        let mut room = self.0.lock().unwrap();
+        change(&mut room);
+        room.is_refused = false;
+        let waiter = room.waiter.take();
+        drop(room);
+        waiter.into_iter().for_each(Waker::wake);
+    }
+
+    /// Waits until some frame was refused of which the room keeps count.
+    async fn refuses(&self, what: fn(&Room) -> usize) {
+        until(|| what(&self.0.lock().unwrap()) > 0).await;
+    }
+}
+
+/// A node all of whose frames go through the door.
+struct Behind {
+    node: LoopbackNode,
+    door: Door,
+}
+
+struct BehindLink {
+    link: Box<dyn Link>,
+    door: Door,
+}
+
+impl Transport for Behind {
+    fn identity(&self) -> Identity {
+        self.node.identity()
+    }
+
+    fn connect(&self, to: &Address) -> Connecting {
+        self.node.connect(to)
+    }
+
+    fn poll_link(&self, cx: &mut Context<'_>) -> Poll<Option<Box<dyn Link>>> {
+        let link = ready!(self.node.poll_link(cx));
+        let behind = |link| Box::new(BehindLink { link, door: self.door.clone() }) as Box<dyn Link>;
+        Poll::Ready(link.map(behind))
+    }
+
+    fn close(&self) {
+        self.node.close();
+    }
+}
+
+impl Link for BehindLink {
+    fn peer(&self) -> Identity {
+        self.link.peer()
+    }
+
+    fn submit(&self, order: Order, frame: &[u8]) -> Result<(), SubmitError> {
+        let mut room = self.door.0.lock().unwrap();
+        let left = room.left_for(order, frame);
+        if *left == 0 {
+            room.is_refused = true;
+            match order {
+                Order::Within(_) => room.refused_mail += 1,
+                _ => room.refused_answers += 1,
+            }
+            return Err(SubmitError::Full);
+        }
+        *left -= 1;
+        self.link.submit(order, frame)
+    }
+
+    fn poll_room(&self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut room = self.door.0.lock().unwrap();
+        if !room.is_refused {
+            return Poll::Ready(());
+        }
+        room.waiter = Some(cx.waker().clone());
+        Poll::Pending
+    }
+
+    fn poll_receive(&self, cx: &mut Context<'_>, frame: &mut Vec<u8>) -> Poll<Result<(), LinkEnd>> {
+        self.link.poll_receive(cx, frame)
+    }
+
+    fn delivered(&self) -> u64 {
+        self.link.delivered()
+    }
+
+    fn close(&self) {
+        self.link.close();
+    }
+}
+
+/// Gives as much as is wanted, and counts what it is given.
+#[derive(Actor)]
+struct Shop {
+    taken: usize,
+}
+
+#[handlers(wire = "test.shop/1")]
+impl Shop {
+    #[ask]
+    fn give(&self, len: usize) -> Vec<u8> {
+        vec![7; len]
+    }
+    #[tell]
+    fn take(&mut self, bytes: Vec<u8>) {
+        self.taken += usize::from(!bytes.is_empty());
+    }
+    #[ask]
+    fn taken(&self) -> usize {
+        self.taken
+    }
+}
+
+/// The shop of a node, and how the other node reaches it.
+struct Shops {
+    door: Door,
+    /// Of the node behind the door, as the other one sees it.
+    behind: Ref<Shop>,
+    /// Of the other node, as the one behind the door sees it, and as it is.
+    other: Ref<Shop>,
+    near: Ref<Shop>,
+}
+
+/// Runs `test` with a node behind a door, which is open at first, and one that is not.
+fn with_door(test: impl AsyncFn(&Shops)) {
+    let (network, door) = (Loopback::new(), Door::default());
+    door.open(|room| {
+        (room.short, room.long_answers, room.long_mail) = (ENOUGH, ENOUGH, ENOUGH);
+    });
+    let system = || System::builder().workers(1).scheduler(Scheduler::locked()).own();
+    let (here, there): (OwnSystem, OwnSystem) = (system(), system());
+    run(soon(async {
+        let node = network.node("here", identity("here"));
+        let here_node = Node::start(&here, Behind { node, door: door.clone() }).unwrap();
+        let there_node = Node::start(&there, network.node("there", identity("there"))).unwrap();
+        let mut shops = Vec::new();
+        for (system, node) in [(&here, &here_node), (&there, &there_node)] {
+            let shop = system.spawn::<Shop>(Shop { taken: 0 }).await.unwrap();
+            node.export("shop", Export::of(&shop)).unwrap();
+            shops.push(shop);
+        }
+        let near = shops.pop().unwrap();
+        let there_peer = here_node.connect(&"loopback:there".parse().unwrap()).await.unwrap();
+        let other = there_peer.find::<Shop>("shop").await.unwrap();
+        let here_peer = there_node.connect(&"loopback:here".parse().unwrap()).await.unwrap();
+        let behind = here_peer.find::<Shop>("shop").await.unwrap();
+        test(&Shops { door: door.clone(), behind, other, near }).await;
+        door.open(|room| {
+            (room.short, room.long_answers, room.long_mail) = (ENOUGH, ENOUGH, ENOUGH);
+        });
+        here.shutdown(LONG).await.unwrap();
+        there.shutdown(LONG).await.unwrap();
+    }));
+}
+
+// [ENV-23]
+#[test]
+fn what_is_short_leaves_while_there_is_no_room_for_long_answers() {
+    with_door(async |Shops { door, behind, other, near }| {
+        door.open(|room| room.long_answers = 0);
+        let long = behind.clone();
+        let long = tokio::spawn(async move { long.give(LEN).within(LONG).await });
+        door.refuses(|room| room.refused_answers).await;
+        // Answers, and mail of users.
+        assert_eq!(behind.give(10).await.unwrap().len(), 10);
+        other.take(vec![7; 10]).await.unwrap();
+        takes(near, 1).await;
+        assert!(!long.is_finished());
+        door.open(|room| room.long_answers = 1);
+        assert_eq!(long.await.unwrap().unwrap().len(), LEN);
+    });
+}
+
+// [ENV-23]
+#[test]
+fn room_that_long_answers_cannot_use_is_for_others() {
+    with_door(async |Shops { door, behind, other, near }| {
+        door.open(|room| (room.long_answers, room.long_mail) = (0, 0));
+        let long = behind.clone();
+        let long = tokio::spawn(async move { long.give(LEN).within(LONG).await });
+        door.refuses(|room| room.refused_answers).await;
+        other.take(vec![7; LEN]).await.unwrap();
+        door.refuses(|room| room.refused_mail).await;
+        door.open(|room| room.long_mail = 1);
+        takes(near, 1).await;
+        assert!(!long.is_finished());
+        door.open(|room| room.long_answers = 1);
+        assert_eq!(long.await.unwrap().unwrap().len(), LEN);
+    });
+}
+
+async fn takes(shop: &Ref<Shop>, count: usize) {
+    until_async(async || shop.taken().await.unwrap() == count).await;
+}

@@ -1,0 +1,83 @@
+//! Short questions to a node of which much is asked that is long, over a link that is narrow.
+
+use super::{MS, PORT, public, served};
+use greenroom::net::{Bytes, Export};
+use greenroom::sim::{Link, World};
+use greenroom::{Actor, Ref, handlers};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// How long an answer is that is long, and how many wait for one at any time: four times as much as a node may send
+/// another at first.
+const LONG: usize = 64 << 10;
+const FETCHERS: usize = 64;
+/// What the link carries in a second: all that is asked for takes four of them.
+const BYTES_PER_SECOND: u64 = 1 << 20;
+const LATENCY: Duration = Duration::from_millis(10);
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Has answers as long as they are wanted.
+#[derive(Actor)]
+struct Library;
+
+#[handlers(wire = "test.library/1")]
+impl Library {
+    #[ask]
+    fn fetch(&self, len: usize) -> Bytes {
+        vec![7; len].into()
+    }
+}
+
+/// Fetches without end.
+#[derive(Actor)]
+struct Fetcher {
+    library: Ref<Library>,
+}
+
+#[handlers]
+impl Fetcher {
+    #[tell]
+    async fn fetch(&mut self) {
+        loop {
+            let answer = self.library.fetch(LONG).within(PATIENCE).await.unwrap();
+            assert_eq!(answer.len(), LONG);
+        }
+    }
+}
+
+/// [ENV-23] [LINK-47] [LINK-48]
+#[test]
+fn a_short_answer_does_not_wait_for_long_ones() {
+    let mut world = World::new(1);
+    crate::secure::packet::watch::forget();
+    let link = Link::default().latency(LATENCY).bytes_per_second(Some(BYTES_PER_SECOND));
+    world.set_links(link.queue_bytes(64 << 10));
+    let (ground, _, _) = served(&mut world);
+    let (server, client) = (world.node("library").start(), world.node("client").start());
+    let at = SocketAddr::new(server.host(), PORT);
+    let library = world.run(async {
+        let library = server.system().spawn::<Library>(Library).await.unwrap();
+        ground.join(&server, 3, &[1]).unwrap().export("library", Export::of(&library)).unwrap();
+        let net = ground.join(&client, 1, &[3]).unwrap();
+        let address = format!("udp:{at}#{}", public(3)).parse().unwrap();
+        net.connect(&address).await.unwrap().find::<Library>("library").await.unwrap()
+    });
+    world.run(async {
+        for _ in 0..FETCHERS {
+            let fetcher = Fetcher { library: library.clone() };
+            client.system().spawn::<Fetcher>(fetcher).await.unwrap().fetch().await.unwrap();
+        }
+    });
+    // Until much of it waits.
+    world.run_for(Duration::from_secs(5));
+    for (len, within) in [(8, 150 * MS), (4096, 400 * MS)] {
+        for round in 0..20 {
+            let asked = world.now();
+            let answer = world.run(async { library.fetch(len).within(PATIENCE).await });
+            assert_eq!(answer.unwrap().len(), len);
+            let took = world.now() - asked;
+            assert!(took < within, "{len} bytes, round {round}: {took:?}");
+            world.run_for(50 * MS);
+        }
+    }
+}
