@@ -58,7 +58,7 @@ struct State {
     waiting: Vec<Waker>,
     /// Streams that do, by number.
     waiting_streams: BTreeMap<u64, Waker>,
-    /// Who sends the backlog and wakes those who wait, when it has nothing to do.
+    /// Who sends the backlog and wakes those who wait.
     pump: Option<Waker>,
     /// Who receives.
     receiver: Option<Waker>,

@@ -67,8 +67,8 @@ pub trait Link: Send + Sync + 'static {
     /// [`SubmitError`]; the frame is not on its way then.
     fn submit(&self, order: Order, frame: &[u8]) -> Result<(), SubmitError>;
 
-    /// Ready when a frame that was refused as [`SubmitError::Full`] since this was ready last may find room now, a
-    /// short one where longer ones do not, or nobody was refused, or the link has ended.
+    /// Ready when there was room since this was ready last for a frame that was refused as [`SubmitError::Full`], a short one
+    /// where longer ones find none, also if one was refused again; when nobody was refused; or when the link has ended.
     fn poll_room(&self, cx: &mut Context<'_>) -> Poll<()>;
 
     /// The next frame, or why there will be none. Frames that arrived before the end come before it. The bytes

@@ -7,7 +7,8 @@ use greenroom::net::{
     SubmitError, Transport,
 };
 use greenroom::{Actor, Ref, Scheduler, System, handlers};
-use std::sync::{Arc, Mutex};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
 
 /// Longer frames are long.
@@ -23,6 +24,8 @@ struct Room {
     long_mail: usize,
     /// Whether a frame was refused since there was room last.
     is_refused: bool,
+    /// Whether there was room since whoever waits for it was last told.
+    was_opened: bool,
     refused_answers: usize,
     refused_mail: usize,
     waiter: Option<Waker>,
@@ -44,9 +47,9 @@ struct Door(Arc<Mutex<Room>>);
 impl Door {
     /// Makes room, and says so.
     fn open(&self, change: impl FnOnce(&mut Room)) {
-        let mut room = self.0.lock().unwrap();
+        let mut room = self.0.lock();
         change(&mut room);
-        room.is_refused = false;
+        (room.is_refused, room.was_opened) = (false, true);
         let waiter = room.waiter.take();
         drop(room);
         waiter.into_iter().for_each(Waker::wake);
@@ -54,7 +57,7 @@ impl Door {
 
     /// Waits until some frame was refused of which the room keeps count.
     async fn refuses(&self, what: fn(&Room) -> usize) {
-        until(|| what(&self.0.lock().unwrap()) > 0).await;
+        until(|| what(&self.0.lock()) > 0).await;
     }
 }
 
@@ -95,7 +98,7 @@ impl Link for BehindLink {
     }
 
     fn submit(&self, order: Order, frame: &[u8]) -> Result<(), SubmitError> {
-        let mut room = self.door.0.lock().unwrap();
+        let mut room = self.door.0.lock();
         let left = room.left_for(order, frame);
         if *left == 0 {
             room.is_refused = true;
@@ -106,12 +109,13 @@ impl Link for BehindLink {
             return Err(SubmitError::Full);
         }
         *left -= 1;
+        drop(room);
         self.link.submit(order, frame)
     }
 
     fn poll_room(&self, cx: &mut Context<'_>) -> Poll<()> {
-        let mut room = self.door.0.lock().unwrap();
-        if !room.is_refused {
+        let mut room = self.door.0.lock();
+        if std::mem::take(&mut room.was_opened) || !room.is_refused {
             return Poll::Ready(());
         }
         room.waiter = Some(cx.waker().clone());

@@ -46,6 +46,8 @@ pub(super) struct Line {
     writer: Option<Waker>,
     /// Whether a frame was refused, and nothing has been said of room since.
     is_full: bool,
+    /// Whether there was room since its writer was last told, who may not know though a frame was refused again.
+    had_room: bool,
 }
 
 /// Where a line is in its life.
@@ -77,6 +79,7 @@ impl Line {
             reader: None,
             writer: None,
             is_full: false,
+            had_room: false,
         }
     }
 
@@ -103,7 +106,8 @@ impl Line {
     }
 
     pub(super) fn poll_room(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        if self.phase != Phase::Open || !self.is_full {
+        let had_room = std::mem::take(&mut self.had_room);
+        if self.phase != Phase::Open || !self.is_full || had_room {
             return Poll::Ready(());
         }
         self.writer = Some(cx.waker().clone());
@@ -187,7 +191,7 @@ impl Line {
         while let Some(event) = self.lane.poll_event() {
             match event {
                 Event::Room | Event::MailboxRoom(_) => {
-                    self.is_full = false;
+                    self.had_room |= std::mem::take(&mut self.is_full);
                     wakes.extend(self.writer.take());
                 }
                 Event::Ended(end) => {

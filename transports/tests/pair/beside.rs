@@ -198,9 +198,9 @@ fn a_short_message_overtakes_those_of_sixteen_mebibytes() {
             let sent = path.now;
             while begins && path.send(2, 64).is_err() {
                 path.run(path.now + Duration::from_millis(1));
+                let waited = path.now.since(sent);
+                assert!(waited <= 2 * DELAY + Duration::from_millis(3), "{waited:?}");
             }
-            let waited = path.now.since(sent);
-            assert!(waited <= 2 * DELAY + Duration::from_millis(3), "{waited:?}");
             path.time_of(2, 64, false);
             let time = path.time_of(2, 64, false);
             assert!(time <= DELAY + Duration::from_millis(2), "{time:?}");
@@ -224,5 +224,22 @@ fn short_messages_without_end_do_not_hold_up_a_long_one() {
             }
             assert!(path.now < Time::from_nanos(4_000_000_000), "it does not come");
         }
+    });
+}
+
+// [LINK-47]
+#[test]
+fn middling_messages_without_end_do_not_keep_a_long_one_out() {
+    for_each_kind(|mut path| {
+        let mut is_sent = false;
+        while path.count_of(1) == 0 {
+            let begins = path.now >= Time::from_nanos(1_000_000_000) && !is_sent;
+            // The long one is tried first, as whoever waits longest is.
+            is_sent |= begins && path.send(1, LONG).is_ok();
+            while path.send(2, 12_000).is_ok() {}
+            path.run(path.now + Duration::from_millis(1));
+            assert!(path.now < Time::from_nanos(4_000_000_000), "it does not come");
+        }
+        assert!(path.count_of(2) > 50, "the others come, too");
     });
 }

@@ -2,8 +2,9 @@ use super::*;
 use crate::net::identity::{Identity, Incarnation, NodeId};
 use crate::net::loopback::Loopback;
 use crate::system::System;
+use parking_lot::Mutex;
 use std::net::SocketAddr;
-use std::sync::{Mutex, OnceLock, mpsc};
+use std::sync::{OnceLock, mpsc};
 
 /// Hears which names are looked up.
 static ASKED: OnceLock<mpsc::Sender<String>> = OnceLock::new();

@@ -92,7 +92,7 @@ impl Backlog {
     }
 
     /// Hands the link what it has room for, the oldest first; returns how many frames it took. Where the first one of a
-    /// line finds no room those of other lines are tried, so nothing is passed by for ever while there is room for it.
+    /// line finds no room, those of other lines are tried.
     pub(super) fn submit(&mut self, link: &dyn Link) -> u64 {
         let (mut submitted, mut refused) = (0, [false; LINES.len() + 1]);
         while let Some(line) = self.oldest(refused) {

@@ -12,9 +12,6 @@ use super::{Full, Lane};
 /// each message.
 const SOON_BYTES_MIN: u64 = 128 << 10;
 
-/// Bytes of the longest message of middling length.
-const MIDDLING_MAX: usize = 16 << 10;
-
 /// A long message behind other long ones leaves this part of the first window to what is shorter.
 const RESERVE_PART: u64 = 8;
 
@@ -57,8 +54,6 @@ impl Lane {
     /// Whether a long message may wait behind those that wait to be sent. [LINK-47]
     fn has_room_for_long(&mut self, class: Class, len: usize) -> bool {
         let soon = self.congestion_window().saturating_mul(2).max(SOON_BYTES_MIN);
-        // So that longer ones that are taken whenever there is room leave some to these.
-        let waiting_max = if len <= MIDDLING_MAX { soon.saturating_mul(2) } else { soon };
-        self.outbox.unsent.has_room(class, waiting_max)
+        self.outbox.unsent.has_room(class, len, soon)
     }
 }

@@ -2,10 +2,16 @@
 
 use super::super::envelope::Class;
 
+/// Bytes of the longest message of middling length: twice as much may wait before them, so that longer ones that are taken
+/// whenever there is room leave some to these.
+const MIDDLING_MAX: usize = 16 << 10;
+
 /// Bytes of long messages that were never sent.
 #[derive(Debug, Default)]
 pub(in super::super) struct Unsent {
     bytes: [u64; 2],
+    /// A longer message was sent away since somebody was told last: so many bytes of middling ones may still pass it.
+    passing: [Option<u64>; 2],
     /// A long message was sent away for their sake, and its sender has to be told when no more than that is left.
     told_at: [Option<u64>; 2],
 }
@@ -24,12 +30,26 @@ impl Unsent {
         self.bytes[class as usize] > 0
     }
 
-    /// Whether a message may wait behind those of its class, where that may be so much; if not, somebody will have to be
-    /// told, when half of that is sent. What waits here holds up all that comes behind it, and what waits at its sender
-    /// nobody else.
-    pub(in super::super) fn has_room(&mut self, class: Class, waiting_max: u64) -> bool {
+    /// Whether a message may wait behind those of its class, where about so much leaves soon; if not, somebody will have to
+    /// be told, when half of what may wait is sent. What waits here holds up all that comes behind it, and what waits at its
+    /// sender nobody else.
+    pub(in super::super) fn has_room(&mut self, class: Class, len: usize, soon: u64) -> bool {
+        let is_middling = len <= MIDDLING_MAX;
+        let waiting_max = if is_middling { soon.saturating_mul(2) } else { soon };
         let has_room = self.bytes[class as usize] < waiting_max;
         let has_room = crate::planted!("link-unsent-unbounded": has_room => true);
+        let passing = &mut self.passing[class as usize];
+        let has_room = match passing {
+            Some(left) if is_middling && has_room => {
+                let may_pass = *left >= len as u64;
+                *left = left.saturating_sub(len as u64);
+                crate::planted!("link-middling-passes": may_pass => true)
+            }
+            _ => has_room,
+        };
+        if !is_middling {
+            *passing = if has_room { None } else { passing.or(Some(soon)) };
+        }
         if !has_room {
             self.tell_at(class, waiting_max / 2);
         }
@@ -45,8 +65,11 @@ impl Unsent {
     /// Says once that it is so.
     pub(in super::super) fn has_caught_up(&mut self) -> bool {
         let mut has = false;
-        for (told_at, bytes) in self.told_at.iter_mut().zip(self.bytes) {
-            has |= told_at.take_if(|at| bytes <= *at).is_some();
+        for (class, bytes) in self.bytes.into_iter().enumerate() {
+            if self.told_at[class].take_if(|at| bytes <= *at).is_some() {
+                self.passing[class] = None;
+                has = true;
+            }
         }
         has
     }

@@ -95,7 +95,7 @@ pub(super) struct State {
     addresses: u32,
     /// How often a message found nobody ready to receive it.
     pub(super) not_ready: u64,
-    /// What is looked for in all that is sent, if anything, and how often it was there.
+    /// What is looked for in all that comes to a receiver, if anything, and how often it was there.
     pub(super) wanted: Vec<u8>,
     pub(super) sightings: u64,
     /// By number, less the first. A queue pair that is gone leaves its place empty.

@@ -170,14 +170,14 @@ impl Fabric {
         self.state.borrow().not_ready
     }
 
-    /// Looks from now on for a text in all that is sent, which is not empty.
+    /// Looks from now on for a text, which is not empty, in each message and datagram that comes to a receiver.
     pub fn look_for(&self, text: &[u8]) {
         let mut state = self.state.borrow_mut();
         state.wanted = text.to_vec();
         state.sightings = 0;
     }
 
-    /// In how many messages and datagrams the text was that is [looked for](Fabric::look_for).
+    /// In how many of them the text was that is [looked for](Fabric::look_for).
     #[must_use]
     pub fn sightings(&self) -> u64 {
         self.state.borrow().sightings

@@ -7,11 +7,9 @@ use greenroom::{Actor, Ref, handlers};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// How long an answer is that is long, and how many wait for one at any time: four times as much as a node may send
-/// another at first.
+/// How long an answer is that is long.
 const LONG: usize = 64 << 10;
-const FETCHERS: usize = 64;
-/// What the link carries in a second: all that is asked for takes four of them.
+/// What the link carries in a second.
 const BYTES_PER_SECOND: u64 = 1 << 20;
 const LATENCY: Duration = Duration::from_millis(10);
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -28,10 +26,11 @@ impl Library {
     }
 }
 
-/// Fetches without end.
+/// Fetches without end what is so long.
 #[derive(Actor)]
 struct Fetcher {
     library: Ref<Library>,
+    len: usize,
 }
 
 #[handlers]
@@ -39,15 +38,14 @@ impl Fetcher {
     #[tell]
     async fn fetch(&mut self) {
         loop {
-            let answer = self.library.fetch(LONG).within(PATIENCE).await.unwrap();
-            assert_eq!(answer.len(), LONG);
+            let answer = self.library.fetch(self.len).within(PATIENCE).await.unwrap();
+            assert_eq!(answer.len(), self.len);
         }
     }
 }
 
-/// [ENV-23] [LINK-47] [LINK-48]
-#[test]
-fn a_short_answer_does_not_wait_for_long_ones() {
+/// A world in which so many fetch answers at any time, the first of them of `len(0)` bytes, and the library.
+fn with_fetchers(count: usize, len: fn(usize) -> usize) -> (World, Ref<Library>) {
     let mut world = World::new(1);
     crate::secure::packet::watch::forget();
     let link = Link::default().latency(LATENCY).bytes_per_second(Some(BYTES_PER_SECOND));
@@ -63,21 +61,43 @@ fn a_short_answer_does_not_wait_for_long_ones() {
         net.connect(&address).await.unwrap().find::<Library>("library").await.unwrap()
     });
     world.run(async {
-        for _ in 0..FETCHERS {
-            let fetcher = Fetcher { library: library.clone() };
+        for len in (0..count).map(len) {
+            let fetcher = Fetcher { library: library.clone(), len };
             client.system().spawn::<Fetcher>(fetcher).await.unwrap().fetch().await.unwrap();
         }
     });
     // Until much of it waits.
     world.run_for(Duration::from_secs(5));
+    (world, library)
+}
+
+/// Asks for an answer, which must not take longer than that.
+fn fetch(world: &mut World, library: &Ref<Library>, len: usize, within: Duration) {
+    let asked = world.now();
+    let answer = world.run(async { library.fetch(len).within(PATIENCE).await });
+    assert_eq!(answer.unwrap().len(), len);
+    let took = world.now() - asked;
+    assert!(took < within, "{len} bytes: {took:?}");
+    world.run_for(50 * MS);
+}
+
+/// [ENV-23] [LINK-47] [LINK-48]
+#[test]
+fn a_short_answer_does_not_wait_for_long_ones() {
+    // Four times as much as a node may send another at first.
+    let (mut world, library) = with_fetchers(64, |_| LONG);
     for (len, within) in [(8, 150 * MS), (4096, 400 * MS)] {
-        for round in 0..20 {
-            let asked = world.now();
-            let answer = world.run(async { library.fetch(len).within(PATIENCE).await });
-            assert_eq!(answer.unwrap().len(), len);
-            let took = world.now() - asked;
-            assert!(took < within, "{len} bytes, round {round}: {took:?}");
-            world.run_for(50 * MS);
+        for _ in 0..20 {
+            fetch(&mut world, &library, len, within);
         }
+    }
+}
+
+/// [ENV-23] [LINK-47]
+#[test]
+fn a_long_answer_comes_beside_middling_ones_without_end() {
+    let (mut world, library) = with_fetchers(64, |at| 2000 + at * 7919 % 14_000);
+    for _ in 0..5 {
+        fetch(&mut world, &library, LONG, 5000 * MS);
     }
 }

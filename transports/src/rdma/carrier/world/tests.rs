@@ -222,8 +222,11 @@ fn packets_are_sealed_unless_both_trust_each_other() {
         ([How::Sealed, How::Trusting], Carrier::Rdma),
     ]) {
         let mut world = World::new(seed, Weather::fair(), how);
-        // What actors say can be read on the way exactly where nothing is sealed.
-        world.fabric.look_for(&World::text(MESSAGES - 2)[8..]);
+        world.run_until(|world| world.is_by(expected));
+        // What actors say from then on can be read on the way exactly where nothing is sealed.
+        let last = MESSAGES - 2;
+        assert!(world.nodes.iter().all(|node| node.sent <= last), "it is still to be said");
+        world.fabric.look_for(&World::text(last)[8..]);
         world.run_until(|world| world.is_served() && world.is_by(expected));
         assert_eq!(world.fabric.sightings() > 0, expected == Carrier::RdmaPlain, "{how:?}");
         let others = [Carrier::Rdma, Carrier::RdmaPlain].into_iter().filter(|it| *it != expected);
