@@ -31,7 +31,7 @@ impl Asker {
     }
 }
 
-/// Sends large messages as fast as they go.
+/// Sends large messages, or fetches them, as fast as they go.
 #[derive(Actor)]
 struct Flow {
     echo: Ref<Echo>,

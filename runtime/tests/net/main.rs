@@ -40,3 +40,4 @@ mod whole;
 mod windows;
 #[cfg(not(sanitized = "thread"))]
 mod worlds;
+mod wrapped;

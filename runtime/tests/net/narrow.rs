@@ -2,14 +2,14 @@
 
 use crate::stage::identity;
 use crate::support::{Builds, LONG, OwnSystem, run, soon, until, until_async};
+use crate::wrapped::Wrapped;
 use greenroom::net::{
-    Address, Connecting, Export, Identity, Link, LinkEnd, Loopback, LoopbackNode, Node, Order,
-    SubmitError, Transport,
+    Export, Identity, Link, LinkEnd, Loopback, LoopbackNode, Node, Order, SubmitError,
 };
 use greenroom::{Actor, Ref, Scheduler, System, handlers};
 use parking_lot::Mutex;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker, ready};
+use std::task::{Context, Poll, Waker};
 
 /// Longer frames are long.
 const SHORT: usize = 1 << 10;
@@ -61,35 +61,10 @@ impl Door {
     }
 }
 
-/// A node all of whose frames go through the door.
-struct Behind {
-    node: LoopbackNode,
-    door: Door,
-}
-
+/// All of whose frames go through the door.
 struct BehindLink {
     link: Box<dyn Link>,
     door: Door,
-}
-
-impl Transport for Behind {
-    fn identity(&self) -> Identity {
-        self.node.identity()
-    }
-
-    fn connect(&self, to: &Address) -> Connecting {
-        self.node.connect(to)
-    }
-
-    fn poll_link(&self, cx: &mut Context<'_>) -> Poll<Option<Box<dyn Link>>> {
-        let link = ready!(self.node.poll_link(cx));
-        let behind = |link| Box::new(BehindLink { link, door: self.door.clone() }) as Box<dyn Link>;
-        Poll::Ready(link.map(behind))
-    }
-
-    fn close(&self) {
-        self.node.close();
-    }
 }
 
 impl Link for BehindLink {
@@ -135,6 +110,11 @@ impl Link for BehindLink {
     }
 }
 
+fn behind(node: LoopbackNode, door: &Door) -> Wrapped {
+    let door = door.clone();
+    Wrapped::new(node, move |link| BehindLink { link, door: door.clone() })
+}
+
 /// Gives as much as is wanted, and counts what it is given.
 #[derive(Actor)]
 struct Shop {
@@ -177,7 +157,7 @@ fn with_door(test: impl AsyncFn(&Shops)) {
     let (here, there): (OwnSystem, OwnSystem) = (system(), system());
     run(soon(async {
         let node = network.node("here", identity("here"));
-        let here_node = Node::start(&here, Behind { node, door: door.clone() }).unwrap();
+        let here_node = Node::start(&here, behind(node, &door)).unwrap();
         let there_node = Node::start(&there, network.node("there", identity("there"))).unwrap();
         let mut shops = Vec::new();
         for (system, node) in [(&here, &here_node), (&there, &there_node)] {

@@ -2,10 +2,8 @@
 
 use crate::stage::identity;
 use crate::support::{Builds, LONG, run};
-use greenroom::net::{
-    Address, Bytes, Connecting, Export, Identity, Link, LinkEnd, Loopback, LoopbackNode, Node,
-    Order, SubmitError, Transport,
-};
+use crate::wrapped::Wrapped;
+use greenroom::net::{Bytes, Export, Identity, Link, LinkEnd, Loopback, Node, Order, SubmitError};
 use greenroom::{Actor, HeapBytes, Ref, Scheduler, System, handlers};
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
@@ -14,41 +12,13 @@ use std::task::{Context, Poll, ready};
 /// Where the frames lay that came.
 type Places = Arc<Mutex<Vec<Range<usize>>>>;
 
-/// Pipes of which it is known where frames come in, each with so much room for more.
-struct Watched {
-    node: LoopbackNode,
-    places: Places,
-    room: usize,
-}
-
+/// A pipe of which it is known where frames come in, each with so much room for more.
 struct WatchedLink {
     link: Box<dyn Link>,
     places: Places,
     room: usize,
     /// Frames that were used up: what is copied must not come to lie where one of them was.
     used: Mutex<Vec<Vec<u8>>>,
-}
-
-impl Transport for Watched {
-    fn identity(&self) -> Identity {
-        self.node.identity()
-    }
-
-    fn connect(&self, to: &Address) -> Connecting {
-        self.node.connect(to)
-    }
-
-    fn poll_link(&self, cx: &mut Context<'_>) -> Poll<Option<Box<dyn Link>>> {
-        let link = ready!(self.node.poll_link(cx));
-        let (places, room) = (Arc::clone(&self.places), self.room);
-        let used = Mutex::default();
-        let watched = |link| Box::new(WatchedLink { link, places, room, used }) as Box<dyn Link>;
-        Poll::Ready(link.map(watched))
-    }
-
-    fn close(&self) {
-        self.node.close();
-    }
 }
 
 impl Link for WatchedLink {
@@ -126,7 +96,11 @@ impl Store {
 fn node(system: &System, network: &Loopback, name: &str, room: usize) -> (Node, Places) {
     let places = Places::default();
     let node = network.node(name, identity(name));
-    let watched = Watched { node, places: Arc::clone(&places), room };
+    let kept = Arc::clone(&places);
+    let watched = Wrapped::new(node, move |link| {
+        let (places, used) = (Arc::clone(&kept), Mutex::default());
+        WatchedLink { link, places, room, used }
+    });
     (Node::start(system, watched).unwrap(), places)
 }
 

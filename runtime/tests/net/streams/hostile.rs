@@ -3,15 +3,16 @@
 use super::{Feeder, Store, bytes};
 use crate::stage::{Place, identity, once};
 use crate::support::{Builds, OwnSystem, run, soon, until, until_async};
+use crate::wrapped::Wrapped;
 use greenroom::net::{
-    Address, Bytes, Connecting, Envelope, Export, Frame, Identity, Link, LinkEnd, Loopback,
-    LoopbackNode, Node, Order, SubmitError, Transport,
+    Bytes, Envelope, Export, Frame, Identity, Link, LinkEnd, Loopback, Node, Order, SubmitError,
+    Transport,
 };
 use greenroom::sim::World;
 use greenroom::{Actor, AskError, EmitError, Items, Ref, Scheduler, System, Undelivered, handlers};
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::Semaphore;
 
@@ -104,34 +105,9 @@ fn who_asks_for_streams_and_never_reads_the_answers_is_cut_off() {
 /// Changes what its node says of streams.
 type Change = fn(&mut Envelope<'_>, &mut Vec<u8>) -> u32;
 
-struct Lying {
-    node: LoopbackNode,
-    change: Change,
-}
-
 struct LyingLink {
     link: Box<dyn Link>,
     change: Change,
-}
-
-impl Transport for Lying {
-    fn identity(&self) -> Identity {
-        self.node.identity()
-    }
-
-    fn connect(&self, to: &Address) -> Connecting {
-        self.node.connect(to)
-    }
-
-    fn poll_link(&self, cx: &mut Context<'_>) -> Poll<Option<Box<dyn Link>>> {
-        let link = ready!(self.node.poll_link(cx));
-        let change = self.change;
-        Poll::Ready(link.map(|link| Box::new(LyingLink { link, change }) as Box<dyn Link>))
-    }
-
-    fn close(&self) {
-        self.node.close();
-    }
 }
 
 impl Link for LyingLink {
@@ -175,7 +151,8 @@ impl Link for LyingLink {
 async fn liar(network: &Loopback, there: &Place, change: Change) -> (OwnSystem, Node, Ref<Store>) {
     let system = System::builder().workers(1).own();
     let node = network.node("here", identity("here"));
-    let node = Node::start(&system, Lying { node, change }).unwrap();
+    let node =
+        Node::start(&system, Wrapped::new(node, move |link| LyingLink { link, change })).unwrap();
     let near = there.system.spawn::<Store>(Arc::new(Semaphore::new(0))).await.unwrap();
     there.node.export("store", Export::of(&near)).unwrap();
     let peer = node.connect(&"loopback:there".parse().unwrap()).await.unwrap();
@@ -237,7 +214,11 @@ fn a_stream_in_an_answer_that_nobody_reads_ends_by_itself() {
         // It never says that it reads.
         let change: Change = |envelope, _| u32::from(envelope.message != GRANT);
         let place = network.node("here", identity("here"));
-        let near = Node::start(&here.system(), Lying { node: place, change }).unwrap();
+        let near = Node::start(
+            &here.system(),
+            Wrapped::new(place, move |link| LyingLink { link, change }),
+        )
+        .unwrap();
         let place = network.node("there", identity("there"));
         let far = Node::start(&there.system(), place).unwrap();
         let store = there.system().spawn::<Store>(Arc::new(Semaphore::new(0))).await.unwrap();
@@ -311,7 +292,8 @@ fn who_opens_streams_that_never_end_is_refused_more() {
         let change: Change = |envelope, _| u32::from(envelope.message != CUT);
         let system = System::builder().workers(1).own();
         let node = network.node("here", identity("here"));
-        let node = Node::start(&system, Lying { node, change }).unwrap();
+        let node = Node::start(&system, Wrapped::new(node, move |link| LyingLink { link, change }))
+            .unwrap();
         let peer = node.connect(&"loopback:there".parse().unwrap()).await.unwrap();
         let far = peer.find::<Hoard>("hoard").await.unwrap();
         // Everything that the node is called by has started when it has been called once.
