@@ -2,6 +2,9 @@
 
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
+#[path = "../../../transports/tests/ports/mod.rs"]
+pub(crate) mod ports;
+
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;

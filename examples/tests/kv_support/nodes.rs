@@ -2,17 +2,18 @@
 
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
-use std::fs;
-use std::net::{SocketAddr, UdpSocket};
+use std::fs::{self, File};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 use std::time::Instant;
 
 use greenroom_transports::config::key_file;
 use greenroom_transports::secure::entropy::System;
 
-use crate::kv_support::{Client, PATIENCE, address_of, ended};
+use crate::kv_support::{Client, PATIENCE, address_of, ended, ports};
 
 pub(crate) const COUNT: usize = 3;
 /// Shards of each.
@@ -68,12 +69,14 @@ impl Nodes {
         let kv = self.command(node, SHARDS);
         let mut command = Command::new("sh");
         command.args(["-c", limited]).arg(kv.get_program()).args(kv.get_args());
-        command.stdin(Stdio::null()).stderr(Stdio::null());
         self.run(node, command);
     }
 
+    /// What it says of itself goes to a file, which a test that fails shows.
     fn run(&mut self, node: usize, mut command: Command) {
-        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let said = File::options().create(true).append(true).open(self.said(node)).unwrap();
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(said);
+        let mut child = command.spawn().unwrap();
         let address = address_of(&mut child);
         self.running[node] = Some((child, address));
     }
@@ -85,8 +88,11 @@ impl Nodes {
         if self.kept {
             command.arg("--dir").arg(self.folder.join(format!("data-{node}")));
         }
-        command.stdin(Stdio::null()).stderr(Stdio::null());
         command
+    }
+
+    fn said(&self, node: usize) -> PathBuf {
+        self.folder.join(format!("{node}.said"))
     }
 
     /// Runs a program in the folder of the nodes that is not to start; returns what it says.
@@ -168,7 +174,7 @@ impl Nodes {
                 return;
             }
             assert!(Instant::now() < end, "node {node} says {text}");
-            std::thread::yield_now();
+            thread::yield_now();
         }
     }
 }
@@ -179,6 +185,10 @@ impl Drop for Nodes {
             let _ = child.kill();
             let _ = child.wait();
         }
+        if thread::panicking() {
+            let said = (0..COUNT).map(|node| fs::read_to_string(self.said(node)));
+            eprintln!("the nodes said: {:#?}", said.collect::<Vec<_>>());
+        }
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
@@ -187,8 +197,7 @@ impl Drop for Nodes {
 fn write_files(folder: &std::path::Path) {
     let cluster = folder.join("cluster.key");
     key_file::create_cluster(&cluster, &mut System).unwrap();
-    let sockets = [(); COUNT].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
-    let places = sockets.each_ref().map(|socket| socket.local_addr().unwrap());
+    let places = [(); COUNT].map(|()| SocketAddr::from(([127, 0, 0, 1], ports::free())));
     let keys: Vec<_> = (0..COUNT)
         .map(|node| key_file::create_node(&folder.join(format!("{node}.key")), &mut System))
         .map(Result::unwrap)

@@ -1,8 +1,8 @@
 //! A real Redis, and its replies byte by byte.
 
-use crate::kv_support::{PATIENCE, encode};
+use crate::kv_support::{PATIENCE, encode, ports};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
@@ -24,7 +24,7 @@ pub(crate) struct Redis {
 
 impl Redis {
     pub(crate) fn start() -> Self {
-        let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let address = SocketAddr::from(([127, 0, 0, 1], ports::free()));
         let port = address.port().to_string();
         let arguments =
             ["--port", &port, "--save", "", "--appendonly", "no", "--bind", "127.0.0.1"];

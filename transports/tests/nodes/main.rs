@@ -7,6 +7,8 @@
 mod calls;
 #[cfg(feature = "config")]
 mod membership;
+#[path = "../ports/mod.rs"]
+mod ports;
 mod processes;
 
 use std::future::Future;

@@ -1,6 +1,6 @@
 //! A cluster over encrypted UDP on this machine, from files: nodes find each other and notice who is gone.
 
-use crate::LONG;
+use crate::{LONG, ports};
 use greenroom::System;
 use greenroom::net::Node;
 use greenroom::net::membership::{MemberEvent, Members};
@@ -9,7 +9,6 @@ use greenroom_transports::secure::entropy::System as Entropy;
 use greenroom_transports::secure::key::PublicKey;
 use greenroom_transports::udp::Udp;
 use std::fs;
-use std::net::UdpSocket;
 use std::path::Path;
 use std::time::Duration;
 
@@ -22,7 +21,7 @@ struct Place {
 
 /// Starts the node that a file in `folder` describes, by a key in `folder`, with these lines beside.
 fn join(folder: &Path, name: &str, lines: &str) -> Place {
-    let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = ports::free();
     let file = folder.join(format!("{name}.toml"));
     let text = format!(
         "listen = \"127.0.0.1:{port}\"\nkey-file = \"{name}.key\"\ncluster-key-file = \"cluster.key\"\n{lines}"

@@ -9,7 +9,7 @@ mod networks;
 #[path = "../relay/mod.rs"]
 mod relay;
 
-use crate::LONG;
+use crate::{LONG, ports};
 use greenroom::net::{Address, Export, Node, Peer};
 use greenroom::{Actor, Context, Down, ExitReason, Ref, System, handlers};
 use greenroom_transports::link;
@@ -22,7 +22,7 @@ use greenroom_transports::udp::{Settings, Udp};
 use relay::{Relay, Rules};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, UdpSocket};
+use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::mpsc;
@@ -212,7 +212,7 @@ impl Drop for Process {
 
 /// An address of this machine at which nobody is.
 fn free() -> SocketAddr {
-    UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+    SocketAddr::from(([127, 0, 0, 1], ports::free()))
 }
 
 fn way(to: SocketAddr, host: u8) -> Address {
