@@ -12,6 +12,9 @@ use crate::sync::planted;
 /// Bytes of messages in a bundle at most, so that it is one packet of any path. One that is longer goes by itself.
 const BYTES_MAX: usize = 1100;
 
+/// Bytes of the longest frame of several messages.
+pub(super) const FRAME_BYTES_MAX: usize = HEAD_BYTES_MAX + BYTES_MAX;
+
 /// Messages in one frame at most: for half of the narrowest window there is credit sooner or later. [ENV-18]
 pub(super) const MESSAGES_MAX: u32 = WIDTH_MIN / 2;
 
@@ -61,7 +64,7 @@ impl Bundle {
     pub(super) fn has_room(&self) -> bool {
         planted!("net-bundle-past-credit": u64::from(self.messages) != self.credit => true)
             && self.messages < MESSAGES_MAX
-            && self.bytes.len() + self.last <= HEAD_BYTES_MAX + BYTES_MAX
+            && self.bytes.len() + self.last <= FRAME_BYTES_MAX
     }
 
     /// Notes for how many messages there is credit.
@@ -110,7 +113,7 @@ impl Bundle {
 
     /// Whether the message that was begun can be no part of what is there.
     pub(super) fn is_too_long(&self) -> bool {
-        self.messages > 0 && self.bytes.len() > HEAD_BYTES_MAX + BYTES_MAX
+        self.messages > 0 && self.bytes.len() > FRAME_BYTES_MAX
     }
 
     /// Adds the message that was begun, and is one that is told.

@@ -14,6 +14,7 @@
 mod askers;
 mod backlog;
 mod items;
+mod queues;
 mod routes;
 
 use super::frame::Frame;
@@ -30,6 +31,7 @@ use crate::sync::{Arc, AtomicBool, Mutex, Ordering, planted};
 use crate::task::core_ref::CoreRef;
 use askers::Askers;
 use backlog::Backlog;
+use queues::Queues;
 use routes::{Route, Search};
 use std::collections::{BTreeMap, VecDeque};
 use std::task::{Context, Poll, Waker};
@@ -54,10 +56,8 @@ struct State {
     hung_up: bool,
     /// What the node itself has to say.
     backlog: Backlog,
-    /// Proxies that wait for room.
-    waiting: Vec<Waker>,
-    /// Streams that do, by number.
-    waiting_streams: BTreeMap<u64, Waker>,
+    /// Proxies and streams that wait for room.
+    waiting: Queues,
     /// Who sends the backlog and wakes those who wait.
     pump: Option<Waker>,
     /// Who receives.
@@ -129,13 +129,6 @@ pub(super) enum Post {
 }
 
 impl State {
-    /// Whoever waits for room, and does not any more.
-    fn take_waiting(&mut self) -> Vec<Waker> {
-        let mut waiting = std::mem::take(&mut self.waiting);
-        waiting.extend(std::mem::take(&mut self.waiting_streams).into_values());
-        waiting
-    }
-
     /// Why nothing is sent to an actor to which there is no way.
     fn why_lost(&self) -> Undelivered {
         if self.closed { Undelivered::NodeDown } else { Undelivered::NoSuchActor }
@@ -246,7 +239,7 @@ impl Outlet {
             let is_empty = state.backlog.is_empty();
             let lets_pass = state.backlog.lets_pass();
             let lets_pass = planted!("net-room-unshared": lets_pass => is_empty);
-            let waiting = if has_room && lets_pass { state.take_waiting() } else { Vec::new() };
+            let waiting = if has_room && lets_pass { state.waiting.call() } else { Vec::new() };
             let is_done = !has_room || is_empty;
             drop(state);
             waiting.into_iter().for_each(Waker::wake);
@@ -263,7 +256,8 @@ impl Outlet {
         state.routes.get(&actor).map_or(0, |route| route.granted.saturating_sub(route.sent))
     }
 
-    /// Sends a message, or notes `waker` to be woken when it is worth another try.
+    /// Sends a message, or notes `waker` to be woken when it is worth another try. Who was told to wait tries again when it is
+    /// woken, or leaves.
     pub(super) fn post(&self, parcel: &Parcel, waker: Option<&Waker>) -> Post {
         let mut guard = self.state.lock();
         let state = &mut *guard;
@@ -271,6 +265,9 @@ impl Outlet {
         let Some(route) = route else {
             let why = state.why_lost();
             drop(guard);
+            if planted!("net-gone-stays-first": true => false) {
+                self.leave(parcel.actor);
+            }
             return self.give_up(parcel, why);
         };
         let needed = route.sent + u64::from(parcel.messages);
@@ -279,8 +276,15 @@ impl Outlet {
             route.waiting = waker.cloned();
             return Post::Wait;
         }
+        let frame = &parcel.bytes[parcel.start..];
+        let place =
+            state.waiting.come(&mut route.served, parcel.actor, frame.len(), state.submitted);
+        if !place.is_first {
+            state.waiting.wait(&place, waker);
+            return Post::Wait;
+        }
         let submitted = if state.backlog.lets_pass() {
-            self.link.submit(Order::Within(parcel.actor), &parcel.bytes[parcel.start..])
+            self.link.submit(Order::Within(parcel.actor), frame)
         } else {
             Err(SubmitError::Full)
         };
@@ -289,6 +293,7 @@ impl Outlet {
                 route.sent += u64::from(parcel.messages);
                 let credit = route.granted.saturating_sub(route.sent);
                 state.submitted += 1;
+                route.served = state.submitted;
                 if parcel.question.is_none() {
                     let Parcel { letter, messages, .. } = *parcel;
                     let frame = state.submitted;
@@ -297,22 +302,36 @@ impl Outlet {
                         state.confirm(self.link.delivered());
                     }
                 }
+                let next = state.waiting.pass(&place);
+                drop(guard);
+                next.into_iter().for_each(Waker::wake);
                 Post::Done { credit }
             }
             Err(SubmitError::Full) => {
-                state.waiting.extend(waker.cloned());
+                state.waiting.wait(&place, waker);
                 let pump = state.pump.take();
                 drop(guard);
                 pump.into_iter().for_each(Waker::wake);
                 Post::Wait
             }
             Err(error) => {
+                let next = state.waiting.pass(&place);
                 drop(guard);
+                next.into_iter().for_each(Waker::wake);
                 let too_large = error == SubmitError::TooLarge;
                 let why = if too_large { Undelivered::TooLarge } else { Undelivered::NodeDown };
                 self.give_up(parcel, why)
             }
         }
+    }
+
+    /// No message to that actor waits for room any more.
+    pub(super) fn leave(&self, actor: u64) {
+        let mut state = self.state.lock();
+        let served = state.routes.get(&actor).map(|route| route.served);
+        let next = served.and_then(|served| state.waiting.leave(served, actor));
+        drop(state);
+        next.into_iter().for_each(Waker::wake);
     }
 
     /// Says that a message is not sent.
@@ -379,7 +398,7 @@ impl Outlet {
         let mut lost = std::mem::take(&mut state.unconfirmed);
         let askers = std::mem::take(&mut state.askers);
         let finds = std::mem::take(&mut state.finds);
-        let mut wakers = state.take_waiting();
+        let mut wakers = state.waiting.end();
         wakers.extend(state.pump.take());
         wakers.extend(state.receiver.take());
         let routes = std::mem::take(&mut state.routes);

@@ -172,6 +172,9 @@ impl Unsent<'_> {
 
 impl Drop for Unsent<'_> {
     fn drop(&mut self) {
+        if let Some(parcel) = self.parcels.iter().flatten().next() {
+            self.outlet.leave(parcel.actor);
+        }
         // The last message is the one that is handled, and reported as such.
         let mut reported = 1;
         for parcel in self.parcels.iter().rev().flatten() {

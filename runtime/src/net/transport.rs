@@ -61,7 +61,9 @@ pub trait Link: Send + Sync + 'static {
     /// The node at the other end. Always the same.
     fn peer(&self) -> Identity;
 
-    /// Takes a frame on its way. Never blocks. One of 2 KiB is never too large.
+    /// Takes a frame on its way. Never blocks. One of 2 KiB is never too large. Whether there is room depends on how long it
+    /// is and on whether it may overtake others, not on which others it is to stay in order of: who waits for room takes
+    /// turns with others.
     ///
     /// # Errors
     /// [`SubmitError`]; the frame is not on its way then.

@@ -6,10 +6,10 @@ use crate::wrapped::Wrapped;
 use greenroom::net::{
     Export, Identity, Link, LinkEnd, Loopback, LoopbackNode, Node, Order, SubmitError,
 };
-use greenroom::{Actor, Ref, Scheduler, System, handlers};
+use greenroom::{Actor, Context, Items, Ref, Scheduler, System, handlers};
 use parking_lot::Mutex;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{self, Poll, Waker};
 
 /// Longer frames are long.
 const SHORT: usize = 1 << 10;
@@ -88,7 +88,7 @@ impl Link for BehindLink {
         self.link.submit(order, frame)
     }
 
-    fn poll_room(&self, cx: &mut Context<'_>) -> Poll<()> {
+    fn poll_room(&self, cx: &mut task::Context<'_>) -> Poll<()> {
         let mut room = self.door.0.lock();
         if std::mem::take(&mut room.was_opened) || !room.is_refused {
             return Poll::Ready(());
@@ -97,7 +97,11 @@ impl Link for BehindLink {
         Poll::Pending
     }
 
-    fn poll_receive(&self, cx: &mut Context<'_>, frame: &mut Vec<u8>) -> Poll<Result<(), LinkEnd>> {
+    fn poll_receive(
+        &self,
+        cx: &mut task::Context<'_>,
+        frame: &mut Vec<u8>,
+    ) -> Poll<Result<(), LinkEnd>> {
         self.link.poll_receive(cx, frame)
     }
 
@@ -135,6 +139,16 @@ impl Shop {
     fn taken(&self) -> usize {
         self.taken
     }
+    #[ask]
+    fn give_all(&self, len: usize, cx: &mut Context<Self>) -> Items<Vec<u8>> {
+        let (emitter, items) = Items::bounded(1);
+        cx.task(async move { while emitter.emit(vec![7; len]).await.is_ok() {} });
+        items
+    }
+    #[tell]
+    fn shut(&mut self, cx: &mut Context<Self>) {
+        cx.stop();
+    }
 }
 
 /// The shop of a node, and how the other node reaches it.
@@ -145,6 +159,9 @@ struct Shops {
     /// Of the other node, as the one behind the door sees it, and as it is.
     other: Ref<Shop>,
     near: Ref<Shop>,
+    /// The same of another shop there.
+    annex: Ref<Shop>,
+    near_annex: Ref<Shop>,
 }
 
 /// Runs `test` with a node behind a door, which is open at first, and one that is not.
@@ -166,11 +183,14 @@ fn with_door(test: impl AsyncFn(&Shops)) {
             shops.push(shop);
         }
         let near = shops.pop().unwrap();
+        let near_annex = there.spawn::<Shop>(Shop { taken: 0 }).await.unwrap();
+        there_node.export("annex", Export::of(&near_annex)).unwrap();
         let there_peer = here_node.connect(&"loopback:there".parse().unwrap()).await.unwrap();
         let other = there_peer.find::<Shop>("shop").await.unwrap();
+        let annex = there_peer.find::<Shop>("annex").await.unwrap();
         let here_peer = there_node.connect(&"loopback:here".parse().unwrap()).await.unwrap();
         let behind = here_peer.find::<Shop>("shop").await.unwrap();
-        test(&Shops { door: door.clone(), behind, other, near }).await;
+        test(&Shops { door: door.clone(), behind, other, near, annex, near_annex }).await;
         door.open(|room| {
             (room.short, room.long_answers, room.long_mail) = (ENOUGH, ENOUGH, ENOUGH);
         });
@@ -182,7 +202,7 @@ fn with_door(test: impl AsyncFn(&Shops)) {
 // [ENV-23]
 #[test]
 fn what_is_short_leaves_while_there_is_no_room_for_long_answers() {
-    with_door(async |Shops { door, behind, other, near }| {
+    with_door(async |Shops { door, behind, other, near, .. }| {
         door.open(|room| room.long_answers = 0);
         let long = behind.clone();
         let long = tokio::spawn(async move { long.give(LEN).within(LONG).await });
@@ -200,7 +220,7 @@ fn what_is_short_leaves_while_there_is_no_room_for_long_answers() {
 // [ENV-23]
 #[test]
 fn room_that_long_answers_cannot_use_is_for_others() {
-    with_door(async |Shops { door, behind, other, near }| {
+    with_door(async |Shops { door, behind, other, near, .. }| {
         door.open(|room| (room.long_answers, room.long_mail) = (0, 0));
         let long = behind.clone();
         let long = tokio::spawn(async move { long.give(LEN).within(LONG).await });
@@ -212,6 +232,63 @@ fn room_that_long_answers_cannot_use_is_for_others() {
         assert!(!long.is_finished());
         door.open(|room| room.long_answers = 1);
         assert_eq!(long.await.unwrap().unwrap().len(), LEN);
+    });
+}
+
+// [ENV-24]
+#[test]
+fn who_ends_while_its_mail_waits_holds_up_nobody() {
+    with_door(async |Shops { door, other, near, annex, near_annex, .. }| {
+        door.open(|room| room.long_mail = 0);
+        other.take(vec![7; LEN]).await.unwrap();
+        door.refuses(|room| room.refused_mail).await;
+        annex.take(vec![7; LEN]).await.unwrap();
+        near.shut().await.unwrap();
+        soon(other.ended()).await;
+        door.open(|room| room.long_mail = 1);
+        takes(near_annex, 1).await;
+    });
+}
+
+// [ENV-24]
+#[test]
+fn a_stream_that_is_over_while_an_item_waits_holds_up_nobody() {
+    with_door(async |Shops { door, behind, annex, near_annex, .. }| {
+        door.open(|room| room.long_mail = 0);
+        let mut items = behind.give_all(LEN).await.unwrap();
+        let read = tokio::spawn(async move { items.next().await });
+        door.refuses(|room| room.refused_mail).await;
+        annex.take(vec![7; LEN]).await.unwrap();
+        read.abort();
+        assert!(read.await.is_err_and(|error| error.is_cancelled()), "nothing came");
+        until_async(async || {
+            door.open(|room| room.long_mail = 1);
+            near_annex.taken().await.unwrap() == 1
+        })
+        .await;
+    });
+}
+
+// [ENV-24]
+#[test]
+fn a_flow_to_one_actor_lets_others_have_their_turns() {
+    with_door(async |Shops { door, other, near, annex, near_annex, .. }| {
+        door.open(|room| room.long_mail = 0);
+        for _ in 0..10 {
+            other.take(vec![7; LEN]).await.unwrap();
+        }
+        door.refuses(|room| room.refused_mail).await;
+        annex.take(vec![7; LEN]).await.unwrap();
+        // However few find room at a time, it is the second or third.
+        for _ in 0..3 {
+            let before = near.taken().await.unwrap() + near_annex.taken().await.unwrap();
+            door.open(|room| room.long_mail = 1);
+            until_async(async || {
+                near.taken().await.unwrap() + near_annex.taken().await.unwrap() > before
+            })
+            .await;
+        }
+        assert_eq!(near_annex.taken().await.unwrap(), 1);
     });
 }
 

@@ -15,6 +15,7 @@
 //!    line has one with a smaller number.
 
 use super::{Outlet, instead_of};
+use crate::net::bundle;
 use crate::net::transport::{Link, Order, SubmitError};
 use crate::sync::{Ordering, planted};
 use std::collections::VecDeque;
@@ -30,13 +31,20 @@ const PRESSING_BYTES: usize = 16 << 20;
 /// With more frames than this neither: short answers must not cut off who asked for them.
 const PRESSING_FRAMES: usize = FRAMES_MAX / 2;
 
-/// Bytes of the longest frame in each line but the last: of what most packets hold, and of what is sent in a few.
-const LINES: [usize; 2] = [1 << 10, 16 << 10];
+/// Bytes of the longest frame in each line but the last: of what most packets hold, as bundles are made for them, and of
+/// what is sent in a few.
+const LINES: [usize; 2] = [bundle::FRAME_BYTES_MAX, 16 << 10];
+pub(super) const LINES_COUNT: usize = LINES.len() + 1;
+
+/// Where frames of that length wait.
+pub(super) fn line_by(len: usize) -> usize {
+    LINES.iter().filter(|max| len > **max).count()
+}
 
 /// See the [module](self).
 #[derive(Default)]
 pub(super) struct Backlog {
-    lines: [VecDeque<Waiting>; LINES.len() + 1],
+    lines: [VecDeque<Waiting>; LINES_COUNT],
     /// How many frames waited before.
     count: u64,
     bytes: usize,
@@ -72,7 +80,7 @@ impl Backlog {
     /// Where a frame waits.
     fn line_of(&self, order: Order, len: usize) -> usize {
         match planted!("net-backlog-one-line": order => Order::Within(0)) {
-            Order::Free => LINES.iter().filter(|max| len > **max).count(),
+            Order::Free => line_by(len),
             Order::Within(_) => 0,
             Order::BehindAll => self.lines.iter().rposition(|line| !line.is_empty()).unwrap_or(0),
         }
@@ -94,7 +102,7 @@ impl Backlog {
     /// Hands the link what it has room for, the oldest first; returns how many frames it took. Where the first one of a
     /// line finds no room, those of other lines are tried.
     pub(super) fn submit(&mut self, link: &dyn Link) -> u64 {
-        let (mut submitted, mut refused) = (0, [false; LINES.len() + 1]);
+        let (mut submitted, mut refused) = (0, [false; LINES_COUNT]);
         while let Some(line) = self.oldest(refused) {
             let Some(first) = self.lines[line].front().filter(|first| self.may_leave(first)) else {
                 refused[line] = true;

@@ -32,6 +32,8 @@ pub(super) struct Route {
     pub(super) granted: u64,
     /// Its proxy, if that waits for credit.
     pub(super) waiting: Option<Waker>,
+    /// How many frames were submitted when the last message to it was.
+    pub(super) served: u64,
     pub(super) proxy: Option<Arc<Box<dyn Proxy>>>,
     /// For reports on its mail: that of the proxy, which is gone when the actor has ended.
     pub(super) letter: Option<Letter>,

@@ -90,7 +90,7 @@ pub(super) fn start<T: Serialize + DeserializeOwned + Send + 'static>(
     voyage: Voyage,
 ) -> Result<u64, Undelivered> {
     let (stream, allowance) = outlet.streams().depart()?;
-    let course = Course { outlet: outlet.clone(), stream, allowance, is_over: false };
+    let course = Course { outlet: outlet.clone(), stream, allowance, served: 0, is_over: false };
     let args = Departure { course, items: items.take(), voyage };
     let spawn = outlet.node().system().spawn::<Source<T>>(args);
     spawn.on(outlet.worker()).start().map(|_| stream).map_err(|_| Undelivered::NodeDown)
@@ -108,6 +108,8 @@ struct Course {
     outlet: Arc<Outlet>,
     stream: u64,
     allowance: Arc<Allowance>,
+    /// When an item was sent last; the outlet says.
+    served: u64,
     /// Whether the other node knows that nothing more comes, or will never ask.
     is_over: bool,
 }
@@ -115,6 +117,9 @@ struct Course {
 impl Drop for Course {
     fn drop(&mut self) {
         self.outlet.streams().forget(self.stream);
+        if planted!("net-stream-stays-first": true => false) {
+            self.outlet.leave_stream(self.stream, self.served);
+        }
         if !self.is_over {
             say_or_end(&self.outlet, Order::BehindAll, CUT, self.stream, &[]);
         }
@@ -247,7 +252,8 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> Source<T> {
 
     fn post(&mut self, parcel: Parcel) -> Turn {
         let stream = self.course.stream;
-        match self.course.outlet.post_item(stream, &parcel.frame, &self.waker) {
+        let Course { outlet, served, .. } = &mut self.course;
+        match outlet.post_item(stream, &parcel.frame, &self.waker, served) {
             Ok(()) => {
                 scratch::give(parcel.frame);
                 if parcel.is_last { Turn::Ended } else { Turn::Went }
