@@ -9,6 +9,7 @@
 //! 4. `unsent` counts the bytes of long messages behind the last one of each that was sent.
 //! 5. `bytes` is what the messages cost. Only the last one may begin below `bytes_max` and end above it.
 
+mod turns;
 mod unsent;
 
 use super::config::MESSAGE_COST;
@@ -20,6 +21,7 @@ use super::store::{Place, Store};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 use std::collections::VecDeque;
+use turns::{Long, Turns};
 use unsent::Unsent;
 
 /// A message on its way.
@@ -81,21 +83,10 @@ pub(super) struct Outbox {
     whole: [VecDeque<u64>; 3],
     /// Of these, those whose first message lacks credit, in the packet that is being filled.
     is_short: [bool; 3],
-    /// Long messages: those that send in turn, and those that wait for one of them to end.
-    in_turn: VecDeque<u64>,
-    long: VecDeque<Long>,
-    in_pieces: usize,
-    in_pieces_max: usize,
+    /// Long messages.
+    turns: Turns,
     pub(super) unsent: Unsent,
     was_full: bool,
-}
-
-/// A long message that waits for its turn.
-#[derive(Clone, Copy, Debug)]
-struct Long {
-    sequence: u64,
-    class: Class,
-    len: u64,
 }
 
 /// A message that goes whole, and is the next one.
@@ -138,10 +129,7 @@ impl Outbox {
             last_max: LAST_MIN,
             whole: [const { VecDeque::new() }; 3],
             is_short: [false; 3],
-            in_turn: VecDeque::new(),
-            long: VecDeque::new(),
-            in_pieces: 0,
-            in_pieces_max,
+            turns: Turns::new(in_pieces_max),
             unsent: Unsent::default(),
             was_full: false,
         }
@@ -185,8 +173,8 @@ impl Outbox {
 
     /// A message waits for its turn to go in pieces.
     fn wait_long(&mut self, long: Long) {
-        self.unsent.add(long.class, long.len);
-        self.long.push_back(long);
+        self.unsent.add(long.class, long.len, long.len);
+        self.turns.wait(long);
     }
 
     /// Makes a message the last one of its pair; says how far back the one before it is.
@@ -273,6 +261,7 @@ impl Outbox {
     /// A packet is filled from now on.
     pub(super) fn begin_packet(&mut self) {
         self.is_short = [false; 3];
+        self.turns.begin_packet();
     }
 
     /// The message that [`Outbox::next_whole`] named lacks credit: those of its class wait for the next packet.
@@ -295,17 +284,15 @@ impl Outbox {
 
     /// The long message whose turn it is, and its next missing bytes.
     pub(super) fn next_piece(&mut self) -> Option<(u64, std::ops::Range<u64>)> {
-        while self.in_pieces < self.in_pieces_max
-            && let Some(Long { sequence, class, len }) = self.long.pop_front()
-        {
+        while let Some(Long { sequence, class, len }) = self.turns.next_to_begin() {
             // It was sent whole once, and has arrived.
             let Some(message) = self.get_mut(sequence) else {
-                self.unsent.remove(class, len);
+                self.unsent.remove(class, len, len);
                 continue;
             };
             if matches!(message.progress, Progress::Acked) {
                 message.is_queued = false;
-                self.unsent.remove(class, len);
+                self.unsent.remove(class, len, len);
                 continue;
             }
             let mut to_send = Ranges::new();
@@ -313,10 +300,9 @@ impl Outbox {
             let was_sent = matches!(message.progress, Progress::Sent);
             let pieces = Pieces { begun: 0, acked: Ranges::new(), to_send, was_sent };
             message.progress = Progress::InPieces(Box::new(pieces));
-            self.in_pieces += 1;
-            self.in_turn.push_back(sequence);
+            self.turns.begin(sequence, len);
         }
-        while let Some(sequence) = self.in_turn.front().copied() {
+        while let Some(sequence) = self.turns.next() {
             let missing = match self.get(sequence).map(|message| &message.progress) {
                 Some(Progress::InPieces(pieces)) => pieces.to_send.first(),
                 _ => None,
@@ -324,7 +310,7 @@ impl Outbox {
             if let Some(missing) = missing {
                 return Some((sequence, missing));
             }
-            self.in_turn.pop_front();
+            self.turns.leave();
             if let Some(message) = self.get_mut(sequence) {
                 message.is_queued = false;
             }
@@ -332,16 +318,9 @@ impl Outbox {
         None
     }
 
-    /// How many long messages have their turn.
-    pub(super) fn in_turn(&self) -> usize {
-        self.in_turn.len()
-    }
-
-    /// The long message whose turn it is has to wait: it is the next one's.
+    /// The long message that [`Outbox::next_piece`] named has to wait: it is the next one's turn.
     pub(super) fn pass_turn(&mut self) {
-        if let Some(sequence) = self.in_turn.pop_front() {
-            self.in_turn.push_back(sequence);
-        }
+        self.turns.pass();
     }
 
     /// Those bytes of the message that [`Outbox::next_piece`] named are sent.
@@ -352,12 +331,13 @@ impl Outbox {
             let begun = pieces.begun.max(bytes.end);
             let first_sent = begun - pieces.begun;
             pieces.begun = begun;
-            pieces.to_send.remove_range(bytes);
+            pieces.to_send.remove_range(bytes.clone());
             pieces.was_sent = true;
             let class = message.head.envelope.kind.class();
-            self.unsent.remove(class, first_sent);
+            let len = message.bytes.len() as u64;
+            self.unsent.remove(class, len, first_sent);
         }
-        self.pass_turn();
+        self.turns.sent(bytes.end - bytes.start);
     }
 
     /// Whether there may be a whole message to send.
@@ -367,7 +347,7 @@ impl Outbox {
 
     /// Whether there may be a piece to send.
     pub(super) fn has_pieces(&self) -> bool {
-        !self.in_turn.is_empty() || !self.long.is_empty()
+        !self.turns.is_empty()
     }
 
     /// Takes in that an item arrived; says whether somebody has to be told that there is room.
@@ -392,8 +372,8 @@ impl Outbox {
         let progress = std::mem::replace(&mut message.progress, Progress::Acked);
         // It was sent whole once, before packets became smaller.
         if let Progress::InPieces(pieces) = progress {
-            self.in_pieces -= 1;
-            self.unsent.remove(class, len - pieces.begun);
+            self.turns.end(len);
+            self.unsent.remove(class, len, len - pieces.begun);
         }
     }
 
@@ -405,7 +385,8 @@ impl Outbox {
         pieces.acked.insert_range(piece);
         if pieces.acked.first() == Some(0..message.bytes.len() as u64) {
             message.progress = Progress::Acked;
-            self.in_pieces -= 1;
+            let len = message.bytes.len() as u64;
+            self.turns.end(len);
         }
     }
 
@@ -455,7 +436,8 @@ impl Outbox {
         }
         if !message.is_queued && !pieces.to_send.is_empty() {
             message.is_queued = true;
-            self.in_turn.push_back(sequence);
+            let len = message.bytes.len() as u64;
+            self.turns.again(sequence, len);
         }
     }
 

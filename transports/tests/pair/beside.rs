@@ -227,19 +227,23 @@ fn short_messages_without_end_do_not_hold_up_a_long_one() {
     });
 }
 
-// [LINK-47]
+// [LINK-47] [LINK-48] [LINK-60]
 #[test]
 fn middling_messages_without_end_do_not_keep_a_long_one_out() {
-    for_each_kind(|mut path| {
-        let mut is_sent = false;
-        while path.count_of(1) == 0 {
-            let begins = path.now >= Time::from_nanos(1_000_000_000) && !is_sent;
-            // The long one is tried first, as whoever waits longest is.
-            is_sent |= begins && path.send(1, LONG).is_ok();
-            while path.send(2, 12_000).is_ok() {}
-            path.run(path.now + Duration::from_millis(1));
-            assert!(path.now < Time::from_nanos(4_000_000_000), "it does not come");
+    for len in [LONG, 1 << 20] {
+        for kind in KINDS {
+            let (mut path, mut is_sent) = (Path::new(kind), false);
+            while path.count_of(1) == 0 {
+                let begins = path.now >= Time::from_nanos(1_000_000_000) && !is_sent;
+                // The long one is tried last.
+                while path.send(2, 12_000).is_ok() {}
+                is_sent |= begins && path.send(1, len).is_ok();
+                path.run(path.now + Duration::from_millis(1));
+                // A quarter of the path is its own.
+                let most = 4_000_000_000 + 6_000 * len as u64;
+                assert!(path.now < Time::from_nanos(most), "{len} bytes do not come");
+            }
+            assert!(path.count_of(2) > 50, "the others come, too");
         }
-        assert!(path.count_of(2) > 50, "the others come, too");
-    });
+    }
 }

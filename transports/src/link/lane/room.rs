@@ -40,20 +40,20 @@ impl Lane {
     /// which would otherwise wait until all of that has left; but one alone does not, or short ones could hold it up.
     /// [LINK-48]
     fn has_credit(&mut self, class: Class, is_long: bool, len: usize) -> bool {
-        let is_behind = is_long && self.outbox.unsent.has_any(class);
+        let is_behind = is_long && self.outbox.unsent.has_before(class, len as u64);
         let is_behind = crate::planted!("link-credit-unreserved": is_behind => false);
         let reserve = self.config.window_bytes_start / RESERVE_PART;
         let needed = if is_behind { reserve + MESSAGE_COST + len as u64 } else { 1 };
         let has_credit = self.spends[class as usize].has_room(needed);
         if is_behind && !has_credit {
-            self.outbox.unsent.tell_at(class, 0);
+            self.outbox.unsent.tell_at_none(class, len as u64);
         }
         has_credit
     }
 
-    /// Whether a long message may wait behind those that wait to be sent. [LINK-47]
+    /// Whether a long message may wait behind those of its length that wait to be sent. [LINK-47]
     fn has_room_for_long(&mut self, class: Class, len: usize) -> bool {
         let soon = self.congestion_window().saturating_mul(2).max(SOON_BYTES_MIN);
-        self.outbox.unsent.has_room(class, len, soon)
+        self.outbox.unsent.has_room(class, len as u64, soon)
     }
 }

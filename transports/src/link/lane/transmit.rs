@@ -229,6 +229,7 @@ impl Lane {
     }
 
     fn fill_messages(&mut self, now: Time, writer: &mut Writer<'_>) -> Result<(), NoRoom> {
+        self.outbox.begin_packet();
         let before = writer.written();
         if self.is_turn_of_pieces() {
             self.whole_in_a_row = 0;
@@ -275,7 +276,6 @@ impl Lane {
     fn fill_whole(&mut self, writer: &mut Writer<'_>) -> Result<(), NoRoom> {
         // What is written beside a message at its largest, so that it fits into some packet.
         let room_max = self.mtu.current() - ACK_LEN_MIN;
-        self.outbox.begin_packet();
         while let Some(next) = self.outbox.next_whole(room_max) {
             let message = self.outbox.peek(next);
             let kind = message.head.envelope.kind;
@@ -297,7 +297,6 @@ impl Lane {
     }
 
     fn fill_pieces(&mut self, writer: &mut Writer<'_>) -> Result<(), NoRoom> {
-        let mut waiting = 0;
         while let Some((sequence, missing)) = self.outbox.next_piece() {
             let Some(message) = self.outbox.get(sequence) else { return Ok(()) };
             let (kind, len) = (message.head.envelope.kind, message.bytes.len());
@@ -314,15 +313,10 @@ impl Lane {
             let enough = end >= missing.end.min(missing.start + PIECE_MIN as u64)
                 || (missing.start == 0 && end > 0);
             if !enough {
-                waiting += 1;
                 self.outbox.pass_turn();
-                if waiting >= self.outbox.in_turn() {
-                    return Ok(());
-                }
                 continue;
             }
             self.write_piece(writer, sequence, missing.start..end)?;
-            waiting = 0;
         }
         Ok(())
     }

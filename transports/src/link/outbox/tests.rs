@@ -95,10 +95,10 @@ proptest! {
             }
         }
         prop_assert_eq!(outbox.floor, messages.len() as u64);
-        prop_assert_eq!(outbox.in_pieces, 0);
+        prop_assert_eq!(outbox.turns.in_pieces(), 0);
         let has_work = outbox.has_whole() || outbox.has_pieces();
         prop_assert!(!has_work || send_all(&mut outbox).is_empty());
-        prop_assert!(Class::ALL.iter().all(|class| !outbox.unsent.has_any(*class)));
+        prop_assert!(Class::ALL.iter().all(|class| !outbox.unsent.has_before(*class, 0)));
     }
 }
 
@@ -120,6 +120,24 @@ fn arrive(
     if have.len() >= lens[&sequence] {
         have.insert(usize::MAX);
     }
+}
+
+// [LINK-60]
+#[test]
+fn of_four_pieces_one_is_of_a_longer_message() {
+    let mut outbox = Outbox::new(1 << 10, u64::MAX, 8);
+    for len in [20_000, 20_000, 3000, 3000] {
+        push(&mut outbox, envelope(1, 1), &vec![0; len]);
+    }
+    let turns: Vec<_> = send_all(&mut outbox)
+        .into_iter()
+        .map(|item| match item {
+            Item::Fragment { sequence, .. } => sequence,
+            other => panic!("{other:?} is no piece"),
+        })
+        .collect();
+    assert_eq!(turns[..12], [3, 1, 4, 3, 4, 2, 3, 4, 3, 1, 4, 3]);
+    assert_eq!(turns[turns.len() - 4..], [1, 2, 1, 2], "and in turn when nothing is shorter");
 }
 
 // [LINK-51]

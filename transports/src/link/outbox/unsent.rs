@@ -1,74 +1,68 @@
 //! How much waits to be sent of long messages, each class by itself, and who is to be told when that is less. [LINK-47]
 
 use super::super::envelope::Class;
+use super::turns::{LINES, line_of};
 
-/// Bytes of the longest message of middling length: twice as much may wait before them, so that longer ones that are taken
-/// whenever there is room leave some to these.
-const MIDDLING_MAX: usize = 16 << 10;
-
-/// Bytes of long messages that were never sent.
+/// Bytes of long messages that were never sent, of each class and length.
 #[derive(Debug, Default)]
 pub(in super::super) struct Unsent {
-    bytes: [u64; 2],
-    /// A longer message was sent away since somebody was told last: so many bytes of middling ones may still pass it.
-    passing: [Option<u64>; 2],
-    /// A long message was sent away for their sake, and its sender has to be told when no more than that is left.
-    told_at: [Option<u64>; 2],
+    bytes: [[u64; LINES]; 2],
+    /// One was sent away for their sake, and its sender has to be told when no more than that is left.
+    told_at: [[Option<u64>; LINES]; 2],
+    /// The same, when there is nothing left that it was behind.
+    told_at_none: [[bool; LINES]; 2],
 }
 
 impl Unsent {
-    pub(super) const fn add(&mut self, class: Class, bytes: u64) {
-        self.bytes[class as usize] += bytes;
+    /// A message of that length has so many bytes more to send.
+    pub(super) const fn add(&mut self, class: Class, len: u64, bytes: u64) {
+        self.bytes[class as usize][line_of(len)] += bytes;
     }
 
-    pub(super) const fn remove(&mut self, class: Class, bytes: u64) {
-        self.bytes[class as usize] -= bytes;
+    pub(super) const fn remove(&mut self, class: Class, len: u64, bytes: u64) {
+        self.bytes[class as usize][line_of(len)] -= bytes;
     }
 
-    /// Whether there are some of that class.
-    pub(in super::super) const fn has_any(&self, class: Class) -> bool {
-        self.bytes[class as usize] > 0
+    /// Whether a message comes behind others of its class: a longer one behind such alone, since there may be shorter ones
+    /// all the time. [LINK-48]
+    pub(in super::super) fn has_before(&self, class: Class, len: u64) -> bool {
+        self.has_in(class as usize, line_of(len))
     }
 
-    /// Whether a message may wait behind those of its class, where about so much leaves soon; if not, somebody will have to
-    /// be told, when half of what may wait is sent. What waits here holds up all that comes behind it, and what waits at its
-    /// sender nobody else.
-    pub(in super::super) fn has_room(&mut self, class: Class, len: usize, soon: u64) -> bool {
-        let is_middling = len <= MIDDLING_MAX;
-        let waiting_max = if is_middling { soon.saturating_mul(2) } else { soon };
-        let has_room = self.bytes[class as usize] < waiting_max;
+    fn has_in(&self, class: usize, line: usize) -> bool {
+        self.bytes[class][line..].iter().any(|bytes| *bytes > 0)
+    }
+
+    /// Whether a message may wait behind those of its class and length, where about so much leaves soon; if not, somebody
+    /// will have to be told, when half of that is sent. What waits here holds up all that comes behind it, and what waits at
+    /// its sender nobody else.
+    pub(in super::super) fn has_room(&mut self, class: Class, len: u64, soon: u64) -> bool {
+        let (class, line) = (class as usize, line_of(len));
+        let has_room = self.bytes[class][line] < soon;
         let has_room = crate::planted!("link-unsent-unbounded": has_room => true);
-        let passing = &mut self.passing[class as usize];
-        let has_room = match passing {
-            Some(left) if is_middling && has_room => {
-                let may_pass = *left >= len as u64;
-                *left = left.saturating_sub(len as u64);
-                crate::planted!("link-middling-passes": may_pass => true)
-            }
-            _ => has_room,
-        };
-        if !is_middling {
-            *passing = if has_room { None } else { passing.or(Some(soon)) };
-        }
         if !has_room {
-            self.tell_at(class, waiting_max / 2);
+            let told_at = &mut self.told_at[class][line];
+            *told_at = (*told_at).max(Some(soon / 2));
         }
         has_room
     }
 
-    /// Somebody has to be told when no more than that of them waits.
-    pub(in super::super) fn tell_at(&mut self, class: Class, bytes: u64) {
-        let told_at = &mut self.told_at[class as usize];
-        *told_at = (*told_at).max(Some(bytes));
+    /// Somebody has to be told when nothing is left that a message of that length comes behind.
+    pub(in super::super) const fn tell_at_none(&mut self, class: Class, len: u64) {
+        self.told_at_none[class as usize][line_of(len)] = true;
     }
 
     /// Says once that it is so.
     pub(in super::super) fn has_caught_up(&mut self) -> bool {
         let mut has = false;
-        for (class, bytes) in self.bytes.into_iter().enumerate() {
-            if self.told_at[class].take_if(|at| bytes <= *at).is_some() {
-                self.passing[class] = None;
-                has = true;
+        for class in 0..self.bytes.len() {
+            for line in 0..LINES {
+                let bytes = self.bytes[class][line];
+                has |= self.told_at[class][line].take_if(|at| bytes <= *at).is_some();
+                if self.told_at_none[class][line] && !self.has_in(class, line) {
+                    self.told_at_none[class][line] = false;
+                    has = true;
+                }
             }
         }
         has
