@@ -10,6 +10,7 @@ use greenroom_transports::rdma::verbs::{
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::error::Error;
+use std::hint::black_box;
 use std::ops::Range;
 use std::rc::Rc;
 use std::task::{Context, Poll};
@@ -43,6 +44,8 @@ struct End {
 #[derive(Debug)]
 pub(crate) struct Wire {
     ends: [End; 2],
+    /// Doorbells that were rung for sends and for receives.
+    pub(crate) rung: [u64; 2],
     /// Only devices can say that something has come, so one that is simulated has said it.
     receipt: Completion,
 }
@@ -59,7 +62,7 @@ impl Wire {
             came_count: 0,
             taken_count: 0,
         };
-        Ok(Self { ends: [end(), end()], receipt: receipt()? })
+        Ok(Self { ends: [end(), end()], rung: [0; 2], receipt: receipt()? })
     }
 
     /// Sends to the other end. Without a receive there the datagram is lost.
@@ -152,6 +155,8 @@ fn pair_config(sends_max: u32, receives_max: u32) -> QueuePairConfig {
 pub(crate) struct Direct {
     pub(crate) wire: Rc<RefCell<Wire>>,
     pub(crate) end: usize,
+    /// Whether each send is signalled, whatever was asked for.
+    pub(crate) signals_all: bool,
 }
 
 impl Device for Direct {
@@ -227,6 +232,83 @@ impl CompletionQueue for Direct {
     }
 }
 
+/// Completions that are asked for through a table of functions, as where one queue serves pairs of several kinds.
+#[derive(Debug)]
+pub(crate) struct Boxed(Box<dyn CompletionQueue>);
+
+impl CompletionQueue for Boxed {
+    fn poll(&mut self, into: &mut [Completion]) -> Result<usize, DeviceError> {
+        self.0.poll(into)
+    }
+
+    fn arm(&mut self) -> Result<(), DeviceError> {
+        self.0.arm()
+    }
+
+    fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<Result<(), DeviceError>> {
+        self.0.poll_event(context)
+    }
+}
+
+/// The same device, whose completion queue is [`Boxed`].
+#[derive(Debug)]
+pub(crate) struct Dynamic(pub(crate) Direct);
+
+impl Device for Dynamic {
+    type Slot = Box<[u8]>;
+    type CompletionQueue = Boxed;
+    type SharedReceives = DirectPair;
+    type Address = ();
+    type QueuePair = DirectPair;
+
+    fn limits(&self) -> Limits {
+        self.0.limits()
+    }
+
+    fn port(&self) -> Result<Port, DeviceError> {
+        self.0.port()
+    }
+
+    fn register(&self, count: usize, slot_bytes: usize) -> Result<Vec<Box<[u8]>>, RegisterError> {
+        self.0.register(count, slot_bytes)
+    }
+
+    fn completion_queue(&self, depth: u32) -> Result<Boxed, CreateError> {
+        // Which one it is must not be known where it is asked.
+        Ok(Boxed(black_box(Box::new(self.0.completion_queue(depth)?))))
+    }
+
+    fn shared_receives(&self, depth: u32, owner: u16) -> Result<DirectPair, CreateError> {
+        self.0.shared_receives(depth, owner)
+    }
+
+    fn connected(
+        &self,
+        _completions: &Boxed,
+        shared: Option<&DirectPair>,
+        config: &QueuePairConfig,
+    ) -> Result<DirectPair, CreateError> {
+        self.0.connected(&self.0, shared, config)
+    }
+
+    fn datagram(
+        &self,
+        _completions: &Boxed,
+        config: &QueuePairConfig,
+        qkey: u32,
+    ) -> Result<DirectPair, CreateError> {
+        self.0.datagram(&self.0, config, qkey)
+    }
+
+    fn address(&self, peer: &Endpoint) -> Result<(), CreateError> {
+        self.0.address(peer)
+    }
+
+    fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<Result<DeviceEvent, DeviceError>> {
+        Device::poll_event(&mut self.0, context)
+    }
+}
+
 /// The queue pair of an end.
 #[derive(Debug)]
 pub(crate) struct DirectPair {
@@ -246,6 +328,7 @@ impl Receives for DirectPair {
     }
 
     fn ring_receives(&mut self) -> Result<(), DeviceError> {
+        self.device.wire.borrow_mut().rung[1] += 1;
         Ok(())
     }
 
@@ -285,14 +368,14 @@ impl QueuePair for DirectPair {
         _via: Via<'_, ()>,
         signalled: bool,
     ) -> Result<(), PostError<Box<[u8]>>> {
-        let Direct { wire, end } = &self.device;
+        let Direct { wire, end, signals_all } = &self.device;
         if self.sends.is_full() {
             return Err(PostError::Full(slot));
         }
         let mut wire = wire.borrow_mut();
         wire.send(*end, &slot[bytes]);
         if let Ok(work) = self.sends.push(Some(slot))
-            && signalled
+            && (signalled || *signals_all)
         {
             wire.signal(*end, work);
         }
@@ -308,13 +391,14 @@ impl QueuePair for DirectPair {
         let work = self.sends.push(None).map_err(|_| PostError::Full(()))?;
         let mut wire = self.device.wire.borrow_mut();
         wire.send(self.device.end, bytes);
-        if signalled {
+        if signalled || self.device.signals_all {
             wire.signal(self.device.end, work);
         }
         Ok(())
     }
 
     fn ring_sends(&mut self) -> Result<(), DeviceError> {
+        self.device.wire.borrow_mut().rung[0] += 1;
         Ok(())
     }
 

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! `time`, with how many rounds (101), prints the time of each, by the median of rounds that take turns; `count`, with what is
-//! done beside it, how many requests, how many at a time (64) and bytes that go inline (220), is to be counted: the difference
+//! done beside it or otherwise, how many requests, how many at a time (64) and bytes that go inline (220), is to be counted: the difference
 //! of the two counts of instructions, over 20,000, is what one costs; that of each `phase_`, with what it calls, what the phase
 //! costs. `control` is the devices alone, which have to carry the same packets: what they cost is not ours. `beside` says what
 //! else there is; `sealed` is with the cipher, and all others are without.
@@ -23,21 +23,38 @@ use greenroom_transports::secure::entropy::{Entropy, System};
 use greenroom_transports::secure::key::{KEY_BYTES, Key};
 use std::error::Error;
 use std::time::{Duration, Instant};
-use work::{Control, Requests, Work};
+use work::{Control, Requests, Size, Work};
 
 /// Requests of one round.
 const ROUND: u64 = 10_000;
 
 /// What can be measured.
-const NAMES: [&str; 13] = [
-    "control", "nothing", "again", "clock", "ticks", "sip", "fx", "ordered", "wheel", "copied",
-    "growing", "fixed", "sealed",
+const NAMES: [&str; 16] = [
+    "control",
+    "nothing",
+    "again",
+    "clock",
+    "ticks",
+    "sip",
+    "fx",
+    "ordered",
+    "wheel",
+    "scanned",
+    "copied",
+    "growing",
+    "fixed",
+    "dynamic",
+    "signalled",
+    "sealed",
 ];
+/// After how long requests are repeated, and so that sessions are looked through in every turn, of 2 µs.
+const REPEAT_AFTER: Duration = Duration::from_millis(5);
+const REPEAT_SOON: Duration = Duration::from_micros(20);
 
 type Made = Result<Box<dyn Work>, Box<dyn Error>>;
 
 fn work(name: &str, depth: u16, inline_bytes: u32) -> Made {
-    let size = (depth, inline_bytes);
+    let size = Size { depth, inline_bytes, repeat_after: REPEAT_AFTER, signals_all: false };
     match name {
         "control" => Ok(Box::new(Control::new(depth)?)),
         // Once more, to see how far apart two of the same are.
@@ -48,9 +65,12 @@ fn work(name: &str, depth: u16, inline_bytes: u32) -> Made {
         "fx" => plain(size, Fx::new()),
         "ordered" => plain(size, Ordered::new()),
         "wheel" => plain(size, Wheel::new()),
+        "scanned" => plain(Size { repeat_after: REPEAT_SOON, ..size }, Nothing),
         "copied" => plain(size, Copied::new()),
         "growing" => plain(size, Growing::new()),
         "fixed" => plain(size, Fixed::new()),
+        "dynamic" => Ok(Box::new(Requests::dynamic(size, Nothing)?)),
+        "signalled" => plain(Size { signals_all: true, ..size }, Nothing),
         "sealed" => {
             let mut secret = [0; KEY_BYTES];
             System.fill(&mut secret)?;
@@ -61,7 +81,7 @@ fn work(name: &str, depth: u16, inline_bytes: u32) -> Made {
 }
 
 /// Without a cipher, and with that beside it.
-fn plain<B: Beside + 'static>(size: (u16, u32), beside: B) -> Made {
+fn plain<B: Beside + 'static>(size: Size, beside: B) -> Made {
     Ok(Box::new(Requests::new(size, None, beside)?))
 }
 
@@ -74,7 +94,10 @@ fn main() -> Result<(), Box<dyn Error>> {
             let depth = number(3, 64)?.try_into()?;
             let mut work = work(name, depth, number(4, 220)?)?;
             let answered = work.run(number(2, 20_000)?.into());
-            eprintln!("{answered} replies");
+            let [sends, receives] = work.rung().map(|rung| rung as f64 / answered as f64);
+            eprintln!(
+                "{answered} replies; doorbells for each: sends {sends:.3}, receives {receives:.3}"
+            );
             Ok(())
         }
         Some("time") => time(number(1, 101)?, number(2, 64)?.try_into()?, number(3, 220)?),

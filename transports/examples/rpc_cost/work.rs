@@ -1,11 +1,11 @@
 //! What is measured: requests and replies, and the same packets without what we do for them.
 
 use crate::beside::Beside;
-use crate::direct::{Direct, Wire};
+use crate::direct::{Direct, Dynamic, Wire};
 use greenroom_transports::link::Time;
 use greenroom_transports::rdma::datagrams::{Config, Datagrams, PeerId};
 use greenroom_transports::rdma::rpc::{self, Event, HEADER_BYTES, Protection, Rpc, SessionId};
-use greenroom_transports::rdma::verbs::{Completion, Direction, WorkId};
+use greenroom_transports::rdma::verbs::{Completion, Device, Direction, WorkId};
 use greenroom_transports::secure::key::Key;
 use std::cell::RefCell;
 use std::error::Error;
@@ -19,19 +19,38 @@ const MESSAGE_BYTES: usize = 32;
 pub(crate) trait Work {
     /// Does so many; says how many replies there were.
     fn run(&mut self, count: u64) -> u64;
+
+    /// How many doorbells were rung for sends and for receives.
+    fn rung(&self) -> [u64; 2] {
+        [0; 2]
+    }
+}
+
+/// How requests are measured.
+#[derive(Clone, Copy)]
+pub(crate) struct Size {
+    /// So many at a time.
+    pub(crate) depth: u16,
+    /// Packets of so many bytes go inline.
+    pub(crate) inline_bytes: u32,
+    /// After so long they are repeated; ten times in that time all sessions are looked through.
+    pub(crate) repeat_after: Duration,
+    /// Whether each send is signalled, and not one of so many.
+    pub(crate) signals_all: bool,
 }
 
 /// One end: its queue pair, and its sessions.
-struct Node {
-    port: Datagrams<Direct>,
+struct Node<D: Device> {
+    port: Datagrams<D>,
     rpc: Rpc<PeerId>,
     peer: PeerId,
 }
 
 /// A client and a server.
-pub(crate) struct Requests<B> {
-    client: Node,
-    server: Node,
+pub(crate) struct Requests<B, D: Device> {
+    client: Node<D>,
+    server: Node<D>,
+    wire: Rc<RefCell<Wire>>,
     session: SessionId,
     now: Time,
     called: u64,
@@ -39,20 +58,36 @@ pub(crate) struct Requests<B> {
     beside: B,
 }
 
-impl<B: Beside> Requests<B> {
-    /// So many at a time, and bytes that go inline; sealed, if there is a secret.
-    pub(crate) fn new(
-        (depth, inline_bytes): (u16, u32),
+impl<B: Beside> Requests<B, Direct> {
+    /// Sealed, if there is a secret.
+    pub(crate) fn new(size: Size, secret: Option<&Key>, beside: B) -> Result<Self, Box<dyn Error>> {
+        Self::over(|device| device, size, secret, beside)
+    }
+}
+
+impl<B: Beside> Requests<B, Dynamic> {
+    /// Not sealed; completions are asked for through a table of functions.
+    pub(crate) fn dynamic(size: Size, beside: B) -> Result<Self, Box<dyn Error>> {
+        Self::over(Dynamic, size, None, beside)
+    }
+}
+
+impl<B: Beside, D: Device> Requests<B, D> {
+    fn over(
+        device: impl Fn(Direct) -> D,
+        size: Size,
         secret: Option<&Key>,
         beside: B,
     ) -> Result<Self, Box<dyn Error>> {
+        let Size { depth, inline_bytes, repeat_after, signals_all } = size;
         let wire = Rc::new(RefCell::new(Wire::new()?));
-        let node = |end| -> Result<Node, Box<dyn Error>> {
-            let device = Direct { wire: Rc::clone(&wire), end };
+        let node = |end| -> Result<Node<D>, Box<dyn Error>> {
+            let device = device(Direct { wire: Rc::clone(&wire), end, signals_all });
             let config = Config { inline_bytes, ..Config::default() };
             let mut port = Datagrams::new(device, &config, 1, 0x1234)?;
             let peer = port.add(&port.endpoint())?;
-            let rpc = Rpc::new(rpc::Config { slots: depth, ..rpc::Config::default() })?;
+            let config = rpc::Config { slots: depth, repeat_after, ..rpc::Config::default() };
+            let rpc = Rpc::new(config)?;
             Ok(Node { port, rpc, peer })
         };
         let (mut client, mut server) = (node(0)?, node(1)?);
@@ -62,11 +97,11 @@ impl<B: Beside> Requests<B> {
         let accepted = server.rpc.accept(server.peer, session, protection());
         client.rpc.connect(session, accepted);
         let now = Time::from_nanos(1);
-        Ok(Self { client, server, session, now, called: 0, answered: 0, beside })
+        Ok(Self { client, server, wire, session, now, called: 0, answered: 0, beside })
     }
 }
 
-impl<B: Beside> Work for Requests<B> {
+impl<B: Beside, D: Device> Work for Requests<B, D> {
     fn run(&mut self, count: u64) -> u64 {
         let until = self.answered + count;
         while self.answered < until {
@@ -79,10 +114,18 @@ impl<B: Beside> Work for Requests<B> {
         }
         count
     }
+
+    fn rung(&self) -> [u64; 2] {
+        self.wire.borrow().rung
+    }
 }
 
 /// One turn of a worker. Each phase is a function of its own, so that they are counted apart.
-fn turn<B: Beside>(node: &mut Node, now: Time, (answered, beside): (&mut u64, &mut B)) {
+fn turn<B: Beside, D: Device>(
+    node: &mut Node<D>,
+    now: Time,
+    (answered, beside): (&mut u64, &mut B),
+) {
     let Node { port, rpc, peer } = node;
     phase_poll(port, |packet| phase_take(rpc, *peer, now, packet, (answered, beside)));
     beside.polled(now);
@@ -109,7 +152,7 @@ fn phase_call<B: Beside>(
 }
 
 #[inline(never)]
-fn phase_poll(port: &mut Datagrams<Direct>, mut sink: impl FnMut(&mut [u8])) {
+fn phase_poll<D: Device>(port: &mut Datagrams<D>, mut sink: impl FnMut(&mut [u8])) {
     while port.poll(|_, packet| sink(packet)) > 0 {}
 }
 
@@ -138,12 +181,12 @@ fn phase_take<B: Beside>(
 }
 
 #[inline(never)]
-fn phase_leave(port: &mut Datagrams<Direct>, rpc: &mut Rpc<PeerId>, now: Time) {
+fn phase_leave<D: Device>(port: &mut Datagrams<D>, rpc: &mut Rpc<PeerId>, now: Time) {
     rpc.on_turn(now, port, |_| {});
 }
 
 #[inline(never)]
-fn phase_flush(port: &mut Datagrams<Direct>) {
+fn phase_flush<D: Device>(port: &mut Datagrams<D>) {
     port.flush();
 }
 
