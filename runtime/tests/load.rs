@@ -8,6 +8,7 @@ mod support;
 use greenroom::{Actor, MigrateError, Ref, Scheduler, System, handlers};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::{self, ThreadId};
 use std::time::Duration;
 use support::{Builds, run};
 
@@ -29,7 +30,7 @@ struct Node {
     me: usize,
     route: Route,
     /// Whether it moves from worker to worker, where actors live on one.
-    moves: bool,
+    wanders: bool,
     peers: Arc<[Ref<Self>]>,
     /// Messages sent to each neighbour, and received from each.
     sent: Box<[u64]>,
@@ -39,6 +40,9 @@ struct Node {
     left: u64,
     right: u64,
     finished: Arc<AtomicU64>,
+    /// Where it was last seen, of those that move, and how often that was elsewhere than before.
+    place: Option<ThreadId>,
+    moves: u64,
 }
 
 #[handlers]
@@ -59,9 +63,8 @@ impl Node {
         self.received[from] += 1;
         self.handled += 1;
         self.pass(hops);
-        if self.moves && self.handled.is_multiple_of(STAY) {
-            let moved = self.peers[self.me].migrate((self.handled / STAY) as usize % WORKERS);
-            assert!(matches!(moved, Ok(()) | Err(MigrateError::NoHome)), "{moved:?}");
+        if self.wanders {
+            self.wander();
         }
         self.right += 1;
     }
@@ -69,9 +72,23 @@ impl Node {
     fn handled(&self) -> u64 {
         self.handled
     }
+    #[ask]
+    fn moves(&self) -> u64 {
+        self.moves
+    }
 }
 
 impl Node {
+    fn wander(&mut self) {
+        let place = Some(thread::current().id());
+        self.moves += u64::from(self.place.is_some() && self.place != place);
+        self.place = place;
+        if self.handled.is_multiple_of(STAY) {
+            let moved = self.peers[self.me].migrate((self.handled / STAY) as usize % WORKERS);
+            assert!(matches!(moved, Ok(()) | Err(MigrateError::NoHome)), "{moved:?}");
+        }
+    }
+
     fn pass(&mut self, hops: u64) {
         let Some(hops) = hops.checked_sub(1) else {
             self.finished.fetch_add(1, Ordering::Relaxed);
@@ -91,7 +108,7 @@ struct Walk {
     route: Route,
     /// Neighbours at most, of any node.
     neighbours: usize,
-    moves: bool,
+    wanders: bool,
 }
 
 /// So many nodes at once that rings overflow and the spill is used.
@@ -103,10 +120,10 @@ const MESH: Walk = Walk {
         [(me + 1 + step) % nodes, step, step]
     },
     neighbours: 8,
-    moves: false,
+    wanders: false,
 };
 /// As a mesh, of nodes that move from worker to worker while mail for them is under way.
-const MIGRATE: Walk = Walk { nodes: 300, tokens: 600, moves: true, ..MESH };
+const MIGRATE: Walk = Walk { nodes: 300, tokens: 600, wanders: true, ..MESH };
 /// One hub that everybody mails to.
 const FAN_IN: Walk = Walk {
     nodes: 65,
@@ -119,7 +136,7 @@ const FAN_IN: Walk = Walk {
         _ => [0, 0, me],
     },
     neighbours: 65,
-    moves: false,
+    wanders: false,
 };
 /// A few tokens, so that workers fall asleep and wake up all the time.
 const RING: Walk = Walk {
@@ -127,7 +144,7 @@ const RING: Walk = Walk {
     tokens: 3,
     route: |me, _, nodes| [(me + 1) % nodes, 0, 0],
     neighbours: 1,
-    moves: false,
+    wanders: false,
 };
 
 /// Waits for a count that others move; they make progress, or the harness's own limit ends it.
@@ -144,7 +161,7 @@ async fn spawn(system: &System, walk: &Walk, me: usize, finished: &Arc<AtomicU64
     let node = Node {
         me,
         route: walk.route,
-        moves: walk.moves,
+        wanders: walk.wanders,
         peers: Arc::new([]),
         sent: vec![0; walk.neighbours].into(),
         received: vec![0; walk.neighbours].into(),
@@ -152,12 +169,14 @@ async fn spawn(system: &System, walk: &Walk, me: usize, finished: &Arc<AtomicU64
         left: 0,
         right: 0,
         finished: Arc::clone(finished),
+        place: None,
+        moves: 0,
     };
     system.spawn::<Node>(node).await.unwrap()
 }
 
-/// Sends about so many messages.
-async fn walk(system: &System, walk: &Walk, messages: u64) {
+/// Sends about so many messages; returns how often nodes that wander were seen to have moved.
+async fn walk(system: &System, walk: &Walk, messages: u64) -> u64 {
     let finished = Arc::new(AtomicU64::new(0));
     let mut nodes = Vec::new();
     for me in 0..walk.nodes {
@@ -173,12 +192,14 @@ async fn walk(system: &System, walk: &Walk, messages: u64) {
     }
     system.await_idle(PATIENCE).await.unwrap();
     assert_eq!(finished.load(Ordering::Relaxed), walk.tokens, "every token arrives");
-    let mut handled = 0;
+    let (mut handled, mut moves) = (0, 0);
     for node in &*peers {
         handled += node.handled().within(PATIENCE).await.unwrap();
+        moves += node.moves().within(PATIENCE).await.unwrap();
         node.stop();
     }
     assert_eq!(handled, hops * walk.tokens, "no message is lost");
+    moves
 }
 
 /// Actors that come, handle a few messages from outside, and go.
@@ -198,20 +219,22 @@ async fn churn(system: &System, messages: u64) {
     assert_eq!(finished.load(Ordering::Relaxed), messages / EACH * EACH);
 }
 
-fn load(scheduler: Scheduler) {
+/// Returns how often nodes have moved.
+fn load(scheduler: Scheduler) -> u64 {
     let asked = std::env::var("GREENROOM_LOAD").ok();
     let messages = asked.map_or(MESSAGES, |text| text.parse().expect("a number of messages"));
     run(async {
         let system = System::builder().workers(WORKERS).scheduler(scheduler).own();
         walk(&system, &MESH, messages / 10 * 3).await;
-        walk(&system, &MIGRATE, messages / 10 * 2).await;
+        let moves = walk(&system, &MIGRATE, messages / 10 * 2).await;
         walk(&system, &FAN_IN, messages / 10 * 3).await;
         walk(&system, &RING, messages / 10).await;
         churn(&system, messages / 10).await;
         assert_eq!(system.counts().panics, 0);
         assert_eq!(system.counts().dead_stopped, 0);
         system.shutdown(PATIENCE).await.unwrap();
-    });
+        moves
+    })
 }
 
 // [G-DELIVERY-1] [G-ORDER-1] [G-EXCLUSIVE-1]
@@ -241,5 +264,5 @@ fn stealing() {
 // [G-DELIVERY-1] [G-ORDER-1] [G-EXCLUSIVE-1]
 #[test]
 fn per_core() {
-    load(Scheduler::per_core());
+    assert!(load(Scheduler::per_core()) > 0, "where nodes live on a worker they move");
 }

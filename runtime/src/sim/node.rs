@@ -129,7 +129,8 @@ impl Node {
         self.stage.order(self.index, Order::Resume);
     }
 
-    /// From now on, lets the node's clock gain so many millionths on the world's; negative to lose them.
+    /// From now on, lets the node's clock gain so many millionths on the world's; negative to lose them. The runtime's
+    /// timers and deadlines go by it; tokio's go by the world's clock, on all nodes.
     pub fn drift_clock(&self, millionths: i32) {
         self.stage.order(self.index, Order::Drift(millionths));
     }
@@ -145,7 +146,7 @@ impl Node {
         self.stage.order(self.index, Order::Slow(times));
     }
 
-    /// Lets the node's clock stand still until [`Node::drift_clock`].
+    /// Lets the node's clock stand still until [`Node::drift_clock`]; tokio's timers go on.
     pub fn freeze_clock(&self) {
         self.stage.order(self.index, Order::Freeze);
     }

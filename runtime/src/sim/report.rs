@@ -67,6 +67,8 @@ impl Report<'_> {
         }
         if let Some(seed) = self.seed {
             line(format!("to repeat it:   {SEED}={seed} {}", command()));
+            // A package may have been built with features that nobody knows here.
+            line(format!("as it is built: {SEED}={seed} {}", as_built()));
         }
         match self.files() {
             Ok((place, has_packets)) => {
@@ -171,9 +173,15 @@ fn command() -> String {
             let features = features(&package);
             format!("cargo test -p {package}{features} {target} -- --exact {test}")
         }
-        (Some(test), Err(_)) => format!("{} --exact {test}", program.display()),
-        (None, _) => program.display().to_string(),
+        _ => as_built(),
     }
+}
+
+/// What runs this test of this program, or this program, again as it was built.
+fn as_built() -> String {
+    let program = env::current_exe().unwrap_or_default();
+    let test = test_name().map(|test| format!(" --exact {test}")).unwrap_or_default();
+    format!("{}{test}", program.display())
 }
 
 #[cfg(test)]

@@ -279,6 +279,7 @@ fn the_end_of_a_stream_is_told_from_a_cut() {
     });
 }
 
+// [G-STREAM-4]
 #[test]
 fn an_emitter_knows_whether_anybody_listens() {
     crate::support::run(async {

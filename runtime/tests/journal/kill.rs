@@ -151,8 +151,7 @@ fn run_and_kill(place: &str, since: Since, life: Duration, acknowledged: &mut [u
 // [G-JOURNAL-1] [G-JOURNAL-2] [G-JOURNAL-3]
 #[test]
 fn what_was_acknowledged_survives_a_kill_at_any_point() {
-    let kills: u64 = std::env::var(KILLS).map_or(20, |kills| kills.parse().expect("a number"));
-    let folder = Folder::new("kill");
+    let (kills, folder) = (kills(), Folder::new("kill"));
     let pairs = kill_again_and_again(folder.path().to_str().expect("a plain path"), kills);
     eprintln!("{kills} kills, {pairs} pairs, none lost");
 }
@@ -175,6 +174,11 @@ fn a_kill_while_the_journal_is_made_leaves_one_that_opens() {
             assert!(last >= acknowledged * 2, "{acknowledged} pairs acknowledged, {last} events");
         }
     }
+}
+
+/// How often a child is killed: a few times, unless the environment says more.
+pub(crate) fn kills() -> u64 {
+    std::env::var(KILLS).map_or(20, |kills| kills.parse().expect("a number"))
 }
 
 /// Kills children that write to the place, and reads back what each has left. Returns how many pairs that is.

@@ -1,7 +1,7 @@
 //! The same promises over a real PostgreSQL, which `GREENROOM_POSTGRES` names.
 
 use super::fencing::one_writes_at_a_time;
-use super::kill::kill_again_and_again;
+use super::kill::{kill_again_and_again, kills};
 use super::ledger::{Noted, Opened, numbers, open};
 use super::support::{on, soon};
 use greenroom::Scheduler;
@@ -106,5 +106,5 @@ fn an_address_that_leads_nowhere_is_an_error() {
 #[ignore = "needs a PostgreSQL"]
 fn postgres_has_what_was_acknowledged_after_a_kill_at_any_point() {
     let schema = Schema::new("kill");
-    kill_again_and_again(&schema.url(), 20);
+    kill_again_and_again(&schema.url(), kills());
 }

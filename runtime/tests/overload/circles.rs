@@ -1,14 +1,15 @@
 //! Circles of actors that hold each other back go on, in simulated worlds. `GREENROOM_SEEDS` says how many.
 #![cfg(not(any(loom, shuttle)))]
 
+use crate::support::{SCHEDULINGS, scheduled};
 use greenroom::sim::{Explore, World};
 use greenroom::{Actor, AskError, Builder, Context, Ref, System, handlers};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Seeds for each circle, unless the environment says more.
-const SEEDS: u64 = 15;
+/// Seeds for each circle under each scheduler, unless the environment says more.
+const SEEDS: u64 = 6;
 /// Longer, in a world's time, than anything here takes.
 const LONG: Duration = Duration::from_secs(3600);
 
@@ -90,15 +91,29 @@ async fn play(system: &System, count: usize, next: Next, letters: u64, hops: u64
 /// Whom a member sends to.
 type Next = fn(index: usize, count: usize) -> Vec<usize>;
 
+/// Many worlds under each scheduler.
+fn everywhere(
+    settings: impl Fn(Builder) -> Builder + Copy + 'static,
+    play: impl Fn(&mut World, &System) + Copy,
+) {
+    for scheduling in SCHEDULINGS {
+        Explore::new().seeds(SEEDS).run(|world| {
+            let workers = 1 + world.pick(3);
+            let settings =
+                move |builder: Builder| settings(scheduled(builder.workers(workers), scheduling));
+            let system = world.node("one").settings(settings).start().system();
+            play(world, &system);
+        });
+    }
+}
+
 /// In many worlds; each must come to an end with everything handled.
 fn explore(
     settings: impl Fn(Builder) -> Builder + Copy + 'static,
-    play: impl AsyncFn(&System) + Copy + Send + Sync + 'static,
+    play: impl AsyncFn(&System) + Copy,
 ) {
-    Explore::new().seeds(SEEDS).run(|world: &mut World| {
-        let node = world.node("one").settings(settings).start();
-        let system = node.system();
-        world.run(play(&system));
+    everywhere(settings, |world, system| {
+        world.run(play(system));
         world.sometimes("somebody is held back", system.counts().held_back > 0);
         let pressure = system.pressure();
         for quantity in [pressure.messages, pressure.bytes].into_iter().flatten() {
@@ -283,21 +298,25 @@ impl End {
 // [G-OVERLOAD-2] [G-ASK-1]
 #[test]
 fn a_circle_through_a_question_ends_at_its_deadline() {
-    Explore::new().seeds(SEEDS).run(|world: &mut World| {
-        let system = world.node("one").start().system();
-        let outcome = world.run(async {
-            let end = system.spawn::<End>(End { answered: None, taken: 0 }).await.unwrap();
-            let middle = system.spawn::<Middle>(Middle).await.unwrap();
-            let begin = Begin { middle, end: end.clone() };
-            let begin = system.spawn::<Begin>(begin).await.unwrap();
-            assert_eq!(begin.work().within(LONG).await, Ok(()));
-            end.outcome().within(LONG).await.unwrap()
-        });
-        assert_eq!(outcome, (Some(Err(AskError::Expired)), 10));
-        assert!(world.now() >= ASKED && world.now() < 2 * ASKED);
-        let counts = system.counts();
-        assert!(counts.held_back > 0 && counts.ask_cycles == 0, "{counts:?}");
-    });
+    everywhere(
+        |builder| builder,
+        |world, system| {
+            let outcome = world.run(async {
+                let end = system.spawn::<End>(End { answered: None, taken: 0 }).await.unwrap();
+                let middle = system.spawn::<Middle>(Middle).await.unwrap();
+                let begin = Begin { middle, end: end.clone() };
+                let begin = system.spawn::<Begin>(begin).await.unwrap();
+                assert_eq!(begin.work().within(LONG).await, Ok(()));
+                // Those of the middle are told before this is asked, but by another sender.
+                system.await_idle(LONG).await.unwrap();
+                end.outcome().within(LONG).await.unwrap()
+            });
+            assert_eq!(outcome, (Some(Err(AskError::Expired)), 10));
+            assert!(world.now() >= ASKED && world.now() < 2 * ASKED);
+            let counts = system.counts();
+            assert!(counts.held_back > 0 && counts.ask_cycles == 0, "{counts:?}");
+        },
+    );
 }
 
 /// Sends to a sink, in numbered letters.

@@ -161,7 +161,7 @@ async fn with_patience<F: Future>(future: F, mut polls: u64) -> Option<F::Output
 /// A node with its scheduler and number of workers chosen.
 fn system(world: &mut World) -> System {
     let workers = 1 + world.pick(3);
-    let scheduler = SCHEDULINGS[world.pick(5)];
+    let scheduler = SCHEDULINGS[world.pick(SCHEDULINGS.len())];
     let node =
         world.node("one").settings(move |builder| scheduled(builder.workers(workers), scheduler));
     node.start().system()

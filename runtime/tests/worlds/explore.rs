@@ -148,6 +148,8 @@ fn a_race_between_actors_is_found_and_made_small() {
     let features = if cfg!(feature = "test-util") { "--features " } else { "" };
     assert!(text.contains(&format!("cargo test -p greenroom {features}")), "{text}");
     assert!(text.contains(" --test worlds -- --exact "), "{text}");
+    let program = std::env::current_exe().unwrap();
+    assert!(text.contains(&format!("{} --exact ", program.display())), "{text}");
     let (all, few) = (number_after(&text, "of "), number_after(&text, " choices "));
     assert!(few < all && few <= 6, "{few} choices of {all} are left: {text}");
     let place = text.lines().find_map(|line| line.trim().strip_prefix("what happened:")).unwrap();

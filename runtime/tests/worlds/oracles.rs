@@ -7,7 +7,7 @@
 use crate::support::{Ledger, Parcel, SCHEDULINGS, Scheduling, Violations, scheduled};
 use crate::{crashes, supervision};
 use greenroom::sim::{Explore, World};
-use greenroom::{Actor, Ref, System, handlers};
+use greenroom::{Actor, MigrateError, Ref, Scheduler, System, handlers};
 use parking_lot::Mutex;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -23,6 +23,8 @@ const COMPARED: u64 = 100;
 const LONG: Duration = Duration::from_secs(60);
 /// Members of a stage.
 const MEMBERS: usize = 5;
+/// What a world chooses of those who end or move.
+const PICKS: usize = 8;
 /// Parcels that a world sends at most.
 const PARCELS_MAX: usize = 2000;
 
@@ -227,19 +229,23 @@ impl Stage {
         }
     }
 
-    /// As `mesh`, while members move to other workers, where they live on one.
-    async fn migrate(&self) {
+    /// As `mesh`, while members move to other workers, where they live on one. Returns how many were to.
+    async fn migrate(&self) -> usize {
         let members = self.members().await;
         for (me, member) in members.iter().enumerate() {
             let others = [&members[..me], &members[me + 1..]].concat();
             member.flood(others, 5, self.ledger.issue()).await.unwrap();
         }
+        let mut moves = 0;
         for pick in &self.picks {
-            // Under most schedulers nobody has a home.
-            let _ = members[pick % MEMBERS].migrate(pick / MEMBERS % 3);
+            match members[pick % MEMBERS].migrate(pick / MEMBERS % 3) {
+                Ok(()) => moves += 1,
+                Err(error) => assert_eq!(error, MigrateError::NoHome),
+            }
             tokio::task::yield_now().await;
         }
         self.settle(&members, (MEMBERS * (MEMBERS - 1) * 5) as u64).await;
+        moves
     }
 
     /// Waits until so many letters are handled.
@@ -268,14 +274,14 @@ enum Workload {
 const WORKLOADS: [Workload; 5] =
     [Workload::Mesh, Workload::FanIn, Workload::Ring, Workload::Churn, Workload::Migrate];
 
-/// Plays a workload in a world, and settles the account.
-fn play(world: &mut World, workload: Workload, scheduler: Scheduling) {
+/// Plays a workload in a world, and settles the account. Returns how many members were to move.
+fn play(world: &mut World, workload: Workload, scheduler: Scheduling) -> usize {
     let workers = 1 + world.pick(3).max(usize::from(workload == Workload::Migrate) * 2);
     let node =
         world.node("one").settings(move |builder| scheduled(builder.workers(workers), scheduler));
     let system = node.start().system();
     let ledger = Ledger::new(PARCELS_MAX);
-    let picks = (0..8).map(|_| world.pick(25)).collect();
+    let picks = (0..PICKS).map(|_| world.pick(25)).collect();
     let gaps = workload == Workload::Churn;
     let violations = Violations::default();
     let stage = Stage {
@@ -285,15 +291,17 @@ fn play(world: &mut World, workload: Workload, scheduler: Scheduling) {
         gaps,
         picks,
     };
-    world.run(async {
+    let moves = world.run(async {
+        let mut moves = 0;
         match workload {
             Workload::Mesh => stage.mesh().await,
             Workload::FanIn => stage.fan_in().await,
             Workload::Ring => stage.ring().await,
             Workload::Churn => stage.churn().await,
-            Workload::Migrate => stage.migrate().await,
+            Workload::Migrate => moves = stage.migrate().await,
         }
         system.drain(LONG).await.unwrap();
+        moves
     });
     violations.assert_none();
     assert!(world.now() < Duration::from_secs(1), "nobody waited for a timer: {:?}", world.now());
@@ -303,13 +311,16 @@ fn play(world: &mut World, workload: Workload, scheduler: Scheduling) {
     }
     world.sometimes("a message is handed back", tally.returned > 0 || !gaps);
     world.sometimes("a message is dropped and reported", tally.dropped > 0 || !gaps);
+    moves
 }
 
 fn everywhere(workload: Workload) {
     for scheduler in SCHEDULINGS {
         let explore = Explore::new().seeds(SEEDS);
         let explore = if workload == Workload::Churn { explore.allow_panics() } else { explore };
-        explore.run(|world| play(world, workload, scheduler));
+        explore.run(|world| {
+            play(world, workload, scheduler);
+        });
     }
 }
 
@@ -338,8 +349,16 @@ fn migrate() {
     everywhere(Workload::Migrate);
 }
 
+#[test]
+fn where_members_live_on_a_worker_all_who_are_to_move_may() {
+    Explore::new().seeds(SEEDS).run(|world| {
+        let moves = play(world, Workload::Migrate, Some(Scheduler::per_core));
+        assert_eq!(moves, PICKS);
+    });
+}
+
 /// The traces of a scenario's worlds, as one hash for each. They are explored, because actors may panic in those alone.
-fn traces_of(scenario: impl Fn(&mut World)) -> String {
+fn traces_of<T>(scenario: impl Fn(&mut World) -> T) -> String {
     let hashes = RefCell::new(Vec::new());
     Explore::new().seeds(COMPARED).allow_panics().run(|world| {
         scenario(world);

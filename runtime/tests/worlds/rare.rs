@@ -81,7 +81,7 @@ impl Clerk {
 }
 
 fn play(world: &mut World) {
-    let scheduler = SCHEDULINGS[world.pick(5)];
+    let scheduler = SCHEDULINGS[world.pick(SCHEDULINGS.len())];
     let workers = 1 + world.pick(3);
     let node =
         world.node("shop").settings(move |builder| scheduled(builder.workers(workers), scheduler));

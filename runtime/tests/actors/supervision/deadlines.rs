@@ -137,6 +137,37 @@ fn a_supervisor_ends_in_the_middle_of_a_restart() {
     });
 }
 
+// [G-SUPERVISE-6]
+#[test]
+fn children_that_wait_for_a_restart_are_among_the_supervised() {
+    everywhere(async |system| {
+        let mut events = system.events();
+        let company = company::<OneForAllSlowly>(system, 3, |plan| plan).await;
+        let ids: Vec<_> = company.members.iter().map(greenroom::Ref::id).collect();
+        company.members[1].panic().await.unwrap();
+        wait_for_backoff(&mut events, &company.members[0]).await;
+        assert_eq!(company.boss.supervised().await, Ok(ids), "in the order of their start");
+        company.close().await;
+    });
+}
+
+// [G-SUPERVISE-4]
+#[test]
+fn a_supervisor_whose_child_never_starts_again_can_be_ended() {
+    everywhere(async |system| {
+        let mut events = system.events();
+        let mut company = company::<RestForOneAlways>(system, 3, |plan| plan).await;
+        company.plans[1].bad_starts.store(u32::MAX, Ordering::SeqCst);
+        company.members[1].panic().await.unwrap();
+        while soon(company.notes.recv()).await != Some(StartFailed(1)) {}
+        company.boss.stop();
+        assert_eq!(exit_of(&company.boss, &mut events).await, ExitReason::Stopped);
+        let noted = all(&mut company.notes);
+        let others: Vec<_> = noted.into_iter().filter(|note| *note != StartFailed(1)).collect();
+        assert_eq!(others, [Stopped(0, ExitReason::Stopped), Dropped(0), BossStopped]);
+    });
+}
+
 // [G-SUPERVISE-4]
 #[test]
 fn a_supervisor_that_is_killed_kills_its_children() {

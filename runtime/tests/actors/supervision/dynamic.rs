@@ -107,6 +107,30 @@ fn a_child_is_restarted_on_request_with_its_mail() {
     });
 }
 
+// [G-SUPERVISE-3] [G-SUPERVISE-6]
+#[test]
+fn a_restart_on_request_that_fails_is_tried_again_and_counts() {
+    everywhere(async |system| {
+        let mut events = system.events();
+        for (bad_starts, starts) in [(2, true), (3, false)] {
+            let mut company = company::<OneForOneTwice>(system, 1, |plan| plan).await;
+            company.plans[0].bad_starts.store(bad_starts, Ordering::SeqCst);
+            assert_eq!(company.boss.restart(company.members[0].clone()).await, Ok(true));
+            let ended = [Stopped(0, ExitReason::Restarted), Dropped(0)];
+            company.expect(&ended).await;
+            company.expect(&vec![StartFailed(0); bad_starts as usize]).await;
+            if starts {
+                company.expect(&[Started(0)]).await;
+                assert_eq!(company.incarnations().await, [Some(3)]);
+                company.close().await;
+            } else {
+                let reason = exit_of(&company.boss, &mut events).await;
+                assert!(matches!(reason, ExitReason::TooManyRestarts { .. }), "{reason}");
+            }
+        }
+    });
+}
+
 // [G-SUPERVISE-6]
 #[test]
 fn a_temporary_child_is_not_restarted_on_request() {

@@ -149,6 +149,7 @@ policies! {
     OneForOneTwice = Supervision::one_for_one(2, HOUR);
     OneForAllTwice = Supervision::one_for_all(2, HOUR);
     RestForOneTwice = Supervision::rest_for_one(2, HOUR);
+    RestForOneAlways = Supervision::rest_for_one(u32::MAX, HOUR);
     OneForAllSlowly = Supervision::one_for_all(9, HOUR).backoff(HOUR, HOUR);
     Jittery = Supervision::one_for_one(9, HOUR)
         .backoff(Duration::from_millis(2), Duration::from_millis(2))
