@@ -67,7 +67,7 @@ impl Usher {
     #[start]
     fn start(arrivals: Items<&'static str>, cx: &mut Context<Self>) -> Self {
         cx.attach(arrivals, Self::greet);
-        cx.receive_timeout(Duration::from_millis(50), Self::go_home);
+        cx.receive_timeout(Duration::from_secs(2), Self::go_home);
         Self { heard: 0 }
     }
     #[tell]
@@ -91,13 +91,13 @@ impl Usher {
 /// A key leads to an actor, which is there when it is needed.
 async fn by_key(system: &System) -> Result<(), Box<dyn std::error::Error>> {
     let guests: Keyed<String, Guest> = system.keyed(|name: &String| name.clone());
-    let guests = guests.idle(Duration::from_millis(20));
+    let guests = guests.idle(Duration::from_secs(1));
     let ann = guests.get("Ann".to_owned())?; // nothing has started yet
     ann.book(2).await?;
     assert_eq!(ann.seats().await?, 2);
     // Asked seldom enough, she ends in between; then it is a new Ann, who had not saved her seats.
     while ann.seats().await? > 0 {
-        tokio::time::sleep(Duration::from_millis(100)).await;
+        tokio::time::sleep(Duration::from_secs(2)).await;
     }
     Ok(())
 }

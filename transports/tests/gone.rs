@@ -15,8 +15,10 @@ use std::time::Duration;
 const LONG: Duration = Duration::from_secs(60);
 /// Pairs of nodes that come and go, of each kind.
 const ROUNDS: usize = 5;
-/// Looks at the process at most, until what has ended is gone.
-const LOOKS_MAX: usize = 10_000;
+/// Looks at the process, one in each millisecond: before the rounds, and after them at most, until what has ended is gone.
+const LOOKS: usize = 300;
+const LOOKS_MAX: usize = 60_000;
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// Echoes.
 #[derive(Actor)]
@@ -120,8 +122,8 @@ fn nodes_that_have_gone_leave_nothing() {
     for leaves in all {
         runtime.block_on(come_and_go(leaves));
     }
-    let looks = (0..LOOKS_MAX).map(|_| {
-        std::thread::yield_now();
+    let looks = (0..LOOKS).map(|_| {
+        std::thread::sleep(PAUSE);
         process()
     });
     let before =
@@ -137,7 +139,7 @@ fn nodes_that_have_gone_leave_nothing() {
         if is_back(after) {
             break;
         }
-        std::thread::yield_now();
+        std::thread::sleep(PAUSE);
         after = process();
     }
     assert!(is_back(after), "{before:?} files and threads before, {after:?} after");

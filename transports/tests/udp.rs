@@ -2,6 +2,7 @@
 //! loses, doubles, delays, reorders and alters what it carries. Every wait has an end.
 
 mod capture;
+mod ports;
 mod relay;
 
 use greenroom::net::{Drive, Export, Node, Transport};
@@ -136,7 +137,8 @@ async fn a_full_buffer_takes_whole_datagrams_or_none() {
 #[tokio::test]
 async fn what_is_said_of_one_address_holds_up_nothing_to_another() {
     let [v4, _] = loopbacks();
-    let (sender, receiver, gone) = (socket(v4), socket(v4), socket(v4).address());
+    let (sender, receiver) = (socket(v4), socket(v4));
+    let gone = SocketAddr::new(v4.ip(), ports::free());
     for _ in 0..10 {
         sender.send(gone, &[1], NonZeroUsize::MIN).expect("it is sent");
         sender.send(receiver.address(), &[2], NonZeroUsize::MIN).expect("it is sent, too");
@@ -150,7 +152,7 @@ async fn what_is_said_of_addresses_keeps_no_datagram_out() {
     let [v4, _] = loopbacks();
     let options = Options { buffer_bytes: 16_384, ..Options::default() };
     let deaf = Socket::bind(v4, &options).expect("a port is free");
-    let (sender, gone) = (socket(v4), socket(v4).address());
+    let (sender, gone) = (socket(v4), SocketAddr::new(v4.ip(), ports::free()));
     for _ in 0..1_000 {
         deaf.send(gone, &[1], NonZeroUsize::MIN).expect("it is sent");
     }

@@ -29,7 +29,8 @@ fn commands_of_every_kind_answer() {
         ("SISMEMBER s m", "1"),
         ("TYPE s", "set"),
         ("EXPIRE a 100", "1"),
-        ("TTL a", "100"),
+        ("PERSIST a", "1"),
+        ("TTL a", "-1"),
         ("DBSIZE", "8"),
         ("SELECT 3", "OK"),
         ("DBSIZE", "0"),
@@ -249,12 +250,12 @@ fn a_command_in_single_bytes_is_understood() {
 
 #[test]
 fn idle_clients_are_closed_when_asked_for() {
-    let limits = Limits { idle_timeout: Some(Duration::from_millis(100)), ..Limits::default() };
+    let limits = Limits { idle_timeout: Some(Duration::from_secs(3)), ..Limits::default() };
     let server = Running::start(2, limits);
-    let mut idle = server.connect();
-    assert_eq!(idle.text(&["PING"]), "PONG");
     let mut ear = server.connect();
     assert_eq!(ear.text(&["SUBSCRIBE", "news"]), "[subscribe news 1]");
+    let mut idle = server.connect();
+    assert_eq!(idle.text(&["PING"]), "PONG");
     assert!(idle.is_closed());
     server.until("cut_idle", 1);
     assert_eq!(server.connect().text(&["PUBLISH", "news", "still here"]), "1");

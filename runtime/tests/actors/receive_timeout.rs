@@ -190,7 +190,7 @@ fn cancelled_or_replaced_it_is_not_called() {
     everywhere(async |system| {
         let (listener, mut calls) = listener(system, false).await;
         assert_eq!(listener.deafen().await, Ok(false));
-        listener.listen(MILLISECOND * 500).await.unwrap();
+        listener.listen(LONG).await.unwrap();
         listener.listen(Duration::MAX).await.unwrap();
         assert_eq!(listener.deafen().await, Ok(true));
         assert_eq!(listener.deafen().await, Ok(false));

@@ -73,7 +73,7 @@ fn a_question_from_a_task_of_a_worker_idle_for_long_has_all_its_time() {
         let mut waiting = Vec::new();
         for scheduler in SCHEDULERS {
             let built = System::builder().workers(1).scheduler(scheduler()).ask_timeout(TIMEOUT);
-            let system = built.own();
+            let system = built.own_as_set();
             let other = system.spawn::<Host>(Host).await.unwrap();
             let host = system.spawn::<Host>(Host).await.unwrap();
             let outcome = host.ask_sleep(other, TIMEOUT + SHORT).await.unwrap();

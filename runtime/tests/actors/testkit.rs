@@ -285,10 +285,10 @@ fn a_failure_says_what_came_instead_and_where_it_was_expected() {
         let text = failure(async move { talkative.expect_none().await }).await;
         assert!(text.contains("something came") && text.ends_with("Price(5)"), "{text}");
 
-        // Long enough for all of these to come.
-        let mut picky = patient().await.within(50 * SHORT);
+        let mut picky = patient().await.within(LONG);
         (0..30).for_each(|price| picky.recipient().tell(Price(price)).try_send().expect("room"));
         assert_eq!(picky.find("the eighth", |price| price.0 == 7).await, Price(7));
+        let mut picky = picky.within(100 * SHORT);
         let text = failure(async move { _ = picky.find("a hundred", |it| it.0 == 100).await });
         let text = text.await;
         assert!(text.contains("expected a hundred") && text.contains("Price(29)"), "{text}");

@@ -416,7 +416,7 @@ fn settings_come_from_toml() {
     let config = Config::from_toml(text).unwrap();
     assert_eq!((config.workers, config.ask_timeout_ms), (Some(2), Some(30)));
     run(async {
-        let system = System::builder().workers(7).config(&config).unwrap().own();
+        let system = System::builder().workers(7).config(&config).unwrap().own_as_set();
         let host = host(&system).await;
         let [worker, _] = host.block().within(LONG).await.unwrap();
         assert!(["toml-0", "toml-1"].contains(&worker.as_str()), "{worker}");

@@ -167,8 +167,8 @@ fn an_actor_is_started_where_its_node_allows_it() {
 #[test]
 fn what_is_started_for_nobody_is_stopped() {
     let network = Loopback::new();
-    let system = System::builder().workers(2).ask_timeout(Duration::from_secs(3));
-    let system = system.own();
+    let system = System::builder().workers(2).ask_timeout(Duration::from_secs(10));
+    let system = system.own_as_set();
     let node = Node::start(&system, network.node("hasty", identity("hasty"))).unwrap();
     let there = Place::new(&network, "there", Scheduler::stealing());
     run(async {

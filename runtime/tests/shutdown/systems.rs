@@ -75,7 +75,7 @@ fn shutdown_names_what_waits_for_ever_and_then_kills_it() {
             stuck.wait(ledger.issue(), entered, opened).await.unwrap();
             soon(is_in).await.unwrap();
             // Long enough for the other one.
-            let ended = soon(system.shutdown(Duration::from_secs(1))).await;
+            let ended = soon(system.shutdown(Duration::from_secs(3))).await;
             let error = ended.expect_err("it waits for ever");
             assert_eq!(error.hanging, [format!("stuck ({})", stuck.id())]);
             assert!(error.to_string().contains("stuck"), "{error}");

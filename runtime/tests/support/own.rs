@@ -32,12 +32,18 @@ pub(crate) fn own_system(workers: usize, scheduler: Scheduler) -> OwnSystem {
 
 /// Settings of a system.
 pub(crate) trait Builds {
-    /// Builds it for one test.
+    /// Builds it for one test, where an answer may take long.
     fn own(self) -> OwnSystem;
+    /// The same with the settings as they are.
+    fn own_as_set(self) -> OwnSystem;
 }
 
 impl Builds for Builder {
     fn own(self) -> OwnSystem {
+        self.ask_timeout(LONG).own_as_set()
+    }
+
+    fn own_as_set(self) -> OwnSystem {
         OwnSystem(self.build().expect("the settings are in range"))
     }
 }

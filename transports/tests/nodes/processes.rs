@@ -97,12 +97,12 @@ fn identity(host: u8) -> Identity {
 fn settings(host: u8, socket: Options) -> Settings {
     let link = link::Config {
         keep_alive: Some(Duration::from_millis(300)),
-        suspect_after: Duration::from_millis(1_000),
-        dead_after: Duration::from_millis(2_500),
+        suspect_after: Duration::from_secs(3),
+        dead_after: Duration::from_secs(8),
         ..link::Config::default()
     };
     let secure = endpoint::Config {
-        give_up_after: Duration::from_secs(3),
+        give_up_after: Duration::from_secs(10),
         datagram_bytes_max: 1452,
         ..endpoint::Config::default()
     };

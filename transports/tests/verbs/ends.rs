@@ -25,9 +25,9 @@ pub(crate) const CONFIG: QueuePairConfig = QueuePairConfig {
     psn: 0x00ab_cdef,
 };
 
-/// Gives up within a second, which is long enough for a peer that an emulator keeps waiting.
+/// Gives up within four seconds, which is long enough for a peer that an emulator keeps waiting.
 pub(crate) const HASTY: Timing =
-    Timing { timeout: 16, retries: 2, not_ready_retries: 1, not_ready_delay: 1 };
+    Timing { timeout: 18, retries: 2, not_ready_retries: 1, not_ready_delay: 1 };
 
 /// What came out of a completion queue.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -144,8 +144,8 @@ fn to_wait_on_a_worker_is_a_bug() {
 // [G-ASK-1]
 #[test]
 fn the_default_deadline_is_the_systems() {
-    let patient = System::builder().workers(1).ask_timeout(LONG).own();
-    let hasty = System::builder().workers(1).ask_timeout(SHORT).own();
+    let patient = System::builder().workers(1).ask_timeout(LONG).own_as_set();
+    let hasty = System::builder().workers(1).ask_timeout(SHORT).own_as_set();
     run(async {
         let remaining = oracle(&patient).await.remaining().await.unwrap();
         assert!(LONG / 2 < remaining && remaining <= LONG, "{remaining:?}");

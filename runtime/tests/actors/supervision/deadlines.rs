@@ -143,7 +143,7 @@ fn children_that_wait_for_a_restart_are_among_the_supervised() {
     everywhere(async |system| {
         let mut events = system.events();
         let company = company::<OneForAllSlowly>(system, 3, |plan| plan).await;
-        let ids: Vec<_> = company.members.iter().map(greenroom::Ref::id).collect();
+        let ids: Vec<_> = company.members.iter().map(Ref::id).collect();
         company.members[1].panic().await.unwrap();
         wait_for_backoff(&mut events, &company.members[0]).await;
         assert_eq!(company.boss.supervised().await, Ok(ids), "in the order of their start");

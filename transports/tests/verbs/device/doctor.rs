@@ -37,7 +37,13 @@ fn the_doctor_sees_a_link_that_is_down() {
         // Nobody takes down a link that others use.
         return;
     }
-    let well = look();
+    let mut well = look();
+    // An emulator may keep the loopback waiting for longer than it has.
+    for _ in 0..4 {
+        if well.iter().any(|finding| finding.state != State::Good) {
+            well = look();
+        }
+    }
     assert!(well.iter().all(|finding| finding.state == State::Good), "{well:#?}");
     let about: Vec<_> = well.iter().map(|finding| finding.what).collect();
     assert_eq!(about, ["RDMA address", "RDMA MTU", "RDMA memory", "RDMA loopback", "RDMA queues"]);

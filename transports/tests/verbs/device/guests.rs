@@ -14,7 +14,7 @@ use std::time::Duration;
 /// Which of the two guests this is.
 const HOST: &str = "GREENROOM_HOST";
 const LISTENER: &str = "10.9.0.1:7000";
-const LIMIT: Duration = Duration::from_secs(150);
+const LIMIT: Duration = Duration::from_secs(330);
 const LONG: Duration = Duration::from_secs(60);
 
 const BAD: &str = "delay 5ms 1ms loss 2% reorder 5% duplicate 1% limit 10000";

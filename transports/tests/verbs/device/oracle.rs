@@ -26,7 +26,7 @@ const LIVES: u64 = 4;
 const TELLERS: u64 = 32;
 const SERVER: u8 = 1;
 /// What as many as [`ASKS`] may take: an emulator is slow.
-const LIMIT: Duration = Duration::from_secs(400);
+const LIMIT: Duration = Duration::from_secs(800);
 const LONG: Duration = Duration::from_secs(60);
 
 /// One life of a node.
