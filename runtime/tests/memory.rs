@@ -284,6 +284,7 @@ fn messages_between_workers_allocate_nothing(scheduler: Scheduler) {
 
         let produce: Start = |player, count| player.produce(count).try_send().unwrap();
         allocations(&player, produce, 1000);
+        // As above, once in a while.
         let counts = std::iter::repeat_with(|| allocations(&player, produce, MESSAGES)).take(3);
         let mut counts: Vec<_> = counts.collect();
         counts.sort_unstable();

@@ -12,7 +12,7 @@ use crate::sync::planted;
 /// Bytes of messages in a bundle at most, so that it is one packet of any path. One that is longer goes by itself.
 const BYTES_MAX: usize = 1100;
 
-/// Bytes of the longest frame of several messages.
+/// No frame of several messages is longer.
 pub(super) const FRAME_BYTES_MAX: usize = HEAD_BYTES_MAX + BYTES_MAX;
 
 /// Messages in one frame at most: for half of the narrowest window there is credit sooner or later. [ENV-18]

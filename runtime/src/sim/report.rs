@@ -66,9 +66,12 @@ impl Report<'_> {
             line(format!("commit:         {commit}"));
         }
         if let Some(seed) = self.seed {
-            line(format!("to repeat it:   {SEED}={seed} {}", command()));
+            let (command, as_built) = (command(), as_built());
+            line(format!("to repeat it:   {SEED}={seed} {command}"));
             // A package may have been built with features that nobody knows here.
-            line(format!("as it is built: {SEED}={seed} {}", as_built()));
+            if as_built != command {
+                line(format!("as it is built: {SEED}={seed} {as_built}"));
+            }
         }
         match self.files() {
             Ok((place, has_packets)) => {

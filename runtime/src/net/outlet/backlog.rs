@@ -129,7 +129,7 @@ impl Backlog {
     }
 
     /// The line whose first frame waits longest, but for those that were refused.
-    fn oldest(&self, refused: [bool; LINES.len() + 1]) -> Option<usize> {
+    fn oldest(&self, refused: [bool; LINES_COUNT]) -> Option<usize> {
         let lines = (0..self.lines.len()).filter(|line| !refused[*line]);
         let age = |line: usize| self.lines[line].front().map(|first| (first.number, line));
         let (_, line) = lines.filter_map(age).min()?;

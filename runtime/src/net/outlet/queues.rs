@@ -8,7 +8,7 @@
 //! 1. Whoever was woken comes again, or leaves. It keeps its place until then.
 //! 2. The first of a queue was woken, or was refused by the link, which tells of room.
 
-use super::backlog::line_by;
+use super::backlog::{LINES_COUNT, line_by};
 use crate::sync::planted;
 use std::collections::BTreeMap;
 use std::task::Waker;
@@ -17,7 +17,7 @@ use std::task::Waker;
 #[derive(Default)]
 pub(super) struct Queues {
     /// By when each was served last, and whose frames they are. Who was woken has no waker.
-    queues: [BTreeMap<Key, Option<Waker>>; super::backlog::LINES_COUNT],
+    queues: [BTreeMap<Key, Option<Waker>>; LINES_COUNT],
 }
 
 /// How many frames had been submitted when one was served last, and its order.

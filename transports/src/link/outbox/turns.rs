@@ -160,3 +160,6 @@ impl Turns {
         self.lines.iter().all(|line| line.in_turn.is_empty() && line.waiting.is_empty())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,4 +1,4 @@
-//! Short questions to a node of which much is asked that is long, over a link that is narrow.
+//! Short questions to a node of which much is asked that is long, or which is sent much, over a link that is narrow.
 
 use super::{MS, PORT, public, served};
 use greenroom::net::{Bytes, Export};
@@ -116,7 +116,7 @@ fn fetch(world: &mut World, library: &Ref<Library>, len: usize, within: Duration
     world.run_for(50 * MS);
 }
 
-/// [ENV-23] [LINK-47] [LINK-48]
+/// [ENV-23] [LINK-47] [LINK-48] [LINK-60]
 #[test]
 fn a_short_answer_does_not_wait_for_long_ones() {
     // Four times as much as a node may send another at first.
