@@ -54,7 +54,7 @@ fn identity(host: u8) -> Identity {
 /// A node that knows the other's key.
 fn node(host: u8, at: &str) -> (System, Udp, Node) {
     let settings = Settings::new(identity(host)).peer(identity(3 - host).public(), None);
-    let system = System::builder().workers(1).build().unwrap();
+    let system = System::builder().workers(1).ask_timeout(LONG).build().unwrap();
     let udp = Udp::bind(settings, at.parse().unwrap()).unwrap();
     let node = Node::start(&system, udp.clone()).unwrap();
     (system, udp, node)

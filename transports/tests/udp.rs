@@ -199,7 +199,8 @@ impl Book {
 fn node(host: u8, address: SocketAddr) -> (System, Udp, Node) {
     let identity = |host| Identity::new(Key::new([host; 32]));
     let settings = Settings::new(identity(host)).peer(identity(3 - host).public(), None);
-    let system = System::builder().workers(1).build().expect("threads can be started");
+    let system =
+        System::builder().workers(1).ask_timeout(LIMIT).build().expect("threads can be started");
     let udp = Udp::bind(settings, address).expect("a port is free");
     let node = Node::start(&system, udp.clone()).expect("the system lives");
     (system, udp, node)

@@ -137,7 +137,7 @@ fn child() {
     let settings = settings(host.parse().unwrap(), socket).peer(parent, None);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let system = System::builder().workers(1).build().unwrap();
+        let system = System::builder().workers(1).ask_timeout(LONG).build().unwrap();
         let udp = Udp::bind(settings, address.parse().unwrap()).unwrap();
         let node = Node::start(&system, udp).unwrap();
         for place in 0..LOGS {
@@ -231,7 +231,7 @@ struct Home {
 
 impl Home {
     fn new(at: &str, socket: Options) -> Self {
-        let system = System::builder().workers(1).build().unwrap();
+        let system = System::builder().workers(1).ask_timeout(LONG).build().unwrap();
         let [second, third] = [2, 3].map(|host| identity(host).public());
         let settings = settings(1, socket).peer(second, None).peer(third, None);
         let udp = Udp::bind(settings, at.parse().unwrap()).unwrap();

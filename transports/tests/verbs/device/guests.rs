@@ -67,7 +67,7 @@ fn node(system: &System, own: u8, at: &str, rdma: bool) -> (Node, Udp) {
 
 /// What one guest does: keeps a ledger, until it is told to close it.
 async fn listen() {
-    let system = System::builder().workers(2).build().expect("a system");
+    let system = System::builder().workers(2).ask_timeout(LONG).build().expect("a system");
     let (node, _udp) = node(&system, 1, LISTENER, true);
     let ledger = system.spawn::<Ledger>(Ledger::default()).await.expect("an actor");
     node.export("ledger", Export::of(&ledger)).expect("it is exported");
@@ -104,7 +104,7 @@ async fn enter(ledger: &Ref<Ledger>, next: &mut u64, at_a_time: u64, until: impl
 
 /// What the other does.
 async fn talk() {
-    let system = System::builder().workers(2).build().expect("a system");
+    let system = System::builder().workers(2).ask_timeout(LONG).build().expect("a system");
     let mut next = 0;
     let (client, _udp) = node(&system, 2, "10.9.0.2:0", false);
     enter(&find(&client).await, &mut next, 100, |next| next >= 1_000).await;

@@ -81,7 +81,7 @@ pub(super) struct Pair {
 
 impl Pair {
     pub(super) async fn new(trusting: bool) -> Self {
-        let system = System::builder().workers(2).build().expect("a system");
+        let system = System::builder().workers(2).ask_timeout(LIMIT).build().expect("a system");
         let trust = |who| trusting.then(|| public(who));
         let (near, server) = node(&system, 1, 2, trust(2));
         let (far, client) = node(&system, 2, 1, trust(1));

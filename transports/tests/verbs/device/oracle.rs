@@ -38,7 +38,7 @@ struct Life {
 
 impl Life {
     fn new(who: u8, peers: &[u8]) -> Self {
-        let system = System::builder().workers(1).build().expect("a system");
+        let system = System::builder().workers(1).ask_timeout(LONG).build().expect("a system");
         let settings = peers.iter().fold(Settings::new(identity(who)), |settings, peer| {
             settings.peer(public(*peer), None)
         });
