@@ -253,11 +253,14 @@ fn who_ends_while_its_mail_waits_holds_up_nobody() {
 // [ENV-24]
 #[test]
 fn a_stream_that_is_over_while_an_item_waits_holds_up_nobody() {
-    with_door(async |Shops { door, behind, annex, near_annex, .. }| {
+    with_door(async |Shops { door, behind, other, near, annex, near_annex }| {
         door.open(|room| room.long_mail = 0);
         let mut items = behind.give_all(LEN).await.unwrap();
         let read = tokio::spawn(async move { items.next().await });
         door.refuses(|room| room.refused_mail).await;
+        // Something leaves, so that who comes now comes behind the stream.
+        other.take(vec![7; 10]).await.unwrap();
+        takes(near, 1).await;
         annex.take(vec![7; LEN]).await.unwrap();
         read.abort();
         assert!(read.await.is_err_and(|error| error.is_cancelled()), "nothing came");
