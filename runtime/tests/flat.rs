@@ -7,39 +7,14 @@
 #![cfg(not(sanitized))]
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
+#[path = "support/counting.rs"]
+mod counting;
 mod support;
 
+use counting::{BYTES, PEAK};
 use greenroom::{Actor, Ref, Scheduler, System, handlers};
-use std::alloc::{GlobalAlloc, Layout, System as Heap};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use support::{Builds, LONG, SCHEDULERS, run};
-
-/// Passes everything on to the system's allocator, and counts it.
-struct Counting;
-
-/// Bytes that are allocated, and the most that there were since somebody looked.
-static BYTES: AtomicUsize = AtomicUsize::new(0);
-static PEAK: AtomicUsize = AtomicUsize::new(0);
-
-// SAFETY: every call is passed on as it is. `realloc` and `alloc_zeroed` are the default ones, which
-// come here.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let before = BYTES.fetch_add(layout.size(), Ordering::Relaxed);
-        PEAK.fetch_max(before + layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller's promise.
-        unsafe { Heap.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        BYTES.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller's promise; the block came from `alloc`.
-        unsafe { Heap.dealloc(block, layout) }
-    }
-}
-
-#[global_allocator]
-static COUNTING: Counting = Counting;
 
 /// Producers, unless the environment says more.
 const PRODUCERS: usize = 300;

@@ -7,10 +7,12 @@
 #![cfg(not(sanitized))]
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
+#[path = "support/counting.rs"]
+mod counting;
 mod support;
 
+use counting::{ALLOCATIONS, BYTES};
 use greenroom::{Actor, Ref, Scheduler, System, handlers};
-use std::alloc::{GlobalAlloc, Layout, System as Heap};
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -18,32 +20,6 @@ use std::task::Poll;
 use std::thread;
 use std::time::Duration;
 use support::{SCHEDULERS, SHARING, block_on, hold_worker, on, until};
-
-/// Passes everything on to the system's allocator, and counts it.
-struct Counting;
-
-static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
-static BYTES: AtomicUsize = AtomicUsize::new(0);
-
-// SAFETY: every call is passed on as it is. `realloc` and `alloc_zeroed` are the default ones, which
-// come here.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
-        BYTES.fetch_add(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller's promise.
-        unsafe { Heap.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        BYTES.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller's promise; the block came from `alloc`.
-        unsafe { Heap.dealloc(block, layout) }
-    }
-}
-
-#[global_allocator]
-static COUNTING: Counting = Counting;
 
 /// Messages in each measured run.
 const MESSAGES: u64 = 4_000;

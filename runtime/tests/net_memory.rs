@@ -6,37 +6,15 @@
 #![cfg(not(sanitized))]
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
+#[path = "support/counting.rs"]
+mod counting;
 mod support;
 
+use counting::BYTES;
 use greenroom::net::{Export, Identity, Incarnation, Loopback, Node, NodeId, Orphans, Peer};
 use greenroom::{Actor, Ref, System, handlers};
-use std::alloc::{GlobalAlloc, Layout, System as Heap};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use support::{Builds, LONG, OwnSystem, run, until};
-
-/// Passes everything on to the system's allocator, and counts the bytes that are in use.
-struct Counting;
-
-static BYTES: AtomicUsize = AtomicUsize::new(0);
-
-// SAFETY: every call is passed on as it is. `realloc` and `alloc_zeroed` are the default ones, which
-// come here.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        BYTES.fetch_add(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller's promise.
-        unsafe { Heap.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        BYTES.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller's promise; the block came from `alloc`.
-        unsafe { Heap.dealloc(block, layout) }
-    }
-}
-
-#[global_allocator]
-static COUNTING: Counting = Counting;
 
 #[derive(Actor)]
 struct Echo;
