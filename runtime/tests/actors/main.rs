@@ -8,7 +8,6 @@ mod asks;
 mod backpressure;
 mod basics;
 mod between;
-mod broken_queues;
 mod congestion;
 mod deep;
 mod delivery;

@@ -22,7 +22,7 @@ fn no_file_is_too_long_to_read() {
 /// Where `own` is, and tests of settings that are refused, of queues that lose actors, of systems whose last handle goes, and
 /// of those that shuttle runs.
 const BUILD_SYSTEMS_THEMSELVES: [&str; 6] = [
-    "actors/broken_queues.rs",
+    "broken_queues.rs",
     "actors/workers.rs",
     "overload/budget.rs",
     "shutdown/systems.rs",

@@ -4,6 +4,8 @@
 #![allow(dead_code, unused_imports, unused_macros, reason = "each test file uses a part of it")]
 #![allow(clippy::needless_pass_by_value, reason = "closures are written where they are passed")]
 
+#[cfg(target_os = "linux")]
+mod afterwards;
 mod hold;
 mod ledger;
 mod own;

@@ -44,6 +44,8 @@ impl Builds for Builder {
     }
 
     fn own_as_set(self) -> OwnSystem {
+        #[cfg(target_os = "linux")]
+        super::afterwards::look_afterwards();
         OwnSystem(self.build().expect("the settings are in range"))
     }
 }

@@ -1,8 +1,10 @@
-//! A ready queue of one's own that panics: the system goes on without it, says so, and ends.
+//! A ready queue of one's own that panics: the system goes on without it, says so, and ends. In a program of its own,
+//! because actors that such a queue has lost never end, and keep their system's threads.
 
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
-use crate::support::{LONG, hold_worker, run, soon, until};
+mod support;
+
 use greenroom::{
     Actor, Batch, Context, Event, EventStream, Hint, Origin, Ready, ReadyQueue, Ref, Scheduler,
     System, WorkerId, handlers,
@@ -12,6 +14,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
+use support::{LONG, hold_worker, run, soon, until};
 
 /// A line that panics where it was told to.
 #[derive(Debug, Default)]
