@@ -408,8 +408,12 @@ impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
         match self.stage {
             Stage::Left => {}
-            // Acquire: pairs with the sender's AcqRel in `leave`.
-            Stage::Received if self.slot().state.load(Ordering::Acquire) == VALUE => {
+            // Acquire: pairs with the sender's AcqRel in `leave`. Who could not take its waker back in time has taken
+            // WAKER out of the state, and the sender has yet to add TAKEN.
+            Stage::Received
+                if !planted!("oneshot-taken-early": self.registered => false)
+                    && self.slot().state.load(Ordering::Acquire) == VALUE =>
+            {
                 // SAFETY: the sender saw no waker, so it left when it ended; and it never listened.
                 unsafe { Slot::release(self.slot) };
             }

@@ -89,6 +89,29 @@ fn a_waker_may_change_while_the_sender_leaves() {
 }
 
 #[test]
+fn a_receiver_with_another_waker_may_go_while_the_sender_leaves() {
+    loom::model(|| {
+        let (sender, mut receiver) = pair::<Box<usize>>();
+        let ((first, one), (second, two)) = (waker(), waker());
+        let thread = thread::spawn(move || sender.send(Box::new(7)).is_ok());
+        for waker in [&one, &two] {
+            if receiver.poll(&mut Context::from_waker(waker)).is_ready() {
+                break;
+            }
+        }
+        // The sender may be taking the first waker out of the slot still.
+        drop(receiver);
+        let _is_taken = thread.join().unwrap();
+        drop((one, two));
+        assert_eq!(
+            Arc::strong_count(&first) + Arc::strong_count(&second),
+            2,
+            "no waker is left behind"
+        );
+    });
+}
+
+#[test]
 fn a_receiver_that_goes_wakes_who_listens_or_is_seen_gone() {
     loom::model(|| {
         let (mut sender, mut receiver) = pair::<Box<usize>>();

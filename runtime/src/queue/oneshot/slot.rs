@@ -55,7 +55,19 @@ impl<T> Slot<T> {
     /// Both sides have left, and everything in the slot is moved out or dropped.
     pub(super) unsafe fn release(slot: NonNull<Self>) {
         // SAFETY: the caller is the last to know the slot.
+        unsafe { slot.as_ref() }.note_release();
+        // SAFETY: as above.
         unsafe { pool::release(slot.cast(), Layout::new::<Self>()) }
+    }
+
+    /// Shows the models that nobody is in the slot any more, whose memory they do not see. Else it does nothing.
+    #[inline(always)]
+    fn note_release(&self) {
+        for place in [&self.waker, &self.listener] {
+            place.with_mut(|_| ());
+        }
+        self.value.with_mut(|_| ());
+        self.word.with_mut(|_| ());
     }
 
     /// As [`Slot::release`], for a slot that may still have a listener.
