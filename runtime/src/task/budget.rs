@@ -3,7 +3,7 @@
 //! One word for messages and one for bytes, which every sender and every receiver of the system changes; a
 //! system without a budget has neither.
 
-use super::cell::CellRef;
+use super::cell::{CellRef, Header};
 use super::core::Core;
 use super::current;
 use crate::event::{Event, Events, Quantity};
@@ -190,5 +190,11 @@ impl Core {
     pub(crate) fn is_handling(&self) -> bool {
         current::worker_of(self)
             .is_some_and(|worker| self.watch.doing(worker as usize).is_handling())
+    }
+
+    /// Whether a handler or hook of that actor, which is of this system, runs on this thread.
+    pub(crate) fn is_handling_of(&self, actor: &Header) -> bool {
+        current::worker_of(self)
+            .is_some_and(|worker| self.watch.doing(worker as usize).is_handling_of(actor))
     }
 }

@@ -99,6 +99,12 @@ impl Doing {
         !self.handling.load(Ordering::Relaxed).is_null()
     }
 
+    /// Whether a handler or hook of that actor runs. For its own worker.
+    pub(super) fn is_handling_of(&self, header: &Header) -> bool {
+        // Relaxed: the worker's own store.
+        self.is_handling() && self.number.load(Ordering::Relaxed) == header.id
+    }
+
     /// What the handler was sent that has just panicked, which is over.
     pub(super) fn take(&self) -> Option<&'static Kind> {
         // Relaxed: the worker's own store, if not for the mark.

@@ -3,6 +3,7 @@
 use crate::gate::{Bounded, Gate, Gated, Plain, Sensitive, load};
 use crate::support::{Builds, block_on, everywhere, on, poll_once, run, soon};
 use greenroom::{Actor, Event, EventStream, Ref, Scheduler, System, TellError, handlers};
+use std::task::Poll;
 use std::thread;
 use tokio::sync::oneshot;
 
@@ -192,6 +193,12 @@ impl Narrow {
         }
         sent
     }
+    /// As `talk`, with the sends polled by something that has wakers of its own.
+    #[ask]
+    async fn talk_at_once(&mut self, me: Ref<Self>) -> Vec<bool> {
+        let mut sends: Vec<_> = (0..4).map(|_| me.hear().into_future()).collect();
+        sends.iter_mut().map(|send| matches!(poll_once(send), Poll::Ready(Ok(())))).collect()
+    }
     #[tell]
     fn hear(&mut self) {
         self.heard += 1;
@@ -215,6 +222,10 @@ fn a_handler_does_not_wait_for_room_in_its_own_mailbox() {
         assert_eq!(sent, [true, true, false], "it would wait for itself");
         assert_eq!(narrow.heard().await.unwrap(), 2);
         assert_eq!(system.counts().rejected_full, 1);
+        let sent = narrow.talk_at_once(narrow.clone()).await.unwrap();
+        assert_eq!(sent, [true, true, false, false], "it would wait for itself");
+        assert_eq!(narrow.heard().await.unwrap(), 4);
+        assert_eq!(system.counts().rejected_full, 3, "both came back");
         // Nor does it block its worker.
         narrow.block(narrow.clone()).await.unwrap();
         soon(narrow.ended()).await;
