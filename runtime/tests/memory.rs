@@ -14,12 +14,13 @@ mod support;
 use counting::{ALLOCATIONS, BYTES};
 use greenroom::{Actor, Ref, Scheduler, System, handlers};
 use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::task::Poll;
 use std::thread;
 use std::time::Duration;
-use support::{SCHEDULERS, SHARING, block_on, hold_worker, on, until};
+use support::{SCHEDULERS, SHARING, block_on, hold_worker, on, poll_once, until};
 
 /// Messages in each measured run.
 const MESSAGES: u64 = 4_000;
@@ -389,6 +390,25 @@ fn alone(measure: impl FnOnce()) {
     panic!("the threads of an ended system do not end");
 }
 
+/// Whoever waits for the end of an actor, and gives it up, leaves nothing with the actor.
+fn waits_for_an_end_that_are_given_up_leave_nothing() {
+    const WAITS: usize = 1_000;
+    on(1, Scheduler::auto(), async |system| {
+        let idle = system.spawn::<Idle>(Idle { state: 0 }).await.unwrap();
+        let mut bytes = [0; 2];
+        for bytes in &mut bytes {
+            for _ in 0..WAITS {
+                assert!(poll_once(&mut pin!(idle.ended())).is_pending());
+                // It has seen that by now.
+                idle.state().await.unwrap();
+            }
+            *bytes = BYTES.load(Ordering::SeqCst);
+        }
+        assert!(bytes[1] < bytes[0] + WAITS, "{bytes:?} after {WAITS} waits each time");
+        idle.stop();
+    });
+}
+
 #[test]
 fn messages_allocate_nothing_and_idle_actors_little() {
     // First, while the pool has no blocks that spawning could use up unseen.
@@ -402,4 +422,5 @@ fn messages_allocate_nothing_and_idle_actors_little() {
         alone(|| local_messages_allocate_nothing(scheduler()));
         alone(|| messages_from_outside_allocate_nothing(scheduler()));
     }
+    alone(waits_for_an_end_that_are_given_up_leave_nothing);
 }

@@ -8,6 +8,7 @@ use super::error::MigrateError;
 use super::reply::Reply;
 use super::tell::Tell;
 use super::traits::{Behavior, ByMacro, Calls, Message, Protocol, Receive};
+use super::until_end::UntilEnd;
 use crate::event::ActorId;
 use crate::mailbox::{Bound, Pressure};
 use crate::task::cell::CellRef;
@@ -189,8 +190,11 @@ impl<P: Protocol> Ref<P> {
     }
 
     /// Waits until the actor has ended for good.
+    ///
+    /// # Cancel safety
+    /// Dropped before it is ready, it leaves nothing behind.
     pub async fn ended(&self) {
-        super::context::ended(self.cell()).await;
+        UntilEnd::come(self.cell()).await;
     }
 }
 

@@ -21,7 +21,6 @@ use super::timers::Timers;
 use super::traits::{Actor, Behavior, Protocol};
 use crate::event::{ActorId, DeadLetterReason, ExitReason};
 use crate::queue::node::{Kind, Lane, Node};
-use crate::queue::oneshot;
 use crate::sync::planted;
 use crate::task::cell::{CellRef, Header};
 use crate::task::core::TaskCount;
@@ -30,7 +29,7 @@ use crate::task::current;
 use crate::task::held::Held;
 use crate::time::Time;
 use std::fmt;
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::time::Duration;
@@ -393,24 +392,6 @@ pub(super) fn tell_of_end(target: &CellRef, tell: Box<dyn FnOnce(Down) + Send>) 
 }
 
 /// Ends what [`tell_of_end`] began.
-#[cfg(all(feature = "net", not(shuttle)))]
 pub(super) fn tell_no_more(target: &CellRef, watch: WatchId) {
     control::send(target, Order::Unwatch { id: watch.0, by: None });
-}
-
-/// Where the reason comes when an actor has ended for good.
-pub(super) fn end_of(target: &CellRef) -> oneshot::Receiver<ExitReason> {
-    let (sender, receiver) = oneshot::pair();
-    let tell = Box::new(move |down: Down| {
-        // An error means that nobody waits any more.
-        let _ = sender.send(down.reason);
-    });
-    tell_of_end(target, tell);
-    receiver
-}
-
-/// Waits until an actor has ended for good.
-pub(super) async fn ended(target: &CellRef) {
-    let mut end = end_of(target);
-    poll_fn(|cx| end.poll(cx)).await;
 }

@@ -55,6 +55,7 @@ mod timers;
 mod topic;
 mod traits;
 mod tree;
+mod until_end;
 mod waiting;
 mod wakeup;
 

@@ -2,13 +2,13 @@
 
 use super::address::Ref;
 use super::body::{self, Kept, control};
-use super::context::ended;
 use super::dormancy::{self, Dormancy};
 use super::error::SpawnError;
 use super::family::{self, Place, Spec};
 use super::life;
 use super::parent::Parent;
 use super::traits::Behavior;
+use super::until_end::UntilEnd;
 use crate::queue::inbox::Inbox;
 use crate::queue::oneshot;
 use crate::task::cell::CellRef;
@@ -214,7 +214,7 @@ pub(crate) async fn find_or_spawn<A: Behavior>(
             }
             Some(cell) if !cell.inbox.is_closed() => return Ok(Ref::from_cell(cell)),
             // The name is free before anybody is told of the end.
-            Some(ending) => ended(&ending).await,
+            Some(ending) => UntilEnd::come(&ending).await,
             // Somebody is between taking the name and giving it to an actor, for a few steps.
             None => tokio::task::yield_now().await,
         }

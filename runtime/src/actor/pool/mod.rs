@@ -9,14 +9,14 @@ mod routing;
 pub use routing::Routing;
 
 use super::address::Ref;
-use super::context::{Context, end_of};
+use super::context::Context;
 use super::error::{SpawnError, StartError, TellError};
 use super::extras::Down;
 use super::group::Group;
 use super::options::Options;
 use super::traits::{Actor, Behavior, ByMacro, HandleAsync, Message, Protocol, Receive, Step};
+use super::until_end::UntilEnd;
 use crate::event::{DeadLetterReason, ExitReason};
-use crate::queue::oneshot;
 use crate::sync::{Arc, Mutex, planted};
 use load::Load;
 use std::fmt;
@@ -88,7 +88,7 @@ struct Worker<A: Behavior> {
     /// What it was sent and has not handled; counted where the routing looks at it.
     load: Load,
     /// Why it ended, when it has.
-    end: oneshot::Receiver<ExitReason>,
+    end: UntilEnd,
 }
 
 /// What a [`Pool`] starts from; see [`Pool::of`].
@@ -136,7 +136,7 @@ impl<A: Behavior> Pool<A> {
             if let Some(group) = &self.group {
                 group.join(&actor);
             }
-            let end = end_of(actor.cell());
+            let end = UntilEnd::of(actor.cell());
             self.workers.push(Worker { actor, number: self.next, load: Load::new(), end });
             self.next += 1;
         }
