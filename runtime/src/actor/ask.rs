@@ -8,7 +8,7 @@ use super::traits::Message;
 use super::waiting::Waiting;
 use crate::queue::node::Kind;
 use crate::queue::oneshot;
-use crate::sync::{spin_loop, thread, waker_of_this_thread};
+use crate::sync::{planted, spin_loop, thread, waker_of_this_thread};
 use crate::task::cell::CellRef;
 use crate::task::current;
 use crate::task::waker::{is_inspecting, ordinary, with_actor_of};
@@ -308,7 +308,19 @@ impl<P: Message, R> Asking<'_, P, R> {
             // A task that waits for room may move too, and nothing tells.
             Poll::Pending => moved |= this.waiting.has_waited(),
         }
-        this.waiting.poll_over(this.kind.answers, moved, cx).map(Err)
+        let over = this.waiting.poll_over(this.kind.answers, moved, cx);
+        if over.is_ready() {
+            planted!("asked-room-kept": this.give_up() => ());
+        }
+        over.map(Err)
+    }
+
+    /// Ends what would go on until this is dropped: it may be kept after it was ready.
+    #[cold]
+    fn give_up(&mut self) {
+        self.room = None;
+        self.message = None;
+        self.waiting.end_watch();
     }
 }
 

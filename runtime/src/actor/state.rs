@@ -143,7 +143,10 @@ impl<S: States> State<S> {
     where
         S: Holds<T>,
     {
-        self.now = Some(state.into());
+        let state: S = state.into();
+        // A handler that was given the state may have entered another one, which gives way.
+        self.index = state.index();
+        self.now = Some(state);
     }
 }
 

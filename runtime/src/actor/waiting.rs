@@ -180,7 +180,8 @@ impl<'a, R> Waiting<'a, R> {
         self.watch = Some(Watch { alarm, span, due, wait });
     }
 
-    fn end_watch(&mut self) {
+    /// Neither an alarm nor the wait-for graph is to know of it any more.
+    pub(super) fn end_watch(&mut self) {
         let Some(watch) = self.watch.take() else { return };
         self.to.core.cancel_alarm(watch.alarm);
         if let Some(wait) = watch.wait {

@@ -64,6 +64,11 @@ impl Phone {
         };
         (next, waiting)
     }
+    /// Enters a state though it was given the present one, which stays.
+    #[tell]
+    fn fumble(&mut self, #[state] dialing: &mut Dialing, cx: &mut Context<Self>) {
+        self.line.enter(Open { to: dialing.to.clone(), sent: Vec::new() }, cx);
+    }
     #[ask]
     #[stash]
     fn send(&mut self, #[state] open: &mut Open, word: u32) -> String {
@@ -167,6 +172,21 @@ fn what_is_stashed_comes_back_with_a_change_of_state() {
         assert_eq!(soon(second).await, Ok("2 to Bob".to_owned()));
         assert_eq!(phone.hang_up().await, Ok(vec![1, 2, 3]));
         assert_eq!(system.counts().dead_stash_full, 1);
+    });
+}
+
+// [G-STATE-2]
+#[test]
+fn what_a_handler_enters_that_was_given_its_state_gives_way_to_that() {
+    everywhere(async |system| {
+        let phone = phone(system).await;
+        phone.dial("Ann".to_owned()).await.unwrap();
+        phone.fumble().await.unwrap();
+        assert!(phone.state().await.unwrap().contains("Dialing"));
+        let mut said = phone.send(1).within(LONG).into_future();
+        assert!(poll_once(&mut said).is_pending());
+        assert_eq!(phone.answered(true).await, Ok(1));
+        assert_eq!(soon(said).await, Ok("1 to Ann".to_owned()), "the change is seen as one");
     });
 }
 

@@ -62,6 +62,29 @@ fn the_deadline_covers_the_wait_for_room() {
     });
 }
 
+// [G-BOUND-2]
+#[test]
+fn an_ask_that_has_expired_has_no_place_in_the_queue_though_it_is_kept() {
+    everywhere(async |system| {
+        let gate = Arc::new(Semaphore::new(0));
+        let narrow = system.spawn::<Narrow>(Narrow { gate: Arc::clone(&gate) }).await.unwrap();
+        let mut running = narrow.pass(1).within(LONG).into_future();
+        assert!(poll_once(&mut running).is_pending());
+        let mut waiting = narrow.pass(2).within(LONG).into_future();
+        assert!(poll_once(&mut waiting).is_pending());
+        let mut outside = narrow.pass(3).within(LONG).into_future();
+        assert!(poll_once(&mut outside).is_pending());
+        let mut kept = narrow.pass(4).within(SHORT).into_future();
+        assert_eq!((&mut kept).await, Err(AskError::Expired));
+        gate.add_permits(4);
+        for (asked, number) in [(running, 1), (waiting, 2), (outside, 3)] {
+            assert_eq!(soon(asked).await, Ok(number));
+        }
+        assert_eq!(soon(narrow.pass(5).within(LONG).into_future()).await, Ok(5));
+        drop(kept);
+    });
+}
+
 // [G-ASK-1] [G-BOUND-2]
 #[test]
 fn a_plain_thread_waits_for_room_too() {
