@@ -4,6 +4,7 @@ use super::body::{self, control};
 use super::control::{self as orders, Order};
 use super::extras::{Detour, Down, Watcher};
 use super::life::report_bad_drop;
+use super::links::Link;
 use super::phase::{Ending, reason, take_reason};
 use super::stash;
 use super::{family, links};
@@ -16,9 +17,8 @@ use crate::task::panic::quietly;
 
 /// Tells everybody, turns what is queued into dead letters, and gives up the cell's own reference.
 pub(super) fn bury(held: &mut Held) -> Advance {
-    held.cell().inbox.close();
+    orders::close(held.cell());
     if let Some(bound) = body::bound(held.cell()) {
-        bound.close(held.cell());
         while let Some(node) = bound.evict() {
             orders::discard_evicted(held.cell(), node);
         }
@@ -36,13 +36,13 @@ pub(super) fn bury(held: &mut Held) -> Advance {
     // SAFETY: this is the cell's own reference, given up here and nowhere else.
     let own = unsafe { CellRef::from_raw(held.header()) };
     let mut mourners = Mourners::default();
-    mourners.gather(held, &reason);
+    mourners.gather(held);
     // From its success on late senders own the token.
     while !held.die() {
         if !discard(held) {
             patience.wait();
         }
-        mourners.gather(held, &reason);
+        mourners.gather(held);
     }
     // Only now, so that whoever learns of the end finds every order to the actor refused.
     own.core.events.emit(|| Event::Ended { actor: own.actor_id(), reason: reason.clone() });
@@ -87,19 +87,20 @@ struct Mourners {
     starter: Option<oneshot::Sender<Result<(), String>>>,
     watchers: Vec<Watcher>,
     detour: Option<Detour>,
+    links: Vec<Link>,
 }
 
 impl Mourners {
     /// Frees what would outlive the actor, and notes who waits for its end, also those who came late.
-    fn gather(&mut self, held: &mut Held, reason: &ExitReason) {
+    fn gather(&mut self, held: &mut Held) {
         if body::has_extras(held) {
-            self.gather_some(held, reason);
+            self.gather_some(held);
         }
     }
 
     #[inline(never)]
-    fn gather_some(&mut self, held: &mut Held, reason: &ExitReason) {
-        links::break_all(held, |_| reason.clone());
+    fn gather_some(&mut self, held: &mut Held) {
+        self.links.append(&mut links::take_all(held));
         let Some(mut extras) = control(held).extras.take() else { return };
         self.starter = self.starter.take().or(extras.starter.take());
         self.watchers.append(&mut extras.watchers);
@@ -111,7 +112,7 @@ impl Mourners {
     }
 
     fn is_empty(&self) -> bool {
-        self.starter.is_none() && self.watchers.is_empty()
+        self.starter.is_none() && self.watchers.is_empty() && self.links.is_empty()
     }
 
     /// What is woken may be anybody's, and must not end the worker.
@@ -121,6 +122,7 @@ impl Mourners {
             // An error means that nobody waits any more.
             quietly(|| drop(starter.send(Err(reason.to_string()))));
         }
+        links::tell_all(self.links, cell, reason);
         for Watcher { by, tell, .. } in self.watchers {
             let down = Down { actor: cell.actor_id(), reason: reason.clone() };
             let tell = move || {

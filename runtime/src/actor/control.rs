@@ -164,13 +164,18 @@ pub(super) fn send(to: &CellRef, order: Order) -> bool {
     unsafe { to.push_urgent(node) }
 }
 
-/// Asks an actor to end.
-pub(crate) fn send_end(to: &CellRef, end: End) -> bool {
-    // From here on senders are refused; the order itself may take a turn to arrive.
+/// From here on senders are refused.
+pub(super) fn close(to: &CellRef) {
     to.inbox.close();
     if let Some(bound) = body::bound(to) {
         bound.close(to);
     }
+}
+
+/// Asks an actor to end.
+pub(crate) fn send_end(to: &CellRef, end: End) -> bool {
+    // The order itself may take a turn to arrive.
+    close(to);
     let node = Node::new(&KIND, Order::End(end));
     match end {
         // SAFETY: the node is new, and controls fit every cell.

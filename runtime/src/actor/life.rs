@@ -22,6 +22,7 @@ use super::body::{self, control};
 use super::burial::bury;
 use super::control::{self as orders, End};
 use super::dormancy;
+use super::options::RestartKind;
 use super::phase::{Ending, Phase, enter, reason};
 use super::traits::{Behavior, Step};
 use super::{family, interleave, revival};
@@ -52,7 +53,8 @@ pub(super) unsafe fn advance<A: Behavior>(held: &mut Held) -> Advance {
             return interleave::drain(held);
         }
         Phase::Running => begin_end(held, Ending::Drained, true),
-        Phase::Children if has_children(held) => return Advance::Wait,
+        // SAFETY: the caller's promise.
+        Phase::Children if unsafe { has_to_wait::<A>(held) } => return Advance::Wait,
         // SAFETY: the caller's promise.
         Phase::Children if unsafe { stop::<A>(held) } => return Advance::Again,
         // SAFETY: the caller's promise; the stop hook is over.
@@ -236,6 +238,24 @@ pub(super) fn end_children(held: &mut Held, end: End) {
         }
     }
     family::close(held);
+}
+
+/// Whether children are left, before whose end the actor's own does not go on. Where no other incarnation can follow, mail is
+/// refused from here on, and whoever looks for the actor sees that it is ending.
+///
+/// # Safety
+/// The cell is an `A`'s.
+unsafe fn has_to_wait<A: Behavior>(held: &mut Held) -> bool {
+    if A::OPTIONS.get_restart().kind() == RestartKind::Never && !may_go_on(held) {
+        planted!("own-end-takes-mail": orders::close(held.cell()) => ());
+    }
+    has_children(held)
+}
+
+/// Whether others than its own policy may have the actor go on: a supervisor, or whoever calls a virtual one.
+fn may_go_on(held: &mut Held) -> bool {
+    let extras = control(held).extras.as_deref();
+    extras.is_some_and(|extras| extras.place.is_some() || extras.dormancy.is_some())
 }
 
 /// Whether children are left; the last one then wakes the cell.

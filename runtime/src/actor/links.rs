@@ -121,6 +121,8 @@ pub(super) fn ended(held: &mut Held, link: &Link, reason: ExitReason) {
     if !extras.links.forget(link) {
         return;
     }
+    // Where both made one at the same time there are two, and this is the news of either.
+    planted!("link-told-twice": extras.links.links.retain(|known| known.peer != link.peer) => ());
     let actor = link.peer.actor_id();
     if let Some(trap) = &extras.links.trap {
         trap(Down { actor, reason });
@@ -143,12 +145,21 @@ pub(super) fn refuse(link: &Link, asked: CellRef) {
 
 /// Ends all links, and tells the other ends the `reason`, which is asked for if there are any.
 pub(super) fn break_all(held: &mut Held, reason: impl FnOnce(&mut Held) -> ExitReason) {
-    let Some(extras) = &mut control(held).extras else { return };
-    if extras.links.is_empty() {
-        return;
+    let links = take_all(held);
+    if !links.is_empty() {
+        let (me, reason) = (held.reference(), reason(held));
+        tell_all(links, &me, &reason);
     }
-    let links = std::mem::take(&mut extras.links).links;
-    let (me, reason) = (held.reference(), reason(held));
+}
+
+/// Ends all links; the other ends are still to be told.
+pub(super) fn take_all(held: &mut Held) -> Vec<Link> {
+    let extras = &mut control(held).extras;
+    extras.as_mut().map_or_else(Vec::new, |extras| std::mem::take(&mut extras.links).links)
+}
+
+/// Tells the other ends of the links of `me` that it has ended.
+pub(super) fn tell_all(links: Vec<Link>, me: &CellRef, reason: &ExitReason) {
     for link in links {
         let told = link.seen_by_peer(me.clone());
         orders::send(&link.peer, Order::LinkEnded { link: told, reason: reason.clone() });

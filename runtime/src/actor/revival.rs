@@ -60,19 +60,20 @@ pub(super) unsafe fn clean_up<A: Behavior>(held: &mut Held) -> Advance {
     stash::put_back(held);
     let next =
         if ends_as_asked(held) { Next::End } else { what_follows(held, &policy, has_started) };
-    links::break_all(held, |held| reason(held).clone());
+    // One that cannot start ends, also when it was to start again.
+    let sleeps = planted!("restart-sleeps": has_started => true) && dormancy::follows(held);
+    let breaks_links = |held: &mut Held| links::break_all(held, |held| reason(held).clone());
+    if matches!(next, Next::End) && !sleeps {
+        planted!("link-ends-early": () => breaks_links(held));
+        enter(held, Phase::Burial);
+        return bury(held);
+    }
+    breaks_links(held);
     match next {
-        // SAFETY: as above.
+        // SAFETY: the caller's promise.
         Next::Restart(delay) => unsafe { prepare_restart::<A>(held, delay) },
         Next::Wait => hold(held),
-        // One that cannot start ends, also when it was to start again.
-        Next::End if planted!("restart-sleeps": has_started => true) && dormancy::follows(held) => {
-            dormancy::fall_asleep(held);
-        }
-        Next::End => {
-            enter(held, Phase::Burial);
-            return bury(held);
-        }
+        Next::End => dormancy::fall_asleep(held),
     }
     Advance::Yield
 }

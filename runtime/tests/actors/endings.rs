@@ -29,6 +29,10 @@ impl Sleeper {
             std::future::pending::<()>().await;
         }
     }
+    #[tell]
+    fn leave(&mut self, cx: &mut Context<Self>) {
+        cx.stop();
+    }
     #[ask]
     async fn bear(&mut self, cx: &mut Context<Self>) -> Ref<Self> {
         let child = cx.spawn::<Self>((self.notes.clone(), true)).await.unwrap();
@@ -192,5 +196,24 @@ fn a_watch_ends_with_the_watchers_incarnation() {
         sleeper.stop();
         soon(sleeper.ended()).await;
         assert_eq!(rest(&guard, &mut downs).await, 0);
+    });
+}
+
+// [G-STOP-1]
+#[test]
+fn an_actor_that_ends_itself_for_good_takes_no_more_mail() {
+    everywhere(async |system| {
+        let group = system.group::<Sleeper>("sleepers");
+        let (sleeper, mut noted) = sleeper(system, true).await;
+        assert!(group.join(&sleeper));
+        sleeper.leave().await.unwrap();
+        assert_eq!(soon(noted.recv()).await.unwrap(), "stop hook: stopped");
+        assert!(sleeper.is_closed(), "its hook waits, and nothing can follow");
+        assert_eq!(group.members(), []);
+        let refused = sleeper.leave().try_send().map_err(|error| error.to_string());
+        assert_eq!(refused, Err("the actor has ended".to_owned()));
+        sleeper.kill();
+        soon(sleeper.ended()).await;
+        assert_eq!(system.counts().dead_stopped, 0);
     });
 }

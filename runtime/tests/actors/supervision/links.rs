@@ -1,8 +1,12 @@
 //! Actors that share their fate.
 
-use crate::support::{LONG, everywhere, exit_of, soon};
+use crate::support::{LONG, SCHEDULERS, everywhere, exit_of, on, poll_once, soon, until};
 use greenroom::sim::World;
 use greenroom::{Actor, Context, Down, ExitReason, Ref, System, handlers};
+use parking_lot::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Barrier};
+use std::thread;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
@@ -21,6 +25,20 @@ impl Node {
     #[ask]
     fn link(&mut self, other: Ref<Self>, cx: &mut Context<Self>) {
         cx.link(&other);
+    }
+    /// Links itself at the same time as others that meet there do.
+    #[ask]
+    fn link_at(&mut self, other: Ref<Self>, meet: Arc<Barrier>, cx: &mut Context<Self>) {
+        meet.wait();
+        cx.link(&other);
+        meet.wait();
+    }
+    #[tell]
+    fn keep(&mut self, _load: Load) {}
+    /// Takes no mail meanwhile.
+    #[tell]
+    async fn wait(&mut self) {
+        std::future::pending::<()>().await;
     }
     #[ask]
     fn unlink(&mut self, other: Ref<Self>, cx: &mut Context<Self>) {
@@ -47,6 +65,23 @@ impl Node {
     #[down]
     fn trapped(&mut self, down: Down) {
         let _ = self.trapped.send(down);
+    }
+}
+
+type Trapped = Arc<Mutex<mpsc::UnboundedReceiver<Down>>>;
+
+/// Takes a while to drop, and notes if somebody is told of an end meanwhile.
+struct Load {
+    trapped: Trapped,
+    is_early: Arc<AtomicBool>,
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        for _ in 0..2_000 {
+            thread::yield_now();
+        }
+        self.is_early.store(!self.trapped.lock().is_empty(), Ordering::SeqCst);
     }
 }
 
@@ -187,6 +222,56 @@ fn whoever_traps_is_told_once_instead() {
             assert!(trapped.try_recv().is_err(), "once");
         }
     });
+}
+
+// [G-LINK-2]
+#[test]
+fn whoever_traps_is_told_once_where_both_made_the_link() {
+    for scheduler in SCHEDULERS {
+        on(2, scheduler(), async |system| {
+            let (sender, mut trapped) = mpsc::unbounded_channel();
+            let one = system.spawn::<Node>(sender.clone()).on(0).await.expect("it starts");
+            let other = system.spawn::<Node>(sender).on(1).await.expect("it starts");
+            one.trap().await.expect("it lives");
+            let meet = Arc::new(Barrier::new(2));
+            let mut first =
+                one.link_at(other.clone(), Arc::clone(&meet)).within(LONG).into_future();
+            assert!(poll_once(&mut first).is_pending());
+            soon(other.link_at(one.clone(), meet).within(LONG).into_future())
+                .await
+                .expect("it lives");
+            soon(first).await.expect("it lives");
+            other.panic().await.expect("it lives");
+            assert_eq!(soon(trapped.recv()).await.map(|down| down.actor), Some(other.id()));
+            soon(other.ended()).await;
+            one.drain();
+            soon(one.ended()).await;
+            assert!(trapped.try_recv().is_err(), "it was told twice");
+        });
+    }
+}
+
+// [G-LINK-2] [G-WATCH-1]
+#[test]
+fn whoever_traps_is_told_when_the_end_is_over() {
+    for scheduler in SCHEDULERS {
+        on(2, scheduler(), async |system| {
+            let (sender, trapped) = mpsc::unbounded_channel();
+            let trapped: Trapped = Arc::new(Mutex::new(trapped));
+            let one = system.spawn::<Node>(sender.clone()).on(0).await.expect("it starts");
+            let other = system.spawn::<Node>(sender).on(1).await.expect("it starts");
+            one.trap().await.expect("it lives");
+            one.link(other.clone()).await.expect("it lives");
+            other.wait().await.expect("it lives");
+            let is_early = Arc::new(AtomicBool::new(false));
+            let load = Load { trapped: Arc::clone(&trapped), is_early: Arc::clone(&is_early) };
+            other.keep(load).await.expect("it lives");
+            other.kill();
+            until(|| !trapped.lock().is_empty()).await;
+            assert!(!is_early.load(Ordering::SeqCst), "its mail was not dropped yet");
+            assert!(!other.stop(), "every order is refused by now");
+        });
+    }
 }
 
 // [G-LINK-2]
