@@ -186,12 +186,15 @@ impl Mpmc {
         loop {
             // Acquire: pairs with the Release in `push_to_ring`, for invariant 3.
             let length = self.tail.load(Ordering::Acquire).wrapping_sub(head);
-            // A head that is newer than the tail makes the length absurd; both say that it is empty.
-            if length == 0 || length > self.capacity() {
+            // A head that is newer than the tail says that the queue is empty, too.
+            if length.cast_signed() <= 0 {
                 return None;
             }
-            let share = length.div_ceil(parts).min(most);
-            let first = self.written(head)?;
+            let share = length.min(self.capacity()).div_ceil(parts).min(most);
+            let Some(first) = self.written(head).filter(|_| length <= self.capacity()) else {
+                head = self.newer_head(head)?;
+                continue;
+            };
             // What is read before it is claimed is right if the claim succeeds.
             let mut count = 1;
             while count < share
@@ -222,6 +225,15 @@ impl Mpmc {
                 Err(now) => head = now,
             }
         }
+    }
+
+    /// The head, where nothing can be claimed from `head`: others may have claimed what was there, and left more. `None` if
+    /// it stands still: then its word is yet to be written, by a push that is not over.
+    #[cold]
+    fn newer_head(&self, head: usize) -> Option<usize> {
+        // Relaxed: a read-modify-write reads the newest head, and nothing else is to be seen.
+        let now = self.head.fetch_add(0, Ordering::Relaxed);
+        planted!("mpmc-old-head": (now != head).then_some(now) => None)
     }
 
     /// The word at `position`, which is below a tail that was acquired, if its producer has written it.
@@ -270,7 +282,8 @@ impl Mpmc {
         // only makes the queue seem longer.
         let head = self.head.load(Ordering::Relaxed);
         let length = self.tail.load(Ordering::Relaxed).wrapping_sub(head);
-        in_spill + if length > self.capacity() { 0 } else { length }
+        // Negative, where the head is newer than the tail.
+        in_spill + if length.cast_signed() < 0 { 0 } else { length.min(self.capacity()) }
     }
 }
 

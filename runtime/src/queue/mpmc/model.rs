@@ -143,3 +143,17 @@ fn what_nobody_has_claimed_is_seen_wherever_it_is() {
         all(seen, &line, 4);
     });
 }
+
+#[test]
+fn who_claims_beside_another_finds_what_that_one_leaves() {
+    loom::model(|| {
+        let queue = Arc::new(Mpmc::new());
+        queue.push(2);
+        queue.push(4);
+        let other = queue.clone();
+        let claim_one = |queue: &Mpmc| queue.take(1, |_| ());
+        let thread = thread::spawn(move || claim_one(&other));
+        let mine = claim_one(&queue);
+        assert_eq!(mine + thread.join().unwrap(), 2, "there was one for each");
+    });
+}
