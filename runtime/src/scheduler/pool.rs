@@ -169,6 +169,6 @@ fn work(
         // SAFETY: this thread is the worker still.
         queue.leave(unsafe { WorkerId::new(index) });
     }
-    driver.end();
+    drop(driver);
     core.worker_ended();
 }

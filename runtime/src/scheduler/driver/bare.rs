@@ -34,8 +34,6 @@ impl Driver {
             (self.wakes)();
         }
     }
-
-    pub(crate) fn end(self) {}
 }
 
 /// Never rings.

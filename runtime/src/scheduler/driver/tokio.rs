@@ -8,8 +8,9 @@ use std::task::Context;
 use std::time::Duration;
 use tokio::runtime::{self, Runtime};
 
-/// A worker's runtime.
-pub(crate) struct Driver(Runtime);
+/// A worker's runtime. Dropped, it leaves to itself what still blocks in the background: also where the worker could not be
+/// started, inside somebody else's runtime, in which nothing may block.
+pub(crate) struct Driver(Option<Runtime>);
 
 impl Driver {
     /// Calls `falls_asleep` before the thread sleeps, and `wakes` after that.
@@ -19,20 +20,24 @@ impl Driver {
     ) -> io::Result<Self> {
         let mut builder = runtime::Builder::new_current_thread();
         builder.enable_all().on_thread_park(falls_asleep).on_thread_unpark(wakes);
-        builder.build().map(Self)
+        builder.build().map(Some).map(Self)
     }
 
     /// Runs to its end what `root` makes inside the runtime.
     pub(crate) fn run<F: Future<Output = ()>>(&self, root: impl FnOnce() -> F) {
-        self.0.block_on(async {
+        let runtime = self.0.as_ref().expect("it is there until the end");
+        runtime.block_on(async {
             // Unconstrained: the handlers of a slice do not share one task's budget of tokio.
             tokio::task::unconstrained(pin!(root())).await;
         });
     }
+}
 
-    /// Leaves what still blocks in the background to itself.
-    pub(crate) fn end(self) {
-        self.0.shutdown_background();
+impl Drop for Driver {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
     }
 }
 
