@@ -248,6 +248,7 @@ impl Bound {
         let events = &cell.core.events;
         match (&cell.core.budget, claim.budget) {
             (None, _) => {}
+            (Some(budget), _) if budget.is_too_large(bytes) => return Admission::SystemFull,
             (Some(budget), Pass::Anyway) => budget.enter_anyway(bytes, events),
             (Some(budget), Pass::IfClear) if budget.try_enter(bytes, events) => {}
             (Some(_), Pass::IfClear) => return Admission::SystemFull,

@@ -281,6 +281,23 @@ impl Go {
         start.await.unwrap();
         to.hear().await.unwrap();
     }
+    /// What becomes of messages of so many bytes that it tells when it is let.
+    #[ask]
+    async fn try_large(
+        &mut self,
+        to: Ref<Gate<Plain>>,
+        bytes: Vec<usize>,
+        begun: oneshot::Sender<()>,
+        start: oneshot::Receiver<()>,
+    ) -> Vec<Result<(), TellError<Load>>> {
+        begun.send(()).unwrap();
+        start.await.unwrap();
+        let mut told = Vec::new();
+        for bytes in bytes {
+            told.push(to.tell(heavy(1, bytes)).await);
+        }
+        told
+    }
     #[tell]
     fn hear(&mut self) {
         self.heard += 1;
@@ -328,6 +345,38 @@ fn who_has_mail_does_not_wait_for_the_budget() {
             let peak = system.pressure().messages.unwrap().peak;
             assert!((4..=5).contains(&peak), "two passed, and {peak} waited at most");
         });
+    }
+}
+
+// [G-BUDGET-2]
+#[test]
+fn what_is_larger_than_the_budget_is_refused_whoever_sends_it() {
+    const BUDGET: usize = 10_000;
+    everywhere_with(BUDGET, async |system| {
+        let gated = Gated::<Plain>::busy(system).await;
+        let go = system.spawn::<Go>(()).await.unwrap();
+        let (begun, has_begun) = oneshot::channel();
+        let (let_go, start) = oneshot::channel();
+        let bytes = vec![BUDGET + 1, usize::MAX];
+        let mut asked = go.try_large(gated.actor.clone(), bytes, begun, start).into_future();
+        assert!(poll_once(&mut asked).is_pending());
+        soon(has_begun).await.unwrap();
+        // Who has mail passes the budget, with what could ever have room.
+        go.hear().await.unwrap();
+        let_go.send(()).unwrap();
+        for (told, bytes) in soon(asked).await.unwrap().into_iter().zip([BUDGET + 1, usize::MAX]) {
+            assert_eq!(told, Err(TellError::SystemFull(heavy(1, bytes))));
+        }
+        gated.open();
+        until(|| waiting(system)[1] == Some(0)).await;
+    });
+}
+
+/// Runs `test` under each scheduler, in a system with that budget.
+fn everywhere_with(bytes: usize, test: impl AsyncFn(&System)) {
+    for scheduler in SCHEDULERS {
+        let system = System::builder().workers(1).scheduler(scheduler()).budget_bytes(bytes).own();
+        run(test(&system));
     }
 }
 
