@@ -29,11 +29,14 @@ impl<T, L: Layout> Shared<T, L> {
     pub(super) fn new(capacity: usize) -> Self {
         let capacity = capacity.max(1).checked_next_power_of_two().expect("a capacity in reach");
         let slot = |_| Slot { mark: L::new(), value: UnsafeCell::new(MaybeUninit::uninit()) };
+        let mut slots = Vec::new();
+        slots.try_reserve_exact(capacity).expect("memory for the ring");
+        slots.extend((0..capacity).map(slot));
         Self {
             tail: CachePadded(AtomicUsize::new(0)),
             head: CachePadded(AtomicUsize::new(0)),
             left: CachePadded(AtomicUsize::new(0)),
-            slots: (0..capacity).map(slot).collect(),
+            slots: slots.into_boxed_slice(),
         }
     }
 

@@ -367,3 +367,10 @@ fn what_an_iterator_gave_before_it_panicked_is_written() {
         assert_eq!(taken, (0..2.min(capacity as u64)).collect::<Vec<_>>());
     }
 }
+
+#[test]
+#[should_panic = "memory for the ring"]
+#[cfg_attr(sanitized, ignore = "the sanitizers end a process that asks for so much")]
+fn a_ring_larger_than_the_memory_is_a_panic() {
+    drop(ends::<u64, Indexed>(1 << 50));
+}
