@@ -20,6 +20,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+/// A default timeout of as much counts from when the worker last read the clock, to save reading it for each ask.
+const LONG_TIMEOUT: Duration = Duration::from_secs(1);
+
 /// A hand-written message on its way as a question.
 #[derive(Debug)]
 pub struct Asked<M: Message> {
@@ -90,9 +93,10 @@ impl<'a, P: Message, R, Shape> Ask<'a, P, R, Shape> {
 
     fn deadline(&self) -> Time {
         let core = &self.cell.core;
-        let own = match self.timeout {
-            Some(timeout) => core.clock.now().after(timeout),
-            None => core.slice_now().after(core.limits.ask_timeout),
+        let own = match (self.timeout, core.limits.ask_timeout) {
+            (Some(timeout), _) => core.clock.now().after(timeout),
+            (None, short) if short < LONG_TIMEOUT => core.clock.now().after(short),
+            (None, long) => core.slice_now().after(long),
         };
         own.min(current::deadline())
     }

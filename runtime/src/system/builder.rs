@@ -236,7 +236,9 @@ impl Builder {
         self
     }
 
-    /// Sets how long an `ask` waits unless told otherwise; by default 5 s.
+    /// Sets how long an `ask` waits unless told otherwise; by default 5 s. One of a second or more counts from when the
+    /// asker's worker last looked at the clock, which it does between handlers: what a handler has computed in one go
+    /// before it asks is taken off.
     pub fn ask_timeout(mut self, timeout: Duration) -> Self {
         self.limits.ask_timeout = timeout;
         self

@@ -2,8 +2,9 @@
 
 use crate::asks::oracle::{Oracle, SHORT, keep, oracle};
 use crate::support::{Builds, LONG, everywhere, hold_worker, poll_once, run, soon};
-use greenroom::{Actor, AskError, Context, Ref, System, handlers};
-use std::time::Duration;
+use greenroom::{Actor, AskError, Context, Ref, Scheduler, System, handlers};
+use std::thread;
+use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 /// Asks others while it is asked.
@@ -46,6 +47,15 @@ impl Middle {
     async fn wait_for_nothing(&mut self, outcome: oneshot::Sender<Result<u32, AskError>>) {
         let question = keep(&self.oracle).within(LONG * 2);
         let _ = outcome.send(question.await);
+    }
+    /// Holds its worker for longer than the default, then asks with that.
+    #[tell]
+    async fn ask_late(&mut self, took: Duration, outcome: oneshot::Sender<Result<u32, AskError>>) {
+        let began = Instant::now();
+        while began.elapsed() <= took {
+            thread::yield_now();
+        }
+        let _ = outcome.send(self.oracle.double(1).await);
     }
     /// As above, while nobody asks this one.
     #[tell]
@@ -201,5 +211,27 @@ fn an_ask_of_another_system_expires_whichever_worker_asks() {
         drop(second);
         system.shutdown(LONG).await.unwrap();
         other.shutdown(LONG).await.unwrap();
+    });
+}
+
+// [G-ASK-1]
+#[test]
+fn a_short_default_counts_from_the_ask_on() {
+    const DEFAULT: Duration = Duration::from_millis(900);
+    let builder = System::builder().workers(2).scheduler(Scheduler::per_core());
+    let system = builder.ask_timeout(DEFAULT).own_as_set();
+    run(async {
+        let oracle = system.spawn::<Oracle>(Oracle::default()).on(1).await.unwrap();
+        let middle = Middle { next: None, oracle };
+        let middle = system.spawn::<Middle>(middle).on(0).await.unwrap();
+        // Once is enough: the machine may stand still for as long.
+        for _ in 0..20 {
+            let (tell, told) = oneshot::channel();
+            middle.ask_late(DEFAULT, tell).await.unwrap();
+            if soon(told).await.unwrap() == Ok(2) {
+                return;
+            }
+        }
+        panic!("what a handler does before it asks is taken off");
     });
 }
