@@ -31,9 +31,14 @@ const CHUNK: usize = 64 << 10;
 /// Opens the database in the directory, and makes it if it was never finished.
 pub(super) fn open_or_create(directory: &Path) -> Result<Database, DatabaseError> {
     match is_finished(&directory.join(FILE))? {
-        true => Database::open(directory.join(FILE)),
+        true => open(directory),
         false => create(directory),
     }
+}
+
+/// Opens the database in the directory, which must be there.
+pub(super) fn open(directory: &Path) -> Result<Database, DatabaseError> {
+    Database::open(directory.join(FILE))
 }
 
 fn create(directory: &Path) -> Result<Database, DatabaseError> {
@@ -45,7 +50,7 @@ fn create(directory: &Path) -> Result<Database, DatabaseError> {
     if is_finished(&file)? {
         // Another process was faster, and what was locked may be its file.
         drop(backend);
-        return Database::open(file);
+        return open(directory);
     }
     // What a killed process left in it is of no use.
     backend.set_len(0)?;

@@ -8,23 +8,30 @@
 //!
 //! Invariants:
 //! 1. One process has the file open: redb locks it.
-//! 2. `heads` in memory is what the file says, or is empty: it is emptied whenever a commit fails.
+//! 2. `heads` in memory is what the file says, or is empty: it is emptied after every error.
+//! 3. After an error the file is opened again before it is used, because redb does nothing more with one that
+//!    could not be read or written once. It is not made again: who takes a disk away must not find an empty
+//!    journal in its place.
 //!
 //! Where a key ends is not written: it is the last of its events, or what its snapshot stands for. So an
 //! append touches one table. Events that a snapshot made superfluous are taken out a few per commit, so
 //! that no commit has to wait for many.
 
-use super::creation::open_or_create;
+use super::creation::{open, open_or_create};
 use super::error::StoreError;
 use super::records::{pack, unpack};
 use super::store::{Claim, Record, Refused, Snapshot, Store, Write, Written};
+use crate::sync::planted;
 use redb::{
     Database, ReadableTable, ReadableTableMetadata, Table, TableDefinition, TableError,
     WriteTransaction,
 };
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+#[cfg(test)]
+mod tests;
 
 const HEADS: TableDefinition<'_, &str, (u64, u64)> = TableDefinition::new("heads");
 const EVENTS: TableDefinition<'_, (u64, u64), &[u8]> = TableDefinition::new("events");
@@ -36,8 +43,12 @@ const HEADS_MAX: usize = 10_000;
 const PRUNE_MAX: usize = 2_000;
 
 /// A store in a directory of this machine, for one process at a time.
+///
+/// After an error, such as a full disk's, it opens its file again when it is used next.
 pub struct Embedded {
-    database: Database,
+    directory: PathBuf,
+    /// Nothing after an error.
+    database: Option<Database>,
     heads: BTreeMap<String, Head>,
     /// Numbers whose events up to a sequence are not needed.
     superfluous: VecDeque<(u64, u64)>,
@@ -59,15 +70,34 @@ impl Embedded {
     /// [`StoreError`] when the directory cannot be made, another process has the store open, or its file
     /// is none of redb's.
     pub fn open(directory: impl AsRef<Path>) -> Result<Self, StoreError> {
-        let directory = directory.as_ref();
-        std::fs::create_dir_all(directory).map_err(failed)?;
-        let database = open_or_create(directory).map_err(failed)?;
+        let directory = directory.as_ref().to_owned();
+        std::fs::create_dir_all(&directory).map_err(failed)?;
+        let database = open_or_create(&directory).map_err(failed)?;
         let tables = database.begin_write().map_err(failed)?;
         tables.open_table(HEADS).map_err(failed)?;
         tables.open_table(EVENTS).map_err(failed)?;
         tables.open_table(SNAPSHOTS).map_err(failed)?;
         tables.commit().map_err(failed)?;
-        Ok(Self { database, heads: BTreeMap::new(), superfluous: VecDeque::new() })
+        let (heads, superfluous) = (BTreeMap::new(), VecDeque::new());
+        Ok(Self { directory, database: Some(database), heads, superfluous })
+    }
+
+    /// The database, opened again if there was an error.
+    fn database(&mut self) -> Result<&Database, StoreError> {
+        let database = match self.database.take() {
+            Some(database) => database,
+            None => open(&self.directory).map_err(failed)?,
+        };
+        Ok(self.database.insert(database))
+    }
+
+    /// Gives the database up if there was an error.
+    fn check<T>(&mut self, outcome: Result<T, StoreError>) -> Result<T, StoreError> {
+        if outcome.is_err() {
+            self.database = planted!("journal-fails-for-good": None => self.database.take());
+            self.heads.clear();
+        }
+        outcome
     }
 
     /// Does what [`Store::commit`] does, but for what is to be done when it fails.
@@ -75,7 +105,7 @@ impl Embedded {
         &mut self,
         writes: &[Write],
     ) -> Result<Vec<Result<Written, Refused>>, StoreError> {
-        let transaction = self.database.begin_write().map_err(failed)?;
+        let transaction = self.database()?.begin_write().map_err(failed)?;
         let outcomes = {
             let mut tables = Tables::open(&transaction).map_err(failed)?;
             let outcomes: Result<Vec<_>, _> =
@@ -216,7 +246,8 @@ impl Store for Embedded {
     fn commit(&mut self, writes: &[Write]) -> Result<Vec<Result<Written, Refused>>, StoreError> {
         let superfluous = self.superfluous.clone();
         let outcome = self.try_commit(writes);
-        if outcome.is_err() || self.heads.len() > HEADS_MAX {
+        let outcome = self.check(outcome);
+        if self.heads.len() > HEADS_MAX {
             self.heads.clear();
         }
         if outcome.is_err() {
@@ -227,16 +258,8 @@ impl Store for Embedded {
     }
 
     fn snapshot(&mut self, key: &str) -> Result<Option<Snapshot>, StoreError> {
-        let tables = self.database.begin_read().map_err(failed)?;
-        let Some(number) = number_of(&tables.open_table(HEADS).map_err(failed)?, key)? else {
-            return Ok(None);
-        };
-        let snapshots = tables.open_table(SNAPSHOTS).map_err(failed)?;
-        let stored = snapshots.get(number).map_err(failed)?;
-        Ok(stored.map(|stored| {
-            let (sequence, version, payload) = stored.value();
-            Snapshot { sequence, version, payload: payload.to_vec() }
-        }))
+        let outcome = self.database().and_then(|database| snapshot(database, key));
+        self.check(outcome)
     }
 
     fn read(
@@ -245,28 +268,50 @@ impl Store for Embedded {
         after: u64,
         bytes_max: usize,
     ) -> Result<Vec<(u64, Record)>, StoreError> {
-        let tables = self.database.begin_read().map_err(failed)?;
-        let Some(number) = number_of(&tables.open_table(HEADS).map_err(failed)?, key)? else {
-            return Ok(Vec::new());
-        };
-        let events = tables.open_table(EVENTS).map_err(failed)?;
-        let (mut read, mut bytes) = (Vec::new(), 0);
-        let span = (number, after.saturating_add(1))..=(number, u64::MAX);
-        for event in events.range(span).map_err(failed)? {
-            let (place, stored) = event.map_err(failed)?;
-            let stored = stored.value();
-            let (_, sequence) = place.value();
-            let record = unpack(stored).ok_or_else(|| {
-                StoreError::new(format!("event {sequence} of {key:?} is damaged"))
-            })?;
-            bytes += stored.len();
-            read.push((sequence, record));
-            if bytes >= bytes_max {
-                break;
-            }
-        }
-        Ok(read)
+        let outcome = self.database().and_then(|database| read(database, key, after, bytes_max));
+        self.check(outcome)
     }
+}
+
+fn snapshot(database: &Database, key: &str) -> Result<Option<Snapshot>, StoreError> {
+    let tables = database.begin_read().map_err(failed)?;
+    let Some(number) = number_of(&tables.open_table(HEADS).map_err(failed)?, key)? else {
+        return Ok(None);
+    };
+    let snapshots = tables.open_table(SNAPSHOTS).map_err(failed)?;
+    let stored = snapshots.get(number).map_err(failed)?;
+    Ok(stored.map(|stored| {
+        let (sequence, version, payload) = stored.value();
+        Snapshot { sequence, version, payload: payload.to_vec() }
+    }))
+}
+
+fn read(
+    database: &Database,
+    key: &str,
+    after: u64,
+    bytes_max: usize,
+) -> Result<Vec<(u64, Record)>, StoreError> {
+    let tables = database.begin_read().map_err(failed)?;
+    let Some(number) = number_of(&tables.open_table(HEADS).map_err(failed)?, key)? else {
+        return Ok(Vec::new());
+    };
+    let events = tables.open_table(EVENTS).map_err(failed)?;
+    let (mut read, mut bytes) = (Vec::new(), 0);
+    let span = (number, after.saturating_add(1))..=(number, u64::MAX);
+    for event in events.range(span).map_err(failed)? {
+        let (place, stored) = event.map_err(failed)?;
+        let stored = stored.value();
+        let (_, sequence) = place.value();
+        let record = unpack(stored)
+            .ok_or_else(|| StoreError::new(format!("event {sequence} of {key:?} is damaged")))?;
+        bytes += stored.len();
+        read.push((sequence, record));
+        if bytes >= bytes_max {
+            break;
+        }
+    }
+    Ok(read)
 }
 
 fn number_of(
