@@ -14,7 +14,7 @@ impl StoreError {
     }
 }
 
-/// Why an event cannot be turned into bytes; the text says what is wrong with a field or the name.
+/// Why an event cannot be turned into bytes, or not back; the text says what is wrong with a field or the name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct EncodeError(pub(super) String);
@@ -45,7 +45,7 @@ pub enum PersistError {
     /// The journal is closed.
     #[error("the journal is closed")]
     Closed,
-    /// An event cannot be turned into bytes. Nothing was written, and the actor goes on.
+    /// An event cannot be turned into bytes, or not back. Nothing was written, and the actor goes on.
     #[error("the event cannot be encoded: {0}")]
     Unencodable(EncodeError),
 }

@@ -1,6 +1,6 @@
 //! A state that is the sum of its events.
 
-use super::error::{DecodeError, PersistError, RecoverError};
+use super::error::{DecodeError, EncodeError, PersistError, RecoverError};
 use super::event::{self, Event};
 use super::store::{Record, Snapshot};
 use super::stream::{Commit, Recovery, Stream};
@@ -8,13 +8,15 @@ use super::writer::Journal;
 use crate::actor::{Actor, Context};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Deref;
 
 /// A state that changes by events alone.
 ///
-/// It begins as its `Default`. As serde's `Serialize` and `Deserialize` it is its own snapshot.
+/// It begins as its `Default`. As serde's `Serialize` and `Deserialize` it is its own snapshot. A snapshot that
+/// could not be read again, for one of the reasons that [`Event`] gives, is not taken.
 pub trait EventSourced: Default + Serialize + DeserializeOwned + Send + 'static {
     /// What can happen to it.
     type Event: Event;
@@ -99,7 +101,8 @@ impl<S: EventSourced> Opening<S> {
             state.apply(&event);
         }
         let stream = recovery.finish();
-        Ok(Sourced { state, stream, policy, snapshot_at, unapplied: Vec::new() })
+        let (unapplied, proven) = (Vec::new(), Vec::new());
+        Ok(Sourced { state, stream, policy, snapshot_at, unapplied, proven })
     }
 }
 
@@ -209,10 +212,12 @@ pub struct Sourced<S: EventSourced> {
     state: S,
     stream: Stream,
     policy: Policy,
-    /// The last event that a snapshot stands for.
+    /// The last event after which a snapshot was due.
     snapshot_at: u64,
     /// Events on their way to the disk that the state does not show yet.
     unapplied: Vec<S::Event>,
+    /// The names and versions of which an event was read again.
+    proven: Vec<(&'static str, u32)>,
 }
 
 impl<S: EventSourced> Sourced<S> {
@@ -242,7 +247,7 @@ impl<S: EventSourced> Sourced<S> {
     ) -> Result<(), PersistError> {
         let commit = {
             let events: Vec<_> = events.into_iter().collect();
-            let records = encode(&events)?;
+            let records = self.encode(&events)?;
             let commit = self.stream.append(records)?;
             self.unapplied.extend(events);
             commit
@@ -262,7 +267,7 @@ impl<S: EventSourced> Sourced<S> {
     /// # Errors
     /// [`PersistError::Unencodable`]; nothing was changed.
     pub fn record(&mut self, event: S::Event) -> Result<Commit, PersistError> {
-        let records = encode(std::slice::from_ref(&event))?;
+        let records = self.encode(std::slice::from_ref(&event))?;
         let commit = self.stream.append(records)?;
         self.unapplied.push(event);
         self.apply_all();
@@ -286,23 +291,48 @@ impl<S: EventSourced> Sourced<S> {
         self.stream.last()
     }
 
+    fn encode(&mut self, events: &[S::Event]) -> Result<Vec<Record>, PersistError> {
+        let records: Result<Vec<_>, _> = events.iter().map(Event::encode).collect();
+        let records = records.map_err(PersistError::Unencodable)?;
+        records.iter().try_for_each(|record| self.prove(record))?;
+        Ok(records)
+    }
+
+    /// Reads a record again, because many a `Serialize` writes without an error what its `Deserialize` cannot
+    /// read. In a build for speed that is done for the first of its name and version.
+    fn prove(&mut self, record: &Record) -> Result<(), PersistError> {
+        let is_proven = self.proven.contains(&(&*record.name, record.version));
+        if is_proven && !cfg!(debug_assertions) {
+            return Ok(());
+        }
+        S::Event::decode(record).map_err(|error| {
+            let (name, version) = (&record.name, record.version);
+            let text = format!("{name:?} version {version} could not be read again: {error}");
+            PersistError::Unencodable(EncodeError(text))
+        })?;
+        // Only names of the program are kept: there is no end to others.
+        if !is_proven && let Cow::Borrowed(name) = record.name {
+            self.proven.push((name, record.version));
+        }
+        Ok(())
+    }
+
     fn apply_all(&mut self) {
         for event in self.unapplied.drain(..) {
             self.state.apply(&event);
         }
         let last = self.stream.last();
-        if self.policy.every.is_some_and(|every| last - self.snapshot_at >= every)
-            // A state that cannot be encoded now may be later; until then its events do.
-            && let Ok(payload) = event::encode(&self.state, Vec::new())
+        if self.policy.every.is_none_or(|every| last - self.snapshot_at < every) {
+            return;
+        }
+        self.snapshot_at = last;
+        // A state that cannot be encoded and read again may be so later; until then its events do.
+        if let Ok(payload) = event::encode(&self.state, Vec::new())
+            && event::decode::<S>(&payload).is_ok()
         {
-            self.snapshot_at = last;
             self.stream.snapshot(S::SNAPSHOT_VERSION, payload, self.policy.prune);
         }
     }
-}
-
-fn encode<E: Event>(events: &[E]) -> Result<Vec<Record>, PersistError> {
-    events.iter().map(|event| event.encode().map_err(PersistError::Unencodable)).collect()
 }
 
 impl<S: EventSourced> Deref for Sourced<S> {

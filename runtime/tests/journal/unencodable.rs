@@ -1,4 +1,5 @@
-//! Events that cannot be stored harm nobody: not their own actor, not what others write meanwhile.
+//! Events that cannot be stored, or not be read again, harm nobody: not their own actor, not what others write
+//! meanwhile.
 
 use crate::ledger::{Noted, Opened, numbers, open};
 use crate::stores::Folder;
@@ -111,5 +112,102 @@ fn an_event_that_cannot_be_stored_changes_nothing_and_stops_nobody() {
         let folder = Folder::new("unencodable");
         goes_on(system, Journal::new(Memory::new()).unwrap()).await;
         goes_on(system, Journal::new(Embedded::open(folder.path()).unwrap()).unwrap()).await;
+    });
+}
+
+/// A field that the format cannot read when it was left out.
+#[derive(Serialize, Deserialize)]
+struct Patch {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+}
+
+#[derive(Event)]
+enum Pasted {
+    #[event(name = "patched")]
+    Patched(Patch),
+    #[event(name = "cleared")]
+    Cleared,
+}
+
+#[derive(Default, Serialize, Deserialize)]
+struct Pasteboard {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+    changes: u64,
+}
+
+impl EventSourced for Pasteboard {
+    type Event = Pasted;
+
+    fn apply(&mut self, event: &Pasted) {
+        self.changes += 1;
+        self.text = match event {
+            Pasted::Patched(patch) => patch.text.clone(),
+            Pasted::Cleared => None,
+        };
+    }
+}
+
+#[derive(Actor)]
+struct Clipboard(Sourced<Pasteboard>);
+
+#[handlers]
+impl Clipboard {
+    #[start]
+    async fn start(journal: Journal, cx: &mut Context<Self>) -> Result<Self, RecoverError> {
+        Ok(Self(journal.open("clipboard").snapshot_every(1).prune().recover(cx).await?))
+    }
+    #[ask]
+    async fn patch(&mut self, text: Option<&'static str>) -> Result<(), PersistError> {
+        let text = text.map(str::to_owned);
+        self.0.persist(Pasted::Patched(Patch { text })).await
+    }
+    #[ask]
+    fn record(&mut self, text: Option<&'static str>) -> Result<(), PersistError> {
+        let text = text.map(str::to_owned);
+        self.0.record(Pasted::Patched(Patch { text })).map(drop)
+    }
+    #[ask]
+    async fn clear(&mut self) -> Result<(), PersistError> {
+        self.0.persist(Pasted::Cleared).await
+    }
+    #[ask]
+    fn shown(&self) -> (Option<String>, u64) {
+        (self.0.text.clone(), self.0.changes)
+    }
+}
+
+// [G-JOURNAL-1]
+#[test]
+fn what_could_not_be_read_again_is_not_acknowledged() {
+    on(1, Scheduler::locked(), async |system| {
+        let memory = Memory::new();
+        let journal = Journal::new(memory.clone()).unwrap();
+        let clipboard = system.spawn::<Clipboard>(journal).await.expect("it starts");
+        for refused in [clipboard.patch(None).await, clipboard.record(None).await] {
+            assert!(matches!(refused, Err(AskError::Failed(PersistError::Unencodable(_)))));
+        }
+        assert_eq!(clipboard.shown().await, Ok((None, 0)));
+        assert_eq!(memory.events("clipboard"), []);
+        clipboard.patch(Some("whole")).await.expect("nothing is left out");
+        assert_eq!(clipboard.shown().await, Ok((Some("whole".to_owned()), 1)));
+    });
+}
+
+// [G-JOURNAL-3]
+#[test]
+fn a_snapshot_that_could_not_be_read_again_costs_no_event() {
+    on(1, Scheduler::locked(), async |system| {
+        let memory = Memory::new();
+        let journal = Journal::new(memory.clone()).unwrap();
+        let clipboard = system.spawn::<Clipboard>(journal.clone()).await.expect("it starts");
+        clipboard.patch(Some("whole")).await.expect("nothing is left out");
+        clipboard.clear().await.expect("an event has no fields");
+        clipboard.stop();
+        clipboard.ended().await;
+        let clipboard = system.spawn::<Clipboard>(journal).await.expect("it recovers");
+        assert_eq!(clipboard.shown().await, Ok((None, 2)));
+        assert_eq!(memory.events("clipboard").len(), 1, "the first is in the snapshot");
     });
 }
