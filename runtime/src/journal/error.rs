@@ -31,8 +31,8 @@ pub enum DecodeError {
     Malformed(String),
 }
 
-/// Why events were not persisted. But for [`PersistError::Unencodable`] the actor ends after the running
-/// handler, because it cannot know what the journal has.
+/// Why events were not persisted. But for [`PersistError::Unencodable`] and [`PersistError::TooLarge`] the actor
+/// ends after the running handler, because it cannot know what the journal has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PersistError {
@@ -48,6 +48,14 @@ pub enum PersistError {
     /// An event cannot be turned into bytes, or not back. Nothing was written, and the actor goes on.
     #[error("the event cannot be encoded: {0}")]
     Unencodable(EncodeError),
+    /// The events that were handed in together are too large. Nothing was written, and the actor goes on.
+    #[error("the events take {bytes} bytes, and {max} at most are written together")]
+    TooLarge {
+        /// The bytes that they take.
+        bytes: usize,
+        /// The bytes that they may take.
+        max: usize,
+    },
 }
 
 impl PersistError {

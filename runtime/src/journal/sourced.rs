@@ -224,8 +224,8 @@ impl<S: EventSourced> Sourced<S> {
     /// Writes an event and, once it is durable, changes the state by it.
     ///
     /// # Errors
-    /// [`PersistError`]. The state is as it was, and unless the event was [`PersistError::Unencodable`],
-    /// the actor ends after the running handler, with [`ExitReason::NotPersisted`] or
+    /// [`PersistError`]. The state is as it was, and unless the event was [`PersistError::Unencodable`] or
+    /// [`PersistError::TooLarge`], the actor ends after the running handler, with [`ExitReason::NotPersisted`] or
     /// [`ExitReason::Fenced`].
     ///
     /// # Cancel safety
@@ -265,7 +265,7 @@ impl<S: EventSourced> Sourced<S> {
     /// actor ends, and with it the state.
     ///
     /// # Errors
-    /// [`PersistError::Unencodable`]; nothing was changed.
+    /// [`PersistError::Unencodable`] or [`PersistError::TooLarge`]; nothing was changed.
     pub fn record(&mut self, event: S::Event) -> Result<Commit, PersistError> {
         let records = self.encode(std::slice::from_ref(&event))?;
         let commit = self.stream.append(records)?;

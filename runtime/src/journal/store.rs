@@ -22,6 +22,11 @@ impl Record {
     }
 }
 
+/// The bytes that records take, about.
+pub(super) fn bytes_of(records: &[Record]) -> usize {
+    records.iter().map(Record::bytes).sum()
+}
+
 /// A state, in place of the events up to a sequence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {

@@ -1,7 +1,7 @@
 //! The events of one key, as their one writer sees them.
 
 use super::error::{EncodeError, PersistError, RecoverError, StoreError};
-use super::store::{Claim, Record, Snapshot, Write};
+use super::store::{Claim, Record, Snapshot, Write, bytes_of};
 use super::writer::{Job, Journal, Span};
 use crate::actor::Incarnation;
 use crate::sync::{Arc, Mutex, planted};
@@ -107,6 +107,10 @@ pub struct Stream {
 }
 
 impl Stream {
+    /// Bytes that events take which are handed in together, or a snapshot, at most: 2 GiB. PostgreSQL takes less
+    /// than one; what has more fails its own writer there, and nobody else.
+    pub const BYTES_MAX: usize = 2 << 30;
+
     /// The key.
     #[must_use]
     pub fn key(&self) -> &str {
@@ -126,13 +130,18 @@ impl Stream {
     /// is handed in is kept in memory until it is written.
     ///
     /// # Errors
-    /// [`PersistError::Unencodable`] for another name; nothing is handed in.
+    /// [`PersistError::Unencodable`] for another name, and [`PersistError::TooLarge`] for more than
+    /// [`Stream::BYTES_MAX`]; nothing is handed in.
     pub fn append(&mut self, records: Vec<Record>) -> Result<Commit, PersistError> {
         // A store that stumbles over it would fail what others write in the same commit.
         if let Some(Record { name, .. }) = records.iter().find(|record| !is_plain(&record.name)) {
             return Err(PersistError::Unencodable(EncodeError(format!(
                 "{name:?} is no name, which has 1,024 bytes at most and no NUL"
             ))));
+        }
+        let bytes = bytes_of(&records);
+        if bytes > Self::BYTES_MAX {
+            return Err(PersistError::TooLarge { bytes, max: Self::BYTES_MAX });
         }
         let first = self.last + 1;
         self.last += records.len() as u64;
@@ -144,8 +153,12 @@ impl Stream {
     }
 
     /// Hands a snapshot in, of the state after the last event. With `prune` the events that are in it are
-    /// given up. The actor goes on meanwhile, and fails if it cannot be written.
+    /// given up. The actor goes on meanwhile, and fails if it cannot be written. One that takes more than
+    /// [`Stream::BYTES_MAX`] is not handed in, and the events stay.
     pub fn snapshot(&mut self, version: u32, payload: Vec<u8>, prune: bool) {
+        if payload.len() > Self::BYTES_MAX {
+            return;
+        }
         let (key, epoch) = (self.key.clone(), self.epoch);
         let snapshot = Snapshot { sequence: self.last, version, payload };
         self.send(Write::Snapshot { key, epoch, snapshot, prune });

@@ -2,10 +2,10 @@
 
 use super::error::{PersistError, RecoverError, StoreError};
 use super::sourced::{EventSourced, Opening};
-use super::store::{Claim, Record, Refused, Snapshot, Store, Write, Written};
+use super::store::{Claim, Record, Refused, Snapshot, Store, Write, Written, bytes_of};
 use super::stream::{Recovery, Waiting};
 use crate::actor::{Actor, Context};
-use crate::sync::thread;
+use crate::sync::{planted, thread};
 use std::fmt;
 use std::future::Future;
 use std::io;
@@ -13,6 +13,8 @@ use tokio::sync::{mpsc, oneshot};
 
 /// Jobs taken at once, and so writes in one commit, at most.
 const BATCH_MAX: usize = 4096;
+/// Bytes of one commit at most, unless one write has more: a store that cannot take so much fails everybody in it.
+const COMMIT_BYTES_MAX: usize = 64 << 20;
 
 /// A handle to a journal; cloning gives another one.
 ///
@@ -163,18 +165,15 @@ impl Writer {
         Self { store: Box::new(store), closing: Vec::new(), jobs, taken: Vec::new() }
     }
 
-    /// Does all that was taken, and first what is to be written, in one commit.
+    /// Does all that was taken, and first what is to be written, in as few commits as take it.
     fn round(&mut self) {
-        let (mut writes, mut waits, mut reads) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut batch, mut reads) = (Batch::default(), Vec::new());
+        let store = &mut *self.store;
         for job in self.taken.drain(..) {
             match job {
-                Job::Write(write, waiting) => {
-                    writes.push(write);
-                    waits.push(Waits::Writer(waiting));
-                }
+                Job::Write(write, waiting) => batch.add(write, Waits::Writer(waiting), store),
                 Job::Claim(key, claimant) => {
-                    writes.push(Write::Claim { key });
-                    waits.push(Waits::Claimant(claimant));
+                    batch.add(Write::Claim { key }, Waits::Claimant(claimant), store);
                 }
                 Job::Close(done) => {
                     self.jobs.close();
@@ -183,10 +182,47 @@ impl Writer {
                 Job::Snapshot(..) | Job::Read(..) => reads.push(job),
             }
         }
-        if !writes.is_empty() {
-            tell(waits, self.store.commit(&writes));
+        batch.commit(store);
+        reads.into_iter().for_each(|job| read(store, job));
+    }
+}
+
+/// What goes into one commit.
+#[derive(Default)]
+struct Batch {
+    writes: Vec<Write>,
+    waits: Vec<Waits>,
+    bytes: usize,
+}
+
+impl Batch {
+    /// Adds a write; if that is too much together, what was there before is committed first.
+    fn add(&mut self, write: Write, waits: Waits, store: &mut dyn Store) {
+        let bytes = bytes(&write);
+        let bytes_max = planted!("journal-commits-all-at-once": COMMIT_BYTES_MAX => usize::MAX);
+        if self.bytes + bytes > bytes_max {
+            self.commit(store);
         }
-        reads.into_iter().for_each(|job| read(&mut *self.store, job));
+        self.bytes += bytes;
+        self.writes.push(write);
+        self.waits.push(waits);
+    }
+
+    /// Commits what is there.
+    fn commit(&mut self, store: &mut dyn Store) {
+        let Self { writes, waits, .. } = std::mem::take(self);
+        if !writes.is_empty() {
+            tell(waits, store.commit(&writes));
+        }
+    }
+}
+
+/// The bytes that a write takes, about.
+fn bytes(write: &Write) -> usize {
+    match write {
+        Write::Claim { key } => key.len(),
+        Write::Append { key, records, .. } => key.len() + bytes_of(records),
+        Write::Snapshot { key, snapshot, .. } => key.len() + snapshot.payload.len(),
     }
 }
 

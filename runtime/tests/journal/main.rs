@@ -11,6 +11,7 @@ mod evolution;
 mod failing;
 mod fencing;
 mod kill;
+mod large;
 mod ledger;
 #[cfg(feature = "postgres")]
 mod postgres;
