@@ -48,7 +48,11 @@ impl World {
                 self.crash(node);
                 self.begin_life(node);
             }
-            Order::Pause => self.nodes[node].paused = true,
+            Order::Pause => {
+                let state = &mut self.nodes[node];
+                state.paused = true;
+                state.held.extend(self.roster.take_all_of(node));
+            }
             Order::Resume => {
                 self.nodes[node].paused = false;
                 for number in std::mem::take(&mut self.nodes[node].held) {

@@ -17,6 +17,16 @@ pub(super) enum Work {
     Gone,
 }
 
+impl Work {
+    /// The node that it belongs to.
+    pub(super) fn node(&self) -> Option<usize> {
+        match self {
+            Self::Worker { node, .. } | Self::Task(_, Some(node)) => Some(*node),
+            Self::Main | Self::Reactor | Self::Task(_, None) | Self::Gone => None,
+        }
+    }
+}
+
 /// See the [module](self).
 pub(super) struct Roster {
     all: Vec<Work>,
@@ -71,14 +81,19 @@ impl Roster {
         number
     }
 
+    /// Takes all of a node that could run, oldest first.
+    pub(super) fn take_all_of(&mut self, node: usize) -> Vec<usize> {
+        let all = &self.all;
+        let of_node = |number: &mut usize| all[*number].node() == Some(node);
+        let taken: Vec<_> = self.ready.extract_if(.., of_node).collect();
+        taken.iter().for_each(|&number| self.is_ready[number] = false);
+        taken
+    }
+
     /// Lets all that belongs to a node run no more; its tasks go to `remains`.
     pub(super) fn end_all_of(&mut self, node: usize, remains: &mut Vec<Task>) {
         for (number, work) in self.all.iter_mut().enumerate() {
-            let of_node = match work {
-                Work::Worker { node: of, .. } | Work::Task(_, Some(of)) => *of == node,
-                Work::Main | Work::Reactor | Work::Task(_, None) | Work::Gone => false,
-            };
-            if of_node {
+            if work.node() == Some(node) {
                 self.is_ready[number] = false;
                 if let Work::Task(Some(task), _) = std::mem::replace(work, Work::Gone) {
                     remains.push(task);

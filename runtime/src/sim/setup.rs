@@ -32,7 +32,7 @@ pub(super) struct NodeState {
     pub(super) stopping: bool,
     /// How many times as long as it should everything takes that it does.
     pub(super) slowness: u64,
-    /// Who was woken while the node was paused.
+    /// Who could run when the node was paused, or was woken since.
     pub(super) held: Vec<usize>,
 }
 

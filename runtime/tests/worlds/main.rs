@@ -19,6 +19,7 @@ mod messages;
 mod names;
 mod oracles;
 mod packets;
+mod pauses;
 mod policies;
 mod pools;
 mod programs;
