@@ -2,7 +2,7 @@
 
 use super::stage::Stage;
 use crate::actor::{End, send_end};
-use crate::event::{Event, EventStream};
+use crate::event::{Event, EventStream, ExitReason};
 use crate::scheduler::{ByHand, Manner, Took};
 use crate::sync::{Arc, Rare, buggify};
 use crate::system::{BuildError, Builder, System};
@@ -101,14 +101,19 @@ impl Incarnation {
         if !self.has_panicked && log.is_none() {
             return None;
         }
+        // Without a log, others may have ended in peace since the start.
         let mut found = None;
         while let Some(event) = self.events.try_next() {
             if let Some(log) = log {
                 log(&event);
             }
-            if let Event::Ended { actor, reason } | Event::Restarting { actor, reason, .. } = &event
-                && std::mem::take(&mut self.has_panicked)
+            if self.has_panicked
+                && let Event::Ended { actor, reason }
+                | Event::Restarting { actor, reason, .. }
+                | Event::Asleep { actor, reason } = &event
+                && is_of_panic(reason)
             {
+                self.has_panicked = false;
                 found = Some(format!("{actor} {reason}"));
             }
         }
@@ -154,4 +159,14 @@ impl Incarnation {
             }
         }
     }
+}
+
+/// Whether it began with a panic.
+fn is_of_panic(mut reason: &ExitReason) -> bool {
+    while let ExitReason::Linked { reason: inner, .. }
+    | ExitReason::TooManyRestarts { last: inner, .. } = reason
+    {
+        reason = inner;
+    }
+    matches!(reason, ExitReason::Panicked(_))
 }

@@ -6,6 +6,7 @@
 mod support;
 
 mod asks;
+mod blame;
 mod crashes;
 mod drains;
 mod explore;

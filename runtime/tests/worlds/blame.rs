@@ -1,0 +1,60 @@
+//! A world says which actor has panicked.
+
+use greenroom::sim::World;
+use greenroom::{Actor, Keyed, handlers};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Comes and goes.
+#[derive(Actor)]
+struct Guest;
+
+#[handlers]
+impl Guest {
+    #[start]
+    fn start() -> Self {
+        Self
+    }
+    #[ask]
+    fn greet(&self) {}
+    #[tell]
+    fn trip(&mut self) {
+        panic!("tripped");
+    }
+}
+
+/// What the world panics with.
+fn failure_of(scenario: impl FnOnce(&mut World)) -> String {
+    let failed = catch_unwind(AssertUnwindSafe(|| scenario(&mut World::new(1))));
+    *failed.expect_err("the world fails").downcast::<String>().expect("it fails with a text")
+}
+
+#[test]
+fn who_has_panicked_is_blamed_and_not_who_ended_before() {
+    let text = failure_of(|world| {
+        let node = world.node("inn").start();
+        world.run(async {
+            let first = node.system().spawn::<Guest>(()).await.expect("it starts");
+            first.stop();
+            first.ended().await;
+            let second = node.system().spawn::<Guest>(()).await.expect("it starts");
+            second.trip().await.expect("it lives");
+            second.ended().await;
+        });
+    });
+    assert!(text.ends_with("panicked: tripped"), "{text}");
+}
+
+#[test]
+fn a_virtual_actor_that_has_panicked_is_blamed() {
+    let text = failure_of(|world| {
+        let node = world.node("inn").start();
+        let guests: Keyed<u64, Guest> = node.system().keyed(|_: &u64| ());
+        world.run(async {
+            let guest = guests.get(7).expect("the system is up");
+            guest.greet().await.expect("it starts");
+            guest.trip().await.expect("it lives");
+        });
+        world.settle();
+    });
+    assert!(text.ends_with("panicked: tripped"), "{text}");
+}
