@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::spanned::Spanned;
-use syn::{FnArg, ItemFn, Type};
+use syn::{AttrStyle, Attribute, FnArg, ItemFn, Type, Visibility};
 
 use crate::errors::Errors;
 use crate::{crate_path, spans};
@@ -18,10 +18,16 @@ pub(crate) fn expand(
     options: &TokenStream,
     item: TokenStream,
 ) -> syn::Result<TokenStream> {
-    let function: ItemFn = syn::parse2(item)?;
+    let mut function: ItemFn = syn::parse2(item)?;
     check(attribute, options, &function)?;
     let runtime = crate_path::private();
-    let ItemFn { attrs, vis, sig, block, .. } = &function;
+    let is_outer = |attribute: &Attribute| matches!(attribute.style, AttrStyle::Outer);
+    let (outer, inner): (Vec<_>, _) =
+        std::mem::take(&mut function.attrs).into_iter().partition(is_outer);
+    // What stands in the body is about the body.
+    function.attrs = inner;
+    let vis = std::mem::replace(&mut function.vis, Visibility::Inherited);
+    let sig = &function.sig;
     let (name, output) = (&sig.ident, &sig.output);
     let run = match sig.inputs.first() {
         // Located at the argument, where a type that is not `System` is the mistake.
@@ -33,10 +39,10 @@ pub(crate) fn expand(
     };
     Ok(quote! {
         #mark
-        #(#attrs)*
+        #(#outer)*
         #vis fn #name() #output {
             #[allow(clippy::unused_async, reason = "the attribute asks for `async`")]
-            #sig #block
+            #function
             #run
         }
     })

@@ -65,6 +65,13 @@ impl Desk {
     }
 }
 
+/// Compiles: an attribute in the body is about the body.
+#[greenroom::test]
+async fn a_body_has_attributes_of_its_own() {
+    #![expect(unused_variables, reason = "it is what the attribute is about")]
+    let nothing = 1;
+}
+
 #[greenroom::test]
 async fn arguments_arrive_in_their_places(system: System) -> Never {
     let desk = system.spawn::<Desk>(("x".to_owned(), 1)).await?;
