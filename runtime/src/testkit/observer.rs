@@ -23,6 +23,11 @@ pub trait Source: Send {
 
     /// Takes the next if it is there.
     fn try_next(&mut self) -> Option<Self::Item>;
+
+    /// How many it has left out, because too many waited.
+    fn missed(&self) -> u64 {
+        0
+    }
 }
 
 impl<T: Clone + fmt::Debug + Send> Source for Subscription<T> {
@@ -34,6 +39,10 @@ impl<T: Clone + fmt::Debug + Send> Source for Subscription<T> {
 
     fn try_next(&mut self) -> Option<T> {
         Self::try_next(self)
+    }
+
+    fn missed(&self) -> u64 {
+        Self::missed(self)
     }
 }
 
@@ -52,7 +61,7 @@ pub fn events(system: &System) -> Observer<EventStream> {
 /// Expects things of a [`Source`], in the order in which they come.
 ///
 /// Each expectation waits for five seconds, or as long as [`Observer::within`] says, and then panics with
-/// what was seen instead. The panic names the line that has the expectation.
+/// what was seen instead. The panic names the line that has the expectation, and says how much was missed.
 pub struct Observer<S: Source> {
     system: System,
     source: S,
@@ -185,7 +194,13 @@ impl<S: Source> Observer<S> {
     fn fail(&self, what: &str, why: &str, place: &Location<'_>) -> ! {
         let seen: Vec<_> = self.seen.iter().map(|item| format!("\n  {item}")).collect();
         let seen = if seen.is_empty() { "\n  nothing".to_owned() } else { seen.concat() };
-        panic!("{place}: expected {what}, but {why}; seen so far, the last one last:{seen}");
+        let missed = match self.source.missed() {
+            0 => String::new(),
+            missed => format!(" ({missed} were missed, because too many waited)"),
+        };
+        panic!(
+            "{place}: expected {what}, but {why}{missed}; seen so far, the last one last:{seen}"
+        );
     }
 }
 

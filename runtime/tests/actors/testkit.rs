@@ -316,3 +316,17 @@ fn dead_letters_and_events_are_expected_too() {
             .await;
     });
 }
+
+#[test]
+fn a_failure_says_how_much_was_missed() {
+    on(1, Scheduler::locked(), async |system| {
+        let mut events = testkit::events(system).within(SHORT);
+        for _ in 0..2_000 {
+            let waiter = system.spawn::<Waiter>(Arc::default()).await.unwrap();
+            waiter.kill();
+        }
+        system.await_idle(LONG).await.unwrap();
+        let text = failure(async move { _ = events.find("a dream", |_| false).await }).await;
+        assert!(text.contains("none came within 20ms (2976 were missed"), "{text}");
+    });
+}
