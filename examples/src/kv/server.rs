@@ -13,6 +13,7 @@ use greenroom::{
     BuildError, Config, EventStream, Idle, Ref, Scheduler, ShutdownError, SpawnError, System,
 };
 use tokio::sync::Notify;
+use tokio::task::JoinSet;
 
 use super::backend::{Backend, Home};
 use super::broker::Broker;
@@ -23,6 +24,9 @@ use super::listener::Listener;
 use super::shard_actor::ShardActor;
 use super::shared::{Limits, Shared};
 use super::stats::Cut;
+
+#[cfg(test)]
+mod tests;
 
 /// How long a command may take at most: one shard works through one batch.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
@@ -172,6 +176,9 @@ pub struct Server {
     closing: Arc<Notify>,
     journal: Option<Journal>,
     node: Option<Node>,
+    /// Ready when a shard has ended.
+    ends: JoinSet<()>,
+    /// Tells why it has, if that is not missed among all that happens.
     events: EventStream,
 }
 
@@ -215,11 +222,14 @@ impl Server {
             .ask_timeout(COMMAND_TIMEOUT)
             .build()?;
         let events = system.events();
-        let mut actors = Vec::with_capacity(shards);
+        let (mut actors, mut ends) = (Vec::with_capacity(shards), JoinSet::new());
         let here = shared.layout.first().map_or(0, |_| shards);
         for index in 0..here {
             let shard = system.spawn::<ShardActor>((index, Arc::clone(&shared), journal.clone()));
-            actors.push(shard.named(format!("shard-{index}")).await?);
+            let shard = shard.named(format!("shard-{index}")).await?;
+            let watched = shard.clone();
+            ends.spawn(async move { watched.ended().await });
+            actors.push(shard);
         }
         let broker = system.spawn::<Broker>(Arc::clone(&shared)).named("broker").await?;
         let neighbours = plan.as_ref().map(|plan| plan.neighbours(&shared.layout));
@@ -238,7 +248,7 @@ impl Server {
             .spawn::<Listener>((listener, backend, Arc::clone(&closing)))
             .named("listener")
             .await?;
-        Ok(Self { system, shared, closing, journal, node, events })
+        Ok(Self { system, shared, closing, journal, node, ends, events })
     }
 
     /// Waits until the server cannot go on, because a shard has ended; returns why. A shard ends when the disk
@@ -248,17 +258,19 @@ impl Server {
     ///
     /// Nothing is lost when the future is dropped.
     pub async fn failed(&mut self) -> String {
-        loop {
-            match self.events.next().await {
-                Some(greenroom::Event::Ended { actor, reason })
-                    if actor.kind() == std::any::type_name::<ShardActor>() =>
-                {
-                    return format!("a shard {reason}");
-                }
-                Some(_) => {}
-                None => return "the actor system has ended".to_owned(),
+        if self.ends.join_next().await.is_none() {
+            // There is no shard here.
+            while self.events.next().await.is_some() {}
+            return "the actor system has ended".to_owned();
+        }
+        while let Some(event) = self.events.try_next() {
+            if let greenroom::Event::Ended { actor, reason } = event
+                && actor.kind() == std::any::type_name::<ShardActor>()
+            {
+                return format!("a shard {reason}");
             }
         }
+        "a shard has ended".to_owned()
     }
 
     /// Returns the address listened on.
