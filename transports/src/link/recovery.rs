@@ -77,6 +77,8 @@ pub(super) struct Recovery {
     probe_delay_max: Duration,
     /// A carrier that repeats what it loses needs no guesses at loss.
     guesses: bool,
+    /// The first packet on this path. Of those before only what was in them counts. [LINK-33]
+    path_first: u64,
 }
 
 impl Findings {
@@ -103,13 +105,16 @@ impl Recovery {
             peer_ack_delay: config.ack_delay_max,
             probe_delay_max: config.probe_delay_max,
             guesses: config.loss_detection,
+            path_first: 0,
         }
     }
 
     /// Forgets what was learnt of a path that is no longer used (RFC 9000, section 9.4).
     pub(super) fn path_changed(&mut self, initial_rtt: Duration) {
         self.rtt = Rtt::new(initial_rtt);
-        self.marking.path_changed(self.sent.next());
+        self.path_first = self.sent.next();
+        self.sent.forget_bytes();
+        self.marking.path_changed(self.path_first);
         self.probes = 0;
     }
 
@@ -169,7 +174,7 @@ impl Recovery {
             }
         }
         let Some(newest) = newest else { return Ok(false) };
-        if newest == ack.largest && eliciting {
+        if newest == ack.largest && newest >= self.path_first && eliciting {
             let sent = self.sent.packet(newest).expect("it is not forgotten yet").time;
             let delay = Duration::from_micros(ack.delay_us).min(self.peer_ack_delay);
             self.rtt.sample(now.since(sent), delay);
@@ -186,14 +191,14 @@ impl Recovery {
         Ok(true)
     }
 
-    /// Notes that a packet arrived; says whether it asked for acknowledgement.
+    /// Notes that a packet arrived; says whether it asked for acknowledgement on this path.
     fn acked(&mut self, number: u64, findings: &mut Findings) -> bool {
         let packet = *self.sent.packet(number).expect("the caller has looked at it");
         findings.acked.extend(self.sent.items(number));
         self.sent.settle(number, State::Acked);
         self.marking.on_acked(number);
         findings.acks_received_below = findings.acks_received_below.max(packet.acked_below);
-        if packet.purpose == Purpose::Acks {
+        if packet.purpose == Purpose::Acks || number < self.path_first {
             return false;
         }
         findings.acked_bytes += u64::from(packet.bytes);
@@ -228,7 +233,7 @@ impl Recovery {
                 self.loss_time = Some(packet.time + delay);
                 return;
             }
-            if packet.purpose == Purpose::Frames {
+            if packet.purpose == Purpose::Frames && number >= self.path_first {
                 let start = *run_start.get_or_insert(packet.time);
                 let long = packet.time.since(start) > persistent;
                 findings.persistent |= long && self.rtt.is_sampled();
@@ -241,11 +246,14 @@ impl Recovery {
         let packet = *self.sent.packet(number).expect("the caller has looked at it");
         findings.lost.extend(self.sent.items(number));
         self.sent.settle(number, State::Lost);
+        findings.lost_packets += u64::from(packet.purpose == Purpose::Frames);
+        if crate::planted!("link-path-remembered": number < self.path_first => false) {
+            return;
+        }
         match packet.purpose {
             Purpose::Acks => {}
             Purpose::MtuProbe => findings.probe = Some((packet.bytes, State::Lost)),
             Purpose::Frames => {
-                findings.lost_packets += 1;
                 findings.lost_sent = findings.lost_sent.max(Some(packet.time));
                 findings.lost_size_max = findings.lost_size_max.max(packet.bytes);
             }

@@ -144,6 +144,12 @@ impl Sent {
         self.packets.push_back(packet);
     }
 
+    /// What is under way takes no room from now on: it was sent on a path that is no longer used.
+    pub(super) fn forget_bytes(&mut self) {
+        self.packets.iter_mut().for_each(|packet| packet.bytes = 0);
+        self.bytes_in_flight = 0;
+    }
+
     /// The packet with that number, if it is not forgotten.
     pub(super) fn packet(&self, number: u64) -> Option<&Packet> {
         let at = usize::try_from(number.checked_sub(self.first)?).ok()?;

@@ -220,3 +220,40 @@ fn who_only_acknowledges_remembers_little() {
     assert_eq!(ack(&mut recovery, now, [asking], &mut findings), Ok(true));
     assert_eq!(findings.acked_bytes, 100);
 }
+
+// [LINK-33]
+#[test]
+fn a_path_that_is_left_says_nothing_of_the_next() {
+    let ms = Duration::from_millis;
+    // Eight packets in a time that makes their loss lasting, and a probe of the path.
+    let moved = || {
+        let mut recovery = Recovery::new(&config());
+        for number in 0..8 {
+            recovery.sent.add_message(number);
+            recovery.on_sent(Time::default() + ms(40) * number as u32, 100, Purpose::Frames, 0);
+        }
+        recovery.on_sent(Time::default() + ms(300), 1400, Purpose::MtuProbe, 0);
+        recovery.path_changed(ms(10));
+        assert_eq!(recovery.sent.bytes_in_flight(), 0, "they take no room on the next one");
+        assert!(recovery.sent.is_waiting());
+        recovery
+    };
+    let now = Time::default() + ms(310);
+    let mut findings = Findings::default();
+
+    let mut recovery = moved();
+    assert_eq!(ack(&mut recovery, now, [7, 8], &mut findings), Ok(true));
+    assert_eq!((findings.acked.len(), findings.lost.len()), (1, 7));
+    assert_eq!((findings.acked_bytes, findings.acked_sent, findings.acked_size_max), (0, None, 0));
+    assert_eq!((findings.lost_sent, findings.lost_size_max, findings.probe), (None, 0, None));
+    assert!(!recovery.rtt.is_sampled());
+
+    let mut recovery = moved();
+    recovery.on_sent(now, 200, Purpose::Frames, 0);
+    assert_eq!(ack(&mut recovery, now + ms(20), [9], &mut findings), Ok(true));
+    assert_eq!(findings.lost.len(), 8, "they are sent again");
+    assert_eq!((findings.acked_bytes, findings.acked_sent), (200, Some(now)));
+    assert_eq!((findings.lost_sent, findings.lost_size_max, findings.probe), (None, 0, None));
+    assert!(!findings.persistent && recovery.rtt.is_sampled());
+    assert_eq!(recovery.sent.bytes_in_flight(), 0);
+}
