@@ -474,3 +474,6 @@ impl Lane {
         self.phase = Phase::Ended;
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -148,7 +148,8 @@ impl Lane {
             self.set_packet_len();
         }
         if let Some(sent) = self.findings.acked_sent {
-            let window_used = in_flight * 2 >= self.congestion_window();
+            // Not of what the peer bounds: its window would grow with what it never lets go.
+            let window_used = in_flight * 2 >= self.congestion.window();
             let (bytes, rtt) = (self.findings.acked_bytes, self.recovery.rtt.smoothed());
             self.congestion.on_arrival(now, &Arrival { bytes, sent, rtt, window_used });
         }

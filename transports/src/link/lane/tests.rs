@@ -1,0 +1,83 @@
+//! Two lanes, and a path between them that loses nothing.
+
+use super::*;
+use crate::link::envelope::Kind;
+use crate::link::received::Ecn;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// How long a packet is under way.
+const DELAY: Duration = Duration::from_millis(10);
+
+struct Path {
+    now: Time,
+    lanes: [Lane; 2],
+    under_way: BTreeMap<(Time, u64), (usize, u64, Vec<u8>)>,
+    count: u64,
+    payload: Vec<u8>,
+}
+
+fn message() -> Envelope {
+    let (from, to) = (Address { slot: 1, generation: 1 }, Address { slot: 2, generation: 1 });
+    Envelope { to, from, kind: Kind::Tell, manifest: 1, correlation: 0 }
+}
+
+impl Path {
+    /// The second one asks later.
+    fn new(config: &Config) -> Self {
+        let now = Time::from_nanos(1);
+        let config = Config { mailbox_messages_start: None, ..config.clone() };
+        let lane = |is_later| {
+            let config = config.clone().asking_later(is_later);
+            Lane::new(now, config).expect("the limits fit together")
+        };
+        let (lanes, under_way) = ([lane(false), lane(true)], BTreeMap::new());
+        Self { now, lanes, under_way, count: 0, payload: Vec::new() }
+    }
+
+    /// What happens meanwhile.
+    fn pass(&mut self, span: Duration) {
+        let until = self.now + span;
+        let mut buffer = vec![0; 1500];
+        while self.now < until {
+            for (at, lane) in self.lanes.iter_mut().enumerate() {
+                if lane.timeout().is_some_and(|due| due <= self.now) {
+                    lane.on_timeout(self.now);
+                }
+                while let Some(packet) = lane.poll_transmit(self.now, &mut buffer) {
+                    self.count += 1;
+                    let flying = (1 - at, packet.number, buffer[..packet.len].to_vec());
+                    self.under_way.insert((self.now + DELAY, self.count), flying);
+                }
+                while lane.poll_event().is_some() {}
+            }
+            let next = self.under_way.first_key_value().map(|((due, _), _)| *due);
+            let times = self.lanes.iter().filter_map(Lane::timeout).chain(next).chain([until]);
+            self.now = times.min().expect("there is an end").max(self.now);
+            while let Some(entry) = self.under_way.first_entry()
+                && entry.key().0 <= self.now
+            {
+                let (to, number, inside) = entry.remove();
+                self.lanes[to].on_packet(self.now, number, &inside, Ecn::NotCapable);
+            }
+            for lane in &mut self.lanes {
+                while let Some(delivery) = lane.poll_message(&mut self.payload) {
+                    lane.discard(self.now, delivery.receipt);
+                }
+            }
+        }
+    }
+}
+
+/// [LINK-30]: a flow that the peer's buffer holds back does not use the window.
+#[test]
+fn a_window_beyond_what_the_peer_holds_does_not_grow() {
+    const FLIGHT: u64 = 20_000;
+    let mut path = Path::new(&Config { flight_bytes_max: Some(FLIGHT), ..Config::default() });
+    for _ in 0..300 {
+        while path.lanes[0].send(&message(), &[7; 1000]).is_ok() {}
+        path.pass(DELAY);
+    }
+    let window = path.lanes[0].congestion.window();
+    assert!(window <= 3 * FLIGHT, "{window} bytes, of which {FLIGHT} are ever under way");
+}
