@@ -150,6 +150,17 @@ impl Sent {
         self.bytes_in_flight = 0;
     }
 
+    /// A packet under way is longer by so many bytes.
+    pub(super) fn lengthen(&mut self, number: u64, bytes: usize) {
+        let at = usize::try_from(number - self.first).expect("a packet that is not forgotten");
+        let bytes = u32::try_from(bytes).expect("a packet is smaller than 4 GiB");
+        let packet = &mut self.packets[at];
+        packet.bytes += bytes;
+        if packet.purpose != Purpose::Acks {
+            self.bytes_in_flight += u64::from(bytes);
+        }
+    }
+
     /// The packet with that number, if it is not forgotten.
     pub(super) fn packet(&self, number: u64) -> Option<&Packet> {
         let at = usize::try_from(number.checked_sub(self.first)?).ok()?;

@@ -146,6 +146,9 @@ impl Outgoing {
                 *alone = Some(Alone { number: transmit.number, inside });
                 break;
             }
+            if let Some((number, len)) = self.packets.last() {
+                lane.on_filled_up(*number, full - len);
+            }
             self.packets.push((transmit.number, transmit.len));
             if transmit.len < full - full / 4 {
                 break;
@@ -201,3 +204,6 @@ impl Default for Outgoing {
         Self::new()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -74,6 +74,12 @@ impl Lane {
         if may_elicit { self.transmit_size_probe(now, buffer) } else { None }
     }
 
+    /// The carrier has filled up a packet that it was just given, which leaves so many bytes longer.
+    pub(crate) fn on_filled_up(&mut self, number: u64, bytes: usize) {
+        self.recovery.sent.lengthen(number, bytes);
+        self.pacer.on_sent(bytes as u64);
+    }
+
     /// How the carrier is to mark the next packets, if it can. [LINK-36]
     #[must_use]
     pub const fn ecn(&self) -> Ecn {
