@@ -263,7 +263,7 @@ impl Socket {
         let from = from.filter(|from| !self.is_refused(*from));
         let (source, sent) = match (from, self.send_all(from, to, ecn, datagrams, segment)) {
             (Some(source), Err((sent, error))) if may_be_of_source(&error) => (source, sent),
-            (_, sent) => return sent.map_err(|(sent, error)| (sent, error.into())),
+            (_, sent) => return self.settle(sent),
         };
         self.regain();
         if may_be_cut {
@@ -275,7 +275,16 @@ impl Socket {
         if !matches!(&without, Err((_, error)) if may_be_of_source(error)) {
             self.refused = Some((source, Instant::now()));
         }
-        without.map_err(|(more, error)| (sent + more, error.into()))
+        self.settle(without.map_err(|(more, error)| (sent + more, error)))
+    }
+
+    /// Says what became of datagrams that were last sent without a source. What the kernel does not send then, for all that
+    /// it was asked for less, it does not send to that place.
+    fn settle(&mut self, sent: Result<(), (usize, io::Error)>) -> Result<(), (usize, SendError)> {
+        if matches!(&sent, Err((_, error)) if error.kind() == ErrorKind::InvalidInput) {
+            self.regain();
+        }
+        sent.map_err(|(sent, error)| (sent, error.into()))
     }
 
     /// Whether the kernel would not send from there a moment ago. To ask it each time would take some calls more for
@@ -283,14 +292,6 @@ impl Socket {
     fn is_refused(&self, from: IpAddr) -> bool {
         let refused = self.refused.filter(|(refused, _)| *refused == from);
         refused.is_some_and(|(_, since)| since.elapsed() < REFUSED_FOR)
-    }
-
-    /// Takes segmentation and marks back into use: where an address is gone, kernels say what they also say for want of
-    /// these. Options of the socket are then as they were at first.
-    fn regain(&mut self) {
-        if let Ok(state) = marks::state(self.io.socket()) {
-            self.state = state;
-        }
     }
 
     fn send_all(

@@ -1,5 +1,6 @@
 //! Marks of congestion (RFC 3168), as the kernel has them.
 
+use super::Socket;
 use crate::link::Ecn;
 #[cfg(target_os = "linux")]
 use nix::sys::socket::sockopt::ReceiveTimestampns;
@@ -17,6 +18,16 @@ pub(super) fn state(io: &UdpSocket) -> io::Result<UdpSocketState> {
         let _ = nix::sys::socket::setsockopt(io, ReceiveTimestampns, &false);
     }
     Ok(state)
+}
+
+impl Socket {
+    /// Takes segmentation and marks back into use: where an address is gone, or leads nowhere, kernels say what they also say
+    /// for want of these. Options of the socket are then as they were at first.
+    pub(super) fn regain(&mut self) {
+        if let Ok(state) = state(self.io.socket()) {
+            self.state = state;
+        }
+    }
 }
 
 /// What the kernel is to mark a datagram with. [UDP-34]

@@ -73,11 +73,18 @@ async fn forbidden() {
 #[tokio::test]
 async fn a_place_that_cannot_be_reached_leaves_the_source() {
     let mut sender = socket(places()[0].0);
+    let segments = sender.segments_max();
     let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
     let segment = NonZeroUsize::new(100).expect("not zero");
-    let here = Some(IpAddr::from([127, 0, 0, 1]));
-    assert!(sender.send_from(here, nowhere, Ecn::NotCapable, &[7; 100], segment).is_err());
-    assert_eq!(sender.refused, None);
+    let here = IpAddr::from([127, 0, 0, 1]);
+    for source in [Some(here), None] {
+        for _ in 0..3 {
+            let sent = sender.send_from(source, nowhere, Ecn::Capable0, &[7; 300], segment);
+            assert!(sent.is_err());
+            assert_eq!(sender.refused, None);
+            assert_eq!(sender.segments_max(), segments, "other places are reached as before");
+        }
+    }
 }
 
 /// [UDP-33]: the socket's options that are set anew in between would cut nothing.
