@@ -79,6 +79,8 @@ impl Cubic {
             let plateau = ((max - packets) / STEEPNESS).cbrt();
             Growth { start: now, last: now, max, plateau, reno: packets }
         });
+        // It stands still as well while nothing was under way.
+        growth.start = growth.start + arrival.sent.since(growth.last);
         growth.last = now;
         let arrived = arrival.bytes as f64 / self.packet_size as f64;
         growth.reno += RENO_GROWTH * arrived / packets;
@@ -146,6 +148,10 @@ impl Controller for Cubic {
     }
 
     fn set_packet_size(&mut self, bytes: u64) {
+        // What was counted in packets is as many bytes as before, and growth towards it begins anew.
+        self.last_max *= self.packet_size as f64 / bytes as f64;
+        self.growth = None;
+        self.credit = 0.0;
         self.packet_size = bytes;
         self.window = self.window.max(PACKETS_MIN * bytes);
     }

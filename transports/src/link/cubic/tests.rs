@@ -66,6 +66,41 @@ fn a_window_that_is_not_used_does_not_grow() {
     assert_eq!(cubic.window(), 10 * SIZE);
 }
 
+/// RFC 9438, section 4.2: the time since the loss is without that in which nothing was under way.
+// [LINK-30]
+#[test]
+fn a_pause_is_no_time_to_grow_in() {
+    let after = |pause_ms: u64| {
+        let mut cubic = Cubic::new(1000, SIZE);
+        cubic.on_congestion(at(1), at(0), false);
+        let now = round_trips(&mut cubic, 10, 20);
+        round_trips(&mut cubic, now + pause_ms, 5);
+        cubic.window()
+    };
+    assert_eq!(after(100_000), after(0));
+}
+
+/// The plateau is as many bytes as before, however long packets are.
+// [LINK-30]
+#[test]
+fn it_comes_back_to_the_same_bytes_in_longer_packets() {
+    for changes_at in [0, 10] {
+        let mut cubic = Cubic::new(10_000, SIZE);
+        cubic.on_congestion(at(1), at(0), false);
+        let now = round_trips(&mut cubic, 10, changes_at);
+        let longer = 4 * SIZE;
+        cubic.set_packet_size(longer);
+        let plateau = (2500.0 * (1.0 - BETA) / STEEPNESS).cbrt();
+        let trips = (plateau / RTT.as_secs_f64()) as u64;
+        for trip in 0..trips {
+            for _ in 0..cubic.window() / longer {
+                cubic.on_arrival(at(now + 20 * trip + 20), &arrival(longer, at(now + 20 * trip)));
+            }
+        }
+        assert!((cubic.packets() - 2500.0).abs() < 25.0, "{} packets", cubic.packets());
+    }
+}
+
 // [LINK-30]
 #[test]
 fn lasting_loss_begins_at_the_bottom() {
