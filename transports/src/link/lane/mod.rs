@@ -75,6 +75,14 @@ pub struct Lane {
     skip_in: u64,
     /// Packets in a row that began with whole messages, for long ones not to wait for ever.
     whole_in_a_row: u32,
+    rest: Rest,
+}
+
+/// Since when no message was sent or delivered, as far as it was looked at.
+#[derive(Debug)]
+struct Rest {
+    messages: u64,
+    since: Time,
 }
 
 /// Where a lane is in its life.
@@ -246,6 +254,7 @@ impl Lane {
             short_at: None,
             skip_in,
             whole_in_a_row: 0,
+            rest: Rest { messages: 0, since: now },
             random,
             config,
         })

@@ -81,3 +81,17 @@ fn a_window_beyond_what_the_peer_holds_does_not_grow() {
     let window = path.lanes[0].congestion.window();
     assert!(window <= 3 * FLIGHT, "{window} bytes, of which {FLIGHT} are ever under way");
 }
+
+/// Also at the end that is asked, and so never asks.
+#[test]
+fn what_is_kept_for_later_is_let_go_of_when_nobody_says_anything() {
+    let mut path = Path::new(&Config::default());
+    for lane in &mut path.lanes {
+        (0..100).for_each(|_| lane.send(&message(), &[7; 1000]).expect("there is room"));
+    }
+    path.pass(DELAY * 20);
+    let kept = |path: &Path| path.lanes.each_ref().map(|lane| lane.pool.kept() > 0);
+    assert_eq!(kept(&path), [true; 2]);
+    path.pass(Duration::from_secs(5));
+    assert_eq!(kept(&path), [false; 2]);
+}

@@ -4,7 +4,7 @@ use super::super::close::End;
 use super::super::liveness::Silence;
 use super::super::recovery::Expired;
 use super::super::time::Time;
-use super::{Event, Lane, Phase};
+use super::{Event, Lane, Phase, Rest};
 use std::time::Duration;
 
 /// A timer that is served so much too late means that this end stood still.
@@ -52,15 +52,25 @@ impl Lane {
         }
         self.notice_pause(now);
         self.on_recovery_timeout(now);
+        self.trim_at_rest(now);
         match self.liveness.check(now) {
             Silence::Short => {}
-            Silence::Ask => {
-                self.ping = true;
-                self.pool.trim();
-                self.outbox.trim();
-            }
+            Silence::Ask => self.ping = true,
             Silence::Suspect => self.events.push_back(Event::Suspected),
             Silence::Dead => self.end(End::Silent),
+        }
+    }
+
+    /// Lets go of what is kept for later once there were no messages for as long as it takes until one end asks. Questions and
+    /// their answers are none, and come to both ends as long as they live.
+    fn trim_at_rest(&mut self, now: Time) {
+        let messages = self.counts.messages_sent + self.counts.messages_delivered;
+        if messages != self.rest.messages {
+            self.rest = Rest { messages, since: now };
+        }
+        if self.config.keep_alive.is_some_and(|span| now.since(self.rest.since) >= span) {
+            self.pool.trim();
+            self.outbox.trim();
         }
     }
 
