@@ -95,6 +95,30 @@ fn what_may_be_left_out_may() {
     assert!(config.cluster.is_none() && config.exports.is_none() && config.period.is_none());
 }
 
+/// Without a key that all share, a node is met by its own: the seed has it, or the peer at the same address.
+#[test]
+fn seeds_are_such_as_can_be_met() {
+    let folder = Folder::new("seeds");
+    let start = "listen = \"[::1]:7000\"\nkey-file = \"node.key\"\n";
+    let with = |more: &str, seed: &str, peer: &str| {
+        let at = format!("[[peer]]\nkey = \"{PEER}\"\naddress = \"{peer}\"\n");
+        format!("{start}{more}[membership]\nseeds = [\"{seed}\"]\n{at}")
+    };
+    let (seed, elsewhere) = ("udp:10.0.0.9:7000", "10.0.0.2:7000");
+    let unknown = folder.complaint(&with("", seed, elsewhere));
+    let expected = "a.toml:4: membership.seeds: nobody there is known";
+    assert!(unknown.starts_with(expected), "{unknown}");
+    let named = format!("{seed}#{PEER}");
+    for met in [
+        with("", seed, "10.0.0.9:7000"),
+        with("", &named, elsewhere),
+        with("cluster-key-file = \"cluster.key\"\n", seed, elsewhere),
+    ] {
+        let config = folder.parse(&met).unwrap();
+        assert_eq!(config.seeds.len(), 1);
+    }
+}
+
 #[test]
 fn what_is_wrong_is_named_by_file_line_and_key() {
     let folder = Folder::new("wrong");
@@ -112,6 +136,9 @@ fn what_is_wrong_is_named_by_file_line_and_key() {
         ("name = \"a\"", "name = \"a", "a.toml:11: name: "),
         ("period-ms = 1000", "period-ms = 1", "a.toml:22: membership.period-ms: it must be from"),
         ("udp:10.0.0.9:7000", "10.0.0.9", "a.toml:23: membership.seeds: \"10.0.0.9\" is not an"),
+        ("udp:10.0.0.9:7000", "tcp:10.0.0.9:7000", "a.toml:23: membership.seeds: nodes are sought"),
+        ("udp:10.0.0.9:7000", "udp:10.0.0.9", "a.toml:23: membership.seeds: a place is"),
+        ("udp:10.0.0.9:7000", "udp:10.0.0.9:7000#abc", "a.toml:23: membership.seeds: a public key"),
         ("nodes.example:7000", "nodes.example", "a.toml:24: membership.dns: a place is a name"),
         (PEER, &PEER[1..], "a.toml:29: peer.key: a public key has 64"),
         (PEER, &own, "a.toml:29: peer.key: another peer has it, or this node itself"),

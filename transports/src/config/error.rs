@@ -48,6 +48,14 @@ pub enum Why {
     /// A seed is no address.
     #[error(transparent)]
     NotANode(#[from] greenroom::net::ParseError),
+    /// A seed is an address of another transport.
+    #[error("nodes are sought by UDP, at addresses such as udp:10.0.0.1:7000")]
+    NotUdp,
+    /// A seed without a key takes a cluster key, or a peer at the same address.
+    #[error(
+        "nobody there is known: name its key, as in udp:10.0.0.1:7000#85..., or set cluster-key-file"
+    )]
+    NobodyKnown,
     /// A name, a key or an address stands twice where each may stand once.
     #[error("another peer has it, or this node itself")]
     Twice,

@@ -55,7 +55,8 @@ pub struct NodeConfig {
     pub rdma: Option<Rdma>,
     /// The nodes that it knows.
     pub peers: Vec<Peer>,
-    /// Where others are sought beside the peers.
+    /// Where others are sought beside the peers. Without a key that the cluster shares, each has its node's, or is where a
+    /// peer is.
     pub seeds: Vec<Address>,
     /// Names whose addresses others are sought at, with their ports.
     pub dns: Vec<String>,
@@ -127,6 +128,7 @@ impl NodeConfig {
         if let (Some(name), None) = (raw.membership.dns.first(), &cluster) {
             return Err(source.blame("membership.dns", name.span(), Why::NoClusterKey));
         }
+        let seeds = source.seeds(&raw.membership.seeds, cluster.is_some(), &peers)?;
         let exports = raw.exports.map(|names| source.names("exports", names)).transpose()?;
         Ok(Self {
             name: raw.name.map(|name| source.name("name", name)).transpose()?,
@@ -138,7 +140,7 @@ impl NodeConfig {
             exports,
             rdma: source.rdma(raw.rdma, &raw.trust)?,
             peers,
-            seeds: source.seeds(&raw.membership.seeds)?,
+            seeds,
             dns: source.places("membership.dns", &raw.membership.dns)?,
             period: source.period(raw.membership.period_ms)?,
         })
@@ -217,6 +219,12 @@ impl Peer {
     #[must_use]
     pub fn place(&self) -> Option<Address> {
         self.address.as_ref().map(|at| address(at, &self.key))
+    }
+
+    fn is_at(&self, place: &str) -> bool {
+        let Some(own) = &self.address else { return false };
+        let parse = |place: &str| place.parse::<SocketAddr>().ok();
+        own == place || parse(place).is_some_and(|at| parse(own) == Some(at))
     }
 }
 
@@ -300,10 +308,32 @@ impl Source<'_> {
         places.iter().map(|place| self.place(key, place)).collect()
     }
 
-    fn seeds(&self, seeds: &[Spanned<String>]) -> Result<Vec<Address>, ConfigError> {
+    /// Addresses of this transport, with somebody there who can be met.
+    fn seeds(
+        &self,
+        seeds: &[Spanned<String>],
+        has_cluster: bool,
+        peers: &[Peer],
+    ) -> Result<Vec<Address>, ConfigError> {
         let read = |seed: &Spanned<String>| {
+            let name = "membership.seeds";
+            let blame = |why: Why| self.blame(name, seed.span(), why);
             let address: Result<Address, _> = seed.get_ref().parse();
-            address.map_err(|why| self.blame("membership.seeds", seed.span(), why))
+            let address = address.map_err(|why| blame(why.into()))?;
+            if address.scheme() != "udp" {
+                return Err(blame(Why::NotUdp));
+            }
+            let part = |text: &str| Spanned::new(seed.span(), text.to_owned());
+            if let Some((place, key)) = address.place().split_once('#') {
+                self.place(name, &part(place))?;
+                self.public(name, &part(key))?;
+            } else {
+                let place = self.place(name, &part(address.place()))?;
+                if !has_cluster && !peers.iter().any(|peer| peer.is_at(&place)) {
+                    return Err(blame(Why::NobodyKnown));
+                }
+            }
+            Ok(address)
         };
         seeds.iter().map(read).collect()
     }
