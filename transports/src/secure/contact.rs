@@ -63,7 +63,7 @@ impl Sought {
         let header = packet.clone();
         let start = start(local, &header, Key::new(draw(entropy)?));
         let mut noise = start.initiator().expect("the pattern has all it needs");
-        write(&mut noise, &ZEROS, &mut packet);
+        write(&mut noise, &ZEROS, &mut packet).expect("nothing is agreed on yet");
         let first_code = Codes::of_cluster(&local.cluster).stamp(cookie, &mut packet);
         debug_assert_eq!(packet.len(), init_bytes(SUITE), "UDP-31");
         Ok((Self { noise, index, first_code }, packet))
@@ -93,7 +93,7 @@ impl Sought {
         let receiver = Some(header.sender);
         HandshakeHeader { kind: Kind::Finish, suite: SUITE, sender: self.index, receiver }
             .encode(&mut finish);
-        write(&mut self.noise, &[], &mut finish);
+        write(&mut self.noise, &[], &mut finish).map_err(|_| Reject::Handshake)?;
         Codes::of_cluster(&local.cluster).stamp(None, &mut finish);
         debug_assert_eq!(finish.len(), FINISH_BYTES, "UDP-31");
         Ok((remote, finish))
@@ -122,7 +122,7 @@ impl Met {
         let receiver = Some(header.sender);
         HandshakeHeader { kind: Kind::Resp, suite: SUITE, sender: index, receiver }
             .encode(&mut packet);
-        write(&mut noise, &[], &mut packet);
+        write(&mut noise, &[], &mut packet).map_err(|_| Reject::Handshake)?;
         Codes::of_cluster(&local.cluster).stamp(None, &mut packet);
         debug_assert_eq!(packet.len(), resp_bytes(SUITE), "UDP-31");
         Ok((Self { noise }, packet))

@@ -85,6 +85,20 @@ impl Secrets {
     }
 }
 
+/// Why a handshake is not begun.
+#[derive(Debug)]
+pub(crate) enum NotBegun {
+    NoEntropy,
+    /// With the other's key, nobody agrees on anything.
+    Key,
+}
+
+impl From<NoEntropy> for NotBegun {
+    fn from(_: NoEntropy) -> Self {
+        Self::NoEntropy
+    }
+}
+
 /// A handshake that this node began.
 pub(crate) struct Asked {
     noise: HandshakeState,
@@ -114,7 +128,7 @@ impl Asked {
         hello: &Hello,
         cookie: Option<&Cookie>,
         entropy: &mut dyn Entropy,
-    ) -> Result<(Self, Vec<u8>), NoEntropy> {
+    ) -> Result<(Self, Vec<u8>), NotBegun> {
         let mut packet = Vec::with_capacity(init_bytes(suite));
         HandshakeHeader { kind: Kind::Init, suite, sender: index, receiver: None }
             .encode(&mut packet);
@@ -136,7 +150,7 @@ impl Asked {
             ephemeral: Key::new(draw(entropy)?),
         };
         let mut noise = start.initiator().expect("the pattern has all it needs");
-        write(&mut noise, &text, &mut packet);
+        write(&mut noise, &text, &mut packet).map_err(|_| NotBegun::Key)?;
         let first_code = Codes::of(remote).stamp(cookie, &mut packet);
         debug_assert_eq!(packet.len(), init_bytes(suite), "UDP-31");
         Ok((
@@ -270,7 +284,7 @@ impl Question {
         let psk = bound.psk(&local.cluster, &key);
         packet.extend(&text);
         set_psk(&mut self.noise, suite, &psk);
-        write(&mut self.noise, &hello.encode(), &mut packet);
+        write(&mut self.noise, &hello.encode(), &mut packet).map_err(|_| Reject::Handshake)?;
         Codes::of(&self.remote).stamp(None, &mut packet);
         debug_assert_eq!(packet.len(), resp_bytes(suite), "UDP-31");
         Ok((Secrets::split(&mut self.noise), packet))
@@ -319,11 +333,17 @@ fn set_psk(noise: &mut HandshakeState, suite: Suite, psk: &Key) {
     set.expect("the pattern has a psk there");
 }
 
-/// Appends the next Noise message to the packet.
-pub(super) fn write(noise: &mut HandshakeState, text: &[u8], packet: &mut Vec<u8>) {
+/// Appends the next Noise message to the packet, if what the other side has said agrees with ours on something: what it
+/// takes for a key may be none. [UDP-35]
+pub(super) fn write(
+    noise: &mut HandshakeState,
+    text: &[u8],
+    packet: &mut Vec<u8>,
+) -> Result<(), snow::Error> {
     let start = packet.len();
     // A key, a key sealed and a text sealed are the most a message has.
     packet.resize(start + text.len() + 32 + 48 + 16, 0);
     let written = noise.write_message(text, &mut packet[start..]);
-    packet.truncate(start + written.expect("it is this side's turn and there is room"));
+    packet.truncate(start + written?);
+    Ok(())
 }

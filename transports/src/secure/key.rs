@@ -1,5 +1,6 @@
 //! Secrets and identities: 32 bytes each, and the secret ones are wiped when they are dropped.
 
+use super::identity::agree;
 use greenroom::net::NodeId;
 use std::fmt;
 use std::str::FromStr;
@@ -47,7 +48,7 @@ impl PublicKey {
 
 /// A text that is no key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a key has 64 hexadecimal digits")]
+#[error("a key has 64 hexadecimal digits, and a public one is that of a secret")]
 pub struct NotAKey;
 
 /// The bytes that 64 hexadecimal digits stand for.
@@ -75,9 +76,10 @@ impl FromStr for Key {
 impl FromStr for PublicKey {
     type Err = NotAKey;
 
-    /// Reads 64 hexadecimal digits.
+    /// Reads 64 hexadecimal digits. A point of small order is the key of nobody, and agrees with nobody on a secret. [UDP-35]
     fn from_str(text: &str) -> Result<Self, NotAKey> {
-        bytes(text).map(Self)
+        let key = bytes(text)?;
+        agree(&[1; KEY_BYTES], &key).map(|_| Self(key)).ok_or(NotAKey)
     }
 }
 
@@ -108,5 +110,29 @@ mod tests {
             assert_eq!(bad.parse::<PublicKey>(), Err(NotAKey), "{bad:?}");
         }
         assert!(format!("+{}", &text[1..]).parse::<PublicKey>().is_err());
+    }
+
+    /// Points of small order, with and without the bit that is of no account.
+    // [UDP-35]
+    #[test]
+    fn a_key_that_nobody_can_have_is_none() {
+        let end = "ff".repeat(30);
+        for (first, last) in [("00", "00"), ("01", "00"), ("00", "80")] {
+            let text = format!("{first}{}{last}", "00".repeat(30));
+            assert_eq!(text.parse::<PublicKey>(), Err(NotAKey), "{text}");
+            assert!(text.parse::<Key>().is_ok(), "it is no point");
+        }
+        for first in ["ec", "ed", "ee"] {
+            for last in ["7f", "ff"] {
+                let text = format!("{first}{end}{last}");
+                assert_eq!(text.parse::<PublicKey>(), Err(NotAKey), "{text}");
+            }
+        }
+        for text in [
+            "e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800",
+            "5f9c95bca3508c24b1d0b1559c83ef5b04445cc4581c8e86d8224eddd09f1157",
+        ] {
+            assert_eq!(text.parse::<PublicKey>(), Err(NotAKey), "{text}");
+        }
     }
 }

@@ -38,19 +38,24 @@ pub(crate) fn psk_place(suite: Suite) -> u8 {
 
 impl Start<'_> {
     pub(crate) fn initiator(self) -> Result<HandshakeState, Error> {
-        self.builder()?.build_initiator()
+        let resolver = self.resolver();
+        self.builder(resolver)?.build_initiator()
     }
 
     pub(crate) fn responder(self) -> Result<HandshakeState, Error> {
-        self.builder()?.build_responder()
+        let resolver = self.resolver();
+        self.builder(resolver)?.build_responder()
     }
 
-    fn builder(&self) -> Result<Builder<'_>, Error> {
+    fn resolver(&self) -> Box<Resolver> {
+        Box::new(Resolver(self.ephemeral.clone()))
+    }
+
+    fn builder(&self, resolver: Box<dyn CryptoResolver + Send>) -> Result<Builder<'_>, Error> {
         let name = match self.suite {
             Suite::Classic | Suite::Hybrid => "Noise_IKpsk2_25519_ChaChaPoly_BLAKE2s",
             Suite::FirstContact => "Noise_XXpsk3_25519_ChaChaPoly_BLAKE2s",
         };
-        let resolver = Box::new(Resolver(self.ephemeral.clone()));
         let mut builder = Builder::with_resolver(name.parse()?, resolver);
         builder = builder.local_private_key(self.secret.bytes())?.prologue(self.prologue)?;
         if let Some(remote) = self.remote {

@@ -12,7 +12,7 @@ use crate::rdma::carrier::Turn;
 use crate::secure::audit::Audit;
 use crate::secure::endpoint::{AssociationId, Endpoint};
 use crate::secure::entropy::{Entropy, NoEntropy, System};
-use crate::secure::key::PublicKey;
+use crate::secure::key::{NotAKey, PublicKey};
 use crate::station::{Outgoing, Station, Wakes};
 use greenroom::net::{
     Address, ConnectError, Connecting, Drive, Identity, Link, LinkEnd, NodeId, Order, SubmitError,
@@ -249,7 +249,7 @@ impl Shared {
         }
         let (host, key) = match to.place().split_once('#') {
             Some((host, key)) => {
-                let key = key.parse().map_err(|_| wrong("a key has 64 hexadecimal digits"))?;
+                let key = key.parse().map_err(|error: NotAKey| wrong(&error.to_string()))?;
                 (host, Some(key))
             }
             None => (to.place(), None),

@@ -164,7 +164,7 @@ fn addresses_that_lead_nowhere_say_so() {
         let other_scheme = connect("tcp:127.0.0.1:1").await;
         assert!(matches!(other_scheme, Err(ConnectError::OtherScheme(_))), "{other_scheme:?}");
         let no_key = unreachable(connect("udp:127.0.0.1:1#00").await);
-        assert_eq!(no_key, "a key has 64 hexadecimal digits");
+        assert_eq!(no_key, "a key has 64 hexadecimal digits, and a public one is that of a secret");
         let no_cluster = unreachable(connect("udp:127.0.0.1:1").await);
         assert_eq!(no_cluster, "there is no cluster key");
         let itself = unreachable(one.node.connect(&one.udp.node_address()).await);

@@ -11,7 +11,7 @@ use crate::link::Time;
 use crate::secure::audit::What;
 use crate::secure::entropy::draw;
 use crate::secure::guard::{COOKIE_LIFE, stamp_second};
-use crate::secure::handshake::{Answer, Asked, Role};
+use crate::secure::handshake::{Answer, Asked, NotBegun, Role};
 use crate::secure::hello::{Hello, Tai64n};
 use crate::secure::key::PublicKey;
 use crate::secure::reject::Reject;
@@ -32,6 +32,9 @@ pub enum ConnectError {
     /// There is no randomness for its keys.
     #[error("no randomness is to be had")]
     NoEntropy,
+    /// The key is a point of small order, which is the key of nobody.
+    #[error("that is the key of nobody")]
+    Key,
     /// First contacts need a cluster key.
     #[error("there is no cluster key")]
     NoCluster,
@@ -45,6 +48,15 @@ impl From<NoIndex> for ConnectError {
         match why {
             NoIndex::Full => Self::Full,
             NoIndex::Entropy => Self::NoEntropy,
+        }
+    }
+}
+
+impl From<NotBegun> for ConnectError {
+    fn from(why: NotBegun) -> Self {
+        match why {
+            NotBegun::NoEntropy => Self::NoEntropy,
+            NotBegun::Key => Self::Key,
         }
     }
 }
@@ -145,10 +157,7 @@ impl Endpoint {
         let what = (self.config.suite, index);
         let random = self.entropy.as_mut();
         let begun = Asked::begin(&self.local, &peer.key, what, &hello, cookie.as_ref(), random);
-        let Ok((asked, packet)) = begun else {
-            self.indices.remove(index);
-            return Err(ConnectError::NoEntropy);
-        };
+        let (asked, packet) = begun.inspect_err(|_| self.indices.remove(index))?;
         let retry_at = now + retry_in;
         self.send_from(source, to, packet.clone());
         self.peers.at_mut(place).attempt = Some(Attempt {

@@ -12,6 +12,71 @@ fn bytes(hex: &str) -> Vec<u8> {
     (0..hex.len()).step_by(2).map(digit).collect()
 }
 
+/// A curve on which every public key is the point zero, which agrees with nobody on anything.
+struct Zero(X25519);
+
+impl Dh for Zero {
+    fn name(&self) -> &'static str {
+        self.0.name()
+    }
+
+    fn pub_len(&self) -> usize {
+        self.0.pub_len()
+    }
+
+    fn priv_len(&self) -> usize {
+        self.0.priv_len()
+    }
+
+    fn set(&mut self, secret: &[u8]) {
+        self.0.set(secret);
+    }
+
+    fn generate(&mut self, random: &mut dyn Random) -> Result<(), Error> {
+        self.0.generate(random)
+    }
+
+    fn pubkey(&self) -> &[u8] {
+        &[0; KEY_BYTES]
+    }
+
+    fn privkey(&self) -> &[u8] {
+        self.0.privkey()
+    }
+
+    fn dh(&self, public: &[u8], out: &mut [u8]) -> Result<(), Error> {
+        self.0.dh(public, out)
+    }
+}
+
+struct OnZero(Resolver);
+
+impl CryptoResolver for OnZero {
+    fn resolve_rng(&self) -> Option<Box<dyn Random>> {
+        self.0.resolve_rng()
+    }
+
+    fn resolve_dh(&self, _: &DHChoice) -> Option<Box<dyn Dh>> {
+        Some(Box::new(Zero(X25519::default())))
+    }
+
+    fn resolve_hash(&self, choice: &HashChoice) -> Option<Box<dyn Hash>> {
+        self.0.resolve_hash(choice)
+    }
+
+    fn resolve_cipher(&self, choice: &CipherChoice) -> Option<Box<dyn Cipher>> {
+        self.0.resolve_cipher(choice)
+    }
+}
+
+impl Start<'_> {
+    /// One that asks with the point zero.
+    pub(crate) fn zero_initiator(self) -> HandshakeState {
+        let resolver = Box::new(OnZero(Resolver(self.ephemeral.clone())));
+        self.builder(resolver).unwrap().build_initiator().unwrap()
+    }
+}
+
 struct Vector<'a> {
     values: BTreeMap<&'a str, Vec<u8>>,
     suite: Suite,

@@ -4,8 +4,10 @@
 use super::*;
 use crate::secure::contact;
 use crate::secure::guard::CODES_BYTES;
+use crate::secure::handshake::init_bytes;
 use crate::secure::limit::Rate;
-use crate::secure::wire::Suite;
+use crate::secure::noise::Start;
+use crate::secure::wire::{HandshakeHeader, Suite};
 
 /// Nodes that take as much as comes, so that no rate stands before what is tested.
 fn open_config() -> Config {
@@ -180,6 +182,32 @@ fn with_the_code_made_anew_no_byte_of_a_handshake_can_be_altered() {
             dropped(&mut waiting, &mut altered, &format!("byte {byte}"));
         }
     }
+}
+
+/// [UDP-35]: from a holder of the cluster key, whose ephemeral key is the point zero.
+#[test]
+fn a_first_contact_that_agrees_on_nothing_is_dropped() {
+    let (suite, cluster) = (Suite::FirstContact, cluster());
+    let mut packet = Vec::new();
+    HandshakeHeader { kind: Kind::Init, suite, sender: 7, receiver: None }.encode(&mut packet);
+    let (header, secret, ephemeral) = (packet.clone(), Key::new([8; 32]), Key::new([9; 32]));
+    let (remote, prologue, psk) = (None, &header[..], Some(&cluster));
+    let start = Start { suite, secret: &secret, remote, prologue, psk, ephemeral };
+    packet.resize(init_bytes(suite) - CODES_BYTES, 0);
+    start.zero_initiator().write_message(&[0; 104], &mut packet[header.len()..]).unwrap();
+    Codes::of_cluster(&cluster).stamp(None, &mut packet);
+    let node = node(2, 0, open_config());
+    let mut waiting = Waiting { name: "zero", node, from: address(1), packet: Vec::new() };
+    assert_eq!(dropped(&mut waiting, &mut packet, "the point zero"), Reject::Handshake);
+}
+
+/// [UDP-35]: whoever has named it.
+#[test]
+fn a_node_whose_key_nobody_can_have_is_not_asked() {
+    let (mut node, nobody) = (node(1, 0, open_config()), PublicKey([0; 32]));
+    node.allow(nobody);
+    assert_eq!(node.connect(ms(1), &nobody, address(2)), Err(ConnectError::Key));
+    assert_eq!((node.poll_transmit(), node.poll_timeout(), node.indices.len()), (None, None, 0));
 }
 
 /// [UDP-24] [UDP-11]: a recording of everything, played again three times, to both.
@@ -485,7 +513,7 @@ fn no_secret_is_shown() {
 
 #[test]
 fn sizes_of_answers_never_exceed_what_they_answer() {
-    use crate::secure::handshake::{init_bytes, resp_bytes};
+    use crate::secure::handshake::resp_bytes;
     for suite in [Suite::Classic, Suite::Hybrid, Suite::FirstContact] {
         assert!(resp_bytes(suite) <= init_bytes(suite));
     }
