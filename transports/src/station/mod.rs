@@ -415,9 +415,8 @@ impl Station {
                 Event::Unreachable { peer } => {
                     self.connecting.unreachable(&peer, &mut self.wakes);
                 }
-                Event::Learned { peer, address, asked } => {
-                    let at = asked.unwrap_or(address);
-                    self.connecting.learned(peer, at, &mut self.wakes);
+                Event::Learned { peer, address } => {
+                    self.connecting.learned(peer, address, &mut self.wakes);
                     self.begin(&peer);
                     self.meet();
                 }

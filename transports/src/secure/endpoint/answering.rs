@@ -368,11 +368,12 @@ impl Endpoint {
             self.audit.record(now, Some(from), What::Rekeyed { peer: key });
             self.tell(Event::Rekeyed { association: id });
         } else {
-            self.bring_up(id, peer, now, &hello, lanes, from);
+            self.bring_up(id, peer, now, &hello, lanes);
         }
     }
 
-    /// Puts an association in the place of the peer's former one, and says so.
+    /// Puts an association in the place of the peer's former one, and says so. It is where the peer was asked or answered,
+    /// wherever what it has said seems to have come from. [UDP-53]
     pub(super) fn bring_up(
         &mut self,
         id: AssociationId,
@@ -380,17 +381,12 @@ impl Endpoint {
         now: Time,
         hello: &Hello,
         lanes: u8,
-        address: SocketAddr,
     ) {
         // [UDP-42] The end of the old comes before the new.
         if let Some(old) = self.peers.at(place).live {
             self.end(old, now, Ended::Replaced);
         }
-        // It is where its first packet, or the answer, came from.
-        let source = self.arrived_at(address);
-        if let Some(association) = self.associations.at_mut(id.place) {
-            (association.address, association.source) = (address, source);
-        }
+        let Some(address) = self.associations.at(id.place).map(|it| it.address) else { return };
         self.associations.settle(id.place, None);
         let peer = self.peers.at_mut(place);
         (peer.live, peer.gave_way) = (Some(id.place), None);

@@ -278,7 +278,7 @@ impl Endpoint {
         let peer = self.peers.at_mut(place);
         let Some(attempt) = peer.attempt.take() else { return Ok(()) };
         peer.places.clear();
-        self.establish(place, now, from, &attempt, &answer);
+        self.establish(place, now, (from, packet.len()), &attempt, &answer);
         Ok(())
     }
 
@@ -287,7 +287,7 @@ impl Endpoint {
         &mut self,
         place: u32,
         now: Time,
-        from: SocketAddr,
+        (from, bytes): (SocketAddr, usize),
         attempt: &Attempt,
         answer: &Answer,
     ) {
@@ -298,7 +298,7 @@ impl Endpoint {
             Some(association) => association.id,
             None => {
                 let id = self.associations.reserve();
-                self.associations.fill(self.unconfirmed(id, place, life, &hello, from));
+                self.associations.fill(self.unconfirmed(id, place, life, &hello, attempt.to));
                 id
             }
         };
@@ -324,7 +324,14 @@ impl Endpoint {
             self.audit.record(now, Some(from), What::Rekeyed { peer });
             self.tell(Event::Rekeyed { association: id });
         } else {
-            self.bring_up(id, place, now, &hello, lanes, from);
+            // The peer may have asked for it from anywhere.
+            let at = crate::planted!("put-where-it-says": attempt.to => from);
+            let source = self.arrived_at(at);
+            if let Some(association) = self.associations.at_mut(id.place) {
+                (association.address, association.source) = (at, source);
+            }
+            self.bring_up(id, place, now, &hello, lanes);
+            self.on_path(id.place, now, from, bytes);
         }
         let Some(association) = self.associations.at_mut(id.place) else { return };
         let address = association.address;

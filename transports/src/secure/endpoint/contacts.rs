@@ -35,6 +35,8 @@ struct Theirs {
     /// The key that it was asked with, for this once.
     ephemeral: [u8; KEY_BYTES],
     answer: Vec<u8>,
+    /// Where it was answered; none if at several addresses, of which anybody may have repeated what it asked.
+    at: Option<SocketAddr>,
     until: Time,
 }
 
@@ -142,8 +144,10 @@ impl Endpoint {
     ) -> Result<(), Reject> {
         let (_, length) = HandshakeHeader::decode(Kind::Init, body)?;
         let ephemeral = *body[length..].first_chunk::<KEY_BYTES>().ok_or(Reject::Length)?;
-        let known = self.contacts.met.values().find(|theirs| theirs.ephemeral == ephemeral);
-        if let Some(answer) = known.map(|theirs| theirs.answer.clone()) {
+        let known = self.contacts.met.values_mut().find(|theirs| theirs.ephemeral == ephemeral);
+        if let Some(theirs) = known {
+            theirs.at.take_if(|at| *at != from);
+            let answer = theirs.answer.clone();
             self.send(from, answer);
             return Ok(());
         }
@@ -157,7 +161,8 @@ impl Endpoint {
                 let until = now + self.config.confirm_within;
                 self.indices.pass(index, Owner::Met(index));
                 self.send(from, answer.clone());
-                self.contacts.met.insert(index, Theirs { met, ephemeral, answer, until });
+                let theirs = Theirs { met, ephemeral, answer, at: Some(from), until };
+                self.contacts.met.insert(index, theirs);
                 self.arm(until);
                 Ok(())
             }
@@ -169,7 +174,8 @@ impl Endpoint {
     }
 
     /// Somebody says who it is. It is believed once a handshake with that key is answered, so until
-    /// then it is only asked. Where there is an association already, its keys stay.
+    /// then it is only asked, where it was found: there it has heard us. Where there is an association already, its keys
+    /// stay. [UDP-77]
     pub(super) fn on_found(
         &mut self,
         now: Time,
@@ -194,18 +200,19 @@ impl Endpoint {
             return Err(Reject::Peer);
         }
         self.audit.record(now, Some(from), What::Learned { peer });
-        self.tell(Event::Learned { peer, address: from, asked: Some(to) });
+        self.tell(Event::Learned { peer, address: to });
         let known = self.peers.at(place);
         let live = known.live.and_then(|live| self.associations.at(live));
         // One at another address may be that of its former life.
-        let is_there = live.is_some_and(|association| association.address == from);
+        let is_there = live.is_some_and(|association| association.address == to);
         if known.attempt.is_none() && !is_there {
-            self.ask_again(place, now, from, now, self.config.retry_first);
+            self.ask_again(place, now, to, now, self.config.retry_first);
         }
         Ok(())
     }
 
-    /// Somebody has proved who it is, and that it has the cluster key.
+    /// Somebody has proved who it is, and that it has the cluster key. Where it is it has proved if it was answered there
+    /// alone. [UDP-77]
     pub(super) fn on_finish(
         &mut self,
         now: Time,
@@ -218,6 +225,7 @@ impl Endpoint {
         let Some(Owner::Met(_)) = self.indices.owner(index) else { return Err(Reject::Index) };
         let theirs = self.contacts.met.get_mut(&index).ok_or(Reject::Index)?;
         let peer = theirs.met.finished(packet)?;
+        let at = theirs.at.filter(|at| *at == from);
         self.contacts.met.remove(&index);
         self.indices.remove(index);
         let place = self.peers.meet(peer, self.config.met_max).ok_or(Reject::TooManyMet)?;
@@ -225,7 +233,9 @@ impl Endpoint {
             return Err(Reject::Peer);
         }
         self.audit.record(now, Some(from), What::Learned { peer });
-        self.tell(Event::Learned { peer, address: from, asked: None });
+        if let Some(address) = at {
+            self.tell(Event::Learned { peer, address });
+        }
         Ok(())
     }
 

@@ -52,10 +52,8 @@ pub enum Event {
     Learned {
         /// The node.
         peer: PublicKey,
-        /// Where it is.
+        /// Where it was found, if this node began, and otherwise where it has proved to be.
         address: SocketAddr,
-        /// The address that was asked, if this node began: it may be answered from another one.
-        asked: Option<SocketAddr>,
     },
     /// A first contact was given up.
     Nobody {

@@ -4,6 +4,7 @@ mod contacts;
 mod crossing;
 mod hostile;
 mod lifecycle;
+mod places;
 mod renewals;
 mod secrets;
 mod seeking;
