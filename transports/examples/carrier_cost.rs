@@ -19,7 +19,7 @@ use greenroom_transports::secure::endpoint::{self, AssociationId, Endpoint};
 use greenroom_transports::secure::entropy::System;
 use greenroom_transports::secure::identity::Identity;
 use greenroom_transports::secure::key::{Key, PublicKey};
-use greenroom_transports::station::{Attempt, Carrier, DATAGRAM_BYTES_MAX, Outgoing, Station};
+use greenroom_transports::station::{Attempt, By, Carrier, DATAGRAM_BYTES_MAX, Outgoing, Station};
 use parking_lot::Mutex;
 use std::error::Error;
 use std::net::SocketAddr;
@@ -93,7 +93,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut nodes = [node(&fabric, 0, is_plain)?, node(&fabric, 1, is_plain)?];
     let (done, _outcome) = tokio::sync::oneshot::channel();
     let (to, key) = ("udp:10.0.0.2:7".parse()?, Some(public(1)));
-    let attempt = Attempt { address: to, at: vec![address(1)], key, is_known: true, done };
+    let attempt =
+        Attempt { address: to, at: vec![address(1)], key, is_known: true, by: By::Owner, done };
     nodes[0].station.lock().connect(attempt);
     let (frame, mut into) = (vec![7; len], Vec::new());
     let (mut sent, mut received) = (0, 0);

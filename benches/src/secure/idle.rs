@@ -6,7 +6,7 @@ use greenroom_transports::secure::endpoint::{Config, Endpoint};
 use greenroom_transports::secure::entropy::System;
 use greenroom_transports::secure::identity::Identity;
 use greenroom_transports::secure::key::Key;
-use greenroom_transports::station::{Attempt, Outgoing, Station, Wakes};
+use greenroom_transports::station::{Attempt, By, Outgoing, Station, Wakes};
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
 use std::net::SocketAddr;
@@ -101,7 +101,7 @@ impl Net {
         let key = Some(identity(0).public());
         let station = self.hosts.get_mut(&address(number)).ok_or("there is no such host")?;
         station.set_now(self.now);
-        station.connect(Attempt { address: named, at, key, is_known: true, done });
+        station.connect(Attempt { address: named, at, key, is_known: true, by: By::Owner, done });
         self.settle([address(number)]);
         let outcome = outcome.try_recv().map_err(|error| error.to_string())?;
         outcome.map(|_| ()).map_err(|error| error.to_string())

@@ -14,7 +14,7 @@ use super::peer::Peer;
 use super::reach::Reach;
 use super::remote::stand_in;
 use super::spawn::Spawns;
-use super::transport::{ConnectError, Transport};
+use super::transport::{ConnectError, Connecting, Transport};
 use crate::actor::{Protocol, Ref, SpawnError};
 use crate::sync::{Arc, Mutex};
 use crate::system::System;
@@ -170,10 +170,20 @@ impl Node {
     /// # Errors
     /// [`ConnectError`].
     pub async fn connect(&self, to: &Address) -> Result<Peer, ConnectError> {
+        self.reach(to, self.shared.transport.connect(to)).await
+    }
+
+    /// As [`Node::connect`], where another node has told the address.
+    #[cfg(feature = "membership")]
+    pub(super) async fn connect_told(&self, to: &Address) -> Result<Peer, ConnectError> {
+        self.reach(to, self.shared.transport.connect_told(to)).await
+    }
+
+    async fn reach(&self, to: &Address, connecting: Connecting) -> Result<Peer, ConnectError> {
         let system = &self.shared.system;
         let until = system.deadline(system.core().limits.ask_timeout);
         let connect = async {
-            let identity = self.shared.transport.connect(to).await?;
+            let identity = connecting.await?;
             Ok(self.shared.when_connected(identity).await)
         };
         let late = || ConnectError::Unreachable {

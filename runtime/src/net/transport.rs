@@ -32,6 +32,14 @@ pub trait Transport: Send + Sync + 'static {
     /// [`Transport::poll_link`].
     fn connect(&self, to: &Address) -> Connecting;
 
+    /// As [`Transport::connect`], to an address that another node has told. Nobody becomes known by that: a transport that
+    /// says who may connect reaches those only who may already, or who prove that they belong to the same cluster.
+    ///
+    /// A transport that lets everybody connect has nothing to add.
+    fn connect_told(&self, to: &Address) -> Connecting {
+        self.connect(to)
+    }
+
     /// Does what the transport has to do by `now`, the time on the clock of the node's system since a start that
     /// stays the same: receive, send again, notice who is silent. One actor calls, on a worker of the system, inside
     /// of its tokio runtime. It calls again when its waker is woken, or at the time that the answer names.

@@ -36,6 +36,15 @@ pub(super) struct Connecting {
     since: Time,
 }
 
+/// Who has said where a node is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// Its owner, who so allows the node there.
+    Owner,
+    /// Other nodes, which allow nobody. [UDP-78]
+    Others,
+}
+
 /// Somebody who waits for a link.
 pub struct Attempt {
     /// What was asked for.
@@ -46,6 +55,8 @@ pub struct Attempt {
     pub key: Option<PublicKey>,
     /// Whether the node there knows this one, or is to be met first, which needs the cluster's key.
     pub is_known: bool,
+    /// Who has said where it is.
+    pub by: By,
     /// Takes the outcome.
     pub done: oneshot::Sender<Outcome>,
 }
@@ -182,7 +193,8 @@ impl Station {
         if attempt.key == Some(self.endpoint.public()) {
             return self.wakes.told.push(attempt.fail(ITSELF));
         }
-        let (places, key, is_known) = (attempt.at.clone(), attempt.key, attempt.is_known);
+        let (places, key) = (attempt.at.clone(), attempt.key);
+        let allows = attempt.is_known && attempt.by == By::Owner;
         if key.is_some_and(|key| self.endpoint.is_forbidden(&key)) {
             return self.wakes.told.push(attempt.fail("the node is forbidden"));
         }
@@ -196,7 +208,7 @@ impl Station {
         let until = crate::planted!("station-silence-untold": until => Time::from_nanos(u64::MAX));
         self.connecting.attempts.push((until, attempt));
         if let Some(key) = key {
-            if is_known {
+            if crate::planted!("told-are-allowed": allows => true) {
                 self.endpoint.allow(key);
             }
             self.begin(&key);

@@ -1,6 +1,6 @@
 //! Stations and the datagrams between them, which tests and fuzzers hold in their hands.
 
-use super::{Attempt, Outgoing, Station, Wakes};
+use super::{Attempt, By, Outgoing, Station, Wakes};
 use crate::link::{self, Time};
 use crate::secure::endpoint::harness::{Seeded, address, cluster, identity, ms};
 use crate::secure::endpoint::{AssociationId, Config, Endpoint};
@@ -103,7 +103,7 @@ impl Net {
         let address = "udp:name:7000".parse().expect("an address");
         let station = &mut self.hosts[from].station;
         station.set_now(self.now);
-        station.connect(Attempt { address, at, key, is_known, done });
+        station.connect(Attempt { address, at, key, is_known, by: By::Owner, done });
         outcome
     }
 

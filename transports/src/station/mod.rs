@@ -28,7 +28,7 @@ mod tests;
 mod wakes;
 mod word;
 
-pub use connecting::Attempt;
+pub use connecting::{Attempt, By};
 pub use outgoing::Outgoing;
 pub use paired::{Carrier, Change};
 pub use pairing::{Want, Why};

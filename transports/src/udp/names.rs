@@ -2,7 +2,7 @@
 
 use super::transport::{Driver, Shared};
 use crate::secure::key::PublicKey;
-use crate::station::Attempt;
+use crate::station::{Attempt, By};
 use greenroom::net::{Address, ConnectError, Identity};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -14,6 +14,7 @@ pub(super) struct Request {
     pub(super) address: Address,
     pub(super) host: String,
     pub(super) key: Option<PublicKey>,
+    pub(super) by: By,
     pub(super) done: oneshot::Sender<Result<Identity, ConnectError>>,
 }
 
@@ -66,12 +67,12 @@ fn written(at: SocketAddr, ours: SocketAddr) -> Option<SocketAddr> {
 
 /// Has the node reached at whichever of its addresses it answers. [UDP-73]
 fn connect(shared: &Shared, request: Request, found: io::Result<Vec<SocketAddr>>) {
-    let Request { address, key, done, .. } = request;
+    let Request { address, key, by, done, .. } = request;
     // Without a cluster's key, a node that is named is one that knows this one.
     let is_known = key.is_some_and(|key| !shared.has_cluster || shared.knows(&key));
     match found.and_then(|found| reachable(found, shared.address)) {
         Ok(at) => {
-            let attempt = Attempt { address, at, key, is_known, done };
+            let attempt = Attempt { address, at, key, is_known, by, done };
             shared.with(|station| station.connect(attempt));
         }
         Err(error) => {

@@ -13,7 +13,7 @@ use crate::secure::audit::Audit;
 use crate::secure::endpoint::{AssociationId, Endpoint};
 use crate::secure::entropy::{Entropy, NoEntropy, System};
 use crate::secure::key::{NotAKey, PublicKey};
-use crate::station::{Outgoing, Station, Wakes};
+use crate::station::{By, Outgoing, Station, Wakes};
 use greenroom::net::{
     Address, ConnectError, Connecting, Drive, Identity, Link, LinkEnd, NodeId, Order, SubmitError,
     Transport,
@@ -209,6 +209,19 @@ impl Udp {
         self.shared.station.lock().round_trip(node)
     }
 
+    fn request(&self, to: &Address, by: By) -> Connecting {
+        let (host, key) = match self.shared.resolve(to) {
+            Ok(found) => found,
+            Err(error) => return Box::pin(ready(Err(error))),
+        };
+        let (done, outcome) = oneshot::channel();
+        if let Some(requests) = self.shared.requests.lock().as_mut() {
+            requests.push(Request { address: to.clone(), host, key, by, done });
+        }
+        self.shared.with(Station::tell_driver);
+        Box::pin(async { outcome.await.unwrap_or(Err(ConnectError::Closed)) })
+    }
+
     /// Looks at what happened that bears on security.
     pub fn audit<R>(&self, look: impl FnOnce(&Audit) -> R) -> R {
         look(self.shared.station.lock().audit())
@@ -268,16 +281,11 @@ impl Transport for Udp {
     }
 
     fn connect(&self, to: &Address) -> Connecting {
-        let (host, key) = match self.shared.resolve(to) {
-            Ok(found) => found,
-            Err(error) => return Box::pin(ready(Err(error))),
-        };
-        let (done, outcome) = oneshot::channel();
-        if let Some(requests) = self.shared.requests.lock().as_mut() {
-            requests.push(Request { address: to.clone(), host, key, done });
-        }
-        self.shared.with(Station::tell_driver);
-        Box::pin(async { outcome.await.unwrap_or(Err(ConnectError::Closed)) })
+        self.request(to, By::Owner)
+    }
+
+    fn connect_told(&self, to: &Address) -> Connecting {
+        self.request(to, By::Others)
     }
 
     fn drive(&self, cx: &mut Context<'_>, now: Duration) -> Drive {

@@ -10,6 +10,8 @@ mod answers;
 #[path = "../../tests/desk/mod.rs"]
 mod desk;
 mod marks;
+#[cfg(feature = "config")]
+mod members;
 mod profiles;
 mod streams;
 

@@ -45,6 +45,10 @@ impl Transport for ByPairs {
         self.udp.connect(to)
     }
 
+    fn connect_told(&self, to: &Address) -> Connecting {
+        self.udp.connect_told(to)
+    }
+
     fn drive(&self, cx: &mut Context<'_>, now: Duration) -> Drive {
         match self.udp.drive(cx, now) {
             Drive::Until(until) => Drive::Until((self.until)(now, until)),

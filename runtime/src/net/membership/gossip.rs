@@ -250,11 +250,11 @@ fn post(peer: &Ref<Gossip>, packet: Vec<u8>) {
     let _ = peer.packet(packet).try_send();
 }
 
-/// The actor of another node that speaks the protocol.
+/// The actor of another node that speaks the protocol, which some node has told of.
 async fn open(node: Node, to: NodeId, address: Address) -> Option<Ref<Gossip>> {
     let peer = match node.peer(to) {
         Some(peer) => peer,
-        None => node.connect(&address).await.ok()?,
+        None => node.connect_told(&address).await.ok()?,
     };
     if peer.identity().node != to {
         return None;

@@ -13,7 +13,8 @@
 //! 4. When a partition is over, its sides find each other again within fifteen periods, if one of them knew
 //!    of the other.
 //!
-//! What a member says of others is believed: who is let into the cluster is for the transport to say. A packet
+//! What a member says of others is believed, but lets nobody in: who may connect is for the transport to say, and two
+//! members that may not are still members, if others are connected with both. A packet
 //! that is malformed, or names more members than there is room for, changes nothing and is a
 //! [`TellFailed`](crate::Event::TellFailed).
 

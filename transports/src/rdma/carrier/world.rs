@@ -9,7 +9,9 @@ use crate::secure::endpoint::{self, AssociationId, Endpoint};
 use crate::secure::entropy::{Entropy, NoEntropy};
 use crate::secure::identity::Identity;
 use crate::secure::key::{Key, PublicKey};
-use crate::station::{Attempt, Carrier, Change, DATAGRAM_BYTES_MAX, Outgoing, Station, Wakes, Why};
+use crate::station::{
+    Attempt, By, Carrier, Change, DATAGRAM_BYTES_MAX, Outgoing, Station, Wakes, Why,
+};
 use greenroom::net::{LinkEnd, Order, SubmitError};
 use parking_lot::Mutex;
 use std::cell::RefCell;
@@ -174,7 +176,8 @@ impl World {
         let (done, _outcome) = oneshot::channel();
         let to = "udp:10.0.0.2:7".parse().unwrap();
         let (at, key) = (address(1), Some(public(1)));
-        let attempt = Attempt { address: to, at: vec![at], key, is_known: true, done };
+        let attempt =
+            Attempt { address: to, at: vec![at], key, is_known: true, by: By::Owner, done };
         world.nodes[0].station.lock().connect(attempt);
         world
     }
