@@ -361,10 +361,12 @@ impl Endpoint {
         datagram: &mut [u8],
     ) -> Result<Received, Reject> {
         let header = DataHeader::decode(datagram)?;
-        let Some(Owner::Association(place)) = self.indices.owner(header.index) else {
+        let owner = self.indices.owner(header.index);
+        // What is under way may be an association soon, which a token for it would end.
+        if owner.is_none() {
             self.say_forgotten(now, from, header.index);
-            return Err(Reject::Index);
-        };
+        }
+        let Some(Owner::Association(place)) = owner else { return Err(Reject::Index) };
         let association = self.associations.at_mut(place).ok_or(Reject::Index)?;
         let (opened, under) = match association.open(&self.config, now, &header, datagram) {
             Ok(opened) => opened,

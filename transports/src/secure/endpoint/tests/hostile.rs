@@ -210,6 +210,36 @@ fn a_node_whose_key_nobody_can_have_is_not_asked() {
     assert_eq!((node.poll_transmit(), node.poll_timeout(), node.indices.len()), (None, None, 0));
 }
 
+/// [UDP-60]: a token for an index that is about to be that of an association would end it.
+#[test]
+fn what_is_under_way_is_not_said_to_be_forgotten() {
+    let mut pair = pair(&open_config());
+    let calls_forth = |node: &mut Endpoint, index| {
+        let header = DataHeader { lane: 0, index, number: 0 };
+        let mut packet = [header.encode().to_vec(), vec![0; 16]].concat();
+        let received = node.handle(ms(1), address(66), &mut packet);
+        assert!(matches!(received, Received::Dropped(_)));
+        std::iter::from_fn(|| node.poll_transmit()).count()
+    };
+    pair.a.connect(pair.now, &pair.b.public(), address(2)).unwrap();
+    let mut asked = pair.a.poll_transmit().unwrap().packet;
+    let (header, _) = HandshakeHeader::decode(Kind::Init, &asked).unwrap();
+    assert_eq!(calls_forth(&mut pair.a, header.sender), 0, "it waits for an answer");
+    pair.b.handle(pair.now, address(1), &mut asked);
+    let answered = pair.b.poll_transmit().unwrap().packet;
+    let (header, _) = HandshakeHeader::decode(Kind::Resp, &answered).unwrap();
+    assert_eq!(calls_forth(&mut pair.b, header.sender), 0, "it waits for what confirms it");
+    pair.a.meet(pair.now, address(9)).unwrap();
+    let mut asked = pair.a.poll_transmit().unwrap().packet;
+    let (header, _) = HandshakeHeader::decode(Kind::Init, &asked).unwrap();
+    assert_eq!(calls_forth(&mut pair.a, header.sender), 0, "it seeks");
+    pair.b.handle(pair.now, address(9), &mut asked);
+    let answered = pair.b.poll_transmit().unwrap().packet;
+    let (header, _) = HandshakeHeader::decode(Kind::Resp, &answered).unwrap();
+    assert_eq!(calls_forth(&mut pair.b, header.sender), 0, "it was found");
+    assert_eq!(calls_forth(&mut pair.b, header.sender ^ 1), 1, "nobody goes by that");
+}
+
 /// [UDP-24] [UDP-11]: a recording of everything, played again three times, to both.
 #[test]
 fn a_recording_played_again_changes_nothing() {
