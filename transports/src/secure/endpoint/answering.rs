@@ -243,12 +243,18 @@ impl Endpoint {
     }
 
     /// Gives up what was asked of a peer for what that has asked. Where that renews nothing, somebody may repeat
-    /// what the peer has asked long ago, so that nothing comes of it: it is asked anew if so. [UDP-25]
+    /// what the peer has asked long ago, so that nothing comes of it: it is asked anew if so. [UDP-25] So it is where it
+    /// renews keys that this node was about to renew. [UDP-48]
     fn give_way(&mut self, place: u32, now: Time, renews: bool) {
         let peer = self.peers.at_mut(place);
         let asked = peer.attempt.as_ref().map(|it| (it.to, it.began, it.retry_in, now));
         let before = peer.gave_way.take().map(|it| (it.to, it.began, it.retry_in, it.since));
         let Some((to, began, retry_in, since)) = asked.or(before).filter(|_| !renews) else {
+            let was_asking = peer.attempt.is_some();
+            let live = peer.live.and_then(|live| self.associations.at_mut(live));
+            if let Some(association) = live.filter(|_| was_asking) {
+                association.rekey_at = Some(now);
+            }
             self.give_up(place);
             return;
         };

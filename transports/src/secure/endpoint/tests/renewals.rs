@@ -185,6 +185,28 @@ fn forgets(mut pair: Pair, elsewhere: SocketAddr, b: AssociationId) {
     assert_eq!(events(&mut pair.b), [Event::Down { association: b, peer, why: Ended::Reset }]);
 }
 
+/// [UDP-48]: what the peer has asked in this life, and nobody has seen, is played while its keys are renewed.
+#[test]
+fn an_old_first_message_ends_no_renewal() {
+    let mut pair = pair(&Config::default());
+    assert!(pair.a.public() < pair.b.public(), "the handshake of a goes on where two cross");
+    pair.b.connect(pair.now, &pair.a.public(), address(1)).unwrap();
+    pair.settle();
+    let (a, b) = (up(&mut pair.a).unwrap(), up(&mut pair.b).unwrap());
+    pair.a.rekey(pair.now, a).unwrap();
+    let mut recorded = pair.a.poll_transmit().unwrap().packet;
+    let of_b = pair.a.peers.place(&pair.b.public()).unwrap();
+    pair.a.give_up(of_b);
+    pair.pass(pair.now + Config::default().rekey_after - Duration::from_secs(1));
+    pair.now = pair.now + Duration::from_secs(1);
+    pair.b.handle_timeout(pair.now);
+    pair.b.poll_transmit().expect("what it asks, which is lost");
+    assert_eq!(pair.b.handle(pair.now, address(66), &mut recorded), Received::Done);
+    pair.pass(pair.now + Config::default().reject_after - Config::default().rekey_after);
+    assert_eq!(events(&mut pair.b), [Event::Rekeyed { association: b }]);
+    assert_eq!(events(&mut pair.a), [Event::Rekeyed { association: a }]);
+}
+
 /// [UDP-44]: keys that were asked for, and whose answer was lost, before those that are used.
 #[test]
 fn keys_that_nobody_used_go_with_the_former_ones() {
