@@ -365,7 +365,7 @@ impl Endpoint {
         // The one that asked last renews the keys; it is the other side. What was put off until now is done.
         let put_off = association.rekey_at.filter(|at| *at <= now);
         association.rekey_at = put_off;
-        if let Some(unused) = association.renew(&self.config, epoch, now) {
+        if let Some(unused) = self.associations.renew(place, &self.config, epoch, now) {
             self.indices.remove(unused);
         }
         self.arm(put_off.unwrap_or(expiry.min(now + self.config.linger)));

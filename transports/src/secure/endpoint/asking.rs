@@ -314,9 +314,9 @@ impl Endpoint {
             // The other one may go on with those for as long as they are good, if it hears nothing of these.
             *until = asked.since + self.config.reject_after;
         }
-        let unused = association.renew(&self.config, epoch, now);
         association.rekey_at = Some(rekey_at);
         association.confirm = Some(confirm);
+        let unused = self.associations.renew(id.place, &self.config, epoch, now);
         unused.into_iter().for_each(|index| self.indices.remove(index));
         self.arm(confirm.0);
         if renewed.is_some() {
@@ -395,10 +395,8 @@ impl Endpoint {
     pub(super) fn on_reset(&mut self, now: Time, packet: &[u8]) -> Result<(), Reject> {
         let index = wire::short_index(packet, wire::RESET_BYTES)?;
         let token = &packet[packet.len() - 16..];
-        let named =
-            |it: &&Association| it.current.as_ref().is_some_and(|it| it.peer_index == index);
         let mut known = false;
-        let place = self.associations.iter().filter(named).find_map(|association| {
+        let place = self.associations.named(index).find_map(|association| {
             known = true;
             let epoch = association.current.as_ref()?;
             epoch.is_reset_by(token).then_some(association.id.place)

@@ -1,7 +1,10 @@
 //! The associations by place; a place is used again under another generation.
 
 use super::association::{Association, AssociationId};
-use std::collections::BTreeMap;
+use super::config::Config;
+use super::epoch::Epoch;
+use crate::link::Time;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
 #[derive(Debug, Default)]
@@ -11,6 +14,8 @@ pub(super) struct Associations {
     free: Vec<u32>,
     /// Those whose peers have proved to be at these addresses.
     by_address: BTreeMap<SocketAddr, u32>,
+    /// Under which indices their peers have the current keys. Peers choose them, so several may choose one.
+    by_peer_index: BTreeSet<(u32, u32)>,
 }
 
 impl Associations {
@@ -33,8 +38,33 @@ impl Associations {
     pub(super) fn remove(&mut self, place: u32) -> Option<Association> {
         let removed = self.places.get_mut(place as usize)?.take()?;
         self.forget_address(place, removed.address);
+        if let Some(current) = &removed.current {
+            self.by_peer_index.remove(&(current.peer_index, place));
+        }
         self.release(place);
         Some(removed)
+    }
+
+    /// Renews the keys of an association, as [`Association::renew`].
+    pub(super) fn renew(
+        &mut self,
+        place: u32,
+        config: &Config,
+        epoch: Epoch,
+        now: Time,
+    ) -> Option<u32> {
+        let association = self.places.get_mut(place as usize)?.as_mut()?;
+        if let Some(current) = &association.current {
+            self.by_peer_index.remove(&(current.peer_index, place));
+        }
+        self.by_peer_index.insert((epoch.peer_index, place));
+        association.renew(config, epoch, now)
+    }
+
+    /// Those whose peers have the current keys under that index.
+    pub(super) fn named(&self, peer_index: u32) -> impl Iterator<Item = &Association> {
+        let named = self.by_peer_index.range((peer_index, 0)..=(peer_index, u32::MAX));
+        named.filter_map(|(_, place)| self.at(*place))
     }
 
     /// The peer of an association has proved to be where that says, and is no more where it was. Where the peer of another

@@ -322,6 +322,28 @@ fn who_requires_ml_kem_takes_nothing_less() {
     assert_eq!(up(&mut pair.a), None);
 }
 
+/// [UDP-61]: also of keys that were renewed, and of none when it has ended.
+#[test]
+fn a_reset_is_looked_up_by_its_index() {
+    let mut pair = pair(&Config::default());
+    let (a, _) = pair.connect();
+    let index =
+        |node: &Endpoint| node.associations.get(a)?.current.as_ref().map(|it| it.peer_index);
+    let mut before = None;
+    for _ in 0..3 {
+        let now = index(&pair.a).unwrap();
+        let named: Vec<_> = pair.a.associations.named(now).map(|it| it.id).collect();
+        assert_eq!(named, [a]);
+        assert!(before.is_none_or(|before| pair.a.associations.named(before).next().is_none()));
+        before = Some(now);
+        pair.a.rekey(pair.now, a).unwrap();
+        pair.settle();
+    }
+    let last = index(&pair.a).unwrap();
+    pair.a.close(pair.now, a);
+    assert!(pair.a.associations.named(last).next().is_none());
+}
+
 /// [UDP-50]: not before the proof, and wholly after it.
 #[test]
 fn a_node_that_moves_is_followed_once_it_proved_it() {
