@@ -10,8 +10,8 @@ use super::socket::SendError;
 use crate::link::{self, Time};
 use crate::rdma::carrier::Turn;
 use crate::secure::audit::Audit;
-use crate::secure::endpoint::{AssociationId, Endpoint};
-use crate::secure::entropy::{Entropy, NoEntropy, System};
+use crate::secure::endpoint::{AssociationId, Endpoint, StartError};
+use crate::secure::entropy::{Entropy, System};
 use crate::secure::key::{NotAKey, PublicKey};
 use crate::station::{By, Outgoing, Station, Wakes};
 use greenroom::net::{
@@ -48,9 +48,9 @@ pub enum BindError {
         #[source]
         why: io::Error,
     },
-    /// There is no randomness for keys.
+    /// The endpoint of handshakes is not made.
     #[error(transparent)]
-    NoEntropy(#[from] NoEntropy),
+    Endpoint(#[from] StartError),
     /// The limits of links do not fit together.
     #[error("the limits of links do not fit together: {0}")]
     Link(#[from] link::ConfigError),

@@ -179,7 +179,7 @@ impl Endpoint {
         }
         let is_new = question.hello.time > peer.crossed;
         let is_new = crate::planted!("crossed-repeated": is_new => true);
-        let is_long = init_bytes(self.config.suite) <= init_bytes(question.header().suite);
+        let is_long = init_bytes(self.config.suite()) <= init_bytes(question.header().suite);
         // The peer is there, and what we sent it may have been lost: there it is sent the same once more, no longer
         // than what came. An answer that is under way still fits, and whoever has answered it drops it. The attempt
         // goes on where it was: anybody may repeat what the peer has asked, from an address that is none of its.

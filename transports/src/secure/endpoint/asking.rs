@@ -154,7 +154,7 @@ impl Endpoint {
         peer.gave_way = None;
         peer.cookie.take_if(|(_, since)| now.since(*since) >= COOKIE_LIFE);
         let cookie = peer.cookie.map(|(cookie, _)| cookie);
-        let what = (self.config.suite, index);
+        let what = (self.config.suite(), index);
         let random = self.entropy.as_mut();
         let begun = Asked::begin(&self.local, &peer.key, what, &hello, cookie.as_ref(), random);
         let (asked, packet) = begun.inspect_err(|_| self.indices.remove(index))?;

@@ -1,5 +1,6 @@
 //! Every limit of this layer, with its default and its unit.
 
+use crate::secure::entropy::NoEntropy;
 use crate::secure::limit::Rate;
 use crate::secure::wire::Suite;
 use std::time::Duration;
@@ -7,10 +8,9 @@ use std::time::Duration;
 /// The limits. The defaults are WireGuard's where it has one.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// The handshake this node begins, and with [`Suite::Hybrid`] the least it accepts if
-    /// [`require_hybrid`](Self::require_hybrid) says so.
+    /// The handshake this node begins, unless [`require_hybrid`](Self::require_hybrid) says more.
     pub suite: Suite,
-    /// Whether a handshake without ML-KEM is refused.
+    /// Whether a handshake without ML-KEM is neither begun nor accepted.
     pub require_hybrid: bool,
     /// How many lanes this node has, at most 255.
     pub lanes: u8,
@@ -61,6 +61,30 @@ pub struct Config {
     pub retry_max: Duration,
     /// After which time a handshake is given up.
     pub give_up_after: Duration,
+}
+
+/// An endpoint is not made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// There is no randomness for keys.
+    #[error(transparent)]
+    NoEntropy(#[from] NoEntropy),
+    /// ML-KEM is asked for and not built in: that is the feature `pq`.
+    #[error("handshakes with ML-KEM are not built in")]
+    NoHybrid,
+}
+
+impl Config {
+    /// The handshake that this node begins. [UDP-23]
+    pub(super) fn suite(&self) -> Suite {
+        if self.require_hybrid { Suite::Hybrid } else { self.suite }
+    }
+
+    pub(super) fn check(&self) -> Result<(), StartError> {
+        let is_there = cfg!(feature = "pq") || self.suite() != Suite::Hybrid;
+        if is_there { Ok(()) } else { Err(StartError::NoHybrid) }
+    }
 }
 
 impl Default for Config {

@@ -38,7 +38,7 @@ mod timers;
 
 pub use asking::ConnectError;
 pub use association::{AssociationId, SealFailed};
-pub use config::Config;
+pub use config::{Config, StartError};
 pub use epoch::CONTROL_LANE;
 pub use event::{Ended, Event};
 pub use path::Arrival;
@@ -141,14 +141,15 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// [`NoEntropy`] if there is no randomness for the node's incarnation and cookies.
+    /// [`StartError`].
     pub fn new(
         config: Config,
         identity: Identity,
         cluster: Option<Key>,
         since_epoch: Duration,
         mut entropy: Box<dyn Entropy>,
-    ) -> Result<Self, NoEntropy> {
+    ) -> Result<Self, StartError> {
+        config.check()?;
         let random = entropy.as_mut();
         let seed = u64::from_le_bytes(draw(random)?);
         let sources = || Prefixes::new(config.source_rate, config.source_sets, seed);

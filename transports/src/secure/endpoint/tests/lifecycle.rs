@@ -322,6 +322,36 @@ fn who_requires_ml_kem_takes_nothing_less() {
     assert_eq!(up(&mut pair.a), None);
 }
 
+/// [UDP-23]
+#[cfg(not(feature = "pq"))]
+#[test]
+fn who_has_no_ml_kem_and_requires_it_does_not_start() {
+    for config in [
+        Config { require_hybrid: true, ..Config::default() },
+        Config { suite: Suite::Hybrid, ..Config::default() },
+    ] {
+        let made = Endpoint::new(config, identity(1), None, Duration::ZERO, Box::new(Seeded(1)));
+        assert_eq!(made.err(), Some(StartError::NoHybrid));
+    }
+}
+
+/// [UDP-23]: of itself, too.
+#[cfg(feature = "pq")]
+#[test]
+fn who_requires_ml_kem_asks_with_it() {
+    use crate::secure::wire::HandshakeHeader;
+    let mut pair = pair(&Config::default());
+    let config = Config { suite: Suite::Classic, require_hybrid: true, ..Config::default() };
+    pair.a = node(1, 0, config);
+    pair.a.connect(pair.now, &pair.b.public(), address(2)).unwrap();
+    let asked = pair.a.poll_transmit().unwrap().packet;
+    let (header, _) = HandshakeHeader::decode(Kind::Init, &asked).unwrap();
+    assert_eq!(header.suite, Suite::Hybrid);
+    pair.b.handle(pair.now, address(1), &mut { asked });
+    pair.settle();
+    assert!(up(&mut pair.a).is_some() && up(&mut pair.b).is_some());
+}
+
 /// [UDP-61]: also of keys that were renewed, and of none when it has ended.
 #[test]
 fn a_reset_is_looked_up_by_its_index() {
