@@ -1,5 +1,6 @@
 use super::*;
 use std::fmt::Write;
+use zeroize::ZeroizeOnDrop;
 
 fn hex(bytes: &[u8]) -> String {
     let mut hex = String::new();
@@ -59,4 +60,13 @@ fn a_code_fits_what_it_was_made_of_and_nothing_else() {
     }
     assert!(!fits(&key, &parts, &made[1..]) && !fits(&key, &parts, &[]));
     assert!(!fits(&Key::new([6; 32]), &parts, &made));
+}
+
+/// They have keys in them.
+#[test]
+fn states_are_wiped() {
+    fn is_wiped<T: ZeroizeOnDrop>() {}
+    is_wiped::<blake2::Blake2sVarCore>();
+    is_wiped::<Blake2sMac<U16>>();
+    is_wiped::<Blake2sMac<U32>>();
 }
