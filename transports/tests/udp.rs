@@ -1,6 +1,9 @@
 //! Sockets of the kernel's: batches, errors, and nodes that talk over them, also through a relay that
 //! loses, doubles, delays, reorders and alters what it carries. Every wait has an end.
 
+#[cfg(target_os = "linux")]
+#[path = "../../runtime/tests/support/afterwards.rs"]
+mod afterwards;
 mod capture;
 mod ports;
 mod relay;
@@ -197,6 +200,8 @@ impl Book {
 
 /// A node that knows the other one.
 fn node(host: u8, address: SocketAddr) -> (System, Udp, Node) {
+    #[cfg(target_os = "linux")]
+    afterwards::look_afterwards();
     let identity = |host| Identity::new(Key::new([host; 32]));
     let settings = Settings::new(identity(host)).peer(identity(3 - host).public(), None);
     let system =

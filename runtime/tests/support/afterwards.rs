@@ -32,7 +32,7 @@ extern "C" fn look() {
         if left.is_empty() {
             return;
         }
-        thread::sleep(BETWEEN);
+        thread::park_timeout(BETWEEN);
         left = self::left();
     }
     eprintln!("the tests are over, and left behind {left:#?}");

@@ -4,6 +4,9 @@
 
 #![allow(clippy::unwrap_used, reason = "what fails here is the test")]
 
+#[cfg(target_os = "linux")]
+#[path = "../../../runtime/tests/support/afterwards.rs"]
+mod afterwards;
 mod calls;
 #[cfg(feature = "config")]
 mod membership;
@@ -17,6 +20,8 @@ use std::time::Duration;
 const LONG: Duration = Duration::from_secs(300);
 
 fn soon<F: Future>(future: F) -> F::Output {
+    #[cfg(target_os = "linux")]
+    afterwards::look_afterwards();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async { tokio::time::timeout(LONG, future).await.expect("in time") })
 }
