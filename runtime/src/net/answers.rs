@@ -229,5 +229,10 @@ impl Answers {
 impl Drop for Answers {
     fn drop(&mut self) {
         self.cancel();
+        for place in &mut self.places {
+            let waiting = place.waiting.take();
+            // As in `give_up`.
+            quietly(|| drop(waiting));
+        }
     }
 }

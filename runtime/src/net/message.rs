@@ -10,6 +10,7 @@ use super::{reference, spare};
 use crate::actor::{Message, Reply};
 use crate::event::Undelivered;
 use crate::queue::oneshot;
+use crate::task::panic::quietly;
 use crate::time::Time;
 use std::any::Any;
 use std::fmt;
@@ -109,17 +110,22 @@ impl<C: Codec<R> + 'static, R: Send + 'static> Asker for Waiting<C, R> {
     fn answer(mut self: Box<Self>, outcome: Result<&[u8], Undelivered>) {
         let Some(reply) = self.reply.take() else { return };
         spare::give(self);
-        let answer = outcome.and_then(|mut bytes| {
-            let malformed = || reference::failure().unwrap_or(Undelivered::Malformed);
-            let answer = decode::<C, R>(&mut bytes).map_err(|_| malformed())?;
-            finish(bytes).map_err(|_| Undelivered::Malformed)?;
-            Ok(answer)
-        });
-        match answer {
+        let mut answer = Err(Undelivered::Malformed);
+        // A codec is anybody's code, and so is what drops an answer that nobody waits for.
+        quietly(|| answer = outcome.and_then(read::<C, R>));
+        quietly(|| match answer {
             Ok(answer) => reply.send(answer),
             Err(why) => reply.undelivered(why),
-        }
+        });
     }
+}
+
+/// Makes an answer of its bytes.
+fn read<C: Codec<R>, R>(mut bytes: &[u8]) -> Result<R, Undelivered> {
+    let malformed = || reference::failure().unwrap_or(Undelivered::Malformed);
+    let answer = decode::<C, R>(&mut bytes).map_err(|_| malformed())?;
+    finish(bytes).map_err(|_| Undelivered::Malformed)?;
+    Ok(answer)
 }
 
 /// What becomes of a question.

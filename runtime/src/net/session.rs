@@ -35,6 +35,7 @@ use super::whole;
 use crate::actor::WatchId;
 use crate::event::{DeadLetterReason, Undelivered};
 use crate::sync::{Arc, planted};
+use crate::task::panic::quietly;
 use crate::time::Time;
 use children::{Child, Start};
 use ends::Ends;
@@ -370,7 +371,10 @@ impl Session {
         while let Some(inlet) = self.inlets.get_mut(&actor)
             && let Some((waiting, origin)) = &mut inlet.waiting
         {
-            let Poll::Ready(outcome) = waiting.as_mut().poll(cx) else { return };
+            let mut outcome = Poll::Ready(Err(Undelivered::Malformed));
+            // What drops a message is anybody's code.
+            quietly(|| outcome = waiting.as_mut().poll(cx));
+            let Poll::Ready(outcome) = outcome else { return };
             let origin = *origin;
             inlet.waiting = None;
             // An error means that too much is to be said, which the next frame meets, too.
@@ -456,7 +460,10 @@ impl Drop for Session {
         self.news.close();
         for inlet in self.inlets.values_mut() {
             let letter = (inlet.actor.id(), inlet.actor.message());
-            let waited = usize::from(inlet.waiting.take().is_some());
+            let waiting = inlet.waiting.take();
+            let waited = usize::from(waiting.is_some());
+            // As in `move_on`: all others are told still.
+            quietly(|| drop(waiting));
             // What stands behind them is told with that.
             let parked = std::mem::take(&mut inlet.parked);
             for _ in 0..waited + parked.len() {

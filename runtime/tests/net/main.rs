@@ -25,6 +25,7 @@ mod limit;
 mod lock;
 mod manifest;
 mod narrow;
+mod panics;
 mod references;
 mod rendezvous;
 #[cfg(not(sanitized = "thread"))]
