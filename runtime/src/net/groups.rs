@@ -218,7 +218,7 @@ impl Groups {
         let mut table = self.0.lock();
         for ((group, protocol), members) in &table.own {
             for &actor in members {
-                outlet.say(Order::Within(actor), &Frame::Joined { actor, protocol, group });
+                outlet.say_or_end(Order::Within(actor), &Frame::Joined { actor, protocol, group });
             }
         }
         let announced = Announced { outlet: outlet.clone(), members: BTreeSet::new() };
@@ -305,7 +305,7 @@ impl Table {
             return;
         }
         for announced in self.peers.values() {
-            announced.outlet.say(Order::Within(actor), frame);
+            announced.outlet.say_or_end(Order::Within(actor), frame);
         }
     }
 }

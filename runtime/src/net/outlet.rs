@@ -207,6 +207,14 @@ impl Outlet {
         fits
     }
 
+    /// The same for somebody who is not the session: ends the connection if too much waits. The session may never say anything
+    /// else, and not see it.
+    pub(super) fn say_or_end(&self, order: Order, frame: &Frame<'_>) {
+        if !self.say(order, frame) {
+            self.hang_up();
+        }
+    }
+
     /// How many frames are submitted when the short one is that was said last, or hardly more: long ones may leave before
     /// it.
     pub(super) fn said(&self) -> u64 {

@@ -134,6 +134,29 @@ fn who_announces_more_than_it_may_is_cut_off() {
     });
 }
 
+// [G-REMOTE-6] [ENV-22]
+#[test]
+#[cfg_attr(sanitized, ignore = "slow, and only counts")]
+fn who_does_not_read_who_joins_and_leaves_is_cut_off() {
+    let network = Loopback::new();
+    run(async {
+        let there = Place::new(&network, "there", Scheduler::stealing());
+        let mine = group(&there);
+        let book = there.system.spawn::<Book>(open()).await.unwrap();
+        let attacker = network.node("attacker", identity("attacker"));
+        attacker.connect(&"loopback:there".parse().unwrap()).await.unwrap();
+        let link = soon(poll_fn(|cx| attacker.poll_link(cx))).await.unwrap();
+        until(|| there.node.peers().len() == 1).await;
+        // Two frames each, of which 65,536 may wait.
+        for _ in 0..40_000 {
+            assert!(mine.join(&book) && mine.leave(&book));
+        }
+        until(|| there.node.peers().is_empty()).await;
+        drop(link);
+        there.shut().await;
+    });
+}
+
 // [G-REMOTE-12]
 #[test]
 fn a_name_is_found_on_whichever_node_exports_it() {

@@ -68,7 +68,7 @@ impl Outlet {
         let correlation = state.correlation;
         state.finds.insert(correlation, Search { actor: None, finding });
         drop(state);
-        self.say(Order::Free, &ask(correlation));
+        self.say_or_end(Order::Free, &ask(correlation));
     }
 
     /// Notes that an actor was started for this node, which may stop it.
@@ -84,7 +84,10 @@ impl Outlet {
         let route = state.routes.get(&actor);
         let is_child = route.is_some_and(|route| route.is_child && route.ended.is_none());
         drop(state);
-        is_child && self.say(Order::Free, &Frame::Stop { actor })
+        if is_child {
+            self.say_or_end(Order::Free, &Frame::Stop { actor });
+        }
+        is_child
     }
 
     /// Makes a way to an actor that a message has named, and asks its node to let this one use it; `false` if

@@ -51,7 +51,7 @@ impl Ends {
             let frame = Frame::Ended { actor, how, text: &text };
             // Before the peer can answer.
             ends.0.lock().ended.push(actor);
-            speaker.say(Order::BehindAll, &frame);
+            speaker.say_or_end(Order::BehindAll, &frame);
         });
         if planted!("net-ended-overtakes": true => false) {
             outlet.fence(&fence);
