@@ -127,9 +127,9 @@ pub(super) fn home_of<P: Protocol<Message: WireMessage>>(
     }
     let own = |actor| Home { identity: node.identity(), actor };
     if cell.vtable.distant {
-        // One that has ended is sent as an actor of this node that nobody reaches.
-        let ended = || actor.is_closed().then(|| own(actor.id().number()));
-        return node.reach().abroad(actor.id()).or_else(ended);
+        // One that has ended is sent as an actor of this node that nobody reaches. Its proxy may not know yet.
+        let ended = || own(actor.id().number());
+        return Some(node.reach().abroad(actor.id()).unwrap_or_else(ended));
     }
     if let Some(number) = node.reach().known(actor.id(), P::Message::MANIFEST.name()) {
         return Some(own(number));

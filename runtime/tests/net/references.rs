@@ -1,12 +1,14 @@
 //! References inside of messages: at home they are the actor's own, elsewhere they lead there.
 
 use crate::stage::{Book, Place, Seen, Watch, Watcher, between, book, identity, once, open};
-use crate::support::{Builds, run, soon, until, until_async};
-use greenroom::net::{Codec, Export, Frame, Loopback, Order, Postcard, Transport};
+use crate::support::{Builds, LONG, run, soon, until, until_async};
+use greenroom::net::{Codec, Export, Frame, Loopback, Node, Order, Postcard, Transport};
 use greenroom::{
-    Actor, AskError, DeadLetterReason, ExitReason, Ref, Scheduler, TellError, Undelivered, handlers,
+    Actor, AskError, DeadLetterReason, ExitReason, Ref, Scheduler, System, TellError, Undelivered,
+    handlers,
 };
 use proptest::prelude::*;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::future::poll_fn;
 
 /// Is sent books, and asks them.
@@ -37,6 +39,67 @@ impl Desk {
     async fn divide(&mut self, book: Ref<Book>, number: u64, by: u64) -> Result<u64, String> {
         book.divide(number, by).await.map_err(|error| error.to_string())
     }
+}
+
+/// A reference that is put into bytes again as soon as it is made of them, before whatever stands in for the actor has had
+/// a turn.
+#[derive(Debug, PartialEq)]
+struct SentOn {
+    actor: (u64, u64, u64),
+    is_sent: bool,
+}
+
+impl Serialize for SentOn {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        self.actor.serialize(to)
+    }
+}
+
+impl<'de> Deserialize<'de> for SentOn {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let book = Ref::<Book>::deserialize(from)?;
+        let mut bytes = Vec::new();
+        let is_sent = Postcard::encode(&book, &mut bytes).is_ok();
+        Ok(Self { actor: Postcard::decode(&mut &bytes[..]).unwrap_or_default(), is_sent })
+    }
+}
+
+#[derive(Actor)]
+struct Forwarder;
+
+#[handlers(wire = "test.forwarder/1")]
+impl Forwarder {
+    #[ask]
+    fn forward(&self, actor: (u64, u64, u64)) -> SentOn {
+        SentOn { actor, is_sent: false }
+    }
+}
+
+// [G-REMOTE-9] [ENV-13]
+#[test]
+fn a_reference_to_an_actor_that_has_just_ended_is_sent_on() {
+    let network = Loopback::new();
+    let there = Place::new(&network, "there", Scheduler::stealing());
+    // With one worker, nothing else runs while something is decoded.
+    let system = System::builder().workers(1).own();
+    let node = Node::start(&system, network.node("here", identity("here"))).unwrap();
+    run(async {
+        let forwarder = there.system.spawn::<Forwarder>(Forwarder).await.unwrap();
+        there.node.export("forwarder", Export::of(&forwarder)).unwrap();
+        let peer = node.connect(&"loopback:there".parse().unwrap()).await.unwrap();
+        let far = peer.find::<Forwarder>("forwarder").await.unwrap();
+        let own = node.identity();
+        // Nobody lives there: as one who has ended since it was sent.
+        let sent =
+            soon(far.forward((own.node.0, own.incarnation.0, 1_000_000)).into_future()).await;
+        let SentOn { actor: (node, incarnation, actor), is_sent } = sent.unwrap();
+        assert!(is_sent);
+        // As one of this node that nobody reaches.
+        assert_eq!((node, incarnation), (own.node.0, own.incarnation.0));
+        assert_ne!(actor, 0);
+        system.shutdown(LONG).await.unwrap();
+        there.shut().await;
+    });
 }
 
 /// A desk at `there`, and the reference from `here` to it.
@@ -144,12 +207,12 @@ fn whom_nobody_sent_nobody_opens() {
 #[test]
 fn a_reference_is_put_into_nothing_but_messages() {
     run(async {
-        let system = greenroom::System::builder().workers(1).own();
+        let system = System::builder().workers(1).own();
         let book = system.spawn::<Book>(open()).await.unwrap();
         assert!(Postcard::encode(&book, &mut Vec::new()).is_err());
         let decoded: Result<Ref<Book>, _> = Postcard::decode(&mut &[1, 2, 3][..]);
         assert!(decoded.is_err());
-        system.shutdown(crate::support::LONG).await.unwrap();
+        system.shutdown(LONG).await.unwrap();
     });
 }
 
