@@ -4,11 +4,12 @@ use super::frame::Frame;
 use super::identity::Identity;
 use super::message::WireMessage;
 use super::node::{Connected, adopt};
-use super::outlet::NotFound;
+use super::outlet::{NotFound, Outlet};
 use super::remote::{Fence, stand_in};
 use super::spawn::{self, RemoteSpawnError, Spawnable};
 use crate::actor::{Protocol, Ref};
 use crate::queue::oneshot;
+use crate::sync::Arc;
 use crate::system::System;
 use std::fmt;
 use std::future::poll_fn;
@@ -109,17 +110,13 @@ impl Peer {
         let (sender, mut receiver) = oneshot::pair();
         let by = outlet.clone();
         let finding = move |outcome: Result<u64, NotFound>| {
-            let started = outcome.clone();
             let spawned = outcome.and_then(|actor| {
                 by.adopt(actor);
-                stand_in::<A>(&by, actor)
+                let untaken = Untaken(Some((by.clone(), actor)));
+                stand_in::<A>(&by, actor).map(|reference| (reference, untaken))
             });
-            if sender.send(spawned).is_err()
-                && let Ok(actor) = started
-            {
-                // Nobody waits for it any more.
-                by.stop(actor);
-            }
+            // An error means that nobody waits any more.
+            let _ = sender.send(spawned);
         };
         let until = self.system.deadline(self.system.core().limits.ask_timeout);
         let protocol = A::Message::MANIFEST.name();
@@ -127,7 +124,9 @@ impl Peer {
         outlet.search(ask, Box::new(finding));
         let spawned = self.system.by(until, poll_fn(|cx| receiver.poll(cx))).await;
         let spawned = spawned.ok_or(RemoteSpawnError::Expired)?;
-        Ok(spawned.unwrap_or(Err(NotFound::NodeDown))?)
+        let (reference, untaken) = spawned.unwrap_or(Err(NotFound::NodeDown))?;
+        untaken.take();
+        Ok(reference)
     }
 
     /// Ends an actor that was started there by this connection, as [`Ref::stop`] does at home. Returns at once; `false` if
@@ -154,6 +153,23 @@ impl Peer {
         self.system.by(until, passed(|fence| outlet.streams().fence(fence))).await;
         outlet.hang_up();
         self.ended().await;
+    }
+}
+
+/// An actor that was started, and is stopped if nobody takes it.
+struct Untaken(Option<(Arc<Outlet>, u64)>);
+
+impl Untaken {
+    fn take(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Untaken {
+    fn drop(&mut self) {
+        if let Some((outlet, actor)) = self.0.take() {
+            outlet.stop(actor);
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Actors that one node starts on another.
 
 use crate::stage::{Place, between, identity, once};
-use crate::support::{Builds, run, soon, until_async};
+use crate::support::{Builds, run, soon, until, until_async};
 use greenroom::net::{
     Address, Export, ExportError, Identity, Incarnation, Loopback, Node, NodeId, Orphans,
     Placement, RemoteChild, RemoteSpawnError,
@@ -9,6 +9,9 @@ use greenroom::net::{
 use greenroom::sim::World;
 use greenroom::{Actor, Context, Ref, Scheduler, StartError, System, handlers};
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{self, Wake, Waker};
 use std::time::Duration;
 use tokio::sync::Semaphore;
 
@@ -199,6 +202,35 @@ fn what_is_started_for_nobody_is_stopped() {
         assert_eq!(near.live().await, Ok(1));
         there.shut().await;
         system.shutdown(crate::support::LONG).await.unwrap();
+    });
+}
+
+/// Notes that it was woken.
+#[derive(Default)]
+struct Woken(AtomicBool);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+// [G-REMOTE-10]
+#[test]
+fn what_is_started_for_somebody_who_goes_before_he_takes_it_is_stopped() {
+    between(Loopback::new, async |_, here, there| {
+        let (near, registry) = allowed(here, there, Orphans::Keep).await;
+        let peer = here.reach(there).await;
+        let plan = Plan { number: 7, how: How::Well, registry };
+        let woken = Arc::new(Woken::default());
+        let mut spawning = Box::pin(peer.spawn::<Worker>("worker", plan));
+        let waker = Waker::from(Arc::clone(&woken));
+        assert!(spawning.as_mut().poll(&mut task::Context::from_waker(&waker)).is_pending());
+        // The answer has come, and lies there.
+        until(|| woken.0.load(Ordering::Acquire)).await;
+        assert_eq!(near.live().await, Ok(1));
+        drop(spawning);
+        until_async(async || near.live().await == Ok(0)).await;
     });
 }
 
