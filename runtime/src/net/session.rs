@@ -14,6 +14,7 @@
 
 mod children;
 mod ends;
+mod held;
 mod news;
 mod parking;
 mod run;
@@ -35,13 +36,15 @@ use super::whole;
 use crate::actor::WatchId;
 use crate::event::{DeadLetterReason, Undelivered};
 use crate::sync::{Arc, planted};
+use crate::task::current;
 use crate::task::panic::quietly;
 use crate::time::Time;
 use children::{Child, Start};
 use ends::Ends;
+use held::Held;
 use news::News;
 use parking::{Parked, Parking};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tokio::task::JoinSet;
@@ -64,7 +67,7 @@ pub(super) struct Session {
     /// Actors that have ended, in this order; some of them may be forgotten.
     ended: VecDeque<u64>,
     /// Actors with messages that wait.
-    held: BTreeSet<u64>,
+    held: Held,
     /// What they are to hear behind these.
     news: Arc<News>,
     /// What is parked, in bytes.
@@ -90,6 +93,8 @@ struct Inlet {
     limit: Option<Limit>,
     /// The message that waits for room.
     waiting: Option<(Waiting, Origin)>,
+    /// Has that looked at; `None` if none ever waited.
+    waker: Option<Waker>,
     parked: Parking,
     /// Whether the peer was told that the actor has ended.
     has_ended: bool,
@@ -132,7 +137,7 @@ impl Session {
             outlet,
             node,
             inlets: BTreeMap::new(),
-            held: BTreeSet::new(),
+            held: Held::new(waker),
             parked_bytes: 0,
             news: News::new(waker),
             starts: JoinSet::new(),
@@ -150,9 +155,8 @@ impl Session {
             }
         }
         if !self.held.is_empty() {
-            let held: Vec<u64> = self.held.iter().copied().collect();
-            for actor in held {
-                self.move_on(actor, cx);
+            for actor in self.held.due(self.outlet.is_pressed()) {
+                self.move_on(actor);
             }
         }
         let Poll::Ready(received) = self.outlet.poll_receive(cx, self.frame.unshared()) else {
@@ -304,7 +308,9 @@ impl Session {
             let parked = Parked::new(envelope, origin);
             self.parked_bytes += parked.bytes();
             inlet.parked.park(parked);
-            self.held.insert(origin.actor);
+            if inlet.waiting.is_none() {
+                self.held.stall(origin.actor);
+            }
             return Ok(());
         }
         self.hand_in(envelope, origin)
@@ -334,7 +340,7 @@ impl Session {
             Ok(Taken::Waits(waiting)) => {
                 let Some(inlet) = self.inlets.get_mut(&origin.actor) else { return Ok(()) };
                 inlet.waiting = Some((waiting, origin));
-                self.held.insert(origin.actor);
+                self.held.wait(origin.actor);
                 Ok(())
             }
             Err(why) => self.settle(origin, Err(why)),
@@ -366,14 +372,18 @@ impl Session {
     }
 
     /// Lets the message of an actor go on that waited for room, and those behind it.
-    fn move_on(&mut self, actor: u64, cx: &mut Context<'_>) {
+    fn move_on(&mut self, actor: u64) {
         self.unpark(actor);
         while let Some(inlet) = self.inlets.get_mut(&actor)
             && let Some((waiting, origin)) = &mut inlet.waiting
         {
+            let waker = inlet.waker.get_or_insert_with(|| self.held.waker(actor));
+            let mut cx = Context::from_waker(waker);
             let mut outcome = Poll::Ready(Err(Undelivered::Malformed));
             // What drops a message is anybody's code.
-            quietly(|| outcome = waiting.as_mut().poll(cx));
+            let poll = || quietly(|| outcome = waiting.as_mut().poll(&mut cx));
+            // Or those that are held could use up what the session may send in one turn.
+            current::sending_freely(poll);
             let Poll::Ready(outcome) = outcome else { return };
             let origin = *origin;
             inlet.waiting = None;
@@ -381,11 +391,12 @@ impl Session {
             let _ = self.settle(origin, outcome);
             self.unpark(actor);
         }
-        if self.inlets.get(&actor).is_none_or(Inlet::is_idle) {
-            self.held.remove(&actor);
-            // As above.
-            let _ = self.forget_if_over(actor);
+        if self.inlets.get(&actor).is_some_and(|inlet| !inlet.is_idle()) {
+            return self.held.stall(actor);
         }
+        self.held.release(actor);
+        // As above.
+        let _ = self.forget_if_over(actor);
     }
 
     /// Hands in parked messages until one has to wait.
@@ -422,6 +433,7 @@ impl Inlet {
             window,
             limit,
             waiting: None,
+            waker: None,
             parked: Parking::default(),
             has_ended: false,
             parting: None,

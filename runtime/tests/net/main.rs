@@ -19,6 +19,7 @@ mod conformance;
 mod downs;
 mod frame;
 mod groups;
+mod held;
 mod hostile;
 mod inside;
 mod limit;

@@ -69,9 +69,9 @@ impl Session {
         }
         // One may be held under two numbers, for two protocols, and hears of it behind both.
         let mut held = BTreeMap::<_, Vec<_>>::new();
-        for number in &self.held {
-            let address = self.inlets.get(number).map(|inlet| address(inlet.actor.cell()));
-            held.entry(address).or_default().push(*number);
+        for number in self.held.iter() {
+            let address = self.inlets.get(&number).map(|inlet| address(inlet.actor.cell()));
+            held.entry(address).or_default().push(number);
         }
         for (to, fence) in untold {
             for number in held.get(&Some(address(&to))).into_iter().flatten() {
