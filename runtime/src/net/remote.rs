@@ -269,10 +269,13 @@ pub(super) fn stand_in<P: Protocol<Message: WireMessage>>(
     reference.ok_or_else(|| NotFound::Speaks(P::Message::MANIFEST.name().to_owned()))
 }
 
-/// A reference to an actor that has ended: what stands in for it ends at once.
-pub(super) fn dead<P: Protocol<Message: WireMessage>>(outlet: &Arc<Outlet>) -> Option<Ref<P>> {
+/// A reference to an actor that has ended, or is out of reach: what stands in for it ends at once.
+pub(super) fn dead<P: Protocol<Message: WireMessage>>(
+    outlet: &Arc<Outlet>,
+    reason: ExitReason,
+) -> Option<Ref<P>> {
     let proxy = start::<P>(outlet, 0)?;
-    proxy.end_with(ExitReason::NoActor, None);
+    proxy.end_with(reason, None);
     Some(proxy.api())
 }
 

@@ -70,6 +70,8 @@ pub(super) struct Session {
     held: Held,
     /// What they are to hear behind these.
     news: Arc<News>,
+    /// Whether nothing more comes but what they have.
+    is_over: bool,
     /// What is parked, in bytes.
     parked_bytes: usize,
     /// Of all messages of the peer.
@@ -140,6 +142,7 @@ impl Session {
             held: Held::new(waker),
             parked_bytes: 0,
             news: News::new(waker),
+            is_over: false,
             starts: JoinSet::new(),
             children: BTreeMap::new(),
             frame: Arc::new(Vec::new()),
@@ -159,14 +162,17 @@ impl Session {
                 self.move_on(actor);
             }
         }
+        if self.is_over {
+            return if self.may_wait() { Turn::Waits } else { Turn::Ended };
+        }
         let Poll::Ready(received) = self.outlet.poll_receive(cx, self.frame.unshared()) else {
             return Turn::Waits;
         };
         match received {
             Ok(()) => {}
-            // What the peer sent before it closed has its chance, unless this node is leaving, too.
-            Err(LinkEnd::Closed) if !self.outlet.has_hung_up() && !self.held.is_empty() => {
-                return Turn::Waits;
+            Err(LinkEnd::Closed) if self.may_wait() => {
+                self.end_for_others();
+                return Turn::Went(1);
             }
             Err(_) => return Turn::Ended,
         }
@@ -466,7 +472,7 @@ impl Inlet {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        self.part_with_children();
+        self.part_with_children(|_| true);
         self.node.groups().disconnected(&self.outlet);
         self.ends.close();
         self.news.close();

@@ -116,7 +116,10 @@ impl Streams {
     ) -> Result<u64, Undelivered> {
         let mut table = self.0.lock();
         if table.is_closed {
-            return Err(Undelivered::NodeDown);
+            drop(table);
+            // What it is in was sent before the connection ended.
+            sink.end(Err(Cut::NodeDown));
+            return Ok(0);
         }
         if planted!("net-streams-unbounded": table.coming.len() >= STREAMS_MAX => false) {
             return Err(Undelivered::OverLimit);
