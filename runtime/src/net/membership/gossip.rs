@@ -6,13 +6,13 @@
 use super::id::Id;
 use super::member::{Member, Roster};
 use super::swim::Swim;
+use super::timers::Timers;
 use super::{NAME, Named, Seed};
-use crate::actor::{Context, Handle, Message, Ref};
+use crate::actor::{Context, Handle, Message, Ref, TimerId};
 use crate::net::{Address, Identity, Node, NodeId};
 use crate::sync::Arc;
 use crate::system::System;
 use crate::time::Time;
-use foca::Timer;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::time::Duration;
@@ -52,8 +52,9 @@ pub(super) struct Gossip {
     awaited: Vec<Named>,
     period: Duration,
     swim: Swim,
-    timers: BTreeMap<(Time, u64), Timer<Id>>,
-    timers_set: u64,
+    timers: Timers,
+    /// When the next of them is looked for.
+    next_tick: Option<(Time, TimerId)>,
     routes: BTreeMap<NodeId, Route>,
     /// Periods so far.
     round: u64,
@@ -82,7 +83,7 @@ impl Gossip {
         let core = cx.system().core().clone();
         let me = Id::new(roster.me().identity, roster.me().address.clone(), core.clock.wall_ms());
         let swim = Swim::new(me, period, members_max, core.random.next());
-        let (timers, routes, awaited) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
+        let (timers, routes, awaited) = (Timers::default(), BTreeMap::new(), Vec::new());
         cx.every(period, Self::each_period);
         cx.after(Duration::ZERO, Self::seek);
         Self {
@@ -94,7 +95,7 @@ impl Gossip {
             period,
             swim,
             timers,
-            timers_set: 0,
+            next_tick: None,
             routes,
             round: 0,
         }
@@ -111,10 +112,13 @@ impl Gossip {
     #[local]
     fn tick(&mut self, cx: &mut Context<Self>) {
         let now = cx.system().core().clock.now();
-        while let Some(entry) = self.timers.first_entry().filter(|entry| entry.key().0 <= now) {
-            self.swim.tick(entry.remove());
+        while let Some(timer) = self.timers.take(now) {
+            self.swim.tick(timer);
             self.carry_out(cx);
         }
+        // Not before: those that are due already would have ticks of their own.
+        self.next_tick = None;
+        self.await_next(cx);
     }
 
     #[local]
@@ -186,10 +190,9 @@ impl Gossip {
         let out = self.swim.take();
         let now = cx.system().core().clock.now();
         for (delay, timer) in out.timers {
-            self.timers_set += 1;
-            self.timers.insert((now.after(delay), self.timers_set), timer);
-            cx.after(delay, Self::tick);
+            self.timers.set(now.after(delay), timer);
         }
+        self.await_next(cx);
         for (to, packet) in out.packets {
             self.send(&to.member(), Some(packet), cx);
         }
@@ -197,6 +200,19 @@ impl Gossip {
             self.publish(cx);
             cx.after(self.period * GRACE_PERIODS, Self::publish);
         }
+    }
+
+    /// Makes sure of a tick when the first timer is due.
+    fn await_next(&mut self, cx: &mut Context<Self>) {
+        let Some(due) = self.timers.first_due() else { return };
+        if self.next_tick.is_some_and(|(next, _)| next <= due) {
+            return;
+        }
+        if let Some((_, later)) = self.next_tick.take() {
+            cx.cancel(later);
+        }
+        let delay = due.since(cx.system().core().clock.now());
+        self.next_tick = Some((due, cx.after(delay, Self::tick)));
     }
 
     /// Sends a packet, if there is one, by the connection, which is made where there is none.

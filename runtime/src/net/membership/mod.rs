@@ -24,6 +24,7 @@ mod member;
 mod swim;
 #[cfg(test)]
 mod tests;
+mod timers;
 
 pub use member::{Member, MemberEvent, MemberStream, Members};
 

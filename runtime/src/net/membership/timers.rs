@@ -1,0 +1,99 @@
+//! The timers of the protocol, until they are due.
+//!
+//! That a node is down is remembered for a day, and others may say so of it again and again, each time of a later membership.
+//! The protocol obeys the last of these timers only, so no other one is kept.
+
+use super::id::Id;
+use crate::net::NodeId;
+use crate::time::Time;
+use foca::Timer;
+use std::collections::BTreeMap;
+
+/// See the [module](self).
+#[derive(Default)]
+pub(super) struct Timers {
+    by_time: BTreeMap<Key, Timer<Id>>,
+    /// Those that let a node that is down be forgotten.
+    removals: BTreeMap<NodeId, Key>,
+    /// How many were set.
+    count: u64,
+}
+
+/// When one is due, and its number.
+type Key = (Time, u64);
+
+impl Timers {
+    pub(super) fn set(&mut self, due: Time, timer: Timer<Id>) {
+        self.count += 1;
+        let key = (due, self.count);
+        if let Timer::RemoveDown(id) = &timer
+            && let Some(before) = self.removals.insert(id.identity.node, key)
+        {
+            self.by_time.remove(&before);
+        }
+        self.by_time.insert(key, timer);
+    }
+
+    /// When the first of them is due.
+    pub(super) fn first_due(&self) -> Option<Time> {
+        self.by_time.first_key_value().map(|((due, _), _)| *due)
+    }
+
+    /// Takes the first one that is due by then.
+    pub(super) fn take(&mut self, now: Time) -> Option<Timer<Id>> {
+        let timer = self.by_time.first_entry().filter(|first| first.key().0 <= now)?.remove();
+        if let Timer::RemoveDown(id) = &timer {
+            self.removals.remove(&id.identity.node);
+        }
+        Some(timer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::membership::swim::Swim;
+    use crate::net::{Identity, Incarnation};
+    use std::time::Duration;
+
+    fn id(node: u64, generation: u64) -> Id {
+        let identity = Identity { node: NodeId(node), incarnation: Incarnation(1) };
+        Id::new(identity, "loopback:here".parse().unwrap(), generation)
+    }
+
+    /// A packet of one node that says of others that they are down.
+    fn gossip(from: &Id, to: &Id, down: &[Id]) -> Vec<u8> {
+        // Gossip is the ninth of foca's messages, and down the third of its states.
+        let mut packet = postcard::to_allocvec(&(from, 0_u16, to, 8_u8)).unwrap();
+        let count = u16::try_from(down.len()).unwrap();
+        packet.extend(count.to_be_bytes());
+        for id in down {
+            packet.extend(postcard::to_allocvec(&(id, 0_u16, 2_u8)).unwrap());
+        }
+        packet
+    }
+
+    #[test]
+    fn of_a_node_that_is_down_again_and_again_one_timer_is_kept() {
+        let (me, peer) = (id(1, 1), id(2, 1));
+        let mut swim = Swim::new(me.clone(), Duration::from_secs(1), 10, 7);
+        let (mut timers, now) = (Timers::default(), Time(0));
+        let mut removals = 0;
+        for generation in 1..1000 {
+            swim.packet(&gossip(&peer, &me, &[id(3, generation)])).unwrap();
+            for (delay, timer) in swim.take().timers {
+                removals += usize::from(matches!(timer, Timer::RemoveDown(_)));
+                timers.set(now.after(delay), timer);
+            }
+        }
+        assert_eq!(removals, 999, "the protocol sets one for each");
+        assert!(timers.by_time.len() < 20, "{}", timers.by_time.len());
+        // The last one, which lets the node be forgotten.
+        let all = std::iter::from_fn(|| timers.take(Time::NEVER));
+        let mut kept = all.filter(|timer| matches!(timer, Timer::RemoveDown(_)));
+        assert!(matches!(kept.next(), Some(Timer::RemoveDown(last)) if last == id(3, 999)));
+        assert!(kept.next().is_none());
+        drop(kept);
+        assert!(timers.removals.is_empty() && timers.first_due().is_none());
+    }
+}
