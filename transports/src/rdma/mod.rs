@@ -24,6 +24,7 @@ mod ended;
 #[cfg(all(feature = "rdma", target_os = "linux", target_pointer_width = "64"))]
 pub mod ib;
 mod idle;
+mod inline;
 #[cfg(all(feature = "rdma", target_os = "linux", target_pointer_width = "64"))]
 mod pick;
 mod pool;

@@ -1,5 +1,6 @@
 //! Devices, and what is made of one.
 
+use super::super::inline::Inline;
 use super::super::verbs::{
     CreateError, Device, DeviceError, DeviceEvent, DeviceInfo, Endpoint, Limits, LinkLayer,
     OWNER_MAX, OpenError, Port, QueuePairConfig, RegisterError, Verbs,
@@ -67,7 +68,7 @@ impl Verbs for IbVerbs {
         }
         let limits = limits(&attributes);
         let place = Place { port, gid_index };
-        Ok(IbDevice { domain, place, limits, events: Watched(None) })
+        Ok(IbDevice { domain, place, limits, inline: Inline::new(), events: Watched(None) })
     }
 }
 
@@ -115,6 +116,7 @@ pub struct IbDevice {
     domain: Arc<Domain>,
     pub(super) place: Place,
     limits: Limits,
+    inline: Inline,
     events: Watched<Domain>,
 }
 
@@ -169,8 +171,10 @@ impl IbDevice {
         }
         let kind = if qkey.is_some() { QPT_UD } else { QPT_RC };
         let (queue, shared) = (&completions.queue, shared.map(|shared| &shared.0));
-        let made = ffi::Pair::new(queue, shared, kind, config).map_err(not_made)?;
-        IbQueuePair::ready(self, made, shared.is_some(), config.psn, qkey)
+        let made = self.inline.make(config.inline_bytes, |inline_bytes| {
+            ffi::Pair::new(queue, shared, kind, &QueuePairConfig { inline_bytes, ..*config })
+        });
+        IbQueuePair::ready(self, made.map_err(not_made)?, shared.is_some(), config.psn, qkey)
     }
 }
 

@@ -16,6 +16,9 @@ use std::time::Duration;
 /// The number of the first queue pair; devices keep the lowest for themselves.
 pub(super) const FIRST_QPN: u32 = 0x11;
 
+/// What the queue pairs of a machine take inline, unless it is told otherwise.
+const INLINE_BYTES_MAX: u32 = 256;
+
 /// What completions of a queue are told apart by, in its network: its place, which no other one gets.
 pub(super) fn identity(place: usize) -> u64 {
     place as u64 + 1
@@ -73,6 +76,8 @@ pub(super) struct Host {
     pub(super) is_up: bool,
     /// Whether its device has lost the interface that it is of.
     pub(super) is_unplugged: bool,
+    /// It makes no queue pair that is to take more bytes inline.
+    pub(super) inline_bytes_max: u32,
     /// How often its device is open.
     pub(super) opened: usize,
     /// How many more bytes may be registered.
@@ -188,6 +193,7 @@ impl State {
             is_gone: false,
             is_up: true,
             is_unplugged: false,
+            inline_bytes_max: INLINE_BYTES_MAX,
             opened: 0,
             memory_left_bytes: u64::MAX,
             memory_refused: 0,

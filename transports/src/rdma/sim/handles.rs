@@ -1,5 +1,6 @@
 //! What users of a simulated device hold.
 
+use super::super::inline::Inline;
 use super::super::verbs::{
     Completion, CompletionQueue, CreateError, Device, DeviceError, DeviceEvent, DeviceInfo,
     Endpoint, Limits, OWNER_MAX, OpenError, Port, PostError, QueuePairConfig, QueuePairState,
@@ -11,6 +12,7 @@ use super::queue_pair::{SimQueuePair, push_receive};
 use super::transfer::NEVER;
 use std::cell::{RefCell, RefMut};
 use std::collections::VecDeque;
+use std::io;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
@@ -79,7 +81,8 @@ impl Verbs for SimVerbs {
             (NAME, 1, 0) if state.host_mut(self.at.host).is_unplugged => Err(OpenError::NoGid(0)),
             (NAME, 1, 0) if state.is_up(self.at.host) => {
                 state.host_mut(self.at.host).opened += 1;
-                Ok(SimDevice { at: self.at.clone(), gid: state.port(self.at.host).gid })
+                let gid = state.port(self.at.host).gid;
+                Ok(SimDevice { at: self.at.clone(), gid, inline: Inline::new() })
             }
             (NAME, 1, 0) => Err(OpenError::PortDown(port)),
             (NAME, 1, _) => Err(OpenError::NoGid(gid_index)),
@@ -95,6 +98,7 @@ pub struct SimDevice {
     at: At,
     /// Of its port, when it was opened.
     gid: [u8; 16],
+    inline: Inline,
 }
 
 impl Drop for SimDevice {
@@ -155,7 +159,13 @@ impl SimDevice {
         if !is_own || shared.is_some_and(|shared| !self.at.is_same(&shared.at)) {
             return Err(CreateError::Foreign);
         }
-        let mut config = *config;
+        let inline_max = state.host_mut(self.at.host).inline_bytes_max;
+        let inline = self.inline.make(config.inline_bytes, |bytes| match bytes <= inline_max {
+            true => Ok(bytes),
+            false => Err(io::ErrorKind::InvalidInput.into()),
+        });
+        let inline_bytes = inline.map_err(CreateError::System)?;
+        let mut config = QueuePairConfig { inline_bytes, ..*config };
         let receives = shared.map_or_else(
             || state.add_receives(config.receives_max, config.owner),
             |shared| shared.queue,
@@ -163,7 +173,6 @@ impl SimDevice {
         if shared.is_some() {
             config.receives_max = 0;
         }
-        config.inline_bytes = config.inline_bytes.min(INLINE_BYTES_MAX);
         let is_datagram = matches!(kind, Kind::Datagram { .. });
         let pair = state.add_pair(|qpn| Pair {
             host: self.at.host,
@@ -192,9 +201,6 @@ impl SimDevice {
         })
     }
 }
-
-/// What any simulated queue pair sends inline at most.
-const INLINE_BYTES_MAX: u32 = 256;
 
 impl Device for SimDevice {
     type Slot = SimSlot;

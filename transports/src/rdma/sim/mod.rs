@@ -142,6 +142,11 @@ impl Fabric {
         self.state.borrow_mut().host_mut(host).memory_left_bytes = bytes;
     }
 
+    /// That machine makes no queue pair any more that is to take more bytes inline, as devices do that have less.
+    pub fn limit_inline(&self, host: usize, bytes: u32) {
+        self.state.borrow_mut().host_mut(host).inline_bytes_max = bytes;
+    }
+
     /// How often more was to be registered on that machine than may be.
     #[must_use]
     pub fn memory_refused(&self, host: usize) -> u64 {

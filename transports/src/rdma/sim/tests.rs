@@ -87,6 +87,25 @@ fn later(fabric: &Fabric, micros: u64) {
 
 const LONG: u64 = 60_000_000;
 
+// [RDMA-7]
+#[test]
+fn a_device_that_refuses_so_much_inline_is_asked_for_less() {
+    for (takes, inline_bytes) in [(220, 220), (219, 96), (95, 64), (1, 0)] {
+        let fabric = Fabric::new(1, Weather::fair());
+        let verbs = fabric.host();
+        let device = verbs.open("sim0", 1, 0).unwrap();
+        let completions = device.completion_queue(16).unwrap();
+        fabric.limit_inline(verbs.host(), takes);
+        let config = QueuePairConfig { inline_bytes: 220, ..CONFIG };
+        let connected = device.connected(&completions, None, &config).unwrap();
+        // It was found out, and other queue pairs are not refused at first.
+        fabric.limit_inline(verbs.host(), 220);
+        let datagrams = device.datagram(&completions, &config, 7).unwrap();
+        let taken = [connected.inline_bytes_max(), datagrams.inline_bytes_max()];
+        assert_eq!(taken, [inline_bytes; 2], "of {takes}");
+    }
+}
+
 #[test]
 fn messages_arrive_in_order_and_only_what_is_signalled_completes() {
     let weather = Weather { jitter: Duration::from_micros(50), ..Weather::fair() };
