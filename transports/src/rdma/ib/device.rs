@@ -67,7 +67,8 @@ impl Verbs for IbVerbs {
             return Err(OpenError::NoGid(gid_index));
         }
         let limits = limits(&attributes);
-        let place = Place { port, gid_index };
+        let is_ethernet = state.link_layer == LINK_LAYER_ETHERNET;
+        let place = Place { port, gid_index, is_ethernet };
         Ok(IbDevice { domain, place, limits, inline: Inline::new(), events: Watched(None) })
     }
 }
@@ -91,6 +92,7 @@ fn limits(of: &DeviceAttr) -> Limits {
 pub(super) struct Place {
     pub(super) port: u8,
     gid_index: u8,
+    is_ethernet: bool,
 }
 
 impl Place {
@@ -103,8 +105,8 @@ impl Place {
             sgid_index: self.gid_index,
             hop_limit: HOPS_MAX,
             dlid: peer.lid,
-            // Within an InfiniBand subnet the LID says where to, and saves 40 bytes.
-            is_global: u8::from(peer.lid == 0),
+            // Within an InfiniBand subnet the LID says where to, and saves 40 bytes. [RDMA-8]
+            is_global: u8::from(self.is_ethernet || peer.lid == 0),
             port_num: self.port,
             ..AhAttr::default()
         }
@@ -200,16 +202,9 @@ impl Device for IbDevice {
     }
 
     fn port(&self) -> Result<Port, DeviceError> {
-        let (attributes, Place { port, gid_index }) = (self.attributes()?, self.place);
+        let (attributes, Place { port, gid_index, .. }) = (self.attributes()?, self.place);
         let gid = self.domain.gid(port, gid_index).map_err(|error| device_error(&error))?;
-        let is_ethernet = attributes.link_layer == LINK_LAYER_ETHERNET;
-        Ok(Port {
-            is_up: attributes.state == PORT_ACTIVE,
-            layer: if is_ethernet { LinkLayer::Ethernet } else { LinkLayer::InfiniBand },
-            mtu_bytes: mtu_bytes(attributes.active_mtu),
-            lid: attributes.lid,
-            gid,
-        })
+        Ok(port_of(&attributes, gid))
     }
 
     fn register(&self, count: usize, slot_bytes: usize) -> Result<Vec<Slot>, RegisterError> {
@@ -278,6 +273,18 @@ impl Device for IbDevice {
         taken
             .map_err(|error| device_error(&error))
             .map_ok(|(kind, number)| happened(kind, number, self.place.port))
+    }
+}
+
+/// Some drivers give a port on Ethernet a LID, which means nothing there.
+fn port_of(attributes: &PortAttr, gid: [u8; 16]) -> Port {
+    let is_ethernet = attributes.link_layer == LINK_LAYER_ETHERNET;
+    Port {
+        is_up: attributes.state == PORT_ACTIVE,
+        layer: if is_ethernet { LinkLayer::Ethernet } else { LinkLayer::InfiniBand },
+        mtu_bytes: mtu_bytes(attributes.active_mtu),
+        lid: if is_ethernet { 0 } else { attributes.lid },
+        gid,
     }
 }
 

@@ -9,3 +9,20 @@ fn only_what_happens_to_the_port_that_is_used_counts() {
         assert_eq!(happened(kind, 1, 2), DeviceEvent::Other(kind));
     }
 }
+
+/// Some drivers of RoCE devices give their port a LID, and the kernel takes no address on Ethernet without a GID.
+// [RDMA-8]
+#[test]
+fn who_is_on_ethernet_is_reached_by_gid_whatever_its_lid() {
+    for (link_layer, lid, own) in [(LINK_LAYER_ETHERNET, 1, 0), (0, 1, 1), (0, 0, 0)] {
+        let mut attributes = PortAttr::default();
+        (attributes.link_layer, attributes.lid) = (link_layer, lid);
+        assert_eq!(port_of(&attributes, [7; 16]).lid, own);
+    }
+    for (is_ethernet, lid, is_global) in [(true, 1, 1), (true, 0, 1), (false, 1, 0), (false, 0, 1)]
+    {
+        let place = Place { port: 1, gid_index: 0, is_ethernet };
+        let way = place.way(&Endpoint { lid, ..Endpoint::default() });
+        assert_eq!((way.dlid, way.is_global), (lid, is_global));
+    }
+}
