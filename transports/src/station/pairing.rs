@@ -33,6 +33,9 @@ const OFFER_AGAIN: Duration = Duration::from_millis(100);
 const PROVE_WITHIN: Duration = Duration::from_secs(3);
 /// How long packets may wait for a queue pair before it is given up.
 const STALL: Duration = Duration::from_secs(1);
+/// Packets that wait, or are late, are looked at so often; what nobody looked at for longer, because this node stood still,
+/// counts as this.
+const LOOK: Duration = Duration::from_millis(100);
 /// The pause before another attempt, at least and at most.
 const PAUSE_MIN: Duration = Duration::from_millis(250);
 const PAUSE_MAX: Duration = Duration::from_secs(30);
@@ -178,7 +181,7 @@ pub(super) struct Pairing {
     own: Terms,
     /// Bytes of a packet that both take.
     bytes: u32,
-    blocked: Option<Time>,
+    blocked: Option<Waiting>,
     /// What was said last of why it is not used.
     pub(super) said: Option<Why>,
 }
@@ -230,16 +233,11 @@ impl Pairing {
             Phase::Proving(until) => Some(until),
             Phase::Used(_) => {
                 let late = oldest.map(|oldest| self.attempts.look_at(oldest));
-                self.stalls_at().into_iter().chain(late).min()
+                let blocked = self.blocked.map(|waiting| waiting.look_at());
+                blocked.into_iter().chain(late).min()
             }
             Phase::Opening(_) | Phase::Connecting => None,
         }
-    }
-
-    /// When packets have waited for room for too long.
-    fn stalls_at(&self) -> Option<Time> {
-        let blocked = crate::planted!("rdma-stall-unseen": self.blocked => None);
-        blocked.map(|since: Time| since + STALL)
     }
 
     /// Does what is due. `random` is a number that nobody guesses; the oldest packet that waits for an acknowledgement left
@@ -248,7 +246,7 @@ impl Pairing {
         if self.timeout(oldest).is_none_or(|due| due > now) {
             return Step::Stay;
         }
-        let is_stalled = self.stalls_at().is_some_and(|due| due <= now);
+        let is_stalled = self.blocked.is_some_and(Waiting::is_too_long);
         match &mut self.phase {
             Phase::Idle(_) => {
                 self.begin(now, random, None);
@@ -263,8 +261,9 @@ impl Pairing {
             Phase::Proving(_) => self.give_up(now, Why::Unproved),
             Phase::Used(_) if is_stalled => self.give_up(now, Why::Stalled),
             Phase::Used(_) => {
+                let late = oldest.filter(|oldest| self.attempts.look_at(*oldest) <= now);
                 let lateness = self.attempts.lateness();
-                let is_slow = oldest.is_some_and(|oldest| lateness.is_too_much(now, oldest));
+                let is_slow = late.is_some_and(|oldest| lateness.is_too_much(now, oldest));
                 if is_slow { self.give_up(now, Why::Slow) } else { Step::Stay }
             }
             Phase::Opening(_) | Phase::Connecting => Step::Stay,
@@ -387,7 +386,9 @@ impl Pairing {
     pub(super) fn set_blocked(&mut self, now: Time, is_blocked: Blocked) {
         match is_blocked {
             Blocked::No => self.blocked = None,
-            Blocked::Yes => self.blocked = self.blocked.or(Some(now)),
+            Blocked::Yes => {
+                self.blocked.get_or_insert(Waiting { sum: Duration::ZERO, looked: now }).look(now);
+            }
         }
     }
 
@@ -440,6 +441,30 @@ pub(super) enum Role {
 pub(super) enum Trust {
     Sealed,
     Plain,
+}
+
+/// For how long packets have waited for room. [RDMA-44]
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    sum: Duration,
+    looked: Time,
+}
+
+impl Waiting {
+    /// They still wait.
+    fn look(&mut self, now: Time) {
+        let waited = now.since(std::mem::replace(&mut self.looked, now));
+        self.sum += crate::planted!("rdma-stall-by-itself": waited.min(LOOK) => waited);
+    }
+
+    /// When it is to be looked whether they still wait.
+    fn look_at(self) -> Time {
+        self.looked + LOOK.min(STALL.saturating_sub(self.sum))
+    }
+
+    fn is_too_long(self) -> bool {
+        crate::planted!("rdma-stall-unseen": self.sum >= STALL => false)
+    }
 }
 
 /// Whether there is something to send, and no room for it.

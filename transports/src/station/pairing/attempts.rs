@@ -1,16 +1,13 @@
 //! When the next attempt at a queue pair to a node may begin, and how late packets were that went by the last ones. It is the
 //! node's, whatever becomes of its associations.
 
-use super::{PAUSE_MAX, PAUSE_MIN};
+use super::{LOOK, PAUSE_MAX, PAUSE_MIN};
 use crate::link::Time;
 use std::time::Duration;
 
 /// Packets are late that are under way for longer than so many round trips over UDP, and than that.
 const LATE_ROUND_TRIPS: u32 = 8;
 const LATE_MIN: Duration = Duration::from_millis(100);
-/// While packets are late they are looked at so often; what nobody looked at for longer, because this node stood still,
-/// counts as this.
-const LOOK: Duration = Duration::from_millis(100);
 /// A queue pair whose packets were late for so long is given up.
 const LATE_MAX: Duration = Duration::from_secs(1);
 /// Of that, so much counts against the next queue pair, which thereby has some time to be better.

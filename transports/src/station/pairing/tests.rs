@@ -155,8 +155,15 @@ fn what_nobody_answers_or_nobody_empties_is_given_up() {
     assert_eq!((offers, last), (OFFERS, Step::GiveUp { why: Why::Unanswered, word }));
     let [mut first, _] = proving();
     first.on_ready(at(5));
-    first.set_blocked(at(10), Blocked::Yes);
-    first.set_blocked(at(900), Blocked::Yes);
-    assert_eq!(first.timeout(None), Some(at(1010)));
-    assert_eq!(first.on_timeout(at(1010), 1, None), Step::GiveUp { why: Why::Stalled, word });
+    let (mut looks, mut now) = (0, at(10));
+    let last = loop {
+        first.set_blocked(now, Blocked::Yes);
+        // However late it looks.
+        now = first.timeout(None).expect("it waits for room") + Duration::from_secs(looks % 2);
+        match first.on_timeout(now, 1, None) {
+            Step::Stay => looks += 1,
+            step => break step,
+        }
+    };
+    assert_eq!((looks, last), (10, Step::GiveUp { why: Why::Stalled, word }));
 }

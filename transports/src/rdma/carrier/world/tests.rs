@@ -119,6 +119,30 @@ fn a_device_without_an_interface_is_closed() {
     });
 }
 
+/// It did not look for so long, and how long packets had waited when it did says nothing of the queue pair.
+// [RDMA-44]
+#[test]
+fn who_stood_still_itself_keeps_its_queue_pair() {
+    each_seed(14, |seed| {
+        let mut world = World::new(seed, Weather::fair(), SEALED);
+        world.is_quiet = true;
+        world.run_until(|world| world.is_by(Carrier::Rdma));
+        // Packets wait for room most of the time, for what is under way takes that long.
+        let latency = Duration::from_millis(5);
+        world.fabric.set_weather(Weather { latency, ..Weather::fair() });
+        world.is_quiet = false;
+        while !world.is_served() {
+            (0..100).for_each(|_| world.round());
+            world.fabric.advance(world.now() + Duration::from_millis(1500));
+        }
+        for node in &world.nodes {
+            let station = node.station.lock();
+            let changes: Vec<_> = station.changes().map(|change| change.to).collect();
+            assert!(!changes.contains(&Carrier::Udp(Why::Stalled)), "{changes:?}");
+        }
+    });
+}
+
 /// What comes while a turn lasts is taken, and so is the event that tells of it.
 #[test]
 fn events_of_what_was_taken_do_not_pile_up() {
