@@ -105,6 +105,9 @@ fn closed(at: &str, error: &OpenError) -> Finding {
         OpenError::PortDown(_) => "take the link up: ip link set DEVICE up, or plug in its cable",
         OpenError::NoGid(_) => "give the network device an address, and take it up",
         OpenError::NotPermitted => "let this user read and write /dev/infiniband/uverbs*",
+        OpenError::Iwarp => {
+            "take a device for RoCE or InfiniBand; the drivers of some can be told to be for RoCE"
+        }
         _ => "see what the kernel says: dmesg",
     };
     bad("RDMA port", format!("{at}: {}", told(error)), mend)

@@ -1,9 +1,10 @@
 //! Which port of which device a node uses.
 
-use super::verbs::{OpenError, Verbs};
+use super::verbs::{Device, OpenError, Verbs};
 
-/// Opens the first port that opens, of the device of that name or of any. `gid_index` says by which of a port's
-/// addresses it is reached.
+/// Opens the first port that opens, of the device of that name or of any; one of a device without shared receives, which
+/// connections need, only where there is no other one, to say so. `gid_index` says by which of a port's addresses it
+/// is reached.
 ///
 /// # Errors
 /// None opens: what the one says that came nearest to it.
@@ -13,19 +14,21 @@ pub(super) fn open_first<V: Verbs>(
     gid_index: impl Fn(&str, u8) -> u8,
 ) -> Result<V::Device, OpenError> {
     let mut why = OpenError::NoDevice(name.unwrap_or("of any name").to_owned());
+    let mut without = None;
     for device in verbs.devices()? {
         if name.is_some_and(|name| name != device.name) {
             continue;
         }
         for (_, opened) in ports(verbs, &device.name, &gid_index) {
             match opened {
-                Ok(device) => return Ok(device),
+                Ok(device) if device.limits().shared_receives > 0 => return Ok(device),
+                Ok(device) => without = without.or(Some(device)),
                 Err(error) if nearness(&error) > nearness(&why) => why = error,
                 Err(_) => {}
             }
         }
     }
-    Err(why)
+    without.ok_or(why)
 }
 
 /// The ports of a device, each opened; but what says something of the whole device is the last.
@@ -52,7 +55,7 @@ fn nearness(error: &OpenError) -> u8 {
         OpenError::PortDown(_) => 4,
         OpenError::NoGid(_) => 3,
         OpenError::NotPermitted => 2,
-        OpenError::System(_) => 1,
+        OpenError::System(_) | OpenError::Iwarp => 1,
         OpenError::NoLibrary { .. }
         | OpenError::OldLibrary { .. }
         | OpenError::NoDevice(_)

@@ -26,7 +26,7 @@ pub struct Rdma {
 }
 
 impl Rdma {
-    /// The first device with a port that is up.
+    /// The first device with a port that is up, of those that can serve.
     #[must_use]
     pub fn auto() -> Self {
         Self::default()

@@ -11,7 +11,14 @@ use std::mem::{offset_of, size_of};
 macro_rules! opaque {
     ($($name:ident)*) => { $(#[repr(C)] pub(super) struct $name { _opaque: [u8; 0] })* };
 }
-opaque! { Ah DeviceHandle Pd Srq }
+opaque! { Ah Pd Srq }
+
+#[repr(C)]
+pub(super) struct DeviceHandle {
+    _ops: [usize; 2],
+    _node_type: c_int,
+    pub(super) transport_type: c_int,
+}
 
 #[repr(C)]
 pub(super) struct Channel {
@@ -279,6 +286,7 @@ pub(super) const SEND_INLINE: u32 = 1 << 3;
 pub(super) const WC_GRH: u32 = 1;
 pub(super) const PORT_ACTIVE: u32 = 4;
 pub(super) const LINK_LAYER_ETHERNET: u8 = 2;
+pub(super) const TRANSPORT_IWARP: c_int = 1;
 
 pub(super) mod status {
     pub(in super::super) const SUCCESS: u32 = 0;
@@ -312,6 +320,7 @@ const _: () = assert!(offset_of!(DeviceAttr, phys_port_cnt) == 227);
 const _: () = assert!(size_of::<PortAttr>() == 52);
 const _: () = assert!(offset_of!(PortAttr, lid) == 34);
 const _: () = assert!(offset_of!(PortAttr, link_layer) == 46);
+const _: () = assert!(offset_of!(DeviceHandle, transport_type) == 20);
 const _: () = assert!(offset_of!(Mr, lkey) == 36);
 const _: () = assert!(offset_of!(Qp, qp_num) == 52);
 const _: () = assert!(offset_of!(Channel, fd) == 8);

@@ -51,6 +51,9 @@ impl Verbs for IbVerbs {
             io::ErrorKind::PermissionDenied => OpenError::NotPermitted,
             _ => OpenError::System(error),
         })?;
+        if domain.is_iwarp() {
+            return Err(OpenError::Iwarp);
+        }
         let attributes = domain.attributes().map_err(OpenError::System)?;
         if port == 0 || port > attributes.phys_port_cnt {
             return Err(OpenError::NoPort(port));

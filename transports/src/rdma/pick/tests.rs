@@ -8,10 +8,13 @@ use std::io;
 #[derive(Clone, Copy)]
 enum Says {
     Opens,
+    /// And has no shared receives.
+    OpensWithout,
     Down,
     NoGid,
     NotPermitted,
     System,
+    Iwarp,
 }
 
 /// Devices with what each of their ports says; all others say that there is no such port.
@@ -34,10 +37,17 @@ impl Verbs for Machine<'_> {
         let (_, ports) = self.devices.iter().find(|(it, _)| *it == name).unwrap();
         match ports.get(usize::from(port) - 1) {
             Some(Says::Opens) => Fabric::new(1, Weather::fair()).host().open("sim0", 1, 0),
+            Some(Says::OpensWithout) => {
+                let fabric = Fabric::new(1, Weather::fair());
+                let verbs = fabric.host();
+                fabric.without_shared_receives(verbs.host());
+                verbs.open("sim0", 1, 0)
+            }
             Some(Says::Down) => Err(OpenError::PortDown(port)),
             Some(Says::NoGid) => Err(OpenError::NoGid(gid_index)),
             Some(Says::NotPermitted) => Err(OpenError::NotPermitted),
             Some(Says::System) => Err(OpenError::System(io::ErrorKind::OutOfMemory.into())),
+            Some(Says::Iwarp) => Err(OpenError::Iwarp),
             None => Err(OpenError::NoPort(port)),
         }
     }
@@ -68,9 +78,23 @@ fn the_first_port_that_opens_is_taken() {
     assert_eq!(tried, asked(&[("none", 1), ("a", 1), ("a", 2), ("a", 3)]));
 }
 
+/// It is taken only where there is no other one, to say why it does not serve.
+#[test]
+fn a_device_that_cannot_serve_is_passed_over() {
+    let (without, serves) = ([Says::OpensWithout; 3], [Says::Opens]);
+    let served = |devices: &[(&str, &[Says])]| {
+        let (device, tried) = opened(devices, None);
+        (device.unwrap().limits().shared_receives > 0, tried)
+    };
+    let all = [("a", 1), ("a", 2), ("a", 3), ("a", 4), ("b", 1)];
+    assert_eq!(served(&[("a", &without), ("b", &serves)]), (true, asked(&all)));
+    assert_eq!(served(&[("a", &serves), ("b", &without)]), (true, asked(&all[..1])));
+    assert!(!served(&[("a", &without), ("b", &[Says::Down])]).0);
+}
+
 #[test]
 fn what_a_whole_device_says_is_not_asked_of_each_port() {
-    for says in [Says::NotPermitted, Says::System] {
+    for says in [Says::NotPermitted, Says::System, Says::Iwarp] {
         let (device, tried) = opened(&[("a", &[says; 200]), ("b", &[Says::Opens])], None);
         assert!(device.is_ok());
         assert_eq!(tried, asked(&[("a", 1), ("b", 1)]));
@@ -116,5 +140,6 @@ fn the_one_that_was_nearest_says_why() {
         let found = why(&[("a", &first), ("b", &[NoGid]), ("c", &last)]);
         assert!(matches!(found, OpenError::NoGid(254)));
     }
+    assert!(matches!(why(&[("a", &[Says::Iwarp])]), OpenError::Iwarp));
     assert!(matches!(why(&[]), OpenError::NoDevice(_)));
 }

@@ -78,6 +78,8 @@ pub(super) struct Host {
     pub(super) is_unplugged: bool,
     /// It makes no queue pair that is to take more bytes inline.
     pub(super) inline_bytes_max: u32,
+    /// How many queues of shared receives its device says that it makes at most.
+    pub(super) shared_receives: u32,
     /// How often its device is open.
     pub(super) opened: usize,
     /// How many more bytes may be registered.
@@ -194,6 +196,7 @@ impl State {
             is_up: true,
             is_unplugged: false,
             inline_bytes_max: INLINE_BYTES_MAX,
+            shared_receives: Self::LIMITS.shared_receives,
             opened: 0,
             memory_left_bytes: u64::MAX,
             memory_refused: 0,

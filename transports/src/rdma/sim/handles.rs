@@ -210,7 +210,8 @@ impl Device for SimDevice {
     type QueuePair = SimQueuePair;
 
     fn limits(&self) -> Limits {
-        State::LIMITS
+        let shared_receives = self.at.state().host_mut(self.at.host).shared_receives;
+        Limits { shared_receives, ..State::LIMITS }
     }
 
     fn port(&self) -> Result<Port, DeviceError> {
@@ -254,7 +255,10 @@ impl Device for SimDevice {
         if owner > OWNER_MAX {
             return Err(CreateError::Range("the owner"));
         }
-        let queue = self.at.alive()?.add_receives(depth, owner);
+        let mut state = self.at.alive()?;
+        let max = state.host_mut(self.at.host).shared_receives;
+        within("queues of shared receives", 1, max)?;
+        let queue = state.add_receives(depth, owner);
         Ok(SimSharedReceives { at: self.at.clone(), queue })
     }
 

@@ -147,6 +147,11 @@ impl Fabric {
         self.state.borrow_mut().host_mut(host).inline_bytes_max = bytes;
     }
 
+    /// The device of that machine has no shared receives, as some have none.
+    pub fn without_shared_receives(&self, host: usize) {
+        self.state.borrow_mut().host_mut(host).shared_receives = 0;
+    }
+
     /// How often more was to be registered on that machine than may be.
     #[must_use]
     pub fn memory_refused(&self, host: usize) -> u64 {

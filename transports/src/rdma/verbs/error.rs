@@ -39,6 +39,9 @@ pub enum OpenError {
     /// The user may not: usually `/dev/infiniband/uverbs*` is for root alone.
     #[error("this user may not open the device")]
     NotPermitted,
+    /// The device is for iWARP, whose queue pairs connect in another way.
+    #[error("the device is for iWARP, and neither for InfiniBand nor for RoCE")]
+    Iwarp,
     /// What the system says.
     #[error("the device does not open")]
     System(#[source] io::Error),

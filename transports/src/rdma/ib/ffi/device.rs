@@ -1,6 +1,8 @@
 //! Devices: their list, and one that is open.
 
-use super::super::abi::{AsyncEvent, DeviceAttr, DeviceHandle, Element, Pd, PortAttr, Qp, event};
+use super::super::abi::{
+    AsyncEvent, DeviceAttr, DeviceHandle, Element, Pd, PortAttr, Qp, TRANSPORT_IWARP, event,
+};
 use super::library::{Context, Library, Missing, Ops, library};
 use super::{Owned, done};
 use std::ffi::CStr;
@@ -76,6 +78,13 @@ impl Domain {
         // SAFETY: it is open.
         let pd = Owned::new(unsafe { (library.alloc_pd)(context.object) }, library.dealloc_pd)?;
         Ok(Arc::new(Self { pd, context, ops, library }))
+    }
+
+    pub(in super::super) fn is_iwarp(&self) -> bool {
+        // SAFETY: it is open.
+        let device = unsafe { (*self.context.object).device };
+        // SAFETY: the library keeps what it says of a device as long as that is open.
+        unsafe { (*device).transport_type == TRANSPORT_IWARP }
     }
 
     pub(in super::super) fn attributes(&self) -> io::Result<DeviceAttr> {

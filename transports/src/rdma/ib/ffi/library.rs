@@ -31,7 +31,7 @@ pub(super) struct Ops {
 
 #[repr(C)]
 pub(super) struct Context {
-    _device: *mut DeviceHandle,
+    pub(super) device: *mut DeviceHandle,
     pub(super) ops: Ops,
     _cmd_fd: c_int,
     pub(super) async_fd: c_int,
