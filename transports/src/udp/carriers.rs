@@ -23,11 +23,19 @@ impl Udp {
     /// Why there is no RDMA device, or what it refused last; `None` if nothing is wrong as far as it was tried.
     #[must_use]
     pub fn rdma_failure(&self) -> Option<String> {
-        self.shared.driver.lock().pairs.as_ref().and_then(|pairs| pairs.failure())
+        let driver = self.shared.driver.lock();
+        driver.pairs.as_ref().map_or_else(|| driver.pairs_failure.clone(), |pairs| pairs.failure())
     }
 }
 
 impl Driver {
+    /// Closes the device: its memory is pinned, and nobody has a use for it when all links have ended. [RDMA-9]
+    pub(super) fn end_pairs(&mut self) {
+        if let Some(pairs) = self.pairs.take() {
+            self.pairs_failure = pairs.failure();
+        }
+    }
+
     /// Sends what there is by queue pairs, as far as they have room at once.
     pub(super) fn send_last_paired(&mut self, shared: &Shared) {
         let now = shared.station.lock().now();

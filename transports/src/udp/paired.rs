@@ -9,11 +9,14 @@ use crate::rdma::Rdma;
 use crate::rdma::carrier::{QueuePairs, Turn};
 use crate::rdma::sim::{Fabric, SimDevice, Weather};
 use crate::rdma::verbs::{OpenError, Verbs};
+use crate::secure::identity::Identity;
+use crate::secure::key::Key;
 use crate::station::Station;
-use greenroom::net::transport_conforms;
+use greenroom::net::{Drive, Transport, transport_conforms};
 use parking_lot::Mutex;
 use std::cell::RefCell;
-use std::task::Context;
+use std::sync::Arc;
+use std::task::{Context, Waker};
 use std::time::Duration;
 
 type Open = Box<dyn FnMut() -> Result<SimDevice, OpenError>>;
@@ -87,5 +90,44 @@ fn by_simulated_devices_it_conforms() {
     let bad = Weather { jitter: late, completion_jitter: late, ..Weather::fair() };
     for weather in [Weather::fair(), bad] {
         transport_conforms(|| by_pairs::two(until, |at, settings| node(&weather, at, settings)));
+    }
+}
+
+/// A device that is open until it is dropped.
+struct Held {
+    _device: Arc<()>,
+}
+
+impl Turn for Held {
+    fn receive(&mut self, _: &Mutex<Station>, _: &mut Context<'_>, _: Time) {}
+
+    fn send(&mut self, _: &Mutex<Station>, _: &mut Context<'_>, _: Time) {}
+
+    fn failure(&self) -> Option<String> {
+        Some("what it said last".to_owned())
+    }
+}
+
+/// Whoever still has the transport holds no memory of the device's, and can ask why it was not used.
+// [RDMA-9]
+#[test]
+fn the_device_is_closed_when_the_transport_has_ended() {
+    let ends: [fn(&Udp); 2] = [Transport::depart, |udp| {
+        udp.close();
+        let driven = udp.drive(&mut Context::from_waker(Waker::noop()), Duration::ZERO);
+        assert!(matches!(driven, Drive::Ended));
+    }];
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build();
+    let runtime = runtime.expect("a runtime");
+    let _inside = runtime.enter();
+    for end in ends {
+        let settings = Settings::new(Identity::new(Key::new([9; 32]))).rdma(Rdma::auto());
+        let udp =
+            Udp::bind(settings, "127.0.0.1:0".parse().expect("an address")).expect("a socket");
+        let device = Arc::new(());
+        udp.shared.driver.lock().pairs = Some(Box::new(Held { _device: Arc::clone(&device) }));
+        end(&udp);
+        assert_eq!(Arc::strong_count(&device), 1, "it is open");
+        assert_eq!(udp.rdma_failure().as_deref(), Some("what it said last"));
     }
 }

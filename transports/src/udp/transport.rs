@@ -85,6 +85,8 @@ pub(super) struct Driver {
     datagrams: Box<dyn Datagrams>,
     /// By what links go as well, where they can.
     pub(super) pairs: Option<Box<dyn Turn + Send>>,
+    /// What they said last, when they have ended.
+    pub(super) pairs_failure: Option<String>,
     out: Outgoing,
     /// Whether what is in `out` has not left yet.
     is_waiting: bool,
@@ -137,6 +139,7 @@ impl Udp {
         let driver = Driver {
             datagrams: Box::new(datagrams),
             pairs,
+            pairs_failure: None,
             out: Outgoing::new(),
             is_waiting: false,
             start: None,
@@ -312,6 +315,7 @@ impl Transport for Udp {
         driver.send_last_paired(&self.shared);
         self.shared.with(Station::depart);
         driver.send_last(&self.shared);
+        driver.end_pairs();
     }
 }
 
@@ -352,6 +356,7 @@ impl Driver {
         if is_over || self.is_broken {
             shared.requests.lock().take();
             self.lookups = JoinSet::new();
+            self.end_pairs();
             return Drive::Ended;
         }
         Drive::Until(until.map(|until| start + Duration::from_nanos(until.as_nanos())))
