@@ -431,7 +431,7 @@ impl<D: Device> Connected<D> {
     }
 
     /// Asks for an event at the next completion. Poll once more after this, and wait for
-    /// [`poll_event`](Self::poll_event) only if nothing came.
+    /// [`poll_event`](Self::poll_event) only if that [took](Self::has_taken) nothing.
     pub fn arm(&mut self) {
         if let Err(error) = self.completions.arm() {
             self.fail_all(Ended::Device(error));

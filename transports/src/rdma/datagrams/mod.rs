@@ -93,6 +93,8 @@ pub struct Datagrams<D: Device> {
     /// Receives that wait for the doorbell.
     to_post: u32,
     ended: Option<Ended>,
+    /// Whether the last poll took completions.
+    has_taken: bool,
     /// Room for what one poll takes.
     batch: Box<[Completion]>,
     device: D,
@@ -131,6 +133,7 @@ impl<D: Device> Datagrams<D> {
             mtu_bytes,
             to_post: 0,
             ended: None,
+            has_taken: false,
             batch: vec![Completion::default(); BATCH].into(),
             device,
         })
@@ -232,12 +235,14 @@ impl<D: Device> Datagrams<D> {
     /// 32, and says how many. The memory is received into again after the call; if `sink` panics, that of
     /// its datagram is not.
     pub fn poll(&mut self, mut sink: impl FnMut(u32, &mut [u8])) -> usize {
+        self.has_taken = false;
         if self.ended.is_some() {
             return 0;
         }
         let polled = self.completions.poll(&mut self.batch).map_err(Ended::Device);
         let mut datagrams = 0;
         let done = polled.and_then(|count| {
+            self.has_taken = count > 0;
             for at in 0..count {
                 let completion = self.batch[at];
                 datagrams += usize::from(self.on_completion(&completion, &mut sink)?);
@@ -251,6 +256,12 @@ impl<D: Device> Datagrams<D> {
             self.fail(why);
         }
         datagrams
+    }
+
+    /// Whether the last poll took anything, if only room that was freed: there may be more, and more may be sent.
+    #[must_use]
+    pub const fn has_taken(&self) -> bool {
+        self.has_taken
     }
 
     /// Says whether it was a datagram.
@@ -286,7 +297,7 @@ impl<D: Device> Datagrams<D> {
     }
 
     /// Asks for an event at the next completion. Poll once more after this, and wait for
-    /// [`poll_event`](Self::poll_event) only if nothing came.
+    /// [`poll_event`](Self::poll_event) only if that [took](Self::has_taken) nothing.
     pub fn arm(&mut self) {
         if let Err(error) = self.completions.arm() {
             self.fail(Ended::Device(error));

@@ -118,3 +118,26 @@ fn peers_come_and_go_and_a_device_goes() {
     assert!(!left.has_room());
     assert_eq!(left.poll_event(&mut context), Poll::Ready(()));
 }
+
+/// Who waits for room is not left waiting where a poll after [`Datagrams::arm`] takes nothing but what was sent: no event
+/// tells of that.
+// [RDMA-16]
+#[test]
+fn room_that_is_polled_is_told_of() {
+    let fabric = Fabric::new(1, Weather::fair());
+    let (_, mut left) = node(&fabric, 1);
+    let (_, right) = node(&fabric, 2);
+    let peer = left.add(&right.endpoint()).expect("room");
+    while left.has_room() {
+        assert_eq!(left.send(peer, |_| 8), Ok(8));
+    }
+    left.flush();
+    later(&fabric);
+    left.arm();
+    assert_eq!(left.poll(|_, _| panic!("nothing was sent here")), 0);
+    let mut context = Context::from_waker(std::task::Waker::noop());
+    assert_eq!(left.poll_event(&mut context), Poll::Pending);
+    assert!(left.has_room() && left.has_taken());
+    left.poll(|_, _| {});
+    assert!(!left.has_taken());
+}

@@ -95,6 +95,11 @@ impl<P: Copy> Client<P> {
         self.free.len() < self.slots.len()
     }
 
+    /// When the pace lets the next request go, if that is later than `now`.
+    pub(super) fn next_after(&self, now: Time) -> Option<Time> {
+        self.timely.next_after(now)
+    }
+
     /// Takes a request into a slot.
     pub(super) fn call(
         &mut self,

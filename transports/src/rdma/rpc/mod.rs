@@ -118,7 +118,7 @@ pub struct RequestId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
-    /// All slots of the session are in use, or its pace does not let the next request go yet.
+    /// All slots of the session are in use, or its pace does not let the next request go yet: [`Rpc::timeout`] says when.
     #[error("there is no room for now")]
     Full,
     /// There is no such session, or it was closed.
@@ -183,6 +183,8 @@ pub struct Rpc<P> {
     leaving: VecDeque<Leaving>,
     /// When sessions are looked through next.
     next_scan: Time,
+    /// Of the last turn.
+    now: Time,
     /// Calls without an outcome.
     open_calls: u64,
     counts: Counts,
@@ -208,6 +210,7 @@ impl<P: Copy + Eq + Debug> Rpc<P> {
             servers: Vec::new(),
             leaving: VecDeque::new(),
             next_scan: Time::default(),
+            now: Time::default(),
             open_calls: 0,
             counts: Counts::default(),
         })
@@ -353,6 +356,7 @@ impl<P: Copy + Eq + Debug> Rpc<P> {
         carrier: &mut C,
         sink: impl FnMut(Event<'_>),
     ) {
+        self.now = now;
         if now >= self.next_scan && self.open_calls > 0 {
             self.scan(now, sink);
         }
@@ -388,10 +392,17 @@ impl<P: Copy + Eq + Debug> Rpc<P> {
         }
     }
 
-    /// When [`on_turn`](Self::on_turn) has something to do, if nothing else happens.
+    /// When [`on_turn`](Self::on_turn) has something to do, if nothing else happens, or the pace of a session lets a
+    /// [call](Self::call) be made that it did not let in the last turn.
     #[must_use]
     pub fn timeout(&self) -> Option<Time> {
-        (self.open_calls > 0).then_some(self.next_scan)
+        let scan = (self.open_calls > 0).then_some(self.next_scan);
+        // [RDMA-35] Mostly no session was ever slowed down, and none is looked at.
+        if self.counts.rate_changes == 0 {
+            return scan;
+        }
+        let paced = self.clients.iter().flatten().filter_map(|it| it.next_after(self.now));
+        paced.chain(scan).min()
     }
 
     /// Closes the client's end. Calls that were open end as unanswered.

@@ -393,3 +393,47 @@ fn limits_that_cannot_be_are_refused() {
     assert_eq!(refused(|it| it.rtt_low = it.rtt_high), Some(ConfigError::Range));
     assert_eq!(refused(|_| {}), None);
 }
+
+/// Brings everything to the other end and back, which takes that many microseconds, and says how many replies came.
+fn exchange(client: &mut Rpc<u8>, server: &mut Rpc<u8>, now: u64, micros: u64) -> usize {
+    let (mut asked, mut replied, mut replies) = (Sink(Vec::new(), 100), Sink(Vec::new(), 100), 0);
+    client.on_turn(at(now), &mut asked, |event| panic!("{event:?}"));
+    for packet in &mut asked.0 {
+        server.on_packet(at(now), 7, packet, |rpc, event| {
+            let Event::Request { request, .. } = event else { panic!("{event:?}") };
+            assert!(rpc.reply(request, |slot| put(slot, b"yes")));
+        });
+    }
+    server.on_turn(at(now), &mut replied, |event| panic!("{event:?}"));
+    for packet in &mut replied.0 {
+        client.on_packet(at(now + micros), 7, packet, |_, event| {
+            assert!(matches!(event, Event::Reply { .. }), "{event:?}");
+            replies += 1;
+        });
+    }
+    replies
+}
+
+// [RDMA-35]
+#[test]
+fn who_is_held_back_by_the_pace_is_told_until_when() {
+    let (mut client, mut server, session, _) = ends();
+    let ask = |client: &mut Rpc<u8>, now| client.call(now, session, 1, |slot| put(slot, &[0; 200]));
+    let mut now = 1;
+    // Long round trips, until the next request may not go with the one before it.
+    while ask(&mut client, at(now)).is_ok() {
+        assert_eq!(exchange(&mut client, &mut server, now, 4000), 1);
+        now += 4000;
+        ask(&mut client, at(now)).expect("it was not paced for so long");
+        assert_eq!(exchange(&mut client, &mut server, now, 1), 1);
+    }
+    assert_eq!(client.open_calls(), 0, "no reply will come");
+    let until = client.timeout().expect("the pace lets it go later");
+    assert!(until > at(now), "{until:?}");
+    assert_eq!(ask(&mut client, until), Ok(()));
+    exchange(&mut client, &mut server, now + 1000, 1);
+    // Who does not ask again has nothing to wait for.
+    assert!(client.timeout().is_none_or(|at| at > until));
+    client.on_turn(at(now + 1000), &mut Sink(Vec::new(), 1), |_| {});
+    assert_eq!(client.timeout(), None);
+}

@@ -58,6 +58,11 @@ impl Timely {
         self.limited.is_none_or(|limited| limited.next <= now)
     }
 
+    /// When the pace lets the next request go, if that is later than `now`.
+    pub(super) fn next_after(&self, now: Time) -> Option<Time> {
+        self.limited.map(|limited| limited.next).filter(|&next| next > now)
+    }
+
     pub(super) fn on_sent(&mut self, now: Time, bytes: usize) {
         if let Some(limited) = &mut self.limited {
             #[expect(clippy::cast_precision_loss, reason = "a packet is short")]
