@@ -36,7 +36,7 @@ use crate::link::Time;
 use crate::secure::aead::TAG_BYTES;
 use client::Client;
 use server::{Server, Taken};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::fmt::Debug;
 use std::time::Duration;
 use wire::{Header, Kind};
@@ -177,8 +177,11 @@ enum Leaving {
 #[derive(Debug)]
 pub struct Rpc<P> {
     config: Config,
-    clients: Vec<Option<Client<P>>>,
-    servers: Vec<Option<Server<P>>>,
+    /// By the numbers of the sessions. One that was closed leaves no more than its number.
+    clients: Vec<Option<Box<Client<P>>>>,
+    servers: Vec<Option<Box<Server<P>>>>,
+    /// The numbers of the clients' ends that are open.
+    open: BTreeSet<u32>,
     /// Oldest first. Each slot is in it at most once.
     leaving: VecDeque<Leaving>,
     /// When sessions are looked through next.
@@ -208,6 +211,7 @@ impl<P: Copy + Eq + Debug> Rpc<P> {
             config,
             clients: Vec::new(),
             servers: Vec::new(),
+            open: BTreeSet::new(),
             leaving: VecDeque::new(),
             next_scan: Time::default(),
             now: Time::default(),
@@ -219,7 +223,8 @@ impl<P: Copy + Eq + Debug> Rpc<P> {
     /// Opens the client's end of a session, which [`connect`](Self::connect) completes.
     pub fn open(&mut self, peer: P, protection: Protection) -> SessionId {
         let id = session_id(self.clients.len());
-        self.clients.push(Some(Client::new(peer, protection, &self.config)));
+        self.clients.push(Some(Box::new(Client::new(peer, protection, &self.config))));
+        self.open.insert(id.0);
         id
     }
 
@@ -227,7 +232,8 @@ impl<P: Copy + Eq + Debug> Rpc<P> {
     /// slots, and the same protection.
     pub fn accept(&mut self, peer: P, client: SessionId, protection: Protection) -> SessionId {
         let id = session_id(self.servers.len());
-        self.servers.push(Some(Server::new(peer, (client.0, id.0), protection, &self.config)));
+        let server = Server::new(peer, (client.0, id.0), protection, &self.config);
+        self.servers.push(Some(Box::new(server)));
         id
     }
 
@@ -239,7 +245,7 @@ impl<P: Copy + Eq + Debug> Rpc<P> {
     }
 
     fn client(&mut self, session: SessionId) -> Option<&mut Client<P>> {
-        self.clients.get_mut(session.0 as usize)?.as_mut()
+        self.clients.get_mut(session.0 as usize)?.as_deref_mut()
     }
 
     /// Asks what `fill` writes; it returns how many bytes that is. The outcome is an [`Event`] with `user`.
@@ -382,12 +388,13 @@ impl<P: Copy + Eq + Debug> Rpc<P> {
     /// [RDMA-34]
     fn scan(&mut self, now: Time, mut sink: impl FnMut(Event<'_>)) {
         self.next_scan = now + self.config.repeat_after / SCANS;
-        for (index, client) in (0..).zip(&mut self.clients) {
-            let Some(client) = client.as_mut().filter(|it| it.has_calls()) else { continue };
+        for &session in &self.open {
+            let client = self.clients.get_mut(session as usize).and_then(Option::as_mut);
+            let Some(client) = client.filter(|it| it.has_calls()) else { continue };
             let (leaving, counts) = (&mut self.leaving, &mut self.counts);
             self.open_calls -= client.scan(now, &mut sink, |slot| {
                 counts.repeated += 1;
-                leaving.push_back(Leaving::Request(index, slot));
+                leaving.push_back(Leaving::Request(session, slot));
             });
         }
     }
@@ -401,7 +408,8 @@ impl<P: Copy + Eq + Debug> Rpc<P> {
         if self.counts.rate_changes == 0 {
             return scan;
         }
-        let paced = self.clients.iter().flatten().filter_map(|it| it.next_after(self.now));
+        let open = self.open.iter().filter_map(|&session| self.clients[session as usize].as_ref());
+        let paced = open.filter_map(|client| client.next_after(self.now));
         paced.chain(scan).min()
     }
 
@@ -409,6 +417,7 @@ impl<P: Copy + Eq + Debug> Rpc<P> {
     pub fn close(&mut self, session: SessionId, mut sink: impl FnMut(Event<'_>)) {
         let client = self.clients.get_mut(session.0 as usize).and_then(Option::take);
         if let Some(client) = client {
+            self.open.remove(&session.0);
             self.open_calls -= client.close(&mut sink);
         }
     }

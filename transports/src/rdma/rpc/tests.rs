@@ -437,3 +437,38 @@ fn who_is_held_back_by_the_pace_is_told_until_when() {
     client.on_turn(at(now + 1000), &mut Sink(Vec::new(), 1), |_| {});
     assert_eq!(client.timeout(), None);
 }
+
+// [RDMA-31]
+#[test]
+fn sessions_that_were_closed_leave_nothing_behind() {
+    let [mut client, mut server] = [0, 1].map(|_| Rpc::new(CONFIG).expect("good limits"));
+    let (mut numbers, mut last) = (BTreeSet::new(), None);
+    for _ in 0..10_000 {
+        let session = client.open(7, Protection::Trusted);
+        let accepted = server.accept(7, session, Protection::Trusted);
+        client.connect(session, accepted);
+        assert!(numbers.insert((0, session)) && numbers.insert((1, accepted)), "a second time");
+        client.call(at(1), session, 1, |slot| put(slot, b"x")).expect("room");
+        let mut wire = Sink(Vec::new(), 100);
+        client.on_turn(at(1), &mut wire, |_| {});
+        let mut request = None;
+        server.on_packet(at(1), 7, &mut wire.0[0].clone(), |_, event| {
+            let Event::Request { request: asked, .. } = event else { panic!("{event:?}") };
+            request = Some(asked);
+        });
+        if let Some((session, mut packet, request)) =
+            last.replace((session, wire.0.remove(0), request))
+        {
+            assert_eq!(client.call(at(1), session, 1, |_| 0), Err(CallError::Closed));
+            server.on_packet(at(1), 7, &mut packet, |_, event| panic!("{event:?}"));
+            let request: RequestId = Option::expect(request, "it was asked");
+            assert!(!server.reply(request, |_| panic!("its session is another one")));
+        }
+        client.close(session, |_| {});
+        server.retire(accepted);
+    }
+    assert_eq!(client.open_calls(), 0);
+    assert!(client.open.is_empty(), "nobody looks at them");
+    let bytes = [size_of_val(&*client.clients), size_of_val(&*server.servers)];
+    assert!(bytes.iter().all(|&bytes| bytes <= 10_000 * size_of::<usize>()), "{bytes:?}");
+}
