@@ -352,7 +352,7 @@ fn who_has_mail_does_not_wait_for_the_budget() {
 #[test]
 fn what_is_larger_than_the_budget_is_refused_whoever_sends_it() {
     const BUDGET: usize = 10_000;
-    everywhere_with(BUDGET, async |system| {
+    everywhere_with(BUDGET, &async |system: &System| {
         let gated = Gated::<Plain>::busy(system).await;
         let go = system.spawn::<Go>(()).await.unwrap();
         let (begun, has_begun) = oneshot::channel();
@@ -373,7 +373,7 @@ fn what_is_larger_than_the_budget_is_refused_whoever_sends_it() {
 }
 
 /// Runs `test` under each scheduler, in a system with that budget.
-fn everywhere_with(bytes: usize, test: impl AsyncFn(&System)) {
+fn everywhere_with(bytes: usize, test: &impl AsyncFn(&System)) {
     for scheduler in SCHEDULERS {
         let system = System::builder().workers(1).scheduler(scheduler()).budget_bytes(bytes).own();
         run(test(&system));

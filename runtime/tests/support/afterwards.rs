@@ -41,7 +41,8 @@ extern "C" fn look() {
 
 /// Threads beside the one that exits, and files that were opened here.
 fn left() -> Vec<String> {
-    let mut left: Vec<String> = names("/proc/self/fd").into_iter().filter_map(file).collect();
+    let mut left: Vec<String> =
+        names("/proc/self/fd").iter().filter_map(|number| file(number)).collect();
     let threads = names("/proc/self/task");
     if threads.len() > THREADS {
         let name = |thread| fs::read_to_string(format!("/proc/self/task/{thread}/comm"));
@@ -62,10 +63,10 @@ fn names(folder: &str) -> Vec<String> {
 }
 
 /// The open file of that number, if it was opened here.
-fn file(number: String) -> Option<String> {
-    let about = fs::read_to_string(Path::new("/proc/self/fdinfo").join(&number)).ok()?;
+fn file(number: &str) -> Option<String> {
+    let about = fs::read_to_string(Path::new("/proc/self/fdinfo").join(number)).ok()?;
     let flags = about.lines().find_map(|line| line.strip_prefix("flags:"))?;
     let is_ours = u32::from_str_radix(flags.trim(), 8).ok()? & CLOSE_ON_EXEC != 0;
-    let of = fs::read_link(Path::new("/proc/self/fd").join(&number)).ok()?;
+    let of = fs::read_link(Path::new("/proc/self/fd").join(number)).ok()?;
     is_ours.then(|| format!("file {number}, {}", of.display()))
 }
