@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
 use crate::support::{LONG, Ledger, OwnSystem, Parcel, block_on, own_system, run};
-use greenroom::{Actor, BuildError, Ref, Scheduler, System, handlers};
+use greenroom::{Actor, Ref, Scheduler, handlers};
 use std::thread;
 
 #[derive(Actor)]
@@ -84,14 +84,4 @@ fn a_system_lives_inside_any_runtime_or_none() {
         let plain = thread::spawn(move || block_on(lives(own_system(workers, Scheduler::auto()))));
         plain.join().unwrap();
     }
-}
-
-#[test]
-#[cfg_attr(sanitized, ignore = "the sanitizers end a process that cannot have a thread")]
-fn a_worker_that_cannot_be_started_is_an_error_inside_a_runtime_too() {
-    run(async {
-        // More than there are addresses.
-        let built = System::builder().workers(2).stack_bytes(1 << 47).build();
-        assert!(matches!(built, Err(BuildError::Worker(_))), "{built:?}");
-    });
 }

@@ -498,3 +498,13 @@ fn workers_that_spin_hear_their_sockets_and_timers() {
         });
     }
 }
+
+#[test]
+#[cfg_attr(sanitized, ignore = "the sanitizers end a process that cannot have a thread")]
+fn a_worker_that_cannot_be_started_is_an_error_inside_a_runtime_too() {
+    run(async {
+        // More than there are addresses.
+        let built = System::builder().workers(2).stack_bytes(1 << 47).build();
+        assert!(matches!(built, Err(BuildError::Worker(_))), "{built:?}");
+    });
+}
