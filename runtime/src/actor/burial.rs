@@ -2,11 +2,12 @@
 
 use super::body::{self, control};
 use super::control::{self as orders, Order};
-use super::extras::{Detour, Down, Watcher};
+use super::extras::{Detour, Down};
 use super::life::report_bad_drop;
 use super::links::Link;
 use super::phase::{Ending, reason, take_reason};
 use super::stash;
+use super::watchers::Watcher;
 use super::{family, links};
 use crate::event::{Event, ExitReason, Undelivered};
 use crate::queue::oneshot;
@@ -103,7 +104,7 @@ impl Mourners {
         self.links.append(&mut links::take_all(held));
         let Some(mut extras) = control(held).extras.take() else { return };
         self.starter = self.starter.take().or(extras.starter.take());
-        self.watchers.append(&mut extras.watchers);
+        self.watchers.extend(std::mem::take(&mut extras.watchers).into_all());
         self.detour = self.detour.take().or(extras.detour.take());
         let cell = held.cell();
         if !quietly(|| extras.give_up(cell)) {

@@ -5,7 +5,7 @@ use super::attention;
 use super::body::{self, Control};
 use super::control::{self, Order};
 use super::dispatch::drop_payload;
-use super::extras::{Down, Watcher};
+use super::extras::Down;
 #[cfg(feature = "journal")]
 use super::incarnation::Incarnation;
 use super::life;
@@ -19,6 +19,7 @@ use super::spawn::{Owner, Spawn};
 use super::tasks::Tasks;
 use super::timers::Timers;
 use super::traits::{Actor, Behavior, Protocol};
+use super::watchers::Watcher;
 use crate::event::{ActorId, DeadLetterReason, ExitReason};
 use crate::queue::node::{Kind, Lane, Node};
 use crate::sync::planted;

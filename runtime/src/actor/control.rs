@@ -3,9 +3,10 @@
 use super::body::{self, control};
 #[cfg(all(feature = "net", not(shuttle)))]
 use super::extras::Detour;
-use super::extras::{Down, Watcher};
+use super::extras::Down;
 use super::links::Link;
 use super::parent::Parent;
+use super::watchers::Watcher;
 use super::{family, life, links, revival};
 use crate::event::{DeadLetterReason, ExitReason};
 use crate::queue::node::{Kind, Lane, Node};
@@ -101,10 +102,10 @@ unsafe fn deliver(to: NonNull<()>, node: NonNull<Node>) {
     let held = &mut unsafe { Held::new(to.cast::<Header>()) };
     match order {
         Order::End(end) => life::end_requested(held, end),
-        Order::Watch(watcher) => control(held).extras().watchers.push(watcher),
+        Order::Watch(watcher) => control(held).extras().watchers.insert(watcher),
         Order::Unwatch { id, by } => {
             if let Some(extras) = &mut control(held).extras {
-                extras.watchers.retain(|watcher| watcher.id != id || watcher.by != by);
+                extras.watchers.remove(id, by.as_ref());
             }
         }
         #[cfg(all(feature = "net", not(shuttle)))]

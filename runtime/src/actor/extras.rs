@@ -8,6 +8,7 @@ use super::links::Links;
 use super::restart::History;
 use super::stash::Stash;
 use super::traits::Behavior;
+use super::watchers::Watchers;
 use crate::event::{ActorId, ExitReason};
 use crate::queue::oneshot;
 use crate::task::cell::CellRef;
@@ -22,24 +23,6 @@ pub struct Down {
     pub actor: ActorId,
     /// Why.
     pub reason: ExitReason,
-}
-
-/// Somebody who wants to know of an actor's end.
-pub(super) struct Watcher {
-    /// Unique within the system.
-    pub(super) id: u64,
-    /// Who watches, if an actor does.
-    pub(super) by: Option<CellRef>,
-    /// Who is watched.
-    pub(super) target: ActorId,
-    /// Sends the news.
-    pub(super) tell: Box<dyn FnOnce(Down) + Send>,
-}
-
-impl fmt::Debug for Watcher {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Watcher({})", self.id)
-    }
 }
 
 /// Takes what tells an actor of the end of another, to call it later: when mail has found room that came before.
@@ -71,7 +54,7 @@ pub(crate) struct Extras {
     /// The name to free at the end.
     pub(super) name: Option<String>,
     /// Who wants to know of the end.
-    pub(super) watchers: Vec<Watcher>,
+    pub(super) watchers: Watchers,
     /// By which way they are told, if they are actors and it is another than usual.
     pub(super) detour: Option<Detour>,
     /// When it was restarted.

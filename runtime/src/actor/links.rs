@@ -121,8 +121,6 @@ pub(super) fn ended(held: &mut Held, link: &Link, reason: ExitReason) {
     if !extras.links.forget(link) {
         return;
     }
-    // Where both made one at the same time there are two, and this is the news of either.
-    planted!("link-told-twice": extras.links.links.retain(|known| known.peer != link.peer) => ());
     let actor = link.peer.actor_id();
     if let Some(trap) = &extras.links.trap {
         trap(Down { actor, reason });
@@ -158,10 +156,15 @@ pub(super) fn take_all(held: &mut Held) -> Vec<Link> {
     extras.as_mut().map_or_else(Vec::new, |extras| std::mem::take(&mut extras.links).links)
 }
 
-/// Tells the other ends of the links of `me` that it has ended.
-pub(super) fn tell_all(links: Vec<Link>, me: &CellRef, reason: &ExitReason) {
-    for link in links {
-        let told = link.seen_by_peer(me.clone());
-        orders::send(&link.peer, Order::LinkEnded { link: told, reason: reason.clone() });
+/// Tells the other ends of the links of `me` that it has ended: once, where both made a link at the same time.
+pub(super) fn tell_all(mut links: Vec<Link>, me: &CellRef, reason: &ExitReason) {
+    while let Some(link) = links.pop() {
+        let (told, peer) = (link.seen_by_peer(me.clone()), link.peer);
+        let is_told_later = links.iter().any(|other| other.peer == peer);
+        let order = match planted!("link-told-twice": is_told_later => false) {
+            true => Order::Unlink(told),
+            false => Order::LinkEnded { link: told, reason: reason.clone() },
+        };
+        orders::send(&peer, order);
     }
 }

@@ -58,6 +58,7 @@ mod tree;
 mod until_end;
 mod waiting;
 mod wakeup;
+mod watchers;
 
 pub use address::{Recipient, Ref};
 pub use ask::{Ask, Asked, Asking, AskingFlat, Flat, Plain};

@@ -5,7 +5,7 @@
 //! very thread that puts it on the list.
 
 use super::control::{self, Order};
-use super::extras::Watcher;
+use super::watchers::Watcher;
 use crate::sync::{Arc, Mutex};
 use crate::task::cell::CellRef;
 use std::collections::BTreeMap;

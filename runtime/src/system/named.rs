@@ -8,7 +8,8 @@ impl System {
     ///
     /// Of those who call this at once, exactly one starts the actor, and all get it; whoever finds it
     /// may get it before its start hook is done. While the one with the name is ending, this waits for
-    /// that, and then starts another. `args` are dropped where an actor is found.
+    /// that, and then starts another: in a hook of that very actor, or of a child of it, it would wait for ever.
+    /// `args` are dropped where an actor is found.
     ///
     /// # Errors
     /// [`SpawnError::NameTaken`] when an actor of another type has the name; and those of a spawn.

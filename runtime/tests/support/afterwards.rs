@@ -67,6 +67,14 @@ fn file(number: &str) -> Option<String> {
     let about = fs::read_to_string(Path::new("/proc/self/fdinfo").join(number)).ok()?;
     let flags = about.lines().find_map(|line| line.strip_prefix("flags:"))?;
     let is_ours = u32::from_str_radix(flags.trim(), 8).ok()? & CLOSE_ON_EXEC != 0;
-    let of = fs::read_link(Path::new("/proc/self/fd").join(number)).ok()?;
-    is_ours.then(|| format!("file {number}, {}", of.display()))
+    let of = fs::read_link(Path::new("/proc/self/fd").join(number)).ok()?.display().to_string();
+    (is_ours && !is_for_signals(&of)).then(|| format!("file {number}, {of}"))
+}
+
+/// Whether it is one of the pair of sockets by which tokio hears of signals, which a process has once and keeps: no other
+/// here is of Unix.
+fn is_for_signals(of: &str) -> bool {
+    let inode = of.strip_prefix("socket:[").and_then(|of| of.strip_suffix(']'));
+    let all = fs::read_to_string("/proc/self/net/unix").unwrap_or_default();
+    inode.is_some_and(|inode| all.lines().any(|line| line.split_whitespace().last() == Some(inode)))
 }
