@@ -9,9 +9,9 @@
 //! Invariants:
 //! 1. One process has the file open: redb locks it.
 //! 2. `heads` in memory is what the file says, or is empty: it is emptied after every error.
-//! 3. After an error the file is opened again before it is used, because redb does nothing more with one that
-//!    could not be read or written once. It is not made again: who takes a disk away must not find an empty
-//!    journal in its place.
+//! 3. A file that was full is opened again before it is used, because redb does nothing more with one that could not be
+//!    written once. It is not made again: who takes a disk away must not find an empty journal in its place. After any
+//!    other error it stays as redb leaves it: what a disk has lost looks well to whoever reads it from memory.
 //!
 //! Where a key ends is not written: it is the last of its events, or what its snapshot stands for. So an
 //! append touches one table. Events that a snapshot made superfluous are taken out a few per commit, so
@@ -22,6 +22,7 @@ use super::error::StoreError;
 use super::records::{pack, unpack};
 use super::store::{Claim, Record, Refused, Snapshot, Store, Write, Written};
 use crate::sync::planted;
+use crate::time::{Clock, Time};
 use redb::{
     Database, ReadableTable, ReadableTableMetadata, Table, TableDefinition, TableError,
     WriteTransaction,
@@ -29,6 +30,7 @@ use redb::{
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 #[cfg(test)]
 mod tests;
@@ -42,13 +44,20 @@ const HEADS_MAX: usize = 10_000;
 /// Events taken out in one commit at most, beside as many as it adds, so that they do not pile up.
 const PRUNE_MAX: usize = 2_000;
 
+/// How long a file is left alone that was opened again: redb looks through all of it then.
+const REOPEN_PERIOD: Duration = Duration::from_secs(5);
+
 /// A store in a directory of this machine, for one process at a time.
 ///
-/// After an error, such as a full disk's, it opens its file again when it is used next.
+/// Once there is room again on a disk that was full, it writes again, after 5 s at most. After any other error of the disk
+/// it fails until it is opened anew.
 pub struct Embedded {
     directory: PathBuf,
-    /// Nothing after an error.
+    /// Nothing after the disk was full.
     database: Option<Database>,
+    clock: Clock,
+    /// Until then the file is not opened again.
+    closed_until: Time,
     heads: BTreeMap<String, Head>,
     /// Numbers whose events up to a sequence are not needed.
     superfluous: VecDeque<(u64, u64)>,
@@ -70,41 +79,48 @@ impl Embedded {
     /// [`StoreError`] when the directory cannot be made, another process has the store open, or its file
     /// is none of redb's.
     pub fn open(directory: impl AsRef<Path>) -> Result<Self, StoreError> {
-        let directory = directory.as_ref().to_owned();
-        std::fs::create_dir_all(&directory).map_err(failed)?;
-        let database = open_or_create(&directory).map_err(failed)?;
-        let tables = database.begin_write().map_err(failed)?;
-        tables.open_table(HEADS).map_err(failed)?;
-        tables.open_table(EVENTS).map_err(failed)?;
-        tables.open_table(SNAPSHOTS).map_err(failed)?;
-        tables.commit().map_err(failed)?;
-        let (heads, superfluous) = (BTreeMap::new(), VecDeque::new());
-        Ok(Self { directory, database: Some(database), heads, superfluous })
+        let (directory, database) = made(directory.as_ref()).map_err(|failure| failure.error)?;
+        Ok(Self {
+            directory,
+            database: Some(database),
+            clock: Clock::start(),
+            closed_until: Time(0),
+            heads: BTreeMap::new(),
+            superfluous: VecDeque::new(),
+        })
     }
 
-    /// The database, opened again if there was an error.
-    fn database(&mut self) -> Result<&Database, StoreError> {
+    /// The database, opened again if the disk was full.
+    fn database(&mut self) -> Result<&Database, Failure> {
         let database = match self.database.take() {
             Some(database) => database,
-            None => open(&self.directory).map_err(failed)?,
+            None => self.reopened()?,
         };
         Ok(self.database.insert(database))
     }
 
-    /// Gives the database up if there was an error.
-    fn check<T>(&mut self, outcome: Result<T, StoreError>) -> Result<T, StoreError> {
-        if outcome.is_err() {
-            self.database = planted!("journal-fails-for-good": None => self.database.take());
-            self.heads.clear();
+    fn reopened(&mut self) -> Result<Database, Failure> {
+        let now = self.clock.now();
+        if now < self.closed_until {
+            return Err(StoreError::new("the disk was full a moment ago").into());
         }
-        outcome
+        self.closed_until = now.after(REOPEN_PERIOD);
+        open(&self.directory).map_err(failed)
+    }
+
+    /// Gives the database up if the disk was full.
+    fn check<T>(&mut self, outcome: Result<T, Failure>) -> Result<T, StoreError> {
+        outcome.map_err(|failure| {
+            self.heads.clear();
+            if planted!("journal-fails-for-good": failure.is_of_full_disk => false) {
+                self.database = None;
+            }
+            failure.error
+        })
     }
 
     /// Does what [`Store::commit`] does, but for what is to be done when it fails.
-    fn try_commit(
-        &mut self,
-        writes: &[Write],
-    ) -> Result<Vec<Result<Written, Refused>>, StoreError> {
+    fn try_commit(&mut self, writes: &[Write]) -> Result<Vec<Result<Written, Refused>>, Failure> {
         let transaction = self.database()?.begin_write().map_err(failed)?;
         let outcomes = {
             let mut tables = Tables::open(&transaction).map_err(failed)?;
@@ -122,7 +138,7 @@ impl Embedded {
         &mut self,
         tables: &mut Tables<'_>,
         write: &Write,
-    ) -> Result<Result<Written, Refused>, StoreError> {
+    ) -> Result<Result<Written, Refused>, Failure> {
         match write {
             Write::Claim { key } => {
                 let head = self.claim(tables, key)?;
@@ -156,7 +172,7 @@ impl Embedded {
     }
 
     /// What is known of `key`, if it was ever claimed.
-    fn head(&mut self, tables: &Tables<'_>, key: &str) -> Result<Option<Head>, StoreError> {
+    fn head(&mut self, tables: &Tables<'_>, key: &str) -> Result<Option<Head>, Failure> {
         if let Some(head) = self.heads.get(key) {
             return Ok(Some(*head));
         }
@@ -171,7 +187,7 @@ impl Embedded {
         Ok(Some(head))
     }
 
-    fn claim(&mut self, tables: &mut Tables<'_>, key: &str) -> Result<Head, StoreError> {
+    fn claim(&mut self, tables: &mut Tables<'_>, key: &str) -> Result<Head, Failure> {
         let head = match self.head(tables, key)? {
             Some(head) => Head { epoch: head.epoch + 1, ..head },
             None => Head { number: tables.heads.len().map_err(failed)?, epoch: 1, last: 0 },
@@ -187,7 +203,7 @@ impl Embedded {
         key: &str,
         mut head: Head,
         records: &[Record],
-    ) -> Result<(), StoreError> {
+    ) -> Result<(), Failure> {
         for record in records {
             head.last += 1;
             let place = (head.number, head.last);
@@ -198,7 +214,7 @@ impl Embedded {
     }
 
     /// Takes events out that no longer matter, `at_most` so many.
-    fn prune(&mut self, tables: &mut Tables<'_>, at_most: usize) -> Result<(), StoreError> {
+    fn prune(&mut self, tables: &mut Tables<'_>, at_most: usize) -> Result<(), Failure> {
         let mut left = at_most;
         while let Some(&(number, up_to)) = self.superfluous.front() {
             let superfluous = (number, 0)..=(number, up_to);
@@ -233,9 +249,7 @@ fn refuse(head: Option<Head>, epoch: u64) -> Refused {
     }
 }
 
-fn last_sequence(
-    mut events: redb::Range<'_, (u64, u64), &[u8]>,
-) -> Result<Option<u64>, StoreError> {
+fn last_sequence(mut events: redb::Range<'_, (u64, u64), &[u8]>) -> Result<Option<u64>, Failure> {
     match events.next_back() {
         Some(event) => Ok(Some(event.map_err(failed)?.0.value().1)),
         None => Ok(None),
@@ -273,7 +287,7 @@ impl Store for Embedded {
     }
 }
 
-fn snapshot(database: &Database, key: &str) -> Result<Option<Snapshot>, StoreError> {
+fn snapshot(database: &Database, key: &str) -> Result<Option<Snapshot>, Failure> {
     let tables = database.begin_read().map_err(failed)?;
     let Some(number) = number_of(&tables.open_table(HEADS).map_err(failed)?, key)? else {
         return Ok(None);
@@ -291,7 +305,7 @@ fn read(
     key: &str,
     after: u64,
     bytes_max: usize,
-) -> Result<Vec<(u64, Record)>, StoreError> {
+) -> Result<Vec<(u64, Record)>, Failure> {
     let tables = database.begin_read().map_err(failed)?;
     let Some(number) = number_of(&tables.open_table(HEADS).map_err(failed)?, key)? else {
         return Ok(Vec::new());
@@ -317,7 +331,7 @@ fn read(
 fn number_of(
     heads: &impl ReadableTable<&'static str, (u64, u64)>,
     key: &str,
-) -> Result<Option<u64>, StoreError> {
+) -> Result<Option<u64>, Failure> {
     Ok(heads.get(key).map_err(failed)?.map(|stored| stored.value().0))
 }
 
@@ -338,8 +352,42 @@ impl<'a> Tables<'a> {
     }
 }
 
-fn failed(error: impl fmt::Display) -> StoreError {
-    StoreError::new(error.to_string())
+/// The directory, by a name that is good wherever the process goes, and the database in it, made if it is not there.
+fn made(directory: &Path) -> Result<(PathBuf, Database), Failure> {
+    std::fs::create_dir_all(directory).map_err(failed)?;
+    let directory = std::path::absolute(directory).map_err(failed)?;
+    let database = open_or_create(&directory).map_err(failed)?;
+    let tables = database.begin_write().map_err(failed)?;
+    tables.open_table(HEADS).map_err(failed)?;
+    tables.open_table(EVENTS).map_err(failed)?;
+    tables.open_table(SNAPSHOTS).map_err(failed)?;
+    tables.commit().map_err(failed)?;
+    Ok((directory, database))
+}
+
+/// Why redb did not do something, and whether it may once there is room on the disk.
+#[derive(Debug)]
+struct Failure {
+    error: StoreError,
+    is_of_full_disk: bool,
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self { error, is_of_full_disk: false }
+    }
+}
+
+fn failed(error: impl Into<redb::Error>) -> Failure {
+    use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    let error = error.into();
+    let is_of_full_disk = match &error {
+        redb::Error::Io(error) => {
+            [StorageFull, QuotaExceeded, FileTooLarge].contains(&error.kind())
+        }
+        _ => false,
+    };
+    Failure { error: StoreError::new(error.to_string()), is_of_full_disk }
 }
 
 impl fmt::Debug for Embedded {

@@ -22,18 +22,19 @@ impl Drop for Folder {
     }
 }
 
-/// A file on a disk that takes nothing while it is full.
+/// A file on a disk that takes nothing while it is full, or fails otherwise.
 #[derive(Debug)]
 struct Limited {
     file: FileBackend,
     is_full: Arc<AtomicBool>,
+    error: ErrorKind,
 }
 
 impl Limited {
     fn take(&self) -> io::Result<()> {
         // Relaxed: one thread sets and reads it.
         match self.is_full.load(Ordering::Relaxed) {
-            true => Err(ErrorKind::StorageFull.into()),
+            true => Err(self.error.into()),
             false => Ok(()),
         }
     }
@@ -67,6 +68,11 @@ fn append(first: u64) -> Write {
 
 /// A store with one event, which a full disk has kept from taking a second one.
 fn failed_once(folder: &Folder) -> Embedded {
+    failed_by(folder, ErrorKind::StorageFull).0
+}
+
+/// The same where that error of the disk did, and what says whether that still goes on.
+fn failed_by(folder: &Folder, error: ErrorKind) -> (Embedded, Arc<AtomicBool>) {
     let mut store = Embedded::open(&folder.0).expect("nobody else has it open");
     store.commit(&[Write::Claim { key: "a".to_owned() }, append(1)]).expect("there is room");
     store.database = None;
@@ -74,12 +80,12 @@ fn failed_once(folder: &Folder) -> Embedded {
     let file = options.read(true).write(true).open(folder.0.join("journal.redb"));
     let file = FileBackend::new(file.expect("it is there")).expect("it was closed");
     let is_full = Arc::new(AtomicBool::new(false));
-    let limited = Limited { file, is_full: is_full.clone() };
+    let limited = Limited { file, is_full: is_full.clone(), error };
     let database = Database::builder().create_with_backend(limited).expect("there is room");
     is_full.store(true, Ordering::Relaxed);
     store.database = Some(database);
     store.commit(&[append(2)]).expect_err("the disk is full");
-    store
+    (store, is_full)
 }
 
 fn events(store: &mut Embedded) -> usize {
@@ -110,4 +116,29 @@ fn a_journal_that_is_taken_away_is_not_begun_anew() {
     std::fs::remove_dir_all(&folder.0).expect("nobody has it open");
     store.read("a", 0, usize::MAX).expect_err("it is gone");
     store.commit(&[append(2)]).expect_err("it is gone");
+}
+
+// [G-JOURNAL-2]
+#[test]
+fn a_disk_that_has_failed_otherwise_is_not_trusted_again() {
+    let folder = Folder::new("failed-disk");
+    let (mut store, is_failing) = failed_by(&folder, ErrorKind::Other);
+    is_failing.store(false, Ordering::Relaxed);
+    store.commit(&[append(2)]).expect_err("what it has lost is not known");
+    drop(store);
+    let mut store = Embedded::open(&folder.0).expect("it was closed");
+    assert_eq!(events(&mut store), 1, "whoever opens it anew takes what is there");
+}
+
+// [G-JOURNAL-4]
+#[test]
+fn a_disk_that_is_still_full_is_not_looked_through_at_every_try() {
+    let folder = Folder::new("full-still");
+    let mut store = failed_once(&folder);
+    assert_eq!(events(&mut store), 1);
+    // As if it had been full once more.
+    store.database = None;
+    store.commit(&[append(2)]).expect_err("it was opened a moment ago");
+    store.closed_until = Time(0);
+    assert_eq!(store.commit(&[append(2)]), Ok(vec![Ok(Written::Done)]));
 }
