@@ -2,11 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "what fails here is the test")]
 
-use greenroom::net::{Export, Identity, Incarnation, Loopback, Node, NodeId};
+use greenroom::net::{Export, Identity, Incarnation, Loopback, Node, NodeId, Transport};
 use greenroom::{Actor, System, handlers};
 use greenroom_transports::config::{ConfigError, NodeConfig, NotExported, Why, key_file};
 use greenroom_transports::rdma::Rdma;
 use greenroom_transports::secure::entropy::System as Entropy;
+use greenroom_transports::udp::Udp;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -117,6 +118,31 @@ fn seeds_are_such_as_can_be_met() {
         let config = folder.parse(&met).unwrap();
         assert_eq!(config.seeds.len(), 1);
     }
+}
+
+/// The owner has named it, however long its address is looked up: it may be told of before.
+// [UDP-78]
+#[test]
+fn a_seed_that_is_named_with_its_key_is_allowed_from_the_start() {
+    let folder = Folder::new("seed-with-key");
+    key_file::create_node(&folder.0.join("c.key"), &mut Entropy).unwrap();
+    let start = |key: &str| format!("listen = \"127.0.0.1:7000\"\nkey-file = \"{key}\"\n");
+    let key = |file: &str| key_file::read_node(&folder.0.join(file)).unwrap().public();
+    let seed = format!("seeds = [\"udp:c.invalid:7000#{}\"]", key("c.key"));
+    let ours = folder.parse(&format!("{}[membership]\n{seed}\n", start("node.key"))).unwrap();
+    let peer = format!("[[peer]]\nkey = \"{}\"\n", key("node.key"));
+    let theirs = folder.parse(&format!("{}{peer}", start("c.key"))).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let system = System::builder().workers(1).build().unwrap();
+        let [ours, theirs] = [ours, theirs].map(|config| {
+            let udp = Udp::bind(config.udp(), "127.0.0.1:0".parse().unwrap()).unwrap();
+            (Node::start(&system, udp.clone()).unwrap(), udp)
+        });
+        let told = ours.1.connect_told(&theirs.1.node_address()).await;
+        assert_eq!(told.unwrap(), theirs.1.identity());
+        system.shutdown(Duration::from_secs(40)).await.unwrap();
+    });
 }
 
 #[test]

@@ -160,6 +160,13 @@ impl NodeConfig {
             let at = peer.address.as_ref().and_then(|at| at.parse().ok());
             settings = settings.peer(peer.key, at);
         }
+        // With a cluster key, a seed may not know this node, and is met first. Without one it may be told of before it is
+        // asked, and ask itself. [UDP-78]
+        if self.cluster.is_none() {
+            for key in self.seeds.iter().filter_map(key_of) {
+                settings = settings.peer(key, None);
+            }
+        }
         settings
     }
 
@@ -226,6 +233,11 @@ impl Peer {
         let parse = |place: &str| place.parse::<SocketAddr>().ok();
         own == place || parse(place).is_some_and(|at| parse(own) == Some(at))
     }
+}
+
+/// Whose address it is, if it says so.
+fn key_of(address: &Address) -> Option<PublicKey> {
+    address.place().split_once('#').and_then(|(_, key)| key.parse().ok())
 }
 
 fn address(place: &str, key: &PublicKey) -> Address {
