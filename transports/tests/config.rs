@@ -120,6 +120,19 @@ fn seeds_are_such_as_can_be_met() {
     }
 }
 
+/// A peer's key holds for a seed where it is, also by a name, which the transport does not look up beforehand.
+#[test]
+fn a_seed_has_the_key_of_the_peer_there() {
+    let folder = Folder::new("seed-of-peer");
+    let start = "listen = \"[::1]:7000\"\nkey-file = \"node.key\"\n";
+    for place in ["b.example:7000", "10.0.0.9:7000"] {
+        let peer = format!("[[peer]]\nkey = \"{PEER}\"\naddress = \"{place}\"\n");
+        let text = format!("{start}[membership]\nseeds = [\"udp:{place}\"]\n{peer}");
+        let config = folder.parse(&text).unwrap();
+        assert_eq!(config.seeds, [config.peers[0].place().unwrap()]);
+    }
+}
+
 /// The owner has named it, however long its address is looked up: it may be told of before.
 // [UDP-78]
 #[test]

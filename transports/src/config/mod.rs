@@ -55,8 +55,8 @@ pub struct NodeConfig {
     pub rdma: Option<Rdma>,
     /// The nodes that it knows.
     pub peers: Vec<Peer>,
-    /// Where others are sought beside the peers. Without a key that the cluster shares, each has its node's, or is where a
-    /// peer is.
+    /// Where others are sought beside the peers. Those where a peer is have its key; without a key that the cluster shares,
+    /// all have their node's.
     pub seeds: Vec<Address>,
     /// Names whose addresses others are sought at, with their ports.
     pub dns: Vec<String>,
@@ -229,10 +229,14 @@ impl Peer {
     }
 
     fn is_at(&self, place: &str) -> bool {
-        let Some(own) = &self.address else { return false };
-        let parse = |place: &str| place.parse::<SocketAddr>().ok();
-        own == place || parse(place).is_some_and(|at| parse(own) == Some(at))
+        self.address.as_ref().is_some_and(|own| is_same(own, place))
     }
+}
+
+/// Whether two places are one, however their IP addresses are written.
+fn is_same(place: &str, other: &str) -> bool {
+    let parse = |place: &str| place.parse::<SocketAddr>().ok();
+    place == other || parse(place).is_some_and(|at| parse(other) == Some(at))
 }
 
 /// Whose address it is, if it says so.
@@ -341,7 +345,12 @@ impl Source<'_> {
                 self.public(name, &part(key))?;
             } else {
                 let place = self.place(name, &part(address.place()))?;
-                if !has_cluster && !peers.iter().any(|peer| peer.is_at(&place)) {
+                // The transport knows peers at IP addresses alone: a name needs the key.
+                let peer = peers.iter().find(|peer| peer.is_at(&place));
+                if let Some(known) = peer.and_then(Peer::place) {
+                    return Ok(known);
+                }
+                if !has_cluster {
                     return Err(blame(Why::NobodyKnown));
                 }
             }
