@@ -133,6 +133,23 @@ fn a_seed_has_the_key_of_the_peer_there() {
     }
 }
 
+/// All nodes may have the same list: each passes over itself.
+#[test]
+fn a_node_does_not_seek_itself() {
+    let folder = Folder::new("seed-itself");
+    let start =
+        "listen = \"[::1]:7000\"\nadvertise = \"a.example:7000\"\nkey-file = \"node.key\"\n";
+    let own = folder.parse(start).unwrap().identity.public();
+    for cluster in ["", "cluster-key-file = \"cluster.key\"\n"] {
+        for itself in ["a.example:7000", "[0::1]:7000", &format!("elsewhere.example:7000#{own}")] {
+            let seeds = format!("seeds = [\"udp:{itself}\", \"udp:b.example:7000#{PEER}\"]");
+            let config = folder.parse(&format!("{start}{cluster}[membership]\n{seeds}\n")).unwrap();
+            assert_eq!(config.seeds.len(), 1, "{itself}");
+            assert_eq!(config.seeds[0].to_string(), format!("udp:b.example:7000#{PEER}"));
+        }
+    }
+}
+
 /// The owner has named it, however long its address is looked up: it may be told of before.
 // [UDP-78]
 #[test]

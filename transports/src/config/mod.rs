@@ -56,7 +56,7 @@ pub struct NodeConfig {
     /// The nodes that it knows.
     pub peers: Vec<Peer>,
     /// Where others are sought beside the peers. Those where a peer is have its key; without a key that the cluster shares,
-    /// all have their node's.
+    /// all have their node's. This node itself is left out.
     pub seeds: Vec<Address>,
     /// Names whose addresses others are sought at, with their ports.
     pub dns: Vec<String>,
@@ -128,7 +128,10 @@ impl NodeConfig {
         if let (Some(name), None) = (raw.membership.dns.first(), &cluster) {
             return Err(source.blame("membership.dns", name.span(), Why::NoClusterKey));
         }
-        let seeds = source.seeds(&raw.membership.seeds, cluster.is_some(), &peers)?;
+        let (own, at) = (identity.public(), listen.to_string());
+        let there = peers.iter().filter_map(|peer| Some((peer.address.as_deref()?, peer.key)));
+        let known: Vec<_> = [(&*advertise, own), (&*at, own)].into_iter().chain(there).collect();
+        let seeds = source.seeds(&raw.membership.seeds, cluster.is_some(), &own, &known)?;
         let exports = raw.exports.map(|names| source.names("exports", names)).transpose()?;
         Ok(Self {
             name: raw.name.map(|name| source.name("name", name)).transpose()?,
@@ -227,10 +230,6 @@ impl Peer {
     pub fn place(&self) -> Option<Address> {
         self.address.as_ref().map(|at| address(at, &self.key))
     }
-
-    fn is_at(&self, place: &str) -> bool {
-        self.address.as_ref().is_some_and(|own| is_same(own, place))
-    }
 }
 
 /// Whether two places are one, however their IP addresses are written.
@@ -324,39 +323,40 @@ impl Source<'_> {
         places.iter().map(|place| self.place(key, place)).collect()
     }
 
-    /// Addresses of this transport, with somebody there who can be met.
+    /// Addresses of this transport, with somebody else there who can be met. `known` is who is where.
     fn seeds(
         &self,
         seeds: &[Spanned<String>],
         has_cluster: bool,
-        peers: &[Peer],
+        own: &PublicKey,
+        known: &[(&str, PublicKey)],
     ) -> Result<Vec<Address>, ConfigError> {
         let read = |seed: &Spanned<String>| {
             let name = "membership.seeds";
             let blame = |why: Why| self.blame(name, seed.span(), why);
-            let address: Result<Address, _> = seed.get_ref().parse();
-            let address = address.map_err(|why| blame(why.into()))?;
-            if address.scheme() != "udp" {
+            let there: Result<Address, _> = seed.get_ref().parse();
+            let there = there.map_err(|why| blame(why.into()))?;
+            if there.scheme() != "udp" {
                 return Err(blame(Why::NotUdp));
             }
             let part = |text: &str| Spanned::new(seed.span(), text.to_owned());
-            if let Some((place, key)) = address.place().split_once('#') {
-                self.place(name, &part(place))?;
-                self.public(name, &part(key))?;
-            } else {
-                let place = self.place(name, &part(address.place()))?;
-                // The transport knows peers at IP addresses alone: a name needs the key.
-                let peer = peers.iter().find(|peer| peer.is_at(&place));
-                if let Some(known) = peer.and_then(Peer::place) {
-                    return Ok(known);
-                }
-                if !has_cluster {
-                    return Err(blame(Why::NobodyKnown));
-                }
+            let (place, key) = match there.place().split_once('#') {
+                Some((place, key)) => (place, Some(self.public(name, &part(key))?)),
+                None => (there.place(), None),
+            };
+            let place = self.place(name, &part(place))?;
+            let named = key.map(|key| (&*place, key));
+            // The transport knows peers at IP addresses alone: a name needs the key.
+            let found = || known.iter().copied().find(|(at, _)| is_same(at, &place));
+            match named.or_else(found) {
+                // All nodes may have the same list.
+                Some((_, key)) if key == *own => Ok(None),
+                Some((place, key)) => Ok(Some(address(place, &key))),
+                None if has_cluster => Ok(Some(there)),
+                None => Err(blame(Why::NobodyKnown)),
             }
-            Ok(address)
         };
-        seeds.iter().map(read).collect()
+        seeds.iter().filter_map(|seed| read(seed).transpose()).collect()
     }
 
     fn period(&self, period: Option<Spanned<u64>>) -> Result<Option<Duration>, ConfigError> {
