@@ -37,6 +37,11 @@ pub trait Turn {
     /// Does what the station wants, and sends what it has.
     fn send(&mut self, station: &Mutex<Station>, cx: &mut Context<'_>, now: Time);
 
+    /// Takes what came, and says whether packets that were sent have not left yet: for a node that sends no more.
+    fn is_sending(&mut self, _station: &Mutex<Station>, _now: Time) -> bool {
+        false
+    }
+
     /// Why there is no device, if none could be opened.
     fn failure(&self) -> Option<String>;
 }
@@ -305,6 +310,11 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> Turn for QueuePairs<D, O> {
         if has_taken || has_event {
             cx.waker().wake_by_ref();
         }
+    }
+
+    fn is_sending(&mut self, station: &Mutex<Station>, now: Time) -> bool {
+        self.poll(station, now);
+        self.connected.as_mut().is_some_and(Connected::is_sending)
     }
 
     fn failure(&self) -> Option<String> {

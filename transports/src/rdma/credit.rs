@@ -126,6 +126,11 @@ impl Credit {
         crate::planted!("rdma-credit-ignored": self.left() > RESERVE => true)
     }
 
+    /// Whether the peer can be told something.
+    pub(super) const fn can_tell(&self) -> bool {
+        self.left() > 0
+    }
+
     /// Whether the peer has to be told, and can be.
     pub(super) const fn must_tell(&self) -> bool {
         let news = self.granted.wrapping_sub(self.told);

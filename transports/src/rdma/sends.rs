@@ -39,6 +39,15 @@ impl Sends {
         pair.sends_posted() < self.max as usize
     }
 
+    /// Has the next one signalled, if the last was not; says whether that is so.
+    pub(super) const fn signal_next(&mut self) -> bool {
+        let is_due = self.unsignalled > 0;
+        if is_due {
+            self.unsignalled = self.signal_every;
+        }
+        is_due
+    }
+
     /// Sends what `fill` writes into a slot of those that are free, unless that is nothing; says how many bytes that
     /// is.
     pub(super) fn send<Q: QueuePair>(

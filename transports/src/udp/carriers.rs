@@ -5,6 +5,11 @@ use super::transport::{Driver, Shared};
 use crate::secure::key::PublicKey;
 use crate::station::{Carrier, Change};
 use std::task::{Context, Waker};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long a node that departs lets packets leave by queue pairs: a peer that does not take them is not waited for.
+const LEAVES_FOR: Duration = Duration::from_millis(5);
 
 impl Udp {
     /// By what packets to a node go; `None` without a link to it.
@@ -36,11 +41,18 @@ impl Driver {
         }
     }
 
-    /// Sends what there is by queue pairs, as far as they have room at once.
+    /// Sends what there is by queue pairs, as far as they have room at once, and lets it leave: those that are closed
+    /// throw away what has not. [RDMA-9]
     pub(super) fn send_last_paired(&mut self, shared: &Shared) {
         let now = shared.station.lock().now();
-        if let Some(pairs) = &mut self.pairs {
-            pairs.send(&shared.station, &mut Context::from_waker(Waker::noop()), now);
+        let Some(pairs) = &mut self.pairs else { return };
+        pairs.send(&shared.station, &mut Context::from_waker(Waker::noop()), now);
+        let began = Instant::now();
+        let mut is_sending = || pairs.is_sending(&shared.station, now);
+        while crate::planted!("rdma-closed-at-once": is_sending() => false)
+            && began.elapsed() < LEAVES_FOR
+        {
+            thread::yield_now();
         }
     }
 }

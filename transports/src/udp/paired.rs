@@ -16,6 +16,7 @@ use greenroom::net::{Drive, Transport, transport_conforms};
 use parking_lot::Mutex;
 use std::cell::RefCell;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::task::{Context, Waker};
 use std::time::Duration;
 
@@ -49,6 +50,13 @@ impl Turn for OnThisThread {
 
     fn send(&mut self, station: &Mutex<Station>, cx: &mut Context<'_>, now: Time) {
         on_the_ground(|ground| ground.pairs[self.0].send(station, cx, now));
+    }
+
+    fn is_sending(&mut self, station: &Mutex<Station>, now: Time) -> bool {
+        on_the_ground(|ground| {
+            ground.fabric.advance(ground.fabric.now() + Duration::from_micros(10));
+            ground.pairs[self.0].is_sending(station, now)
+        })
     }
 
     fn failure(&self) -> Option<String> {
@@ -96,12 +104,19 @@ fn by_simulated_devices_it_conforms() {
 /// A device that is open until it is dropped.
 struct Held {
     _device: Arc<()>,
+    /// How often it still says that not all has left.
+    is_sending: Arc<AtomicU32>,
 }
 
 impl Turn for Held {
     fn receive(&mut self, _: &Mutex<Station>, _: &mut Context<'_>, _: Time) {}
 
     fn send(&mut self, _: &Mutex<Station>, _: &mut Context<'_>, _: Time) {}
+
+    fn is_sending(&mut self, _: &Mutex<Station>, _: Time) -> bool {
+        let again = |times: u32| times.checked_sub(1);
+        self.is_sending.fetch_update(Relaxed, Relaxed, again).is_ok()
+    }
 
     fn failure(&self) -> Option<String> {
         Some("what it said last".to_owned())
@@ -125,9 +140,27 @@ fn the_device_is_closed_when_the_transport_has_ended() {
         let udp =
             Udp::bind(settings, "127.0.0.1:0".parse().expect("an address")).expect("a socket");
         let device = Arc::new(());
-        udp.shared.driver.lock().pairs = Some(Box::new(Held { _device: Arc::clone(&device) }));
+        let held = Held { _device: Arc::clone(&device), is_sending: Arc::default() };
+        udp.shared.driver.lock().pairs = Some(Box::new(held));
         end(&udp);
         assert_eq!(Arc::strong_count(&device), 1, "it is open");
         assert_eq!(udp.rdma_failure().as_deref(), Some("what it said last"));
     }
+}
+
+/// A queue pair that is closed throws away what has not left.
+// [RDMA-9]
+#[test]
+fn what_was_sent_leaves_before_the_device_is_closed() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build();
+    let runtime = runtime.expect("a runtime");
+    let _inside = runtime.enter();
+    let settings = Settings::new(Identity::new(Key::new([9; 32]))).rdma(Rdma::auto());
+    let udp = Udp::bind(settings, "127.0.0.1:0".parse().expect("an address")).expect("a socket");
+    let (device, is_sending) = (Arc::new(()), Arc::new(AtomicU32::new(u32::MAX)));
+    let held = Held { _device: Arc::clone(&device), is_sending: Arc::clone(&is_sending) };
+    udp.shared.driver.lock().pairs = Some(Box::new(held));
+    udp.depart();
+    assert!(is_sending.load(Relaxed) < u32::MAX, "it was waited for");
+    assert_eq!(Arc::strong_count(&device), 1, "for ever");
 }

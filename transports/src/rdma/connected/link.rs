@@ -117,6 +117,24 @@ impl<D: Device> Link<D> {
         Ok(has_told)
     }
 
+    /// Whether what was sent may not have left. Behind the last that is not signalled goes a packet that is, and that only
+    /// tells.
+    pub(super) fn is_sending(&mut self, free: &mut Vec<D::Slot>) -> bool {
+        if self.is_drained() {
+            return false;
+        }
+        if let Some(credit) = self.credit.as_mut().filter(|credit| credit.can_tell())
+            && self.sends.signal_next()
+        {
+            // Without room for it now there is some later.
+            let _ = self.sends.send(&mut self.pair, free, Via::Connection, |slot| {
+                slot[..PREFIX_BYTES].copy_from_slice(&credit.on_tell().to_bytes());
+                PREFIX_BYTES
+            });
+        }
+        self.sends.ring(&mut self.pair).is_ok()
+    }
+
     /// Sends are done; their slots are free.
     pub(super) fn on_sent(&mut self, completion: &Completion, free: &mut Vec<D::Slot>) {
         self.pair.sent(completion, |slot| free.push(slot));

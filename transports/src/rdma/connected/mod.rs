@@ -331,6 +331,14 @@ impl<D: Device> Connected<D> {
         }
     }
 
+    /// Whether packets that were sent may not have left yet. Peers are told of receives once more, if it takes that for the
+    /// device to say so.
+    pub fn is_sending(&mut self) -> bool {
+        self.memory.has_spare(&self.device);
+        let links = self.places.iter_mut().filter_map(|place| place.link.as_mut());
+        links.fold(false, |is_sending, link| is_sending | link.is_sending(&mut self.memory.spare))
+    }
+
     /// Hands in packets that came, where they lie, at most 32; says how many. The memory is received into
     /// again after the call; if `sink` panics, that of its packet is not.
     pub fn poll(&mut self, mut sink: impl FnMut(ConnectionId, &mut [u8])) -> usize {

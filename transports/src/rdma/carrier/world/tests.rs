@@ -56,6 +56,47 @@ fn who_departs_from_a_queue_pair_says_so() {
     });
 }
 
+/// Nothing comes by UDP: what was sent by the queue pair has left before that is closed.
+// [RDMA-9]
+#[test]
+fn who_departs_from_a_queue_pair_has_sent_what_it_had() {
+    each_seed(15, |seed| {
+        let mut world = World::new(seed, Weather::fair(), SEALED);
+        world.run_until(|world| world.is_served() && world.is_by(Carrier::Rdma));
+        let line = world.nodes[0].line.unwrap();
+        world.run_until(|world| world.nodes[0].station.lock().arrived(line) == MESSAGES);
+        let latency = Duration::from_micros(100);
+        world.fabric.set_weather(Weather { latency, ..Weather::fair() });
+        world.loss_permille = 1000;
+        let more = 1 + seed % 20;
+        for number in MESSAGES..MESSAGES + more {
+            let message = number.to_le_bytes();
+            world.nodes[0].station.lock().submit(line, Order::Within(7), &message).unwrap();
+        }
+        world.turn(0);
+        let node = &mut world.nodes[0];
+        let pairs = node.pairs.as_mut().unwrap();
+        for polls in 0.. {
+            let now = world.fabric.now();
+            if !pairs.is_sending(&node.station, now) {
+                break;
+            }
+            assert!(polls < 10_000, "nothing says that it has left");
+            world.fabric.advance(now + Duration::from_micros(1));
+        }
+        node.pairs = None;
+        let (mut frame, mut cx) = (Vec::new(), Context::from_waker(Waker::noop()));
+        world.turn(1);
+        let line = world.nodes[1].line.unwrap();
+        for number in MESSAGES..MESSAGES + more {
+            let mut station = world.nodes[1].station.lock();
+            let received = station.poll_receive(line, &mut cx, &mut frame);
+            assert_eq!(received, Poll::Ready(Ok(())), "{number} of {more} more");
+            assert_eq!(frame, number.to_le_bytes());
+        }
+    });
+}
+
 /// Links leave queue pairs when `harm` was done to a machine's device, and come back.
 fn is_opened_again(test: u64, harm: impl Fn(&Fabric, usize)) {
     each_seed(test, |seed| {
