@@ -79,8 +79,12 @@ impl Cubic {
             let plateau = ((max - packets) / STEEPNESS).cbrt();
             Growth { start: now, last: now, max, plateau, reno: packets }
         });
-        // It stands still as well while nothing was under way.
-        growth.start = growth.start + arrival.sent.since(growth.last);
+        // It stands still as well while nothing was under way. What one acknowledgement covers may have left over most of
+        // a round trip, which is no pause.
+        let pause = arrival.sent.since(growth.last);
+        if crate::planted!("cubic-flight-pauses": pause > arrival.rtt => true) {
+            growth.start = growth.start + pause;
+        }
         growth.last = now;
         let arrived = arrival.bytes as f64 / self.packet_size as f64;
         growth.reno += RENO_GROWTH * arrived / packets;

@@ -80,6 +80,25 @@ fn a_pause_is_no_time_to_grow_in() {
     assert_eq!(after(100_000), after(0));
 }
 
+/// One acknowledgement for a flight that left over most of a round trip: none of that time is a pause.
+// [LINK-30]
+#[test]
+fn a_flight_that_is_acknowledged_at_once_was_no_pause() {
+    let mut cubic = Cubic::new(1000, SIZE);
+    cubic.on_congestion(at(1), at(0), false);
+    let plateau = (1000.0 * (1.0 - BETA) / STEEPNESS).cbrt();
+    let (paced_ms, flight_ms) = (16, 36);
+    let flights = (plateau / 2.0 * 1000.0) as u64 / flight_ms;
+    for flight in 0..flights {
+        let start = 10 + flight * flight_ms;
+        let whole = arrival(cubic.window(), at(start + paced_ms));
+        cubic.on_arrival(at(start + flight_ms), &whole);
+    }
+    let expected = 1000.0 - STEEPNESS * (plateau / 2.0).powi(3);
+    let half = cubic.packets();
+    assert!((half - expected).abs() < 25.0, "{half} packets half way, not {expected}");
+}
+
 /// The plateau is as many bytes as before, however long packets are.
 // [LINK-30]
 #[test]
