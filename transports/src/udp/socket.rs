@@ -5,6 +5,7 @@
 //! hosts say of addresses is not heard: anybody may say it, a socket tells it at its next call, whatever address that is
 //! for, and what is not read takes the room of datagrams. Nothing here allocates after the start, unless the socket is full.
 
+mod invalid;
 mod marks;
 mod registered;
 #[cfg(test)]
@@ -13,6 +14,7 @@ mod tests;
 use crate::link::Ecn;
 use crate::secure::audit::SendFailure;
 use crate::secure::endpoint::Arrival;
+use invalid::Invalid;
 use quinn_udp::{BATCH_SIZE, RecvMeta, UdpSocketState};
 use registered::Registered;
 use std::io::{self, ErrorKind, IoSliceMut};
@@ -45,6 +47,8 @@ pub struct Socket {
     address: SocketAddr,
     /// From which address the kernel would not send, and when that was.
     refused: Option<(IpAddr, Instant)>,
+    /// Where it would send nothing to.
+    invalid: Invalid,
 }
 
 /// Why datagrams were not sent.
@@ -109,7 +113,7 @@ fn may_be_of_source(error: &io::Error) -> bool {
     ) || crate::planted!("source-forbidden": error.kind() == ErrorKind::PermissionDenied => false)
 }
 
-/// For how long nothing is sent from an address that the kernel has refused.
+/// For how long nothing is sent from an address that the kernel has refused, or to a place.
 const REFUSED_FOR: Duration = Duration::from_secs(1);
 
 /// A socket that is bound, and no runtime's yet.
@@ -186,7 +190,7 @@ impl Socket {
         let Bound { io, state } = bound;
         let address = io.local_addr()?;
         let io = Registered::new(io)?;
-        Ok(Self { io, state, offload, address, refused: None })
+        Ok(Self { io, state, offload, address, refused: None, invalid: Invalid::new() })
     }
 
     /// The address that it is bound to.
@@ -260,10 +264,13 @@ impl Socket {
         segment: NonZeroUsize,
         may_be_cut: bool,
     ) -> Result<(), (usize, SendError)> {
+        if crate::planted!("socket-asks-again": self.invalid.has(to) => false) {
+            return Err((0, io::Error::from(ErrorKind::InvalidInput).into()));
+        }
         let from = from.filter(|from| !self.is_refused(*from));
         let (source, sent) = match (from, self.send_all(from, to, ecn, datagrams, segment)) {
             (Some(source), Err((sent, error))) if may_be_of_source(&error) => (source, sent),
-            (_, sent) => return self.settle(sent),
+            (_, sent) => return self.settle(to, sent),
         };
         self.regain();
         if may_be_cut {
@@ -275,16 +282,7 @@ impl Socket {
         if !matches!(&without, Err((_, error)) if may_be_of_source(error)) {
             self.refused = Some((source, Instant::now()));
         }
-        self.settle(without.map_err(|(more, error)| (sent + more, error)))
-    }
-
-    /// Says what became of datagrams that were last sent without a source. What the kernel does not send then, for all that
-    /// it was asked for less, it does not send to that place.
-    fn settle(&mut self, sent: Result<(), (usize, io::Error)>) -> Result<(), (usize, SendError)> {
-        if matches!(&sent, Err((_, error)) if error.kind() == ErrorKind::InvalidInput) {
-            self.regain();
-        }
-        sent.map_err(|(sent, error)| (sent, error.into()))
+        self.settle(to, without.map_err(|(more, error)| (sent + more, error)))
     }
 
     /// Whether the kernel would not send from there a moment ago. To ask it each time would take some calls more for

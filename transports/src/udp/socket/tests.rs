@@ -1,3 +1,4 @@
+use super::invalid::INVALID_MAX;
 use super::*;
 
 /// A socket of one family, and an address of it that the machine does not have.
@@ -82,9 +83,39 @@ async fn a_place_that_cannot_be_reached_leaves_the_source() {
             let sent = sender.send_from(source, nowhere, Ecn::Capable0, &[7; 300], segment);
             assert!(sent.is_err());
             assert_eq!(sender.refused, None);
+            // Otherwise the kernel is not asked the next time.
+            sender.invalid = Invalid::new();
             assert_eq!(sender.segments_max(), segments, "other places are reached as before");
         }
     }
+}
+
+/// To be told so takes many calls, which a peer whose address leads nowhere must not cost for each datagram.
+#[tokio::test]
+async fn a_place_that_is_refused_is_not_tried_again_at_once() {
+    let (mut sender, to) = (socket(places()[0].0), socket(places()[0].0));
+    let segment = NonZeroUsize::new(100).expect("not zero");
+    let nowhere = |last: u8| SocketAddr::from(([127, 0, 0, last], 0));
+    let fails = |sender: &mut Socket, place| {
+        let sent = sender.send_from(None, place, Ecn::Capable0, &[7; 300], segment);
+        assert!(matches!(sent, Err((0, SendError::Other(_)))), "{sent:?}");
+    };
+    fails(&mut sender, nowhere(1));
+    fails(&mut sender, nowhere(2));
+    let first = sender.invalid.0.clone();
+    let known: Vec<_> = first.iter().map(|(place, _)| *place).collect();
+    assert_eq!(known, [nowhere(2), nowhere(1)]);
+    fails(&mut sender, nowhere(1));
+    sender.send_cut(None, nowhere(2), &[7; 300]).expect_err("it is refused");
+    assert_eq!(sender.invalid.0, first);
+    let sent = sender.send_from(None, to.address(), Ecn::Capable0, &[7; 300], segment);
+    sent.expect("other places are reached");
+    let long_ago = Instant::now().checked_sub(REFUSED_FOR).expect("the machine runs for longer");
+    sender.invalid.0.iter_mut().for_each(|(_, since)| *since = long_ago);
+    fails(&mut sender, nowhere(1));
+    assert_eq!(sender.invalid.0.front().map(|(_, since)| *since > long_ago), Some(true));
+    (1..100).for_each(|last| fails(&mut sender, nowhere(last)));
+    assert_eq!(sender.invalid.0.len(), INVALID_MAX);
 }
 
 /// [UDP-33]: the socket's options that are set anew in between would cut nothing.
