@@ -17,15 +17,12 @@ use super::looking::Looking;
 use super::node::Shared;
 use super::outlet::Outlet;
 use super::remote::{NoCalls, Nothing};
-use super::session::{Session, Turn};
+use super::session::{MESSAGES_PER_TURN, Session, Turn};
 use crate::actor::{Actor, Behavior, ByMacro, Context, Protocol, Receive, StartError, Step};
 use crate::event::ExitReason;
 use crate::sync::Arc;
 use std::future::{Future, Ready, poll_fn};
 use std::task::Waker;
-
-/// Messages, and frames that are none, that are taken before others have their turn: a turn of any actor.
-const MESSAGES_PER_TURN: u32 = 64;
 
 /// See the [module](self).
 pub(super) struct Association {

@@ -15,6 +15,7 @@
 mod children;
 mod ends;
 mod held;
+mod moving;
 mod news;
 mod parking;
 mod run;
@@ -36,7 +37,6 @@ use super::whole;
 use crate::actor::WatchId;
 use crate::event::{DeadLetterReason, Undelivered};
 use crate::sync::{Arc, planted};
-use crate::task::current;
 use crate::task::panic::quietly;
 use crate::time::Time;
 use children::{Child, Start};
@@ -51,6 +51,9 @@ use tokio::task::JoinSet;
 use window::Window;
 
 pub(super) use window::WIDTH_MIN;
+
+/// Messages, and frames that are none, that are taken before others have their turn: a turn of any actor.
+pub(super) const MESSAGES_PER_TURN: u32 = 64;
 
 /// Memory of parked messages: while they have more, an actor that has as many as the narrowest window gets no more of them.
 /// [ENV-11]
@@ -115,7 +118,7 @@ struct Origin {
 /// What a session has done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Turn {
-    /// It took a frame with so many messages, or one that is no less work than a message.
+    /// So many messages moved on or came in a frame, or one came that is no less work than a message.
     Went(u32),
     /// There is none.
     Waits,
@@ -149,7 +152,7 @@ impl Session {
         }
     }
 
-    /// Takes the next frame, if there is one; before it, messages that waited for room move on.
+    /// Lets messages that waited for room move on; behind that, takes the next frame, if there is one.
     pub(super) fn turn(&mut self, cx: &mut Context<'_>) -> Turn {
         self.answers.turn();
         while let Poll::Ready(Some(done)) = self.starts.poll_join_next(cx) {
@@ -157,11 +160,16 @@ impl Session {
                 self.started(start);
             }
         }
-        if !self.held.is_empty() {
-            for actor in self.held.due(self.outlet.is_pressed()) {
-                self.move_on(actor);
-            }
+        let moved = if self.held.is_empty() { 0 } else { self.move_due() };
+        match self.take_frame(cx) {
+            Turn::Went(messages) => Turn::Went(moved + messages),
+            // Others have their turn first.
+            Turn::Waits if self.held.has_due() => Turn::Went(moved),
+            turn => turn,
         }
+    }
+
+    fn take_frame(&mut self, cx: &mut Context<'_>) -> Turn {
         if self.is_over {
             return if self.may_wait() { Turn::Waits } else { Turn::Ended };
         }
@@ -381,49 +389,6 @@ impl Session {
         }
         if said { Ok(()) } else { Err(Misbehaved) }
     }
-
-    /// Lets the message of an actor go on that waited for room, and those behind it.
-    fn move_on(&mut self, actor: u64) {
-        self.unpark(actor);
-        while let Some(inlet) = self.inlets.get_mut(&actor)
-            && let Some((waiting, origin)) = &mut inlet.waiting
-        {
-            let waker = inlet.waker.get_or_insert_with(|| self.held.waker(actor));
-            let mut cx = Context::from_waker(waker);
-            let mut outcome = Poll::Ready(Err(Undelivered::Malformed));
-            // What drops a message is anybody's code.
-            let poll = || quietly(|| outcome = waiting.as_mut().poll(&mut cx));
-            // Or those that are held could use up what the session may send in one turn.
-            current::sending_freely(poll);
-            let Poll::Ready(outcome) = outcome else { return };
-            let origin = *origin;
-            inlet.waiting = None;
-            // An error means that too much is to be said, which the next frame meets, too.
-            let _ = self.settle(origin, outcome);
-            self.unpark(actor);
-        }
-        if self.inlets.get(&actor).is_some_and(|inlet| !inlet.is_idle()) {
-            return self.held.stall(actor);
-        }
-        self.held.release(actor);
-        // As above.
-        let _ = self.forget_if_over(actor);
-    }
-
-    /// Hands in parked messages until one has to wait.
-    fn unpark(&mut self, actor: u64) {
-        while let Some(inlet) = self.inlets.get_mut(&actor)
-            && inlet.waiting.is_none()
-            && let Some(parked) = inlet.parked.next(|| self.outlet.is_pressed())
-        {
-            self.parked_bytes -= parked.bytes();
-            let Parked { origin, version, schema, arguments } = parked;
-            let (message, whole) = (origin.message, arguments.whole());
-            let arguments = arguments.as_ref();
-            let envelope = Envelope { actor, version, message, schema, arguments };
-            let _ = whole::noted(whole, || self.hand_in(&envelope, origin));
-        }
-    }
 }
 
 /// Says that a message was not handed in. [ENV-8]
@@ -485,7 +450,7 @@ impl Drop for Session {
             let letter = (inlet.actor.id(), inlet.actor.message());
             let waiting = inlet.waiting.take();
             let waited = usize::from(waiting.is_some());
-            // As in `move_on`: all others are told still.
+            // What drops it is anybody's code, and all others are told still.
             quietly(|| drop(waiting));
             // What stands behind them is told with that.
             let parked = std::mem::take(&mut inlet.parked);

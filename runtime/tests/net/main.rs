@@ -35,6 +35,7 @@ mod spawns;
 mod spec;
 mod stage;
 mod streams;
+mod turns;
 mod versions;
 #[cfg(not(sanitized = "thread"))]
 mod wanderers;

@@ -2,7 +2,7 @@
 
 use crate::support::{Builds, LONG, OwnSystem, SCHEDULERS, run};
 use greenroom::net::{Export, Identity, Incarnation, Loopback, Node, NodeId, Peer};
-use greenroom::{Actor, Context, Down, Ref, Scheduler, System, WatchId, handlers};
+use greenroom::{Actor, Builder, Context, Down, Ref, Scheduler, System, WatchId, handlers};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -25,7 +25,12 @@ pub(crate) fn identity(name: &str) -> Identity {
 
 impl Place {
     pub(crate) fn new(network: &Loopback, name: &'static str, scheduler: Scheduler) -> Self {
-        let system = System::builder().workers(2).scheduler(scheduler).own();
+        Self::of(network, name, System::builder().workers(2).scheduler(scheduler))
+    }
+
+    /// A node of such a system.
+    pub(crate) fn of(network: &Loopback, name: &'static str, system: Builder) -> Self {
+        let system = system.own();
         let node = Node::start(&system, network.node(name, identity(name))).unwrap();
         Self { system, node, name }
     }

@@ -4,18 +4,21 @@
 //! there may be room, and not whenever anything else comes; however many there are, each has its turn.
 //!
 //! Invariants:
-//! 1. Of an actor that is held, a message waits for room, or it is stalled: the first message that is parked is a question, and
-//!    no more answers are to be made.
+//! 1. Of an actor that is held, a message waits for room, or it is due, or it is stalled: the first message that is parked is a
+//!    question, and no more answers are to be made.
+//! 2. Who is due is looked at before whoever becomes so later.
 
 use crate::sync::{Arc, Mutex, Wake, waker};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::task::Waker;
 
 /// See the [module](self).
 pub(super) struct Held {
     actors: BTreeSet<u64>,
-    /// Those whose message may not have been polled, and has no waker yet.
-    new: BTreeSet<u64>,
+    /// Those that are to be looked at, in order, none of them twice.
+    due: VecDeque<u64>,
+    /// The same ones.
+    is_due: BTreeSet<u64>,
     stalled: BTreeSet<u64>,
     woken: Arc<Woken>,
 }
@@ -41,11 +44,16 @@ impl Wake for Mark {
 }
 
 impl Held {
-    /// Nobody; `poller` is woken to take those that are [due](Self::due).
+    /// Nobody; `poller` is woken to [look](Self::look) for those that are due.
     pub(super) fn new(poller: &Waker) -> Self {
         let woken = Woken { actors: Mutex::new(BTreeSet::new()), poller: poller.clone() };
-        let (actors, new, stalled) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
-        Self { actors, new, stalled, woken: Arc::new(woken) }
+        Self {
+            actors: BTreeSet::new(),
+            due: VecDeque::new(),
+            is_due: BTreeSet::new(),
+            stalled: BTreeSet::new(),
+            woken: Arc::new(woken),
+        }
     }
 
     /// What wakes an actor.
@@ -53,10 +61,10 @@ impl Held {
         waker(Arc::new(Mark { actor, woken: self.woken.clone() }))
     }
 
-    /// A message to an actor waits for room. Whoever says so takes those that are due once more before it rests.
+    /// Messages to an actor wait, and nothing is going to wake it yet: it is due.
     pub(super) fn wait(&mut self, actor: u64) {
         self.actors.insert(actor);
-        self.new.insert(actor);
+        self.queue(actor);
     }
 
     /// Messages to an actor are parked, and none of them waits for room.
@@ -70,14 +78,31 @@ impl Held {
         self.actors.remove(&actor);
     }
 
-    /// Takes those that are to be looked at, and those that were stalled, if more answers are to be made.
-    pub(super) fn due(&mut self, is_pressed: bool) -> BTreeSet<u64> {
-        let mut due = std::mem::take(&mut *self.woken.actors.lock());
-        due.append(&mut self.new);
+    /// Notes that those are due for which something was done, and those that were stalled, if more answers are to be made.
+    pub(super) fn look(&mut self, is_pressed: bool) {
+        let mut new = std::mem::take(&mut *self.woken.actors.lock());
         if !is_pressed {
-            due.append(&mut self.stalled);
+            new.append(&mut self.stalled);
         }
-        due
+        new.into_iter().for_each(|actor| self.queue(actor));
+    }
+
+    fn queue(&mut self, actor: u64) {
+        if self.is_due.insert(actor) {
+            self.due.push_back(actor);
+        }
+    }
+
+    /// Takes the next one that is to be looked at.
+    pub(super) fn next_due(&mut self) -> Option<u64> {
+        let actor = self.due.pop_front()?;
+        self.is_due.remove(&actor);
+        Some(actor)
+    }
+
+    /// Whether some are to be looked at. One that is due may have been released since.
+    pub(super) fn has_due(&self) -> bool {
+        !self.is_empty() && !self.due.is_empty()
     }
 
     pub(super) fn is_empty(&self) -> bool {
