@@ -21,7 +21,7 @@ use super::frame::Frame;
 use super::identity::Identity;
 use super::message::Asker;
 use super::node::Shared;
-use super::remote::Proxy;
+use super::remote::{self, Proxy};
 use super::scratch;
 use super::spawn::RemoteSpawnError;
 use super::streams::Streams;
@@ -441,8 +441,7 @@ impl Outlet {
         for mut route in routes.into_values() {
             wakers.extend(route.waiting.take());
             if let Some(proxy) = route.proxy.filter(|_| route.ended.is_none()) {
-                self.node.reach().unsettle(proxy.letter().0);
-                proxy.end_with(ExitReason::NodeDown, detour());
+                remote::end(&self.node, &**proxy, ExitReason::NodeDown, detour());
             }
         }
         wakers.into_iter().for_each(Waker::wake);

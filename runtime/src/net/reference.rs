@@ -99,7 +99,7 @@ impl<P: Protocol<Message: WireMessage>> Serialize for Ref<P> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let connection = connection().map_err(ser::Error::custom)?;
         let home = home_of(connection.node(), self).ok_or_else(|| {
-            ser::Error::custom("a reference to an actor of another system of this process")
+            ser::Error::custom("a reference of another system or node of this process")
         })?;
         let Home { identity: Identity { node, incarnation }, actor } = home;
         (node.0, incarnation.0, actor).serialize(to)
@@ -116,7 +116,7 @@ impl<'de, P: Protocol<Message: WireMessage>> Deserialize<'de> for Ref<P> {
 }
 
 /// Where an actor lives, as other nodes are told; from now on they reach it, if that is here. `None` for an
-/// actor of another system. [ENV-13]
+/// actor of another system, or one of which another node of this system knows where it lives. [ENV-13]
 pub(super) fn home_of<P: Protocol<Message: WireMessage>>(
     node: &Arc<Shared>,
     actor: &Ref<P>,
@@ -127,9 +127,9 @@ pub(super) fn home_of<P: Protocol<Message: WireMessage>>(
     }
     let own = |actor| Home { identity: node.identity(), actor };
     if cell.vtable.distant {
-        // One that has ended is sent as an actor of this node that nobody reaches. Its proxy may not know yet.
-        let ended = || own(actor.id().number());
-        return Some(node.reach().abroad(actor.id()).unwrap_or_else(ended));
+        // One that has ended is sent as an actor of this node that nobody reaches. Others are of another node here.
+        let ended = || actor.is_closed().then(|| own(actor.id().number()));
+        return node.reach().abroad(actor.id()).or_else(ended);
     }
     if let Some(number) = node.reach().known(actor.id(), P::Message::MANIFEST.name()) {
         return Some(own(number));

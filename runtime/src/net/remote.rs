@@ -9,7 +9,9 @@ use super::bundle::{self, Bound, Bundle, Shape, put_head};
 use super::frame::Frame;
 use super::manifest::MessageId;
 use super::message::{Asker, Encoded, WireMessage};
+use super::node::Shared;
 use super::outlet::{Letter, NotFound, Outlet, Parcel, Post};
+use super::reach::Home;
 use super::reference::{self, Lent};
 use super::scratch;
 use super::streams::{self, Voyage};
@@ -275,8 +277,24 @@ pub(super) fn dead<P: Protocol<Message: WireMessage>>(
     reason: ExitReason,
 ) -> Option<Ref<P>> {
     let proxy = start::<P>(outlet, 0)?;
-    proxy.end_with(reason, None);
+    end(outlet.node(), &proxy, reason, None);
     Some(proxy.api())
+}
+
+/// Ends what stands in for an actor, which has ended or is out of reach. Actors that watch it are told by way of `detour`, if
+/// there is one.
+pub(super) fn end(
+    node: &Arc<Shared>,
+    proxy: &dyn Proxy,
+    reason: ExitReason,
+    detour: Option<Detour>,
+) {
+    let (id, _) = proxy.letter();
+    // Until it is seen to have ended, it is sent as an actor of this node that nobody reaches.
+    node.reach().settle(id, Home { identity: node.identity(), actor: id.number() });
+    proxy.end_with(reason, detour);
+    let node = node.clone();
+    proxy.when_ended(Box::new(move || node.reach().unsettle(id)));
 }
 
 /// Starts a proxy at the top of the system, where whoever decodes a reference may do so; the association ends

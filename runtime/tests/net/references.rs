@@ -226,6 +226,34 @@ fn a_reference_of_another_system_is_not_sent() {
     });
 }
 
+// [G-REMOTE-9]
+#[test]
+fn a_reference_of_another_node_of_the_system_is_not_sent_until_it_has_ended() {
+    let network = Loopback::new();
+    let [here, there, home] =
+        ["here", "there", "home"].map(|name| Place::new(&network, name, Scheduler::stealing()));
+    let other = Node::start(&here.system, network.node("other", identity("other"))).unwrap();
+    run(async {
+        let (near, far) = book(&here, &home, "book", open()).await;
+        let near_desk = there.system.spawn::<Desk>(()).await.unwrap();
+        there.node.export("desk", Export::of(&near_desk)).unwrap();
+        let peer = other.connect(&"loopback:there".parse().unwrap()).await.unwrap();
+        let desk = peer.find::<Desk>("desk").await.unwrap();
+        // The other node does not know where it lives; it is nobody who has ended.
+        assert_eq!(
+            soon(desk.divide(far.clone(), 9, 3).into_future()).await,
+            Err(AskError::NoReply)
+        );
+        assert!(near.stop());
+        soon(far.ended()).await;
+        desk.keep(vec![far]).await.unwrap();
+        assert_eq!(desk.kept().await, Ok(1));
+        for place in [&here, &there, &home] {
+            place.shut().await;
+        }
+    });
+}
+
 /// A program that says what it likes in the place of references: on the wire its types have the same names.
 mod forged {
     use greenroom::{Actor, handlers};

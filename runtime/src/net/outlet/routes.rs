@@ -5,7 +5,7 @@ use crate::actor::Detour;
 use crate::event::{DeadLetterReason, ExitReason, Undelivered};
 use crate::net::frame::Frame;
 use crate::net::reach::Home;
-use crate::net::remote::{Fence, Proxy};
+use crate::net::remote::{self, Fence, Proxy};
 use crate::net::transport::Order;
 use crate::sync::{Arc, planted};
 use std::task::Waker;
@@ -219,9 +219,7 @@ impl Outlet {
         reason: ExitReason,
         detour: Option<Detour>,
     ) {
-        let (id, _) = proxy.letter();
-        this.node.reach().unsettle(id);
-        proxy.end_with(reason, detour);
+        remote::end(&this.node, &***proxy, reason, detour);
         let outlet = this.clone();
         proxy.when_ended(Box::new(move || {
             let mut proxy = None;
@@ -254,7 +252,7 @@ impl Outlet {
         let Some(route) = route.filter(|route| route.ended.is_none()) else {
             // It has ended, and is perhaps forgotten.
             let proxy = make()?;
-            proxy.end_with(ExitReason::NoActor, None);
+            remote::end(&self.node, &**proxy, ExitReason::NoActor, None);
             return read(&**proxy);
         };
         if route.proxy.is_none() {
