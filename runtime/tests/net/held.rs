@@ -72,6 +72,7 @@ impl Reader {
 fn who_has_no_room_holds_back_the_end_of_a_connection_from_nobody() {
     between(Loopback::new, async |_, here, there| {
         let gate = shut();
+        let mut letters = there.system.dead_letters();
         let near = there.system.spawn::<Reader>(Arc::clone(&gate)).await.unwrap();
         there.node.export("reader", Export::of(&near)).unwrap();
         let far = here.reach(there).await.find::<Reader>("reader").await.unwrap();
@@ -97,7 +98,10 @@ fn who_has_no_room_holds_back_the_end_of_a_connection_from_nobody() {
         for book in near.lent().await.unwrap() {
             soon(book.ended()).await;
         }
-        assert_eq!(there.system.counts().undelivered, 0);
+        // The question may have been lost on its way.
+        while let Some(letter) = letters.try_next() {
+            assert_ne!(letter.actor, near.id());
+        }
         // It never answers.
         assert!(own.kill());
     });
