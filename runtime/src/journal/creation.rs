@@ -38,7 +38,35 @@ pub(super) fn open_or_create(directory: &Path) -> Result<Database, DatabaseError
 
 /// Opens the database in the directory, which must be there.
 pub(super) fn open(directory: &Path) -> Result<Database, DatabaseError> {
-    Database::open(directory.join(FILE))
+    let file = OpenOptions::new().read(true).write(true).open(directory.join(FILE))?;
+    let backend = FileBackend::new(file)?;
+    if backend.len()? == 0 {
+        return Err(io::Error::from(ErrorKind::InvalidData).into());
+    }
+    Database::builder().create_with_backend(Kept(backend))
+}
+
+/// A file in which a failed sync is never for want of room, whatever the system says: what was written before may be lost
+/// by then, and looks well to whoever reads it from memory.
+#[derive(Debug)]
+pub(super) struct Kept<File>(pub(super) File);
+
+impl<File: StorageBackend> StorageBackend for Kept<File> {
+    fn len(&self) -> io::Result<u64> {
+        self.0.len()
+    }
+    fn read(&self, offset: u64, len: usize) -> io::Result<Vec<u8>> {
+        self.0.read(offset, len)
+    }
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.0.set_len(len)
+    }
+    fn sync_data(&self, eventual: bool) -> io::Result<()> {
+        self.0.sync_data(eventual).map_err(io::Error::other)
+    }
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.0.write(offset, data)
+    }
 }
 
 fn create(directory: &Path) -> Result<Database, DatabaseError> {
@@ -54,7 +82,7 @@ fn create(directory: &Path) -> Result<Database, DatabaseError> {
     }
     // What a killed process left in it is of no use.
     backend.set_len(0)?;
-    let database = Database::builder().create_with_backend(backend)?;
+    let database = Database::builder().create_with_backend(Kept(backend))?;
     std::fs::rename(unfinished, file)?;
     sync(directory)?;
     Ok(database)

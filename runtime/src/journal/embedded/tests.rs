@@ -1,6 +1,7 @@
 //! A disk that is full for a while.
 
 use super::*;
+use crate::journal::creation::Kept;
 use crate::sync::{Arc, AtomicBool, Ordering};
 use redb::StorageBackend;
 use redb::backends::FileBackend;
@@ -64,6 +65,24 @@ impl StorageBackend for Limited {
 fn append(first: u64) -> Write {
     let record = Record { name: "event".into(), version: 1, payload: vec![7; 100] };
     Write::Append { key: "a".to_owned(), epoch: 1, first, records: vec![record] }
+}
+
+/// A file that takes nothing, for want of room.
+fn full(folder: &Folder) -> Limited {
+    std::fs::create_dir_all(&folder.0).expect("a folder");
+    let mut options = std::fs::OpenOptions::new();
+    let file = options.read(true).write(true).create_new(true).open(folder.0.join("file"));
+    let file = FileBackend::new(file.expect("it is new")).expect("nobody else has it");
+    Limited { file, is_full: Arc::new(AtomicBool::new(true)), error: ErrorKind::StorageFull }
+}
+
+// [G-JOURNAL-2]
+#[test]
+fn a_disk_that_keeps_nothing_is_not_one_that_is_full() {
+    let kept = Kept(full(&Folder::new("full-sync")));
+    let kind = |done: io::Result<()>| done.expect_err("it takes nothing").kind();
+    assert_eq!(kind(kept.write(0, b"event")), ErrorKind::StorageFull);
+    assert_eq!(kind(kept.sync_data(false)), ErrorKind::Other, "what was written is lost");
 }
 
 /// A store with one event, which a full disk has kept from taking a second one.
