@@ -16,6 +16,7 @@ use crate::event::ExitReason;
 use crate::sync::planted;
 use crate::task::cell::CellRef;
 use crate::task::held::Held;
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// A link as one of its ends knows it.
@@ -121,6 +122,10 @@ pub(super) fn ended(held: &mut Held, link: &Link, reason: ExitReason) {
     if !extras.links.forget(link) {
         return;
     }
+    if link.peer.inbox.is_closed() {
+        // For good: a link that never got there has no other news.
+        extras.links.links.retain(|known| known.peer != link.peer);
+    }
     let actor = link.peer.actor_id();
     if let Some(trap) = &extras.links.trap {
         trap(Down { actor, reason });
@@ -157,14 +162,15 @@ pub(super) fn take_all(held: &mut Held) -> Vec<Link> {
 }
 
 /// Tells the other ends of the links of `me` that it has ended: once, where both made a link at the same time.
-pub(super) fn tell_all(mut links: Vec<Link>, me: &CellRef, reason: &ExitReason) {
-    while let Some(link) = links.pop() {
-        let (told, peer) = (link.seen_by_peer(me.clone()), link.peer);
-        let is_told_later = links.iter().any(|other| other.peer == peer);
-        let order = match planted!("link-told-twice": is_told_later => false) {
-            true => Order::Unlink(told),
-            false => Order::LinkEnded { link: told, reason: reason.clone() },
+pub(super) fn tell_all(links: Vec<Link>, me: &CellRef, reason: &ExitReason) {
+    let mut told = BTreeSet::new();
+    for link in links {
+        let is_news = planted!("link-told-twice": told.insert(link.peer.as_ptr()) => true);
+        let seen = link.seen_by_peer(me.clone());
+        let order = match is_news {
+            true => Order::LinkEnded { link: seen, reason: reason.clone() },
+            false => Order::Unlink(seen),
         };
-        orders::send(&peer, order);
+        orders::send(&link.peer, order);
     }
 }
