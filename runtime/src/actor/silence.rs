@@ -67,19 +67,16 @@ impl<A: Behavior> Context<A> {
     /// use greenroom::{Actor, Context, System, handlers};
     /// use std::time::Duration;
     ///
-    /// /// Ends when nobody has asked for a while.
+    /// /// Ends when nobody has asked for a while, once somebody has logged in.
     /// #[derive(Actor)]
     /// struct Session;
     ///
     /// #[handlers]
     /// impl Session {
-    ///     #[start]
-    ///     fn start(cx: &mut Context<Self>) -> Self {
-    ///         cx.receive_timeout(Duration::from_millis(20), Self::expire);
-    ///         Session
-    ///     }
     ///     #[ask]
-    ///     fn ping(&self) {}
+    ///     fn log_in(&mut self, cx: &mut Context<Self>) {
+    ///         cx.receive_timeout(Duration::from_millis(20), Self::expire);
+    ///     }
     ///     #[local]
     ///     fn expire(&mut self, cx: &mut Context<Self>) {
     ///         cx.stop();
@@ -88,8 +85,8 @@ impl<A: Behavior> Context<A> {
     ///
     /// #[greenroom::main]
     /// async fn main(system: System) -> Result<(), Box<dyn std::error::Error>> {
-    ///     let session = system.spawn::<Session>(()).await?;
-    ///     session.ping().await?;
+    ///     let session = system.spawn::<Session>(Session).await?;
+    ///     session.log_in().await?;
     ///     session.ended().await;
     ///     Ok(())
     /// }
