@@ -5,12 +5,10 @@
 //! the peer was given credit for.
 //!
 //! Invariants:
-//! 1. The session ends with the connection, or, if the peer has closed that, when nothing waits for room any more. After that
-//!    nothing that came by the connection reaches a mailbox; only then does the association end, and only when that has ended
-//!    is there another connection to the node.
+//! 1. When the session has ended, nothing that came by the connection reaches a mailbox any more; only then does
+//!    the association end, and only when that has ended is there another connection to the node.
 //! 2. Messages of an actor that waits for room are parked behind that one, never handed in past it.
-//! 3. The end of an actor of the peer, or of the connection, is told to an actor here that has begun to watch before it behind
-//!    all messages of the peer that this one was sent before.
+//! 3. The end of an actor of the peer is told to an actor here behind all messages of the peer that this one was sent before.
 //! 4. Whatever the peer sends, memory is bounded: by the credit that it was given, and by the backlog. While that has too
 //!    many bytes, no question is handed in, so that no more answers are made than those for which there was credit.
 
