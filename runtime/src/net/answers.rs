@@ -224,23 +224,15 @@ impl Answers {
         self.next_look = now.after(LATE_LOOK);
         self.watch(next);
     }
-
-    /// Parts with those that are waited for: nobody is there any more to hear them. [G-CANCEL-1]
-    pub(super) fn withdraw(&mut self) {
-        self.cancel();
-        self.due.clear();
-        for (at, place) in self.places.iter_mut().enumerate() {
-            if let Some((answer, _)) = place.waiting.take() {
-                // As in `give_up`.
-                quietly(|| drop(answer));
-                self.free.push(at);
-            }
-        }
-    }
 }
 
 impl Drop for Answers {
     fn drop(&mut self) {
-        self.withdraw();
+        self.cancel();
+        for place in &mut self.places {
+            let waiting = place.waiting.take();
+            // As in `give_up`.
+            quietly(|| drop(waiting));
+        }
     }
 }

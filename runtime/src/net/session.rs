@@ -370,11 +370,6 @@ impl Session {
         let Some(inlet) = self.inlets.get_mut(&origin.actor) else { return Ok(()) };
         let mut said = inlet.settle(1, origin.actor, self.parked_bytes, &self.outlet);
         match (outcome, origin.question) {
-            // Who asked has heard of the end: the question is withdrawn. What drops it is anybody's code.
-            (Ok(Some(answer)), Some(_)) if planted!("net-held-unwithdrawn": self.is_over => false) =>
-            {
-                quietly(|| drop(answer));
-            }
             (Ok(Some(answer)), Some(question)) => self.answers.wait(answer, question),
             // [ENV-21]
             (Ok(None), Some(Question { correlation, .. })) => {

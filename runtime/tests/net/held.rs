@@ -1,7 +1,7 @@
 //! Actors that have no room for what a peer has sent to them, and the others.
 
 use crate::stage::{Book, Log, Seen, Watch, Watcher, between, book, once, open, shut};
-use crate::support::{LONG, poll_once, soon, until, until_async};
+use crate::support::{poll_once, soon, until_async};
 use greenroom::net::{Export, Loopback};
 use greenroom::{Actor, AskError, ExitReason, Ref, Undelivered, handlers};
 use std::sync::Arc;
@@ -104,59 +104,5 @@ fn who_has_no_room_holds_back_the_end_of_a_connection_from_nobody() {
         }
         // It never answers.
         assert!(own.kill());
-    });
-}
-
-/// Waits as long as whoever asks for it.
-#[derive(Actor)]
-#[actor(mailbox = bounded(2))]
-struct Clerk {
-    served: u64,
-}
-
-#[handlers(wire = "test.clerk/1")]
-impl Clerk {
-    #[start]
-    fn start() -> Self {
-        Self { served: 0 }
-    }
-    #[ask(cancel)]
-    async fn attend(&mut self) {
-        std::future::pending::<()>().await;
-    }
-    #[tell]
-    fn serve(&mut self) {
-        self.served += 1;
-    }
-    #[ask]
-    fn served(&self) -> u64 {
-        self.served
-    }
-}
-
-// [G-CANCEL-1] [G-REMOTE-6]
-#[test]
-fn who_waits_for_an_asker_and_has_no_room_hears_of_the_end_of_a_connection() {
-    between(Loopback::new, async |_, here, there| {
-        let near = there.system.spawn::<Clerk>(()).await.unwrap();
-        there.node.export("clerk", Export::of(&near)).unwrap();
-        let far = here.reach(there).await.find::<Clerk>("clerk").await.unwrap();
-        let mut questions = Vec::new();
-        // The second one waits for room itself, and is handed in when its asker has gone.
-        for _ in 0..2 {
-            let mut question = Box::pin(far.attend().within(10 * LONG).into_future());
-            assert!(poll_once(&mut question).is_pending());
-            questions.push(question);
-            for _ in 0..20 {
-                far.serve().await.unwrap();
-            }
-        }
-        soon(here.node.close()).await;
-        for question in questions {
-            let outcome = soon(question).await;
-            assert_eq!(outcome, Err(AskError::Undelivered(Undelivered::NodeDown)));
-        }
-        until(|| there.node.peers().is_empty()).await;
-        assert_eq!(near.served().await, Ok(40));
     });
 }

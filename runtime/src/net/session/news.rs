@@ -75,8 +75,6 @@ impl Session {
         self.is_over = true;
         self.part_with_children(|actor| !self.held.contains(actor));
         self.outlet.close_by(|| self.detour());
-        // Or who waits for an asker that has gone has no room for ever.
-        self.answers.withdraw();
     }
 
     /// Parks what has come for those who have messages that wait, and tells the others.
