@@ -9,7 +9,7 @@
 //!    link has them.
 //! 2. While a frame is in the first line of the backlog, no message of a user is submitted. Those of other lines, nearly all
 //!    of which are long answers, and messages of users each find what room there is.
-//! 3. After `close_by` nothing is submitted, every question has its outcome, and nobody waits for room.
+//! 3. After `close` nothing is submitted, every question has its outcome, and nobody waits for room.
 
 mod askers;
 mod backlog;
@@ -26,7 +26,6 @@ use super::scratch;
 use super::spawn::RemoteSpawnError;
 use super::streams::Streams;
 use super::transport::{Link, LinkEnd, Order, SubmitError};
-use crate::actor::Detour;
 use crate::event::{ActorId, DeadLetterReason, ExitReason, Undelivered};
 use crate::sync::{Arc, AtomicBool, Mutex, Ordering, planted};
 use crate::task::core_ref::CoreRef;
@@ -396,16 +395,9 @@ impl Outlet {
         }
     }
 
-    /// Ends the connection from this end, and nobody looks at it any more.
-    pub(super) fn close(&self) {
-        self.close_by(|| None);
-        let receiver = self.state.lock().receiver.take();
-        receiver.into_iter().for_each(Waker::wake);
-    }
-
     /// Ends the connection from this end: nothing is sent any more. Questions and searches fail, messages that
-    /// the peer may not have are reported, and the proxies end. Who watches one is told by way of `detour`, if there is one.
-    pub(super) fn close_by(&self, detour: impl Fn() -> Option<Detour>) {
+    /// the peer may not have are reported, and the proxies end.
+    pub(super) fn close(&self) {
         let mut state = self.state.lock();
         if std::mem::replace(&mut state.closed, true) {
             return;
@@ -416,14 +408,11 @@ impl Outlet {
         let finds = std::mem::take(&mut state.finds);
         let mut wakers = state.waiting.end();
         wakers.extend(state.pump.take());
-        // Nobody is held back by what waited to leave.
-        let backlog = std::mem::take(&mut state.backlog);
-        self.pressed.store(false, Ordering::Relaxed);
+        wakers.extend(state.receiver.take());
         let routes = std::mem::take(&mut state.routes);
         // Before anybody sees that it is closed, and waits for them.
         state.parting = routes.values().filter_map(|route| route.proxy.clone()).collect();
         drop(state);
-        drop(backlog);
         self.link.close();
         self.streams.close();
         lost.retain(|lost| lost.frame > delivered);
@@ -441,7 +430,7 @@ impl Outlet {
         for mut route in routes.into_values() {
             wakers.extend(route.waiting.take());
             if let Some(proxy) = route.proxy.filter(|_| route.ended.is_none()) {
-                remote::end(&self.node, &**proxy, ExitReason::NodeDown, detour());
+                remote::end(&self.node, &**proxy, ExitReason::NodeDown, None);
             }
         }
         wakers.into_iter().for_each(Waker::wake);

@@ -11,11 +11,11 @@ use super::export::Export;
 use super::identity::{Identity, Incarnation, NodeId};
 use super::message::WireMessage;
 use super::node::Shared;
-use super::outlet::{NotFound, Outlet};
+use super::outlet::Outlet;
 use super::reach::Home;
 use super::remote::{dead, stand_in};
 use crate::actor::{Protocol, Recipient, Ref};
-use crate::event::{ExitReason, Undelivered};
+use crate::event::Undelivered;
 use crate::sync::{Arc, planted, thread_local};
 use crate::task::core::Core;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
@@ -151,7 +151,7 @@ fn found<P: Protocol<Message: WireMessage>>(
     let node = connection.node();
     if home.identity == node.identity() {
         let Some(exported) = node.reach().of(home.actor) else {
-            return dead(connection, ExitReason::NoActor).ok_or(Undelivered::NodeDown);
+            return dead(connection).ok_or(Undelivered::NodeDown);
         };
         let recipient = exported.recipient().downcast_ref::<Recipient<P::Message>>();
         return recipient.cloned().map(Ref::from_recipient).ok_or(Undelivered::Malformed);
@@ -164,11 +164,5 @@ fn found<P: Protocol<Message: WireMessage>>(
     {
         return Err(Undelivered::OverLimit);
     }
-    match stand_in(&outlet, home.actor) {
-        // What the peer sent before the connection ended is read behind that, and leads to nobody any more.
-        Err(NotFound::NodeDown) if is_peers => {
-            dead(connection, ExitReason::NodeDown).ok_or(Undelivered::NodeDown)
-        }
-        reference => reference.map_err(|_| Undelivered::HomeNotConnected),
-    }
+    stand_in(&outlet, home.actor).map_err(|_| Undelivered::HomeNotConnected)
 }

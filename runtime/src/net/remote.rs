@@ -271,13 +271,10 @@ pub(super) fn stand_in<P: Protocol<Message: WireMessage>>(
     reference.ok_or_else(|| NotFound::Speaks(P::Message::MANIFEST.name().to_owned()))
 }
 
-/// A reference to an actor that has ended, or is out of reach: what stands in for it ends at once.
-pub(super) fn dead<P: Protocol<Message: WireMessage>>(
-    outlet: &Arc<Outlet>,
-    reason: ExitReason,
-) -> Option<Ref<P>> {
+/// A reference to an actor that has ended: what stands in for it ends at once.
+pub(super) fn dead<P: Protocol<Message: WireMessage>>(outlet: &Arc<Outlet>) -> Option<Ref<P>> {
     let proxy = start::<P>(outlet, 0)?;
-    end(outlet.node(), &proxy, reason, None);
+    end(outlet.node(), &proxy, ExitReason::NoActor, None);
     Some(proxy.api())
 }
 

@@ -73,8 +73,6 @@ pub(super) struct Session {
     held: Held,
     /// What they are to hear behind these.
     news: Arc<News>,
-    /// Whether nothing more comes but what they have.
-    is_over: bool,
     /// What is parked, in bytes.
     parked_bytes: usize,
     /// Of all messages of the peer.
@@ -145,7 +143,6 @@ impl Session {
             held: Held::new(waker),
             parked_bytes: 0,
             news: News::new(waker),
-            is_over: false,
             starts: JoinSet::new(),
             children: BTreeMap::new(),
             frame: Arc::new(Vec::new()),
@@ -170,17 +167,14 @@ impl Session {
     }
 
     fn take_frame(&mut self, cx: &mut Context<'_>) -> Turn {
-        if self.is_over {
-            return if self.may_wait() { Turn::Waits } else { Turn::Ended };
-        }
         let Poll::Ready(received) = self.outlet.poll_receive(cx, self.frame.unshared()) else {
             return Turn::Waits;
         };
         match received {
             Ok(()) => {}
-            Err(LinkEnd::Closed) if self.may_wait() => {
-                self.end_for_others();
-                return Turn::Went(1);
+            // What the peer sent before it closed has its chance, unless this node is leaving, too.
+            Err(LinkEnd::Closed) if !self.outlet.has_hung_up() && !self.held.is_empty() => {
+                return Turn::Waits;
             }
             Err(_) => return Turn::Ended,
         }
@@ -437,7 +431,7 @@ impl Inlet {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        self.part_with_children(|_| true);
+        self.part_with_children();
         self.node.groups().disconnected(&self.outlet);
         self.ends.close();
         self.news.close();

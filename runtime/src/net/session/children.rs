@@ -87,12 +87,10 @@ impl Session {
         self.outlet.say(Order::Free, &Frame::NotSpawned { correlation, why, text })
     }
 
-    /// Stops those of `some` that do not outlive the connection.
-    pub(super) fn part_with_children(&self, some: impl Fn(u64) -> bool) {
-        for (actor, child) in &self.children {
-            let is_orphan =
-                child.orphans == planted!("net-orphans-kept": Orphans::Stop => Orphans::Keep);
-            if is_orphan && some(*actor) {
+    /// Stops those that do not outlive the connection.
+    pub(super) fn part_with_children(&self) {
+        for child in self.children.values() {
+            if child.orphans == planted!("net-orphans-kept": Orphans::Stop => Orphans::Keep) {
                 child.actor.stop();
             }
         }

@@ -109,10 +109,6 @@ impl Held {
         self.actors.is_empty()
     }
 
-    pub(super) fn contains(&self, actor: u64) -> bool {
-        self.actors.contains(&actor)
-    }
-
     pub(super) fn iter(&self) -> impl Iterator<Item = u64> {
         self.actors.iter().copied()
     }

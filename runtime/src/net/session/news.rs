@@ -53,28 +53,12 @@ impl News {
 impl Session {
     /// An actor of the peer has ended; `false` if the peer must not say so.
     pub(super) fn ended(&self, actor: u64, reason: ExitReason) -> bool {
-        Outlet::actor_ended(&self.outlet, actor, reason, self.detour())
-    }
-
-    /// By which those who are held hear of an end, if there are any.
-    fn detour(&self) -> Option<Detour> {
         let is_held = planted!("net-end-passes-parked": !self.held.is_empty() => false);
-        is_held.then(|| {
+        let detour = is_held.then(|| {
             let news = self.news.clone();
             Detour::new(move |to, tell| news.bring(to, Fence::new(tell)))
-        })
-    }
-
-    /// Whether what the peer sent before it closed has its chance still: not when this node is leaving, too.
-    pub(super) fn may_wait(&self) -> bool {
-        !self.held.is_empty() && !self.outlet.has_hung_up()
-    }
-
-    /// The peer has closed the connection, and some are held: all others hear of its end.
-    pub(super) fn end_for_others(&mut self) {
-        self.is_over = true;
-        self.part_with_children(|actor| !self.held.contains(actor));
-        self.outlet.close_by(|| self.detour());
+        });
+        Outlet::actor_ended(&self.outlet, actor, reason, detour)
     }
 
     /// Parks what has come for those who have messages that wait, and tells the others.

@@ -116,10 +116,7 @@ impl Streams {
     ) -> Result<u64, Undelivered> {
         let mut table = self.0.lock();
         if table.is_closed {
-            drop(table);
-            // What it is in was sent before the connection ended.
-            sink.end(Err(Cut::NodeDown));
-            return Ok(0);
+            return Err(Undelivered::NodeDown);
         }
         if planted!("net-streams-unbounded": table.coming.len() >= STREAMS_MAX => false) {
             return Err(Undelivered::OverLimit);
