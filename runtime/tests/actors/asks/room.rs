@@ -2,7 +2,7 @@
 
 use crate::asks::oracle::SHORT;
 use crate::support::{LONG, everywhere, poll_once, soon};
-use greenroom::{Actor, AskError, Context, Handle, Message, handlers};
+use greenroom::{Actor, AskError, Context, Handle, Message, Ref, handlers};
 use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
@@ -35,26 +35,33 @@ impl Handle<Huge> for Narrow {
     }
 }
 
+/// Three questions: one is handled until it is let pass, one more has room, and the last one waits for room.
+fn ask_three(narrow: &Ref<Narrow>) -> [impl Future<Output = Result<u32, AskError>>; 3] {
+    [1, 2, 3].map(|number| {
+        let mut asked = narrow.pass(number).within(LONG).into_future();
+        assert!(poll_once(&mut asked).is_pending());
+        asked
+    })
+}
+
+async fn answered(asked: [impl Future<Output = Result<u32, AskError>>; 3]) {
+    for (asked, number) in asked.into_iter().zip(1..) {
+        assert_eq!(soon(asked).await, Ok(number));
+    }
+}
+
 // [G-ASK-1] [G-BOUND-2]
 #[test]
 fn the_deadline_covers_the_wait_for_room() {
     everywhere(async |system| {
         let gate = Arc::new(Semaphore::new(0));
         let narrow = system.spawn::<Narrow>(Narrow { gate: Arc::clone(&gate) }).await.unwrap();
-        let mut running = narrow.pass(1).within(LONG).into_future();
-        assert!(poll_once(&mut running).is_pending());
-        // One more has room, as soon as the first is being handled.
-        let mut waiting = narrow.pass(2).within(LONG).into_future();
-        assert!(poll_once(&mut waiting).is_pending());
-        let mut outside = narrow.pass(3).within(LONG).into_future();
-        assert!(poll_once(&mut outside).is_pending());
+        let asked = ask_three(&narrow);
         let began = Instant::now();
         assert_eq!(narrow.pass(4).within(SHORT).await, Err(AskError::Expired));
         assert!(began.elapsed() >= SHORT);
         gate.add_permits(3);
-        assert_eq!(soon(running).await, Ok(1));
-        assert_eq!(soon(waiting).await, Ok(2));
-        assert_eq!(soon(outside).await, Ok(3));
+        answered(asked).await;
         // The question that expired was never sent, and left its place.
         gate.add_permits(1);
         assert_eq!(soon(narrow.pass(5).into_future()).await, Ok(5));
@@ -68,18 +75,11 @@ fn an_ask_that_has_expired_has_no_place_in_the_queue_though_it_is_kept() {
     everywhere(async |system| {
         let gate = Arc::new(Semaphore::new(0));
         let narrow = system.spawn::<Narrow>(Narrow { gate: Arc::clone(&gate) }).await.unwrap();
-        let mut running = narrow.pass(1).within(LONG).into_future();
-        assert!(poll_once(&mut running).is_pending());
-        let mut waiting = narrow.pass(2).within(LONG).into_future();
-        assert!(poll_once(&mut waiting).is_pending());
-        let mut outside = narrow.pass(3).within(LONG).into_future();
-        assert!(poll_once(&mut outside).is_pending());
+        let asked = ask_three(&narrow);
         let mut kept = narrow.pass(4).within(SHORT).into_future();
         assert_eq!((&mut kept).await, Err(AskError::Expired));
         gate.add_permits(4);
-        for (asked, number) in [(running, 1), (waiting, 2), (outside, 3)] {
-            assert_eq!(soon(asked).await, Ok(number));
-        }
+        answered(asked).await;
         assert_eq!(soon(narrow.pass(5).within(LONG).into_future()).await, Ok(5));
         drop(kept);
     });

@@ -224,15 +224,21 @@ fn whoever_traps_is_told_once_instead() {
     });
 }
 
+/// One that traps, and another one, on workers of their own where actors live on one.
+async fn apart(system: &System, trapped: mpsc::UnboundedSender<Down>) -> [Ref<Node>; 2] {
+    let one = system.spawn::<Node>(trapped.clone()).on(0).await.expect("it starts");
+    let other = system.spawn::<Node>(trapped).on(1).await.expect("it starts");
+    one.trap().await.expect("it lives");
+    [one, other]
+}
+
 // [G-LINK-2]
 #[test]
 fn whoever_traps_is_told_once_where_both_made_the_link() {
     for scheduler in SCHEDULERS {
         on(2, scheduler(), async |system| {
             let (sender, mut trapped) = mpsc::unbounded_channel();
-            let one = system.spawn::<Node>(sender.clone()).on(0).await.expect("it starts");
-            let other = system.spawn::<Node>(sender).on(1).await.expect("it starts");
-            one.trap().await.expect("it lives");
+            let [one, other] = apart(system, sender).await;
             let meet = Arc::new(Barrier::new(2));
             let mut first =
                 one.link_at(other.clone(), Arc::clone(&meet)).within(LONG).into_future();
@@ -258,9 +264,7 @@ fn whoever_traps_is_told_when_the_end_is_over() {
         on(2, scheduler(), async |system| {
             let (sender, trapped) = mpsc::unbounded_channel();
             let trapped: Trapped = Arc::new(Mutex::new(trapped));
-            let one = system.spawn::<Node>(sender.clone()).on(0).await.expect("it starts");
-            let other = system.spawn::<Node>(sender).on(1).await.expect("it starts");
-            one.trap().await.expect("it lives");
+            let [one, other] = apart(system, sender).await;
             one.link(other.clone()).await.expect("it lives");
             other.wait().await.expect("it lives");
             let is_early = Arc::new(AtomicBool::new(false));
