@@ -93,7 +93,7 @@ impl<A: Behavior> Context<A> {
     ///
     /// A stashed message takes no room in the mailbox. It is kept across restarts; a new incarnation gets
     /// it before newer mail. When the actor ends it is a dead letter. In the handler of a message that was told
-    /// with a deadline it has the same one.
+    /// with a deadline it has the same one. What becomes of the handler after this does not matter to it.
     ///
     /// # Errors
     /// [`StashError::Full`], with the message, when [`Stashes::STASH_MAX`] are stashed.

@@ -103,6 +103,21 @@ impl Handle<Order> for Shop {
     }
 }
 
+/// Put aside when it comes first, by a handler that then panics.
+#[derive(Message)]
+struct Torn(u32);
+
+impl Handle<Torn> for Shop {
+    fn handle(&mut self, torn: Torn, cx: &mut Context<Self>) {
+        let first = !self.served.lock().contains(&torn.0);
+        self.serve(torn.0);
+        if first {
+            cx.stash(torn).unwrap();
+            panic!("as written");
+        }
+    }
+}
+
 type Served = Arc<Mutex<Vec<u32>>>;
 
 async fn shop(system: &System) -> (Ref<Shop>, Served) {
@@ -252,6 +267,20 @@ fn a_drain_handles_what_comes_back_in_time() {
             assert_eq!(system.counts().dead_stopped, 0);
         });
     }
+}
+
+// [G-STASH-5] [G-DELIVERY-1]
+#[test]
+fn what_a_handler_puts_aside_outlives_its_panic() {
+    everywhere(async |system| {
+        let (shop, served) = shop(system).await;
+        let mut letters = system.dead_letters();
+        shop.tell(Torn(7)).await.unwrap();
+        assert_eq!(shop.buy_later(8).await, Ok(8));
+        assert_eq!(read(&served), [7, 7, 8]);
+        assert_eq!(letters.try_next().map(|letter| letter.reason), Some(DeadLetterReason::Crashed));
+        assert_eq!(letters.try_next().map(|letter| letter.reason), None);
+    });
 }
 
 // [G-STASH-4] [G-RESTART-2]
