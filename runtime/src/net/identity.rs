@@ -78,7 +78,7 @@ impl fmt::Display for Identity {
 /// assert_eq!((address.scheme(), address.place()), ("udp", "10.0.0.1:7000"));
 /// # Ok::<(), greenroom::net::ParseError>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Address {
     text: String,
     colon: usize,
@@ -114,6 +114,13 @@ impl FromStr for Address {
                 wanted: "an address such as `udp:10.0.0.1:7000`",
             }),
         }
+    }
+}
+
+/// As it is written, between quotes.
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.text.fmt(f)
     }
 }
 

@@ -68,15 +68,16 @@ impl Report<'_> {
         if let Some(seed) = self.seed {
             let (command, as_built) = (command(), as_built());
             line(format!("to repeat it:   {SEED}={seed} {command}"));
-            // A package may have been built with features that nobody knows here.
             if as_built != command {
+                line("                with --release and --features as it was built".to_owned());
                 line(format!("as it is built: {SEED}={seed} {as_built}"));
             }
         }
         match self.files() {
             Ok((place, has_packets)) => {
                 let place = place.display();
-                line(format!("the short way:  {CHOICES}={place}/choices {}", command()));
+                // Another build may choose otherwise.
+                line(format!("the short way:  {CHOICES}={place}/choices {}", as_built()));
                 line(format!("what happened:  {place}/log"));
                 line(format!("what was chosen: {place}/trace"));
                 if has_packets {

@@ -109,6 +109,29 @@ fn the_page_on_supervision_names_tests() {
 }
 
 #[test]
+fn the_page_on_errors_has_every_error() {
+    let book = tree::files("book/src", "md");
+    let page =
+        book.iter().find(|page| page.path.ends_with("/errors.md")).expect("a page of errors");
+    let named: BTreeSet<_> = words(&page.text).collect();
+    let modules = ["actor/mod.rs", "system/mod.rs", "journal/mod.rs", "net/mod.rs"];
+    let sources = tree::files("runtime/src", "rs");
+    let mut seen = 0;
+    for module in modules {
+        let source = sources.iter().find(|source| source.path.ends_with(&format!("src/{module}")));
+        let text = &source.expect("a module").text;
+        // Those of a module's users: `pub use place::{Names};`
+        for list in text.split("\npub use ").skip(1).filter_map(|rest| rest.split(';').next()) {
+            for error in words(list).filter(|word| word.ends_with("Error")) {
+                seen += 1;
+                assert!(named.contains(error), "{} does not name {error}", page.path);
+            }
+        }
+    }
+    assert!(seen > 20, "{seen} errors alone");
+}
+
+#[test]
 fn the_book_has_no_page_out_of_reach() {
     let pages = tree::files("book/src", "md");
     let summary = pages.iter().find(|page| page.path.ends_with("/SUMMARY.md")).expect("a summary");
@@ -190,6 +213,10 @@ fn tests_of(text: &str) -> Vec<String> {
 }
 
 /// The targets of a document's links.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty())
+}
+
 fn links(text: &str) -> impl Iterator<Item = &str> {
     text.split("](").skip(1).filter_map(|rest| rest.split(')').next())
 }
