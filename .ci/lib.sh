@@ -87,7 +87,9 @@ need_package() {
         command -v sudo >/dev/null || die "as root, run apt-get install $1"
         sudo=(sudo -n)
     fi
-    local install=(flock "$root" "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq)
+    # Others of this machine may be installing, and a mirror may be busy.
+    local install=(flock "$root" "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq
+        -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3)
     "${install[@]}" update
     "${install[@]}" install --no-install-recommends -y "$1" || die "cannot install the package '$1'"
 }
@@ -105,6 +107,11 @@ need_tool() {
 # need_toolchain NAME: installs a toolchain where it is missing; fails where it is not to be had.
 need_toolchain() {
     rustc "+$1" --version 2>/dev/null || flock "$root" rustup toolchain install "$1" --profile minimal
+}
+
+# need_components: what formats and lints, which a minimal toolchain comes without.
+need_components() {
+    { cargo fmt --version && cargo clippy --version; } 2>/dev/null || flock "$root" rustup component add rustfmt clippy
 }
 
 # need_nightly: the sanitizers are flags of the nightly compiler.
