@@ -35,15 +35,36 @@ step() {
     echo "--- $name: $((SECONDS - began)) s"
 }
 
-# some_tests COMMAND...: runs a test command and fails when it ran no test, which proves nothing.
+# filters COMMAND...: which tests a command asks for by name: what is no option behind `--`, or behind a program that cargo
+# has linked.
+filters() {
+    local argument before='' behind=false found=()
+    for argument; do
+        if [[ $argument == -- || $argument == */deps/* ]]; then
+            behind=true found=()
+        elif $behind && [[ $argument != -* && $before != --skip ]]; then
+            found+=("$argument")
+        fi
+        before=$argument
+    done
+    ((${#found[@]} == 0)) || printf '%s\n' "${found[@]}"
+}
+
+# some_tests COMMAND...: runs a test command and fails when it ran no test, or none of those that one of its filters is
+# for, which proves nothing.
 some_tests() {
-    local log ran
+    local log ran filter
     log=$(mktemp)
     "$@" 2>&1 | tee "$log"
     ran=$(awk '/^test result: ok/ { n += $4 } END { print n + 0 }' "$log")
-    rm -f "$log"
     echo "$ran tests ran"
     ((ran > 0)) || die "no test ran: $*"
+    # What a test says may stand before its line.
+    grep -aoE 'test [A-Za-z0-9_:]+( - should panic)? \.\.\.( ignored)?' "$log" | sed '/ignored$/d' >"$log.names"
+    while read -r filter; do
+        grep -qF -- "$filter" "$log.names" || die "no test ran that '$filter' is for: $*"
+    done < <(filters "$@")
+    rm -f "$log" "$log.names"
 }
 
 # together FIRST SECOND: runs two functions at the same time, where each leaves the machine half idle; the output of
