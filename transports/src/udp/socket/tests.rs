@@ -51,6 +51,8 @@ fn what_may_not_leave_from_an_address_leaves_from_another() {
         command.arg(std::env::current_exe().expect("it runs")).output()
     };
     if !apart("true").is_ok_and(|made| made.status.success()) {
+        let must = ["CI", "GREENROOM_FAULT"].iter().any(|name| std::env::var_os(name).is_some());
+        assert!(!must, "this machine lets nobody make a network of his own, or has no `ip`");
         eprintln!("not tested: this machine lets nobody make a network of his own");
         return;
     }
