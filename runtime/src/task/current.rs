@@ -299,6 +299,7 @@ pub(super) fn swap_sends(sends: u64) -> u64 {
 }
 
 /// Does `work`, which does not panic, and whose sending is none of the turn's.
+#[cfg(feature = "net")]
 pub(crate) fn sending_freely<T>(work: impl FnOnce() -> T) -> T {
     let sends = swap_sends(u64::MAX);
     let outcome = work();
