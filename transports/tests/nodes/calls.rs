@@ -1,5 +1,6 @@
 //! Nodes over encrypted UDP on this machine: the same references and calls as at home.
 
+use crate::loopbacks::loopbacks;
 use crate::{LONG, soon};
 use greenroom::net::{Address, ConnectError, Export, LookupError, Node, transport_conforms};
 use greenroom::{Actor, Ref, System, handlers};
@@ -8,6 +9,7 @@ use greenroom_transports::secure::identity::Identity;
 use greenroom_transports::secure::key::Key;
 use greenroom_transports::udp::socket::Options;
 use greenroom_transports::udp::{Settings, Udp};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 /// Keeps what it is told.
@@ -93,10 +95,10 @@ fn an_actor_of_another_node_is_told_and_asked() {
 }
 
 /// Transports that know each other's keys.
-fn transports(at: &str, options: Options) -> [(Udp, Address); 2] {
+fn transports(at: SocketAddr, options: Options) -> [(Udp, Address); 2] {
     let [one, other] = [1, 2].map(|host| Identity::new(Key::new([host; 32])).public());
     [settings(1).peer(other, None), settings(2).peer(one, None)].map(|settings| {
-        let udp = Udp::bind(settings.socket(options), at.parse().unwrap()).unwrap();
+        let udp = Udp::bind(settings.socket(options), at).unwrap();
         let address = udp.node_address();
         (udp, address)
     })
@@ -104,8 +106,8 @@ fn transports(at: &str, options: Options) -> [(Udp, Address); 2] {
 
 #[test]
 fn udp_conforms() {
-    for (at, offload) in [("127.0.0.1:0", true), ("[::1]:0", false)] {
-        let options = Options { offload, ..Options::default() };
+    for at in loopbacks() {
+        let options = Options { offload: at.is_ipv4(), ..Options::default() };
         transport_conforms(|| transports(at, options));
     }
 }

@@ -8,6 +8,8 @@
 #[path = "../../../runtime/tests/support/afterwards.rs"]
 mod afterwards;
 mod calls;
+#[path = "../loopbacks/mod.rs"]
+mod loopbacks;
 #[cfg(feature = "config")]
 mod membership;
 #[path = "../ports/mod.rs"]
