@@ -129,8 +129,9 @@ impl Nodes {
     /// Ends a node in order; the test fails if it does not end so.
     pub(crate) fn stop(&mut self, node: usize) {
         let (mut child, _) = self.running[node].take().unwrap();
-        let id = child.id().to_string();
-        assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+        // A shell has it; a program of the name is not everywhere.
+        let kill = format!("kill -TERM {}", child.id());
+        assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
         assert!(ended(&mut child).success());
     }
 
