@@ -55,7 +55,8 @@ pub fn look() -> Vec<Finding> {
     let devices = match IbVerbs.devices() {
         Ok(devices) => devices,
         Err(
-            error @ (OpenError::NoLibrary { package, .. } | OpenError::OldLibrary { package, .. }),
+            ref error @ (OpenError::NoLibrary { package, .. }
+            | OpenError::OldLibrary { package, .. }),
         ) => {
             return vec![bad(
                 "RDMA library",
