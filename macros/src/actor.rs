@@ -84,6 +84,9 @@ pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
         declared.stand_in(&input.attrs, &runtime);
         error.into_compile_error()
     });
+    let inside = options::on_variants(&input.data).chain(options::on_fields(&input.data));
+    let misplaced = options::none(inside, "actor", "the type itself");
+    let misplaced = misplaced.map_err(Error::into_compile_error).err();
     let name = &input.ident;
     let calls = &declared.calls;
     let keep_args = declared.restarts.map(|span| keep_args(span, &runtime));
@@ -125,6 +128,7 @@ pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
         #interleaves
         #size
         #errors
+        #misplaced
     })
 }
 

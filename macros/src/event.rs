@@ -26,7 +26,14 @@ pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
                        instead of `&str`";
         return Err(Error::new_spanned(&lifetime.lifetime, message));
     }
-    let forms = forms(&input)?;
+    let place = match &input.data {
+        Data::Enum(_) => "the variant itself",
+        Data::Struct(_) | Data::Union(_) => "the struct itself",
+    };
+    let mut errors = Errors::default();
+    errors.take(options::none(options::on_fields(&input.data), "event", place));
+    let forms = errors.take(forms(&input));
+    let forms = errors.or(forms)?.unwrap_or_default();
     let name = &input.ident;
     let runtime = crate_path::private();
     let encode = forms.iter().map(|form| encode(form, &runtime));

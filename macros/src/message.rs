@@ -16,6 +16,8 @@ pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
                        instead of `&str`, or share what is borrowed in an `Arc`";
         return Err(Error::new_spanned(&lifetime.lifetime, message));
     }
+    let inside = options::on_variants(&input.data).chain(options::on_fields(&input.data));
+    options::none(inside, "message", "the type itself")?;
     let reply = match options::only(&input.attrs, "message")? {
         Some(attr) => attr.parse_args_with(reply)?,
         None => None,

@@ -3,7 +3,7 @@
 use proc_macro2::TokenTree;
 use syn::ext::IdentExt;
 use syn::parse::ParseStream;
-use syn::{Attribute, Error, Ident, Token};
+use syn::{Attribute, Data, Error, Ident, Token};
 
 use crate::errors::Errors;
 
@@ -84,4 +84,40 @@ pub(crate) fn only<'a>(attrs: &'a [Attribute], name: &str) -> syn::Result<Option
             Err(Error::new_spanned(second, message))
         }
     }
+}
+
+/// Checks that no attribute called `name` stands on these, where nobody would read it; it goes on `place`.
+///
+/// # Errors
+///
+/// Fails where there are some, on all of them at once.
+pub(crate) fn none<'a>(
+    attrs: impl IntoIterator<Item = &'a Attribute>,
+    name: &str,
+    place: &str,
+) -> syn::Result<()> {
+    let mut errors = Errors::default();
+    for attr in attrs.into_iter().filter(|attr| attr.path().is_ident(name)) {
+        errors.push(attr, format!("here nobody reads `#[{name}(..)]`: write it on {place}"));
+    }
+    errors.or(())
+}
+
+/// The attributes on the variants of a type.
+pub(crate) fn on_variants(data: &Data) -> impl Iterator<Item = &Attribute> {
+    let variants = match data {
+        Data::Enum(data) => Some(&data.variants),
+        Data::Struct(_) | Data::Union(_) => None,
+    };
+    variants.into_iter().flatten().flat_map(|variant| &variant.attrs)
+}
+
+/// The attributes on the fields of a type, also on those of its variants.
+pub(crate) fn on_fields(data: &Data) -> impl Iterator<Item = &Attribute> {
+    let fields: Vec<_> = match data {
+        Data::Struct(data) => data.fields.iter().collect(),
+        Data::Enum(data) => data.variants.iter().flat_map(|variant| &variant.fields).collect(),
+        Data::Union(data) => data.fields.named.iter().collect(),
+    };
+    fields.into_iter().flat_map(|field| &field.attrs)
 }
