@@ -3,7 +3,7 @@
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{quote, quote_spanned};
 use syn::ext::IdentExt;
-use syn::parse::{ParseStream, Parser};
+use syn::parse::{ParseBuffer, ParseStream};
 use syn::{
     Attribute, Data, DeriveInput, Error, Expr, ExprLit, Generics, Lit, LitStr, Token, UnOp,
     parenthesized, parse_quote,
@@ -230,7 +230,7 @@ fn mailbox(input: ParseStream<'_>, runtime: &TokenStream) -> syn::Result<TokenSt
         let mut calls = quote!(#runtime::Mailbox::unbounded());
         if input.peek(syn::token::Paren) {
             let read = |input: ParseStream<'_>| mailbox_options(input, &["overload"], runtime);
-            calls.extend(read.parse2(arguments(&kind, input, "")?)?);
+            calls.extend(read(&arguments(&kind, input, "")?)?);
         }
         return Ok(calls);
     }
@@ -250,7 +250,7 @@ fn mailbox(input: ParseStream<'_>, runtime: &TokenStream) -> syn::Result<TokenSt
         calls.extend(mailbox_options(input, &["bytes", "full", "overload"], runtime)?);
         Ok(calls)
     };
-    bound.parse2(arguments)
+    bound(&arguments)
 }
 
 /// The calls for what is declared of a mailbox beside its bound.
@@ -355,29 +355,38 @@ fn intensity(policy: &Ident, input: ParseStream<'_>, none: &str) -> syn::Result<
         }
         let mut calls = quote!((#count, #window));
         comma(input)?;
+        let (mut pauses, mut jitter) = (false, None);
         options::read(input, &["backoff", "jitter"], |name, input| {
             if name == "backoff" {
+                pauses = true;
                 let (first, last) = quantity::duration_range(&input.parse()?)?;
                 calls.extend(quote!(.backoff(#first, #last)));
             } else {
+                jitter = Some(input.span());
                 let percent = quantity::percentage(&input.parse()?)?;
                 calls.extend(quote!(.jitter(#percent)));
             }
             Ok(())
         })?;
+        if let Some(span) = jitter.filter(|_| !pauses) {
+            let message =
+                "jitter shortens the pauses of a backoff: write `backoff = \"50ms..2s\"` beside it";
+            return Err(Error::new(span, message));
+        }
         Ok(calls)
     };
-    read.parse2(arguments)
+    read(&arguments)
 }
 
 /// Reads a count, of which `none` says why it is not zero.
 fn count(input: ParseStream<'_>, none: &str) -> syn::Result<Expr> {
     let count: Expr = input.parse()?;
-    let is_negative = matches!(&count, Expr::Unary(unary) if matches!(unary.op, UnOp::Neg(_)));
+    let is_negative =
+        matches!(quantity::peel(&count), Expr::Unary(unary) if matches!(unary.op, UnOp::Neg(_)));
     if is_zero(&count) || is_negative {
         return Err(Error::new_spanned(count, none));
     }
-    if let Expr::Lit(ExprLit { lit, .. }) = &count
+    if let Expr::Lit(ExprLit { lit, .. }) = quantity::peel(&count)
         && !matches!(lit, Lit::Int(_))
     {
         return Err(Error::new_spanned(count, "this is a number: write it like `16`"));
@@ -386,13 +395,19 @@ fn count(input: ParseStream<'_>, none: &str) -> syn::Result<Expr> {
 }
 
 /// Reads the parentheses after `name`.
-fn arguments(name: &Ident, input: ParseStream<'_>, example: &str) -> syn::Result<TokenStream> {
+///
+/// What is missing there is an error at the closing one.
+fn arguments<'a>(
+    name: &Ident,
+    input: ParseStream<'a>,
+    example: &str,
+) -> syn::Result<ParseBuffer<'a>> {
     if !input.peek(syn::token::Paren) {
         return Err(Error::new(name.span(), format!("`{name}` takes arguments: write {example}")));
     }
     let content;
     parenthesized!(content in input);
-    content.parse()
+    Ok(content)
 }
 
 /// Reads the word that a value begins with; `known` says what there is.
@@ -405,7 +420,7 @@ fn comma(input: ParseStream<'_>) -> syn::Result<()> {
 }
 
 fn is_zero(value: &Expr) -> bool {
-    match value {
+    match quantity::peel(value) {
         Expr::Lit(ExprLit { lit: Lit::Int(int), .. }) => int.base10_digits() == "0",
         _ => false,
     }

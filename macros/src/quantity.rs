@@ -58,7 +58,8 @@ pub(crate) fn duration_range(text: &LitStr) -> syn::Result<(Millis, Millis)> {
 /// Reads a share such as `"20%"`.
 pub(crate) fn percentage(text: &LitStr) -> syn::Result<u32> {
     let value = text.value();
-    let percent = value.strip_suffix('%').and_then(|number| number.parse().ok());
+    let number = value.strip_suffix('%').filter(|number| is_number(number));
+    let percent = number.and_then(|number| number.parse().ok());
     percent.filter(|percent| *percent <= 100).ok_or_else(|| {
         let message = "a share is written like \"20%\", and is at most \"100%\"";
         Error::new(text.span(), message)
@@ -68,7 +69,7 @@ pub(crate) fn percentage(text: &LitStr) -> syn::Result<u32> {
 /// Reads a size: a literal with its unit, such as `"64KiB"`, or any expression that counts bytes.
 pub(crate) fn size(input: ParseStream<'_>) -> syn::Result<TokenStream> {
     let value: Expr = input.parse()?;
-    let Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) = &value else {
+    let Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) = peel(&value) else {
         return Ok(value.into_token_stream());
     };
     match parse(&text.value(), &SIZES) {
@@ -79,6 +80,22 @@ pub(crate) fn size(input: ParseStream<'_>) -> syn::Result<TokenStream> {
             Err(Error::new(text.span(), message))
         }
     }
+}
+
+/// Takes off the invisible groups that `macro_rules!` puts around an expression, and parentheses.
+pub(crate) fn peel(mut value: &Expr) -> &Expr {
+    loop {
+        value = match value {
+            Expr::Group(group) => &group.expr,
+            Expr::Paren(paren) => &paren.expr,
+            _ => return value,
+        };
+    }
+}
+
+/// Whether this is digits alone; the standard library reads `+3` as well.
+pub(crate) fn is_number(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Returns what `text`, a whole number with its unit, is in the smallest unit.

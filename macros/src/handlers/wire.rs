@@ -8,7 +8,7 @@ use syn::spanned::Spanned;
 use syn::{Error, LitStr, Path};
 
 use super::model::{Block, Handler, Kind};
-use crate::spans;
+use crate::{quantity, spans};
 
 /// What `wire = ".."` and `codec = ..` say.
 pub(crate) struct Wire {
@@ -29,6 +29,7 @@ impl Wire {
         let literal: LitStr = input.parse()?;
         let text = literal.value();
         let parts = text.rsplit_once('/').and_then(|(name, version)| {
+            let version = Some(version).filter(|version| quantity::is_number(version))?;
             let version = version.parse::<u16>().ok().filter(|&version| version > 0)?;
             let plain = |c: char| c.is_ascii_alphanumeric() || ".-_".contains(c);
             let is_plain =

@@ -1,6 +1,6 @@
 //! Generated code works wherever it stands, and whatever names are in scope there.
 
-use greenroom::{Actor, Context, System, handlers};
+use greenroom::{Actor, Context, Mailbox, System, handlers};
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
@@ -89,6 +89,25 @@ macro_rules! counter {
             }
         }
     };
+}
+
+// What a macro is given comes in groups that nobody sees.
+macro_rules! bounded {
+    ($actor:ident, $count:expr, $bytes:literal, $stash:expr) => {
+        #[derive(Actor)]
+        #[actor(mailbox = bounded($count, bytes = $bytes), stash = $stash)]
+        struct $actor;
+
+        #[handlers]
+        impl $actor {}
+    };
+}
+
+#[test]
+fn sizes_may_come_from_a_macro() {
+    bounded!(Bounded, 4, "64KiB", 2);
+    let mailbox = Mailbox::bounded(4).bytes(65_536);
+    assert_eq!(Bounded::OPTIONS.get_mailbox(), mailbox);
 }
 
 mod nested {

@@ -42,4 +42,22 @@ struct NoQuotes;
 #[actor(restart = 5)]
 struct Number;
 
+#[derive(Actor, Clone)]
+#[actor(restart = transient(5 in "10s", backoff = "50ms..2s", jitter = "+20%"))]
+struct Signed;
+
+#[derive(Actor, Clone)]
+#[actor(restart = transient(5 in "10s", jitter = "20%"))]
+struct NothingToShorten;
+
+macro_rules! restarting {
+    ($count:expr) => {
+        #[derive(Actor, Clone)]
+        #[actor(restart = transient($count in "10s"))]
+        struct ByMacro;
+    };
+}
+
+restarting!(0);
+
 fn main() {}

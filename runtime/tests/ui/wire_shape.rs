@@ -15,6 +15,12 @@ struct Zero;
 impl Zero {}
 
 #[derive(Actor)]
+struct Signed;
+
+#[handlers(wire = "acme.signed/+3")]
+impl Signed {}
+
+#[derive(Actor)]
 struct Spaced;
 
 #[handlers(wire = "my book/1")]
