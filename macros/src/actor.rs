@@ -9,7 +9,7 @@ use syn::{
     parenthesized, parse_quote,
 };
 
-use crate::{crate_path, options, quantity, spans};
+use crate::{crate_path, options, quantity, sizes, spans};
 
 /// How a mailbox may be declared.
 const MAILBOX: &str = "`unbounded` or `bounded(1024)`";
@@ -95,6 +95,7 @@ pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
     let supervisor = declared.supervision.map(|supervision| {
         quote! {
             #[automatically_derived]
+            #[allow(deprecated, reason = "that is said where somebody uses it")]
             impl #impl_generics #runtime::Supervisor for #name #ty_generics #where_clause {
                 const SUPERVISION: #runtime::Supervision = #supervision;
             }
@@ -103,6 +104,7 @@ pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
     let stashes = declared.stash.map(|stash| {
         quote! {
             #[automatically_derived]
+            #[allow(deprecated, reason = "that is said where somebody uses it")]
             impl #impl_generics #runtime::Stashes for #name #ty_generics #where_clause {
                 const STASH_MAX: usize = #stash;
             }
@@ -111,6 +113,7 @@ pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
     let interleaves = declared.interleave.map(|interleave| {
         quote! {
             #[automatically_derived]
+            #[allow(deprecated, reason = "that is said where somebody uses it")]
             impl #impl_generics #runtime::Interleaves for #name #ty_generics #where_clause {
                 const IN_FLIGHT_MAX: usize = #interleave;
             }
@@ -119,6 +122,7 @@ pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
     let size = size(&input, &runtime);
     Ok(quote! {
         #[automatically_derived]
+        #[allow(deprecated, reason = "that is said where somebody uses it")]
         impl #impl_generics #runtime::Actor for #name #ty_generics #where_clause {
             const OPTIONS: #runtime::Options = #runtime::Options::new() #calls;
             #keep_args
@@ -136,8 +140,7 @@ pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
 fn size(input: &DeriveInput, runtime: &TokenStream) -> Option<TokenStream> {
     let name = &input.ident;
     let check = quote!(#runtime::limit_actor::<#name>());
-    let check = spans::relocate(check, name.span());
-    input.generics.params.is_empty().then(|| quote!(const _: () = #check;))
+    input.generics.params.is_empty().then(|| sizes::check(check, name.span()))
 }
 
 /// What a generic actor needs is asked of the whole type, so that its declaration need not repeat

@@ -12,6 +12,7 @@ mod heap;
 mod message;
 mod options;
 mod quantity;
+mod sizes;
 mod spans;
 mod states;
 

@@ -7,7 +7,7 @@ use syn::spanned::Spanned;
 use syn::token::Paren;
 use syn::{Attribute, Data, DeriveInput, Error, Fields, Type, Variant, parenthesized};
 
-use crate::{crate_path, heap, options, spans};
+use crate::{crate_path, heap, options, sizes};
 
 pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
     let input: DeriveInput = syn::parse2(input)?;
@@ -31,6 +31,7 @@ pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
     let (impl_generics, ty_generics, where_clause) = input.generics.split_for_impl();
     Ok(quote! {
         #[automatically_derived]
+        #[allow(deprecated, reason = "that is said where somebody uses it")]
         impl #impl_generics #runtime::Message for #name #ty_generics #where_clause {
             type Reply = #reply;
             #heap_bytes
@@ -42,14 +43,13 @@ pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
 /// Checks how large the message and its answer are, where that is known.
 fn sizes(input: &DeriveInput, reply: Option<&Type>, runtime: &TokenStream) -> Option<TokenStream> {
     let name = &input.ident;
-    let message = spans::relocate(quote!(#runtime::limit_message::<#name>()), name.span());
+    let message = sizes::check(quote!(#runtime::limit_message::<#name>()), name.span());
     let answer = reply.map(|reply| {
         let answer = quote!(#runtime::limit_answer::<<#name as #runtime::Message>::Reply>());
-        let answer = spans::relocate(answer, reply.span());
-        quote!(const _: () = #answer;)
+        sizes::check(answer, reply.span())
     });
     let is_plain = input.generics.params.is_empty();
-    is_plain.then(|| quote!(const _: () = #message; #answer))
+    is_plain.then(|| quote!(#message #answer))
 }
 
 /// Whether the type is `#[repr(packed)]`, in any of its forms.

@@ -33,6 +33,7 @@ pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
     let each = states.iter().map(|(variant, ty)| {
         quote! {
             #[automatically_derived]
+            #[allow(deprecated, reason = "that is said where somebody uses it")]
             impl #impl_generics ::core::convert::From<#ty> for #name #ty_generics #where_clause {
                 fn from(state: #ty) -> Self {
                     Self::#variant(state)
@@ -40,7 +41,7 @@ pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
             }
 
             #[automatically_derived]
-            #[allow(unreachable_patterns, reason = "there may be one state only")]
+            #[allow(deprecated, unreachable_patterns, reason = "there may be one state only")]
             impl #impl_generics #runtime::Holds<#ty> for #name #ty_generics #where_clause {
                 fn holds(&self) -> bool {
                     ::core::matches!(self, Self::#variant(_))
@@ -57,6 +58,7 @@ pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
     });
     Ok(quote! {
         #[automatically_derived]
+        #[allow(deprecated, reason = "that is said where somebody uses it")]
         impl #impl_generics #runtime::States for #name #ty_generics #where_clause {
             fn index(&self) -> usize {
                 match *self { #(#indices)* }

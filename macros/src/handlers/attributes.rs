@@ -2,10 +2,12 @@
 
 use syn::parse::ParseStream;
 use syn::punctuated::Punctuated;
-use syn::{Attribute, Expr, ImplItem, ItemImpl, Meta, Path, Token, parse_quote};
+use syn::spanned::Spanned;
+use syn::{Attribute, Expr, Ident, ImplItem, ItemImpl, Meta, Path, Token, parse_quote};
 
 use super::state::Given;
 use crate::errors::Errors;
+use crate::spans;
 
 /// Says when a message is put aside.
 const STASH: &str = "stash";
@@ -57,7 +59,7 @@ pub(crate) struct Part {
     pub(crate) cancel: bool,
 }
 
-/// Takes the role off a method's attributes, and leaves lints quiet that its role decides.
+/// Takes the role off a method's attributes.
 pub(crate) fn take_role(attrs: &mut Vec<Attribute>, errors: &mut Errors) -> Option<Part> {
     for attr in attrs.iter() {
         check_conditional(attr, errors);
@@ -75,20 +77,22 @@ pub(crate) fn take_role(attrs: &mut Vec<Attribute>, errors: &mut Errors) -> Opti
             Some(first) => errors.push(&attr, two_roles(first.role, role)),
         }
     }
-    if taken.is_some() {
-        // First, so that what the user says about these lints has the last word.
-        attrs.insert(
-            0,
-            parse_quote! {
-                #[allow(
-                    clippy::missing_const_for_fn, clippy::needless_pass_by_ref_mut,
-                    clippy::needless_pass_by_value, clippy::unused_self,
-                    reason = "the role of this method decides on its shape"
-                )]
-            },
-        );
-    }
     taken
+}
+
+/// Leaves lints quiet that a method's role decides.
+pub(crate) fn quiet(attrs: &mut Vec<Attribute>) {
+    // First, so that what the user says about these lints has the last word.
+    attrs.insert(
+        0,
+        parse_quote! {
+            #[allow(
+                clippy::missing_const_for_fn, clippy::needless_pass_by_ref_mut,
+                clippy::needless_pass_by_value, clippy::unused_self,
+                reason = "the role of this method decides on its shape"
+            )]
+        },
+    );
 }
 
 /// How a message is handled, beside its role.
@@ -221,6 +225,31 @@ pub(crate) fn strip(item: &mut ItemImpl) {
 /// Returns the conditions under which a method exists.
 pub(crate) fn cfgs(attrs: &[Attribute]) -> Vec<Attribute> {
     attrs.iter().filter(|attr| attr.path().is_ident("cfg")).cloned().collect()
+}
+
+/// Returns the lints that are allowed where this is written, so that they are on the copies too.
+///
+/// One that is expected is allowed there: it may be about the body alone.
+pub(crate) fn lints(attrs: &[Attribute]) -> Vec<Attribute> {
+    let mut lints: Vec<_> =
+        attrs.iter().filter(|attr| is(attr, &["allow", "expect"])).cloned().collect();
+    lints.iter_mut().for_each(expect_nothing);
+    lints
+}
+
+/// Whether this is an attribute of one of these names.
+pub(crate) fn is(attr: &Attribute, names: &[&str]) -> bool {
+    names.iter().any(|name| attr.path().is_ident(name))
+}
+
+/// Lets a lint that is expected be or not be: of two places only one may have it.
+pub(crate) fn expect_nothing(attr: &mut Attribute) {
+    if let Meta::List(list) = &mut attr.meta
+        && list.path.is_ident("expect")
+    {
+        let allow = Ident::new("allow", spans::located(list.path.span()));
+        list.path = Path::from(allow);
+    }
 }
 
 /// Returns what a method says to its callers.

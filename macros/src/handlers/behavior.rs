@@ -6,7 +6,7 @@ use syn::spanned::Spanned;
 
 use super::model::{Block, Method};
 use super::types;
-use crate::spans;
+use crate::sizes;
 
 pub(crate) fn expand(block: &Block, runtime: &TokenStream) -> TokenStream {
     let actor = &block.actor;
@@ -29,8 +29,8 @@ pub(crate) fn expand(block: &Block, runtime: &TokenStream) -> TokenStream {
 fn size(block: &Block, runtime: &TokenStream) -> Option<TokenStream> {
     let actor = &block.actor;
     let args = quote!(<#actor as #runtime::Behavior>::Args);
-    let check = spans::relocate(quote!(#runtime::limit_arguments::<#args>()), actor.span());
-    (block.is_plain() && block.start.is_some()).then(|| quote!(const _: () = #check;))
+    let check = quote!(#runtime::limit_arguments::<#args>());
+    (block.is_plain() && block.start.is_some()).then(|| sizes::check(check, actor.span()))
 }
 
 fn start(hook: Option<&Method>, runtime: &TokenStream) -> TokenStream {

@@ -2,7 +2,7 @@
 
 use proc_macro2::{Span, TokenStream};
 use quote::quote;
-use syn::Ident;
+use syn::{Attribute, Ident};
 
 use super::model::{Block, Handler, Kind};
 use super::types;
@@ -13,17 +13,19 @@ pub(crate) fn expand(block: &Block, runtime: &TokenStream) -> TokenStream {
     let generics = &block.generics;
     let (impl_generics, ty_generics, where_clause) = generics.split_for_impl();
     let methods = block.handlers.iter().map(|handler| method(handler, block, runtime));
+    let lints = &block.lints;
     let text = calls.to_string();
     let doc = format!("The handlers of `{}`, as its callers see them.", block.name());
     quote! {
         #[doc = #doc]
         #[allow(
-            private_bounds, private_interfaces, unnameable_types, unreachable_pub,
+            deprecated, private_bounds, private_interfaces, unnameable_types, unreachable_pub,
             reason = "how far it is visible depends on where the actor is declared"
         )]
         pub struct #calls #generics (#runtime::Recipient<#message #ty_generics>) #where_clause;
 
         #[automatically_derived]
+        #[allow(deprecated, reason = "that is said where somebody uses it")]
         impl #impl_generics ::core::clone::Clone for #calls #ty_generics #where_clause {
             fn clone(&self) -> Self {
                 Self(::core::clone::Clone::clone(&self.0))
@@ -31,6 +33,7 @@ pub(crate) fn expand(block: &Block, runtime: &TokenStream) -> TokenStream {
         }
 
         #[automatically_derived]
+        #[allow(deprecated, reason = "that is said where somebody uses it")]
         impl #impl_generics ::core::fmt::Debug for #calls #ty_generics #where_clause {
             fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
                 ::core::fmt::Formatter::debug_struct(f, #text).finish_non_exhaustive()
@@ -38,6 +41,7 @@ pub(crate) fn expand(block: &Block, runtime: &TokenStream) -> TokenStream {
         }
 
         #[automatically_derived]
+        #[allow(deprecated, reason = "that is said where somebody uses it")]
         impl #impl_generics #runtime::Calls for #calls #ty_generics #where_clause {
             type Message = #message #ty_generics;
 
@@ -51,9 +55,15 @@ pub(crate) fn expand(block: &Block, runtime: &TokenStream) -> TokenStream {
         }
 
         #[allow(
-            dead_code, private_interfaces, unreachable_pub, clippy::too_many_arguments,
+            dead_code, deprecated, private_interfaces, unreachable_pub,
+            clippy::too_many_arguments,
             reason = "these repeat the handlers, and not every caller is written yet"
         )]
+        #[allow(
+            rustdoc::broken_intra_doc_links, rustdoc::private_intra_doc_links,
+            reason = "what a handler says links to what there is beside it"
+        )]
+        #(#lints)*
         impl #impl_generics #calls #ty_generics #where_clause {
             #(#methods)*
         }
@@ -61,7 +71,7 @@ pub(crate) fn expand(block: &Block, runtime: &TokenStream) -> TokenStream {
 }
 
 fn method(handler: &Handler, block: &Block, runtime: &TokenStream) -> TokenStream {
-    let Handler { variant, cfgs, docs, fields, .. } = handler;
+    let Handler { variant, cfgs, docs, fields, lints, .. } = handler;
     let message = &block.names.message;
     let (_, ty_generics, _) = block.generics.split_for_impl();
     let mut name = handler.method.name.clone();
@@ -98,6 +108,7 @@ fn method(handler: &Handler, block: &Block, runtime: &TokenStream) -> TokenStrea
         #(#cfgs)*
         #doc
         #(#docs)*
+        #(#lints)*
         pub fn #name(&self #(, #names: #parts)*) -> #output {
             #body
         }
@@ -106,7 +117,10 @@ fn method(handler: &Handler, block: &Block, runtime: &TokenStream) -> TokenStrea
 
 /// Documents a caller whose handler is not.
 fn default_doc(handler: &Handler, block: &Block) -> Option<TokenStream> {
-    if handler.docs.iter().any(|attr| attr.path().is_ident("doc")) {
+    // Others, such as `#[doc(alias = "..")]`, say something of it beside.
+    let is_text =
+        |attr: &Attribute| attr.path().is_ident("doc") && attr.meta.require_name_value().is_ok();
+    if handler.docs.iter().any(is_text) {
         return None;
     }
     let (actor, method) = (block.name(), handler.text());

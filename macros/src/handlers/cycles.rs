@@ -9,9 +9,9 @@ use proc_macro2::{Delimiter, Ident, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
-use syn::{Attribute, FnArg, ImplItem, ImplItemFn, ItemImpl, Path, ReturnType, parse_quote};
+use syn::{Attribute, FnArg, ImplItem, ImplItemFn, ItemImpl, ReturnType, parse_quote};
 
-use super::attributes;
+use super::attributes::{self, is};
 use crate::spans;
 
 /// Makes two of each of these methods of the impl that can come back to itself through the `async` ones which it
@@ -97,7 +97,7 @@ fn split(method: &mut ImplItemFn) -> TokenStream {
     let name = method.sig.ident.clone();
     let itself = format_ident!("__{}", name.unraw(), span = spans::located(name.span()));
     for attr in &mut method.attrs {
-        expect_nothing(attr);
+        attributes::expect_nothing(attr);
     }
     let is_outside = |attr: &Attribute| is(attr, &["cfg", "doc", "deprecated", "must_use"]);
     let is_lint = |attr: &Attribute| is(attr, &["allow", "warn", "deny", "forbid"]);
@@ -146,19 +146,5 @@ fn signature(method: &ImplItemFn, itself: &Ident, attrs: &[Attribute]) -> TokenS
         {
             Self::#itself(#(#arguments),*)
         }
-    }
-}
-
-fn is(attr: &Attribute, names: &[&str]) -> bool {
-    names.iter().any(|name| attr.path().is_ident(name))
-}
-
-/// Lets a lint that is expected be or not be: of two methods only one may have it.
-fn expect_nothing(attr: &mut Attribute) {
-    if let syn::Meta::List(list) = &mut attr.meta
-        && list.path.is_ident("expect")
-    {
-        let allow = Ident::new("allow", spans::located(list.path.span()));
-        list.path = Path::from(allow);
     }
 }

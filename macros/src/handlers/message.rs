@@ -5,7 +5,7 @@ use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 
 use super::model::{Block, Handler, Kind};
-use crate::{heap, spans};
+use crate::{heap, sizes, spans};
 
 pub(crate) fn expand(block: &Block, runtime: &TokenStream) -> TokenStream {
     let enumeration = enumeration(block, runtime);
@@ -20,6 +20,7 @@ pub(crate) fn expand(block: &Block, runtime: &TokenStream) -> TokenStream {
         #debug
         #checks
         #[automatically_derived]
+        #[allow(deprecated, reason = "that is said where somebody uses it")]
         #[diagnostic::do_not_recommend]
         impl #impl_generics #runtime::Message for #name #ty_generics #where_clause {
             type Reply = ();
@@ -45,19 +46,22 @@ fn enumeration(block: &Block, runtime: &TokenStream) -> TokenStream {
     let phantom = block
         .phantom()
         .map(|phantom| quote!(#[doc(hidden)] __Generics(::core::convert::Infallible, #phantom),));
+    let lints = &block.lints;
     let doc = format!("A message to `{}`: one variant for each handler.", block.name());
     quote! {
         #[doc = #doc]
         #[allow(
-            dead_code, private_bounds, private_interfaces, unnameable_types, unreachable_pub,
+            dead_code, deprecated, private_bounds, private_interfaces, unnameable_types,
+            unreachable_pub,
             reason = "how far it is visible depends on where the actor is declared"
         )]
+        #(#lints)*
         pub enum #name #generics #where_clause { #(#variants)* #phantom }
     }
 }
 
 fn variant(handler: &Handler, block: &Block, runtime: &TokenStream) -> TokenStream {
-    let Handler { variant, cfgs, fields, .. } = handler;
+    let Handler { variant, cfgs, fields, lints, .. } = handler;
     let method = format!("`{}::{}`", block.name(), handler.text());
     let doc = match &handler.kind {
         Kind::Tell => format!("Tells {method}."),
@@ -75,7 +79,7 @@ fn variant(handler: &Handler, block: &Block, runtime: &TokenStream) -> TokenStre
             Some(quote!(#[doc = "Takes the answer."] #reply: #runtime::Reply<#answer>,))
         }
     };
-    quote!(#(#cfgs)* #[doc = #doc] #variant { #(#fields)* #reply },)
+    quote!(#(#cfgs)* #[doc = #doc] #(#lints)* #variant { #(#fields)* #reply },)
 }
 
 /// Names the variant and leaves the arguments out, which need not be `Debug`.
@@ -90,7 +94,7 @@ fn debug(block: &Block) -> TokenStream {
     let phantom = phantom_arm(block);
     quote! {
         #[automatically_derived]
-        #[allow(unreachable_code, reason = "a message without variants has no name")]
+        #[allow(deprecated, unreachable_code, reason = "a message without variants has no name")]
         impl #impl_generics ::core::fmt::Debug for #name #ty_generics #where_clause {
             fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
                 let variant = match *self { #(#arms)* #phantom };
@@ -133,7 +137,7 @@ fn checks(block: &Block, runtime: &TokenStream) -> TokenStream {
     });
     quote! {
         const _: () = {
-            #[allow(dead_code, reason = "it only has to compile")]
+            #[allow(dead_code, deprecated, reason = "it only has to compile")]
             fn parts_can_be_sent #impl_generics () #where_clause { #(#checks)* }
         };
         #sizes
@@ -147,12 +151,12 @@ fn sizes(block: &Block, runtime: &TokenStream) -> Option<TokenStream> {
         let output = handler.method.output.as_ref();
         let span = output.filter(|_| matches!(handler.kind, Kind::Ask { .. }))?.span();
         let (cfgs, answer) = (&handler.cfgs, block.answer(handler));
-        let check = spans::relocate(quote!(#runtime::limit_answer::<#answer>()), span);
-        Some(quote!(#(#cfgs)* const _: () = #check;))
+        let check = sizes::check(quote!(#runtime::limit_answer::<#answer>()), span);
+        Some(quote!(#(#cfgs)* #check))
     });
     let check = quote!(#runtime::limit_message::<#name>());
-    let check = spans::relocate(check, block.actor.span());
-    block.is_plain().then(|| quote!(const _: () = #check; #(#answers)*))
+    let check = sizes::check(check, block.actor.span());
+    block.is_plain().then(|| quote!(#check #(#answers)*))
 }
 
 /// The protocol of the actor, and the same under the name that `api` gives it.
@@ -163,6 +167,7 @@ fn protocol(block: &Block, runtime: &TokenStream) -> TokenStream {
     let implement = |protocol: TokenStream| {
         quote! {
             #[automatically_derived]
+            #[allow(deprecated, reason = "that is said where somebody uses it")]
             impl #impl_generics #runtime::Protocol for #protocol #where_clause {
                 type Message = #message #ty_generics;
                 type Calls = #calls #ty_generics;
@@ -179,7 +184,7 @@ fn protocol(block: &Block, runtime: &TokenStream) -> TokenStream {
         #own
         #[doc = #doc]
         #[allow(
-            dead_code, private_bounds, unnameable_types, unreachable_pub,
+            dead_code, deprecated, private_bounds, unnameable_types, unreachable_pub,
             reason = "it is a name for types, and no value of it is made"
         )]
         #[derive(Debug)]

@@ -20,6 +20,8 @@ pub(crate) struct Block {
     /// The field of the actor that holds its state.
     pub(crate) state: Option<Ident>,
     pub(crate) handlers: Vec<Handler>,
+    /// The lints that are allowed on all of them.
+    pub(crate) lints: Vec<Attribute>,
     pub(crate) start: Option<Method>,
     pub(crate) stop: Option<Method>,
     /// Which items of the impl are `async` methods with a role.
@@ -37,6 +39,8 @@ pub(crate) struct Handler {
     pub(crate) cfgs: Vec<Attribute>,
     /// Documentation and deprecation: they go on the caller method.
     pub(crate) docs: Vec<Attribute>,
+    /// The lints that are allowed on it: they go wherever its arguments do.
+    pub(crate) lints: Vec<Attribute>,
 }
 
 pub(crate) enum Kind {
@@ -53,7 +57,10 @@ pub(crate) enum Kind {
 
 /// An argument of a handler, as a part of its message.
 pub(crate) struct Field {
+    /// Generated, so that no lint is about it again.
     pub(crate) name: Ident,
+    /// As the user has it, for what the user wrote about it.
+    pub(crate) written: Ident,
     pub(crate) ty: TokenStream,
 }
 

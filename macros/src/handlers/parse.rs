@@ -9,6 +9,7 @@ use super::names::{self, Names};
 use super::state::{self, Given};
 use super::{Named, signature, types};
 use crate::errors::Errors;
+use crate::spans;
 
 /// Takes the roles off the methods of an impl, and returns what is to be generated for them.
 ///
@@ -29,6 +30,7 @@ pub(crate) fn block(named: Named, item: &mut ItemImpl, errors: &mut Errors) -> s
         state: named.state,
         actor: actor.clone(),
         handlers: Vec::new(),
+        lints: attributes::lints(&item.attrs),
         start: None,
         stop: None,
         waiting: Vec::new(),
@@ -45,6 +47,7 @@ pub(crate) fn block(named: Named, item: &mut ItemImpl, errors: &mut Errors) -> s
             }
             check_manner(part.role, &manner, &mut wrong);
             read(part, manner, method, &mut block, &mut wrong);
+            attributes::quiet(&mut method.attrs);
             if !wrong.is_empty() {
                 spoil(part.role, method, &mut block);
             }
@@ -406,20 +409,23 @@ fn handler(
         manner,
         cfgs: attributes::cfgs(&item.attrs),
         docs: attributes::docs(&item.attrs),
+        lints: attributes::lints(&item.attrs),
         method,
     }
 }
 
 fn field(pattern: &Pat, ty: &Type, actor: &Type, errors: &mut Errors) -> Option<Field> {
     types::check_owned(ty, "an argument of a handler", errors);
-    let Some(name) = pattern_name(pattern) else {
+    let Some(written) = pattern_name(pattern) else {
         let message = "an argument is a part of the message and needs a name: write `name: Type`, \
                        and take it apart in the body";
         errors.push(pattern, message);
         return None;
     };
     let ty: TokenStream = types::without_self(ty, actor);
-    Some(Field { name, ty })
+    let mut name = written.clone();
+    name.set_span(spans::located(name.span()));
+    Some(Field { name, written, ty })
 }
 
 /// Returns the name that a pattern gives to the whole value; `mut` does not matter.

@@ -27,7 +27,7 @@ pub(crate) fn expand(block: &Block, runtime: &TokenStream) -> Option<TokenStream
     Some(quote_spanned! {span=>
         #[automatically_derived]
         #[allow(
-            unreachable_patterns, unused_variables, clippy::all,
+            deprecated, unreachable_patterns, unused_variables, clippy::all,
             reason = "a condition need not use all it is lent"
         )]
         impl #impl_generics #puts_aside for #actor #where_clause {
@@ -58,8 +58,9 @@ fn condition(handler: &Handler, block: &Block, runtime: &TokenStream) -> Option<
             quote!(!#is_in)
         }
     };
-    let names = fields.iter().map(|field| &field.name);
-    Some(quote!(#(#cfgs)* #message::#variant { #(#names,)* .. } => #condition,))
+    let names = fields.iter().map(|field| (&field.name, &field.written));
+    let bindings = names.map(|(name, written)| quote!(#name: #written,));
+    Some(quote!(#(#cfgs)* #message::#variant { #(#bindings)* .. } => #condition,))
 }
 
 /// Has an asker know that its question is refused.

@@ -18,6 +18,7 @@ mod groups;
 mod interleave;
 mod itself;
 mod macros;
+mod macros_quiet;
 mod macros_scope;
 mod names;
 mod nested;

@@ -1,0 +1,186 @@
+//! Generated code is quiet about what the user has settled in the place that it repeats.
+
+#![deny(
+    deprecated,
+    non_snake_case,
+    clippy::type_complexity,
+    clippy::used_underscore_binding,
+    reason = "each has its allowance below, where a user would write it"
+)]
+
+use greenroom::{Actor, Message, State, States, System, handlers};
+
+type Outcome = Result<(), Box<dyn std::error::Error>>;
+
+mod old {
+    //! What is on its way out, all of it with macros.
+    #![allow(deprecated, reason = "whoever uses it from outside is told")]
+
+    use super::{Actor, Message, handlers};
+
+    #[deprecated]
+    #[derive(Debug, Default)]
+    pub(super) struct Part;
+
+    #[deprecated]
+    #[derive(Message)]
+    #[message(reply = Part)]
+    pub(super) struct Question;
+
+    #[deprecated]
+    pub(super) struct Idle;
+
+    #[deprecated]
+    #[derive(Actor)]
+    #[actor(stash = 4)]
+    pub(super) struct Shelf {
+        pub(super) is_busy: bool,
+    }
+
+    #[handlers]
+    impl Shelf {
+        #[ask]
+        #[stash(while = self.is_busy)]
+        fn swap(&mut self, part: Part) -> Part {
+            part
+        }
+    }
+}
+
+// One by one, as in a crate that has no module for them.
+mod beside {
+    use super::{Actor, Message, State, States, handlers};
+
+    #[deprecated]
+    #[derive(Actor)]
+    #[actor(stash = 4, interleave = 4, supervise = one_for_one(1 in "1s"))]
+    pub(super) struct Deprecated;
+
+    #[allow(deprecated, reason = "it is its own impl")]
+    #[handlers(api = DeprecatedApi)]
+    impl Deprecated {
+        #[start]
+        fn start() -> Self {
+            Self
+        }
+
+        #[tell]
+        #[stash(while = false)]
+        fn take(&mut self, _part: super::old::Part) {}
+
+        #[ask]
+        fn give(&self) -> super::old::Part {
+            super::old::Part
+        }
+    }
+
+    #[deprecated]
+    #[derive(Message)]
+    pub(super) struct Told;
+
+    #[derive(States)]
+    #[allow(deprecated, reason = "there are still lines of it")]
+    pub(super) enum Line {
+        Idle(super::old::Idle),
+        Open(Open),
+    }
+
+    pub(super) struct Open;
+
+    #[derive(Actor)]
+    pub(super) struct Phone {
+        pub(super) line: State<Line>,
+    }
+
+    #[allow(deprecated, reason = "there are still lines of it")]
+    #[handlers(state = line)]
+    impl Phone {
+        #[tell]
+        fn call(&mut self, #[state] _idle: super::old::Idle) -> Open {
+            Open
+        }
+
+        #[ask]
+        fn is_open(&self) -> bool {
+            matches!(self.line.get(), Some(Line::Open(Open)))
+        }
+    }
+}
+
+type Parts = Vec<u8>;
+
+/// Whose arguments lints have something to say of.
+#[derive(Actor)]
+struct Odd {
+    count: usize,
+}
+
+#[handlers]
+impl Odd {
+    #[allow(clippy::type_complexity, reason = "it is what the test is about")]
+    #[tell]
+    fn take(
+        &mut self,
+        parts: Vec<(
+            Option<Box<dyn Fn(u8) -> Result<Parts, Parts> + Send>>,
+            Vec<(u8, [Vec<Option<u8>>; 2])>,
+        )>,
+    ) {
+        self.count += parts.len();
+    }
+
+    #[tell]
+    fn leave(&mut self, _count: usize) {}
+
+    #[expect(non_snake_case, reason = "the other side calls it so")]
+    #[ask]
+    fn countOf(&self, someParts: Parts) -> usize {
+        self.count + someParts.len()
+    }
+
+    #[doc(alias = "length")]
+    #[ask]
+    fn size(&self) -> usize {
+        self.count
+    }
+}
+
+/// The same, for all handlers at once.
+#[derive(Actor)]
+struct Foreign;
+
+#[allow(non_snake_case, reason = "the other side calls them so")]
+#[handlers]
+impl Foreign {
+    #[ask]
+    async fn lengthOf(&self, someParts: Parts) -> usize {
+        someParts.len()
+    }
+}
+
+#[greenroom::test]
+async fn what_is_allowed_is_allowed_where_it_is_repeated(system: System) -> Outcome {
+    let odd = system.spawn::<Odd>(Odd { count: 0 }).await?;
+    odd.take(Vec::new()).await?;
+    odd.leave(7).await?;
+    assert_eq!(odd.countOf(vec![1, 2]).await?, 2);
+    assert_eq!(odd.size().await?, 0);
+    let foreign = system.spawn::<Foreign>(Foreign).await?;
+    assert_eq!(foreign.lengthOf(vec![1]).await?, 1);
+    Ok(())
+}
+
+#[allow(deprecated, reason = "the test is about it")]
+#[greenroom::test]
+async fn what_is_deprecated_can_be_used_where_that_is_allowed(system: System) -> Outcome {
+    let old = system.spawn::<beside::Deprecated>(()).await?;
+    old.take(old::Part).await?;
+    old.give().await?;
+    let shelf = system.spawn::<old::Shelf>(old::Shelf { is_busy: false }).await?;
+    shelf.swap(old::Part).await?;
+    let line = State::new(old::Idle);
+    let phone = system.spawn::<beside::Phone>(beside::Phone { line }).await?;
+    phone.call().await?;
+    assert!(phone.is_open().await?);
+    Ok(())
+}
