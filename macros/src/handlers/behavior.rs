@@ -1,12 +1,12 @@
 //! How the actor starts and stops.
 
-use proc_macro2::TokenStream;
-use quote::quote;
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 
 use super::model::{Block, Method};
 use super::types;
-use crate::sizes;
+use crate::{sizes, spans};
 
 pub(crate) fn expand(block: &Block, runtime: &TokenStream) -> TokenStream {
     let actor = &block.actor;
@@ -55,8 +55,9 @@ fn start(hook: Option<&Method>, runtime: &TokenStream) -> TokenStream {
             (args, quote!(let #take = args; #run))
         }
     };
+    let type_of_args = type_of_args(hook, &args);
     quote! {
-        type Args = #args;
+        #type_of_args
 
         fn start<'a>(
             args: Self::Args,
@@ -68,6 +69,18 @@ fn start(hook: Option<&Method>, runtime: &TokenStream) -> TokenStream {
             #body
         }
     }
+}
+
+/// Declares what `spawn` takes. It is located at the types of the arguments: one that is less visible than the actor is
+/// the mistake there.
+fn type_of_args(hook: Option<&Method>, args: &TokenStream) -> TokenStream {
+    let mut spans =
+        hook.into_iter().flat_map(Method::values).map(|(_, ty)| spans::located(ty.span()));
+    let first = spans.next().unwrap_or_else(Span::call_site);
+    let last = spans.last().unwrap_or(first);
+    let name = Ident::new("Args", last);
+    let (keyword, end) = (quote_spanned!(first=> type), quote_spanned!(last=> ;));
+    quote!(#keyword #name = #args #end)
 }
 
 fn stop(hook: &Method, runtime: &TokenStream) -> TokenStream {

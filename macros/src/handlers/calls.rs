@@ -92,7 +92,8 @@ fn method(handler: &Handler, block: &Block, runtime: &TokenStream) -> TokenStrea
             // Whoever is given the reply may hand it on, so that others can answer.
             let ask = if *gives { quote!(call) } else { quote!(question) };
             let shape = flat.then(|| quote!(, #runtime::Flat));
-            let flatten = flat.then(|| quote!(.flat()));
+            // At the type, which may be somebody's own `Result<..>`, and then has another name.
+            let flatten = flat.then(|| spans::relocate(quote!(.flat()), handler.method.span()));
             (
                 quote!(#runtime::Ask<'_, #message #ty_generics, #answer #shape>),
                 quote!(self.0.#ask(|#reply| #message_of)#flatten),
