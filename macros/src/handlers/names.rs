@@ -87,7 +87,7 @@ pub(crate) fn variant(method: &Ident) -> Ident {
 /// Returns a name for the reply that no argument has.
 pub(crate) fn reply(arguments: &[Ident]) -> Ident {
     let mut name = "reply".to_owned();
-    while arguments.iter().any(|argument| *argument == name) {
+    while arguments.iter().any(|argument| argument.unraw() == name) {
         name.push('_');
     }
     format_ident!("{name}")

@@ -147,7 +147,8 @@ fn generics(written: &Generics, actor: &Type) -> syn::Result<Generics> {
 
 fn read(part: Part, manner: Manner, item: &ImplItemFn, block: &mut Block, errors: &mut Errors) {
     let Part { role, cancel } = part;
-    let mut method = signature::method(role, &item.sig, manner.state.as_ref(), errors);
+    let mut method =
+        signature::method(role, &item.sig, manner.state.as_ref(), &block.actor, errors);
     if cancel && manner.state.is_some() {
         let message = "a handler that has the state out is not cancelled, which would lose it: write \
                        `#[ask]`";

@@ -13,6 +13,7 @@ pub(crate) fn method(
     role: Role,
     sig: &Signature,
     state: Option<&Given>,
+    actor: &Type,
     errors: &mut Errors,
 ) -> Method {
     check_qualifiers(sig, errors);
@@ -30,7 +31,7 @@ pub(crate) fn method(
                 }
                 params.push(match state.filter(|given| given.index == index) {
                     Some(given) => Param::State(typed.ty.as_ref().clone(), given.leaves),
-                    None => param(role, typed, errors),
+                    None => param(role, typed, actor, errors),
                 });
             }
         }
@@ -118,7 +119,7 @@ fn is_self(ty: &Type) -> bool {
     matches!(types::peel(ty), Type::Path(path) if path.path.is_ident("Self"))
 }
 
-fn param(role: Role, typed: &syn::PatType, errors: &mut Errors) -> Param {
+fn param(role: Role, typed: &syn::PatType, actor: &Type, errors: &mut Errors) -> Param {
     let ty = typed.ty.as_ref().clone();
     if types::is_interleaved(&ty) {
         return Param::Interleaved(ty);
@@ -126,7 +127,7 @@ fn param(role: Role, typed: &syn::PatType, errors: &mut Errors) -> Param {
     if role == Role::Ask && types::reply_of(&ty).is_some() {
         return Param::Reply(ty);
     }
-    if !types::is_context(&ty) {
+    if !types::is_context(&ty, actor) {
         return Param::Value { pattern: typed.pat.as_ref().clone(), ty };
     }
     if !matches!(types::peel(&ty), Type::Reference(reference) if reference.mutability.is_some()) {

@@ -99,6 +99,7 @@ fn replies_have_a_name_of_their_own() {
     let arguments: Vec<syn::Ident> =
         ["reply", "reply_"].map(|name| quote::format_ident!("{name}")).into();
     assert_eq!(names::reply(&arguments), "reply__");
+    assert_eq!(names::reply(&[quote::format_ident!("r#reply")]), "reply_");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use syn::visit::{self, Visit};
 use syn::{GenericArgument, Lifetime, PathArguments, Type, parse_quote};
 
 use crate::errors::Errors;
-use crate::spans;
+use crate::{crate_path, spans};
 
 /// Takes off the invisible groups that `macro_rules!` puts around a type, and parentheses.
 pub(crate) fn peel(mut ty: &Type) -> &Type {
@@ -19,28 +19,37 @@ pub(crate) fn peel(mut ty: &Type) -> &Type {
     }
 }
 
-/// Says whether this is a `Context<..>`, behind whatever reference.
-pub(crate) fn is_context(ty: &Type) -> bool {
+/// Says whether this is a `Context<..>` behind a reference, or the one of the actor.
+pub(crate) fn is_context(ty: &Type, actor: &Type) -> bool {
     match peel(ty) {
-        Type::Reference(reference) => is_context(&reference.elem),
-        // Another `Context`, such as that of `std::task`, is not generic over a type.
-        ty => last_segment(ty).is_some_and(|(name, types)| name == "Context" && types == 1),
+        Type::Reference(reference) => is_context_of(&reference.elem, |_| true),
+        // By value it may be a part of the message, by that name in another crate.
+        ty => is_context_of(ty, |of| {
+            without_self(of, actor).to_string() == actor.to_token_stream().to_string()
+        }),
     }
+}
+
+fn is_context_of(ty: &Type, is_meant: impl Fn(&Type) -> bool) -> bool {
+    // Another `Context`, such as that of `std::task`, is not generic over a type.
+    types_of(peel(ty), "Context")
+        .is_some_and(|types| types.len() == 1 && types.into_iter().all(is_meant))
 }
 
 /// Says whether this is a `&mut Interleaved<..>`.
 pub(crate) fn is_interleaved(ty: &Type) -> bool {
     let Type::Reference(reference) = peel(ty) else { return false };
-    let name = last_segment(peel(&reference.elem));
-    reference.mutability.is_some()
-        && name.is_some_and(|(name, types)| name == "Interleaved" && types == 1)
+    let types = types_of(peel(&reference.elem), "Interleaved");
+    reference.mutability.is_some() && types.is_some_and(|types| types.len() == 1)
 }
 
-/// Returns the answer that a `Reply<..>` or `greenroom::Reply<..>` takes, if this is one.
+/// Returns the answer that a `Reply<..>` or `greenroom::Reply<..>` takes, if this is one, also where the runtime has
+/// another name.
 pub(crate) fn reply_of(ty: &Type) -> Option<&Type> {
     let Type::Path(path) = peel(ty) else { return None };
     let segments = &path.path.segments;
-    if segments.len() > 1 && !(segments.len() == 2 && segments[0].ident == "greenroom") {
+    let is_runtime = |name: &Ident| name == "greenroom" || crate_path::is_runtime(name);
+    if segments.len() > 1 && !(segments.len() == 2 && is_runtime(&segments[0].ident)) {
         return None;
     }
     let segment = path.path.segments.last().filter(|segment| segment.ident == "Reply")?;
@@ -56,20 +65,19 @@ pub(crate) fn reply_of(ty: &Type) -> Option<&Type> {
 /// Its error is flattened into the one of the ask. A bare `Result` may be anybody's type, and a
 /// macro does not see whose; with arguments it is one of `core`'s or an alias of it.
 pub(crate) fn is_result(ty: &Type) -> bool {
-    last_segment(peel(ty)).is_some_and(|(name, types)| name == "Result" && types > 0)
+    types_of(peel(ty), "Result").is_some_and(|types| !types.is_empty())
 }
 
-/// Returns the last name of a path, and how many types it is given.
-fn last_segment(ty: &Type) -> Option<(&Ident, usize)> {
+/// Returns the types that a path is given whose last name is this.
+fn types_of<'a>(ty: &'a Type, name: &str) -> Option<Vec<&'a Type>> {
     let Type::Path(path) = ty else { return None };
-    let segment = path.path.segments.last()?;
-    let types = match &segment.arguments {
-        PathArguments::AngleBracketed(list) => {
-            list.args.iter().filter(|arg| matches!(arg, GenericArgument::Type(_))).count()
-        }
-        _ => 0,
-    };
-    Some((&segment.ident, types))
+    let segment = path.path.segments.last().filter(|segment| segment.ident == name)?;
+    let PathArguments::AngleBracketed(list) = &segment.arguments else { return Some(Vec::new()) };
+    let types = list.args.iter().filter_map(|argument| match argument {
+        GenericArgument::Type(ty) => Some(ty),
+        _ => None,
+    });
+    Some(types.collect())
 }
 
 /// Checks that values of a type may outlive the caller, and that the type can be repeated.

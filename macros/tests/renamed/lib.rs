@@ -34,6 +34,11 @@ impl Shelf {
     }
 
     #[ask]
+    fn count(&mut self, reply: actors::Reply<usize>) {
+        reply.send(self.books.len());
+    }
+
+    #[ask]
     fn first(&self) -> Option<String> {
         self.books.first().cloned()
     }
@@ -62,6 +67,7 @@ pub async fn main(system: System) -> Result<String, Box<dyn std::error::Error + 
 async fn the_runtime_may_have_another_name(system: System) {
     let shelf = system.spawn::<Shelf>("Persuasion".to_owned()).await.unwrap();
     assert_eq!(shelf.first().await.unwrap(), Some("Persuasion".to_owned()));
+    assert_eq!(shelf.count().await.unwrap(), 1);
 }
 
 #[cfg(test)]

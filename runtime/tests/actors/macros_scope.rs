@@ -247,6 +247,64 @@ async fn a_protocol_outlives_the_privacy_of_its_actor(system: System) -> Outcome
     Ok(())
 }
 
+mod alike {
+    //! What others call as the runtime calls something of its own.
+
+    use greenroom::{Actor, handlers};
+
+    pub(crate) struct Context<T>(pub(crate) T);
+
+    #[derive(Actor)]
+    pub(crate) struct Namesake;
+
+    #[handlers]
+    impl Namesake {
+        #[ask]
+        fn unwrap(&self, context: Context<u8>, r#reply: u8) -> u8 {
+            context.0 + r#reply
+        }
+    }
+}
+
+#[greenroom::test]
+async fn a_message_may_hold_the_context_of_another_crate(system: System) -> Outcome {
+    let namesake = system.spawn::<alike::Namesake>(alike::Namesake).await?;
+    assert_eq!(namesake.unwrap(alike::Context(3), 4).await?, 7);
+    Ok(())
+}
+
+/// Two actors of one generic type, each with a protocol of its own.
+mod by_parameter {
+    use greenroom::{Actor, handlers};
+
+    #[derive(Actor)]
+    pub(crate) struct Cell<T: Send + 'static>(pub(crate) T);
+
+    #[handlers(api = Bytes)]
+    impl Cell<u8> {
+        #[ask]
+        fn byte(&self) -> u8 {
+            self.0
+        }
+    }
+
+    #[handlers(api = Words)]
+    impl Cell<u16> {
+        #[ask]
+        fn word(&self) -> u16 {
+            self.0
+        }
+    }
+}
+
+#[greenroom::test]
+async fn actors_may_differ_in_their_parameters_alone(system: System) -> Outcome {
+    let byte = system.spawn::<by_parameter::Cell<u8>>(by_parameter::Cell(1)).await?;
+    let word = system.spawn::<by_parameter::Cell<u16>>(by_parameter::Cell(2)).await?;
+    assert_eq!((byte.byte().await?, word.word().await?), (1, 2));
+    Ok(())
+}
+
 #[greenroom::test]
 #[should_panic(expected = "as wanted")]
 async fn tests_keep_their_attributes(_system: System) {
