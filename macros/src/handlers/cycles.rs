@@ -9,7 +9,9 @@ use proc_macro2::{Delimiter, Ident, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
-use syn::{Attribute, FnArg, ImplItem, ImplItemFn, ItemImpl, ReturnType, parse_quote};
+use syn::{
+    Attribute, FnArg, ImplItem, ImplItemFn, ItemImpl, Receiver, ReturnType, Signature, parse_quote,
+};
 
 use super::attributes::{self, is};
 use crate::spans;
@@ -31,7 +33,7 @@ pub(crate) fn open(item: &mut ItemImpl, methods: &[usize]) {
     }
 }
 
-/// An `async` method, and what its body names.
+/// A method whose body says whether its future is `Send`, and what that names.
 struct Body {
     method: Ident,
     names: Vec<Ident>,
@@ -40,11 +42,24 @@ struct Body {
 impl Body {
     fn of(item: &ImplItem) -> Option<Self> {
         let ImplItem::Fn(method) = item else { return None };
-        method.sig.asyncness?;
+        // What it returns without `async` may say no more of itself.
+        let is_opaque = || has_impl(method.sig.output.to_token_stream());
+        if method.sig.asyncness.is_none() && !is_opaque() {
+            return None;
+        }
         let mut names = Vec::new();
         collect(method.block.to_token_stream(), &mut names);
         Some(Self { method: method.sig.ident.clone(), names })
     }
+}
+
+/// Whether a type says only what it can do, at some depth.
+fn has_impl(ty: TokenStream) -> bool {
+    ty.into_iter().any(|token| match token {
+        TokenTree::Ident(word) => word == "impl",
+        TokenTree::Group(group) => has_impl(group.stream()),
+        TokenTree::Punct(_) | TokenTree::Literal(_) => false,
+    })
 }
 
 /// Collects what stands behind a path separator, or behind a dot if it is called; also inside of macros.
@@ -112,6 +127,13 @@ fn split(method: &mut ImplItemFn) -> TokenStream {
     said
 }
 
+/// The receiver of a method that only hands it on: the `mut` of `mut self: &mut Self` is for the body.
+fn handed_on(receiver: &Receiver) -> Receiver {
+    let mut receiver = receiver.clone();
+    receiver.mutability = None;
+    receiver
+}
+
 /// Writes the method that says `Send` and calls `itself`.
 fn signature(method: &ImplItemFn, itself: &Ident, attrs: &[Attribute]) -> TokenStream {
     let ImplItemFn { vis, sig, .. } = method;
@@ -123,8 +145,8 @@ fn signature(method: &ImplItemFn, itself: &Ident, attrs: &[Attribute]) -> TokenS
     for (index, input) in sig.inputs.iter().enumerate() {
         match input {
             FnArg::Receiver(receiver) => {
-                inputs.push(receiver.to_token_stream());
                 arguments.push(receiver.self_token.to_token_stream());
+                inputs.push(handed_on(receiver).to_token_stream());
             }
             FnArg::Typed(typed) => {
                 let (ty, name) = (&typed.ty, format_ident!("arg{index}"));
@@ -138,11 +160,14 @@ fn signature(method: &ImplItemFn, itself: &Ident, attrs: &[Attribute]) -> TokenS
         ReturnType::Default => sig.ident.span(),
         ReturnType::Type(_, ty) => ty.span(),
     });
-    let name = &sig.ident;
+    // Of these a handler has none, and a method that is wrong no further errors for it.
+    let Signature { safety, abi, generics, ident: name, .. } = sig;
+    let where_clause = &generics.where_clause;
     quote_spanned! {span=>
         #(#attrs)*
-        #vis fn #name(#(#inputs),*)
+        #vis #safety #abi fn #name #generics (#(#inputs),*)
             -> impl ::core::future::Future<Output = #output> + ::core::marker::Send
+        #where_clause
         {
             Self::#itself(#(#arguments),*)
         }

@@ -146,3 +146,19 @@ fn methods_that_come_back_to_themselves_say_send() {
     assert_eq!(count(&expansion, &quote!(#[allow(clippy::unused_async)])), 2);
     assert_eq!(count(&expansion, &quote!(#[doc = r" Asks somebody."])), 1);
 }
+
+#[test]
+fn methods_that_come_back_by_way_of_a_plain_function_say_send() {
+    let expansion = expansion(quote! {
+        impl Book {
+            #[local]
+            async fn poll(mut self: &mut Self, cx: &mut Context<Self>) { cx.pipe(self.later(), Self::end); }
+            fn later(&self) -> impl Future<Output = u8> { let _ = Self::poll; ready(4) }
+            fn now(&self) -> u8 { let _ = Self::end; 4 }
+            #[local]
+            async fn end(&mut self, count: u8) { self.now(); }
+        }
+    });
+    assert_eq!(count(&expansion, &quote!(fn poll(self: &mut Self, arg1: &mut Context<Self>))), 1);
+    assert_eq!(expansion.matches("__end").count(), 0, "{expansion}");
+}

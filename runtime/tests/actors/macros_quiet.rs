@@ -3,12 +3,14 @@
 #![deny(
     deprecated,
     non_snake_case,
+    unused_mut,
     clippy::type_complexity,
     clippy::used_underscore_binding,
     reason = "each has its allowance below, where a user would write it"
 )]
 
-use greenroom::{Actor, Message, State, States, System, handlers};
+use greenroom::{Actor, Context, Message, Reply, State, States, System, handlers};
+use std::time::Duration;
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
@@ -145,7 +147,49 @@ impl Odd {
     }
 }
 
-/// The same, for all handlers at once.
+/// Comes back to itself by way of a plain function.
+#[derive(Actor)]
+struct Waiter {
+    turns: u8,
+    done: Option<Reply<u8>>,
+}
+
+#[handlers]
+impl Waiter {
+    #[allow(clippy::needless_arbitrary_self_type, reason = "it cannot be written otherwise")]
+    #[local]
+    async fn turn(mut self: &mut Self, cx: &mut Context<Self>) {
+        self = &mut *self;
+        self.turns += 1;
+        self.again(cx).await;
+    }
+
+    #[expect(clippy::manual_async_fn, reason = "it is what the test is about")]
+    fn again(&mut self, cx: &mut Context<Self>) -> impl Future<Output = ()> {
+        async {
+            if self.turns < 3 {
+                cx.after(Duration::ZERO, Self::turn);
+            } else if let Some(done) = self.done.take() {
+                done.send(self.turns);
+            }
+        }
+    }
+
+    #[ask]
+    fn turns(&mut self, reply: Reply<u8>, cx: &mut Context<Self>) {
+        self.done = Some(reply);
+        cx.after(Duration::ZERO, Self::turn);
+    }
+}
+
+#[greenroom::test]
+async fn a_method_may_come_back_by_way_of_a_plain_function(system: System) -> Outcome {
+    let waiter = system.spawn::<Waiter>(Waiter { turns: 0, done: None }).await?;
+    assert_eq!(waiter.turns().await?, 3);
+    Ok(())
+}
+
+/// Whose names are another's, all of them.
 #[derive(Actor)]
 struct Foreign;
 
