@@ -24,7 +24,9 @@ pub(crate) fn expand(block: &Block, runtime: &TokenStream) -> Option<TokenStream
     });
     let puts_aside = spans::relocate(quote!(#runtime::PutsAside<#message #ty_generics>), span);
     let actor = spans::relocate(quote!(#actor), span);
+    let cfg = cfg(block);
     Some(quote_spanned! {span=>
+        #cfg
         #[automatically_derived]
         #[allow(
             deprecated, unreachable_patterns, unused_variables, clippy::all,
@@ -80,11 +82,26 @@ pub(crate) fn refusal(
 pub(crate) fn put_aside(block: &Block, runtime: &TokenStream) -> Option<TokenStream> {
     block.handlers.iter().find(|handler| handler.manner.stash.is_some())?;
     let done = done(block, runtime);
+    let cfg = cfg(block);
     Some(quote! {
+        #cfg
         let ::core::option::Option::Some(message) = #runtime::put_aside(&*self, message, cx) else {
             return #done;
         };
     })
+}
+
+/// Under which condition there is a message that is put aside, if that depends on one.
+fn cfg(block: &Block) -> Option<TokenStream> {
+    let stashed = block.handlers.iter().filter(|handler| handler.manner.stash.is_some());
+    let conditions: Vec<_> = stashed
+        .map(|handler| {
+            let cfgs = handler.cfgs.iter().filter_map(|cfg| cfg.meta.require_list().ok());
+            cfgs.map(|cfg| &cfg.tokens).collect::<Vec<_>>()
+        })
+        .collect();
+    let is_always = conditions.iter().any(Vec::is_empty);
+    (!is_always).then(|| quote!(#[cfg(any(#(all(#(#conditions),*)),*))]))
 }
 
 /// What `receive` returns when the message was dealt with at once.

@@ -161,6 +161,24 @@ mod conditional {
         }
     }
 
+    /// Which puts nothing aside where it is built, and need not say how much.
+    #[derive(Actor)]
+    pub(crate) struct Patient;
+
+    #[handlers]
+    impl Patient {
+        #[tell]
+        #[cfg(any())]
+        #[cfg(not(any()))]
+        #[stash(while = true)]
+        fn wait(&mut self) {}
+
+        #[ask]
+        fn is_there(&self) -> bool {
+            true
+        }
+    }
+
     /// All of whose handlers are left out.
     #[derive(Actor)]
     pub(crate) struct Mute;
@@ -177,6 +195,8 @@ mod conditional {
 async fn handlers_may_be_conditional(system: System) -> Outcome {
     let conditional = system.spawn::<conditional::Conditional>(conditional::Conditional).await?;
     assert_eq!(conditional.which().await?, 1);
+    let patient = system.spawn::<conditional::Patient>(conditional::Patient).await?;
+    assert!(patient.is_there().await?);
     let mute = system.spawn::<conditional::Mute>(conditional::Mute).await?;
     assert_eq!(mute.api::<conditional::MuteApi>().id(), mute.id());
     Ok(())
