@@ -1,7 +1,8 @@
 //! The names that are made up for generated items, and those that are taken.
 
 use proc_macro2::{Ident, TokenStream};
-use quote::{format_ident, quote};
+use quote::{ToTokens, format_ident, quote};
+use syn::Type;
 use syn::ext::IdentExt;
 
 use crate::spans;
@@ -36,23 +37,30 @@ pub(crate) struct Names {
     pub(crate) api: Option<Ident>,
     pub(crate) message: Ident,
     pub(crate) calls: Ident,
+    /// What the block is of, as a part of a name.
+    of: String,
 }
 
 impl Names {
-    pub(crate) fn new(actor: &Ident, api: Option<Ident>) -> Self {
-        let base = api.as_ref().unwrap_or(actor);
+    pub(crate) fn new(actor: &Type, name: &Ident, api: Option<Ident>) -> Self {
+        let base = api.as_ref().unwrap_or(name);
         let span = spans::located(base.span());
         let message = format_ident!("{}Message", base.unraw(), span = span);
         let calls = format_ident!("{}Calls", base.unraw(), span = span);
-        Self { api, message, calls }
+        // Actors that differ in their parameters alone may each have such a block, if the protocols differ.
+        let of = if api.is_some() {
+            actor.to_token_stream().to_string()
+        } else {
+            name.unraw().to_string()
+        };
+        let of = of.replace("r#", "").replace(|c: char| !c.is_alphanumeric(), "_");
+        Self { api, message, calls, of }
     }
 
     /// Returns an item whose name says what is wrong when rustc finds it twice. It comes before the others that
     /// a second block repeats.
     pub(crate) fn once(&self) -> TokenStream {
-        let name = self.calls.unraw().to_string();
-        let name = name.strip_suffix("Calls").unwrap_or_default();
-        let once = format_ident!("{name}_has_two_handlers_blocks_where_one_is_allowed");
+        let once = format_ident!("{}_has_two_handlers_blocks_where_one_is_allowed", self.of);
         quote! {
             #[allow(dead_code, non_camel_case_types, reason = "its name is for the compiler to say")]
             #[doc(hidden)]

@@ -1,6 +1,7 @@
 //! Reads a `#[handlers]` impl, and checks each method against its role.
 
 use proc_macro2::TokenStream;
+use syn::ext::IdentExt;
 use syn::{Attribute, Error, Generics, Ident, ImplItem, ImplItemFn, ItemImpl, Pat, Type};
 
 use super::attributes::{self, Manner, Part, Role, Stash};
@@ -26,7 +27,7 @@ pub(crate) fn block(named: Named, item: &mut ItemImpl, errors: &mut Errors) -> s
     of_impl.or(())?;
     let mut block = Block {
         generics: generics(&item.generics, &actor)?,
-        names: Names::new(name, named.api),
+        names: Names::new(&actor, name, api(named.api, &actor, errors)),
         state: named.state,
         actor: actor.clone(),
         handlers: Vec::new(),
@@ -35,12 +36,14 @@ pub(crate) fn block(named: Named, item: &mut ItemImpl, errors: &mut Errors) -> s
         stop: None,
         waiting: Vec::new(),
     };
+    let mut has_state = false;
     for (index, item) in item.items.iter_mut().enumerate() {
         let ImplItem::Fn(method) = item else { continue };
         let mut wrong = Errors::default();
         let part = attributes::take_role(&mut method.attrs, &mut wrong);
         let mut manner = attributes::take_manner(&mut method.attrs, &mut wrong);
         manner.state = state::take(&mut method.sig, &mut wrong);
+        has_state |= manner.state.is_some();
         if let Some(part) = part {
             if method.sig.asyncness.is_some() {
                 block.waiting.push(index);
@@ -57,6 +60,14 @@ pub(crate) fn block(named: Named, item: &mut ItemImpl, errors: &mut Errors) -> s
         errors.append(wrong);
     }
     check_variants(&mut block.handlers, errors);
+    if let Some(field) = &block.state
+        && !has_state
+        && errors.is_empty()
+    {
+        let message =
+            "no handler is for one state: mark a parameter with `#[state]`, or leave this out";
+        errors.push(field, message);
+    }
     Ok(block)
 }
 
@@ -124,6 +135,21 @@ fn actor_name(actor: &Type) -> syn::Result<&Ident> {
                        a struct";
         Error::new_spanned(actor, message)
     })
+}
+
+/// Returns the name of the protocol, where it is one that can be declared beside the actor.
+fn api(named: Option<Ident>, actor: &Type, errors: &mut Errors) -> Option<Ident> {
+    let api = named?;
+    let is_taken = matches!(
+        actor,
+        Type::Path(path) if path.path.segments.len() == 1 && path.path.segments[0].ident.unraw() == api.unraw()
+    );
+    if is_taken {
+        let message = "the protocol is a type of its own, beside the actor: give it another name, such as `api = BookApi`, \
+                       or leave this out";
+        errors.push(&api, message);
+    }
+    (!is_taken).then_some(api)
 }
 
 fn check_impl(item: &ItemImpl, errors: &mut Errors) {
