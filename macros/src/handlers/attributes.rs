@@ -61,9 +61,7 @@ pub(crate) struct Part {
 
 /// Takes the role off a method's attributes.
 pub(crate) fn take_role(attrs: &mut Vec<Attribute>, errors: &mut Errors) -> Option<Part> {
-    for attr in attrs.iter() {
-        check_conditional(attr, errors);
-    }
+    take_conditional(attrs, errors);
     let mut taken = None;
     for attr in attrs.extract_if(.., |attr| Role::of(attr.path()).is_some()) {
         let Some(role) = Role::of(attr.path()) else { continue };
@@ -179,21 +177,43 @@ fn is_cancel(role: Role, attr: &Attribute, errors: &mut Errors) -> bool {
     false
 }
 
-/// A role under a condition would come too late: only rustc knows whether it holds.
-fn check_conditional(attr: &Attribute, errors: &mut Errors) {
-    if !attr.path().is_ident("cfg_attr") {
-        return;
-    }
-    let list = Punctuated::<Meta, Token![,]>::parse_terminated;
-    // What is no list of attributes is left to rustc.
-    for meta in attr.parse_args_with(list).into_iter().flatten().skip(1) {
-        if let Some(role) = Role::of(meta.path()) {
-            let written = role.written();
-            let message =
-                format!("a role has no condition: write `{written}`, and `#[cfg(..)]` beside it");
-            errors.push(meta.path(), message);
+/// Takes off what says how a method is called, or a message handled, under a condition. It would come too late: only
+/// rustc knows whether that holds.
+fn take_conditional(attrs: &mut Vec<Attribute>, errors: &mut Errors) {
+    attrs.retain(|attr| {
+        let mut is_right = true;
+        for path in conditional(attr) {
+            if let Some(role) = Role::of(&path) {
+                let written = role.written();
+                let message = format!(
+                    "a role has no condition: write `{written}`, and `#[cfg(..)]` beside it"
+                );
+                errors.push(&path, message);
+                is_right = false;
+            }
+            is_right &= check_unconditional(&path, &[STASH, INTERLEAVE], errors);
         }
-    }
+        is_right
+    });
+}
+
+/// The names of the attributes under a `cfg_attr`.
+pub(crate) fn conditional(attr: &Attribute) -> impl Iterator<Item = Path> {
+    let list = Punctuated::<Meta, Token![,]>::parse_terminated;
+    let metas = Some(attr).filter(|attr| attr.path().is_ident("cfg_attr"));
+    // What is no list of attributes is left to rustc.
+    let metas = metas.and_then(|attr| attr.parse_args_with(list).ok());
+    metas.into_iter().flatten().skip(1).map(|meta| meta.path().clone())
+}
+
+/// Checks that an attribute under a condition is none of these, and says whether that is so.
+pub(crate) fn check_unconditional(path: &Path, names: &[&str], errors: &mut Errors) -> bool {
+    let Some(name) = names.iter().find(|name| path.is_ident(name)) else { return true };
+    let message = format!(
+        "`#[{name}]` has no condition: write the method twice, each under its own `#[cfg(..)]`"
+    );
+    errors.push(path, message);
+    false
 }
 
 fn two_roles(first: Role, second: Role) -> String {

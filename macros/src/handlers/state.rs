@@ -6,7 +6,7 @@ use syn::spanned::Spanned;
 use syn::{Attribute, FnArg, ReturnType, Signature, Type};
 
 use super::model::{Block, Handler, Kind};
-use super::{stash, types, wire};
+use super::{attributes, stash, types, wire};
 use crate::errors::Errors;
 use crate::spans;
 
@@ -29,7 +29,7 @@ pub(crate) fn take(sig: &mut Signature, errors: &mut Errors) -> Option<Given> {
     for (index, input) in sig.inputs.iter_mut().enumerate() {
         let FnArg::Typed(typed) = input else { continue };
         let attrs: Vec<Attribute> =
-            typed.attrs.extract_if(.., |attr| attr.path().is_ident(STATE)).collect();
+            typed.attrs.extract_if(.., |attr| is_state(attr, errors)).collect();
         let Some(attr) = attrs.first() else { continue };
         if given.is_some() {
             errors.push(attr, "an actor is in one state: mark one parameter with `#[state]`");
@@ -50,6 +50,13 @@ pub(crate) fn take(sig: &mut Signature, errors: &mut Errors) -> Option<Given> {
         given = Some(Given { index, ty: ty.clone(), leaves });
     }
     given
+}
+
+/// Says whether this is `#[state]`, also where it is wrong.
+fn is_state(attr: &Attribute, errors: &mut Errors) -> bool {
+    let mut conditional = attributes::conditional(attr);
+    attr.path().is_ident(STATE)
+        || conditional.any(|path| !attributes::check_unconditional(&path, &[STATE], errors))
 }
 
 /// Checks what a handler of one state returns; of an asked one that leaves its state, returns the answer.
