@@ -2,7 +2,7 @@
 
 use proc_macro2::{Span, TokenStream};
 use quote::quote;
-use syn::{Attribute, Ident};
+use syn::{Attribute, Expr, Ident, Lit, LitStr, Meta, MetaNameValue};
 
 use super::model::{Block, Handler, Kind};
 use super::types;
@@ -91,13 +91,12 @@ fn method(handler: &Handler, block: &Block, runtime: &TokenStream) -> TokenStrea
             let message_of = quote!(#message::#variant { #(#names,)* #field: #reply });
             // Whoever is given the reply may hand it on, so that others can answer.
             let ask = if *gives { quote!(call) } else { quote!(question) };
+            let ask = quote!(self.0.#ask(|#reply| #message_of));
+            // At the type, which may be somebody's own `Result<..>`.
+            let flatten = || spans::relocate(quote!(#ask.flat()), handler.method.span());
+            let ask = if flat { flatten() } else { ask };
             let shape = flat.then(|| quote!(, #runtime::Flat));
-            // At the type, which may be somebody's own `Result<..>`, and then has another name.
-            let flatten = flat.then(|| spans::relocate(quote!(.flat()), handler.method.span()));
-            (
-                quote!(#runtime::Ask<'_, #message #ty_generics, #answer #shape>),
-                quote!(self.0.#ask(|#reply| #message_of)#flatten),
-            )
+            (quote!(#runtime::Ask<'_, #message #ty_generics, #answer #shape>), ask)
         }
     };
     if handler.method.is_wrong {
@@ -105,6 +104,7 @@ fn method(handler: &Handler, block: &Block, runtime: &TokenStream) -> TokenStrea
         return quote!(#(#cfgs)* pub fn #name(&self #(, #parts)*) -> #output { ::core::unreachable!() });
     }
     let doc = default_doc(handler, block);
+    let docs = docs.iter().map(|attr| linked(attr, block));
     quote! {
         #(#cfgs)*
         #doc
@@ -114,6 +114,31 @@ fn method(handler: &Handler, block: &Block, runtime: &TokenStream) -> TokenStrea
             #body
         }
     }
+}
+
+/// Has what a handler says link to the actor, where that has what the callers have not.
+fn linked(attr: &Attribute, block: &Block) -> Attribute {
+    let mut attr = attr.clone();
+    if let Meta::NameValue(MetaNameValue { value: Expr::Lit(literal), .. }) = &mut attr.meta
+        && let Lit::Str(text) = &mut literal.lit
+        && text.value().contains("Self::")
+    {
+        *text = LitStr::new(&without_self(&text.value(), block), text.span());
+    }
+    attr
+}
+
+fn without_self(text: &str, block: &Block) -> String {
+    let mut parts = text.split("Self::");
+    let mut replaced = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let is_link = ["[", "[`", "]("].iter().any(|link| replaced.ends_with(link));
+        let name: String = part.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+        let is_caller = block.handlers.iter().any(|handler| handler.text() == name);
+        let of = if is_link && !is_caller { block.name() } else { "Self".to_owned() };
+        replaced.extend([&of, "::", part]);
+    }
+    replaced
 }
 
 /// Documents a caller whose handler is not.

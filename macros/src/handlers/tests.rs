@@ -22,6 +22,7 @@ fn callers_say_what_the_handler_says() {
             #[ask]
             fn best(&self) -> u64 { self.best }
 
+            #[doc(alias = "bid")]
             #[tell]
             fn quote(&mut self, price: u64) {}
         }
@@ -31,6 +32,20 @@ fn callers_say_what_the_handler_says() {
     assert_eq!(count(&expansion, &quote!(#[inline])), 1);
     let doc = "Tells `Book::quote`, and does not wait until it is handled.";
     assert_eq!(count(&expansion, &quote!(#[doc = #doc])), 1);
+}
+
+#[test]
+fn what_a_handler_links_to_is_there_for_its_callers() {
+    let expansion = expansion(quote! {
+        impl Book {
+            /// Unlike [`Self::look`] and [that](Self::look), as [`Self::best`]; `Self::look`.
+            #[ask]
+            fn best(&self) -> u64 { self.best }
+            fn look(&self) {}
+        }
+    });
+    let said = " Unlike [`Book::look`] and [that](Book::look), as [`Self::best`]; `Self::look`.";
+    assert_eq!(count(&expansion, &quote!(#[doc = #said])), 1, "{expansion}");
 }
 
 #[test]
