@@ -24,7 +24,7 @@ pub(crate) fn expand(block: &Block, runtime: &TokenStream) -> Option<TokenStream
     });
     let puts_aside = spans::relocate(quote!(#runtime::PutsAside<#message #ty_generics>), span);
     let actor = spans::relocate(quote!(#actor), span);
-    let cfg = cfg(block);
+    let (cfg, lints) = (cfg(block), &block.lints);
     Some(quote_spanned! {span=>
         #cfg
         #[automatically_derived]
@@ -32,6 +32,7 @@ pub(crate) fn expand(block: &Block, runtime: &TokenStream) -> Option<TokenStream
             deprecated, unreachable_patterns, unused_variables, clippy::all,
             reason = "a condition need not use all it is lent"
         )]
+        #(#lints)*
         impl #impl_generics #puts_aside for #actor #where_clause {
             fn puts_aside(&self, message: &#message #ty_generics) -> bool {
                 match message {
@@ -52,7 +53,7 @@ pub(crate) fn expand(block: &Block, runtime: &TokenStream) -> Option<TokenStream
 
 fn condition(handler: &Handler, block: &Block, runtime: &TokenStream) -> Option<TokenStream> {
     let message = &block.names.message;
-    let Handler { variant, cfgs, fields, .. } = handler;
+    let Handler { variant, cfgs, fields, lints, .. } = handler;
     let condition = match handler.manner.stash.as_ref()? {
         Stash::While(condition) => quote!(#condition),
         Stash::Elsewhere(_) => {
@@ -62,7 +63,7 @@ fn condition(handler: &Handler, block: &Block, runtime: &TokenStream) -> Option<
     };
     let names = fields.iter().map(|field| (&field.name, &field.written));
     let bindings = names.map(|(name, written)| quote!(#name: #written,));
-    Some(quote!(#(#cfgs)* #message::#variant { #(#bindings)* .. } => #condition,))
+    Some(quote!(#(#cfgs)* #(#lints)* #message::#variant { #(#bindings)* .. } => #condition,))
 }
 
 /// Has an asker know that its question is refused.

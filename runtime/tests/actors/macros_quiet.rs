@@ -113,6 +113,7 @@ type Parts = Vec<u8>;
 
 /// Whose arguments lints have something to say of.
 #[derive(Actor)]
+#[actor(stash = 4)]
 struct Odd {
     count: usize,
 }
@@ -136,6 +137,7 @@ impl Odd {
 
     #[expect(non_snake_case, reason = "the other side calls it so")]
     #[ask]
+    #[stash(while = someParts.len() > self.count + 2)]
     fn countOf(&self, someParts: Parts) -> usize {
         self.count + someParts.len()
     }
@@ -191,12 +193,14 @@ async fn a_method_may_come_back_by_way_of_a_plain_function(system: System) -> Ou
 
 /// Whose names are another's, all of them.
 #[derive(Actor)]
+#[actor(stash = 4)]
 struct Foreign;
 
 #[allow(non_snake_case, reason = "the other side calls them so")]
 #[handlers]
 impl Foreign {
     #[ask]
+    #[stash(while = someParts.is_empty())]
     async fn lengthOf(&self, someParts: Parts) -> usize {
         someParts.len()
     }
