@@ -40,7 +40,7 @@ pub fn list() -> String {
 /// Runs the programs called `names`, or all, and makes a table of each.
 ///
 /// # Errors
-/// When there is no such program. A contestant that fails is named in its table.
+/// When there is no such program. A contestant that fails in any round is named in its table and judged no more.
 pub fn section(names: &[&str], rounds: usize) -> Result<Section, String> {
     Ok(measured("Programs", "run", names, &chosen(names, PROGRAMS)?, rounds))
 }
@@ -107,7 +107,9 @@ fn compete(row: &programs::Row, rounds: usize, rows: &mut Vec<Row>) -> String {
     }
     let first = runners.first().map_or(f64::NAN, Contestant::median);
     let control = control.map_or(f64::NAN, |again| again.median() / first);
-    rows.extend(runners.iter().flat_map(|one| one.rows.clone()));
+    // What failed once is no figure to be drawn or compared.
+    let whole = runners.iter().filter(|one| one.failure.is_none());
+    rows.extend(whole.flat_map(|one| one.rows.clone()));
     runners.extend(absent);
     verdict::section(row, runners, done, control, machine::cores())
 }

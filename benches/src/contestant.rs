@@ -55,7 +55,7 @@ pub(crate) struct Contestant {
     pub(crate) allocator: Allocator,
     /// A row for each round.
     pub(crate) rows: Vec<Row>,
-    /// Why there are no more of them.
+    /// In which round it failed, and how; there are no more rows then.
     pub(crate) failure: Option<String>,
 }
 
@@ -145,7 +145,8 @@ impl Contestant {
             match self.once(n) {
                 Ok((nanos, bytes_each)) => self.keep(n, round, nanos, bytes_each),
                 Err(why) => {
-                    eprintln!("{}/{}: {why}", self.program, self.label());
+                    let why = format!("in round {}: {why}", round + 1);
+                    eprintln!("{}/{} failed {why}", self.program, self.label());
                     self.failure = Some(why);
                 }
             }
@@ -172,7 +173,8 @@ impl Contestant {
         let child = child::output(&mut command, LIMIT).map_err(|error| error.to_string())?;
         let said = String::from_utf8_lossy(&child.stderr);
         let nanos = String::from_utf8_lossy(&child.stdout).trim().parse();
-        let nanos = nanos.map_err(|_| format!("failed: {}", said.lines().next().unwrap_or("?")))?;
+        let nanos =
+            nanos.map_err(|_| said.lines().next().unwrap_or("it said nothing").to_owned())?;
         Ok((nanos, bytes_each(&said)))
     }
 }

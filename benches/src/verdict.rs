@@ -26,7 +26,9 @@ pub(crate) fn section(
     let mut text = format!("\n### {}\n\nn = {}, {rounds} rounds.\n\n", row.name, row.n);
     text.push_str(&table(row, &runners).to_string());
     text.push('\n');
-    for line in absences(&absent, cores).into_iter().chain(lines(row, &runners)) {
+    let whole: Vec<_> = runners.iter().filter(|one| one.failure.is_none()).collect();
+    let failures = failures(runners.iter().chain(&absent));
+    for line in absences(&absent, cores).into_iter().chain(failures).chain(lines(row, &whole)) {
         text.push_str(&format!("- {line}\n"));
     }
     text.push_str(&format!("- A/A control, the same program against itself: {control:.2}\n"));
@@ -40,21 +42,24 @@ fn table(row: &Row, runners: &[Contestant]) -> Table {
     if weighed {
         heading.push("bytes each");
     }
-    let ours = runners.iter().find(|one| one.ours).map_or(f64::NAN, Contestant::median);
+    let ours = runners.iter().find(|one| one.ours && one.failure.is_none());
+    let ours = ours.map_or(f64::NAN, Contestant::median);
     let mut table = Table::new(&heading);
     for one in runners {
         let (label, median, times) = (one.label(), one.median(), one.times());
+        let failed = one.failure.is_some();
+        let label = if failed { format!("{label} (failed)") } else { label };
         let label = if one.ours { format!("**{label}**") } else { label };
         let mut cells = vec![label, format!("{median:.1}")];
         cells.extend([stats::least(&times), stats::most(&times)].map(|time| format!("{time:.1}")));
-        cells.push(format!("{:.2}", ours / median));
+        cells.push(if failed { String::new() } else { format!("{:.2}", ours / median) });
         cells.extend(one.bytes_each().map(|bytes| format!("{bytes:.0}")));
         table.row(cells);
     }
     table
 }
 
-/// Who has no figures, and why.
+/// Who was not measured, and why.
 fn absences(absent: &[Contestant], cores: usize) -> Vec<String> {
     let labels = |which: &dyn Fn(&Contestant) -> bool| {
         let mut labels: Vec<_> =
@@ -73,14 +78,18 @@ fn absences(absent: &[Contestant], cores: usize) -> Vec<String> {
     if !unbuilt.is_empty() {
         lines.push(format!("not measured, bench-mimalloc is not built: {unbuilt}"));
     }
-    let failed = absent.iter().filter_map(|one| Some((one.label(), one.failure.as_ref()?)));
-    lines.extend(failed.map(|(label, why)| format!("{label} {why}")));
     lines
 }
 
-fn lines(row: &Row, runners: &[Contestant]) -> Vec<String> {
-    // They are sorted by their medians.
-    let best = |which: &dyn Fn(&Contestant) -> bool| runners.iter().find(|one| which(one));
+/// Who failed, in the first round or later, and how.
+fn failures<'a>(all: impl Iterator<Item = &'a Contestant>) -> Vec<String> {
+    let failed = all.filter_map(|one| Some((one.label(), one.failure.as_ref()?)));
+    failed.map(|(label, why)| format!("**{label} failed** {why}")).collect()
+}
+
+/// What follows from those who failed in no round; they are sorted by their medians.
+fn lines(row: &Row, runners: &[&Contestant]) -> Vec<String> {
+    let best = |which: &dyn Fn(&Contestant) -> bool| runners.iter().copied().find(|one| which(one));
     let Some(ours) = best(&|one| one.ours) else { return Vec::new() };
     let mut lines = vec![format!("best of ours: {}", named(ours))];
     lines.extend(default_line(ours, runners));
@@ -108,9 +117,9 @@ fn named(one: &Contestant) -> String {
 
 /// The default, with the allocator of our best, over that, or, where it is no match since it spins, over the best of
 /// ours that sleep as the default does.
-fn default_line(ours: &Contestant, runners: &[Contestant]) -> Option<String> {
+fn default_line(ours: &Contestant, runners: &[&Contestant]) -> Option<String> {
     let best = runners.iter().find(|one| one.ours && !one.spins())?;
-    let is_default = |one: &&Contestant| one.ours && one.who == DEFAULT;
+    let is_default = |one: &&&Contestant| one.ours && one.who == DEFAULT;
     let default = runners.iter().filter(is_default).find(|one| one.allocator == best.allocator)?;
     let over = if ours.spins() {
         format!("our best whose workers sleep ({})", named(best))
@@ -122,7 +131,7 @@ fn default_line(ours: &Contestant, runners: &[Contestant]) -> Option<String> {
 }
 
 /// Our best whose workers sleep over the best of tokio, whose workers always do.
-fn asleep_line(most: f64, runners: &[Contestant]) -> Option<String> {
+fn asleep_line(most: f64, runners: &[&Contestant]) -> Option<String> {
     let ours = runners.iter().find(|one| one.ours && !one.spins())?;
     let rival = runners.iter().find(|one| one.library() == "tokio")?;
     let ratio = goal(ours.median() / rival.median(), most);
@@ -159,7 +168,7 @@ mod tests {
     #[test]
     fn a_section_names_the_best_of_each_kind() {
         let mut broken = contestant("kameo", false, 2, &[]);
-        broken.failure = Some("still ran after 60 s".into());
+        broken.failure = Some("in round 1: still ran after 60 s".into());
         let contestants = vec![
             contestant("auto", true, 2, &[60.0, 50.0, 70.0]),
             contestant("stealing", true, 2, &[40.0]),
@@ -176,7 +185,7 @@ mod tests {
             | tokio | 100.0 | 100.0 | 100.0 | 0.40 |\n\
             | actix | 160.0 | 160.0 | 160.0 | 0.25 |\n\n\
             - not measured here, needs more than 2 cores: tokio-4\n\
-            - kameo still ran after 60 s\n\
+            - **kameo failed** in round 1: still ran after 60 s\n\
             - best of ours: stealing, 40.0 ns\n\
             - the default over it: auto, 60.0 ns: 1.50, goal 1.30: missed\n\
             - ours over the best framework: actix, 160.0 ns: 0.25\n\
@@ -184,6 +193,31 @@ mod tests {
             - **ours over the best of all: tokio, 100.0 ns: 0.40, goal 0.50: reached**\n\
             - A/A control, the same program against itself: 1.02\n";
         assert_eq!(text, wanted);
+    }
+
+    #[test]
+    fn who_fails_in_a_later_round_is_named_and_judged_no_more() {
+        let failed = |mut one: Contestant| {
+            let round = one.rows.len() + 1;
+            one.failure = Some(format!("in round {round}: still ran after 60 s"));
+            one
+        };
+        let contestants = vec![
+            failed(contestant("stealing", true, 2, &[10.0, 12.0])),
+            contestant("auto", true, 2, &[50.0]),
+            failed(contestant("tokio", false, 2, &[20.0])),
+            contestant("actix", false, 1, &[200.0]),
+        ];
+        let text = section(&ROW, contestants, 3, 1.0, 2);
+        let wanted = "| **stealing (failed)** | 11.0 | 10.0 | 12.0 |  |\n\
+            | tokio (failed) | 20.0 | 20.0 | 20.0 |  |\n\
+            | **auto** | 50.0 | 50.0 | 50.0 | 1.00 |\n\
+            | actix | 200.0 | 200.0 | 200.0 | 0.25 |\n\n\
+            - **stealing failed** in round 3: still ran after 60 s\n\
+            - **tokio failed** in round 2: still ran after 60 s\n\
+            - best of ours: auto, 50.0 ns\n";
+        assert!(text.contains(wanted), "{text}");
+        assert!(text.contains("best of all: actix, 200.0 ns: 0.25, goal 0.50: reached"), "{text}");
     }
 
     #[test]

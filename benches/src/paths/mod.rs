@@ -100,7 +100,9 @@ pub fn section(rounds: usize) -> Result<Section, String> {
     let mut rows = Vec::new();
     for (path, runner, without) in &runners {
         let extra = without.as_ref().map_or(0.0, Contestant::median);
-        table.row(path.cells((runner.median() - extra) / path.times, runner.failure.as_deref()));
+        let both = std::iter::once(runner).chain(without);
+        let failure = both.filter_map(|one| one.failure.as_deref()).next();
+        table.row(path.cells((runner.median() - extra) / path.times, failure));
         rows.extend(runner.rows.iter().chain(without.iter().flat_map(|one| &one.rows)).cloned());
     }
     let text = format!(
@@ -115,8 +117,10 @@ impl Path {
         let bench = format!("{}/{}", self.program, self.who);
         let mut cells = vec![self.name.to_owned(), self.about.to_owned(), bench];
         let (low, high) = self.expect_ns;
-        if nanos.is_nan() {
-            cells.push(failure.unwrap_or("not measured here: too few cores").to_owned());
+        // Who failed in one round has figures of others, which are nothing to go by.
+        if failure.is_some() || nanos.is_nan() {
+            let why = failure.map(|why| format!("failed {why}"));
+            cells.push(why.unwrap_or_else(|| "not measured here: too few cores".to_owned()));
             cells.extend([format!("{low:.0} to {high:.0}"), String::new()]);
             cells.push(format!("{:.0}", self.floor_ns));
         } else {
@@ -151,6 +155,7 @@ mod tests {
         assert_eq!(cells[3..], ["40.0", "12 to 20", "2.00", "8", "5.00"]);
         let cells = PATHS[0].cells(f64::NAN, None);
         assert_eq!(cells[3], "not measured here: too few cores");
+        assert_eq!(PATHS[0].cells(40.0, Some("in round 2: why"))[3], "failed in round 2: why");
     }
 
     #[test]
