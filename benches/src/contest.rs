@@ -11,10 +11,14 @@ use crate::results::Section;
 use crate::rows::Row;
 use crate::{machine, ours, paths, verdict};
 use greenroom_peers::programs as peers_programs;
+use greenroom_peers::savina::random::Random;
 use std::time::{Duration, Instant};
 
 /// No further round of a program begins after this time, so that a slow machine ends too.
 const BUDGET: Duration = Duration::from_secs(600);
+
+/// Draws the order of the contestants in each round.
+const SEED: u64 = 7;
 
 /// Runs `PROGRAM/WHO` here and now; the answer is in nanoseconds.
 ///
@@ -63,8 +67,10 @@ fn measured(
 ) -> Section {
     let mut text = format!(
         "Median nanoseconds per operation of up to {rounds} interleaved rounds, a process for each \
-         measurement; ratios are ours over theirs, so below 1 is faster. Allocator: the system's, \
-         unless a row says mimalloc.\n",
+         measurement, in an order that is drawn anew for each round, from seed {SEED}; ratios are ours over \
+         theirs, so below 1 is faster. Allocator: the system's, unless a row says mimalloc. From the second \
+         round on, those whom the verdicts compare are measured twice in each: a verdict is `within noise` \
+         when it lies closer to its goal than those two to each other.\n",
     );
     let mut rows = Vec::new();
     for row in programs {
@@ -89,27 +95,56 @@ fn compete(row: &programs::Row, rounds: usize, rows: &mut Vec<Row>) -> String {
         Contestant::all(row.name).into_iter().partition(|one| {
             one.cores <= machine::cores() && (mimalloc || one.allocator == Allocator::System)
         });
-    // The control: the first of ours once more, as if it were somebody else.
-    let mut control = runners.first().filter(|one| one.ours).cloned();
+    let mut random = Random::new(SEED);
     let clock = Instant::now();
     let mut done = 0;
     while done < rounds && clock.elapsed() < BUDGET {
         eprintln!("{}: round {} of {rounds}", row.name, done + 1);
-        // Each round starts with another one, so that nobody always follows the same neighbour.
-        let count = runners.len();
-        for turn in 0..count {
-            runners[(turn + done) % count].measure(row.n, done);
-        }
-        if let Some(control) = &mut control {
-            control.measure(row.n, done);
+        // The control: whom the verdicts compare is measured twice, as if it were somebody else.
+        let twice = verdict::compared(row, &runners);
+        let once = (0..runners.len()).map(|at| (at, false));
+        let mut turns: Vec<_> = once.chain(twice.into_iter().map(|at| (at, true))).collect();
+        shuffle(&mut turns, &mut random);
+        for (at, again) in turns {
+            if again {
+                runners[at].measure_again(row.n, done);
+            } else {
+                runners[at].measure(row.n, done);
+            }
         }
         done += 1;
     }
-    let first = runners.first().map_or(f64::NAN, Contestant::median);
-    let control = control.map_or(f64::NAN, |again| again.median() / first);
     // What failed once is no figure to be drawn or compared.
     let whole = runners.iter().filter(|one| one.failure.is_none());
-    rows.extend(whole.flat_map(|one| one.rows.clone()));
+    rows.extend(whole.flat_map(|one| one.rows.iter().chain(&one.again)).cloned());
     runners.extend(absent);
-    verdict::section(row, runners, done, control, machine::cores())
+    verdict::section(row, runners, done, machine::cores())
+}
+
+/// Brings `turns` into another order, so that nobody always follows the same neighbour or comes last.
+fn shuffle<T>(turns: &mut [T], random: &mut Random) {
+    for at in (1..turns.len()).rev() {
+        let other = random.below(at as u64 + 1);
+        turns.swap(at, usize::try_from(other).unwrap_or(at));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Random, SEED, shuffle};
+
+    #[test]
+    fn every_turn_is_taken_once_and_in_another_order_each_round() {
+        let mut random = Random::new(SEED);
+        let mut turns: Vec<u32> = (0..50).collect();
+        let mut before = turns.clone();
+        for _ in 0..7 {
+            shuffle(&mut turns, &mut random);
+            assert_ne!(turns, before);
+            before.clone_from(&turns);
+        }
+        turns.sort_unstable();
+        assert!(turns.into_iter().eq(0..50));
+        shuffle::<u32>(&mut [], &mut random);
+    }
 }

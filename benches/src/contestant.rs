@@ -18,6 +18,9 @@ const BARE: [&str; 2] = ["go", "tokio"];
 /// The one program of ours whose best setting is faster by mimalloc.
 const OURS_BY_MIMALLOC: &str = "idle_million";
 
+/// What the second measurement in a round is called, behind the name of the first.
+pub(crate) const AGAIN: &str = " (again)";
+
 /// Whose allocator serves the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Allocator {
@@ -55,6 +58,8 @@ pub(crate) struct Contestant {
     pub(crate) allocator: Allocator,
     /// A row for each round.
     pub(crate) rows: Vec<Row>,
+    /// A row for each round in which it was measured once more, as if it were somebody else.
+    pub(crate) again: Vec<Row>,
     /// In which round it failed, and how; there are no more rows then.
     pub(crate) failure: Option<String>,
 }
@@ -62,7 +67,8 @@ pub(crate) struct Contestant {
 impl Contestant {
     pub(crate) fn new(program: &Program, ours: bool, allocator: Allocator) -> Self {
         let (name, who, cores) = (program.name, program.peer, program.cores);
-        Self { program: name, who, cores, ours, allocator, rows: Vec::new(), failure: None }
+        let (rows, again) = (Vec::new(), Vec::new());
+        Self { program: name, who, cores, ours, allocator, rows, again, failure: None }
     }
 
     /// Everybody who has the program, ours first and the default setting first of ours.
@@ -107,20 +113,22 @@ impl Contestant {
         self.ours && self.who.ends_with(SPINNING)
     }
 
-    /// Nanoseconds per operation, one value for each round.
-    pub(crate) fn times(&self) -> Vec<f64> {
-        self.rows.iter().filter_map(|row| row.ns_per_op).collect()
-    }
-
-    /// Their median; `NaN` when there is none.
+    /// The median nanoseconds of an operation; `NaN` when there is none.
     pub(crate) fn median(&self) -> f64 {
-        stats::median(&self.times())
+        stats::median(&times(&self.rows))
     }
 
-    /// What one idle actor added to the process, if the program says so.
-    pub(crate) fn bytes_each(&self) -> Option<f64> {
-        let bytes: Vec<f64> = self.rows.iter().filter_map(|row| row.bytes_each).collect();
-        (!bytes.is_empty()).then(|| stats::median(&bytes))
+    /// Its second measurements over its first ones in the same rounds, if there are any.
+    pub(crate) fn control(&self) -> Option<f64> {
+        let both = |row: &&Row| self.again.iter().any(|again| again.round == row.round);
+        let first = times(self.rows.iter().filter(both));
+        let ratio = stats::median(&times(&self.again)) / stats::median(&first);
+        Some(ratio).filter(|ratio| ratio.is_finite())
+    }
+
+    /// How far that is from 1.
+    pub(crate) fn deviation(&self) -> Option<f64> {
+        self.control().map(|ratio| (ratio - 1.0).abs())
     }
 
     /// A row without figures.
@@ -141,9 +149,23 @@ impl Contestant {
 
     /// Runs it once more, in a process of its own, unless it failed before.
     pub(crate) fn measure(&mut self, n: u64, round: usize) {
+        if let Some(row) = self.measured(n, round) {
+            self.rows.push(row);
+        }
+    }
+
+    /// The same a second time in a round, as if it were somebody else.
+    pub(crate) fn measure_again(&mut self, n: u64, round: usize) {
+        if let Some(row) = self.measured(n, round) {
+            let who = format!("{}{AGAIN}", row.who);
+            self.again.push(Row { who, ..row });
+        }
+    }
+
+    fn measured(&mut self, n: u64, round: usize) -> Option<Row> {
         if self.failure.is_none() {
             match self.once(n) {
-                Ok((nanos, bytes_each)) => self.keep(n, round, nanos, bytes_each),
+                Ok((nanos, bytes)) => return Some(self.row(n, round, nanos, bytes)),
                 Err(why) => {
                     let why = format!("in round {}: {why}", round + 1);
                     eprintln!("{}/{} failed {why}", self.program, self.label());
@@ -151,18 +173,19 @@ impl Contestant {
                 }
             }
         }
+        None
     }
 
     #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
-    fn keep(&mut self, n: u64, round: usize, nanos: u64, bytes_each: Option<f64>) {
-        self.rows.push(Row {
+    fn row(&self, n: u64, round: usize, nanos: u64, bytes_each: Option<f64>) -> Row {
+        Row {
             round: i64::try_from(round).ok(),
             n: i64::try_from(n).ok(),
             nanos: i64::try_from(nanos).ok(),
             ns_per_op: Some(nanos as f64 / n as f64),
             bytes_each,
             ..self.blank()
-        });
+        }
     }
 
     fn once(&self, n: u64) -> Result<(u64, Option<f64>), String> {
@@ -175,18 +198,29 @@ impl Contestant {
         let nanos = String::from_utf8_lossy(&child.stdout).trim().parse();
         let nanos =
             nanos.map_err(|_| said.lines().next().unwrap_or("it said nothing").to_owned())?;
-        Ok((nanos, bytes_each(&said)))
+        Ok((nanos, said_bytes_each(&said)))
     }
 }
 
+/// Nanoseconds per operation, one value for each row.
+pub(crate) fn times<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Vec<f64> {
+    rows.into_iter().filter_map(|row| row.ns_per_op).collect()
+}
+
+/// What one idle actor added to the process, if the program says so.
+pub(crate) fn bytes_each(rows: &[Row]) -> Option<f64> {
+    let bytes: Vec<f64> = rows.iter().filter_map(|row| row.bytes_each).collect();
+    (!bytes.is_empty()).then(|| stats::median(&bytes))
+}
+
 /// The figure of a line `bytes-each N`.
-fn bytes_each(said: &str) -> Option<f64> {
+fn said_bytes_each(said: &str) -> Option<f64> {
     said.lines().find_map(|line| line.strip_prefix("bytes-each ")?.trim().parse().ok())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Allocator, Contestant, bytes_each};
+    use super::{Allocator, Contestant, said_bytes_each};
     use greenroom_peers::Program;
     use std::time::Duration;
 
@@ -215,7 +249,7 @@ mod tests {
 
     #[test]
     fn bytes_of_an_idle_actor_are_read() {
-        assert_eq!(bytes_each("noise\nbytes-each 312\n"), Some(312.0));
-        assert_eq!(bytes_each("noise"), None);
+        assert_eq!(said_bytes_each("noise\nbytes-each 312\n"), Some(312.0));
+        assert_eq!(said_bytes_each("noise"), None);
     }
 }

@@ -50,9 +50,16 @@ pub fn goal(ratio: f64, goal: f64) -> String {
     format!("{ratio:.2}, goal {goal:.2}: {verdict}")
 }
 
+/// The same, where what is equal differs by that much of itself: a ratio that lies closer to its goal says so.
+#[must_use]
+pub fn goal_within(ratio: f64, goal: f64, noise: f64) -> String {
+    let within = if (ratio / goal - 1.0).abs() < noise { ", within noise" } else { "" };
+    format!("{}{within}", self::goal(ratio, goal))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Table, goal, time};
+    use super::{Table, goal, goal_within, time};
 
     #[test]
     fn a_row_has_as_many_cells_as_the_heading() {
@@ -76,5 +83,12 @@ mod tests {
         assert_eq!(goal(0.5, 0.5), "0.50, goal 0.50: reached");
         assert_eq!(goal(0.51, 0.5), "0.51, goal 0.50: missed");
         assert_eq!(goal(f64::NAN, 0.5), "NaN, goal 0.50: missed");
+    }
+
+    #[test]
+    fn a_ratio_closer_to_its_goal_than_equals_are_to_each_other_says_so() {
+        assert_eq!(goal_within(0.51, 0.5, 0.03), "0.51, goal 0.50: missed, within noise");
+        assert_eq!(goal_within(0.48, 0.5, 0.05), "0.48, goal 0.50: reached, within noise");
+        assert_eq!(goal_within(0.48, 0.5, 0.03), "0.48, goal 0.50: reached");
     }
 }

@@ -1,9 +1,9 @@
 //! What a contest found: its table, and ours against the others.
 
-use crate::contestant::{Allocator, Contestant};
+use crate::contestant::{AGAIN, Allocator, Contestant, bytes_each, times};
 use crate::programs::Row;
 use crate::stats;
-use crate::table::{Table, goal};
+use crate::table::{Table, goal_within};
 
 /// The default setting has to be at most this much of our own best.
 const DEFAULT_GOAL: f64 = 1.3;
@@ -11,13 +11,11 @@ const DEFAULT_GOAL: f64 = 1.3;
 /// Which of ours is the default.
 const DEFAULT: &str = "auto";
 
-/// The table of one program, and what follows from it. `control` is a program against itself; `cores`
-/// is how many this machine has.
+/// The table of one program, and what follows from it. `cores` is how many this machine has.
 pub(crate) fn section(
     row: &Row,
     mut contestants: Vec<Contestant>,
     rounds: usize,
-    control: f64,
     cores: usize,
 ) -> String {
     contestants.sort_by(|a, b| a.median().total_cmp(&b.median()));
@@ -31,29 +29,46 @@ pub(crate) fn section(
     for line in absences(&absent, cores).into_iter().chain(failures).chain(lines(row, &whole)) {
         text.push_str(&format!("- {line}\n"));
     }
-    text.push_str(&format!("- A/A control, the same program against itself: {control:.2}\n"));
+    text.push_str(&format!("- {}\n", control(&runners)));
     text
+}
+
+/// What was measured twice in a round, as if it were somebody else: the second over the first.
+fn control(runners: &[Contestant]) -> String {
+    let twice = runners.iter().filter_map(|one| {
+        let ratio = one.control()?;
+        Some(format!("{} {ratio:.2} in {} rounds", one.label(), one.again.len()))
+    });
+    let twice: Vec<_> = twice.collect();
+    if twice.is_empty() {
+        return "A/A control: none, since it begins with the second round".to_owned();
+    }
+    format!("A/A control, the same against itself: {}", twice.join(", "))
 }
 
 fn table(row: &Row, runners: &[Contestant]) -> Table {
     let per = format!("ns per {}", row.unit);
     let mut heading = vec!["who", per.as_str(), "least", "most", "ours over it"];
-    let weighed = runners.iter().any(|one| one.bytes_each().is_some());
+    let weighed = runners.iter().any(|one| bytes_each(&one.rows).is_some());
     if weighed {
         heading.push("bytes each");
     }
     let ours = runners.iter().find(|one| one.ours && one.failure.is_none());
     let ours = ours.map_or(f64::NAN, Contestant::median);
     let mut table = Table::new(&heading);
-    for one in runners {
-        let (label, median, times) = (one.label(), one.median(), one.times());
-        let failed = one.failure.is_some();
+    let mut measured: Vec<_> = runners.iter().map(|one| (one, one.label(), &one.rows)).collect();
+    let again = runners.iter().filter(|one| !one.again.is_empty());
+    measured.extend(again.map(|one| (one, one.label() + AGAIN, &one.again)));
+    let time = |rows: &[_]| stats::median(&times(rows));
+    measured.sort_by(|a, b| time(a.2).total_cmp(&time(b.2)));
+    for (one, label, rows) in measured {
+        let (median, times, failed) = (time(rows), times(rows), one.failure.is_some());
         let label = if failed { format!("{label} (failed)") } else { label };
         let label = if one.ours { format!("**{label}**") } else { label };
         let mut cells = vec![label, format!("{median:.1}")];
         cells.extend([stats::least(&times), stats::most(&times)].map(|time| format!("{time:.1}")));
         cells.push(if failed { String::new() } else { format!("{:.2}", ours / median) });
-        cells.extend(one.bytes_each().map(|bytes| format!("{bytes:.0}")));
+        cells.extend(bytes_each(rows).map(|bytes| format!("{bytes:.0}")));
         table.row(cells);
     }
     table
@@ -87,12 +102,59 @@ fn failures<'a>(all: impl Iterator<Item = &'a Contestant>) -> Vec<String> {
     failed.map(|(label, why)| format!("**{label} failed** {why}")).collect()
 }
 
+/// One of ours over somebody, and how much of that one's time it may take.
+struct Judged<'a> {
+    about: String,
+    one: &'a Contestant,
+    over: &'a Contestant,
+    most: f64,
+    /// Which of the two `about` leaves to be named.
+    named: &'a Contestant,
+    is_bold: bool,
+}
+
+impl Judged<'_> {
+    /// How far two measurements of the same lie apart: of those compared, where they were measured twice.
+    fn noise(&self, largest: Option<f64>) -> Option<f64> {
+        let noise = |one: &Contestant| one.deviation().or(largest);
+        larger(noise(self.one), noise(self.over))
+    }
+
+    fn line(&self, largest: Option<f64>) -> String {
+        let ratio = self.one.median() / self.over.median();
+        let verdict = goal_within(ratio, self.most, self.noise(largest).unwrap_or(0.0));
+        let bold = if self.is_bold { "**" } else { "" };
+        format!("{bold}{}: {}: {verdict}{bold}", self.about, named(self.named))
+    }
+}
+
+/// The larger of what there is.
+fn larger(one: Option<f64>, other: Option<f64>) -> Option<f64> {
+    one.into_iter().chain(other).reduce(f64::max)
+}
+
+/// Whose second measurement in a round says how far to trust the verdicts: everybody whom they compare by what was
+/// found so far. They are numbers of `all`; none before the first round is over.
+pub(crate) fn compared(row: &Row, all: &[Contestant]) -> Vec<usize> {
+    let mut sorted: Vec<_> =
+        all.iter().filter(|one| one.failure.is_none() && !one.rows.is_empty()).collect();
+    sorted.sort_by(|a, b| a.median().total_cmp(&b.median()));
+    let judged = judged(row, &sorted);
+    let is_judged = |one: &Contestant| {
+        judged.iter().any(|line| std::ptr::eq(line.one, one) || std::ptr::eq(line.over, one))
+    };
+    (0..all.len()).filter(|&at| is_judged(&all[at])).collect()
+}
+
 /// What follows from those who failed in no round; they are sorted by their medians.
 fn lines(row: &Row, runners: &[&Contestant]) -> Vec<String> {
     let best = |which: &dyn Fn(&Contestant) -> bool| runners.iter().copied().find(|one| which(one));
     let Some(ours) = best(&|one| one.ours) else { return Vec::new() };
+    let largest = runners.iter().filter_map(|one| one.deviation()).reduce(f64::max);
+    let judged = judged(row, runners);
+    let (bold, plain): (Vec<_>, Vec<_>) = judged.iter().partition(|line| line.is_bold);
     let mut lines = vec![format!("best of ours: {}", named(ours))];
-    lines.extend(default_line(ours, runners));
+    lines.extend(plain.into_iter().map(|line| line.line(largest)));
     let rivals = [
         ("best framework", best(&Contestant::is_framework)),
         ("best without a framework", best(&Contestant::is_bare)),
@@ -103,11 +165,7 @@ fn lines(row: &Row, runners: &[&Contestant]) -> Vec<String> {
             lines.push(format!("ours over the {title}: {}: {ratio:.2}", named(rival)));
         }
     }
-    if let Some(rival) = best(&|one| !one.ours) {
-        let ratio = goal(ours.median() / rival.median(), row.goal);
-        lines.push(format!("**ours over the best of all: {}: {ratio}**", named(rival)));
-    }
-    lines.extend(row.asleep_goal.and_then(|goal| asleep_line(goal, runners)));
+    lines.extend(bold.into_iter().map(|line| line.line(largest)));
     lines
 }
 
@@ -115,33 +173,45 @@ fn named(one: &Contestant) -> String {
     format!("{}, {:.1} ns", one.label(), one.median())
 }
 
+/// Everything that has a goal.
+fn judged<'a>(row: &Row, runners: &[&'a Contestant]) -> Vec<Judged<'a>> {
+    let best = |which: &dyn Fn(&Contestant) -> bool| runners.iter().copied().find(|one| which(one));
+    let Some(one) = best(&|one| one.ours) else { return Vec::new() };
+    let mut all: Vec<_> = default_line(one, runners).into_iter().collect();
+    if let Some(over) = best(&|one| !one.ours) {
+        let about = "ours over the best of all".to_owned();
+        all.push(Judged { about, one, over, most: row.goal, named: over, is_bold: true });
+    }
+    all.extend(row.asleep_goal.and_then(|most| asleep_line(most, runners)));
+    all
+}
+
 /// The default, with the allocator of our best, over that, or, where it is no match since it spins, over the best of
 /// ours that sleep as the default does.
-fn default_line(ours: &Contestant, runners: &[&Contestant]) -> Option<String> {
-    let best = runners.iter().find(|one| one.ours && !one.spins())?;
-    let is_default = |one: &&&Contestant| one.ours && one.who == DEFAULT;
-    let default = runners.iter().filter(is_default).find(|one| one.allocator == best.allocator)?;
-    let over = if ours.spins() {
-        format!("our best whose workers sleep ({})", named(best))
+fn default_line<'a>(ours: &Contestant, runners: &[&'a Contestant]) -> Option<Judged<'a>> {
+    let over = runners.iter().copied().find(|one| one.ours && !one.spins())?;
+    let is_default = |one: &&Contestant| one.ours && one.who == DEFAULT;
+    let mut defaults = runners.iter().copied().filter(is_default);
+    let one = defaults.find(|one| one.allocator == over.allocator)?;
+    let about = if ours.spins() {
+        format!("the default over our best whose workers sleep ({})", named(over))
     } else {
-        "it".to_owned()
+        "the default over it".to_owned()
     };
-    let ratio = goal(default.median() / best.median(), DEFAULT_GOAL);
-    Some(format!("the default over {over}: {}: {ratio}", named(default)))
+    Some(Judged { about, one, over, most: DEFAULT_GOAL, named: one, is_bold: false })
 }
 
 /// Our best whose workers sleep over the best of tokio, whose workers always do.
-fn asleep_line(most: f64, runners: &[&Contestant]) -> Option<String> {
-    let ours = runners.iter().find(|one| one.ours && !one.spins())?;
-    let rival = runners.iter().find(|one| one.library() == "tokio")?;
-    let ratio = goal(ours.median() / rival.median(), most);
-    let (ours, rival) = (named(ours), named(rival));
-    Some(format!("**ours whose workers sleep ({ours}) over the best of tokio: {rival}: {ratio}**"))
+fn asleep_line<'a>(most: f64, runners: &[&'a Contestant]) -> Option<Judged<'a>> {
+    let one = runners.iter().copied().find(|one| one.ours && !one.spins())?;
+    let over = runners.iter().copied().find(|one| one.library() == "tokio")?;
+    let about = format!("ours whose workers sleep ({}) over the best of tokio", named(one));
+    Some(Judged { about, one, over, most, named: over, is_bold: true })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::section;
+    use super::{compared, section};
     use crate::contestant::{Allocator, Contestant};
     use crate::programs;
     use crate::rows;
@@ -177,7 +247,7 @@ mod tests {
             contestant("tokio-4", false, 4, &[]),
             broken,
         ];
-        let text = section(&ROW, contestants, 3, 1.02, 2);
+        let text = section(&ROW, contestants, 3, 2);
         let wanted = "\n### ask\n\nn = 10, 3 rounds.\n\n\
             | who | ns per question | least | most | ours over it |\n|---|---|---|---|---|\n\
             | **stealing** | 40.0 | 40.0 | 40.0 | 1.00 |\n\
@@ -191,7 +261,7 @@ mod tests {
             - ours over the best framework: actix, 160.0 ns: 0.25\n\
             - ours over the best without a framework: tokio, 100.0 ns: 0.40\n\
             - **ours over the best of all: tokio, 100.0 ns: 0.40, goal 0.50: reached**\n\
-            - A/A control, the same program against itself: 1.02\n";
+            - A/A control: none, since it begins with the second round\n";
         assert_eq!(text, wanted);
     }
 
@@ -208,7 +278,7 @@ mod tests {
             failed(contestant("tokio", false, 2, &[20.0])),
             contestant("actix", false, 1, &[200.0]),
         ];
-        let text = section(&ROW, contestants, 3, 1.0, 2);
+        let text = section(&ROW, contestants, 3, 2);
         let wanted = "| **stealing (failed)** | 11.0 | 10.0 | 12.0 |  |\n\
             | tokio (failed) | 20.0 | 20.0 | 20.0 |  |\n\
             | **auto** | 50.0 | 50.0 | 50.0 | 1.00 |\n\
@@ -231,7 +301,7 @@ mod tests {
             contestant("tokio-1", false, 1, &[125.0]),
         ];
         let row = programs::Row { asleep_goal: Some(0.7), ..ROW };
-        let text = section(&row, contestants, 1, 1.0, 2);
+        let text = section(&row, contestants, 1, 2);
         let wanted = "- best of ours: locked-1-spinning, 10.0 ns\n\
             - the default over our best whose workers sleep (locked-1, 100.0 ns): auto, 120.0 ns: \
             1.20, goal 1.30: reached\n\
@@ -254,17 +324,77 @@ mod tests {
         for one in &mut contestants[2..] {
             one.allocator = Allocator::Mimalloc;
         }
-        let text = section(&ROW, contestants, 1, 1.0, 2);
+        let text = section(&ROW, contestants, 1, 2);
         let wanted = "- best of ours: per_core-1+mimalloc, 40.0 ns\n\
             - the default over it: auto+mimalloc, 44.0 ns: 1.10, goal 1.30: reached\n";
         assert!(text.contains(wanted), "{text}");
+    }
+
+    /// The same measured twice in each round but the first.
+    fn twice(mut one: Contestant, times: &[f64]) -> Contestant {
+        let numbered = |(round, row): (usize, rows::Row)| rows::Row {
+            round: i64::try_from(round).ok(),
+            ..row
+        };
+        one.rows = one.rows.into_iter().enumerate().map(numbered).collect();
+        let row = |&time| rows::Row { ns_per_op: Some(time), ..rows::Row::default() };
+        let again = times.iter().map(row).enumerate();
+        one.again = again.map(|(at, row)| numbered((at + 1, row))).collect();
+        one
+    }
+
+    #[test]
+    fn a_verdict_that_noise_could_turn_says_so() {
+        let contestants = vec![
+            twice(contestant("auto", true, 2, &[900.0, 50.0, 50.0]), &[55.0, 55.0]),
+            contestant("tokio", false, 2, &[105.0, 105.0, 105.0]),
+        ];
+        let text = section(&ROW, contestants, 3, 2);
+        assert!(
+            text.contains("tokio, 105.0 ns: 0.48, goal 0.50: reached, within noise**"),
+            "{text}"
+        );
+        assert!(text.contains("| **auto (again)** | 55.0 | 55.0 | 55.0 | 0.91 |\n"), "{text}");
+        // By the rounds that had both, of which the first is none.
+        assert!(
+            text.contains("- A/A control, the same against itself: auto 1.10 in 2 rounds\n"),
+            "{text}"
+        );
+        let missed = vec![
+            twice(contestant("auto", true, 2, &[50.0, 50.0]), &[49.0]),
+            twice(contestant("tokio", false, 2, &[95.0, 95.0]), &[85.0]),
+        ];
+        let text = section(&ROW, missed, 2, 2);
+        assert!(text.contains("0.53, goal 0.50: missed, within noise**"), "{text}");
+        let clear = vec![
+            twice(contestant("auto", true, 2, &[50.0, 50.0]), &[52.0]),
+            twice(contestant("tokio", false, 2, &[110.0, 110.0]), &[108.0]),
+        ];
+        let text = section(&ROW, clear, 2, 2);
+        assert!(text.contains("0.45, goal 0.50: reached**"), "{text}");
+    }
+
+    #[test]
+    fn who_is_compared_is_measured_twice() {
+        let mut all = vec![
+            contestant("auto", true, 2, &[60.0]),
+            contestant("locked", true, 2, &[70.0]),
+            contestant("stealing", true, 2, &[50.0]),
+            contestant("tokio", false, 2, &[90.0]),
+            contestant("actix", false, 1, &[80.0]),
+        ];
+        assert_eq!(compared(&ROW, &all), [0, 2, 4]);
+        all[4].failure = Some("in round 1: still ran after 60 s".into());
+        assert_eq!(compared(&ROW, &all), [0, 2, 3]);
+        all.iter_mut().for_each(|one| one.rows.clear());
+        assert!(compared(&ROW, &all).is_empty(), "nothing is known yet");
     }
 
     #[test]
     fn bytes_are_a_column_where_somebody_has_them() {
         let mut one = contestant("auto", true, 2, &[5.0]);
         one.rows[0].bytes_each = Some(300.0);
-        let text = section(&ROW, vec![one, contestant("actix", false, 1, &[9.0])], 1, 1.0, 2);
+        let text = section(&ROW, vec![one, contestant("actix", false, 1, &[9.0])], 1, 2);
         assert!(text.contains("| ours over it | bytes each |\n|---|---|---|---|---|---|\n"));
         assert!(text.contains("| 1.00 | 300 |\n"));
         assert!(text.contains("| 0.56 |  |\n"));

@@ -1,6 +1,7 @@
 //! What each chart shows of the rows.
 
 use super::{Bar, Chart, Line, Marks, Panel, Range};
+use crate::contestant::AGAIN;
 use crate::rows::Row;
 use crate::stats;
 use std::collections::BTreeMap;
@@ -57,7 +58,8 @@ pub(super) fn charts(rows: &[Row]) -> Vec<Chart> {
 /// The groups of each program, in the order in which they were measured.
 fn programs(rows: &[Row]) -> Vec<(&str, Vec<Group<'_>>)> {
     let mut programs: Vec<(&str, Vec<Group<'_>>)> = Vec::new();
-    for row in rows {
+    // What was measured a second time as a control would be a family's best by luck.
+    for row in rows.iter().filter(|row| !row.who.ends_with(AGAIN)) {
         let at = programs.iter().position(|(program, _)| *program == row.program);
         let at = at.unwrap_or_else(|| {
             programs.push((&row.program, Vec::new()));
