@@ -177,7 +177,7 @@ fn named(one: &Contestant) -> String {
 fn judged<'a>(row: &Row, runners: &[&'a Contestant]) -> Vec<Judged<'a>> {
     let best = |which: &dyn Fn(&Contestant) -> bool| runners.iter().copied().find(|one| which(one));
     let Some(one) = best(&|one| one.ours) else { return Vec::new() };
-    let mut all: Vec<_> = default_line(one, runners).into_iter().collect();
+    let mut all = default_lines(one, runners);
     if let Some(over) = best(&|one| !one.ours) {
         let about = "ours over the best of all".to_owned();
         all.push(Judged { about, one, over, most: row.goal, named: over, is_bold: true });
@@ -186,19 +186,22 @@ fn judged<'a>(row: &Row, runners: &[&'a Contestant]) -> Vec<Judged<'a>> {
     all
 }
 
-/// The default, with the allocator of our best, over that, or, where it is no match since it spins, over the best of
-/// ours that sleep as the default does.
-fn default_line<'a>(ours: &Contestant, runners: &[&'a Contestant]) -> Option<Judged<'a>> {
-    let over = runners.iter().copied().find(|one| one.ours && !one.spins())?;
-    let is_default = |one: &&Contestant| one.ours && one.who == DEFAULT;
-    let mut defaults = runners.iter().copied().filter(is_default);
-    let one = defaults.find(|one| one.allocator == over.allocator)?;
-    let about = if ours.spins() {
-        format!("the default over our best whose workers sleep ({})", named(over))
-    } else {
-        "the default over it".to_owned()
+/// The default over our best, and, where that spins, also over the best of ours that sleep as the default does. It has
+/// the allocator of whom it is compared with.
+fn default_lines<'a>(ours: &'a Contestant, runners: &[&'a Contestant]) -> Vec<Judged<'a>> {
+    let asleep = runners.iter().copied().find(|one| one.ours && !one.spins());
+    let asleep = asleep.filter(|_| ours.spins());
+    let whole = ("the default over it".to_owned(), ours);
+    let asleep = asleep.map(|over| {
+        (format!("the default over our best whose workers sleep ({})", named(over)), over)
+    });
+    let line = |(about, over): (String, &'a Contestant)| {
+        let is_default =
+            |one: &&Contestant| one.ours && one.who == DEFAULT && one.allocator == over.allocator;
+        let one = runners.iter().copied().find(is_default)?;
+        Some(Judged { about, one, over, most: DEFAULT_GOAL, named: one, is_bold: false })
     };
-    Some(Judged { about, one, over, most: DEFAULT_GOAL, named: one, is_bold: false })
+    std::iter::once(whole).chain(asleep).filter_map(line).collect()
 }
 
 /// Our best whose workers sleep over the best of tokio, whose workers always do.
@@ -303,6 +306,7 @@ mod tests {
         let row = programs::Row { asleep_goal: Some(0.7), ..ROW };
         let text = section(&row, contestants, 1, 2);
         let wanted = "- best of ours: locked-1-spinning, 10.0 ns\n\
+            - the default over it: auto, 120.0 ns: 12.00, goal 1.30: missed\n\
             - the default over our best whose workers sleep (locked-1, 100.0 ns): auto, 120.0 ns: \
             1.20, goal 1.30: reached\n\
             - ours over the best framework: actix, 80.0 ns: 0.12\n\
