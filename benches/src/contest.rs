@@ -3,7 +3,7 @@
 //!
 //! The system's allocator serves everyone. Rows marked `+mimalloc` run in the `bench-mimalloc` program,
 //! which is the same but for its allocator; no peer's documents ask for it, but users of tokio often
-//! choose it. Ours have such rows where our best gains by it.
+//! choose it. Where our best gains by it, ours have such rows, and so has everybody else.
 
 use crate::contestant::{Allocator, Contestant};
 use crate::programs::{self, PROGRAMS};

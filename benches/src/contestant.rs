@@ -15,8 +15,8 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// What are no actor frameworks, but bare tasks and channels.
 const BARE: [&str; 2] = ["go", "tokio"];
 
-/// The one program of ours whose best setting is faster by mimalloc.
-const OURS_BY_MIMALLOC: &str = "idle_million";
+/// The one program in which our best setting is faster by mimalloc: there everybody has a row with that.
+const BY_MIMALLOC: &str = "idle_million";
 
 /// What the second measurement in a round is called, behind the name of the first.
 pub(crate) const AGAIN: &str = " (again)";
@@ -79,7 +79,7 @@ impl Contestant {
         let all: Vec<_> = ours.chain(of(peers_programs()).map(|one| (one, false))).collect();
         let system = all.iter().map(|(one, ours)| Self::new(one, *ours, Allocator::System));
         let gains = all.iter().filter(|(one, ours)| {
-            if *ours { one.name == OURS_BY_MIMALLOC } else { one.peer.starts_with("tokio") }
+            one.name == BY_MIMALLOC || !ours && one.peer.starts_with("tokio")
         });
         let mimalloc = gains.map(|(one, ours)| Self::new(one, *ours, Allocator::Mimalloc));
         system.chain(mimalloc).collect()
@@ -238,6 +238,20 @@ mod tests {
         let ours = contestant("auto", true);
         assert!(!ours.is_bare() && !ours.is_framework() && !ours.spins());
         assert!(contestant("auto-1-spinning", true).spins());
+    }
+
+    #[test]
+    fn where_ours_have_mimalloc_everybody_has() {
+        let with = |program, allocator| {
+            let all = Contestant::all(program).into_iter();
+            let all = all.filter(|one| one.allocator == allocator);
+            all.map(|one| one.who).collect::<Vec<_>>()
+        };
+        let idle = with("idle_million", Allocator::System);
+        assert_eq!(with("idle_million", Allocator::Mimalloc), idle);
+        assert!(idle.contains(&"auto") && idle.contains(&"actix") && idle.contains(&"tokio"));
+        let ask = with("ask", Allocator::Mimalloc);
+        assert!(!ask.is_empty() && ask.iter().all(|who| who.starts_with("tokio")), "{ask:?}");
     }
 
     #[test]
