@@ -1,5 +1,8 @@
 //! The table of the programs: what one operation is, how many a measurement has, and the goal.
 
+/// What an actor of `idle_million` keeps for itself: a number.
+pub const STATE_BYTES: f64 = 8.0;
+
 /// A program of the contest, which every contestant has in its own words.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
@@ -13,6 +16,8 @@ pub struct Row {
     pub goal: f64,
     /// In a program with rows whose workers spin: the time of those that sleep has to be at most this much of tokio's.
     pub asleep_goal: Option<f64>,
+    /// Where actors stay: how many bytes each may take at most beside its state of [`STATE_BYTES`].
+    pub bytes_goal: Option<f64>,
     /// How many operations it has with about a hundred times the work, if it is measured with that, too.
     pub large: Option<u64>,
 }
@@ -26,7 +31,7 @@ impl Row {
 }
 
 const fn row(name: &'static str, n: u64, unit: &'static str, goal: f64) -> Row {
-    Row { name, n, unit, goal, asleep_goal: None, large: None }
+    Row { name, n, unit, goal, asleep_goal: None, bytes_goal: None, large: None }
 }
 
 /// A program of the Savina suite: faster than every peer is all that is asked of these.
@@ -48,7 +53,7 @@ pub const PROGRAMS: &[Row] = &[
     row("skynet", 1_000_000, "leaf", 0.5),
     Row { asleep_goal: Some(0.7), ..row("ask_outside", 20_000, "question and answer", 1.0) },
     row("sends_outside", 1_000_000, "message", 0.6),
-    row("idle_million", 1_000_000, "actor", 0.25),
+    Row { bytes_goal: Some(256.0), ..row("idle_million", 1_000_000, "actor", 0.25) },
     savina("savina_concdict", 200_000, 20_000_000, "request and answer"),
     savina("savina_bndbuffer", 40_000, 4_000_000, "item"),
     savina("savina_philosopher", 200_000, 20_000_000, "meal"),

@@ -1,7 +1,7 @@
 //! What a contest found: its table, and ours against the others.
 
 use crate::contestant::{AGAIN, Allocator, Contestant, bytes_each, times};
-use crate::programs::Row;
+use crate::programs::{Row, STATE_BYTES};
 use crate::stats;
 use crate::table::{Table, goal_within};
 
@@ -166,7 +166,19 @@ fn lines(row: &Row, runners: &[&Contestant]) -> Vec<String> {
         }
     }
     lines.extend(bold.into_iter().map(|line| line.line(largest)));
+    lines.extend(row.bytes_goal.and_then(|most| bytes_line(most, ours)));
     lines
+}
+
+/// What each actor of that one added to the process, without what it keeps for itself. References to it count.
+fn bytes_line(most: f64, one: &Contestant) -> Option<String> {
+    let bytes = bytes_each(&one.rows)? - STATE_BYTES;
+    let verdict = if bytes <= most { "reached" } else { "missed" };
+    let who = one.label();
+    Some(format!(
+        "**memory of the best of ours beside its state of {STATE_BYTES} bytes: {who}, {bytes:.0} bytes each, goal \
+         {most:.0}: {verdict}**"
+    ))
 }
 
 fn named(one: &Contestant) -> String {
@@ -227,6 +239,7 @@ mod tests {
         unit: "question",
         goal: 0.5,
         asleep_goal: None,
+        bytes_goal: None,
         large: None,
     };
 
@@ -392,6 +405,29 @@ mod tests {
         assert_eq!(compared(&ROW, &all), [0, 2, 3]);
         all.iter_mut().for_each(|one| one.rows.clear());
         assert!(compared(&ROW, &all).is_empty(), "nothing is known yet");
+    }
+
+    #[test]
+    fn memory_is_judged_of_whose_time_is() {
+        let of = |who, time: f64, bytes| {
+            let mut one = contestant(who, true, 2, &[time]);
+            one.rows[0].bytes_each = Some(bytes);
+            one
+        };
+        let row = programs::Row { bytes_goal: Some(256.0), ..ROW };
+        let text = section(&row, vec![of("auto", 5.0, 264.0), of("locked", 6.0, 10.0)], 1, 2);
+        let line = "- **memory of the best of ours beside its state of 8 bytes: ";
+        assert!(
+            text.contains(&format!("{line}auto, 256 bytes each, goal 256: reached**\n")),
+            "{text}"
+        );
+        let text = section(&row, vec![of("auto", 5.0, 265.0), of("locked", 6.0, 10.0)], 1, 2);
+        assert!(
+            text.contains(&format!("{line}auto, 257 bytes each, goal 256: missed**\n")),
+            "{text}"
+        );
+        let text = section(&ROW, vec![of("auto", 5.0, 264.0)], 1, 2);
+        assert!(!text.contains("memory"), "{text}");
     }
 
     #[test]
