@@ -5,8 +5,10 @@ use std::net::SocketAddr;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader, BufWriter};
 use tokio::net::{TcpListener, TcpStream};
 
-/// Bytes that are read or written with one call.
-const BUFFER: usize = 64 << 10;
+/// Bytes that are read with one call; what is longer is read without this buffer.
+const READ: usize = 64 << 10;
+/// Bytes that are written with one call: a large message and what stands before it, several times.
+const WRITTEN: usize = 256 << 10;
 
 /// Serves one client after the other. With a cipher, under TLS 1.3.
 ///
@@ -20,8 +22,9 @@ pub async fn serve(cipher: Option<Cipher>, ready: impl FnOnce(String)) -> Result
         loop {
             let (stream, _) = listener.accept().await?;
             stream.set_nodelay(true)?;
+            let (read, write) = stream.into_split();
             // A client that goes ends its service, and nothing else.
-            let _ = answer(stream).await;
+            let _ = answer(read, write).await;
         }
     };
     let (acceptor, certificate) = tls::acceptor(cipher)?;
@@ -29,14 +32,16 @@ pub async fn serve(cipher: Option<Cipher>, ready: impl FnOnce(String)) -> Result
     loop {
         let (stream, _) = listener.accept().await?;
         stream.set_nodelay(true)?;
-        let _ = answer(acceptor.accept(stream).await?).await;
+        let (read, write) = tokio::io::split(acceptor.accept(stream).await?);
+        let _ = answer(read, write).await;
     }
 }
 
-async fn answer(stream: impl AsyncRead + AsyncWrite) -> Result<(), Failure> {
-    let (read, write) = tokio::io::split(stream);
-    let (mut read, mut write) =
-        (BufReader::with_capacity(BUFFER, Box::pin(read)), BufWriter::new(Box::pin(write)));
+async fn answer(
+    read: impl AsyncRead + Unpin,
+    write: impl AsyncWrite + Unpin,
+) -> Result<(), Failure> {
+    let (mut read, mut write) = (BufReader::with_capacity(READ, read), BufWriter::new(write));
     let mut payload = Vec::new();
     loop {
         let wants_answer = receive(&mut read, &mut payload).await?;
@@ -83,19 +88,25 @@ pub async fn client(
     let stream = TcpStream::connect(address.parse::<SocketAddr>()?).await?;
     stream.set_nodelay(true)?;
     match cipher {
-        Some(cipher) => talk(tls::connect(stream, cipher, certificate).await?, work, count).await,
-        None => talk(stream, work, count).await,
+        Some(cipher) => {
+            let (read, write) = tokio::io::split(tls::connect(stream, cipher, certificate).await?);
+            talk(read, write, work, count).await
+        }
+        None => {
+            let (read, write) = stream.into_split();
+            talk(read, write, work, count).await
+        }
     }
 }
 
 async fn talk(
-    stream: impl AsyncRead + AsyncWrite,
+    read: impl AsyncRead + Unpin,
+    write: impl AsyncWrite + Unpin,
     work: Work,
     count: usize,
 ) -> Result<Times, Failure> {
-    let (read, write) = tokio::io::split(stream);
-    let mut read = BufReader::new(Box::pin(read));
-    let mut write = BufWriter::with_capacity(BUFFER, Box::pin(write));
+    let mut read = BufReader::new(read);
+    let mut write = BufWriter::with_capacity(WRITTEN, write);
     let payload = vec![7; work.bytes()];
     let mut answer = Vec::new();
     let mut ask = async |count: usize| -> Result<(), Failure> {
