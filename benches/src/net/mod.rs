@@ -6,7 +6,7 @@ use crate::child;
 use crate::far;
 use crate::results::Section;
 use crate::stats::{least, median, most, quantile};
-use crate::table::{Table, time};
+use crate::table::{Table, goal, time};
 use greenroom::Idle;
 use greenroom_peers::wire::{
     Cipher, FAR_MTU, Failure, NEAR_MTU, Times, Use, Work, quic, raw, s2n, stream,
@@ -29,7 +29,7 @@ const PLAIN: &str = "greenroom-plain";
 const SPIN: Duration = Duration::from_millis(1);
 
 /// Everybody, each by its name on the command line; greenroom first.
-const KINDS: [&str; 13] = [
+const KINDS: [&str; 15] = [
     PARKED,
     SPINNING,
     PLAIN,
@@ -39,9 +39,11 @@ const KINDS: [&str; 13] = [
     "tls-chacha",
     "quinn-streams",
     "quinn-datagrams",
+    "quinn-framed",
     "quinn-chacha",
     "s2n-streams",
     "s2n-datagrams",
+    "s2n-framed",
     "ractor-cluster",
 ];
 
@@ -57,16 +59,28 @@ const fn count(work: Work) -> usize {
 /// Whether that kind does that work, and is worth a row.
 fn does(kind: &str, work: Work) -> bool {
     match work {
-        _ if kind == PLAIN => work == Work::Tell,
+        _ if kind == PLAIN || kind.ends_with("-framed") => work == Work::Tell,
         Work::Ask => !kind.ends_with("-datagrams"),
         Work::Tell => kind != "raw-udp" && kind != "quinn-chacha",
         Work::Bulk => kind != "raw-udp" && !kind.ends_with("-datagrams"),
     }
 }
 
+/// Of whose time greenroom's may be how much at most, in messages that want no answer.
+const GOALS: [(&str, f64); 3] = [("quinn-streams", 0.2), ("quinn-datagrams", 0.5), ("tls", 1.0)];
+
 /// What greenroom's worker of that kind does when it has nothing to run.
 pub(crate) fn idle(kind: &str) -> Idle {
     if kind == SPINNING { Idle::Spin(SPIN) } else { Idle::Park }
+}
+
+/// What that kind uses of QUIC.
+fn quic_use(kind: &str) -> Use {
+    match kind.rsplit_once('-') {
+        Some((_, "datagrams")) => Use::Datagrams,
+        Some((_, "framed")) => Use::Framed,
+        _ => Use::Streams,
+    }
 }
 
 pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, String> {
@@ -91,11 +105,15 @@ pub fn serve(kind: &str) -> Result<String, String> {
             "tcp" => stream::serve(None, ready).await,
             "tls" => stream::serve(Some(Cipher::Aes), ready).await,
             "tls-chacha" => stream::serve(Some(Cipher::ChaCha), ready).await,
-            "quinn-streams" | "quinn-datagrams" => quic::serve(Cipher::Aes, NEAR_MTU, ready).await,
-            "quinn-chacha" => quic::serve(Cipher::ChaCha, NEAR_MTU, ready).await,
-            "s2n-streams" | "s2n-datagrams" => s2n::serve(NEAR_MTU, ready).await,
-            far::QUINN => quic::serve(Cipher::Aes, FAR_MTU, ready).await,
-            far::S2N => s2n::serve(FAR_MTU, ready).await,
+            "quinn-streams" | "quinn-datagrams" | "quinn-framed" => {
+                quic::serve(Cipher::Aes, quic_use(kind), NEAR_MTU, ready).await
+            }
+            "quinn-chacha" => quic::serve(Cipher::ChaCha, Use::Streams, NEAR_MTU, ready).await,
+            "s2n-streams" | "s2n-datagrams" | "s2n-framed" => {
+                s2n::serve(quic_use(kind), NEAR_MTU, ready).await
+            }
+            far::QUINN => quic::serve(Cipher::Aes, Use::Streams, FAR_MTU, ready).await,
+            far::S2N => s2n::serve(Use::Streams, FAR_MTU, ready).await,
             "ractor-cluster" => greenroom_peers_cluster::serve(ready).await,
             _ => Err(format!("nobody is called {kind}").into()),
         }
@@ -118,11 +136,13 @@ pub fn client(kind: &str, at: &str, work: &str) -> Result<String, String> {
             "tcp" => stream::client(at, None, work, count).await,
             "tls" => stream::client(at, Some(Cipher::Aes), work, count).await,
             "tls-chacha" => stream::client(at, Some(Cipher::ChaCha), work, count).await,
-            "quinn-datagrams" => quic::client(at, Cipher::Aes, Use::Datagrams, work, count).await,
-            "quinn-streams" => quic::client(at, Cipher::Aes, Use::Streams, work, count).await,
+            "quinn-streams" | "quinn-datagrams" | "quinn-framed" => {
+                quic::client(at, Cipher::Aes, quic_use(kind), work, count).await
+            }
             "quinn-chacha" => quic::client(at, Cipher::ChaCha, Use::Streams, work, count).await,
-            "s2n-streams" => s2n::client(at, Use::Streams, work, count).await,
-            "s2n-datagrams" => s2n::client(at, Use::Datagrams, work, count).await,
+            "s2n-streams" | "s2n-datagrams" | "s2n-framed" => {
+                s2n::client(at, quic_use(kind), work, count).await
+            }
             "ractor-cluster" => greenroom_peers_cluster::client(at, work, count).await,
             _ => Err(format!("nobody is called {kind}").into()),
         }
@@ -216,7 +236,8 @@ pub fn section(names: &[&str], count: usize) -> Result<Section, String> {
         "Two processes on loopback, one thread each, medians of {count} interleaved rounds (least to most). 64 bytes a \
          message, 64 KiB for bulk. The last row of each table is greenroom again. Ratios are greenroom's time over \
          the row's, once as it is built without settings and once with `Idle::Spin` on both sides. TLS and QUIC are AES-128-GCM with the processor's help, but where `chacha` stands, \
-         which is greenroom's cipher; QUIC's datagrams may be lost, and those that arrive count. \
+         which is greenroom's cipher; QUIC's datagrams may be lost, and those that arrive count; `-streams` has a stream for each message, and `-framed` one for all, \
+         with frames as over TCP. \
          `greenroom-plain` tells the 64 bytes as a plain struct by the codec `Zerocopy`, the other two as a `Vec<u8>`, which \
          either end allocates. `ractor-cluster` is actors on two nodes, which is not encrypted.\n",
     );
@@ -247,6 +268,13 @@ pub fn section(names: &[&str], count: usize) -> Result<Section, String> {
             table.row([(*kind).to_owned(), time(middle), second, spread, parked, spinning]);
         }
         let _ = writeln!(text, "{table}");
+        let goals = GOALS.iter().filter(|_| work == Work::Tell);
+        for (over, most) in goals {
+            let times = figures.iter().find(|(kind, _)| kind == over);
+            let times = times.map_or(f64::NAN, |(_, all)| median(&column(0, all)));
+            let verdict = goal(ours[0] / times, *most);
+            let _ = writeln!(text, "- {PARKED} over {over}: {verdict}");
+        }
     }
     Ok(Section::new("Between processes", &["net"], text))
 }

@@ -48,6 +48,8 @@ pub enum Use {
     Streams,
     /// A datagram for each message that wants no answer.
     Datagrams,
+    /// One stream with frames, as over TCP.
+    Framed,
 }
 
 /// What a client does.

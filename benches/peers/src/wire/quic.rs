@@ -1,8 +1,8 @@
-//! QUIC by quinn: a stream for each message, or datagrams.
+//! QUIC by quinn: a stream for each message, datagrams, or one stream with frames.
 
 use super::{
     Beside, Cipher, FAR_MTU, FETCH, Failure, LARGE, NEAR_MTU, SOCKET_BYTES, Times, Use, Work, all,
-    each, of_arrivals, tls,
+    each, of_arrivals, stream, tls,
 };
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::{
@@ -51,7 +51,12 @@ fn endpoint(server: Option<ServerConfig>, mtu: u16) -> Result<Endpoint, Failure>
 ///
 /// # Errors
 /// What the kernel or TLS says.
-pub async fn serve(cipher: Cipher, mtu: u16, ready: impl FnOnce(String)) -> Result<(), Failure> {
+pub async fn serve(
+    cipher: Cipher,
+    uses: Use,
+    mtu: u16,
+    ready: impl FnOnce(String),
+) -> Result<(), Failure> {
     let (config, certificate) = tls::server(cipher)?;
     let suite = initial().ok_or("no suite for first packets")?;
     let config = QuicServerConfig::with_initial(Arc::new(config), suite)?;
@@ -60,7 +65,10 @@ pub async fn serve(cipher: Cipher, mtu: u16, ready: impl FnOnce(String)) -> Resu
     let endpoint = endpoint(Some(config), mtu)?;
     ready(format!("{}/{certificate}", endpoint.local_addr()?));
     while let Some(incoming) = endpoint.accept().await {
-        if let Ok(connection) = incoming.await {
+        let Ok(connection) = incoming.await else { continue };
+        if uses == Use::Framed {
+            answer_framed(&connection).await;
+        } else {
             answer(&connection).await;
         }
     }
@@ -89,6 +97,13 @@ async fn answer(connection: &Connection) {
     tokio::join!(questions, streams, datagrams);
 }
 
+async fn answer_framed(connection: &Connection) {
+    if let Ok((send, receive)) = connection.accept_bi().await {
+        // A client that goes ends its service, and nothing else.
+        let _ = stream::answer(receive, send).await;
+    }
+}
+
 async fn answer_one(mut send: SendStream, mut receive: RecvStream, arrived: Arc<AtomicU64>) {
     let Ok(mut answer) = receive.read_to_end(LARGE).await else { return };
     if answer.is_empty() {
@@ -115,6 +130,10 @@ pub async fn client(
 ) -> Result<Times, Failure> {
     let connection = connect(at, cipher, NEAR_MTU).await?;
     let payload = vec![7; work.bytes()];
+    if uses == Use::Framed {
+        let (send, receive) = connection.open_bi().await?;
+        return stream::talk(receive, send, work, count).await;
+    }
     match work {
         Work::Ask => each(count, async || ask(&connection, &payload).await).await,
         Work::Tell if uses == Use::Datagrams => {

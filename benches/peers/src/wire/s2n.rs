@@ -1,9 +1,9 @@
-//! QUIC by s2n-quic: a stream for each message, or datagrams. Its cipher is AES-128-GCM.
+//! QUIC by s2n-quic: a stream for each message, datagrams, or one stream with frames. Its cipher is AES-128-GCM.
 
 use super::tls::{hex, unhex};
 use super::{
     Beside, FAR_MTU, FETCH, Failure, LARGE, NEAR_MTU, SOCKET_BYTES, Times, Use, Work, all, each,
-    of_arrivals,
+    of_arrivals, stream,
 };
 use bytes::Bytes;
 use s2n_quic::client::Connect;
@@ -39,6 +39,7 @@ fn limits() -> Result<Limits, Failure> {
         .with_max_open_local_unidirectional_streams(10_000)?
         .with_max_open_remote_unidirectional_streams(10_000)?
         .with_unidirectional_data_window(16 << 20)?
+        .with_bidirectional_remote_data_window(16 << 20)?
         .with_data_window(64 << 20)?
         .with_max_send_buffer_size(16 << 20)?)
 }
@@ -52,7 +53,7 @@ fn datagrams() -> Result<Endpoint, Failure> {
 ///
 /// # Errors
 /// What the kernel or TLS says.
-pub async fn serve(mtu: u16, ready: impl FnOnce(String)) -> Result<(), Failure> {
+pub async fn serve(uses: Use, mtu: u16, ready: impl FnOnce(String)) -> Result<(), Failure> {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()])?;
     let certificate = made.cert.pem();
     let key = made.signing_key.serialize_pem();
@@ -61,9 +62,21 @@ pub async fn serve(mtu: u16, ready: impl FnOnce(String)) -> Result<(), Failure> 
     let mut server = builder.with_datagram(datagrams()?)?.start()?;
     ready(format!("{}/{}", server.local_addr()?, hex(certificate.as_bytes())));
     while let Some(connection) = server.accept().await {
-        answer(connection).await;
+        if uses == Use::Framed {
+            answer_framed(connection).await;
+        } else {
+            answer(connection).await;
+        }
     }
     Ok(())
+}
+
+async fn answer_framed(mut connection: Connection) {
+    if let Ok(Some(stream)) = connection.accept_bidirectional_stream().await {
+        let (receive, send) = stream.split();
+        // A client that goes ends its service, and nothing else.
+        let _ = stream::answer(receive, send).await;
+    }
 }
 
 /// Takes what comes until the client is gone.
@@ -124,6 +137,10 @@ async fn take_datagrams(handle: Handle, arrived: &AtomicU64) {
 pub async fn client(at: &str, uses: Use, work: Work, count: usize) -> Result<Times, Failure> {
     let (_client, mut connection) = connect(at, NEAR_MTU).await?;
     let payload = Bytes::from(vec![7; work.bytes()]);
+    if uses == Use::Framed {
+        let (receive, send) = connection.open_bidirectional_stream().await?.split();
+        return stream::talk(receive, send, work, count).await;
+    }
     match work {
         Work::Ask => each(count, async || ask(&mut connection, &payload).await).await,
         Work::Tell if uses == Use::Datagrams => {

@@ -1,4 +1,4 @@
-//! One TCP stream with frames, bare or under TLS.
+//! One stream with frames: TCP, bare or under TLS, or QUIC's.
 
 use super::{Cipher, Failure, Times, Work, all, each, tls};
 use std::net::SocketAddr;
@@ -37,7 +37,8 @@ pub async fn serve(cipher: Option<Cipher>, ready: impl FnOnce(String)) -> Result
     }
 }
 
-async fn answer(
+/// Takes frames, and sends back those that want an answer, until the client is gone.
+pub(super) async fn answer(
     read: impl AsyncRead + Unpin,
     write: impl AsyncWrite + Unpin,
 ) -> Result<(), Failure> {
@@ -99,7 +100,8 @@ pub async fn client(
     }
 }
 
-async fn talk(
+/// Does so much of the work over a stream whose other end [`answer`]s.
+pub(super) async fn talk(
     read: impl AsyncRead + Unpin,
     write: impl AsyncWrite + Unpin,
     work: Work,
