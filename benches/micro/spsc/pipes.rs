@@ -4,6 +4,7 @@ use crossbeam_queue::ArrayQueue;
 use greenroom::queue::spsc;
 use ringbuf::traits::{Consumer, Producer, Split};
 use ringbuf::{HeapCons, HeapProd, HeapRb};
+use rtrb::chunks::ChunkError::TooFewSlots;
 use std::sync::Arc;
 use std::sync::mpsc;
 
@@ -112,6 +113,9 @@ impl Pipe for Single {
     }
 }
 
+/// What part of rtrb's ring is read at a time.
+const RTRB_PARTS: usize = 4;
+
 /// rtrb, by chunks.
 pub(crate) struct Rtrb;
 
@@ -128,14 +132,24 @@ impl Pipe for Rtrb {
         if source.len() == 1 {
             return source.offer(|value| sender.push(value).is_ok());
         }
-        let room = sender.slots().min(source.len());
-        if let Ok(chunk) = sender.write_chunk_uninit(room) {
+        // As its documents have it: the other end's index is read only where the room known before is too little.
+        let chunk = match sender.write_chunk_uninit(source.len()) {
+            Err(TooFewSlots(room)) => sender.write_chunk_uninit(room),
+            chunk => chunk,
+        };
+        if let Ok(chunk) = chunk {
             chunk.fill_from_iter(source);
         }
     }
 
     fn receive(receiver: &mut Self::Receiver, take: impl FnMut(u64)) {
-        if let Ok(chunk) = receiver.read_chunk(receiver.slots()) {
+        // The same way round. A part of the ring at a time, so that who sends has room again before all is read.
+        let most = (receiver.buffer().capacity() / RTRB_PARTS).max(1);
+        let chunk = match receiver.read_chunk(most) {
+            Err(TooFewSlots(filled)) => receiver.read_chunk(filled),
+            chunk => chunk,
+        };
+        if let Ok(chunk) = chunk {
             chunk.into_iter().for_each(take);
         }
     }
