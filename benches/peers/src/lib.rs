@@ -27,7 +27,8 @@
 //! | `tokio` | tasks with unbounded `mpsc`, 2 workers |
 //! | `tokio-bounded` | the same, channels of 1024 |
 //! | `tokio-many` | `tokio`, whose receiver takes up to 64 messages at a time |
-//! | `tokio-1`, `tokio-1-bounded`, `tokio-1-many` | the same on a `current_thread` runtime |
+//! | `tokio-join` | `tokio`, whose nodes of `skynet` wait for the tasks of their children |
+//! | `tokio-1`, `tokio-1-bounded`, `tokio-1-many`, `tokio-1-join` | the same on a `current_thread` runtime |
 //! | `tokio-4` | `tokio` with 4 workers |
 //! | `coerce`, `coerce-1` | actors that no registry tracks, with `notify`; 2 workers and `current_thread` |
 //! | `elfo`, `elfo-1` | sends that do not wait, to addresses looked up before; no dumps, no telemetry |

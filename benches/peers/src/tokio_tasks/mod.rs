@@ -82,6 +82,10 @@ pub(crate) fn programs() -> Vec<Program> {
         unbounded(("tokio-1", 1)),
         savina::of(("tokio", 2)),
         savina::of(("tokio-1", 1)),
+        vec![
+            program("skynet", ("tokio-join", 2), skynet::joined),
+            program("skynet", ("tokio-1-join", 1), skynet::joined),
+        ],
         many(("tokio-many", 2)),
         many(("tokio-1-many", 1)),
     ]
