@@ -1,6 +1,7 @@
 //! One line of a contest: a program as one library runs it, and what was measured of it.
 
 use crate::ours::{self, SPINNING, Setting};
+use crate::programs::PROGRAMS;
 use crate::rows::Row;
 use crate::{child, stats};
 use greenroom_peers::{Program, programs as peers_programs};
@@ -9,8 +10,10 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-/// How long one measurement may take.
+/// How long one measurement may take of a program's usual size.
 const LIMIT: Duration = Duration::from_secs(60);
+/// How many times as long it may take at most when there is more to do: who does not end is to be found out in the end.
+const LONGER_MAX: u32 = 10;
 
 /// What are no actor frameworks, but bare tasks and channels.
 const BARE: [&str; 2] = ["go", "tokio"];
@@ -193,13 +196,21 @@ impl Contestant {
         let name = format!("{}/{}", self.program, self.who);
         let mut command = Command::new(exe);
         command.args(["one", &name, &n.to_string()]);
-        let child = child::output(&mut command, LIMIT).map_err(|error| error.to_string())?;
+        let limit = limit(self.program, n);
+        let child = child::output(&mut command, limit).map_err(|error| error.to_string())?;
         let said = String::from_utf8_lossy(&child.stderr);
         let nanos = String::from_utf8_lossy(&child.stdout).trim().parse();
         let nanos =
             nanos.map_err(|_| said.lines().next().unwrap_or("it said nothing").to_owned())?;
         Ok((nanos, said_bytes_each(&said)))
     }
+}
+
+/// How long `n` operations of that program may take.
+fn limit(program: &str, n: u64) -> Duration {
+    let usual = PROGRAMS.iter().find(|row| row.name == program).map_or(n, |row| row.n);
+    let times = u32::try_from(n / usual.max(1)).unwrap_or(LONGER_MAX);
+    LIMIT * times.clamp(1, LONGER_MAX)
 }
 
 /// Nanoseconds per operation, one value for each row.
@@ -220,7 +231,7 @@ fn said_bytes_each(said: &str) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Allocator, Contestant, said_bytes_each};
+    use super::{Allocator, Contestant, limit, said_bytes_each};
     use greenroom_peers::Program;
     use std::time::Duration;
 
@@ -259,6 +270,13 @@ mod tests {
         let row = contestant("locked-1-bounded", true).blank();
         assert_eq!((row.scheduler.as_str(), row.workers), ("locked", Some(2)));
         assert_eq!(contestant("actix", false).blank().scheduler, "");
+    }
+
+    #[test]
+    fn a_larger_size_may_take_longer() {
+        let seconds = |n| limit("savina_uct", n).as_secs();
+        assert_eq!([1, 200_000, 600_000, 2_000_000_000].map(seconds), [60, 60, 180, 600]);
+        assert_eq!(limit("path_ring", 5).as_secs(), 60);
     }
 
     #[test]

@@ -12,10 +12,15 @@ const EDGE_MAX: u64 = 100;
 /// The distances of one tile, row by row.
 pub type Tile = Arc<[u32]>;
 
+/// How many rounds all tiles do together when a side has so many.
+#[must_use]
+pub const fn rounds(side: u64) -> u64 {
+    side.pow(3) * TILE as u64
+}
+
 /// How many tiles a side has when all tiles together do at most `n` rounds.
 #[must_use]
 pub fn side(n: u64) -> usize {
-    let rounds = |side: u64| side.pow(3) * TILE as u64;
     (2..).take_while(|&side| rounds(side) <= n).last().unwrap_or(1) as usize
 }
 

@@ -16,6 +16,13 @@ pub struct Factors {
     right: Vec<f64>,
 }
 
+/// How many products of blocks there are in a product of at most `n`.
+#[must_use]
+pub const fn products(n: u64) -> u64 {
+    let n = if n == 0 { 1 } else { n };
+    1 << (n.ilog2() / 3 * 3)
+}
+
 impl Factors {
     /// Matrices whose product has a side of 128 for one part, 256 for 8, 512 for 64, and so on.
     #[must_use]
