@@ -8,6 +8,7 @@ use crate::results::Section;
 use crate::rows::Row;
 use crate::table::Table;
 use crate::{child, contest};
+use greenroom_peers::savina::operations;
 use std::env;
 use std::io;
 use std::process::Command;
@@ -43,10 +44,20 @@ pub fn of_self(args: &[&str]) -> io::Result<u64> {
 ///
 /// # Errors
 /// Those of `count`.
-#[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
 pub fn per_op(count: impl Fn(u64) -> io::Result<u64>, few: u64, many: u64) -> io::Result<f64> {
+    per_done(count, |n| n, few, many)
+}
+
+/// The same of a program that does `done` operations when it is to do so many.
+#[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+fn per_done(
+    count: impl Fn(u64) -> io::Result<u64>,
+    done: impl Fn(u64) -> u64,
+    few: u64,
+    many: u64,
+) -> io::Result<f64> {
     let (low, high) = (count(few)?, count(many)?);
-    Ok((high as f64 - low as f64) / (many - few) as f64)
+    Ok((high as f64 - low as f64) / (done(many) - done(few)) as f64)
 }
 
 /// Operations of the shorter and the longer run; `skynet` needs powers of ten.
@@ -70,7 +81,9 @@ pub fn section(names: &[&str]) -> Result<Section, String> {
             let label = format!("{}/{}", one.program, one.who);
             eprintln!("{label}");
             let count = |n: u64| of_self(&["one", &label, &n.to_string()]);
-            let count = per_op(count, FEW, MANY).map_err(|error| format!("{label}: {error}"))?;
+            let done = |n| operations(program.name, n);
+            let count =
+                per_done(count, done, FEW, MANY).map_err(|error| format!("{label}: {error}"))?;
             table.row([one.program, one.who, &format!("{count:.0}")]);
             rows.push(Row { instructions_per_op: Some(count), ..one.blank() });
         }
@@ -82,4 +95,22 @@ pub fn section(names: &[&str]) -> Result<Section, String> {
     let mut command = vec!["instructions"];
     command.extend(names);
     Ok(Section::new("Instructions", &command, text).with_rows(rows))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{FEW, MANY, operations, per_done};
+    use crate::programs::PROGRAMS;
+
+    #[test]
+    fn instructions_are_divided_by_what_was_done() {
+        // Between 10,000 and 100,000 solutions, boards have 2,680 and 73,712.
+        let done = |n| operations("savina_nqueenk", n);
+        let count = |n| Ok(1_000 + 3 * done(n));
+        let each = per_done(count, done, FEW, MANY).expect("nothing fails");
+        assert!((each - 3.0).abs() < 1e-9, "{each}");
+        for row in PROGRAMS {
+            assert!(operations(row.name, FEW) < operations(row.name, MANY), "{}", row.name);
+        }
+    }
 }
