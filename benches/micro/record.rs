@@ -60,6 +60,8 @@ struct Found {
     who: String,
     goal_ns: Option<f64>,
     has_quantiles: bool,
+    /// The cycles of all samples together.
+    cycles: Times,
     rows: Vec<Row>,
 }
 
@@ -157,6 +159,7 @@ impl Micro {
             who: who.to_owned(),
             goal_ns: program.goal_ns,
             has_quantiles: long == LONG_MEASUREMENT,
+            cycles: times(),
             rows: Vec::new(),
         };
         if program.threads > machine::cores() {
@@ -178,7 +181,11 @@ impl Micro {
         }
         // What came before was the warm-up.
         let warm_up = samples.len().saturating_sub(SAMPLES);
-        let rounds = samples.into_iter().skip(warm_up).enumerate();
+        samples.drain(..warm_up);
+        for cycles in samples.iter().filter_map(|(.., cycles)| cycles.as_ref()) {
+            found.cycles.add(cycles).expect("their bounds are the same");
+        }
+        let rounds = samples.into_iter().enumerate();
         found.rows.extend(rounds.map(|(round, sample)| row(program, who, round, sample)));
         self.found.push(found);
     }
@@ -306,26 +313,17 @@ fn cell(found: &Found) -> String {
     format!("{:.1}", median(&found.rows, |row| row.ns_per_op))
 }
 
-/// A line for each program and contestant, a column for each quantile.
+/// A line for each program and contestant, a column for each quantile of all its cycles.
+#[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
 fn quantiles(found: &[Found]) -> Table {
     let mut table =
         Table::new(&["program", "goal", "who", "cycles", "p50", "p95", "p99", "p99.9", "max"]);
     for found in found {
         let goal = found.goal_ns.map_or_else(String::new, time);
-        let cycles: i64 = found.rows.iter().filter_map(|row| row.n).sum();
-        let of = |figure: fn(&Row) -> Option<f64>| time(median(&found.rows, figure));
-        let max = found.rows.iter().filter_map(|row| row.max_ns).fold(0.0, f64::max);
-        table.row([
-            found.program.clone(),
-            goal,
-            found.who.clone(),
-            cycles.to_string(),
-            of(|row| row.p50_ns),
-            of(|row| row.p95_ns),
-            of(|row| row.p99_ns),
-            of(|row| row.p999_ns),
-            time(max),
-        ]);
+        let of = |share| time(found.cycles.value_at_quantile(share) as f64);
+        let named =
+            [found.program.clone(), goal, found.who.clone(), found.cycles.len().to_string()];
+        table.row(named.into_iter().chain([0.5, 0.95, 0.99, 0.999, 1.0].map(of)));
     }
     table
 }
