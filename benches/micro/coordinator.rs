@@ -31,7 +31,7 @@ pub(crate) fn measure(micro: &mut Micro) {
     rows(micro, "stealing", Coordinator::stealing);
     rows::<PerCore>(micro, "per_core", Coordinator::per_core);
     // The control: what differs from the first time says how far to trust the rest.
-    throughput(micro, "locked again", 10_000, |slots, _| Coordinator::locked(slots));
+    throughput(micro, "locked (again)", 10_000, |slots, _| Coordinator::locked(slots));
     micro.table(
         "Coordinator",
         "`coordinator_throughput`: register so many, then one drain. `duplicate_detection`: of 10,000 \

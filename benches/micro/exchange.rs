@@ -19,7 +19,7 @@ pub(crate) fn measure(micro: &mut Micro) {
     rows(micro, "flux", flux::nodes, flux::nodes);
     rows(micro, "mesh", mesh::nodes, mesh::nodes);
     // The control: what differs from the first time says how far to trust the rest.
-    throughput(micro, "flux again", (2, 64), flux::nodes);
+    throughput(micro, "flux (again)", (2, 64), flux::nodes);
     let goals: Vec<Rate> = THREADS
         .into_iter()
         .flat_map(|threads| DEPTHS.map(|depth| over_mesh(threads, depth)))

@@ -2,7 +2,7 @@
 
 use criterion::{Criterion, Throughput};
 use greenroom_benches::results::Section;
-use greenroom_benches::rows::{self, Row};
+use greenroom_benches::rows::{self, AGAIN, Row};
 use greenroom_benches::table::{Table, time};
 use greenroom_benches::{machine, stats};
 use hdrhistogram::Histogram;
@@ -256,6 +256,8 @@ fn row(
 ) -> Row {
     let quantile = |share| Some(cycles.as_ref()?.value_at_quantile(share) as f64);
     Row {
+        command: "micro".to_owned(),
+        scheduler: if is_ours(who) { who.trim_end_matches(AGAIN) } else { "" }.to_owned(),
         library: if is_ours(who) { "greenroom" } else { who }.to_owned(),
         workers: i64::try_from(program.threads).ok(),
         round: i64::try_from(round).ok(),

@@ -29,7 +29,7 @@ pub(crate) fn measure(micro: &mut Micro) {
     rows::<Array>(micro);
     rows::<Std>(micro);
     // The control: what differs from the first time says how far to trust the rest.
-    batch::<Greenroom>(micro, "greenroom again", 256);
+    batch::<Greenroom>(micro, "greenroom (again)", 256);
     micro.table(
         "Rings",
         "`spsc_capacity`: a stream of `u64`, a flush every 16, through a ring of that many. \

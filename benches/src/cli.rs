@@ -142,7 +142,7 @@ pub fn run(args: impl IntoIterator<Item = String>) -> Result<Report, String> {
     }
     // Before anything else, since it says how busy the machine was until now.
     machine::facts();
-    let section = match words[..] {
+    let mut section = match words[..] {
         ["run", ref names @ ..] => contest::section(names, args.rounds.unwrap_or(7))?,
         ["large", ref names @ ..] => contest::large(names, args.rounds.unwrap_or(3))?,
         ["instructions", ref names @ ..] => instructions::section(names)?,
@@ -159,6 +159,7 @@ pub fn run(args: impl IntoIterator<Item = String>) -> Result<Report, String> {
         ["kv"] => kv::section(args.rounds.unwrap_or(7))?,
         _ => return Err(USAGE.into()),
     };
+    section.rows.iter_mut().for_each(|row| words[0].clone_into(&mut row.command));
     if !section.rows.is_empty() {
         let default = || folder().map(|folder| folder.join(format!("{}.parquet", words[0])));
         let file = args.parquet.map_or_else(default, Ok)?;

@@ -24,8 +24,8 @@ pub struct Comparison {
     pub passed: bool,
 }
 
-/// A program, who ran it, and with whose allocator.
-type Key = (String, String, String);
+/// What was measured, who ran it, and with whose allocator.
+type Key<'a> = ((&'a str, &'a str, Option<i64>), &'a str, &'a str);
 
 #[derive(Debug, Default)]
 struct Figures {
@@ -39,7 +39,8 @@ struct Figures {
 pub fn compare(base: &[Row], new: &[Row], threshold_percent: f64) -> Comparison {
     let notes = differences(base, new);
     let (base, new) = (figures(base), figures(new));
-    let mut table = Table::new(&["program", "who", "figure", "base", "new", "change", ""]);
+    let mut table =
+        Table::new(&["command", "program", "n", "who", "figure", "base", "new", "change", ""]);
     let (mut worse, mut warnings, mut compared) = (0, 0, 0);
     for (key, before) in &base {
         let after = new.get(key);
@@ -57,11 +58,13 @@ pub fn compare(base: &[Row], new: &[Row], threshold_percent: f64) -> Comparison 
                 compared += usize::from(verdict != Verdict::Gone);
                 worse += usize::from(verdict == Verdict::Worse);
                 warnings += usize::from(matches!(verdict, Verdict::Slower | Verdict::Gone));
-                let who = match key.2.as_str() {
-                    "mimalloc" => format!("{}+mimalloc", key.1),
-                    _ => key.1.clone(),
+                let ((command, program, n), who, allocator) = *key;
+                let who = match allocator {
+                    "mimalloc" => format!("{who}+mimalloc"),
+                    _ => who.to_owned(),
                 };
-                let cells = [key.0.as_str(), &who, figure, &format!("{before:.1}")];
+                let n = n.map_or_else(String::new, |n| n.to_string());
+                let cells = [command, program, &n, &who, figure, &format!("{before:.1}")];
                 let rest = [format!("{after:.1}"), format!("{change:+.1} %")];
                 let cells = cells.into_iter().chain(rest.iter().map(String::as_str));
                 table.row(cells.chain([verdict.word()]));
@@ -106,10 +109,10 @@ impl Verdict {
     }
 }
 
-fn figures(rows: &[Row]) -> BTreeMap<Key, Figures> {
-    let mut all: BTreeMap<Key, Figures> = BTreeMap::new();
+fn figures(rows: &[Row]) -> BTreeMap<Key<'_>, Figures> {
+    let mut all: BTreeMap<Key<'_>, Figures> = BTreeMap::new();
     for row in rows {
-        let key = (row.program.clone(), row.who.clone(), row.allocator.clone());
+        let key = (row.what(), row.who.as_str(), row.allocator.as_str());
         let figures = all.entry(key).or_default();
         figures.instructions.extend(row.instructions_per_op);
         figures.times.extend(row.ns_per_op);
@@ -142,9 +145,11 @@ fn differences(base: &[Row], new: &[Row]) -> String {
 mod tests {
     use super::compare;
     use crate::rows::Row;
+    use std::slice::from_ref;
 
     fn row(who: &str, instructions: Option<f64>, time: Option<f64>) -> Row {
         Row {
+            command: "run".into(),
             program: "ask".into(),
             who: who.into(),
             instructions_per_op: instructions,
@@ -160,7 +165,8 @@ mod tests {
         let same = compare(&rows, &rows, 5.0);
         assert!(same.passed, "{}", same.text);
         assert!(
-            same.text.contains("| ask | auto-1 | instructions | 100.0 | 100.0 | +0.0 % |  |\n")
+            same.text
+                .contains("| run | ask |  | auto-1 | instructions | 100.0 | 100.0 | +0.0 % |  |\n")
         );
         assert!(same.text.ends_with("\npassed, 0 warnings"));
     }
@@ -198,6 +204,25 @@ mod tests {
         assert!(!compare(&base, &[], 5.0).passed);
         assert!(!compare(&base, &[row("auto-1", None, Some(1.0))], 5.0).passed);
         assert!(!compare(&[], &[], 5.0).passed);
+    }
+
+    #[test]
+    fn another_size_or_command_is_another_measurement() {
+        let base = Row { n: Some(100), ..row("auto", None, Some(10.0)) };
+        let larger = Row { n: Some(10_000), ..base.clone() };
+        let path = Row { command: "paths".into(), ..base.clone() };
+        let rows = [base.clone(), larger.clone(), path.clone()];
+        for other in [&larger, &path] {
+            let found = compare(from_ref(&base), from_ref(other), 5.0);
+            assert!(!found.passed, "{}", found.text);
+        }
+        assert!(
+            compare(&rows, &rows, 5.0)
+                .text
+                .contains("| run | ask | 10000 | auto | ns | 10.0 | 10.0 |")
+        );
+        let often = |n| Row { command: "micro".into(), n: Some(n), ..base.clone() };
+        assert!(compare(&[often(3)], &[often(4)], 5.0).passed, "Criterion repeats as it likes");
     }
 
     #[test]

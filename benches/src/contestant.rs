@@ -2,7 +2,7 @@
 
 use crate::ours::{self, SPINNING, Setting};
 use crate::programs::PROGRAMS;
-use crate::rows::Row;
+use crate::rows::{AGAIN, Row};
 use crate::{child, stats};
 use greenroom_peers::{Program, programs as peers_programs};
 use std::env;
@@ -20,9 +20,6 @@ const BARE: [&str; 2] = ["go", "tokio"];
 
 /// The one program in which our best setting is faster by mimalloc: there everybody has a row with that.
 const BY_MIMALLOC: &str = "idle_million";
-
-/// What the second measurement in a round is called, behind the name of the first.
-pub(crate) const AGAIN: &str = " (again)";
 
 /// Whose allocator serves the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,7 +141,7 @@ impl Contestant {
         Row {
             library: self.library().to_owned(),
             scheduler: setting.map_or_else(String::new, |setting| setting.scheduler.to_owned()),
-            workers: i64::try_from(self.cores).ok(),
+            workers: i64::try_from(setting.map_or(self.cores, |setting| setting.workers)).ok(),
             allocator: allocator.to_owned(),
             ..Row::here(self.program, self.who)
         }
@@ -268,7 +265,8 @@ mod tests {
     #[test]
     fn a_row_names_the_scheduler() {
         let row = contestant("locked-1-bounded", true).blank();
-        assert_eq!((row.scheduler.as_str(), row.workers), ("locked", Some(2)));
+        assert_eq!((row.scheduler.as_str(), row.workers), ("locked", Some(1)));
+        assert_eq!(contestant("actix", false).blank().workers, Some(2));
         assert_eq!(contestant("actix", false).blank().scheduler, "");
     }
 

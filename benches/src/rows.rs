@@ -134,13 +134,15 @@ macro_rules! rows {
 }
 
 rows! {
+    /// The command of `bench` that measured it, or `micro`.
+    command: String,
     /// What was run, such as `ping_pong`.
     program: String,
     /// Who ran it: a library with its settings.
     who: String,
     /// The library alone.
     library: String,
-    /// The ready queue; empty for a peer.
+    /// The ready queue, or which of ours it is where there are no actors; empty for a peer.
     scheduler: String,
     /// Threads that run actors.
     workers: Option<i64>,
@@ -188,7 +190,17 @@ rows! {
     load: Option<f64>,
 }
 
+/// What the second measurement of somebody in a round is called, behind the name of the first.
+pub const AGAIN: &str = " (again)";
+
 impl Row {
+    /// Which measurements are of the same: those of that command and program, in that size. Criterion chooses anew how
+    /// often it repeats something, so the size of a row of `micro` is in its program's name alone.
+    #[must_use]
+    pub fn what(&self) -> (&str, &str, Option<i64>) {
+        (&self.command, &self.program, self.n.filter(|_| self.command != "micro"))
+    }
+
     /// A row without figures, which says where it comes from.
     #[must_use]
     pub fn here(program: &str, who: &str) -> Self {

@@ -1,7 +1,8 @@
 //! What a contest found: its table, and ours against the others.
 
-use crate::contestant::{AGAIN, Allocator, Contestant, bytes_each, times};
+use crate::contestant::{Allocator, Contestant, bytes_each, times};
 use crate::programs::{Row, STATE_BYTES};
+use crate::rows::AGAIN;
 use crate::stats;
 use crate::table::{Table, goal_within};
 

@@ -129,6 +129,25 @@ mod tests {
     }
 
     #[test]
+    fn sizes_commands_and_controls_stay_apart() {
+        let one = Row { command: "run".into(), n: Some(10), ..row("auto", "auto", 2, 50.0) };
+        let large =
+            Row { command: "large".into(), n: Some(1_000), ns_per_op: Some(5.0), ..one.clone() };
+        let again = Row { who: "auto (again)".into(), ns_per_op: Some(1.0), ..one.clone() };
+        let charts = select::charts(&[one, large, again]);
+        let shown: Vec<_> = charts[0]
+            .panels
+            .iter()
+            .map(|panel| {
+                let Marks::Bars(bars) = &panel.marks else { panic!("throughput is bars") };
+                (panel.title.as_str(), bars.iter().map(|bar| bar.value).collect::<Vec<_>>())
+            })
+            .collect();
+        let wanted = [("big (run, n = 10)", vec![20.0]), ("big (large, n = 1000)", vec![200.0])];
+        assert_eq!(shown, wanted);
+    }
+
+    #[test]
     fn a_sheet_names_who_is_on_it() {
         let charts = select::charts(&rows());
         let svg = draw::sheet(&charts).unwrap();

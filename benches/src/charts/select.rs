@@ -1,8 +1,7 @@
 //! What each chart shows of the rows.
 
 use super::{Bar, Chart, Line, Marks, Panel, Range};
-use crate::contestant::AGAIN;
-use crate::rows::Row;
+use crate::rows::{AGAIN, Row};
 use crate::stats;
 use std::collections::BTreeMap;
 
@@ -39,7 +38,8 @@ impl Group<'_> {
 pub(super) fn charts(rows: &[Row]) -> Vec<Chart> {
     let programs = programs(rows);
     let chart = |name, title, panel: &dyn Fn(&str, &[Group<'_>]) -> Option<Panel>| {
-        let panels = programs.iter().filter_map(|(program, groups)| panel(program, groups));
+        let panels =
+            programs.iter().filter_map(|(what, groups)| panel(&headline(*what, &programs), groups));
         let panels: Vec<_> = panels.collect();
         (!panels.is_empty()).then_some(Chart { name, title, panels })
     };
@@ -55,14 +55,26 @@ pub(super) fn charts(rows: &[Row]) -> Vec<Chart> {
     .collect()
 }
 
-/// The groups of each program, in the order in which they were measured.
-fn programs(rows: &[Row]) -> Vec<(&str, Vec<Group<'_>>)> {
-    let mut programs: Vec<(&str, Vec<Group<'_>>)> = Vec::new();
+/// What was measured: by a command, a program, in a size.
+type What<'rows> = (&'rows str, &'rows str, Option<i64>);
+
+/// The program's name, with command and size where there are others of that name.
+fn headline((command, program, n): What<'_>, all: &[(What<'_>, Vec<Group<'_>>)]) -> String {
+    if all.iter().filter(|((_, other, _), _)| *other == program).count() == 1 {
+        return program.to_owned();
+    }
+    let n = n.map_or_else(String::new, |n| format!(", n = {n}"));
+    format!("{program} ({command}{n})")
+}
+
+/// The groups of each program in each size, in the order in which they were measured.
+fn programs(rows: &[Row]) -> Vec<(What<'_>, Vec<Group<'_>>)> {
+    let mut programs: Vec<(What<'_>, Vec<Group<'_>>)> = Vec::new();
     // What was measured a second time as a control would be a family's best by luck.
     for row in rows.iter().filter(|row| !row.who.ends_with(AGAIN)) {
-        let at = programs.iter().position(|(program, _)| *program == row.program);
+        let at = programs.iter().position(|(what, _)| *what == row.what());
         let at = at.unwrap_or_else(|| {
-            programs.push((&row.program, Vec::new()));
+            programs.push((row.what(), Vec::new()));
             programs.len() - 1
         });
         let groups = &mut programs[at].1;
@@ -135,8 +147,9 @@ fn duration(program: &str, groups: &[Group<'_>]) -> Option<Panel> {
 fn scaling(program: &str, groups: &[Group<'_>]) -> Option<Panel> {
     let mut lines: BTreeMap<&str, Vec<(f64, f64)>> = BTreeMap::new();
     let ours = groups.iter().filter(|group| group.ours && group.time().is_finite());
-    // Bounded mailboxes are another program in all but name.
-    for group in ours.filter(|group| !group.label.ends_with("-bounded")) {
+    // Bounded mailboxes, and workers that do not sleep, are another program in all but name.
+    let is_plain = |label: &str| !label.ends_with("-bounded") && !label.ends_with("-spinning");
+    for group in ours.filter(|group| is_plain(&group.label)) {
         let point = group.workers().map(|workers| (workers, group.millions_per_second()));
         lines.entry(group.family).or_default().extend(point);
     }

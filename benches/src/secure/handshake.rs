@@ -86,9 +86,11 @@ fn carry(nodes: &mut [Endpoint; 2], now: Time) -> Vec<Event> {
 pub(super) fn table(rounds: usize, rows: &mut Vec<Row>) -> Result<Table, String> {
     eprintln!("secure: handshakes");
     let mut runners = Vec::new();
-    for (who, suite) in
-        [("classic", Suite::Classic), ("hybrid", Suite::Hybrid), ("classic again", Suite::Classic)]
-    {
+    for (who, suite) in [
+        ("classic", Suite::Classic),
+        ("hybrid", Suite::Hybrid),
+        ("classic (again)", Suite::Classic),
+    ] {
         let mut two = Two::connected(suite)?;
         runners.push(Runner::new("handshake", who, EXCHANGES, move |n| {
             let clock = Instant::now();

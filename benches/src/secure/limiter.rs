@@ -44,7 +44,7 @@ pub(super) fn table(rounds: usize, rows: &mut Vec<Row>) -> Table {
         Runner::new("limiter", "a bucket that allows", DECISIONS, move |n| bucket(n, MILLISECOND)),
         Runner::new("limiter", "a bucket that refuses", DECISIONS, move |n| bucket(n, MICROSECOND)),
         Runner::new("limiter", "by prefix of the source, all allowed", DECISIONS, prefixes),
-        Runner::new("limiter", "a bucket that allows, again", DECISIONS, move |n| {
+        Runner::new("limiter", "a bucket that allows (again)", DECISIONS, move |n| {
             bucket(n, MILLISECOND)
         }),
     ];
