@@ -140,6 +140,11 @@ pub fn run(args: impl IntoIterator<Item = String>) -> Result<Report, String> {
         ["compare", base, new] => return against(base.as_ref(), new.as_ref(), args.threshold),
         _ => {}
     }
+    if let Some(missing) =
+        missing_cores(words.first().copied().unwrap_or_default(), machine::cores())
+    {
+        return Ok(missing.into());
+    }
     // Before anything else, since it says how busy the machine was until now.
     machine::facts();
     let mut section = match words[..] {
@@ -170,6 +175,15 @@ pub fn run(args: impl IntoIterator<Item = String>) -> Result<Report, String> {
         section.write(&file).map_err(|error| at(&file, &error))?;
     }
     Ok(section.to_markdown().into())
+}
+
+/// Measures between threads or processes that are to run at the same time.
+const BETWEEN_CORES: [&str; 7] = ["wake", "idle", "events", "overload", "net", "far", "kv"];
+
+/// What to say instead of the figures of that command where there are too few cores for it. Nothing is kept then.
+fn missing_cores(command: &str, cores: usize) -> Option<String> {
+    let missing = cores < 2 && BETWEEN_CORES.contains(&command);
+    missing.then(|| format!("not measured here: {command} needs 2 cores"))
 }
 
 fn against(base: &Path, new: &Path, threshold: f64) -> Result<Report, String> {
@@ -212,7 +226,7 @@ fn at(file: &Path, error: &dyn std::error::Error) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Args, run};
+    use super::{Args, missing_cores, run};
 
     fn words(line: &str) -> impl Iterator<Item = String> {
         line.split_whitespace().map(str::to_owned)
@@ -223,6 +237,14 @@ mod tests {
         let args = Args::parse(words("run --rounds 3 ask --parquet x.parquet big")).unwrap();
         assert_eq!(args.words, ["run", "ask", "big"]);
         assert_eq!((args.rounds, args.parquet), (Some(3), Some("x.parquet".into())));
+    }
+
+    #[test]
+    fn what_runs_at_the_same_time_needs_cores() {
+        assert!(missing_cores("net", 1).is_some_and(|text| text.starts_with("not measured here")));
+        assert_eq!(missing_cores("net", 2), None);
+        // Programs with one worker are measured there.
+        assert_eq!(missing_cores("run", 1), None);
     }
 
     #[test]

@@ -23,6 +23,12 @@ pub(crate) fn section(
     let (runners, absent): (Vec<_>, Vec<_>) =
         contestants.into_iter().partition(|one| !one.rows.is_empty());
     let mut text = format!("\n### {}\n\nn = {}, {rounds} rounds.\n\n", row.name, row.n);
+    if row.outside > 0 {
+        text.push_str(&format!(
+            "Plain threads beside the workers: {}; all of them share {cores} cores.\n\n",
+            row.outside
+        ));
+    }
     text.push_str(&table(row, &runners).to_string());
     text.push('\n');
     let whole: Vec<_> = runners.iter().filter(|one| one.failure.is_none()).collect();
@@ -239,6 +245,7 @@ mod tests {
         n: 10,
         unit: "question",
         goal: 0.5,
+        outside: 0,
         asleep_goal: None,
         bytes_goal: None,
         large: None,
@@ -317,8 +324,11 @@ mod tests {
             contestant("tokio", false, 2, &[150.0]),
             contestant("tokio-1", false, 1, &[125.0]),
         ];
-        let row = programs::Row { asleep_goal: Some(0.7), ..ROW };
+        let row = programs::Row { asleep_goal: Some(0.7), outside: 1, ..ROW };
         let text = section(&row, contestants, 1, 2);
+        let told =
+            "1 rounds.\n\nPlain threads beside the workers: 1; all of them share 2 cores.\n\n|";
+        assert!(text.contains(told), "{text}");
         let wanted = "- best of ours: locked-1-spinning, 10.0 ns\n\
             - the default over it: auto, 120.0 ns: 12.00, goal 1.30: missed\n\
             - the default over our best whose workers sleep (locked-1, 100.0 ns): auto, 120.0 ns: \

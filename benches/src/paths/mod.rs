@@ -9,6 +9,7 @@ mod programs;
 use crate::contestant::{Allocator, Contestant};
 use crate::machine;
 use crate::ours;
+use crate::programs::PROGRAMS;
 use crate::results::Section;
 use crate::table::Table;
 use greenroom_peers::Program;
@@ -91,7 +92,7 @@ pub fn section(rounds: usize) -> Result<Section, String> {
         eprintln!("paths: round {} of {rounds}", round + 1);
         for (path, runner, without) in &mut runners {
             let both = std::iter::once(runner).chain(without);
-            both.filter(|one| one.cores <= machine::cores())
+            both.filter(|one| cores(one) <= machine::cores())
                 .for_each(|one| one.measure(path.n, round));
         }
     }
@@ -110,6 +111,12 @@ pub fn section(rounds: usize) -> Result<Section, String> {
          is over the upper one.\n\n{table}",
     );
     Ok(Section::new("Paths", &["paths"], text).with_rows(rows))
+}
+
+/// How many threads are busy: a path between cores is none where they share one.
+fn cores(one: &Contestant) -> usize {
+    let row = PROGRAMS.iter().find(|row| row.name == one.program);
+    one.cores + row.map_or(0, |row| row.outside)
 }
 
 impl Path {
@@ -135,7 +142,7 @@ impl Path {
 
 #[cfg(test)]
 mod tests {
-    use super::{PATHS, programs};
+    use super::{Allocator, Contestant, PATHS, cores, programs};
     use crate::ours;
 
     #[test]
@@ -147,6 +154,16 @@ mod tests {
                 assert!(found, "{program}/{}", path.who);
             }
         }
+    }
+
+    #[test]
+    fn plain_threads_need_cores_too() {
+        let all = ours::programs();
+        let of = |name| {
+            let found = all.iter().find(|one| one.name == name && one.peer == "stealing-1");
+            cores(&Contestant::new(found.expect("it is there"), true, Allocator::System))
+        };
+        assert_eq!(["counting", "ask_outside", "sends_outside"].map(of), [1, 2, 3]);
     }
 
     #[test]
