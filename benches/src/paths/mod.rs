@@ -57,6 +57,10 @@ const PATHS: &[Path] = &[
         without: Some("path_sync"),
         ..path(("P11", "async handler, ready at once: more than a sync one"), ("path_async", "stealing-1", 1_000_000), 1.0, (5.0, 10.0), 5.0)
     },
+    Path {
+        without: Some("path_sync"),
+        ..path(("P11", "async handler that waits and is woken: more than a sync one"), ("path_async_woken", "stealing-1", 1_000_000), 1.0, (60.0, 100.0), 16.0)
+    },
     path(("P12", "spawn and stop"), ("fork_join_create", "stealing-1", 100_000), 1.0, (60.0, 120.0), 40.0),
     path(("P13", "steal of half of a ring, two readings of the clock included"), ("path_steal", "stealing", 10_000), 1.0, (150.0, 300.0), 94.0),
     path(("P14", "coordinator: register"), ("path_register", "stealing", 1_000_000), 1.0, (11.0, 11.0), 8.0),
@@ -108,7 +112,8 @@ pub fn section(rounds: usize) -> Result<Section, String> {
     }
     let text = format!(
         "Medians of {rounds} interleaved rounds; the estimates are for a core of 2.5 GHz, \"over it\" \
-         is over the upper one.\n\n{table}",
+         is over the upper one. P16 and P17 lie between processes: `bench net` and the example `rpc_cost` \
+         of the transports measure them.\n\n{table}",
     );
     Ok(Section::new("Paths", &["paths"], text).with_rows(rows))
 }

@@ -5,7 +5,8 @@ use core_affinity::CoreId;
 use greenroom::queue::spsc;
 use greenroom::{Actor, Context, Idle, Ref, System, handlers};
 use greenroom_peers::Program;
-use std::future::Future;
+use std::future::{Future, poll_fn};
+use std::task::Poll;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -23,8 +24,9 @@ pub(super) fn programs() -> Vec<Program> {
         Program::new("path_ring_64_bytes", "spsc", 2, |n| stream(n, |value| [value; 8])),
         on("path_ping_pong", "per_core", Idle::Spin(SPIN), ours::ping_pong_apart),
         on("path_ask", "per_core", Idle::Spin(SPIN), ours::ask_apart),
-        on("path_sync", "stealing-1", Idle::Park, |system, n| tell(system, n, false)),
-        on("path_async", "stealing-1", Idle::Park, |system, n| tell(system, n, true)),
+        on("path_sync", "stealing-1", Idle::Park, |system, n| tell(system, n, To::Sync)),
+        on("path_async", "stealing-1", Idle::Park, |system, n| tell(system, n, To::Async)),
+        on("path_async_woken", "stealing-1", Idle::Park, |system, n| tell(system, n, To::Woken)),
         on("path_timer", "stealing-1", Idle::Park, |system, n| timers(system, n, 0)),
         on("path_timer_among", "stealing-1", Idle::Park, |system, n| timers(system, n, PENDING)),
         on("path_ask_chain", "stealing-1", Idle::Park, chain),
@@ -101,10 +103,34 @@ impl Counter {
         self.total += value;
     }
 
+    /// Waits once, until it is woken, which is at once.
+    #[tell]
+    async fn add_woken(&mut self, value: u64) {
+        let mut is_woken = false;
+        poll_fn(|cx| {
+            if is_woken {
+                return Poll::Ready(());
+            }
+            is_woken = true;
+            cx.waker().wake_by_ref();
+            Poll::Pending
+        })
+        .await;
+        self.total += value;
+    }
+
     #[ask]
     fn total(&self) -> u64 {
         self.total
     }
+}
+
+/// Which handler is told.
+#[derive(Clone, Copy)]
+enum To {
+    Sync,
+    Async,
+    Woken,
 }
 
 #[derive(Actor)]
@@ -120,12 +146,12 @@ impl Producer {
     }
 
     #[ask]
-    async fn produce(&mut self, n: u64, to_async: bool) -> u64 {
+    async fn produce(&mut self, n: u64, to: To) -> u64 {
         for _ in 0..n {
-            let sent = if to_async {
-                self.counter.add_async(1).tell().is_ok()
-            } else {
-                self.counter.add(1).tell().is_ok()
+            let sent = match to {
+                To::Sync => self.counter.add(1).tell().is_ok(),
+                To::Async => self.counter.add_async(1).tell().is_ok(),
+                To::Woken => self.counter.add_woken(1).tell().is_ok(),
             };
             assert!(sent, "the counter lives");
         }
@@ -133,11 +159,11 @@ impl Producer {
     }
 }
 
-async fn tell(system: System, n: u64, to_async: bool) -> Duration {
+async fn tell(system: System, n: u64, to: To) -> Duration {
     let counter = system.spawn::<Counter>(()).await.expect("the counter starts");
     let producer = system.spawn::<Producer>(counter).await.expect("the producer starts");
     let clock = Instant::now();
-    let total = producer.produce(n, to_async).within(PATIENCE).await;
+    let total = producer.produce(n, to).within(PATIENCE).await;
     let took = clock.elapsed();
     assert_eq!(total.ok(), Some(n), "every message was handled once");
     took
