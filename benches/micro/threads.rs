@@ -1,6 +1,6 @@
 //! Threads that are ready before the clock starts.
 
-use core_affinity::CoreId;
+use greenroom_benches::core_to_core::bind;
 use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,8 +11,8 @@ pub(crate) fn together<R: Send>(
     parts: Vec<Box<dyn FnOnce() -> R + Send + '_>>,
 ) -> (Duration, Vec<R>) {
     let ready = &Barrier::new(parts.len());
-    let run = |(id, part): (usize, Box<dyn FnOnce() -> R + Send>)| {
-        core_affinity::set_for_current(CoreId { id });
+    let run = |(core, part): (usize, Box<dyn FnOnce() -> R + Send>)| {
+        bind(core);
         ready.wait();
         let began = Instant::now();
         let found = part();

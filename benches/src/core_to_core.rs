@@ -6,13 +6,22 @@
 //! something only beside this one.
 
 use core_affinity::CoreId;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
 const TRIES: usize = 20;
 const ROUND_TRIPS: u64 = 5_000;
+
+/// Binds this thread to one of the cores that it may run on, counted from 0; `false` where there are not so many, or the
+/// system binds no threads.
+pub fn bind(at: usize) -> bool {
+    // Asked for once and before any thread is bound, since a bound thread may run on its own core alone.
+    static CORES: OnceLock<Vec<CoreId>> = OnceLock::new();
+    let cores = CORES.get_or_init(|| core_affinity::get_core_ids().unwrap_or_default());
+    cores.get(at).is_some_and(|core| core_affinity::set_for_current(*core))
+}
 
 /// The time of one way between the first two cores; `None` where there is one only, or threads cannot be
 /// bound to cores. Takes some milliseconds.

@@ -1,6 +1,6 @@
 //! A steal, and the calls of a coordinator.
 
-use core_affinity::CoreId;
+use crate::core_to_core::bind;
 use greenroom::queue::coordinator::{Coordinator, InvokeResult, MailboxIndex};
 use greenroom_peers::Program;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -43,7 +43,7 @@ fn steals(n: u64) -> Duration {
     let done = || turn.fetch_add(1, Ordering::Release);
     thread::scope(|scope| {
         scope.spawn(move || {
-            core_affinity::set_for_current(CoreId { id: 0 });
+            bind(0);
             let mut owner = coordinator.worker(0).expect("it is free");
             let mut out = Vec::new();
             for _ in 0..n {
@@ -60,7 +60,7 @@ fn steals(n: u64) -> Duration {
             }
         });
         let thief = scope.spawn(move || {
-            core_affinity::set_for_current(CoreId { id: 1 });
+            bind(1);
             let mut thief = coordinator.worker(1).expect("it is free");
             let (mut took, mut out) = (Duration::ZERO, Vec::new());
             for _ in 0..n {

@@ -1,7 +1,7 @@
 //! Programs that only the paths need: rings alone, systems that spin, async handlers, timers.
 
+use crate::core_to_core::bind;
 use crate::ours::{self, Setting, block_on};
-use core_affinity::CoreId;
 use greenroom::queue::spsc;
 use greenroom::{Actor, Context, Idle, Ref, System, handlers};
 use greenroom_peers::Program;
@@ -50,7 +50,7 @@ fn on<F: Future<Output = Duration>>(
 fn stream<T: Send + PartialEq + 'static>(n: u64, value: fn(u64) -> T) -> Duration {
     let (mut sender, mut receiver) = spsc::channel(CAPACITY);
     let reader = thread::spawn(move || {
-        core_affinity::set_for_current(CoreId { id: 1 });
+        bind(1);
         for wanted in 0..n {
             let got = loop {
                 match receiver.try_recv() {
@@ -62,7 +62,7 @@ fn stream<T: Send + PartialEq + 'static>(n: u64, value: fn(u64) -> T) -> Duratio
         }
     });
     let writer = thread::spawn(move || {
-        core_affinity::set_for_current(CoreId { id: 0 });
+        bind(0);
         let clock = Instant::now();
         for number in 0..n {
             let mut next = value(number);
