@@ -3,7 +3,7 @@
 use criterion::{Criterion, Throughput};
 use greenroom_benches::results::Section;
 use greenroom_benches::rows::{self, AGAIN, Row};
-use greenroom_benches::table::{Table, time};
+use greenroom_benches::table::{Table, time, verdict};
 use greenroom_benches::{machine, stats};
 use hdrhistogram::Histogram;
 use std::path::PathBuf;
@@ -311,8 +311,12 @@ fn medians(found: &[Found]) -> Table {
     table
 }
 
+/// The median; of ours where there is a goal also whether it is reached.
 fn cell(found: &Found) -> String {
-    format!("{:.1}", median(&found.rows, |row| row.ns_per_op))
+    let nanos = median(&found.rows, |row| row.ns_per_op);
+    let goal = found.goal_ns.filter(|_| is_ours(&found.who));
+    let verdict = goal.map_or_else(String::new, |goal| format!(", {}", verdict(nanos, goal)));
+    format!("{nanos:.1}{verdict}")
 }
 
 /// A line for each program and contestant, a column for each quantile of all its cycles.

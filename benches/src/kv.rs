@@ -1,6 +1,7 @@
 //! The kv server against `redis-server`, both driven by `redis-benchmark`, in turns.
 
 use crate::results::Section;
+use crate::table::goal;
 use crate::{child, stats};
 use std::collections::BTreeMap;
 use std::env;
@@ -14,6 +15,9 @@ use std::time::{Duration, Instant};
 const DEPTHS: [(u32, u32); 2] = [(1, 100_000), (16, 400_000)];
 const TESTS: &str = "set,get,incr,lpush,mset";
 const CLIENTS: &str = "50";
+/// How many requests a second kv is to answer at least, and how long its 99th percentile may be, both of Redis's.
+const RATE_MIN: f64 = 1.0;
+const P99_MAX: f64 = 1.2;
 /// How long one run of every test may take.
 const LIMIT: Duration = Duration::from_secs(120);
 /// How long a server may take until it listens.
@@ -146,20 +150,22 @@ pub fn section(rounds: usize) -> Result<Section, String> {
 fn table(depth: u32, requests: u32, figures: Figures) -> String {
     let mut text = format!(
         "\n### -P {depth} -n {requests}\n\n\
-         | test | Redis rps | kv rps | ratio (goal 1.00) | Redis p99 ms | kv p99 ms | ratio (goal 1.20) \
+         | test | Redis rps | kv rps | ratio | Redis p99 ms | kv p99 ms | ratio \
          | control rps, p99 |\n|---|---|---|---|---|---|---|---|\n",
     );
     for (test, columns) in figures {
         let [redis, kv, again] =
             columns.map(|(rps, p99)| (stats::median(&rps), stats::median(&p99)));
+        // Of requests in a second, as many at least.
+        let rate = kv.0 / redis.0;
+        let reached = if rate >= RATE_MIN { "reached" } else { "missed" };
         text.push_str(&format!(
-            "| {test} | {:.0} | {:.0} | {:.2} | {:.3} | {:.3} | {:.2} | {:.2}, {:.2} |\n",
+            "| {test} | {:.0} | {:.0} | {rate:.2}, goal {RATE_MIN:.2}: {reached} | {:.3} | {:.3} | {} | {:.2}, {:.2} |\n",
             redis.0,
             kv.0,
-            kv.0 / redis.0,
             redis.1,
             kv.1,
-            kv.1 / redis.1,
+            goal(kv.1 / redis.1, P99_MAX),
             again.0 / redis.0,
             again.1 / redis.1,
         ));

@@ -43,11 +43,16 @@ pub fn time(nanos: f64) -> String {
     }
 }
 
+/// Whether a figure is at most its goal.
+#[must_use]
+pub fn verdict(figure: f64, goal: f64) -> &'static str {
+    if figure <= goal { "reached" } else { "missed" }
+}
+
 /// A ratio against its goal: reached when it is at most that.
 #[must_use]
 pub fn goal(ratio: f64, goal: f64) -> String {
-    let verdict = if ratio <= goal { "reached" } else { "missed" };
-    format!("{ratio:.2}, goal {goal:.2}: {verdict}")
+    format!("{ratio:.2}, goal {goal:.2}: {}", verdict(ratio, goal))
 }
 
 /// The same, where what is equal differs by that much of itself: a ratio that lies closer to its goal says so.

@@ -4,7 +4,7 @@ use crate::contestant::{Allocator, Contestant, bytes_each, times};
 use crate::programs::{Row, STATE_BYTES};
 use crate::rows::AGAIN;
 use crate::stats;
-use crate::table::{Table, goal_within};
+use crate::table::{Table, goal_within, verdict};
 
 /// The default setting has to be at most this much of our own best.
 const DEFAULT_GOAL: f64 = 1.3;
@@ -180,7 +180,7 @@ fn lines(row: &Row, runners: &[&Contestant]) -> Vec<String> {
 /// What each actor of that one added to the process, without what it keeps for itself. References to it count.
 fn bytes_line(most: f64, one: &Contestant) -> Option<String> {
     let bytes = bytes_each(&one.rows)? - STATE_BYTES;
-    let verdict = if bytes <= most { "reached" } else { "missed" };
+    let verdict = verdict(bytes, most);
     let who = one.label();
     Some(format!(
         "**memory of the best of ours beside its state of {STATE_BYTES} bytes: {who}, {bytes:.0} bytes each, goal \

@@ -1,6 +1,6 @@
 //! What associations cost that have nothing to say: in simulated time, by counting, and in memory.
 
-use crate::table::Table;
+use crate::table::{Table, verdict};
 use greenroom_transports::link::{self, Time};
 use greenroom_transports::secure::endpoint::{Config, Endpoint};
 use greenroom_transports::secure::entropy::System;
@@ -18,6 +18,10 @@ use tokio::sync::oneshot;
 const CLIENTS: u16 = 1_000;
 /// How long they say nothing.
 const SPAN: Duration = Duration::from_secs(600);
+
+/// What an association may send in a second, and each of its ends keep.
+const PACKETS_MAX: f64 = 2.0;
+const KIB_MAX: f64 = 16.0;
 
 /// A server and its clients, and what they have sent.
 struct Net {
@@ -160,17 +164,17 @@ pub(super) fn table_of(clients: u16) -> Result<Table, String> {
     let (packets, bytes) = (net.packets as f64, net.bytes as f64);
     let each = f64::from(clients) * SPAN.as_secs_f64();
     let mut table = Table::new(&["which", "measured", "goal"]);
+    let (rate, kib) = (packets / each, memory / 1024.0);
     table.row([
         "packets of an association a second, both ways",
-        &format!("{:.2}", packets / each),
-        "at most 2",
+        &format!("{rate:.2}"),
+        &format!("at most {PACKETS_MAX}: {}", verdict(rate, PACKETS_MAX)),
     ]);
     table.row(["bytes of an association a second, both ways", &format!("{:.0}", bytes / each), ""]);
-    let kib = format!("{:.1} KiB", memory / 1024.0);
     table.row([
         &format!("memory of each end of an association, of {ends}"),
-        &kib,
-        "at most 16 KiB",
+        &format!("{kib:.1} KiB"),
+        &format!("at most {KIB_MAX} KiB: {}", verdict(kib, KIB_MAX)),
     ]);
     Ok(table)
 }

@@ -2,13 +2,15 @@
 
 use super::{Runner, interleave};
 use crate::rows::Row;
-use crate::table::{Table, time};
+use crate::table::{Table, time, verdict};
 use greenroom_transports::secure::limit::{Bucket, Prefixes, Rate};
 use std::hint::black_box;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant};
 
 const DECISIONS: u32 = 1_000_000;
+/// What a decision may take at most.
+const GOAL_NS: f64 = 5.0;
 
 /// Between two decisions, in nanoseconds. One bucket allows all of them that are a millisecond apart, and refuses all but one of a
 /// thousand that are a microsecond apart, which is what each of two thousand prefixes allows.
@@ -49,10 +51,12 @@ pub(super) fn table(rounds: usize, rows: &mut Vec<Row>) -> Table {
         }),
     ];
     interleave(rounds, &mut runners);
-    let mut table = Table::new(&["which", "a decision"]);
+    let mut table = Table::new(&["which", "a decision", "goal"]);
     for runner in runners {
         let who = runner.who;
-        table.row([who.to_owned(), time(runner.finish(rows))]);
+        let nanos = runner.finish(rows);
+        let goal = format!("{}: {}", time(GOAL_NS), verdict(nanos, GOAL_NS));
+        table.row([who.to_owned(), time(nanos), goal]);
     }
     table
 }

@@ -76,12 +76,12 @@ pub fn section(rounds: usize) -> Result<Section, String> {
          ChaCha20-Poly1305 over a header of 16 bytes and the text, in place. `greenroom` is a data packet by the cipher of the \
          feature `ring`, its number and its header included, the others seal and open a text alone, `greenroom-rust` by the \
          cipher without that feature. Opening copies the sealed text first, for all alike. Ratios are over `ring`, those of the \
-         two in pure Rust over `chacha20poly1305`; the goal for 64 bytes sealed is 1.2.\n\n{ciphers}\n\
+         two in pure Rust over `chacha20poly1305`.\n\n{ciphers}\n\
          ### handshakes\n\n\
          Both sides of a whole exchange of keys between nodes that have an association, in one thread.\n\n{handshakes}\n\
          ### associations with nothing to say\n\n{idle}\n\
          ### a decision of the limiter\n\n\
-         The goal is 5 ns.\n\n{limiter}",
+         {limiter}",
     );
     Ok(Section::new("Encryption", &["secure"], text).with_rows(rows))
 }
