@@ -229,12 +229,17 @@ impl Micro {
              threads than there are cores is named without a figure.\n\n{}",
             self.text
         );
-        let command = "cargo bench -p greenroom-benches --bench micro".to_owned();
+        // Cargo adds the first itself.
+        let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
+        let is_whole = args.is_empty();
+        let args = if is_whole { String::new() } else { format!(" -- {}", args.join(" ")) };
+        let command = format!("cargo bench -p greenroom-benches --bench micro{args}");
         let section = Section { heading: "Queues alone", command, text, rows: self.rows };
         let file = folder().join("micro.parquet");
         rows::write(&section.rows, &file).expect("the folder of the target can be written");
         println!("{}every sample is in {}", section.text, file.display());
         if let Ok(out) = std::env::var("BENCH_OUT") {
+            assert!(is_whole, "BENCH_OUT keeps whole sections: leave out the arguments, or it");
             section.write(out.as_ref()).expect("the file that BENCH_OUT names can be written");
         }
     }

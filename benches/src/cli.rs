@@ -35,9 +35,11 @@ usage: bench COMMAND [NAME…] [OPTION…]
   list                  every program of every contestant
   one PROGRAM/WHO N     one measurement in this process: prints nanoseconds
 
-  --rounds N            interleaved rounds, 7 unless said, for `large`, `advise` and `wake` 3
-  --out FILE            also writes the figures to FILE, such as benches/RESULTS.md
-  --parquet FILE        where every single measurement goes, target/bench/COMMAND.parquet unless said
+  --rounds N            interleaved rounds, 7 unless said, for `large`, `advise`, `wake` and `sim` 3; not for
+                        `instructions`, `idle` and `overload`
+  --out FILE            also writes the section to FILE, such as benches/RESULTS.md; not with names
+  --parquet FILE        where every single measurement goes that is kept (not those of `idle`, `overload`, `net`,
+                        `far` and `kv`), target/bench/COMMAND.parquet unless said
   --dir DIR             where charts go, target/bench unless said
   --threshold PERCENT   what `compare` lets pass, 5 unless said";
 
@@ -112,7 +114,8 @@ impl From<String> for Report {
 /// # Errors
 /// A sentence for the user.
 pub fn run(args: impl IntoIterator<Item = String>) -> Result<Report, String> {
-    let args = Args::parse(args)?;
+    let argv: Vec<String> = args.into_iter().collect();
+    let args = Args::parse(argv.iter().cloned())?;
     let words: Vec<&str> = args.words.iter().map(String::as_str).collect();
     match words[..] {
         // What children of this program do: nothing else may happen beside it.
@@ -145,6 +148,9 @@ pub fn run(args: impl IntoIterator<Item = String>) -> Result<Report, String> {
     {
         return Ok(missing.into());
     }
+    if let Some(why) = wrong(&words, &args) {
+        return Err(why);
+    }
     // Before anything else, since it says how busy the machine was until now.
     machine::facts();
     let mut section = match words[..] {
@@ -163,7 +169,8 @@ pub fn run(args: impl IntoIterator<Item = String>) -> Result<Report, String> {
         ["idle"] => idle::section()?,
         ["kv"] => kv::section(args.rounds.unwrap_or(7))?,
         _ => return Err(USAGE.into()),
-    };
+    }
+    .by(&argv);
     section.rows.iter_mut().for_each(|row| words[0].clone_into(&mut row.command));
     if !section.rows.is_empty() {
         let default = || folder().map(|folder| folder.join(format!("{}.parquet", words[0])));
@@ -176,6 +183,19 @@ pub fn run(args: impl IntoIterator<Item = String>) -> Result<Report, String> {
     }
     Ok(section.to_markdown().into())
 }
+
+/// What of a command that measures makes no sense.
+fn wrong(words: &[&str], args: &Args) -> Option<String> {
+    let command = *words.first()?;
+    if args.rounds.is_some() && ONCE.contains(&command) {
+        return Some(format!("{command} measures once: --rounds is not for it"));
+    }
+    let is_part = args.out.is_some() && words.len() > 1;
+    is_part.then(|| "--out keeps whole sections: leave out the names, or --out".to_owned())
+}
+
+/// Have no rounds.
+const ONCE: [&str; 3] = ["idle", "overload", "instructions"];
 
 /// Measures between threads or processes that are to run at the same time.
 const BETWEEN_CORES: [&str; 7] = ["wake", "idle", "events", "overload", "net", "far", "kv"];
@@ -226,7 +246,7 @@ fn at(file: &Path, error: &dyn std::error::Error) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Args, missing_cores, run};
+    use super::{Args, missing_cores, run, wrong};
 
     fn words(line: &str) -> impl Iterator<Item = String> {
         line.split_whitespace().map(str::to_owned)
@@ -237,6 +257,18 @@ mod tests {
         let args = Args::parse(words("run --rounds 3 ask --parquet x.parquet big")).unwrap();
         assert_eq!(args.words, ["run", "ask", "big"]);
         assert_eq!((args.rounds, args.parquet), (Some(3), Some("x.parquet".into())));
+    }
+
+    #[test]
+    fn a_part_of_a_section_and_rounds_of_what_has_none_are_refused() {
+        let refused = |line: &str| {
+            let args = Args::parse(words(line)).unwrap();
+            let words: Vec<&str> = args.words.iter().map(String::as_str).collect();
+            wrong(&words, &args).is_some()
+        };
+        assert!(refused("run ask --out RESULTS.md"));
+        assert!(!refused("run --out RESULTS.md") && !refused("run ask"));
+        assert!(refused("idle --rounds 3") && !refused("sim --rounds 3"));
     }
 
     #[test]

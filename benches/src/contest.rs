@@ -46,7 +46,7 @@ pub fn list() -> String {
 /// # Errors
 /// When there is no such program. A contestant that fails in any round is named in its table and judged no more.
 pub fn section(names: &[&str], rounds: usize) -> Result<Section, String> {
-    Ok(measured("Programs", "run", names, &chosen(names, PROGRAMS)?, rounds))
+    Ok(measured("Programs", &chosen(names, PROGRAMS)?, rounds))
 }
 
 /// The same for those that have a larger size, with that: about a hundred times the work, of `savina_uct` ten times.
@@ -55,16 +55,10 @@ pub fn section(names: &[&str], rounds: usize) -> Result<Section, String> {
 /// When no such program has a larger size.
 pub fn large(names: &[&str], rounds: usize) -> Result<Section, String> {
     let enlarged: Vec<_> = PROGRAMS.iter().filter_map(|row| row.enlarged()).collect();
-    Ok(measured("Programs, 100-fold", "large", names, &chosen(names, &enlarged)?, rounds))
+    Ok(measured("Programs, 100-fold", &chosen(names, &enlarged)?, rounds))
 }
 
-fn measured(
-    title: &'static str,
-    word: &str,
-    names: &[&str],
-    programs: &[programs::Row],
-    rounds: usize,
-) -> Section {
+fn measured(title: &'static str, programs: &[programs::Row], rounds: usize) -> Section {
     let mut text = format!(
         "Median nanoseconds per operation of up to {rounds} interleaved rounds, a process for each \
          measurement, in an order that is drawn anew for each round, from seed {SEED}; ratios are ours over \
@@ -76,9 +70,7 @@ fn measured(
     for row in programs {
         text.push_str(&compete(row, rounds, &mut rows));
     }
-    let mut command = vec![word];
-    command.extend(names);
-    Section::new(title, &command, text).with_rows(rows)
+    Section::new(title, text).with_rows(rows)
 }
 
 /// Those of the programs that are called `names`, or all.

@@ -51,7 +51,7 @@ pub fn section(rounds: usize) -> Result<Section, String> {
          thread reads them all; medians of {rounds} interleaved rounds. Counting has no events, \
          fork-join create has two per actor.\n\n{table}",
     );
-    Ok(Section::new("Events", &["events"], text).with_rows(rows))
+    Ok(Section::new("Events", text).with_rows(rows))
 }
 
 fn measure_in_child(program: &str, n: u64, listening: &str) -> Result<u64, String> {

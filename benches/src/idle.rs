@@ -57,7 +57,7 @@ pub fn section() -> Result<Section, String> {
         let row = String::from_utf8_lossy(&child.stdout).trim().to_owned();
         text.push_str(&format!("| {scheduler} | {row} |\n"));
     }
-    Ok(Section::new("Idle", &["idle"], text))
+    Ok(Section::new("Idle", text))
 }
 
 /// Measures one scheduler in this process; returns the cells of its row.

@@ -92,9 +92,7 @@ pub fn section(names: &[&str]) -> Result<Section, String> {
         "Instructions per operation with one thread at work, the difference between {MANY} and {FEW} \
          operations under callgrind.\n\n{table}",
     );
-    let mut command = vec!["instructions"];
-    command.extend(names);
-    Ok(Section::new("Instructions", &command, text).with_rows(rows))
+    Ok(Section::new("Instructions", text).with_rows(rows))
 }
 
 #[cfg(test)]

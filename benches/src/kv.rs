@@ -144,7 +144,7 @@ pub fn section(rounds: usize) -> Result<Section, String> {
         }
         text.push_str(&table(depth, requests, figures));
     }
-    Ok(Section::new("kv", &["kv"], text))
+    Ok(Section::new("kv", text))
 }
 
 fn table(depth: u32, requests: u32, figures: Figures) -> String {

@@ -24,6 +24,8 @@ pub struct Machine {
     pub flags: String,
     /// The commit, and whether files differ from it.
     pub commit: String,
+    /// By which rule this process gets a core, where it is not the usual one.
+    pub policy: Option<String>,
     /// When this was asked first, since 1970.
     pub time_ms: Option<i64>,
     /// How many threads wanted to run in the minute before; above zero before a measurement means that
@@ -60,6 +62,7 @@ impl Machine {
             rustc: env!("BENCH_RUSTC").to_owned(),
             flags: env!("BENCH_FLAGS").to_owned(),
             commit: if changed { format!("{commit} with changes") } else { commit },
+            policy: read("/proc/self/stat").and_then(|stat| policy(&stat)),
             time_ms: since_1970.and_then(|time| i64::try_from(time.as_millis()).ok()),
             load,
         }
@@ -68,16 +71,33 @@ impl Machine {
     /// All of it in one line.
     #[must_use]
     pub fn line(&self) -> String {
-        let Self { cpu, cores, kernel, rustc, flags, commit, .. } = self;
+        let Self { cpu, cores, kernel, rustc, flags, commit, policy, .. } = self;
+        let policy = policy.as_ref().map_or_else(String::new, |policy| format!(", {policy}"));
         let known = |value: Option<f64>, digits| {
             value.map_or_else(|| "?".to_owned(), |value| format!("{value:.digits$}"))
         };
         format!(
             "{cpu}, {cores} cores, core to core {} ns, Linux {kernel}, {rustc}, {flags}, commit \
-             {commit}, load before {}",
+             {commit}, load before {}{policy}",
             known(self.core_to_core_ns, 0),
             known(self.load, 2),
         )
+    }
+}
+
+/// The scheduling policy and its priority in the text of `/proc/self/stat`; `None` for the usual one.
+fn policy(stat: &str) -> Option<String> {
+    // The name of the program, in parentheses, may hold spaces; the state behind them is the third field of the manual.
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    let field = |number: usize| fields.get(number - 3)?.parse::<u32>().ok();
+    let (priority, policy) = (field(40)?, field(41)?);
+    match policy {
+        0 => None,
+        1 => Some(format!("SCHED_FIFO {priority}")),
+        2 => Some(format!("SCHED_RR {priority}")),
+        3 => Some("SCHED_BATCH".to_owned()),
+        5 => Some("SCHED_IDLE".to_owned()),
+        other => Some(format!("scheduling policy {other}")),
     }
 }
 
@@ -97,4 +117,19 @@ fn read(path: &str) -> Option<String> {
 fn output(program: &str, args: &[&str]) -> Option<String> {
     let output = Command::new(program).args(args).output().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::policy;
+
+    #[test]
+    fn an_unusual_policy_is_named() {
+        let stat =
+            |priority, policy| format!("7 (a (b) c) R {}{priority} {policy} 0", "0 ".repeat(36));
+        assert_eq!(policy(&stat(0, 0)), None);
+        assert_eq!(policy(&stat(50, 2)).as_deref(), Some("SCHED_RR 50"));
+        assert_eq!(policy(&stat(1, 1)).as_deref(), Some("SCHED_FIFO 1"));
+        assert_eq!(policy("no such file"), None);
+    }
 }

@@ -100,7 +100,7 @@ pub fn section() -> Result<Section, String> {
          first message and at its most later.\n\n{table}",
         WORK.as_micros(),
     );
-    Ok(Section::new("Overload", &["overload"], text))
+    Ok(Section::new("Overload", text))
 }
 
 /// Measures one scheduler in this process; returns the cells of its row.

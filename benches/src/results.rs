@@ -9,8 +9,13 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-const TITLE: &str = "# Results\n\nWritten by `bench`, not by hand; every section has the command that \
-                     wrote it.\n";
+/// What stands above the sections, in the place of whatever stood there before.
+const TITLE: &str = "# Results\n\nWritten by programs, not by hand, but for two sections; every section has the \
+command that its figures come from.\n\n\
+- `bench` writes all sections but those that follow, each as a whole.\n\
+- `.ci/perftest --write` writes \"Beside perftest\".\n\
+- \"RPC over queue pairs\" and \"Queue pairs that lose\" are written by hand, from what the example and the test print \
+that are named there.\n";
 
 /// What one measurement found.
 #[derive(Debug)]
@@ -26,11 +31,17 @@ pub struct Section {
 }
 
 impl Section {
-    /// A section of that heading, to be repeated by the arguments `command` of `bench`.
+    /// A section of that heading; who was called says how.
     #[must_use]
-    pub fn new(heading: &'static str, command: &[&str], text: String) -> Self {
-        let command = format!("cargo run --release -p greenroom-benches -- {}", command.join(" "));
-        Self { heading, command, text, rows: Vec::new() }
+    pub const fn new(heading: &'static str, text: String) -> Self {
+        Self { heading, command: String::new(), text, rows: Vec::new() }
+    }
+
+    /// The same, to be repeated by those arguments of `bench`.
+    #[must_use]
+    pub fn by(mut self, args: &[String]) -> Self {
+        self.command = format!("cargo run --release -p greenroom-benches -- {}", args.join(" "));
+        self
     }
 
     /// The same with the measurements behind it.
@@ -65,11 +76,12 @@ impl Section {
     }
 }
 
-/// `old` with the section under `heading` replaced by `new`, or with `new` at its end.
+/// `old` with the section under `heading` replaced by `new`, or with `new` at its end. What stands above the sections is
+/// always the same.
 fn replace(old: &str, heading: &str, new: &str) -> String {
     let first_line = format!("## {heading}\n");
-    let mut parts = old.split("\n## ").map(|part| part.trim_end().to_owned());
-    let mut text = parts.next().unwrap_or_default() + "\n";
+    let parts = old.split("\n## ").skip(1).map(|part| part.trim_end().to_owned());
+    let mut text = TITLE.to_owned();
     let mut found = false;
     for part in parts {
         let part = format!("## {part}\n");
@@ -90,15 +102,27 @@ fn replace(old: &str, heading: &str, new: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::replace;
+    use super::{Section, TITLE, replace};
 
     #[test]
     fn a_section_is_appended_then_replaced_in_place() {
         let one = replace("# Results\n", "one", "## one\n\n1\n");
-        assert_eq!(one, "# Results\n\n## one\n\n1\n");
+        assert_eq!(one, format!("{TITLE}\n## one\n\n1\n"));
         let two = replace(&one, "two", "## two\n\n2\n");
-        assert_eq!(two, "# Results\n\n## one\n\n1\n\n## two\n\n2\n");
+        assert_eq!(two, format!("{TITLE}\n## one\n\n1\n\n## two\n\n2\n"));
         let new = replace(&two, "one", "## one\n\n3\n");
-        assert_eq!(new, "# Results\n\n## one\n\n3\n\n## two\n\n2\n");
+        assert_eq!(new, format!("{TITLE}\n## one\n\n3\n\n## two\n\n2\n"));
+    }
+
+    #[test]
+    fn the_file_says_what_is_written_by_hand() {
+        assert!(include_str!("../RESULTS.md").starts_with(TITLE));
+    }
+
+    #[test]
+    fn a_section_has_the_arguments_that_made_it() {
+        let args = ["run", "--rounds", "3"].map(str::to_owned);
+        let section = Section::new("one", String::new()).by(&args);
+        assert_eq!(section.command, "cargo run --release -p greenroom-benches -- run --rounds 3");
     }
 }

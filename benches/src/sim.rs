@@ -83,7 +83,7 @@ pub fn section(rounds: usize) -> Result<Section, String> {
         "A world with one node of two workers, {ACTORS} actors in a ring and {TOKENS} tokens: {STEPS} \
          steps, by the time that the thread had a processor, medians of {rounds} rounds.\n\n{table}",
     );
-    Ok(Section::new("Sim", &["sim"], text).with_rows(rows))
+    Ok(Section::new("Sim", text).with_rows(rows))
 }
 
 fn measure_in_child(who: &str) -> Result<f64, String> {

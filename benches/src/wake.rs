@@ -77,7 +77,7 @@ pub fn section(rounds: usize) -> Result<Section, String> {
          sending until the handler runs, {MESSAGES} messages, medians of {rounds} rounds, but the most of \
          all of them. It contains two readings of the clock.\n\n{table}",
     );
-    Ok(Section::new("Wake", &["wake"], text).with_rows(rows))
+    Ok(Section::new("Wake", text).with_rows(rows))
 }
 
 /// The medians over the rounds, and the most of all.

@@ -49,9 +49,7 @@ pub fn section(names: &[&str], rounds: usize) -> Result<Section, String> {
         ));
         text.push_str(&compete(name, rounds, &mut rows)?);
     }
-    let mut command = vec!["advise"];
-    command.extend(names);
-    Ok(Section::new("Advice", &command, text).with_rows(rows))
+    Ok(Section::new("Advice", text).with_rows(rows))
 }
 
 /// Replays one trace with one setting in this process; returns the figures as a line.

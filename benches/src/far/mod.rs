@@ -138,7 +138,7 @@ pub fn section(count: usize) -> Result<Section, String> {
         }
         let _ = writeln!(text, "\n### questions of {}\n\n{}", case.name, table(&figures));
     }
-    Ok(Section::new("On a long path that loses", &["far"], text))
+    Ok(Section::new("On a long path that loses", text))
 }
 
 fn table(figures: &[(&str, Vec<Found>)]) -> Table {

@@ -276,5 +276,5 @@ pub fn section(names: &[&str], count: usize) -> Result<Section, String> {
             let _ = writeln!(text, "- {PARKED} over {over}: {verdict}");
         }
     }
-    Ok(Section::new("Between processes", &["net"], text))
+    Ok(Section::new("Between processes", text))
 }

@@ -115,7 +115,7 @@ pub fn section(rounds: usize) -> Result<Section, String> {
          is over the upper one. P16 and P17 lie between processes: `bench net` and the example `rpc_cost` \
          of the transports measure them.\n\n{table}",
     );
-    Ok(Section::new("Paths", &["paths"], text).with_rows(rows))
+    Ok(Section::new("Paths", text).with_rows(rows))
 }
 
 /// How many threads are busy: a path between cores is none where they share one.

@@ -83,7 +83,7 @@ pub fn section(rounds: usize) -> Result<Section, String> {
          ### a decision of the limiter\n\n\
          {limiter}",
     );
-    Ok(Section::new("Encryption", &["secure"], text).with_rows(rows))
+    Ok(Section::new("Encryption", text).with_rows(rows))
 }
 
 #[cfg(test)]
