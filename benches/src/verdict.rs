@@ -198,7 +198,7 @@ fn judged<'a>(row: &Row, runners: &[&'a Contestant]) -> Vec<Judged<'a>> {
     let Some(one) = best(&|one| one.ours) else { return Vec::new() };
     let mut all = default_lines(one, runners);
     if let Some(over) = best(&|one| !one.ours) {
-        let about = "ours over the best of all".to_owned();
+        let about = "ours over the best of all that were measured here".to_owned();
         all.push(Judged { about, one, over, most: row.goal, named: over, is_bold: true });
     }
     all.extend(row.asleep_goal.and_then(|most| asleep_line(most, runners)));
@@ -284,7 +284,7 @@ mod tests {
             - the default over it: auto, 60.0 ns: 1.50, goal 1.30: missed\n\
             - ours over the best framework: actix, 160.0 ns: 0.25\n\
             - ours over the best without a framework: tokio, 100.0 ns: 0.40\n\
-            - **ours over the best of all: tokio, 100.0 ns: 0.40, goal 0.50: reached**\n\
+            - **ours over the best of all that were measured here: tokio, 100.0 ns: 0.40, goal 0.50: reached**\n\
             - A/A control: none, since it begins with the second round\n";
         assert_eq!(text, wanted);
     }
@@ -311,7 +311,10 @@ mod tests {
             - **tokio failed** in round 2: still ran after 60 s\n\
             - best of ours: auto, 50.0 ns\n";
         assert!(text.contains(wanted), "{text}");
-        assert!(text.contains("best of all: actix, 200.0 ns: 0.25, goal 0.50: reached"), "{text}");
+        assert!(
+            text.contains("measured here: actix, 200.0 ns: 0.25, goal 0.50: reached"),
+            "{text}"
+        );
     }
 
     #[test]
@@ -335,7 +338,7 @@ mod tests {
             1.20, goal 1.30: reached\n\
             - ours over the best framework: actix, 80.0 ns: 0.12\n\
             - ours over the best without a framework: tokio-1, 125.0 ns: 0.08\n\
-            - **ours over the best of all: actix, 80.0 ns: 0.12, goal 0.50: reached**\n\
+            - **ours over the best of all that were measured here: actix, 80.0 ns: 0.12, goal 0.50: reached**\n\
             - **ours whose workers sleep (locked-1, 100.0 ns) over the best of tokio: tokio-1, \
             125.0 ns: 0.80, goal 0.70: missed**\n";
         assert!(text.contains(wanted), "{text}");
