@@ -195,7 +195,7 @@ impl Conversation {
     pub(crate) fn end(&mut self) -> Vec<(usize, Box<Job>)> {
         let (shared, client) = (&self.session.shared, self.session.client.id);
         let mut last = Turn::new(shared.watcher(client), shared.layout.clone());
-        self.session.unwatch(&mut last);
+        self.session.end_watches(&mut last);
         last.take_jobs().collect()
     }
 
@@ -204,7 +204,7 @@ impl Conversation {
         let stitched = self.turn.stitch(&mut self.out);
         if let Stitched::Done = stitched {
             let is_refused = self.turn.take_refused();
-            self.session.settle(is_refused);
+            self.session.settle(is_refused, &self.turn.take_missed());
         }
         if self.is_silent {
             self.out.clear();

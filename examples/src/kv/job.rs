@@ -63,6 +63,8 @@ pub(crate) struct Job {
     ends: Vec<usize>,
     /// Replies taken out.
     taken: usize,
+    /// It has not reached its shard.
+    has_failed: bool,
     /// What must be over before the replies may be read.
     commit: Option<Commit>,
     /// Taken for the steps that were admitted.
@@ -82,6 +84,7 @@ impl Job {
             out: Vec::new(),
             ends: Vec::new(),
             taken: 0,
+            has_failed: false,
             commit: None,
             room: None,
             spent: 0,
@@ -104,6 +107,11 @@ impl Job {
     /// Returns about how many bytes of data the steps bring that are left to run and were not admitted.
     pub(crate) fn brought(&self) -> usize {
         self.steps.iter().skip(self.next).map(|step| step.brought(&self.arena, &self.spans)).sum()
+    }
+
+    /// Returns whether the shard has not run it, since the last call.
+    pub(crate) fn take_failed(&mut self) -> bool {
+        std::mem::take(&mut self.has_failed)
     }
 
     /// Withholds the replies until the commit is over.

@@ -15,7 +15,7 @@
 //! | the commands and where each runs | `command`, `own` |
 //! | the data | `store` |
 //! | one read's worth of commands | `turn`, `job`, `stitch`, `aside`, `merge` |
-//! | a client without its socket | `conversation`, `session` |
+//! | a client without its socket | `conversation`, `session`, `watching` |
 //! | what outlives the process | `keeper`, `store::log` |
 //! | what clients make the server hold | `budget`, `names` |
 //! | how much data there may be | `room` |
@@ -66,6 +66,7 @@ mod store;
 mod tests;
 mod transaction;
 mod turn;
+mod watching;
 
 pub use cluster::NodeError;
 pub use keeper::DirError;

@@ -18,6 +18,7 @@ use super::shared::Shared;
 use super::store::{Args, Error, cursor_shard};
 use super::transaction::Transaction;
 use super::turn::Turn;
+use super::watching::Watching;
 
 /// The state of one client's connection.
 #[derive(Debug)]
@@ -32,8 +33,7 @@ pub(crate) struct Session {
     /// Whether the broker may know the client.
     pub(crate) has_listened: bool,
     pub(crate) transaction: Option<Transaction>,
-    /// The shard of the watched keys.
-    pub(crate) watching: Option<usize>,
+    pub(crate) watching: Watching,
     /// Nothing more is to be read: the connection closes when its replies are written.
     pub(crate) is_closing: bool,
     pub(crate) last_command: FullName,
@@ -110,7 +110,7 @@ impl Session {
             patterns: Names::default(),
             has_listened: false,
             transaction: None,
-            watching: None,
+            watching: Watching::default(),
             is_closing: false,
             last_command: FullName::NONE,
             replies: Replies::All,
@@ -130,8 +130,9 @@ impl Session {
         self.transaction.as_ref().is_some_and(|transaction| transaction.has_own)
     }
 
-    /// Ends a turn: what it left undecided holds, or has never been.
-    pub(crate) fn settle(&mut self, is_refused: bool) {
+    /// Ends a turn: what it left undecided holds, or has never been. `missed` are the shards that it has not reached.
+    pub(crate) fn settle(&mut self, is_refused: bool, missed: &[usize]) {
+        self.watching.settle(missed);
         if std::mem::take(&mut self.resets_stats) {
             self.shared.apply(Effect::ResetStats);
         }
@@ -306,7 +307,7 @@ impl Session {
             }
         };
         let Some(transaction) = &mut self.transaction else { return };
-        let fixed = transaction.home.or(self.watching);
+        let fixed = transaction.home.or(self.watching.home());
         if home.is_some() && fixed.is_some() && home != fixed {
             return self.refuse(turn, &Error::CROSS_SHARD.0);
         }
@@ -320,12 +321,11 @@ impl Session {
     /// Runs the queued commands as one.
     pub(crate) fn exec(&mut self, turn: &mut Turn) -> Result<(), Error> {
         let transaction = self.transaction.take().ok_or(Error::new("ERR EXEC without MULTI"))?;
-        let watching = self.watching;
         if transaction.is_broken {
             self.unwatch(turn);
             return Err(Error::new("EXECABORT Transaction discarded because of previous errors."));
         }
-        self.watching = None;
+        let watching = self.watching.end();
         let layout = turn.layout().clone();
         let commands = transaction.commands();
         turn.open();
@@ -365,19 +365,26 @@ impl Session {
     /// Makes the next transaction depend on keys.
     pub(crate) fn watch(&mut self, args: Args<'_>, turn: &mut Turn) -> Result<(), Error> {
         let mut shards = args.tail(1).map(|key| turn.layout().route(key));
-        let home = self.watching.or_else(|| shards.clone().next()).unwrap_or(0);
+        let home = self.watching.home().or_else(|| shards.clone().next()).unwrap_or(0);
         if !shards.all(|shard| shard == home) {
             return Err(Error::CROSS_SHARD);
         }
-        let again = self.watching.replace(home).is_some();
+        let again = self.watching.begin(home);
         turn.step(home, Task::Watch { again }, self.db, args);
         Ok(())
     }
 
     /// Forgets the watched keys.
     pub(crate) fn unwatch(&mut self, turn: &mut Turn) {
-        if let Some(home) = self.watching.take() {
+        if let Some(home) = self.watching.end() {
             turn.step(home, Task::Unwatch, 0, Args::new(&[], &[]));
+        }
+    }
+
+    /// Has every shard that may know of a watch forget it, now that the client is gone.
+    pub(crate) fn end_watches(&mut self, turn: &mut Turn) {
+        for shard in self.watching.leave() {
+            turn.step(shard, Task::Unwatch, 0, Args::new(&[], &[]));
         }
     }
 }

@@ -56,6 +56,13 @@ impl Server {
         conversation.put_back(shard, job);
     }
 
+    /// Has the shards hear what they must when a client is gone.
+    fn leave(&mut self, mut conversation: Conversation) {
+        for (shard, job) in conversation.end() {
+            self.run(shard, job, &mut conversation);
+        }
+    }
+
     /// Runs a job as another node does.
     fn carry(&mut self, shard: usize, job: &mut Job) {
         let parcel = postcard::to_allocvec(&job.pack(shard, 0)).unwrap();

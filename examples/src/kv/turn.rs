@@ -87,6 +87,8 @@ pub(crate) struct Turn {
     pub(super) aside: Aside,
     /// A shard has refused a transaction.
     pub(super) is_refused: bool,
+    /// Shards that have not run their job.
+    missed: Vec<usize>,
     /// How messages from channels are written before the reply to the command that is being added.
     pub(super) pushes: Proto,
     /// Bytes that the jobs keep between turns.
@@ -108,6 +110,7 @@ impl Turn {
             whole_from: None,
             aside: Aside::default(),
             is_refused: false,
+            missed: Vec::new(),
             pushes: Proto::Resp2,
             kept_bytes: 0,
             client,
@@ -275,6 +278,11 @@ impl Turn {
         std::mem::take(&mut self.is_refused)
     }
 
+    /// Returns the shards that have not run their job of the turn, which is over.
+    pub(crate) fn take_missed(&mut self) -> Vec<usize> {
+        std::mem::take(&mut self.missed)
+    }
+
     /// Takes the jobs that have something to run.
     pub(crate) fn take_jobs(&mut self) -> impl Iterator<Item = (usize, Box<Job>)> {
         let ready = |job: &mut Option<Box<Job>>| job.take_if(|job| !job.is_done());
@@ -287,7 +295,10 @@ impl Turn {
     }
 
     /// Puts a job back that has been run.
-    pub(crate) fn put_back(&mut self, shard: usize, job: Box<Job>) {
+    pub(crate) fn put_back(&mut self, shard: usize, mut job: Box<Job>) {
+        if job.take_failed() {
+            self.missed.push(shard);
+        }
         if let Some(slot) = self.jobs.get_mut(shard) {
             *slot = Some(job);
         }

@@ -155,6 +155,7 @@ impl Job {
     /// Answers each step that is left with an error. Numbers that are not to be had count as none, and to end a watch
     /// is no command of the client's.
     pub(crate) fn fail(&mut self, text: &str) {
+        self.has_failed = true;
         let mut skip = 0;
         while let Some(step) = self.steps.get(self.next) {
             let is_silent = skip > 0 || matches!(step.task, Task::Numbers | Task::Unwatch);

@@ -115,6 +115,10 @@ impl Shard {
     /// already, by its own account, and is not known, the earlier watches are lost, so those keys count as changed.
     pub(crate) fn watch(&mut self, client: WatchId, again: bool, db: usize, args: Args<'_>) {
         self.current = db;
+        if !again {
+            // The end of a watch before this one may not have arrived.
+            self.watches.end(client);
+        }
         let is_lost = again && !self.watches.knows(client);
         for key in args.tail(1) {
             // A key that has expired already must not count as changed later.

@@ -2,6 +2,7 @@
 
 use super::Server;
 use crate::kv::stitch::Stitched;
+use crate::kv::store::WatchId;
 
 #[test]
 fn transactions_run_on_one_shard_and_say_so() {
@@ -192,4 +193,55 @@ fn a_transaction_does_not_pause_for_the_numbers_of_shards() {
     let (replies, pauses) = server.feed(&mut client, script.as_bytes());
     assert_eq!(pauses, 0);
     assert!(replies.ends_with(b"<late>+PONG\r\n"));
+}
+
+#[test]
+fn no_shard_keeps_the_watch_of_who_left_in_the_middle_of_a_turn() {
+    for end in ["UNWATCH", "MULTI\nPING\nEXEC", "MULTI\nDISCARD", "MULTI\nEXEC 1"] {
+        let mut server = Server::new(1);
+        let (mut one, mut other) = (server.connect(), server.connect());
+        server.say(&mut other, &format!("SET big {}", "x".repeat(60_000)));
+        server.say(&mut one, "WATCH a");
+        one.input().extend_from_slice(format!("{}{end}\n", "GET big\n".repeat(40)).as_bytes());
+        one.parse();
+        for (shard, job) in one.jobs().collect::<Vec<_>>() {
+            server.run(shard, job, &mut one);
+        }
+        assert!(matches!(one.stitch(), Stitched::Paused(_)), "what ends the watch has not run");
+        one.discard();
+        server.leave(one);
+        let watch = server.shards()[0].unwatch(WatchId { node: 0, client: 1 });
+        assert_eq!(watch, None, "{end}");
+    }
+}
+
+#[test]
+fn a_watch_whose_end_did_not_arrive_is_ended_later() {
+    let mut server = Server::new(1);
+    let (mut one, mut two) = (server.connect(), server.connect());
+    server.say(&mut one, "WATCH a");
+    one.input().extend_from_slice(b"MULTI\nSET b 1\nEXEC\n");
+    one.parse();
+    for (shard, mut job) in one.jobs().collect::<Vec<_>>() {
+        // As if the shard's node could not be reached.
+        job.fail("ERR too large");
+        one.put_back(shard, job);
+    }
+    assert!(matches!(one.stitch(), Stitched::Done));
+    server.say(&mut two, "SET a 1");
+    // Another watch has nothing to do with it.
+    let replies = server.say(&mut one, "WATCH b\nMULTI\nSET b 2\nEXEC");
+    assert!(replies.ends_with("+OK +OK +QUEUED *1 +OK"), "{replies}");
+
+    server.say(&mut one, "WATCH a");
+    one.input().extend_from_slice(b"UNWATCH\n");
+    one.parse();
+    for (shard, mut job) in one.jobs().collect::<Vec<_>>() {
+        job.fail("ERR not now");
+        one.put_back(shard, job);
+    }
+    assert!(matches!(one.stitch(), Stitched::Done));
+    server.leave(one);
+    let watch = server.shards()[0].unwatch(WatchId { node: 0, client: 1 });
+    assert_eq!(watch, None);
 }

@@ -1,0 +1,77 @@
+//! Which shards know that a client watches keys, as its session sees it.
+//!
+//! A session is ahead of the shards: it has planned the end of a watch before a shard hears of it, which it never does
+//! if the client goes, or its node, within the turn. So a shard is taken to know until a turn that told it is over.
+
+/// The watch of one client, and the traces of earlier ones.
+#[derive(Debug, Default)]
+pub(crate) struct Watching {
+    /// The shard of the watched keys.
+    home: Option<usize>,
+    /// The shards that may know of a watch.
+    knowing: Vec<usize>,
+    /// Those that this turn tells of its end.
+    told: Vec<usize>,
+}
+
+impl Watching {
+    /// Returns the shard of the watched keys, if some are.
+    pub(crate) fn home(&self) -> Option<usize> {
+        self.home
+    }
+
+    /// Watches keys on `home`; returns whether others are watched already.
+    pub(crate) fn begin(&mut self, home: usize) -> bool {
+        if !self.knowing.contains(&home) {
+            self.knowing.push(home);
+        }
+        self.home.replace(home).is_some()
+    }
+
+    /// Ends the watch; returns the shard that this turn is to tell so, if there is one.
+    pub(crate) fn end(&mut self) -> Option<usize> {
+        let home = self.home.take()?;
+        self.told.push(home);
+        Some(home)
+    }
+
+    /// Ends a turn, which has not reached the shards in `missed`.
+    pub(crate) fn settle(&mut self, missed: &[usize]) {
+        for shard in std::mem::take(&mut self.told) {
+            if self.home != Some(shard) && !missed.contains(&shard) {
+                self.knowing.retain(|knows| *knows != shard);
+            }
+        }
+    }
+
+    /// Takes the shards out that are to be told when the client is gone.
+    pub(crate) fn leave(&mut self) -> Vec<usize> {
+        std::mem::take(self).knowing
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Watching;
+
+    #[test]
+    fn a_shard_knows_of_a_watch_until_it_was_told_of_its_end() {
+        let mut watching = Watching::default();
+        assert!(!watching.begin(3));
+        watching.settle(&[]);
+        assert!(watching.begin(3));
+        assert_eq!((watching.end(), watching.end(), watching.home()), (Some(3), None, None));
+        // It was not there.
+        watching.settle(&[3]);
+        watching.begin(5);
+        watching.end();
+        watching.settle(&[]);
+        // The end of one and the beginning of the next in one turn.
+        watching.begin(7);
+        watching.end();
+        watching.begin(7);
+        watching.settle(&[]);
+        assert_eq!(watching.leave(), [3, 7]);
+        assert!(watching.leave().is_empty());
+    }
+}
