@@ -149,7 +149,7 @@ pub enum DirError {
 }
 
 /// Returns how many shards the data in `dir` is of, if it is that of `owner`. A directory without data becomes its own,
-/// for `wanted` shards, or else for `usual`.
+/// for `wanted` shards, or else for `usual`. No other process has the directory meanwhile.
 pub(crate) fn shards_of(
     dir: &Path,
     owner: &str,
@@ -175,7 +175,6 @@ pub(crate) fn shards_of(
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let shards = wanted.unwrap_or(usual);
-            fs::create_dir_all(dir).map_err(failed)?;
             let whose = if owner == ALONE { String::new() } else { format!("{owner}\n") };
             write_whole(dir, &format!("{shards}\n{whose}")).map_err(failed)?;
             Ok(shards)

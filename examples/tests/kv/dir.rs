@@ -185,6 +185,21 @@ fn a_directory_is_one_servers_with_the_shards_that_it_was_made_for() {
     assert!(text.contains("not a number of shards"), "{text}");
 }
 
+#[test]
+fn of_two_servers_that_begin_in_a_directory_one_says_how_many_shards_there_are() {
+    let folder = Folder::new("two");
+    let first = Kv::start(Kv::command(&folder.0).args(["--shards", "2"]));
+    // As it was when both looked for it.
+    fs::remove_file(folder.0.join("shards")).unwrap();
+    let mut second = Kv::command(&folder.0);
+    let refused = second.args(["--shards", "3"]).stderr(Stdio::piped()).output().unwrap();
+    let text = String::from_utf8(refused.stderr).unwrap();
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(text.contains("cannot open the journal"), "{text}");
+    assert!(!folder.0.join("shards").exists(), "who does not have the directory writes nothing");
+    first.kill();
+}
+
 /// What one client knows to be written.
 #[derive(Clone, Copy, Default)]
 struct Known {
