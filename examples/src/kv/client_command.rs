@@ -251,6 +251,19 @@ mod tests {
     }
 
     #[test]
+    fn the_name_of_a_client_is_held_for_it() {
+        let mut server = Server::new(1);
+        let mut one = server.connect();
+        for command in ["CLIENT SETNAME", "HELLO 3 SETNAME"] {
+            server.say(&mut one, &format!("{command} {}", "x".repeat(100_000)));
+            // Others see it, too.
+            assert_eq!(one.session.held_bytes(), 200_000);
+            server.say(&mut one, "RESET");
+            assert_eq!(one.session.held_bytes(), 0);
+        }
+    }
+
+    #[test]
     fn replies_can_be_done_without() {
         for shards in [1, 3] {
             let mut server = Server::new(shards);

@@ -6,6 +6,8 @@
 
 mod parcel;
 
+use std::sync::Arc;
+
 pub(crate) use parcel::{Answer, Parcel};
 
 use greenroom::journal::{Commit, PersistError};
@@ -43,10 +45,42 @@ pub(crate) enum Task {
 #[derive(Clone, Copy, Debug)]
 struct Step {
     task: Task,
-    first: u32,
-    words: u32,
+    words: Place,
     db: u8,
     proto: Proto,
+}
+
+/// Where the words of a step lie.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    /// In the job's arena.
+    Own { first: u32, count: u32 },
+    /// These of the words that it shares with other jobs.
+    Shared(u32),
+}
+
+/// The words of a command that several shards are to run.
+#[derive(Debug, Default)]
+pub(crate) struct Words {
+    arena: Vec<u8>,
+    spans: Vec<Span>,
+}
+
+impl Words {
+    pub(crate) fn of(args: Args<'_>) -> Arc<Self> {
+        let mut words = Self::default();
+        args.copy_to(&mut words.arena, &mut words.spans);
+        Arc::new(words)
+    }
+
+    fn args(&self) -> Args<'_> {
+        Args::new(&self.arena, &self.spans)
+    }
+
+    /// Returns the bytes that are allocated.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.arena.capacity() + held(&self.spans)
+    }
 }
 
 /// Commands for one shard and, after [`Job::run`], their replies.
@@ -55,6 +89,7 @@ pub(crate) struct Job {
     client: WatchId,
     arena: Vec<u8>,
     spans: Vec<Span>,
+    shared: Vec<Arc<Words>>,
     steps: Vec<Step>,
     /// The step to run next.
     next: usize,
@@ -79,6 +114,7 @@ impl Job {
             client,
             arena: Vec::new(),
             spans: Vec::new(),
+            shared: Vec::new(),
             steps: Vec::new(),
             next: 0,
             out: Vec::new(),
@@ -106,7 +142,8 @@ impl Job {
 
     /// Returns about how many bytes of data the steps bring that are left to run and were not admitted.
     pub(crate) fn brought(&self) -> usize {
-        self.steps.iter().skip(self.next).map(|step| step.brought(&self.arena, &self.spans)).sum()
+        let words = (&self.arena[..], &self.spans[..], &self.shared[..]);
+        self.steps.iter().skip(self.next).map(|step| step.brought(words)).sum()
     }
 
     /// Returns whether the shard has not run it, since the last call.
@@ -141,13 +178,14 @@ impl Job {
             self.arena.extend_from_slice(word);
             self.spans.push(Span::new(start, self.arena.len()));
         }
-        self.steps.push(Step {
-            task,
-            first: narrow(first),
-            words: narrow(self.spans.len() - first),
-            db: u8::try_from(db).unwrap_or(0),
-            proto,
-        });
+        self.add(task, self.own_from(first), db, proto);
+    }
+
+    /// Adds a step whose words are shared.
+    pub(crate) fn push_shared(&mut self, task: Task, db: usize, proto: Proto, words: Arc<Words>) {
+        let place = Place::Shared(narrow(self.shared.len()));
+        self.shared.push(words);
+        self.add(task, place, db, proto);
     }
 
     /// Adds a step that is one whole command: its words lie in one piece and are copied so.
@@ -160,13 +198,15 @@ impl Job {
     ) {
         let first = self.spans.len();
         args.copy_to(&mut self.arena, &mut self.spans);
-        self.steps.push(Step {
-            task: Task::Run(spec),
-            first: narrow(first),
-            words: narrow(self.spans.len() - first),
-            db: u8::try_from(db).unwrap_or(0),
-            proto,
-        });
+        self.add(Task::Run(spec), self.own_from(first), db, proto);
+    }
+
+    fn own_from(&self, first: usize) -> Place {
+        Place::Own { first: narrow(first), count: narrow(self.spans.len() - first) }
+    }
+
+    fn add(&mut self, task: Task, words: Place, db: usize, proto: Proto) {
+        self.steps.push(Step { task, words, db: u8::try_from(db).unwrap_or(0), proto });
     }
 
     /// Returns whether every step was run.
@@ -184,7 +224,8 @@ impl Job {
             if may_pause && self.out.len() >= pause {
                 break;
             }
-            let args = Args::new(&self.arena, step.spans_of(&self.spans));
+            let words = (&self.arena[..], &self.spans[..], &self.shared[..]);
+            let args = step.args(words);
             let db = usize::from(step.db);
             let mut reply = Reply::new(&mut self.out, step.proto);
             let is_inside = transaction > 0;
@@ -209,8 +250,7 @@ impl Job {
                 }
                 Task::Begin { replies, steps, watches } => {
                     let inside = self.steps.iter().skip(self.next + 1).take(steps as usize);
-                    let bytes: usize =
-                        inside.map(|step| step.brought(&self.arena, &self.spans)).sum();
+                    let bytes: usize = inside.map(|step| step.brought(words)).sum();
                     // A shard that was started again, or has missed the client's node, cannot know what changed.
                     let is_touched = shard.unwatch(self.client).unwrap_or(true);
                     if watches && is_touched {
@@ -285,6 +325,7 @@ impl Job {
     pub(crate) fn held_bytes(&self) -> usize {
         self.arena.capacity()
             + held(&self.spans)
+            + held(&self.shared)
             + held(&self.steps)
             + self.out.capacity()
             + held(&self.ends)
@@ -296,6 +337,7 @@ impl Job {
         weight(&self.arena)
             + weight(&self.out)
             + held(&self.spans)
+            + held(&self.shared)
             + held(&self.steps)
             + held(&self.ends)
     }
@@ -304,6 +346,7 @@ impl Job {
     pub(crate) fn clear(&mut self) {
         clear(&mut self.arena);
         clear(&mut self.spans);
+        clear(&mut self.shared);
         clear(&mut self.steps);
         clear(&mut self.out);
         clear(&mut self.ends);
@@ -315,11 +358,9 @@ impl Job {
 
 impl Step {
     /// Returns about how many bytes of data it brings, unless it was admitted.
-    fn brought(&self, arena: &[u8], spans: &[Span]) -> usize {
+    fn brought(&self, words: Lying<'_>) -> usize {
         match self.task {
-            Task::Run(spec) if spec.needs_memory() => {
-                room::brought(Args::new(arena, self.spans_of(spans)))
-            }
+            Task::Run(spec) if spec.needs_memory() => room::brought(self.args(words)),
             Task::Run(_)
             | Task::Admitted(_)
             | Task::Watch { .. }
@@ -329,11 +370,21 @@ impl Step {
         }
     }
 
-    fn spans_of<'a>(&self, spans: &'a [Span]) -> &'a [Span] {
-        let first = self.first as usize;
-        spans.get(first..first + self.words as usize).unwrap_or_default()
+    fn args<'a>(&self, (arena, spans, shared): Lying<'a>) -> Args<'a> {
+        match self.words {
+            Place::Own { first, count } => {
+                let first = first as usize;
+                Args::new(arena, spans.get(first..first + count as usize).unwrap_or_default())
+            }
+            Place::Shared(index) => {
+                shared.get(index as usize).map_or(Args::new(&[], &[]), |words| words.args())
+            }
+        }
     }
 }
+
+/// What the steps of a job have their words in: its arena, the spans there, and the words that it shares.
+type Lying<'a> = (&'a [u8], &'a [Span], &'a [Arc<Words>]);
 
 /// Empties a buffer, giving back what one large request made it grow to.
 pub(crate) fn clear<T>(buffer: &mut Vec<T>) {

@@ -15,7 +15,7 @@ use super::names::Names;
 use super::own::{self, FullName};
 use super::resp::Proto;
 use super::shared::Shared;
-use super::store::{Args, Error, cursor_shard};
+use super::store::{Args, Error, cursor_shard, hash};
 use super::transaction::Transaction;
 use super::turn::Turn;
 use super::watching::Watching;
@@ -174,10 +174,12 @@ impl Session {
         set.next().unwrap_or_else(|| self.shared.budget.max.get())
     }
 
-    /// Returns about how many bytes the server holds for what the client has queued and listens to.
+    /// Returns about how many bytes the server holds for what the client has queued, watches, listens to and is called.
     pub(crate) fn held_bytes(&self) -> usize {
         let queued = self.transaction.as_ref().map_or(0, Transaction::bytes);
-        queued + self.channels.bytes() + self.patterns.bytes()
+        let listened = self.channels.bytes() + self.patterns.bytes();
+        // The name is here, and where others see it.
+        queued + self.watching.bytes() + listened + 2 * self.name.len()
     }
 
     fn state(&self) -> State {
@@ -370,6 +372,7 @@ impl Session {
             return Err(Error::CROSS_SHARD);
         }
         let again = self.watching.begin(home);
+        args.tail(1).for_each(|key| self.watching.add(self.db, hash(key), key.len()));
         turn.step(home, Task::Watch { again }, self.db, args);
         Ok(())
     }

@@ -228,6 +228,7 @@ impl Turn {
             }
         }
         self.kept_bytes = held;
+        self.shared_bytes = 0;
     }
 }
 

@@ -20,7 +20,7 @@ use super::aside::Aside;
 use super::budget::weight;
 use super::command::{Merge, Spec};
 use super::info::Numbers;
-use super::job::{Job, KEEP_BYTES_MAX, Task, held};
+use super::job::{Job, KEEP_BYTES_MAX, Task, Words, held};
 use super::layout::Layout;
 use super::resp::{Proto, Reply};
 use super::room::{Room, brought_by};
@@ -93,6 +93,8 @@ pub(crate) struct Turn {
     pub(super) pushes: Proto,
     /// Bytes that the jobs keep between turns.
     pub(super) kept_bytes: usize,
+    /// Bytes of words that jobs share.
+    pub(super) shared_bytes: usize,
     client: WatchId,
     layout: Layout,
 }
@@ -113,6 +115,7 @@ impl Turn {
             missed: Vec::new(),
             pushes: Proto::Resp2,
             kept_bytes: 0,
+            shared_bytes: 0,
             client,
             layout,
         }
@@ -197,8 +200,10 @@ impl Turn {
         args: Args<'_>,
     ) {
         let from = self.fan.len();
+        let words = Words::of(args);
+        self.shared_bytes += words.held_bytes();
         for shard in 0..self.shards() {
-            self.job(shard).push(task, db, proto, args.tail(0));
+            self.job(shard).push_shared(task, db, proto, Arc::clone(&words));
             self.fan.push(shard);
         }
         self.parts.push(Part::Gather { merge, proto, from, to: self.fan.len() });
@@ -330,7 +335,11 @@ impl Turn {
                 late += channel.len() + message.len();
             }
         }
-        jobs + late + held(&self.parts) + weight(&self.local, KEEP_BYTES_MAX) + held(&self.fan)
+        jobs + late
+            + self.shared_bytes
+            + held(&self.parts)
+            + weight(&self.local, KEEP_BYTES_MAX)
+            + held(&self.fan)
     }
 
     fn job(&mut self, shard: usize) -> &mut Job {

@@ -3,6 +3,11 @@
 //! A session is ahead of the shards: it has planned the end of a watch before a shard hears of it, which it never does
 //! if the client goes, or its node, within the turn. So a shard is taken to know until a turn that told it is over.
 
+use std::collections::BTreeSet;
+
+/// Bytes that one watched key takes beside its own: its places on the shard and here.
+const KEY_BYTES: usize = 250;
+
 /// The watch of one client, and the traces of earlier ones.
 #[derive(Debug, Default)]
 pub(crate) struct Watching {
@@ -12,6 +17,11 @@ pub(crate) struct Watching {
     knowing: Vec<usize>,
     /// Those that this turn tells of its end.
     told: Vec<usize>,
+    /// The databases and the hashes of the watched keys.
+    keys: BTreeSet<(usize, u64)>,
+    /// About how many bytes shards hold for them, and for those whose end they have not heard of.
+    bytes: usize,
+    past_bytes: usize,
 }
 
 impl Watching {
@@ -28,10 +38,25 @@ impl Watching {
         self.home.replace(home).is_some()
     }
 
+    /// Counts one of the keys, unless it was.
+    pub(crate) fn add(&mut self, db: usize, hash: u64, key_bytes: usize) {
+        if self.keys.insert((db, hash)) {
+            // The shard looks it up by the key, and by the client.
+            self.bytes += KEY_BYTES + 2 * key_bytes;
+        }
+    }
+
+    /// Returns about how many bytes are held for what is watched.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes + self.past_bytes
+    }
+
     /// Ends the watch; returns the shard that this turn is to tell so, if there is one.
     pub(crate) fn end(&mut self) -> Option<usize> {
         let home = self.home.take()?;
         self.told.push(home);
+        self.keys.clear();
+        self.past_bytes += std::mem::take(&mut self.bytes);
         Some(home)
     }
 
@@ -41,6 +66,9 @@ impl Watching {
             if self.home != Some(shard) && !missed.contains(&shard) {
                 self.knowing.retain(|knows| *knows != shard);
             }
+        }
+        if self.knowing.iter().all(|knows| self.home == Some(*knows)) {
+            self.past_bytes = 0;
         }
     }
 

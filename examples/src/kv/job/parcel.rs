@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Job, Step, Task, narrow};
+use super::{Job, Place, Step, Task, narrow};
 use crate::kv::command::find;
 use crate::kv::resp::{Proto, Reply, Span};
 use crate::kv::store::{Args, DATABASES, WatchId};
@@ -69,8 +69,9 @@ impl Job {
     /// Returns the bytes, at most, of the message that takes what is left to run to another node.
     pub(crate) fn packed_bytes_max(&self) -> usize {
         let steps = self.steps.iter().skip(self.next);
-        let words = steps.clone().flat_map(|step| step.spans_of(&self.spans));
-        let words: usize = words.map(|span| span.of(&self.arena).len() + LENGTH_BYTES_MAX).sum();
+        let lying = (&self.arena[..], &self.spans[..], &self.shared[..]);
+        let words = steps.clone().flat_map(|step| step.args(lying).tail(0));
+        let words: usize = words.map(|word| word.len() + LENGTH_BYTES_MAX).sum();
         words + steps.count() * STEP_BYTES_MAX
     }
 
@@ -86,8 +87,8 @@ impl Job {
             steps: Vec::new(),
         };
         for step in self.steps.iter().skip(self.next) {
-            for span in step.spans_of(&self.spans) {
-                let word = span.of(&self.arena);
+            let args = step.args((&self.arena, &self.spans, &self.shared));
+            for word in args.tail(0) {
                 parcel.lengths.push(narrow(word.len()));
                 parcel.words.extend_from_slice(word);
             }
@@ -101,7 +102,7 @@ impl Job {
                 Task::Numbers => PackedTask::Numbers,
             };
             let resp3 = step.proto == Proto::Resp3;
-            parcel.steps.push(PackedStep { task, words: step.words, db: step.db, resp3 });
+            parcel.steps.push(PackedStep { task, words: narrow(args.len()), db: step.db, resp3 });
         }
         parcel
     }
@@ -126,8 +127,8 @@ impl Job {
                 return Err(Malformed);
             }
             let proto = if packed.resp3 { Proto::Resp3 } else { Proto::Resp2 };
-            let (first_word, words) = (narrow(first), packed.words);
-            job.steps.push(Step { task, first: first_word, words, db: packed.db, proto });
+            let words = Place::Own { first: narrow(first), count: packed.words };
+            job.steps.push(Step { task, words, db: packed.db, proto });
             first = end;
         }
         Ok(job)

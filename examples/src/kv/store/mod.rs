@@ -25,7 +25,7 @@ mod watch;
 mod tests;
 
 pub(crate) use args::Args;
-pub(crate) use db::{route, tag};
+pub(crate) use db::{hash, route, tag};
 pub(crate) use error::{Error, up_to_zero};
 pub(crate) use glob::matches;
 pub(crate) use log::LogError;

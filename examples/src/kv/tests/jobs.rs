@@ -33,6 +33,25 @@ fn shards_of_other_nodes_answer_as_those_here() {
     }
 }
 
+#[test]
+fn the_words_of_a_command_for_all_shards_are_there_once() {
+    let server = Server::new(40);
+    let mut client = server.connect();
+    let pattern = "x".repeat(1_000_000);
+    client.input().extend_from_slice(format!("KEYS {pattern}\n").as_bytes());
+    client.parse();
+    let held = client.busy_bytes();
+    assert!((1_000_000..3_500_000).contains(&held), "{held}");
+    for far in [false, true] {
+        let mut server = Server { far, ..Server::new(3) };
+        let mut client = server.connect();
+        server.say(&mut client, "MSET a 1 b 2 c 3 d 4");
+        let script = "KEYS a*\nKEYS [b]\nFLUSHALL NOW\nKEYS c\nDBSIZE\nFLUSHALL SYNC\nKEYS *";
+        let replies = server.say(&mut client, script);
+        assert_eq!(replies, "*1 $1 a *1 $1 b -ERR syntax error *1 $1 c :4 +OK *0");
+    }
+}
+
 /// A job of each kind of step.
 fn job() -> Job {
     let mut job = Job::new(WatchId { node: 1, client: 1 });

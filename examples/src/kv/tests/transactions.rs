@@ -245,3 +245,31 @@ fn a_watch_whose_end_did_not_arrive_is_ended_later() {
     let watch = server.shards()[0].unwatch(WatchId { node: 0, client: 1 });
     assert_eq!(watch, None);
 }
+
+#[test]
+fn what_a_client_watches_is_held_for_it_as_long_as_it_does() {
+    let mut server = Server::new(1);
+    let mut one = server.connect();
+    let (long, other) = ("x".repeat(100_000), "y".repeat(100_000));
+    server.say(&mut one, &format!("WATCH {long}"));
+    let held = one.session.held_bytes();
+    // The shard has it twice.
+    assert!((200_000..220_000).contains(&held), "{held}");
+    server.say(&mut one, &format!("WATCH {long}\nWATCH {other} {long}"));
+    let held = one.session.held_bytes();
+    assert!((400_000..440_000).contains(&held), "{held}: a key is watched once");
+    // Who ends a watch and begins the next at once has one.
+    for round in 0..5 {
+        server.say(&mut one, &format!("MULTI\nGET a\nEXEC\nWATCH {round}{long}"));
+    }
+    let held = one.session.held_bytes();
+    assert!((200_000..220_000).contains(&held), "{held}");
+    for end in ["UNWATCH", "MULTI\nDISCARD", "RESET", "MULTI\nPING\nEXEC"] {
+        server.say(&mut one, end);
+        assert_eq!(one.session.held_bytes(), 0, "{end}");
+        server.say(&mut one, &format!("WATCH {long}"));
+    }
+    one.input().extend_from_slice(b"UNWATCH\n");
+    one.parse();
+    assert!(one.session.held_bytes() >= 200_000, "the shard has not heard of it");
+}
