@@ -314,7 +314,7 @@ impl Connection {
             if !self.take_event(&event, proto)? {
                 return Ok(false);
             }
-            if self.conversation.out().len() >= WRITE_BYTES {
+            if self.conversation.is_long() {
                 break;
             }
             next = self.events.try_recv().ok();
@@ -350,10 +350,7 @@ impl Connection {
         while let Ok(event) = self.events.try_recv() {
             let goes_on = self.take_event(&event, proto)?;
             self.note_close(goes_on);
-            if self.conversation.out().len() >= WRITE_BYTES && !self.conversation.is_within_reply()
-            {
-                self.write().await?;
-            }
+            self.write_if_long().await?;
         }
         Ok(())
     }
@@ -375,6 +372,7 @@ impl Connection {
                     if ends {
                         self.take_last_messages(pushes).await?;
                     }
+                    self.write_if_long().await?;
                 }
                 Stitched::Paused(shard) => {
                     // The client must have taken what there is before more is made.
@@ -422,7 +420,5 @@ const SERVE_TIMEOUT: Duration = Duration::from_secs(5);
 const HANG_UP_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a client must be silent then to be taken for one that has ended, too.
 const QUIET_TIMEOUT: Duration = Duration::from_millis(100);
-/// Bytes of channel messages gathered before they are written, and of anything written before others have a turn.
-const WRITE_BYTES: usize = 64 * 1024;
 /// How long a client may be silent before the kernel asks whether it is still there.
 pub(crate) const KEEPALIVE: Duration = Duration::from_secs(300);

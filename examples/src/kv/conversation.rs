@@ -17,6 +17,10 @@ use super::turn::Turn;
 
 /// Commands taken into one turn: what one client can make a shard do before it is another's turn.
 const COMMANDS_MAX: usize = 512;
+/// Bytes of replies without a shard after which a turn ends; those of shards make them pause.
+const LOCAL_BYTES_MAX: usize = 1 << 20;
+/// Bytes of replies and messages that are gathered before they are written.
+const WRITE_BYTES: usize = 64 * 1024;
 /// Bytes read at one time.
 const READ_BYTES: usize = 16 * 1024;
 
@@ -126,7 +130,10 @@ impl Conversation {
 
     /// Returns whether the next command is one for another turn.
     fn ends_turn(&self) -> bool {
-        self.session.is_undecided() || (self.session.wants_a_turn() && !self.turn.is_answered())
+        let is_long = self.turn.local_bytes() >= LOCAL_BYTES_MAX;
+        is_long
+            || self.session.is_undecided()
+            || (self.session.wants_a_turn() && !self.turn.is_answered())
     }
 
     /// Takes the bytes of complete commands out of the buffer.
@@ -206,10 +213,22 @@ impl Conversation {
             let is_refused = self.turn.take_refused();
             self.session.settle(is_refused, &self.turn.take_missed());
         }
+        self.drop_unheard();
+        stitched
+    }
+
+    /// Returns whether there is enough to be written before more is added: all of it but a reply that is not whole.
+    pub(crate) fn is_long(&mut self) -> bool {
+        self.drop_unheard();
+        self.out.len() >= WRITE_BYTES && !self.is_within_reply()
+    }
+
+    /// Takes out of the output what the client is not to get.
+    fn drop_unheard(&mut self) {
+        self.turn.drop_muted(&mut self.out);
         if self.is_silent {
             self.out.clear();
         }
-        stitched
     }
 
     /// Returns whether the output ends within a reply that is not to be parted.

@@ -61,10 +61,7 @@ impl Turn {
             match self.stitch_part(out) {
                 Next::Step => self.at += 1,
                 Next::Jump(at) => self.at = at,
-                Next::Stop(stitched) => {
-                    self.drop_muted(out);
-                    return stitched;
-                }
+                Next::Stop(stitched) => return stitched,
             }
         }
         self.reset();
@@ -134,7 +131,8 @@ impl Turn {
         self.muted_from = self.muted_from.map(|_| out.len());
     }
 
-    fn drop_muted(&self, out: &mut Vec<u8>) {
+    /// Takes out of the output what is not for the client.
+    pub(super) fn drop_muted(&self, out: &mut Vec<u8>) {
         if let Some(from) = self.muted_from {
             out.truncate(from);
         }

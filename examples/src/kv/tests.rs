@@ -191,6 +191,23 @@ fn one_client_cannot_make_a_shard_hold_more_than_it_reads() {
 }
 
 #[test]
+fn replies_that_no_shard_makes_come_a_part_at_a_time() {
+    let mut server = Server::new(2);
+    let mut client = server.connect();
+    server.say(&mut client, &format!("CLIENT SETNAME {}", "x".repeat(100_000)));
+    let script = "CLIENT GETNAME\n".repeat(400);
+    client.input().extend_from_slice(script.as_bytes());
+    client.parse();
+    let held = client.held_bytes();
+    assert!(client.has_more() && held < 3_000_000, "{held}");
+    assert!(matches!(client.stitch(), Stitched::Done));
+    let first = client.out().len();
+    client.written();
+    let (rest, _) = server.feed(&mut client, b"");
+    assert_eq!(first + rest.len(), 400 * (100_000 + "$100000\r\n\r\n".len()));
+}
+
+#[test]
 fn idle_clients_keep_little_of_what_they_once_needed() {
     for shards in [1, 40] {
         let mut server = Server::new(shards);

@@ -314,6 +314,11 @@ impl Turn {
         *self = Self::new(self.client, self.layout.clone());
     }
 
+    /// Returns the bytes of replies that need no shard.
+    pub(super) fn local_bytes(&self) -> usize {
+        self.local.len()
+    }
+
     /// Returns the bytes that are allocated.
     #[cfg(test)]
     pub(super) fn held_bytes(&self) -> usize {

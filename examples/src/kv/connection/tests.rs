@@ -11,7 +11,8 @@ use socket2::SockRef;
 use tokio::io::AsyncReadExt;
 use tokio::net::{TcpListener, TcpStream};
 
-use super::{Arrival, Connection, KEEPALIVE, WRITE_BYTES};
+use super::write::PIECE_BYTES;
+use super::{Arrival, Connection, KEEPALIVE};
 use crate::kv::backend::{Backend, Home};
 use crate::kv::broker::Broker;
 use crate::kv::shard_actor::ShardActor;
@@ -145,7 +146,45 @@ async fn a_long_reply_is_written_in_pieces_between_which_others_have_their_turn(
     drop(one);
     let mut piece = Vec::new();
     stream.read_to_end(&mut piece).await.unwrap();
-    assert!((1..=WRITE_BYTES).contains(&piece.len()), "{}", piece.len());
+    assert!((1..=PIECE_BYTES).contains(&piece.len()), "{}", piece.len());
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn answers_of_the_broker_are_written_before_there_are_more() {
+    let server = Server::start(Limits::default()).await;
+    let (mut ear, mut heard) = server.connect().await;
+    tokio::spawn(
+        async move { while heard.read(&mut [0; 4096]).await.is_ok_and(|read| read > 0) {} },
+    );
+    let names: Vec<_> = (0..256).map(|name| format!("{name:01000}")).collect();
+    plan(&mut ear, &format!("SUBSCRIBE {}\n", names.join(" ")));
+    ear.turn().await.unwrap();
+
+    let (each, count) = ("*256\r\n".len() + 256 * (1000 + "$1000\r\n\r\n".len()), 100);
+    let (mut one, mut stream) = server.connect().await;
+    plan(&mut one, &"PUBSUB CHANNELS\n".repeat(count));
+    let client = Arc::clone(&one.conversation.session.client);
+    let read = async {
+        let (mut piece, mut came, mut held_max) = (vec![0; 1 << 16], 0, 0);
+        while came < count * each {
+            came += stream.read(&mut piece).await.unwrap();
+            held_max = held_max.max(client.account.total());
+        }
+        held_max
+    };
+    let (turned, held_max) = tokio::join!(one.turn(), read);
+    turned.unwrap();
+    assert!(held_max < 4 * each as u64, "{held_max}");
+
+    let (mut deaf, mut stream) = server.connect().await;
+    let asks = "PUBSUB CHANNELS\n".repeat(3);
+    plan(&mut deaf, &format!("CLIENT REPLY OFF\n{asks}CLIENT REPLY ON\n"));
+    deaf.turn().await.unwrap();
+    drop(deaf);
+    let mut replies = String::new();
+    stream.read_to_string(&mut replies).await.unwrap();
+    assert_eq!(replies, "+OK\r\n");
     server.stop().await;
 }
 

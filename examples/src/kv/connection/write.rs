@@ -9,20 +9,27 @@ use std::time::Duration;
 use tokio::io::AsyncReadExt;
 use tokio::time::Instant;
 
-use super::{CLOSE_TIMEOUT, Connection, WRITE_BYTES};
+use super::{CLOSE_TIMEOUT, Connection};
 use crate::kv::shared::Limits;
 use crate::kv::stats::Cut;
 
+/// Bytes written before others have a turn.
+pub(super) const PIECE_BYTES: usize = 64 * 1024;
 /// How often to look whether there is room again for what a client sends before it reads.
 const ROOM_INTERVAL: Duration = Duration::from_millis(100);
 
 impl Connection {
+    /// Writes what there is, if that is enough for one time and does not end within a reply.
+    pub(super) async fn write_if_long(&mut self) -> Result<(), Cut> {
+        if self.conversation.is_long() { self.write().await } else { Ok(()) }
+    }
+
     /// Writes all replies; the client has a limited time to take them.
     pub(super) async fn write(&mut self) -> Result<(), Cut> {
         let out = std::mem::take(self.conversation.out());
         let mut done = 0;
         while done < out.len() {
-            let piece = WRITE_BYTES.min(out.len() - done);
+            let piece = PIECE_BYTES.min(out.len() - done);
             match self.stream.try_write(&out[done..done + piece]) {
                 Ok(0) => return Err(Cut::Broken),
                 Ok(count) => {
