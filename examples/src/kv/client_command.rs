@@ -1,6 +1,7 @@
 //! `CLIENT` and its subcommands.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use super::client::{Client, Shown};
 use super::command::{Action, Own, Spec};
@@ -45,7 +46,7 @@ pub(crate) fn run(session: &mut Session, args: Args<'_>, turn: &mut Turn) -> Res
         b"list" => list(session, args, turn)?,
         b"kill" => kill(session, args, turn)?,
         b"no-evict" if args.is(2, "on") || args.is(2, "off") => {
-            session.client.account.spare(args.is(2, "on"));
+            session.affect(Effect::Spare(Arc::clone(&session.client), args.is(2, "on")));
             turn.ok(proto);
         }
         b"reply" if args.is(2, "on") => {

@@ -39,10 +39,10 @@ pub(crate) struct Session {
     pub(crate) last_command: FullName,
     /// Which replies the client is to get.
     pub(crate) replies: Replies,
-    /// A transaction that a shard may still refuse.
-    undecided: Option<Undecided>,
-    /// All counts start anew when the turn is over: what came before in it is not to be counted after.
-    resets_stats: bool,
+    /// What the commands of this turn do to others when it is over: it was done behind what came before it.
+    effects: Vec<Effect>,
+    /// What the session goes back to if a shard refuses the transaction of this turn, whose effects are all there are.
+    before: Option<State>,
 }
 
 /// Which replies a client gets, by `CLIENT REPLY`.
@@ -62,14 +62,6 @@ impl Replies {
     }
 }
 
-/// What the commands of a transaction did beside the shard's work, until the shard has let them in.
-#[derive(Debug)]
-struct Undecided {
-    /// What the session goes back to.
-    before: State,
-    effects: Vec<Effect>,
-}
-
 /// What commands change of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct State {
@@ -85,6 +77,8 @@ struct State {
 #[derive(Debug)]
 pub(crate) enum Effect {
     Cut(Arc<Client>),
+    /// Has others cut off before this one, or no longer.
+    Spare(Arc<Client>, bool),
     MemoryMax(u64),
     ClientsMax(u64),
     ResetStats,
@@ -114,14 +108,14 @@ impl Session {
             is_closing: false,
             last_command: FullName::NONE,
             replies: Replies::All,
-            undecided: None,
-            resets_stats: false,
+            effects: Vec::new(),
+            before: None,
         }
     }
 
     /// Returns whether what follows cannot be planned before the turn has run.
     pub(crate) fn is_undecided(&self) -> bool {
-        self.undecided.is_some() || self.resets_stats
+        self.before.is_some() || !self.effects.is_empty()
     }
 
     /// Returns whether what follows may be the `EXEC` of a transaction that is to begin a turn of its own: the client may
@@ -133,43 +127,32 @@ impl Session {
     /// Ends a turn: what it left undecided holds, or has never been. `missed` are the shards that it has not reached.
     pub(crate) fn settle(&mut self, is_refused: bool, missed: &[usize]) {
         self.watching.settle(missed);
-        if std::mem::take(&mut self.resets_stats) {
-            self.shared.apply(Effect::ResetStats);
-        }
-        let Some(Undecided { before, effects }) = self.undecided.take() else { return };
-        if is_refused {
-            self.restore(before);
-        } else {
-            effects.into_iter().for_each(|effect| self.shared.apply(effect));
+        let effects = std::mem::take(&mut self.effects);
+        match self.before.take() {
+            Some(before) if is_refused => self.restore(before),
+            Some(_) | None => effects.into_iter().for_each(|effect| self.shared.apply(effect)),
         }
     }
 
-    /// Does something to others: at once, unless it is part of a transaction that may be refused, or concerns what was
-    /// done before.
+    /// Does something to others when the turn is over, which ends with this command.
     pub(crate) fn affect(&mut self, effect: Effect) {
-        match (&mut self.undecided, effect) {
-            (Some(undecided), effect) => undecided.effects.push(effect),
-            (None, Effect::ResetStats) => self.resets_stats = true,
-            (None, effect) => self.shared.apply(effect),
-        }
+        self.effects.push(effect);
     }
 
     /// Returns the limit of memory, as the commands of this client see it.
     pub(crate) fn memory_max(&self) -> u64 {
-        let effects = self.undecided.iter().flat_map(|undecided| undecided.effects.iter().rev());
-        let mut set = effects.filter_map(|effect| match effect {
+        let mut set = self.effects.iter().rev().filter_map(|effect| match effect {
             Effect::MemoryMax(bytes) => Some(*bytes),
-            Effect::Cut(_) | Effect::ClientsMax(_) | Effect::ResetStats => None,
+            Effect::Cut(_) | Effect::Spare(..) | Effect::ClientsMax(_) | Effect::ResetStats => None,
         });
         set.next().unwrap_or_else(|| self.shared.memory_max.get())
     }
 
     /// Returns the limit of what all clients hold, as the commands of this client see it.
     pub(crate) fn clients_max(&self) -> u64 {
-        let effects = self.undecided.iter().flat_map(|undecided| undecided.effects.iter().rev());
-        let mut set = effects.filter_map(|effect| match effect {
+        let mut set = self.effects.iter().rev().filter_map(|effect| match effect {
             Effect::ClientsMax(bytes) => Some(*bytes),
-            Effect::Cut(_) | Effect::MemoryMax(_) | Effect::ResetStats => None,
+            Effect::Cut(_) | Effect::Spare(..) | Effect::MemoryMax(_) | Effect::ResetStats => None,
         });
         set.next().unwrap_or_else(|| self.shared.budget.max.get())
     }
@@ -348,7 +331,7 @@ impl Session {
         };
         let has_own = transaction.has_own;
         if begun.is_some() && has_own {
-            self.undecided = Some(Undecided { before: self.state(), effects: Vec::new() });
+            self.before = Some(self.state());
         }
         for (spec, args) in commands {
             self.run(spec, args, turn);
@@ -358,8 +341,8 @@ impl Session {
         }
         turn.close(self.proto);
         if has_own {
-            let now = self.state();
-            self.undecided.take_if(|it| it.effects.is_empty() && it.before == now);
+            let (now, has_effects) = (self.state(), !self.effects.is_empty());
+            self.before.take_if(|before| !has_effects && *before == now);
         }
         Ok(())
     }

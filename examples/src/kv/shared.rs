@@ -246,6 +246,7 @@ impl Shared {
     pub(crate) fn apply(&self, effect: Effect) {
         match effect {
             Effect::Cut(client) => client.cut(Cut::Killed),
+            Effect::Spare(client, is_spared) => client.account.spare(is_spared),
             Effect::MemoryMax(bytes) => self.memory_max.set(bytes),
             Effect::ClientsMax(bytes) => {
                 self.budget.max.set(bytes);

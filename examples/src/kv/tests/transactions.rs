@@ -273,3 +273,47 @@ fn what_a_client_watches_is_held_for_it_as_long_as_it_does() {
     one.parse();
     assert!(one.session.held_bytes() >= 200_000, "the shard has not heard of it");
 }
+
+#[test]
+fn what_a_command_does_to_others_it_does_behind_those_before_it() {
+    let mut server = Server::new(1);
+    let (mut one, two) = (server.connect(), server.connect());
+    let id = two.session.client.id;
+    type IsDone<'a> = &'a dyn Fn(&Server) -> bool;
+    let is_done: [(String, IsDone<'_>); 4] = [
+        ("CONFIG SET maxmemory 1".to_owned(), &|server| server.shared.memory_max.get() == 1),
+        ("CONFIG SET maxmemory-clients 5".to_owned(), &|server| {
+            server.shared.budget.max.get() == 5
+        }),
+        (format!("CLIENT KILL ID {id}"), &|_| two.session.client.is_cut().is_some()),
+        ("CLIENT NO-EVICT ON".to_owned(), &|server| server.shared.clients()[0].account.is_spared()),
+    ];
+    for (line, is_done) in is_done {
+        one.input().extend_from_slice(format!("SET a 1\n{line}\nSET a 2\n").as_bytes());
+        assert_eq!(one.parse(), 2, "{line}: what is behind sees it");
+        assert!(!is_done(&server), "{line}");
+        for (shard, job) in one.jobs().collect::<Vec<_>>() {
+            server.run(shard, job, &mut one);
+        }
+        assert!(matches!(one.stitch(), Stitched::Done));
+        assert!(is_done(&server), "{line}");
+        server.feed(&mut one, b"");
+    }
+}
+
+#[test]
+fn who_is_to_be_spared_in_a_transaction_that_is_refused_is_not() {
+    let mut server = Server::new(1);
+    let (mut one, mut two) = (server.connect(), server.connect());
+    for (change, is_spared) in [("SET a 1", false), ("PING", true)] {
+        server.say(&mut one, "WATCH a");
+        server.say(&mut two, change);
+        server.say(&mut one, "MULTI\nCLIENT NO-EVICT ON\nGET a\nEXEC");
+        assert_eq!(one.session.client.account.is_spared(), is_spared, "{change}");
+    }
+    // One that was refused before has nothing to do with what follows it.
+    server.say(&mut one, "WATCH a");
+    server.say(&mut two, "SET a 2");
+    server.say(&mut one, "MULTI\nGET a\nEXEC\nCLIENT NO-EVICT OFF");
+    assert!(!one.session.client.account.is_spared());
+}
