@@ -65,7 +65,7 @@ impl Server {
 
     /// Runs a job as another node does.
     fn carry(&mut self, shard: usize, job: &mut Job) {
-        let parcel = postcard::to_allocvec(&job.pack(shard, 0)).unwrap();
+        let parcel = postcard::to_allocvec(&job.pack(shard, 0, usize::MAX)).unwrap();
         let mut there = Job::unpack(postcard::from_bytes(&parcel).unwrap()).unwrap();
         there.run(&mut self.shards[shard]);
         let answer = postcard::to_allocvec(&there.into_answer()).unwrap();

@@ -293,6 +293,31 @@ fn what_is_too_large_for_another_node_is_not_done_and_harms_nobody() {
 }
 
 #[test]
+fn what_is_sent_together_is_not_too_large_for_another_node() {
+    let nodes = Nodes::start();
+    let mut client = nodes.client(0);
+    let large = vec![b'x'; 16 << 20];
+    let is_near = |number: &usize| {
+        client.send(&encode(&[b"SET", key(*number).as_bytes(), &large]));
+        show(&client.reply()) == "OK"
+    };
+    let (near, far): (Vec<_>, Vec<_>) = (0..10).partition(is_near);
+    // Replies that are not read: what comes meanwhile is in one turn when they are.
+    let get = encode(&[b"GET", key(near[0]).as_bytes()]).repeat(3);
+    let set = |bytes: usize| encode(&[b"SET", key(far[0]).as_bytes(), &vec![b'x'; bytes]]);
+    let script = [get, set(100_000).repeat(250), set(14 << 20), set(16 << 20), set(5)].concat();
+    client.send(&script);
+    (0..3).for_each(|_| assert!(show(&client.reply()).len() == large.len()));
+    for _ in 0..251 {
+        assert_eq!(show(&client.reply()), "OK");
+    }
+    let refused = show(&client.reply());
+    assert!(refused.starts_with("ERR too large for node "), "{refused}");
+    assert_eq!(show(&client.reply()), "OK");
+    assert_eq!(client.text(&["STRLEN", &key(far[0])]), "5");
+}
+
+#[test]
 fn nodes_that_differ_about_the_shards_say_so() {
     let mut nodes = Nodes::start();
     nodes.stop(2);

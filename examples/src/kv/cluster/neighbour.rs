@@ -19,7 +19,7 @@ use crate::kv::shard_actor::ShardActor;
 const RETRY: Duration = Duration::from_millis(250);
 /// How long one attempt may take; it goes on in the next.
 const ATTEMPT: Duration = Duration::from_secs(3);
-/// Bytes of a job for another node: what one message of a link may be, with room for what goes before it.
+/// Bytes of a job that go to another node at once: what one message of a link may be, with room for what goes before it.
 const JOB_BYTES_MAX: usize = 15 << 20;
 
 /// Another node.
@@ -55,19 +55,15 @@ impl Neighbour {
         Self { id, name, address: peer.place(), layout, state: Mutex::new(State::new(None)) }
     }
 
-    /// Has a shard of the node run a job. If it cannot, the replies say so.
+    /// Has a shard of the node run a job, or as much of it as one message takes. If it cannot, the replies say so.
     pub(crate) async fn run(&self, shard: usize, mut job: Box<Job>) -> Box<Job> {
-        if job.packed_bytes_max() > JOB_BYTES_MAX {
-            let max = JOB_BYTES_MAX >> 20;
-            let name = &self.name;
-            job.fail(&format!(
-                "ERR too large for node {name}, which takes {max} MiB; nothing was done there"
-            ));
+        let steps = self.fitting(&mut job);
+        if steps == 0 {
             return job;
         }
         let porter = self.state.lock().porter.clone();
         let asked = match porter {
-            Some(porter) => porter.run(job.pack(shard, self.layout)).await,
+            Some(porter) => porter.run(job.pack(shard, self.layout, steps)).await,
             None => Err(AskError::Closed),
         };
         let failed = match asked {
@@ -81,6 +77,21 @@ impl Neighbour {
         };
         job.fail(&format!("CLUSTERDOWN node {}{failed}", self.name));
         job
+    }
+
+    /// Returns how many of the steps that are left go to the node at once. Those that never can are answered with an error.
+    fn fitting(&self, job: &mut Job) -> usize {
+        while !job.is_done() {
+            let steps = job.fitting(JOB_BYTES_MAX);
+            if steps > 0 {
+                return steps;
+            }
+            let (name, max) = (&self.name, JOB_BYTES_MAX >> 20);
+            job.fail_first(&format!(
+                "ERR too large for node {name}, which takes {max} MiB; nothing was done there"
+            ));
+        }
+        0
     }
 
     /// Says how the node is, as `INFO` shows it.

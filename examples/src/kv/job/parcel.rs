@@ -66,17 +66,40 @@ const STEP_BYTES_MAX: usize = 64;
 const LENGTH_BYTES_MAX: usize = 5;
 
 impl Job {
-    /// Returns the bytes, at most, of the message that takes what is left to run to another node.
-    pub(crate) fn packed_bytes_max(&self) -> usize {
-        let steps = self.steps.iter().skip(self.next);
-        let lying = (&self.arena[..], &self.spans[..], &self.shared[..]);
-        let words = steps.clone().flat_map(|step| step.args(lying).tail(0));
-        let words: usize = words.map(|word| word.len() + LENGTH_BYTES_MAX).sum();
-        words + steps.count() * STEP_BYTES_MAX
+    /// Returns how many of the steps that are left to run fit one message of so many bytes to another node.
+    pub(crate) fn fitting(&self, bytes_max: usize) -> usize {
+        let (mut end, mut bytes) = (self.next, 0);
+        while end < self.steps.len() {
+            let group = self.group_from(end);
+            bytes += group.iter().map(|step| self.packed_bytes_max(step)).sum::<usize>();
+            if bytes > bytes_max {
+                break;
+            }
+            end += group.len();
+        }
+        end - self.next
     }
 
-    /// Packs what is left to run for a shard of another node.
-    pub(crate) fn pack(&self, shard: usize, layout: u64) -> Parcel {
+    /// Returns the steps from `first` on that go to another node together: a transaction is one thing to do, and numbers
+    /// may be for a reply that is not to be parted.
+    fn group_from(&self, first: usize) -> &[Step] {
+        let rest = self.steps.get(first..).unwrap_or_default();
+        let mut count = usize::from(!rest.is_empty());
+        if let Some(Step { task: Task::Begin { steps, .. }, .. }) = rest.first() {
+            count = rest.len().min(1 + *steps as usize);
+        }
+        let behind = rest.iter().skip(count);
+        count += behind.take_while(|step| matches!(step.task, Task::Numbers)).count();
+        rest.get(..count).unwrap_or_default()
+    }
+
+    fn packed_bytes_max(&self, step: &Step) -> usize {
+        let args = step.args((&self.arena, &self.spans, &self.shared));
+        args.tail(0).map(|word| word.len() + LENGTH_BYTES_MAX).sum::<usize>() + STEP_BYTES_MAX
+    }
+
+    /// Packs the next so many steps for a shard of another node.
+    pub(crate) fn pack(&self, shard: usize, layout: u64, steps: usize) -> Parcel {
         let mut parcel = Parcel {
             shard: narrow(shard),
             layout,
@@ -86,7 +109,7 @@ impl Job {
             words: Vec::new(),
             steps: Vec::new(),
         };
-        for step in self.steps.iter().skip(self.next) {
+        for step in self.steps.iter().skip(self.next).take(steps) {
             let args = step.args((&self.arena, &self.spans, &self.shared));
             for word in args.tail(0) {
                 parcel.lengths.push(narrow(word.len()));
@@ -156,9 +179,18 @@ impl Job {
     /// Answers each step that is left with an error. Numbers that are not to be had count as none, and to end a watch
     /// is no command of the client's.
     pub(crate) fn fail(&mut self, text: &str) {
+        self.fail_before(self.steps.len(), text);
+    }
+
+    /// The same for the next step alone, or those of the transaction that it begins.
+    pub(crate) fn fail_first(&mut self, text: &str) {
+        self.fail_before(self.next + self.group_from(self.next).len(), text);
+    }
+
+    fn fail_before(&mut self, end: usize, text: &str) {
         self.has_failed = true;
         let mut skip = 0;
-        while let Some(step) = self.steps.get(self.next) {
+        while let Some(step) = self.steps.get(self.next).filter(|_| self.next < end) {
             let is_silent = skip > 0 || matches!(step.task, Task::Numbers | Task::Unwatch);
             if !is_silent {
                 Reply::new(&mut self.out, step.proto).error(text);

@@ -2,7 +2,7 @@
 
 use super::Server;
 use crate::kv::command::find;
-use crate::kv::job::{Job, Task};
+use crate::kv::job::{Answer, Job, Task};
 use crate::kv::resp::Proto;
 use crate::kv::store::{Place, Shard, WatchId};
 
@@ -79,8 +79,47 @@ fn a_job_that_gets_nowhere_answers_each_command_once() {
 }
 
 #[test]
+fn a_job_goes_to_another_node_in_as_many_parcels_as_it_takes() {
+    let long = vec![b'x'; 1000];
+    let set = Task::Run(find(b"set").unwrap());
+    let sets = |job: &mut Job, count: usize| {
+        for _ in 0..count {
+            job.push(set, 0, Proto::Resp2, [b"SET", &b"k"[..], &long].into_iter());
+        }
+    };
+    let mut job = Job::new(WatchId { node: 1, client: 1 });
+    sets(&mut job, 3);
+    job.push(Task::Numbers, 0, Proto::Resp2, std::iter::empty());
+    job.push(Task::Begin { replies: 2, steps: 2, watches: false }, 0, Proto::Resp2, [].into_iter());
+    sets(&mut job, 2);
+    sets(&mut job, 1);
+    assert_eq!(job.fitting(usize::MAX), 8);
+    // Numbers may be for a reply that is not to be parted, and a transaction is one thing to do.
+    for (bytes_max, fits) in [(9000, 8), (5800, 7), (5500, 4), (3300, 2), (1500, 1), (500, 0)] {
+        assert_eq!(job.fitting(bytes_max), fits, "{bytes_max}");
+    }
+    let mut shard = Shard::new(Place { index: 0, count: 1 });
+    let mut replies = Vec::new();
+    while !job.is_done() {
+        let fits = job.fitting(2000);
+        if fits == 0 {
+            job.fail_first("ERR too large");
+        } else {
+            let mut there = Job::unpack(job.pack(0, 0, fits)).unwrap();
+            there.run(&mut shard);
+            let Answer::Ran { ends, out } = there.into_answer() else { panic!("it has run") };
+            job.accept(&ends, &out).unwrap();
+        }
+    }
+    while let Some(reply) = job.take() {
+        replies.push(String::from_utf8_lossy(reply.get(..1).unwrap_or_default()).into_owned());
+    }
+    assert_eq!(replies, ["+", "+", "+", "1", "-", "", "", "+"]);
+}
+
+#[test]
 fn parcels_and_answers_that_are_none_are_refused_as_a_whole() {
-    let bytes = postcard::to_allocvec(&job().pack(0, 0)).unwrap();
+    let bytes = postcard::to_allocvec(&job().pack(0, 0, usize::MAX)).unwrap();
     let mut shard = Shard::new(Place { index: 0, count: 1 });
     let mut refused = 0;
     for at in 0..bytes.len() {
