@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::fmt;
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::process::ExitCode;
@@ -180,7 +181,7 @@ pub fn run(words: impl IntoIterator<Item = String>) -> io::Result<ExitCode> {
 }
 
 async fn serve(settings: Settings) -> io::Result<ExitCode> {
-    raise_file_limit(settings.limits.clients_max)?;
+    raise_file_limit(settings.limits.clients_max);
     let mut interrupted = signal(SignalKind::interrupt())?;
     let mut terminated = signal(SignalKind::terminate())?;
     let (workers, is_alone) = (settings.workers, settings.node.is_none());
@@ -193,30 +194,39 @@ async fn serve(settings: Settings) -> io::Result<ExitCode> {
     };
     let (address, shards) = (server.address(), server.shards());
     let port = address.port();
-    writeln!(
-        io::stdout(),
+    say(format_args!(
         "kv listens on {address} with {workers} workers and {shards} shards. Try:\n\n  \
          redis-cli -p {port} set greeting hello\n  redis-cli -p {port} get greeting\n\n{}Ctrl-C ends it.",
         on_transactions(shards, is_alone)
-    )?;
+    ));
     tokio::select! {
         _ = interrupted.recv() => {}
         _ = terminated.recv() => {}
         reason = server.failed() => {
-            writeln!(io::stderr(), "kv: {reason}")?;
+            complain(format_args!("{reason}"));
             // It has failed already, and whether it also ended in time matters to nobody.
             let _ = server.shutdown(FAILED_TIMEOUT).await;
             return Ok(ExitCode::FAILURE);
         }
     }
-    writeln!(io::stdout(), "\nkv finishes what its {} clients have asked ...", server.clients())?;
+    say(format_args!("\nkv finishes what its {} clients have asked ...", server.clients()));
     match server.shutdown(SHUTDOWN_TIMEOUT).await {
         Ok(()) => Ok(ExitCode::SUCCESS),
         Err(error) => {
-            writeln!(io::stderr(), "kv: {error}")?;
+            complain(format_args!("{error}"));
             Ok(ExitCode::FAILURE)
         }
     }
+}
+
+/// Says something of a server that runs: nobody may be listening, and its clients have nothing to do with that.
+fn say(what: fmt::Arguments<'_>) {
+    let _ = writeln!(io::stdout(), "{what}");
+}
+
+/// Says that something is wrong with a server that runs.
+fn complain(what: fmt::Arguments<'_>) {
+    let _ = writeln!(io::stderr(), "kv: {what}");
 }
 
 /// Says what clients that were made for a single Redis will come upon, if it is so.
@@ -287,14 +297,12 @@ fn explain(error: &StartError) -> io::Result<()> {
 }
 
 /// Asks the system for as many open files as there may be clients.
-fn raise_file_limit(clients_max: usize) -> io::Result<()> {
-    let wanted = clients_max as u64 + SPARE_FILES;
+fn raise_file_limit(clients_max: usize) {
+    let wanted = (clients_max as u64).saturating_add(SPARE_FILES);
     let got = rlimit::increase_nofile_limit(wanted).unwrap_or(0);
     if got < wanted {
-        writeln!(
-            io::stderr(),
-            "kv: the system allows {got} open files, which is fewer than {clients_max} clients need"
-        )?;
+        complain(format_args!(
+            "the system allows {got} open files, which is fewer than {clients_max} clients need"
+        ));
     }
-    Ok(())
 }

@@ -1,7 +1,7 @@
 //! The program `kv`: what it prints, and how it ends.
 
 use crate::kv_support::{connect, ended, said_until};
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
@@ -92,6 +92,19 @@ fn a_signal_ends_it_with_clients_connected() {
     }
 }
 
+#[test]
+fn it_ends_in_order_when_nobody_reads_what_it_says() {
+    let (mut child, _, port) = serve(&[]);
+    drop((child.stdout.take(), child.stderr.take()));
+    let mut client = connect(([127, 0, 0, 1], port).into());
+    client.write_all(b"PING\r\n").unwrap();
+    client.read_exact(&mut [0; 7]).unwrap();
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+    assert_eq!(client.read(&mut [0; 1]).unwrap(), 0);
+    assert!(ended(&mut child).success());
+}
+
 /// The most memory that a process has had, in MiB.
 #[cfg(target_os = "linux")]
 fn peak_mib(child: &Child) -> u64 {
@@ -117,8 +130,6 @@ fn what_transactions_need_is_said_at_the_start() {
 #[cfg(target_os = "linux")]
 #[test]
 fn memory_stays_bounded_whatever_clients_do() {
-    use std::io::Write;
-
     const VALUE_BYTES: usize = 1 << 20;
     let (mut child, _, port) = serve(&["--max-memory", "16mb"]);
     let connect = || connect(([127, 0, 0, 1], port).into());
