@@ -82,6 +82,8 @@ pub(crate) struct Client {
     events: mpsc::UnboundedSender<Event>,
     /// What it makes the server hold.
     pub(crate) account: Account,
+    /// Whether it was told that the server is closing.
+    is_told: Mutex<bool>,
     cut: Mutex<Option<Cut>>,
     cutting: Notify,
 }
@@ -109,6 +111,7 @@ impl Client {
             shown: Mutex::new(shown),
             events,
             account: Account::default(),
+            is_told: Mutex::new(false),
             cut: Mutex::new(None),
             cutting: Notify::new(),
         }
@@ -124,9 +127,23 @@ impl Client {
         }
     }
 
+    /// Tells the client to finish what it has begun, and to go; once, however often it is called.
+    pub(crate) fn close(&self) {
+        if !std::mem::replace(&mut *self.is_told.lock(), true) {
+            drop(self.events.send(Event::Close));
+        }
+    }
+
     /// Has the client cut off, whatever it is doing.
     pub(crate) fn cut(&self, reason: Cut) {
-        self.cut.lock().get_or_insert(reason);
+        {
+            let mut cut = self.cut.lock();
+            if cut.is_some() {
+                // What it has not taken in yet says so.
+                return;
+            }
+            *cut = Some(reason);
+        }
         self.cutting.notify_one();
         drop(self.events.send(Event::Close));
     }
@@ -174,5 +191,40 @@ impl Client {
             .as_bytes(),
         );
         line
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, SocketAddr};
+
+    use bytes::Bytes;
+    use tokio::sync::mpsc;
+
+    use super::{Client, Event};
+    use crate::kv::budget::Budget;
+    use crate::kv::stats::Cut;
+
+    #[test]
+    fn a_client_is_told_once_to_go_and_once_that_it_is_cut_off() {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
+        let (sender, mut events) = mpsc::unbounded_channel();
+        let (client, budget) = (Client::new(1, address, address, sender), Budget::new(0));
+        let message = Bytes::from_static(b"message");
+        for _ in 0..3 {
+            client.close();
+        }
+        for _ in 0..3 {
+            let (channel, message) = (message.clone(), message.clone());
+            client.send(Event::Message { pattern: None, channel, message }, 10, &budget);
+            client.cut(Cut::Killed);
+        }
+        assert_eq!(client.is_cut(), Some(Cut::SlowListener), "that came first");
+        let mut count = 0;
+        while let Ok(event) = events.try_recv() {
+            assert!(matches!(event, Event::Close));
+            count += 1;
+        }
+        assert_eq!(count, 2);
     }
 }

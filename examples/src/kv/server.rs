@@ -17,7 +17,6 @@ use tokio::task::JoinSet;
 
 use super::backend::{Backend, Home};
 use super::broker::Broker;
-use super::client::Event;
 use super::cluster::{Neighbour, NodeError, Plan};
 use super::keeper::{self, DirError};
 use super::listener::Listener;
@@ -305,7 +304,7 @@ impl Server {
             let is_patient = Instant::now() < patient;
             for client in self.shared.clients() {
                 if is_patient {
-                    self.shared.send(&client, Event::Close);
+                    client.close();
                 } else {
                     client.cut(Cut::SlowReader);
                 }
