@@ -56,6 +56,8 @@ pub(crate) struct Connection {
     told: usize,
     /// Bytes of messages that were taken within a reply: until the turn is over they wait.
     held: u64,
+    /// How often it went on, since it last let others go first, without waiting for anybody.
+    unpaused: u32,
     /// What was not yet added to the client's record.
     traffic: Traffic,
     _listed: Listed,
@@ -154,6 +156,7 @@ impl Connection {
             ahead,
             told: 0,
             held: 0,
+            unpaused: 0,
             traffic: Traffic::default(),
             _listed: listed,
         }
@@ -176,6 +179,7 @@ impl Connection {
                     Input::Bytes(count) => self.traffic.bytes_in += count as u64,
                     Input::Event(event) => {
                         self.deliver(event).await?;
+                        self.pace().await?;
                         continue;
                     }
                     Input::Close => return self.hang_up().await,
@@ -186,8 +190,12 @@ impl Connection {
             if commands > 0 {
                 // What is left over is another command than the one that took its time.
                 self.begun = None;
+                let waits = self.conversation.waits();
                 self.turn().await?;
                 self.count(commands);
+                if !waits {
+                    self.pace().await?;
+                }
             }
             // After the turn: the time that the server and the client's reading take is not the command's.
             self.note_partial();
@@ -412,6 +420,8 @@ impl Connection {
     }
 }
 
+/// How often a connection goes on without waiting for anybody before others on its worker have a turn.
+const UNPAUSED_MAX: u32 = 8;
 /// How long the server, when it closes, takes in what a client sends without a pause.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long it serves what it has taken in: a little that was sent may ask for a lot.

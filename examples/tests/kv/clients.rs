@@ -8,7 +8,7 @@ use std::thread::{JoinHandle, spawn};
 use std::time::{Duration, Instant};
 
 use crate::kv_support::{Client, PATIENCE, Running, encode, read, show};
-use greenroom_examples::kv::Limits;
+use greenroom_examples::kv::{Limits, Settings};
 
 #[test]
 fn commands_that_come_in_halves_for_long_are_each_given_their_own_time() {
@@ -257,6 +257,23 @@ fn who_never_stops_sending_gets_messages_and_can_be_killed() {
     assert_eq!(mouth.text(&["CLIENT", "KILL", "ID", &id]), "1");
     assert!(!read_until(&mut busy.stream, b"no such bytes"));
     server.until("cut_killed", 1);
+    stop.store(true, Ordering::SeqCst);
+    chatting.join().unwrap();
+    server.stop();
+}
+
+#[test]
+fn who_is_told_nothing_and_never_stops_sending_keeps_nobody_from_the_only_worker() {
+    let settings = Settings { shards: Some(1), workers: 1, ..Settings::default() };
+    let server = Running::start_with(settings);
+    let (mut busy, mut other) = (server.connect(), server.connect());
+    busy.send(b"PING\r\nCLIENT REPLY OFF\r\n");
+    busy.reply();
+    let stop = Arc::new(AtomicBool::new(false));
+    let chatting = chatter(&busy, b"PING\r\n", &stop);
+    for number in 0..100 {
+        assert_eq!(other.text(&["INCR", "a"]), (number + 1).to_string());
+    }
     stop.store(true, Ordering::SeqCst);
     chatting.join().unwrap();
     server.stop();

@@ -29,18 +29,21 @@ pub(crate) struct Running {
 impl Running {
     /// Starts a server with these limits.
     pub(crate) fn start(shards: usize, limits: Limits) -> Self {
-        Self::start_with(Settings { shards: Some(shards), limits, ..Settings::default() })
+        let shards = Some(shards);
+        Self::start_with(Settings { shards, limits, workers: 2, ..Settings::default() })
     }
 
     /// Starts a server that keeps its keys in `dir`.
     pub(crate) fn start_in(dir: &Path, shards: usize, limits: Limits) -> Self {
         let dir = Some(dir.to_owned());
-        Self::start_with(Settings { shards: Some(shards), limits, dir, ..Settings::default() })
+        let shards = Some(shards);
+        Self::start_with(Settings { shards, limits, dir, workers: 2, ..Settings::default() })
     }
 
-    fn start_with(settings: Settings) -> Self {
+    /// Starts a server that is set up so, on a free port.
+    pub(crate) fn start_with(settings: Settings) -> Self {
         let listen = SocketAddr::from(([127, 0, 0, 1], 0));
-        let settings = Settings { listen, workers: 2, ..settings };
+        let settings = Settings { listen, ..settings };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let server = runtime.block_on(Server::start(settings)).unwrap();
         let address = server.address();

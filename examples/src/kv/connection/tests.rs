@@ -15,6 +15,7 @@ use super::write::PIECE_BYTES;
 use super::{Arrival, Connection, KEEPALIVE};
 use crate::kv::backend::{Backend, Home};
 use crate::kv::broker::Broker;
+use crate::kv::session::Replies;
 use crate::kv::shard_actor::ShardActor;
 use crate::kv::shared::{Limits, Shared};
 use crate::kv::stats::Cut;
@@ -185,6 +186,30 @@ async fn answers_of_the_broker_are_written_before_there_are_more() {
     let mut replies = String::new();
     stream.read_to_string(&mut replies).await.unwrap();
     assert_eq!(replies, "+OK\r\n");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn who_sends_without_a_pause_and_is_told_nothing_lets_others_have_their_turn() {
+    let server = Server::start(Limits::default()).await;
+    let (mut one, stream) = server.connect().await;
+    one.conversation.session.replies = Replies::None;
+    let commands = "PING\n".repeat(1 << 16);
+    let mut sent = 0;
+    while let Ok(count) = stream.try_write(&commands.as_bytes()[sent..])
+        && count > 0
+    {
+        sent += count;
+    }
+    one.stream.readable().await.unwrap();
+    let client = Arc::clone(&one.conversation.session.client);
+    {
+        let mut converse = pin!(one.converse());
+        let mut cx = std::task::Context::from_waker(Waker::noop());
+        assert!(converse.as_mut().poll(&mut cx).is_pending());
+    }
+    let done = client.shown.lock().traffic.commands;
+    assert!(done > 0 && done < sent as u64 / 5 / 2, "{done} of {}", sent / 5);
     server.stop().await;
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::io::AsyncReadExt;
 use tokio::time::Instant;
 
-use super::{CLOSE_TIMEOUT, Connection};
+use super::{CLOSE_TIMEOUT, Connection, UNPAUSED_MAX};
 use crate::kv::shared::Limits;
 use crate::kv::stats::Cut;
 
@@ -48,6 +48,16 @@ impl Connection {
         *self.conversation.out() = out;
         self.conversation.written();
         Ok(())
+    }
+
+    /// Lets others on this worker go first if this has gone on for long: who sends without a pause is never waited for.
+    pub(super) async fn pace(&mut self) -> Result<(), Cut> {
+        self.unpaused += 1;
+        if self.unpaused < UNPAUSED_MAX {
+            return Ok(());
+        }
+        self.unpaused = 0;
+        self.give_way(0).await
     }
 
     /// Lets others on this worker go first: a client that reads as fast as this writes is one of many.
