@@ -142,7 +142,13 @@ impl Job {
             start = end;
         }
         let mut first = 0_usize;
-        for packed in parcel.steps {
+        let count = parcel.steps.len();
+        for (index, packed) in parcel.steps.into_iter().enumerate() {
+            if let PackedTask::Begin { steps, .. } = packed.task
+                && steps as usize > count - index - 1
+            {
+                return Err(Malformed);
+            }
             let end = first.checked_add(packed.words as usize).ok_or(Malformed)?;
             let spans = job.spans.get(first..end).ok_or(Malformed)?;
             let task = packed.task.unpack(Args::new(&job.arena, spans))?;

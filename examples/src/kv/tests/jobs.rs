@@ -118,6 +118,19 @@ fn a_job_goes_to_another_node_in_as_many_parcels_as_it_takes() {
 }
 
 #[test]
+fn a_transaction_of_more_steps_than_there_are_is_refused() {
+    let begin = |steps: u32| {
+        let mut job = Job::new(WatchId { node: 1, client: 1 });
+        let begin = Task::Begin { replies: 1, steps, watches: true };
+        job.push(begin, 0, Proto::Resp2, std::iter::empty());
+        job.push(Task::Numbers, 0, Proto::Resp2, std::iter::empty());
+        Job::unpack(job.pack(0, 0, usize::MAX)).is_ok()
+    };
+    // A shard that refuses it would answer each of them.
+    assert_eq!([0, 1, 2, u32::MAX].map(begin), [true, true, false, false]);
+}
+
+#[test]
 fn parcels_and_answers_that_are_none_are_refused_as_a_whole() {
     let bytes = postcard::to_allocvec(&job().pack(0, 0, usize::MAX)).unwrap();
     let mut shard = Shard::new(Place { index: 0, count: 1 });
