@@ -6,7 +6,7 @@ use std::time::Duration;
 use greenroom::journal::Journal;
 use greenroom::{Actor, Context, handlers};
 
-use super::clock::now_ms;
+use super::clock::Forward;
 use super::job::Job;
 use super::keeper::{KeepError, Keeper};
 use super::shared::Shared;
@@ -22,6 +22,7 @@ const SWEEP_KEYS: usize = 2_000;
 pub(crate) struct ShardActor {
     shard: Shard,
     shared: Arc<Shared>,
+    clock: Forward,
     /// Where its keys are kept, if they are.
     keeper: Option<Keeper>,
     /// How often it has started its counts anew.
@@ -48,7 +49,7 @@ impl ShardActor {
             keeper = Some(Keeper::recover(&journal, index, &mut shard, shared, cx).await?);
         }
         cx.every(SWEEP_PERIOD, Self::sweep);
-        let mut me = Self { shard, shared, keeper, resets: 0, told: 0 };
+        let mut me = Self::new(shard, shared, keeper);
         me.tell_used();
         Ok(me)
     }
@@ -56,7 +57,7 @@ impl ShardActor {
     /// Runs the commands of a job and sends it back with the replies.
     #[ask]
     fn run(&mut self, mut job: Box<Job>) -> Box<Job> {
-        self.shard.set_now(now_ms());
+        self.set_time();
         self.make_room(&job);
         self.reset_counts_if_told();
         job.run(&mut self.shard);
@@ -77,7 +78,7 @@ impl ShardActor {
     #[local]
     fn sweep(&mut self) {
         self.reset_counts_if_told();
-        self.shard.set_now(now_ms());
+        self.set_time();
         let mut taken = self.shard.sweep(SWEEP_KEYS);
         // While much has expired, go on, but not for so long that a client would notice.
         for _ in 0..8 {
@@ -87,6 +88,15 @@ impl ShardActor {
             taken = self.shard.sweep(SWEEP_KEYS);
         }
         self.tell_used();
+    }
+
+    fn new(shard: Shard, shared: Arc<Shared>, keeper: Option<Keeper>) -> Self {
+        Self { shard, shared, clock: Forward::default(), keeper, resets: 0, told: 0 }
+    }
+
+    /// Tells the shard the time at which what follows runs.
+    fn set_time(&mut self) {
+        self.shard.set_now(self.clock.now_ms(self.shard.now()));
     }
 
     fn reset_counts_if_told(&mut self) {
@@ -124,8 +134,10 @@ impl ShardActor {
 #[cfg(test)]
 mod tests {
     use std::net::{Ipv4Addr, SocketAddr};
+    use std::time::Instant;
 
     use super::*;
+    use crate::kv::clock::now_ms;
     use crate::kv::command::find;
     use crate::kv::job::Task;
     use crate::kv::resp::Proto;
@@ -133,21 +145,37 @@ mod tests {
     use crate::kv::shared::Limits;
     use crate::kv::store::WatchId;
 
+    fn actor() -> ShardActor {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
+        let shared = Arc::new(Shared::new(Limits::default(), address, 1, 1, "none".to_owned()));
+        ShardActor::new(Shard::new(Place { index: 0, count: 1 }), shared, None)
+    }
+
+    fn job(words: &[&str]) -> Box<Job> {
+        let mut job = Box::new(Job::new(WatchId { node: 0, client: 1 }));
+        let spec = find(words[0].to_ascii_lowercase().as_bytes()).unwrap();
+        let words = words.iter().map(|word| word.as_bytes());
+        job.push(Task::Run(spec), 0, Proto::Resp2, words);
+        job
+    }
+
+    #[test]
+    fn keys_expire_also_while_the_clock_is_behind_what_it_was() {
+        let mut actor = actor();
+        // As kept commands say that were run by a clock that was ahead.
+        actor.shard.set_now(now_ms() + 30 * 24 * 3_600_000);
+        let mut set = actor.run(job(&["SET", "a", "1", "PX", "20"]));
+        assert_eq!(set.take(), Some(&b"+OK\r\n"[..]));
+        let end = Instant::now() + Duration::from_secs(100);
+        while actor.run(job(&["GET", "a"])).take() != Some(&b"$-1\r\n"[..]) {
+            assert!(Instant::now() < end, "the time stands still");
+        }
+    }
+
     #[test]
     fn what_expires_after_the_counts_were_started_anew_is_counted() {
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
-        let shared = Shared::new(Limits::default(), address, 1, 1, "none".to_owned());
-        let mut actor = ShardActor {
-            shard: Shard::new(Place { index: 0, count: 1 }),
-            shared: Arc::new(shared),
-            keeper: None,
-            resets: 0,
-            told: 0,
-        };
-        let job = || Box::new(Job::new(WatchId { node: 0, client: 1 }));
-        let mut set = job();
-        let words = ["SET", "a", "1", "PX", "100"].map(str::as_bytes);
-        set.push(Task::Run(find(b"set").unwrap()), 0, Proto::Resp2, words.into_iter());
+        let mut actor = actor();
+        let mut set = job(&["SET", "a", "1", "PX", "100"]);
         // A time long ago: the key has expired by the clock.
         actor.shard.set_now(1);
         set.run(&mut actor.shard);
@@ -155,7 +183,7 @@ mod tests {
 
         actor.shared.apply(Effect::ResetStats);
         actor.sweep();
-        let mut numbers = job();
+        let mut numbers = Box::new(Job::new(WatchId { node: 0, client: 1 }));
         numbers.push(Task::Numbers, 0, Proto::Resp2, std::iter::empty());
         let mut numbers = actor.run(numbers);
         let told = String::from_utf8_lossy(numbers.take().unwrap()).into_owned();

@@ -91,6 +91,11 @@ impl Shard {
         self.now = self.now.max(now);
     }
 
+    /// Returns that time.
+    pub(crate) fn now(&self) -> i64 {
+        self.now
+    }
+
     /// Sets how many bytes this shard may use: what would bring more is refused.
     pub(crate) fn set_limit(&mut self, limit: usize) {
         self.limit = limit;
