@@ -71,7 +71,7 @@ impl Server {
         let answer = postcard::to_allocvec(&there.into_answer()).unwrap();
         match postcard::from_bytes(&answer).unwrap() {
             Answer::Ran { ends, out } => job.accept(&ends, &out).unwrap(),
-            Answer::Refused(why) => panic!("{why}"),
+            Answer::Refused(why) | Answer::Unknown(why) => panic!("{why}"),
         }
     }
 

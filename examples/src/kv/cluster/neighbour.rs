@@ -22,6 +22,9 @@ const ATTEMPT: Duration = Duration::from_secs(3);
 /// Bytes of a job that go to another node at once: what one message of a link may be, with room for what goes before it.
 const JOB_BYTES_MAX: usize = 15 << 20;
 
+/// What an error says when the node may or may not have done its work.
+const MAY_BE_DONE: &str = "what was asked may have been done";
+
 /// Another node.
 #[derive(Debug)]
 pub(crate) struct Neighbour {
@@ -72,8 +75,9 @@ impl Neighbour {
                 Err(error) => format!(": {error}"),
             },
             Ok(Answer::Refused(why)) => format!(": {why}"),
+            Ok(Answer::Unknown(why)) => format!(": {why}; {MAY_BE_DONE}"),
             Err(AskError::Closed) => " is down; its keys are back when it is".to_owned(),
-            Err(error) => format!(": {error}; what was asked may have been done"),
+            Err(error) => format!(": {error}; {MAY_BE_DONE}"),
         };
         job.fail(&format!("CLUSTERDOWN node {}{failed}", self.name));
         job

@@ -29,6 +29,7 @@ impl Porter {
     #[interleave]
     async fn run(cx: &mut Interleaved<Self>, parcel: Parcel) -> Answer {
         let refused = |why: &str| Answer::Refused(why.to_owned());
+        let unknown = |why: &str| Answer::Unknown(why.to_owned());
         let shard = match cx.with(|me, _| me.shard(&parcel)) {
             Ok(shard) => shard,
             Err(why) => return refused(why),
@@ -38,11 +39,11 @@ impl Porter {
             Err(error) => return refused(&error.to_string()),
         };
         let Ok(mut job) = shard.run(Box::new(job)).await else {
-            return refused("the shard has ended");
+            return unknown("the shard has ended");
         };
         match job.release().await {
             Ok(()) => job.into_answer(),
-            Err(error) => refused(&error.to_string()),
+            Err(error) => unknown(&error.to_string()),
         }
     }
 }
@@ -57,5 +58,43 @@ impl Porter {
             .first()
             .and_then(|first| usize::try_from(parcel.shard).ok()?.checked_sub(first));
         place.and_then(|place| self.shards.get(place)).cloned().ok_or("the shard is not here")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, SocketAddr};
+    use std::time::Duration;
+
+    use greenroom::System;
+
+    use super::*;
+    use crate::kv::job::Task;
+    use crate::kv::resp::Proto;
+    use crate::kv::shared::{Limits, Shared};
+    use crate::kv::store::WatchId;
+
+    #[tokio::test]
+    async fn of_a_shard_that_has_ended_nobody_knows_what_it_did() {
+        let system = System::builder().workers(1).build().unwrap();
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
+        let shared = Arc::new(Shared::new(Limits::default(), address, 1, 1, "none".to_owned()));
+        let shard = system.spawn::<ShardActor>((0, shared, None)).named("shard").await.unwrap();
+        let layout = Layout::alone(1);
+        let parcel = |layout: u64| {
+            let mut job = Job::new(WatchId { node: 1, client: 1 });
+            job.push(Task::Unwatch, 0, Proto::Resp2, std::iter::empty());
+            job.pack(0, layout, usize::MAX)
+        };
+        let shards: Arc<[_]> = Arc::from([shard.clone()]);
+        let porter = system.spawn::<Porter>((shards, layout.clone())).named("porter");
+        let porter = porter.await.unwrap();
+        let print = layout.fingerprint();
+        assert!(matches!(porter.run(parcel(print)).await, Ok(Answer::Ran { .. })));
+        assert!(matches!(porter.run(parcel(print + 1)).await, Ok(Answer::Refused(_))));
+        shard.stop();
+        shard.ended().await;
+        assert!(matches!(porter.run(parcel(print)).await, Ok(Answer::Unknown(_))));
+        system.shutdown(Duration::from_secs(100)).await.unwrap();
     }
 }

@@ -53,6 +53,8 @@ pub(crate) enum Answer {
     },
     /// Nothing was run; the text says why.
     Refused(String),
+    /// Some of it may have been run, or none; the text says why.
+    Unknown(String),
 }
 
 /// A parcel or an answer is not one.
