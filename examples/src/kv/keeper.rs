@@ -5,6 +5,7 @@
 //! what a command did nor what a later one saw of it is shown before it is durable.
 
 use std::borrow::Cow;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{fs, io};
@@ -30,10 +31,38 @@ pub(crate) const ALONE: &str = "a server that is alone";
 pub(crate) struct Keeper {
     stream: Stream,
     shared: Arc<Shared>,
+    index: usize,
+    sizes: Sizes,
+}
+
+/// What a shard has in the journal, which says when it is to be written as a whole.
+#[derive(Debug, Default)]
+struct Sizes {
     /// Bytes of commands behind the last snapshot.
     log_bytes: u64,
     /// Bytes of that snapshot.
     base_bytes: u64,
+    /// Bytes of commands before which it is not tried, after it was too large.
+    wait_bytes: u64,
+    /// Whether it was said that it is too large.
+    is_said: bool,
+}
+
+impl Sizes {
+    /// Returns whether the commands take more than the shard does, and enough to be worth the work.
+    fn is_due(&self, bytes_min: u64) -> bool {
+        self.log_bytes >= self.base_bytes.max(bytes_min).max(self.wait_bytes)
+    }
+
+    /// Waits until there are twice as many commands: the shard was written, which is much work, and is too large.
+    fn put_off(&mut self) {
+        self.wait_bytes = self.log_bytes.saturating_mul(2);
+    }
+
+    /// Returns whether it is to be said that the shard is too large.
+    fn is_news(&mut self) -> bool {
+        !std::mem::replace(&mut self.is_said, true)
+    }
 }
 
 /// Why a shard's data cannot be read.
@@ -72,14 +101,15 @@ impl Keeper {
         shard.begin_log();
         shared.kept.log_bytes.add(log_bytes);
         shared.kept.base_bytes.add(base_bytes);
-        Ok(Self { stream: recovery.finish(), shared, log_bytes, base_bytes })
+        let sizes = Sizes { log_bytes, base_bytes, ..Sizes::default() };
+        Ok(Self { stream: recovery.finish(), shared, index, sizes })
     }
 
     /// Hands in what the shard has done. Returns what must be over before anybody may know.
     pub(crate) fn keep(&mut self, shard: &mut Shard) -> Option<Commit> {
         if let Some(payload) = shard.take_log() {
             let bytes = payload.len() as u64;
-            self.log_bytes += bytes;
+            self.sizes.log_bytes += bytes;
             self.shared.kept.log_bytes.add(bytes);
             let (name, version) = COMMANDS;
             // What it is over with covers what comes before, too.
@@ -93,18 +123,37 @@ impl Keeper {
 
     /// Writes the shard as a whole once its commands take more than it does.
     fn snapshot_if_due(&mut self, shard: &Shard) {
-        let due = self.base_bytes.max(self.shared.limits.rewrite_bytes_min);
-        if self.log_bytes < due || shard.used() > SNAPSHOT_BYTES_MAX {
+        if !self.sizes.is_due(self.shared.limits.rewrite_bytes_min) {
             return;
         }
-        let payload = shard.dump();
+        let fits = shard.used() <= SNAPSHOT_BYTES_MAX;
+        let payload = fits.then(|| shard.dump()).filter(|all| all.len() <= Stream::BYTES_MAX);
+        let Some(payload) = payload else {
+            if fits {
+                self.sizes.put_off();
+            }
+            if self.sizes.is_news() {
+                self.complain();
+            }
+            return;
+        };
         let kept = &self.shared.kept;
-        kept.log_bytes.subtract(self.log_bytes);
-        kept.base_bytes.subtract(self.base_bytes);
+        kept.log_bytes.subtract(self.sizes.log_bytes);
+        kept.base_bytes.subtract(self.sizes.base_bytes);
         kept.rewrites.add(1);
-        (self.log_bytes, self.base_bytes) = (0, payload.len() as u64);
-        kept.base_bytes.add(self.base_bytes);
+        self.sizes = Sizes { base_bytes: payload.len() as u64, ..Sizes::default() };
+        kept.base_bytes.add(self.sizes.base_bytes);
         self.stream.snapshot(COMMANDS.1, payload, true);
+    }
+
+    fn complain(&self) {
+        let (index, max) = (self.index, SNAPSHOT_BYTES_MAX >> 20);
+        // Nobody may be listening.
+        let _ = writeln!(
+            io::stderr(),
+            "kv: shard {index} has more than {max} MiB and is not written as a whole: until it has less, the directory \
+             grows with every write; more shards have less each"
+        );
     }
 }
 
@@ -191,4 +240,23 @@ fn write_whole(dir: &Path, text: &str) -> io::Result<()> {
     file.sync_all()?;
     fs::rename(draft, dir.join(SHARDS_FILE))?;
     fs::File::open(dir)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Sizes;
+
+    #[test]
+    fn a_shard_that_is_too_large_is_tried_again_when_twice_as_much_was_done() {
+        let mut sizes = Sizes { log_bytes: 100, ..Sizes::default() };
+        assert!(sizes.is_due(100) && !sizes.is_due(101));
+        sizes.put_off();
+        assert!(!sizes.is_due(100));
+        sizes.log_bytes = 200;
+        assert!(sizes.is_due(100));
+        assert!(sizes.is_news() && !sizes.is_news(), "it is said once");
+        assert_eq!(sizes.log_bytes, 200, "what is there is still there");
+        sizes = Sizes { log_bytes: 200, base_bytes: 300, ..Sizes::default() };
+        assert!(!sizes.is_due(100));
+    }
 }
