@@ -132,7 +132,9 @@ pub(crate) fn parse_bytes(text: &str) -> Option<u64> {
         "gb" => 1 << 30,
         _ => return None,
     };
-    digits.parse::<u64>().ok()?.checked_mul(factor)
+    // `parse` would take a sign.
+    let value: u64 = digits.parse().ok().filter(|_| !digits.starts_with('+'))?;
+    value.checked_mul(factor)
 }
 
 #[cfg(test)]
@@ -153,6 +155,7 @@ mod tests {
             ("maxmemory 1 MAXMEMORY 2", failed("MAXMEMORY", "duplicate parameter")),
             ("maxmemory 1 databases 9", failed("databases", "can't set immutable config")),
             ("maxmemory x", failed("maxmemory", "argument must be a memory value")),
+            ("maxmemory +5", failed("maxmemory", "argument must be a memory value")),
         ];
         for (words, expected) in cases {
             assert_eq!(server.say(&mut client, &format!("CONFIG SET {words}")), expected);

@@ -95,7 +95,7 @@ pub(crate) fn pubsub(session: &Session, args: Args<'_>, turn: &mut Turn) -> Resu
             "PUBSUB",
             &["CHANNELS [<pattern>]", "NUMPAT", "NUMSUB [<channel> ...]"],
         ),
-        _ => return Err(Error::arity("pubsub|channels")),
+        _ => return Err(Error::subcommand_or_arity("PUBSUB", args.get(1))),
     }
     Ok(())
 }

@@ -255,6 +255,20 @@ fn subscribing_narrows_what_resp2_may_do() {
 }
 
 #[test]
+fn what_redis_says_to_odd_words_is_said() {
+    let mut server = Server::new(1);
+    let mut client = server.connect();
+    let channels =
+        "-ERR unknown subcommand or wrong number of arguments for 'CHANNELS'. Try PUBSUB HELP.";
+    assert_eq!(server.say(&mut client, "PUBSUB CHANNELS a b"), channels);
+    let channels = channels.replace("CHANNELS", "channels");
+    assert_eq!(server.say(&mut client, "PUBSUB channels a b"), channels);
+    // A vertical tab is a blank before words and behind quotes, but parts none.
+    assert_eq!(server.say(&mut client, "\x0b ECHO a\x0bb\x0cc"), "$5 a\x0bb\x0cc");
+    assert_eq!(server.say(&mut client, "ECHO \"a\"\x0b"), "$1 a");
+}
+
+#[test]
 fn quit_and_errors_end_the_conversation() {
     let mut server = Server::new(1);
     let mut client = server.connect();

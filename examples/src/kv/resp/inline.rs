@@ -28,8 +28,12 @@ pub(crate) fn split(
         let mut write = read;
         while let Some(&byte) = line.get(read) {
             match byte {
-                b'"' | b'\'' => read = quoted(line, read, &mut write)?,
-                _ if is_blank(byte) => break,
+                b'"' | b'\'' => {
+                    read = quoted(line, read, &mut write)?;
+                    break;
+                }
+                // To Redis the other blanks part no words.
+                b' ' | b'\t' | b'\n' | b'\r' => break,
                 _ => {
                     line[write] = byte;
                     write += 1;

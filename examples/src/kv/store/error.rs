@@ -58,6 +58,14 @@ impl Error {
         [b"ERR unknown subcommand '", name, hint.as_bytes()].concat()
     }
 
+    /// Returns the error for a subcommand that does not exist in this form.
+    pub(crate) fn subcommand_or_arity(command: &str, name: &[u8]) -> Self {
+        let name = shown(name, SHOWN_BYTES_MAX);
+        let hint = format!("'. Try {command} HELP.");
+        let unknown = b"ERR unknown subcommand or wrong number of arguments for '";
+        Self(Cow::Owned([unknown, name, hint.as_bytes()].concat()))
+    }
+
     /// Returns the error for a command that does not exist.
     pub(crate) fn unknown(args: super::Args<'_>) -> Vec<u8> {
         let mut repeated = Vec::new();
