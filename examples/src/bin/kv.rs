@@ -5,5 +5,5 @@
 use std::process::ExitCode;
 
 fn main() -> std::io::Result<ExitCode> {
-    greenroom_examples::kv::run(std::env::args().skip(1))
+    greenroom_examples::kv::run(std::env::args_os().skip(1))
 }

@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -31,7 +32,7 @@ Usage: kv [OPTIONS]
                         together; 0: no limit [1gb]
   --max-clients N       refuse more clients [10000]
   --timeout SECONDS     close connections that are idle for so long [never]
-  --demo                start on a free port, put a mixed load on it, print figures, exit
+  --demo                start on a free port, put a mixed load on it, print figures, exit; not with --dir or --node
   --help, --version     print this, or the version, and exit
 
 The runtime's other settings are taken from the environment: GREENROOM_PINNED=true, GREENROOM_SLICE_US=200, ...
@@ -61,7 +62,7 @@ impl Options {
     /// # Errors
     ///
     /// A text for the user about an option that is unknown or has no good value.
-    pub fn parse(words: impl IntoIterator<Item = String>) -> Result<Self, lexopt::Error> {
+    pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Self, lexopt::Error> {
         use lexopt::Arg;
         let mut parser = lexopt::Parser::from_args(words);
         let mut settings = Settings::default();
@@ -100,6 +101,9 @@ impl Options {
             }
         }
         if demo {
+            if settings.dir.is_some() || settings.node.is_some() {
+                return Err("--demo writes keys of its own: it is not for --dir or --node".into());
+            }
             settings.listen.set_port(0);
             return Ok(Self::Demo(settings));
         }
@@ -164,7 +168,7 @@ fn bytes(text: &str) -> Result<u64, String> {
 /// # Errors
 ///
 /// What cannot be written to the terminal.
-pub fn run(words: impl IntoIterator<Item = String>) -> io::Result<ExitCode> {
+pub fn run(words: impl IntoIterator<Item = OsString>) -> io::Result<ExitCode> {
     let options = match Options::parse(words) {
         Ok(options) => options,
         Err(error) => {

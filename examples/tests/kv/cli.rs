@@ -62,6 +62,14 @@ fn mistakes_are_explained() {
         (&["--listen", "nowhere"], "127.0.0.1:6379"),
         (&["--shards", "5000"], "1 to 1024"),
         (&["--timeout", "soon"], "it must be a number of seconds"),
+        (
+            &["--demo", "--dir", "data"],
+            "--demo writes keys of its own: it is not for --dir or --node",
+        ),
+        (
+            &["--node", "a.toml", "--demo"],
+            "--demo writes keys of its own: it is not for --dir or --node",
+        ),
     ] {
         let (status, _, err) = output(arguments);
         assert_eq!(status.status.code(), Some(2), "{arguments:?}");
@@ -90,6 +98,13 @@ fn a_signal_ends_it_with_clients_connected() {
         assert!(ended(&mut child).success());
         assert_eq!(client.read(&mut [0; 1]).unwrap_or(0), 0);
     }
+}
+
+#[test]
+fn as_many_clients_as_can_be_said_are_no_mistake() {
+    let (mut child, ..) = serve(&["--max-clients", &usize::MAX.to_string()]);
+    child.kill().unwrap();
+    child.wait().unwrap();
 }
 
 #[test]

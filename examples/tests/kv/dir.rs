@@ -185,6 +185,20 @@ fn a_directory_is_one_servers_with_the_shards_that_it_was_made_for() {
     assert!(text.contains("not a number of shards"), "{text}");
 }
 
+#[cfg(unix)]
+#[test]
+fn a_directory_may_have_any_name() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
+    let folder = Folder::new("name");
+    let dir = folder.0.join(OsStr::from_bytes(b"not \xFF text"));
+    let server = Kv::start(&mut Kv::command(&dir));
+    assert_eq!(Client::connect(server.address).text(&["SET", "a", "1"]), "OK");
+    server.kill();
+    assert!(dir.join("shards").exists());
+}
+
 #[test]
 fn of_two_servers_that_begin_in_a_directory_one_says_how_many_shards_there_are() {
     let folder = Folder::new("two");
