@@ -127,19 +127,20 @@ impl Shard {
             return (None, found);
         }
         for segment in segment_at(from << CUT_BITS)..SEGMENTS {
-            let before = found.len();
             let places =
                 db.segment(segment).map(|entry| (scan_order(hash(&entry.key)) >> CUT_BITS, entry));
-            let ahead = places.filter(|(place, _)| *place >= from);
-            found.extend(ahead.map(|(place, entry)| (place, entry.key.clone())));
-            if let Some(tail) = found.get_mut(before..) {
-                tail.sort_unstable_by_key(|(place, _)| *place);
+            let mut ahead: Vec<_> = places.filter(|(place, _)| *place >= from).collect();
+            // A segment may have many more keys than are asked for: those behind the last one stay as they lie.
+            let missing = count - found.len();
+            let last = (ahead.len() >= missing)
+                .then(|| ahead.select_nth_unstable_by_key(missing - 1, |(place, _)| *place).1.0);
+            if let Some(last) = last {
+                ahead.retain(|(place, _)| *place <= last);
             }
-            if found.len() >= count {
-                let last = found[count - 1].0;
-                found.retain(|(place, _)| *place <= last);
-                let next = (last + 1 < 1 << PLACE_BITS).then_some(last + 1);
-                return (next, found);
+            ahead.sort_unstable_by_key(|(place, _)| *place);
+            found.extend(ahead.into_iter().map(|(place, entry)| (place, entry.key.clone())));
+            if let Some(last) = last {
+                return ((last + 1 < 1 << PLACE_BITS).then_some(last + 1), found);
             }
         }
         (None, found)
