@@ -36,6 +36,12 @@ impl Budget {
         self.used.get()
     }
 
+    /// Returns whether what is not needed now should be given back: most clients are idle, and cannot be asked to.
+    pub(crate) fn is_short(&self) -> bool {
+        let max = self.max.get();
+        max > 0 && self.used.get() > max / 2
+    }
+
     pub(crate) fn is_exceeded(&self) -> bool {
         let max = self.max.get();
         max > 0 && self.used.get() > max

@@ -173,6 +173,9 @@ impl Connection {
             if !has_more {
                 // All replies are out: what is left is the beginning of a command, like anybody's.
                 self.ahead.keep(0);
+                if self.backend.shared.budget.is_short() {
+                    self.conversation.shrink();
+                }
                 self.hold(self.conversation.idle_bytes());
                 match self.wait().await.map_err(|_| Cut::Broken)? {
                     Input::Bytes(0) => return Ok(()),

@@ -177,6 +177,14 @@ impl Conversation {
         input + self.turn.weight() + self.session.held_bytes()
     }
 
+    /// Gives back what is held and not needed between turns.
+    pub(crate) fn shrink(&mut self) {
+        self.input.shrink_to_fit();
+        self.spans.shrink_to_fit();
+        self.out = Vec::new();
+        self.turn.discard();
+    }
+
     /// Gives back all that is held; nothing of it will be needed.
     pub(crate) fn discard(&mut self) {
         (self.input, self.spans, self.out) = (Vec::new(), Vec::new(), Vec::new());

@@ -233,6 +233,20 @@ fn idle_clients_keep_little_of_what_they_once_needed() {
 }
 
 #[test]
+fn a_client_that_gives_back_its_buffers_goes_on() {
+    let mut server = Server::new(3);
+    let mut client = server.connect();
+    let script: String = (0..500).map(|n| format!("PING\nSET key{n} {n}\n")).collect();
+    server.feed(&mut client, script.as_bytes());
+    server.feed(&mut client, b"*3\r\n$3\r\nSET\r\n$1\r\na\r\n$5\r\nab");
+    assert!(client.held_bytes() > 20_000);
+    client.shrink();
+    assert!(client.held_bytes() < 500, "{}", client.held_bytes());
+    let (replies, _) = server.feed(&mut client, b"cde\r\nGET a\r\n");
+    assert_eq!(replies, b"+OK\r\n$5\r\nabcde\r\n");
+}
+
+#[test]
 fn subscribing_narrows_what_resp2_may_do() {
     let mut server = Server::new(1);
     let mut client = server.connect();

@@ -126,6 +126,27 @@ fn what_clients_listen_to_is_held_for_them() {
 }
 
 #[test]
+fn many_idle_clients_are_not_too_much() {
+    let (bytes_max, count, asked) = (2 * MIB, 60, 1000);
+    let server = start(bytes_max);
+    set(&server, b"a", 20);
+    let script = b"PING\r\nGET a\r\n".repeat(asked);
+    let replies = asked * ("+PONG\r\n".len() + reply_bytes(20));
+    let clients: Vec<_> = (0..count)
+        .map(|_| {
+            let mut client = server.connect();
+            client.send(&script);
+            assert_eq!(read_up_to(&mut client.stream, replies), replies);
+            client
+        })
+        .collect();
+    assert_eq!(server.info("evicted_clients"), 0);
+    assert_eq!(server.info("connected_clients"), count as u64 + 1);
+    drop(clients);
+    server.stop();
+}
+
+#[test]
 fn who_asks_to_be_spared_is_cut_off_last() {
     let (more, less) = (40 * MIB, 32 * MIB);
     let server = start(64 * MIB);
