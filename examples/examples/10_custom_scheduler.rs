@@ -91,6 +91,60 @@ impl Staff {
     }
 }
 
+/// Comes last to the kitchen door and goes in first.
+#[derive(Actor)]
+struct Inspector {
+    open: Arc<[AtomicUsize; 2]>,
+    /// Orders that were open when it came in.
+    seen: Arc<AtomicUsize>,
+}
+
+#[handlers]
+impl Inspector {
+    #[tell]
+    fn visit(&mut self) {
+        self.seen.store(self.open[0].load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+}
+
+/// Has everybody come at one time: while it speaks, it has the only worker.
+#[derive(Actor)]
+struct Chef;
+
+#[handlers]
+impl Chef {
+    #[tell]
+    fn call(&mut self, cooks: Vec<Ref<Staff>>, inspector: Ref<Inspector>) {
+        // Their mailboxes are unbounded, and they live as long as this actor.
+        cooks.iter().for_each(|cook| drop(cook.cook().try_send()));
+        drop(inspector.visit().try_send());
+    }
+}
+
+/// Orders that are open when an urgent actor has its turn, of so many that were there before it.
+async fn open_at_visit(
+    scheduler: Scheduler,
+    orders: usize,
+) -> Result<usize, Box<dyn std::error::Error>> {
+    let system = System::builder().workers(1).scheduler(scheduler).build()?;
+    let open = Arc::new([AtomicUsize::new(orders), AtomicUsize::new(0)]);
+    let mut cooks = Vec::new();
+    for _ in 0..orders {
+        cooks.push(system.spawn::<Staff>(Staff { cook: None, open: Arc::clone(&open) }).await?);
+    }
+    let seen = Arc::new(AtomicUsize::new(0));
+    let inspector = Inspector { open, seen: Arc::clone(&seen) };
+    let inspector = system.spawn::<Inspector>(inspector).priority(Priority::High).await?;
+    let chef = system.spawn::<Chef>(Chef).await?;
+    chef.call(cooks, inspector.clone()).await?;
+    chef.drain();
+    chef.ended().await;
+    inspector.drain();
+    inspector.ended().await;
+    system.shutdown(Duration::from_secs(5)).await?;
+    Ok(seen.load(Ordering::Relaxed))
+}
+
 /// The most orders that were open at once, of a hundred.
 async fn most_open(scheduler: Scheduler) -> Result<usize, Box<dyn std::error::Error>> {
     let system = System::builder().workers(1).scheduler(scheduler).build()?;
@@ -120,5 +174,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("in hand first: at most {ours} orders were open at once");
     let theirs = most_open(Scheduler::locked()).await?;
     println!("in order of arrival: at most {theirs}");
+
+    let seen = open_at_visit(Scheduler::custom(|_workers| UrgentFirst::default()), 20).await?;
+    println!("urgent first: {seen} of 20 orders were open when the inspector came in");
+    // One cook may have had the turn of its class.
+    assert!(seen >= 19, "high actors go first");
     Ok(())
 }
