@@ -9,9 +9,12 @@
     clippy::wildcard_enum_match_arm
 )]
 
+mod fields;
+
 use super::bundle::MESSAGES_MAX;
 use crate::event::Undelivered;
 use crate::sync::planted;
+use fields::{Reader, Writer};
 
 /// Bytes of a name or text in a frame at most. [ENV-3]
 pub const TEXT_BYTES_MAX: usize = 255;
@@ -149,6 +152,18 @@ pub enum Frame<'a> {
         /// How many.
         messages: u64,
     },
+    /// Mail to an actor waits for its credit: ends that are said from now on may come before it.
+    Held {
+        /// Which actor.
+        actor: u64,
+    },
+    /// What the first of those that have ended had sent to a held actor was sent.
+    Released {
+        /// Which actor.
+        actor: u64,
+        /// How many were the first to be said to have ended; `u64::MAX` when the actor is held no more.
+        ends: u64,
+    },
 }
 
 /// A message to an actor of another node.
@@ -232,6 +247,9 @@ impl<'a> Iterator for Tells<'a> {
     }
 }
 
+/// In place of a number of ends: of all, and the actor is held no more. [ENV-25]
+pub(super) const ALL_ENDS: u64 = u64::MAX;
+
 /// Bytes in front of the arguments of an ask, which are more than those of a tell. [ENV-2]
 pub(super) const HEAD_BYTES_MAX: usize = 35;
 
@@ -277,6 +295,8 @@ const STOP: u8 = 14;
 const JOINED: u8 = 15;
 const LEFT: u8 = 16;
 const TELLS: u8 = 17;
+const HELD: u8 = 18;
+const RELEASED: u8 = 19;
 
 impl<'a> Frame<'a> {
     /// Reads a frame that takes all of `bytes`.
@@ -324,6 +344,8 @@ impl<'a> Frame<'a> {
                 Self::Joined { actor: from.u64()?, protocol: from.text()?, group: from.text()? }
             }
             LEFT => Self::Left { actor: from.u64()?, protocol: from.text()?, group: from.text()? },
+            HELD => Self::Held { actor: from.u64()? },
+            RELEASED => Self::Released { actor: from.u64()?, ends: from.u64()? },
             other => return Err(FrameError::UnknownType(other)),
         };
         // [ENV-4]
@@ -384,103 +406,8 @@ impl<'a> Frame<'a> {
             Self::Left { actor, protocol, group } => {
                 to.u8(LEFT).u64(*actor).text(protocol).text(group)
             }
+            Self::Held { actor } => to.u8(HELD).u64(*actor),
+            Self::Released { actor, ends } => to.u8(RELEASED).u64(*actor).u64(*ends),
         };
     }
-}
-
-/// What is left to read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Reader<'a>(&'a [u8]);
-
-impl<'a> Reader<'a> {
-    fn take(&mut self, count: usize) -> Result<&'a [u8], FrameError> {
-        let (taken, rest) = self.0.split_at_checked(count).ok_or(FrameError::Short)?;
-        self.0 = rest;
-        Ok(taken)
-    }
-
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], FrameError> {
-        self.take(N)?.try_into().map_err(|_| FrameError::Short)
-    }
-
-    fn u8(&mut self) -> Result<u8, FrameError> {
-        self.array().map(u8::from_le_bytes)
-    }
-
-    fn u16(&mut self) -> Result<u16, FrameError> {
-        self.array().map(u16::from_le_bytes)
-    }
-
-    fn u32(&mut self) -> Result<u32, FrameError> {
-        self.array().map(u32::from_le_bytes)
-    }
-
-    fn u64(&mut self) -> Result<u64, FrameError> {
-        self.array().map(u64::from_le_bytes)
-    }
-
-    fn text(&mut self) -> Result<&'a str, FrameError> {
-        let length = self.u8()?;
-        str::from_utf8(self.take(length.into())?).map_err(|_| FrameError::NotText)
-    }
-
-    fn why(&mut self) -> Result<Undelivered, FrameError> {
-        let code = self.u8()?;
-        Undelivered::of_code(code).ok_or(FrameError::UnknownReason(code))
-    }
-
-    fn envelope(&mut self) -> Result<Envelope<'a>, FrameError> {
-        Ok(Envelope {
-            actor: self.u64()?,
-            version: self.u16()?,
-            message: self.u32()?,
-            schema: self.u32()?,
-            arguments: self.rest(),
-        })
-    }
-
-    fn rest(&mut self) -> &'a [u8] {
-        std::mem::take(&mut self.0)
-    }
-}
-
-/// What has been written.
-struct Writer<'a>(&'a mut Vec<u8>);
-
-impl Writer<'_> {
-    fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
-        self.0.extend_from_slice(bytes);
-        self
-    }
-
-    fn u8(&mut self, value: u8) -> &mut Self {
-        self.bytes(&[value])
-    }
-
-    fn u32(&mut self, value: u32) -> &mut Self {
-        self.bytes(&value.to_le_bytes())
-    }
-
-    fn u64(&mut self, value: u64) -> &mut Self {
-        self.bytes(&value.to_le_bytes())
-    }
-
-    fn text(&mut self, text: &str) -> &mut Self {
-        let text = cut(text);
-        self.u8(u8::try_from(text.len()).unwrap_or(u8::MAX)).bytes(text.as_bytes())
-    }
-
-    fn envelope(&mut self, envelope: &Envelope<'_>) -> &mut Self {
-        self.u64(envelope.actor)
-            .bytes(&envelope.version.to_le_bytes())
-            .u32(envelope.message)
-            .u32(envelope.schema)
-            .bytes(envelope.arguments)
-    }
-}
-
-/// As much of a text as fits.
-fn cut(text: &str) -> &str {
-    let ends = (0..=TEXT_BYTES_MAX.min(text.len())).rev();
-    ends.into_iter().find_map(|end| text.get(..end)).unwrap_or_default()
 }

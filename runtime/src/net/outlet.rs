@@ -13,21 +13,21 @@
 
 mod askers;
 mod backlog;
+mod gates;
 mod items;
 mod queues;
 mod routes;
+mod saying;
 
-use super::frame::Frame;
 use super::identity::Identity;
 use super::message::Asker;
 use super::node::Shared;
 use super::remote::{self, Proxy};
-use super::scratch;
 use super::spawn::RemoteSpawnError;
 use super::streams::Streams;
 use super::transport::{Link, LinkEnd, Order, SubmitError};
 use crate::event::{ActorId, DeadLetterReason, ExitReason, Undelivered};
-use crate::sync::{Arc, AtomicBool, Mutex, Ordering, planted};
+use crate::sync::{Arc, AtomicBool, Mutex, planted};
 use crate::task::core_ref::CoreRef;
 use askers::Askers;
 use backlog::Backlog;
@@ -75,6 +75,8 @@ struct State {
     opened: usize,
     /// Those that have ended and are not forgotten.
     ended: usize,
+    /// Actors of this node of whose end the peer was told.
+    told: u64,
     /// What stood in for actors, until the connection closed.
     parting: Vec<Arc<Box<dyn Proxy>>>,
 }
@@ -166,55 +168,6 @@ impl Outlet {
         &self.node
     }
 
-    /// Says something for the node itself; `false` if the peer has caused more than may wait.
-    pub(super) fn say(&self, order: Order, frame: &Frame<'_>) -> bool {
-        let mut bytes = scratch::take();
-        frame.write(&mut bytes);
-        self.say_bytes(order, bytes)
-    }
-
-    /// The same of a frame's bytes.
-    pub(super) fn say_bytes(&self, order: Order, mut bytes: Vec<u8>) -> bool {
-        let mut state = self.state.lock();
-        if state.closed {
-            return true;
-        }
-        if state.backlog.lets_say(order, bytes.len()) {
-            let mut submitted = self.link.submit(order, &bytes);
-            if submitted == Err(SubmitError::TooLarge)
-                && let Some(shorter) = instead_of(&bytes)
-            {
-                bytes = shorter;
-                submitted = self.link.submit(order, &bytes);
-            }
-            if submitted.is_ok() {
-                state.submitted += 1;
-                drop(state);
-                scratch::give(bytes);
-                return true;
-            }
-        }
-        // It may wait for long, and the buffer may be a large one.
-        let fits = state.backlog.push(order, bytes.to_vec());
-        if state.backlog.is_pressing() {
-            // Relaxed: the session alone adds answers, and looks before the next one.
-            self.pressed.store(true, Ordering::Relaxed);
-        }
-        let pump = state.pump.take();
-        drop(state);
-        scratch::give(bytes);
-        pump.into_iter().for_each(Waker::wake);
-        fits
-    }
-
-    /// The same for somebody who is not the session: ends the connection if too much waits. The session may never say anything
-    /// else, and not see it.
-    pub(super) fn say_or_end(&self, order: Order, frame: &Frame<'_>) {
-        if !self.say(order, frame) {
-            self.hang_up();
-        }
-    }
-
     /// How many frames are submitted when the short one is that was said last, or hardly more: long ones may leave before
     /// it.
     pub(super) fn said(&self) -> u64 {
@@ -282,6 +235,11 @@ impl Outlet {
         let needed = planted!("net-bundle-overdraws": needed => route.sent + 1);
         if planted!("net-credit-ignored": needed > route.granted => false) {
             route.waiting = waker.cloned();
+            if route.holds_ends_up() {
+                let freed = self.hold(state, parcel.actor);
+                drop(guard);
+                freed.into_iter().for_each(|freed| self.let_go(freed));
+            }
             return Post::Wait;
         }
         let frame = &parcel.bytes[parcel.start..];
@@ -470,13 +428,4 @@ impl Outlet {
     pub(super) fn has_hung_up(&self) -> bool {
         self.state.lock().hung_up
     }
-}
-
-/// What is said in place of a frame that is longer than any may be: who asked hears that the answer is too large.
-/// Nothing else that a node says by itself is so long. [ENV-8]
-fn instead_of(frame: &[u8]) -> Option<Vec<u8>> {
-    let Ok(Frame::Answer { correlation, .. }) = Frame::parse(frame) else { return None };
-    let why = Undelivered::TooLarge;
-    let told = planted!("net-long-answer-unsaid": true => false);
-    told.then(|| Frame::Unanswered { correlation, why }.to_bytes())
 }

@@ -42,7 +42,7 @@ use crate::time::Time;
 use children::{Child, Start};
 use ends::Ends;
 use held::Held;
-use news::News;
+use news::{Behind, News};
 use parking::{Parked, Parking};
 use std::collections::{BTreeMap, VecDeque};
 use std::task::{Context, Poll, Waker};
@@ -73,6 +73,8 @@ pub(super) struct Session {
     held: Held,
     /// What they are to hear behind these.
     news: Arc<News>,
+    /// Actors with messages that wait at the peer.
+    behind: Behind,
     /// What is parked, in bytes.
     parked_bytes: usize,
     /// Of all messages of the peer.
@@ -143,6 +145,7 @@ impl Session {
             held: Held::new(waker),
             parked_bytes: 0,
             news: News::new(waker),
+            behind: Behind::default(),
             starts: JoinSet::new(),
             children: BTreeMap::new(),
             frame: Arc::new(Vec::new()),
@@ -237,6 +240,8 @@ impl Session {
                 reason::read(how, text).is_some_and(|reason| self.ended(actor, reason))
             }
             Frame::Credit { actor, messages } => self.outlet.grant(actor, messages),
+            Frame::Held { actor } => self.hold_back(actor),
+            Frame::Released { actor, ends } => self.released(actor, ends),
             Frame::Spawn { correlation, protocol, name, arguments } => {
                 self.spawn(correlation, protocol, name, arguments)
             }
@@ -451,6 +456,7 @@ impl Drop for Session {
                 inlet.actor.unwatch_end(watch);
             }
         }
+        drop(std::mem::take(&mut self.behind));
         self.outlet.close();
     }
 }

@@ -10,6 +10,8 @@ use tokio::sync::Semaphore;
 
 /// More messages than a listener takes, which is in the handler of one and has two in its mailbox.
 const SAID: u64 = 20;
+/// And more than it gives credit for.
+const MUCH: u64 = 300;
 
 /// Hears what a speaker says when it may, and watches it.
 #[derive(Actor)]
@@ -26,6 +28,10 @@ impl Listener {
         self.gate.acquire().await.unwrap().forget();
         self.gate.add_permits(1);
         self.seen.lock().push(Seen::Told(number));
+    }
+    #[tell]
+    async fn await_end(&mut self, speaker: Ref<Speaker>) {
+        speaker.ended().await;
     }
     #[ask]
     fn watch(&mut self, speaker: Ref<Speaker>, cx: &mut Context<Self>) {
@@ -46,8 +52,8 @@ struct Speaker {
 #[handlers(wire = "test.speaker/2")]
 impl Speaker {
     #[tell]
-    async fn speak(&mut self, cx: &mut Context<Self>) {
-        for number in 0..SAID {
+    async fn speak(&mut self, count: u64, cx: &mut Context<Self>) {
+        for number in 0..count {
             self.to.hear(number).await.unwrap();
         }
         cx.stop();
@@ -73,9 +79,9 @@ impl Ear {
     }
 }
 
-/// A listener that watches a speaker which has said all that it says to it and has ended, of which another one has heard
-/// that watches it; and how the listener is reached from there.
-async fn said(here: &Place, there: &Place) -> (Ear, Ref<Listener>) {
+/// A listener that watches a speaker which has said so much to it and has ended, of which another one has heard that
+/// watches it; and how the listener is reached from there.
+async fn said(here: &Place, there: &Place, count: u64) -> (Ear, Ref<Listener>) {
     let ears = [Ear::new(here).await, Ear::new(here).await];
     here.node.export("listener", Export::of(&ears[0].actor)).unwrap();
     let to = there.reach(here).await.find::<Listener>("listener").await.unwrap();
@@ -85,7 +91,8 @@ async fn said(here: &Place, there: &Place) -> (Ear, Ref<Listener>) {
     for ear in &ears {
         ear.actor.watch(speaker.clone()).await.unwrap();
     }
-    speaker.speak().await.unwrap();
+    speaker.speak(count).await.unwrap();
+    soon(speaker.ended()).await;
     until(|| ears[1].seen() == [Seen::Down(ExitReason::Stopped)]).await;
     let [ear, _] = ears;
     assert!(ear.seen().is_empty(), "it is at the gate");
@@ -98,17 +105,55 @@ fn first(count: u64) -> Vec<Seen> {
     told.chain([Seen::Down(ExitReason::Stopped)]).collect()
 }
 
+/// Opens the gate and waits until so many messages, the end, and one of somebody else have come.
+async fn hears_all(ear: &Ear, to: &Ref<Listener>, count: u64) {
+    // What others say meanwhile is in no order with it.
+    to.hear(count).await.unwrap();
+    ear.gate.add_permits(1);
+    until(|| ear.seen().len() as u64 > count + 1).await;
+    let seen = ear.seen().into_iter().filter(|seen| *seen != Seen::Told(count));
+    assert_eq!(seen.collect::<Vec<_>>(), first(count));
+}
+
 // [G-REMOTE-5]
 #[test]
 fn an_end_comes_after_messages_that_wait_for_room_and_others_do_not_wait() {
     between(Loopback::new, async |_, here, there| {
-        let (ear, to) = said(here, there).await;
-        // What others say meanwhile is in no order with it.
-        to.hear(SAID).await.unwrap();
+        let (ear, to) = said(here, there, SAID).await;
+        hears_all(&ear, &to, SAID).await;
+    });
+}
+
+// [G-REMOTE-5] [G-REMOTE-6] [ENV-25]
+#[test]
+fn an_end_comes_after_messages_that_wait_for_credit_and_others_do_not_wait() {
+    between(Loopback::new, async |_, here, there| {
+        let (ear, to) = said(here, there, MUCH).await;
+        hears_all(&ear, &to, MUCH).await;
+    });
+}
+
+// [G-REMOTE-6] [ENV-25]
+#[test]
+fn who_waits_for_an_end_in_a_handler_hears_of_it_though_mail_waits() {
+    between(Loopback::new, async |_, here, there| {
+        let ear = Ear::new(here).await;
+        here.node.export("listener", Export::of(&ear.actor)).unwrap();
+        let to = there.reach(here).await.find::<Listener>("listener").await.unwrap();
+        let mut speakers = Vec::new();
+        for name in ["one", "other"] {
+            let speaker = there.system.spawn::<Speaker>(Speaker { to: to.clone() }).await.unwrap();
+            there.node.export(name, Export::of(&speaker)).unwrap();
+            speakers.push(here.reach(there).await.find::<Speaker>(name).await.unwrap());
+        }
+        let [one, other] = &speakers[..] else { unreachable!() };
         ear.gate.add_permits(1);
-        until(|| ear.seen().len() as u64 > SAID + 1).await;
-        let seen = ear.seen().into_iter().filter(|seen| *seen != Seen::Told(SAID));
-        assert_eq!(seen.collect::<Vec<_>>(), first(SAID));
+        ear.actor.await_end(other.clone()).await.unwrap();
+        one.speak(MUCH).await.unwrap();
+        soon(one.ended()).await;
+        assert!(ear.seen().is_empty(), "it waits");
+        other.speak(0).await.unwrap();
+        until(|| ear.seen().len() as u64 == MUCH).await;
     });
 }
 
@@ -117,7 +162,7 @@ fn an_end_comes_after_messages_that_wait_for_room_and_others_do_not_wait() {
 fn an_end_that_waits_behind_messages_is_told_when_the_connection_ends() {
     between(Loopback::new, async |network, here, there| {
         let mut letters = here.system.dead_letters();
-        let (ear, _) = said(here, there).await;
+        let (ear, _) = said(here, there, SAID).await;
         network.cut("here", "there");
         let mut lost = async || {
             let letter = soon(letters.next()).await.unwrap();
@@ -135,12 +180,30 @@ fn an_end_that_waits_behind_messages_is_told_when_the_connection_ends() {
     });
 }
 
+// [G-REMOTE-5]: of what the listener gives no credit for, nothing has come.
+#[test]
+fn an_end_that_waits_for_credit_is_told_when_the_connection_ends() {
+    between(Loopback::new, async |network, here, there| {
+        let (ear, _) = said(here, there, MUCH).await;
+        network.cut("here", "there");
+        until(|| here.node.peers().is_empty()).await;
+        ear.gate.add_permits(1);
+        until(|| matches!(ear.seen().last(), Some(Seen::Down(_)))).await;
+        let told = ear.seen().len() as u64 - 1;
+        assert!(told < SAID, "{told}");
+        assert_eq!(ear.seen(), first(told));
+    });
+}
+
 #[test]
 fn who_ends_while_an_end_waits_for_it_hears_of_nothing() {
-    between(Loopback::new, async |_, here, there| {
-        let (ear, _) = said(here, there).await;
-        ear.actor.kill();
-        soon(ear.actor.ended()).await;
-        assert!(ear.seen().is_empty());
-    });
+    for count in [SAID, MUCH] {
+        between(Loopback::new, async |_, here, there| {
+            let (ear, to) = said(here, there, count).await;
+            ear.actor.kill();
+            soon(ear.actor.ended()).await;
+            soon(to.ended()).await;
+            assert!(ear.seen().is_empty());
+        });
+    }
 }

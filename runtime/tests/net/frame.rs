@@ -58,6 +58,8 @@ fn frames(((first, second, third), (text, other), bytes, why): &Parts) -> Vec<Fr
         Frame::Stop { actor: first },
         Frame::Joined { actor: first, protocol: text, group: other },
         Frame::Left { actor: first, protocol: text, group: other },
+        Frame::Held { actor: first },
+        Frame::Released { actor: first, ends: second },
     ]
 }
 

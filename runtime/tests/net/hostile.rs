@@ -3,7 +3,7 @@
 use crate::stage::{Book, Place, book, identity, open, shut};
 use crate::support::{run, soon, until, until_async};
 use greenroom::net::{Envelope, Export, Frame, Link, Loopback, Order, Transport};
-use greenroom::{Ref, Scheduler, Undelivered};
+use greenroom::{Actor, Context, Down, Ref, Scheduler, Undelivered, handlers};
 use std::future::poll_fn;
 use std::sync::Arc;
 
@@ -172,6 +172,127 @@ fn what_is_parked_behind_a_full_mailbox_is_bounded_in_bytes() {
             }
         }
         assert_eq!(near.notes().await.unwrap().len() as u64, sent + 6);
+        there.shut().await;
+    });
+}
+
+/// Watches a book a number of times.
+#[derive(Actor)]
+struct Hoarder {
+    downs: usize,
+}
+
+#[handlers(wire = "test.hoarder/1")]
+impl Hoarder {
+    #[ask]
+    fn watch(&mut self, book: Ref<Book>, times: usize, cx: &mut Context<Self>) {
+        for _ in 0..times {
+            cx.watch(&book, Self::down);
+        }
+    }
+    #[ask]
+    fn downs(&self) -> usize {
+        self.downs
+    }
+    #[down]
+    fn down(&mut self, _down: Down) {
+        self.downs += 1;
+    }
+}
+
+/// The number of the attacker's own actor.
+const OWN: u64 = 5;
+
+/// A hoarder at `there` that watches an actor of the attacker so many times; its number, and the link.
+async fn hoards(
+    network: &Loopback,
+    there: &Place,
+    times: usize,
+) -> (Ref<Hoarder>, u64, Box<dyn Link>) {
+    let hoarder = there.system.spawn::<Hoarder>(Hoarder { downs: 0 }).await.unwrap();
+    there.node.export("hoarder", Export::of(&hoarder)).unwrap();
+    let link = attack(network).await;
+    say(&*link, &Frame::Find { correlation: 1, protocol: "test.hoarder", name: "hoarder" });
+    let found = receive(&*link).await.unwrap();
+    let Ok(Frame::Found { actor, .. }) = Frame::parse(&found) else { panic!("{found:?}") };
+    let peer = there.node.peer(there.node.peers()[0].node).unwrap();
+    let finding = tokio::spawn(async move { peer.find::<Book>("own").await.unwrap() });
+    let asked = receive(&*link).await.unwrap();
+    let Ok(Frame::Find { correlation, .. }) = Frame::parse(&asked) else { panic!("{asked:?}") };
+    say(&*link, &Frame::Found { correlation, actor: OWN, window: 1 });
+    hoarder.watch(soon(finding).await.unwrap(), times).await.unwrap();
+    (hoarder, actor, link)
+}
+
+/// The next frame is that the end of the attacker's actor was heard of.
+async fn has_heard(link: &dyn Link) {
+    let frame = receive(link).await.unwrap();
+    let parts = Frame::parse(&frame);
+    assert!(matches!(parts, Ok(Frame::Open { actor: OWN, protocol: "", .. })), "{frame:?}");
+}
+
+// [G-REMOTE-5] [ENV-25]
+#[test]
+fn who_is_held_hears_of_an_end_when_it_is_released() {
+    let network = Loopback::new().frames_max(1024);
+    let there = Place::new(&network, "there", Scheduler::stealing());
+    run(async {
+        let (hoarder, actor, link) = hoards(&network, &there, 100).await;
+        // Whom it has never found, or has forgotten, may be said to be held, and not.
+        say(&*link, &Frame::Released { actor: 77, ends: 0 });
+        say(&*link, &Frame::Held { actor: 77 });
+        say(&*link, &Frame::Held { actor });
+        say(&*link, &Frame::Ended { actor: OWN, how: 1, text: "" });
+        has_heard(&*link).await;
+        say(&*link, &Frame::Released { actor, ends: 0 });
+        // Behind whatever the end was to anybody.
+        until(|| there.system.counts().ended > 0).await;
+        say(&*link, &Frame::Find { correlation: 2, protocol: "test.hoarder", name: "hoarder" });
+        receive(&*link).await.unwrap();
+        assert_eq!(hoarder.downs().await, Ok(0));
+        say(&*link, &Frame::Released { actor, ends: 1 });
+        until_async(async || hoarder.downs().await == Ok(100)).await;
+        say(&*link, &Frame::Released { actor, ends: u64::MAX });
+        say(&*link, &Frame::Find { correlation: 3, protocol: "test.hoarder", name: "hoarder" });
+        assert!(receive(&*link).await.is_some());
+        there.shut().await;
+    });
+}
+
+// [G-REMOTE-8] [ENV-25]
+#[test]
+fn who_holds_one_that_is_held_is_cut_off() {
+    let network = Loopback::new().frames_max(1024);
+    let there = Place::new(&network, "there", Scheduler::stealing());
+    run(async {
+        let near = there.system.spawn::<Book>(open()).await.unwrap();
+        there.node.export("book", Export::of(&near)).unwrap();
+        for held in [0, 2] {
+            let link = attack(&network).await;
+            let (actor, _) = find(&*link).await;
+            (0..held).for_each(|_| say(&*link, &Frame::Held { actor }));
+            // An error means that it was cut off already.
+            let _ = link.submit(Order::Free, &Frame::Released { actor, ends: 0 }.to_bytes());
+            assert_eq!(receive(&*link).await, None);
+            until(|| there.node.peers().is_empty()).await;
+        }
+        there.shut().await;
+    });
+}
+
+// [G-REMOTE-8] [ENV-25]
+#[test]
+fn news_that_wait_for_what_a_peer_does_not_send_are_bounded() {
+    const MANY: usize = 65_537;
+    let network = Loopback::new().frames_max(1024);
+    let there = Place::new(&network, "there", Scheduler::stealing());
+    run(async {
+        let (hoarder, actor, link) = hoards(&network, &there, MANY).await;
+        say(&*link, &Frame::Held { actor });
+        say(&*link, &Frame::Ended { actor: OWN, how: 1, text: "" });
+        has_heard(&*link).await;
+        assert_eq!(receive(&*link).await, None);
+        until_async(async || hoarder.downs().await == Ok(MANY)).await;
         there.shut().await;
     });
 }

@@ -17,6 +17,8 @@ mod children;
 mod codecs;
 mod conformance;
 mod downs;
+#[cfg(not(sanitized = "thread"))]
+mod ends;
 mod frame;
 mod groups;
 mod held;

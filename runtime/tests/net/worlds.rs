@@ -1,6 +1,8 @@
 //! Histories of two nodes whose connection breaks again and again, in simulated worlds: whatever the seed, what
 //! arrives is what was promised.
 
+mod ends;
+
 use greenroom::net::{Export, Identity, Incarnation, Loopback, Node, NodeId, Peer};
 use greenroom::sim::World;
 use greenroom::{Actor, Context, Down, ExitReason, Ref, System, TellError, handlers};

@@ -14,7 +14,8 @@
 //! 2. A frame that comes behind all was put behind whatever waited in its line, and no longer line had any. It leaves when no
 //!    line has one with a smaller number.
 
-use super::{Outlet, instead_of};
+use super::Outlet;
+use super::saying::instead_of;
 use crate::net::bundle;
 use crate::net::transport::{Link, Order, SubmitError};
 use crate::sync::{Ordering, planted};

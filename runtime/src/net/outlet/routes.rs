@@ -1,5 +1,6 @@
 //! The ways to the actors of the other node: how they are found, opened and lost, and what stands in for them.
 
+use super::gates::Gate;
 use super::{Finding, Letter, NotFound, Outlet};
 use crate::actor::Detour;
 use crate::event::{DeadLetterReason, ExitReason, Undelivered};
@@ -32,6 +33,8 @@ pub(super) struct Route {
     pub(super) granted: u64,
     /// Its proxy, if that waits for credit.
     pub(super) waiting: Option<Waker>,
+    /// For ends that are to be told behind its mail.
+    pub(super) gate: Gate,
     /// How many frames were submitted when the last message to it was.
     pub(super) served: u64,
     pub(super) proxy: Option<Arc<Box<dyn Proxy>>>,
@@ -208,7 +211,10 @@ impl Outlet {
         }
         state.opened -= usize::from(route.is_opened);
         state.ended -= 1;
-        state.routes.remove(&actor);
+        let route = state.routes.remove(&actor);
+        drop(state);
+        // What is behind its gate is told with the lock free.
+        drop(route);
     }
 
     /// Ends what stands in for an actor that has ended, and forgets it when nothing is left of it.

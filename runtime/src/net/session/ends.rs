@@ -51,10 +51,10 @@ impl Ends {
             let frame = Frame::Ended { actor, how, text: &text };
             // Before the peer can answer.
             ends.0.lock().ended.push(actor);
-            speaker.say_or_end(Order::BehindAll, &frame);
+            speaker.say_ended(&frame);
         });
         if planted!("net-ended-overtakes": true => false) {
-            outlet.fence(&fence);
+            Outlet::end_behind_mail(&outlet, &fence);
         }
     }
 
@@ -111,6 +111,7 @@ impl Session {
 
     fn forget(&mut self, actor: u64) {
         self.inlets.remove(&actor);
+        self.behind.forget(actor);
         // One that was found before its start was told is told of still.
         if self.children.get(&actor).is_some_and(|child| child.is_told) {
             self.children.remove(&actor);

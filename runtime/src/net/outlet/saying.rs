@@ -1,0 +1,86 @@
+//! What the node says by itself: it leaves at once where there is room, and joins the backlog otherwise.
+
+use super::{Outlet, State};
+use crate::event::Undelivered;
+use crate::net::frame::Frame;
+use crate::net::scratch;
+use crate::net::transport::{Order, SubmitError};
+use crate::sync::{Ordering, planted};
+use std::task::Waker;
+
+/// What is left to do about a frame when the lock is free.
+#[must_use]
+pub(super) struct Said {
+    fits: bool,
+    pump: Option<Waker>,
+}
+
+impl Said {
+    /// Does it; `false` if the peer has caused more than may wait.
+    pub(super) fn finish(self) -> bool {
+        self.pump.into_iter().for_each(Waker::wake);
+        self.fits
+    }
+}
+
+impl Outlet {
+    /// Says something for the node itself; `false` if the peer has caused more than may wait.
+    pub(in crate::net) fn say(&self, order: Order, frame: &Frame<'_>) -> bool {
+        let mut bytes = scratch::take();
+        frame.write(&mut bytes);
+        self.say_bytes(order, bytes)
+    }
+
+    /// The same of a frame's bytes.
+    pub(in crate::net) fn say_bytes(&self, order: Order, mut bytes: Vec<u8>) -> bool {
+        let mut state = self.state.lock();
+        let said = self.say_under(&mut state, order, &mut bytes);
+        drop(state);
+        scratch::give(bytes);
+        said.finish()
+    }
+
+    /// The same under the lock.
+    pub(super) fn say_under(&self, state: &mut State, order: Order, bytes: &mut Vec<u8>) -> Said {
+        if state.closed {
+            return Said { fits: true, pump: None };
+        }
+        if state.backlog.lets_say(order, bytes.len()) {
+            let mut submitted = self.link.submit(order, bytes);
+            if submitted == Err(SubmitError::TooLarge)
+                && let Some(shorter) = instead_of(bytes)
+            {
+                *bytes = shorter;
+                submitted = self.link.submit(order, bytes);
+            }
+            if submitted.is_ok() {
+                state.submitted += 1;
+                return Said { fits: true, pump: None };
+            }
+        }
+        // It may wait for long, and the buffer may be a large one.
+        let fits = state.backlog.push(order, bytes.to_vec());
+        if state.backlog.is_pressing() {
+            // Relaxed: the session alone adds answers, and looks before the next one.
+            self.pressed.store(true, Ordering::Relaxed);
+        }
+        Said { fits, pump: state.pump.take() }
+    }
+
+    /// The same for somebody who is not the session: ends the connection if too much waits. The session may never say anything
+    /// else, and not see it.
+    pub(in crate::net) fn say_or_end(&self, order: Order, frame: &Frame<'_>) {
+        if !self.say(order, frame) {
+            self.hang_up();
+        }
+    }
+}
+
+/// What is said in place of a frame that is longer than any may be: who asked hears that the answer is too large.
+/// Nothing else that a node says by itself is so long. [ENV-8]
+pub(super) fn instead_of(frame: &[u8]) -> Option<Vec<u8>> {
+    let Ok(Frame::Answer { correlation, .. }) = Frame::parse(frame) else { return None };
+    let why = Undelivered::TooLarge;
+    let told = planted!("net-long-answer-unsaid": true => false);
+    told.then(|| Frame::Unanswered { correlation, why }.to_bytes())
+}
