@@ -13,6 +13,7 @@
 //!    many bytes, no question is handed in, so that no more answers are made than those for which there was credit.
 
 mod children;
+mod closing;
 mod ends;
 mod held;
 mod moving;
@@ -40,6 +41,7 @@ use crate::sync::{Arc, planted};
 use crate::task::panic::quietly;
 use crate::time::Time;
 use children::{Child, Start};
+use closing::Closing;
 use ends::Ends;
 use held::Held;
 use news::{Behind, News};
@@ -75,6 +77,8 @@ pub(super) struct Session {
     news: Arc<News>,
     /// Actors with messages that wait at the peer.
     behind: Behind,
+    /// If the peer has closed the connection, and some have messages that wait.
+    closing: Option<Closing>,
     /// What is parked, in bytes.
     parked_bytes: usize,
     /// Of all messages of the peer.
@@ -146,6 +150,7 @@ impl Session {
             parked_bytes: 0,
             news: News::new(waker),
             behind: Behind::default(),
+            closing: None,
             starts: JoinSet::new(),
             children: BTreeMap::new(),
             frame: Arc::new(Vec::new()),
@@ -175,10 +180,7 @@ impl Session {
         };
         match received {
             Ok(()) => {}
-            // What the peer sent before it closed has its chance, unless this node is leaving, too.
-            Err(LinkEnd::Closed) if !self.outlet.has_hung_up() && !self.held.is_empty() => {
-                return Turn::Waits;
-            }
+            Err(LinkEnd::Closed) if self.goes_on_closing(cx.waker()) => return Turn::Waits,
             Err(_) => return Turn::Ended,
         }
         let frame = self.frame.clone();
@@ -436,6 +438,7 @@ impl Inlet {
 
 impl Drop for Session {
     fn drop(&mut self) {
+        self.stop_closing();
         self.part_with_children();
         self.node.groups().disconnected(&self.outlet);
         self.ends.close();

@@ -1,6 +1,7 @@
 //! Histories of two nodes whose connection breaks again and again, in simulated worlds: whatever the seed, what
 //! arrives is what was promised.
 
+mod closes;
 mod ends;
 
 use greenroom::net::{Export, Identity, Incarnation, Loopback, Node, NodeId, Peer};

@@ -1,0 +1,96 @@
+//! A peer that closes the connection while one has no room for what it sent, in simulated worlds.
+
+use super::{connect, node};
+use crate::stage::{Book, Log, Seen, Watch, Watcher, shut};
+use greenroom::ExitReason;
+use greenroom::net::{Export, Loopback, NodeId};
+use greenroom::sim::World;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Messages to a book that handles one and has four in its mailbox.
+const SENT: u64 = 20;
+const HANDED_IN: u64 = 5;
+/// As long as everything takes that happens by itself.
+const SOON: Duration = Duration::from_secs(1);
+
+/// What of a connection that was closed has become of it at the other node.
+#[derive(Debug, PartialEq)]
+struct Became {
+    /// What who watches an actor of it was told.
+    seen: Vec<Seen>,
+    is_connected: bool,
+    /// Messages that were reported as lost.
+    lost: u64,
+}
+
+/// Looks at what has become of it after each of these times, when the book has room from the one of that number on; and
+/// what it was told in the end.
+fn closed(seed: u64, looks: &[Duration], opens: Option<usize>) -> (Vec<Became>, u64) {
+    let mut world = World::new(seed);
+    let (here, there) = (world.node("here").start(), world.node("there").start());
+    let clock = world.clock();
+    let network = Loopback::new();
+    world.run(async {
+        let near = node(&here.system(), &network, "here", 1);
+        let far = node(&there.system(), &network, "there", 2);
+        let gate = shut();
+        let book = there.system().spawn::<Book>(Arc::clone(&gate)).await.unwrap();
+        far.export("book", Export::of(&book)).unwrap();
+        let own = here.system().spawn::<Book>(shut()).await.unwrap();
+        near.export("own", Export::of(&own)).unwrap();
+        let peer = connect(&near).await;
+        let to = peer.find::<Book>("book").await.unwrap();
+        let watched = far.peer(NodeId(1)).unwrap().find::<Book>("own").await.unwrap();
+        let watcher = there.system().spawn::<Watcher>(()).await.unwrap();
+        watcher.tell(Watch(watched)).await.unwrap();
+        for number in 0..SENT {
+            to.note(1, number).await.unwrap();
+        }
+        clock.sleep(SOON).await;
+        peer.close().await;
+        let mut became = Vec::new();
+        for (number, time) in (0..).zip(looks) {
+            if opens == Some(number) {
+                gate.add_permits(1);
+            }
+            clock.sleep(*time).await;
+            let seen = watcher.ask(Log).await.unwrap();
+            let lost = there.system().counts().undelivered;
+            became.push(Became { seen, is_connected: !far.peers().is_empty(), lost });
+        }
+        gate.add_permits(1);
+        let told = book.notes().await.unwrap();
+        let prefix: Vec<_> = (0..told.len() as u64).map(|number| (1, number)).collect();
+        assert_eq!(told, prefix, "seed {seed}: no holes");
+        (became, told.len() as u64)
+    })
+}
+
+fn open() -> Became {
+    Became { seen: Vec::new(), is_connected: true, lost: 0 }
+}
+
+fn over(lost: u64) -> Became {
+    Became { seen: vec![Seen::Down(ExitReason::NodeDown)], is_connected: false, lost }
+}
+
+// [G-REMOTE-4] [G-REMOTE-6] [G-REMOTE-7]
+#[test]
+fn the_end_of_a_connection_does_not_wait_for_room_for_ever() {
+    for seed in 0..20 {
+        let (became, told) = closed(seed, &[9 * SOON, 2 * SOON], None);
+        assert_eq!(became, [open(), over(SENT - HANDED_IN)], "seed {seed}");
+        assert_eq!(told, HANDED_IN, "seed {seed}");
+    }
+}
+
+// [G-REMOTE-4]
+#[test]
+fn what_finds_room_in_time_is_handed_in_and_then_the_end_is_told() {
+    for seed in 0..20 {
+        let (became, told) = closed(seed, &[8 * SOON, SOON], Some(1));
+        assert_eq!(became, [open(), over(0)], "seed {seed}");
+        assert_eq!(told, SENT, "seed {seed}");
+    }
+}
