@@ -97,7 +97,7 @@ impl World {
         state.paused = false;
         state.stopping = false;
         if let Some(life) = state.life.take() {
-            self.graves.push(life);
+            self.graves.push((node, life));
         }
         self.roster.end_all_of(node, &mut self.remains);
     }

@@ -75,8 +75,8 @@ pub struct World {
     /// Faults that rage.
     pub(super) storms: Vec<Storm>,
     chooser: Chooser,
-    /// Those who have crashed, to be buried with the world.
-    pub(super) graves: Vec<Incarnation>,
+    /// Those who have crashed, of which nodes, to be buried with the world.
+    pub(super) graves: Vec<(usize, Incarnation)>,
     /// Tasks of those.
     pub(super) remains: Vec<Task>,
     steps: u64,
@@ -301,11 +301,14 @@ impl World {
 
     /// Fails if an actor has panicked and nothing has told how.
     pub(super) fn settle_panics(&mut self) {
-        let owes = |node: &NodeState| node.life.as_ref().is_some_and(Incarnation::owes_panic);
-        if let Some(node) = self.nodes.iter().find(|node| owes(node))
+        let nodes = self.nodes.iter().enumerate();
+        let lives = nodes.filter_map(|(node, state)| Some((node, state.life.as_ref()?)));
+        // Who ends by a panic of its stop hook has been stopped, and its node may be down by now.
+        let mut all = lives.chain(self.graves.iter().map(|(node, life)| (*node, life)));
+        if let Some((node, _)) = all.find(|(_, life)| life.owes_panic())
             && !self.options.panics_allowed
         {
-            let text = format!("{}: a handler or hook", node.name);
+            let text = format!("{}: a handler or hook", self.nodes[node].name);
             self.fail(Failure::new(PANICKED, text));
         }
     }
@@ -439,7 +442,7 @@ impl Drop for World {
         let given = std::mem::take(&mut *self.stage.given.lock());
         drop(given);
         let lives = self.nodes.iter_mut().filter_map(|node| node.life.take());
-        let mut lives: Vec<_> = lives.chain(self.graves.drain(..)).collect();
+        let mut lives: Vec<_> = lives.chain(self.graves.drain(..).map(|(_, life)| life)).collect();
         // All before the first look: an actor of one may have a timer of another's.
         lives.iter_mut().for_each(Incarnation::bury);
         let left: Vec<_> = lives.iter().flat_map(Incarnation::leftovers).collect();

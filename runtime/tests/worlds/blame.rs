@@ -3,6 +3,7 @@
 use greenroom::sim::World;
 use greenroom::{Actor, Keyed, handlers};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
 
 /// Comes and goes.
 #[derive(Actor)]
@@ -57,4 +58,31 @@ fn a_virtual_actor_that_has_panicked_is_blamed() {
         world.settle();
     });
     assert!(text.ends_with("panicked: tripped"), "{text}");
+}
+
+/// Leaves badly.
+#[derive(Actor)]
+struct Rude;
+
+#[handlers]
+impl Rude {
+    #[start]
+    fn start() -> Self {
+        Self
+    }
+    #[stop]
+    fn stop(&mut self) {
+        panic!("slammed the door");
+    }
+}
+
+#[test]
+fn a_stop_hook_that_panics_fails_the_world_though_its_node_is_down_since() {
+    let text = failure_of(|world| {
+        let node = world.node("inn").start();
+        let _guest = world.run(async { node.system().spawn::<Rude>(()).await.expect("it starts") });
+        node.stop(Duration::from_secs(1));
+        world.run_for(Duration::from_secs(3));
+    });
+    assert!(text.contains("an actor panicked") && text.contains("inn: "), "{text}");
 }
