@@ -14,9 +14,16 @@ use std::task::{Poll, Waker};
 use std::{future::Future, pin::pin, time::Duration};
 use tokio::runtime::{Builder, Handle, Runtime};
 
+/// The finest difference that tokio's timers make.
+#[cfg(feature = "test-util")]
+const TICK_NANOS: u64 = 1_000_000;
 /// How far to look for a timer of tokio when nothing else is to happen.
 #[cfg(feature = "test-util")]
 const LOOK_AHEAD_NANOS: u64 = 365 * 24 * 3600 * 1_000_000_000;
+
+/// What tokio's clock shows, and who is to be woken when it shows something else.
+#[cfg(feature = "test-util")]
+type Unparked = (tokio::time::Instant, Waker);
 
 /// See the [module](self).
 pub(super) struct Reactor {
@@ -28,6 +35,11 @@ pub(super) struct Reactor {
     began: tokio::time::Instant,
     #[cfg(feature = "test-util")]
     woken: WakeList,
+    /// Who is to be woken when tokio's clock has moved, before its tasks run.
+    #[cfg(feature = "test-util")]
+    unparked: Arc<Mutex<Option<Unparked>>>,
+    /// Whether a timer may have woken tasks of tokio, which does not show outside.
+    is_behind: bool,
 }
 
 impl Reactor {
@@ -46,29 +58,47 @@ impl Reactor {
             "outside of the world".to_owned()
         });
         #[cfg(feature = "test-util")]
-        builder.enable_time().start_paused(true);
+        let unparked = Arc::new(Mutex::new(None::<Unparked>));
+        #[cfg(feature = "test-util")]
+        {
+            let told = unparked.clone();
+            builder.on_thread_unpark(move || {
+                let now = tokio::time::Instant::now();
+                // Whoever wakes what tokio blocks on keeps its clock from moving.
+                let moved = told.lock().take_if(|(from, _)| *from != now);
+                moved.into_iter().for_each(|(_, waker)| waker.wake());
+            });
+            builder.enable_time().start_paused(true);
+        }
         let runtime = builder.build().expect("a runtime without threads or sockets");
-        Self {
+        let mut reactor = Self {
             idler,
             #[cfg(feature = "test-util")]
             began: runtime.block_on(async { tokio::time::Instant::now() }),
             #[cfg(feature = "test-util")]
             woken: woken.clone(),
+            #[cfg(feature = "test-util")]
+            unparked,
+            is_behind: false,
             runtime,
-        }
+        };
+        reactor.move_to(0);
+        reactor
     }
 
     pub(super) fn handle(&self) -> Handle {
         self.runtime.handle().clone()
     }
 
-    /// Whether one of tokio's tasks can run: whatever wakes it, does so from outside of [`Reactor::run`].
+    /// Whether one of tokio's tasks may be able to run: whatever else than a timer wakes it, does so from outside of
+    /// [`Reactor::run`].
     pub(super) fn has_work(&self) -> bool {
-        self.runtime.metrics().global_queue_depth() > 0
+        self.is_behind || self.runtime.metrics().global_queue_depth() > 0
     }
 
     /// Runs tokio's tasks until none can.
     pub(super) fn run(&mut self) {
+        self.is_behind = false;
         let (idler, mut waits) = (self.idler.clone(), false);
         self.runtime.block_on(poll_fn(move |cx| {
             let mut idler = idler.lock();
@@ -97,32 +127,51 @@ impl Reactor {
 #[cfg(feature = "test-util")]
 impl Reactor {
     /// When something happens next: at `next`, or when a timer of tokio goes off before that and not
-    /// after `until`. Tokio does not tell its timers, but its paused clock jumps to them by itself.
+    /// after `until`. Tokio does not tell its timers, but its paused clock jumps to them by itself. Its tasks do not run
+    /// here: the clocks are to show their time first.
     pub(super) fn next(&mut self, now: u64, next: Option<u64>, until: u64) -> Option<u64> {
         let limit = next.unwrap_or(u64::MAX).min(until).min(now.saturating_add(LOOK_AHEAD_NANOS));
-        let began = self.began;
-        let woken = self.woken.clone();
-        let ended = self.runtime.block_on(async move {
-            let mut limit = pin!(tokio::time::sleep_until(began + Duration::from_nanos(limit)));
-            poll_fn(|cx| {
-                woken.listen(Some(cx.waker().clone()));
-                if woken.is_any() { Poll::Ready(()) } else { limit.as_mut().poll(cx) }
+        // Tokio's timers go off at whole milliseconds. At a later one than this, some would that are not due.
+        let tick = limit / TICK_NANOS * TICK_NANOS;
+        let (began, unparked) = (self.began, &self.unparked);
+        let (ended, is_alone) = self.runtime.block_on(async move {
+            let from = tokio::time::Instant::now();
+            let mut limit = pin!(tokio::time::sleep_until(began + Duration::from_nanos(tick)));
+            let is_alone = poll_fn(|cx| {
+                let is_there = limit.as_mut().poll(cx).is_ready();
+                if is_there || tokio::time::Instant::now() != from {
+                    return Poll::Ready(is_there);
+                }
+                *unparked.lock() = Some((from, cx.waker().clone()));
+                Poll::Pending
             })
             .await;
-            woken.listen(None);
-            tokio::time::Instant::now().saturating_duration_since(began)
+            let ended = tokio::time::Instant::now();
+            ((ended != from).then(|| nanos(ended.saturating_duration_since(began))), is_alone)
         });
-        let ended = nanos(ended).max(now);
-        (ended < limit || next.is_some_and(|next| next <= limit)).then_some(ended)
+        drop(self.unparked.lock().take());
+        let has_tasks = self.runtime.metrics().num_alive_tasks() > 0;
+        match ended {
+            // What goes off at a tick may have woken somebody, beside this very wait.
+            Some(ended) if has_tasks || !is_alone || self.woken.is_any() => {
+                self.is_behind |= has_tasks;
+                Some((ended / TICK_NANOS * TICK_NANOS).max(now).min(limit))
+            }
+            _ => next.filter(|&next| next <= limit),
+        }
     }
 
-    /// Lets tokio's clock show the world's time.
+    /// Lets tokio's clock show the world's time: the end of its millisecond, so that what is set within it goes off
+    /// late rather than early.
     pub(super) fn move_to(&mut self, now: u64) {
-        let began = self.began;
-        self.runtime.block_on(async move {
+        let (began, now) =
+            (self.began, (now / TICK_NANOS * TICK_NANOS).saturating_add(TICK_NANOS - 1));
+        let has_moved = self.runtime.block_on(async move {
             let to = began + Duration::from_nanos(now);
             let ahead = to.saturating_duration_since(tokio::time::Instant::now());
             tokio::time::advance(ahead).await;
+            !ahead.is_zero()
         });
+        self.is_behind |= has_moved && self.runtime.metrics().num_alive_tasks() > 0;
     }
 }

@@ -17,9 +17,6 @@ struct Woken {
     outsider: Mutex<Option<String>>,
     has_outsider: AtomicBool,
     numbers: Mutex<Vec<usize>>,
-    /// Who wants to know when a number is added.
-    #[cfg(feature = "test-util")]
-    listener: Mutex<Option<Waker>>,
     /// Whether there may be any; a hint that is set after the list and cleared before it.
     any: AtomicBool,
 }
@@ -47,8 +44,6 @@ impl WakeList {
             outsider: Mutex::default(),
             has_outsider: AtomicBool::new(false),
             numbers: Mutex::default(),
-            #[cfg(feature = "test-util")]
-            listener: Mutex::default(),
             any: AtomicBool::new(false),
         }))
     }
@@ -90,17 +85,6 @@ impl WakeList {
         }
         // Release: pairs with the Acquire in `take_into`.
         self.0.any.store(true, Ordering::Release);
-        drop(numbers);
-        #[cfg(feature = "test-util")]
-        if let Some(listener) = &*self.0.listener.lock() {
-            listener.wake_by_ref();
-        }
-    }
-
-    /// Calls `listener` whenever a number is added; `None` to call nobody.
-    #[cfg(feature = "test-util")]
-    pub(crate) fn listen(&self, listener: Option<Waker>) {
-        *self.0.listener.lock() = listener;
     }
 
     /// Whether a number is on the list.

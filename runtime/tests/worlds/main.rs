@@ -7,6 +7,7 @@ mod support;
 
 mod asks;
 mod blame;
+mod clocks;
 mod crashes;
 mod drains;
 mod explore;
