@@ -5,7 +5,7 @@
 //! Socket::send -> room? cut? rules -> Fabric::send -> link: too long? queue full? lost? -> in flight -> arrive -> Port
 //! ```
 //!
-//! Each direction between two addresses is a link of its own. A packet is judged when it is sent, in that order, except
+//! Each direction between two nodes is a link of its own, also for a port that looks different from outside. A packet is judged when it is sent, in that order, except
 //! that what is still in flight to a port that has gone is dropped when it arrives, as on a real network.
 
 use super::capture::{Capture, Seen};
@@ -83,6 +83,9 @@ struct Port {
     full_until: u64,
 }
 
+/// Names a link: the addresses of the nodes that it goes from and to.
+pub(super) type Way = (IpAddr, IpAddr);
+
 #[derive(Debug)]
 struct Flight {
     to: SocketAddr,
@@ -97,12 +100,12 @@ pub(crate) struct Fabric {
     flights: BTreeMap<(u64, u64), Flight>,
     flown: u64,
     pub(crate) all: Link,
-    links: BTreeMap<(IpAddr, IpAddr), Link>,
-    rules: BTreeMap<(IpAddr, IpAddr), Rules>,
+    links: BTreeMap<Way, Link>,
+    rules: BTreeMap<Way, Rules>,
     /// Until when each link is busy with what was sent before.
-    busy: BTreeMap<(IpAddr, IpAddr), u64>,
+    busy: BTreeMap<Way, u64>,
     /// The links that lose everything at the moment.
-    bursts: BTreeSet<(IpAddr, IpAddr)>,
+    bursts: BTreeSet<Way>,
     /// Addresses inside a network, and how they look from outside.
     outside: BTreeMap<SocketAddr, SocketAddr>,
     inside: BTreeMap<SocketAddr, SocketAddr>,
@@ -221,7 +224,7 @@ impl Fabric {
         [from, to]: [SocketAddr; 2],
         choices: &mut Choices,
     ) -> bool {
-        let link = self.links.get(&(from.ip(), to.ip())).unwrap_or(&self.all);
+        let link = self.links.get(&self.way(from, to)).unwrap_or(&self.all);
         let chance = link.full.into();
         let Some(port) = self.ports.get_mut(&from) else { return true };
         if port.full_until <= now && choices.chance(FULL, chance, 1000) {
@@ -262,18 +265,25 @@ impl Fabric {
         if let Some(capture) = &mut self.capture {
             capture.add(Seen::Sent, now, [says, to], ecn, bytes);
         }
-        let is_cut = self.links.get(&(from.ip(), to.ip())).unwrap_or(&self.all).cut;
+        let is_cut = self.links.get(&self.way(from, to)).unwrap_or(&self.all).cut;
         self.traffic.cut_off += u64::from(is_cut);
         !is_cut
     }
 
-    /// The rules of a link, to be put back once they have judged.
-    pub(super) fn take_rules(&mut self, from: IpAddr, to: IpAddr) -> Option<Rules> {
-        self.rules.remove(&(from, to))
+    /// The link of a packet: the nodes it goes from and to, however that looks from outside.
+    fn way(&self, from: SocketAddr, to: SocketAddr) -> Way {
+        let place = planted!("sim-outside-unlinked": self.inside.get(&to).copied() => None);
+        (from.ip(), place.unwrap_or(to).ip())
     }
 
-    pub(super) fn put_back(&mut self, from: IpAddr, to: IpAddr, rules: Rules) {
-        self.rules.entry((from, to)).or_default().put_back(rules);
+    /// The rules of a packet's link, and what they are to be put back under once they have judged.
+    pub(super) fn take_rules(&mut self, from: SocketAddr, to: SocketAddr) -> Option<(Way, Rules)> {
+        let way = self.way(from, to);
+        Some((way, self.rules.remove(&way)?))
+    }
+
+    pub(super) fn put_back(&mut self, way: Way, rules: Rules) {
+        self.rules.entry(way).or_default().put_back(rules);
     }
 
     /// The rules have dropped a packet.
@@ -290,7 +300,7 @@ impl Fabric {
         (bytes, fate): (&[u8], &Fate),
         choices: &mut Choices,
     ) {
-        let way = (from.ip(), to.ip());
+        let way = self.way(from, to);
         let link = self.links.get(&way).copied().unwrap_or(self.all);
         self.traffic.damaged += u64::from(fate.bytes.is_some());
         let bytes = fate.bytes.as_deref().unwrap_or(bytes);
@@ -324,7 +334,7 @@ impl Fabric {
 
     /// Whether the packet falls into a time in which the link loses everything. Between packets such a time
     /// may begin or end (Gilbert, Bell System Technical Journal 1960).
-    fn is_in_burst(&mut self, way: (IpAddr, IpAddr), link: &Link, choices: &mut Choices) -> bool {
+    fn is_in_burst(&mut self, way: Way, link: &Link, choices: &mut Choices) -> bool {
         if link.burst_begins == 0 {
             return false;
         }

@@ -1,6 +1,6 @@
 //! A node's end of the wires.
 
-use super::fabric::Datagram;
+use super::fabric::{Datagram, Way};
 use super::mark::Ecn;
 use super::rule::{Fate, Packet, Rules, flip};
 use super::stage::Stage;
@@ -117,7 +117,7 @@ impl Socket {
         if !fabric.offer(now, ends, ecn, bytes) {
             return Ok(());
         }
-        let rules = fabric.take_rules(self.at.ip(), to.ip());
+        let rules = fabric.take_rules(self.at, to);
         drop(fabric);
         let packet = Packet { at: Duration::from_nanos(now), from: says, to, ecn, bytes };
         let fate = rules.map_or_else(|| Some(Fate::default()), |rules| self.judge(rules, &packet));
@@ -133,11 +133,11 @@ impl Socket {
     }
 
     /// What the rules of its link make of a packet; `None` if it is dropped.
-    fn judge(&self, mut rules: Rules, packet: &Packet<'_>) -> Option<Fate> {
+    fn judge(&self, (way, mut rules): (Way, Rules), packet: &Packet<'_>) -> Option<Fate> {
         let fate = rules.judge(packet, |bytes, bits| {
             self.stage.choose(|choices| flip(bytes, bits as u64, choices));
         });
-        self.stage.fabric.lock().put_back(self.at.ip(), packet.to.ip(), rules);
+        self.stage.fabric.lock().put_back(way, rules);
         fate
     }
 

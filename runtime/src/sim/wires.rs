@@ -36,8 +36,7 @@ impl World {
     /// Lets `rule` judge the packets from one node to another, until [`World::heal`], or a [`World::calm`] whose core has both.
     /// The rules of a link are asked in the order in which they were added, each about what those before it have left,
     /// after it is known that the socket has room and the link is not cut, and before anything that chance does. A packet
-    /// belongs to a link by the addresses of the nodes themselves: what is sent to one as it
-    /// [looks from outside](Node::rebind) belongs to none.
+    /// belongs to the link between its nodes, also where one of them [looks different from outside](Node::rebind).
     ///
     /// A rule that has to choose takes a number from the world beforehand ([`World::pick`]); what it draws elsewhere, no
     /// seed repeats. A packet that it sends itself over its link is not judged. If it panics, so does the sending, and all rules of

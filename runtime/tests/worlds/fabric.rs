@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
 use greenroom::sim::{
-    Datagram, Ecn, Explore, Fault, Link, Marks, Node, Socket, SocketError, World,
+    Datagram, Ecn, Explore, Fault, Link, Marks, Node, Socket, SocketError, Verdict, World,
 };
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -352,4 +352,42 @@ fn a_patient_sender_gets_everything_across() {
         assert!(finished && got.get() == 50, "{} of 50", got.get());
         world.sometimes("something is lost", world.traffic().lost > 0);
     });
+}
+
+#[test]
+fn a_link_is_the_same_for_who_looks_different_from_outside() {
+    type Case = fn(&mut World, &Pair);
+    let cases: [Case; 4] = [
+        |world, pair| world.cut(&pair.nodes[0], &pair.nodes[1]),
+        |world, pair| world.partition(&pair.nodes[..1]),
+        |world, pair| {
+            world.set_link(&pair.nodes[0], &pair.nodes[1], Link::default().loss(1000));
+        },
+        |world, pair| world.add_rule(&pair.nodes[0], &pair.nodes[1], |_| Verdict::Drop),
+    ];
+    for case in cases {
+        let mut world = World::new(12);
+        let pair = Pair::new(&mut world, Link::default());
+        pair.nodes[1].rebind(2, "203.0.113.5:4000".parse().unwrap());
+        pair.send(1);
+        world.settle();
+        assert_eq!(pair.arrived(), [1]);
+        case(&mut world, &pair);
+        pair.send(2);
+        world.settle();
+        assert_eq!(pair.arrived(), []);
+        let traffic = world.traffic();
+        assert_eq!(traffic.lost + traffic.cut_off, 1, "{traffic:?}");
+        world.heal();
+        pair.send(3);
+        world.settle();
+        assert_eq!(pair.arrived(), [3]);
+    }
+    // A socket that has no room has none for such a packet, either.
+    let mut world = World::new(13);
+    let pair = Pair::new(&mut world, Link::default());
+    pair.nodes[1].rebind(2, "203.0.113.5:4000".parse().unwrap());
+    world.set_link(&pair.nodes[0], &pair.nodes[1], Link::default().full(1000));
+    let sent = pair.sockets[0].try_send(pair.sockets[1].address(), Ecn::NotCapable, b"hello");
+    assert_eq!(sent, Err(SocketError::Full));
 }
