@@ -116,7 +116,7 @@ impl Choices {
         usize::try_from(value).unwrap_or(0)
     }
 
-    /// Whether something happens that does `part` times in `whole`; not if `part` is zero.
+    /// Whether something happens that does `part` times in `whole`: not if `part` is zero, certainly if it is `whole`.
     pub(crate) fn chance(&mut self, label: Label, part: u64, whole: u64) -> bool {
         if part == 0 || whole == 0 {
             return false;
@@ -126,6 +126,11 @@ impl Choices {
             Source::Seed(_) | Source::Bytes(_) => {
                 let drawn = self.raw(whole);
                 self.note(label, u64::from(drawn >= whole.saturating_sub(part))) == 1
+            }
+            // It has its place in the record, and there is no path without it.
+            Source::Record(_) | Source::Path(_) if part >= whole => {
+                self.raw(2);
+                self.note(label, 1) == 1
             }
             Source::Record(_) | Source::Path(_) => self.draw(label, 2, true) == 1,
         }

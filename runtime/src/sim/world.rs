@@ -172,7 +172,7 @@ impl World {
     }
 
     /// Chooses whether something happens, `per_mille` times of a thousand, from the same stream. Where every path is
-    /// tried, both are, unless `per_mille` is zero.
+    /// tried, both are, unless `per_mille` is zero or a thousand.
     #[must_use]
     pub fn chance(&self, per_mille: u16) -> bool {
         self.stage.choose(|choices| choices.chance(USER, per_mille.into(), 1000))

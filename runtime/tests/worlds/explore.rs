@@ -478,3 +478,17 @@ fn what_comes_between_two_runs_is_in_time() {
     world.run(tokio::task::yield_now());
     world.finish();
 }
+
+#[test]
+fn what_always_happens_does_so_in_every_run() {
+    let text = failure_of(&Explore::new().seeds(1), |world| {
+        let (certain, other) = (world.chance(1000), world.pick(5));
+        world.fail_with("it broke", format!("certainly {certain}, {other}"));
+    });
+    let shrunk = text.lines().find(|line| line.starts_with("  certainly "));
+    assert_eq!(shrunk, Some("  certainly true, 0"), "{text}");
+    let explored = Explore::new().every_choice(10).run(|world| {
+        assert!(world.chance(1000) && world.pick(3) < 3);
+    });
+    assert_eq!(explored.worlds, 3);
+}
