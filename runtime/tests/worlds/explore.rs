@@ -492,3 +492,9 @@ fn what_always_happens_does_so_in_every_run() {
     });
     assert_eq!(explored.worlds, 3);
 }
+
+#[test]
+fn a_fuzzers_input_need_not_pass_every_mark() {
+    let seldom = |world: &mut World| world.sometimes("seldom", false);
+    assert_eq!(Explore::new().bytes([0]).run(seldom).worlds, 1);
+}
