@@ -158,9 +158,18 @@ impl Fabric {
         }
     }
 
-    /// Closes every port of an address.
-    pub(crate) fn unplug(&mut self, host: IpAddr) {
-        self.ports.retain(|at, _| at.ip() != host);
+    /// Closes every port of an address; who waits there is to be woken without the lock.
+    #[must_use]
+    pub(crate) fn unplug(&mut self, host: IpAddr) -> Vec<Waker> {
+        let mut readers = Vec::new();
+        self.ports.retain(|at, port| {
+            let stays = at.ip() != host;
+            if !stays {
+                readers.extend(port.reader.take());
+            }
+            stays
+        });
+        readers
     }
 
     /// The link from one address to another.

@@ -6,6 +6,7 @@ use super::roster::Work;
 use super::stage::{Given, Order};
 use super::world::World;
 use crate::sync::planted;
+use std::task::Waker;
 use std::time::Duration;
 
 /// How long those may take that are killed because their node stops.
@@ -91,7 +92,7 @@ impl World {
     /// Lets nothing of the node run any more.
     fn crash(&mut self, node: usize) {
         self.stage.faces.lock()[node].system = None;
-        self.stage.fabric.lock().unplug(host(node));
+        let readers = self.stage.fabric.lock().unplug(host(node));
         let state = &mut self.nodes[node];
         state.held.clear();
         state.paused = false;
@@ -100,6 +101,8 @@ impl World {
             self.graves.push((node, life));
         }
         self.roster.end_all_of(node, &mut self.remains);
+        // Those of the node itself are gone.
+        readers.into_iter().for_each(Waker::wake);
     }
 
     fn stop(&mut self, node: usize, deadline: Duration) {

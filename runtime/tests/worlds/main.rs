@@ -9,6 +9,7 @@ mod asks;
 mod blame;
 mod clocks;
 mod crashes;
+mod deaths;
 mod drains;
 mod explore;
 mod fabric;
