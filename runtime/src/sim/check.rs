@@ -60,6 +60,8 @@ pub(super) struct Checks {
     due: Vec<(String, u64, Come)>,
     /// How often each mark was passed.
     pub(super) marks: BTreeMap<String, u64>,
+    /// Whether nobody is to look any more: the run has ended, or failed.
+    pub(super) over: bool,
 }
 
 impl Checks {

@@ -28,7 +28,7 @@ impl World {
         self.checks.add_always(name.into(), Box::new(look));
     }
 
-    /// Checks once, in [`World::finish`], that `look` finds nothing wrong.
+    /// Checks once, in [`World::finish`] or when the world is dropped without, that `look` finds nothing wrong.
     pub fn at_end(
         &mut self,
         name: impl Into<String>,
@@ -67,13 +67,15 @@ impl World {
         }
     }
 
-    /// Ends a run: what was to come must have come, and what was to hold at the end must hold.
+    /// Ends a run: what was to come must have come, and what was to hold at the end must hold. [`Explore`](super::Explore)
+    /// does so itself, and a world does that is dropped without having failed.
     ///
     /// # Panics
     /// If it does not.
     pub fn finish(&mut self) {
         self.refuse_outsiders();
         self.settle_panics();
+        self.checks.over = true;
         if let Err(failure) = self.checks.look_at_end(self.stage.now()) {
             self.fail(failure);
         }

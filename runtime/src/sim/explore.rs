@@ -325,6 +325,8 @@ fn attempt(source: Source, options: &Options, scenario: &impl Fn(&mut World)) ->
         scenario(&mut world);
         world.finish();
     }));
+    // One failure is enough.
+    world.checks.over = true;
     let at = world.now();
     let failure = |payload: Box<dyn Any + Send>| match payload.downcast::<Failure>() {
         Ok(failure) => *failure,

@@ -72,6 +72,7 @@ impl World {
         let _rare = Buggified::by(&self.buggifier);
         while self.stage.now() <= until && self.step(until) != Step::Quiet {}
         self.move_to(until.max(self.stage.now()));
+        self.after_step();
     }
 
     /// Runs the world until nobody can run at this time; timers and packets to come are not waited for.
@@ -83,6 +84,7 @@ impl World {
         let _inside = reactor.enter();
         let _rare = Buggified::by(&self.buggifier);
         while self.step(self.stage.now()) != Step::Quiet {}
+        self.after_step();
     }
 
     /// Runs the world until the message is found that is looked for, or `span` is over; whether it was,
@@ -100,6 +102,7 @@ impl World {
         let came = found(self);
         if !came {
             self.move_to(until.max(self.stage.now()));
+            self.after_step();
         }
         (came, self.spectator.as_ref().map(Spectator::look_away).unwrap_or_default())
     }

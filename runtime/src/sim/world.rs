@@ -416,6 +416,7 @@ impl World {
 
     /// Ends the run.
     pub(super) fn fail(&mut self, failure: Failure) -> ! {
+        self.checks.over = true;
         let failure = Failure { at: self.now(), seed: self.options.seed, ..failure };
         self.stage.log(|| failure.to_string());
         if self.options.quiet {
@@ -428,6 +429,8 @@ impl World {
 
 impl Drop for World {
     fn drop(&mut self) {
+        let is_open = !self.checks.over && !crate::sync::thread::panicking();
+        let missed = if is_open { self.checks.look_at_end(self.stage.now()).err() } else { None };
         self.stage.ended.store(true, Ordering::Relaxed);
         // Or what they have would keep the world.
         let rules = self.stage.fabric.lock().take_all_rules();
@@ -447,6 +450,9 @@ impl Drop for World {
         lives.iter_mut().for_each(Incarnation::bury);
         let left: Vec<_> = lives.iter().flat_map(Incarnation::leftovers).collect();
         drop(lives);
+        if let Some(missed) = missed {
+            self.fail(missed);
+        }
         if !left.is_empty() && !crate::sync::thread::panicking() {
             self.fail(Failure::new("something outlives the world", left.join("\n")));
         }

@@ -24,7 +24,7 @@ impl Guest {
 }
 
 /// What the world panics with.
-fn failure_of(scenario: impl FnOnce(&mut World)) -> String {
+pub(super) fn failure_of(scenario: impl FnOnce(&mut World)) -> String {
     let failed = catch_unwind(AssertUnwindSafe(|| scenario(&mut World::new(1))));
     *failed.expect_err("the world fails").downcast::<String>().expect("it fails with a text")
 }

@@ -11,6 +11,7 @@ mod clocks;
 mod crashes;
 mod deaths;
 mod drains;
+mod ends;
 mod explore;
 mod fabric;
 mod fairness;
