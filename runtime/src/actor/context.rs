@@ -30,7 +30,7 @@ use crate::task::current;
 use crate::task::held::Held;
 use crate::time::Time;
 use std::fmt;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::time::Duration;
@@ -249,10 +249,12 @@ impl<A: Actor> Context<A> {
             value
         };
         // A simulated world has one thread, and lets the work be one of its steps.
-        let task = if self.header().core.clock.is_by_hand() {
-            tokio::spawn(async move { work() })
-        } else {
-            tokio::task::spawn_blocking(work)
+        let task = match self.header().core.clock.gate() {
+            Some(gate) => tokio::spawn(async move {
+                poll_fn(|cx| gate.poll_pass(cx)).await;
+                work()
+            }),
+            None => tokio::task::spawn_blocking(work),
         };
         async move {
             match task.await {

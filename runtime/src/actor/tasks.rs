@@ -14,6 +14,7 @@ use crate::sync::planted;
 use crate::task::cell::{CellRef, Header};
 use crate::task::core::TaskCount;
 use crate::task::panic::{catch, quietly};
+use crate::time::Gate;
 use futures_core::Stream;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -56,8 +57,9 @@ impl<A: Actor> Context<A> {
         let id = TaskId(self.core().next_id());
         let incarnation = Incarnation::new(self.cell(), self.incarnation());
         let count = TaskCount::of(self.cell());
+        let gate = self.header().core.clock.gate();
         let task = tokio::spawn(async move {
-            if let Err(text) = caught(future).await {
+            if let Err(text) = caught(gate, future).await {
                 incarnation.panicked(text);
             }
             drop(count);
@@ -198,13 +200,16 @@ async fn each<A: Behavior, F, T, S>(
     }
 }
 
-/// Runs `future` to its end, its drop included.
+/// Runs `future` to its end, its drop included; nothing of it while the gate is closed, if there is one.
 ///
 /// # Errors
 /// The text of its panic.
-async fn caught(future: impl Future<Output = ()>) -> Result<(), String> {
+async fn caught(gate: Option<Gate>, future: impl Future<Output = ()>) -> Result<(), String> {
     let mut future = pin!(Some(future));
     poll_fn(|cx| {
+        if gate.as_ref().is_some_and(|gate| gate.poll_pass(cx).is_pending()) {
+            return Poll::Pending;
+        }
         catch(|| {
             let polled = future.as_mut().as_pin_mut().map_or(Poll::Ready(()), |it| it.poll(cx));
             if polled.is_ready() {

@@ -4,7 +4,7 @@ use super::stage::Stage;
 use crate::actor::{End, send_end};
 use crate::event::{Event, EventStream, ExitReason};
 use crate::scheduler::{ByHand, Manner, Took};
-use crate::sync::{Arc, Rare, buggify};
+use crate::sync::{Arc, Rare, buggify, planted};
 use crate::system::{BuildError, Builder, System};
 use crate::task::cell::Header;
 use crate::task::core::{Alarm, Core};
@@ -59,6 +59,15 @@ impl Incarnation {
 
     pub(crate) fn set_clock(&self, now: Time) {
         self.hand.set(now);
+    }
+
+    /// Lets nothing that actors have begun beside themselves go on until [`Incarnation::release`].
+    pub(crate) fn hold(&self) {
+        planted!("sim-dead-runs-on": self.hand.gate().close() => ());
+    }
+
+    pub(crate) fn release(&self) {
+        self.hand.gate().open();
     }
 
     pub(crate) fn turn(&mut self, worker: usize, manner: Manner, witness: impl Witness) -> Took {

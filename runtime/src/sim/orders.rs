@@ -52,10 +52,12 @@ impl World {
             Order::Pause => {
                 let state = &mut self.nodes[node];
                 state.paused = true;
+                state.life.iter().for_each(Incarnation::hold);
                 state.held.extend(self.roster.take_all_of(node));
             }
             Order::Resume => {
                 self.nodes[node].paused = false;
+                self.nodes[node].life.iter().for_each(Incarnation::release);
                 for number in std::mem::take(&mut self.nodes[node].held) {
                     self.stage.woken.add(number);
                 }
@@ -98,6 +100,7 @@ impl World {
         state.paused = false;
         state.stopping = false;
         if let Some(life) = state.life.take() {
+            life.hold();
             self.graves.push((node, life));
         }
         self.roster.end_all_of(node, &mut self.remains);

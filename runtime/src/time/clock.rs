@@ -1,6 +1,7 @@
 //! The door to the clock: nanoseconds since the process first asked; or, in a simulated world, what the
 //! world says.
 
+use super::gate::Gate;
 use crate::sync::{Arc, AtomicU64, Ordering};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -31,18 +32,30 @@ impl Time {
 pub(crate) struct Clock {
     origin: Instant,
     /// Shows the time in place of the real one.
-    hand: Option<Arc<AtomicU64>>,
+    hand: Option<Arc<Shown>>,
+}
+
+/// What a hand decides on.
+#[derive(Debug, Default)]
+struct Shown {
+    now: AtomicU64,
+    gate: Gate,
 }
 
 /// What moves a clock that is set by hand.
 #[derive(Debug)]
-pub(crate) struct Hand(Arc<AtomicU64>);
+pub(crate) struct Hand(Arc<Shown>);
 
 impl Hand {
     /// Sets the clock, which never goes back.
     pub(crate) fn set(&self, now: Time) {
         // Relaxed, here and where it is read: the time orders nothing.
-        self.0.store(now.0, Ordering::Relaxed);
+        self.0.now.store(now.0, Ordering::Relaxed);
+    }
+
+    /// What holds back those who run beside the clock's system.
+    pub(crate) fn gate(&self) -> &Gate {
+        &self.0.gate
     }
 }
 
@@ -55,14 +68,14 @@ impl Clock {
 
     /// A clock that shows what its hand was set to last; at first zero.
     pub(crate) fn by_hand() -> (Self, Hand) {
-        let hand = Arc::new(AtomicU64::new(0));
+        let hand = Arc::new(Shown::default());
         (Self { hand: Some(hand.clone()), ..Self::start() }, Hand(hand))
     }
 
     #[cfg(not(shuttle))]
     pub(crate) fn now(&self) -> Time {
         if let Some(hand) = &self.hand {
-            return Time(hand.load(Ordering::Relaxed));
+            return Time(hand.now.load(Ordering::Relaxed));
         }
         Time(u64::try_from(self.origin.elapsed().as_nanos()).unwrap_or(u64::MAX))
     }
@@ -84,9 +97,9 @@ impl Clock {
         u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// Whether the time is what a hand says.
-    pub(crate) fn is_by_hand(&self) -> bool {
-        self.hand.is_some()
+    /// What holds back those who run beside the system, if a hand may.
+    pub(crate) fn gate(&self) -> Option<Gate> {
+        self.hand.as_ref().map(|hand| hand.gate.clone())
     }
 
     /// The same point for other libraries.

@@ -2,8 +2,10 @@
 
 mod alarms;
 mod clock;
+mod gate;
 mod wheel;
 
 pub(crate) use alarms::Alarms;
 pub(crate) use clock::{Clock, Hand, Time};
+pub(crate) use gate::Gate;
 pub(crate) use wheel::{TimerKey, Wheel};
