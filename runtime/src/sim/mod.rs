@@ -80,6 +80,7 @@ mod running;
 mod setup;
 mod shrink;
 mod skew;
+mod slowness;
 mod socket;
 mod spectator;
 mod stage;

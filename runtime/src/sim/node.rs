@@ -141,7 +141,7 @@ impl Node {
     }
 
     /// From now on, lets everything that the node does take so many times as long; 1 for as long as it
-    /// should.
+    /// should. It does one thing after the other then, however many workers it has; other nodes do not wait for it.
     pub fn slow_down(&self, times: u32) {
         self.stage.order(self.index, Order::Slow(times));
     }

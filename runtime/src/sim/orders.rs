@@ -58,9 +58,7 @@ impl World {
             Order::Resume => {
                 self.nodes[node].paused = false;
                 self.nodes[node].life.iter().for_each(Incarnation::release);
-                for number in std::mem::take(&mut self.nodes[node].held) {
-                    self.stage.woken.add(number);
-                }
+                self.let_go(node);
                 self.look_at_timers();
             }
             Order::Drift(millionths) => self.nodes[node].skew.drift(now, millionths),
@@ -89,6 +87,9 @@ impl World {
         }
         self.nodes[node].skew.drift(self.stage.now(), 0);
         self.nodes[node].slowness = 1;
+        if self.nodes[node].busy_until > 0 {
+            self.end_slow_turn(node);
+        }
     }
 
     /// Lets nothing of the node run any more.
@@ -99,6 +100,7 @@ impl World {
         state.held.clear();
         state.paused = false;
         state.stopping = false;
+        state.busy_until = 0;
         if let Some(life) = state.life.take() {
             life.hold();
             self.graves.push((node, life));

@@ -32,7 +32,11 @@ pub(super) struct NodeState {
     pub(super) stopping: bool,
     /// How many times as long as it should everything takes that it does.
     pub(super) slowness: u64,
-    /// Who could run when the node was paused, or was woken since.
+    /// Until when it is at what one of it does next.
+    pub(super) busy_until: u64,
+    /// Whether that is over, and one of it may run.
+    pub(super) is_done: bool,
+    /// Who could run when the node was paused or became busy, or was woken since.
     pub(super) held: Vec<usize>,
 }
 
@@ -57,6 +61,11 @@ impl NodeState {
     pub(super) fn next_alarm(&self, now: u64) -> Option<u64> {
         let life = self.life.as_ref().filter(|_| !self.paused)?;
         Some(self.skew.world_at(life.next_alarm()?)?.max(now))
+    }
+
+    /// Whether nobody of it may run.
+    pub(super) fn holds(&self) -> bool {
+        self.paused || self.busy_until > 0
     }
 
     pub(super) fn set_clock(&self, now: u64) {
@@ -93,6 +102,8 @@ impl<'a> Setup<'a> {
             paused: false,
             stopping: false,
             slowness: 1,
+            busy_until: 0,
+            is_done: false,
             held: Vec::new(),
         };
         Self { world, node }

@@ -80,6 +80,8 @@ pub struct World {
     /// Tasks of those.
     pub(super) remains: Vec<Task>,
     steps: u64,
+    /// When the next slow node is through with what it does.
+    pub(super) next_done: u64,
     /// Up to which tick timers have been looked at.
     tick: u64,
     scratch: Vec<usize>,
@@ -117,6 +119,7 @@ impl World {
             graves: Vec::new(),
             remains: Vec::new(),
             steps: 0,
+            next_done: u64::MAX,
             tick: 0,
             scratch: Vec::new(),
             options,
@@ -188,6 +191,9 @@ impl World {
     pub(super) fn step(&mut self, until: u64) -> Step {
         self.obey();
         self.deliver();
+        if self.stage.now() >= self.next_done {
+            self.end_slow_turns();
+        }
         self.take_woken();
         if self.roster.is_quiet() && !self.reactor.has_work() {
             return self.jump(until);
@@ -206,22 +212,17 @@ impl World {
             self.fail(Failure::new("too many steps", format!("more than {}", self.steps - 1)));
         }
         let rarely = if buggify(Rare::SlowTurn) { SLOW } else { 1 };
-        let cost = cost * rarely * self.slowness_of(number);
+        let cost = cost * rarely;
         self.move_to(self.stage.now() + cost);
         if number == Roster::MAIN {
             return Step::Main;
         }
+        if self.takes_longer(number, cost) {
+            return Step::Other;
+        }
         self.perform(number);
         self.after_step();
         Step::Other
-    }
-
-    /// How many times as long as it should it takes what one of the roster does.
-    fn slowness_of(&mut self, number: usize) -> u64 {
-        match self.roster.work(number) {
-            Work::Worker { node, .. } | Work::Task(_, Some(node)) => self.nodes[*node].slowness,
-            Work::Main | Work::Reactor | Work::Task(_, None) | Work::Gone => 1,
-        }
     }
 
     fn perform(&mut self, number: usize) {
@@ -329,6 +330,7 @@ impl World {
             self.stage.fabric.lock().next_arrival(),
             // Or the jump would hide whether it had come by then.
             self.checks.next_due(now),
+            Some(self.next_done).filter(|&done| done < u64::MAX),
         ];
         let next = nodes.chain(others.into_iter().flatten()).min();
         let next = self.reactor.next(now, next, until);
@@ -391,7 +393,7 @@ impl World {
         for number in woken.drain(..) {
             match self.roster.work(number) {
                 Work::Worker { node, .. } | Work::Task(_, Some(node))
-                    if self.nodes[*node].paused =>
+                    if self.nodes[*node].holds() =>
                 {
                     let node = *node;
                     self.nodes[node].held.push(number);

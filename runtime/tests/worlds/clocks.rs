@@ -1,13 +1,11 @@
-//! Time in a world: as fine as its links are, and the same for tokio's tasks.
+//! Time in a world: as fine as its links are, the same for tokio's tasks, and slow on a slow node alone.
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
 use super::fabric::Pair;
-use greenroom::sim::{Explore, Link};
+use greenroom::sim::{Explore, Link, Node};
 #[cfg(feature = "test-util")]
 use greenroom::{Actor, handlers};
-#[cfg(feature = "test-util")]
 use std::sync::Arc;
-#[cfg(feature = "test-util")]
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -32,6 +30,35 @@ fn an_idle_world_knows_times_of_less_than_a_millisecond() {
         world.run(async { pair.sockets[1].receive().await.unwrap() });
         let took = world.now() - began;
         assert!(took >= 300 * MICRO && took < 400 * MICRO, "{took:?}");
+    });
+}
+
+/// Works all the time, and counts.
+fn work(on: &Node) -> Arc<AtomicU64> {
+    let done = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&done);
+    on.spawn(async move {
+        loop {
+            counted.fetch_add(1, Ordering::Relaxed);
+            tokio::task::yield_now().await;
+        }
+    });
+    done
+}
+
+#[test]
+fn a_slow_node_takes_no_time_from_the_others() {
+    Explore::new().seeds(20).run(|world| {
+        let [slow, other] = ["slow", "other"].map(|name| world.node(name).start());
+        let done = [&slow, &other].map(work);
+        slow.slow_down(1000);
+        world.run_for(Duration::from_millis(2));
+        let done = done.map(|done| done.load(Ordering::Relaxed));
+        assert!(done[0] <= 40, "{done:?}: each turn takes 50 us at least");
+        // On a rare path any step may be slow.
+        if !world.rare_paths().any(|(name, times)| name == "slow turn" && times > 0) {
+            assert!(done[1] > 5_000, "{done:?}: nobody else is slow");
+        }
     });
 }
 
