@@ -5,6 +5,8 @@ use crate::time::Time;
 use std::time::Duration;
 
 const MILLION: u64 = 1_000_000;
+/// A clock stands still there, long before [`Time::NEVER`], at which nothing is due.
+const LAST: u64 = u64::MAX / 2;
 
 /// A clock that may be ahead, run fast or slow, or stand still; it never goes back.
 #[derive(Clone, Copy, Debug)]
@@ -24,10 +26,10 @@ impl Skew {
     /// What the clock shows at a time of the world.
     pub(crate) fn at(&self, world: u64) -> Time {
         if self.rate == MILLION {
-            return Time(self.node + (world - self.world));
+            return Time(self.node.saturating_add(world - self.world).min(LAST));
         }
         let passed = u128::from(world - self.world) * u128::from(self.rate) / u128::from(MILLION);
-        Time(self.node + u64::try_from(passed).unwrap_or(u64::MAX / 2))
+        Time(self.node.saturating_add(u64::try_from(passed).unwrap_or(LAST)).min(LAST))
     }
 
     /// The first time of the world when the clock shows `node`; `None` if it stands still until then.
@@ -36,7 +38,7 @@ impl Skew {
         if ahead == 0 {
             return Some(self.world);
         }
-        if self.rate == 0 || node == Time::NEVER {
+        if self.rate == 0 || node.0 > LAST {
             return None;
         }
         let (ahead, rate) = (u128::from(ahead) * u128::from(MILLION), u128::from(self.rate));
@@ -53,7 +55,7 @@ impl Skew {
     /// At `world`, lets the clock jump ahead.
     pub(crate) fn jump(&mut self, world: u64, ahead: Duration) {
         self.anchor(world);
-        self.node = Time(self.node).after(ahead).0;
+        self.node = Time(self.node).after(ahead).0.min(LAST);
     }
 
     /// From `world` on, lets the clock stand still.

@@ -27,3 +27,15 @@ proptest! {
         prop_assert_eq!(skew.at(world + 1_000_000), shown);
     }
 }
+
+#[test]
+fn a_clock_that_is_far_ahead_stays_before_never() {
+    let mut skew = Skew::none();
+    skew.jump(1, Duration::MAX);
+    assert!(skew.at(1) < Time::NEVER);
+    assert!(skew.at(u64::MAX / 2) < Time::NEVER);
+    skew.drift(2, i32::MAX);
+    assert!(skew.at(u64::MAX / 2) < Time::NEVER);
+    skew.jump(3, Duration::MAX);
+    assert!(skew.at(4) < Time::NEVER && skew.at(4) >= skew.at(3));
+}
