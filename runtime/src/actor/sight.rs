@@ -58,6 +58,11 @@ impl<'a> Sight<'a> {
         (unsafe { Node::kind(self.node) }.name)()
     }
 
+    /// Whether its receiver drops the oldest message: what is handed out then is not what has its place in the lane.
+    pub(crate) fn is_in_window(&self) -> bool {
+        body::bound(self.to).is_some_and(Bound::has_window)
+    }
+
     /// The message, told or asked, if it is an `M`.
     pub(crate) fn message<M: Message>(&self) -> Option<&M> {
         // SAFETY: the promise of `of`; nobody has taken the payload yet.

@@ -37,7 +37,7 @@ impl World {
     ///
     /// From the first such call on, each turn of an actor handles one message, so that no message passes
     /// between two expectations. Those sent before it came from somebody unknown, as does all mail under
-    /// [`Scheduler::per_core`](crate::Scheduler::per_core).
+    /// [`Scheduler::per_core`](crate::Scheduler::per_core), and all to an actor whose mailbox drops the oldest message.
     ///
     /// ```
     /// use greenroom::sim::World;

@@ -3,7 +3,7 @@
 //! An envelope does not say who sent it, and is not to cost more for a test's sake. But a world runs one
 //! actor at a time: what a lane has more after a turn, was sent by the one whose turn it was. So each lane
 //! has a twin here that knows the senders. Where actors live on one worker each, mail is on its way for a
-//! while, and nobody knows whose it was.
+//! while, and nobody knows whose it was; nor where the oldest message is dropped, as lanes do not show which went.
 
 use super::incarnation::Incarnation;
 use super::world::World;
@@ -36,7 +36,8 @@ pub(super) enum Origin {
     Actor(Party),
     /// A task of the world, or the test itself.
     Outside,
-    /// It was there before anybody looked on, or is no mail, or was carried from worker to worker.
+    /// It was there before anybody looked on, or is no mail, or was carried from worker to worker, or waited where the
+    /// oldest message is dropped.
     Unknown,
 }
 
@@ -105,6 +106,9 @@ impl Witness for Option<&Spectator> {
         }
         if !sight.is_mail() {
             return;
+        }
+        if sight.is_in_window() {
+            origin = Origin::Unknown;
         }
         let line = inside.describe(&sight, origin);
         inside.seen.push_back(line);

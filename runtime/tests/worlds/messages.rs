@@ -124,6 +124,46 @@ fn messages_with_a_deadline_are_seen_as_what_they_are() {
 }
 
 #[test]
+fn where_the_oldest_is_dropped_nobody_is_taken_for_the_sender() {
+    #[derive(Actor)]
+    #[actor(mailbox = bounded(2, full = drop_oldest))]
+    struct Last;
+    #[handlers]
+    impl Last {}
+    impl Handle<Ball> for Last {
+        fn handle(&mut self, _: Ball, _: &mut Context<Self>) {}
+    }
+    #[derive(Actor)]
+    struct Sender(Ref<Last>);
+    #[handlers]
+    impl Sender {
+        #[tell]
+        fn two(&mut self) {
+            for number in [7, 8] {
+                self.0.tell(Ball(number)).tell().unwrap();
+            }
+        }
+    }
+    for seed in 0..20 {
+        let mut world = World::new(seed);
+        let system = world.node("here").start().system();
+        let (last, sender) = world.run(async {
+            let last = system.spawn::<Last>(Last).await.unwrap();
+            (last.clone(), system.spawn::<Sender>(Sender(last)).await.unwrap())
+        });
+        world.disallow::<Ball>().within(Duration::from_millis(1));
+        for number in [1, 2] {
+            last.tell(Ball(number)).tell().unwrap();
+        }
+        sender.two().try_send().unwrap();
+        // The actor's own pushed these out, or did not.
+        assert!(!world.allow::<Ball>().from_outside().to(&last).within(SECOND / 2));
+        last.tell(Ball(3)).tell().unwrap();
+        world.expect::<Ball>().to(&last).when(|ball| ball.0 == 3).within(SECOND);
+    }
+}
+
+#[test]
 fn messages_to_other_nodes_and_in_small_mailboxes_are_seen() {
     #[derive(Actor)]
     #[actor(mailbox = bounded(1, full = drop_oldest))]
