@@ -248,12 +248,23 @@ impl Fabric {
         self.traffic.overflowed += 1;
     }
 
-    /// Lets an address look different from outside, from now on; its old looks lead nowhere.
-    pub(crate) fn rebind(&mut self, inside: SocketAddr, outside: SocketAddr) {
-        if let Some(before) = self.outside.insert(inside, outside) {
+    /// Lets an address look different from outside, from now on, or as it is; its old looks lead nowhere. `false` if what it
+    /// is to look like belongs to another.
+    #[must_use]
+    pub(crate) fn rebind(&mut self, inside: SocketAddr, outside: SocketAddr) -> bool {
+        let owner = self.inside.get(&outside).copied();
+        let owner = owner.or_else(|| self.ports.contains_key(&outside).then_some(outside));
+        if owner.is_some_and(|owner| owner != inside) {
+            return false;
+        }
+        if let Some(before) = self.outside.remove(&inside) {
             self.inside.remove(&before);
         }
-        self.inside.insert(outside, inside);
+        if outside != inside {
+            self.outside.insert(inside, outside);
+            self.inside.insert(outside, inside);
+        }
+        true
     }
 
     /// How an address looks from outside.

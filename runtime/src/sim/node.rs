@@ -87,10 +87,14 @@ impl Node {
     }
 
     /// Lets others see the node's port under another address from now on, as when the entry of a network
-    /// address translator has expired; what they send to where they saw it before is lost.
+    /// address translator has expired; what they send to where they saw it before is lost. Its own address undoes that.
+    ///
+    /// # Panics
+    /// If another port has that address, or is seen under it.
     pub fn rebind(&self, port: u16, outside: SocketAddr) {
         let inside = SocketAddr::new(self.host(), port);
-        self.stage.fabric.lock().rebind(inside, outside);
+        let is_done = self.stage.fabric.lock().rebind(inside, outside);
+        assert!(is_done, "{outside} belongs to another port than {inside}");
     }
 
     /// Keeps `value` under `key`, whatever becomes of the node: a disk.

@@ -391,3 +391,37 @@ fn a_link_is_the_same_for_who_looks_different_from_outside() {
     let sent = pair.sockets[0].try_send(pair.sockets[1].address(), Ecn::NotCapable, b"hello");
     assert_eq!(sent, Err(SocketError::Full));
 }
+
+#[test]
+fn a_port_that_was_seen_elsewhere_is_seen_where_it_is_again() {
+    let mut world = World::new(14);
+    let pair = Pair::new(&mut world, Link::default());
+    let own = pair.sockets[1].address();
+    pair.nodes[1].rebind(2, "203.0.113.5:4000".parse().unwrap());
+    assert_ne!(pair.sockets[1].address(), own);
+    pair.nodes[1].rebind(2, own);
+    assert_eq!(pair.sockets[1].address(), own);
+    pair.send(1);
+    world.settle();
+    assert_eq!(pair.arrived(), [1]);
+}
+
+#[test]
+fn what_belongs_to_another_is_not_taken() {
+    let mut world = World::new(15);
+    let pair = Pair::new(&mut world, Link::default());
+    let own = pair.sockets[1].address();
+    let take = |outside: SocketAddr| {
+        let node = std::panic::AssertUnwindSafe(&pair.nodes[0]);
+        let outcome = std::panic::catch_unwind(|| node.rebind(1, outside));
+        let text = *outcome.unwrap_err().downcast::<String>().unwrap();
+        assert!(text.contains("belongs to another"), "{text}");
+    };
+    take(own);
+    let outside = "203.0.113.5:4000".parse().unwrap();
+    pair.nodes[1].rebind(2, outside);
+    take(outside);
+    pair.send(1);
+    world.settle();
+    assert_eq!(pair.arrived(), [1]);
+}
