@@ -117,7 +117,8 @@ impl World {
 #[derive(Clone, Copy, Debug)]
 enum Act {
     Strike,
-    Restart(usize),
+    /// Starts a node again whose life is still this one, ended or about to.
+    Restart(usize, u64),
     Resume(usize),
     RightClock(usize),
     RightSpeed(usize),
@@ -223,10 +224,11 @@ impl Raging {
                     self.strike(fault, degree);
                 }
             }
-            Act::Restart(node) if self.nodes[node].try_system().is_none() => {
+            // A stop that hangs is over then, too.
+            Act::Restart(node, life) if self.nodes[node].incarnation() == life => {
                 self.nodes[node].restart();
             }
-            Act::Restart(_) => {}
+            Act::Restart(..) => {}
             Act::Resume(node) => self.nodes[node].resume(),
             Act::RightClock(node) => self.nodes[node].drift_clock(self.drifts[node]),
             Act::RightSpeed(node) => self.nodes[node].slow_down(1),
@@ -257,11 +259,11 @@ impl Raging {
         match fault {
             Fault::Kill => {
                 chosen.kill();
-                self.note(until, Act::Restart(node));
+                self.note(until, Act::Restart(node, chosen.incarnation()));
             }
             Fault::Stop => {
                 chosen.stop(Duration::from_nanos(self.span(1)));
-                self.note(until, Act::Restart(node));
+                self.note(until, Act::Restart(node, chosen.incarnation()));
             }
             Fault::Pause => {
                 chosen.pause();

@@ -2,7 +2,7 @@
 //! actors have begun beside themselves, either.
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
-use greenroom::sim::{Explore, Node, SocketError, World, WorldClock};
+use greenroom::sim::{Explore, Fault, Node, SocketError, World, WorldClock};
 use greenroom::{Actor, Context, handlers};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -125,4 +125,17 @@ fn who_waits_for_a_packet_is_told_that_the_node_is_down() {
         let received = world.run_within(10 * SECOND, async { socket.receive().await });
         assert_eq!(received, Err(SocketError::Down));
     }
+}
+
+#[test]
+fn a_storm_starts_a_node_again_whose_stop_hangs() {
+    Explore::new().seeds(20).run(|world| {
+        let node = world.node("one").start();
+        let storm = world.storm(std::slice::from_ref(&node), &[Fault::Stop]);
+        // So it does not end.
+        node.pause();
+        world.run_for(300 * SECOND);
+        assert_eq!(node.incarnation() > 0, storm.has(Fault::Stop));
+        world.sometimes("it was told to stop", storm.has(Fault::Stop));
+    });
 }
