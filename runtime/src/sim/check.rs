@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
+pub(super) const PANICKED: &str = "an actor panicked";
+pub(super) const SCENARIO_PANICKED: &str = "the scenario panicked";
+
 /// What went wrong in a world.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Failure {
@@ -21,8 +24,11 @@ impl Failure {
 
     /// What is the same of the same bug: what failed, without numbers, which differ from run to run.
     pub(super) fn key(&self) -> String {
+        // What a panic says on further lines is what it is about; elsewhere they say who was where.
+        let is_panic = [PANICKED, SCENARIO_PANICKED].contains(&self.what.as_str());
         let first = self.text.lines().next().unwrap_or_default();
-        let words = first.chars().filter(|letter| !letter.is_ascii_digit());
+        let text = if is_panic { &self.text } else { first };
+        let words = text.chars().filter(|letter| !letter.is_ascii_digit());
         format!("{}: {}", self.what, words.collect::<String>())
     }
 

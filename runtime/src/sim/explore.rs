@@ -1,7 +1,7 @@
 //! The same scenario in many worlds, until one of them fails.
 
 use super::capture::Capture;
-use super::check::Failure;
+use super::check::{Failure, SCENARIO_PANICKED};
 use super::choice::{Path, Source, Traced};
 use super::options::Options;
 use super::parting::Parting;
@@ -331,7 +331,7 @@ fn attempt(source: Source, options: &Options, scenario: &impl Fn(&mut World)) ->
     let failure = |payload: Box<dyn Any + Send>| match payload.downcast::<Failure>() {
         Ok(failure) => *failure,
         Err(payload) => {
-            let failure = Failure::new("the scenario panicked", describe(payload));
+            let failure = Failure::new(SCENARIO_PANICKED, describe(payload));
             Failure { at, seed: options.seed, ..failure }
         }
     };

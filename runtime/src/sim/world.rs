@@ -12,7 +12,7 @@
 //!    it left is dropped, without effects on the wires. Of no node is anything left after that: no actor, no timer, no
 //!    mail in its budget.
 
-use super::check::{Checks, Failure};
+use super::check::{Checks, Failure, PANICKED};
 use super::choice::{Label, Source};
 use super::incarnation::Incarnation;
 use super::options::Options;
@@ -41,7 +41,6 @@ const NEST: Label = Label::new("nest");
 const TURN: Label = Label::new("turn of actor");
 const NOW: Label = Label::new("at");
 const ARRIVED: Label = Label::new("bytes arrived");
-const PANICKED: &str = "an actor panicked";
 const USER: Label = Label::new("user");
 
 /// A step takes so many nanoseconds of the world's time at least, and up to twice that.

@@ -498,3 +498,13 @@ fn a_fuzzers_input_need_not_pass_every_mark() {
     let seldom = |world: &mut World| world.sometimes("seldom", false);
     assert_eq!(Explore::new().bytes([0]).run(seldom).worlds, 1);
 }
+
+#[test]
+fn a_failure_is_not_made_small_to_another_that_begins_alike() {
+    let text = failure_of(&Explore::new().seeds(50), |world| match world.pick(16) {
+        8.. => panic!("they differ:\n  high"),
+        4 => panic!("they differ:\n  low"),
+        _ => {}
+    });
+    assert!(text.contains("high") && !text.contains("low"), "{text}");
+}
