@@ -13,7 +13,7 @@ const VICTIM: Label = Label::new("victim");
 /// known, and of changes spread over many more steps than it has, it would see none.
 const SPANS: [u64; 3] = [64, 512, 2_000];
 
-/// Steps between two in which the one that waited longest runs, whatever the policy: two actors that
+/// Steps between two in which the one that waited longest runs, whatever the policy, where choices are drawn: two actors that
 /// always have something to do must not keep the others out for ever.
 const FAIR_INTERVAL: u64 = 61;
 
@@ -76,7 +76,8 @@ impl Chooser {
     ) -> usize {
         let count = ready.len();
         self.steps += 1;
-        if self.steps.is_multiple_of(FAIR_INTERVAL) {
+        // Where every path is tried, those are too on which somebody waits longer.
+        if self.steps.is_multiple_of(FAIR_INTERVAL) && !choices.is_of_every_path() {
             return 0;
         }
         match self.policy {

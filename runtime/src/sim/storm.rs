@@ -5,6 +5,7 @@
 //! ISSTA 2012). What lasts, such as loss or a clock that drifts, is there from the start; the rest strikes
 //! now and then, and most of it passes.
 
+use super::check::Failure;
 use super::choice::Label;
 use super::fault::Fault;
 use super::link::Link;
@@ -61,6 +62,9 @@ impl World {
     /// Draws which of the faults in `among` there are in this run, and how strong, and lets them rage at
     /// `nodes` and the links between them until [`World::calm`] or [`World::heal`].
     ///
+    /// # Panics
+    /// Under [`Explore::every_choice`](super::Explore::every_choice): a storm is drawn, and cannot be tried wholly.
+    ///
     /// ```
     /// use greenroom::sim::{Explore, Fault};
     /// use std::time::Duration;
@@ -74,6 +78,9 @@ impl World {
     /// });
     /// ```
     pub fn storm(&mut self, nodes: &[Node], among: &[Fault]) -> Storm {
+        if self.stage.choose(|choices| choices.is_of_every_path()) {
+            self.fail(Failure::new("a storm where every choice is tried", "it needs seeds"));
+        }
         let draw = |label, count| self.stage.choose(|choices| choices.noise(label, count));
         let mut faults = Vec::new();
         for &fault in among {

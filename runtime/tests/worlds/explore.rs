@@ -1,9 +1,10 @@
 //! Many worlds: bugs are found, repeated and made small.
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
-use greenroom::sim::{Explore, Link, World};
+use greenroom::sim::{Explore, Fault, Link, World};
 use greenroom::{Actor, Context, Ref, handlers};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::process::Command;
@@ -11,6 +12,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
+use tokio::sync::Notify;
 
 /// Hands out one ticket, but looks and takes in two messages.
 #[derive(Actor)]
@@ -507,4 +509,43 @@ fn a_failure_is_not_made_small_to_another_that_begins_alike() {
         _ => {}
     });
     assert!(text.contains("high") && !text.contains("low"), "{text}");
+}
+
+#[test]
+fn orders_late_in_a_run_are_tried_as_well() {
+    for polls in 40..=70 {
+        let orders = RefCell::new(BTreeSet::new());
+        let explored = Explore::new().every_choice(1000).run(|world| {
+            let (order, gate) = (Rc::new(RefCell::new(String::new())), Rc::new(Notify::new()));
+            for name in ["a", "b"] {
+                let (order, gate) = (Rc::clone(&order), Rc::clone(&gate));
+                world.spawn(async move {
+                    gate.notified().await;
+                    order.borrow_mut().push_str(name);
+                });
+            }
+            world.settle();
+            world.spawn(async move {
+                for _ in 0..polls {
+                    tokio::task::yield_now().await;
+                }
+                gate.notify_waiters();
+            });
+            world.settle();
+            orders.borrow_mut().insert(order.take());
+        });
+        assert!(explored.complete);
+        assert_eq!(orders.into_inner().len(), 2);
+        // Who begins, and then who goes on.
+        assert_eq!(explored.worlds, 4, "woken in poll {}", polls + 1);
+    }
+}
+
+#[test]
+fn a_storm_is_not_taken_for_tried_wholly() {
+    let text = failure_of(&Explore::new().every_choice(10), |world| {
+        let nodes = [world.node("one").start()];
+        let _storm = world.storm(&nodes, &Fault::ALL);
+    });
+    assert!(text.contains("a storm where every choice is tried"), "{text}");
 }
