@@ -46,21 +46,24 @@ async fn an_address_that_is_refused_is_not_tried_again_at_once() {
 #[cfg(target_os = "linux")]
 #[test]
 fn what_may_not_leave_from_an_address_leaves_from_another() {
-    let apart = |then: &str| {
+    let apart = |who: &[&str], then: &str| {
         let rules = "ip link set lo up && ip rule add pref 1 from 127.0.0.3 prohibit && \
             ip rule add pref 2 lookup local && ip rule del pref 0";
         let mut command = std::process::Command::new("unshare");
-        command.args(["--user", "--map-root-user", "--net", "sh", "-c"]);
-        command.arg(format!("{rules} && {then}"));
+        command.args(who).args(["--net", "sh", "-c", &format!("{rules} && {then}")]);
         command.arg(std::env::current_exe().expect("it runs")).output()
     };
-    if !apart("true").is_ok_and(|made| made.status.success()) {
+    // Root needs no users of its own, and some containers have none.
+    let all: [&[&str]; 2] = [&[], &["--user", "--map-root-user"]];
+    let may = |who: &&&[&str]| apart(who, "true").is_ok_and(|made| made.status.success());
+    let Some(who) = all.iter().find(may) else {
         let must = ["CI", "GREENROOM_FAULT"].iter().any(|name| std::env::var_os(name).is_some());
         assert!(!must, "this machine lets nobody make a network of his own, or has no `ip`");
         eprintln!("not tested: this machine lets nobody make a network of his own");
         return;
-    }
-    let ran = apart("\"$0\" --exact udp::socket::tests::forbidden --ignored").expect("it starts");
+    };
+    let ran =
+        apart(who, "\"$0\" --exact udp::socket::tests::forbidden --ignored").expect("it starts");
     let said = String::from_utf8_lossy(&ran.stdout);
     assert!(ran.status.success() && said.contains("1 passed"), "{said}");
 }
