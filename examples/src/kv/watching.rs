@@ -13,15 +13,14 @@ const KEY_BYTES: usize = 250;
 pub(crate) struct Watching {
     /// The shard of the watched keys.
     home: Option<usize>,
-    /// The shards that may know of a watch.
-    knowing: Vec<usize>,
+    /// The shards that may know of a watch, each with about how many bytes it holds at most for those that were ended.
+    knowing: Vec<(usize, usize)>,
     /// Those that this turn tells of its end.
     told: Vec<usize>,
     /// The databases and the hashes of the watched keys.
     keys: BTreeSet<(usize, u64)>,
-    /// About how many bytes shards hold for them, and for those whose end they have not heard of.
+    /// About how many bytes the shard holds for them.
     bytes: usize,
-    past_bytes: usize,
 }
 
 impl Watching {
@@ -32,8 +31,8 @@ impl Watching {
 
     /// Watches keys on `home`; returns whether others are watched already.
     pub(crate) fn begin(&mut self, home: usize) -> bool {
-        if !self.knowing.contains(&home) {
-            self.knowing.push(home);
+        if !self.knowing.iter().any(|(shard, _)| *shard == home) {
+            self.knowing.push((home, 0));
         }
         self.home.replace(home).is_some()
     }
@@ -48,7 +47,7 @@ impl Watching {
 
     /// Returns about how many bytes are held for what is watched.
     pub(crate) fn bytes(&self) -> usize {
-        self.bytes + self.past_bytes
+        self.bytes + self.knowing.iter().map(|(_, bytes)| bytes).sum::<usize>()
     }
 
     /// Ends the watch; returns the shard that this turn is to tell so, if there is one.
@@ -56,25 +55,30 @@ impl Watching {
         let home = self.home.take()?;
         self.told.push(home);
         self.keys.clear();
-        self.past_bytes += std::mem::take(&mut self.bytes);
+        let ended = std::mem::take(&mut self.bytes);
+        if let Some((_, bytes)) = self.knowing.iter_mut().find(|(shard, _)| *shard == home) {
+            // A shard that hears of the next watch forgets this one.
+            *bytes = ended.max(*bytes);
+        }
         Some(home)
     }
 
     /// Ends a turn, which has not reached the shards in `missed`.
     pub(crate) fn settle(&mut self, missed: &[usize]) {
         for shard in std::mem::take(&mut self.told) {
-            if self.home != Some(shard) && !missed.contains(&shard) {
-                self.knowing.retain(|knows| *knows != shard);
+            if missed.contains(&shard) {
+                continue;
             }
-        }
-        if self.knowing.iter().all(|knows| self.home == Some(*knows)) {
-            self.past_bytes = 0;
+            self.knowing.retain(|(knows, _)| *knows != shard);
+            if self.home == Some(shard) {
+                self.knowing.push((shard, 0));
+            }
         }
     }
 
     /// Takes the shards out that are to be told when the client is gone.
-    pub(crate) fn leave(&mut self) -> Vec<usize> {
-        std::mem::take(self).knowing
+    pub(crate) fn leave(&mut self) -> impl Iterator<Item = usize> + use<> {
+        std::mem::take(self).knowing.into_iter().map(|(shard, _)| shard)
     }
 }
 
@@ -99,7 +103,27 @@ mod tests {
         watching.end();
         watching.begin(7);
         watching.settle(&[]);
-        assert_eq!(watching.leave(), [3, 7]);
-        assert!(watching.leave().is_empty());
+        assert!(watching.leave().eq([3, 7]));
+        assert_eq!(watching.leave().next(), None);
+    }
+
+    #[test]
+    fn watches_that_are_over_are_not_counted_though_a_shard_has_missed_an_end() {
+        let mut watching = Watching::default();
+        let mut watch = |home, missed: &[usize]| {
+            watching.begin(home);
+            watching.add(0, 1, 10);
+            watching.end();
+            assert!(watching.bytes() > 0, "until the turn is over the shard has it");
+            watching.settle(missed);
+            watching.bytes()
+        };
+        let one = watch(5, &[5]);
+        assert!(one > 0);
+        for _ in 0..100 {
+            assert_eq!(watch(3, &[]), one);
+            assert_eq!(watch(5, &[5]), one);
+        }
+        assert_eq!(watch(5, &[]), 0);
     }
 }
