@@ -56,7 +56,7 @@ pub(crate) struct Connection {
     told: usize,
     /// Bytes of messages that were taken within a reply: until the turn is over they wait.
     held: u64,
-    /// How often it went on, since it last let others go first, without waiting for anybody.
+    /// How often it went on since others last had their turn, because it waited or let them go first.
     unpaused: u32,
     /// What was not yet added to the client's record.
     traffic: Traffic,
@@ -193,13 +193,10 @@ impl Connection {
             if commands > 0 {
                 // What is left over is another command than the one that took its time.
                 self.begun = None;
-                let waits = self.conversation.waits();
-                self.turn().await?;
+                self.take_turn().await?;
                 self.count(commands);
-                if !waits {
-                    self.pace().await?;
-                }
             }
+            self.pace().await?;
             // After the turn: the time that the server and the client's reading take is not the command's.
             self.note_partial();
         }
@@ -267,7 +264,7 @@ impl Connection {
         let deadline = self.deadline();
         let mut sleep = pin!(deadline.map(|(at, _)| sleep_until(at)));
         let is_told_to_close = self.told_to_close.is_some();
-        let Self { stream, events, conversation, .. } = self;
+        let Self { stream, events, conversation, unpaused, .. } = self;
         poll_fn(|cx| {
             // A fresh future at each poll holds nothing between polls: what waits is the stream.
             let read = pin!(stream.read_buf(conversation.input())).poll(cx);
@@ -286,6 +283,7 @@ impl Connection {
                 let cut = deadline.map_or(Cut::Idle, |(_, cut)| cut);
                 return Poll::Ready(Ok(Input::Timeout(cut)));
             }
+            *unpaused = 0;
             Poll::Pending
         })
         .await
@@ -364,6 +362,25 @@ impl Connection {
             self.write_if_long().await?;
         }
         Ok(())
+    }
+
+    /// Runs a turn, and notes if others had theirs meanwhile. That it asks somebody does not tell: a node that is down
+    /// answers at once.
+    async fn take_turn(&mut self) -> Result<(), Cut> {
+        let mut has_waited = false;
+        let done = {
+            let mut turn = pin!(self.turn());
+            poll_fn(|cx| {
+                let done = turn.as_mut().poll(cx);
+                has_waited |= done.is_pending();
+                done
+            })
+            .await
+        };
+        if has_waited {
+            self.unpaused = 0;
+        }
+        done
     }
 
     /// Runs the commands of one turn and writes their replies.

@@ -196,11 +196,6 @@ impl Conversation {
         self.turn.take_jobs()
     }
 
-    /// Returns whether the turn, which has not begun, waits for a shard or the broker.
-    pub(crate) fn waits(&self) -> bool {
-        !self.turn.is_answered()
-    }
-
     /// Takes the job of one shard.
     pub(crate) fn job(&mut self, shard: usize) -> Option<Box<Job>> {
         self.turn.take_job(shard)
