@@ -14,7 +14,7 @@ pub(crate) fn now_ms() -> i64 {
 }
 
 /// A time of day that never goes back. While the machine's is behind it, as after one that was ahead was set right, it
-/// goes on by how much time has passed.
+/// goes at half speed, so that the two meet again.
 #[derive(Debug, Default)]
 pub(crate) struct Forward {
     /// While it goes on so: since when, and from where.
@@ -35,7 +35,7 @@ impl Forward {
         let instant = instant();
         let (begun, from) = *self.from.get_or_insert((instant, least));
         let passed = instant.saturating_duration_since(begun).as_millis();
-        from.saturating_add(i64::try_from(passed).unwrap_or(i64::MAX))
+        from.saturating_add(i64::try_from(passed / 2).unwrap_or(i64::MAX))
     }
 }
 
@@ -51,11 +51,23 @@ mod tests {
         let after = |ms| move || begun + Duration::from_millis(ms);
         assert_eq!(clock.after(0, 1000, after(0)), 1000);
         assert_eq!(clock.after(1000, 200, after(0)), 1000);
-        assert_eq!(clock.after(1000, 205, after(5)), 1005);
-        assert_eq!(clock.after(1005, 200, after(7)), 1007);
+        assert_eq!(clock.after(1000, 210, after(10)), 1005);
+        assert_eq!(clock.after(1005, 200, after(14)), 1007);
         // It is set forward, and back again.
-        assert_eq!(clock.after(1007, 2000, after(8)), 2000);
-        assert_eq!(clock.after(2000, 500, after(10)), 2000);
-        assert_eq!(clock.after(2000, 501, after(11)), 2001);
+        assert_eq!(clock.after(1007, 2000, after(15)), 2000);
+        assert_eq!(clock.after(2000, 500, after(20)), 2000);
+        assert_eq!(clock.after(2000, 502, after(22)), 2001);
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_meets_the_machines_again() {
+        let (mut clock, begun) = (Forward::default(), Instant::now());
+        let (mut least, mut ahead) = (1000, Vec::new());
+        for passed in [0_u32, 100, 200, 300, 400, 500] {
+            let now = 700 + i64::from(passed);
+            least = clock.after(least, now, || begun + Duration::from_millis(passed.into()));
+            ahead.push(least - now);
+        }
+        assert_eq!(ahead, [300, 250, 200, 150, 100, 0]);
     }
 }
