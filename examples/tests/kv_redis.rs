@@ -20,7 +20,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use greenroom_examples::kv::Limits;
-use kv_support::{Client, Running, address_of, encode, ended, show};
+use kv_support::{Client, Running, address_of, encode, ended, show, signal};
 use nodes::Nodes;
 use redis::{Peer, Raw, Redis, missing, program};
 use script::Script;
@@ -465,6 +465,6 @@ fn ten_thousand_clients_are_served() {
     took.sort_unstable();
     assert!(took[990] < Duration::from_secs(1), "{:?}", &took[990..]);
     assert!(clients[0].text(&["INFO", "clients"]).contains("connected_clients:10000"));
-    assert!(Command::new("kill").arg(child.id().to_string()).status().unwrap().success());
+    signal(&child, "-TERM");
     assert!(ended(&mut child).success());
 }

@@ -1,6 +1,6 @@
 //! The program `kv`: what it prints, and how it ends.
 
-use crate::kv_support::{connect, ended, said_until};
+use crate::kv_support::{connect, ended, said_until, signal};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Output, Stdio};
@@ -88,13 +88,11 @@ fn a_taken_port_is_named_with_a_way_out() {
 
 #[test]
 fn a_signal_ends_it_with_clients_connected() {
-    for signal in ["-TERM", "-INT"] {
+    for name in ["-TERM", "-INT"] {
         let (mut child, lines, port) = serve(&[]);
         assert!(lines.contains("set greeting hello"), "{lines}");
         let mut client = TcpStream::connect(("127.0.0.1", port)).unwrap();
-        // A shell has it; a program of the name is not everywhere.
-        let kill = format!("kill {signal} {}", child.id());
-        assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+        signal(&child, name);
         assert!(ended(&mut child).success());
         assert_eq!(client.read(&mut [0; 1]).unwrap_or(0), 0);
     }
@@ -114,8 +112,7 @@ fn it_ends_in_order_when_nobody_reads_what_it_says() {
     let mut client = connect(([127, 0, 0, 1], port).into());
     client.write_all(b"PING\r\n").unwrap();
     client.read_exact(&mut [0; 7]).unwrap();
-    let pid = child.id().to_string();
-    assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+    signal(&child, "-TERM");
     assert_eq!(client.read(&mut [0; 1]).unwrap(), 0);
     assert!(ended(&mut child).success());
 }

@@ -8,7 +8,7 @@ pub(crate) mod ports;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
-use std::process::{Child, ExitStatus};
+use std::process::{Child, Command, ExitStatus};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
@@ -131,6 +131,13 @@ pub(crate) fn connect(address: SocketAddr) -> TcpStream {
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     stream.set_write_timeout(Some(PATIENCE)).unwrap();
     stream
+}
+
+/// Sends a process a signal, as `-TERM`.
+pub(crate) fn signal(child: &Child, name: &str) {
+    // A shell has it; a program of the name is not everywhere.
+    let kill = format!("kill {name} {}", child.id());
+    assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
 }
 
 /// Waits until a program has ended; the test fails if it does not end.

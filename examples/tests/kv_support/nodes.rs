@@ -13,7 +13,7 @@ use std::time::Instant;
 use greenroom_transports::config::key_file;
 use greenroom_transports::secure::entropy::System;
 
-use crate::kv_support::{Client, PATIENCE, address_of, ended, ports};
+use crate::kv_support::{Client, PATIENCE, address_of, ended, ports, signal};
 
 pub(crate) const COUNT: usize = 3;
 /// Shards of each.
@@ -129,9 +129,7 @@ impl Nodes {
     /// Ends a node in order; the test fails if it does not end so.
     pub(crate) fn stop(&mut self, node: usize) {
         let (mut child, _) = self.running[node].take().unwrap();
-        // A shell has it; a program of the name is not everywhere.
-        let kill = format!("kill -TERM {}", child.id());
-        assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+        signal(&child, "-TERM");
         assert!(ended(&mut child).success());
     }
 
