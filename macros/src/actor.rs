@@ -9,7 +9,7 @@ use syn::{
     parenthesized, parse_quote,
 };
 
-use crate::{crate_path, options, quantity, sizes, spans};
+use crate::{crate_path, lints, options, quantity, sizes, spans};
 
 /// How a mailbox may be declared.
 const MAILBOX: &str = "`unbounded` or `bounded(1024)`";
@@ -88,6 +88,7 @@ pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
     let misplaced = options::none(inside, "actor", "the type itself");
     let misplaced = misplaced.map_err(Error::into_compile_error).err();
     let name = &input.ident;
+    let lints = lints::deprecated(&input.attrs);
     let calls = &declared.calls;
     let keep_args = declared.restarts.map(|span| keep_args(span, &runtime));
     let generics = generics(&input, declared.restarts.is_some(), &runtime);
@@ -95,7 +96,7 @@ pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
     let supervisor = declared.supervision.map(|supervision| {
         quote! {
             #[automatically_derived]
-            #[allow(deprecated, reason = "that is said where somebody uses it")]
+            #lints
             impl #impl_generics #runtime::Supervisor for #name #ty_generics #where_clause {
                 const SUPERVISION: #runtime::Supervision = #supervision;
             }
@@ -104,7 +105,7 @@ pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
     let stashes = declared.stash.map(|stash| {
         quote! {
             #[automatically_derived]
-            #[allow(deprecated, reason = "that is said where somebody uses it")]
+            #lints
             impl #impl_generics #runtime::Stashes for #name #ty_generics #where_clause {
                 const STASH_MAX: usize = #stash;
             }
@@ -113,16 +114,16 @@ pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
     let interleaves = declared.interleave.map(|interleave| {
         quote! {
             #[automatically_derived]
-            #[allow(deprecated, reason = "that is said where somebody uses it")]
+            #lints
             impl #impl_generics #runtime::Interleaves for #name #ty_generics #where_clause {
                 const IN_FLIGHT_MAX: usize = #interleave;
             }
         }
     });
-    let size = size(&input, &runtime);
+    let size = size(&input, &runtime).map(|size| quote!(#lints #size));
     Ok(quote! {
         #[automatically_derived]
-        #[allow(deprecated, reason = "that is said where somebody uses it")]
+        #lints
         impl #impl_generics #runtime::Actor for #name #ty_generics #where_clause {
             const OPTIONS: #runtime::Options = #runtime::Options::new() #calls;
             #keep_args

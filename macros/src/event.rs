@@ -8,7 +8,7 @@ use syn::spanned::Spanned;
 use syn::{Attribute, Data, DeriveInput, Error, Fields, LitInt, LitStr, Member};
 
 use crate::errors::Errors;
-use crate::{crate_path, options, spans};
+use crate::{crate_path, lints, options, spans};
 
 /// A variant, or the struct: what is stored under one name and version.
 struct Form<'a> {
@@ -35,13 +35,14 @@ pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
     let forms = errors.take(forms(&input));
     let forms = errors.or(forms)?.unwrap_or_default();
     let name = &input.ident;
+    let lints = lints::deprecated(lints::attributes(&input));
     let runtime = crate_path::private();
     let encode = forms.iter().map(|form| encode(form, &runtime));
     let decode = forms.iter().map(decode);
     let (impl_generics, ty_generics, where_clause) = input.generics.split_for_impl();
     Ok(quote! {
         #[automatically_derived]
-        #[allow(deprecated, reason = "an event that is no longer made is still read")]
+        #lints
         impl #impl_generics #runtime::journal::Event for #name #ty_generics #where_clause {
             fn encode(&self) -> ::core::result::Result<
                 #runtime::journal::Record,

@@ -9,6 +9,7 @@ mod errors;
 mod event;
 mod handlers;
 mod heap;
+mod lints;
 mod message;
 mod options;
 mod quantity;

@@ -7,7 +7,7 @@ use syn::spanned::Spanned;
 use syn::token::Paren;
 use syn::{Attribute, Data, DeriveInput, Error, Fields, Type, Variant, parenthesized};
 
-use crate::{crate_path, heap, options, sizes};
+use crate::{crate_path, heap, lints, options, sizes};
 
 pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
     let input: DeriveInput = syn::parse2(input)?;
@@ -24,14 +24,15 @@ pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
     };
     let name = &input.ident;
     let runtime = crate_path::private();
-    let sizes = sizes(&input, reply.as_ref(), &runtime);
+    let lints = lints::deprecated(lints::attributes(&input));
+    let sizes = sizes(&input, reply.as_ref(), lints.as_ref(), &runtime);
     let reply = reply.map_or_else(|| quote!(()), ToTokens::into_token_stream);
     // Nobody may have a reference to a part of a packed type; such a message counts for its own size.
     let heap_bytes = (!is_packed(&input.attrs)).then(|| heap_bytes(&input.data, &runtime));
     let (impl_generics, ty_generics, where_clause) = input.generics.split_for_impl();
     Ok(quote! {
         #[automatically_derived]
-        #[allow(deprecated, reason = "that is said where somebody uses it")]
+        #lints
         impl #impl_generics #runtime::Message for #name #ty_generics #where_clause {
             type Reply = #reply;
             #heap_bytes
@@ -41,15 +42,21 @@ pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
 }
 
 /// Checks how large the message and its answer are, where that is known.
-fn sizes(input: &DeriveInput, reply: Option<&Type>, runtime: &TokenStream) -> Option<TokenStream> {
+fn sizes(
+    input: &DeriveInput,
+    reply: Option<&Type>,
+    lints: Option<&TokenStream>,
+    runtime: &TokenStream,
+) -> Option<TokenStream> {
     let name = &input.ident;
     let message = sizes::check(quote!(#runtime::limit_message::<#name>()), name.span());
     let answer = reply.map(|reply| {
         let answer = quote!(#runtime::limit_answer::<<#name as #runtime::Message>::Reply>());
-        sizes::check(answer, reply.span())
+        let answer = sizes::check(answer, reply.span());
+        quote!(#lints #answer)
     });
     let is_plain = input.generics.params.is_empty();
-    is_plain.then(|| quote!(#message #answer))
+    is_plain.then(|| quote!(#lints #message #answer))
 }
 
 /// Whether the type is `#[repr(packed)]`, in any of its forms.

@@ -4,8 +4,8 @@ use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
 use syn::{Data, DeriveInput, Error, Fields, Ident, Type, Variant};
 
-use crate::crate_path;
 use crate::errors::Errors;
+use crate::{crate_path, lints};
 
 pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
     let input: DeriveInput = syn::parse2(input)?;
@@ -27,13 +27,14 @@ pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
     errors.or(())?;
     let runtime = crate_path::private();
     let name = &input.ident;
+    let lints = lints::deprecated(lints::attributes(&input));
     let (impl_generics, ty_generics, where_clause) = input.generics.split_for_impl();
     let indices =
         states.iter().enumerate().map(|(index, (variant, _))| quote!(Self::#variant(_) => #index,));
     let each = states.iter().map(|(variant, ty)| {
         quote! {
             #[automatically_derived]
-            #[allow(deprecated, reason = "that is said where somebody uses it")]
+            #lints
             impl #impl_generics ::core::convert::From<#ty> for #name #ty_generics #where_clause {
                 fn from(state: #ty) -> Self {
                     Self::#variant(state)
@@ -41,7 +42,8 @@ pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
             }
 
             #[automatically_derived]
-            #[allow(deprecated, unreachable_patterns, reason = "there may be one state only")]
+            #lints
+            #[allow(unreachable_patterns, reason = "there may be one state only")]
             impl #impl_generics #runtime::Holds<#ty> for #name #ty_generics #where_clause {
                 fn holds(&self) -> bool {
                     ::core::matches!(self, Self::#variant(_))
@@ -58,7 +60,7 @@ pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
     });
     Ok(quote! {
         #[automatically_derived]
-        #[allow(deprecated, reason = "that is said where somebody uses it")]
+        #lints
         impl #impl_generics #runtime::States for #name #ty_generics #where_clause {
             fn index(&self) -> usize {
                 match *self { #(#indices)* }

@@ -6,7 +6,7 @@ use syn::spanned::Spanned;
 
 use super::model::{Block, Method};
 use super::types;
-use crate::{sizes, spans};
+use crate::{lints, sizes, spans};
 
 pub(crate) fn expand(block: &Block, runtime: &TokenStream) -> TokenStream {
     let actor = &block.actor;
@@ -30,7 +30,8 @@ fn size(block: &Block, runtime: &TokenStream) -> Option<TokenStream> {
     let actor = &block.actor;
     let args = quote!(<#actor as #runtime::Behavior>::Args);
     let check = quote!(#runtime::limit_arguments::<#args>());
-    (block.is_plain() && block.start.is_some()).then(|| sizes::check(check, actor.span()))
+    let (lints, check) = (lints::always(), sizes::check(check, actor.span()));
+    (block.is_plain() && block.start.is_some()).then(|| quote!(#lints #check))
 }
 
 fn start(hook: Option<&Method>, runtime: &TokenStream) -> TokenStream {

@@ -5,7 +5,7 @@ use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 
 use super::model::{Block, Handler, Kind};
-use crate::{heap, sizes, spans};
+use crate::{heap, lints, sizes, spans};
 
 pub(crate) fn expand(block: &Block, runtime: &TokenStream) -> TokenStream {
     let enumeration = enumeration(block, runtime);
@@ -146,17 +146,17 @@ fn checks(block: &Block, runtime: &TokenStream) -> TokenStream {
 
 /// Checks how large the message and the answers are, where that is known.
 fn sizes(block: &Block, runtime: &TokenStream) -> Option<TokenStream> {
-    let name = &block.names.message;
+    let (name, lints) = (&block.names.message, lints::always());
     let answers = block.handlers.iter().filter_map(|handler| {
         let output = handler.method.output.as_ref();
         let span = output.filter(|_| matches!(handler.kind, Kind::Ask { .. }))?.span();
         let (cfgs, answer) = (&handler.cfgs, block.answer(handler));
         let check = sizes::check(quote!(#runtime::limit_answer::<#answer>()), span);
-        Some(quote!(#(#cfgs)* #check))
+        Some(quote!(#(#cfgs)* #lints #check))
     });
     let check = quote!(#runtime::limit_message::<#name>());
     let check = sizes::check(check, block.actor.span());
-    block.is_plain().then(|| quote!(#check #(#answers)*))
+    block.is_plain().then(|| quote!(#lints #check #(#answers)*))
 }
 
 /// The protocol of the actor, and the same under the name that `api` gives it.

@@ -29,7 +29,7 @@ pub(crate) fn expand(block: &Block, runtime: &TokenStream) -> Option<TokenStream
         #cfg
         #[automatically_derived]
         #[allow(
-            deprecated, unreachable_patterns, unused_variables, clippy::all,
+            unreachable_patterns, unused_variables, clippy::all,
             reason = "a condition need not use all it is lent"
         )]
         #(#lints)*

@@ -80,6 +80,17 @@ mod beside {
     #[derive(Message)]
     pub(super) struct Told;
 
+    #[derive(Message)]
+    #[expect(dead_code, reason = "it only has to compile")]
+    pub(super) enum Request {
+        #[deprecated]
+        Old(Vec<u8>),
+        New {
+            #[deprecated]
+            old: Vec<u8>,
+        },
+    }
+
     #[derive(States)]
     #[allow(deprecated, reason = "there are still lines of it")]
     pub(super) enum Line {
@@ -107,6 +118,28 @@ mod beside {
             matches!(self.line.get(), Some(Line::Open(Open)))
         }
     }
+}
+
+// Where an allowance is an error.
+#[forbid(deprecated)]
+#[allow(dead_code, reason = "it only has to compile")]
+mod forbidden {
+    use super::{Actor, Message, States};
+
+    #[derive(Actor)]
+    #[actor(stash = 4, interleave = 4, supervise = one_for_one(1 in "1s"))]
+    pub(super) struct Shelf;
+
+    #[derive(Message)]
+    #[message(reply = u8)]
+    pub(super) struct Question;
+
+    #[derive(States)]
+    pub(super) enum Line {
+        Idle(Idle),
+    }
+
+    pub(super) struct Idle;
 }
 
 type Parts = Vec<u8>;
