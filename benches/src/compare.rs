@@ -4,7 +4,7 @@
 //! limit on them can stop a change. Times depend on it, so of them only what lies clear of the earlier
 //! run is worth a warning.
 
-use crate::rows::Row;
+use crate::rows::{AGAIN, Row};
 use crate::stats;
 use crate::table::Table;
 use std::collections::{BTreeMap, BTreeSet};
@@ -111,7 +111,8 @@ impl Verdict {
 
 fn figures(rows: &[Row]) -> BTreeMap<Key<'_>, Figures> {
     let mut all: BTreeMap<Key<'_>, Figures> = BTreeMap::new();
-    for row in rows {
+    // What was measured a second time as a control says how far the figures are off, and is no operation of its own.
+    for row in rows.iter().filter(|row| !row.who.ends_with(AGAIN)) {
         let key = (row.what(), row.who.as_str(), row.allocator.as_str());
         let figures = all.entry(key).or_default();
         figures.instructions.extend(row.instructions_per_op);
@@ -196,6 +197,14 @@ mod tests {
         assert!(clear.passed && clear.text.contains("warning: slower"), "{}", clear.text);
         let noisy = compare(&base, &times(&[130.0, 110.0, 140.0]), 5.0);
         assert!(noisy.text.ends_with("passed, 0 warnings"), "{}", noisy.text);
+    }
+
+    #[test]
+    fn controls_are_not_compared() {
+        let base = [row("auto", None, Some(10.0)), row("auto (again)", None, Some(10.0))];
+        let found = compare(&base, &base[..1], 5.0);
+        assert!(found.text.ends_with("passed, 0 warnings"), "{}", found.text);
+        assert!(!compare(&base[1..], &base[1..], 5.0).passed, "there is nothing else");
     }
 
     #[test]
