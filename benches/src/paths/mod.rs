@@ -11,6 +11,7 @@ use crate::machine;
 use crate::ours;
 use crate::programs::PROGRAMS;
 use crate::results::Section;
+use crate::rows::Row;
 use crate::table::Table;
 use greenroom_peers::Program;
 
@@ -108,7 +109,7 @@ pub fn section(rounds: usize) -> Result<Section, String> {
         let both = std::iter::once(runner).chain(without);
         let failure = both.filter_map(|one| one.failure.as_deref()).next();
         table.row(path.cells((runner.median() - extra) / path.times, failure));
-        rows.extend(runner.rows.iter().chain(without.iter().flat_map(|one| &one.rows)).cloned());
+        rows.extend(kept(std::iter::once(runner).chain(without)));
     }
     let text = format!(
         "Medians of {rounds} interleaved rounds; the estimates are for a core of 2.5 GHz, \"over it\" \
@@ -116,6 +117,11 @@ pub fn section(rounds: usize) -> Result<Section, String> {
          of the transports measure them.\n\n{table}",
     );
     Ok(Section::new("Paths", text).with_rows(rows))
+}
+
+/// The rows of those who never failed: of the others nothing is a figure to be drawn or compared.
+fn kept<'a>(all: impl Iterator<Item = &'a Contestant>) -> impl Iterator<Item = Row> {
+    all.filter(|one| one.failure.is_none()).flat_map(|one| &one.rows).cloned()
 }
 
 /// How many threads are busy: a path between cores is none where they share one.
@@ -147,8 +153,9 @@ impl Path {
 
 #[cfg(test)]
 mod tests {
-    use super::{Allocator, Contestant, PATHS, cores, programs};
+    use super::{Allocator, Contestant, PATHS, cores, kept, programs};
     use crate::ours;
+    use crate::rows::Row;
 
     #[test]
     fn every_path_has_its_program() {
@@ -169,6 +176,19 @@ mod tests {
             cores(&Contestant::new(found.expect("it is there"), true, Allocator::System))
         };
         assert_eq!(["counting", "ask_outside", "sends_outside"].map(of), [1, 2, 3]);
+    }
+
+    #[test]
+    fn who_failed_has_no_rows() {
+        let all = programs();
+        let one = |failure: Option<&str>| {
+            let mut one = Contestant::new(&all[0], true, Allocator::System);
+            one.rows.push(Row { ns_per_op: failure.map(|_| 1.0), ..Row::default() });
+            one.failure = failure.map(str::to_owned);
+            one
+        };
+        let both = [one(Some("in round 2: why")), one(None)];
+        assert!(kept(both.iter()).eq(both[1].rows.clone()));
     }
 
     #[test]
