@@ -60,7 +60,7 @@ pub(crate) fn expand(block: &Block, runtime: &TokenStream) -> TokenStream {
             reason = "these repeat the handlers, and not every caller is written yet"
         )]
         #[allow(
-            rustdoc::broken_intra_doc_links, rustdoc::private_intra_doc_links,
+            rustdoc::private_intra_doc_links,
             reason = "what a handler says links to what there is beside it"
         )]
         #(#lints)*
@@ -132,13 +132,23 @@ fn without_self(text: &str, block: &Block) -> String {
     let mut parts = text.split("Self::");
     let mut replaced = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        let is_link = ["[", "[`", "]("].iter().any(|link| replaced.ends_with(link));
         let name: String = part.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
         let is_caller = block.handlers.iter().any(|handler| handler.text() == name);
-        let of = if is_link && !is_caller { block.name() } else { "Self".to_owned() };
+        let is_elsewhere = begins_link(&replaced) && !is_caller;
+        let of = if is_elsewhere { block.path() } else { "Self".to_owned() };
         replaced.extend([&of, "::", part]);
     }
     replaced
+}
+
+/// Whether what follows is where a link goes to: `[..]`, `](..)` or `]: ..`, with or without its kind as in `fn@`.
+fn begins_link(text: &str) -> bool {
+    let text = match text.strip_suffix('@') {
+        Some(text) => text.trim_end_matches(char::is_alphabetic),
+        None => text,
+    };
+    let text = text.trim_end_matches(['`', '<', ' ']);
+    ["[", "](", "]:"].iter().any(|link| text.ends_with(link))
 }
 
 /// Documents a caller whose handler is not.

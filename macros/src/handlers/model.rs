@@ -105,6 +105,14 @@ impl Block {
         path.path.segments.last().map(|last| last.ident.unraw().to_string()).unwrap_or_default()
     }
 
+    /// Returns the path of the actor as it is written, without its parameters, for links in documentation.
+    pub(crate) fn path(&self) -> String {
+        let Type::Path(path) = &self.actor else { return String::new() };
+        let names = path.path.segments.iter().map(|segment| segment.ident.unraw().to_string());
+        let start = path.path.leading_colon.map_or("", |_| "::");
+        format!("{start}{}", names.collect::<Vec<_>>().join("::"))
+    }
+
     /// Returns whether the actor has no parameters, so that the size of each type is known.
     pub(crate) fn is_plain(&self) -> bool {
         self.generics.params.is_empty()

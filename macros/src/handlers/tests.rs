@@ -49,6 +49,32 @@ fn what_a_handler_links_to_is_there_for_its_callers() {
 }
 
 #[test]
+fn links_are_found_in_all_their_forms() {
+    let expansion = expansion(quote! {
+        impl shop::Book<u8> {
+            /// [`fn@Self::look`], [method@Self::look], [one](fn@Self::look), [two](<Self::look>), not fn@Self::look.
+            ///
+            /// [one]: Self::look
+            /// [two]: fn@Self::best
+            #[ask]
+            fn best(&self) -> u64 { self.best }
+            fn look(&self) {}
+        }
+    });
+    let said = [
+        " [`fn@shop::Book::look`], [method@shop::Book::look], [one](fn@shop::Book::look), [two](<shop::Book::look>), \
+         not fn@Self::look.",
+        " [one]: shop::Book::look",
+        " [two]: fn@Self::best",
+    ];
+    for said in said {
+        assert_eq!(count(&expansion, &quote!(#[doc = #said])), 1, "{expansion}");
+    }
+    // Rustdoc tells of a link that goes nowhere.
+    assert_eq!(count(&expansion, &quote!(rustdoc::broken_intra_doc_links)), 0);
+}
+
+#[test]
 fn conditions_go_wherever_the_handler_is_named() {
     let expansion = expansion(quote! {
         impl Book {
