@@ -101,6 +101,12 @@ impl Args {
         }
         Ok(parsed)
     }
+
+    /// What of them the figures depend on, to be recorded beside these: where something is kept is a matter of the machine.
+    fn recorded(&self) -> Vec<String> {
+        let rounds = self.rounds.map(|rounds| ["--rounds".to_owned(), rounds.to_string()]);
+        self.words.iter().cloned().chain(rounds.into_iter().flatten()).collect()
+    }
 }
 
 impl From<String> for Report {
@@ -114,8 +120,7 @@ impl From<String> for Report {
 /// # Errors
 /// A sentence for the user.
 pub fn run(args: impl IntoIterator<Item = String>) -> Result<Report, String> {
-    let argv: Vec<String> = args.into_iter().collect();
-    let args = Args::parse(argv.iter().cloned())?;
+    let args = Args::parse(args)?;
     let words: Vec<&str> = args.words.iter().map(String::as_str).collect();
     match words[..] {
         // What children of this program do: nothing else may happen beside it.
@@ -170,7 +175,7 @@ pub fn run(args: impl IntoIterator<Item = String>) -> Result<Report, String> {
         ["kv"] => kv::section(args.rounds.unwrap_or(7))?,
         _ => return Err(USAGE.into()),
     }
-    .by(&argv);
+    .by(&args.recorded());
     section.rows.iter_mut().for_each(|row| words[0].clone_into(&mut row.command));
     if !section.rows.is_empty() {
         let default = || folder().map(|folder| folder.join(format!("{}.parquet", words[0])));
@@ -257,6 +262,14 @@ mod tests {
         let args = Args::parse(words("run --rounds 3 ask --parquet x.parquet big")).unwrap();
         assert_eq!(args.words, ["run", "ask", "big"]);
         assert_eq!((args.rounds, args.parquet), (Some(3), Some("x.parquet".into())));
+    }
+
+    #[test]
+    fn where_it_is_kept_is_not_recorded() {
+        let recorded = |line| Args::parse(words(line)).unwrap().recorded().join(" ");
+        let line = "paths --out /root/RESULTS.md --rounds 3 --parquet /tmp/x.parquet";
+        assert_eq!(recorded(line), "paths --rounds 3");
+        assert_eq!(recorded("--parquet x instructions ask"), "instructions ask");
     }
 
     #[test]
