@@ -12,7 +12,10 @@ use super::tell::{push_node, run_soon};
 use super::traits::{Actor, Protocol};
 use crate::event::ExitReason;
 use crate::queue::node::{Kind, Lane, Node};
+use crate::task::cell::Header;
+use crate::task::held::Held;
 use std::any::TypeId;
+use std::ptr::NonNull;
 
 impl<P: Protocol> Ref<P> {
     /// Ends an actor that never restarts, for `reason`, and has the actors told by way of `detour` that watch it, if there is
@@ -24,10 +27,17 @@ impl<P: Protocol> Ref<P> {
         send(self.cell(), Order::Fail { incarnation: 0, reason });
     }
 
-    /// Drops `value` when the actor has handled all mail that was accepted before, or has ended. No bound holds
-    /// it back.
+    /// Drops `value` when the actor has handled all mail that was accepted before, or has ended, but perhaps not what
+    /// others have sent and is on its way between workers. No bound holds it back.
     pub(crate) fn drop_behind<T: Send + 'static>(&self, value: T) {
         push_node(self.cell(), Node::new(DropBehind::<T>::KIND, value), run_soon);
+    }
+
+    /// The same, whoever has sent that mail: as slow as a round through all workers.
+    pub(crate) fn drop_behind_all<T: Send + 'static>(&self, value: T) {
+        let node = Node::new(BehindAll::<T>::KIND, value);
+        // SAFETY: the node is new, and what it does fits every cell.
+        unsafe { self.cell().push_behind(node) };
     }
 
     /// Calls `tell` when the actor has ended for good, or at once if it has.
@@ -64,4 +74,31 @@ impl<T: Send + 'static> DropBehind<T> {
         name: std::any::type_name::<T>,
         type_id: TypeId::of::<()>,
     };
+}
+
+/// Comes when all mail has, and joins it.
+struct BehindAll<T>(T);
+
+impl<T: Send + 'static> BehindAll<T> {
+    const KIND: &'static Kind = &Kind {
+        lane: Lane::Control,
+        deliver: Self::deliver,
+        // SAFETY: the kind is for payloads of this type.
+        discard: |node| drop(unsafe { Node::into_payload::<T>(node) }),
+        answers: false,
+        weigh: None,
+        block: None,
+        name: std::any::type_name::<T>,
+        type_id: TypeId::of::<()>,
+    };
+
+    /// # Safety
+    /// `to` is a cell whose token the caller holds, and the caller owns `node`, which is of this kind.
+    unsafe fn deliver(to: NonNull<()>, node: NonNull<Node>) {
+        // SAFETY: the caller's promise.
+        let value = unsafe { Node::into_payload::<T>(node) };
+        // SAFETY: as above; the runner uses its own value again when this is over.
+        let held = unsafe { Held::new(to.cast::<Header>()) };
+        push_node(held.cell(), Node::new(DropBehind::<T>::KIND, value), run_soon);
+    }
 }

@@ -346,8 +346,10 @@ pub(super) trait Proxy: Send + Sync {
     /// Ends it, because the actor has ended or is out of reach. Actors that watch it are told by way of `detour`, if there is
     /// one.
     fn end_with(&self, reason: ExitReason, detour: Option<Detour>);
-    /// Lets `fence` go when all that it has accepted was sent.
+    /// Lets `fence` go when all that it has accepted from the calling worker was sent.
     fn drop_behind(&self, fence: Fence);
+    /// The same of all that it has accepted from anybody.
+    fn drop_behind_all(&self, fence: Fence);
     /// Which actor it is, and the type of its messages, for reports.
     fn letter(&self) -> (ActorId, &'static str);
     /// The reference to it.
@@ -365,6 +367,10 @@ impl<M: WireMessage> Proxy for Ref<Remote<M>> {
 
     fn drop_behind(&self, fence: Fence) {
         Self::drop_behind(self, fence);
+    }
+
+    fn drop_behind_all(&self, fence: Fence) {
+        Self::drop_behind_all(self, fence);
     }
 
     fn letter(&self) -> (ActorId, &'static str) {

@@ -16,14 +16,16 @@
 //! 1. In the mailbox of a proxy there is one mark, unless its gate is open. So what they take is bounded, however many actors end.
 //! 2. HELD and RELEASED are said under the lock under which a gate changes. So HELD comes before each end that did not wait
 //!    there, and never twice.
-//! 3. Of the ends that were told when the first one comes behind a mark, each came before the mark: what their actors had sent
+//! 3. A mark is behind what the actors had sent whose ends it is for. The first one goes in where its actor ends, behind its
+//!    mail; each later one behind all mail, wherever that is on its way.
+//! 4. Of the ends that were told when the first one comes behind a mark, each came before the mark: what their actors had sent
 //!    has left when that is out.
 
 use super::routes::Route;
 use super::saying::Said;
 use super::{Outlet, State};
 use crate::net::frame::{ALL_ENDS, Frame};
-use crate::net::remote::{Fence, Proxy};
+use crate::net::remote::Fence;
 use crate::net::scratch;
 use crate::net::transport::Order;
 use crate::sync::{Arc, planted};
@@ -152,7 +154,7 @@ impl Outlet {
         drop(guard);
         this.finish_all(said);
         for (actor, proxy, _) in marks {
-            Self::mark(this, actor, &**proxy);
+            proxy.drop_behind(Self::mark(this, actor));
         }
     }
 
@@ -177,10 +179,10 @@ impl Outlet {
         drop(ends);
     }
 
-    /// Puts a mark into a proxy, with the lock free: one that has ended drops it at once.
-    fn mark(this: &Arc<Self>, actor: u64, proxy: &dyn Proxy) {
+    /// A mark for a proxy, to be put in with the lock free: one that has ended drops it at once.
+    fn mark(this: &Arc<Self>, actor: u64) -> Fence {
         let outlet = this.clone();
-        proxy.drop_behind(Fence::new(move || Self::passed(&outlet, actor)));
+        Fence::new(move || Self::passed(&outlet, actor))
     }
 
     /// The mark is out of a proxy, which has sent all that was in front of it, or has ended.
@@ -197,7 +199,9 @@ impl Outlet {
         this.finish_all(said);
         drop(ends);
         if let Some(proxy) = proxy {
-            Self::mark(this, actor, &**proxy);
+            let mark = Self::mark(this, actor);
+            // The actors that have ended meanwhile may have had other workers, between which their last messages are.
+            planted!("net-mark-overtakes": proxy.drop_behind_all(mark) => proxy.drop_behind(mark));
         }
     }
 
