@@ -271,11 +271,15 @@ impl Outlet {
         read(&***route.proxy.as_ref()?)
     }
 
-    /// Lets `fence` go when everything has been sent that proxies had accepted before.
+    /// Lets `fence` go when everything has been sent that proxies had accepted before, from whomever.
     pub(in crate::net) fn fence(&self, fence: &Fence) {
         let state = self.state.lock();
-        for proxy in state.routes.values().filter_map(|route| route.proxy.as_ref()) {
-            proxy.drop_behind(fence.clone());
+        let proxies: Vec<_> =
+            state.routes.values().filter_map(|route| route.proxy.clone()).collect();
+        drop(state);
+        // With the lock free: one that has ended drops it at once, and what it still had with it.
+        for proxy in proxies {
+            proxy.drop_behind_all(fence.clone());
         }
     }
 }
