@@ -142,15 +142,19 @@ impl Peer {
         self.connected.actor.ended().await;
     }
 
-    /// Sends what was told to actors of the node so far, as far as it gives credit, and the streams that were finished, and
-    /// then ends the connection.
-    /// Ready when nothing is left of it.
+    /// Sends what was told to actors of the node so far, and the streams that were finished, and then ends the connection.
+    /// Mail to an actor that has no room for it is waited for as long as for an answer, and so are the streams; other mail as
+    /// long as the node goes on to read. Ready when nothing is left of the connection.
     pub async fn close(&self) {
         let outlet = &self.connected.outlet;
-        passed(|fence| outlet.fence(fence)).await;
+        let wait = || self.system.deadline(self.system.core().limits.ask_timeout);
+        let all = self.system.by(wait(), passed(|fence| outlet.fence(fence))).await;
+        if all.is_none() {
+            // Some may never give credit: for them nobody waits any more.
+            passed(|fence| Outlet::end_behind_mail(outlet, fence)).await;
+        }
         // Those that went with the last messages, too.
-        let until = self.system.deadline(self.system.core().limits.ask_timeout);
-        self.system.by(until, passed(|fence| outlet.streams().fence(fence))).await;
+        self.system.by(wait(), passed(|fence| outlet.streams().fence(fence))).await;
         outlet.hang_up();
         self.ended().await;
     }

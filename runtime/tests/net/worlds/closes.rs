@@ -1,7 +1,7 @@
 //! A peer that closes the connection while one has no room for what it sent, in simulated worlds.
 
 use super::{connect, node};
-use crate::stage::{Book, Log, Seen, Watch, Watcher, shut};
+use crate::stage::{Book, Log, Seen, Watch, Watcher, open, shut};
 use greenroom::ExitReason;
 use greenroom::net::{Export, Loopback, NodeId};
 use greenroom::sim::World;
@@ -67,7 +67,7 @@ fn closed(seed: u64, looks: &[Duration], opens: Option<usize>) -> (Vec<Became>, 
     })
 }
 
-fn open() -> Became {
+fn going_on() -> Became {
     Became { seen: Vec::new(), is_connected: true, lost: 0 }
 }
 
@@ -80,7 +80,7 @@ fn over(lost: u64) -> Became {
 fn the_end_of_a_connection_does_not_wait_for_room_for_ever() {
     for seed in 0..20 {
         let (became, told) = closed(seed, &[9 * SOON, 2 * SOON], None);
-        assert_eq!(became, [open(), over(SENT - HANDED_IN)], "seed {seed}");
+        assert_eq!(became, [going_on(), over(SENT - HANDED_IN)], "seed {seed}");
         assert_eq!(told, HANDED_IN, "seed {seed}");
     }
 }
@@ -90,7 +90,48 @@ fn the_end_of_a_connection_does_not_wait_for_room_for_ever() {
 fn what_finds_room_in_time_is_handed_in_and_then_the_end_is_told() {
     for seed in 0..20 {
         let (became, told) = closed(seed, &[8 * SOON, SOON], Some(1));
-        assert_eq!(became, [open(), over(0)], "seed {seed}");
+        assert_eq!(became, [going_on(), over(0)], "seed {seed}");
         assert_eq!(told, SENT, "seed {seed}");
+    }
+}
+
+/// Messages to a book that handles one: more than there is credit for, and no more than a proxy holds.
+const MANY: u64 = 300;
+
+// [G-REMOTE-6] [G-REMOTE-7]
+#[test]
+fn a_close_waits_for_credit_as_long_as_for_an_answer_and_sends_all_else() {
+    for seed in 0..20 {
+        let mut world = World::new(seed);
+        let (here, there) = (world.node("here").start(), world.node("there").start());
+        let clock = world.clock();
+        let network = Loopback::new();
+        world.run(async {
+            let near = node(&here.system(), &network, "here", 1);
+            let far = node(&there.system(), &network, "there", 2);
+            let (gate, free) = (shut(), open());
+            let book = there.system().spawn::<Book>(Arc::clone(&gate)).await.unwrap();
+            let other = there.system().spawn::<Book>(free).await.unwrap();
+            far.export("book", Export::of(&book)).unwrap();
+            far.export("other", Export::of(&other)).unwrap();
+            let peer = connect(&near).await;
+            let to_full = peer.find::<Book>("book").await.unwrap();
+            let to_free = peer.find::<Book>("other").await.unwrap();
+            for number in 0..MANY {
+                to_full.note(1, number).await.unwrap();
+                to_free.note(1, number).await.unwrap();
+            }
+            let before = clock.now();
+            peer.close().await;
+            let took = clock.now() - before;
+            assert!(took < 6 * SOON, "seed {seed}: {took:?}");
+            gate.add_permits(1);
+            clock.sleep(SOON).await;
+            let all: Vec<_> = (0..MANY).map(|number| (1, number)).collect();
+            assert_eq!(other.notes().await.unwrap(), all, "seed {seed}");
+            let told = book.notes().await.unwrap();
+            assert_eq!(told, all[..told.len()], "seed {seed}: no holes");
+            assert!(here.system().counts().undelivered > 0, "seed {seed}");
+        });
     }
 }
