@@ -259,6 +259,25 @@ fn who_is_held_hears_of_an_end_when_it_is_released() {
     });
 }
 
+// [G-REMOTE-5] [ENV-25]
+#[test]
+fn an_end_that_came_before_one_was_held_does_not_wait_for_its_mail() {
+    let network = Loopback::new().frames_max(1024);
+    let there = Place::new(&network, "there", Scheduler::stealing());
+    run(async {
+        let near = there.system.spawn::<Book>(open()).await.unwrap();
+        there.node.export("book", Export::of(&near)).unwrap();
+        let (hoarder, actor, link) = hoards(&network, &there, 100).await;
+        let (book, _) = find(&*link).await;
+        // With one that is held, what an end is to others is looked at later.
+        say(&*link, &Frame::Held { actor: book });
+        say(&*link, &Frame::Ended { actor: OWN, how: 1, text: "" });
+        say(&*link, &Frame::Held { actor });
+        until_async(async || hoarder.downs().await == Ok(100)).await;
+        there.shut().await;
+    });
+}
+
 // [G-REMOTE-8] [ENV-25]
 #[test]
 fn who_holds_one_that_is_held_is_cut_off() {

@@ -75,7 +75,6 @@ pub(super) struct Behind {
 }
 
 /// What one of them is to hear.
-#[derive(Default)]
 struct Waits {
     /// Of how many that ended first it may hear.
     released: u64,
@@ -84,10 +83,11 @@ struct Waits {
 }
 
 impl Behind {
-    /// Messages to an actor wait at the peer; `false` if it was said before.
+    /// Messages to an actor wait at the peer, of those that have not ended yet; `false` if it was said before.
     fn hold(&mut self, actor: u64) -> bool {
         let is_new = !self.actors.contains_key(&actor);
-        self.actors.entry(actor).or_default();
+        let released = planted!("net-held-too-early": self.ended => 0);
+        self.actors.entry(actor).or_insert(Waits { released, untold: Vec::new() });
         is_new
     }
 
