@@ -280,18 +280,27 @@ fn an_end_that_came_before_one_was_held_does_not_wait_for_its_mail() {
 
 // [G-REMOTE-8] [ENV-25]
 #[test]
-fn who_holds_one_that_is_held_is_cut_off() {
+fn who_says_wrongly_that_one_is_held_or_not_is_cut_off() {
     let network = Loopback::new().frames_max(1024);
     let there = Place::new(&network, "there", Scheduler::stealing());
     run(async {
         let near = there.system.spawn::<Book>(open()).await.unwrap();
         there.node.export("book", Export::of(&near)).unwrap();
-        for held in [0, 2] {
+        for wrong in 0..3 {
             let link = attack(&network).await;
             let (actor, _) = find(&*link).await;
-            (0..held).for_each(|_| say(&*link, &Frame::Held { actor }));
-            // An error means that it was cut off already.
-            let _ = link.submit(Order::Free, &Frame::Released { actor, ends: 0 }.to_bytes());
+            let held = || Frame::Held { actor };
+            let released = |ends| Frame::Released { actor, ends };
+            let said = match wrong {
+                0 => vec![released(0)],
+                1 => vec![held(), held()],
+                // Of an end that was not told.
+                _ => vec![held(), released(0), released(1)],
+            };
+            for frame in &said {
+                // An error means that it was cut off already.
+                let _ = link.submit(Order::Free, &frame.to_bytes());
+            }
             assert_eq!(receive(&*link).await, None);
             until(|| there.node.peers().is_empty()).await;
         }
