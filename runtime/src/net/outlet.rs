@@ -238,7 +238,7 @@ impl Outlet {
             if route.holds_ends_up() {
                 let freed = self.hold(state, parcel.actor);
                 drop(guard);
-                freed.into_iter().for_each(|freed| self.let_go(freed));
+                freed.into_iter().for_each(Self::let_go);
             }
             return Post::Wait;
         }

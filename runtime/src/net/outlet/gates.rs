@@ -152,7 +152,7 @@ impl Outlet {
         let said: Vec<_> =
             held.map(|(actor, ..)| this.say_last(state, &Frame::Held { actor: *actor })).collect();
         drop(guard);
-        this.finish_all(said);
+        Self::finish_held(said);
         for (actor, proxy, _) in marks {
             proxy.drop_behind(Self::mark(this, actor));
         }
@@ -174,8 +174,8 @@ impl Outlet {
     }
 
     /// Tells those ends if they wait for nobody else, with the lock free.
-    pub(super) fn let_go(&self, Freed { ends, said }: Freed) {
-        self.finish_all([said]);
+    pub(super) fn let_go(Freed { ends, said }: Freed) {
+        Self::finish_held([said]);
         drop(ends);
     }
 
@@ -212,6 +212,15 @@ impl Outlet {
         let said = self.say_under(state, Order::BehindAll, &mut bytes);
         scratch::give(bytes);
         said
+    }
+
+    /// One end may cause many of these, of which the peer has caused none. While they wait no mail leaves, so that there is one
+    /// for each actor at most.
+    fn finish_held(said: impl IntoIterator<Item = Said>) {
+        for said in said {
+            // However many frames wait: by these alone no connection ends.
+            let _ = said.finish();
+        }
     }
 
     /// Ends the connection if too much waits, as [`say_or_end`](Self::say_or_end).
