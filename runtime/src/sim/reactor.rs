@@ -17,9 +17,13 @@ use tokio::runtime::{Builder, Handle, Runtime};
 /// The finest difference that tokio's timers make.
 #[cfg(feature = "test-util")]
 const TICK_NANOS: u64 = 1_000_000;
-/// How far to look for a timer of tokio when nothing else is to happen.
+/// How far to look at least for a timer of tokio when nothing else is to happen.
 #[cfg(feature = "test-util")]
 const LOOK_AHEAD_NANOS: u64 = 365 * 24 * 3600 * 1_000_000_000;
+/// The coarsest slots of tokio's timers. On its way to a timer its clock stops where that one's slots begin; on the way to
+/// where one of these begins, at no other place.
+#[cfg(feature = "test-util")]
+const SLOT_NANOS: u64 = (1 << 30) * TICK_NANOS;
 
 /// What tokio's clock shows, and who is to be woken when it shows something else.
 #[cfg(feature = "test-util")]
@@ -38,6 +42,9 @@ pub(super) struct Reactor {
     /// Who is to be woken when tokio's clock has moved, before its tasks run.
     #[cfg(feature = "test-util")]
     unparked: Arc<Mutex<Option<Unparked>>>,
+    /// How far to look for a timer when nothing else is to happen.
+    #[cfg(feature = "test-util")]
+    end: u64,
     /// Whether a timer may have woken tasks of tokio, which does not show outside.
     is_behind: bool,
 }
@@ -79,6 +86,8 @@ impl Reactor {
             woken: woken.clone(),
             #[cfg(feature = "test-util")]
             unparked,
+            #[cfg(feature = "test-util")]
+            end: 0,
             is_behind: false,
             runtime,
         };
@@ -114,6 +123,9 @@ impl Reactor {
 
 #[cfg(not(feature = "test-util"))]
 impl Reactor {
+    #[expect(clippy::unused_self, reason = "with timers it is needed")]
+    pub(super) fn note_step_of_another(&mut self, _now: u64) {}
+
     /// When something of tokio happens next, if that is before `next` and not after `until`: never.
     #[expect(clippy::unused_self, reason = "with timers it is needed")]
     pub(super) fn next(&mut self, _now: u64, next: Option<u64>, _until: u64) -> Option<u64> {
@@ -126,34 +138,47 @@ impl Reactor {
 
 #[cfg(feature = "test-util")]
 impl Reactor {
+    /// Notes that somebody else than tokio's tasks runs.
+    pub(super) fn note_step_of_another(&mut self, now: u64) {
+        self.end = now.saturating_add(LOOK_AHEAD_NANOS);
+    }
+
     /// When something happens next: at `next`, or when a timer of tokio goes off before that and not
     /// after `until`. Tokio does not tell its timers, but its paused clock jumps to them by itself. Its tasks do not run
     /// here: the clocks are to show their time first.
     pub(super) fn next(&mut self, now: u64, next: Option<u64>, until: u64) -> Option<u64> {
-        let limit = next.unwrap_or(u64::MAX).min(until).min(now.saturating_add(LOOK_AHEAD_NANOS));
+        let is_open = next.is_none() && until == u64::MAX;
+        let end = self.end.checked_next_multiple_of(SLOT_NANOS).unwrap_or(u64::MAX);
+        let limit = if is_open { end } else { next.unwrap_or(until).min(until) };
         // Tokio's timers go off at whole milliseconds. At a later one than this, some would that are not due.
         let tick = limit / TICK_NANOS * TICK_NANOS;
-        let (began, unparked) = (self.began, &self.unparked);
-        let (ended, is_alone) = self.runtime.block_on(async move {
-            let from = tokio::time::Instant::now();
+        let has_tasks = self.runtime.metrics().num_alive_tasks() > 0;
+        let (began, unparked, woken) = (self.began, &self.unparked, &self.woken);
+        let (ended, is_there) = self.runtime.block_on(async move {
+            let start = tokio::time::Instant::now();
+            let mut from = start;
             let mut limit = pin!(tokio::time::sleep_until(began + Duration::from_nanos(tick)));
-            let is_alone = poll_fn(|cx| {
+            let is_there = poll_fn(|cx| {
                 let is_there = limit.as_mut().poll(cx).is_ready();
-                if is_there || tokio::time::Instant::now() != from {
+                let ended = tokio::time::Instant::now();
+                // Where nobody was woken it was but a slot. Of tasks of tokio it does not show.
+                if is_there || ended != from && (has_tasks || woken.is_any()) {
                     return Poll::Ready(is_there);
                 }
+                from = ended;
                 *unparked.lock() = Some((from, cx.waker().clone()));
                 Poll::Pending
             })
             .await;
             let ended = tokio::time::Instant::now();
-            ((ended != from).then(|| nanos(ended.saturating_duration_since(began))), is_alone)
+            ((ended != start).then(|| nanos(ended.saturating_duration_since(began))), is_there)
         });
         drop(self.unparked.lock().take());
-        let has_tasks = self.runtime.metrics().num_alive_tasks() > 0;
+        // At the end there is nothing of anybody, or its timer would have been found before.
+        let may_wake_tasks = has_tasks && !(is_open && is_there);
         match ended {
             // What goes off at a tick may have woken somebody, beside this very wait.
-            Some(ended) if has_tasks || !is_alone || self.woken.is_any() => {
+            Some(ended) if may_wake_tasks || self.woken.is_any() => {
                 self.is_behind |= has_tasks;
                 Some((ended / TICK_NANOS * TICK_NANOS).max(now).min(limit))
             }

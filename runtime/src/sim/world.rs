@@ -206,6 +206,9 @@ impl World {
             (place, STEP_NANOS + choices.noise(COST, STEP_NANOS))
         });
         let number = self.roster.take(place);
+        if number != Roster::REACTOR {
+            self.reactor.note_step_of_another(self.stage.now());
+        }
         self.steps += 1;
         if self.steps > self.options.steps_max {
             self.fail(Failure::new("too many steps", format!("more than {}", self.steps - 1)));

@@ -5,6 +5,8 @@ use super::explore::failure_of;
 use greenroom::sim::Explore;
 use greenroom::{Actor, Builder, Ref, handlers};
 use std::time::Duration;
+#[cfg(feature = "test-util")]
+use std::{cell::Cell, rc::Rc};
 
 /// Answers nobody.
 #[derive(Actor)]
@@ -150,4 +152,64 @@ fn a_world_that_stands_still_says_who_waits() {
     assert!(text.contains("the world stands still"), "{text}");
     assert!(text.contains("node \"still\""), "{text}");
     assert!(text.contains("it (Idle#1) waits for a message"), "{text}");
+}
+
+/// When a world of one idle actor stands still, in which `begin` has begun something.
+#[cfg(feature = "test-util")]
+fn stalled_at(begin: impl Fn()) -> (String, u64) {
+    let looks = Rc::new(Cell::new(0));
+    let text = failure_of(&Explore::new().seeds(1), |world| {
+        let looked = Rc::clone(&looks);
+        looks.set(0);
+        world.always("somebody looks", move || {
+            looked.set(looked.get() + 1);
+            Ok(())
+        });
+        let node = world.node("still").start();
+        world.run(async {
+            let _idle = node.system().spawn::<Idle>(Idle).await.unwrap();
+            begin();
+            std::future::pending::<()>().await;
+        });
+    });
+    let after = text.strip_prefix("the world stands still after ");
+    let at = after.and_then(|rest| rest.split(',').next()).unwrap_or_else(|| panic!("{text}"));
+    (at.to_owned(), looks.get())
+}
+
+#[cfg(feature = "test-util")]
+#[test]
+fn a_world_that_stands_still_does_so_when_the_last_has_run() {
+    let nothing: fn() = || {};
+    let waits: fn() = || drop(tokio::spawn(std::future::pending::<()>()));
+    for begin in [nothing, waits] {
+        let (at, looks) = stalled_at(begin);
+        assert!(["ns", "\u{b5}s", "ms"].iter().any(|unit| at.ends_with(unit)), "after {at}");
+        assert!(looks < 60, "{looks} looks");
+    }
+}
+
+#[cfg(feature = "test-util")]
+#[test]
+fn a_world_that_waits_for_a_far_timer_alone_stands_still_some_day() {
+    let (_, looks) = stalled_at(|| drop(tokio::spawn(tokio::time::sleep(Duration::MAX))));
+    assert!(looks < 1000, "{looks} looks");
+}
+
+#[cfg(feature = "test-util")]
+#[test]
+fn a_timer_of_tokio_that_is_far_off_goes_off_in_time() {
+    const DAY: Duration = Duration::from_secs(24 * 3600);
+    Explore::new().seeds(3).run(|world| {
+        for days in [1, 17, 100, 364] {
+            let began = world.now();
+            world.run(async { tokio::time::sleep(days * DAY).await });
+            let between = world.now();
+            world.run(async { tokio::spawn(tokio::time::sleep(days * DAY)).await.unwrap() });
+            for took in [between - began, world.now() - between] {
+                let late = took.checked_sub(days * DAY);
+                assert!(late.is_some_and(|late| late < Duration::from_millis(3)), "{took:?}");
+            }
+        }
+    });
 }
