@@ -136,11 +136,6 @@ impl Choices {
         }
     }
 
-    /// Whether every path is tried.
-    pub(crate) fn is_of_every_path(&self) -> bool {
-        matches!(self.source, Source::Path(_))
-    }
-
     /// A number below `count` that only spreads things out: no path is tried for each.
     pub(crate) fn noise(&mut self, label: Label, count: u64) -> u64 {
         if count <= 1 { 0 } else { self.draw(label, count, false) }

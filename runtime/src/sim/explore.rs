@@ -178,7 +178,7 @@ impl Explore {
         let mut explored = Explored::default();
         let mut marks = BTreeMap::new();
         if let Some(source) = report::asked_for() {
-            let options = self.with_seed(&source);
+            let options = self.options_of(&source);
             let attempt = attempt(source, &Options { logs: true, ..options.clone() }, &scenario);
             self.take(attempt, &options, &scenario, &mut explored, &mut marks);
             return explored;
@@ -218,9 +218,11 @@ impl Explore {
         explored
     }
 
-    fn with_seed(&self, source: &Source) -> Options {
+    /// The options of a world, and of those that repeat it.
+    fn options_of(&self, source: &Source) -> Options {
         let seed = if let Source::Seed(seed) = source { Some(*seed) } else { None };
-        Options { seed, ..self.options.clone() }
+        let tries_all = matches!(self.choices, Choosing::Every { .. });
+        Options { seed, tries_all, ..self.options.clone() }
     }
 
     /// Runs one world.
@@ -231,7 +233,7 @@ impl Explore {
         explored: &mut Explored,
         marks: &mut BTreeMap<String, u64>,
     ) -> Option<Path> {
-        let options = self.with_seed(&source);
+        let options = self.options_of(&source);
         let attempt = attempt(source, &options, scenario);
         self.take(attempt, &options, scenario, explored, marks)
     }

@@ -17,6 +17,8 @@ pub(super) struct Options {
     pub(super) logs: bool,
     /// Whether failures unwind without a word, for who tries many worlds.
     pub(super) quiet: bool,
+    /// Whether every way in which choices can fall is tried, and this is one of them.
+    pub(super) tries_all: bool,
 }
 
 impl Default for Options {
@@ -28,6 +30,7 @@ impl Default for Options {
             panics_allowed: false,
             logs: false,
             quiet: false,
+            tries_all: false,
         }
     }
 }

@@ -54,10 +54,12 @@ pub(crate) struct Chooser {
     changes: Vec<u64>,
     steps: u64,
     victim: Option<u64>,
+    /// Whether whoever waited longest runs now and then, whatever the policy.
+    is_fair: bool,
 }
 
 impl Chooser {
-    pub(crate) fn new(policy: Policy, choices: &mut Choices) -> Self {
+    pub(crate) fn new(policy: Policy, is_fair: bool, choices: &mut Choices) -> Self {
         let mut changes = Vec::new();
         if let Policy::Pct(count @ 1..) = policy {
             let span = choices.noise(SPAN, SPANS.len() as u64);
@@ -65,7 +67,7 @@ impl Chooser {
             changes.extend((0..count).map(|_| choices.noise(CHANGE, span)));
             changes.sort_unstable_by(|one, other| other.cmp(one));
         }
-        Self { policy, priorities: BTreeMap::new(), changes, steps: 0, victim: None }
+        Self { policy, priorities: BTreeMap::new(), changes, steps: 0, victim: None, is_fair }
     }
 
     /// The place of the one to run in `ready`, which is not empty and begins with who waited longest.
@@ -76,8 +78,7 @@ impl Chooser {
     ) -> usize {
         let count = ready.len();
         self.steps += 1;
-        // Where every path is tried, those are too on which somebody waits longer.
-        if self.steps.is_multiple_of(FAIR_INTERVAL) && !choices.is_of_every_path() {
+        if self.is_fair && self.steps.is_multiple_of(FAIR_INTERVAL) {
             return 0;
         }
         match self.policy {

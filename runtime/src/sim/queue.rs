@@ -49,12 +49,14 @@ mod tests {
     use super::*;
     use crate::scheduler::ready_queue_of_one_thread_conforms;
     use crate::sim::choice::Source;
+    use crate::sim::options::Options;
     use crate::sim::policy::DRAWN;
 
     #[test]
     fn the_queue_of_a_world_conforms() {
         for (seed, policy) in (0..).zip(DRAWN) {
-            let stage = Arc::new(Stage::new(Source::Seed(seed), Some(policy), false));
+            let options = Options { policy: Some(policy), ..Options::default() };
+            let stage = Arc::new(Stage::new(Source::Seed(seed), &options));
             ready_queue_of_one_thread_conforms(|_workers| SimulatedQueue::new(Arc::clone(&stage)));
         }
     }

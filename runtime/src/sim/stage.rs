@@ -2,6 +2,7 @@
 
 use super::choice::{Choices, Label, Source};
 use super::fabric::Fabric;
+use super::options::Options;
 use super::policy::{Chooser, DRAWN, Policy};
 use super::rarities::Rarities;
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, WakeList};
@@ -59,6 +60,8 @@ pub(crate) struct Face {
 pub(crate) struct Stage {
     choices: Mutex<Choices>,
     policy: Policy,
+    /// Whether every way in which choices can fall is tried.
+    tries_all: bool,
     pub(crate) woken: WakeList,
     /// Nanoseconds since the world began.
     now: AtomicU64,
@@ -77,12 +80,14 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    pub(crate) fn new(source: Source, policy: Option<Policy>, logs: bool) -> Self {
+    pub(super) fn new(source: Source, options: &Options) -> Self {
+        let &Options { policy, logs, tries_all, .. } = options;
         let mut choices = Choices::new(source, logs);
         let policy = policy.unwrap_or_else(|| DRAWN[choices.pick(POLICY, DRAWN.len())]);
         Self {
             choices: Mutex::new(choices),
             policy,
+            tries_all,
             woken: WakeList::new(),
             now: AtomicU64::new(0),
             orders: Mutex::new(Vec::new()),
@@ -103,7 +108,8 @@ impl Stage {
 
     /// A chooser by the world's policy.
     pub(crate) fn chooser(&self) -> Chooser {
-        self.choose(|choices| Chooser::new(self.policy, choices))
+        // Where every order is tried, those are too in which somebody waits longer.
+        self.choose(|choices| Chooser::new(self.policy, !self.tries_all, choices))
     }
 
     /// Chooses something. `choice` must not use the stage.

@@ -78,7 +78,7 @@ impl World {
     /// });
     /// ```
     pub fn storm(&mut self, nodes: &[Node], among: &[Fault]) -> Storm {
-        if self.stage.choose(|choices| choices.is_of_every_path()) {
+        if self.options.tries_all {
             self.fail(Failure::new("a storm where every choice is tried", "it needs seeds"));
         }
         let draw = |label, count| self.stage.choose(|choices| choices.noise(label, count));

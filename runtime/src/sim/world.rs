@@ -104,7 +104,7 @@ impl World {
     }
 
     pub(super) fn with(source: Source, options: Options) -> Self {
-        let stage = Arc::new(Stage::new(source, options.policy, options.logs));
+        let stage = Arc::new(Stage::new(source, &options));
         let chooser = stage.chooser();
         Self {
             nodes: Vec::new(),

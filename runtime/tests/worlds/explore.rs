@@ -541,6 +541,49 @@ fn orders_late_in_a_run_are_tried_as_well() {
     }
 }
 
+/// Two tasks in a world of more steps than those after which whoever waits longest runs where choices are drawn: whether the
+/// second one was first at the end.
+fn overtakes_late(world: &mut World) -> bool {
+    let first = Rc::new(Cell::new(0));
+    let gate = Rc::new(Notify::new());
+    for task in [1, 2] {
+        let (first, gate) = (Rc::clone(&first), Rc::clone(&gate));
+        world.spawn(async move {
+            gate.notified().await;
+            if first.get() == 0 {
+                first.set(task);
+            }
+        });
+    }
+    world.spawn(async move {
+        // So who goes on first is chosen in step 61.
+        for _ in 0..57 {
+            tokio::task::yield_now().await;
+        }
+        gate.notify_waiters();
+    });
+    world.settle();
+    first.get() == 2
+}
+
+#[test]
+fn what_fails_late_where_every_choice_is_tried_repeats() {
+    let text = failure_of(&Explore::new().every_choice(100_000), |world| {
+        assert!(!overtakes_late(world), "overtaken");
+    });
+    assert!(text.contains("overtaken") && text.contains(" matter"), "{text}");
+    assert!(!text.contains("part at line") && !text.contains("does not fail"), "{text}");
+}
+
+#[test]
+fn every_choice_can_be_tried_twice_in_a_world_of_many_steps() {
+    let seen = RefCell::new(BTreeSet::new());
+    Explore::new().every_choice(200).allow_incomplete().twice().run(|world| {
+        seen.borrow_mut().insert(overtakes_late(world));
+    });
+    assert_eq!(seen.into_inner().len(), 2);
+}
+
 #[test]
 fn a_storm_is_not_taken_for_tried_wholly() {
     let text = failure_of(&Explore::new().every_choice(10), |world| {
