@@ -68,7 +68,8 @@ impl World {
                 self.look_at_timers();
             }
             Order::Freeze => self.nodes[node].skew.freeze(now),
-            Order::Slow(times) => self.nodes[node].slowness = times.max(1).into(),
+            Order::Slow(0 | 1) => self.end_slowness(node),
+            Order::Slow(times) => self.nodes[node].slowness = times.into(),
             Order::Stopped(incarnation) => {
                 if self.stage.faces.lock()[node].incarnation == incarnation {
                     self.crash(node);
@@ -86,10 +87,7 @@ impl World {
             self.carry_out(node, Order::Resume);
         }
         self.nodes[node].skew.drift(self.stage.now(), 0);
-        self.nodes[node].slowness = 1;
-        if self.nodes[node].busy_until > 0 {
-            self.end_slow_turn(node);
-        }
+        self.end_slowness(node);
     }
 
     /// Lets nothing of the node run any more.
@@ -100,7 +98,7 @@ impl World {
         state.held.clear();
         state.paused = false;
         state.stopping = false;
-        state.busy_until = 0;
+        (state.busy_with, state.busy_until) = (None, 0);
         if let Some(life) = state.life.take() {
             life.hold();
             self.graves.push((node, life));

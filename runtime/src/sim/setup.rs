@@ -32,10 +32,10 @@ pub(super) struct NodeState {
     pub(super) stopping: bool,
     /// How many times as long as it should everything takes that it does.
     pub(super) slowness: u64,
-    /// Until when it is at what one of it does next.
+    /// Who of it does what takes its time, on a slow node, until it has run.
+    pub(super) busy_with: Option<usize>,
+    /// Until when that takes; zero when it is over.
     pub(super) busy_until: u64,
-    /// Whether that is over, and one of it may run.
-    pub(super) is_done: bool,
     /// Who could run when the node was paused or became busy, or was woken since.
     pub(super) held: Vec<usize>,
 }
@@ -64,8 +64,13 @@ impl NodeState {
     }
 
     /// Whether nobody of it may run.
-    pub(super) fn holds(&self) -> bool {
+    pub(super) fn holds_all(&self) -> bool {
         self.paused || self.busy_until > 0
+    }
+
+    /// Whether this one of it may not run.
+    pub(super) fn holds(&self, number: usize) -> bool {
+        self.holds_all() || self.busy_with.is_some_and(|other| other != number)
     }
 
     pub(super) fn set_clock(&self, now: u64) {
@@ -102,8 +107,8 @@ impl<'a> Setup<'a> {
             paused: false,
             stopping: false,
             slowness: 1,
+            busy_with: None,
             busy_until: 0,
-            is_done: false,
             held: Vec::new(),
         };
         Self { world, node }

@@ -8,10 +8,18 @@ impl World {
     pub(super) fn takes_longer(&mut self, number: usize, cost: u64) -> bool {
         let Some(node) = self.roster.work(number).node() else { return false };
         let state = &mut self.nodes[node];
-        if state.slowness <= 1 || std::mem::take(&mut state.is_done) {
+        if state.slowness <= 1 {
+            return false;
+        }
+        if state.busy_with.take() == Some(number) {
+            // They have waited longer than it will when it has run.
+            for number in std::mem::take(&mut state.held) {
+                self.roster.make_ready(number);
+            }
             return false;
         }
         let longer = cost.saturating_mul(state.slowness - 1);
+        state.busy_with = Some(number);
         state.busy_until = self.stage.now().saturating_add(longer);
         self.next_done = self.next_done.min(state.busy_until);
         state.held.push(number);
@@ -19,7 +27,7 @@ impl World {
         true
     }
 
-    /// Lets one of each slow node run that is through with what it does.
+    /// Lets the one of each slow node run whose time is over.
     pub(super) fn end_slow_turns(&mut self) {
         let now = self.stage.now();
         self.next_done = u64::MAX;
@@ -27,22 +35,25 @@ impl World {
             match self.nodes[node].busy_until {
                 0 => {}
                 until if until > now => self.next_done = self.next_done.min(until),
-                _ => self.end_slow_turn(node),
+                _ => {
+                    self.nodes[node].busy_until = 0;
+                    self.let_go(node);
+                }
             }
         }
     }
 
-    /// Lets a slow node be through with what it does.
-    pub(super) fn end_slow_turn(&mut self, node: usize) {
+    /// Lets a node be as fast as it should be, from now on.
+    pub(super) fn end_slowness(&mut self, node: usize) {
         let state = &mut self.nodes[node];
-        state.busy_until = 0;
-        state.is_done = true;
+        state.slowness = 1;
+        (state.busy_with, state.busy_until) = (None, 0);
         self.let_go(node);
     }
 
-    /// Lets those run again who were held back on a node, if nothing holds them any more.
+    /// Wakes those who were held back on a node, if something of it may run.
     pub(super) fn let_go(&mut self, node: usize) {
-        if !self.nodes[node].holds() {
+        if !self.nodes[node].holds_all() {
             for number in std::mem::take(&mut self.nodes[node].held) {
                 self.stage.woken.add(number);
             }

@@ -395,7 +395,7 @@ impl World {
         for number in woken.drain(..) {
             match self.roster.work(number) {
                 Work::Worker { node, .. } | Work::Task(_, Some(node))
-                    if self.nodes[*node].holds() =>
+                    if self.nodes[*node].holds(number) =>
                 {
                     let node = *node;
                     self.nodes[node].held.push(number);

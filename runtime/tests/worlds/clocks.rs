@@ -2,11 +2,11 @@
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
 use super::fabric::Pair;
-use greenroom::sim::{Explore, Link, Node};
+use greenroom::sim::{Explore, Link, Node, Policy};
 #[cfg(feature = "test-util")]
 use greenroom::{Actor, handlers};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 const MICRO: Duration = Duration::from_micros(1);
@@ -59,6 +59,47 @@ fn a_slow_node_takes_no_time_from_the_others() {
         if !world.rare_paths().any(|(name, times)| name == "slow turn" && times > 0) {
             assert!(done[1] > 5_000, "{done:?}: nobody else is slow");
         }
+    });
+}
+
+#[test]
+fn whose_turn_began_on_a_slow_node_has_it() {
+    const TURNS: usize = 600;
+    Explore::new().seeds(20).policy(Policy::Newest).run(|world| {
+        let node = world.node("slow").start();
+        world.settle();
+        node.slow_down(10);
+        let turns = Arc::new(Mutex::new(Vec::new()));
+        for me in 0..3 {
+            let turns = Arc::clone(&turns);
+            node.spawn(async move {
+                while turns.lock().unwrap().len() < TURNS {
+                    turns.lock().unwrap().push(me);
+                    tokio::task::yield_now().await;
+                }
+            });
+        }
+        world.run_for(Duration::from_secs(10));
+        let turns = turns.lock().unwrap();
+        assert_eq!(turns.len(), TURNS);
+        // The newest is the one that has just run, but once in 61 steps; a turn is two of them.
+        let changes = turns.windows(2).filter(|pair| pair[0] != pair[1]).count();
+        assert!((1..=2 * TURNS / 61 + 1).contains(&changes), "{changes} changes");
+    });
+}
+
+#[test]
+fn a_node_that_is_slow_no_longer_goes_on_at_once() {
+    Explore::new().seeds(20).run(|world| {
+        let node = world.node("slow").start();
+        node.slow_down(u32::MAX);
+        let done = work(&node);
+        world.run_for(Duration::from_millis(1));
+        assert_eq!(done.load(Ordering::Relaxed), 0);
+        node.slow_down(1);
+        world.run_for(Duration::from_millis(1));
+        let done = done.load(Ordering::Relaxed);
+        assert!(done > 5, "{done} turns");
     });
 }
 
