@@ -67,8 +67,9 @@ impl World {
         }
     }
 
-    /// Ends a run: what was to come must have come, and what was to hold at the end must hold. [`Explore`](super::Explore)
-    /// does so itself, and a world does that is dropped without having failed.
+    /// Ends a run: what was to come must have come, what was to hold at the end must hold, no other thread may have taken
+    /// part, and no actor may have panicked. [`Explore`](super::Explore) does so itself. A world that is dropped without
+    /// having failed looks at [`World::eventually`] and [`World::at_end`] alone, and at what outlives it.
     ///
     /// # Panics
     /// If it does not.

@@ -30,6 +30,7 @@ use crate::sync::{Arc, Buggifier, Ordering, Rare, buggify};
 use std::fmt;
 use std::future::Future;
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::task::Context;
 use std::time::Duration;
@@ -425,7 +426,7 @@ impl World {
         self.stage.log(|| failure.to_string());
         if self.options.quiet {
             // Who tries many worlds reports the failure itself.
-            std::panic::resume_unwind(Box::new(failure));
+            resume_unwind(Box::new(failure));
         }
         panic!("{failure}");
     }
@@ -434,7 +435,10 @@ impl World {
 impl Drop for World {
     fn drop(&mut self) {
         let is_open = !self.checks.over && !crate::sync::thread::panicking();
-        let missed = if is_open { self.checks.look_at_end(self.stage.now()).err() } else { None };
+        // The world is buried, whatever comes of it.
+        let looked = catch_unwind(AssertUnwindSafe(|| {
+            if is_open { self.checks.look_at_end(self.stage.now()) } else { Ok(()) }
+        }));
         self.stage.ended.store(true, Ordering::Relaxed);
         // Or what they have would keep the world.
         let rules = self.stage.fabric.lock().take_all_rules();
@@ -454,8 +458,10 @@ impl Drop for World {
         lives.iter_mut().for_each(Incarnation::bury);
         let left: Vec<_> = lives.iter().flat_map(Incarnation::leftovers).collect();
         drop(lives);
-        if let Some(missed) = missed {
-            self.fail(missed);
+        match looked {
+            Ok(Ok(())) => {}
+            Ok(Err(missed)) => self.fail(missed),
+            Err(payload) => resume_unwind(payload),
         }
         if !left.is_empty() && !crate::sync::thread::panicking() {
             self.fail(Failure::new("something outlives the world", left.join("\n")));

@@ -2,9 +2,10 @@
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
 use super::blame::failure_of;
-use greenroom::Message;
 use greenroom::sim::World;
+use greenroom::{Actor, Message, handlers};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What nobody sends.
@@ -45,6 +46,33 @@ fn checks_are_looked_at_when_a_world_is_dropped() {
     let late = catch_unwind(AssertUnwindSafe(|| world.run_for(2 * SECOND)));
     assert!(late.is_err());
     drop(world);
+}
+
+/// Tells when it is dropped.
+#[derive(Actor)]
+struct Frail(#[expect(dead_code, reason = "it is there to be counted")] Arc<()>);
+
+#[handlers]
+impl Frail {}
+
+#[test]
+fn a_check_that_panics_as_a_world_is_dropped_leaves_nothing_of_it() {
+    let checks: [fn(&mut World); 2] = [
+        |world| world.at_end("tidy", || panic!("a mess")),
+        |world| world.eventually("rain", SECOND, || panic!("a mess")),
+    ];
+    for check in checks {
+        let mut world = World::new(1);
+        let system = world.node("one").start().system();
+        let alive = Arc::new(());
+        let frail = Frail(Arc::clone(&alive));
+        let frail = world.run(async { system.spawn::<Frail>(frail).await.unwrap() });
+        check(&mut world);
+        let panicked = catch_unwind(AssertUnwindSafe(|| drop(world))).unwrap_err();
+        assert_eq!(panicked.downcast_ref(), Some(&"a mess"));
+        assert!(frail.is_closed(), "it outlives its world");
+        assert_eq!(Arc::strong_count(&alive), 1, "it outlives its world");
+    }
 }
 
 #[test]
