@@ -198,6 +198,24 @@ fn a_world_that_waits_for_a_far_timer_alone_stands_still_some_day() {
 
 #[cfg(feature = "test-util")]
 #[test]
+fn tasks_of_tokio_that_are_ready_when_a_node_goes_on_run_before_time_does() {
+    const SECOND: Duration = Duration::from_secs(1);
+    Explore::new().seeds(20).run(|world| {
+        let node = world.node("paused").start();
+        let clock = world.clock();
+        world.spawn(async move { clock.sleep(10 * SECOND).await });
+        world.settle();
+        world.run(async {
+            node.pause();
+            node.resume();
+            tokio::spawn(async { tokio::task::yield_now().await }).await.unwrap();
+        });
+        assert!(world.now() < SECOND, "{:?}", world.now());
+    });
+}
+
+#[cfg(feature = "test-util")]
+#[test]
 fn a_timer_of_tokio_that_is_far_off_goes_off_in_time() {
     const DAY: Duration = Duration::from_secs(24 * 3600);
     Explore::new().seeds(3).run(|world| {
