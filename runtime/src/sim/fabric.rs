@@ -125,9 +125,9 @@ impl Fabric {
         self.capture.take().filter(|capture| !capture.is_empty())
     }
 
-    /// Opens a port; `false` if it is in use.
+    /// Opens a port; `false` if it is in use, or if another is seen there.
     pub(crate) fn bind(&mut self, at: SocketAddr) -> bool {
-        let is_free = !self.ports.contains_key(&at);
+        let is_free = !self.ports.contains_key(&at) && self.is_free(at);
         if is_free {
             let packets = VecDeque::new();
             let port = Port { packets, packets_max: PORT_PACKETS_MAX, reader: None, full_until: 0 };

@@ -73,7 +73,7 @@ impl Node {
     /// Opens a port of the node; 0 is a port like any other.
     ///
     /// # Errors
-    /// [`SocketError::InUse`] if another socket has the port, [`SocketError::Down`] if the node is.
+    /// [`SocketError::InUse`] if another socket has the port or is seen there, [`SocketError::Down`] if the node is.
     pub fn bind(&self, port: u16) -> Result<Socket, SocketError> {
         let (incarnation, is_up) = {
             let face = &self.stage.faces.lock()[self.index];

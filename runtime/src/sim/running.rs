@@ -75,7 +75,8 @@ impl World {
         self.after_step();
     }
 
-    /// Runs the world until nobody can run at this time; timers and packets to come are not waited for.
+    /// Runs the world until nobody can run at this time; timers, packets to come, and the end of what a slow node is at
+    /// are not waited for.
     ///
     /// # Panics
     /// As [`World::run`], but not for standing still.

@@ -420,6 +420,11 @@ fn what_belongs_to_another_is_not_taken() {
     take(own);
     let outside = "203.0.113.5:4000".parse().unwrap();
     pair.nodes[1].rebind(2, outside);
+    let taken = SocketAddr::new(pair.nodes[0].host(), 77);
+    pair.nodes[1].rebind(2, taken);
+    assert_eq!(pair.nodes[0].bind(77).unwrap_err(), SocketError::InUse);
+    pair.nodes[1].rebind(2, outside);
+    assert!(pair.nodes[0].bind(77).is_ok());
     take(outside);
     pair.send(1);
     world.settle();
