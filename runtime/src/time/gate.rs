@@ -16,7 +16,7 @@ struct Held {
 
 impl Default for Gate {
     fn default() -> Self {
-        Self(Arc::new(Mutex::default()))
+        Self(Arc::new(Mutex::new(Held::default())))
     }
 }
 
