@@ -174,7 +174,7 @@ impl Reactor {
             ((ended != start).then(|| nanos(ended.saturating_duration_since(began))), is_there)
         });
         drop(self.unparked.lock().take());
-        // At the end there is nothing of anybody, or its timer would have been found before.
+        // At the end nobody but tokio's tasks has run for a year, and nothing of anybody else is to come.
         let may_wake_tasks = has_tasks && !(is_open && is_there);
         match ended {
             // What goes off at a tick may have woken somebody, beside this very wait.

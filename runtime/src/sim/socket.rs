@@ -25,7 +25,7 @@ pub struct Socket {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SocketError {
-    /// Another socket has the port.
+    /// Another socket has the port, or is seen there.
     #[error("the port is in use")]
     InUse,
     /// The node that the socket belonged to has been killed or stopped.

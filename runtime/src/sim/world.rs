@@ -216,7 +216,7 @@ impl World {
         }
         let rarely = if buggify(Rare::SlowTurn) { SLOW } else { 1 };
         let cost = cost * rarely;
-        self.move_to(self.stage.now() + cost);
+        self.move_to(self.stage.now().saturating_add(cost));
         if number == Roster::MAIN {
             return Step::Main;
         }
@@ -333,9 +333,10 @@ impl World {
             self.stage.fabric.lock().next_arrival(),
             // Or the jump would hide whether it had come by then.
             self.checks.next_due(now),
-            Some(self.next_done).filter(|&done| done < u64::MAX),
+            Some(self.next_done),
         ];
-        let next = nodes.chain(others.into_iter().flatten()).min();
+        // Who waits without end waits for nothing.
+        let next = nodes.chain(others.into_iter().flatten()).filter(|&at| at < u64::MAX).min();
         let next = self.reactor.next(now, next, until);
         match next.filter(|&next| next <= until) {
             Some(next) => {

@@ -154,6 +154,17 @@ fn a_world_that_stands_still_says_who_waits() {
     assert!(text.contains("it (Idle#1) waits for a message"), "{text}");
 }
 
+#[test]
+fn a_world_that_waits_without_end_stands_still() {
+    let text = failure_of(&Explore::new().seeds(1), |world| {
+        world.node("still").start();
+        let clock = world.clock();
+        world.run(async move { clock.sleep(Duration::MAX).await });
+    });
+    assert!(text.starts_with("the world stands still after "), "{text}");
+    assert!(text.contains("ns, "), "at once: {text}");
+}
+
 /// When a world of one idle actor stands still, in which `begin` has begun something.
 #[cfg(feature = "test-util")]
 fn stalled_at(begin: impl Fn()) -> (String, u64) {
