@@ -144,7 +144,7 @@ impl Peer {
 
     /// Sends what was told to actors of the node so far, and the streams that were finished, and then ends the connection.
     /// Mail to an actor that has no room for it is waited for as long as for an answer, and so are the streams; other mail as
-    /// long as the node goes on to read. Ready when nothing is left of the connection.
+    /// long as the node goes on to read, and no handler here keeps a worker. Ready when nothing is left of the connection.
     pub async fn close(&self) {
         let outlet = &self.connected.outlet;
         let wait = || self.system.deadline(self.system.core().limits.ask_timeout);

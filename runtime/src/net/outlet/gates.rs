@@ -214,11 +214,11 @@ impl Outlet {
         said
     }
 
-    /// One end may cause many of these, of which the peer has caused none. While they wait no mail leaves, so that there is one
-    /// for each actor at most.
+    /// One end may cause many of these, of which the peer has caused none. Those that wait are bounded: before there is another
+    /// one for an actor it is released, which counts.
     fn finish_held(said: impl IntoIterator<Item = Said>) {
         for said in said {
-            // However many frames wait: by these alone no connection ends.
+            // However many frames wait: by these no connection ends.
             let _ = said.finish();
         }
     }
