@@ -26,7 +26,6 @@ use super::saying::Said;
 use super::{Outlet, State};
 use crate::net::frame::{ALL_ENDS, Frame};
 use crate::net::remote::Fence;
-use crate::net::scratch;
 use crate::net::transport::Order;
 use crate::sync::{Arc, planted};
 
@@ -207,11 +206,7 @@ impl Outlet {
 
     /// Says it behind all that was said before.
     fn say_last(&self, state: &mut State, frame: &Frame<'_>) -> Said {
-        let mut bytes = scratch::take();
-        frame.write(&mut bytes);
-        let said = self.say_under(state, Order::BehindAll, &mut bytes);
-        scratch::give(bytes);
-        said
+        self.say_now(state, Order::BehindAll, frame)
     }
 
     /// One end may cause many of these, of which the peer has caused none. Those that wait are bounded: before there is another

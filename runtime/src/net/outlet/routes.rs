@@ -7,7 +7,6 @@ use crate::event::{DeadLetterReason, ExitReason, Undelivered};
 use crate::net::frame::Frame;
 use crate::net::reach::Home;
 use crate::net::remote::{self, Fence, Proxy};
-use crate::net::scratch;
 use crate::net::transport::Order;
 use crate::sync::{Arc, planted};
 use std::task::Waker;
@@ -115,11 +114,9 @@ impl Outlet {
         });
         state.finds.insert(correlation, Search { actor: Some(actor), finding });
         // There are fewer such frames than the backlog holds. Whoever sees the way may say more of it, behind this.
-        let mut bytes = scratch::take();
-        Frame::Open { correlation, actor, protocol }.write(&mut bytes);
-        let said = this.say_under(&mut state, Order::Free, &mut bytes);
+        let frame = Frame::Open { correlation, actor, protocol };
+        let said = this.say_now(&mut state, Order::Free, &frame);
         drop(state);
-        scratch::give(bytes);
         said.finish()
     }
 

@@ -40,7 +40,16 @@ impl Outlet {
         said.finish()
     }
 
-    /// The same under the lock.
+    /// As [`say`](Self::say), under the lock.
+    pub(super) fn say_now(&self, state: &mut State, order: Order, frame: &Frame<'_>) -> Said {
+        let mut bytes = scratch::take();
+        frame.write(&mut bytes);
+        let said = self.say_under(state, order, &mut bytes);
+        scratch::give(bytes);
+        said
+    }
+
+    /// The same of a frame's bytes.
     pub(super) fn say_under(&self, state: &mut State, order: Order, bytes: &mut Vec<u8>) -> Said {
         if state.closed {
             return Said { fits: true, pump: None };
