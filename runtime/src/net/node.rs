@@ -22,6 +22,8 @@ use crate::task::core_ref::CoreRef;
 use hub::Hub;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::future::poll_fn;
+use std::task::Poll;
 use tokio::sync::Notify;
 
 /// A system that other nodes reach, and that reaches them. Cloning gives another handle.
@@ -209,25 +211,32 @@ impl Node {
     }
 
     /// Makes and accepts no more connections, sends what proxies have accepted, and closes each connection that
-    /// there is. Ready when nothing of them is left.
+    /// there is, all at once. Ready when nothing of them is left.
     pub async fn close(&self) {
         self.shared.transport.close();
         // Nobody is waited for longer than for an answer: a peer may take nothing any more.
         let system = &self.shared.system;
-        let until = system.deadline(system.core().limits.ask_timeout);
-        for identity in self.peers() {
-            let connected = self.shared.connected.lock().get(&identity.node).cloned();
-            let Some(connected) = connected else { continue };
-            let outlet = connected.outlet.clone();
+        let time = system.core().limits.ask_timeout;
+        let connected: Vec<_> = self.shared.connected.lock().values().cloned().collect();
+        let close = |connected| {
             let peer = Peer::new(system.handle(), connected);
-            if system.by(until, peer.close()).await.is_none() {
-                outlet.hang_up();
-            }
-        }
+            async move { peer.close_within(time).await }
+        };
+        all(connected.into_iter().map(close)).await;
         // The transport may have to say good-bye.
         let rests = || self.shared.rests.lock().then_some(());
-        system.by(until, self.shared.when(rests)).await;
+        system.by(system.deadline(time), self.shared.when(rests)).await;
     }
+}
+
+/// Waits for all of them at once.
+async fn all(futures: impl Iterator<Item = impl Future<Output = ()>>) {
+    let mut futures: Vec<_> = futures.map(Box::pin).collect();
+    poll_fn(|cx| {
+        futures.retain_mut(|future| future.as_mut().poll(cx).is_pending());
+        if futures.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
 }
 
 impl fmt::Debug for Node {

@@ -13,6 +13,7 @@ use crate::sync::Arc;
 use crate::system::System;
 use std::fmt;
 use std::future::poll_fn;
+use std::time::Duration;
 
 /// A connection to a node. Cloning gives another handle.
 ///
@@ -146,8 +147,24 @@ impl Peer {
     /// Mail to an actor that has no room for it is waited for as long as for an answer, and so are the streams; other mail as
     /// long as the node goes on to read, and no handler here keeps a worker. Ready when nothing is left of the connection.
     pub async fn close(&self) {
+        self.send_rest(self.system.core().limits.ask_timeout).await;
+        self.connected.outlet.hang_up();
+        self.ended().await;
+    }
+
+    /// As [`Peer::close`], in so much time, of which credit gets a half so that the rest has some. What is left of the
+    /// connection is waited for as long again.
+    pub(super) async fn close_within(&self, time: Duration) {
+        let wait = || self.system.deadline(time);
+        self.system.by(wait(), self.send_rest(time / 2)).await;
+        self.connected.outlet.hang_up();
+        self.system.by(wait(), self.ended()).await;
+    }
+
+    /// Sends what waits here. Credit is waited for so long, and then streams as long again.
+    async fn send_rest(&self, patience: Duration) {
         let outlet = &self.connected.outlet;
-        let wait = || self.system.deadline(self.system.core().limits.ask_timeout);
+        let wait = || self.system.deadline(patience);
         let all = self.system.by(wait(), passed(|fence| outlet.fence(fence))).await;
         if all.is_none() {
             // Some may never give credit: for them nobody waits any more.
@@ -155,8 +172,6 @@ impl Peer {
         }
         // Those that went with the last messages, too.
         self.system.by(wait(), passed(|fence| outlet.streams().fence(fence))).await;
-        outlet.hang_up();
-        self.ended().await;
     }
 }
 

@@ -135,3 +135,45 @@ fn a_close_waits_for_credit_as_long_as_for_an_answer_and_sends_all_else() {
         });
     }
 }
+
+// [G-REMOTE-6] [G-REMOTE-7]
+#[test]
+fn a_node_that_closes_leaves_nobody_waiting_for_another_peer() {
+    for seed in 0..20 {
+        let mut world = World::new(seed);
+        let [here, full, free] = ["here", "full", "free"].map(|name| world.node(name).start());
+        let clock = world.clock();
+        let network = Loopback::new();
+        world.run(async {
+            let near = node(&here.system(), &network, "here", 1);
+            let gate = shut();
+            let mut far = Vec::new();
+            for (place, name, number, gate) in
+                [(&full, "full", 2, Arc::clone(&gate)), (&free, "free", 3, open())]
+            {
+                let far_node = node(&place.system(), &network, name, number);
+                let book = place.system().spawn::<Book>(gate).await.unwrap();
+                far_node.export("book", Export::of(&book)).unwrap();
+                let peer = near.connect(&format!("loopback:{name}").parse().unwrap()).await;
+                let to = peer.unwrap().find::<Book>("book").await.unwrap();
+                for number in 0..MANY {
+                    to.note(1, number).await.unwrap();
+                }
+                far.push((far_node, book));
+            }
+            let before = clock.now();
+            let closing = near.clone();
+            let closing = tokio::spawn(async move { closing.close().await });
+            clock.sleep(SOON).await;
+            assert!(!far[0].0.peers().is_empty(), "seed {seed}: it waits for credit");
+            assert!(far[1].0.peers().is_empty(), "seed {seed}: nobody else does");
+            let all: Vec<_> = (0..MANY).map(|number| (1, number)).collect();
+            assert_eq!(far[1].1.notes().await.unwrap(), all, "seed {seed}");
+            closing.await.unwrap();
+            let took = clock.now() - before;
+            assert!(took < 6 * SOON, "seed {seed}: {took:?}");
+            assert!(near.peers().is_empty(), "seed {seed}");
+            gate.add_permits(1);
+        });
+    }
+}
