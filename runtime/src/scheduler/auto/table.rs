@@ -6,6 +6,6 @@ use super::Row;
 
 /// The fewest workers first.
 pub(super) const MEASURED: [Row; 2] = [
-    (1, [(Locked, 365.5), (LockFree, 359.9), (Stealing, 349.1), (PerCore, 298.0)]),
-    (2, [(Locked, 554.6), (LockFree, 468.3), (Stealing, 397.8), (PerCore, 433.4)]),
+    (1, [(Locked, 230.5), (LockFree, 225.7), (Stealing, 209.2), (PerCore, 194.2)]),
+    (2, [(Locked, 286.1), (LockFree, 255.6), (Stealing, 227.8), (PerCore, 275.1)]),
 ];
