@@ -31,6 +31,7 @@ use crate::sync::{Arc, AtomicBool, Mutex, planted};
 use crate::task::core_ref::CoreRef;
 use askers::Askers;
 use backlog::Backlog;
+pub(super) use gates::Sent;
 use queues::Queues;
 use routes::{Route, Search};
 use std::collections::{BTreeMap, VecDeque};

@@ -4,7 +4,7 @@ use super::frame::Frame;
 use super::identity::Identity;
 use super::message::WireMessage;
 use super::node::{Connected, adopt};
-use super::outlet::{NotFound, Outlet};
+use super::outlet::{NotFound, Outlet, Sent};
 use super::remote::{Fence, stand_in};
 use super::spawn::{self, RemoteSpawnError, Spawnable};
 use crate::actor::{Protocol, Ref};
@@ -168,7 +168,7 @@ impl Peer {
         let all = self.system.by(wait(), passed(|fence| outlet.fence(fence))).await;
         if all.is_none() {
             // Some may never give credit: for them nobody waits any more.
-            passed(|fence| Outlet::end_behind_mail(outlet, fence)).await;
+            passed(|fence| Outlet::end_behind_mail(outlet, fence, Sent::FromHere)).await;
         }
         // Those that went with the last messages, too.
         self.system.by(wait(), passed(|fence| outlet.streams().fence(fence))).await;

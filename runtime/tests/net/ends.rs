@@ -4,7 +4,7 @@ use greenroom::net::{
     Export, Frame, Identity, Incarnation, Link, Loopback, Node, NodeId, Order, Transport,
 };
 use greenroom::sim::{World, WorldClock};
-use greenroom::{Actor, Context, Ref, System, handlers};
+use greenroom::{Actor, Builder, Context, Ref, Scheduler, System, handlers};
 use std::future::poll_fn;
 use std::task::{Poll, Waker};
 use std::time::Duration;
@@ -38,16 +38,34 @@ impl Speaker {
     }
 }
 
+/// Has a speaker speak, and lets others find it before it can have begun.
+#[derive(Actor)]
+struct Usher {
+    node: Node,
+    speaker: Ref<Speaker>,
+}
+
+#[handlers]
+impl Usher {
+    #[tell]
+    fn begin(&mut self, end: u8) {
+        self.speaker.speak(0, end).try_send().unwrap();
+        self.node.export("speaker", Export::of(&self.speaker)).unwrap();
+    }
+}
+
 /// What the other end hears, but for who it is that has ended: they end one after the other.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Said {
+    Found,
+    NotFound,
     Told(u8),
     Held,
     Ended,
     Released(u64),
 }
 
-use Said::{Ended, Held, Released, Told};
+use Said::{Ended, Found, Held, NotFound, Released, Told};
 
 /// The number of the sink.
 const SINK: u64 = 7;
@@ -128,6 +146,8 @@ impl Spy {
 
 fn read(frame: &[u8], heard: &mut Vec<Said>) {
     match Frame::parse(frame) {
+        Ok(Frame::Found { .. }) => heard.push(Found),
+        Ok(Frame::NotFound { .. }) => heard.push(NotFound),
         Ok(Frame::Tell(envelope)) => heard.push(Told(envelope.arguments[0])),
         Ok(Frame::Tells(all)) => heard.extend(all.map(|one| Told(one.arguments[0]))),
         Ok(Frame::Held { actor: SINK }) => heard.push(Held),
@@ -140,8 +160,19 @@ fn read(frame: &[u8], heard: &mut Vec<Said>) {
 /// Runs `test` with the other end of a connection, which gives credit for so many messages and of which each direction
 /// holds so many frames.
 fn in_world(seed: u64, window: u32, frames: usize, test: impl AsyncFnOnce(&Spy)) {
+    in_world_of(seed, |system| system, window, frames, test);
+}
+
+/// As [`in_world`], with a system of such settings.
+fn in_world_of(
+    seed: u64,
+    settings: fn(Builder) -> Builder,
+    window: u32,
+    frames: usize,
+    test: impl AsyncFnOnce(&Spy),
+) {
     let mut world = World::new(seed);
-    let here = world.node("here").start();
+    let here = world.node("here").settings(settings).start();
     let clock = world.clock();
     world.run(async {
         let (system, network) = (here.system(), Loopback::new().frames_max(frames));
@@ -169,6 +200,38 @@ fn while_there_is_credit_an_end_comes_behind_all_that_was_said() {
             assert_eq!(spy.hears().await, [Told(0), Told(1), Told(2), Told(3), Ended]);
         });
     }
+}
+
+/// Messages of who ends as it is found.
+const SAID: u8 = 4;
+
+// [ENV-12]: one that ends as it is found may have had another worker than the connection, and its last messages may be
+// between the two.
+#[test]
+fn the_end_of_who_is_found_just_then_comes_behind_all_that_was_said() {
+    let settings = |system: Builder| system.workers(3).scheduler(Scheduler::per_core());
+    let mut found = 0;
+    for seed in 0..300 {
+        in_world_of(seed, settings, 100, 100, async |spy| {
+            let speaker = Speaker { to: spy.sink.clone() };
+            let speaker = spy.system.spawn::<Speaker>(speaker).on(1).await.unwrap();
+            let usher = Usher { node: spy.node.clone(), speaker };
+            let usher = spy.system.spawn::<Usher>(usher).on(0).await.unwrap();
+            usher.begin(SAID).await.unwrap();
+            for correlation in 0..3 {
+                spy.say(&Frame::Find { correlation, protocol: "test.speaker", name: "speaker" });
+                tokio::task::yield_now().await;
+            }
+            let mut heard = spy.hears().await;
+            let is_found = heard.contains(&Found);
+            found += usize::from(is_found);
+            heard.retain(|said| !matches!(said, Found | NotFound));
+            let mut all: Vec<_> = (0..SAID).map(Told).collect();
+            all.extend(is_found.then_some(Ended));
+            assert_eq!(heard, all, "seed {seed}");
+        });
+    }
+    assert!(found > 0);
 }
 
 // [ENV-12] [ENV-25]

@@ -17,7 +17,7 @@
 //! 2. HELD and RELEASED are said under the lock under which a gate changes. So HELD comes before each end that did not wait
 //!    there, and never twice.
 //! 3. A mark is behind what the actors had sent whose ends it is for. The first one goes in where its actor ends, behind its
-//!    mail; each later one behind all mail, wherever that is on its way.
+//!    mail; where that is somewhere else, as each later one, behind all mail, wherever that is on its way.
 //! 4. Of the ends that were told when the first one comes behind a mark, each came before the mark: what their actors had sent
 //!    has left when that is out.
 
@@ -28,6 +28,15 @@ use crate::net::frame::{ALL_ENDS, Frame};
 use crate::net::remote::Fence;
 use crate::net::transport::Order;
 use crate::sync::{Arc, planted};
+
+/// Where what an actor had sent may be when its end is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::net) enum Sent {
+    /// In proxies, or on its way there from the calling worker.
+    FromHere,
+    /// On its way from any worker.
+    FromAnywhere,
+}
 
 /// What ends wait for at one proxy.
 #[derive(Default)]
@@ -135,7 +144,7 @@ impl Route {
 impl Outlet {
     /// Lets `end`, of an actor of this node, go when everything has been sent that proxies had accepted before, but for what
     /// waits for credit: the actors that it is for are held.
-    pub(in crate::net) fn end_behind_mail(this: &Arc<Self>, end: &Fence) {
+    pub(in crate::net) fn end_behind_mail(this: &Arc<Self>, end: &Fence, sent: Sent) {
         let mut guard = this.state.lock();
         let state = &mut *guard;
         let mut marks = Vec::new();
@@ -153,7 +162,11 @@ impl Outlet {
         drop(guard);
         Self::finish_held(said);
         for (actor, proxy, _) in marks {
-            proxy.drop_behind(Self::mark(this, actor));
+            let mark = Self::mark(this, actor);
+            match sent {
+                Sent::FromHere => proxy.drop_behind(mark),
+                Sent::FromAnywhere => proxy.drop_behind_all(mark),
+            }
         }
     }
 

@@ -11,7 +11,7 @@ use crate::actor::WatchId;
 use crate::event::ExitReason;
 use crate::net::export::Exported;
 use crate::net::frame::Frame;
-use crate::net::outlet::Outlet;
+use crate::net::outlet::{Outlet, Sent};
 use crate::net::reason;
 use crate::net::remote::Fence;
 use crate::net::transport::Order;
@@ -44,6 +44,9 @@ impl Ends {
 
     fn tell(this: &Arc<Self>, actor: u64, reason: ExitReason) {
         let Some(outlet) = this.0.lock().outlet.clone() else { return };
+        // Who had ended before it was watched is told of where that is found out, and not where it had lived.
+        let had_ended = reason == ExitReason::NoActor;
+        let sent = if had_ended { Sent::FromAnywhere } else { Sent::FromHere };
         // Behind all that the actor has sent to that node, which proxies may still have. [ENV-12]
         let (ends, speaker) = (this.clone(), outlet.clone());
         let fence = Fence::new(move || {
@@ -54,7 +57,8 @@ impl Ends {
             speaker.say_ended(&frame);
         });
         if planted!("net-ended-overtakes": true => false) {
-            Outlet::end_behind_mail(&outlet, &fence);
+            let sent = planted!("net-late-end-overtakes": sent => Sent::FromHere);
+            Outlet::end_behind_mail(&outlet, &fence, sent);
         }
     }
 
