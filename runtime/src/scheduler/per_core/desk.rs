@@ -112,8 +112,8 @@ pub(super) struct Desk {
     pub(super) left_over: u64,
     /// Where what the lane held is taken to; kept for reuse.
     pub(super) taken: VecDeque<Cargo>,
-    /// What waits for answers.
-    waiting: Vec<Waiting>,
+    /// What waits for answers, by the numbers of the fences. Each worker answers in order, so the first errand is done first.
+    waiting: VecDeque<Waiting>,
     /// Mail for actors that are about to arrive, in order.
     pub(super) held: Vec<Cargo>,
     /// What is to be delivered behind all mail that was sent before, when that has been taken in.
@@ -143,7 +143,7 @@ impl Desk {
             told: 0,
             left_over: 0,
             taken: VecDeque::with_capacity(LANE_AT_START),
-            waiting: Vec::new(),
+            waiting: VecDeque::new(),
             held: Vec::new(),
             behind: VecDeque::new(),
             fences: 0,
@@ -246,7 +246,7 @@ impl Desk {
     pub(super) fn wait(&mut self, errand: Errand, own: usize) -> u64 {
         self.fences += 1;
         let unanswered = ((1 << self.out.len()) - 1) & !(1 << own);
-        self.waiting.push(Waiting { errand, fence: self.fences, unanswered });
+        self.waiting.push_back(Waiting { errand, fence: self.fences, unanswered });
         self.fences
     }
 
@@ -292,15 +292,21 @@ impl Desk {
 
     /// Notes that worker `other` has answered a fence.
     pub(super) fn answered(&mut self, other: usize, fence: u64) {
-        for waiting in self.waiting.iter_mut().filter(|waiting| waiting.fence == fence) {
-            waiting.unanswered &= !(1 << other);
+        if let Ok(place) = self.waiting.binary_search_by_key(&fence, |waiting| waiting.fence) {
+            self.waiting[place].unanswered &= !(1 << other);
         }
     }
 
     /// An errand whose fences are all answered.
     pub(super) fn take_answered(&mut self) -> Option<Errand> {
-        let place = self.waiting.iter().position(|waiting| waiting.unanswered == 0)?;
-        Some(self.waiting.remove(place).errand)
+        self.waiting.front().filter(|first| first.unanswered == 0)?;
+        self.waiting.pop_front().map(|first| first.errand)
+    }
+
+    /// What is to be delivered behind all mail that was sent before, if anything is.
+    pub(super) fn take_behind(&mut self) -> Option<VecDeque<Cargo>> {
+        let behind = std::mem::take(&mut self.behind);
+        (!behind.is_empty()).then_some(behind)
     }
 
     /// What was held for an actor that has arrived.
@@ -309,7 +315,7 @@ impl Desk {
     }
 
     /// Everything that is on its way to this desk or from it.
-    pub(super) fn take_all(&mut self) -> (Vec<Parcel>, Vec<Cargo>, Vec<Waiting>) {
+    pub(super) fn take_all(&mut self) -> (Vec<Parcel>, Vec<Cargo>, VecDeque<Waiting>) {
         let mut parcels = Vec::new();
         for out in &mut self.out {
             parcels.extend(out.spill.drain(..).chain(out.open.take()));

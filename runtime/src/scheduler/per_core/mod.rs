@@ -163,8 +163,9 @@ impl PerCore {
     fn trade(&self, id: WorkerId, wake: &impl Fn(usize)) {
         self.flush(id, wake);
         self.take_in(id, wake);
-        while let Some(cargo) = self.desk(id, |desk| desk.behind.pop_front()) {
-            self.fence(id, Errand::Deliver(cargo), |_| {}, wake);
+        // All at once: a node that closes may have this to do for thousands of actors.
+        while let Some(behind) = self.desk(id, Desk::take_behind) {
+            self.fence(id, Errand::Deliver(behind), |_| {}, wake);
         }
     }
 
@@ -429,11 +430,15 @@ impl PerCore {
                     }
                     self.flush_to(id, to, wake);
                 }
-                Errand::Deliver(cargo) => match self.way(id, cargo.to()) {
-                    Way::Here => self.deliver(id, cargo),
-                    // It has begun to move meanwhile: the same again where it goes.
-                    _ => self.carry(id, cargo, wake),
-                },
+                Errand::Deliver(behind) => {
+                    for cargo in behind {
+                        match self.way(id, cargo.to()) {
+                            Way::Here => self.deliver(id, cargo),
+                            // It has begun to move meanwhile: the same again where it goes.
+                            _ => self.carry(id, cargo, wake),
+                        }
+                    }
+                }
             }
         }
     }

@@ -16,7 +16,7 @@
 //! moved lies in front of the fences, so it is delivered before the actor can send more from G.
 //!
 //! An order to drain an actor is fenced in the same way, without a move: what was sent before it may
-//! still be in some ring, and is to be handled first.
+//! still be in some ring, and is to be handled first. All that waits for that at a time has one fence.
 //!
 //! A worker that sleeps and has taken everything needs no fence, unless there is a spill for it that it
 //! does not know of: it has nothing on its way, and the look at its signal releases the new home to it. One that is in the middle of a long handler delays
@@ -24,14 +24,15 @@
 
 use crate::task::Ready;
 use crate::task::cargo::Cargo;
+use std::collections::VecDeque;
 
 /// What is done when the fences are answered.
 #[derive(Debug)]
 pub(super) enum Errand {
     /// Actors leave for that worker.
     Move(Vec<Ready>, usize),
-    /// Something is delivered behind all earlier mail.
-    Deliver(Cargo),
+    /// These are delivered behind all earlier mail, in order.
+    Deliver(VecDeque<Cargo>),
 }
 
 /// An errand, while fences are unanswered.

@@ -1,5 +1,7 @@
 use super::desk::RING_CAPACITY;
 use super::*;
+use crate::{Actor, System, handlers};
+use std::time::Duration;
 
 /// One thread in the place of two workers, which take turns.
 fn workers() -> (PerCore, WorkerId, WorkerId) {
@@ -46,4 +48,37 @@ fn the_first_parcel_of_a_turn_does_not_wait_for_others() {
         queue.send(sender, 1, Parcel::Answer(0), &|_| {});
         assert!(queue.has_work(receiver), "{case}");
     }
+}
+
+#[derive(Actor)]
+struct Nobody;
+
+#[handlers]
+impl Nobody {
+    #[tell]
+    fn nod(&self) {}
+}
+
+/// A node that closes has a mark behind the mail of each of its proxies, of which there are thousands.
+#[test]
+fn others_are_asked_once_for_all_that_is_to_come_behind_their_mail() {
+    let system = System::builder().workers(1).build().expect("it starts");
+    let nobody = system.spawn::<Nobody>(Nobody).start().expect("the system runs");
+    // Beside the system's own.
+    let (queue, asker, other) = workers();
+    for round in 0..3 {
+        for _ in 0..1000 {
+            let cargo = Cargo::wake(nobody.cell().clone());
+            queue.desk(asker, |desk| desk.behind.push_back(cargo));
+        }
+        queue.trade(asker, &|_| {});
+        let asked = queue.desk(other, |desk| {
+            desk.sync(0);
+            std::iter::from_fn(|| desk.receive(0)).count()
+        });
+        assert_eq!(asked, 1, "round {round}");
+    }
+    drop((queue, nobody));
+    let here = tokio::runtime::Builder::new_current_thread().build().expect("it starts");
+    here.block_on(system.shutdown(Duration::from_secs(100))).expect("nobody is left");
 }
