@@ -1,8 +1,8 @@
 //! The end of an actor of another node, where messages of it wait for room in the mailbox of who watches it.
 
-use crate::stage::{Place, Seen, between, shut};
+use crate::stage::{Place, Seen, between, find, shut};
 use crate::support::{soon, until};
-use greenroom::net::{Export, Loopback};
+use greenroom::net::Loopback;
 use greenroom::{Actor, Context, DeadLetterReason, Down, ExitReason, Ref, Undelivered, handlers};
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -79,15 +79,18 @@ impl Ear {
     }
 }
 
+/// A speaker at `there` that speaks to a listener, as it is found from `here`.
+async fn speaker(here: &Place, there: &Place, name: &str, to: &Ref<Listener>) -> Ref<Speaker> {
+    let speaker = there.system.spawn::<Speaker>(Speaker { to: to.clone() }).await.unwrap();
+    find(here, there, name, &speaker).await
+}
+
 /// A listener that watches a speaker which has said so much to it and has ended, of which another one has heard that
 /// watches it; and how the listener is reached from there.
 async fn said(here: &Place, there: &Place, count: u64) -> (Ear, Ref<Listener>) {
     let ears = [Ear::new(here).await, Ear::new(here).await];
-    here.node.export("listener", Export::of(&ears[0].actor)).unwrap();
-    let to = there.reach(here).await.find::<Listener>("listener").await.unwrap();
-    let speaker = there.system.spawn::<Speaker>(Speaker { to: to.clone() }).await.unwrap();
-    there.node.export("speaker", Export::of(&speaker)).unwrap();
-    let speaker = here.reach(there).await.find::<Speaker>("speaker").await.unwrap();
+    let to = find(there, here, "listener", &ears[0].actor).await;
+    let speaker = speaker(here, there, "speaker", &to).await;
     for ear in &ears {
         ear.actor.watch(speaker.clone()).await.unwrap();
     }
@@ -138,15 +141,9 @@ fn an_end_comes_after_messages_that_wait_for_credit_and_others_do_not_wait() {
 fn who_waits_for_an_end_in_a_handler_hears_of_it_though_mail_waits() {
     between(Loopback::new, async |_, here, there| {
         let ear = Ear::new(here).await;
-        here.node.export("listener", Export::of(&ear.actor)).unwrap();
-        let to = there.reach(here).await.find::<Listener>("listener").await.unwrap();
-        let mut speakers = Vec::new();
-        for name in ["one", "other"] {
-            let speaker = there.system.spawn::<Speaker>(Speaker { to: to.clone() }).await.unwrap();
-            there.node.export(name, Export::of(&speaker)).unwrap();
-            speakers.push(here.reach(there).await.find::<Speaker>(name).await.unwrap());
-        }
-        let [one, other] = &speakers[..] else { unreachable!() };
+        let to = find(there, here, "listener", &ear.actor).await;
+        let one = speaker(here, there, "one", &to).await;
+        let other = speaker(here, there, "other", &to).await;
         ear.gate.add_permits(1);
         ear.actor.await_end(other.clone()).await.unwrap();
         one.speak(MUCH).await.unwrap();

@@ -1,8 +1,10 @@
 //! Systems that are joined by pipes, and the actors that the tests send to.
 
 use crate::support::{Builds, LONG, OwnSystem, SCHEDULERS, run};
-use greenroom::net::{Export, Identity, Incarnation, Loopback, Node, NodeId, Peer};
-use greenroom::{Actor, Builder, Context, Down, Ref, Scheduler, System, WatchId, handlers};
+use greenroom::net::{Export, Identity, Incarnation, Loopback, Node, NodeId, Peer, WireMessage};
+use greenroom::{
+    Actor, Builder, Context, Down, Protocol, Ref, Scheduler, System, WatchId, handlers,
+};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -144,9 +146,19 @@ pub(crate) async fn book(
     gate: Arc<tokio::sync::Semaphore>,
 ) -> (Ref<Book>, Ref<Book>) {
     let near = there.system.spawn::<Book>(gate).await.unwrap();
-    there.node.export(name, Export::of(&near)).unwrap();
-    let far = here.reach(there).await.find::<Book>(name).await.unwrap();
+    let far = find(here, there, name, &near).await;
     (near, far)
+}
+
+/// Exports an actor of `there`, and finds it from `here`.
+pub(crate) async fn find<P: Protocol<Message: WireMessage>>(
+    here: &Place,
+    there: &Place,
+    name: &str,
+    actor: &Ref<P>,
+) -> Ref<P> {
+    there.node.export(name, Export::of(actor)).unwrap();
+    here.reach(there).await.find::<P>(name).await.unwrap()
 }
 
 /// Watches others, and notes what it is told and what has ended.

@@ -5,7 +5,7 @@ mod closes;
 mod ends;
 
 use greenroom::net::{Export, Identity, Incarnation, Loopback, Node, NodeId, Peer};
-use greenroom::sim::World;
+use greenroom::sim::{self, World};
 use greenroom::{Actor, Context, Down, ExitReason, Ref, System, TellError, handlers};
 use std::time::Duration;
 
@@ -102,6 +102,11 @@ fn node(system: &System, network: &Loopback, name: &str, number: u64) -> Node {
     Node::start(system, network.node(name, identity)).unwrap()
 }
 
+/// `here` and `there`, which are not connected yet.
+fn pair(here: &sim::Node, there: &sim::Node, network: &Loopback) -> [Node; 2] {
+    [node(&here.system(), network, "here", 1), node(&there.system(), network, "there", 2)]
+}
+
 async fn connect(from: &Node) -> Peer {
     from.connect(&"loopback:there".parse().unwrap()).await.unwrap()
 }
@@ -122,8 +127,7 @@ fn history(seed: u64) -> Outcome {
     // The last epoch is not broken.
     let breaks: Vec<_> = (1..EPOCHS).map(|_| world.pick(60) as u64).collect();
     let (seen, accepted) = world.run(async {
-        let near = node(&here.system(), &network, "here", 1);
-        let far = node(&there.system(), &network, "there", 2);
+        let [near, far] = pair(&here, &there, &network);
         let receiver = there.system().spawn::<Receiver>(()).await.unwrap();
         far.export("receiver", Export::of(&receiver)).unwrap();
         let mut senders = Vec::new();

@@ -1,6 +1,6 @@
 //! A peer that closes the connection while one has no room for what it sent, in simulated worlds.
 
-use super::{connect, node};
+use super::{connect, node, pair};
 use crate::stage::{Book, Log, Seen, Watch, Watcher, open, shut};
 use greenroom::ExitReason;
 use greenroom::net::{Export, Loopback, NodeId};
@@ -32,8 +32,7 @@ fn closed(seed: u64, looks: &[Duration], opens: Option<usize>) -> (Vec<Became>, 
     let clock = world.clock();
     let network = Loopback::new();
     world.run(async {
-        let near = node(&here.system(), &network, "here", 1);
-        let far = node(&there.system(), &network, "there", 2);
+        let [near, far] = pair(&here, &there, &network);
         let gate = shut();
         let book = there.system().spawn::<Book>(Arc::clone(&gate)).await.unwrap();
         far.export("book", Export::of(&book)).unwrap();
@@ -107,8 +106,7 @@ fn a_close_waits_for_credit_as_long_as_for_an_answer_and_sends_all_else() {
         let clock = world.clock();
         let network = Loopback::new();
         world.run(async {
-            let near = node(&here.system(), &network, "here", 1);
-            let far = node(&there.system(), &network, "there", 2);
+            let [near, far] = pair(&here, &there, &network);
             let (gate, free) = (shut(), open());
             let book = there.system().spawn::<Book>(Arc::clone(&gate)).await.unwrap();
             let other = there.system().spawn::<Book>(free).await.unwrap();

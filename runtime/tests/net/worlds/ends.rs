@@ -1,9 +1,9 @@
 //! Actors that end when they have told a slow one of another node much, in simulated worlds: whatever the seed, that one hears
 //! of each end behind all that was said before, and everybody else does not wait for it.
 
-use super::node;
-use greenroom::net::{Export, Loopback};
-use greenroom::sim::World;
+use super::{connect, pair};
+use greenroom::net::{Export, Loopback, Node, NodeId, Peer};
+use greenroom::sim::{World, WorldClock};
 use greenroom::{Actor, ActorId, Context, Down, ExitReason, Ref, Scheduler, handlers};
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -87,6 +87,15 @@ impl Ear {
         Self { actor: system.spawn::<Listener>(args).await.unwrap(), gate, seen }
     }
 
+    /// Connects the node of the listener with another one; how that reaches it, too.
+    async fn reach(&self, near: &Node, far: &Node, clock: &WorldClock) -> (Peer, Ref<Listener>) {
+        near.export("listener", Export::of(&self.actor)).unwrap();
+        let peer = connect(near).await;
+        clock.sleep(SOON).await;
+        let back = far.peer(NodeId(1)).unwrap();
+        (peer, back.find::<Listener>("listener").await.unwrap())
+    }
+
     fn has_heard_of(&self, speaker: u32) -> bool {
         let stopped = Seen::Down { speaker, reason: ExitReason::Stopped };
         self.seen.lock().contains(&stopped)
@@ -111,14 +120,9 @@ fn history(seed: u64) -> Outcome {
     let steps: Vec<_> = (0..SPEAKERS).map(|_| (world.pick(80), world.pick(3000) as u64)).collect();
     let said = counts.clone();
     let (seen, held) = world.run(async {
-        let near = node(&here.system(), &network, "here", 1);
-        let far = node(&there.system(), &network, "there", 2);
+        let [near, far] = pair(&here, &there, &network);
         let (ear, other) = (Ear::new(&here.system()).await, Ear::new(&here.system()).await);
-        near.export("listener", Export::of(&ear.actor)).unwrap();
-        let peer = super::connect(&near).await;
-        clock.sleep(SOON).await;
-        let back = far.peer(greenroom::net::NodeId(1)).unwrap();
-        let to = back.find::<Listener>("listener").await.unwrap();
+        let (peer, to) = ear.reach(&near, &far, &clock).await;
         let mut speakers = Vec::new();
         for number in 0..SPEAKERS {
             let speaker = Speaker { number, to: to.clone() };
@@ -180,14 +184,9 @@ fn crowd(seed: u64) -> Outcome {
     let permits = world.pick(2 * SAID_MAX);
     let said = counts.clone();
     let (seen, held) = world.run(async {
-        let near = node(&here.system(), &network, "here", 1);
-        let far = node(&there.system(), &network, "there", 2);
+        let [near, far] = pair(&here, &there, &network);
         let ear = Ear::new(&here.system()).await;
-        near.export("listener", Export::of(&ear.actor)).unwrap();
-        let peer = super::connect(&near).await;
-        clock.sleep(SOON).await;
-        let back = far.peer(greenroom::net::NodeId(1)).unwrap();
-        let to = back.find::<Listener>("listener").await.unwrap();
+        let (peer, to) = ear.reach(&near, &far, &clock).await;
         let mut speakers = Vec::new();
         for (number, place) in (0..SPEAKERS).zip(places) {
             let speaker = Speaker { number, to: to.clone() };
