@@ -67,6 +67,8 @@ pub(super) struct Shared {
     /// How often one connection may send.
     limit: Mutex<Option<Rate>>,
     connected: Mutex<BTreeMap<NodeId, Connected>>,
+    /// Whether nobody more is to be connected; looked at while `connected` is locked.
+    closes: Mutex<bool>,
     /// Whether the transport has nothing to do any more.
     rests: Mutex<bool>,
     /// Told when somebody is connected, or no longer, and when the transport rests.
@@ -96,6 +98,7 @@ impl Node {
             groups: Groups::default(),
             limit: Mutex::new(None),
             connected: Mutex::new(BTreeMap::new()),
+            closes: Mutex::new(false),
             rests: Mutex::new(false),
             changed: Notify::new(),
         });
@@ -213,11 +216,10 @@ impl Node {
     /// Makes and accepts no more connections, sends what proxies have accepted, and closes each connection that
     /// there is, all at once. Ready when nothing of them is left.
     pub async fn close(&self) {
-        self.shared.transport.close();
+        let connected = self.shared.close();
         // Nobody is waited for longer than for an answer: a peer may take nothing any more.
         let system = &self.shared.system;
         let time = system.core().limits.ask_timeout;
-        let connected: Vec<_> = self.shared.connected.lock().values().cloned().collect();
         let close = |connected| {
             let peer = Peer::new(system.handle(), connected);
             async move { peer.close_within(time).await }
@@ -312,6 +314,14 @@ impl Shared {
         let found = || self.connected.lock().get(&identity.node).cloned();
         let is_it = |found: &Connected| found.outlet.peer() == identity && !found.outlet.is_over();
         self.when(|| found().filter(is_it)).await
+    }
+
+    /// Lets nobody more be connected; returns who is.
+    fn close(&self) -> Vec<Connected> {
+        self.transport.close();
+        let connected = self.connected.lock();
+        *self.closes.lock() = true;
+        connected.values().cloned().collect()
     }
 
     /// Waits until nothing is left of the connection to a node, if there is one.

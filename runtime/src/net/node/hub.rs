@@ -44,6 +44,11 @@ fn connect(node: &Arc<Shared>, link: Box<dyn Link>) {
     let spawn = node.system.spawn::<Association>(connection).on(outlet.worker());
     // Who hears from the association, at whichever end, finds the peer among those that are connected.
     let mut connected = node.connected.lock();
+    // The link may have waited in the transport when that was closed.
+    if *node.closes.lock() {
+        drop(connected);
+        return outlet.hang_up();
+    }
     // An error means that the system is ending; the link goes with the outlet.
     let Ok(actor) = spawn.start() else { return };
     let (shared, number) = (node.clone(), actor.id().number());

@@ -5,7 +5,10 @@ use crate::stage::{Book, Log, Seen, Watch, Watcher, open, shut};
 use greenroom::ExitReason;
 use greenroom::net::{Export, Loopback, NodeId};
 use greenroom::sim::World;
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 /// Messages to a book that handles one and has four in its mailbox.
@@ -174,4 +177,25 @@ fn a_node_that_closes_leaves_nobody_waiting_for_another_peer() {
             gate.add_permits(1);
         });
     }
+}
+
+#[test]
+fn who_connects_as_a_node_closes_is_not_left_connected() {
+    let mut world = World::new(0);
+    let (here, there) = (world.node("here").start(), world.node("there").start());
+    let clock = world.clock();
+    let network = Loopback::new();
+    world.run(async {
+        let [near, far] = pair(&here, &there, &network);
+        clock.sleep(SOON).await;
+        let address = "loopback:here".parse().unwrap();
+        let mut connecting = pin!(far.connect(&address));
+        // There is a link, and neither node has looked at it.
+        assert!(poll_fn(|cx| Poll::Ready(connecting.as_mut().poll(cx).is_pending())).await);
+        near.close().await;
+        assert!(near.peers().is_empty());
+        clock.sleep(SOON).await;
+        assert!(near.peers().is_empty());
+        assert!(far.peers().is_empty());
+    });
 }
