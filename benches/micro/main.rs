@@ -20,10 +20,19 @@ mod record;
 mod spsc;
 mod threads;
 
-fn main() {
-    let mut micro = record::Micro::from_args();
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let mut micro = match record::Micro::from_args() {
+        Ok(micro) => micro,
+        Err(why) => {
+            eprintln!("{why}");
+            return ExitCode::FAILURE;
+        }
+    };
     coordinator::measure(&mut micro);
     spsc::measure(&mut micro);
     exchange::measure(&mut micro);
     micro.finish();
+    ExitCode::SUCCESS
 }

@@ -1,7 +1,7 @@
 //! What is kept of each row: Criterion's samples, as rows of the Parquet file and as a table.
 
 use criterion::{Criterion, Throughput};
-use greenroom_benches::results::Section;
+use greenroom_benches::results::{self, Section};
 use greenroom_benches::rows::{self, AGAIN, Row};
 use greenroom_benches::table::{Table, time, verdict};
 use greenroom_benches::{machine, stats};
@@ -98,6 +98,10 @@ pub(crate) struct Micro {
     criterion: Criterion,
     /// Whether every row runs once, to see that it does.
     is_test: bool,
+    /// What the command line says, without what cargo adds itself.
+    args: Vec<String>,
+    /// Where the tables go, beside the screen.
+    out: Option<PathBuf>,
     /// Since the last table.
     found: Vec<Found>,
     rows: Vec<Row>,
@@ -106,10 +110,17 @@ pub(crate) struct Micro {
 
 impl Micro {
     /// With the options of the command line, which are Criterion's.
-    pub(crate) fn from_args() -> Self {
+    ///
+    /// # Errors
+    /// A sentence for the user, when `BENCH_OUT` would keep a part of the rows.
+    pub(crate) fn from_args() -> Result<Self, String> {
         let has = |wanted: &str| std::env::args().any(|arg| arg == wanted);
         let is_test = has("--test") || !has("--bench");
+        let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
+        let mut out = None;
         if !is_test {
+            // Before anything is measured: what cannot be kept would cost minutes.
+            out = results::whole(std::env::var_os("BENCH_OUT").map(PathBuf::from), &args)?;
             // Before anything else, since it says how busy the machine was until now.
             machine::facts();
         }
@@ -120,7 +131,8 @@ impl Micro {
             .nresamples(RESAMPLES)
             .without_plots()
             .configure_from_args();
-        Self { criterion, is_test, found: Vec::new(), rows: Vec::new(), text: String::new() }
+        let (found, rows, text) = (Vec::new(), Vec::new(), String::new());
+        Ok(Self { criterion, is_test, args, out, found, rows, text })
     }
 
     /// Measures what one contestant does in a program: `run` does it so many times, and says how long
@@ -229,18 +241,15 @@ impl Micro {
              threads than there are cores is named without a figure.\n\n{}",
             self.text
         );
-        // Cargo adds the first itself.
-        let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
-        let is_whole = args.is_empty();
-        let args = if is_whole { String::new() } else { format!(" -- {}", args.join(" ")) };
+        let args = self.args.join(" ");
+        let args = if args.is_empty() { args } else { format!(" -- {args}") };
         let command = format!("cargo bench -p greenroom-benches --bench micro{args}");
         let section = Section { heading: "Queues alone", command, text, rows: self.rows };
         let file = folder().join("micro.parquet");
         rows::write(&section.rows, &file).expect("the folder of the target can be written");
         println!("{}every sample is in {}", section.text, file.display());
-        if let Ok(out) = std::env::var("BENCH_OUT") {
-            assert!(is_whole, "BENCH_OUT keeps whole sections: leave out the arguments, or it");
-            section.write(out.as_ref()).expect("the file that BENCH_OUT names can be written");
+        if let Some(out) = self.out {
+            section.write(&out).expect("the file that BENCH_OUT names can be written");
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::machine;
 use crate::rows::Row;
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What stands above the sections, in the place of whatever stood there before.
 const TITLE: &str = "# Results\n\nWritten by programs, not by hand, but for two sections; every section has the \
@@ -76,6 +76,18 @@ impl Section {
     }
 }
 
+/// Where `BENCH_OUT` keeps what a bench of Criterion's measures that is called with those arguments.
+///
+/// # Errors
+/// When there are any: they may leave rows out, and a section is kept as a whole.
+pub fn whole(out: Option<PathBuf>, args: &[String]) -> Result<Option<PathBuf>, String> {
+    if out.is_some() && !args.is_empty() {
+        let args = args.join(" ");
+        return Err(format!("BENCH_OUT keeps whole sections: leave out `{args}`, or BENCH_OUT"));
+    }
+    Ok(out)
+}
+
 /// `old` with the section under `heading` replaced by `new`, or with `new` at its end. What stands above the sections is
 /// always the same.
 fn replace(old: &str, heading: &str, new: &str) -> String {
@@ -102,7 +114,8 @@ fn replace(old: &str, heading: &str, new: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Section, TITLE, replace};
+    use super::{Section, TITLE, replace, whole};
+    use std::path::PathBuf;
 
     #[test]
     fn a_section_is_appended_then_replaced_in_place() {
@@ -124,5 +137,14 @@ mod tests {
         let args = ["run", "--rounds", "3"].map(str::to_owned);
         let section = Section::new("one", String::new()).by(&args);
         assert_eq!(section.command, "cargo run --release -p greenroom-benches -- run --rounds 3");
+    }
+
+    #[test]
+    fn a_part_of_the_rows_is_kept_nowhere() {
+        let (none, some) = ([], ["spsc".to_owned()]);
+        let out = || Some(PathBuf::from("RESULTS.md"));
+        assert_eq!(whole(out(), &none), Ok(out()));
+        assert_eq!(whole(None, &some), Ok(None));
+        assert!(whole(out(), &some).is_err_and(|why| why.contains("`spsc`")));
     }
 }
