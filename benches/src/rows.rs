@@ -238,7 +238,7 @@ pub fn write(rows: &[Row], file: &Path) -> io::Result<()> {
 /// Reads the rows of a file, or of every Parquet file in a folder in the order of their names.
 ///
 /// # Errors
-/// When something cannot be read, or is no file of rows.
+/// When something cannot be read, or is no file of rows, or one of an older form.
 pub fn read(path: &Path) -> io::Result<Vec<Row>> {
     if !path.is_dir() {
         return read_file(path).map_err(io::Error::other);
@@ -249,13 +249,21 @@ pub fn read(path: &Path) -> io::Result<Vec<Row>> {
     files.sort();
     let mut rows = Vec::new();
     for file in files {
-        rows.extend(read_file(&file).map_err(io::Error::other)?);
+        let named = |error: ParquetError| io::Error::other(format!("{}: {error}", file.display()));
+        rows.extend(read_file(&file).map_err(named)?);
     }
     Ok(rows)
 }
 
 fn read_file(file: &Path) -> Result<Vec<Row>, ParquetError> {
     let reader = SerializedFileReader::new(File::open(file)?)?;
+    let missing = missing(reader.metadata().file_metadata().schema())?;
+    if !missing.is_empty() {
+        let missing = missing.join("`, `");
+        return Err(ParquetError::General(format!(
+            "the file is of an older form, without `{missing}`: remove it, or measure again"
+        )));
+    }
     let mut rows = Vec::new();
     for columns in reader.get_row_iter(None)? {
         let mut row = Row::default();
@@ -267,13 +275,22 @@ fn read_file(file: &Path) -> Result<Vec<Row>, ParquetError> {
     Ok(rows)
 }
 
+/// What every row has, but those of a file with that schema have not.
+fn missing(file: &Type) -> Result<Vec<String>, ParquetError> {
+    let wanted = schema()?;
+    let wanted = wanted.get_fields().iter().filter(|column| !column.is_optional());
+    let has = |name: &str| file.get_fields().iter().any(|column| column.name() == name);
+    Ok(wanted.map(|column| column.name()).filter(|name| !has(name)).map(str::to_owned).collect())
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Row, read, write};
+    use super::{Row, SerializedFileWriter, Type, Value, WriterProperties, read, write};
     use std::env;
-    use std::fs;
+    use std::fs::{self, File};
     use std::path::PathBuf;
     use std::process;
+    use std::sync::Arc;
 
     fn folder(name: &str) -> PathBuf {
         env::temp_dir().join(format!("greenroom-rows-{name}-{}", process::id()))
@@ -320,6 +337,31 @@ mod tests {
         assert!(read(&folder.join("none.parquet")).is_err());
         fs::write(folder.join("text.parquet"), "text").unwrap();
         assert!(read(&folder).is_err());
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_file_of_an_older_form_says_so() {
+        let folder = folder("older");
+        fs::create_dir_all(&folder).unwrap();
+        let file = folder.join("run.parquet");
+        let columns = vec![Arc::new(String::column("program").unwrap())];
+        let schema = Type::group_type_builder("measurement").with_fields(columns).build().unwrap();
+        let properties = Arc::new(WriterProperties::builder().build());
+        let older = File::create(&file).unwrap();
+        let mut older = SerializedFileWriter::new(older, Arc::new(schema), properties).unwrap();
+        let mut group = older.next_row_group().unwrap();
+        let mut column = group.next_column().unwrap().unwrap();
+        String::write(&["ask".to_owned()], &mut column).unwrap();
+        column.close().unwrap();
+        group.close().unwrap();
+        older.close().unwrap();
+        for path in [&file, &folder] {
+            let why = read(path).unwrap_err().to_string();
+            assert!(why.contains("of an older form, without `command`, `who`"), "{why}");
+        }
+        let why = read(&folder).unwrap_err().to_string();
+        assert!(why.contains("run.parquet"), "of many files the one is named: {why}");
         fs::remove_dir_all(folder).unwrap();
     }
 }
