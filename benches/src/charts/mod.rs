@@ -148,6 +148,22 @@ mod tests {
     }
 
     #[test]
+    fn what_a_chart_does_not_show_gives_no_other_title() {
+        let one = Row { command: "run".into(), n: Some(10), ..row("auto", "auto", 2, 50.0) };
+        let counted = Row {
+            command: "instructions".into(),
+            n: None,
+            nanos: None,
+            ns_per_op: None,
+            instructions_per_op: Some(5.0),
+            ..one.clone()
+        };
+        let charts = select::charts(&[one, counted]);
+        assert_eq!(charts[0].panels.len(), 1);
+        assert_eq!(charts[0].panels[0].title, "big", "there is no other one in the chart");
+    }
+
+    #[test]
     fn a_sheet_names_who_is_on_it() {
         let charts = select::charts(&rows());
         let svg = draw::sheet(&charts).unwrap();

@@ -34,12 +34,21 @@ impl Group<'_> {
     }
 }
 
+/// What is drawn of one program: the unit, and the marks; nothing where there are none.
+type Shown = Option<(&'static str, Marks)>;
+
 /// Every chart that has something to show.
 pub(super) fn charts(rows: &[Row]) -> Vec<Chart> {
     let programs = programs(rows);
-    let chart = |name, title, panel: &dyn Fn(&str, &[Group<'_>]) -> Option<Panel>| {
-        let panels =
-            programs.iter().filter_map(|(what, groups)| panel(&headline(*what, &programs), groups));
+    let chart = |name, title, show: &dyn Fn(&[Group<'_>]) -> Shown| {
+        let shown = programs.iter().filter_map(|(what, groups)| Some((*what, show(groups)?)));
+        let shown: Vec<_> = shown.collect();
+        let all: Vec<_> = shown.iter().map(|(what, _)| *what).collect();
+        let panels = shown.into_iter().map(|(what, (unit, marks))| Panel {
+            title: headline(what, &all),
+            unit,
+            marks,
+        });
         let panels: Vec<_> = panels.collect();
         (!panels.is_empty()).then_some(Chart { name, title, panels })
     };
@@ -58,9 +67,9 @@ pub(super) fn charts(rows: &[Row]) -> Vec<Chart> {
 /// What was measured: by a command, a program, in a size.
 type What<'rows> = (&'rows str, &'rows str, Option<i64>);
 
-/// The program's name, with command and size where there are others of that name.
-fn headline((command, program, n): What<'_>, all: &[(What<'_>, Vec<Group<'_>>)]) -> String {
-    if all.iter().filter(|((_, other, _), _)| *other == program).count() == 1 {
+/// The program's name, with command and size where a chart, which shows `all`, has others of that name.
+fn headline((command, program, n): What<'_>, all: &[What<'_>]) -> String {
+    if all.iter().filter(|(_, other, _)| *other == program).count() == 1 {
         return program.to_owned();
     }
     let n = n.map_or_else(String::new, |n| format!(", n = {n}"));
@@ -106,21 +115,17 @@ fn best<'a, 'rows>(groups: &'a [Group<'rows>]) -> Vec<&'a Group<'rows>> {
     best
 }
 
-fn panel(program: &str, unit: &'static str, empty: bool, marks: Marks) -> Option<Panel> {
-    (!empty).then(|| Panel { title: program.to_owned(), unit, marks })
-}
-
-fn throughput(program: &str, groups: &[Group<'_>]) -> Option<Panel> {
+fn throughput(groups: &[Group<'_>]) -> Shown {
     let bars = best(groups).into_iter().map(|group| Bar {
         label: group.label.clone(),
         ours: group.ours,
         value: group.millions_per_second(),
     });
     let bars: Vec<_> = bars.collect();
-    panel(program, "million operations per second", bars.is_empty(), Marks::Bars(bars))
+    (!bars.is_empty()).then_some(("million operations per second", Marks::Bars(bars)))
 }
 
-fn latency(program: &str, groups: &[Group<'_>]) -> Option<Panel> {
+fn latency(groups: &[Group<'_>]) -> Shown {
     let ranges = groups.iter().filter_map(|group| {
         let quantiles: [fn(&Row) -> Option<f64>; 3] =
             [|row| row.p50_ns, |row| row.p99_ns, |row| row.p999_ns];
@@ -129,11 +134,11 @@ fn latency(program: &str, groups: &[Group<'_>]) -> Option<Panel> {
         known.then(|| Range { label: group.label.clone(), ours: group.ours, values })
     });
     let ranges: Vec<_> = ranges.collect();
-    panel(program, "nanoseconds", ranges.is_empty(), Marks::Ranges(ranges))
+    (!ranges.is_empty()).then_some(("nanoseconds", Marks::Ranges(ranges)))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
-fn duration(program: &str, groups: &[Group<'_>]) -> Option<Panel> {
+fn duration(groups: &[Group<'_>]) -> Shown {
     let ranges = best(groups).into_iter().filter_map(|group| {
         let millis = group.all(|row| row.nanos.map(|nanos| nanos as f64 / 1e6));
         let values = [stats::least(&millis), stats::median(&millis), stats::most(&millis)];
@@ -141,10 +146,10 @@ fn duration(program: &str, groups: &[Group<'_>]) -> Option<Panel> {
         known.then(|| Range { label: group.label.clone(), ours: group.ours, values })
     });
     let ranges: Vec<_> = ranges.collect();
-    panel(program, "milliseconds", ranges.is_empty(), Marks::Ranges(ranges))
+    (!ranges.is_empty()).then_some(("milliseconds", Marks::Ranges(ranges)))
 }
 
-fn scaling(program: &str, groups: &[Group<'_>]) -> Option<Panel> {
+fn scaling(groups: &[Group<'_>]) -> Shown {
     let mut lines: BTreeMap<&str, Vec<(f64, f64)>> = BTreeMap::new();
     let ours = groups.iter().filter(|group| group.ours && group.time().is_finite());
     // Bounded mailboxes, and workers that do not sleep, are another program in all but name.
@@ -159,10 +164,10 @@ fn scaling(program: &str, groups: &[Group<'_>]) -> Option<Panel> {
         Line { label: scheduler.to_owned(), points }
     });
     let lines: Vec<_> = lines.collect();
-    panel(program, "workers; million operations per second", lines.is_empty(), Marks::Lines(lines))
+    (!lines.is_empty()).then_some(("workers; million operations per second", Marks::Lines(lines)))
 }
 
-fn speedup(program: &str, groups: &[Group<'_>]) -> Option<Panel> {
+fn speedup(groups: &[Group<'_>]) -> Shown {
     let best = best(groups);
     let rival = best.iter().find(|group| !group.ours)?.time();
     let bars = best.into_iter().filter(|group| group.ours).map(|group| Bar {
@@ -171,5 +176,5 @@ fn speedup(program: &str, groups: &[Group<'_>]) -> Option<Panel> {
         value: rival / group.time(),
     });
     let bars: Vec<_> = bars.collect();
-    panel(program, "times as fast", bars.is_empty(), Marks::Bars(bars))
+    (!bars.is_empty()).then_some(("times as fast", Marks::Bars(bars)))
 }
