@@ -221,10 +221,11 @@ fn against(base: &Path, new: &Path, threshold: f64) -> Result<Report, String> {
 
 fn tabulate(from: &Path, to: Option<PathBuf>) -> Result<Report, String> {
     let results = fs::read_to_string(from).map_err(|error| at(from, &error))?;
-    let table = auto::table(&results)?;
+    let auto::Written { source, left_out } = auto::table(&results)?;
+    left_out.iter().for_each(|why| eprintln!("left out: {why}"));
     let to = to.unwrap_or_else(|| auto::TO.into());
-    fs::write(&to, &table).map_err(|error| at(&to, &error))?;
-    Ok(table.into())
+    fs::write(&to, &source).map_err(|error| at(&to, &error))?;
+    Ok(source.into())
 }
 
 fn draw(files: &[&str], dir: &Path) -> Result<String, String> {
