@@ -1,5 +1,6 @@
 //! The commands of `bench`.
 
+use crate::rows::Row;
 use crate::{
     advise, auto, charts, compare, contest, events, far, idle, instructions, kv, machine, net,
     overload, paths, rows, secure, sim, wake,
@@ -178,16 +179,27 @@ pub fn run(args: impl IntoIterator<Item = String>) -> Result<Report, String> {
     }
     .by(&args.recorded());
     section.rows.iter_mut().for_each(|row| words[0].clone_into(&mut row.command));
-    if !section.rows.is_empty() {
-        let default = || folder().map(|folder| folder.join(format!("{}.parquet", words[0])));
-        let file = args.parquet.map_or_else(default, Ok)?;
-        rows::write(&section.rows, &file).map_err(|error| at(&file, &error))?;
-        eprintln!("every measurement is in {}", file.display());
-    }
+    keep(&section.rows, words[0], args.parquet)?;
     if let Some(file) = args.out {
         section.write(&file).map_err(|error| at(&file, &error))?;
     }
     Ok(section.to_markdown().into())
+}
+
+/// Keeps what that command has measured, in the place of an earlier run: also where all have failed and there is nothing,
+/// or that one's figures would be taken for this one's.
+fn keep(rows: &[Row], command: &str, file: Option<PathBuf>) -> Result<(), String> {
+    if TABLES_ALONE.contains(&command) {
+        return Ok(());
+    }
+    let default = || folder().map(|folder| folder.join(format!("{command}.parquet")));
+    let file = file.map_or_else(default, Ok)?;
+    rows::write(rows, &file).map_err(|error| at(&file, &error))?;
+    match rows.len() {
+        0 => eprintln!("nothing was measured: {} has no row", file.display()),
+        _ => eprintln!("every measurement is in {}", file.display()),
+    }
+    Ok(())
 }
 
 /// What of a command that measures makes no sense.
@@ -196,6 +208,9 @@ fn wrong(words: &[&str], args: &Args) -> Option<String> {
     if args.rounds.is_some() && ONCE.contains(&command) {
         return Some(format!("{command} measures once: --rounds is not for it"));
     }
+    if args.parquet.is_some() && TABLES_ALONE.contains(&command) {
+        return Some(format!("{command} keeps nothing but its tables: --parquet is not for it"));
+    }
     // Which programs are counted is said by the command that is recorded.
     let is_part = args.out.is_some() && words.len() > 1 && command != "instructions";
     is_part.then(|| "--out keeps whole sections: leave out the names, or --out".to_owned())
@@ -203,6 +218,9 @@ fn wrong(words: &[&str], args: &Args) -> Option<String> {
 
 /// Have no rounds.
 const ONCE: [&str; 3] = ["idle", "overload", "instructions"];
+
+/// Keep no single measurement.
+const TABLES_ALONE: [&str; 5] = ["idle", "overload", "net", "far", "kv"];
 
 /// Measures between threads or processes that are to run at the same time.
 const BETWEEN_CORES: [&str; 7] = ["wake", "idle", "events", "overload", "net", "far", "kv"];
@@ -254,7 +272,9 @@ fn at(file: &Path, error: &dyn std::error::Error) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Args, missing_cores, run, wrong};
+    use super::{Args, keep, missing_cores, run, wrong};
+    use crate::rows::{self, Row};
+    use std::{env, fs, process};
 
     fn words(line: &str) -> impl Iterator<Item = String> {
         line.split_whitespace().map(str::to_owned)
@@ -286,6 +306,20 @@ mod tests {
         assert!(!refused("run --out RESULTS.md") && !refused("run ask"));
         assert!(!refused("instructions ping_pong counting ask --out RESULTS.md"));
         assert!(refused("idle --rounds 3") && !refused("sim --rounds 3"));
+        assert!(refused("net --parquet x.parquet") && !refused("sim --parquet x.parquet"));
+    }
+
+    #[test]
+    fn figures_of_an_earlier_run_are_not_taken_for_this_one_s() {
+        let file = env::temp_dir().join(format!("greenroom-keep-{}.parquet", process::id()));
+        let earlier = Row { program: "ask".into(), ..Row::default() };
+        keep(&[earlier], "run", Some(file.clone())).unwrap();
+        assert_eq!(rows::read(&file).unwrap().len(), 1);
+        keep(&[], "run", Some(file.clone())).unwrap();
+        assert_eq!(rows::read(&file).unwrap(), [], "all have failed");
+        fs::remove_file(&file).unwrap();
+        keep(&[], "net", Some(file.clone())).unwrap();
+        assert!(!file.exists(), "it keeps no rows");
     }
 
     #[test]
