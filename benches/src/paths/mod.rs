@@ -4,7 +4,9 @@
 //! without a figure.
 
 mod coordinator;
+mod datagrams;
 mod programs;
+mod rpc;
 
 use crate::contestant::{Allocator, Contestant};
 use crate::machine;
@@ -14,6 +16,7 @@ use crate::results::Section;
 use crate::rows::Row;
 use crate::table::Table;
 use greenroom_peers::Program;
+use rpc::Rpc;
 
 /// One path: which program shows it, and what is expected.
 struct Path {
@@ -27,7 +30,18 @@ struct Path {
     /// A program whose time is no part of the path.
     without: Option<&'static str>,
     expect_ns: (f64, f64),
-    floor_ns: f64,
+    floor: Floor,
+}
+
+/// The least that a path can take.
+#[derive(Clone, Copy)]
+enum Floor {
+    /// So many nanoseconds, on any machine.
+    Ns(f64),
+    /// What that program takes here.
+    Of(&'static str),
+    /// What is measured with the path itself.
+    Beside,
 }
 
 const fn path(
@@ -37,7 +51,8 @@ const fn path(
     expect_ns: (f64, f64),
     floor_ns: f64,
 ) -> Path {
-    Path { name, about, program, who, n, times, without: None, expect_ns, floor_ns }
+    let floor = Floor::Ns(floor_ns);
+    Path { name, about, program, who, n, times, without: None, expect_ns, floor }
 }
 
 #[rustfmt::skip]
@@ -70,11 +85,77 @@ const PATHS: &[Path] = &[
     path(("P14", "coordinator: handle"), ("path_handle", "stealing", 1_000_000), 1.0, (8.0, 10.0), 8.0),
     path(("P15", "timer set or cancelled"), ("path_timer", "stealing-1", 1_000_000), 2.0, (8.0, 15.0), 5.0),
     path(("P15", "the same beside 100,000 that wait"), ("path_timer_among", "stealing-1", 1_000_000), 2.0, (8.0, 15.0), 5.0),
+    Path {
+        floor: Floor::Of("path_datagram_bare"),
+        ..path(("P16", "UDP datagram of 64 bytes, sealed, by itself"), ("path_datagram", "udp", 50_000), 1.0, (3_000.0, 5_000.0), 0.0)
+    },
+    Path {
+        floor: Floor::Of("path_datagrams_bare"),
+        ..path(("P16", "the same, 64 at a time"), ("path_datagrams", "udp", 320_000), 1.0, (1_000.0, 1_000.0), 0.0)
+    },
 ];
+
+/// The path that no program of this one shows.
+#[rustfmt::skip]
+const RPC: Path = Path {
+    floor: Floor::Beside,
+    ..path(("P17", "RPC of 32 bytes over queue pairs, both ends"), ("rpc_cost", "nothing", 0), 1.0, (100.0, 160.0), 0.0)
+};
 
 /// The programs of the paths that are no programs of the contest.
 pub(crate) fn programs() -> Vec<Program> {
-    programs::programs().into_iter().chain(coordinator::programs()).collect()
+    let all = [programs::programs(), coordinator::programs(), datagrams::programs()];
+    all.into_iter().flatten().collect()
+}
+
+/// A path, and everybody whose time is needed for its figure.
+struct Shown {
+    path: &'static Path,
+    runner: Contestant,
+    without: Option<Contestant>,
+    floor: Option<Contestant>,
+}
+
+impl Shown {
+    /// Who shows `path`: `find` knows everybody.
+    fn new(
+        path: &'static Path,
+        find: impl Fn(&str, &str) -> Result<Contestant, String>,
+    ) -> Result<Self, String> {
+        let optional = |program: Option<&str>| program.map(|one| find(one, path.who)).transpose();
+        let floor = match path.floor {
+            Floor::Of(program) => Some(program),
+            Floor::Ns(_) | Floor::Beside => None,
+        };
+        let (without, floor) = (optional(path.without)?, optional(floor)?);
+        Ok(Self { path, runner: find(path.program, path.who)?, without, floor })
+    }
+
+    fn measure(&mut self, round: usize) {
+        let all = std::iter::once(&mut self.runner).chain(&mut self.without).chain(&mut self.floor);
+        all.filter(|one| cores(one) <= machine::cores())
+            .for_each(|one| one.measure(self.path.n, round));
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Contestant> {
+        std::iter::once(&self.runner).chain(&self.without).chain(&self.floor)
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let extra = self.without.as_ref().map_or(0.0, Contestant::median);
+        let nanos = (self.runner.median() - extra) / self.path.times;
+        // Who failed in one round has figures of others, which are nothing to go by.
+        let found = match self.all().find_map(|one| one.failure.as_deref()) {
+            Some(why) => Err(format!("failed {why}")),
+            None if nanos.is_nan() => Err("not measured here: too few cores".to_owned()),
+            None => Ok(nanos),
+        };
+        let floor_ns = match (self.path.floor, &self.floor) {
+            (Floor::Ns(nanos), _) => nanos,
+            (_, floor) => floor.as_ref().map_or(f64::NAN, Contestant::median),
+        };
+        self.path.cells(found, floor_ns)
+    }
 }
 
 /// Measures every path, rounds interleaved, a process for each measurement.
@@ -88,33 +169,27 @@ pub fn section(rounds: usize) -> Result<Section, String> {
         let found = found.ok_or_else(|| format!("no such program: {program}/{who}"))?;
         Ok::<_, String>(Contestant::new(found, true, Allocator::System))
     };
-    let mut runners = Vec::new();
-    for path in PATHS {
-        let without = path.without.map(|program| find(program, path.who)).transpose()?;
-        runners.push((path, find(path.program, path.who)?, without));
-    }
+    let shown: Result<Vec<_>, _> = PATHS.iter().map(|path| Shown::new(path, find)).collect();
+    let (mut shown, mut rpc) = (shown?, Rpc::default());
     for round in 0..rounds {
         eprintln!("paths: round {} of {rounds}", round + 1);
-        for (path, runner, without) in &mut runners {
-            let both = std::iter::once(runner).chain(without);
-            both.filter(|one| cores(one) <= machine::cores())
-                .for_each(|one| one.measure(path.n, round));
-        }
+        shown.iter_mut().for_each(|one| one.measure(round));
+        rpc.measure(round);
     }
     let heading = ["path", "what", "bench", "ns", "expect", "over it", "floor", "over it"];
     let mut table = Table::new(&heading);
-    let mut rows = Vec::new();
-    for (path, runner, without) in &runners {
-        let extra = without.as_ref().map_or(0.0, Contestant::median);
-        let both = std::iter::once(runner).chain(without);
-        let failure = both.filter_map(|one| one.failure.as_deref()).next();
-        table.row(path.cells((runner.median() - extra) / path.times, failure));
-        rows.extend(kept(std::iter::once(runner).chain(without)));
-    }
+    shown.iter().for_each(|one| table.row(one.cells()));
+    table.row(RPC.cells(rpc.nanos(), rpc.floor_ns()));
+    let mut rows: Vec<_> = shown.iter().flat_map(|one| kept(one.all())).collect();
+    rows.extend(rpc.rows());
     let text = format!(
         "Medians of {rounds} interleaved rounds; the estimates are for a core of 2.5 GHz, \"over it\" \
-         is over the upper one. P16 and P17 lie between processes: `bench net` and the example `rpc_cost` \
-         of the transports measure them.\n\n{table}",
+         is over the upper one. P16 is from sealing to opening, on one thread of this machine, the runtime's look at its \
+         sockets included, by the cipher of the feature `ring`; its floor is the kernel's part, measured beside it: the same \
+         datagrams without cipher, those by themselves also without the runtime. P17 is what the transports' example \
+         `rpc_cost` finds at depth 64, not sealed, client and server together, over devices in memory; its floor is the \
+         same packets put into these devices by hand. What a network card takes is in neither. From process to process \
+         both are in other sections: \"Between processes\" and \"Beside perftest\".\n\n{table}",
     );
     Ok(Section::new("Paths", text).with_rows(rows))
 }
@@ -131,41 +206,54 @@ fn cores(one: &Contestant) -> usize {
 }
 
 impl Path {
-    fn cells(&self, nanos: f64, failure: Option<&str>) -> Vec<String> {
+    /// Its row with what was found, or why nothing was, and the least that it can take.
+    fn cells(&self, found: Result<f64, String>, floor_ns: f64) -> Vec<String> {
         let bench = format!("{}/{}", self.program, self.who);
-        let mut cells = vec![self.name.to_owned(), self.about.to_owned(), bench];
         let (low, high) = self.expect_ns;
-        // Who failed in one round has figures of others, which are nothing to go by.
-        if failure.is_some() || nanos.is_nan() {
-            let why = failure.map(|why| format!("failed {why}"));
-            cells.push(why.unwrap_or_else(|| "not measured here: too few cores".to_owned()));
-            cells.extend([format!("{low:.0} to {high:.0}"), String::new()]);
-            cells.push(format!("{:.0}", self.floor_ns));
-        } else {
-            cells.push(format!("{nanos:.1}"));
-            cells.extend([format!("{low:.0} to {high:.0}"), format!("{:.2}", nanos / high)]);
-            cells
-                .extend([format!("{:.0}", self.floor_ns), format!("{:.2}", nanos / self.floor_ns)]);
-        }
+        let expect = format!("{low:.0} to {high:.0}");
+        let floor = if floor_ns.is_nan() { String::new() } else { format!("{floor_ns:.0}") };
+        let mut cells = vec![self.name.to_owned(), self.about.to_owned(), bench];
+        cells.extend(match found {
+            Ok(nanos) => {
+                let over = [nanos / high, nanos / floor_ns].map(|ratio| format!("{ratio:.2}"));
+                let [over_high, over_floor] = over;
+                [format!("{nanos:.1}"), expect, over_high, floor, over_floor]
+            }
+            Err(why) => [why, expect, String::new(), floor, String::new()],
+        });
         cells
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Allocator, Contestant, PATHS, cores, kept, programs};
+    use super::{Allocator, Contestant, Floor, PATHS, RPC, Shown, cores, kept, programs};
     use crate::ours;
     use crate::rows::Row;
+    use greenroom_peers::Program;
+    use std::time::Duration;
 
     #[test]
     fn every_path_has_its_program() {
         let all: Vec<_> = ours::programs().into_iter().chain(programs()).collect();
         for path in PATHS {
-            for program in [Some(path.program), path.without].into_iter().flatten() {
+            let floor = if let Floor::Of(program) = path.floor { Some(program) } else { None };
+            for program in [Some(path.program), path.without, floor].into_iter().flatten() {
                 let found = all.iter().any(|one| one.name == program && one.peer == path.who);
                 assert!(found, "{program}/{}", path.who);
             }
         }
+    }
+
+    #[test]
+    fn every_path_of_the_estimates_has_a_row() {
+        let mut numbers: Vec<u32> = PATHS
+            .iter()
+            .chain([&RPC])
+            .map(|path| path.name.trim_start_matches('P').parse().expect("a number"))
+            .collect();
+        numbers.dedup();
+        assert!(numbers.into_iter().eq(1..=17));
     }
 
     #[test]
@@ -193,11 +281,34 @@ mod tests {
 
     #[test]
     fn a_distance_is_over_the_upper_estimate() {
-        let cells = PATHS[0].cells(40.0, None);
+        let cells = PATHS[0].cells(Ok(40.0), 8.0);
         assert_eq!(cells[3..], ["40.0", "12 to 20", "2.00", "8", "5.00"]);
-        let cells = PATHS[0].cells(f64::NAN, None);
-        assert_eq!(cells[3], "not measured here: too few cores");
-        assert_eq!(PATHS[0].cells(40.0, Some("in round 2: why"))[3], "failed in round 2: why");
+        let shown = |failure: Option<&str>, times: &[f64]| {
+            let program = Program::new("counting", "per_core-1", 1, |_| Duration::ZERO);
+            let mut runner = Contestant::new(&program, true, Allocator::System);
+            let row = |&time| Row { ns_per_op: Some(time), ..Row::default() };
+            runner.rows = times.iter().map(row).collect();
+            runner.failure = failure.map(str::to_owned);
+            Shown { path: &PATHS[0], runner, without: None, floor: None }.cells()
+        };
+        assert_eq!(shown(None, &[40.0]), cells);
+        let none = shown(None, &[]);
+        assert_eq!(none[3..], ["not measured here: too few cores", "12 to 20", "", "8", ""]);
+        assert_eq!(shown(Some("in round 2: why"), &[40.0])[3], "failed in round 2: why");
+    }
+
+    #[test]
+    fn a_floor_may_be_what_another_program_takes() {
+        let path = PATHS.iter().find(|path| path.program == "path_datagrams").expect("it is there");
+        let of = |name, time| {
+            let program = Program::new(name, "udp", 1, |_| Duration::ZERO);
+            let mut one = Contestant::new(&program, true, Allocator::System);
+            one.rows.push(Row { ns_per_op: Some(time), ..Row::default() });
+            one
+        };
+        let (runner, floor) = (of("path_datagrams", 900.0), of("path_datagrams_bare", 300.0));
+        let shown = Shown { path, runner, without: None, floor: Some(floor) };
+        assert_eq!(shown.cells()[3..], ["900.0", "1000 to 1000", "0.90", "300", "3.00"]);
     }
 
     #[test]
