@@ -134,13 +134,15 @@ impl Contestant {
     /// A row without figures.
     pub(crate) fn blank(&self) -> Row {
         let setting = if self.ours { Setting::named(self.who) } else { None };
+        let which =
+            if self.ours { setting.map_or(self.who, |setting| setting.scheduler) } else { "" };
         let allocator = match self.allocator {
             Allocator::System => "system",
             Allocator::Mimalloc => "mimalloc",
         };
         Row {
             library: self.library().to_owned(),
-            scheduler: setting.map_or_else(String::new, |setting| setting.scheduler.to_owned()),
+            scheduler: which.to_owned(),
             workers: i64::try_from(setting.map_or(self.cores, |setting| setting.workers)).ok(),
             allocator: allocator.to_owned(),
             ..Row::here(self.program, self.who)
@@ -268,6 +270,7 @@ mod tests {
         assert_eq!((row.scheduler.as_str(), row.workers), ("locked", Some(1)));
         assert_eq!(contestant("actix", false).blank().workers, Some(2));
         assert_eq!(contestant("actix", false).blank().scheduler, "");
+        assert_eq!(contestant("spsc", true).blank().scheduler, "spsc", "there are no actors");
     }
 
     #[test]

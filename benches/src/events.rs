@@ -33,6 +33,7 @@ pub fn section(rounds: usize) -> Result<Section, String> {
                 let nanos = measure_in_child(program, n, listening)?;
                 times.push(nanos as f64 / n as f64);
                 rows.push(Row {
+                    scheduler: WHO.to_owned(),
                     round: i64::try_from(round).ok(),
                     n: i64::try_from(n).ok(),
                     nanos: i64::try_from(nanos).ok(),

@@ -62,6 +62,7 @@ pub fn section(rounds: usize) -> Result<Section, String> {
     let mut rows = Vec::new();
     for (who, _) in SCHEDULERS {
         eprintln!("sim: {who}");
+        let row = || Row { scheduler: who.to_owned(), ..Row::here("sim", who) };
         let mut nanos = Vec::new();
         for round in 0..rounds {
             let per_step = measure_in_child(who)?;
@@ -70,12 +71,12 @@ pub fn section(rounds: usize) -> Result<Section, String> {
                 round: i64::try_from(round).ok(),
                 n: i64::try_from(STEPS).ok(),
                 ns_per_op: Some(per_step),
-                ..Row::here("sim", who)
+                ..row()
             });
         }
         let count = |steps: u64| of_self(&["sim", who, &steps.to_string()]);
         let count = per_op(count, FEW, MANY).map_err(|error| format!("{who}: {error}"))?;
-        rows.push(Row { instructions_per_op: Some(count), ..Row::here("sim", who) });
+        rows.push(Row { instructions_per_op: Some(count), ..row() });
         let rate = 1e9 / stats::median(&nanos);
         table.row([who.to_owned(), format!("{rate:.0}"), format!("{count:.0}")]);
     }

@@ -193,6 +193,9 @@ const WHO: [(&str, &str); 5] = [
     ("aws-lc-rs", "ring"),
 ];
 
+/// Those that are not ours.
+pub(super) const PEERS: [&str; 3] = ["ring", "chacha20poly1305", "aws-lc-rs"];
+
 /// Measures all of them.
 pub(super) fn table(rounds: usize, rows: &mut Vec<Row>) -> Table {
     let (rust_crypto, ring, aws, ours) = contestants();

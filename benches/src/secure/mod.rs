@@ -7,7 +7,7 @@ mod idle;
 mod limiter;
 
 use crate::results::Section;
-use crate::rows::Row;
+use crate::rows::{AGAIN, Row};
 use crate::stats;
 use std::time::Duration;
 
@@ -35,8 +35,15 @@ impl Runner {
 
     /// Its measurements, and the median time of an operation in nanoseconds.
     fn finish(self, rows: &mut Vec<Row>) -> f64 {
+        let (library, which) = if cipher::PEERS.contains(&self.who) {
+            (self.who, "")
+        } else {
+            ("greenroom", self.who.trim_end_matches(AGAIN))
+        };
         for (round, &nanos) in self.nanos.iter().enumerate() {
             rows.push(Row {
+                library: library.to_owned(),
+                scheduler: which.to_owned(),
                 round: i64::try_from(round).ok(),
                 n: Some(i64::from(self.n)),
                 ns_per_op: Some(nanos),
@@ -105,5 +112,13 @@ mod tests {
         let idle = idle::table_of(3).expect("they meet").to_string();
         assert!(!idle.contains("| 0.00 |"), "{idle}");
         assert!(rows.iter().all(|row| row.ns_per_op.is_some_and(|nanos| nanos > 0.0)));
+        let of = |who: &str| {
+            let row = rows.iter().find(|row| row.who == who).expect("it was measured");
+            (row.library.as_str(), row.scheduler.as_str())
+        };
+        assert_eq!(of("greenroom-rust"), ("greenroom", "greenroom-rust"));
+        assert_eq!(of("classic (again)"), ("greenroom", "classic"));
+        let others = ["ring", "chacha20poly1305", "aws-lc-rs"];
+        assert_eq!(others.map(of), others.map(|other| (other, "")), "they are not ours");
     }
 }
