@@ -164,6 +164,24 @@ mod tests {
     }
 
     #[test]
+    fn another_allocator_is_no_point_of_a_line() {
+        let mimalloc = Row { allocator: "mimalloc".into(), ..row("auto", "auto", 2, 10.0) };
+        let charts = select::charts(&[rows(), vec![mimalloc]].concat());
+        let Marks::Lines(lines) = &charts[3].panels[0].marks else { panic!("scaling is lines") };
+        assert_eq!(lines[0].points, [(1.0, 10.0), (2.0, 1000.0 / 60.0)]);
+    }
+
+    #[test]
+    fn measurements_of_other_lengths_have_no_duration() {
+        let of = |n| Row { command: "micro".into(), n: Some(n), ..row("ring", "ring", 2, 5.0) };
+        let names = |rows: &[Row]| -> Vec<_> {
+            select::charts(rows).iter().map(|chart| chart.name).collect()
+        };
+        assert_eq!(names(&[of(10), of(10)]), ["throughput", "duration"]);
+        assert_eq!(names(&[of(10), of(20)]), ["throughput"]);
+    }
+
+    #[test]
     fn a_sheet_names_who_is_on_it() {
         let charts = select::charts(&rows());
         let svg = draw::sheet(&charts).unwrap();

@@ -5,6 +5,9 @@ use crate::rows::{AGAIN, Row};
 use crate::stats;
 use std::collections::BTreeMap;
 
+/// What a label ends with where that allocator served.
+const MIMALLOC: &str = "+mimalloc";
+
 /// The rows of one program by one contestant.
 struct Group<'rows> {
     label: String,
@@ -88,7 +91,7 @@ fn programs(rows: &[Row]) -> Vec<(What<'_>, Vec<Group<'_>>)> {
         });
         let groups = &mut programs[at].1;
         let label = match row.allocator.as_str() {
-            "mimalloc" => format!("{}+mimalloc", row.who),
+            "mimalloc" => format!("{}{MIMALLOC}", row.who),
             _ => row.who.clone(),
         };
         if let Some(group) = groups.iter_mut().find(|group| group.label == label) {
@@ -139,6 +142,12 @@ fn latency(groups: &[Group<'_>]) -> Shown {
 
 #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
 fn duration(groups: &[Group<'_>]) -> Shown {
+    // Criterion repeats something as often as it likes: what that took together says nothing.
+    let mut sizes = groups.iter().flat_map(|group| &group.rows).map(|row| row.n);
+    let first = sizes.next();
+    if sizes.any(|n| Some(n) != first) {
+        return None;
+    }
     let ranges = best(groups).into_iter().filter_map(|group| {
         let millis = group.all(|row| row.nanos.map(|nanos| nanos as f64 / 1e6));
         let values = [stats::least(&millis), stats::median(&millis), stats::most(&millis)];
@@ -152,9 +161,10 @@ fn duration(groups: &[Group<'_>]) -> Shown {
 fn scaling(groups: &[Group<'_>]) -> Shown {
     let mut lines: BTreeMap<&str, Vec<(f64, f64)>> = BTreeMap::new();
     let ours = groups.iter().filter(|group| group.ours && group.time().is_finite());
-    // Bounded mailboxes, and workers that do not sleep, are another program in all but name.
-    let is_plain = |label: &str| !label.ends_with("-bounded") && !label.ends_with("-spinning");
-    for group in ours.filter(|group| is_plain(&group.label)) {
+    // Bounded mailboxes, workers that do not sleep and another allocator are another program in all but name.
+    let others = ["-bounded", "-spinning", MIMALLOC];
+    let is_plain = |group: &&Group<'_>| !others.iter().any(|other| group.label.ends_with(other));
+    for group in ours.filter(is_plain) {
         let point = group.workers().map(|workers| (workers, group.millions_per_second()));
         lines.entry(group.family).or_default().extend(point);
     }
