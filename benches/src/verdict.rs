@@ -156,7 +156,9 @@ pub(crate) fn compared(row: &Row, all: &[Contestant]) -> Vec<usize> {
 /// What follows from those who failed in no round; they are sorted by their medians.
 fn lines(row: &Row, runners: &[&Contestant]) -> Vec<String> {
     let best = |which: &dyn Fn(&Contestant) -> bool| runners.iter().copied().find(|one| which(one));
-    let Some(ours) = best(&|one| one.ours) else { return Vec::new() };
+    let Some(ours) = best(&|one| one.ours) else {
+        return vec![format!("**none of ours ended every round, goal {:.2}: missed**", row.goal)];
+    };
     let largest = runners.iter().filter_map(|one| one.deviation()).reduce(f64::max);
     let judged = judged(row, runners);
     let (bold, plain): (Vec<_>, Vec<_>) = judged.iter().partition(|line| line.is_bold);
@@ -173,19 +175,23 @@ fn lines(row: &Row, runners: &[&Contestant]) -> Vec<String> {
         }
     }
     lines.extend(bold.into_iter().map(|line| line.line(largest)));
-    lines.extend(row.bytes_goal.and_then(|most| bytes_line(most, ours)));
+    if !runners.iter().any(|one| !one.ours) {
+        lines.push("**no verdict: nobody else ended every round**".to_owned());
+    }
+    lines.extend(row.bytes_goal.map(|most| bytes_line(most, ours)));
     lines
 }
 
 /// What each actor of that one added to the process, without what it keeps for itself. References to it count.
-fn bytes_line(most: f64, one: &Contestant) -> Option<String> {
-    let bytes = bytes_each(&one.rows)? - STATE_BYTES;
+fn bytes_line(most: f64, one: &Contestant) -> String {
+    // Who does not say it has not reached it.
+    let bytes = bytes_each(&one.rows).map_or(f64::NAN, |bytes| bytes - STATE_BYTES);
     let verdict = verdict(bytes, most);
     let who = one.label();
-    Some(format!(
+    format!(
         "**memory of the best of ours beside its state of {STATE_BYTES} bytes: {who}, {bytes:.0} bytes each, goal \
          {most:.0}: {verdict}**"
-    ))
+    )
 }
 
 fn named(one: &Contestant) -> String {
@@ -440,8 +446,30 @@ mod tests {
             text.contains(&format!("{line}auto, 257 bytes each, goal 256: missed**\n")),
             "{text}"
         );
+        let untold = contestant("auto", true, 2, &[5.0]);
+        let text = section(&row, vec![untold, of("locked", 6.0, 10.0)], 1, 2);
+        assert!(text.contains("auto, NaN bytes each, goal 256: missed**\n"), "{text}");
         let text = section(&ROW, vec![of("auto", 5.0, 264.0)], 1, 2);
         assert!(!text.contains("memory"), "{text}");
+    }
+
+    #[test]
+    fn where_one_side_is_missing_that_is_told() {
+        let both =
+            || [contestant("auto", true, 2, &[50.0]), contestant("tokio", false, 2, &[90.0])];
+        let without = |at: usize| {
+            let mut both = both();
+            both[at].failure = Some("in round 2: still ran after 60 s".into());
+            section(&ROW, both.into(), 2, 2)
+        };
+        let ours = without(0);
+        assert!(
+            ours.contains("- **none of ours ended every round, goal 0.50: missed**\n"),
+            "{ours}"
+        );
+        let theirs = without(1);
+        assert!(theirs.contains("- **no verdict: nobody else ended every round**\n"), "{theirs}");
+        assert!(!section(&ROW, both().into(), 2, 2).contains("ended every round"));
     }
 
     #[test]
