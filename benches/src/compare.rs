@@ -33,8 +33,8 @@ struct Figures {
     times: Vec<f64>,
 }
 
-/// Compares the rows of a run with those of an earlier one. Nothing in common is a failure too, since
-/// then nothing was checked.
+/// Compares the rows of a run with those of an earlier one. Nothing in common is a failure too, and so are instructions
+/// of which none were counted again, since then nothing was checked.
 #[must_use]
 pub fn compare(base: &[Row], new: &[Row], threshold_percent: f64) -> Comparison {
     let notes = differences(base, new);
@@ -78,8 +78,10 @@ pub fn compare(base: &[Row], new: &[Row], threshold_percent: f64) -> Comparison 
             if change > TIME_PERCENT && clear { Verdict::Slower } else { Verdict::Fine }
         });
     }
+    let is_uncounted = is_uncounted(&base, &new);
     let verdict = match (compared, worse) {
         (0, _) => "FAILED: the two runs have nothing in common".to_owned(),
+        _ if is_uncounted => "FAILED: instructions were not counted again".to_owned(),
         (_, 0) => format!("passed, {warnings} warnings"),
         _ => format!(
             "FAILED: {worse} operations take over {threshold_percent} % more instructions, \
@@ -87,7 +89,14 @@ pub fn compare(base: &[Row], new: &[Row], threshold_percent: f64) -> Comparison 
         ),
     };
     let text = format!("{table}\n{notes}{verdict}");
-    Comparison { text, passed: compared > 0 && worse == 0 }
+    Comparison { text, passed: compared > 0 && worse == 0 && !is_uncounted }
+}
+
+/// Whether the earlier run has instructions, and the later one has those of none of these.
+fn is_uncounted(base: &BTreeMap<Key<'_>, Figures>, new: &BTreeMap<Key<'_>, Figures>) -> bool {
+    let counted = |figures: &Figures| !figures.instructions.is_empty();
+    let mut before = base.iter().filter(|(_, figures)| counted(figures)).peekable();
+    before.peek().is_some() && !before.any(|(key, _)| new.get(key).is_some_and(counted))
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -213,6 +222,15 @@ mod tests {
         assert!(!compare(&base, &[], 5.0).passed);
         assert!(!compare(&base, &[row("auto-1", None, Some(1.0))], 5.0).passed);
         assert!(!compare(&[], &[], 5.0).passed);
+    }
+
+    #[test]
+    fn instructions_that_are_not_counted_again_fail() {
+        let base = [row("auto-1", Some(100.0), None), row("auto", None, Some(60.0))];
+        let found = compare(&base, &base[1..], 5.0);
+        assert!(!found.passed, "only times were compared: {}", found.text);
+        assert!(found.text.ends_with("FAILED: instructions were not counted again"));
+        assert!(compare(&base[1..], &base[1..], 5.0).passed, "there were none before");
     }
 
     #[test]
