@@ -6,6 +6,7 @@ use crate::table::{Table, time, verdict};
 use greenroom_transports::secure::limit::{Bucket, Prefixes, Rate};
 use std::hint::black_box;
 use std::net::{IpAddr, Ipv4Addr};
+use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 
 const DECISIONS: u32 = 1_000_000;
@@ -17,12 +18,17 @@ const GOAL_NS: f64 = 5.0;
 const MILLISECOND: u64 = 1_000_000;
 const MICROSECOND: u64 = 1_000;
 
-/// The time of `n` decisions, so many nanoseconds apart.
-fn timed(n: u32, apart: u64, mut decide: impl FnMut(u32, u64) -> bool) -> Duration {
+/// The time of `n` decisions, so many nanoseconds apart, of which so many are to allow.
+fn timed(
+    n: u32,
+    apart: u64,
+    allowed: RangeInclusive<usize>,
+    mut decide: impl FnMut(u32, u64) -> bool,
+) -> Duration {
     let clock = Instant::now();
-    let allowed = (0..n).filter(|&number| decide(number, u64::from(number) * apart)).count();
+    let count = (0..n).filter(|&number| decide(number, u64::from(number) * apart)).count();
     let took = clock.elapsed();
-    black_box(allowed);
+    assert!(allowed.contains(&count), "{count} of {n} were allowed, which is not {allowed:?}");
     took
 }
 
@@ -34,21 +40,22 @@ fn source(number: u32) -> IpAddr {
 pub(super) fn table(rounds: usize, rows: &mut Vec<Row>) -> Table {
     eprintln!("secure: limiter");
     let rate = Rate::per_second(1_000, 100);
-    let bucket = move |n, apart| {
+    let bucket = move |n: u32, apart, allowed| {
         let mut bucket = Bucket::default();
-        timed(n, apart, move |_, now| bucket.take(black_box(&rate), now, 1))
+        timed(n, apart, allowed, move |_, now| bucket.take(black_box(&rate), now, 1))
     };
-    let prefixes = move |n| {
+    let allows = move |n: u32| bucket(n, MILLISECOND, n as usize..=n as usize);
+    let refuses = move |n: u32| bucket(n, MICROSECOND, 1..=n as usize / 10);
+    let prefixes = move |n: u32| {
         let mut prefixes = Prefixes::new(rate, 1024, 7);
-        timed(n, MICROSECOND, move |number, now| prefixes.take(black_box(source(number)), now))
+        let decide = move |number, now| prefixes.take(black_box(source(number)), now);
+        timed(n, MICROSECOND, n as usize..=n as usize, decide)
     };
     let mut runners = [
-        Runner::new("limiter", "a bucket that allows", DECISIONS, move |n| bucket(n, MILLISECOND)),
-        Runner::new("limiter", "a bucket that refuses", DECISIONS, move |n| bucket(n, MICROSECOND)),
+        Runner::new("limiter", "a bucket that allows", DECISIONS, allows),
+        Runner::new("limiter", "a bucket that refuses", DECISIONS, refuses),
         Runner::new("limiter", "by prefix of the source, all allowed", DECISIONS, prefixes),
-        Runner::new("limiter", "a bucket that allows (again)", DECISIONS, move |n| {
-            bucket(n, MILLISECOND)
-        }),
+        Runner::new("limiter", "a bucket that allows (again)", DECISIONS, allows),
     ];
     interleave(rounds, &mut runners);
     let mut table = Table::new(&["which", "a decision", "goal"]);
