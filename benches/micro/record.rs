@@ -78,6 +78,12 @@ pub(crate) struct Rate {
 }
 
 impl Rate {
+    /// Whether everybody whom it names was found in the program: otherwise it would be silent, and never missed.
+    fn is_of(&self, found: &[Found]) -> bool {
+        let has = |who: &str| found.iter().any(|one| one.program == self.program && one.who == who);
+        has(self.theirs) && self.ours.iter().all(|who| has(who))
+    }
+
     /// A line that says what was found; `None` where it was not measured.
     fn verdict(&self, found: &[Found]) -> Option<String> {
         let of = |who: &str| {
@@ -188,8 +194,12 @@ impl Micro {
             });
         });
         group.finish();
-        if self.is_test || samples.is_empty() {
+        // It was left out.
+        if samples.is_empty() {
             return;
+        }
+        if self.is_test {
+            return self.found.push(found);
         }
         // What came before was the warm-up.
         let warm_up = samples.len().saturating_sub(SAMPLES);
@@ -205,6 +215,11 @@ impl Micro {
     /// Ends a group of programs, and makes their tables; behind them whether each rate in `goals` was reached.
     pub(crate) fn table(&mut self, heading: &str, about: &str, goals: &[Rate]) {
         let found = std::mem::take(&mut self.found);
+        if self.is_test && self.args.is_empty() {
+            for goal in goals {
+                assert!(goal.is_of(&found), "nobody does {} who has a goal in it", goal.program);
+            }
+        }
         let verdicts: String = goals.iter().filter_map(|goal| goal.verdict(&found)).collect();
         if self.is_test || found.iter().all(|found| found.rows.is_empty()) {
             return;
