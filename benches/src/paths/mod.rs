@@ -62,7 +62,7 @@ const PATHS: &[Path] = &[
     path(("P3", "same worker, ping-pong, a hop"), ("ping_pong", "stealing-1", 100_000), 2.0, (45.0, 60.0), 30.0),
     path(("P4", "cross-core stream, ring, u64, batch 256"), ("path_ring", "spsc", 10_000_000), 1.0, (3.0, 4.0), 1.0),
     path(("P5", "the same, 64 bytes"), ("path_ring_64_bytes", "spsc", 5_000_000), 1.0, (15.0, 25.0), 8.0),
-    path(("P6", "cross-core stream, linked mailbox"), ("sends_outside", "stealing-1", 1_000_000), 1.0, (50.0, 70.0), 47.0),
+    path(("P6", "cross-core stream, linked mailbox"), ("path_stream", "stealing-1", 1_000_000), 1.0, (50.0, 70.0), 47.0),
     path(("P7", "cross-core ping-pong, both spinning, a hop"), ("path_ping_pong", "per_core", 100_000), 2.0, (110.0, 180.0), 50.0),
     path(("P8", "the same with parked workers"), ("ask_outside", "stealing-1", 20_000), 2.0, (3_000.0, 8_000.0), 1_000.0),
     path(("P9", "4 senders to one actor"), ("fan_in", "stealing", 1_000_000), 1.0, (60.0, 100.0), 47.0),
@@ -309,6 +309,16 @@ mod tests {
         let (runner, floor) = (of("path_datagrams", 900.0), of("path_datagrams_bare", 300.0));
         let shown = Shown { path, runner, without: None, floor: Some(floor) };
         assert_eq!(shown.cells()[3..], ["900.0", "1000 to 1000", "0.90", "300", "3.00"]);
+    }
+
+    #[test]
+    fn two_cores_are_enough() {
+        let all: Vec<_> = ours::programs().into_iter().chain(programs()).collect();
+        for path in PATHS {
+            let found = all.iter().find(|one| (one.name, one.peer) == (path.program, path.who));
+            let found = Contestant::new(found.expect("it is there"), true, Allocator::System);
+            assert!(cores(&found) <= 2, "{} is measured on hardly any machine", path.name);
+        }
     }
 
     #[test]

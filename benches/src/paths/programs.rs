@@ -5,6 +5,7 @@ use crate::ours::{self, Setting, block_on};
 use greenroom::queue::spsc;
 use greenroom::{Actor, Context, Idle, Ref, System, handlers};
 use greenroom_peers::Program;
+use greenroom_peers::shape::outside;
 use std::future::{Future, poll_fn};
 use std::task::Poll;
 use std::thread;
@@ -22,6 +23,9 @@ pub(super) fn programs() -> Vec<Program> {
     vec![
         Program::new("path_ring", "spsc", 2, |n| stream(n, |value| value)),
         Program::new("path_ring_64_bytes", "spsc", 2, |n| stream(n, |value| [value; 8])),
+        Program::new("path_stream", "stealing-1", 2, |n| {
+            block_on(from_a_thread(setting("stealing-1").system(), n))
+        }),
         on("path_ping_pong", "per_core", Idle::Spin(SPIN), ours::ping_pong_apart),
         on("path_ask", "per_core", Idle::Spin(SPIN), ours::ask_apart),
         on("path_sync", "stealing-1", Idle::Park, |system, n| tell(system, n, To::Sync)),
@@ -33,13 +37,17 @@ pub(super) fn programs() -> Vec<Program> {
     ]
 }
 
+fn setting(who: &str) -> &'static Setting {
+    Setting::named(who).expect("the setting is in the table")
+}
+
 fn on<F: Future<Output = Duration>>(
     name: &'static str,
     who: &'static str,
     idle: Idle,
     run: impl Fn(System, u64) -> F + 'static,
 ) -> Program {
-    let setting = Setting::named(who).expect("the setting is in the table");
+    let setting = setting(who);
     Program::new(name, who, setting.workers, move |n| {
         let system = setting.builder().idle(idle).build().expect("a system starts");
         block_on(run(system, n))
@@ -164,6 +172,23 @@ async fn tell(system: System, n: u64, to: To) -> Duration {
     let producer = system.spawn::<Producer>(counter).await.expect("the producer starts");
     let clock = Instant::now();
     let total = producer.produce(n, to).within(PATIENCE).await;
+    let took = clock.elapsed();
+    assert_eq!(total.ok(), Some(n), "every message was handled once");
+    took
+}
+
+/// A plain thread sends to an actor.
+async fn from_a_thread(system: System, n: u64) -> Duration {
+    let counter = system.spawn::<Counter>(()).await.expect("the counter starts");
+    let told = counter.clone();
+    let clock = Instant::now();
+    let sent = outside(move || {
+        for _ in 0..n {
+            told.add(1).tell().expect("the counter lives");
+        }
+    });
+    sent.await.expect("the thread does not panic");
+    let total = counter.total().within(PATIENCE).await;
     let took = clock.elapsed();
     assert_eq!(total.ok(), Some(n), "every message was handled once");
     took
