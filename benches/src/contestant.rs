@@ -18,8 +18,10 @@ const LONGER_MAX: u32 = 10;
 /// What are no actor frameworks, but bare tasks and channels.
 const BARE: [&str; 2] = ["go", "tokio"];
 
-/// The one program in which our best setting is faster by mimalloc: there everybody has a row with that.
-const BY_MIMALLOC: &str = "idle_million";
+/// The programs in which our best settings are faster by mimalloc, since they allocate what is no message: there everybody has
+/// a row with that.
+const BY_MIMALLOC: [&str; 5] =
+    ["idle_million", "savina_quicksort", "savina_recmatmul", "savina_uct", "savina_apsp"];
 
 /// Whose allocator serves the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,7 +81,7 @@ impl Contestant {
         let all: Vec<_> = ours.chain(of(peers_programs()).map(|one| (one, false))).collect();
         let system = all.iter().map(|(one, ours)| Self::new(one, *ours, Allocator::System));
         let gains = all.iter().filter(|(one, ours)| {
-            one.name == BY_MIMALLOC || !ours && one.peer.starts_with("tokio")
+            BY_MIMALLOC.contains(&one.name) || !ours && one.peer.starts_with("tokio")
         });
         let mimalloc = gains.map(|(one, ours)| Self::new(one, *ours, Allocator::Mimalloc));
         system.chain(mimalloc).collect()
