@@ -88,6 +88,34 @@ impl<T> Row<T> {
         Some(value)
     }
 
+    /// Takes up to `most` of the first `window` values that `may` go, as far as those are in the array. Who stays keeps
+    /// its place among those who stay.
+    pub(crate) fn take_some(
+        &mut self,
+        window: usize,
+        most: usize,
+        may: impl Fn(&T) -> bool,
+    ) -> Vec<T> {
+        let at = |offset| self.first.wrapping_add(offset) % PLACES;
+        let window = window.min(self.next.wrapping_sub(self.first));
+        // Without room to begin with: where none may go nothing is allocated.
+        let (mut taken, mut looked) = (Vec::new(), 0);
+        while looked < window && taken.len() < most {
+            taken.extend(self.places[at(looked)].take_if(|value| may(value)));
+            looked += 1;
+        }
+        // Those who stay move up to those behind them.
+        let mut begin = looked;
+        for offset in (0..looked).rev() {
+            if self.places[at(offset)].is_some() {
+                begin -= 1;
+                self.places.swap(at(begin), at(offset));
+            }
+        }
+        self.first = self.first.wrapping_add(begin);
+        taken
+    }
+
     /// Values in the row.
     #[inline]
     pub(crate) fn len(&self) -> usize {

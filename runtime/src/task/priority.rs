@@ -86,6 +86,30 @@ impl Line {
         self.normal.pop_front()
     }
 
+    /// Takes up to `most` of the first `window` actors of each priority that `may` go, normal ones before high ones,
+    /// which are to be picked next here. Who stays keeps its place.
+    pub(crate) fn take_some(
+        &mut self,
+        window: usize,
+        most: usize,
+        may: impl Fn(&Ready) -> bool,
+    ) -> Vec<Ready> {
+        let mut taken = self.normal.take_some(window, most, &may);
+        let mut stay = 0;
+        for _ in 0..window.min(self.high.len()) {
+            match self.high.pop_front() {
+                Some(ready) if taken.len() < most && may(&ready) => taken.push(ready),
+                Some(ready) => {
+                    self.high.push_back(ready);
+                    stay += 1;
+                }
+                None => {}
+            }
+        }
+        self.high.rotate_right(stay);
+        taken
+    }
+
     /// Actors in the line.
     #[inline]
     pub(crate) fn len(&self) -> usize {

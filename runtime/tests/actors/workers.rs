@@ -177,6 +177,17 @@ impl Busy {
         self.turns.fetch_add(1, Ordering::Relaxed);
         cx.me().again().try_send().unwrap();
     }
+    /// As `again`, for longer than a slice each time.
+    #[tell]
+    fn labour(&mut self, cx: &mut Context<Self>) {
+        let begun = tokio::time::Instant::now();
+        while begun.elapsed() < Duration::from_micros(100) {
+            std::hint::spin_loop();
+        }
+        self.turns.fetch_add(1, Ordering::Relaxed);
+        // An error says that it is to stop.
+        let _ = cx.me().labour().try_send();
+    }
     /// As `again`, by waking itself in one handler that never ends.
     #[tell]
     async fn spin(&mut self) {
@@ -218,6 +229,25 @@ fn an_actor_that_mails_itself_for_ever_starves_no_other() {
                 system.shutdown(LONG).await.unwrap();
             });
         }
+    }
+}
+
+// [G-FAIR-1]
+/// They have to stay where they are, though another worker has nothing to do.
+#[test]
+fn actors_that_are_placed_on_one_worker_do_not_starve_each_other() {
+    for scheduler in SCHEDULERS {
+        on(2, scheduler(), async |system| {
+            let mut all_turns = Vec::new();
+            for _ in 0..2 {
+                let turns = Arc::new(AtomicUsize::new(0));
+                let busy = Busy { turns: Arc::clone(&turns) };
+                let busy = system.spawn::<Busy>(busy).on(0).await.unwrap();
+                busy.labour().await.unwrap();
+                all_turns.push(turns);
+            }
+            until(|| all_turns.iter().all(|turns| turns.load(Ordering::Relaxed) > 20)).await;
+        });
     }
 }
 

@@ -20,7 +20,7 @@ pub(super) const RING_CAPACITY: usize = if cfg!(shuttle) { 1 } else { 256 };
 /// Parcels that may wait unseen in a ring while the sending turn goes on.
 const UNSEEN_MAX: usize = 16;
 
-/// Ready actors that move at once, at most.
+/// Ready actors of each priority that are looked at for one that may move, and that move at once, at most.
 const MOVED_MAX: usize = 32;
 
 /// What goes from worker to worker.
@@ -255,24 +255,17 @@ impl Desk {
         self.waiting.iter().any(|waiting| !waiting.actors().is_empty())
     }
 
-    /// Takes actors out of the next `count` that are ready to let them move, unless others are about to.
-    pub(super) fn pick(&mut self, count: usize) -> Vec<Ready> {
+    /// Takes up to `most` actors out of those that are to run next to let them move, unless others are about to. Who is
+    /// pinned keeps its place: were it to go behind the others, it might never run.
+    pub(super) fn pick(&mut self, most: usize) -> Vec<Ready> {
         if self.is_moving() {
             return Vec::new();
         }
-        // Without room to begin with: where all are pinned nothing is allocated.
-        let mut actors: Vec<Ready> = Vec::new();
-        for _ in 0..count.min(MOVED_MAX) {
-            match self.ready.pop() {
-                // SAFETY: the tokens of real cells are in desks only.
-                Some(ready) if planted!("per-core-pinned-moves": unsafe { ready.header() }.is_pinned() => false) =>
-                {
-                    self.ready.push(ready);
-                }
-                Some(ready) => actors.push(ready),
-                None => {}
-            }
-        }
+        let actors = self.ready.take_some(MOVED_MAX, most.min(MOVED_MAX), may_move);
+        planted!("per-core-pinned-lose-place": () => {
+            let next = self.ready.pop();
+            next.into_iter().for_each(|ready| self.ready.push(ready));
+        });
         actors
     }
 
@@ -333,6 +326,13 @@ impl Desk {
     pub(super) fn receive(&mut self, from: usize) -> Option<Parcel> {
         self.rings[from].poll()
     }
+}
+
+/// Whether an actor that is ready may live elsewhere.
+fn may_move(ready: &Ready) -> bool {
+    // SAFETY: the tokens of real cells are in desks only.
+    let cell = unsafe { ready.header() };
+    planted!("per-core-pinned-moves": !cell.is_pinned() => true)
 }
 
 /// The numbers of the workers in a set.
