@@ -148,6 +148,11 @@ impl<P: Protocol> Ref<P> {
     /// A message whose sending overlaps this call is handled, or comes back to its sender as `Closed`.
     /// If the actor fails meanwhile, it starts again for the rest of its mail at once, as often as its own
     /// restart policy allows, or else, for a supervised one, its supervisor's. It ends if that start fails.
+    ///
+    /// Where each actor lives on one worker ([`Scheduler::per_core`](crate::Scheduler::per_core)) the mailbox is closed at
+    /// once, but what is in it is the actor's last only when every worker has delivered what was on its way, which one
+    /// that is in the middle of a handler has not. So a handler that drains an actor, and blocks its worker until that
+    /// has ended, waits for ever; awaiting it is fine.
     pub fn drain(&self) -> bool {
         self.end(End::Drain)
     }

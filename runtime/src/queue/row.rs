@@ -88,6 +88,13 @@ impl<T> Row<T> {
         Some(value)
     }
 
+    /// The first `window` values, as far as those are in the array.
+    pub(crate) fn front(&self, window: usize) -> impl Iterator<Item = &T> {
+        let window = window.min(self.next.wrapping_sub(self.first));
+        let at = |offset| self.first.wrapping_add(offset) % PLACES;
+        (0..window).filter_map(move |offset| self.places[at(offset)].as_ref())
+    }
+
     /// Takes up to `most` of the first `window` values that `may` go, as far as those are in the array. Who stays keeps
     /// its place among those who stay.
     pub(crate) fn take_some(

@@ -131,7 +131,7 @@ impl Shared {
                 // Who searches need not be woken.
                 let searcher = if self.idle.is_searched() { queue.searcher() } else { None };
                 if let Some(taker) = searcher.or_else(|| self.idle.sleeper()) {
-                    queue.share(id, taker, &|worker| self.wake(worker));
+                    queue.offer(id, taker, &|worker| self.wake(worker));
                 }
             }
         }

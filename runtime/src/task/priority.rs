@@ -86,6 +86,11 @@ impl Line {
         self.normal.pop_front()
     }
 
+    /// Some of the first actors of each priority, `window` of each at most.
+    pub(crate) fn front(&self, window: usize) -> impl Iterator<Item = &Ready> {
+        self.normal.front(window).chain(self.high.iter().take(window))
+    }
+
     /// Takes up to `most` of the first `window` actors of each priority that `may` go, normal ones before high ones,
     /// which are to be picked next here. Who stays keeps its place.
     pub(crate) fn take_some(

@@ -352,15 +352,43 @@ async fn spread_out(system: &System) {
     for worker in &workers {
         worker.work(u64::MAX).await.expect("it lives");
     }
-    loop {
-        let mut places = BTreeSet::new();
-        for worker in &workers {
-            places.insert(worker.place().within(LONG).await.expect("it lives"));
-        }
-        if places.len() == 2 {
-            return;
-        }
+    while places(&workers).await.len() < 2 {}
+}
+
+/// Where they are.
+async fn places(workers: &[Ref<Busy>]) -> BTreeSet<String> {
+    let mut places = BTreeSet::new();
+    for worker in workers {
+        places.insert(worker.place().within(LONG).await.expect("it lives"));
     }
+    places
+}
+
+/// Who is handed over waits for all workers, so nobody is while one of them is in a handler.
+#[test]
+fn who_could_be_handed_over_does_not_wait_for_who_does_not_listen() {
+    on(3, Scheduler::per_core(), async |system| {
+        let mut workers = Vec::new();
+        for _ in 0..8 {
+            let worker = system.spawn::<Busy>(()).await.unwrap();
+            worker.migrate(0).unwrap();
+            soon(async { while worker.place().await.unwrap() != "greenroom-0" {} }).await;
+            workers.push(worker);
+        }
+        let deaf = system.spawn::<Talker>(()).on(2).await.unwrap();
+        let (begins, begun) = mpsc::channel();
+        let (release, released) = mpsc::channel();
+        deaf.listens_to_nobody(begins, released).tell().unwrap();
+        begun.recv_timeout(LONG).unwrap();
+        for worker in &workers {
+            worker.work(u64::MAX).await.unwrap();
+        }
+        for _ in 0..200 {
+            assert_eq!(places(&workers).await.len(), 1);
+        }
+        release.send(()).unwrap();
+        soon(async { while places(&workers).await.len() < 2 {} }).await;
+    });
 }
 
 /// Works in short turns for ever.

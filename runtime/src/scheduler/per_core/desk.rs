@@ -255,6 +255,15 @@ impl Desk {
         self.waiting.iter().any(|waiting| !waiting.actors().is_empty())
     }
 
+    /// Whether there may be something to share, about which nobody is asked yet.
+    pub(super) fn may_share(&self) -> bool {
+        let is_asking = |waiting: &Waiting| matches!(waiting.errand, Errand::Share(_));
+        self.ready.len() > 1
+            && !self.is_moving()
+            && !self.waiting.iter().any(is_asking)
+            && self.ready.front(MOVED_MAX).any(may_move)
+    }
+
     /// Takes up to `most` actors out of those that are to run next to let them move, unless others are about to. Who is
     /// pinned keeps its place: were it to go behind the others, it might never run.
     pub(super) fn pick(&mut self, most: usize) -> Vec<Ready> {

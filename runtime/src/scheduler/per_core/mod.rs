@@ -352,7 +352,7 @@ impl PerCore {
         self.desk(id, |desk| desk.left_over |= 1 << from);
     }
 
-    /// Hands half of the ready actors to `taker`, who has none, unless some are on their way already.
+    /// Hands half of the ready actors to `taker`, unless some are on their way already.
     pub(crate) fn share(&self, id: WorkerId, taker: usize, wake: &impl Fn(usize)) {
         let actors = self.desk(id, |desk| desk.pick(desk.ready.len() / 2));
         self.begin_move(id, actors, taker, wake);
@@ -363,7 +363,7 @@ impl PerCore {
     pub(crate) fn gather(&self, id: WorkerId, host: usize, wake: &impl Fn(usize)) {
         // First: who has sent something that is taken in, and is in that handler still, is seen not to be idle.
         self.trade(id, wake);
-        if !(0..self.posts.len()).all(|other| other == id.index() || self.is_idle(other)) {
+        if !self.are_others_idle(id) {
             return;
         }
         let actors = self.desk(id, |desk| desk.pick(desk.ready.len()));
@@ -430,6 +430,9 @@ impl PerCore {
                     }
                     self.flush_to(id, to, wake);
                 }
+                Errand::Share(taker) if self.is_idle(taker) => self.share(id, taker, wake),
+                // It has something to do by now.
+                Errand::Share(_) => {}
                 Errand::Deliver(behind) => {
                     for cargo in behind {
                         match self.way(id, cargo.to()) {

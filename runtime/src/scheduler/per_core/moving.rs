@@ -20,7 +20,9 @@
 //!
 //! A worker that sleeps and has taken everything needs no fence, unless there is a spill for it that it
 //! does not know of: it has nothing on its way, and the look at its signal releases the new home to it. One that is in the middle of a long handler delays
-//! the move until it answers; the actor waits meanwhile.
+//! the move until it answers; the actor waits meanwhile. So who hands actors over without being told to, and sees workers
+//! that are not idle, sends fences for nothing first, and begins when those are answered: who is in a long handler then
+//! has entered it in the moment between.
 
 use crate::task::Ready;
 use crate::task::cargo::Cargo;
@@ -31,6 +33,8 @@ use std::collections::VecDeque;
 pub(super) enum Errand {
     /// Actors leave for that worker.
     Move(Vec<Ready>, usize),
+    /// Half of the actors that are ready by then begin to leave for that worker: nobody is in a long handler.
+    Share(usize),
     /// These are delivered behind all earlier mail, in order.
     Deliver(VecDeque<Cargo>),
 }
@@ -50,7 +54,7 @@ impl Waiting {
     pub(super) fn actors(&self) -> &[Ready] {
         match &self.errand {
             Errand::Move(actors, _) => actors,
-            Errand::Deliver(_) => &[],
+            Errand::Share(_) | Errand::Deliver(_) => &[],
         }
     }
 }

@@ -2,9 +2,10 @@
 
 use super::PerCore;
 use super::desk::workers_in;
+use super::moving::Errand;
 use crate::scheduler::WorkerId;
 use crate::scheduler::signal::EXTERNAL;
-use crate::sync::Ordering;
+use crate::sync::{Ordering, planted};
 
 /// That a worker had nothing to do until another one left something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +46,21 @@ impl PerCore {
     pub(super) fn is_idle(&self, worker: usize) -> bool {
         // Relaxed: a hint.
         self.posts[worker].dock.searches.load(Ordering::Relaxed)
+    }
+
+    /// Whether all other workers have nothing to do. A hint.
+    pub(super) fn are_others_idle(&self, id: WorkerId) -> bool {
+        (0..self.posts.len()).all(|other| other == id.index() || self.is_idle(other))
+    }
+
+    /// Hands half of the ready actors to `taker`, who has none, once all workers are heard of that are not idle: who is
+    /// handed over waits for all of them, and they may be in long handlers.
+    pub(crate) fn offer(&self, id: WorkerId, taker: usize, wake: &impl Fn(usize)) {
+        if planted!("per-core-shares-unheard": self.are_others_idle(id) => true) {
+            self.share(id, taker, wake);
+        } else if self.desk(id, |desk| desk.may_share()) {
+            self.fence(id, Errand::Share(taker), |_| {}, wake);
+        }
     }
 
     /// Says whether the worker looks for work, and has none, or sleeps since then: it is handed actors.

@@ -142,6 +142,7 @@ impl ByHand {
         let worker = &mut self.worker;
         if !std::mem::replace(&mut worker.searching, true) {
             worker.own.shared.idle.search();
+            worker.say_whether_it_searches();
         }
         if worker.own.shared.queues.has_work(worker.id) || buggify(Rare::StayAwake) {
             return false;
