@@ -22,8 +22,8 @@
 //!    whatever reason ([`Idle::stir`]).
 //! 3. A worker that finds itself off duty does as a pusher if there is work: it may have searched, or have some
 //!    that it made ready itself.
-//! 4. A searcher that finds work, and was the last one searching ([`Idle::found`]), looks whether there
-//!    is more, and if so wakes or calls another as a pusher does.
+//! 4. A searcher that finds work, or leaves its thread for a while to tasks that tokio has, and was the last one
+//!    searching ([`Idle::found`]), looks whether there is more, and if so wakes or calls another as a pusher does.
 //!
 //! Why no wake-up is lost: both first steps change the same word, so one comes first. If the pusher's
 //! came first, the other's acquires the push and the second look finds it. If the other's came first,
@@ -302,8 +302,8 @@ impl Idle {
         self.word.fetch_add(SEARCHER, Ordering::AcqRel);
     }
 
-    /// The calling searcher found work; `true` if it was the last one, and has to look whether there is
-    /// more: whoever pushed meanwhile has relied on it.
+    /// The calling searcher found work, or looks for none for a while; `true` if it was the last one, and has to look
+    /// whether there is more: whoever pushed meanwhile has relied on it.
     #[must_use]
     pub(crate) fn found(&self) -> bool {
         // AcqRel: the rendezvous with `notify`; acquires what was pushed before it.

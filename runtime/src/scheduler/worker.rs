@@ -344,14 +344,14 @@ impl Worker {
         let shared = &self.own.shared;
         let ready = source.next(self.id, &mut self.batch, &|worker| shared.wake(worker))?;
         if self.searching {
-            self.found();
+            self.end_search();
         }
         Some(ready)
     }
 
-    /// The worker has searched, and found something.
+    /// The worker has searched, and found something, or leaves its thread to others.
     #[cold]
-    fn found(&mut self) {
+    fn end_search(&mut self) {
         self.searching = false;
         self.say_whether_it_searches();
         if self.own.shared.idle.found() {

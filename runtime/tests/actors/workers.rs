@@ -11,8 +11,8 @@ use greenroom::{
 };
 use parking_lot::Mutex;
 use std::collections::{BTreeSet, VecDeque};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -72,6 +72,14 @@ impl Host {
     #[ask]
     async fn block_until(&mut self, told: oneshot::Receiver<()>, cx: &mut Context<Self>) {
         cx.blocking(move || told.blocking_recv().unwrap()).await;
+    }
+    /// Has tokio run a task that keeps the thread until it is told to go on.
+    #[tell]
+    fn keep_thread(&mut self, begins: oneshot::Sender<()>, until: mpsc::Receiver<()>) {
+        tokio::spawn(async move {
+            let _ = begins.send(());
+            let _ = until.recv();
+        });
     }
     /// The thread it runs on, once as many as the barrier wants are there, each on its own thread.
     #[ask]
@@ -524,6 +532,28 @@ fn workers_that_spin_hear_their_sockets_and_timers() {
             assert!(host.sleep(time).await.unwrap() >= time);
             host.drain();
             until(|| system.counts().ended == 1).await;
+            system.shutdown(LONG).await.unwrap();
+        });
+    }
+}
+
+/// They leave their threads to tokio in between, which may have more to do than to look at its sockets.
+#[test]
+fn a_task_that_keeps_the_thread_of_a_worker_that_spins_keeps_no_other_asleep() {
+    for scheduler in SHARING {
+        let built = System::builder().workers(2).scheduler(scheduler());
+        // So short that the other one sleeps when the next question comes.
+        let system = built.idle(Idle::Spin(Duration::from_micros(10))).own();
+        run(async {
+            let (keeper, other) = (host(&system).await, host(&system).await);
+            let (begins, begun) = oneshot::channel();
+            let (release, released) = mpsc::channel();
+            keeper.keep_thread(begins, released).await.unwrap();
+            soon(begun).await.unwrap();
+            for number in 0..200 {
+                assert_eq!(other.spawn_inside(number).await, Ok(number + 1));
+            }
+            drop(release);
             system.shutdown(LONG).await.unwrap();
         });
     }

@@ -44,6 +44,11 @@ impl AlarmClock {
         Self
     }
 
+    /// There is no runtime that could have some.
+    pub(crate) fn has_tasks(&self) -> bool {
+        false
+    }
+
     /// Whether `next` is still to come.
     pub(crate) fn set(&mut self, next: Time, clock: &Clock, _cx: &mut Context<'_>) -> bool {
         clock.now() < next

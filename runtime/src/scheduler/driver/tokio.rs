@@ -6,7 +6,7 @@ use std::io;
 use std::pin::{Pin, pin};
 use std::task::Context;
 use std::time::Duration;
-use tokio::runtime::{self, Runtime};
+use tokio::runtime::{self, Handle, Runtime, RuntimeMetrics};
 
 /// A worker's runtime. Dropped, it leaves to itself what still blocks in the background: also where the worker could not be
 /// started, inside somebody else's runtime, in which nothing may block.
@@ -41,16 +41,23 @@ impl Drop for Driver {
     }
 }
 
-/// Ends a worker's sleep when its next timer is due.
+/// Ends a worker's sleep when its next timer is due, and knows what else its runtime has to run.
 pub(crate) struct AlarmClock {
     sleep: Pin<Box<tokio::time::Sleep>>,
     until: Time,
+    runtime: RuntimeMetrics,
 }
 
 impl AlarmClock {
     /// Inside a runtime only.
     pub(crate) fn new() -> Self {
-        Self { sleep: Box::pin(tokio::time::sleep(Duration::ZERO)), until: Time::NEVER }
+        let sleep = Box::pin(tokio::time::sleep(Duration::ZERO));
+        Self { sleep, until: Time::NEVER, runtime: Handle::current().metrics() }
+    }
+
+    /// Whether the runtime has tasks besides the worker, which may take long.
+    pub(crate) fn has_tasks(&self) -> bool {
+        self.runtime.num_alive_tasks() > 0
     }
 
     /// Wakes the task at `next`; `false` when that time has come already.

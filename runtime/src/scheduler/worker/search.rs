@@ -2,6 +2,7 @@
 
 use super::Worker;
 use super::pace::Slice;
+use crate::scheduler::driver::AlarmClock;
 use crate::scheduler::look;
 use crate::sync::planted;
 use crate::task::current;
@@ -59,7 +60,11 @@ impl Worker {
             // those in the kernel are waited for would be for nothing.
             match self.search(sockets_at) {
                 Search::Found if spins => self.visits.arrive(self.own.shared.queues.visit(self.id)),
-                Search::Found | Search::Sockets => return Next::Again,
+                Search::Found => return Next::Again,
+                Search::Sockets => {
+                    self.leave_search_to_others();
+                    return Next::Again;
+                }
                 Search::Nothing => return Next::Sleep,
             }
         }
@@ -73,6 +78,15 @@ impl Worker {
         let until = self.own.core.next_alarm(self.number()).map_or(until, |next| next.min(until));
         let pauses = self.alarm_clock.as_mut().is_some_and(|alarm| alarm.set(until, clock, cx));
         planted!("spill-spins": pauses => false)
+    }
+
+    /// Searches no more for now, if tokio has tasks beside its sockets: nobody knows for how long they run, and who
+    /// searches keeps all others asleep.
+    fn leave_search_to_others(&mut self) {
+        let has_tasks = || self.alarm_clock.as_ref().is_some_and(AlarmClock::has_tasks);
+        if planted!("spinning-keeps-others-asleep": has_tasks() => false) {
+            self.end_search();
+        }
     }
 
     /// Looks for work as long as it may spin, but not past `sockets_at`.
@@ -97,7 +111,8 @@ impl Worker {
         }
     }
 
-    /// Says whether it looks for work and has none: also while tokio looks at its sockets in between, and while it sleeps.
+    /// Says whether it looks for work and has none: also while tokio does nothing but look at its sockets in between, and
+    /// while it sleeps.
     pub(super) fn say_whether_it_searches(&self) {
         self.own.shared.queues.set_searching(self.id, self.searching);
     }
