@@ -75,7 +75,8 @@ use crate::sync::Arc;
 use shared::{Shared, Slots};
 use std::fmt;
 
-/// Makes a ring of at least `capacity` slots, rounded up to a power of two, in the indexed layout.
+/// Makes a ring of at least `capacity` slots, rounded up to a power of two, in the indexed layout. Two are the least:
+/// a quarter of the ring, or one slot, may be free without the sender's knowing, and yet an empty ring has room.
 ///
 /// # Panics
 /// When the capacity cannot be rounded up, or memory for it cannot be had.
@@ -93,7 +94,8 @@ pub fn channel<T: Send>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     ends(capacity)
 }
 
-/// Makes a ring of at least `capacity` slots, rounded up to a power of two, in the flagged layout.
+/// Makes a ring of at least `capacity` slots, rounded up to a power of two, in the flagged layout. Two are the least,
+/// as of [`channel`].
 ///
 /// # Panics
 /// As [`channel`].

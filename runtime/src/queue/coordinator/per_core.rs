@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 
 /// Slots that a ring between two workers holds; what finds no room goes through the lane.
 const RING_CAPACITY: usize = if cfg!(loom) {
-    1
+    2
 } else if cfg!(miri) {
     16
 } else {

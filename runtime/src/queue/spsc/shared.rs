@@ -5,6 +5,9 @@ use crate::sync::{AtomicUsize, CachePadded, Ordering, UnsafeCell, planted};
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
+/// Of one slot alone an empty ring would have no room before the receiver looks again.
+const SLOTS_MIN: usize = 2;
+
 const SENDER_LEFT: usize = 1;
 const RECEIVER_LEFT: usize = 2;
 
@@ -27,7 +30,8 @@ unsafe impl<T: Send, L: Layout> Sync for Shared<T, L> {}
 
 impl<T, L: Layout> Shared<T, L> {
     pub(super) fn new(capacity: usize) -> Self {
-        let capacity = capacity.max(1).checked_next_power_of_two().expect("a capacity in reach");
+        let capacity =
+            capacity.max(SLOTS_MIN).checked_next_power_of_two().expect("a capacity in reach");
         let slot = |_| Slot { mark: L::new(), value: UnsafeCell::new(MaybeUninit::uninit()) };
         let mut slots = Vec::new();
         slots.try_reserve_exact(capacity).expect("memory for the ring");

@@ -2,7 +2,7 @@
 
 use super::{Disconnected, Receiver, Sender, TryRecvError, WriteError, channel};
 use crate::queue::bell::{Bell, Waiter};
-use crate::sync::Arc;
+use crate::sync::{Arc, planted};
 use std::fmt;
 use std::future::poll_fn;
 use std::task::{Context, Poll};
@@ -11,6 +11,9 @@ use std::task::{Context, Poll};
 ///
 /// The ends do what those of [`channel`] do; a flush and a return of room cost a read-modify-write
 /// more, which finds out whether the other end waits. They need no particular executor.
+///
+/// Room is given back by the quarter of the ring, and when the receiver has taken all that it has seen: so it may go on
+/// to something else that the sender is to do first.
 ///
 /// # Panics
 /// As [`channel`].
@@ -175,6 +178,9 @@ impl<T: Send> WaitingReceiver<T> {
     pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
         let published = self.receiver.published;
         let received = self.receiver.try_recv();
+        if planted!("spsc-room-kept": self.receiver.is_out_of_view() => false) {
+            self.receiver.give_room();
+        }
         if self.receiver.published != published {
             self.ring();
         }

@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 use std::ptr::NonNull;
 
 /// Parcels that a ring holds; next to nothing under a model checker, which is to see it overflow.
-pub(super) const RING_CAPACITY: usize = if cfg!(shuttle) { 1 } else { 256 };
+pub(super) const RING_CAPACITY: usize = if cfg!(shuttle) { 2 } else { 256 };
 /// Parcels that may wait unseen in a ring while the sending turn goes on.
 const UNSEEN_MAX: usize = 16;
 

@@ -50,15 +50,34 @@ fn a_sender_that_waits_gets_room() {
         let (mut sender, mut receiver) = waiting::<Box<usize>>(1);
         let thread = thread::spawn(move || {
             block_on(async {
-                sender.send(Box::new(1)).await.expect("a receiver");
-                sender.send(Box::new(2)).await.expect("a receiver");
+                for value in 1..=3 {
+                    sender.send(Box::new(value)).await.expect("a receiver");
+                }
             });
         });
         block_on(async {
-            assert_eq!(receiver.recv().await.as_deref(), Some(&1));
-            assert_eq!(receiver.recv().await.as_deref(), Some(&2));
+            for value in 1..=3 {
+                assert_eq!(receiver.recv().await.as_deref(), Some(&value));
+            }
         });
         thread.join().expect("no panic");
+    });
+}
+
+/// It has taken as many as it was sent before, and looks for no more until the sender is done.
+#[test]
+fn a_sender_gets_room_from_a_receiver_that_waits_for_its_thread() {
+    loom::model(|| {
+        let (mut sender, mut receiver) = waiting::<usize>(1);
+        let thread = thread::spawn(move || {
+            block_on(async {
+                sender.send(1).await.expect("a receiver");
+                sender.send(2).await.expect("a receiver");
+            });
+        });
+        block_on(async { assert_eq!(receiver.recv().await, Some(1)) });
+        thread.join().expect("no panic");
+        block_on(async { assert_eq!(receiver.recv().await, Some(2)) });
     });
 }
 
@@ -68,10 +87,13 @@ fn a_sender_that_waits_learns_that_the_receiver_left() {
         let (mut sender, receiver) = waiting::<Box<usize>>(1);
         let thread = thread::spawn(move || {
             block_on(async {
-                let first = sender.send(Box::new(1)).await;
-                let second = sender.send(Box::new(2)).await;
-                let third = sender.send(Box::new(3)).await;
-                assert!(third.is_err() && (first.is_err() <= second.is_err()));
+                let mut is_told = false;
+                for value in 1..=4 {
+                    let sent = sender.send(Box::new(value)).await;
+                    assert!(sent.is_err() || !is_told, "it does not come back");
+                    is_told = sent.is_err();
+                }
+                assert!(is_told, "there was no room for so many");
             });
         });
         drop(receiver);

@@ -36,9 +36,28 @@ fn a_write_waits_for_its_flush() {
     assert_eq!(receiver.poll_recv(&cx), Poll::Ready(None));
 }
 
+/// A receiver that has taken everything may wait for the sender by other means.
+#[test]
+fn all_room_is_given_back_with_the_last_value() {
+    for capacity in [1, 2, 4, 8, 16] {
+        let (mut sender, mut receiver) = waiting(capacity);
+        let capacity = sender.capacity();
+        for round in 0..3 {
+            for value in 0..capacity {
+                assert_eq!(sender.write(value), Ok(()), "round {round} of {capacity}");
+            }
+            sender.flush().expect("a receiver");
+            for value in 0..capacity {
+                assert_eq!(receiver.try_recv(), Ok(value));
+            }
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_sender_learns_that_the_receiver_left() {
-    let (mut sender, receiver) = waiting(1);
+    let (mut sender, receiver) = waiting(2);
+    sender.send(0).await.expect("room");
     sender.send(1).await.expect("room");
     let sending = tokio::spawn(async move { sender.send(2).await });
     tokio::task::yield_now().await;
