@@ -23,9 +23,10 @@
 //!
 //! # What callers keep
 //! A registration that finds the mailbox queued costs one load, which orders nothing. So work has to be
-//! handed over by read-modify-writes on both sides (a swap, a lock, any channel does), before the
+//! handed over by read-modify-writes of one word on both sides (a swap, or a lock around it), before the
 //! registration by the caller and after the drain by the handler. Then one of the two comes first:
-//! either the handler finds the work, or the caller finds the mailbox running.
+//! either the handler finds the work, or the caller finds the mailbox running. A channel is not enough
+//! by itself: most find out by loads that nothing is there, and such a look may come before the drain.
 //!
 //! # Example
 //! ```
