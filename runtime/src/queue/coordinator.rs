@@ -330,20 +330,26 @@ impl<Q: ReadySlots> Coordinator<Q> {
             if popped == 0 {
                 break;
             }
-            missing = max - (out.len() - before);
+            // A queue of somebody else's may give more than it is asked for.
+            missing = max.saturating_sub(out.len() - before);
         }
         out.len() - before
     }
 
-    /// Moves on a mailbox whose entry was taken: to running, or to idle if it was cancelled.
+    /// Moves on a mailbox whose entry was taken: to running, or to idle if it was cancelled. One that has no entry
+    /// stays what it is: a queue of somebody else's has made that up.
     #[inline]
     fn start(&self, slot: u32) -> Option<MailboxIndex> {
         let state = self.words.get(slot as usize)?;
         // Relaxed: a guess; the exchange decides.
         let mut word = Word(state.load(Ordering::Relaxed));
         loop {
-            // By invariant 1 it is the one or the other, and others may change one into the other.
-            let cancelled = word.phase() == Phase::Cancelled;
+            // Others may change the one into the other.
+            let cancelled = match word.phase() {
+                Phase::Queued => false,
+                Phase::Cancelled => true,
+                Phase::Idle | Phase::Running | Phase::Noted | Phase::Held => return None,
+            };
             let next = word.at(if cancelled { Phase::Idle } else { Phase::Running });
             // AcqRel: acquires what callers did before they registered; pairs with the AcqRel of
             // registrations during the run. Relaxed: only a guess again.

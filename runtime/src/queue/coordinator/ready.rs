@@ -7,7 +7,8 @@ use std::time::Duration;
 /// A queue of slots, for a [`Coordinator`].
 ///
 /// A slot is in it at most once, so a queue never holds more than there are slots. Every slot that is
-/// pushed is popped once, by some call; none waits for ever while others are popped.
+/// pushed is popped once, by some call; none waits for ever while others are popped. A slot that is popped
+/// without having been pushed is not run.
 pub trait ReadySlots: Send + Sync + Debug {
     /// What a worker has to itself; dropping it gives the worker's place back.
     type End<'a>: Debug

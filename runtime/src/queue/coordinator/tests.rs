@@ -1,7 +1,7 @@
 //! The coordinator against sets and a deque, step by step, and under real threads.
 
 use super::{Coordinator, Handled, InvokeResult, MailboxIndex, ReadySlots, Registered};
-use crate::sync::{Arc, AtomicBool, AtomicUsize, Ordering, rounds, thread};
+use crate::sync::{Arc, AtomicBool, AtomicUsize, Mutex, Ordering, rounds, thread};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -241,6 +241,45 @@ fn a_failed_mailbox_is_retried_when_its_time_has_come() {
     coordinator.handle_invoke_result(at(0), retry, seconds(4));
     assert_eq!(coordinator.resume_due(seconds(5)), 0);
     assert_eq!(coordinator.resume_due(seconds(6)), 1);
+}
+
+/// Gives every slot twice, however many it is asked for.
+#[derive(Debug, Default)]
+struct Generous(Mutex<Vec<u32>>);
+
+impl ReadySlots for Generous {
+    type End<'a> = ();
+
+    fn end(&self, _: usize) -> Option<()> {
+        Some(())
+    }
+
+    fn push(&self, _: Option<&mut ()>, slot: u32) {
+        self.0.lock().push(slot);
+    }
+
+    fn pop(&self, _: Option<&mut ()>, _: usize, mut take: impl FnMut(u32)) -> usize {
+        let slots = std::mem::take(&mut *self.0.lock());
+        for &slot in &slots {
+            take(slot);
+            take(slot);
+        }
+        2 * slots.len()
+    }
+}
+
+#[test]
+fn what_a_queue_gives_twice_is_run_once() {
+    let coordinator = Coordinator::with_queue(3, Generous::default());
+    for slot in 0..3 {
+        coordinator.register_ready(at(slot));
+    }
+    assert!(coordinator.unregister(at(1)));
+    let mut out = Vec::new();
+    assert_eq!(coordinator.drain_ready_cycle(1, &mut out), 2, "more than asked for");
+    assert_eq!(out, [at(0), at(2)]);
+    assert_eq!(coordinator.register_ready(at(1)), Registered::Queued, "it rests");
+    assert_eq!(coordinator.register_ready(at(0)), Registered::Noted, "it runs");
 }
 
 /// Runs a mailbox once, after which it is held for an hour unless somebody ends that.
