@@ -15,8 +15,8 @@
 //!    and nodes that call each other cannot block each other.
 //! 2. A node that finds nothing to take in flushes what it has written. So nothing stays behind
 //!    unflushed while its writer waits for an answer.
-//! 3. A call ends once: by its reply, or as [`Received::Lost`] when its peer has left and nothing that
-//!    it sent can still come. What the caller keeps with it ([`user_data`](Node::call)) never leaves the
+//! 3. A call ends once: by its reply, or as [`Received::Lost`] when its peer has left and nothing can still
+//!    come: what others send goes first, so a node that is never without it is not told. What the caller keeps with it ([`user_data`](Node::call)) never leaves the
 //!    caller's thread.
 //! 4. What one node sends to one other arrives in order.
 //!
@@ -144,7 +144,7 @@ pub enum Received<P, U> {
         /// What it says.
         payload: P,
     },
-    /// A call of this node will not be answered: the other node has left.
+    /// A call of this node will not be answered: the other node has left. A poll tells that has nothing else to take in.
     Lost {
         /// The node that left.
         peer: usize,
