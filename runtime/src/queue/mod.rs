@@ -3,7 +3,7 @@
 //! | to | use |
 //! |---|---|
 //! | send from one thread to one other | [`spsc`] |
-//! | call and answer between many threads | [`flux`], [`mesh`]; both make the nodes of [`exchange`] |
+//! | call and answer between many threads | [`flux`], [`mesh`]; both make the nodes of [`exchange`], as [`Flux`] and [`Mesh`] |
 //! | know which of many mailboxes are ready, and run each on one worker at a time | [`coordinator`] |
 
 // Inside the crate:
@@ -33,6 +33,44 @@ pub mod exchange;
 pub mod flux;
 pub mod mesh;
 pub mod spsc;
+
+/// A node of a [`flux`] group, for who writes down its type.
+///
+/// ```
+/// use greenroom::queue::{Flux, exchange::Received, flux};
+///
+/// /// Answers one call with twice what it was sent.
+/// fn answer(mut node: Flux<u64, ()>) {
+///     loop {
+///         if let Some(Received::Call(request)) = node.poll() {
+///             let double = 2 * request.payload;
+///             return node.reply(request, double);
+///         }
+///     }
+/// } // a node that is dropped flushes
+///
+/// let [mut asker, answerer] = flux::nodes(2, 8).try_into().unwrap();
+/// let thread = std::thread::spawn(move || answer(answerer));
+/// asker.call(1, 21, ()).unwrap();
+/// let double = loop {
+///     if let Some(Received::Reply { payload, .. }) = asker.poll() {
+///         break payload;
+///     }
+/// };
+/// assert_eq!(double, 42);
+/// # thread.join().unwrap();
+/// ```
+pub type Flux<P, U> = exchange::Node<P, U, flux::Rings<P>>;
+
+/// A node of a [`mesh`] group, for who writes down its type; it is used as a [`Flux`] is.
+///
+/// ```
+/// use greenroom::queue::{Mesh, mesh};
+///
+/// let nodes: Vec<Mesh<u64, ()>> = mesh::nodes(16, 8);
+/// assert_eq!(nodes[3].id(), 3);
+/// ```
+pub type Mesh<P, U> = exchange::Node<P, U, mesh::Inboxes<P>>;
 
 pub(crate) mod bell;
 pub(crate) mod gate;
