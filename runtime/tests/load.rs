@@ -12,8 +12,14 @@ use std::thread::{self, ThreadId};
 use std::time::Duration;
 use support::{Builds, run};
 
-/// Messages for each scheduler unless the environment says more.
-const MESSAGES: u64 = if cfg!(sanitized) { 100_000 } else { 400_000 };
+/// Messages for each scheduler unless the environment says more. ThreadSanitizer sees ten millions in all.
+const MESSAGES: u64 = if cfg!(sanitized = "thread") {
+    2_000_000
+} else if cfg!(sanitized) {
+    100_000
+} else {
+    400_000
+};
 /// More than cores, as a rule, so that workers are interrupted anywhere.
 const WORKERS: usize = 3;
 /// Messages that an actor which moves handles on one worker.
