@@ -8,6 +8,7 @@ mod capture;
 mod loopbacks;
 mod ports;
 mod relay;
+mod sessions;
 
 use greenroom::net::{Drive, Export, Node, Transport};
 use greenroom::{Actor, Ref, System, handlers};
@@ -217,7 +218,7 @@ async fn through_a_bad_network_messages_come_once_and_in_order() {
     for (seed, address) in loopbacks().into_iter().enumerate() {
         let delay = Duration::from_millis(20);
         let rules = Rules { drop: 10, duplicate: 10, corrupt: 10, delay, rebind_after: 40 };
-        let (_here_lives, here_udp, here) = node(1, address);
+        let (here_lives, here_udp, here) = node(1, address);
         let (there_lives, there_udp, there) = node(2, address);
         let book = there_lives.spawn::<Book>(Book::default()).await.expect("it starts");
         there.export("book", Export::of(&book)).expect("the name is free");
@@ -237,6 +238,8 @@ async fn through_a_bad_network_messages_come_once_and_in_order() {
                 let noted = far.notes().within(LIMIT).await.expect("it answers");
                 assert_eq!(noted, (0..next).collect::<Vec<_>>());
             }
+            let both = [(&here_lives, &here_udp, &here), (&there_lives, &there_udp, &there)];
+            sessions::end(&both).await;
         };
         tokio::select! {
             done = tokio::time::timeout(LIMIT, talk) => done.expect("messages get through"),
@@ -274,7 +277,7 @@ async fn carry(client_side: tokio::net::UdpSocket, server: SocketAddr) {
 #[tokio::test]
 async fn answers_come_from_the_address_that_was_asked() {
     for any in ["0.0.0.0:0", "[::]:0"] {
-        let (_here_lives, _here_udp, here) = node(1, loopbacks()[0]);
+        let (here_lives, here_udp, here) = node(1, loopbacks()[0]);
         let (there_lives, there_udp, there) = node(2, any.parse().expect("an address"));
         let book = there_lives.spawn::<Book>(Book::default()).await.expect("it starts");
         there.export("book", Export::of(&book)).expect("the name is free");
@@ -288,6 +291,8 @@ async fn answers_come_from_the_address_that_was_asked() {
                 peer.expect("it answers").find("book").await.expect("it is exported");
             far.note(7).await.expect("it lives");
             assert_eq!(far.notes().within(LIMIT).await.expect("it answers"), [7]);
+            let both = [(&here_lives, &here_udp, &here), (&there_lives, &there_udp, &there)];
+            sessions::end(&both).await;
         };
         tokio::select! {
             done = tokio::time::timeout(LIMIT, talk) => done.expect("it is heard"),

@@ -1,7 +1,7 @@
 //! Nodes over encrypted UDP on this machine: the same references and calls as at home.
 
 use crate::loopbacks::loopbacks;
-use crate::{LONG, soon};
+use crate::{LONG, sessions, soon};
 use greenroom::net::{Address, ConnectError, Export, LookupError, Node, transport_conforms};
 use greenroom::{Actor, Ref, System, handlers};
 use greenroom_transports::link;
@@ -62,13 +62,9 @@ fn places() -> [Place; 2] {
     [place(settings(1).peer(other, None)), place(settings(2).peer(one, None))]
 }
 
-async fn end(places: [Place; 2]) {
-    for place in &places {
-        place.node.close().await;
-    }
-    for place in places {
-        place.system.shutdown(LONG).await.unwrap();
-    }
+/// Ends all of them, of which nothing may be left.
+async fn end<const N: usize>(places: [Place; N]) {
+    sessions::end(&places.each_ref().map(|it| (&it.system, &it.udp, &it.node))).await;
 }
 
 #[test]
@@ -142,6 +138,7 @@ fn strangers_meet_by_the_clusters_key() {
         let other = Identity::new(Key::new([77; 32])).public();
         let wrong: Address = format!("udp:{}#{other}", three.udp.address()).parse().unwrap();
         assert_eq!(unreachable(two.node.connect(&wrong).await), "another node is there");
+        end([one, two, three]).await;
     });
 }
 
@@ -155,13 +152,14 @@ fn an_address_where_nobody_is_holds_nobody_up() {
         let (lost, found) = tokio::join!(one.node.connect(&empty), one.node.connect(&there));
         assert_eq!(unreachable(lost), "there was no connection in time");
         assert_eq!(found.unwrap().identity(), two.node.identity());
+        end([one, two]).await;
     });
 }
 
 #[test]
 fn addresses_that_lead_nowhere_say_so() {
     soon(async {
-        let [one, _two] = places();
+        let [one, two] = places();
         let connect = async |address: &str| one.node.connect(&address.parse().unwrap()).await;
         let other_scheme = connect("tcp:127.0.0.1:1").await;
         assert!(matches!(other_scheme, Err(ConnectError::OtherScheme(_))), "{other_scheme:?}");
@@ -176,6 +174,7 @@ fn addresses_that_lead_nowhere_say_so() {
         // A label is missing, so that no resolver is asked, which may take many seconds to say no.
         let no_name = unreachable(connect("udp:no..name:1").await);
         assert!(!no_name.is_empty());
+        end([one, two]).await;
     });
 }
 
@@ -202,6 +201,7 @@ fn who_is_forbidden_stays_so() {
         assert_eq!(unreachable(two.node.connect(&back).await), "there was no connection in time");
         one.udp.allow(two.udp.public());
         assert_eq!(two.node.connect(&back).await.unwrap().identity(), one.node.identity());
+        end([one, two]).await;
     });
 }
 
@@ -237,6 +237,7 @@ fn who_connects_after_the_end_hears_of_it() {
         let refused = one.node.connect(&two.udp.node_address()).await;
         assert!(matches!(refused, Err(ConnectError::Closed)), "{refused:?}");
         assert_eq!(one.udp.failure(), None);
+        end([one, two]).await;
     });
 }
 
@@ -264,5 +265,6 @@ fn names_lead_where_the_socket_reaches() {
         let port = two.udp.address().port();
         let named: Address = format!("udp:localhost:{port}#{}", two.udp.public()).parse().unwrap();
         assert_eq!(one.node.connect(&named).await.unwrap().identity(), two.node.identity());
+        end([one, two]).await;
     });
 }

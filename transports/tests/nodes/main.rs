@@ -15,6 +15,8 @@ mod membership;
 #[path = "../ports/mod.rs"]
 mod ports;
 mod processes;
+#[path = "../sessions/mod.rs"]
+mod sessions;
 
 use std::future::Future;
 use std::time::Duration;

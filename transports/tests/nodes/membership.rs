@@ -90,8 +90,10 @@ fn nodes_of_a_cluster_find_each_other_over_udp() {
                     _ => {}
                 }
             }
-            a.system.shutdown(LONG).await.unwrap();
-            b.system.shutdown(LONG).await.unwrap();
+            for system in [&a.system, &b.system, &c.system] {
+                system.shutdown(LONG).await.unwrap();
+                assert_eq!(system.leftovers(), Vec::<String>::new());
+            }
         };
         tokio::time::timeout(LONG * 2, test).await.expect("in time");
     });
