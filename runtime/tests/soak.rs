@@ -5,8 +5,9 @@
 //! The first quarter of the rounds warms up. Then the bytes that are allocated may grow by 1 KiB a second, from the round
 //! before the last half that kept the least to the one after. The pool gives nothing back, so it is counted apart: it, the
 //! memory that is present, and what else the process has, may in the worst round of the last half be no more than in the
-//! worst before, but for what does not depend on the number of rounds. Under the sanitizers the pool is switched off, and
-//! AddressSanitizer looks for leaks itself.
+//! worst before, but for what does not depend on the number of rounds. And if the rounds take long enough for it to be seen,
+//! the memory that is present may grow by 1 KiB a second, from one part of the time to the next. Under the sanitizers the pool
+//! is switched off, and AddressSanitizer looks for leaks itself.
 
 #![cfg(all(target_os = "linux", not(sanitized)))]
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
@@ -77,6 +78,12 @@ const LATE_BYTES: usize = 4 << 10;
 /// slab that another has to spare, up to 64 KiB of the largest blocks, until each has its own; and a few pages.
 const POOLED_MORE: usize = 192 << 10;
 const RESIDENT_MORE: usize = POOLED_MORE + (256 << 10);
+/// Parts of the time after the warm-up. What is late comes in a few of them, and what leaks in each.
+const PARTS: usize = 8;
+/// How long a part has to be: in a shorter one the warm-up is not over.
+const PART_LEAST: Duration = Duration::from_millis(500);
+/// What memory is present by.
+const PAGE: usize = 4 << 10;
 
 /// Later than any test ends.
 const NEVER: Duration = Duration::from_secs(100_000);
@@ -239,7 +246,7 @@ impl Kept {
             blocks: Amount::of(&HEAPED.blocks),
             bytes: Amount::of(&HEAPED.bytes),
             pooled: POOLED.bytes.load(Ordering::SeqCst),
-            resident: pages * 4096,
+            resident: pages * PAGE,
             threads: entries("/proc/self/task"),
             files: entries("/proc/self/fd"),
         }
@@ -258,6 +265,37 @@ impl Kept {
     }
 }
 
+/// The least memory that was present in each part of the time.
+struct Slope {
+    began: Instant,
+    least: [usize; PARTS],
+}
+
+impl Slope {
+    fn new() -> Self {
+        Self { began: Instant::now(), least: [usize::MAX; PARTS] }
+    }
+
+    /// That of a round, of which there are so many.
+    fn note(&mut self, resident: usize, round: usize, rounds: usize) {
+        let least = &mut self.least[round * PARTS / rounds];
+        *least = resident.min(*least);
+    }
+
+    /// Asserts that in the middle of all steps from a part to the next it is no more than a page, or than it may be in
+    /// that time.
+    fn assert_flat(&self) {
+        let part = self.began.elapsed() / u32::try_from(PARTS).unwrap();
+        let mut steps: Vec<_> =
+            self.least.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect();
+        steps.sort_unstable();
+        let step = steps[steps.len() / 2];
+        let allowed = BYTES_A_SECOND * usize::try_from(part.as_millis()).unwrap() / 1000;
+        let is_flat = step <= allowed.max(PAGE) || part < PART_LEAST;
+        assert!(is_flat, "{step} bytes more in each {part:?}: {:?}", self.least);
+    }
+}
+
 /// Round after round in one system.
 fn soak(scheduler: Scheduler) {
     let rounds = times(ROUNDS);
@@ -265,15 +303,21 @@ fn soak(scheduler: Scheduler) {
     run(async {
         let foreman = system.spawn::<Foreman>(Foreman { ended: 0 }).await.unwrap();
         let [mut before, mut after] = [None::<Kept>, None];
+        let (warm, mut slope) = (rounds / 4, None);
         for number in 0..rounds {
             round(&system, &foreman).await;
             let now = Kept::now();
+            if number >= warm {
+                let slope = slope.get_or_insert_with(Slope::new);
+                slope.note(now.resident, number - warm, rounds - warm);
+            }
             if number >= rounds / 2 {
                 after = Some(after.map_or(now, |after| after.join(now)));
-            } else if number >= rounds / 4 {
+            } else if number >= warm {
                 before = Some(before.map_or(now, |before| before.join(now)));
             }
         }
+        slope.unwrap().assert_flat();
         let (before, after) = (before.unwrap(), after.unwrap());
         let grown = after.blocks.has_grown(before.blocks, LATE_BLOCKS, BLOCKS_A_SECOND)
             || after.bytes.has_grown(before.bytes, LATE_BYTES, BYTES_A_SECOND)
