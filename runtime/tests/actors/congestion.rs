@@ -243,7 +243,7 @@ fn what_has_no_room_in_a_ring_is_in_the_budget_of_the_system() {
 
 #[test]
 fn two_workers_that_are_congested_by_each_other_go_on() {
-    const COUNT: u64 = 50_000;
+    const COUNT: u64 = if cfg!(sanitized) { 10_000 } else { 50_000 };
     on(2, Scheduler::per_core(), async |system| {
         let mut done = Vec::new();
         for worker in [0, 1] {

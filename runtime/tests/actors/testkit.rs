@@ -61,10 +61,11 @@ async fn hoppers(system: &System, arrived: &Arc<AtomicU64>) -> Vec<Ref<Hopper>> 
 // [G-IDLE-1]
 #[test]
 fn an_idle_system_has_handled_everything() {
+    const ROUNDS: usize = if cfg!(sanitized) { 12 } else { 60 };
     everywhere(async |system| {
         let arrived = Arc::new(AtomicU64::new(0));
         let hoppers = hoppers(system, &arrived).await;
-        for round in 1..=60 {
+        for round in 1..=ROUNDS {
             for hopper in &hoppers {
                 hopper.hop(round * 3).await.unwrap();
             }
@@ -77,6 +78,7 @@ fn an_idle_system_has_handled_everything() {
 // [G-IDLE-1]
 #[test]
 fn mail_between_workers_is_under_way() {
+    const ROUNDS: usize = if cfg!(sanitized) { 100 } else { 500 };
     for scheduler in SCHEDULERS {
         on(4, scheduler(), async |system| {
             let arrived = Arc::new(AtomicU64::new(0));
@@ -88,7 +90,7 @@ fn mail_between_workers_is_under_way() {
             for hopper in &hoppers {
                 hopper.meet(hoppers.clone()).await.unwrap();
             }
-            for round in 1..=500 {
+            for round in 1..=ROUNDS {
                 hoppers[round % 4].hop(round % 13).await.unwrap();
                 system.await_idle(LONG).await.unwrap();
                 assert_eq!(arrived.load(Ordering::Relaxed), round as u64);

@@ -164,7 +164,7 @@ fn assert_mail_stays_short(passes_on: bool) {
     for scheduler in SCHEDULERS {
         let system = built(scheduler(), |builder| builder);
         run(async {
-            let (sources, each) = (16, 10_000);
+            let (sources, each) = (16, if cfg!(sanitized) { 2_000 } else { 10_000 });
             let next = writer(&system, 0, &Log::default()).await;
             let next = passes_on.then_some(next);
             let most = waiting_max(&system, (sources, 1), each, next).await;

@@ -159,7 +159,7 @@ fn what_was_acknowledged_survives_a_kill_at_any_point() {
 // [G-JOURNAL-1] [G-JOURNAL-2]
 #[test]
 fn a_kill_while_the_journal_is_made_leaves_one_that_opens() {
-    const FOLDERS: u64 = 12;
+    const FOLDERS: u64 = if cfg!(sanitized) { 3 } else { 12 };
     let mut dice = Dice::new(FOLDERS);
     for _ in 0..FOLDERS {
         let folder = Folder::new("made");
@@ -181,7 +181,8 @@ fn a_kill_while_the_journal_is_made_leaves_one_that_opens() {
 
 /// How often a child is killed: a few times, unless the environment says more.
 pub(crate) fn kills() -> u64 {
-    std::env::var(KILLS).map_or(20, |kills| kills.parse().expect("a number"))
+    let few = if cfg!(sanitized) { 6 } else { 20 };
+    std::env::var(KILLS).map_or(few, |kills| kills.parse().expect("a number"))
 }
 
 /// Kills children that write to the place, and reads back what each has left. Returns how many pairs that is.

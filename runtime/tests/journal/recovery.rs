@@ -147,7 +147,7 @@ fn live<S: Store>((sessions, every, prune): Lives, mut store: impl FnMut() -> S)
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(sanitized) { 12 } else { 60 }))]
 
     // [G-JOURNAL-3]
     #[test]

@@ -11,9 +11,9 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
 
-const SEEDS: u64 = 100;
+const SEEDS: u64 = if cfg!(sanitized) { 25 } else { 100 };
 /// Seeds under which the node crashes at each step in turn.
-const THOROUGH: u64 = 2;
+const THOROUGH: u64 = if cfg!(sanitized) { 1 } else { 2 };
 const KEYS: usize = 3;
 /// Numbers that each client wants noted.
 const NOTES: u64 = 6;

@@ -323,7 +323,7 @@ fn deed() -> impl Strategy<Value = Deed> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(sanitized) { 20 } else { 200 }))]
 
     /// Whatever is said, and whenever there is credit: everything leaves in order, within its credit. When the
     /// connection ends in the middle, what has not come is reported, each message once.

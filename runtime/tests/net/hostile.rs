@@ -310,6 +310,7 @@ fn who_says_wrongly_that_one_is_held_or_not_is_cut_off() {
 
 // [G-REMOTE-8] [ENV-25]
 #[test]
+#[cfg_attr(sanitized, ignore = "slow, and only counts")]
 fn news_that_wait_for_what_a_peer_does_not_send_are_bounded() {
     const MANY: usize = 65_537;
     let network = Loopback::new().frames_max(1024);

@@ -215,6 +215,7 @@ fn a_value_that_is_refused_hides_no_other_field() {
 }
 
 #[test]
+#[cfg_attr(sanitized, ignore = "slow, and one thread alone computes")]
 fn what_is_not_got_at_is_named() {
     assert_eq!(lines::<(u8, Never, u64)>(), ["it.0: u8", "it.1: String", "it.2: opaque"]);
     assert_eq!(lines::<BTreeMap<Never, u64>>(), ["it{key}: String", "it{value}: opaque"]);

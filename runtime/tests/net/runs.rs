@@ -158,7 +158,7 @@ fn history(seed: u64, frames: &[Vec<u8>]) -> (Vec<u8>, Heard) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(sanitized) { 8 } else { 64 }))]
 
     /// Whatever is in which frames: what is right is noted in order, what is wrong is refused for its own reason, and
     /// each as if it had come by itself.

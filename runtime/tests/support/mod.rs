@@ -51,9 +51,16 @@ pub(crate) fn times(few: usize) -> usize {
 }
 
 /// Runs `test` under each scheduler with one, two and four workers, and shuts each system down. Two say nothing
-/// under a sanitizer, which makes everything slow, that four do not.
+/// under a sanitizer, which makes everything slow, that four do not; nor does one to ThreadSanitizer, which looks for what
+/// threads do to each other.
 pub(crate) fn everywhere(test: impl AsyncFn(&System)) {
-    let crews: &[usize] = if cfg!(sanitized) { &[1, 4] } else { &[1, 2, 4] };
+    let crews: &[usize] = if cfg!(sanitized = "thread") {
+        &[4]
+    } else if cfg!(sanitized) {
+        &[1, 4]
+    } else {
+        &[1, 2, 4]
+    };
     for scheduler in SCHEDULERS {
         for workers in crews {
             on(*workers, scheduler(), &test);

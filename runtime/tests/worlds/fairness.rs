@@ -10,7 +10,7 @@ use greenroom::{Actor, Context, Ref, Scheduler, handlers};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-const SEEDS: u64 = 30;
+const SEEDS: u64 = if cfg!(sanitized) { 6 } else { 30 };
 /// Actors that are ready all the time.
 const RUNNERS: u64 = 8;
 /// Activations of a world: enough that every bound below can be passed.

@@ -384,6 +384,7 @@ fn traces_to_compare() {
 }
 
 #[test]
+#[cfg_attr(sanitized, ignore = "slow, and only compares")]
 fn a_seed_gives_the_same_world_in_every_process() {
     let mut other = Command::new(std::env::current_exe().unwrap());
     let other = other.args(["--exact", "oracles::traces_to_compare", "--ignored", "--nocapture"]);

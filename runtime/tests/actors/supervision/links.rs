@@ -70,6 +70,9 @@ impl Node {
 
 type Trapped = Arc<Mutex<mpsc::UnboundedReceiver<Down>>>;
 
+/// For how long a load is dropped: others have their turn so often meanwhile.
+const YIELDS: usize = if cfg!(sanitized) { 100 } else { 2_000 };
+
 /// Takes a while to drop, and notes if somebody is told of an end meanwhile.
 struct Load {
     trapped: Trapped,
@@ -78,7 +81,7 @@ struct Load {
 
 impl Drop for Load {
     fn drop(&mut self) {
-        for _ in 0..2_000 {
+        for _ in 0..YIELDS {
             thread::yield_now();
         }
         self.is_early.store(!self.trapped.lock().is_empty(), Ordering::SeqCst);

@@ -229,7 +229,10 @@ fn a_stream_goes_on_to_other_nodes() {
 // [G-STREAM-4] [ENV-20]
 #[test]
 fn a_stream_that_is_not_read_holds_its_emitter_back() {
-    for len in [0_usize, 1000, 100_000, 3 << 20] {
+    const LENS: [usize; 4] = [0, 1000, 100_000, 3 << 20];
+    // The shortest are most.
+    let lens = if cfg!(sanitized) { &LENS[1..] } else { &LENS };
+    for &len in lens {
         once(Loopback::new(), async |_, here, there| {
             let (_, far, _gate) = store(here, there).await;
             let (emitter, content) = Items::bounded(2);

@@ -97,7 +97,7 @@ fn items() -> impl Strategy<Value = Vec<Item>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(sanitized) { 8 } else { 48 }))]
     // [G-STREAM-3] [ENV-20]
     #[test]
     fn what_is_read_is_what_was_emitted(

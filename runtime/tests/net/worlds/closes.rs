@@ -16,6 +16,7 @@ const SENT: u64 = 20;
 const HANDED_IN: u64 = 5;
 /// As long as everything takes that happens by itself.
 const SOON: Duration = Duration::from_secs(1);
+const SEEDS: u64 = if cfg!(sanitized) { 4 } else { 20 };
 
 /// What of a connection that was closed has become of it at the other node.
 #[derive(Debug, PartialEq)]
@@ -80,7 +81,7 @@ fn over(lost: u64) -> Became {
 // [G-REMOTE-4] [G-REMOTE-6] [G-REMOTE-7]
 #[test]
 fn the_end_of_a_connection_does_not_wait_for_room_for_ever() {
-    for seed in 0..20 {
+    for seed in 0..SEEDS {
         let (became, told) = closed(seed, &[9 * SOON, 2 * SOON], None);
         assert_eq!(became, [going_on(), over(SENT - HANDED_IN)], "seed {seed}");
         assert_eq!(told, HANDED_IN, "seed {seed}");
@@ -90,7 +91,7 @@ fn the_end_of_a_connection_does_not_wait_for_room_for_ever() {
 // [G-REMOTE-4]
 #[test]
 fn what_finds_room_in_time_is_handed_in_and_then_the_end_is_told() {
-    for seed in 0..20 {
+    for seed in 0..SEEDS {
         let (became, told) = closed(seed, &[8 * SOON, SOON], Some(1));
         assert_eq!(became, [going_on(), over(0)], "seed {seed}");
         assert_eq!(told, SENT, "seed {seed}");
@@ -103,7 +104,7 @@ const MANY: u64 = 300;
 // [G-REMOTE-6] [G-REMOTE-7]
 #[test]
 fn a_close_waits_for_credit_as_long_as_for_an_answer_and_sends_all_else() {
-    for seed in 0..20 {
+    for seed in 0..SEEDS {
         let mut world = World::new(seed);
         let (here, there) = (world.node("here").start(), world.node("there").start());
         let clock = world.clock();
@@ -140,7 +141,7 @@ fn a_close_waits_for_credit_as_long_as_for_an_answer_and_sends_all_else() {
 // [G-REMOTE-6] [G-REMOTE-7]
 #[test]
 fn a_node_that_closes_leaves_nobody_waiting_for_another_peer() {
-    for seed in 0..20 {
+    for seed in 0..SEEDS {
         let mut world = World::new(seed);
         let [here, full, free] = ["here", "full", "free"].map(|name| world.node(name).start());
         let clock = world.clock();
