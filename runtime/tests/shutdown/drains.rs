@@ -352,7 +352,7 @@ fn a_supervised_child_that_fails_while_it_drains_handles_the_rest() {
     });
 }
 
-/// How long a drain may take. CI says how long where it has the machine to itself.
+/// How long a drain may take. CI says how long for a million messages.
 fn limit() -> Duration {
     let seconds = std::env::var("GREENROOM_DRAIN_SECONDS");
     seconds.map_or(LONG, |text| Duration::from_secs(text.parse().expect("a number of seconds")))
