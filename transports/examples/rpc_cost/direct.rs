@@ -1,6 +1,7 @@
 //! Two devices that cost next to nothing: what one sends is in the other's memory when it is pushed, without a network,
 //! time, faults, or anything but datagrams. What a driver does for every device, the rings of slots, is done here, too.
 
+use greenroom_transports::link::Time;
 use greenroom_transports::rdma::sim::{Fabric, Weather};
 use greenroom_transports::rdma::verbs::{
     Completion, CompletionQueue, ConnectError, CreateError, Device, DeviceError, DeviceEvent,
@@ -170,6 +171,10 @@ impl Device for Direct {
         Limits::default()
     }
 
+    fn now(&self) -> Time {
+        Time::default()
+    }
+
     fn port(&self) -> Result<Port, DeviceError> {
         Ok(Port { is_up: true, mtu_bytes: MTU_BYTES as u16, ..Port::default() })
     }
@@ -263,6 +268,10 @@ impl Device for Dynamic {
 
     fn limits(&self) -> Limits {
         self.0.limits()
+    }
+
+    fn now(&self) -> Time {
+        self.0.now()
     }
 
     fn port(&self) -> Result<Port, DeviceError> {

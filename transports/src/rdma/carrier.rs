@@ -18,6 +18,14 @@ use std::time::Duration;
 /// Polls that find something, until others have their turn.
 const POLLS_PER_TURN: u32 = 8;
 
+/// Whatever takes longer to connect, the system has looked for its peer meanwhile.
+const LOOKED_FOR: Duration = Duration::from_millis(50);
+
+/// So many times as long no queue pair is made afterwards, so that a node stands still for a twentieth of the time; but for
+/// no longer than that.
+const RESTS: u32 = 20;
+const REST_MAX: Duration = Duration::from_secs(60);
+
 /// What a node's queue pairs are like: slots for the longest packets there are, and a peer that does not answer is
 /// given up after two seconds, long before its link is.
 pub(super) const CONFIG: Config = Config {
@@ -60,6 +68,8 @@ pub struct QueuePairs<D: Device, O> {
     /// What happened in this turn.
     activity: Activity,
     failure: Option<String>,
+    /// Until then no queue pair is made. [RDMA-51]
+    rests_until: Time,
 }
 
 impl<D: Device, O> fmt::Debug for QueuePairs<D, O> {
@@ -84,6 +94,7 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
             idle: Idle::new(spin),
             activity: Activity::default(),
             failure: None,
+            rests_until: Time::default(),
         }
     }
 
@@ -196,23 +207,29 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
     /// Does what the station wants; the attempt that it was for, and what became of it.
     fn fulfil(
         &mut self,
+        now: Time,
         association: AssociationId,
         want: Want,
     ) -> Option<(u64, Result<Terms, Why>)> {
+        let rests = crate::planted!("rdma-connects-on": now < self.rests_until => false);
         let made = match want {
-            Want::Open { psn, .. } => self.open(association, psn).map(|(_, terms)| terms),
-            Want::Accept { psn, peer, .. } => self.open(association, psn).and_then(|(id, own)| {
-                self.connect(association, id, &peer)?;
-                Ok(own)
-            }),
-            Want::Connect { peer, .. } => match self.connections.get(&association).copied() {
-                Some(id) => self.connect(association, id, &peer),
-                None => Err(Why::DeviceGone),
-            },
             Want::End => {
                 self.end(association);
                 return None;
             }
+            _ if rests => {
+                self.end(association);
+                Err(Why::NotMade)
+            }
+            Want::Open { psn, .. } => self.open(association, psn).map(|(_, terms)| terms),
+            Want::Accept { psn, peer, .. } => self.open(association, psn).and_then(|(id, own)| {
+                self.connect(now, association, id, &peer)?;
+                Ok(own)
+            }),
+            Want::Connect { peer, .. } => match self.connections.get(&association).copied() {
+                Some(id) => self.connect(now, association, id, &peer),
+                None => Err(Why::DeviceGone),
+            },
         };
         Some((want.attempt()?, made))
     }
@@ -237,9 +254,22 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
         Ok((id, terms))
     }
 
-    fn connect(&mut self, of: AssociationId, id: ConnectionId, peer: &Terms) -> Result<Terms, Why> {
+    fn connect(
+        &mut self,
+        now: Time,
+        of: AssociationId,
+        id: ConnectionId,
+        peer: &Terms,
+    ) -> Result<Terms, Why> {
         let connected = self.connected.as_mut().ok_or(Why::DeviceGone)?;
-        match connected.connect(id, &peer.endpoint, peer.receives) {
+        let began = connected.device().now();
+        let made = connected.connect(id, &peer.endpoint, peer.receives);
+        // The other peers would wait for as long again with each that is nowhere. [RDMA-51]
+        let took = connected.device().now().since(began);
+        if took > LOOKED_FOR {
+            self.rests_until = now + (took * RESTS).min(REST_MAX);
+        }
+        match made {
             Ok(()) => terms(connected, id).ok_or(Why::DeviceGone),
             Err(error) => {
                 self.failure = Some(error.to_string());
@@ -291,7 +321,7 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> Turn for QueuePairs<D, O> {
     fn send(&mut self, station: &Mutex<Station>, cx: &mut Context<'_>, now: Time) {
         loop {
             let Some((association, want)) = station.lock().poll_want() else { break };
-            if let Some((attempt, made)) = self.fulfil(association, want) {
+            if let Some((attempt, made)) = self.fulfil(now, association, want) {
                 station.lock().made(now, association, attempt, made);
             }
         }
@@ -331,5 +361,7 @@ fn terms<D: Device>(connected: &Connected<D>, id: ConnectionId) -> Option<Terms>
     })
 }
 
+#[cfg(test)]
+mod tests;
 #[cfg(test)]
 mod world;

@@ -12,7 +12,9 @@
 //! 3. **SEND and RECV only.** Memory is registered for local writes alone, and queue pairs are made with no
 //!    access for peers. [`QueuePair::access`] reads back what the device has.
 //! 4. **Misuse is an error.** What does not fit, what belongs to another device and what comes in the wrong
-//!    state is refused, with the slot handed back. Nothing panics and nothing blocks.
+//!    state is refused, with the slot handed back. Nothing panics.
+//! 5. **Little blocks.** [`QueuePair::connect`] and [`Device::address`] may, for a second: on Ethernet the system looks for
+//!    the peer. What opens, makes and registers takes as long as the driver takes; nothing else waits.
 //!
 //! Posting is in two steps: `push` puts a request behind those that wait, and `ring` gives all of them to
 //! the device with one doorbell.
@@ -36,6 +38,7 @@ pub use data::{
 pub use error::{ConnectError, CreateError, DeviceError, OpenError, PostError, RegisterError};
 pub use rings::{FullRing, ReceiveRing, SendRing};
 
+use crate::link::Time;
 use std::fmt::Debug;
 use std::ops::Range;
 use std::task::{Context, Poll};
@@ -78,6 +81,9 @@ pub trait Device: Debug + Sized {
 
     /// What the device can do at most.
     fn limits(&self) -> Limits;
+
+    /// What time it is, since a start of the device's own: to tell how long a call of it took.
+    fn now(&self) -> Time;
 
     /// The port as it is now.
     ///
@@ -129,7 +135,8 @@ pub trait Device: Debug + Sized {
         qkey: u32,
     ) -> Result<Self::QueuePair, CreateError>;
 
-    /// Where to send datagrams for the peer's port, whichever queue pair there.
+    /// Where to send datagrams for the peer's port, whichever queue pair there. On Ethernet the system looks for a port that
+    /// is nowhere for up to a second before it says so.
     ///
     /// # Errors
     /// More than the device has, or the peer cannot be reached from this port.
@@ -206,7 +213,8 @@ pub trait QueuePair: Receives {
     /// How many bytes may be sent inline at most.
     fn inline_bytes_max(&self) -> usize;
 
-    /// Connects to the peer's queue pair, which connects to this one: ready to receive and to send.
+    /// Connects to the peer's queue pair, which connects to this one: ready to receive and to send. On Ethernet the system
+    /// looks for a peer that is nowhere for up to a second before it says so.
     ///
     /// # Errors
     /// It is connected or for datagrams, the ends do not fit together, or the device does not want to.

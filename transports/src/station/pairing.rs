@@ -56,7 +56,8 @@ pub enum Why {
     /// The device was pulled away, or is of no more use.
     #[error("this node's RDMA device is gone")]
     DeviceGone,
-    /// The device does not make or connect a queue pair.
+    /// The device does not make or connect a queue pair, or none is made for a while because the system has just looked for a
+    /// peer that is nowhere.
     #[error("the RDMA device does not make or connect a queue pair")]
     NotMade,
     /// The other node refuses, because its device does not serve.
@@ -422,7 +423,7 @@ impl Pairing {
             (Phase::Opening(Some(_)), _) => Some(Word::Refuse { attempt }),
             _ => Some(Word::End { attempt }),
         };
-        self.attempts.end(now, served);
+        self.attempts.end(now, served, attempt);
         self.phase = Phase::Idle(self.attempts.offers_from());
         (self.plain, self.blocked) = (false, None);
         Step::GiveUp { why, word }

@@ -117,7 +117,7 @@ struct Place<D: Device> {
     link: Option<Link<D>>,
 }
 
-/// The connections of one worker. No call blocks, and none allocates for long: memory grows to what is under way.
+/// The connections of one worker. No call but [`connect`](Self::connect) blocks, and memory grows to what is under way.
 #[derive(Debug)]
 pub struct Connected<D: Device> {
     config: Config,
@@ -265,7 +265,8 @@ impl<D: Device> Connected<D> {
         Some(self.link(id)?.endpoint())
     }
 
-    /// Connects to the peer's end, which has posted so many receives.
+    /// Connects to the peer's end, which has posted so many receives. On Ethernet the system looks for a peer that is
+    /// nowhere for up to a second before it says so.
     ///
     /// # Errors
     /// The ends do not fit together, or the device does not want to.

@@ -78,7 +78,7 @@ struct Place<A> {
     route: Option<Route<A>>,
 }
 
-/// The datagrams of one lane. No call blocks, and none allocates but `new` and `add`.
+/// The datagrams of one lane. No call waits for a peer but [`add`](Self::add), and none allocates but that and `new`.
 #[derive(Debug)]
 pub struct Datagrams<D: Device> {
     // First, so that the queue pair is destroyed before what it was made of.
@@ -150,7 +150,7 @@ impl<D: Device> Datagrams<D> {
         self.pair.endpoint()
     }
 
-    /// Gets to know a peer.
+    /// Gets to know a peer. On Ethernet the system looks for one that is nowhere for up to a second before it says so.
     ///
     /// # Errors
     /// There are too many, or the device does not reach it.

@@ -11,11 +11,13 @@ use super::abi::{
 use super::ffi::{self, Address, Completions, Domain, Shared, Slot};
 use super::queues::{IbCompletionQueue, IbQueuePair, IbSharedReceives};
 use super::{Watched, device_error};
+use crate::link::Time;
 use std::alloc::Layout;
 use std::ffi::c_int;
 use std::io;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Instant;
 
 /// What a user is told of it.
 fn no_library(missing: ffi::Missing) -> OpenError {
@@ -72,7 +74,8 @@ impl Verbs for IbVerbs {
         let limits = limits(&attributes);
         let is_ethernet = state.link_layer == LINK_LAYER_ETHERNET;
         let place = Place { port, gid_index, is_ethernet };
-        Ok(IbDevice { domain, place, limits, inline: Inline::new(), events: Watched(None) })
+        let (inline, events, since) = (Inline::new(), Watched(None), Instant::now());
+        Ok(IbDevice { domain, place, limits, inline, events, since })
     }
 }
 
@@ -123,6 +126,8 @@ pub struct IbDevice {
     limits: Limits,
     inline: Inline,
     events: Watched<Domain>,
+    /// When it was opened.
+    since: Instant,
 }
 
 impl std::fmt::Debug for IbDevice {
@@ -202,6 +207,10 @@ impl Device for IbDevice {
 
     fn limits(&self) -> Limits {
         self.limits
+    }
+
+    fn now(&self) -> Time {
+        Time::default() + self.since.elapsed()
     }
 
     fn port(&self) -> Result<Port, DeviceError> {

@@ -210,6 +210,17 @@ impl State {
         self.hosts.iter().position(|host| host.gid == *gid)
     }
 
+    /// Whether the system finds a machine that is reached by that GID. It looks for one that is nowhere as long as the
+    /// weather says, and takes it for found if that is not at all.
+    pub(super) fn finds(&mut self, gid: &[u8; 16]) -> bool {
+        let search = self.weather.search;
+        let is_found = search.is_zero() || self.host_at(gid).is_some_and(|host| self.is_up(host));
+        if !is_found {
+            self.advance(self.now + search);
+        }
+        is_found
+    }
+
     /// The machine has another address than any had before.
     pub(super) fn readdress(&mut self, host: usize) {
         let gid = self.next_gid();

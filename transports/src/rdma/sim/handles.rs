@@ -10,6 +10,7 @@ use super::fabric::{State, identity};
 use super::pair::{Kind, Pair};
 use super::queue_pair::{SimQueuePair, push_receive};
 use super::transfer::NEVER;
+use crate::link::Time;
 use std::cell::{RefCell, RefMut};
 use std::collections::VecDeque;
 use std::io;
@@ -212,6 +213,10 @@ impl Device for SimDevice {
     fn limits(&self) -> Limits {
         let shared_receives = self.at.state().host_mut(self.at.host).shared_receives;
         Limits { shared_receives, ..State::LIMITS }
+    }
+
+    fn now(&self) -> Time {
+        self.at.state().now()
     }
 
     fn port(&self) -> Result<Port, DeviceError> {

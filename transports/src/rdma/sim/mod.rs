@@ -50,6 +50,9 @@ pub struct Weather {
     pub message_loss_permille: u64,
     /// Bytes that a datagram has at most where it passes; ports may say more.
     pub path_mtu_bytes: u16,
+    /// For how long a system looks for a machine that is nowhere when a queue pair is connected to it, before it says so.
+    /// Whoever connects stands still meanwhile. Zero if it does not look.
+    pub search: Duration,
 }
 
 impl Weather {
@@ -64,6 +67,7 @@ impl Weather {
             failures_ppm: 0,
             message_loss_permille: 0,
             path_mtu_bytes: 4096,
+            search: Duration::ZERO,
         }
     }
 }

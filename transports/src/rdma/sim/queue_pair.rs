@@ -8,6 +8,7 @@ use super::fabric::{State, identity};
 use super::handles::{At, SimAddress, SimSlot};
 use super::pair::{Kind, Pair, Payload, Send, Target};
 use super::transfer::NEVER;
+use std::io;
 use std::ops::Range;
 
 pub(super) fn push_receive(at: &At, queue: usize, slot: SimSlot) -> Result<(), PostError<SimSlot>> {
@@ -104,6 +105,9 @@ impl QueuePair for SimQueuePair {
         }
         if timing.timeout > 31 || timing.retries > 7 || timing.not_ready_retries > 7 {
             return Err(ConnectError::Range("a time"));
+        }
+        if !state.finds(&peer.gid) {
+            return Err(ConnectError::System(io::ErrorKind::TimedOut.into()));
         }
         let it = state.pair(self.pair).ok_or(ConnectError::State)?;
         if it.is_datagram() || it.state != QueuePairState::Made {

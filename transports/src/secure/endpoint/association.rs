@@ -32,6 +32,14 @@ pub struct AssociationId {
     pub(super) generation: u32,
 }
 
+#[cfg(test)]
+impl AssociationId {
+    /// One of an endpoint that there is not, for tests of what only tells them apart.
+    pub(crate) const fn of_nobody(place: u32) -> Self {
+        Self { place, generation: 0 }
+    }
+}
+
 /// Which keys a packet came under.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Under {

@@ -14,6 +14,8 @@ const LATE_MAX: Duration = Duration::from_secs(1);
 const LATE_KEPT: Duration = Duration::from_millis(500);
 /// Of the time in which none was late, so much makes up for time in which some were.
 const FORGIVEN: u32 = 10;
+/// A pause is longer by up to 255 of so many parts: by less than a quarter.
+const LONGER_OF: u32 = 1024;
 
 /// See the [module](self).
 #[derive(Clone, Copy, Debug)]
@@ -73,8 +75,9 @@ impl Attempts {
         self.pause = PAUSE_MAX;
     }
 
-    /// The attempt is over; `served` is for how long it carried packets.
-    pub(super) fn end(&mut self, now: Time, served: Option<Duration>) {
+    /// The attempt is over; `served` is for how long it carried packets. The pause is longer than it has to be, by as much as
+    /// `random` says, for attempts with many nodes may end together.
+    pub(super) fn end(&mut self, now: Time, served: Option<Duration>, random: u64) {
         // What served for long may serve again soon.
         let serves = served.is_some_and(
             |served| crate::planted!("rdma-serves-shortly": served >= PAUSE_MAX => true),
@@ -82,7 +85,9 @@ impl Attempts {
         if serves {
             self.pause = PAUSE_MIN;
         }
-        self.offers_from = now + self.pause;
+        let [drawn, ..] = random.to_le_bytes();
+        let longer = self.pause * u32::from(drawn) / LONGER_OF;
+        self.offers_from = now + self.pause + longer;
         // From where this attempt began, so that whoever offers, and counts from its end, does not come too early.
         let pause = crate::planted!("rdma-offers-at-once": self.pause => Duration::ZERO);
         self.takes_from = self.began.map_or(now, |began| began + pause);

@@ -1,5 +1,6 @@
 use super::*;
 use proptest::prelude::*;
+use std::collections::BTreeSet;
 
 fn at(millis: u64) -> Time {
     Time::from_nanos(millis * 1_000_000)
@@ -31,6 +32,21 @@ fn attempts_do_not_begin_more_often_whoever_asks() {
         assert_eq!(attempts.offers_from(), pause(0));
         assert!(attempts.is_too_early(pause(1)) && !attempts.is_too_early(pause(0)));
     }
+}
+
+/// Attempts with many nodes that end together, as when a switch fails.
+// [RDMA-44]
+#[test]
+fn attempts_that_end_together_do_not_begin_together() {
+    let next = |random: u64| {
+        let mut attempts = Attempts::new(at(0));
+        attempts.begin(at(0));
+        attempts.end(at(1000), None, random);
+        attempts.offers_from().since(at(1000))
+    };
+    let pauses: BTreeSet<_> = (0..256).map(next).collect();
+    assert_eq!(pauses.len(), 256);
+    assert!(pauses.iter().all(|it| (PAUSE_MIN..PAUSE_MIN * 5 / 4).contains(it)), "{pauses:?}");
 }
 
 // [RDMA-50]
