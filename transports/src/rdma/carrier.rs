@@ -26,6 +26,10 @@ const LOOKED_FOR: Duration = Duration::from_millis(50);
 const RESTS: u32 = 20;
 const REST_MAX: Duration = Duration::from_secs(60);
 
+/// A device that did not open is not tried again for so long: to look for it takes some time, and whoever has none has none
+/// for each of its peers.
+const OPEN_AGAIN: Duration = Duration::from_secs(1);
+
 /// What a node's queue pairs are like: slots for the longest packets there are, and a peer that does not answer is
 /// given up after two seconds, long before its link is.
 pub(super) const CONFIG: Config = Config {
@@ -70,6 +74,8 @@ pub struct QueuePairs<D: Device, O> {
     failure: Option<String>,
     /// Until then no queue pair is made. [RDMA-51]
     rests_until: Time,
+    /// Until then no device is opened, and why none could be. [RDMA-52]
+    unopened: Option<(Time, Why)>,
 }
 
 impl<D: Device, O> fmt::Debug for QueuePairs<D, O> {
@@ -95,29 +101,43 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
             activity: Activity::default(),
             failure: None,
             rests_until: Time::default(),
+            unopened: None,
         }
     }
 
     /// The device, opened now if it is not, or if its port is reached by something else by now. Until that can be
     /// done the old one stays, to tell what becomes of its port.
-    fn device(&mut self) -> Result<&mut Connected<D>, Why> {
+    fn device(&mut self, now: Time) -> Result<&mut Connected<D>, Why> {
         if self.connected.is_none() || self.has_moved {
-            let opened = (self.open)().map_err(|error| {
-                self.failure = Some(error.to_string());
-                if matches!(error, OpenError::PortDown(_)) { Why::PortDown } else { Why::NoDevice }
-            })?;
-            let gid = opened.port().map(|port| port.gid);
-            // Its memory is pinned, of which there may not be enough for both.
-            self.connected = None;
-            let made = Connected::new(opened, CONFIG).map_err(|error| {
-                self.failure = Some(error.to_string());
-                Why::NoDevice
-            })?;
-            self.failure = None;
-            (self.gid, self.has_moved) = (gid.unwrap_or_default(), false);
-            self.connected = Some(made);
+            if let Some((until, why)) = self.unopened
+                && now < until
+            {
+                return Err(why);
+            }
+            self.unopened = self.reopen().err().map(|why| (now + OPEN_AGAIN, why));
+            if let Some((_, why)) = self.unopened {
+                return Err(why);
+            }
         }
         self.connected.as_mut().ok_or(Why::NoDevice)
+    }
+
+    fn reopen(&mut self) -> Result<(), Why> {
+        let opened = (self.open)().map_err(|error| {
+            self.failure = Some(error.to_string());
+            if matches!(error, OpenError::PortDown(_)) { Why::PortDown } else { Why::NoDevice }
+        })?;
+        let gid = opened.port().map(|port| port.gid);
+        // Its memory is pinned, of which there may not be enough for both.
+        self.connected = None;
+        let made = Connected::new(opened, CONFIG).map_err(|error| {
+            self.failure = Some(error.to_string());
+            Why::NoDevice
+        })?;
+        self.failure = None;
+        (self.gid, self.has_moved) = (gid.unwrap_or_default(), false);
+        self.connected = Some(made);
+        Ok(())
     }
 
     /// What happened to the device.
@@ -137,6 +157,7 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
                 }
                 Ok(DeviceEvent::PortDown) => self.end_all(station, now, Why::PortDown),
                 Ok(DeviceEvent::PortUp | DeviceEvent::GidsChanged) => {
+                    self.unopened = None;
                     self.look_at_port(station, now);
                     station.lock().retry_pairs(now);
                 }
@@ -221,11 +242,13 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
                 self.end(association);
                 Err(Why::NotMade)
             }
-            Want::Open { psn, .. } => self.open(association, psn).map(|(_, terms)| terms),
-            Want::Accept { psn, peer, .. } => self.open(association, psn).and_then(|(id, own)| {
-                self.connect(now, association, id, &peer)?;
-                Ok(own)
-            }),
+            Want::Open { psn, .. } => self.open(now, association, psn).map(|(_, terms)| terms),
+            Want::Accept { psn, peer, .. } => {
+                self.open(now, association, psn).and_then(|(id, own)| {
+                    self.connect(now, association, id, &peer)?;
+                    Ok(own)
+                })
+            }
             Want::Connect { peer, .. } => match self.connections.get(&association).copied() {
                 Some(id) => self.connect(now, association, id, &peer),
                 None => Err(Why::DeviceGone),
@@ -234,9 +257,14 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
         Some((want.attempt()?, made))
     }
 
-    fn open(&mut self, of: AssociationId, psn: u32) -> Result<(ConnectionId, Terms), Why> {
+    fn open(
+        &mut self,
+        now: Time,
+        of: AssociationId,
+        psn: u32,
+    ) -> Result<(ConnectionId, Terms), Why> {
         self.end(of);
-        let connected = self.device()?;
+        let connected = self.device(now)?;
         if !connected.device().port().is_ok_and(|port| port.is_up) {
             return Err(Why::PortDown);
         }

@@ -3,6 +3,7 @@
 use super::*;
 use crate::rdma::sim::{Fabric, SimDevice, Weather};
 use crate::rdma::verbs::{Endpoint, Verbs};
+use std::cell::Cell;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -50,4 +51,23 @@ fn however_many_peers_are_nowhere_a_node_stands_still_for_a_twentieth_of_the_tim
     for peer in 0..10 {
         assert!(accept(&mut pairs, fabric.now(), peer, at(there)).is_ok(), "it rests no more");
     }
+}
+
+/// A machine without a device looks for one all the same, on the task that everything of its node goes by.
+// [RDMA-52]
+#[test]
+fn a_device_that_does_not_open_is_not_tried_for_each_peer() {
+    let opened = Cell::new(0);
+    let none = || {
+        opened.set(opened.get() + 1);
+        Err(OpenError::PortDown(1))
+    };
+    let mut pairs = QueuePairs::new(none, Duration::ZERO);
+    for tenth in 0..30 {
+        for peer in 0..10 {
+            let now = Time::default() + SECOND / 10 * tenth;
+            assert_eq!(accept(&mut pairs, now, peer, at([9; 16])), Err(Why::PortDown));
+        }
+    }
+    assert_eq!(opened.get(), 3);
 }
