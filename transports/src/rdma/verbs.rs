@@ -43,6 +43,9 @@ use std::fmt::Debug;
 use std::ops::Range;
 use std::task::{Context, Poll};
 
+/// Bytes that a packet carries on any path at most: the longest MTU there is.
+pub(crate) const MTU_BYTES_MAX: usize = 4096;
+
 /// Bytes in front of every datagram that is received: where it came from, if it came over a router.
 pub const GRH_BYTES: usize = 40;
 

@@ -364,9 +364,17 @@ impl Station {
         id: AssociationId,
         word: Word,
     ) -> Option<(SocketAddr, Vec<u8>)> {
-        let text = word.encode();
+        self.seal_text(now, id, &word.encode())
+    }
+
+    fn seal_text(
+        &mut self,
+        now: Time,
+        id: AssociationId,
+        text: &[u8],
+    ) -> Option<(SocketAddr, Vec<u8>)> {
         let mut packet = vec![0; text.len() + OVERHEAD_BYTES];
-        packet.get_mut(HEADER_BYTES..HEADER_BYTES + text.len())?.copy_from_slice(&text);
+        packet.get_mut(HEADER_BYTES..HEADER_BYTES + text.len())?.copy_from_slice(text);
         let to = self.endpoint.seal_next(now, id, WORDS, &mut packet).ok()?;
         Some((to, packet))
     }

@@ -218,6 +218,11 @@ impl Pairing {
         self.attempt
     }
 
+    /// Bytes of a packet that both take, keys included.
+    pub(super) const fn bytes(&self) -> u32 {
+        self.bytes
+    }
+
     /// The attempts so far, of which none is under way any more.
     pub(super) fn into_attempts(mut self, now: Time) -> Attempts {
         if self.has_pair() {

@@ -27,7 +27,7 @@ pub(super) enum Word {
     Accept { attempt: u64, terms: Terms, plain: bool },
     /// I have none for you.
     Refuse { attempt: u64 },
-    /// It carries: said by the queue pair itself.
+    /// It carries: said by the queue pair itself, with zeros behind it so that it is as long as what follows.
     Ready { attempt: u64 },
     /// I use it no more.
     End { attempt: u64 },
@@ -95,7 +95,7 @@ impl Word {
         }
         match (kind, rest) {
             (REFUSE, []) => Some(Self::Refuse { attempt }),
-            (READY, []) => Some(Self::Ready { attempt }),
+            (READY, zeros) if zeros.iter().all(|it| *it == 0) => Some(Self::Ready { attempt }),
             (END, []) => Some(Self::End { attempt }),
             (AGAIN, []) if attempt == 0 => Some(Self::Again),
             _ => None,
@@ -167,13 +167,20 @@ mod tests {
             for len in 0..encoded.len() {
                 prop_assert_eq!(Word::decode(&encoded[..len]), None);
             }
+            let padded: Vec<u8> = encoded.iter().copied().chain([0; 5]).collect();
+            let is_padded = matches!(word, Word::Ready { .. });
+            prop_assert_eq!(Word::decode(&padded), is_padded.then_some(word));
             // Most bytes name no kind of word.
             for kind in OFFER..=AGAIN {
                 let bytes: Vec<u8> = [kind].into_iter().chain(bytes.iter().copied()).collect();
                 for len in [9, 46, bytes.len()] {
                     let Some(bytes) = bytes.get(..len) else { continue };
                     if let Some(word) = Word::decode(bytes) {
-                        prop_assert_eq!(word.encode(), bytes);
+                        let mut encoded = word.encode();
+                        if kind == READY {
+                            encoded.resize(bytes.len(), 0);
+                        }
+                        prop_assert_eq!(encoded, bytes);
                     }
                 }
             }

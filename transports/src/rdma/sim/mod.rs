@@ -48,7 +48,8 @@ pub struct Weather {
     /// Of a thousand messages of connected queue pairs, how many are lost each time they are sent. The device sends them
     /// again when it has waited for their answer, and all behind them wait, too.
     pub message_loss_permille: u64,
-    /// Bytes that a datagram has at most where it passes; ports may say more.
+    /// Bytes of a packet that passes at most; ports may say more. A longer datagram vanishes, and a message that needs one is
+    /// sent again until its queue pair fails.
     pub path_mtu_bytes: u16,
     /// For how long a system looks for a machine that is nowhere when a queue pair is connected to it, before it says so.
     /// Whoever connects stands still meanwhile. Zero if it does not look.

@@ -122,9 +122,16 @@ impl State {
         }
         let mut bytes = std::mem::take(&mut self.scratch);
         self.read(pair, &mut bytes);
-        let fits = self.put(target, &bytes, Completion::default());
+        // Its packets are as long as both ports take, whatever lies between them.
+        let packet = bytes.len().min(here.mtu_bytes.min(peer.mtu_bytes).into());
+        let is_carried = packet <= usize::from(self.weather.path_mtu_bytes);
+        let fits = is_carried && self.put(target, &bytes, Completion::default());
         self.scratch = bytes;
-        if fits { Ok(()) } else { Err(Miss::TooLong) }
+        match (is_carried, fits) {
+            (false, _) => Err(Miss::Unanswered),
+            (true, false) => Err(Miss::TooLong),
+            (true, true) => Ok(()),
+        }
     }
 
     /// Puts bytes into the next slot that is posted there; says whether they fit.

@@ -2,6 +2,7 @@
 
 use super::{PACKETS, Station, WORDS};
 use crate::link::{Ecn, Time};
+use crate::rdma::verbs::MTU_BYTES_MAX;
 use crate::secure::aead::TAG_BYTES;
 use crate::secure::endpoint::{AssociationId, Received};
 use crate::secure::packet::NUMBER_MAX;
@@ -114,8 +115,12 @@ impl Station {
 
     fn write_ready(&mut self, id: AssociationId, slot: &mut [u8]) -> usize {
         let pairing = self.lines.get(&id).and_then(|line| line.pairing.as_ref());
-        let Some(attempt) = pairing.map(Pairing::attempt) else { return 0 };
-        let sealed = self.seal_word(self.now, id, Word::Ready { attempt });
+        let Some((attempt, bytes)) = pairing.map(|it| (it.attempt(), it.bytes())) else { return 0 };
+        let mut text = Word::Ready { attempt }.encode();
+        // A switch may take shorter packets than both ports; then this one is lost as those of the link would be.
+        let len = (bytes as usize).saturating_sub(OVERHEAD_BYTES).min(MTU_BYTES_MAX);
+        text.resize(crate::planted!("rdma-ready-short": len => 0).max(text.len()), 0);
+        let sealed = self.seal_text(self.now, id, &text);
         let Some((_, packet)) = sealed else { return 0 };
         let Some(into) = slot.get_mut(..packet.len()) else { return 0 };
         into.copy_from_slice(&packet);

@@ -278,6 +278,22 @@ fn a_queue_pair_that_does_not_prove_to_carry_is_not_used() {
     });
 }
 
+/// A switch takes packets of 1500 bytes, and both ports say 4096: what is short would pass.
+// [RDMA-42]
+#[test]
+fn a_path_that_loses_long_packets_alone_is_not_used() {
+    each_seed(16, |seed| {
+        let weather = Weather { path_mtu_bytes: 1500, ..Weather::fair() };
+        let mut world = World::new(seed, weather, SEALED);
+        world.run_until(World::is_served);
+        let tried = world.now() + Duration::from_secs(60);
+        world.run_until(|world| world.now() > tried);
+        assert_eq!(world.moves(), 0);
+        world.fabric.set_weather(Weather::fair());
+        world.run_until(|world| world.is_by(Carrier::Rdma));
+    });
+}
+
 // [RDMA-43]
 #[test]
 fn packets_are_sealed_unless_both_trust_each_other() {
