@@ -11,7 +11,7 @@ use super::rpc::Carrier;
 use super::sends::{SendError, Sends};
 use super::verbs::{
     Completion, CompletionQueue, CreateError, Device, DeviceError, Direction, Endpoint, GRH_BYTES,
-    Outcome, QueuePair, QueuePairConfig, Receives, RegisterError, Via,
+    MTU_BYTES_MAX, Outcome, QueuePair, QueuePairConfig, Receives, RegisterError, Via,
 };
 use std::task::{Context, Poll};
 
@@ -118,7 +118,10 @@ impl<D: Device> Datagrams<D> {
             psn,
         };
         let mut pair = device.datagram(&completions, &sizes, qkey)?;
-        for slot in device.register(config.receives as usize, GRH_BYTES + mtu_bytes)? {
+        // A datagram for which its slot is too short would end the queue pair, and a peer's port may take longer ones than this
+        // end's. [RDMA-22]
+        let slot_bytes = GRH_BYTES + MTU_BYTES_MAX.max(mtu_bytes);
+        for slot in device.register(config.receives as usize, slot_bytes)? {
             pair.push_receive(slot).map_err(|_| DeviceError::Failed)?;
         }
         pair.ring_receives()?;

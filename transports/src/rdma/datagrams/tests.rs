@@ -141,3 +141,25 @@ fn room_that_is_polled_is_told_of() {
     left.poll(|_, _| {});
     assert!(!left.has_taken());
 }
+
+/// A peer need not keep to what it was told, and its port may take more than this end's.
+// [RDMA-22]
+#[test]
+fn a_datagram_that_is_longer_than_the_port_takes_ends_nothing() {
+    let fabric = Fabric::new(7, Weather::fair());
+    let verbs = fabric.host();
+    fabric.limit_mtu(verbs.host(), 1024);
+    let device = verbs.open("sim0", 1, 0).expect("a device");
+    let mut near = Datagrams::new(device, &SMALL, 5, 100).expect("room for it");
+    let (_, mut far) = node(&fabric, 101);
+    assert_eq!(near.endpoint().mtu_bytes, 1024);
+    let to = far.add(&Endpoint { mtu_bytes: 4096, ..near.endpoint() }).expect("room for one");
+    for len in [4096, 1025, 8] {
+        assert_eq!(far.send(to, |_| len), Ok(len));
+        far.flush();
+        later(&fabric);
+        let mut came = 0;
+        near.poll(|_, datagram| came = datagram.len());
+        assert_eq!((came, near.ended()), (len, None));
+    }
+}

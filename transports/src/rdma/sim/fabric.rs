@@ -19,6 +19,9 @@ pub(super) const FIRST_QPN: u32 = 0x11;
 /// What the queue pairs of a machine take inline, unless it is told otherwise.
 const INLINE_BYTES_MAX: u32 = 256;
 
+/// What the ports of machines take, unless they are told otherwise.
+const MTU_BYTES: u16 = 4096;
+
 /// What completions of a queue are told apart by, in its network: its place, which no other one gets.
 pub(super) fn identity(place: usize) -> u64 {
     place as u64 + 1
@@ -80,6 +83,8 @@ pub(super) struct Host {
     pub(super) inline_bytes_max: u32,
     /// How many queues of shared receives its device says that it makes at most.
     pub(super) shared_receives: u32,
+    /// Of its port.
+    pub(super) mtu_bytes: u16,
     /// How often its device is open.
     pub(super) opened: usize,
     /// How many more bytes may be registered.
@@ -197,6 +202,7 @@ impl State {
             is_unplugged: false,
             inline_bytes_max: INLINE_BYTES_MAX,
             shared_receives: Self::LIMITS.shared_receives,
+            mtu_bytes: MTU_BYTES,
             opened: 0,
             memory_left_bytes: u64::MAX,
             memory_refused: 0,
@@ -257,7 +263,7 @@ impl State {
         Port {
             is_up: self.is_up(host),
             layer: super::super::verbs::LinkLayer::Ethernet,
-            mtu_bytes: 4096,
+            mtu_bytes: self.hosts[host].mtu_bytes,
             lid: 0,
             gid: self.hosts[host].gid,
         }
@@ -372,7 +378,7 @@ impl State {
             qpn: pair.qpn,
             psn: pair.config.psn & 0xff_ffff,
             qkey,
-            mtu_bytes: 4096,
+            mtu_bytes: pair.mtu_bytes,
         }
     }
 

@@ -175,10 +175,12 @@ impl SimDevice {
             config.receives_max = 0;
         }
         let is_datagram = matches!(kind, Kind::Datagram { .. });
+        let mtu_bytes = state.port(self.at.host).mtu_bytes;
         let pair = state.add_pair(|qpn| Pair {
             host: self.at.host,
             gid: self.gid,
             qpn,
+            mtu_bytes,
             kind,
             config,
             state: if is_datagram { QueuePairState::Ready } else { QueuePairState::Made },

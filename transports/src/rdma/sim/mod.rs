@@ -152,6 +152,11 @@ impl Fabric {
         self.state.borrow_mut().host_mut(host).inline_bytes_max = bytes;
     }
 
+    /// The port of that machine takes packets of so many bytes, for the queue pairs to come.
+    pub fn limit_mtu(&self, host: usize, bytes: u16) {
+        self.state.borrow_mut().host_mut(host).mtu_bytes = bytes;
+    }
+
     /// The device of that machine has no shared receives, as some have none.
     pub fn without_shared_receives(&self, host: usize) {
         self.state.borrow_mut().host_mut(host).shared_receives = 0;

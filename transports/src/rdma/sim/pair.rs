@@ -44,6 +44,8 @@ pub(super) struct Pair {
     /// Of its port, when the device was opened.
     pub(super) gid: [u8; 16],
     pub(super) qpn: u32,
+    /// Of its port, too.
+    pub(super) mtu_bytes: u16,
     pub(super) kind: Kind,
     pub(super) config: QueuePairConfig,
     pub(super) state: QueuePairState,
