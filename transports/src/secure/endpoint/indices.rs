@@ -1,6 +1,7 @@
 //! Who goes by which index. All of an index is random: whoever guesses one that is in use may have its owner look at what
 //! nobody has sent, and find the token of a reset for it beforehand. [UDP-65]
 
+use super::{AssociationId, Endpoint};
 use crate::secure::entropy::{Entropy, NoEntropy, draw};
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
@@ -83,6 +84,13 @@ impl Indices {
     #[cfg(any(test, fuzzing))]
     pub(super) fn len(&self) -> usize {
         self.owners.len()
+    }
+}
+
+impl Endpoint {
+    /// Whether packets under that index are of that association, which is there.
+    pub(crate) fn goes_by(&self, association: AssociationId, index: u32) -> bool {
+        self.indices.owner(index) == Some(Owner::Association(association.place))
     }
 }
 

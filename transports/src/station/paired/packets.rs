@@ -27,7 +27,7 @@ impl Station {
         }
         // Whose queue pair it is says nothing of where the peer is, nor who wrote this. [RDMA-42]
         let Some(at) = self.endpoint.address(id) else { return };
-        if let Err(why) = data(packet) {
+        if let Err(why) = self.is_of(id, packet) {
             return self.reject(id, why);
         }
         let received = self.endpoint.handle(now, at, packet);
@@ -49,6 +49,14 @@ impl Station {
             }
             _ => {}
         }
+    }
+
+    /// Nothing goes by a queue pair but data of its association: a packet of another one, once opened, would be taken for a
+    /// replay when it comes.
+    fn is_of(&self, id: AssociationId, packet: &[u8]) -> Result<(), Reject> {
+        data(packet)?;
+        let header = DataHeader::decode(packet)?;
+        if self.endpoint.goes_by(id, header.index) { Ok(()) } else { Err(Reject::Index) }
     }
 
     /// Passes on what has happened to lines with queue pairs. Those without room are asked for packets again.

@@ -171,6 +171,40 @@ fn what_has_ended_is_not_shown() {
     }
 }
 
+/// Somebody has seen a packet on its way to a peer of both, and hands it in there first, by its own queue pair.
+// [RDMA-42]
+#[test]
+fn what_is_of_another_association_is_not_opened() {
+    let mut net = Net::new(0, true);
+    net.config.lanes = LANES;
+    for host in 1..=3 {
+        let mut made = net.host(host, 0);
+        (1..=3).filter(|other| *other != host).for_each(|other| made.station.allow(public(other)));
+        made.station.use_pairs([]);
+        net.hosts.push(made);
+    }
+    // The one with the largest key takes offers.
+    let mut hosts = [0_usize, 1, 2];
+    hosts.sort_by_key(|host| public(*host as u8 + 1));
+    let [other, owner, peer] = hosts;
+    let [_, by] = net.join(other, peer);
+    let [line, own] = net.join(owner, peer);
+    let (now, from) = (net.now, net.hosts[owner].at);
+    let offer = Word::Offer { attempt: 7, terms: terms(1), plain: false };
+    let sealed = net.hosts[owner].station.seal_word(now, line, offer);
+    let (_, mut packet) = sealed.expect("there are keys");
+    let station = &mut net.hosts[peer].station;
+    let before = station.audit().rejected(Reject::Index);
+    station.handle_paired(now, by, &mut packet.clone());
+    let rejected = station.audit().rejected(Reject::Index) - before;
+    station.handle(now, from, &mut packet);
+    let wants: Vec<_> = std::iter::from_fn(|| station.poll_want()).collect();
+    let is_heard =
+        |(id, want): &(AssociationId, Want)| *id == own && matches!(want, Want::Accept { .. });
+    assert!(wants.iter().any(is_heard), "it was taken for a replay: {wants:?}");
+    assert_eq!(rejected, 1);
+}
+
 // [RDMA-48]
 #[test]
 fn offers_that_come_too_early_are_counted() {
