@@ -95,6 +95,11 @@ impl<P: Copy> Client<P> {
         self.free.len() < self.slots.len()
     }
 
+    /// Whether it is paced.
+    pub(super) const fn is_slowed(&self) -> bool {
+        self.timely.is_slowed()
+    }
+
     /// When the pace lets the next request go, if that is later than `now`.
     pub(super) fn next_after(&self, now: Time) -> Option<Time> {
         self.timely.next_after(now)

@@ -173,7 +173,8 @@ enum Leaving {
     Reply(u32, u16),
 }
 
-/// The sessions of one worker, as client and as server. No call blocks; only `open` and `accept` allocate.
+/// The sessions of one worker, as client and as server. No call blocks; only `open` and `accept` allocate, and sessions that
+/// begin to be slowed down.
 #[derive(Debug)]
 pub struct Rpc<P> {
     config: Config,
@@ -182,6 +183,8 @@ pub struct Rpc<P> {
     servers: Vec<Option<Box<Server<P>>>>,
     /// The numbers of the clients' ends that are open.
     open: BTreeSet<u32>,
+    /// Of these, those that are slowed down.
+    slowed: BTreeSet<u32>,
     /// Oldest first. Each slot is in it at most once.
     leaving: VecDeque<Leaving>,
     /// When sessions are looked through next.
@@ -212,6 +215,7 @@ impl<P: Copy + Eq + Debug> Rpc<P> {
             clients: Vec::new(),
             servers: Vec::new(),
             open: BTreeSet::new(),
+            slowed: BTreeSet::new(),
             leaving: VecDeque::new(),
             next_scan: Time::default(),
             now: Time::default(),
@@ -349,7 +353,14 @@ impl<P: Copy + Eq + Debug> Rpc<P> {
             self.counts.late += 1;
             return;
         };
-        self.counts.rate_changes += u64::from(answered.rate_changed);
+        if answered.rate_changed {
+            self.counts.rate_changes += 1;
+            if client.is_slowed() {
+                self.slowed.insert(header.session);
+            } else {
+                self.slowed.remove(&header.session);
+            }
+        }
         self.open_calls -= 1;
         sink(self, Event::Reply { user: answered.user, payload });
     }
@@ -404,12 +415,10 @@ impl<P: Copy + Eq + Debug> Rpc<P> {
     #[must_use]
     pub fn timeout(&self) -> Option<Time> {
         let scan = (self.open_calls > 0).then_some(self.next_scan);
-        // [RDMA-35] Mostly no session was ever slowed down, and none is looked at.
-        if self.counts.rate_changes == 0 {
-            return scan;
-        }
-        let open = self.open.iter().filter_map(|&session| self.clients[session as usize].as_ref());
-        let paced = open.filter_map(|client| client.next_after(self.now));
+        // [RDMA-35] Mostly no session is slowed down, and none is looked at.
+        let slowed = self.slowed.iter();
+        let slowed = slowed.filter_map(|&session| self.clients[session as usize].as_ref());
+        let paced = slowed.filter_map(|client| client.next_after(self.now));
         paced.chain(scan).min()
     }
 
@@ -418,6 +427,7 @@ impl<P: Copy + Eq + Debug> Rpc<P> {
         let client = self.clients.get_mut(session.0 as usize).and_then(Option::take);
         if let Some(client) = client {
             self.open.remove(&session.0);
+            self.slowed.remove(&session.0);
             self.open_calls -= client.close(&mut sink);
         }
     }

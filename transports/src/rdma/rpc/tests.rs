@@ -438,6 +438,34 @@ fn who_is_held_back_by_the_pace_is_told_until_when() {
     assert_eq!(client.timeout(), None);
 }
 
+/// One that was slow once is not looked at for ever.
+// [RDMA-35]
+#[test]
+fn sessions_that_are_as_fast_as_ever_are_not_looked_at() {
+    let (mut client, mut server, session, _) = ends();
+    let ask = |client: &mut Rpc<u8>, now| client.call(now, session, 1, |slot| put(slot, b"?"));
+    let mut now = 1;
+    ask(&mut client, at(now)).expect("nothing is paced");
+    assert_eq!(exchange(&mut client, &mut server, now, 4000), 1);
+    assert_eq!(client.slowed, BTreeSet::from([session.0]));
+    for round in 0.. {
+        if client.slowed.is_empty() {
+            break;
+        }
+        assert!(round < 1000, "it does not recover");
+        now += 5000;
+        ask(&mut client, at(now)).expect("it was not paced for so long");
+        assert_eq!(exchange(&mut client, &mut server, now, 1), 1);
+    }
+    let changes = client.counts().rate_changes;
+    now += 5000;
+    ask(&mut client, at(now)).expect("nothing is paced");
+    assert_eq!(exchange(&mut client, &mut server, now, 4000), 1);
+    assert_eq!((client.counts().rate_changes, client.slowed.len()), (changes + 1, 1));
+    client.close(session, |event| panic!("{event:?}"));
+    assert!(client.slowed.is_empty());
+}
+
 // [RDMA-31]
 #[test]
 fn sessions_that_were_closed_leave_nothing_behind() {

@@ -53,6 +53,11 @@ impl Timely {
         }
     }
 
+    /// Whether the rate is below the highest.
+    pub(super) const fn is_slowed(&self) -> bool {
+        self.limited.is_some()
+    }
+
     /// Whether the pace lets a request go.
     pub(super) fn may_send(&self, now: Time) -> bool {
         self.limited.is_none_or(|limited| limited.next <= now)
