@@ -1,7 +1,7 @@
 //! How connections end: one by one, or all with the device.
 
 use super::super::ended::Ended;
-use super::super::verbs::Device;
+use super::super::verbs::{Completion, Device, Outcome};
 use super::link::Link;
 use super::shared::Memory;
 use super::{Connected, ConnectionId};
@@ -79,4 +79,13 @@ impl<D: Device> Connected<D> {
             self.memory = Memory::new(self.config.slot_bytes);
         }
     }
+}
+
+/// What a completion says went wrong.
+pub(super) fn failure(completion: &Completion) -> Option<Ended> {
+    let outcome = completion.outcome;
+    let failed = crate::planted!("rdma-failure-ignored": outcome != Outcome::Done => false);
+    let is_ready = outcome != Outcome::ReceiverNotReady;
+    let failed = crate::planted!("rdma-not-ready-ignored": failed => failed && is_ready);
+    failed.then_some(Ended::Failed(outcome))
 }

@@ -29,8 +29,9 @@ use super::ended::Ended;
 use super::sends::SendError;
 use super::verbs::{
     Completion, CompletionQueue, ConnectError, CreateError, Device, DeviceError, Direction,
-    Endpoint, Outcome, QueuePairConfig, Receives, RegisterError, Timing,
+    Endpoint, QueuePairConfig, Receives, RegisterError, Timing,
 };
+use ending::failure;
 use link::Link;
 use shared::{Memory, Shared};
 use std::collections::{BTreeMap, VecDeque};
@@ -478,13 +479,6 @@ impl<D: Device> Connected<D> {
             self.dirty.push(index);
         }
     }
-}
-
-/// What a completion says went wrong.
-fn failure(completion: &Completion) -> Option<Ended> {
-    let failed =
-        crate::planted!("rdma-failure-ignored": completion.outcome != Outcome::Done => false);
-    failed.then_some(Ended::Failed(completion.outcome))
 }
 
 /// With fewer, half of them is one.

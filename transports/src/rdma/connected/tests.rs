@@ -5,7 +5,7 @@ use super::*;
 use crate::link::{Random, Time};
 use crate::rdma::BadCredit;
 use crate::rdma::sim::{Fabric, SimDevice, SimVerbs, Weather};
-use crate::rdma::verbs::Verbs;
+use crate::rdma::verbs::{Outcome, Verbs};
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
@@ -365,6 +365,59 @@ fn a_request_that_fails_ends_its_connection_with_the_reason() {
     left.poll(|_, _| panic!("nobody answers"));
     assert_eq!(left.poll_ended(), Some((id, Ended::Failed(Outcome::Unanswered))));
     assert_eq!(left.poll_ended(), None, "once");
+}
+
+// [RDMA-15]
+#[test]
+fn a_peer_that_is_not_ready_is_waited_for_and_then_left() {
+    let (fabric, [mut left, mut right], [id, _]) = pair();
+    let waits = |millis| fabric.advance(fabric.now() + Duration::from_millis(millis));
+    for (millis, is_left) in [(1, false), (10, true)] {
+        fabric.set_weather(Weather { not_ready_permille: 1000, ..Weather::fair() });
+        left.send(id, |slot| put(slot, b"late")).expect("room");
+        left.flush();
+        waits(millis);
+        let mut came = 0;
+        right.poll(|_, _| came += 1);
+        assert_eq!((came, fabric.not_ready() > 0), (0, true));
+        fabric.set_weather(Weather::fair());
+        waits(10);
+        right.poll(|_, _| came += 1);
+        assert_eq!(came, u32::from(!is_left));
+        left.poll(|_, _| {});
+        let ended = (id, Ended::Failed(Outcome::ReceiverNotReady));
+        assert_eq!(left.poll_ended(), is_left.then_some(ended));
+    }
+}
+
+/// Devices are late with receives that were posted, again and again: what comes is what was sent all the same.
+// [RDMA-14] [RDMA-15]
+#[test]
+fn peers_that_are_not_ready_now_and_then_lose_nothing_unsaid() {
+    let mut left = 0;
+    each_seed(|seed| {
+        let mut dice = Random::new(seed ^ 0x4e4);
+        let not_ready_permille = [10, 300][dice.below(2) as usize];
+        let weather = Weather { not_ready_permille, ..drawn(&mut dice) };
+        let mut world = World::new(seed, 2, weather);
+        for _ in 0..300 {
+            world.step(u64::MAX);
+            if world.chance(20) {
+                world.fabric.advance(world.fabric.now() + Duration::from_millis(1));
+            }
+        }
+        let late = Ended::Failed(Outcome::ReceiverNotReady);
+        left += world.ended.iter().filter(|it| **it == late).count();
+        world.fabric.set_weather(Weather::fair());
+        world.join(0, 1);
+        let mut steps = 0;
+        while !world.is_done(PACKETS) {
+            steps += 1;
+            assert!(steps < 100_000, "somebody waits for ever");
+            world.step(PACKETS);
+        }
+    });
+    assert!(left > 20, "the devices gave up too rarely: {left}");
 }
 
 // [RDMA-13]

@@ -48,6 +48,9 @@ pub struct Weather {
     /// Of a thousand messages of connected queue pairs, how many are lost each time they are sent. The device sends them
     /// again when it has waited for their answer, and all behind them wait, too.
     pub message_loss_permille: u64,
+    /// Of a thousand messages of connected queue pairs that arrive, how many find their receiver not ready, whatever it has
+    /// posted.
+    pub not_ready_permille: u64,
     /// Bytes of a packet that passes at most; ports may say more. A longer datagram vanishes, and a message that needs one is
     /// sent again until its queue pair fails.
     pub path_mtu_bytes: u16,
@@ -67,6 +70,7 @@ impl Weather {
             datagram_loss_permille: 0,
             failures_ppm: 0,
             message_loss_permille: 0,
+            not_ready_permille: 0,
             path_mtu_bytes: 4096,
             search: Duration::ZERO,
         }

@@ -117,7 +117,9 @@ impl State {
             return Err(Miss::Unanswered);
         }
         let queue = receiver.receives;
-        if !self.receives(queue).is_ready() {
+        let share = self.weather.not_ready_permille;
+        let is_late = share > 0 && self.random.below(1000) < share;
+        if is_late || !self.receives(queue).is_ready() {
             return Err(Miss::NotReady);
         }
         let mut bytes = std::mem::take(&mut self.scratch);
