@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 
 const ASKS: u64 = 2_000;
 const AT_A_TIME: u64 = 100;
+/// The longest message there is, less what else is in it.
+const LONGEST: usize = (16 << 20) - 4096;
 const LIMIT: Duration = Duration::from_secs(180);
 
 /// Says what it is told, and how often it was told something.
@@ -118,6 +120,10 @@ async fn meet(trusting: bool, carrier: Carrier, asks: u64) {
     let before = told;
     ask(echo, &mut told, |told| told >= before + asks).await;
     assert!(is_by(carrier), "{:?}", client.carriers());
+    let longest = vec![0x55; LONGEST];
+    let answer = echo.echo(longest.clone()).within(LIMIT).await.expect("an answer");
+    told += 1;
+    assert!(answer == (told, longest), "it comes back as it was");
     // Nobody takes down a link that others use.
     if is_guest() && !trusting {
         for _ in 0..2 {
