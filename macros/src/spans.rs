@@ -1,6 +1,6 @@
 //! Where generated tokens point, and where their names resolve.
 
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream};
 
 /// Returns a span that points at the user's code and still counts as generated, so that lints on
 /// what the user did not write stay quiet.
@@ -17,4 +17,17 @@ pub(crate) fn relocate(tokens: TokenStream, span: Span) -> TokenStream {
         token
     });
     relocated.collect()
+}
+
+/// Returns a name of the user's as one that counts as generated.
+///
+/// Generated tokens are of the edition of this crate, in which it may be a keyword that it is not in the user's.
+pub(crate) fn generated(name: &Ident) -> Ident {
+    let span = located(name.span());
+    if name == "gen" {
+        return Ident::new_raw("gen", span);
+    }
+    let mut name = name.clone();
+    name.set_span(span);
+    name
 }

@@ -74,8 +74,7 @@ fn method(handler: &Handler, block: &Block, runtime: &TokenStream) -> TokenStrea
     let Handler { variant, cfgs, docs, fields, lints, .. } = handler;
     let message = &block.names.message;
     let (_, ty_generics, _) = block.generics.split_for_impl();
-    let mut name = handler.method.name.clone();
-    name.set_span(spans::located(name.span()));
+    let name = spans::generated(&handler.method.name);
     let names: Vec<_> = fields.iter().map(|field| &field.name).collect();
     let parts = fields.iter().map(|field| &field.ty);
     let (output, body) = match &handler.kind {

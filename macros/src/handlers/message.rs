@@ -69,7 +69,7 @@ fn variant(handler: &Handler, block: &Block, runtime: &TokenStream) -> TokenStre
     };
     let fields = fields.iter().map(|field| {
         let (name, ty) = (&field.name, &field.ty);
-        let doc = format!("The argument `{name}`.");
+        let doc = format!("The argument `{}`.", field.written);
         quote!(#[doc = #doc] #name: #ty,)
     });
     let reply = match &handler.kind {

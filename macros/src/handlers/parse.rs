@@ -450,9 +450,7 @@ fn field(pattern: &Pat, ty: &Type, actor: &Type, errors: &mut Errors) -> Option<
         return None;
     };
     let ty: TokenStream = types::without_self(ty, actor);
-    let mut name = written.clone();
-    name.set_span(spans::located(name.span()));
-    Some(Field { name, written, ty })
+    Some(Field { name: spans::generated(&written), written, ty })
 }
 
 /// Returns the name that a pattern gives to the whole value; `mut` does not matter.

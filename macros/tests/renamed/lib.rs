@@ -1,4 +1,4 @@
-//! Every macro, in a crate that knows the runtime as `actors` and by no other name.
+//! Every macro, in a crate of an earlier edition that knows the runtime as `actors` and by no other name.
 
 use actors::{Actor, Context, Handle, Message, System, handlers};
 use std::time::Duration;
@@ -38,6 +38,12 @@ impl Shelf {
         reply.send(self.books.len());
     }
 
+    /// A name like any other in this edition, and a keyword in the next one.
+    #[ask]
+    fn gen(&self, gen: usize) -> Option<String> {
+        self.books.get(gen).cloned()
+    }
+
     #[ask]
     fn first(&self) -> Option<String> {
         self.books.first().cloned()
@@ -68,6 +74,7 @@ async fn the_runtime_may_have_another_name(system: System) {
     let shelf = system.spawn::<Shelf>("Persuasion".to_owned()).await.unwrap();
     assert_eq!(shelf.first().await.unwrap(), Some("Persuasion".to_owned()));
     assert_eq!(shelf.count().await.unwrap(), 1);
+    assert_eq!(shelf.gen(1).await.unwrap(), None);
 }
 
 #[cfg(test)]
