@@ -5,7 +5,7 @@ use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::{Attribute, Expr, Ident, ImplItem, ItemImpl, Meta, Path, Token, parse_quote};
 
-use super::state::Given;
+use super::state::{self, Given};
 use crate::errors::Errors;
 use crate::spans;
 
@@ -230,14 +230,15 @@ fn two_roles(first: Role, second: Role) -> String {
     }
 }
 
-/// Takes all roles off all methods, when there is nothing to generate from them.
+/// Takes all that is for these macros off all methods, when there is nothing to generate from them.
 pub(crate) fn strip(item: &mut ItemImpl) {
+    // Beside what is wrong with the impl nothing is said.
+    let mut unsaid = Errors::default();
     for item in &mut item.items {
         if let ImplItem::Fn(method) = item {
-            method.attrs.retain(|attr| {
-                let is_manner = [STASH, INTERLEAVE].iter().any(|name| attr.path().is_ident(name));
-                Role::of(attr.path()).is_none() && !is_manner
-            });
+            take_role(&mut method.attrs, &mut unsaid);
+            take_manner(&mut method.attrs, &mut unsaid);
+            state::take(&mut method.sig, &mut unsaid);
         }
     }
 }

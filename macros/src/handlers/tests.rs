@@ -124,6 +124,29 @@ fn methods_outlive_an_error() {
 }
 
 #[test]
+fn an_impl_that_cannot_be_read_has_one_error() {
+    let expansion = expansion(quote! {
+        impl<'a> Line<'a> {
+            #[ask(cancel)]
+            #[stash]
+            #[cfg_attr(all(), interleave)]
+            fn dial(&mut self, #[state] idle: &mut Idle) {}
+        }
+    });
+    assert_eq!(count(&expansion, &quote!(::core::compile_error!)), 1, "{expansion}");
+    assert_eq!(
+        count(
+            &expansion,
+            &quote!(
+                fn dial(&mut self, idle: &mut Idle) {}
+            )
+        ),
+        1
+    );
+    assert!(!expansion.contains('#'), "{expansion}");
+}
+
+#[test]
 fn variants_are_named_after_methods() {
     let variant =
         |method: TokenStream| names::variant(&syn::parse2(method).expect("a name")).to_string();
