@@ -184,6 +184,16 @@ impl Choices {
         self.mix(what);
     }
 
+    /// As [`Choices::fold`], of bytes, which are one number there.
+    pub(crate) fn fold_bytes(&mut self, label: Label, bytes: &[u8]) {
+        let words = bytes.chunks(8).map(|chunk| {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            u64::from_le_bytes(word)
+        });
+        self.fold(label, words.fold(bytes.len() as u64, mixed));
+    }
+
     fn trace(&mut self, label: Label, value: u64) {
         if let Some(trace) = &mut self.trace {
             trace.push(Traced { label, value });
@@ -191,8 +201,7 @@ impl Choices {
     }
 
     fn mix(&mut self, what: u64) {
-        let mixed = (self.hash ^ what).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        self.hash = mixed ^ mixed >> 29;
+        self.hash = mixed(self.hash, what);
     }
 
     /// The hash of all that was chosen and folded in.
@@ -217,6 +226,12 @@ impl Choices {
             Source::Seed(_) | Source::Bytes(_) | Source::Record(_) => None,
         }
     }
+}
+
+/// The hash of what had `hash`, and of one more number.
+fn mixed(hash: u64, what: u64) -> u64 {
+    let mixed = (hash ^ what).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    mixed ^ mixed >> 29
 }
 
 impl PartialEq for Traced {

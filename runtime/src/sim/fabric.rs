@@ -26,6 +26,10 @@ const DAMAGE: Label = Label::new("damage");
 const DELAY: Label = Label::new("delay");
 const FULL: Label = Label::new("no room to send");
 const FULL_FOR: Label = Label::new("no room for");
+/// What happened, beside the choices.
+const TO: Label = Label::new("sent to");
+const PORT: Label = Label::new("at port");
+const SENT: Label = Label::new("bytes sent");
 
 /// What is due then does not arrive.
 const NEVER_NANOS: u64 = u64::MAX / 2;
@@ -324,6 +328,7 @@ impl Fabric {
         let link = self.links.get(&way).copied().unwrap_or(self.all);
         self.traffic.damaged += u64::from(fate.bytes.is_some());
         let bytes = fate.bytes.as_deref().unwrap_or(bytes);
+        trace(to, bytes, choices);
         if bytes.len() > link.bytes_max_now() {
             self.traffic.too_long += 1;
             return;
@@ -432,6 +437,17 @@ impl Fabric {
             port.reader = Some(reader.clone());
         }
     }
+}
+
+/// Takes into the trace what is sent where.
+fn trace(to: SocketAddr, bytes: &[u8], choices: &mut Choices) {
+    let host = match to.ip() {
+        IpAddr::V4(host) => host.to_ipv6_mapped(),
+        IpAddr::V6(host) => host,
+    };
+    choices.fold_bytes(TO, &host.octets());
+    choices.fold(PORT, to.port().into());
+    choices.fold_bytes(SENT, planted!("sim-packet-untraced": bytes => &bytes[..0]));
 }
 
 pub(crate) fn nanos(span: Duration) -> u64 {

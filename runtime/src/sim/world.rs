@@ -26,7 +26,7 @@ use super::stage::Stage;
 use super::storm::Storm;
 use crate::event::Event;
 use crate::scheduler::{Manner, Took};
-use crate::sync::{Arc, Buggifier, Ordering, Rare, buggify};
+use crate::sync::{Arc, Buggifier, Ordering, Rare, buggify, planted};
 use std::fmt;
 use std::future::Future;
 use std::ops::Range;
@@ -39,6 +39,7 @@ const COST: Label = Label::new("cost");
 const LATE: Label = Label::new("late");
 const NEST: Label = Label::new("nest");
 /// What happened, beside the choices.
+const STEP: Label = Label::new("step of");
 const TURN: Label = Label::new("turn of actor");
 const NOW: Label = Label::new("at");
 const ARRIVED: Label = Label::new("bytes arrived");
@@ -150,7 +151,7 @@ impl World {
         self.steps
     }
 
-    /// The hash of all choices and of who ran when: two runs with one hash were the same.
+    /// The hash of all choices, of who ran when, and of what was sent where: two runs with one hash were the same.
     #[must_use]
     pub fn trace_hash(&self) -> u64 {
         self.stage.choose(|choices| choices.hash())
@@ -204,6 +205,8 @@ impl World {
         let (chooser, roster) = (&mut self.chooser, &mut self.roster);
         let (place, cost) = self.stage.choose(|choices| {
             let place = chooser.choose(roster.ready(), choices);
+            let who = roster.ready().nth(place).unwrap_or(0);
+            choices.fold(STEP, planted!("sim-step-untraced": who => 0));
             (place, STEP_NANOS + choices.noise(COST, STEP_NANOS))
         });
         let number = self.roster.take(place);

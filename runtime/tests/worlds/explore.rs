@@ -227,6 +227,43 @@ fn what_does_not_come_from_the_world_is_found_where_it_shows() {
 }
 
 #[test]
+fn who_runs_and_what_is_sent_where_tells_runs_apart() {
+    type Case = fn(&mut World, usize);
+    let cases: [Case; 3] = [
+        |world, which| {
+            // Both nodes are alike, and so are their actors' numbers.
+            let systems = ["one", "other"].map(|name| world.node(name).start().system());
+            world.run(async {
+                let mut offices = Vec::new();
+                for system in &systems {
+                    offices.push(system.spawn::<Box_>(Box_ { left: 1 }).await.unwrap());
+                }
+                offices[which].left().await.unwrap();
+            });
+        },
+        |world, which| {
+            let nodes = ["one", "other", "third"].map(|name| world.node(name).start());
+            let sockets = nodes.each_ref().map(|node| node.bind(1).unwrap());
+            sockets[2].send(sockets[which].address(), b"x");
+            world.settle();
+        },
+        |world, which| {
+            let socket = world.node("one").start().bind(1).unwrap();
+            socket.send(socket.address(), &[u8::from(which == 1)]);
+            world.settle();
+        },
+    ];
+    for case in cases {
+        let calls = Cell::new(0);
+        let text = failure_of(&Explore::new().seeds(1).twice(), |world| {
+            calls.set(calls.get() + 1);
+            case(world, calls.get() % 2);
+        });
+        assert!(text.contains("the run does not repeat"), "{text}");
+    }
+}
+
+#[test]
 fn a_failure_that_does_not_repeat_says_so() {
     let text = failure_of(&Explore::new().seeds(1), |world| {
         unrepeatable_tickets(world);
