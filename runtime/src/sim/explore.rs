@@ -300,15 +300,18 @@ fn smaller(
     })
 }
 
-/// Where a run parts from one of the same choices, if it does.
+/// How a run parts from one of the same choices, if it does.
 fn parting(
     attempt: &Attempt,
     options: &Options,
     scenario: &impl Fn(&mut World),
 ) -> Option<Parting> {
     let record = &attempt.record;
-    if attempt_record(record, options, scenario).hash == attempt.hash {
-        return None;
+    let again = attempt_record(record, options, scenario);
+    if again.hash == attempt.hash {
+        // A failure that does not come again is told of where it is made smaller.
+        let failure = again.failure.filter(|_| attempt.failure.is_none());
+        return failure.map(|failure| Parting::Failed(failure.to_string()));
     }
     let traced = Options { logs: true, ..options.clone() };
     let first = attempt_record(record, &traced, scenario);

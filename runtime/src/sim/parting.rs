@@ -14,6 +14,8 @@ pub(super) enum Parting {
     },
     /// The first run went its own way, and all others the same one.
     First,
+    /// Both went the same way, and the second failed so.
+    Failed(String),
 }
 
 impl Parting {
@@ -27,11 +29,20 @@ impl Parting {
 
 impl fmt::Display for Parting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self::At { shared, next } = self else {
-            return f.write_str(
-                "the first run of these choices went another way than the next ones, which agree: \
-                 something outlives a world, such as a static",
-            );
+        let (shared, next) = match self {
+            Self::At { shared, next } => (shared, next),
+            Self::First => {
+                return f.write_str(
+                    "the first run of these choices went another way than the next ones, which agree: \
+                     something outlives a world, such as a static",
+                );
+            }
+            Self::Failed(failure) => {
+                return write!(
+                    f,
+                    "the second run of these choices has the same trace, and failed: {failure}"
+                );
+            }
         };
         let [one, other] = next.map(|line| match line {
             Some(line) => format!("\"{line}\""),

@@ -264,6 +264,16 @@ fn who_runs_and_what_is_sent_where_tells_runs_apart() {
 }
 
 #[test]
+fn a_second_run_that_fails_is_not_passed_over() {
+    let runs = Cell::new(0);
+    let text = failure_of(&Explore::new().seeds(1).twice(), |_| {
+        runs.set(runs.get() + 1);
+        assert_ne!(runs.get(), 2, "bad luck");
+    });
+    assert!(text.contains("the run does not repeat") && text.contains("bad luck"), "{text}");
+}
+
+#[test]
 fn a_failure_that_does_not_repeat_says_so() {
     let text = failure_of(&Explore::new().seeds(1), |world| {
         unrepeatable_tickets(world);
