@@ -2,7 +2,7 @@
 
 use super::capture::Capture;
 use super::check::{Failure, SCENARIO_PANICKED};
-use super::choice::{Path, Source, Traced};
+use super::choice::{Choices, Path, Source, Traced};
 use super::options::Options;
 use super::parting::Parting;
 use super::policy::Policy;
@@ -345,11 +345,13 @@ fn attempt(source: Source, options: &Options, scenario: &impl Fn(&mut World)) ->
     let marks = std::mem::take(&mut world.checks.marks);
     let stage = world.stage.clone();
     let capture = stage.fabric.lock().take_capture();
-    let (record, trace) = stage.choose(|choices| (choices.record().to_vec(), choices.take_trace()));
+    let trace = stage.choose(Choices::take_trace);
     // Which fails where something is left of it.
     let outcome = outcome.and(catch_unwind(AssertUnwindSafe(|| drop(world))));
+    // In which order actors are buried is chosen, too.
+    let record = stage.choose(|choices| choices.record().to_vec());
     let log = stage.take_log();
     let failure = outcome.err().map(failure);
-    let path = stage.choose(super::choice::Choices::take_path);
+    let path = stage.choose(Choices::take_path);
     Attempt { failure, record, log, trace, capture, hash, steps, marks, path }
 }

@@ -1,7 +1,7 @@
 //! Many worlds: bugs are found, repeated and made small.
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
-use greenroom::sim::{Explore, Fault, Link, World};
+use greenroom::sim::{Explore, Fault, Link, Policy, World};
 use greenroom::{Actor, Context, Ref, handlers};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -9,8 +9,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::process::Command;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::Notify;
 
@@ -288,6 +288,41 @@ fn a_failure_that_does_not_repeat_says_so() {
         assert_eq!(picks, 0, "only once");
     });
     assert!(text.contains("something outlives a world"), "{text}");
+}
+
+/// Notes when it is dropped, in the list of its world.
+#[derive(Actor)]
+struct Mortal(u32, Arc<Mutex<Vec<Vec<u32>>>>);
+
+#[handlers]
+impl Mortal {}
+
+impl Drop for Mortal {
+    fn drop(&mut self) {
+        self.1.lock().unwrap().last_mut().unwrap().push(self.0);
+    }
+}
+
+#[test]
+fn a_world_is_buried_again_in_the_same_order() {
+    let buried = Arc::new(Mutex::new(Vec::new()));
+    Explore::new().policy(Policy::Random).seeds(20).twice().run(|world| {
+        buried.lock().unwrap().push(Vec::new());
+        let system = world.node("one").start().system();
+        world.run(async {
+            for number in 0..4 {
+                let mortal = Mortal(number, Arc::clone(&buried));
+                system.spawn::<Mortal>(mortal).await.unwrap();
+            }
+        });
+    });
+    let buried = buried.lock().unwrap();
+    let mut orders = BTreeSet::new();
+    for both in buried.chunks(2) {
+        assert_eq!((both[0].len(), &both[0]), (4, &both[1]));
+        orders.insert(&both[0]);
+    }
+    assert!(orders.len() > 1, "the order is a choice");
 }
 
 #[test]
