@@ -123,7 +123,7 @@ impl Explore {
 
     /// Tries every way in which choices can fall: for small scenarios, which it checks completely. It fails if there are
     /// more than `worlds_max`, unless [`Explore::allow_incomplete`] says otherwise. What only spreads out times is not
-    /// varied, and each turn handles one message.
+    /// varied, nor in which order actors are dropped when the world ends, and each turn handles one message.
     pub fn every_choice(mut self, worlds_max: u64) -> Self {
         self.choices = Choosing::Every { worlds_max };
         self.options.policy = Some(Policy::Random);
@@ -345,6 +345,8 @@ fn attempt(source: Source, options: &Options, scenario: &impl Fn(&mut World)) ->
     let marks = std::mem::take(&mut world.checks.marks);
     let stage = world.stage.clone();
     let capture = stage.fabric.lock().take_capture();
+    // What follows is a burial, whose orders are not tried.
+    let path = stage.choose(Choices::take_path);
     let trace = stage.choose(Choices::take_trace);
     // Which fails where something is left of it.
     let outcome = outcome.and(catch_unwind(AssertUnwindSafe(|| drop(world))));
@@ -352,6 +354,5 @@ fn attempt(source: Source, options: &Options, scenario: &impl Fn(&mut World)) ->
     let record = stage.choose(|choices| choices.record().to_vec());
     let log = stage.take_log();
     let failure = outcome.err().map(failure);
-    let path = stage.choose(Choices::take_path);
     Attempt { failure, record, log, trace, capture, hash, steps, marks, path }
 }

@@ -382,6 +382,20 @@ fn every_order_of_actors_is_tried() {
 }
 
 #[test]
+fn of_every_choice_none_is_about_how_a_world_is_buried() {
+    let seen = RefCell::new(BTreeSet::new());
+    let explored = Explore::new().every_choice(20_000).run(|world| {
+        let node = world.node("theatre").settings(|builder| builder.workers(1)).start();
+        for _ in 0..3 {
+            let _ = node.system().spawn::<Box_>(Box_ { left: 1 }).start().unwrap();
+            world.settle();
+        }
+        seen.borrow_mut().insert(world.trace_hash());
+    });
+    assert_eq!(seen.into_inner().len() as u64, explored.worlds);
+}
+
+#[test]
 fn a_world_that_never_ends_is_ended() {
     let text = failure_of(&Explore::new().seeds(1).steps_max(1_000), |world| {
         let system = world.node("treadmill").start().system();
