@@ -110,6 +110,8 @@ pub(crate) struct Fabric {
     busy: BTreeMap<Way, u64>,
     /// The links that lose everything at the moment.
     bursts: BTreeSet<Way>,
+    /// Those that a storm has cut, beside the ones that are cut by themselves.
+    blocked: BTreeSet<Way>,
     /// Addresses inside a network, and how they look from outside.
     outside: BTreeMap<SocketAddr, SocketAddr>,
     inside: BTreeMap<SocketAddr, SocketAddr>,
@@ -182,6 +184,17 @@ impl Fabric {
         self.links.entry((from, to)).or_insert(all)
     }
 
+    /// Cuts a link for a while, whether or not it is cut by itself.
+    pub(super) fn block(&mut self, way: Way) {
+        self.blocked.insert(way);
+    }
+
+    /// Ends that.
+    pub(super) fn unblock(&mut self, way: Way) {
+        planted!("sim-storm-joins": () => self.link(way.0, way.1).cut = false);
+        self.blocked.remove(&way);
+    }
+
     /// Adds a rule for the packets from one address to another.
     pub(super) fn add_rule(&mut self, from: IpAddr, to: IpAddr, rule: Box<dyn Rule>) {
         self.rules.entry((from, to)).or_default().add(rule);
@@ -193,6 +206,7 @@ impl Fabric {
     pub(super) fn heal_link(&mut self, from: IpAddr, to: IpAddr) -> Option<Rules> {
         let link = self.link(from, to);
         *link = link.healed();
+        self.blocked.remove(&(from, to));
         for (_, port) in self.ports.iter_mut().filter(|(at, _)| at.ip() == from) {
             port.full_until = 0;
         }
@@ -213,6 +227,7 @@ impl Fabric {
         for link in self.links.values_mut() {
             *link = link.healed();
         }
+        self.blocked.clear();
         for port in self.ports.values_mut() {
             port.full_until = 0;
         }
@@ -289,7 +304,8 @@ impl Fabric {
         if let Some(capture) = &mut self.capture {
             capture.add(Seen::Sent, now, [says, to], ecn, bytes);
         }
-        let is_cut = self.links.get(&self.way(from, to)).unwrap_or(&self.all).cut;
+        let way = self.way(from, to);
+        let is_cut = self.blocked.contains(&way) || self.links.get(&way).unwrap_or(&self.all).cut;
         self.traffic.cut_off += u64::from(is_cut);
         !is_cut
     }

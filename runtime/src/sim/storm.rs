@@ -7,6 +7,7 @@
 
 use super::check::Failure;
 use super::choice::Label;
+use super::fabric::{Fabric, Way};
 use super::fault::Fault;
 use super::link::Link;
 use super::node::Node;
@@ -239,23 +240,28 @@ impl Raging {
             Act::Resume(node) => self.nodes[node].resume(),
             Act::RightClock(node) => self.nodes[node].drift_clock(self.drifts[node]),
             Act::RightSpeed(node) => self.nodes[node].slow_down(1),
-            Act::CutOff(node) => self.part(node, |link| link.cut = true),
-            Act::Rejoin(node) => self.part(node, |link| link.cut = false),
-            Act::Join(from, to) => self.change(from, to, |link| link.cut = false),
+            Act::CutOff(node) => self.part(node, Fabric::block),
+            Act::Rejoin(node) => self.part(node, Fabric::unblock),
+            Act::Join(from, to) => self.stage.fabric.lock().unblock(self.way(from, to)),
             Act::Widen(from, to) => self.change(from, to, |link| link.narrowed = None),
         }
     }
 
+    fn way(&self, from: usize, to: usize) -> Way {
+        (self.nodes[from].host(), self.nodes[to].host())
+    }
+
     fn change(&self, from: usize, to: usize, change: impl FnOnce(&mut Link)) {
-        let (from, to) = (self.nodes[from].host(), self.nodes[to].host());
+        let (from, to) = self.way(from, to);
         change(self.stage.fabric.lock().link(from, to));
     }
 
     /// Changes the links between a node and the others.
-    fn part(&self, node: usize, change: impl Fn(&mut Link)) {
+    fn part(&self, node: usize, change: impl Fn(&mut Fabric, Way)) {
+        let mut fabric = self.stage.fabric.lock();
         for other in (0..self.nodes.len()).filter(|&other| other != node) {
-            self.change(node, other, &change);
-            self.change(other, node, &change);
+            change(&mut fabric, self.way(node, other));
+            change(&mut fabric, self.way(other, node));
         }
     }
 
@@ -288,7 +294,9 @@ impl Raging {
             }
             Fault::OneWay => {
                 let to = self.node();
-                self.change(node, to, |link| link.cut = to != node);
+                if to != node {
+                    self.stage.fabric.lock().block(self.way(node, to));
+                }
                 self.note(until, Act::Join(node, to));
             }
             Fault::Narrow => {

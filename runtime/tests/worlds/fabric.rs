@@ -231,6 +231,28 @@ fn a_partition_separates_groups_and_joins_nobody_apart_before() {
 }
 
 #[test]
+fn a_storm_joins_nobody_who_was_cut_off_before() {
+    Explore::new().seeds(20).run(|world| {
+        let pair = Pair::new(world, Link::default());
+        world.cut(&pair.nodes[0], &pair.nodes[1]);
+        let faults = [Fault::OneWay, Fault::BlackHole, Fault::Swizzle];
+        let storm = world.storm(&pair.nodes, &faults);
+        for number in 0..200 {
+            pair.send(number);
+            world.run_for(100 * MS);
+            assert!(pair.arrived().is_empty(), "{number}");
+        }
+        for fault in faults {
+            world.sometimes(format!("{fault:?}"), storm.has(fault));
+        }
+        world.heal();
+        pair.send(200);
+        world.settle();
+        assert_eq!(pair.arrived(), [200]);
+    });
+}
+
+#[test]
 fn a_rebound_port_is_heard_from_and_reached_elsewhere() {
     let mut world = World::new(10);
     let pair = Pair::new(&mut world, Link::default());
