@@ -224,7 +224,8 @@ impl Raging {
     fn act(&mut self, act: Act) {
         match act {
             Act::Strike => {
-                let next = self.stage.now() + 1 + self.draw(WHEN, INTERVAL_NANOS);
+                // The dullest is the longest: a failure that is made small must not have more strikes.
+                let next = self.stage.now() + INTERVAL_NANOS - self.draw(WHEN, INTERVAL_NANOS);
                 self.note(next, Act::Strike);
                 let count = self.storm.faults.len() as u64;
                 let which = usize::try_from(self.draw(WHICH, count)).unwrap_or(0);

@@ -396,6 +396,17 @@ fn of_every_choice_none_is_about_how_a_world_is_buried() {
 }
 
 #[test]
+fn a_failure_in_a_storm_is_made_small_and_not_to_one_of_more_strikes() {
+    let text = failure_of(&Explore::new().seeds(1).steps_max(5_000), |world| {
+        let node = world.node("one").start();
+        let _storm = world.storm(&[node], &[]);
+        world.run_for(Duration::from_secs(10));
+        panic!("anyhow");
+    });
+    assert!(number_after(&text, " choices ") <= 1, "{text}");
+}
+
+#[test]
 fn a_world_that_never_ends_is_ended() {
     let text = failure_of(&Explore::new().seeds(1).steps_max(1_000), |world| {
         let system = world.node("treadmill").start().system();
