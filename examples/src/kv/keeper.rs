@@ -10,9 +10,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{fs, io};
 
-use greenroom::journal::{Commit, Journal, Record, RecoverError, Stream};
+use greenroom::journal::{Commit, Journal, Record, RecoverError, Store, StoreError, Stream};
 use greenroom::{Actor, Context};
 
+use super::server::SHARDS_MAX;
 use super::shared::Shared;
 use super::store::{LogError, Shard};
 
@@ -85,7 +86,7 @@ impl Keeper {
         shared: Arc<Shared>,
         cx: &Context<A>,
     ) -> Result<Self, KeepError> {
-        let mut recovery = journal.stream(format!("shard-{index}"), cx).await?;
+        let mut recovery = journal.stream(key(index), cx).await?;
         let (mut base_bytes, mut log_bytes) = (0, 0);
         if let Some(snapshot) = recovery.snapshot().await? {
             check(COMMANDS.0, snapshot.version)?;
@@ -157,6 +158,11 @@ impl Keeper {
     }
 }
 
+/// What the stream of a shard is called.
+fn key(index: usize) -> String {
+    format!("shard-{index}")
+}
+
 fn check(name: &str, version: u32) -> Result<(), KeepError> {
     if (name, version) == COMMANDS {
         return Ok(());
@@ -179,6 +185,12 @@ pub enum DirError {
     /// What lies in it was not written by kv.
     #[error("{}: this is not a number of shards", .0.display())]
     Damaged(PathBuf),
+    /// There are keys, and it is not known over how many shards they are spread.
+    #[error("{}: this is missing, which says how many shards the data beside it is of", .0.display())]
+    Missing(PathBuf),
+    /// The journal in it cannot be read.
+    #[error(transparent)]
+    Journal(#[from] StoreError),
     /// Keys are spread over shards by their number, which cannot be changed later.
     #[error("the data is of {kept} shards: start with --shards {kept}, or without --shards")]
     Shards {
@@ -197,10 +209,11 @@ pub enum DirError {
     },
 }
 
-/// Returns how many shards the data in `dir` is of, if it is that of `owner`. A directory without data becomes its own,
-/// for `wanted` shards, or else for `usual`. No other process has the directory meanwhile.
+/// Returns how many shards the data in `dir` is of, which `store` has, if it is that of `owner`. A directory without data
+/// becomes its own, for `wanted` shards, or else for `usual`. No other process has the directory meanwhile.
 pub(crate) fn shards_of(
     dir: &Path,
+    store: &mut impl Store,
     owner: &str,
     wanted: Option<usize>,
     usual: usize,
@@ -210,7 +223,7 @@ pub(crate) fn shards_of(
     match fs::read_to_string(&path) {
         Ok(text) => {
             let (count, whose) = text.split_once('\n').unwrap_or((&text, ""));
-            let kept = count.trim().parse().ok().filter(|&kept| kept > 0);
+            let kept = count.trim().parse().ok().filter(|kept| (1..=SHARDS_MAX).contains(kept));
             let kept = kept.ok_or_else(|| DirError::Damaged(path.clone()))?;
             let whose = Some(whose.trim()).filter(|whose| !whose.is_empty()).unwrap_or(ALONE);
             if whose != owner {
@@ -223,6 +236,9 @@ pub(crate) fn shards_of(
             Ok(kept)
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            if has_data(store)? {
+                return Err(DirError::Missing(path));
+            }
             let shards = wanted.unwrap_or(usual);
             let whose = if owner == ALONE { String::new() } else { format!("{owner}\n") };
             write_whole(dir, &format!("{shards}\n{whose}")).map_err(failed)?;
@@ -230,6 +246,16 @@ pub(crate) fn shards_of(
         }
         Err(error) => Err(failed(error)),
     }
+}
+
+/// Returns whether a store has data of a shard, however many of them there are.
+fn has_data(store: &mut impl Store) -> Result<bool, StoreError> {
+    for key in (0..SHARDS_MAX).map(key) {
+        if store.snapshot(&key)?.is_some() || !store.read(&key, 0, 1)?.is_empty() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Writes the file so that after a crash it is there as a whole or not at all.

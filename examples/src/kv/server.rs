@@ -348,9 +348,9 @@ fn open(settings: &Settings, owner: &str) -> Result<(usize, Option<Journal>), St
     let wanted = settings.shards.map(|shards| shards.clamp(1, SHARDS_MAX));
     let Some(dir) = settings.dir.clone() else { return Ok((wanted.unwrap_or(usual), None)) };
     // First, for it locks the directory: of two servers that begin in one, one says how many shards there are.
-    let store =
+    let mut store =
         Embedded::open(&dir).map_err(|source| StartError::Journal { dir: dir.clone(), source })?;
-    let shards = keeper::shards_of(&dir, owner, wanted, usual)
+    let shards = keeper::shards_of(&dir, &mut store, owner, wanted, usual)
         .map_err(|source| StartError::Dir { dir: dir.clone(), source })?;
     Ok((shards, Some(Journal::new(store)?)))
 }

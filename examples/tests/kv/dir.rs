@@ -179,10 +179,24 @@ fn a_directory_is_one_servers_with_the_shards_that_it_was_made_for() {
     assert_eq!(client.text(&["GET", "key"]), "value");
     server.kill();
 
-    fs::write(folder.0.join("shards"), "many").unwrap();
-    let refused = Kv::command(&folder.0).stderr(Stdio::piped()).output().unwrap();
-    let text = String::from_utf8(refused.stderr).unwrap();
-    assert!(text.contains("not a number of shards"), "{text}");
+    for text in ["many", "0", "1025"] {
+        fs::write(folder.0.join("shards"), text).unwrap();
+        let refused = Kv::command(&folder.0).stderr(Stdio::piped()).output().unwrap();
+        let text = String::from_utf8(refused.stderr).unwrap();
+        assert!(text.contains("not a number of shards"), "{text}");
+    }
+
+    // With another number of them it would have the keys, and not find them.
+    fs::remove_file(folder.0.join("shards")).unwrap();
+    for more in [&["--shards", "2"][..], &[]] {
+        let refused = Kv::command(&folder.0).args(more).stderr(Stdio::piped()).output().unwrap();
+        let text = String::from_utf8(refused.stderr).unwrap();
+        assert!(text.contains("shards: this is missing"), "{text}");
+    }
+    fs::write(folder.0.join("shards"), "3").unwrap();
+    let server = Kv::start(&mut Kv::command(&folder.0));
+    assert_eq!(Client::connect(server.address).text(&["GET", "key"]), "value");
+    server.kill();
 }
 
 // Elsewhere a file system may want names that are text.
