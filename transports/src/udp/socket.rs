@@ -5,8 +5,8 @@
 //! hosts say of addresses is not heard: anybody may say it, a socket tells it at its next call, whatever address that is
 //! for, and what is not read takes the room of datagrams. Nothing here allocates after the start, unless the socket is full.
 
-mod invalid;
 mod marks;
+mod places;
 mod registered;
 #[cfg(test)]
 mod tests;
@@ -14,7 +14,7 @@ mod tests;
 use crate::link::Ecn;
 use crate::secure::audit::SendFailure;
 use crate::secure::endpoint::Arrival;
-use invalid::Invalid;
+use places::{Places, UNCUT_FOR};
 use quinn_udp::{BATCH_SIZE, RecvMeta, UdpSocketState};
 use registered::Registered;
 use std::io::{self, ErrorKind, IoSliceMut};
@@ -48,7 +48,9 @@ pub struct Socket {
     /// From which address the kernel would not send, and when that was.
     refused: Option<(IpAddr, Instant)>,
     /// Where it would send nothing to.
-    invalid: Invalid,
+    invalid: Places,
+    /// Where it would not send what it is to cut into datagrams.
+    uncut: Places,
 }
 
 /// Why datagrams were not sent.
@@ -190,7 +192,10 @@ impl Socket {
         let Bound { io, state } = bound;
         let address = io.local_addr()?;
         let io = Registered::new(io)?;
-        Ok(Self { io, state, offload, address, refused: None, invalid: Invalid::new() })
+        // What the kernel never had it cannot take back.
+        let offload = offload && state.max_gso_segments() > 1;
+        let (invalid, uncut) = (Places::new(REFUSED_FOR), Places::new(UNCUT_FOR));
+        Ok(Self { io, state, offload, address, refused: None, invalid, uncut })
     }
 
     /// The address that it is bound to.
@@ -301,10 +306,12 @@ impl Socket {
         segment: NonZeroUsize,
     ) -> Result<(), (usize, io::Error)> {
         let mut sent = 0;
+        let is_uncut = self.uncut.has(to);
         while sent < datagrams.len() {
             let rest = &datagrams[sent..];
+            let most = if is_uncut { 1 } else { self.segments_max().max(1) };
             // One call carries at most 64 KiB, whatever the number of datagrams.
-            let fit = (SEND_BYTES_MAX / segment).clamp(1, self.segments_max().max(1));
+            let fit = (SEND_BYTES_MAX / segment).clamp(1, most);
             let chunk = &rest[..rest.len().min(fit.saturating_mul(segment.get()))];
             match self.send_chunk(from, to, ecn, chunk, segment.get()) {
                 Ok(()) => sent += chunk.len(),

@@ -1,7 +1,7 @@
 #[path = "../../../tests/loopbacks/mod.rs"]
 mod loopbacks;
 
-use super::invalid::INVALID_MAX;
+use super::places::PLACES_MAX;
 use super::*;
 use loopbacks::loopbacks;
 
@@ -93,7 +93,7 @@ async fn a_place_that_cannot_be_reached_leaves_the_source() {
             assert!(sent.is_err());
             assert_eq!(sender.refused, None);
             // Otherwise the kernel is not asked the next time.
-            sender.invalid = Invalid::new();
+            sender.invalid = Places::new(REFUSED_FOR);
             assert_eq!(sender.segments_max(), segments, "other places are reached as before");
         }
     }
@@ -113,21 +113,60 @@ async fn a_place_that_is_refused_is_not_tried_again_at_once() {
     fails(&mut sender, nowhere(1));
     fails(&mut sender, nowhere(2));
     // However long this takes.
-    sender.invalid.0.iter_mut().for_each(|(_, since)| *since += Duration::from_secs(3600));
-    let first = sender.invalid.0.clone();
+    sender.invalid.known.iter_mut().for_each(|(_, since)| *since += Duration::from_secs(3600));
+    let first = sender.invalid.known.clone();
     let known: Vec<_> = first.iter().map(|(place, _)| *place).collect();
     assert_eq!(known, [nowhere(2), nowhere(1)]);
     fails(&mut sender, nowhere(1));
     sender.send_cut(None, nowhere(2), &[7; 300]).expect_err("it is refused");
-    assert_eq!(sender.invalid.0, first);
+    assert_eq!(sender.invalid.known, first);
     let sent = sender.send_from(None, to.address(), Ecn::Capable0, &[7; 300], segment);
     sent.expect("other places are reached");
     let long_ago = Instant::now().checked_sub(REFUSED_FOR).expect("the machine runs for longer");
-    sender.invalid.0.iter_mut().for_each(|(_, since)| *since = long_ago);
+    sender.invalid.known.iter_mut().for_each(|(_, since)| *since = long_ago);
     fails(&mut sender, nowhere(1));
-    assert_eq!(sender.invalid.0.front().map(|(_, since)| *since > long_ago), Some(true));
+    assert_eq!(sender.invalid.known.front().map(|(_, since)| *since > long_ago), Some(true));
     (1..100).for_each(|last| fails(&mut sender, nowhere(last)));
-    assert_eq!(sender.invalid.0.len(), INVALID_MAX);
+    assert_eq!(sender.invalid.known.len(), PLACES_MAX);
+}
+
+/// [UDP-34]: a place whose way does not take long sends, by the kernel's word, costs the others neither them nor marks.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_place_that_takes_no_segments_leaves_them_to_the_others() {
+    let (mut sender, to) = (socket(places()[0].0), socket(places()[0].0));
+    let segments = sender.segments_max();
+    if segments == 1 {
+        eprintln!("not tested: this kernel does not cut datagrams");
+        return;
+    }
+    let segment = NonZeroUsize::new(100).expect("not zero");
+    let send = |sender: &mut Socket| {
+        let sent = sender.send_from(None, to.address(), Ecn::Capable0, &[7; 300], segment);
+        sent.expect("it is sent");
+    };
+    // What the kernel says of this one leaves the socket as it is where the way to a peer takes none.
+    let halt = |sender: &Socket| {
+        let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
+        sender.send(nowhere, &[7; 300], segment).expect_err("nobody has that port");
+        assert_eq!(sender.segments_max(), 1);
+    };
+    halt(&sender);
+    send(&mut sender);
+    assert_eq!(sender.segments_max(), segments, "others are sent to as before");
+    assert!(sender.uncut.has(to.address()), "and that one is not asked for again at once");
+    let first = sender.uncut.known.clone();
+    send(&mut sender);
+    assert_eq!((sender.segments_max(), &sender.uncut.known), (segments, &first));
+    // Where it is so of every place it is left at that for a while.
+    (1..100).for_each(|port| sender.uncut.insert(([192, 0, 2, 1], port).into()));
+    halt(&sender);
+    send(&mut sender);
+    assert_eq!((sender.segments_max(), sender.uncut.known.len()), (1, PLACES_MAX));
+    let long_ago = Instant::now().checked_sub(UNCUT_FOR).expect("the machine runs for longer");
+    sender.uncut.known.iter_mut().for_each(|(_, since)| *since = long_ago);
+    send(&mut sender);
+    assert_eq!(sender.segments_max(), segments, "the way there may be another one");
 }
 
 /// [UDP-33]: the socket's options that are set anew in between would cut nothing.
