@@ -23,7 +23,8 @@ pub struct Config {
     /// How many first contacts may wait for their third message, and how many of ours for an answer. When half of the former
     /// are there, a cookie is asked for.
     pub contacts_max: usize,
-    /// How many nodes may be allowed because they were met by the cluster key. Those that the owner allows always fit.
+    /// How many nodes may be allowed because they were met by the cluster key. One more takes the place of one that nothing
+    /// was under way with for [`reject_after`](Self::reject_after). Those that the owner allows always fit.
     pub met_max: usize,
     /// How many datagrams of handshakes may wait to be sent; of more, the oldest are dropped.
     pub transmits_max: usize,

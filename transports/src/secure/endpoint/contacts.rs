@@ -195,7 +195,7 @@ impl Endpoint {
             return Ok(());
         }
         self.send(from, finish);
-        let place = self.peers.meet(peer, self.config.met_max).ok_or(Reject::TooManyMet)?;
+        let place = self.peers.meet(now, peer, &self.config).ok_or(Reject::TooManyMet)?;
         if !self.peers.at(place).allowed {
             return Err(Reject::Peer);
         }
@@ -228,7 +228,7 @@ impl Endpoint {
         let at = theirs.at.filter(|at| *at == from);
         self.contacts.met.remove(&index);
         self.indices.remove(index);
-        let place = self.peers.meet(peer, self.config.met_max).ok_or(Reject::TooManyMet)?;
+        let place = self.peers.meet(now, peer, &self.config).ok_or(Reject::TooManyMet)?;
         if !self.peers.at(place).allowed {
             return Err(Reject::Peer);
         }

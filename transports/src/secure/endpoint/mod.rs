@@ -470,6 +470,7 @@ impl Endpoint {
         let peer = self.peers.at_mut(association.peer);
         peer.live.take_if(|live| *live == place);
         peer.newborn.take_if(|newborn| *newborn == place);
+        peer.idle_since = now;
         if was_up {
             let peer = peer.key;
             self.audit.record(now, Some(association.address), What::Ended { peer });

@@ -1,5 +1,6 @@
 //! The nodes that may be talked to, and what is under way with each.
 
+use super::config::Config;
 use crate::link::Time;
 use crate::secure::guard::{Codes, Cookie};
 use crate::secure::handshake::Asked;
@@ -62,6 +63,8 @@ pub(super) struct Peer {
     pub(super) forbidden: bool,
     /// Whether it is here because it was met by the cluster key alone.
     is_met: bool,
+    /// When it was met last, or an association with it ended.
+    pub(super) idle_since: Time,
     /// How many associations with it have ended. [UDP-45]
     pub(super) lives: u16,
     /// The time of its last handshake.
@@ -92,6 +95,38 @@ pub(super) struct Peer {
 }
 
 impl Peer {
+    fn new(key: PublicKey) -> Self {
+        Self {
+            key,
+            codes: Codes::of(&key),
+            allowed: false,
+            forbidden: false,
+            is_met: false,
+            idle_since: Time::default(),
+            lives: 0,
+            newest: Tai64n::default(),
+            crossed: Tai64n::default(),
+            told: Tai64n::default(),
+            attempt: None,
+            places: Vec::new(),
+            cookie: None,
+            live: None,
+            newborn: None,
+            gave_way: None,
+            unproved: Bucket::default(),
+            proved: Bucket::default(),
+            good_cookie: 1,
+            runs: [None; 2],
+        }
+    }
+
+    /// Whether it was met, and nothing is under way with it. None that the owner allows or forbids is such.
+    fn may_be_forgotten(&self) -> bool {
+        let is_asked = self.attempt.is_some() || self.gave_way.is_some();
+        let is_associated = self.live.is_some() || self.newborn.is_some();
+        self.is_met && !is_asked && !is_associated
+    }
+
     /// A run of it has come. If it was there before the last one, both are there at a time, as a program that has ended
     /// never comes again: returns where the other one was. [UDP-64]
     pub(super) fn on_run(&mut self, number: u64, address: SocketAddr) -> Option<SocketAddr> {
@@ -139,47 +174,44 @@ impl Peers {
         place
     }
 
-    /// Allows a peer that was met unless it is forbidden, and returns its place; none if so many were met. [UDP-75]
-    pub(super) fn meet(&mut self, key: PublicKey, met_max: usize) -> Option<u32> {
+    /// Allows a peer that was met unless it is forbidden, and returns its place; none if there is room for no more. [UDP-75]
+    pub(super) fn meet(&mut self, now: Time, key: PublicKey, config: &Config) -> Option<u32> {
         let place = match self.place(&key) {
             Some(place) => place,
-            None if self.met >= met_max => return None,
-            None => {
+            None if self.met < config.met_max => {
                 let place = self.add(key);
                 self.at_mut(place).is_met = true;
                 self.met += 1;
                 place
             }
+            None => self.put_in_place_of_idle(now, key, config)?,
         };
         let peer = self.at_mut(place);
         peer.allowed = !peer.forbidden;
+        peer.idle_since = now;
+        Some(place)
+    }
+
+    /// Puts a peer that was met in the place of the one with which nothing was under way for longest. It has let go by then
+    /// of what there was: lives of this node that it still knows would be counted from the first again. [UDP-45]
+    fn put_in_place_of_idle(&mut self, now: Time, key: PublicKey, config: &Config) -> Option<u32> {
+        let places = self.places().filter(|place| self.at(*place).may_be_forgotten());
+        let place = places.min_by_key(|place| self.at(*place).idle_since)?;
+        let (former, idle_since) = (self.at(place).key, self.at(place).idle_since);
+        let is_over = now.since(idle_since) >= config.reject_after;
+        if !crate::planted!("met-for-ever": is_over => false) {
+            return None;
+        }
+        self.by_key.remove(&former);
+        self.by_key.insert(key, place);
+        *self.at_mut(place) = Peer { is_met: true, ..Peer::new(key) };
         Some(place)
     }
 
     fn add(&mut self, key: PublicKey) -> u32 {
         let place = u32::try_from(self.all.len()).unwrap_or(u32::MAX);
         self.by_key.insert(key, place);
-        self.all.push(Peer {
-            key,
-            codes: Codes::of(&key),
-            allowed: false,
-            forbidden: false,
-            is_met: false,
-            lives: 0,
-            newest: Tai64n::default(),
-            crossed: Tai64n::default(),
-            told: Tai64n::default(),
-            attempt: None,
-            places: Vec::new(),
-            cookie: None,
-            live: None,
-            newborn: None,
-            gave_way: None,
-            unproved: Bucket::default(),
-            proved: Bucket::default(),
-            good_cookie: 1,
-            runs: [None; 2],
-        });
+        self.all.push(Peer::new(key));
         place
     }
 

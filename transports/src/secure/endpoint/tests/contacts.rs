@@ -84,6 +84,43 @@ fn nodes_that_were_met_have_a_limit_and_those_that_are_allowed_none() {
     );
 }
 
+/// [UDP-75] [UDP-45]: nodes whose keys are as short-lived as they are do not use the places up.
+#[test]
+fn a_node_that_was_met_makes_room_once_nothing_is_left_of_it() {
+    let config = Config { met_max: 2, ..open_config() };
+    let mut pair = pair(&config);
+    let met = |pair: &mut Pair, host| {
+        let mut seeker = node(host, 0, config.clone());
+        meets(&mut seeker, address(host), &mut pair.b, pair.now)
+    };
+    let is_known = |pair: &Pair, host| pair.b.peers.place(&identity(host).public()).is_some();
+    let (done, full) = (Received::Done, Received::Dropped(Reject::TooManyMet));
+    let start = pair.now;
+    let span = config.reject_after;
+    let moment = Duration::from_millis(1);
+    assert_eq!(met(&mut pair, 4), done);
+    pair.a = node(5, 0, config.clone());
+    pair.a.meet(pair.now, address(2)).unwrap();
+    pair.settle();
+    let with_5 = up(&mut pair.b).unwrap();
+    pair.pass(start + span - moment);
+    assert_eq!(met(&mut pair, 6), full);
+    pair.pass(start + span);
+    assert_eq!(met(&mut pair, 6), done);
+    assert_eq!([4, 5, 6].map(|host| is_known(&pair, host)), [false, true, true]);
+    assert_eq!(met(&mut pair, 7), full, "5 is there, and 6 was met just now");
+    // What 5 still knows of this node's lives is counted on from there.
+    pair.pass(start + 2 * span - moment);
+    pair.b.close(pair.now, with_5);
+    pair.a = node(5, 1, config.clone());
+    pair.pass(start + 2 * span);
+    assert_eq!([7, 8].map(|host| met(&mut pair, host)), [done.clone(), full.clone()]);
+    assert_eq!([5, 6, 7].map(|host| is_known(&pair, host)), [true, false, true]);
+    pair.pass(start + 3 * span - moment);
+    assert_eq!(met(&mut pair, 8), done);
+    assert_eq!([5, 7, 8].map(|host| is_known(&pair, host)), [false, true, true]);
+}
+
 /// [UDP-76]
 #[test]
 fn who_is_met_again_keeps_its_keys() {
