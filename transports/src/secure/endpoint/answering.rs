@@ -62,6 +62,9 @@ impl Endpoint {
         if question.hello.time == newest || crate::planted!("set-back-untold": false => true) {
             return;
         }
+        if !self.has_room_to_spare() {
+            return;
+        }
         let ours = self.hello(newest, NO_INDEX, from, self.peers.at(place).lives);
         let answered = question.answer(&self.local, NO_INDEX, &ours, self.entropy.as_mut());
         if let Ok((_, packet)) = answered {
@@ -153,6 +156,9 @@ impl Endpoint {
     }
 
     fn give_cookie(&mut self, from: SocketAddr, header: &HandshakeHeader, packet: &[u8]) {
+        if !self.has_room_to_spare() {
+            return;
+        }
         let codes = match (header.suite, &self.cluster_codes) {
             (Suite::FirstContact, Some(codes)) => codes,
             _ => &self.codes,

@@ -26,7 +26,8 @@ pub struct Config {
     /// How many nodes may be allowed because they were met by the cluster key. One more takes the place of one that nothing
     /// was under way with for [`reject_after`](Self::reject_after). Those that the owner allows always fit.
     pub met_max: usize,
-    /// How many datagrams of handshakes may wait to be sent; of more, the oldest are dropped.
+    /// How many datagrams of handshakes may wait to be sent; of more, the oldest are dropped. Of what anybody may call forth
+    /// without end, half as many.
     pub transmits_max: usize,
     /// How many handshakes and first contacts one /32 or /64 may ask for before it is asked for a cookie;
     /// how many with one; and how many resets it may call forth.

@@ -427,7 +427,7 @@ impl Endpoint {
     /// Tells the sender of a packet for an index that nobody has that it is forgotten, if it asks
     /// seldom enough. The answer is shorter than any packet that calls it forth. [UDP-60]
     fn say_forgotten(&mut self, now: Time, from: SocketAddr, index: u32) {
-        if self.resets.take(from.ip(), now.as_nanos()) {
+        if self.resets.take(from.ip(), now.as_nanos()) && self.has_room_to_spare() {
             let mut packet = Vec::with_capacity(wire::RESET_BYTES);
             wire::short_header(Kind::Reset, index, &mut packet);
             packet.extend(self.local.identity.reset_token(index, from).0);

@@ -437,6 +437,42 @@ fn answers_that_cannot_leave_make_room_for_newer_ones() {
     pair.connect();
 }
 
+/// [UDP-26]: cookies, resets, told times and proofs, which anybody may call forth without end.
+#[test]
+fn what_is_called_forth_without_end_drops_no_answer() {
+    let config = Config { transmits_max: 8, ..open_config() };
+    let mut pair = pair(&config);
+    let (target, mut flooder) = (pair.b.public(), node(3, 0, config));
+    pair.a.connect(pair.now, &target, address(2)).unwrap();
+    let mut asked = pair.a.poll_transmit().unwrap().packet;
+    pair.b.handle(pair.now, address(1), &mut asked);
+    flooder.ask_for_test(&target, ms(1));
+    let mut old = flooder.poll_transmit().unwrap().packet;
+    flooder.ask_for_test(&target, ms(2));
+    let mut newest = flooder.poll_transmit().unwrap().packet;
+    pair.b.handle(pair.now, address(3), &mut newest);
+    let b = pair.b.peers.place(&flooder.public()).and_then(|it| pair.b.peers.at(it).newborn);
+    let b = b.expect("the flooder is allowed");
+    for round in 0..40_u8 {
+        let from = address(100 + round);
+        let before = pair.b.audit().unsent();
+        pair.b.handle(pair.now, from, &mut old);
+        let mut unproved = newest.clone();
+        *unproved.last_mut().unwrap() ^= 1;
+        pair.b.handle(pair.now, from, &mut unproved);
+        let junk = DataHeader { lane: 0, index: 7, number: 0 };
+        pair.b.handle(pair.now, from, &mut [junk.encode(), [0; 16]].concat());
+        let challenge = [&[2][..], &7_u64.to_le_bytes()].concat();
+        pair.b.on_control(b, pair.now, from, 0, &challenge).unwrap();
+        assert!(round == 0 || pair.b.audit().unsent() == before + 4);
+    }
+    let waiting: Vec<_> = std::iter::from_fn(|| pair.b.poll_transmit()).collect();
+    assert_eq!(waiting.len(), 4);
+    let mut answer = waiting.into_iter().find(|sent| sent.to == address(1)).unwrap();
+    pair.a.handle(pair.now, address(2), &mut answer.packet);
+    assert!(up(&mut pair.a).is_some());
+}
+
 /// [UDP-51]
 #[test]
 fn to_an_address_that_proves_nothing_goes_at_most_thrice_what_came() {
