@@ -60,6 +60,8 @@ pub struct Lane {
     /// Limits of this lane that the peer has to be told, by class.
     credit_news: [bool; 2],
     challenge: Option<u64>,
+    /// The challenge that has left, and is not answered.
+    proving: Option<u64>,
     response: Option<u64>,
     /// Asks the peer for an acknowledgement, whatever else there is to send.
     ping: bool,
@@ -246,6 +248,7 @@ impl Lane {
             frame_error: None,
             credit_news: [false; 2],
             challenge: None,
+            proving: None,
             response: None,
             ping: false,
             probes: 0,

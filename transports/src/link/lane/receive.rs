@@ -102,7 +102,12 @@ impl Lane {
                 }
             }
             Frame::PathChallenge(token) => self.response = Some(*token),
-            Frame::PathResponse(token) => self.events.push_back(Event::PathProven(*token)),
+            Frame::PathResponse(token) => {
+                // What nobody has asked for proves nothing, and would be kept for the carrier.
+                if self.proving.take_if(|asked| asked == token).is_some() {
+                    self.events.push_back(Event::PathProven(*token));
+                }
+            }
             Frame::Close(reason) => self.end(End::ClosedByPeer(*reason)),
         }
         Ok(())
@@ -188,7 +193,10 @@ impl Lane {
             Item::Messages { .. } | Item::Fragment { .. } => self.outbox.on_lost(item),
             Item::LaneCredit(class) => self.credit_news[class as usize] = true,
             Item::MailboxCredit(to) => self.placements.on_lost(to),
-            Item::PathChallenge(token) => self.challenge = self.challenge.or(Some(token)),
+            Item::PathChallenge(token) => {
+                let is_asked = self.proving == Some(token);
+                self.challenge = self.challenge.or(is_asked.then_some(token));
+            }
         }
     }
 

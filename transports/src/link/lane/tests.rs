@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::link::envelope::Kind;
+use crate::link::frame::Frame;
 use crate::link::received::Ecn;
+use crate::link::wire::Writer;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -94,4 +96,28 @@ fn what_is_kept_for_later_is_let_go_of_when_nobody_says_anything() {
     assert_eq!(kept(&path), [true; 2]);
     path.pass(Duration::from_secs(5));
     assert_eq!(kept(&path), [false; 2]);
+}
+
+/// [LINK-72]: an answer that nobody has asked for proves nothing, and nothing is kept for it.
+#[test]
+fn only_what_was_asked_for_is_a_proof() {
+    let (now, mut buffer) = (Time::from_nanos(1), [0; 1500]);
+    let mut lane = Lane::new(now, Config::default()).expect("the limits fit together");
+    let mut number = 0;
+    let mut proofs = |lane: &mut Lane, token| {
+        let mut inside = [0; 9];
+        let mut writer = Writer::new(&mut inside);
+        Frame::PathResponse(token).write(&mut writer).expect("there is room");
+        lane.on_packet(now, number, &inside, Ecn::NotCapable);
+        number += 1;
+        let events = std::iter::from_fn(|| lane.poll_event());
+        events.filter(|event| matches!(event, Event::PathProven(_))).collect::<Vec<_>>()
+    };
+    assert_eq!(proofs(&mut lane, 0), []);
+    lane.challenge(7);
+    assert_eq!(proofs(&mut lane, 7), [], "it has not left");
+    lane.poll_transmit(now, &mut buffer).expect("it leaves");
+    assert_eq!(proofs(&mut lane, 8), []);
+    assert_eq!(proofs(&mut lane, 7), [Event::PathProven(7)]);
+    assert_eq!(proofs(&mut lane, 7), [], "once");
 }

@@ -215,6 +215,7 @@ impl Lane {
             && let Some(token) = self.challenge.take()
         {
             Frame::PathChallenge(token).write(writer)?;
+            self.proving = Some(token);
             self.recovery.sent.add_item(Item::PathChallenge(token));
         }
         for class in Class::ALL {
