@@ -66,6 +66,8 @@ pub(super) enum Expired {
 pub(super) struct Recovery {
     pub(super) sent: Sent,
     pub(super) rtt: Rtt,
+    /// When the first round trip was measured on this path.
+    first_sample: Option<Time>,
     marking: Marking,
     largest_acked: Option<u64>,
     /// When the oldest packet that a later one overtook counts as lost.
@@ -96,6 +98,7 @@ impl Recovery {
         Self {
             sent: Sent::default(),
             rtt: Rtt::new(config.initial_rtt),
+            first_sample: None,
             marking: Marking::default(),
             largest_acked: None,
             loss_time: None,
@@ -112,6 +115,7 @@ impl Recovery {
     /// Forgets what was learnt of a path that is no longer used (RFC 9000, section 9.4).
     pub(super) fn path_changed(&mut self, initial_rtt: Duration) {
         self.rtt = Rtt::new(initial_rtt);
+        self.first_sample = None;
         self.path_first = self.sent.next();
         self.sent.forget_bytes();
         self.marking.path_changed(self.path_first);
@@ -178,6 +182,7 @@ impl Recovery {
             let sent = self.sent.packet(newest).expect("it is not forgotten yet").time;
             let delay = Duration::from_micros(ack.delay_us).min(self.peer_ack_delay);
             self.rtt.sample(now.since(sent), delay);
+            self.first_sample = self.first_sample.or(Some(now));
         }
         // One that was overtaken on its way says what was counted before.
         if self.largest_acked.is_none_or(|before| ack.largest > before) {
@@ -233,10 +238,11 @@ impl Recovery {
                 self.loss_time = Some(packet.time + delay);
                 return;
             }
-            if packet.purpose == Purpose::Frames && number >= self.path_first {
+            // Before the first round trip it was a guess how long is long (section 7.6.2).
+            let is_known = self.first_sample.is_some_and(|first| first < packet.time);
+            if packet.purpose == Purpose::Frames && number >= self.path_first && is_known {
                 let start = *run_start.get_or_insert(packet.time);
-                let long = packet.time.since(start) > persistent;
-                findings.persistent |= long && self.rtt.is_sampled();
+                findings.persistent |= packet.time.since(start) > persistent;
             }
             self.lost(number, findings);
         }

@@ -197,6 +197,21 @@ fn lasting_loss_is_told_from_a_burst() {
     assert!(!run(1));
 }
 
+/// RFC 9002, section 7.6.2: what left before a round trip was measured does not count.
+// [LINK-25]
+#[test]
+fn loss_before_the_first_round_trip_is_not_lasting() {
+    let mut recovery = Recovery::new(&config());
+    let mut findings = Findings::default();
+    let at = |ms: u64| Time::from_nanos(ms * 1_000_000);
+    for number in 0..9 {
+        recovery.on_sent(at(40 * number), 100, Purpose::Frames, 0);
+    }
+    // A probe delay of 31 ms, and 280 ms without anything.
+    ack(&mut recovery, at(330), [8], &mut findings).expect("it was sent");
+    assert!(findings.lost_packets >= 5 && !findings.persistent);
+}
+
 // [LINK-26]
 #[test]
 fn who_only_acknowledges_remembers_little() {
