@@ -9,7 +9,8 @@ const BETA: f64 = 0.7;
 /// How steep the function is, in packets per second cubed (section 5.1).
 const STEEPNESS: f64 = 0.4;
 
-/// The share of a packet by which Reno would grow, to be as aggressive as it is (section 4.3).
+/// The share of a packet by which Reno would grow, to be as aggressive as it is (section 4.3): until the window is as large as
+/// before the loss, and by a whole one from then on.
 const RENO_GROWTH: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
 /// The least window, in packets.
@@ -26,8 +27,10 @@ pub struct Cubic {
     /// When the current recovery began: what was sent before says nothing new.
     recovery_start: Option<Time>,
     growth: Option<Growth>,
-    /// The window at the last loss, in packets.
+    /// The window at the last loss, in packets, and less if it had not come back to the one before.
     last_max: f64,
+    /// The window at the last loss, in packets.
+    prior: f64,
     /// Bytes that arrived and have not yet made the window grow.
     credit: f64,
 }
@@ -62,6 +65,7 @@ impl Cubic {
             recovery_start: None,
             growth: None,
             last_max: 0.0,
+            prior: 0.0,
             credit: 0.0,
         }
     }
@@ -87,7 +91,8 @@ impl Cubic {
         }
         growth.last = now;
         let arrived = arrival.bytes as f64 / self.packet_size as f64;
-        growth.reno += RENO_GROWTH * arrived / packets;
+        let share = if growth.reno < self.prior { RENO_GROWTH } else { 1.0 };
+        growth.reno += share * arrived / packets;
         let since = now.since(growth.start) + arrival.rtt;
         let at = since.as_secs_f64() - growth.plateau;
         let cubic = STEEPNESS * at * at * at + growth.max;
@@ -137,6 +142,7 @@ impl Controller for Cubic {
             self.growth = None;
             self.credit = 0.0;
             let packets = self.packets();
+            self.prior = packets;
             // Fast convergence: who lost before reaching the old plateau makes room (section 4.7).
             let converging = packets < self.last_max;
             self.last_max = if converging { packets * (1.0 + BETA) / 2.0 } else { packets };
@@ -153,7 +159,9 @@ impl Controller for Cubic {
 
     fn set_packet_size(&mut self, bytes: u64) {
         // What was counted in packets is as many bytes as before, and growth towards it begins anew.
-        self.last_max *= self.packet_size as f64 / bytes as f64;
+        let scale = self.packet_size as f64 / bytes as f64;
+        self.last_max *= scale;
+        self.prior *= scale;
         self.growth = None;
         self.credit = 0.0;
         self.packet_size = bytes;

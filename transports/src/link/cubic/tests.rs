@@ -55,6 +55,20 @@ fn it_comes_back_when_the_function_says() {
     assert!((cubic.packets() - 1000.0).abs() < 25.0, "{} packets in the end", cubic.packets());
 }
 
+/// RFC 9438, section 4.3: where Reno is faster, by about half a packet for each round trip until the window is as large as
+/// before the loss, and by a whole one from then on.
+// [LINK-30]
+#[test]
+fn it_grows_as_reno_does_where_that_is_faster() {
+    let mut cubic = Cubic::new(20, SIZE);
+    cubic.on_congestion(at(1), at(0), false);
+    assert_eq!(cubic.window(), 14 * SIZE);
+    let now = round_trips(&mut cubic, 10, 12);
+    assert!((19.0..=21.0).contains(&cubic.packets()), "{} packets", cubic.packets());
+    round_trips(&mut cubic, now, 20);
+    assert!((38.0..=41.0).contains(&cubic.packets()), "{} packets", cubic.packets());
+}
+
 // [LINK-30]
 #[test]
 fn a_window_that_is_not_used_does_not_grow() {
