@@ -39,7 +39,7 @@ pub struct Config {
     pub ack_every: u32,
     /// Ranges of received packets that are remembered: 64.
     pub ack_ranges_max: usize,
-    /// What the round trip is taken to be until it is measured: 50 ms, or the handshake's.
+    /// What the round trip is taken to be until it is measured: 50 ms.
     pub initial_rtt: Duration,
     /// The shortest time that timers tell apart: 1 ms.
     pub granularity: Duration,
