@@ -25,7 +25,7 @@
 //! | speed (RFC 9438) and size (RFC 8899) of packets | `congestion`, `cubic`, `pacer`, `mtu` |
 //! | messages | `outbox`, `store`, `inbox`, `reassembly` |
 //! | credit | `credit`, `mailbox` |
-//! | life and death | `liveness`, `incarnation`, `close` |
+//! | life and death | `liveness`, `close` |
 //!
 //! It does not encrypt, reject replays, find peers or serialize: that is the carrier's and the node's.
 
@@ -40,7 +40,6 @@ mod frame;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod fuzz;
 mod inbox;
-mod incarnation;
 mod lane;
 mod liveness;
 mod mailbox;
@@ -67,7 +66,6 @@ pub use congestion::{Arrival, Controller};
 pub use cubic::Cubic;
 pub use envelope::{Address, Class, Envelope, Kind};
 pub use frame::FrameError;
-pub use incarnation::{Change, Greeting, Incarnation, Peers};
 pub use lane::Transmit;
 pub use lane::{Counts, Delivery, Event, Full, Lane, Receipt, SendError};
 pub use outbox::Fate;

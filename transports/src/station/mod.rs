@@ -9,7 +9,7 @@
 //! ```
 //!
 //! The carrier gives datagrams and the time, and asks for datagrams and the next deadline. What holds:
-//! 1. A line ends before there is another one to its node. Whoever receives from it hears that as its last word.
+//! 1. A line ends before there is another one to its node. Whoever receives from it hears that as its last word. [LINK-76]
 //! 2. A line that its owner closed says so to the other node after everything that was submitted has arrived.
 //! 3. Nobody waits for ever: whatever ends a line wakes those who wait at it.
 
@@ -463,7 +463,7 @@ impl Station {
         config
     }
 
-    /// A line has lost its keys.
+    /// A line has lost its keys, and never gets others: there may only be another line. [LINK-75]
     fn lose(&mut self, id: AssociationId) {
         // At once, for there may be another line to its node before this one is gone.
         self.go_by_udp(self.now, id);

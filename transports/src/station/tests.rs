@@ -239,7 +239,7 @@ fn lines_are_apart() {
     assert_eq!((net.receive(0, to_first), net.receive(0, to_second)), (None, None));
 }
 
-/// [UDP-45]: an end that has forgotten the line begins another one, and is not taken for the one before.
+/// [UDP-45] [LINK-75] [LINK-76]: an end that has forgotten the line begins another one, and is not taken for the one before.
 #[test]
 fn a_forgotten_line_ends_before_the_next_begins() {
     let mut net = Net::new(2, true);

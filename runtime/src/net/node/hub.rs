@@ -29,7 +29,7 @@ impl Drop for Rests {
 async fn accept(node: Arc<Shared>) {
     while let Some(link) = poll_fn(|cx| node.transport.poll_link(cx)).await {
         let peer = link.peer().node;
-        // What is left of the old connection comes before anything of the new one.
+        // What is left of the old connection comes before anything of the new one. [LINK-76]
         if planted!("net-old-not-retired": true => false) {
             node.retire(peer).await;
         }
