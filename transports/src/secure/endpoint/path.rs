@@ -5,7 +5,8 @@
 //! 2. To an address that is not proved go at most three times the bytes that came from it.
 //! 3. What leaves for an address leaves from that of this machine's to which it came from there: what answers a datagram
 //!    from that one's, what is said in an association from that of the newest packet. [UDP-52]
-//! 4. The proof is the answer to a random token, sealed, from any address: who has it received there.
+//! 4. The proof is the answer to a random token, sealed: who has it received there. It comes from anywhere but the address
+//!    where everything goes: whose newest packet comes from there has not moved, or is back.
 //! 5. With that token goes what a reset from here would have for that address. [UDP-63]
 
 use super::epoch::{CONTROL_LANE, Epoch};
@@ -207,6 +208,8 @@ impl Endpoint {
         if association.address == from {
             // What came by another way than the socket does not say to which address.
             association.source = source.or(association.source);
+            // Whoever was heard elsewhere is back, or somebody there has sent its packet before it came from here.
+            association.candidate = None;
             return;
         }
         match &mut association.candidate {

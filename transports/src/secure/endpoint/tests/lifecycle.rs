@@ -391,6 +391,23 @@ fn a_node_that_moves_is_followed_once_it_proved_it() {
     assert_eq!(sealed(&mut pair.b, pair.now, b, 1, b"x").unwrap().to, address(77));
 }
 
+/// [UDP-50]: who copies packets, and is faster with some of them, does not take a node's place by handing on a challenge.
+#[test]
+fn a_node_that_goes_on_from_where_it_was_is_not_followed_elsewhere() {
+    let mut pair = pair(&Config::default());
+    let (a, b) = pair.connect();
+    let mut seal = |number| sealed(&mut pair.a, pair.now, a, number, b"text").unwrap().packet;
+    let [mut copied, mut next] = [seal(0), seal(1)];
+    pair.b.handle(pair.now, address(66), &mut copied);
+    let mut challenge = pair.b.poll_transmit().unwrap();
+    assert_eq!(challenge.to, address(66));
+    pair.b.handle(pair.now, address(1), &mut next);
+    pair.a.handle(pair.now, address(2), &mut challenge.packet);
+    let mut response = pair.a.poll_transmit().unwrap();
+    assert_eq!(pair.b.handle(pair.now, address(66), &mut response.packet), Received::Done);
+    assert_eq!((events(&mut pair.b), pair.b.address(b)), (Vec::new(), Some(address(1))));
+}
+
 /// [UDP-61] [UDP-63]: by the token for where it is; that for where it was stays good, as packets may still leave there.
 #[test]
 fn a_node_that_has_moved_hears_that_it_is_forgotten() {
