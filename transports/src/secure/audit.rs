@@ -1,7 +1,8 @@
 //! What happened that bears on security: a ring of the last events, and counters of all.
 //!
 //! Nothing is written per packet. A rejection moves its counter, and so does what the kernel does not take; into the ring
-//! it comes at most once a second for each reason, with how many there have been. Recording neither allocates nor waits.
+//! it comes at most once a second for each reason, with how many there have been. So does what happens with a peer, for each
+//! kind of it: one that moves or comes back without end leaves room for the others. Recording neither allocates nor waits.
 
 use super::key::PublicKey;
 use super::reject::Reject;
@@ -126,7 +127,7 @@ pub struct Audit {
     noted_shared: Option<Time>,
 }
 
-/// How often at most a reason comes into the ring.
+/// How often at most a reason comes into the ring, or the same of one peer.
 const NOTE_INTERVAL: Duration = Duration::from_secs(1);
 
 impl Audit {
@@ -146,8 +147,12 @@ impl Audit {
         }
     }
 
-    /// Records an event.
+    /// Records an event, unless the same was recorded within the last second.
     pub fn record(&mut self, at: Time, address: Option<SocketAddr>, what: What) {
+        let is_late = |entry: &&Entry| at.since(entry.at) < NOTE_INTERVAL;
+        if self.entries().rev().take_while(is_late).any(|entry| entry.what == what) {
+            return;
+        }
         let place = (self.written % self.ring.len() as u64) as usize;
         self.ring[place] = Some(Entry { at, address, what });
         self.written += 1;
@@ -226,7 +231,8 @@ impl Audit {
     }
 
     /// The entries that the ring still has, oldest first.
-    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+    #[must_use]
+    pub fn entries(&self) -> impl DoubleEndedIterator<Item = &Entry> {
         let start = (self.written % self.ring.len() as u64) as usize;
         let (newer, older) = self.ring.split_at(start);
         older.iter().chain(newer).flatten()
@@ -262,6 +268,22 @@ mod tests {
         assert_eq!(audit.rejected(Reject::Mac1), 3_000);
         assert_eq!(audit.rejected_in_all(), 3_000);
         assert_eq!(audit.entries().count(), 3);
+    }
+
+    #[test]
+    fn one_peer_does_not_take_the_place_of_the_others() {
+        let mut audit = Audit::new(16);
+        let [one, peer] = [1, 2].map(|byte| PublicKey([byte; 32]));
+        audit.record(Time::default(), Some(from()), What::Associated { peer });
+        for millis in 0..3_000 {
+            let at = Time::from_nanos(millis * 1_000_000);
+            audit.record(at, Some(from()), What::Associated { peer: one });
+            audit.record(at, Some(from()), What::Moved { peer: one });
+            audit.record(at, Some(from()), What::Ended { peer: one });
+        }
+        assert_eq!(audit.written(), 1 + 3 * 3);
+        let first = audit.entries().next().map(|entry| entry.what);
+        assert_eq!(first, Some(What::Associated { peer }));
     }
 
     #[test]
