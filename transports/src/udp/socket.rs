@@ -5,6 +5,7 @@
 //! hosts say of addresses is not heard: anybody may say it, a socket tells it at its next call, whatever address that is
 //! for, and what is not read takes the room of datagrams. Nothing here allocates after the start, unless the socket is full.
 
+mod cutting;
 mod marks;
 mod places;
 mod registered;
@@ -468,33 +469,4 @@ impl std::fmt::Debug for Batch {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Batch").field("filled", &self.filled).finish_non_exhaustive()
     }
-}
-
-/// Whether the kernel may cut datagrams up. An error leaves them whole.
-#[cfg(target_os = "linux")]
-mod cutting {
-    use nix::sys::socket::setsockopt;
-    use nix::sys::socket::sockopt::Ipv6DontFrag;
-    use rustix::net::sockopt::{
-        Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, set_ip_mtu_discover, set_ipv6_mtu_discover,
-    };
-    use std::net::{SocketAddr, UdpSocket};
-
-    pub(super) fn set(io: &UdpSocket, to: SocketAddr, may: bool) {
-        let v4 = if may { Ipv4PathMtuDiscovery::DONT } else { Ipv4PathMtuDiscovery::PROBE };
-        let v6 = if may { Ipv6PathMtuDiscovery::DONT } else { Ipv6PathMtuDiscovery::PROBE };
-        // A socket for IPv6 may send by IPv4, too.
-        let _ = set_ip_mtu_discover(io, v4);
-        if to.is_ipv6() {
-            let _ = set_ipv6_mtu_discover(io, v6);
-            let _ = setsockopt(io, Ipv6DontFrag, &!may);
-        }
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-mod cutting {
-    use std::net::{SocketAddr, UdpSocket};
-
-    pub(super) fn set(_: &UdpSocket, _: SocketAddr, _: bool) {}
 }
