@@ -72,6 +72,21 @@ async fn many_datagrams_go_with_one_call() {
     }
 }
 
+/// [UDP-90]: what has no bytes is dropped, which is counted; so it has to be seen.
+#[tokio::test]
+async fn a_datagram_without_a_byte_is_one() {
+    for address in loopbacks() {
+        let sender = std::net::UdpSocket::bind(address).expect("a port is free");
+        let receiver = socket(address);
+        let texts: [&[u8]; 4] = [b"", b"text", b"", b""];
+        for text in texts {
+            sender.send_to(text, receiver.address()).expect("the buffer holds it");
+        }
+        let all = received(&receiver, texts.len()).await;
+        assert_eq!(all.iter().map(|(_, text)| &text[..]).collect::<Vec<_>>(), texts);
+    }
+}
+
 /// [UDP-34]: by both kinds of addresses, one datagram alone and many with one call.
 #[tokio::test]
 async fn marks_arrive() {

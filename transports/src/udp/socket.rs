@@ -454,7 +454,10 @@ impl Batch {
         filled.flat_map(|(meta, memory)| {
             let joined = &mut memory[..meta.len.min(BUFFER_BYTES)];
             let arrival = Arrival { from: meta.addr, at: meta.dst_ip, ecn: marks::mark(meta.ecn) };
-            joined.chunks_mut(meta.stride.max(1)).map(move |datagram| (arrival, datagram))
+            // One without a byte is one, too. [UDP-90]
+            let empty = joined.is_empty().then(<&mut [u8]>::default);
+            let datagrams = empty.into_iter().chain(joined.chunks_mut(meta.stride.max(1)));
+            datagrams.map(move |datagram| (arrival, datagram))
         })
     }
 }
