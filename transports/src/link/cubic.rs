@@ -1,4 +1,4 @@
-//! CUBIC (RFC 9438): the window grows by a cubic function of the time since the last loss.
+//! CUBIC (RFC 9438): the window grows by a cubic function of the time since the last loss. [LINK-30]
 
 use super::congestion::{Arrival, Controller};
 use super::time::Time;

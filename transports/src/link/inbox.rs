@@ -162,6 +162,7 @@ impl Inbox {
         let (partials, partials_max) = (self.partials, self.partials_max);
         let slot = self.slot_mut(sequence).expect("the slots reach as far");
         if matches!(slot.state, State::Missing) {
+            // [LINK-61]
             if partials >= partials_max {
                 return Err(CloseReason::ReassemblyExceeded);
             }
@@ -183,7 +184,7 @@ impl Inbox {
     }
 
     /// The full number of a message, of which the packet has the low bits; `None` for one that was
-    /// delivered long ago.
+    /// delivered long ago. [LINK-53]
     fn locate(&self, low: u32) -> Result<Option<u64>, CloseReason> {
         #[expect(clippy::cast_possible_truncation, reason = "the low bits are what is compared")]
         let ahead = low.wrapping_sub(self.floor as u32).cast_signed();
@@ -209,7 +210,7 @@ impl Inbox {
         }
     }
 
-    /// All of a message is there: it is delivered, or waits for its predecessor.
+    /// All of a message is there: it is delivered, or waits for its predecessor. [LINK-54]
     fn complete(&mut self, sequence: u64, head: Head, payload: Vec<u8>) -> Result<(), CloseReason> {
         if let Some(Slot { state: State::Partial(_), .. }) = self.slot(sequence) {
             self.partials -= 1;

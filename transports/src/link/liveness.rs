@@ -62,7 +62,7 @@ impl Liveness {
         self.waiting = waiting.then(|| self.waiting.unwrap_or(now));
     }
 
-    /// This end stood still for so long, and heard nothing because it did not listen.
+    /// This end stood still for so long, and heard nothing because it did not listen. [LINK-71]
     pub(super) fn on_pause(&mut self, pause: Duration) {
         self.heard = self.heard + pause;
         self.waiting = self.waiting.map(|since| since + pause);

@@ -223,7 +223,7 @@ impl Outbox {
     }
 
     /// The whole message to send next, for which [`Outbox::sent_whole`] is called if it is sent. What
-    /// has become too long for a packet is put among the long ones.
+    /// has become too long for a packet is put among the long ones. [LINK-63]
     pub(super) fn next_whole(&mut self, packet_len: usize) -> Option<Next> {
         loop {
             let queue = self.turn()?;
@@ -404,7 +404,7 @@ impl Outbox {
         told
     }
 
-    /// What was in a packet has to be sent again, unless it arrived otherwise.
+    /// What was in a packet has to be sent again, unless it arrived otherwise. [LINK-55]
     pub(super) fn on_lost(&mut self, item: Item) {
         match item {
             Item::Messages { first, count } => {

@@ -1,4 +1,4 @@
-//! Spreads packets over the round trip instead of sending a window at once (RFC 9002, section 7.7).
+//! Spreads packets over the round trip instead of sending a window at once (RFC 9002, section 7.7). [LINK-31]
 //!
 //! A token bucket: it fills a quarter faster than a window per round trip, so that pacing alone never
 //! holds the window back, and it holds a burst, so that packets can be handed to the network together.

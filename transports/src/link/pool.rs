@@ -1,4 +1,4 @@
-//! Buffers that are used again, so that messages cost no allocation in steady state.
+//! Buffers that are used again, so that messages cost no allocation in steady state. [LINK-80]
 
 /// Larger buffers are not kept: they are rare, and would be held for nothing.
 const KEPT_CAPACITY_MAX: usize = 64 << 10;

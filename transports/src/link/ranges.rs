@@ -2,7 +2,7 @@
 //!
 //! Invariants:
 //! 1. Ranges ascend, are not empty and do not touch: between two of them a number is missing.
-//! 2. There are at most as many ranges as the caller allows; what is over is forgotten from below.
+//! 2. There are at most as many ranges as the caller allows; what is over is forgotten from below. [LINK-12]
 
 use std::ops::Range;
 

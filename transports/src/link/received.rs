@@ -66,7 +66,7 @@ impl Received {
             return;
         }
         self.unacked += 1;
-        // The sender learns at once what helps it: a gap, an old packet, congestion.
+        // The sender learns at once what helps it: a gap, an old packet, congestion. [LINK-10]
         let at_once = number != expected || ecn == Ecn::Congested || self.unacked >= self.every;
         let due = if at_once { now } else { now + self.delay };
         self.due = Some(self.due.map_or(due, |earlier| earlier.min(due)));
@@ -95,7 +95,7 @@ impl Received {
         self.ranges.end()
     }
 
-    /// The peer has got acknowledgements of all packets below: they need not be repeated.
+    /// The peer has got acknowledgements of all packets below: they need not be repeated. [LINK-13]
     pub(super) fn on_acks_received(&mut self, below: u64) {
         self.ranges.remove_below(below);
     }

@@ -14,10 +14,10 @@ use super::sent::{Item, Purpose, Sent, State};
 use super::time::Time;
 use std::time::Duration;
 
-/// How much later a packet has to be acknowledged for an earlier one to be lost.
+/// How much later a packet has to be acknowledged for an earlier one to be lost. [LINK-21]
 const PACKET_THRESHOLD: u64 = 3;
 
-/// Loss over so many probe delays means that the path's capacity is not what it was (section 7.6).
+/// Loss over so many probe delays means that the path's capacity is not what it was (section 7.6). [LINK-25]
 const PERSISTENT_THRESHOLD: u32 = 3;
 
 /// After so many probes without an answer, what is marked may be what does not get through.
@@ -77,7 +77,7 @@ pub(super) struct Recovery {
     granularity: Duration,
     peer_ack_delay: Duration,
     probe_delay_max: Duration,
-    /// A carrier that repeats what it loses needs no guesses at loss.
+    /// A carrier that repeats what it loses needs no guesses at loss. [LINK-24]
     guesses: bool,
     /// The first packet on this path. Of those before only what was in them counts. [LINK-33]
     path_first: u64,
@@ -266,7 +266,7 @@ impl Recovery {
         }
     }
 
-    /// How long to wait for an acknowledgement before asking for one (section 6.2.1).
+    /// How long to wait for an acknowledgement before asking for one (section 6.2.1). [LINK-23]
     pub(super) fn probe_delay(&self) -> Duration {
         self.rtt.probe_delay(self.granularity).saturating_add(self.peer_ack_delay)
     }

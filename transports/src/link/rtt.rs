@@ -53,7 +53,7 @@ impl Rtt {
         self.sampled
     }
 
-    /// After how long a packet counts as lost, once a later one was acknowledged (section 6.1.2).
+    /// After how long a packet counts as lost, once a later one was acknowledged (section 6.1.2). [LINK-22]
     pub(super) fn loss_delay(&self, granularity: Duration) -> Duration {
         let rtt = self.smoothed.max(self.latest);
         Duration::from_nanos(rtt.saturating_add(rtt / 8)).max(granularity)

@@ -60,7 +60,7 @@ pub(super) struct Packet {
     items: u64,
 }
 
-/// So many packets are remembered though nobody waits for them.
+/// So many packets are remembered though nobody waits for them. [LINK-26]
 const REMEMBERED_MAX: usize = 64;
 
 #[derive(Debug, Default)]

@@ -22,7 +22,7 @@ pub(super) const RECEIVES_MAX: u32 = 1 << 16;
 /// Bytes in front of each packet.
 pub const PREFIX_BYTES: usize = 8;
 
-/// The peer told something that cannot be.
+/// The peer told something that cannot be. [RDMA-13]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the peer's credit cannot be")]
 pub struct BadCredit;

@@ -25,7 +25,7 @@ use super::wire::{HandshakeHeader, Kind, Suite};
 use snow::HandshakeState;
 use zeroize::Zeroizing;
 
-/// How many bytes a first message has.
+/// How many bytes a first message has. [UDP-31]
 pub(crate) const fn init_bytes(suite: Suite) -> usize {
     match suite {
         Suite::Classic | Suite::FirstContact => 192,
@@ -316,7 +316,7 @@ struct Bound<'a> {
 }
 
 impl Bound<'_> {
-    /// Extracts from both keys, then expands over the transcript.
+    /// Extracts from both keys, then expands over the transcript. [UDP-30]
     fn psk(&self, cluster: &Key, kem: &Key) -> Key {
         let both = derive(cluster, b"greenroom psk extract", &[kem.bytes()]);
         let seen = hash(&[self.init, self.resp, self.kem_key, self.kem_text]);

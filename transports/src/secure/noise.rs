@@ -21,7 +21,7 @@ pub(crate) struct Start<'a> {
     pub(crate) secret: &'a Key,
     /// The other's key, where it is known.
     pub(crate) remote: Option<&'a [u8; KEY_BYTES]>,
-    /// What both must have seen alike.
+    /// What both must have seen alike, beside the messages. [UDP-32]
     pub(crate) prologue: &'a [u8],
     /// The psk, where it is known from the start.
     pub(crate) psk: Option<&'a Key>,

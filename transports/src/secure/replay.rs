@@ -4,7 +4,7 @@
 //! 2. A number above the highest slides the window up to it; numbers that leave the window are refused.
 //! 3. The bits lie in a ring indexed by the number, so sliding clears only what is passed: O(1) amortised.
 
-/// How many numbers, the highest included, are told apart.
+/// How many numbers, the highest included, are told apart. [UDP-12]
 pub const WINDOW: u64 = Window::<WORDS>::SPAN;
 
 const WORDS: usize = 128;

@@ -23,7 +23,7 @@ impl Lane {
         match &mut self.phase {
             Phase::Open => {}
             Phase::Closing { due, heard, .. } => {
-                // The first, second, fourth ... is answered, so that two that close do not chatter.
+                // The first, second, fourth ... is answered, so that two that close do not chatter. [LINK-73]
                 *heard += 1;
                 *due |= heard.is_power_of_two();
                 return self.on_packet_while_closing(inside);

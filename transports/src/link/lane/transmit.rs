@@ -22,7 +22,7 @@ use super::{Event, Lane, Phase};
 /// Of so many packets in a row one has a piece of a long message, if there is one.
 const PIECES_FIRST_EVERY: u32 = 4;
 
-/// So many packets, and no more than a quarter of the window, are left to short messages by pieces of long ones.
+/// So many packets, and no more than a quarter of the window, are left to short messages by pieces of long ones. [LINK-37]
 const SHORT_PACKETS: u64 = 2;
 
 /// So many packets are remembered while one of them waits for its acknowledgement: more than any window

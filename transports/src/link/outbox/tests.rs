@@ -39,6 +39,18 @@ fn send_all(outbox: &mut Outbox) -> Vec<Item> {
     }
 }
 
+// [LINK-56]
+#[test]
+fn what_keeps_no_order_follows_nothing() {
+    let mut outbox = Outbox::new(1 << 10, u64::MAX, 2);
+    let nobody = Envelope { from: Address::NOBODY, ..envelope(1, 2) };
+    for sent in [nobody, envelope(1, 2), nobody, envelope(1, 2)] {
+        push(&mut outbox, sent, &[]);
+    }
+    let back = [1, 2, 3, 4].map(|at| outbox.get(at).map(|it| it.head.predecessor));
+    assert_eq!(back, [0, 0, 0, 2].map(Some));
+}
+
 proptest! {
     /// Each packet is lost, acknowledged or acknowledged after it counted as lost: in the end all
     /// is settled; what a message names as its predecessor is right at that moment.

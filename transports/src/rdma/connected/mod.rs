@@ -3,7 +3,7 @@
 //!
 //! A packet is what both ends tell each other of receives, 8 bytes, and what [`Connected::send`]'s caller wrote behind
 //! it, or nothing if it only tells. The device repeats what is lost and keeps the order, so what comes is what
-//! was sent, up to the end of the connection; what was under way then may or may not have come.
+//! was sent, up to the end of the connection; what was under way then may or may not have come. [RDMA-14] [RDMA-15]
 //!
 //! Memory is registered as it is needed, for what is under way: a peer may send few packets at first, and more once it
 //! does. When receives are short, peers that do not need theirs are asked to give them back, and only then there

@@ -230,7 +230,7 @@ fn drawn(dice: &mut Random) -> Weather {
 
 const PACKETS: u64 = 150;
 
-// [RDMA-10] [RDMA-11] [RDMA-12] [RDMA-14]
+// [RDMA-6] [RDMA-10] [RDMA-11] [RDMA-12] [RDMA-14]
 #[test]
 fn every_packet_comes_once_and_in_order_and_nobody_is_caught_unready() {
     each_seed(|seed| {

@@ -1,7 +1,8 @@
 //! Datagrams over one queue pair (UD): one for each lane of a node, for all peers.
 //!
 //! The device loses and reorders them, and loses without a word what is too long for the path or finds no
-//! receive; so packets are those of the whole engine, as over UDP. A peer costs an address, made once.
+//! receive; so packets are those of the whole engine, as over UDP, and slots come back whatever becomes of them. [RDMA-22]
+//! A peer costs an address, made once.
 //! What comes says which queue pair sent it, which anyone can write: who it is, the packet has to prove.
 //!
 //! Turns are as those of [`connected`](super::connected).

@@ -1,4 +1,4 @@
-//! ChaCha20-Poly1305 (RFC 8439), in place, by one of two libraries that give the same bytes.
+//! ChaCha20-Poly1305 (RFC 8439), in place, by one of two libraries that give the same bytes. [UDP-14]
 //!
 //! Nothing but the feature `ring` decides which of them is [`Cipher`]: pure Rust without it, `ring` with
 //! it. A nonce is a counter; that none is used twice under a key is the business of the caller. Cookies are
@@ -25,7 +25,7 @@ pub type Cipher = rust_crypto::ChaCha;
 #[cfg(feature = "ring")]
 pub type Cipher = ring::ChaCha;
 
-/// A text was not sealed under this key, nonce and header.
+/// A text was not sealed under this key, nonce and header. [UDP-13]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the tag does not fit")]
 pub struct Forged;

@@ -53,7 +53,7 @@ impl Contacts {
 }
 
 impl Endpoint {
-    /// Asks the node at an address who it is, unless it is being asked. Both learn each other's key and allow
+    /// Asks the node at an address who it is, unless it is being asked. [UDP-70] Both learn each other's key and allow
     /// each other; then this one connects. Nobody without the cluster key can take part. Of more than
     /// [`Config::contacts_max`](super::Config::contacts_max) the one that began first is given up without a word.
     ///

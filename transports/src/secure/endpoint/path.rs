@@ -201,7 +201,7 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Notes that the newest packet of an association came from an address.
+    /// Notes that the newest packet of an association came from an address. [UDP-50]
     pub(super) fn on_path(&mut self, place: u32, now: Time, from: SocketAddr, bytes: usize) {
         let source = self.arrived_at(from);
         let Some(association) = self.associations.at_mut(place) else { return };

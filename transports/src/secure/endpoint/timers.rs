@@ -85,6 +85,7 @@ impl Endpoint {
         }
     }
 
+    /// Asks for other keys. [UDP-40]
     fn rekey_due(&mut self, place: u32, now: Time) {
         let Some(association) = self.associations.at_mut(place) else { return };
         if association.renews_at().is_none_or(|at| now < at) {

@@ -101,6 +101,7 @@ pub(in super::super) fn register(
     let memory = memory.ok_or(io::ErrorKind::OutOfMemory)?;
     let library = domain.library;
     let address = memory.as_ptr().cast();
+    // [RDMA-2]
     // SAFETY: the memory is there, of that length, and is freed after the registration.
     let mr =
         unsafe { (library.reg_mr)(domain.pd.object, address, layout.size(), ACCESS_LOCAL_WRITE) };
