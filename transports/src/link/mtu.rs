@@ -62,6 +62,11 @@ impl Discovery {
         self.current
     }
 
+    /// The largest packet to send where larger ones may not get through.
+    pub(super) const fn safe(&self) -> usize {
+        if self.base < self.current { self.base } else { self.current }
+    }
+
     /// Packets larger than this cannot be made.
     pub(super) fn limit(&mut self, size: usize) {
         if size < self.max {

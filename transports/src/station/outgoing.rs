@@ -150,7 +150,8 @@ impl Outgoing {
                 lane.on_filled_up(*number, full - len);
             }
             self.packets.push((transmit.number, transmit.len));
-            if transmit.len < full - full / 4 {
+            // One that asks after silence is short, and stays so only if nothing is behind it.
+            if transmit.len < full - full / 4 || lane.packet_len() != full {
                 break;
             }
         }

@@ -17,6 +17,8 @@ struct Path {
     under_way: BTreeMap<(Time, u64), (usize, u64, Vec<u8>)>,
     count: u64,
     payload: Vec<u8>,
+    /// Packets with more bytes inside vanish.
+    packet_len: usize,
 }
 
 fn message() -> Envelope {
@@ -34,7 +36,7 @@ impl Path {
             Lane::new(now, config).expect("the limits fit together")
         };
         let (lanes, under_way) = ([lane(false), lane(true)], BTreeMap::new());
-        Self { now, lanes, under_way, count: 0, payload: Vec::new() }
+        Self { now, lanes, under_way, count: 0, payload: Vec::new(), packet_len: usize::MAX }
     }
 
     /// What happens meanwhile.
@@ -48,6 +50,9 @@ impl Path {
                 }
                 while let Some(packet) = lane.poll_transmit(self.now, &mut buffer) {
                     self.count += 1;
+                    if packet.len > self.packet_len {
+                        continue;
+                    }
                     let flying = (1 - at, packet.number, buffer[..packet.len].to_vec());
                     self.under_way.insert((self.now + DELAY, self.count), flying);
                 }
@@ -96,6 +101,26 @@ fn what_is_kept_for_later_is_let_go_of_when_nobody_says_anything() {
     assert_eq!(kept(&path), [true; 2]);
     path.pass(Duration::from_secs(5));
     assert_eq!(kept(&path), [false; 2]);
+}
+
+/// [LINK-23] [LINK-32]: a probe is as long as every path takes, once a longer one was not answered.
+#[test]
+fn a_path_that_takes_less_is_noticed_by_short_probes() {
+    let mut path = Path::new(&Config::default());
+    path.lanes[0].send(&message(), &[7; 1000]).expect("there is room");
+    path.pass(DELAY * 20);
+    let (long, rtt) = (path.lanes[0].packet_len(), path.lanes[0].rtt());
+    assert_eq!((long, rtt < DELAY * 3), (1420, true));
+    path.packet_len = 1200;
+    let start = path.now;
+    // None of them fits into a packet that passes.
+    (0..10).for_each(|_| path.lanes[0].send(&message(), &[7; 1300]).expect("there is room"));
+    while !path.lanes[0].is_settled() {
+        path.pass(DELAY);
+        // That probes were twice as late each time would alone take more than thirty round trips.
+        assert!(path.now.since(start) < rtt * 30, "{:?}", path.now.since(start));
+    }
+    assert_eq!(path.lanes[0].packet_len(), 1168);
 }
 
 /// [LINK-72]: an answer that nobody has asked for proves nothing, and nothing is kept for it.

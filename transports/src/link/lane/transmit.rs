@@ -87,7 +87,7 @@ impl Lane {
     }
 
     fn transmit_frames(&mut self, now: Time, buffer: &mut [u8], elicits: bool) -> Option<Transmit> {
-        let room = buffer.len().min(self.mtu.current());
+        let room = buffer.len().min(self.packet_len());
         let mut writer = Writer::new(&mut buffer[..room]);
         let acked_below = self.received.write(now, &mut writer);
         let eliciting = elicits && self.fill(now, &mut writer);
