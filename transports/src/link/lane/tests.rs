@@ -123,6 +123,28 @@ fn a_path_that_takes_less_is_noticed_by_short_probes() {
     assert_eq!(path.lanes[0].packet_len(), 1168);
 }
 
+/// [LINK-31]: however wide the window is.
+#[test]
+fn little_more_than_the_first_window_leaves_at_once_after_a_pause() {
+    const FLIGHT: u64 = 1 << 20;
+    let config = Config { flight_bytes_max: Some(FLIGHT), ..Config::default() };
+    let mut path = Path::new(&config);
+    for _ in 0..300 {
+        while path.lanes[0].send(&message(), &[7; 1000]).is_ok() {}
+        path.pass(DELAY);
+    }
+    path.pass(DELAY * 20);
+    let (now, lane, mut buffer) = (path.now, &mut path.lanes[0], [0; 1500]);
+    assert_eq!(lane.congestion_window(), FLIGHT);
+    while lane.send(&message(), &[7; 1000]).is_ok() {}
+    let leaves = std::iter::from_fn(|| lane.poll_transmit(now, &mut buffer));
+    let bytes: u64 = leaves.map(|packet| packet.len as u64).sum();
+    // A burst is what the pace, of two windows for a round trip of 20 ms at most, gives in 2 ms.
+    let packet = lane.packet_len() as u64;
+    let most = config.initial_window_packets * packet + FLIGHT / 5 + packet;
+    assert!(bytes <= most, "{bytes} bytes leave at once, of {most}");
+}
+
 /// [LINK-72]: an answer that nobody has asked for proves nothing, and nothing is kept for it.
 #[test]
 fn only_what_was_asked_for_is_a_proof() {

@@ -123,8 +123,10 @@ impl Lane {
         if in_flight + packet_size > window {
             return false;
         }
-        // A window that is half empty holds nothing back, and is not worth a look at the pace.
-        if in_flight < window / 2 {
+        // A window that is half empty holds nothing back, and is not worth a look at the pace. But after a pause more than the
+        // first window would find no room where the path is narrow (RFC 9002, section 7.7).
+        let first_window = self.config.initial_window_packets * packet_size;
+        if in_flight < (window / 2).min(first_window) {
             return true;
         }
         let is_probing = self.congestion.is_probing();
