@@ -1,5 +1,6 @@
 //! A system as a node: what it exports, and whom it is connected with.
 
+mod arrivals;
 mod hub;
 
 use super::association::Association;
@@ -19,6 +20,7 @@ use crate::actor::{Protocol, Ref, SpawnError};
 use crate::sync::{Arc, Mutex};
 use crate::system::System;
 use crate::task::core_ref::CoreRef;
+use arrivals::Former;
 use hub::Hub;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -66,13 +68,21 @@ pub(super) struct Shared {
     groups: Groups,
     /// How often one connection may send.
     limit: Mutex<Option<Rate>>,
-    connected: Mutex<BTreeMap<NodeId, Connected>>,
-    /// Whether nobody more is to be connected; looked at while `connected` is locked.
-    closes: Mutex<bool>,
+    connections: Mutex<Connections>,
     /// Whether the transport has nothing to do any more.
     rests: Mutex<bool>,
-    /// Told when somebody is connected, or no longer, and when the transport rests.
+    /// Told when somebody is connected, or no longer, when the node closes, and when the transport rests.
     changed: Notify,
+}
+
+/// The connections of a node.
+#[derive(Default)]
+struct Connections {
+    open: BTreeMap<NodeId, Connected>,
+    /// Those of which something is left while there is a newer link.
+    parting: usize,
+    /// Whether the node closes, and there will be no more.
+    is_closing: bool,
 }
 
 /// A connection that there is.
@@ -97,8 +107,7 @@ impl Node {
             spawns: Mutex::new(Spawns::default()),
             groups: Groups::default(),
             limit: Mutex::new(None),
-            connected: Mutex::new(BTreeMap::new()),
-            closes: Mutex::new(false),
+            connections: Mutex::new(Connections::default()),
             rests: Mutex::new(false),
             changed: Notify::new(),
         });
@@ -189,7 +198,7 @@ impl Node {
         let until = system.deadline(system.core().limits.ask_timeout);
         let connect = async {
             let identity = connecting.await?;
-            Ok(self.shared.when_connected(identity).await)
+            self.shared.when_connected(identity).await
         };
         let late = || ConnectError::Unreachable {
             address: to.clone(),
@@ -202,31 +211,41 @@ impl Node {
     /// The node, if it is connected.
     #[must_use]
     pub fn peer(&self, node: NodeId) -> Option<Peer> {
-        let connected = self.shared.connected.lock().get(&node).cloned()?;
+        let connected = self.shared.connections.lock().open.get(&node).cloned()?;
         Some(Peer::new(self.shared.system.handle(), connected))
     }
 
     /// The nodes that are connected.
     #[must_use]
     pub fn peers(&self) -> Vec<Identity> {
-        let connected = self.shared.connected.lock();
-        connected.values().map(|connected| connected.outlet.peer()).collect()
+        let connections = self.shared.connections.lock();
+        connections.open.values().map(|connected| connected.outlet.peer()).collect()
     }
 
     /// Makes and accepts no more connections, sends what proxies have accepted, and closes each connection that
-    /// there is, all at once. Ready when nothing of them is left.
+    /// there is, all at once. Ready when nothing of them is left. Who waits for one meanwhile gets none.
     pub async fn close(&self) {
-        let connected = self.shared.close();
+        self.shared.transport.close();
         // Nobody is waited for longer than for an answer: a peer may take nothing any more.
         let system = &self.shared.system;
         let time = system.core().limits.ask_timeout;
+        let connected: Vec<_> = {
+            let mut connections = self.shared.connections.lock();
+            connections.is_closing = true;
+            connections.open.values().cloned().collect()
+        };
+        // Who waits for a connection gets none.
+        self.shared.changed.notify_waiters();
         let close = |connected| {
             let peer = Peer::new(system.handle(), connected);
             async move { peer.close_within(time).await }
         };
         all(connected.into_iter().map(close)).await;
         // The transport may have to say good-bye.
-        let rests = || self.shared.rests.lock().then_some(());
+        let rests = || {
+            let all_parted = self.shared.connections.lock().parting == 0;
+            (all_parted && *self.shared.rests.lock()).then_some(())
+        };
         system.by(system.deadline(time), self.shared.when(rests)).await;
     }
 }
@@ -284,8 +303,8 @@ impl Shared {
 
     /// The connection with that run of a node.
     pub(super) fn connection(&self, with: Identity) -> Option<Arc<Outlet>> {
-        let connected = self.connected.lock();
-        let connected = connected.get(&with.node)?;
+        let connections = self.connections.lock();
+        let connected = connections.open.get(&with.node)?;
         (connected.outlet.peer() == with).then(|| connected.outlet.clone())
     }
 
@@ -310,40 +329,34 @@ impl Shared {
     }
 
     /// Waits for the connection to that node.
-    async fn when_connected(&self, identity: Identity) -> Connected {
-        let found = || self.connected.lock().get(&identity.node).cloned();
+    async fn when_connected(&self, identity: Identity) -> Result<Connected, ConnectError> {
         let is_it = |found: &Connected| found.outlet.peer() == identity && !found.outlet.is_over();
-        self.when(|| found().filter(is_it)).await
+        let found = || {
+            let connections = self.connections.lock();
+            let found = connections.open.get(&identity.node).cloned();
+            let is_closing = connections.is_closing;
+            drop(connections);
+            let found = found.filter(is_it).map(Ok);
+            found.or_else(|| is_closing.then_some(Err(ConnectError::Closed)))
+        };
+        self.when(found).await
     }
 
-    /// Lets nobody more be connected; returns who is.
-    fn close(&self) -> Vec<Connected> {
-        self.transport.close();
-        let connected = self.connected.lock();
-        *self.closes.lock() = true;
-        connected.values().cloned().collect()
-    }
-
-    /// Waits until nothing is left of the connection to a node, if there is one.
-    async fn retire(&self, node: NodeId) {
-        // At once, so that nobody takes it for the new one.
-        let old = self.connected.lock().remove(&node);
-        if let Some(old) = old {
-            // Messages of the old connection may wait for room, and are not waited for.
-            old.actor.stop();
-            old.actor.ended().await;
-            // Has been done, unless the actor had not begun.
-            old.outlet.close();
-            old.outlet.proxies_ended().await;
-        }
+    /// Takes the connection to a node from those that there are, so that nobody takes it for a newer one.
+    fn part_with(this: &Arc<Self>, node: NodeId) -> Option<Former> {
+        let mut connections = this.connections.lock();
+        let connected = connections.open.remove(&node)?;
+        connections.parting += 1;
+        Some(Former { node: this.clone(), connected })
     }
 
     fn forget(&self, node: NodeId, actor: u64) {
-        let mut connected = self.connected.lock();
-        if connected.get(&node).is_some_and(|known| known.actor.id().number() == actor) {
-            connected.remove(&node);
+        let mut connections = self.connections.lock();
+        let open = &mut connections.open;
+        if open.get(&node).is_some_and(|known| known.actor.id().number() == actor) {
+            open.remove(&node);
         }
-        drop(connected);
+        drop(connections);
         self.changed.notify_waiters();
     }
 }

@@ -7,6 +7,7 @@
 mod support;
 
 mod alike;
+mod arrivals;
 mod bounds;
 mod breaks;
 mod bundles;

@@ -1,6 +1,7 @@
 //! Histories of two nodes whose connection breaks again and again, in simulated worlds: whatever the seed, what
 //! arrives is what was promised.
 
+mod arrivals;
 mod closes;
 mod ends;
 

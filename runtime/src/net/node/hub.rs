@@ -1,16 +1,15 @@
 //! What a node does by itself: it accepts connections, and drives its transport.
 
-use super::{Connected, Shared};
+use super::Shared;
+use super::arrivals::accept;
 use crate::actor::{Actor, Behavior, ByMacro, Context, Protocol, Receive, StartError, Step};
-use crate::net::association::{Association, Connection};
 use crate::net::looking::Looking;
-use crate::net::outlet::Outlet;
 use crate::net::remote::{NoCalls, Nothing};
-use crate::net::transport::{Drive, Link};
-use crate::sync::{Arc, planted};
+use crate::net::transport::Drive;
+use crate::sync::Arc;
 use crate::task::core::{Alarm, AlarmKey};
 use crate::time::Time;
-use std::future::{Future, Ready, poll_fn};
+use std::future::{Future, Ready};
 use std::task::{self, Waker};
 use std::time::Duration;
 
@@ -23,39 +22,6 @@ impl Drop for Rests {
         *self.0.rests.lock() = true;
         self.0.changed.notify_waiters();
     }
-}
-
-/// Accepts connections, one after the other.
-async fn accept(node: Arc<Shared>) {
-    while let Some(link) = poll_fn(|cx| node.transport.poll_link(cx)).await {
-        let peer = link.peer().node;
-        // What is left of the old connection comes before anything of the new one. [LINK-76]
-        if planted!("net-old-not-retired": true => false) {
-            node.retire(peer).await;
-        }
-        connect(&node, link);
-    }
-}
-
-fn connect(node: &Arc<Shared>, link: Box<dyn Link>) {
-    let peer = link.peer().node;
-    let outlet = Arc::new(Outlet::new(link, node.clone()));
-    let connection = Connection { outlet: outlet.clone(), node: node.clone() };
-    let spawn = node.system.spawn::<Association>(connection).on(outlet.worker());
-    // Who hears from the association, at whichever end, finds the peer among those that are connected.
-    let mut connected = node.connected.lock();
-    // The link may have waited in the transport when that was closed.
-    if *node.closes.lock() {
-        drop(connected);
-        return outlet.hang_up();
-    }
-    // An error means that the system is ending; the link goes with the outlet.
-    let Ok(actor) = spawn.start() else { return };
-    let (shared, number) = (node.clone(), actor.id().number());
-    connected.insert(peer, Connected { outlet, actor: actor.clone() });
-    drop(connected);
-    actor.when_ended(move |_| shared.forget(peer, number));
-    node.changed.notify_waiters();
 }
 
 /// The actor at the top that accepts connections and drives the transport as long as the system lives.

@@ -1,0 +1,58 @@
+//! New links to a node of whose former connection something is left.
+
+use crate::stage::{Book, Log, Place, Seen, Watch, Watcher, book, open};
+use crate::support::{hold_worker_on, poll_once, run, soon, until};
+use greenroom::net::Loopback;
+use greenroom::{ExitReason, Scheduler, System};
+
+// [G-REMOTE-4]
+#[test]
+fn a_handler_that_goes_on_keeps_no_other_node_waiting_and_the_last_link_counts() {
+    let network = Loopback::new();
+    let system = System::builder().workers(2).scheduler(Scheduler::per_core());
+    let here = Place::of(&network, "here", system);
+    // What belongs to a connection lives on the worker of the node's number: the last letter's, since there are two.
+    let [slow, free] = ["a", "b"].map(|name| Place::new(&network, name, Scheduler::stealing()));
+    run(async {
+        let (_, far) = book(&here, &slow, "book", open()).await;
+        let former = here.reach(&slow).await;
+        let watcher = here.system.spawn::<Watcher>(()).on(0).await.unwrap();
+        watcher.tell(Watch(far)).await.unwrap();
+        assert_eq!(watcher.ask(Log).await, Ok(Vec::new()));
+        let hold = hold_worker_on(&here.system, usize::from(b'a') % 2).await;
+
+        // Link after link comes, while nothing of the first one ends.
+        let address = "loopback:a".parse().unwrap();
+        let begin = || {
+            network.cut("here", "a");
+            let mut attempt = Box::pin(here.node.connect(&address));
+            (poll_once(&mut attempt).is_pending(), attempt)
+        };
+        // It finds the former connection, or not any more.
+        drop(begin());
+        until(|| here.node.peers().is_empty()).await;
+        let mut attempts = Vec::new();
+        for _ in 0..3 {
+            let (waits, attempt) = begin();
+            assert!(waits);
+            attempts.push(attempt);
+        }
+        let (_, other) = book(&here, &free, "book", open()).await;
+        assert_eq!(soon(other.divide(8, 4).into_future()).await, Ok(2));
+        assert!(attempts.iter_mut().all(|attempt| poll_once(attempt).is_pending()));
+        assert_eq!(watcher.ask(Log).await, Ok(Vec::new()));
+
+        drop(hold);
+        for attempt in attempts {
+            let peer = soon(attempt).await.unwrap();
+            // Before anything of the new connection.
+            assert_eq!(watcher.ask(Log).await, Ok(vec![Seen::Down(ExitReason::NodeDown)]));
+            let again = soon(peer.find::<Book>("book")).await.unwrap();
+            assert_eq!(soon(again.divide(6, 3).into_future()).await, Ok(2));
+        }
+        soon(former.ended()).await;
+        here.shut().await;
+        slow.shut().await;
+        free.shut().await;
+    });
+}
