@@ -3,12 +3,13 @@
 use super::codec::{self, Postcard};
 use super::export::{Export, Exported};
 use super::frame::TEXT_BYTES_MAX;
+use super::identity::NodeId;
 use super::message::WireMessage;
-use super::node::{ExportError, Node};
+use super::node::{ExportError, Node, Shared};
 use super::outlet::{NotFound, Outlet};
 use super::reference;
 use crate::actor::{Behavior, Protocol};
-use crate::sync::Arc;
+use crate::sync::{Arc, planted};
 use crate::task::panic::quietly;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -115,16 +116,41 @@ pub(super) trait Allowed: Send + Sync {
     fn orphans(&self) -> Orphans;
 }
 
-/// What other nodes may start, by name and protocol.
+/// What other nodes may start, and have started.
 #[derive(Default)]
-pub(super) struct Spawns(BTreeMap<(String, &'static str), Arc<Box<dyn Allowed>>>);
+pub(super) struct Spawns {
+    /// By name and protocol.
+    allowed: BTreeMap<(String, &'static str), Arc<Box<dyn Allowed>>>,
+    /// How many actors live on that a node has started by connections which have ended.
+    kept: BTreeMap<NodeId, usize>,
+}
 
 impl Spawns {
     /// What may be started under a name.
     pub(super) fn of(&self, name: &str, protocol: &str) -> Option<Arc<Box<dyn Allowed>>> {
-        let mut allowed = self.0.iter();
+        let mut allowed = self.allowed.iter();
         let found = allowed.find(|((known, speaks), _)| known == name && *speaks == protocol);
         found.map(|(_, allowed)| allowed.clone())
+    }
+
+    /// How many actors live on that a node has started by connections which have ended.
+    pub(super) fn kept(&self, by: NodeId) -> usize {
+        let kept = self.kept.get(&by).copied().unwrap_or(0);
+        planted!("net-orphans-uncounted": kept => 0)
+    }
+
+    /// Counts an actor that outlives the connection by which that node has started it, until it ends.
+    pub(super) fn keep(node: &Arc<Shared>, by: NodeId, actor: &dyn Exported) {
+        *node.spawns().lock().kept.entry(by).or_default() += 1;
+        let node = node.clone();
+        actor.when_ended(Box::new(move |_| {
+            if let Entry::Occupied(mut kept) = node.spawns().lock().kept.entry(by) {
+                *kept.get_mut() -= 1;
+                if *kept.get() == 0 {
+                    kept.remove();
+                }
+            }
+        }));
     }
 }
 
@@ -132,7 +158,7 @@ impl Node {
     /// Lets connected nodes start actors of the type `A` here under `name`, at the top of the system. What an actor
     /// declares for its own restart holds; [`RemoteChild`](super::RemoteChild) has them supervised from there.
     ///
-    /// A node has 4,096 such actors here at most.
+    /// A node has 4,096 such actors here at most, with those that have outlived its connections.
     ///
     /// # Errors
     /// [`ExportError`], when the name is not one, or another type of that protocol is allowed under it.
@@ -146,7 +172,7 @@ impl Node {
             return Err(ExportError::BadName(name.len()));
         }
         let mut spawns = self.shared().spawns().lock();
-        match spawns.0.entry((name.clone(), A::Message::MANIFEST.name())) {
+        match spawns.allowed.entry((name.clone(), A::Message::MANIFEST.name())) {
             Entry::Occupied(_) => Err(ExportError::NameTaken(name)),
             Entry::Vacant(entry) => {
                 entry.insert(Arc::new(Box::new(AllowedType::<A>::new(orphans))));
@@ -157,7 +183,7 @@ impl Node {
 
     /// Lets nobody start anything under `name` any more. What was started goes on.
     pub fn forbid_spawn(&self, name: &str) {
-        self.shared().spawns().lock().0.retain(|(allowed, _), _| allowed != name);
+        self.shared().spawns().lock().allowed.retain(|(allowed, _), _| allowed != name);
     }
 }
 

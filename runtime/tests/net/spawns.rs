@@ -271,6 +271,52 @@ fn a_node_starts_no_more_than_it_may() {
     });
 }
 
+/// As many end as there are permits.
+static LEAVE: Semaphore = Semaphore::const_new(0);
+
+#[derive(Actor)]
+struct Lodger;
+
+#[handlers(wire = "test.lodger/1")]
+impl Lodger {
+    #[start]
+    fn start((): (), cx: &mut Context<Self>) -> Self {
+        cx.pipe(async { LEAVE.acquire().await.unwrap().forget() }, Self::leave);
+        Self
+    }
+    #[local]
+    fn leave(&mut self, cx: &mut Context<Self>) {
+        cx.stop();
+    }
+}
+
+// [G-REMOTE-10] [ENV-14]
+#[test]
+#[cfg_attr(sanitized, ignore = "slow, and only counts")]
+fn a_node_starts_no_more_than_it_may_by_one_connection_after_the_other() {
+    once(Loopback::new(), async |network, here, there| {
+        there.node.allow_spawn::<Lodger>("lodger", Orphans::Keep).unwrap();
+        let lodge = async || here.reach(there).await.spawn::<Lodger>("lodger", ()).await;
+        for _ in 0..3 {
+            for _ in 0..1365 {
+                lodge().await.unwrap();
+            }
+            network.cut("here", "there");
+            until(|| here.node.peers().is_empty() && there.node.peers().is_empty()).await;
+        }
+        lodge().await.unwrap();
+        assert_eq!(lodge().await.err(), Some(RemoteSpawnError::OverLimit));
+        // Others are not counted with them.
+        let other = Place::new(network, "other", Scheduler::stealing());
+        other.reach(there).await.spawn::<Lodger>("lodger", ()).await.unwrap();
+        other.shut().await;
+        // Nor those that have ended.
+        LEAVE.add_permits(1);
+        until_async(async || lodge().await.is_ok()).await;
+        assert_eq!(lodge().await.err(), Some(RemoteSpawnError::OverLimit));
+    });
+}
+
 /// Supervises a worker on another node.
 #[derive(Actor)]
 #[actor(supervise = one_for_one(50 in "10s"))]

@@ -4,11 +4,11 @@ use super::Session;
 use crate::net::export::Exported;
 use crate::net::frame::Frame;
 use crate::net::node::Shared;
-use crate::net::spawn::{Begun, Orphans, RemoteSpawnError, Started};
+use crate::net::spawn::{Begun, Orphans, RemoteSpawnError, Spawns, Started};
 use crate::net::transport::Order;
 use crate::sync::{Arc, planted};
 
-/// Actors at most that live here because one peer started them. [ENV-14]
+/// Actors at most that live here because one node started them, by whichever connection. [ENV-14]
 const CHILDREN_MAX: usize = 4096;
 
 /// An actor that was started for the peer.
@@ -51,14 +51,16 @@ impl Session {
         name: &str,
         arguments: &[u8],
     ) -> Result<(u64, Started), RemoteSpawnError> {
-        if self.children.len() >= CHILDREN_MAX {
+        let spawns = self.node.spawns().lock();
+        let (allowed, kept) = (spawns.of(name, protocol), spawns.kept(self.outlet.peer().node));
+        drop(spawns);
+        if self.children.len() + kept >= CHILDREN_MAX {
             self.children.retain(|_, child| !child.is_told || !child.actor.is_closed());
         }
-        if self.children.len() >= CHILDREN_MAX {
+        if self.children.len() + kept >= CHILDREN_MAX {
             return Err(RemoteSpawnError::OverLimit);
         }
-        let allowed =
-            self.node.spawns().lock().of(name, protocol).ok_or(RemoteSpawnError::NotAllowed)?;
+        let allowed = allowed.ok_or(RemoteSpawnError::NotAllowed)?;
         let Begun { actor, started } = allowed.begin(&self.outlet, arguments)?;
         let number = self.node.reach().number(&self.node.system(), &**actor);
         Shared::admit(&self.node, number, &actor);
@@ -87,11 +89,14 @@ impl Session {
         self.outlet.say(Order::Free, &Frame::NotSpawned { correlation, why, text })
     }
 
-    /// Stops those that do not outlive the connection.
+    /// Stops those that do not outlive the connection, and counts the others.
     pub(super) fn part_with_children(&self) {
         for child in self.children.values() {
-            if child.orphans == planted!("net-orphans-kept": Orphans::Stop => Orphans::Keep) {
-                child.actor.stop();
+            match planted!("net-orphans-kept": child.orphans => Orphans::Keep) {
+                Orphans::Stop => child.actor.stop(),
+                Orphans::Keep => {
+                    Spawns::keep(&self.node, self.outlet.peer().node, &**child.actor);
+                }
             }
         }
     }
