@@ -124,6 +124,7 @@ impl Gossip {
     #[local]
     fn each_period(&mut self, cx: &mut Context<Self>) {
         self.round += 1;
+        self.routes.retain(|_, route| !matches!(route, Route::Open(peer) if peer.is_closed()));
         if self.roster.is_alone() || self.round.is_multiple_of(SEEK_PERIODS) {
             self.seek(cx);
         }
