@@ -1,8 +1,8 @@
 //! What a node says that speaks the protocol wrongly changes nothing.
 
 use crate::joining::join;
-use crate::support::{Builds, LONG, run, soon};
-use greenroom::net::membership::MemberEvent;
+use crate::support::{Builds, LONG, run, soon, until};
+use greenroom::net::membership::{MemberEvent, Membership};
 use greenroom::net::{Identity, Incarnation, Loopback, Node, NodeId};
 use greenroom::{Actor, Event, Ref, System, handlers};
 
@@ -32,7 +32,9 @@ fn postcard(value: &impl serde::Serialize) -> Vec<u8> {
 #[test]
 fn packets_that_are_none_change_nothing() {
     let network = Loopback::new();
-    let (system, _node, members) = join(&network, "here", 1, |at| at.members_max(3));
+    // So long a period that nobody goes down meanwhile.
+    let alone = |at: Membership| at.members_max(3).period(LONG);
+    let (system, _node, members) = join(&network, "here", 1, alone);
     let other = System::builder().workers(1).own();
     let identity = Identity { node: NodeId(9), incarnation: Incarnation(9) };
     let hostile = Node::start(&other, network.node("hostile", identity)).unwrap();
@@ -63,6 +65,34 @@ fn packets_that_are_none_change_nothing() {
         system.shutdown(LONG).await.unwrap();
         other.shutdown(LONG).await.unwrap();
     }));
+}
+
+#[test]
+fn however_many_come_they_set_no_timers_that_add_up() {
+    let network = Loopback::new();
+    let (system, _node, members) = join(&network, "here", 1, |at| at.period(LONG));
+    let other = System::builder().workers(1).own();
+    let identity = Identity { node: NodeId(999), incarnation: Incarnation(9) };
+    let hostile = Node::start(&other, network.node("hostile", identity)).unwrap();
+    run(soon(async {
+        let peer = hostile.connect(&"loopback:here".parse().unwrap()).await.unwrap();
+        let target: Ref<Fake> = peer.find("greenroom.membership").await.unwrap();
+        let mut events = members.subscribe();
+        for node in 2..=100 {
+            target.packet(greeting(node)).await.unwrap();
+            assert!(matches!(events.next().await, Some(MemberEvent::Up(_))));
+        }
+        // But for those of attempts to reach them, which are over soon.
+        until(|| timers(&system) < 20).await;
+        system.shutdown(LONG).await.unwrap();
+        other.shutdown(LONG).await.unwrap();
+    }));
+}
+
+fn timers(system: &System) -> usize {
+    let left = system.leftovers();
+    let timers = left.iter().find_map(|line| line.strip_suffix(" timers"));
+    timers.map_or(0, |count| count.parse().unwrap())
 }
 
 async fn tell_failed(events: &mut greenroom::EventStream) -> String {

@@ -55,6 +55,8 @@ pub(super) struct Gossip {
     timers: Timers,
     /// When the next of them is looked for.
     next_tick: Option<(Time, TimerId)>,
+    /// Whether there is a timer for those who were declared down, and are not told yet.
+    settles: bool,
     routes: BTreeMap<NodeId, Route>,
     /// Periods so far.
     round: u64,
@@ -96,6 +98,7 @@ impl Gossip {
             swim,
             timers,
             next_tick: None,
+            settles: false,
             routes,
             round: 0,
         }
@@ -148,12 +151,10 @@ impl Gossip {
         addresses.for_each(|address| self.seek_at(address, cx));
     }
 
-    /// Takes note of who is up, and connects with who has come.
     #[local]
-    fn publish(&mut self, cx: &mut Context<Self>) {
-        let now = cx.system().core().clock.now();
-        let come = self.roster.update(self.swim.up(), now, self.period * GRACE_PERIODS);
-        come.iter().for_each(|member| self.send(member, None, cx));
+    fn settle(&mut self, cx: &mut Context<Self>) {
+        self.settles = false;
+        self.publish(cx);
     }
 
     #[local]
@@ -199,7 +200,19 @@ impl Gossip {
         }
         if out.changed {
             self.publish(cx);
-            cx.after(self.period * GRACE_PERIODS, Self::publish);
+        }
+    }
+
+    /// Takes note of who is up, and connects with who has come; again when the next one is to be told down.
+    fn publish(&mut self, cx: &mut Context<Self>) {
+        let now = cx.system().core().clock.now();
+        let come = self.roster.update(self.swim.up(), now, self.period * GRACE_PERIODS);
+        come.iter().for_each(|member| self.send(member, None, cx));
+        if !self.settles
+            && let Some(due) = self.roster.next_to_go()
+        {
+            self.settles = true;
+            cx.after(due.since(now), Self::settle);
         }
     }
 

@@ -168,6 +168,11 @@ impl Roster {
         come
     }
 
+    /// When the next one is to be told down, if it does not say that it lives.
+    pub(super) fn next_to_go(&self) -> Option<Time> {
+        self.others.lock().going.values().min().copied()
+    }
+
     /// Nobody finds out any more.
     pub(super) fn end(&self) {
         let mut others = self.others.lock();
