@@ -68,6 +68,39 @@ fn packets_that_are_none_change_nothing() {
 }
 
 #[test]
+fn who_comes_takes_the_place_of_one_that_is_down() {
+    let network = Loopback::new();
+    let (system, _node, members) = join(&network, "here", 1, |at| at.members_max(3));
+    let other = System::builder().workers(1).own();
+    let identity = Identity { node: NodeId(99), incarnation: Incarnation(9) };
+    let hostile = Node::start(&other, network.node("hostile", identity)).unwrap();
+    run(soon(async {
+        let peer = hostile.connect(&"loopback:here".parse().unwrap()).await.unwrap();
+        let target: Ref<Fake> = peer.find("greenroom.membership").await.unwrap();
+        let mut events = members.subscribe();
+        // Nobody of them answers, so that all go down.
+        for nodes in [2..=4, 5..=7, 8..=10] {
+            let mut told = Vec::new();
+            for node in nodes.clone() {
+                target.packet(greeting(node)).await.unwrap();
+            }
+            while told.len() < 6 {
+                told.push(match events.next().await.unwrap() {
+                    MemberEvent::Up(member) => (member.identity.node.0, true),
+                    MemberEvent::Down(member) => (member.identity.node.0, false),
+                    other => panic!("{other:?}"),
+                });
+            }
+            told.sort_unstable();
+            let all = nodes.flat_map(|node| [(node, false), (node, true)]);
+            assert_eq!(told, all.collect::<Vec<_>>());
+        }
+        system.shutdown(LONG).await.unwrap();
+        other.shutdown(LONG).await.unwrap();
+    }));
+}
+
+#[test]
 fn however_many_come_they_set_no_timers_that_add_up() {
     let network = Loopback::new();
     let (system, _node, members) = join(&network, "here", 1, |at| at.period(LONG));

@@ -11,7 +11,7 @@
 //! 3. A member that is up is not declared down as long as some other node gets an answer from it within half a
 //!    period.
 //! 4. When a partition is over, its sides find each other again within fifteen periods, if one of them knew
-//!    of the other.
+//!    of the other, and remembers it.
 //!
 //! What a member says of others is believed, but lets nobody in: who may connect is for the transport to say, and two
 //! members that may not are still members, if others are connected with both. A packet
@@ -145,7 +145,8 @@ impl Membership {
         self
     }
 
-    /// Sets how many nodes this one remembers at most, including those that are down; by default 1024.
+    /// Sets how many nodes this one remembers at most; by default 1024. Those that are down are among them, for a day or until
+    /// others need their places, who has been down for longest first.
     pub const fn members_max(mut self, members: usize) -> Self {
         self.members_max = members;
         self

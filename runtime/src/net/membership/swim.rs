@@ -21,7 +21,8 @@ const SUSPECT_PERIODS: u32 = 3;
 const GREET_DOWN_PERIODS: u32 = 10;
 /// Periods between questions for members that were never heard of.
 const ASK_PERIODS: u32 = 30;
-/// For how long it is remembered that a member is down.
+/// For how long it is remembered that a member is down, unless others need its place. Until then one that was cut off is found
+/// again.
 const REMEMBER_DOWN: Duration = Duration::from_secs(24 * 3600);
 /// Bytes of a packet at most.
 const PACKET_BYTES_MAX: usize = 1400;
@@ -60,10 +61,25 @@ impl Swim {
         taken
     }
 
+    /// Whether a packet was refused because it names more nodes than there is room for.
+    pub(super) fn had_no_room(taken: &Result<(), foca::Error>) -> bool {
+        let Err(foca::Error::Decode(error)) = taken else { return false };
+        matches!(error.downcast_ref::<CodecError>(), Some(CodecError::TooMany(_)))
+    }
+
     /// A timer is due.
     pub(super) fn tick(&mut self, timer: Timer<Id>) {
         // An error means that timers came late, and the protocol has got over it.
         let _ = self.foca.handle_timer(timer, &mut self.out);
+        self.count();
+    }
+
+    /// Forgets members that are down, by timers that would have had it done later.
+    pub(super) fn forget(&mut self, removals: Vec<Timer<Id>>) {
+        for removal in removals {
+            // It never fails: nothing is sent by it.
+            let _ = self.foca.handle_timer(removal, &mut self.out);
+        }
         self.count();
     }
 

@@ -1,7 +1,7 @@
 //! The timers of the protocol, until they are due.
 //!
-//! That a node is down is remembered for a day, and others may say so of it again and again, each time of a later membership.
-//! The protocol obeys the last of these timers only, so no other one is kept.
+//! That a node is down is remembered for a day, unless its place is needed before, and others may say so of it again and again,
+//! each time of a later membership. The protocol obeys the last of these timers only, so no other one is kept.
 
 use super::id::Id;
 use crate::net::NodeId;
@@ -39,9 +39,22 @@ impl Timers {
         self.by_time.first_key_value().map(|((due, _), _)| *due)
     }
 
+    /// Takes those that let so many nodes be forgotten, which have been down for longest.
+    pub(super) fn take_removals(&mut self, count: usize) -> Vec<Timer<Id>> {
+        let mut removals: Vec<_> = self.removals.values().copied().collect();
+        removals.sort_unstable();
+        removals.truncate(count);
+        removals.into_iter().filter_map(|key| self.remove(key)).collect()
+    }
+
     /// Takes the first one that is due by then.
     pub(super) fn take(&mut self, now: Time) -> Option<Timer<Id>> {
-        let timer = self.by_time.first_entry().filter(|first| first.key().0 <= now)?.remove();
+        let (&first, _) = self.by_time.first_key_value()?;
+        if first.0 <= now { self.remove(first) } else { None }
+    }
+
+    fn remove(&mut self, key: Key) -> Option<Timer<Id>> {
+        let timer = self.by_time.remove(&key)?;
         if let Timer::RemoveDown(id) = &timer {
             self.removals.remove(&id.identity.node);
         }
@@ -95,5 +108,19 @@ mod tests {
         assert!(kept.next().is_none());
         drop(kept);
         assert!(timers.removals.is_empty() && timers.first_due().is_none());
+    }
+
+    #[test]
+    fn who_has_been_down_for_longest_is_forgotten_first() {
+        let mut timers = Timers::default();
+        for (node, due) in [(2, 30), (3, 10), (4, 20), (3, 40)] {
+            timers.set(Time(due), Timer::RemoveDown(id(node, due)));
+        }
+        assert_eq!(
+            timers.take_removals(2),
+            [(4, 20), (2, 30)].map(|(n, due)| Timer::RemoveDown(id(n, due)))
+        );
+        assert_eq!(timers.take_removals(2), [Timer::RemoveDown(id(3, 40))]);
+        assert!(timers.take_removals(2).is_empty() && timers.first_due().is_none());
     }
 }
