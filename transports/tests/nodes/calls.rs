@@ -35,10 +35,10 @@ impl Book {
 }
 
 /// A node on this machine.
-struct Place {
-    system: System,
-    udp: Udp,
-    node: Node,
+pub(crate) struct Place {
+    pub(crate) system: System,
+    pub(crate) udp: Udp,
+    pub(crate) node: Node,
 }
 
 fn settings(host: u8) -> Settings {
@@ -57,13 +57,13 @@ fn place_at(at: &str, settings: Settings) -> Place {
 }
 
 /// Two nodes that know each other's keys.
-fn places() -> [Place; 2] {
+pub(crate) fn places() -> [Place; 2] {
     let [one, other] = [1, 2].map(|host| Identity::new(Key::new([host; 32])).public());
     [place(settings(1).peer(other, None)), place(settings(2).peer(one, None))]
 }
 
 /// Ends all of them, of which nothing may be left.
-async fn end<const N: usize>(places: [Place; N]) {
+pub(crate) async fn end<const N: usize>(places: [Place; N]) {
     sessions::end(&places.each_ref().map(|it| (&it.system, &it.udp, &it.node))).await;
 }
 

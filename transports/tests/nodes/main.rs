@@ -8,6 +8,7 @@
 #[path = "../../../runtime/tests/support/afterwards.rs"]
 mod afterwards;
 mod calls;
+mod floods;
 #[path = "../loopbacks/mod.rs"]
 mod loopbacks;
 #[cfg(feature = "config")]
@@ -17,6 +18,8 @@ mod ports;
 mod processes;
 #[path = "../sessions/mod.rs"]
 mod sessions;
+#[path = "../stranger/mod.rs"]
+mod stranger;
 
 use std::future::Future;
 use std::time::Duration;
