@@ -24,7 +24,7 @@ usage: bench COMMAND [NAME…] [OPTION…]
   overload              memory while 10,000 producers send to one slow actor
   net [WORK…]           messages between processes (ask, tell, bulk) beside TCP, TLS, QUIC and bare UDP
   far                   questions beside a bulk flow on a long path that loses, beside QUIC
-  secure                ciphers, handshakes, associations with nothing to say, and the limiter
+  secure                ciphers, handshakes, associations with nothing to say, the limiter, a flood
   kv                    the kv server against redis-server (needs redis-server, redis-tools)
   advise [TRACE…]       replays traces or patterns (steady, bursty, fan-in, imbalance, ping-pong) under
                         every scheduler and says which to use
