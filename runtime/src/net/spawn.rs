@@ -139,7 +139,7 @@ impl Spawns {
         planted!("net-orphans-uncounted": kept => 0)
     }
 
-    /// Counts an actor that outlives the connection by which that node has started it, until it ends.
+    /// Counts an actor whose connection has ended, by which that node has started it, until it ends, too.
     pub(super) fn keep(node: &Arc<Shared>, by: NodeId, actor: &dyn Exported) {
         *node.spawns().lock().kept.entry(by).or_default() += 1;
         let node = node.clone();

@@ -89,15 +89,15 @@ impl Session {
         self.outlet.say(Order::Free, &Frame::NotSpawned { correlation, why, text })
     }
 
-    /// Stops those that do not outlive the connection, and counts the others.
+    /// Stops those that do not outlive the connection. All are counted until they have ended: a handler or a stop hook may
+    /// take long.
     pub(super) fn part_with_children(&self) {
         for child in self.children.values() {
-            match planted!("net-orphans-kept": child.orphans => Orphans::Keep) {
-                Orphans::Stop => child.actor.stop(),
-                Orphans::Keep => {
-                    Spawns::keep(&self.node, self.outlet.peer().node, &**child.actor);
-                }
+            let orphans = planted!("net-orphans-kept": child.orphans => Orphans::Keep);
+            if orphans == Orphans::Stop {
+                child.actor.stop();
             }
+            Spawns::keep(&self.node, self.outlet.peer().node, &**child.actor);
         }
     }
 }
