@@ -223,10 +223,12 @@ impl Node {
     }
 
     /// Makes and accepts no more connections, sends what proxies have accepted, and closes each connection that
-    /// there is, all at once. Ready when nothing of them is left. Who waits for one meanwhile gets none.
+    /// there is, all at once. Ready when nothing of them is left, or after three times the [time of an
+    /// ask](crate::Builder::ask_timeout) at most: for what is sent, for what is left then, and for the transport. Who waits for
+    /// one meanwhile gets none.
     pub async fn close(&self) {
         self.shared.transport.close();
-        // Nobody is waited for longer than for an answer: a peer may take nothing any more.
+        // A peer may take nothing any more.
         let system = &self.shared.system;
         let time = system.core().limits.ask_timeout;
         let connected: Vec<_> = {

@@ -60,6 +60,8 @@ impl Arrivals {
                 return Poll::Ready(Some(Next::Came(link)));
             }
             self.is_over = true;
+            // They will be no connections: whoever is at their other ends hears so now.
+            self.waiting.clear();
         }
         parted.map(|_| None)
     }
