@@ -417,6 +417,11 @@ impl<T: Send, L: Layout> Receiver<T, L> {
         if L::MARKS { !self.slots.is_marked(self.head) } else { self.head == self.known }
     }
 
+    /// Whether nothing is in view, or room is to be given back before the next value is taken.
+    fn is_at_stop(&self) -> bool {
+        self.head == self.stop
+    }
+
     /// Gives room back if a quarter of the ring was taken, and sets the next stop; `false` if it is
     /// reached already.
     fn advance(&mut self) -> bool {

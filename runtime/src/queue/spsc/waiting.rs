@@ -178,7 +178,7 @@ impl<T: Send> WaitingReceiver<T> {
     pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
         let published = self.receiver.published;
         let received = self.receiver.try_recv();
-        if planted!("spsc-room-kept": self.receiver.is_out_of_view() => false) {
+        if planted!("spsc-room-kept": self.receiver.is_at_stop() => false) {
             self.receiver.give_room();
         }
         if self.receiver.published != published {

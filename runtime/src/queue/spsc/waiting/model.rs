@@ -71,13 +71,19 @@ fn a_sender_gets_room_from_a_receiver_that_waits_for_its_thread() {
         let (mut sender, mut receiver) = waiting::<usize>(1);
         let thread = thread::spawn(move || {
             block_on(async {
-                sender.send(1).await.expect("a receiver");
-                sender.send(2).await.expect("a receiver");
+                for value in 1..=4 {
+                    sender.send(value).await.expect("a receiver");
+                }
             });
         });
-        block_on(async { assert_eq!(receiver.recv().await, Some(1)) });
+        // The ring has two slots.
+        for value in [1, 2] {
+            block_on(async { assert_eq!(receiver.recv().await, Some(value)) });
+        }
         thread.join().expect("no panic");
-        block_on(async { assert_eq!(receiver.recv().await, Some(2)) });
+        for value in [3, 4] {
+            block_on(async { assert_eq!(receiver.recv().await, Some(value)) });
+        }
     });
 }
 
