@@ -173,6 +173,8 @@ impl Shared {
     fn wake_if_waiting(&self, id: WorkerId) -> bool {
         let waits = front::place() == Place::Waits;
         if waits {
+            // It may go on with tokio's tasks for long: nobody is to count on its answer.
+            self.queues.set_searching(id, false);
             self.queues.wake_up(id);
             self.wake(id.index());
         }

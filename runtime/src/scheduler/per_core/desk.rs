@@ -112,7 +112,8 @@ pub(super) struct Desk {
     pub(super) left_over: u64,
     /// Where what the lane held is taken to; kept for reuse.
     pub(super) taken: VecDeque<Cargo>,
-    /// What waits for answers, by the numbers of the fences. Each worker answers in order, so the first errand is done first.
+    /// What waits for answers, by the numbers of the fences. Each worker answers in order, so errands are done in order, too:
+    /// who is told of the last answer looks from the first one on.
     waiting: VecDeque<Waiting>,
     /// Mail for actors that are about to arrive, in order.
     pub(super) held: Vec<Cargo>,

@@ -21,8 +21,8 @@
 //! A worker that sleeps and has taken everything needs no fence, unless there is a spill for it that it
 //! does not know of: it has nothing on its way, and the look at its signal releases the new home to it. One that is in the middle of a long handler delays
 //! the move until it answers; the actor waits meanwhile. So who hands actors over without being told to, and sees workers
-//! that are not idle, sends fences for nothing first, and begins when those are answered: who is in a long handler then
-//! has entered it in the moment between.
+//! that are not idle, sends fences for nothing first, and begins when those are answered: nobody is in the same handler any
+//! more, and the move waits for none but the next one of each.
 
 use crate::task::Ready;
 use crate::task::cargo::Cargo;
@@ -33,7 +33,8 @@ use std::collections::VecDeque;
 pub(super) enum Errand {
     /// Actors leave for that worker.
     Move(Vec<Ready>, usize),
-    /// Half of the actors that are ready by then begin to leave for that worker: nobody is in a long handler.
+    /// Half of the actors that are ready by then begin to leave for that worker: each worker has ended the handler that it
+    /// was in. It may be in the next one, for which they wait.
     Share(usize),
     /// These are delivered behind all earlier mail, in order.
     Deliver(VecDeque<Cargo>),
