@@ -110,8 +110,8 @@ pub(crate) struct Fabric {
     busy: BTreeMap<Way, u64>,
     /// The links that lose everything at the moment.
     bursts: BTreeSet<Way>,
-    /// Those that a storm has cut, beside the ones that are cut by themselves.
-    blocked: BTreeSet<Way>,
+    /// How often storms have cut a link, beside the ones that are cut by themselves: it is whole when all of that is over.
+    blocked: BTreeMap<Way, u32>,
     /// Addresses inside a network, and how they look from outside.
     outside: BTreeMap<SocketAddr, SocketAddr>,
     inside: BTreeMap<SocketAddr, SocketAddr>,
@@ -186,13 +186,16 @@ impl Fabric {
 
     /// Cuts a link for a while, whether or not it is cut by itself.
     pub(super) fn block(&mut self, way: Way) {
-        self.blocked.insert(way);
+        *self.blocked.entry(way).or_default() += 1;
     }
 
     /// Ends that.
     pub(super) fn unblock(&mut self, way: Way) {
         planted!("sim-storm-joins": () => self.link(way.0, way.1).cut = false);
-        self.blocked.remove(&way);
+        let left = self.blocked.remove(&way).unwrap_or(0);
+        if left > 1 {
+            self.blocked.insert(way, left - 1);
+        }
     }
 
     /// Adds a rule for the packets from one address to another.
@@ -305,7 +308,8 @@ impl Fabric {
             capture.add(Seen::Sent, now, [says, to], ecn, bytes);
         }
         let way = self.way(from, to);
-        let is_cut = self.blocked.contains(&way) || self.links.get(&way).unwrap_or(&self.all).cut;
+        let is_cut =
+            self.blocked.contains_key(&way) || self.links.get(&way).unwrap_or(&self.all).cut;
         self.traffic.cut_off += u64::from(is_cut);
         !is_cut
     }
