@@ -143,7 +143,8 @@ impl Explore {
         self
     }
 
-    /// Sets by which rule it is chosen who runs next; otherwise each world draws one.
+    /// Sets by which rule it is chosen who runs next; otherwise each world draws one. Set after [`Explore::every_choice`],
+    /// which takes [`Policy::Random`], it leaves those orders untried that the rule does not choose.
     pub fn policy(mut self, policy: Policy) -> Self {
         self.options.policy = Some(policy);
         self

@@ -84,6 +84,8 @@ impl World {
         }
         let draw = |label, count| self.stage.choose(|choices| choices.noise(label, count));
         let mut faults = Vec::new();
+        // Among no nodes nothing can go wrong.
+        let among: &[Fault] = if nodes.is_empty() { &[] } else { among };
         for &fault in among {
             if draw(EXISTS, 2) == 1 {
                 faults.push((fault, 1 + draw(STRENGTH, DEGREES)));

@@ -253,6 +253,19 @@ fn a_storm_joins_nobody_who_was_cut_off_before() {
 }
 
 #[test]
+fn a_storm_among_no_nodes_is_calm() {
+    Explore::new().seeds(20).run(|world| {
+        let pair = Pair::new(world, Link::default());
+        let storm = world.storm(&[], &Fault::ALL);
+        world.run_for(1000 * MS);
+        pair.send(1);
+        world.settle();
+        assert_eq!(pair.arrived(), [1]);
+        assert_eq!(storm.faults().count(), 0);
+    });
+}
+
+#[test]
 fn a_rebound_port_is_heard_from_and_reached_elsewhere() {
     let mut world = World::new(10);
     let pair = Pair::new(&mut world, Link::default());
