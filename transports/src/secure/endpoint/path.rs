@@ -11,7 +11,7 @@
 
 use super::epoch::{CONTROL_LANE, Epoch};
 use super::event::Event;
-use super::{AssociationId, Endpoint, Transmit};
+use super::{AssociationId, Endpoint, Received, Transmit};
 use crate::link::{Ecn, Time};
 use crate::secure::audit::What;
 use crate::secure::entropy::draw;
@@ -201,12 +201,25 @@ impl Endpoint {
         Ok(())
     }
 
+    /// As [`Endpoint::handle`], for what came by another way than the socket: it says nothing of where the peer is, neither
+    /// that it moved nor that it is where it was.
+    pub(crate) fn handle_beside(
+        &mut self,
+        now: Time,
+        of: SocketAddr,
+        datagram: &mut [u8],
+    ) -> Received {
+        self.on_datagram(now, of, datagram)
+    }
+
     /// Notes that the newest packet of an association came from an address. [UDP-50]
     pub(super) fn on_path(&mut self, place: u32, now: Time, from: SocketAddr, bytes: usize) {
+        if self.arrival.is_none() {
+            return;
+        }
         let source = self.arrived_at(from);
         let Some(association) = self.associations.at_mut(place) else { return };
         if association.address == from {
-            // What came by another way than the socket does not say to which address.
             association.source = source.or(association.source);
             // Whoever was heard elsewhere is back, or somebody there has sent its packet before it came from here.
             association.candidate = None;

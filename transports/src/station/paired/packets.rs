@@ -30,7 +30,7 @@ impl Station {
         if let Err(why) = self.is_of(id, packet) {
             return self.reject(id, why);
         }
-        let received = self.endpoint.handle(now, at, packet);
+        let received = self.endpoint.handle_beside(now, at, packet);
         self.take_events();
         let Received::Text { association, lane, number, text } = received else { return };
         let (true, Some(text)) = (association == id, packet.get(text)) else { return };

@@ -408,6 +408,22 @@ fn a_node_that_goes_on_from_where_it_was_is_not_followed_elsewhere() {
     assert_eq!((events(&mut pair.b), pair.b.address(b)), (Vec::new(), Some(address(1))));
 }
 
+/// [UDP-50] [RDMA-42]: what comes by a queue pair says nothing of where a node is.
+#[test]
+fn a_node_that_moves_is_followed_whatever_goes_by_another_way_meanwhile() {
+    let mut pair = pair(&Config::default());
+    let (a, b) = pair.connect();
+    let mut seal = |number| sealed(&mut pair.a, pair.now, a, number, b"text").unwrap().packet;
+    let [mut moved, mut next] = [seal(0), seal(1)];
+    pair.b.handle(pair.now, address(77), &mut moved);
+    let mut challenge = pair.b.poll_transmit().unwrap();
+    pair.b.handle_beside(pair.now, address(1), &mut next);
+    pair.a.handle(pair.now, address(2), &mut challenge.packet);
+    let mut response = pair.a.poll_transmit().unwrap();
+    pair.b.handle(pair.now, address(77), &mut response.packet);
+    assert_eq!(pair.b.address(b), Some(address(77)));
+}
+
 /// [UDP-61] [UDP-63]: by the token for where it is; that for where it was stays good, as packets may still leave there.
 #[test]
 fn a_node_that_has_moved_hears_that_it_is_forgotten() {
