@@ -156,6 +156,8 @@ pub(super) struct Peers {
     by_key: BTreeMap<PublicKey, u32>,
     /// How many were met by the cluster key alone.
     met: usize,
+    /// No fewer than the lives of this node that any peer knows who was forgotten: by its own clock it may not have let go.
+    lives_forgotten: u16,
 }
 
 impl Peers {
@@ -193,7 +195,8 @@ impl Peers {
     }
 
     /// Puts a peer that was met in the place of the one with which nothing was under way for longest. It has let go by then
-    /// of what there was: lives of this node that it still knows would be counted from the first again. [UDP-45]
+    /// of what there was, by the clock of this node; lives are counted on from those of all who were forgotten, since it may
+    /// still know one of them. [UDP-45]
     fn put_in_place_of_idle(&mut self, now: Time, key: PublicKey, config: &Config) -> Option<u32> {
         let places = self.places().filter(|place| self.at(*place).may_be_forgotten());
         let place = places.min_by_key(|place| self.at(*place).idle_since)?;
@@ -204,15 +207,20 @@ impl Peers {
         }
         self.by_key.remove(&former);
         self.by_key.insert(key, place);
-        *self.at_mut(place) = Peer { is_met: true, ..Peer::new(key) };
+        self.lives_forgotten = self.lives_forgotten.max(self.at(place).lives);
+        *self.at_mut(place) = Peer { is_met: true, ..self.new_peer(key) };
         Some(place)
     }
 
     fn add(&mut self, key: PublicKey) -> u32 {
         let place = u32::try_from(self.all.len()).unwrap_or(u32::MAX);
         self.by_key.insert(key, place);
-        self.all.push(Peer::new(key));
+        self.all.push(self.new_peer(key));
         place
+    }
+
+    fn new_peer(&self, key: PublicKey) -> Peer {
+        Peer { lives: self.lives_forgotten, ..Peer::new(key) }
     }
 
     pub(super) fn at(&self, place: u32) -> &Peer {

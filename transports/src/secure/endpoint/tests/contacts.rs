@@ -116,8 +116,18 @@ fn a_node_that_was_met_makes_room_once_nothing_is_left_of_it() {
     pair.pass(start + 2 * span);
     assert_eq!([7, 8].map(|host| met(&mut pair, host)), [done.clone(), full.clone()]);
     assert_eq!([5, 6, 7].map(|host| is_known(&pair, host)), [true, false, true]);
+    let lives = |pair: &Pair, host| {
+        let place = pair.b.peers.place(&identity(host).public()).unwrap();
+        pair.b.peers.at(place).lives
+    };
+    let known_to_5 = lives(&pair, 5);
     pair.pass(start + 3 * span - moment);
     assert_eq!(met(&mut pair, 8), done);
+    assert_eq!(
+        (known_to_5, lives(&pair, 8)),
+        (1, 1),
+        "whoever comes back may still know that life"
+    );
     assert_eq!([5, 7, 8].map(|host| is_known(&pair, host)), [false, true, true]);
 }
 
