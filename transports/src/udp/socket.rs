@@ -307,7 +307,7 @@ impl Socket {
         segment: NonZeroUsize,
     ) -> Result<(), (usize, io::Error)> {
         let mut sent = 0;
-        let is_uncut = self.uncut.has(to);
+        let is_uncut = self.uncut.has(places::way(to));
         while sent < datagrams.len() {
             let rest = &datagrams[sent..];
             let most = if is_uncut { 1 } else { self.segments_max().max(1) };

@@ -44,6 +44,11 @@ impl Places {
     }
 }
 
+/// What the ways to all ports of a host are known by: the kernel chooses them by address.
+pub(super) fn way(to: SocketAddr) -> SocketAddr {
+    SocketAddr::new(to.ip(), 0)
+}
+
 impl Socket {
     /// Says what became of datagrams that were last sent without a source. What the kernel does not send then, for all that
     /// it was asked for less, it does not send to that place, where nothing goes for a while.
@@ -64,6 +69,7 @@ impl Socket {
     /// through a tunnel that seals, or by a device that does not add checksums. Others are sent to as before, and that one
     /// datagram by datagram for a while. Where that is so of many places it is left at that until it is long ago.
     fn settle_segments(&mut self, to: SocketAddr) {
+        let to = way(to);
         let is_halted = self.offload && self.state.max_gso_segments() == 1;
         let is_halted = crate::planted!("one-way-halts-all": is_halted => false);
         if is_halted && !self.uncut.has(to) && !self.uncut.is_full() {

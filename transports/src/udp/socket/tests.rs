@@ -1,7 +1,7 @@
 #[path = "../../../tests/loopbacks/mod.rs"]
 mod loopbacks;
 
-use super::places::PLACES_MAX;
+use super::places::{PLACES_MAX, way};
 use super::*;
 use loopbacks::loopbacks;
 
@@ -154,12 +154,12 @@ async fn a_place_that_takes_no_segments_leaves_them_to_the_others() {
     halt(&sender);
     send(&mut sender);
     assert_eq!(sender.segments_max(), segments, "others are sent to as before");
-    assert!(sender.uncut.has(to.address()), "and that one is not asked for again at once");
+    assert!(sender.uncut.has(way(to.address())), "and that one is not asked for again at once");
     let first = sender.uncut.known.clone();
     send(&mut sender);
     assert_eq!((sender.segments_max(), &sender.uncut.known), (segments, &first));
     // Where it is so of every place it is left at that for a while.
-    (1..100).for_each(|port| sender.uncut.insert(([192, 0, 2, 1], port).into()));
+    (1..100).for_each(|host| sender.uncut.insert(way(([192, 0, 2, host], 1).into())));
     halt(&sender);
     send(&mut sender);
     assert_eq!((sender.segments_max(), sender.uncut.known.len()), (1, PLACES_MAX));
