@@ -3,7 +3,7 @@
 //!
 //! The system's allocator serves everyone. Rows marked `+mimalloc` run in the `bench-mimalloc` program,
 //! which is the same but for its allocator; no peer's documents ask for it, but users of tokio often
-//! choose it. Where our best gains by it, ours have such rows, and so has everybody else.
+//! choose it. Where somebody gains by it, everybody has such rows.
 
 use crate::contestant::{Allocator, Contestant};
 use crate::programs::{self, PROGRAMS};
