@@ -22,8 +22,9 @@ use std::time::{Duration, Instant};
 
 /// First messages of the flood in a second.
 const RATE: u32 = 20_000;
-/// Messages of one measurement, and bytes of each.
-const MESSAGES: u32 = 100_000;
+/// Messages of one measurement: so many that the flood has half a second.
+pub(super) const MESSAGES: u32 = 4_000_000;
+/// Bytes of each.
 const BYTES: usize = 64;
 /// Of the time that a message takes without a flood: four fifths are got done.
 const GOAL: f64 = 1.25;
@@ -110,14 +111,17 @@ impl Two {
 /// A flood, until it is dropped.
 struct Flood {
     is_over: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
+    thread: Option<JoinHandle<u32>>,
 }
 
 impl Flood {
     fn start(to: SocketAddr, messages: &Arc<Vec<Vec<u8>>>) -> Self {
         let is_over = Arc::new(AtomicBool::new(false));
         let (over, messages) = (Arc::clone(&is_over), Arc::clone(messages));
-        let thread = Some(thread::spawn(move || send(to, &messages, &over)));
+        let bind = |host| UdpSocket::bind((Ipv4Addr::new(127, 0, 1, host), 0));
+        let sources = (1..=250).map(bind).collect::<Result<Vec<_>, _>>();
+        let sources = sources.expect("all of 127.0.0.0/8 is here");
+        let thread = Some(thread::spawn(move || send(to, &sources, &messages, &over)));
         Self { is_over, thread }
     }
 }
@@ -125,21 +129,17 @@ impl Flood {
 impl Drop for Flood {
     fn drop(&mut self) {
         self.is_over.store(true, Ordering::Relaxed);
-        // An error means that it found no address to send from.
-        let _ = self.thread.take().map(JoinHandle::join);
+        let sent = self.thread.take().map(|thread| thread.join().expect("it only sends"));
+        assert!(sent > Some(0), "a flood of nothing");
     }
 }
 
-/// Sends first messages from many addresses of this machine, a few each millisecond.
-fn send(to: SocketAddr, messages: &[Vec<u8>], is_over: &AtomicBool) {
-    let bind = |host| {
-        UdpSocket::bind((Ipv4Addr::new(127, 0, 1, host), 0)).expect("all of 127.0.0.0/8 is here")
-    };
-    let sources: Vec<_> = (1..=250).map(bind).collect();
+/// Sends first messages from many addresses of this machine, a few each millisecond; returns how many.
+fn send(to: SocketAddr, sources: &[UdpSocket], messages: &[Vec<u8>], is_over: &AtomicBool) -> u32 {
     let mut pairs = messages.iter().cycle().zip(sources.iter().cycle());
     let (start, mut sent) = (Instant::now(), 0);
-    while !is_over.load(Ordering::Relaxed) {
-        let due = start.elapsed().as_secs_f64() * f64::from(RATE);
+    loop {
+        let due = 1.0 + start.elapsed().as_secs_f64() * f64::from(RATE);
         while f64::from(sent) < due
             && let Some((message, source)) = pairs.next()
         {
@@ -147,15 +147,18 @@ fn send(to: SocketAddr, messages: &[Vec<u8>], is_over: &AtomicBool) {
             let _ = source.send_to(message, to);
             sent += 1;
         }
+        if is_over.load(Ordering::Relaxed) {
+            return sent;
+        }
         thread::sleep(Duration::from_millis(1));
     }
 }
 
-/// Measures how long messages take with a flood and without.
+/// Measures how long so many messages take with a flood and without.
 ///
 /// # Errors
 /// When two nodes do not find each other.
-pub(super) fn table(rounds: usize, rows: &mut Vec<Row>) -> Result<Table, String> {
+pub(super) fn table(rounds: usize, count: u32, rows: &mut Vec<Row>) -> Result<Table, String> {
     eprintln!("secure: a flood");
     let failed = |error: Failure| error.to_string();
     let two = Rc::new(Two::start().map_err(failed)?);
@@ -170,7 +173,7 @@ pub(super) fn table(rounds: usize, rows: &mut Vec<Row>) -> Result<Table, String>
         ("no flood (again)", None),
     ] {
         let (two, messages) = (Rc::clone(&two), Arc::clone(&messages));
-        runners.push(Runner::new("flood", who, MESSAGES, move |n| {
+        runners.push(Runner::new("flood", who, count, move |n| {
             let _flood = to.map(|to| Flood::start(to, &messages));
             two.tell(n)
         }));

@@ -78,7 +78,7 @@ pub fn section(rounds: usize) -> Result<Section, String> {
     let ciphers = cipher::table(rounds, &mut rows);
     let handshakes = handshake::table(rounds, &mut rows)?;
     let limiter = limiter::table(rounds, &mut rows);
-    let flood = flood::table(rounds, &mut rows)?;
+    let flood = flood::table(rounds, flood::MESSAGES, &mut rows)?;
     let text = format!(
         "One thread, medians of {rounds} interleaved rounds.\n\n\
          ### seal and open\n\n\
@@ -110,7 +110,7 @@ mod tests {
             cipher::table(1, &mut rows),
             handshake::table(1, &mut rows).expect("they meet"),
             limiter::table(1, &mut rows),
-            flood::table(1, &mut rows).expect("they meet"),
+            flood::table(1, 10_000, &mut rows).expect("they meet"),
             idle::table_of(3).expect("they meet"),
         ];
         for table in tables {
