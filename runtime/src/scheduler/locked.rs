@@ -1,6 +1,6 @@
 //! One queue behind one lock.
 //!
-//! The simplest that works: right for one or two workers, and the oracle for the others. A worker that
+//! The simplest that works, and the oracle for the others. A worker that
 //! is alone takes a whole batch per lock. Where there are others it takes one actor at a time: what
 //! is in a batch only its own worker reaches, and a handler that blocked it would delay the rest.
 //! Neither does it take more than one once it has seen a high actor: the next one is not to wait for

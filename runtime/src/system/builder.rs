@@ -49,13 +49,13 @@ impl Scheduler {
         Self(Kind::Auto)
     }
 
-    /// One queue behind one lock: the simplest, for one or two workers.
+    /// One queue behind one lock: the simplest, to see whether the clever one is to blame.
     #[must_use]
     pub const fn locked() -> Self {
         Self(Kind::Locked)
     }
 
-    /// One queue without a lock, claimed from in batches: for much work from threads outside.
+    /// One queue without a lock, claimed from in batches: for work that is to be taken in the order in which it became ready.
     #[must_use]
     pub const fn lock_free() -> Self {
         Self(Kind::LockFree)
