@@ -308,8 +308,7 @@ impl Desk {
 
     /// What is to be delivered behind all mail that was sent before, if anything is.
     pub(super) fn take_behind(&mut self) -> Option<VecDeque<Cargo>> {
-        let behind = std::mem::take(&mut self.behind);
-        (!behind.is_empty()).then_some(behind)
+        (!self.behind.is_empty()).then(|| std::mem::take(&mut self.behind))
     }
 
     /// What was held for an actor that has arrived.
