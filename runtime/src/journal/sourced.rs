@@ -8,7 +8,6 @@ use super::writer::Journal;
 use crate::actor::{Actor, Context};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Deref;
@@ -101,8 +100,7 @@ impl<S: EventSourced> Opening<S> {
             state.apply(&event);
         }
         let stream = recovery.finish();
-        let (unapplied, proven) = (Vec::new(), Vec::new());
-        Ok(Sourced { state, stream, policy, snapshot_at, unapplied, proven })
+        Ok(Sourced { state, stream, policy, snapshot_at, unapplied: Vec::new() })
     }
 }
 
@@ -216,8 +214,6 @@ pub struct Sourced<S: EventSourced> {
     snapshot_at: u64,
     /// Events on their way to the disk that the state does not show yet.
     unapplied: Vec<S::Event>,
-    /// The names and versions of which an event was read again.
-    proven: Vec<(&'static str, u32)>,
 }
 
 impl<S: EventSourced> Sourced<S> {
@@ -247,7 +243,7 @@ impl<S: EventSourced> Sourced<S> {
     ) -> Result<(), PersistError> {
         let commit = {
             let events: Vec<_> = events.into_iter().collect();
-            let records = self.encode(&events)?;
+            let records = Self::encode(&events)?;
             let commit = self.stream.append(records)?;
             self.unapplied.extend(events);
             commit
@@ -267,7 +263,7 @@ impl<S: EventSourced> Sourced<S> {
     /// # Errors
     /// [`PersistError::Unencodable`] or [`PersistError::TooLarge`]; nothing was changed.
     pub fn record(&mut self, event: S::Event) -> Result<Commit, PersistError> {
-        let records = self.encode(std::slice::from_ref(&event))?;
+        let records = Self::encode(std::slice::from_ref(&event))?;
         let commit = self.stream.append(records)?;
         self.unapplied.push(event);
         self.apply_all();
@@ -291,30 +287,13 @@ impl<S: EventSourced> Sourced<S> {
         self.stream.last()
     }
 
-    fn encode(&mut self, events: &[S::Event]) -> Result<Vec<Record>, PersistError> {
+    /// Reads each record again, because many a `Serialize` writes without an error what its `Deserialize` cannot
+    /// read, and often of some values only.
+    fn encode(events: &[S::Event]) -> Result<Vec<Record>, PersistError> {
         let records: Result<Vec<_>, _> = events.iter().map(Event::encode).collect();
         let records = records.map_err(PersistError::Unencodable)?;
-        records.iter().try_for_each(|record| self.prove(record))?;
+        records.iter().try_for_each(prove::<S>)?;
         Ok(records)
-    }
-
-    /// Reads a record again, because many a `Serialize` writes without an error what its `Deserialize` cannot
-    /// read. In a build for speed that is done for the first of its name and version.
-    fn prove(&mut self, record: &Record) -> Result<(), PersistError> {
-        let is_proven = self.proven.contains(&(&*record.name, record.version));
-        if is_proven && !cfg!(debug_assertions) {
-            return Ok(());
-        }
-        S::Event::decode(record).map_err(|error| {
-            let (name, version) = (&record.name, record.version);
-            let text = format!("{name:?} version {version} could not be read again: {error}");
-            PersistError::Unencodable(EncodeError(text))
-        })?;
-        // Only names of the program are kept: there is no end to others.
-        if !is_proven && let Cow::Borrowed(name) = record.name {
-            self.proven.push((name, record.version));
-        }
-        Ok(())
     }
 
     fn apply_all(&mut self) {
@@ -333,6 +312,14 @@ impl<S: EventSourced> Sourced<S> {
             self.stream.snapshot(S::SNAPSHOT_VERSION, payload, self.policy.prune);
         }
     }
+}
+
+fn prove<S: EventSourced>(record: &Record) -> Result<(), PersistError> {
+    S::Event::decode(record).map(drop).map_err(|error| {
+        let (name, version) = (&record.name, record.version);
+        let text = format!("{name:?} version {version} could not be read again: {error}");
+        PersistError::Unencodable(EncodeError(text))
+    })
 }
 
 impl<S: EventSourced> Deref for Sourced<S> {

@@ -195,6 +195,23 @@ fn what_could_not_be_read_again_is_not_acknowledged() {
     });
 }
 
+// [G-JOURNAL-1] [G-JOURNAL-3]
+#[test]
+fn an_event_is_read_again_though_one_of_its_kind_was() {
+    on(1, Scheduler::locked(), async |system| {
+        let journal = Journal::new(Memory::new()).unwrap();
+        let clipboard = system.spawn::<Clipboard>(journal.clone()).await.expect("it starts");
+        clipboard.patch(Some("whole")).await.expect("nothing is left out");
+        for refused in [clipboard.patch(None).await, clipboard.record(None).await] {
+            assert!(matches!(refused, Err(AskError::Failed(PersistError::Unencodable(_)))));
+        }
+        clipboard.stop();
+        clipboard.ended().await;
+        let clipboard = system.spawn::<Clipboard>(journal).await.expect("it recovers");
+        assert_eq!(clipboard.shown().await, Ok((Some("whole".to_owned()), 1)));
+    });
+}
+
 // [G-JOURNAL-3]
 #[test]
 fn a_snapshot_that_could_not_be_read_again_costs_no_event() {
