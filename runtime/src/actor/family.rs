@@ -132,7 +132,7 @@ pub(super) fn child_failed(held: &mut Held, child: Key, reason: ExitReason) {
     let core = held.cell().core.clone();
     let Some(family) = family(held) else { return };
     let actor = family.child(child).map(|child| child.link.cell.actor_id());
-    let counted = family.failed(child, core.clock.now(), || core.random.next());
+    let counted = family.failed(child, &reason, core.clock.now(), || core.random.next());
     if let (Err(TooMany), Some(actor)) = (counted, actor) {
         let last = Box::new(reason);
         life::fail_with(held, ExitReason::TooManyRestarts { actor, last }, true);

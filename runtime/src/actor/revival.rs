@@ -25,8 +25,8 @@ use std::time::Duration;
 enum Next {
     /// Another one after the delay.
     Restart(Duration),
-    /// What the supervisor says.
-    Wait,
+    /// What the supervisor says, who is told that reason.
+    Wait(ExitReason),
     /// The actor's end.
     End,
 }
@@ -72,7 +72,7 @@ pub(super) unsafe fn clean_up<A: Behavior>(held: &mut Held) -> Advance {
     match next {
         // SAFETY: the caller's promise.
         Next::Restart(delay) => unsafe { prepare_restart::<A>(held, delay) },
-        Next::Wait => hold(held),
+        Next::Wait(reason) => hold(held, reason),
         Next::End => dormancy::fall_asleep(held),
     }
     Advance::Yield
@@ -110,12 +110,10 @@ fn what_follows(held: &mut Held, policy: &Restart, has_started: bool) -> Next {
         _ => *policy,
     };
     // A first start that fails is the spawner's to deal with.
-    if policy.kind() != RestartKind::Never
-        && born
-        && !is_suspended
-        && !is_sleepy
-        && let Some(delay) = judge(held, &policy)
-    {
+    let is_own_matter = policy.kind() != RestartKind::Never && born && !is_sleepy;
+    let delay =
+        if is_own_matter && ending != Ending::Restarted { judge(held, &policy) } else { None };
+    if let Some(delay) = delay.filter(|_| !is_suspended) {
         return Next::Restart(delay);
     }
     let Some(Place { kind, .. }) = place.filter(|_| !is_alone) else { return Next::End };
@@ -126,7 +124,10 @@ fn what_follows(held: &mut Held, policy: &Restart, has_started: bool) -> Next {
         Ending::Failed if !born && is_awaited => false,
         _ => kind.restarts_after(reason(held), ending == Ending::Own),
     };
-    if again { Next::Wait } else { Next::End }
+    // What the actor's own policy deals with, and what fails as it drains, is no failure to its supervisor.
+    let is_uncounted = delay.is_some() || drains;
+    let reason = if is_uncounted { ExitReason::Restarted } else { reason(held).clone() };
+    if again { Next::Wait(reason) } else { Next::End }
 }
 
 /// How long the actor's own policy lets it wait before a restart; `None` if it does not restart it.
@@ -203,9 +204,8 @@ fn place(held: &mut Held) -> Option<&mut Place> {
 }
 
 /// Tells the supervisor, and waits for it, unless the actor drains.
-fn hold(held: &mut Held) {
+fn hold(held: &mut Held, reason: ExitReason) {
     enter(held, Phase::Held);
-    let reason = reason(held).clone();
     family::report_failure(held, reason);
     if held.owner().draining {
         hasten(held);
@@ -219,7 +219,8 @@ pub(super) fn suspend(held: &mut Held, kill: bool) {
     match phase {
         // The supervisor has been told, or will be.
         Phase::Held | Phase::Burial => return,
-        Phase::Reviving => return hold(held),
+        // What its last incarnation failed of has been told.
+        Phase::Reviving => return hold(held, ExitReason::Restarted),
         _ => place.suspended = true,
     }
     if phase == Phase::Backoff {

@@ -34,8 +34,9 @@ impl<A: Actor> Context<A> {
         Supervise { spawn: self.spawn::<C>(args).supervised(spec) }
     }
 
-    /// Restarts a child as if it had failed, but counts no failure, and touches no other child. Returns at
-    /// once; `false` if it is no child of this supervisor that restarts, or is ending.
+    /// Restarts a child as if it had failed, but counts no failure, and touches no other child. One that fails by
+    /// itself before the order reaches it has failed, as without it. Returns at once; `false` if it is no child of
+    /// this supervisor that restarts, or is ending.
     pub fn restart<P: Protocol>(&mut self, child: &Ref<P>) -> bool
     where
         A: Supervisor,

@@ -13,13 +13,14 @@
 //!    under one-for-one, where nobody depends on another, each child is started on its own.
 //! 2. Nothing is started while something is to be stopped. A child that drains starts by itself, and is asked no more.
 //! 3. A failure counts once, whomever it restarts. What falls before it is asked to stop, in a round
-//!    that has been counted, counts no more.
+//!    that has been counted, counts no more; what is to be restarted without a failure, and then fails by itself, does.
 //! 4. Once the tree closes, children are only stopped, each for good, in the reverse order of their
 //!    start.
 
 use super::options::RestartKind;
 use super::restart::History;
 use super::supervision::{Shutdown, Strategy, Supervision};
+use crate::event::ExitReason;
 use crate::sync::planted;
 use crate::time::Time;
 use std::collections::{BTreeMap, BTreeSet};
@@ -60,6 +61,8 @@ pub(super) struct Tree<L> {
     to_start: BTreeSet<Key>,
     stopping: Option<Key>,
     starting: Option<Key>,
+    /// Those that are to stop, or are stopping, in no round: nobody has failed.
+    unfailed: BTreeSet<Key>,
     /// The wait before the first start of the round.
     delay: Duration,
     /// Those that are started on their own.
@@ -81,6 +84,7 @@ impl<L> Tree<L> {
             to_start: BTreeSet::new(),
             stopping: None,
             starting: None,
+            unfailed: BTreeSet::new(),
             delay: Duration::ZERO,
             alone: Vec::new(),
             is_closing: false,
@@ -102,13 +106,14 @@ impl<L> Tree<L> {
         self.children.iter().map(|(&key, child)| (key, child))
     }
 
-    /// An incarnation of a child has ended wholly, and the child waits.
+    /// An incarnation of a child has ended wholly, for that reason, and the child waits.
     ///
     /// # Errors
     /// [`TooMany`] when that is one failure more than the policy allows.
     pub(super) fn failed(
         &mut self,
         key: Key,
+        reason: &ExitReason,
         now: Time,
         draw: impl FnOnce() -> u64,
     ) -> Result<(), TooMany> {
@@ -117,12 +122,15 @@ impl<L> Tree<L> {
         let is_ending = self.is_closing || child.is_leaving;
         self.starting.take_if(|starting| *starting == key);
         let was_asked = self.stopping.take_if(|stopping| *stopping == key).is_some();
-        let is_counted = planted!("tree-round-counts-each": self.to_stop.remove(&key) => false);
-        if was_asked || is_counted {
-            self.to_start.insert(key);
+        let is_next = planted!("tree-round-counts-each": self.to_stop.remove(&key) => false);
+        let is_unfailed = self.unfailed.remove(&key);
+        let is_unfailed = planted!("tree-failure-swallowed": is_unfailed => false);
+        let is_counted = (was_asked || is_next) && !is_unfailed;
+        if is_ending {
             return Ok(());
         }
-        if is_ending {
+        if is_counted || *reason == ExitReason::Restarted {
+            self.to_start.insert(key);
             return Ok(());
         }
         let delay = self.history.count(&self.policy.limits(), now, draw).ok_or(TooMany)?;
@@ -142,6 +150,7 @@ impl<L> Tree<L> {
         self.delay = delay;
         let stopping = self.stopping;
         for (&key, child) in self.children.range((first, Bound::Unbounded)) {
+            self.unfailed.remove(&key);
             if child.is_leaving || stopping == Some(key) {
                 continue;
             }
@@ -164,6 +173,7 @@ impl<L> Tree<L> {
         self.starting.take_if(|starting| *starting == key);
         self.to_stop.remove(&key);
         self.to_start.remove(&key);
+        self.unfailed.remove(&key);
         self.children.remove(&key)
     }
 
@@ -173,8 +183,8 @@ impl<L> Tree<L> {
         if child.is_leaving || self.is_closing {
             return false;
         }
-        if !child.is_down && self.stopping != Some(key) {
-            self.to_stop.insert(key);
+        if !child.is_down && self.stopping != Some(key) && self.to_stop.insert(key) {
+            self.unfailed.insert(key);
         }
         true
     }

@@ -3,6 +3,7 @@
 use super::{Key, Step, TooMany, Tree};
 use crate::actor::options::RestartKind;
 use crate::actor::supervision::{Shutdown, Strategy, Supervision};
+use crate::event::ExitReason;
 use crate::time::Time;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,6 +18,8 @@ fn policies(count: u32) -> impl Strategy_<Value = Supervision> {
 }
 
 use proptest::strategy::Strategy as Strategy_;
+
+const PANICKED: ExitReason = ExitReason::Panicked(String::new());
 
 /// For policies that draw nothing.
 fn none() -> u64 {
@@ -44,7 +47,8 @@ fn obeyed(tree: &mut Tree<()>) -> Vec<Step> {
         match step {
             Step::Stop { child, for_good: true } => drop(tree.gone(child)),
             Step::Stop { child, for_good: false } => {
-                assert_eq!(tree.failed(child, Time(0), none), Ok(()), "it was asked to");
+                let ended = tree.failed(child, &ExitReason::Restarted, Time(0), none);
+                assert_eq!(ended, Ok(()), "it was asked to");
             }
             Step::Start { child, .. } => tree.started(child),
         }
@@ -93,7 +97,7 @@ proptest! {
                 break;
             }
             let victim = *victim.get(&restarting);
-            prop_assert_eq!(tree.failed(victim, Time(0), none), Ok(()));
+            prop_assert_eq!(tree.failed(victim, &PANICKED, Time(0), none), Ok(()));
             let expected = by_hand(policy.strategy(), &mut there, victim);
             prop_assert_eq!(obeyed(&mut tree), expected);
         }
@@ -195,7 +199,7 @@ impl Slow {
                 }
             }
         }
-        assert_eq!(self.tree.failed(key, Time(0), none), Ok(()));
+        assert_eq!(self.tree.failed(key, &PANICKED, Time(0), none), Ok(()));
         self.ask();
     }
 
@@ -266,7 +270,7 @@ proptest! {
         for (nth, gap) in gaps.into_iter().enumerate() {
             now += gap * 1_000_000_000;
             let recent = restarts.iter().filter(|&&at| now - at < 60_000_000_000).count();
-            let outcome = tree.failed(nth as u64 % count + 1, Time(now), none);
+            let outcome = tree.failed(nth as u64 % count + 1, &PANICKED, Time(now), none);
             if recent == limit as usize {
                 prop_assert_eq!(outcome, Err(TooMany));
                 return Ok(());
@@ -282,7 +286,7 @@ proptest! {
 fn a_child_that_leaves_is_not_started_again() {
     for policy in STRATEGIES {
         let mut tree = tree(policy(9, HOUR), &[RestartKind::Permanent; 3]);
-        assert_eq!(tree.failed(1, Time(0), none), Ok(()));
+        assert_eq!(tree.failed(1, &PANICKED, Time(0), none), Ok(()));
         assert!(tree.leave(1) && !tree.leave(1), "once");
         let asked = obeyed(&mut tree);
         assert!(!asked.contains(&Step::Start { child: 1, delay: Duration::ZERO }), "{asked:?}");
@@ -303,7 +307,42 @@ fn a_restart_that_is_asked_for_touches_no_sibling_and_counts_nothing() {
                 [Step::Stop { child: 2, for_good: false }, Step::Start { child: 2, delay }];
             assert_eq!(obeyed(&mut tree), expected);
         }
-        assert_eq!(tree.failed(2, Time(0), none), Err(TooMany));
+        assert_eq!(tree.failed(2, &PANICKED, Time(0), none), Err(TooMany));
+    }
+}
+
+/// [G-SUPERVISE-1] [G-SUPERVISE-3]
+#[test]
+fn what_fails_by_itself_where_it_is_to_be_restarted_counts() {
+    for policy in STRATEGIES {
+        for is_asked in [false, true] {
+            let kinds = [RestartKind::Permanent; 3];
+            let mut tree = tree(policy(1, HOUR), &kinds);
+            assert!(tree.restart(2));
+            if is_asked {
+                assert_eq!(tree.next(), Some(Step::Stop { child: 2, for_good: false }));
+            }
+            assert_eq!(tree.failed(2, &PANICKED, Time(0), none), Ok(()));
+            let mut there = (1..).zip(kinds).collect();
+            let expected = by_hand(tree.policy.strategy(), &mut there, 2);
+            assert_eq!(obeyed(&mut tree), expected);
+            assert_eq!(tree.failed(2, &PANICKED, Time(0), none), Err(TooMany));
+        }
+    }
+}
+
+#[test]
+fn who_was_to_be_restarted_is_part_of_a_round_that_comes() {
+    for is_asked in [false, true] {
+        let mut tree = tree(Supervision::one_for_all(1, HOUR), &[RestartKind::Permanent; 2]);
+        assert!(tree.restart(2));
+        if is_asked {
+            assert_eq!(tree.next(), Some(Step::Stop { child: 2, for_good: false }));
+        }
+        assert_eq!(tree.failed(1, &PANICKED, Time(0), none), Ok(()));
+        assert_eq!(tree.failed(2, &PANICKED, Time(0), none), Ok(()), "it counts no more");
+        let starts = [1, 2].map(|child| Step::Start { child, delay: Duration::ZERO });
+        assert_eq!(obeyed(&mut tree), starts);
     }
 }
 
@@ -313,7 +352,7 @@ fn the_wait_comes_before_the_first_start_of_a_round() {
     let policy = Supervision::one_for_all(9, HOUR).backoff(millis(10), millis(15));
     let mut tree = tree(policy, &[RestartKind::Permanent; 2]);
     for wait in [10, 15, 15] {
-        assert_eq!(tree.failed(2, Time(0), none), Ok(()));
+        assert_eq!(tree.failed(2, &PANICKED, Time(0), none), Ok(()));
         let expected = [
             Step::Stop { child: 1, for_good: false },
             Step::Start { child: 1, delay: millis(wait) },
@@ -327,12 +366,12 @@ fn the_wait_comes_before_the_first_start_of_a_round() {
 fn a_tree_that_closes_in_the_middle_of_a_round_starts_nobody() {
     for policy in STRATEGIES {
         let mut tree = tree(policy(9, HOUR), &[RestartKind::Permanent; 3]);
-        assert_eq!(tree.failed(2, Time(0), none), Ok(()));
+        assert_eq!(tree.failed(2, &PANICKED, Time(0), none), Ok(()));
         let first = tree.next();
         tree.close();
         if let Some(Step::Stop { child, .. }) = first {
             assert_eq!(tree.next(), None, "it is waited for");
-            assert_eq!(tree.failed(child, Time(0), none), Ok(()));
+            assert_eq!(tree.failed(child, &PANICKED, Time(0), none), Ok(()));
         }
         let asked = obeyed(&mut tree);
         let closed = [3, 2, 1].map(|child| Step::Stop { child, for_good: true });
@@ -343,10 +382,10 @@ fn a_tree_that_closes_in_the_middle_of_a_round_starts_nobody() {
 #[test]
 fn who_has_started_by_itself_is_not_asked_to() {
     let mut tree = tree(Supervision::one_for_all(9, HOUR), &[RestartKind::Permanent; 2]);
-    assert_eq!(tree.failed(2, Time(0), none), Ok(()));
+    assert_eq!(tree.failed(2, &PANICKED, Time(0), none), Ok(()));
     assert_eq!(tree.next(), Some(Step::Stop { child: 1, for_good: false }));
     tree.started(2);
-    assert_eq!(tree.failed(1, Time(0), none), Ok(()));
+    assert_eq!(tree.failed(1, &PANICKED, Time(0), none), Ok(()));
     assert_eq!(tree.next(), Some(Step::Start { child: 1, delay: Duration::ZERO }));
     tree.started(1);
     assert_eq!(tree.next(), None);

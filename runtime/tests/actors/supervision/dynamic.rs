@@ -1,8 +1,12 @@
 //! Children that come and go while their supervisor runs.
 
 use crate::supervision::family::*;
-use crate::support::{everywhere, exit_of, soon};
-use greenroom::{AskError, ExitReason, RestartKind, Shutdown, SpawnError};
+use crate::support::until_async;
+use crate::support::{LONG, SCHEDULERS, everywhere, exit_of, hold_worker, on, poll_once, soon};
+use greenroom::{
+    Actor, AskError, Context, ExitReason, Ref, RestartKind, Shutdown, SpawnError, StartError,
+    System, handlers,
+};
 use std::sync::atomic::Ordering;
 
 #[test]
@@ -16,8 +20,8 @@ fn a_first_start_that_fails_adds_no_child() {
             matches!(refused, Err(AskError::Failed(SpawnError::StartFailed(_)))),
             "{refused:?}"
         );
-        let ids: Vec<_> = company.members.iter().map(greenroom::Ref::id).collect();
-        crate::support::until_async(async || company.boss.supervised().await.unwrap() == ids).await;
+        let ids: Vec<_> = company.members.iter().map(Ref::id).collect();
+        until_async(async || company.boss.supervised().await.unwrap() == ids).await;
         // Nobody was restarted for that.
         assert_eq!(company.incarnations().await, [Some(0); 2]);
         let hired = company.boss.hire(plan).await.unwrap();
@@ -36,7 +40,7 @@ fn a_first_start_that_nobody_awaits_is_tried_again_and_counts() {
             plan.bad_starts.store(bad_starts, Ordering::SeqCst);
             let hired = company.boss.hire_blindly(plan).await.unwrap();
             if starts {
-                assert_eq!(hired.incarnation().within(crate::support::LONG).await, Ok(2));
+                assert_eq!(hired.incarnation().within(LONG).await, Ok(2));
                 company.close().await;
             } else {
                 let reason = exit_of(&company.boss, &mut events).await;
@@ -131,6 +135,123 @@ fn a_restart_on_request_that_fails_is_tried_again_and_counts() {
     });
 }
 
+/// Asks for the restart of a member that is about to fail: the order meets one that has, and says so later.
+async fn restart_as_it_fails<P: Policy>(system: &System, company: &Company<P>, number: usize) {
+    let member = &company.members[number];
+    let mut asked = Box::pin(async { company.boss.restart(member.clone()).await });
+    {
+        let _hold = hold_worker(system).await;
+        member.panic().tell().unwrap();
+        assert!(poll_once(&mut asked).is_pending());
+    }
+    // A boss that gives up meanwhile does not answer.
+    let _ = soon(asked).await;
+}
+
+// [G-SUPERVISE-1] [G-SUPERVISE-6]
+#[test]
+fn a_failure_that_meets_a_restart_on_request_restarts_the_others_too() {
+    for scheduler in SCHEDULERS {
+        on(1, scheduler(), async |system| {
+            let company = company::<OneForAll>(system, 3, |plan| plan).await;
+            restart_as_it_fails(system, &company, 1).await;
+            until_async(async || {
+                let all = company.incarnations().await;
+                [all[0], all[2]] == [Some(1); 2]
+            })
+            .await;
+            company.close().await;
+        });
+    }
+}
+
+// [G-SUPERVISE-3] [G-SUPERVISE-6]
+#[test]
+fn failures_that_meet_restarts_on_request_are_counted() {
+    for scheduler in SCHEDULERS {
+        on(1, scheduler(), async |system| {
+            let mut events = system.events();
+            let company = company::<OneForOneTwice>(system, 1, |plan| plan).await;
+            for _ in 0..3 {
+                restart_as_it_fails(system, &company, 0).await;
+                // Behind what it fails of.
+                let _ = company.members[0].incarnation().within(LONG).await;
+            }
+            let reason = exit_of(&company.boss, &mut events).await;
+            assert!(matches!(reason, ExitReason::TooManyRestarts { .. }), "{reason}");
+        });
+    }
+}
+
+/// Starts again by its own policy.
+#[derive(Actor)]
+#[actor(restart = transient(1 in "1h"))]
+struct Hardy;
+
+#[handlers]
+impl Hardy {
+    #[start]
+    fn start() -> Self {
+        Self
+    }
+    #[stop]
+    async fn stop(&mut self) {
+        tokio::task::yield_now().await;
+    }
+    #[tell]
+    fn panic(&mut self) {
+        panic!("as told")
+    }
+    #[ask]
+    fn incarnation(&self, cx: &mut Context<Self>) -> u32 {
+        cx.incarnation()
+    }
+}
+
+/// Supervises two of them, which go together.
+#[derive(Actor)]
+#[actor(supervise = one_for_all(1 in "1h"))]
+struct Pair {
+    crew: [Ref<Hardy>; 2],
+}
+
+#[handlers]
+impl Pair {
+    #[start]
+    async fn start(cx: &mut Context<Self>) -> Result<Self, StartError> {
+        let first = cx.supervise::<Hardy>(()).await?;
+        Ok(Self { crew: [first, cx.supervise::<Hardy>(()).await?] })
+    }
+    #[ask]
+    fn crew(&self) -> [Ref<Hardy>; 2] {
+        self.crew.clone()
+    }
+    #[ask]
+    fn restart_last(&mut self, cx: &mut Context<Self>) -> bool {
+        cx.restart(&self.crew[1])
+    }
+}
+
+// [G-SUPERVISE-1] [G-SUPERVISE-3]
+#[test]
+fn what_an_own_policy_deals_with_counts_for_nothing_though_a_restart_was_asked_for() {
+    for scheduler in SCHEDULERS {
+        on(1, scheduler(), async |system| {
+            let pair = system.spawn::<Pair>(()).await.unwrap();
+            let [first, last] = pair.crew().await.unwrap();
+            let mut asked = Box::pin(async { pair.restart_last().await });
+            {
+                let _hold = hold_worker(system).await;
+                last.panic().tell().unwrap();
+                assert!(poll_once(&mut asked).is_pending());
+            }
+            assert_eq!(soon(asked).await, Ok(true));
+            assert!(last.incarnation().within(LONG).await.unwrap() > 0);
+            assert_eq!(first.incarnation().await, Ok(0));
+        });
+    }
+}
+
 // [G-SUPERVISE-6]
 #[test]
 fn a_temporary_child_is_not_restarted_on_request() {
@@ -183,7 +304,7 @@ fn children_are_restarted_while_a_handler_of_their_supervisor_waits() {
     everywhere(async |system| {
         let company = company::<OneForAll>(system, 3, |plan| plan).await;
         let member = company.members[1].clone();
-        let restarted = company.boss.wait_for_restart(member).within(crate::support::LONG).await;
+        let restarted = company.boss.wait_for_restart(member).within(LONG).await;
         assert_eq!(restarted, Ok(1));
         assert_eq!(company.incarnations().await, [Some(1); 3]);
     });

@@ -2,7 +2,7 @@
 
 use super::MS;
 use super::chronicle::Note;
-use super::yard::Yard;
+use super::yard::{Blow, Order, Yard};
 use crate::support::{Parcel, policies};
 use greenroom::{
     Actor, ActorId, Context, Down, ExitReason, Options, Ref, RestartKind, Shutdown, SpawnError,
@@ -165,6 +165,23 @@ impl Leaf {
         self.note_failing();
         cx.fail("no hope");
     }
+    /// Asks its supervisor to restart it, and often does not wait for that.
+    #[tell]
+    pub(super) fn plead(
+        &mut self,
+        sender: usize,
+        number: u64,
+        parcel: Parcel,
+        cx: &mut Context<Self>,
+    ) {
+        self.enter(sender, number);
+        parcel.handled();
+        self.yard.strike_head(self.head(), Blow::Lead(Order::Restart, cx.me()));
+        if cx.random().is_multiple_of(2) {
+            self.note_failing();
+            cx.fail("no patience");
+        }
+    }
     #[tell]
     pub(super) fn leave(
         &mut self,
@@ -257,6 +274,7 @@ impl LeafMessage {
             | Self::TakeSlowly { parcel, .. }
             | Self::Fall { parcel, .. }
             | Self::GiveUp { parcel, .. }
+            | Self::Plead { parcel, .. }
             | Self::Leave { parcel, .. }
             | Self::Arm { parcel, .. }
             | Self::Tie { parcel, .. } => parcel.returned(),
@@ -308,7 +326,7 @@ impl<P: Policy> Head<P> {
                 }
             }
         }
-        yard.take_head(rank.number, Box::new(move |yard, how| strike(&me, yard, how)));
+        yard.take_head(rank.number, Box::new(move |yard, blow| strike(&me, yard, blow)));
         Ok(Self { presence, of: PhantomData })
     }
     #[stop]
@@ -321,24 +339,46 @@ impl<P: Policy> Head<P> {
         self.presence.note_failing();
         panic!("as told, with {parcel:?}")
     }
+    #[tell]
+    fn lead(
+        &mut self,
+        number: u64,
+        order: Order,
+        leaf: Ref<Leaf>,
+        parcel: Parcel,
+        cx: &mut Context<Self>,
+    ) {
+        self.presence.1.enter_head(number);
+        parcel.handled();
+        let chronicle = &self.presence.1.chronicle;
+        match order {
+            Order::Restart if cx.restart(&leaf) => chronicle.note(Note::Recalled(leaf.id())),
+            Order::Remove if cx.remove(&leaf) => chronicle.note_struck(leaf.id(), false),
+            Order::Restart | Order::Remove => {}
+        }
+    }
 }
 
-/// Ends a head, or lets it fail.
-fn strike<P: Policy>(head: &Ref<Head<P>>, yard: &Arc<Yard>, how: usize) {
-    let meant = match how {
-        0 => head.kill(),
-        1 => head.stop(),
-        _ => {
-            let (number, parcel) = (yard.tells.issued() as u64, yard.tells.issue());
-            if let Err(error) = head.fall(number, parcel).try_send() {
-                let HeadMessage::Fall { parcel, .. } = error.into_message();
+/// Ends a head, lets it fail, or has it restart or end a leaf.
+fn strike<P: Policy>(head: &Ref<Head<P>>, yard: &Arc<Yard>, blow: Blow) {
+    let (number, parcel) = (yard.tells.issued() as u64, || yard.tells.issue());
+    let sent = match blow {
+        Blow::Kill | Blow::Stop => {
+            let meant = if matches!(blow, Blow::Kill) { head.kill() } else { head.stop() };
+            if meant {
+                yard.chronicle.note_struck(head.id(), false);
+            }
+            return;
+        }
+        Blow::Fall => head.fall(number, parcel()).try_send(),
+        Blow::Lead(order, leaf) => head.lead(number, order, leaf, parcel()).try_send(),
+    };
+    if let Err(error) = sent {
+        match error.into_message() {
+            HeadMessage::Fall { parcel, .. } | HeadMessage::Lead { parcel, .. } => {
                 parcel.returned();
             }
-            false
         }
-    };
-    if meant {
-        yard.chronicle.note_struck(head.id(), false);
     }
 }
 

@@ -37,6 +37,8 @@ pub(super) enum Note {
         actor: ActorId,
         drains: bool,
     },
+    /// Its supervisor was asked to restart it, and does.
+    Recalled(ActorId),
     /// The end of all begins; whether all is to drain.
     Ending(bool),
     Event(Event),

@@ -49,6 +49,8 @@ struct Known {
     is_late: bool,
     is_failing: bool,
     is_struck: bool,
+    /// Whether its supervisor was asked to restart it: that may come at any time, whatever becomes of the others.
+    is_recalled: bool,
     /// Where in the notes somebody had it drain: what it fails of then is met at once, by itself, and uncounted.
     drains_from: Option<usize>,
     /// Times that its state was dropped.
@@ -89,7 +91,7 @@ pub(super) struct Judgement {
     ends: Vec<(ActorId, ExitReason)>,
 }
 
-const MARKS: [&str; 7] = [
+const MARKS: [&str; 9] = [
     "a supervisor gives up",
     "the end of all meets a restart",
     "a back-off is cut short by an end",
@@ -97,6 +99,8 @@ const MARKS: [&str; 7] = [
     "a restart fails in its start",
     "a supervisor that gave up is restarted",
     "a link fails somebody",
+    "a restart is asked for",
+    "a restart is asked for that is due",
 ];
 
 impl Judgement {
@@ -154,6 +158,12 @@ impl Judgement {
                 self.open_failure(*actor, place, now);
             }
             Note::Leaves(_) => {}
+            Note::Recalled(actor) => {
+                let known = self.known(*actor);
+                known.is_recalled = true;
+                let is_failing = known.open.is_some();
+                self.marks.insert(MARKS[if is_failing { 8 } else { 7 }]);
+            }
             Note::Struck { actor, drains } => {
                 let known = self.known(*actor);
                 known.is_struck = true;
@@ -195,6 +205,10 @@ impl Judgement {
             Event::Restarting { actor, reason, delay } => {
                 self.ends.push((*actor, reason.clone()));
                 self.open_unseen(*actor, reason, place);
+                if *reason == ExitReason::Restarted {
+                    // A start that fails when its incarnation is being restarted already counts for nothing.
+                    self.known(*actor).open = None;
+                }
                 self.judge_delay(*actor, reason, *delay, now);
                 self.known(*actor).backs_off = (!delay.is_zero()).then_some(now + *delay);
                 if *reason == ExitReason::Restarted {
@@ -348,7 +362,7 @@ impl Judgement {
     /// wait for a round to be over.
     fn started_in_turn(&self, actor: ActorId) {
         let Some((strategy, later)) = self.siblings(actor, true) else { return };
-        if self.drained_at.is_some() || self.may_drain(actor) {
+        if self.drained_at.is_some() || self.may_drain(actor) || self.actors[&actor].is_recalled {
             return;
         }
         let up = self.stands(&later);
@@ -361,7 +375,7 @@ impl Judgement {
     /// As [`Self::started_in_turn`], when somebody is stopped for the sake of another.
     fn stopped_in_turn(&self, actor: ActorId, now: Duration) {
         let Some((_, later)) = self.siblings(actor, true) else { return };
-        let up = self.stands(&later);
+        let up = self.stands(&later).filter(|_| !self.actors[&actor].is_recalled);
         assert!(up.is_none(), "{actor} stops before {up:?} has ended at {now:?}");
     }
 
@@ -396,9 +410,12 @@ impl Judgement {
             let may_be = strategy == Strategy::OneForAll || !later.contains(other);
             may_be && closed.chain(open).any(|to| to >= known.revived)
         };
-        assert_ne!(strategy, Strategy::OneForOne, "{actor} falls alone");
         let is_skipped = known.is_hookless && known.shutdown == Some(Shutdown::Forever);
         assert!(!is_skipped, "the stop hook of {actor} was skipped");
+        if known.is_recalled {
+            return;
+        }
+        assert_ne!(strategy, Strategy::OneForOne, "{actor} falls alone");
         assert!(others.iter().any(is_reason), "{actor} is restarted for nobody");
     }
 

@@ -13,10 +13,25 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 /// Clients; behind them each seat is a sender, too.
 pub(super) const CLIENTS: usize = 3;
 
-/// Ends an actor or lets it fail, whatever its type.
-type Strike = Box<dyn Fn(&Arc<Yard>, usize) + Send>;
+/// What a supervisor does with one of its leaves.
+#[derive(Clone, Copy)]
+pub(super) enum Order {
+    Restart,
+    Remove,
+}
 
-/// Who makes heads fail.
+/// What is done to a head.
+pub(super) enum Blow {
+    Kill,
+    Stop,
+    Fall,
+    Lead(Order, Ref<Leaf>),
+}
+
+/// Does it, whatever the type of the head.
+type Strike = Box<dyn Fn(&Arc<Yard>, Blow) + Send>;
+
+/// Who tells heads what to do.
 const STRIKER: usize = usize::MAX;
 
 /// See the [module](self).
@@ -58,7 +73,7 @@ impl Yard {
         Arc::new(Self {
             clock: world.clock(),
             chronicle: Chronicle::new(world.clock(), system),
-            tells: Ledger::new(messages),
+            tells: Ledger::new(2 * messages),
             questions: Ledger::new(2 * messages),
             violations: Violations::default(),
             seats: Mutex::new(vec![None; seats]),
@@ -138,9 +153,9 @@ impl Yard {
         }
     }
 
-    pub(super) fn strike_head(self: &Arc<Self>, number: usize, how: usize) {
+    pub(super) fn strike_head(self: &Arc<Self>, number: usize, blow: Blow) {
         if let Some(strike) = &self.heads.lock()[number] {
-            strike(self, how);
+            strike(self, blow);
         }
     }
 
