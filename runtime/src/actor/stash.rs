@@ -7,7 +7,8 @@
 //! Invariants:
 //! 1. Whatever waits came before whatever is due, and that before all mail: while something is due no mail
 //!    is taken ([`attention`]), and what comes back goes before what is still due.
-//! 2. At most [`Stashes::STASH_MAX`] messages wait. They have left the mailbox, so none of its room.
+//! 2. At most [`Stashes::STASH_MAX`] messages wait or are due. They have left the mailbox, so none of its room. One
+//!    more may be due, behind them: mail whose turn had come ([`put_first`]).
 //! 3. Each node is one of [`again`], whose block goes with its payload.
 
 use super::body::control;
@@ -32,7 +33,8 @@ use std::ptr::NonNull;
     note = "write `#[actor(stash = 100)]` on it: how many messages it may put aside"
 )]
 pub trait Stashes: Actor {
-    /// How many messages may be stashed at a time, beside those in the mailbox.
+    /// How many messages may be stashed at a time, beside those in the mailbox. What was brought back counts until its
+    /// turn comes.
     const STASH_MAX: usize;
 }
 
@@ -50,11 +52,13 @@ pub(super) struct Stash {
     waiting: List,
     count: usize,
     due: List,
+    /// How many of those that are due had been put aside.
+    due_count: usize,
 }
 
 impl Default for Stash {
     fn default() -> Self {
-        Self { waiting: List::new(), count: 0, due: List::new() }
+        Self { waiting: List::new(), count: 0, due: List::new(), due_count: 0 }
     }
 }
 
@@ -71,11 +75,25 @@ impl Stash {
         } else {
             self.due.append(&mut self.waiting);
         }
+        self.due_count += self.count;
         std::mem::take(&mut self.count)
     }
 
+    /// Whether no more may be put aside.
+    fn is_full(&self, count_max: usize) -> bool {
+        let due = planted!("stash-due-uncounted": self.due_count => 0);
+        self.count + due >= count_max
+    }
+
+    fn take_due(&mut self) -> Option<NonNull<Node>> {
+        let node = self.due.pop_front()?;
+        // What does not count is the last one.
+        self.due_count = self.due_count.saturating_sub(1);
+        Some(node)
+    }
+
     fn pop(&mut self) -> Option<NonNull<Node>> {
-        self.due.pop_front().or_else(|| self.waiting.pop_front())
+        self.take_due().or_else(|| self.waiting.pop_front())
     }
 }
 
@@ -96,7 +114,8 @@ impl<A: Behavior> Context<A> {
     /// with a deadline it has the same one. What becomes of the handler after this does not matter to it.
     ///
     /// # Errors
-    /// [`StashError::Full`], with the message, when [`Stashes::STASH_MAX`] are stashed.
+    /// [`StashError::Full`], with the message, when [`Stashes::STASH_MAX`] are stashed, or were and wait for their
+    /// turn.
     ///
     /// # Examples
     /// ```
@@ -155,7 +174,7 @@ impl<A: Behavior> Context<A> {
     {
         let mut held = self.held();
         let stash = &mut control(&mut held).extras().stash;
-        if planted!("stash-unbounded": stash.count >= A::STASH_MAX => false) {
+        if planted!("stash-unbounded": stash.is_full(A::STASH_MAX) => false) {
             return Err(StashError::Full(message));
         }
         let node = again::<A, M, Via>(message);
@@ -174,7 +193,7 @@ impl<A: Behavior> Context<A> {
         bring_back(&mut self.held())
     }
 
-    /// How many messages are stashed.
+    /// How many messages are stashed, without those that were brought back.
     #[must_use]
     pub fn stashed(&mut self) -> usize
     where
@@ -219,12 +238,14 @@ fn attend(held: &mut Held) {
 
 /// Has `node`, which is one of [`again`] and has just been its actor's next message, be that once more.
 pub(super) fn put_first(held: &mut Held, node: NonNull<Node>) {
-    let due = &mut control(held).extras().stash.due;
+    let stash = &mut control(held).extras().stash;
+    // Mail is taken only when nothing is due: beside others this one had been put aside.
+    stash.due_count += usize::from(!stash.due.is_empty());
     let mut first = List::new();
     // SAFETY: the node is the caller's.
     unsafe { first.push_back(node) };
-    first.append(due);
-    *due = first;
+    first.append(&mut stash.due);
+    stash.due = first;
     attend(held);
 }
 
@@ -249,7 +270,7 @@ pub(super) fn next(held: &mut Held) -> Advance {
     let overtaken = planted!("stash-overtaken": false => held.has_mail());
     let waits = has_signals && (!was_called || held.has_prior()) || overtaken;
     let extras = control(held).extras.as_mut().filter(|_| !waits);
-    let Some(node) = extras.and_then(|extras| extras.stash.due.pop_front()) else {
+    let Some(node) = extras.and_then(|extras| extras.stash.take_due()) else {
         return Advance::Message;
     };
     attend(held);

@@ -414,6 +414,42 @@ fn what_is_stashed_takes_no_room_in_the_mailbox() {
     });
 }
 
+/// Brings all back with each message, and puts more aside than it may; ends with the hundredth.
+#[derive(Actor)]
+#[actor(stash = 4)]
+struct Hoarder {
+    turns: u32,
+}
+
+#[handlers]
+impl Hoarder {}
+
+impl Handle<Order> for Hoarder {
+    fn handle(&mut self, order: Order, cx: &mut Context<Self>) {
+        cx.unstash();
+        for _ in 0..8 {
+            let _ = cx.stash(Order(order.0));
+        }
+        self.turns += 1;
+        if self.turns == 100 {
+            cx.stop();
+        }
+    }
+}
+
+// [G-STASH-2] [G-STASH-3]
+#[test]
+fn what_was_brought_back_takes_room_until_its_turn() {
+    everywhere(async |system| {
+        let hoarder = system.spawn::<Hoarder>(Hoarder { turns: 0 }).await.unwrap();
+        for number in 0..2 {
+            hoarder.tell(Order(number)).await.unwrap();
+        }
+        soon(hoarder.ended()).await;
+        assert_eq!(system.counts().dead_stopped, 4);
+    });
+}
+
 /// Unstashes its own mail one by one, and hears of silence.
 #[derive(Actor)]
 #[actor(stash = 100)]
