@@ -6,7 +6,7 @@ use super::extras::Detour;
 use super::extras::Down;
 use super::links::Link;
 use super::parent::Parent;
-use super::watchers::Watcher;
+use super::watchers::{Tentative, Watcher};
 use super::{family, life, links, revival};
 use crate::event::{DeadLetterReason, ExitReason};
 use crate::queue::node::{Kind, Lane, Node};
@@ -36,6 +36,8 @@ pub(super) enum Order {
     End(End),
     /// Somebody wants to know of the end.
     Watch(Watcher),
+    /// Somebody wants to know of the end, if that is still so when this comes.
+    WatchIfWanted(Box<Tentative>),
     /// And no longer.
     Unwatch {
         /// Which watch.
@@ -103,6 +105,12 @@ unsafe fn deliver(to: NonNull<()>, node: NonNull<Node>) {
     match order {
         Order::End(end) => life::end_requested(held, end),
         Order::Watch(watcher) => control(held).extras().watchers.insert(watcher),
+        Order::WatchIfWanted(watch) => {
+            let Tentative { watcher, is_wanted } = *watch;
+            if is_wanted() {
+                control(held).extras().watchers.insert(watcher);
+            }
+        }
         Order::Unwatch { id, by } => {
             if let Some(extras) = &mut control(held).extras {
                 extras.watchers.remove(id, by.as_ref());
@@ -130,12 +138,16 @@ unsafe fn deliver(to: NonNull<()>, node: NonNull<Node>) {
 unsafe fn discard(node: NonNull<Node>) {
     // SAFETY: the caller's promise.
     match unsafe { Node::into_payload::<Order>(node) } {
-        Order::Watch(watcher) => {
-            (watcher.tell)(Down { actor: watcher.target, reason: ExitReason::NoActor });
-        }
+        Order::Watch(watcher) => tell_at_once(watcher),
+        Order::WatchIfWanted(watch) => tell_at_once(watch.watcher),
         Order::Link { link, asked } => links::refuse(&link, asked),
         _ => {}
     }
+}
+
+/// Whom it is about has ended.
+fn tell_at_once(watcher: Watcher) {
+    (watcher.tell)(Down { actor: watcher.target, reason: ExitReason::NoActor });
 }
 
 /// Takes a child that has ended from its parent, and wakes a parent that waits for its last one.

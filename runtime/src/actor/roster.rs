@@ -5,8 +5,8 @@
 //! very thread that puts it on the list.
 
 use super::control::{self, Order};
-use super::watchers::Watcher;
-use crate::sync::{Arc, Mutex};
+use super::watchers::{Tentative, Watcher};
+use crate::sync::{Arc, Mutex, planted};
 use crate::task::cell::CellRef;
 use std::collections::BTreeMap;
 
@@ -55,11 +55,23 @@ impl<E: Send + Sync + 'static> Roster<E> {
         let Some(number) = self.insert(cell, Entry { cell: cell.clone(), watch, note }) else {
             return false;
         };
-        let roster = self.clone();
+        self.watch(cell, number, watch);
+        true
+    }
+
+    /// Has the actor's end take its entry off the list. Whoever takes that off first takes the watch back, too, by an order
+    /// that may come to the actor before this one: then nothing is to be watched.
+    fn watch(&self, cell: &CellRef, number: u64, watch: u64) {
+        let (roster, list) = (self.clone(), self.clone());
         let tell = Box::new(move |_| roster.take_off(number));
         let (by, target) = (Some(cell.clone()), cell.actor_id());
-        control::send(cell, Order::Watch(Watcher { id: watch, by, target, tell }));
-        true
+        let watcher = Watcher { id: watch, by, target, tell };
+        let is_wanted = Box::new(move || planted!("roster-watch-stays": list.has(number) => true));
+        control::send(cell, Order::WatchIfWanted(Box::new(Tentative { watcher, is_wanted })));
+    }
+
+    fn has(&self, number: u64) -> bool {
+        self.0.lock().by_number.contains_key(&number)
     }
 
     fn insert(&self, cell: &CellRef, entry: Entry<E>) -> Option<u64> {
@@ -113,3 +125,6 @@ impl<E> Clone for Roster<E> {
         Self(self.0.clone())
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;

@@ -23,6 +23,18 @@ impl fmt::Debug for Watcher {
     }
 }
 
+/// A watch that may have been taken back before it begins.
+pub(super) struct Tentative {
+    pub(super) watcher: Watcher,
+    pub(super) is_wanted: Box<dyn Fn() -> bool + Send>,
+}
+
+impl fmt::Debug for Tentative {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.watcher.fmt(f)
+    }
+}
+
 /// The watchers of one actor. Many may wait at the same time, and give up at the same time: to take one out leaves its
 /// place, and the places go together.
 #[derive(Debug, Default)]
