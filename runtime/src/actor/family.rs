@@ -16,11 +16,11 @@
 
 use super::body::control;
 use super::control::{self as orders, End, Order};
-use super::life;
 use super::options::{Restart, RestartKind};
 use super::parent::Parent;
 use super::supervision::{Shutdown, Supervision};
 use super::tree::{Key, Step, TooMany, Tree};
+use super::{life, revival};
 use crate::event::{ActorId, ExitReason};
 use crate::sync::planted;
 use crate::task::cell::{CellRef, Header};
@@ -132,7 +132,7 @@ pub(super) fn child_failed(held: &mut Held, child: Key, reason: ExitReason) {
     let core = held.cell().core.clone();
     let Some(family) = family(held) else { return };
     let actor = family.child(child).map(|child| child.link.cell.actor_id());
-    let counted = family.failed(child, &reason, core.clock.now(), || core.random.next());
+    let counted = family.failed(child, &reason, core.clock.now(), || revival::draw(&core));
     if let (Err(TooMany), Some(actor)) = (counted, actor) {
         let last = Box::new(reason);
         life::fail_with(held, ExitReason::TooManyRestarts { actor, last }, true);

@@ -15,7 +15,7 @@ use super::traits::Behavior;
 use crate::event::{Event, ExitReason};
 use crate::sync::{Rare, buggify, planted};
 use crate::task::cell::Advance;
-use crate::task::core::Alarm;
+use crate::task::core::{Alarm, Core};
 use crate::task::held::Held;
 use crate::task::life::Life;
 use crate::task::panic::quietly;
@@ -137,8 +137,7 @@ fn judge(held: &mut Held, policy: &Restart) -> Option<Duration> {
     let core = held.cell().core.clone();
     let actor = held.cell().actor_id();
     let extras = control(held).extras();
-    let draw = || if buggify(Rare::BackoffEarly) { u64::MAX } else { core.random.next() };
-    match extras.history.judge(policy, &reason, own_wish, core.clock.now(), draw) {
+    match extras.history.judge(policy, &reason, own_wish, core.clock.now(), || draw(&core)) {
         Verdict::Restart(delay) => return Some(delay),
         Verdict::End => {}
         Verdict::TooMany => {
@@ -148,6 +147,11 @@ fn judge(held: &mut Held, policy: &Restart) -> Option<Duration> {
         }
     }
     None
+}
+
+/// By what a wait before a restart is shortened, as [`Restart::delay`] takes it.
+pub(super) fn draw(core: &Core) -> u64 {
+    if buggify(Rare::BackoffEarly) { u64::MAX } else { core.random.next() }
 }
 
 /// # Safety

@@ -6,7 +6,7 @@
 
 use crate::support::{SCHEDULINGS, Violations, scheduled};
 use greenroom::sim::{Explore, World};
-use greenroom::{Actor, Context, Ref, handlers};
+use greenroom::{Actor, Context, Ref, StartError, handlers};
 use std::time::Duration;
 
 const SEEDS: u64 = 300;
@@ -118,6 +118,62 @@ fn play(world: &mut World) {
 #[test]
 fn every_rare_path_is_taken_and_breaks_nothing() {
     Explore::new().seeds(SEEDS).allow_panics().run(play);
+}
+
+/// Crashes as it is told to.
+#[derive(Actor)]
+struct Apprentice;
+
+#[handlers]
+impl Apprentice {
+    #[start]
+    fn start() -> Self {
+        Self
+    }
+    #[tell]
+    fn crash(&mut self) {
+        panic!("as told")
+    }
+    #[ask]
+    fn incarnation(&self, cx: &mut Context<Self>) -> u32 {
+        cx.incarnation()
+    }
+}
+
+#[derive(Actor)]
+#[actor(supervise = one_for_one(3 in "10s", backoff = "2ms..8ms", jitter = "50%"))]
+struct Master {
+    apprentice: Ref<Apprentice>,
+}
+
+#[handlers]
+impl Master {
+    #[start]
+    async fn start(cx: &mut Context<Self>) -> Result<Self, StartError> {
+        Ok(Self { apprentice: cx.supervise::<Apprentice>(()).await? })
+    }
+    #[ask]
+    fn apprentice(&self) -> Ref<Apprentice> {
+        self.apprentice.clone()
+    }
+}
+
+#[test]
+fn a_supervised_child_may_be_back_as_early_as_jitter_allows() {
+    Explore::new().seeds(SEEDS).allow_panics().run(|world| {
+        let system = world.node("shop").start().system();
+        world.run(async {
+            let master = system.spawn::<Master>(()).await.unwrap();
+            let apprentice = master.apprentice().await.unwrap();
+            for incarnation in 1..=3 {
+                apprentice.crash().await.unwrap();
+                assert_eq!(apprentice.incarnation().await, Ok(incarnation));
+            }
+            system.shutdown(Duration::from_secs(10)).await.unwrap();
+        });
+        let is_taken = world.rare_paths().any(|path| path.0 == "back-off early" && path.1 > 0);
+        world.sometimes("a supervised child is back early", is_taken);
+    });
 }
 
 #[test]
