@@ -10,7 +10,7 @@
 //!
 //! Invariants:
 //! 1. A child that was asked to stop, or to start, is waited for before the next one is asked; only
-//!    under one-for-one, where nobody depends on another, each child is started on its own.
+//!    under one-for-one, where nobody depends on another, each child is stopped and started on its own.
 //! 2. Nothing is started while something is to be stopped. A child that drains starts by itself, and is asked no more.
 //! 3. A failure counts once, whomever it restarts. What falls before it is asked to stop, in a round
 //!    that has been counted, counts no more; what is to be restarted without a failure, and then fails by itself, does.
@@ -130,12 +130,21 @@ impl<L> Tree<L> {
             return Ok(());
         }
         if is_counted || *reason == ExitReason::Restarted {
-            self.to_start.insert(key);
+            if self.is_serial() {
+                self.to_start.insert(key);
+            } else {
+                self.alone.push((key, Duration::ZERO));
+            }
             return Ok(());
         }
         let delay = self.history.count(&self.policy.limits(), now, draw).ok_or(TooMany)?;
         self.restart_with(key, delay);
         Ok(())
+    }
+
+    /// Whether children wait for one another.
+    fn is_serial(&self) -> bool {
+        self.policy.strategy() != Strategy::OneForOne
     }
 
     /// Sets up the round that follows the failure of `key`.
@@ -183,7 +192,8 @@ impl<L> Tree<L> {
         if child.is_leaving || self.is_closing {
             return false;
         }
-        if !child.is_down && self.stopping != Some(key) && self.to_stop.insert(key) {
+        let is_asked = self.stopping == Some(key) || self.unfailed.contains(&key);
+        if !child.is_down && !is_asked && self.to_stop.insert(key) {
             self.unfailed.insert(key);
         }
         true
@@ -225,7 +235,7 @@ impl<L> Tree<L> {
         let last =
             planted!("tree-stops-forwards": self.to_stop.pop_last() => self.to_stop.pop_first());
         if let Some(child) = last {
-            self.stopping = Some(child);
+            self.stopping = self.is_serial().then_some(child);
             self.starting.take_if(|starting| *starting == child);
             let for_good = self.children.get(&child)?.kind == RestartKind::Never;
             return Some(Step::Stop { child, for_good });
@@ -240,6 +250,8 @@ impl<L> Tree<L> {
                 return Some(Step::Start { child, delay });
             }
         }
+        // The round is over, though nobody may be left to wait.
+        self.delay = Duration::ZERO;
         None
     }
 

@@ -122,8 +122,12 @@ struct Slow {
     owed: BTreeMap<Key, u32>,
     /// Those that are yet to be asked to stop, as the promises say.
     round: BTreeSet<Key>,
+    /// Of these, and of those that were asked, the ones that nobody's failure is the cause of.
+    unfailed: BTreeSet<Key>,
     /// Failures that count, by the child.
     counted: Vec<Key>,
+    /// Restarts that were asked for, by the child.
+    requested: Vec<Key>,
 }
 
 impl Slow {
@@ -141,7 +145,9 @@ impl Slow {
             starts: (1..=count).map(|key| (key, 0)).collect(),
             owed: BTreeMap::new(),
             round: BTreeSet::new(),
+            unfailed: BTreeSet::new(),
             counted: Vec::new(),
+            requested: Vec::new(),
         }
     }
 
@@ -179,17 +185,19 @@ impl Slow {
         }
     }
 
-    /// The incarnation of `key` ends, whether it was asked to or not.
-    fn end(&mut self, key: Key) {
+    /// The incarnation of `key` ends, because it was asked to, or fails, asked or not.
+    fn end(&mut self, key: Key, reason: &ExitReason) {
         self.up.remove(&key);
         self.starting.remove(&key);
         let was_asked = self.asked_to_stop.remove(&key);
         let was_next = self.round.remove(&key);
-        if !was_asked && !was_next {
+        let is_failure = *reason != ExitReason::Restarted;
+        if self.unfailed.remove(&key) && is_failure || !was_asked && !was_next {
             self.counted.push(key);
             for (&other, &starts) in &self.starts {
                 if self.is_with(key, other) {
                     self.owed.insert(other, starts + 1);
+                    self.unfailed.remove(&other);
                     if self.strategy != Strategy::OneForOne
                         && self.up.contains(&other)
                         && !self.asked_to_stop.contains(&other)
@@ -199,7 +207,18 @@ impl Slow {
                 }
             }
         }
-        assert_eq!(self.tree.failed(key, &PANICKED, Time(0), none), Ok(()));
+        assert_eq!(self.tree.failed(key, reason, Time(0), none), Ok(()));
+        self.ask();
+    }
+
+    /// A restart of `key` is asked for.
+    fn restart(&mut self, key: Key) {
+        assert!(self.tree.restart(key));
+        let is_asked = self.asked_to_stop.contains(&key);
+        if self.up.contains(&key) && !is_asked && self.round.insert(key) {
+            self.unfailed.insert(key);
+            self.requested.push(key);
+        }
         self.ask();
     }
 
@@ -211,12 +230,12 @@ impl Slow {
 }
 
 proptest! {
-    /// [G-SUPERVISE-1] [G-SUPERVISE-2]
+    /// [G-SUPERVISE-1] [G-SUPERVISE-2] [G-SUPERVISE-6]
     #[test]
     fn failures_in_the_middle_of_a_round_are_met_too(
         policy in policies(1000),
         count in 1..7_u64,
-        moves in prop::collection::vec((0..3_u8, any::<prop::sample::Index>()), 0..80),
+        moves in prop::collection::vec((0..4_u8, any::<prop::sample::Index>()), 0..80),
     ) {
         let mut slow = Slow::new(policy, count);
         for (what, which) in moves {
@@ -225,15 +244,18 @@ proptest! {
                 (!from.is_empty()).then(|| *which.get(&from))
             };
             match what {
-                0 => if let Some(key) = pick(&slow.up) { slow.end(key) },
-                1 => if let Some(key) = pick(&slow.asked_to_stop) { slow.end(key) },
+                0 => if let Some(key) = pick(&slow.up) { slow.end(key, &PANICKED) },
+                1 => if let Some(key) = pick(&slow.asked_to_stop) {
+                    slow.end(key, &ExitReason::Restarted);
+                },
+                2 => slow.restart(which.index(count as usize) as Key + 1),
                 _ => if let Some(key) = pick(&slow.starting) { slow.start(key) },
             }
         }
         // From here on everybody obeys, and nobody fails.
         loop {
             if let Some(&key) = slow.asked_to_stop.first() {
-                slow.end(key);
+                slow.end(key, &ExitReason::Restarted);
             } else if let Some(&key) = slow.starting.first() {
                 slow.start(key);
             } else {
@@ -244,6 +266,7 @@ proptest! {
         for (key, starts) in &slow.starts {
             prop_assert!(*starts >= slow.owed.get(key).copied().unwrap_or(0));
             let causes = slow.counted.iter().filter(|&&it| slow.is_with(it, *key)).count();
+            let causes = causes + slow.requested.iter().filter(|it| *it == key).count();
             prop_assert!(*starts as usize <= causes, "restarted without a cause");
         }
     }
@@ -344,6 +367,40 @@ fn who_was_to_be_restarted_is_part_of_a_round_that_comes() {
         let starts = [1, 2].map(|child| Step::Start { child, delay: Duration::ZERO });
         assert_eq!(obeyed(&mut tree), starts);
     }
+}
+
+#[test]
+fn restarts_that_are_asked_for_wait_for_nobody_where_nobody_depends_on_another() {
+    let mut tree = tree(Supervision::one_for_one(0, HOUR), &[RestartKind::Permanent; 3]);
+    let stop = |child| Some(Step::Stop { child, for_good: false });
+    let start = |child| Some(Step::Start { child, delay: Duration::ZERO });
+    assert!(tree.restart(1) && tree.restart(3));
+    assert_eq!([tree.next(), tree.next(), tree.next()], [stop(3), stop(1), None]);
+    assert!(tree.restart(1));
+    assert_eq!(tree.next(), None, "it was asked");
+    assert_eq!(tree.failed(1, &ExitReason::Restarted, Time(0), none), Ok(()));
+    assert_eq!([tree.next(), tree.next()], [start(1), None]);
+    assert!(tree.restart(2));
+    assert_eq!(tree.next(), stop(2), "though one has not stopped, and one has not started");
+    assert_eq!(tree.failed(3, &ExitReason::Restarted, Time(0), none), Ok(()));
+    assert_eq!([tree.next(), tree.next()], [start(3), None]);
+}
+
+#[test]
+fn a_wait_that_nobody_is_left_for_is_not_for_the_next_round() {
+    let policy = Supervision::one_for_all(9, HOUR).backoff(HOUR, HOUR);
+    let mut tree = tree(policy, &[RestartKind::Permanent; 3]);
+    assert_eq!(tree.failed(3, &PANICKED, Time(0), none), Ok(()));
+    assert_eq!(tree.next(), Some(Step::Stop { child: 2, for_good: false }));
+    for child in 1..=3 {
+        assert!(tree.leave(child) && tree.gone(child).is_some());
+    }
+    assert_eq!(tree.next(), None);
+    tree.add(4, (), RestartKind::Permanent, Shutdown::Forever);
+    assert!(tree.restart(4));
+    let delay = Duration::ZERO;
+    let expected = [Step::Stop { child: 4, for_good: false }, Step::Start { child: 4, delay }];
+    assert_eq!(obeyed(&mut tree), expected);
 }
 
 #[test]

@@ -105,6 +105,63 @@ fn a_child_that_waits_for_its_restart_can_be_ended() {
     });
 }
 
+// [G-SUPERVISE-6]
+#[test]
+fn a_child_in_its_back_off_is_restarted_at_once_on_request() {
+    everywhere(async |system| {
+        let mut events = system.events();
+        let mut company = company::<OneForAllSlowly>(system, 3, |plan| plan).await;
+        company.members[2].panic().await.unwrap();
+        wait_for_backoff(&mut events, &company.members[0]).await;
+        all(&mut company.notes);
+        // The one that waits for the first goes on doing so.
+        for number in [1, 0] {
+            assert_eq!(company.boss.restart(company.members[number].clone()).await, Ok(true));
+        }
+        company.expect(&[Started(0), Started(1), Started(2)]).await;
+        company.close().await;
+    });
+}
+
+// [G-SUPERVISE-6]
+#[test]
+fn children_that_wait_for_a_restart_are_removed_at_once() {
+    everywhere(async |system| {
+        let mut events = system.events();
+        let mut company = company::<OneForAllSlowly>(system, 3, |plan| plan).await;
+        company.members[2].panic().await.unwrap();
+        wait_for_backoff(&mut events, &company.members[0]).await;
+        all(&mut company.notes);
+        for number in [1, 0] {
+            assert_eq!(company.boss.remove(company.members[number].clone()).await, Ok(true));
+        }
+        company.expect(&[Started(2)]).await;
+        assert_eq!(company.incarnations().await, [None, None, Some(1)]);
+        company.close().await;
+    });
+}
+
+// [G-SUPERVISE-6]
+#[test]
+fn a_child_that_is_stopping_is_restarted_once_whoever_asks_for_it() {
+    everywhere(async |system| {
+        let mut company =
+            company::<OneForAll>(system, 2, |plan| plan.shutdown(Shutdown::Forever)).await;
+        company.plans[1].hangs.store(true, Ordering::SeqCst);
+        company.members[0].panic().await.unwrap();
+        company.expect(&[Stopped(0, panicked()), Dropped(0)]).await;
+        for member in &company.members {
+            assert_eq!(company.boss.restart(member.clone()).await, Ok(true));
+        }
+        company.plans[1].hangs.store(false, Ordering::SeqCst);
+        company.plans[1].release.notify_one();
+        let rest = [Stopped(1, ExitReason::Restarted), Dropped(1), Started(0), Started(1)];
+        company.expect(&rest).await;
+        assert_eq!(company.incarnations().await, [Some(1); 2]);
+        company.close().await;
+    });
+}
+
 async fn wait_for_backoff(events: &mut greenroom::EventStream, member: &Ref<Member>) {
     loop {
         match soon(events.next()).await.unwrap() {

@@ -135,6 +135,26 @@ fn a_restart_on_request_that_fails_is_tried_again_and_counts() {
     });
 }
 
+// [G-SUPERVISE-6]
+#[test]
+fn restarts_on_request_do_not_wait_for_one_another() {
+    everywhere(async |system| {
+        let mut company =
+            company::<OneForOne>(system, 2, |plan| plan.shutdown(Shutdown::Forever)).await;
+        company.plans[0].hangs.store(true, Ordering::SeqCst);
+        for member in &company.members {
+            assert_eq!(company.boss.restart(member.clone()).await, Ok(true));
+        }
+        let restarted =
+            |number| [Stopped(number, ExitReason::Restarted), Dropped(number), Started(number)];
+        company.expect(&restarted(1)).await;
+        company.plans[0].hangs.store(false, Ordering::SeqCst);
+        company.plans[0].release.notify_one();
+        company.expect(&restarted(0)).await;
+        assert_eq!(company.incarnations().await, [Some(1); 2]);
+    });
+}
+
 /// Asks for the restart of a member that is about to fail: the order meets one that has, and says so later.
 async fn restart_as_it_fails<P: Policy>(system: &System, company: &Company<P>, number: usize) {
     let member = &company.members[number];
