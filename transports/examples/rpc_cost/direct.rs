@@ -1,7 +1,6 @@
 //! Two devices that cost next to nothing: what one sends is in the other's memory when it is pushed, without a network,
 //! time, faults, or anything but datagrams. What a driver does for every device, the rings of slots, is done here, too.
 
-use greenroom_transports::link::Time;
 use greenroom_transports::rdma::sim::{Fabric, Weather};
 use greenroom_transports::rdma::verbs::{
     Completion, CompletionQueue, ConnectError, CreateError, Device, DeviceError, DeviceEvent,
@@ -11,6 +10,7 @@ use greenroom_transports::rdma::verbs::{
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::error::Error;
+use std::future::{Ready, ready};
 use std::hint::black_box;
 use std::ops::Range;
 use std::rc::Rc;
@@ -166,13 +166,10 @@ impl Device for Direct {
     type SharedReceives = DirectPair;
     type Address = ();
     type QueuePair = DirectPair;
+    type Connecting = Ready<Result<DirectPair, ConnectError>>;
 
     fn limits(&self) -> Limits {
         Limits::default()
-    }
-
-    fn now(&self) -> Time {
-        Time::default()
     }
 
     fn port(&self) -> Result<Port, DeviceError> {
@@ -198,6 +195,15 @@ impl Device for Direct {
         _config: &QueuePairConfig,
     ) -> Result<DirectPair, CreateError> {
         Err(CreateError::Range("only datagrams"))
+    }
+
+    fn connect_apart(
+        &self,
+        _pair: DirectPair,
+        _peer: &Endpoint,
+        _timing: &Timing,
+    ) -> Self::Connecting {
+        ready(Err(ConnectError::State))
     }
 
     fn datagram(
@@ -265,13 +271,10 @@ impl Device for Dynamic {
     type SharedReceives = DirectPair;
     type Address = ();
     type QueuePair = DirectPair;
+    type Connecting = Ready<Result<DirectPair, ConnectError>>;
 
     fn limits(&self) -> Limits {
         self.0.limits()
-    }
-
-    fn now(&self) -> Time {
-        self.0.now()
     }
 
     fn port(&self) -> Result<Port, DeviceError> {
@@ -298,6 +301,15 @@ impl Device for Dynamic {
         config: &QueuePairConfig,
     ) -> Result<DirectPair, CreateError> {
         self.0.connected(&self.0, shared, config)
+    }
+
+    fn connect_apart(
+        &self,
+        pair: DirectPair,
+        peer: &Endpoint,
+        timing: &Timing,
+    ) -> Self::Connecting {
+        self.0.connect_apart(pair, peer, timing)
     }
 
     fn datagram(

@@ -1,14 +1,19 @@
 //! The queue pairs of a node's links: between a [`Station`], which has no I/O, and a device that may come and go.
 //!
 //! Each turn first takes what came, then does what the station wants, sends what it has, and polls again while an
-//! answer may be near. It sleeps only after it has armed the completion queue and polled once more.
+//! answer may be near. It sleeps only after it has armed the completion queue and polled once more. A queue pair is connected
+//! apart from all that, when its peer's turn has come.
 
-use super::connected::{Config, Connected, ConnectionId};
+mod line;
+
+use super::connected::{Config, Connected, ConnectionError, ConnectionId};
 use super::idle::{Activity, Idle, Next};
 use super::verbs::{Device, DeviceError, DeviceEvent, OpenError, Timing};
 use crate::link::Time;
 use crate::secure::endpoint::AssociationId;
+use crate::secure::key::PublicKey;
 use crate::station::{DATAGRAM_BYTES_MAX, Station, Terms, Want, Why};
+use line::{Attempt, Line};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,14 +22,6 @@ use std::time::Duration;
 
 /// Polls that find something, until others have their turn.
 const POLLS_PER_TURN: u32 = 8;
-
-/// Whatever takes longer to connect, the system has looked for its peer meanwhile.
-const LOOKED_FOR: Duration = Duration::from_millis(50);
-
-/// So many times as long no queue pair is made afterwards, so that a node stands still for a twentieth of the time; but for
-/// no longer than that.
-const RESTS: u32 = 20;
-const REST_MAX: Duration = Duration::from_secs(60);
 
 /// A device that did not open is not tried again for so long: to look for it takes some time, and whoever has none has none
 /// for each of its peers.
@@ -68,12 +65,12 @@ pub struct QueuePairs<D: Device, O> {
     has_moved: bool,
     connections: BTreeMap<AssociationId, ConnectionId>,
     associations: BTreeMap<ConnectionId, AssociationId>,
+    /// Those that are to be connected.
+    line: Line,
     idle: Idle,
     /// What happened in this turn.
     activity: Activity,
     failure: Option<String>,
-    /// Until then no queue pair is made. [RDMA-51]
-    rests_until: Time,
     /// Until then no device is opened, and why none could be. [RDMA-52]
     unopened: Option<(Time, Why)>,
 }
@@ -97,10 +94,10 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
             has_moved: false,
             connections: BTreeMap::new(),
             associations: BTreeMap::new(),
+            line: Line::default(),
             idle: Idle::new(spin),
             activity: Activity::default(),
             failure: None,
-            rests_until: Time::default(),
             unopened: None,
         }
     }
@@ -129,7 +126,7 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
         })?;
         let gid = opened.port().map(|port| port.gid);
         // Its memory is pinned, of which there may not be enough for both.
-        self.connected = None;
+        self.close();
         let made = Connected::new(opened, CONFIG).map_err(|error| {
             self.failure = Some(error.to_string());
             Why::NoDevice
@@ -138,6 +135,13 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
         (self.gid, self.has_moved) = (gid.unwrap_or_default(), false);
         self.connected = Some(made);
         Ok(())
+    }
+
+    /// Closes the device. It stays open until the system has found, or not, the peers of queue pairs that are being
+    /// connected. [RDMA-9]
+    fn close(&mut self) {
+        self.connected = None;
+        self.line = Line::default();
     }
 
     /// What happened to the device.
@@ -153,7 +157,7 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
                 )
                 | Err(_) => {
                     self.end_all(station, now, Why::DeviceGone);
-                    self.connected = None;
+                    self.close();
                 }
                 Ok(DeviceEvent::PortDown) => self.end_all(station, now, Why::PortDown),
                 Ok(DeviceEvent::PortUp | DeviceEvent::GidsChanged) => {
@@ -178,13 +182,14 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
             self.end_all(station, now, Why::DeviceGone);
         }
         if is_gone {
-            self.connected = None;
+            self.close();
         }
     }
 
     fn end_all(&mut self, station: &Mutex<Station>, now: Time, why: Why) {
         self.associations.clear();
         for (association, connection) in std::mem::take(&mut self.connections) {
+            self.line.forget(connection);
             if let Some(connected) = &mut self.connected {
                 connected.end(connection);
             }
@@ -213,6 +218,7 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
         while let Some(connected) = &mut self.connected
             && let Some((connection, why)) = connected.poll_ended()
         {
+            self.line.forget(connection);
             if let Some(association) = self.associations.remove(&connection) {
                 self.connections.remove(&association);
                 station.lock().pair_ended(now, association, Why::Ended(why));
@@ -221,95 +227,119 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
         // [RDMA-19]
         if self.connected.as_ref().is_some_and(Connected::has_failed) {
             self.end_all(station, now, Why::DeviceGone);
-            self.connected = None;
+            self.close();
         }
     }
 
-    /// Does what the station wants; the attempt that it was for, and what became of it.
+    /// Does what the station wants for an association with `who`; the attempt that it was for, and what became of it. Of a
+    /// queue pair that is to be connected that is said [later](Self::poll_made).
     fn fulfil(
         &mut self,
         now: Time,
         association: AssociationId,
+        who: PublicKey,
         want: Want,
     ) -> Option<(u64, Result<Terms, Why>)> {
-        let rests = crate::planted!("rdma-connects-on": now < self.rests_until => false);
-        let made = match want {
+        let (number, opened, peer) = match want {
             Want::End => {
                 self.end(association);
                 return None;
             }
-            _ if rests => {
-                self.end(association);
-                Err(Why::NotMade)
+            Want::Open { attempt, psn } => (attempt, self.open(now, association, psn), None),
+            Want::Accept { attempt, psn, peer } => {
+                (attempt, self.open(now, association, psn), Some(peer))
             }
-            Want::Open { psn, .. } => self.open(now, association, psn).map(|(_, terms)| terms),
-            Want::Accept { psn, peer, .. } => {
-                self.open(now, association, psn).and_then(|(id, own)| {
-                    self.connect(now, association, id, &peer)?;
-                    Ok(own)
-                })
+            Want::Connect { attempt, peer } => {
+                let id = self.connections.get(&association).copied();
+                (attempt, id.ok_or(Why::DeviceGone), Some(peer))
             }
-            Want::Connect { peer, .. } => match self.connections.get(&association).copied() {
-                Some(id) => self.connect(now, association, id, &peer),
-                None => Err(Why::DeviceGone),
-            },
         };
-        Some((want.attempt()?, made))
+        let opened = opened.and_then(|id| match peer {
+            Some(peer) => {
+                self.line.push(Attempt { who, id, number, peer });
+                Ok(None)
+            }
+            None => self.terms(id).map(Some),
+        });
+        Some((number, opened.transpose()?))
     }
 
-    fn open(
+    /// An attempt whose queue pair was to be connected, and what became of it. [RDMA-51]
+    fn poll_made(
         &mut self,
-        now: Time,
+        cx: &mut Context<'_>,
+    ) -> Option<(AssociationId, u64, Result<Terms, Why>)> {
+        loop {
+            let connected = self.connected.as_mut()?;
+            let (id, made) = if let Some(Attempt { id, peer, .. }) = self.line.begin() {
+                match connected.connect_apart(id, &peer.endpoint, peer.receives) {
+                    Ok(()) => continue,
+                    Err(error) => (id, Err(error)),
+                }
+            } else if let Poll::Ready(made) = connected.poll_connected(cx) {
+                made
+            } else {
+                return None;
+            };
+            let attempt = self.line.end(id);
+            // Whoever ended it meanwhile knows.
+            if let Some(&association) = self.associations.get(&id)
+                && let Some(Attempt { number, .. }) = attempt
+            {
+                return Some((association, number, self.made(association, id, made)));
+            }
+        }
+    }
+
+    fn made(
+        &mut self,
         of: AssociationId,
-        psn: u32,
-    ) -> Result<(ConnectionId, Terms), Why> {
+        id: ConnectionId,
+        made: Result<(), ConnectionError>,
+    ) -> Result<Terms, Why> {
+        if let Err(error) = made {
+            self.failure = Some(error.to_string());
+            self.end(of);
+            return Err(Why::NotMade);
+        }
+        self.terms(id)
+    }
+
+    /// What this end says of a queue pair.
+    fn terms(&self, id: ConnectionId) -> Result<Terms, Why> {
+        let connected = self.connected.as_ref().ok_or(Why::DeviceGone)?;
+        Ok(Terms {
+            endpoint: connected.endpoint(id).ok_or(Why::DeviceGone)?,
+            receives: connected.receives(),
+            packet_bytes: u32::try_from(connected.packet_bytes_max()).unwrap_or(u32::MAX),
+        })
+    }
+
+    fn take_made(&mut self, station: &Mutex<Station>, cx: &mut Context<'_>, now: Time) {
+        while let Some((association, number, made)) = self.poll_made(cx) {
+            station.lock().made(now, association, number, made);
+        }
+    }
+
+    fn open(&mut self, now: Time, of: AssociationId, psn: u32) -> Result<ConnectionId, Why> {
         self.end(of);
         let connected = self.device(now)?;
         if !connected.device().port().is_ok_and(|port| port.is_up) {
             return Err(Why::PortDown);
         }
-        let opened = connected.open(psn).map_err(|error| error.to_string());
-        let opened = opened.and_then(|id| {
-            let terms = terms(connected, id).ok_or("the queue pair has ended")?;
-            Ok((id, terms))
-        });
-        let (id, terms) = opened.map_err(|text| {
-            self.failure = Some(text);
+        let id = connected.open(psn).map_err(|error| {
+            self.failure = Some(error.to_string());
             Why::NotMade
         })?;
         self.connections.insert(of, id);
         self.associations.insert(id, of);
-        Ok((id, terms))
-    }
-
-    fn connect(
-        &mut self,
-        now: Time,
-        of: AssociationId,
-        id: ConnectionId,
-        peer: &Terms,
-    ) -> Result<Terms, Why> {
-        let connected = self.connected.as_mut().ok_or(Why::DeviceGone)?;
-        let began = connected.device().now();
-        let made = connected.connect(id, &peer.endpoint, peer.receives);
-        // The other peers would wait for as long again with each that is nowhere. [RDMA-51]
-        let took = connected.device().now().since(began);
-        if took > LOOKED_FOR {
-            self.rests_until = now + (took * RESTS).min(REST_MAX);
-        }
-        match made {
-            Ok(()) => terms(connected, id).ok_or(Why::DeviceGone),
-            Err(error) => {
-                self.failure = Some(error.to_string());
-                self.end(of);
-                Err(Why::NotMade)
-            }
-        }
+        Ok(id)
     }
 
     fn end(&mut self, association: AssociationId) {
         if let Some(id) = self.connections.remove(&association) {
             self.associations.remove(&id);
+            self.line.forget(id);
             if let Some(connected) = &mut self.connected {
                 connected.end(id);
             }
@@ -344,15 +374,24 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> Turn for QueuePairs<D, O> {
                 break;
             }
         }
+        self.take_made(station, cx, now);
     }
 
     fn send(&mut self, station: &Mutex<Station>, cx: &mut Context<'_>, now: Time) {
         loop {
-            let Some((association, want)) = station.lock().poll_want() else { break };
-            if let Some((attempt, made)) = self.fulfil(now, association, want) {
+            let mut locked = station.lock();
+            let Some((association, want)) = locked.poll_want() else { break };
+            let who = locked.peer_of(association);
+            drop(locked);
+            let Some(who) = who else {
+                self.end(association);
+                continue;
+            };
+            if let Some((attempt, made)) = self.fulfil(now, association, who, want) {
                 station.lock().made(now, association, attempt, made);
             }
         }
+        self.take_made(station, cx, now);
         self.transmit(station, now);
         let activity = std::mem::take(&mut self.activity);
         let Some(connected) = &mut self.connected else { return };
@@ -378,15 +417,6 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> Turn for QueuePairs<D, O> {
     fn failure(&self) -> Option<String> {
         self.failure.clone()
     }
-}
-
-/// What this end says of a queue pair.
-fn terms<D: Device>(connected: &Connected<D>, id: ConnectionId) -> Option<Terms> {
-    Some(Terms {
-        endpoint: connected.endpoint(id)?,
-        receives: connected.receives(),
-        packet_bytes: u32::try_from(connected.packet_bytes_max()).unwrap_or(u32::MAX),
-    })
 }
 
 #[cfg(test)]

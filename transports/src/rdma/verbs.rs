@@ -14,7 +14,8 @@
 //! 4. **Misuse is an error.** What does not fit, what belongs to another device and what comes in the wrong
 //!    state is refused, with the slot handed back. Nothing panics.
 //! 5. **Little blocks.** [`QueuePair::connect`] and [`Device::address`] may, for a second: on Ethernet the system looks for
-//!    the peer. What opens, makes and registers takes as long as the driver takes; nothing else waits.
+//!    the peer. [`Device::connect_apart`] does the first elsewhere. What opens, makes and registers takes as long as the
+//!    driver takes; nothing else waits.
 //!
 //! Posting is in two steps: `push` puts a request behind those that wait, and `ring` gives all of them to
 //! the device with one doorbell.
@@ -38,8 +39,8 @@ pub use data::{
 pub use error::{ConnectError, CreateError, DeviceError, OpenError, PostError, RegisterError};
 pub use rings::{FullRing, ReceiveRing, SendRing};
 
-use crate::link::Time;
 use std::fmt::Debug;
+use std::future::Future;
 use std::ops::Range;
 use std::task::{Context, Poll};
 
@@ -81,12 +82,11 @@ pub trait Device: Debug + Sized {
     type Address: Clone + Debug;
     /// Sends and receives.
     type QueuePair: QueuePair<Slot = Self::Slot, Address = Self::Address>;
+    /// A queue pair that is being connected, and comes back once it is. One that does not connect is destroyed.
+    type Connecting: Future<Output = Result<Self::QueuePair, ConnectError>> + Debug + Unpin;
 
     /// What the device can do at most.
     fn limits(&self) -> Limits;
-
-    /// What time it is, since a start of the device's own: to tell how long a call of it took.
-    fn now(&self) -> Time;
 
     /// The port as it is now.
     ///
@@ -125,6 +125,16 @@ pub trait Device: Debug + Sized {
         shared: Option<&Self::SharedReceives>,
         config: &QueuePairConfig,
     ) -> Result<Self::QueuePair, CreateError>;
+
+    /// Connects a queue pair as [`QueuePair::connect`] does, and nobody stands still until the system has found the peer.
+    /// The queue pair is out of reach meanwhile. Whoever drops what is returned does not wait for it either: the queue
+    /// pair is destroyed when the system is done with it, and what it was made of lives until then.
+    fn connect_apart(
+        &self,
+        pair: Self::QueuePair,
+        peer: &Endpoint,
+        timing: &Timing,
+    ) -> Self::Connecting;
 
     /// A datagram queue pair (UD), ready to receive and send. It takes what comes with `qkey`, and sends
     /// under it. A `qkey` with the highest bit set means another one and is refused.

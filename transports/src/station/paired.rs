@@ -152,6 +152,12 @@ impl Station {
         self.pairs.wants.pop_front()
     }
 
+    /// The node that an association is with, while there is a link by it.
+    #[must_use]
+    pub fn peer_of(&self, id: AssociationId) -> Option<PublicKey> {
+        self.lines.get(&id).map(|line| line.key)
+    }
+
     /// What became of the [`Want`] of an [attempt](Want::attempt): this node's end of the queue pair, or why there is
     /// none.
     pub fn made(&mut self, now: Time, id: AssociationId, attempt: u64, made: Result<Terms, Why>) {

@@ -56,8 +56,7 @@ pub enum Why {
     /// The device was pulled away, or is of no more use.
     #[error("this node's RDMA device is gone")]
     DeviceGone,
-    /// The device does not make or connect a queue pair, or none is made for a while because the system has just looked for a
-    /// peer that is nowhere.
+    /// The device does not make or connect a queue pair: [`Udp::rdma_failure`](crate::udp::Udp::rdma_failure) says more.
     #[error("the RDMA device does not make or connect a queue pair")]
     NotMade,
     /// The other node refuses, because its device does not serve.

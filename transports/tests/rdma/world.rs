@@ -76,8 +76,8 @@ struct Side {
 }
 
 enum Port {
-    Connected(Connected<SimDevice>),
-    Datagrams(Datagrams<SimDevice>),
+    Connected(Box<Connected<SimDevice>>),
+    Datagrams(Box<Datagrams<SimDevice>>),
 }
 
 struct Node {
@@ -320,11 +320,13 @@ impl World {
 fn port(fabric: &Fabric, carrier: Carrier, at: u32) -> Port {
     let device = fabric.host().open("sim0", 1, 0).expect("a device");
     match carrier {
-        Carrier::Connected => Port::Connected(Connected::new(device, SMALL).expect("room for it")),
+        Carrier::Connected => {
+            Port::Connected(Box::new(Connected::new(device, SMALL).expect("room for it")))
+        }
         Carrier::Datagrams => {
             let config = datagrams::Config { receives: 64, ..datagrams::Config::default() };
             let port = Datagrams::new(device, &config, at, 0x1234 + at).expect("room for it");
-            Port::Datagrams(port)
+            Port::Datagrams(Box::new(port))
         }
     }
 }

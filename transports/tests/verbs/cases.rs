@@ -361,6 +361,29 @@ pub(crate) async fn parts_end_in_any_order<B: Bench>(bench: &B) {
     drop(pair);
 }
 
+/// Somebody else connects a queue pair, and gives it back or, where nobody waits for it any more, destroys it.
+// [RDMA-51]
+pub(crate) async fn queue_pairs_are_connected_apart<B: Bench>(bench: &B) {
+    let [mut left, mut right] = [(); 2].map(|()| End::new(bench.device(), 64, None));
+    let (here, there) = (left.pair.endpoint(), right.pair.endpoint());
+    let apart = left.device.connect_apart(left.pair, &there, &Timing::default());
+    connect(&mut right.pair, &here, &Timing::default());
+    left.pair = apart.await.expect("the ends fit");
+    assert_eq!(left.pair.state(), Ok(QueuePairState::Ready));
+    right.receive(1);
+    left.send(b"apart", true);
+    assert_eq!(done(bench, &mut right, 1).await, [received(b"apart")]);
+    assert_eq!(done(bench, &mut left, 1).await, [Done::Sent(Outcome::Done)]);
+    let again = left.device.connect_apart(left.pair, &there, &Timing::default()).await;
+    assert!(matches!(again, Err(ConnectError::State)), "{again:?}");
+
+    // It and what it was made of may go in any order.
+    let End { device, completions, pair, free, .. } = End::new(bench.device(), 64, None);
+    let apart = device.connect_apart(pair, &there, &Timing::default());
+    drop((device, completions, free));
+    drop(apart);
+}
+
 /// What is asked for wrongly is refused, with a reason.
 pub(crate) async fn misuse_is_refused<B: Bench>(bench: &B) {
     let (mut left, right) = connected(bench, 64, &Timing::default());

@@ -1,9 +1,11 @@
 //! What many peers want of one device.
 
+use super::line::AT_A_TIME;
 use super::*;
-use crate::rdma::sim::{Fabric, SimDevice, Weather};
+use crate::rdma::sim::{Fabric, SimDevice, SimVerbs, Weather};
 use crate::rdma::verbs::{Endpoint, Verbs};
 use std::cell::Cell;
+use std::task::Waker;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -13,44 +15,127 @@ fn at(gid: [u8; 16]) -> Terms {
     Terms { endpoint, receives: 8, packet_bytes: 4096 }
 }
 
-/// A peer offers; how that went.
-fn accept<O: FnMut() -> Result<SimDevice, OpenError>>(
-    pairs: &mut QueuePairs<SimDevice, O>,
-    now: Time,
-    peer: u32,
-    terms: Terms,
-) -> Result<Terms, Why> {
-    let want = Want::Accept { attempt: peer.into(), psn: 5, peer: terms };
-    let made = pairs.fulfil(now, AssociationId::of_nobody(peer), want);
-    let (attempt, made) = made.expect("an attempt has an outcome");
-    assert_eq!(attempt, u64::from(peer));
-    made
+/// Where nobody is.
+const NOWHERE: [u8; 16] = [9; 16];
+
+fn gid(of: &SimVerbs) -> [u8; 16] {
+    of.open("sim0", 1, 0).expect("a device").port().expect("a port").gid
 }
 
-/// Nothing else of the node's happens while the system looks for a peer, and its own peers would take it for dead.
+/// A peer offers by its association of that number; what is said of it at once.
+fn offer<O: FnMut() -> Result<SimDevice, OpenError>>(
+    pairs: &mut QueuePairs<SimDevice, O>,
+    now: Time,
+    (peer, association): (u8, u32),
+    terms: Terms,
+) -> Option<Result<Terms, Why>> {
+    let attempt = association.into();
+    let want = Want::Accept { attempt, psn: 5, peer: terms };
+    let who = PublicKey([peer; 32]);
+    let made = pairs.fulfil(now, AssociationId::of_nobody(association), who, want);
+    made.map(|(number, made)| {
+        assert_eq!(number, attempt);
+        made
+    })
+}
+
+/// The attempts that are over by now, and whether their queue pairs are connected.
+fn over<O: FnMut() -> Result<SimDevice, OpenError>>(
+    pairs: &mut QueuePairs<SimDevice, O>,
+) -> Vec<(u64, bool)> {
+    let mut cx = Context::from_waker(Waker::noop());
+    let over = std::iter::from_fn(|| pairs.poll_made(&mut cx));
+    let over = over.map(|(association, number, made)| {
+        assert_eq!(association, AssociationId::of_nobody(number as u32));
+        assert!(matches!(made, Ok(_) | Err(Why::NotMade)), "{made:?}");
+        (number, made.is_ok())
+    });
+    over.collect()
+}
+
+/// Packets of other links would wait meanwhile, and their nodes take this one for dead.
 // [RDMA-51]
 #[test]
-fn however_many_peers_are_nowhere_a_node_stands_still_for_a_twentieth_of_the_time() {
+fn a_node_goes_on_while_the_system_looks_for_peers_that_are_nowhere() {
     let fabric = Fabric::new(7, Weather { search: SECOND, ..Weather::fair() });
-    let (host, other) = (fabric.host(), fabric.host());
-    let there = other.open("sim0", 1, 0).expect("a device").port().expect("a port").gid;
+    let (host, there) = (fabric.host(), gid(&fabric.host()));
     let mut pairs = QueuePairs::new(move || host.open("sim0", 1, 0), Duration::ZERO);
-    let (mut stood, until) = (Duration::ZERO, fabric.now() + 200 * SECOND);
-    while fabric.now() < until {
+    let began = fabric.now();
+    for peer in 1..AT_A_TIME as u8 {
+        assert_eq!(offer(&mut pairs, began, (peer, peer.into()), at(NOWHERE)), None);
+    }
+    assert_eq!(offer(&mut pairs, began, (50, 50), at(there)), None);
+    assert_eq!(over(&mut pairs), [(50, true)]);
+    assert_eq!(fabric.now(), began, "it stood still");
+    fabric.advance(began + SECOND / 2);
+    assert_eq!(over(&mut pairs), [], "it is still being looked for");
+    fabric.advance(began + SECOND);
+    let mut ended = over(&mut pairs);
+    ended.sort_unstable();
+    assert_eq!(ended, [1, 2, 3].map(|peer| (peer, false)));
+    assert!(pairs.failure().is_some());
+}
+
+/// Peers that are nowhere offer as often as they can, by ever new associations.
+// [RDMA-51]
+#[test]
+fn however_many_peers_are_nowhere_each_holds_up_others_by_one_attempt() {
+    const HOSTILE: u8 = 10;
+    let fabric = Fabric::new(7, Weather { search: SECOND, ..Weather::fair() });
+    let (host, there) = (fabric.host(), gid(&fabric.host()));
+    let mut pairs = QueuePairs::new(move || host.open("sim0", 1, 0), Duration::ZERO);
+    let (mut next, mut honest, mut served) = (1, None, 0);
+    let mut associations = [0; HOSTILE as usize + 1];
+    while served < 50 {
         let now = fabric.now();
-        for peer in 0..10 {
-            assert_eq!(accept(&mut pairs, now, peer, at([9; 16])), Err(Why::NotMade));
+        assert!(now < Time::default() + 1000 * SECOND, "somebody waits for ever");
+        for peer in 1..=HOSTILE {
+            // What it offered before ends, as it does with the association.
+            let last = &mut associations[usize::from(peer)];
+            pairs.end(AssociationId::of_nobody(*last));
+            (*last, next) = (next, next + 1);
+            assert_eq!(offer(&mut pairs, now, (peer, *last), at(NOWHERE)), None);
         }
-        let took = fabric.now().since(now);
-        assert!(took <= SECOND, "{took:?} in one turn");
-        stood += took;
-        fabric.advance(fabric.now() + SECOND / 10);
+        if honest.is_none() {
+            assert_eq!(offer(&mut pairs, now, (99, next), at(there)), None);
+            (honest, next) = (Some((u64::from(next), now)), next + 1);
+        }
+        for (number, is_connected) in over(&mut pairs) {
+            let Some((_, since)) = honest.filter(|(honest, _)| *honest == number) else { continue };
+            assert!(is_connected);
+            let waited = fabric.now().since(since);
+            let attempts = u32::from(HOSTILE).div_ceil(AT_A_TIME as u32);
+            assert!(waited <= attempts * SECOND + SECOND / 4, "{waited:?}");
+            (honest, served) = (None, served + 1);
+        }
+        fabric.advance(now + SECOND / 4);
     }
-    assert!((9 * SECOND..=10 * SECOND).contains(&stood), "{stood:?}");
-    fabric.advance(fabric.now() + 20 * SECOND);
-    for peer in 0..10 {
-        assert!(accept(&mut pairs, fabric.now(), peer, at(there)).is_ok(), "it rests no more");
+}
+
+/// Its threads end by themselves, and nobody waits for them.
+// [RDMA-9] [RDMA-51]
+#[test]
+fn a_device_is_closed_while_queue_pairs_of_it_are_being_connected() {
+    let fabric = Fabric::new(7, Weather { search: SECOND, ..Weather::fair() });
+    let (host, there) = (fabric.host(), gid(&fabric.host()));
+    let mine = host.host();
+    let mut pairs = QueuePairs::new(move || host.open("sim0", 1, 0), Duration::ZERO);
+    let began = fabric.now();
+    for peer in 1..20 {
+        assert_eq!(offer(&mut pairs, began, (peer, peer.into()), at(NOWHERE)), None);
     }
+    assert_eq!(over(&mut pairs), []);
+    pairs.close();
+    assert!(!fabric.is_open(mine));
+    assert_eq!(over(&mut pairs), []);
+    // Nothing of that is in the way of the next device.
+    assert_eq!(offer(&mut pairs, began, (50, 50), at(there)), None);
+    assert_eq!(over(&mut pairs), [(50, true)]);
+    assert_eq!(offer(&mut pairs, began, (51, 51), at(NOWHERE)), None);
+    assert_eq!(over(&mut pairs), []);
+    drop(pairs);
+    assert!(!fabric.is_open(mine));
+    assert_eq!(fabric.now(), began, "it stood still");
 }
 
 /// A machine without a device looks for one all the same, on the task that everything of its node goes by.
@@ -66,7 +151,8 @@ fn a_device_that_does_not_open_is_not_tried_for_each_peer() {
     for tenth in 0..30 {
         for peer in 0..10 {
             let now = Time::default() + SECOND / 10 * tenth;
-            assert_eq!(accept(&mut pairs, now, peer, at([9; 16])), Err(Why::PortDown));
+            let made = offer(&mut pairs, now, (peer, peer.into()), at(NOWHERE));
+            assert_eq!(made, Some(Err(Why::PortDown)));
         }
     }
     assert_eq!(opened.get(), 3);

@@ -236,6 +236,8 @@ impl World {
         if let Some(pairs) = &mut node.pairs {
             pairs.send(&node.station, &mut cx, now);
         }
+        // [RDMA-51]
+        assert_eq!(self.fabric.now(), now + self.turn, "it stood still");
         let mut station = node.station.lock();
         if self.is_full {
             node.until = station.deadline();

@@ -12,6 +12,7 @@ impl<D: Device> Connected<D> {
         for index in (0..).take(self.places.len()) {
             self.fail(index, why);
         }
+        self.fail_away(why);
         // The device says nothing more of them.
         for link in std::mem::take(&mut self.leaving) {
             self.let_go(link);
@@ -29,8 +30,13 @@ impl<D: Device> Connected<D> {
     pub(super) fn close(&mut self, index: u16) {
         self.dirty.retain(|&it| it != index);
         self.waiting.retain(|&it| it != index);
-        let Some(mut link) = self.places[usize::from(index)].link.take() else { return };
+        let Some(link) = self.places[usize::from(index)].link.take() else { return };
         self.routes.remove(&link.qpn());
+        self.leave(link);
+    }
+
+    /// Its queue pair fails, and goes once everything of it was said.
+    pub(super) fn leave(&mut self, mut link: Link<D>) {
         if link.was_connected() && link.drain().is_ok() {
             self.leaving.push(link);
         } else {
@@ -66,7 +72,7 @@ impl<D: Device> Connected<D> {
     /// While there is no connection, a new queue of receives takes the place of one that may have lost some, and with it comes
     /// back what was lost.
     pub(super) fn renew(&mut self) {
-        let is_unused = self.routes.is_empty() && self.leaving.is_empty();
+        let is_unused = self.routes.is_empty() && self.away.is_empty() && self.leaving.is_empty();
         let is_whole = self.shared.uncertain() == 0;
         if !is_unused || crate::planted!("rdma-doubts-stay": is_whole => true) {
             return;

@@ -60,8 +60,18 @@ impl<D: Device> Link<D> {
         timing: &Timing,
     ) -> Result<(), ConnectError> {
         self.pair.connect(peer, timing)?;
-        self.credit = Some(Credit::new(self.start, most, peer_start));
+        self.begin(most, peer_start);
         Ok(())
+    }
+
+    /// Its queue pair is connected.
+    pub(super) fn begin(&mut self, most: u32, peer_start: u32) {
+        self.credit = Some(Credit::new(self.start, most, peer_start));
+    }
+
+    /// Its queue pair, by which nothing was sent, and what it has claimed of the shared receives.
+    pub(super) fn into_pair(self) -> (D::QueuePair, u32) {
+        (self.pair, self.start)
     }
 
     pub(super) fn has_room(&self) -> bool {

@@ -18,6 +18,7 @@
 //! A connection that ends fails at first. Its queue pair goes once its completions have come, so that the receives
 //! that it took come back.
 
+mod connecting;
 mod ending;
 mod link;
 mod settle;
@@ -31,6 +32,7 @@ use super::verbs::{
     Completion, CompletionQueue, ConnectError, CreateError, Device, DeviceError, Direction,
     Endpoint, QueuePairConfig, Receives, RegisterError, Timing,
 };
+use connecting::Away;
 use ending::failure;
 use link::Link;
 use shared::{Memory, Shared};
@@ -76,6 +78,14 @@ pub struct ConnectionId {
     index: u16,
     /// Which of those that had this index.
     use_count: u32,
+}
+
+#[cfg(test)]
+impl ConnectionId {
+    /// One of no worker, for tests of what only tells them apart.
+    pub(in crate::rdma) const fn of_nobody(index: u16) -> Self {
+        Self { index, use_count: 0 }
+    }
 }
 
 /// Why a connection is not opened.
@@ -128,6 +138,8 @@ pub struct Connected<D: Device> {
     routes: BTreeMap<u32, u16>,
     shared: Shared<D>,
     memory: Memory<D>,
+    /// Connections whose queue pairs are being connected.
+    away: Vec<Away<D>>,
     /// Connections that ended, until the device has said all of them.
     leaving: Vec<Link<D>>,
     /// Connections with something that waits for a doorbell, or that owe credit.
@@ -166,6 +178,7 @@ impl<D: Device> Connected<D> {
             routes: BTreeMap::new(),
             shared: Shared::new(&device, depth)?,
             memory: Memory::new(config.slot_bytes),
+            away: Vec::new(),
             leaving: Vec::new(),
             dirty: Vec::new(),
             waiting: VecDeque::new(),
@@ -207,8 +220,8 @@ impl<D: Device> Connected<D> {
         self.shared.queue.receives_posted()
     }
 
-    /// Opens a connection with its receives posted; [`connect`](Self::connect) is next. `psn` has to be
-    /// random. Registers memory, unless there is some that nobody uses.
+    /// Opens a connection with its receives posted; [`connect`](Self::connect) or [`connect_apart`](Self::connect_apart)
+    /// is next. `psn` has to be random. Registers memory, unless there is some that nobody uses.
     ///
     /// # Errors
     /// There are too many, or the device does not want to.
@@ -217,11 +230,12 @@ impl<D: Device> Connected<D> {
             return Err(ConnectionError::Failed);
         }
         self.renew();
-        let free = self.places.iter().position(|place| place.link.is_none());
-        let index = free.unwrap_or(self.places.len());
+        let is_kept = |at| crate::planted!("rdma-place-early": self.is_away(at) => false);
+        let is_free = |&at: &usize| self.places[at].link.is_none() && !is_kept(at);
+        let index = (0..self.places.len()).find(is_free).unwrap_or(self.places.len());
         let max = self.config.connections_max;
         let index = u16::try_from(index).ok().filter(|&index| index < max);
-        let pairs = self.routes.len() + self.leaving.len();
+        let pairs = self.routes.len() + self.ended_away() + self.leaving.len();
         let is_full = pairs >= usize::from(max) + LEAVING_MAX as usize;
         let index = index.filter(|_| !is_full).ok_or(ConnectionError::TooMany(max))?;
         let link = self.make_link(index, psn)?;
@@ -260,29 +274,10 @@ impl<D: Device> Connected<D> {
         Ok(Link::new(pair, self.config.sends, start))
     }
 
-    /// What the peer has to know to connect.
+    /// What the peer has to know to connect; none while the queue pair is being connected apart.
     #[must_use]
     pub fn endpoint(&self, id: ConnectionId) -> Option<Endpoint> {
         Some(self.link(id)?.endpoint())
-    }
-
-    /// Connects to the peer's end, which has posted so many receives. On Ethernet the system looks for a peer that is
-    /// nowhere for up to a second before it says so.
-    ///
-    /// # Errors
-    /// The ends do not fit together, or the device does not want to.
-    pub fn connect(
-        &mut self,
-        id: ConnectionId,
-        peer: &Endpoint,
-        peer_receives: u32,
-    ) -> Result<(), ConnectionError> {
-        if peer_receives < RECEIVES_MIN {
-            return Err(ConnectionError::Receives(peer_receives));
-        }
-        let Config { timing, receives, .. } = self.config;
-        let link = self.link_mut(id).ok_or(ConnectionError::State)?;
-        Ok(link.connect(peer, receives, peer_receives, &timing)?)
     }
 
     /// Whether a packet could be sent now. Registers memory for it, if there is none.
@@ -438,6 +433,7 @@ impl<D: Device> Connected<D> {
         if self.link(id).is_some() {
             self.close(id.index);
         }
+        self.end_away(id);
     }
 
     /// Asks for an event at the next completion. Poll once more after this, and wait for

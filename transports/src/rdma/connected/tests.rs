@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
+mod apart;
 mod lost;
 mod many;
 mod short;

@@ -3,21 +3,20 @@
 use super::super::inline::Inline;
 use super::super::verbs::{
     CreateError, Device, DeviceError, DeviceEvent, DeviceInfo, Endpoint, Limits, LinkLayer,
-    OWNER_MAX, OpenError, Port, QueuePairConfig, RegisterError, Verbs,
+    OWNER_MAX, OpenError, Port, QueuePairConfig, RegisterError, Timing, Verbs,
 };
 use super::abi::{
     AhAttr, DeviceAttr, LINK_LAYER_ETHERNET, PORT_ACTIVE, PortAttr, QPT_RC, QPT_UD, event,
 };
+use super::connecting::IbConnecting;
 use super::ffi::{self, Address, Completions, Domain, Shared, Slot};
 use super::queues::{IbCompletionQueue, IbQueuePair, IbSharedReceives};
 use super::{Watched, device_error};
-use crate::link::Time;
 use std::alloc::Layout;
 use std::ffi::c_int;
 use std::io;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Instant;
 
 /// What a user is told of it.
 fn no_library(missing: ffi::Missing) -> OpenError {
@@ -74,8 +73,8 @@ impl Verbs for IbVerbs {
         let limits = limits(&attributes);
         let is_ethernet = state.link_layer == LINK_LAYER_ETHERNET;
         let place = Place { port, gid_index, is_ethernet };
-        let (inline, events, since) = (Inline::new(), Watched(None), Instant::now());
-        Ok(IbDevice { domain, place, limits, inline, events, since })
+        let (inline, events) = (Inline::new(), Watched(None));
+        Ok(IbDevice { domain, place, limits, inline, events })
     }
 }
 
@@ -126,8 +125,6 @@ pub struct IbDevice {
     limits: Limits,
     inline: Inline,
     events: Watched<Domain>,
-    /// When it was opened.
-    since: Instant,
 }
 
 impl std::fmt::Debug for IbDevice {
@@ -204,13 +201,10 @@ impl Device for IbDevice {
     type SharedReceives = IbSharedReceives;
     type Address = IbAddress;
     type QueuePair = IbQueuePair;
+    type Connecting = IbConnecting;
 
     fn limits(&self) -> Limits {
         self.limits
-    }
-
-    fn now(&self) -> Time {
-        Time::default() + self.since.elapsed()
     }
 
     fn port(&self) -> Result<Port, DeviceError> {
@@ -261,6 +255,10 @@ impl Device for IbDevice {
         config: &QueuePairConfig,
     ) -> Result<IbQueuePair, CreateError> {
         self.pair(completions, shared, config, None)
+    }
+
+    fn connect_apart(&self, pair: IbQueuePair, peer: &Endpoint, timing: &Timing) -> IbConnecting {
+        IbConnecting::new(pair, *peer, *timing)
     }
 
     fn datagram(

@@ -5,15 +5,18 @@
 //! The device's driver comes with its own: `ibverbs-providers` on Debian.
 //!
 //! Waiting needs a tokio runtime with its I/O enabled: the one in which a queue or a device is first polled
-//! for an event. Nothing else does.
+//! for an event; and a queue pair is connected [apart](super::verbs::Device::connect_apart) by a thread of the runtime that
+//! this is asked in. Nothing else needs one.
 
 mod abi;
+mod connecting;
 mod device;
 mod ffi;
 mod gids;
 mod identities;
 mod queues;
 
+pub use connecting::IbConnecting;
 pub use device::{IbAddress, IbDevice, IbVerbs};
 pub use ffi::Slot as IbSlot;
 pub use gids::{Gid, best_gid, gids};

@@ -36,6 +36,8 @@ pub(super) enum Event {
     Datagram(Datagram),
     /// A completion shows.
     Complete(usize, Completion),
+    /// Somebody waits for that time.
+    Wake(Waker),
 }
 
 #[derive(Debug)]
@@ -171,6 +173,7 @@ impl State {
                 Event::Send(pair) => self.on_send(pair),
                 Event::Datagram(datagram) => self.on_datagram(datagram),
                 Event::Complete(queue, completion) => self.on_complete(queue, completion),
+                Event::Wake(waker) => waker.wake(),
             }
         }
         self.now = self.now.max(until);
@@ -216,15 +219,12 @@ impl State {
         self.hosts.iter().position(|host| host.gid == *gid)
     }
 
-    /// Whether the system finds a machine that is reached by that GID. It looks for one that is nowhere as long as the
-    /// weather says, and takes it for found if that is not at all.
-    pub(super) fn finds(&mut self, gid: &[u8; 16]) -> bool {
+    /// For how long the system looks in vain for a machine that is reached by that GID; none if it finds it, or does
+    /// not look.
+    pub(super) fn search(&self, gid: &[u8; 16]) -> Option<Duration> {
         let search = self.weather.search;
         let is_found = search.is_zero() || self.host_at(gid).is_some_and(|host| self.is_up(host));
-        if !is_found {
-            self.advance(self.now + search);
-        }
-        is_found
+        (!is_found).then_some(search)
     }
 
     /// The machine has another address than any had before.

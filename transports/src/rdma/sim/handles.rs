@@ -8,9 +8,8 @@ use super::super::verbs::{
 };
 use super::fabric::{State, identity};
 use super::pair::{Kind, Pair};
-use super::queue_pair::{SimQueuePair, push_receive};
+use super::queue_pair::{SimConnecting, SimQueuePair, push_receive};
 use super::transfer::NEVER;
-use crate::link::Time;
 use std::cell::{RefCell, RefMut};
 use std::collections::VecDeque;
 use std::io;
@@ -211,14 +210,11 @@ impl Device for SimDevice {
     type SharedReceives = SimSharedReceives;
     type Address = SimAddress;
     type QueuePair = SimQueuePair;
+    type Connecting = SimConnecting;
 
     fn limits(&self) -> Limits {
         let shared_receives = self.at.state().host_mut(self.at.host).shared_receives;
         Limits { shared_receives, ..State::LIMITS }
-    }
-
-    fn now(&self) -> Time {
-        self.at.state().now()
     }
 
     fn port(&self) -> Result<Port, DeviceError> {
@@ -277,6 +273,10 @@ impl Device for SimDevice {
     ) -> Result<SimQueuePair, CreateError> {
         let kind = Kind::Connected { peer: None, timing: Timing::default() };
         self.pair(completions, shared, config, kind)
+    }
+
+    fn connect_apart(&self, pair: SimQueuePair, peer: &Endpoint, timing: &Timing) -> SimConnecting {
+        SimConnecting::new(pair, peer, timing)
     }
 
     fn datagram(

@@ -24,7 +24,7 @@ mod transfer;
 pub use handles::{
     SimAddress, SimCompletionQueue, SimDevice, SimSharedReceives, SimSlot, SimVerbs,
 };
-pub use queue_pair::SimQueuePair;
+pub use queue_pair::{SimConnecting, SimQueuePair};
 
 use crate::link::Time;
 use fabric::State;
@@ -55,7 +55,8 @@ pub struct Weather {
     /// sent again until its queue pair fails.
     pub path_mtu_bytes: u16,
     /// For how long a system looks for a machine that is nowhere when a queue pair is connected to it, before it says so.
-    /// Whoever connects stands still meanwhile. Zero if it does not look.
+    /// Whoever connects stands still meanwhile, unless that is done
+    /// [apart](super::verbs::Device::connect_apart). Zero if it does not look.
     pub search: Duration,
 }
 

@@ -4,12 +4,18 @@ use super::super::verbs::{
     Completion, ConnectError, DeviceError, Endpoint, Outcome, PostError, QueuePair, QueuePairState,
     Receives, Timing, Via,
 };
-use super::fabric::{State, identity};
+use super::fabric::{Event, State, identity};
 use super::handles::{At, SimAddress, SimSlot};
 use super::pair::{Kind, Pair, Payload, Send, Target};
 use super::transfer::NEVER;
+use crate::link::Time;
+use std::cell::RefMut;
+use std::future::Future;
 use std::io;
 use std::ops::Range;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 pub(super) fn push_receive(at: &At, queue: usize, slot: SimSlot) -> Result<(), PostError<SimSlot>> {
     if slot.host != at.host {
@@ -30,6 +36,37 @@ pub struct SimQueuePair {
 }
 
 impl SimQueuePair {
+    /// That the ends fit together; and for how long the system looks for the peer, if it does not find it at once.
+    fn check(&self, peer: &Endpoint, timing: &Timing) -> Result<Option<Duration>, ConnectError> {
+        let state = self.at.alive()?;
+        if peer.qpn >> 24 != 0 || peer.psn >> 24 != 0 {
+            return Err(ConnectError::Range("a number of the peer's"));
+        }
+        if timing.timeout > 31 || timing.retries > 7 || timing.not_ready_retries > 7 {
+            return Err(ConnectError::Range("a time"));
+        }
+        Ok(state.search(&peer.gid))
+    }
+
+    /// Is connected, if the system has found the peer by now.
+    fn join(
+        &self,
+        mut state: RefMut<'_, State>,
+        peer: &Endpoint,
+        timing: &Timing,
+    ) -> Result<(), ConnectError> {
+        if state.search(&peer.gid).is_some() {
+            return Err(ConnectError::System(io::ErrorKind::TimedOut.into()));
+        }
+        let it = state.pair(self.pair).ok_or(ConnectError::State)?;
+        if it.is_datagram() || it.state != QueuePairState::Made {
+            return Err(ConnectError::State);
+        }
+        it.kind = Kind::Connected { peer: Some(*peer), timing: *timing };
+        it.state = QueuePairState::Ready;
+        Ok(())
+    }
+
     /// Does something with the queue pair, which is there for as long as this handle is.
     fn with<T>(&self, what: impl FnOnce(&mut Pair) -> T) -> Option<T> {
         self.at.state().pair(self.pair).map(what)
@@ -99,23 +136,13 @@ impl QueuePair for SimQueuePair {
     }
 
     fn connect(&mut self, peer: &Endpoint, timing: &Timing) -> Result<(), ConnectError> {
+        let search = self.check(peer, timing)?;
         let mut state = self.at.alive()?;
-        if peer.qpn >> 24 != 0 || peer.psn >> 24 != 0 {
-            return Err(ConnectError::Range("a number of the peer's"));
+        if let Some(search) = search {
+            let until = state.now() + search;
+            state.advance(until);
         }
-        if timing.timeout > 31 || timing.retries > 7 || timing.not_ready_retries > 7 {
-            return Err(ConnectError::Range("a time"));
-        }
-        if !state.finds(&peer.gid) {
-            return Err(ConnectError::System(io::ErrorKind::TimedOut.into()));
-        }
-        let it = state.pair(self.pair).ok_or(ConnectError::State)?;
-        if it.is_datagram() || it.state != QueuePairState::Made {
-            return Err(ConnectError::State);
-        }
-        it.kind = Kind::Connected { peer: Some(*peer), timing: *timing };
-        it.state = QueuePairState::Ready;
-        Ok(())
+        self.join(state, peer, timing)
     }
 
     fn push_send(
@@ -230,5 +257,46 @@ impl QueuePair for SimQueuePair {
 impl Drop for SimQueuePair {
     fn drop(&mut self) {
         self.at.state().remove_pair(self.pair);
+    }
+}
+
+/// A simulated queue pair that is being connected: for as long as the system looks for its peer.
+#[derive(Debug)]
+pub struct SimConnecting {
+    pair: Option<SimQueuePair>,
+    peer: Endpoint,
+    timing: Timing,
+    until: Time,
+    /// Who is woken then.
+    waker: Option<Waker>,
+}
+
+impl SimConnecting {
+    pub(super) fn new(pair: SimQueuePair, peer: &Endpoint, timing: &Timing) -> Self {
+        // What does not fit together is said at once.
+        let search = pair.check(peer, timing).ok().flatten().unwrap_or_default();
+        let until = pair.at.state().now() + search;
+        Self { pair: Some(pair), peer: *peer, timing: *timing, until, waker: None }
+    }
+}
+
+impl Future for SimConnecting {
+    type Output = Result<SimQueuePair, ConnectError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let pair = self.pair.take().expect("nobody asks again once it was said");
+        if pair.at.state().now() < self.until {
+            if !self.waker.as_ref().is_some_and(|waker| waker.will_wake(context.waker())) {
+                let waker = context.waker().clone();
+                pair.at.state().at(self.until, Event::Wake(waker.clone()));
+                self.waker = Some(waker);
+            }
+            self.pair = Some(pair);
+            return Poll::Pending;
+        }
+        let Self { peer, timing, .. } = &*self;
+        let checked = pair.check(peer, timing);
+        let joined = checked.and_then(|_| pair.join(pair.at.alive()?, peer, timing));
+        Poll::Ready(joined.map(|()| pair))
     }
 }

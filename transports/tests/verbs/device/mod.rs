@@ -116,6 +116,7 @@ cases! {
     misuse_is_refused
     nobody_may_reach_in
     parts_end_in_any_order
+    queue_pairs_are_connected_apart
     receives_are_shared
     waiting_ends_with_a_completion
     what_is_too_long_fails_both_ends

@@ -239,6 +239,7 @@ fn devices_that_go_away_under_load_lose_double_and_reorder_nothing() {
             jitter: Duration::from_micros([0, 5, 200][random.below(3) as usize]),
             completion_jitter: Duration::from_micros([0, 5, 100][random.below(3) as usize]),
             failures_ppm: [0, 2000, 20_000][random.below(3) as usize],
+            search: Duration::from_millis([0, 5, 1000][random.below(3) as usize]),
             ..Weather::fair()
         };
         let mut world = World::new(seed, weather, SEALED);
