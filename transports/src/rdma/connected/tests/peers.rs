@@ -1,0 +1,124 @@
+//! Peers that are late, are away, or break the rules.
+
+use super::*;
+use crate::rdma::verbs::{QueuePair, Via};
+
+// [RDMA-11]
+#[test]
+fn who_takes_nothing_is_sent_no_more_than_it_has_room_for() {
+    let (fabric, [mut left, mut right], [id, _]) = pair();
+    let mut sent = 0;
+    for _ in 0..100 {
+        sent += usize::from(left.send(id, |slot| put(slot, b"more")).is_ok());
+        left.flush();
+        left.poll(|_, _| {});
+        fabric.advance(fabric.now() + Duration::from_millis(100));
+    }
+    assert_eq!(sent, 7, "eight receives, one of them to tell");
+    assert_eq!(left.poll_ended(), None);
+    let mut taken = 0;
+    right.poll(|_, packet| {
+        assert_eq!(*packet, *b"more");
+        taken += 1;
+    });
+    assert_eq!(taken, 7);
+    right.flush();
+    fabric.advance(fabric.now() + Duration::from_millis(1));
+    left.poll(|_, _| panic!("what only tells is no packet"));
+    assert!(left.has_room(id));
+}
+
+// [RDMA-15]
+#[test]
+fn a_request_that_fails_ends_its_connection_with_the_reason() {
+    let (fabric, [mut left, _right], [id, _]) = pair();
+    // The other machine is away.
+    fabric.set_port(1, false);
+    left.send(id, |slot| put(slot, b"lost")).expect("room");
+    left.flush();
+    fabric.advance(fabric.now() + Duration::from_secs(1));
+    left.poll(|_, _| panic!("nobody answers"));
+    assert_eq!(left.poll_ended(), Some((id, Ended::Failed(Outcome::Unanswered))));
+    assert_eq!(left.poll_ended(), None, "once");
+}
+
+// [RDMA-15]
+#[test]
+fn a_peer_that_is_not_ready_is_waited_for_and_then_left() {
+    let (fabric, [mut left, mut right], [id, _]) = pair();
+    let waits = |millis| fabric.advance(fabric.now() + Duration::from_millis(millis));
+    for (millis, is_left) in [(1, false), (10, true)] {
+        fabric.set_weather(Weather { not_ready_permille: 1000, ..Weather::fair() });
+        left.send(id, |slot| put(slot, b"late")).expect("room");
+        left.flush();
+        waits(millis);
+        let mut came = 0;
+        right.poll(|_, _| came += 1);
+        assert_eq!((came, fabric.not_ready() > 0), (0, true));
+        fabric.set_weather(Weather::fair());
+        waits(10);
+        right.poll(|_, _| came += 1);
+        assert_eq!(came, u32::from(!is_left));
+        left.poll(|_, _| {});
+        let ended = (id, Ended::Failed(Outcome::ReceiverNotReady));
+        assert_eq!(left.poll_ended(), is_left.then_some(ended));
+    }
+}
+
+/// Devices are late with receives that were posted, again and again: what comes is what was sent all the same.
+// [RDMA-14] [RDMA-15]
+#[test]
+fn peers_that_are_not_ready_now_and_then_lose_nothing_unsaid() {
+    let mut left = 0;
+    each_seed(|seed| {
+        let mut dice = Random::new(seed ^ 0x4e4);
+        let not_ready_permille = [10, 300][dice.below(2) as usize];
+        let weather = Weather { not_ready_permille, ..drawn(&mut dice) };
+        let mut world = World::new(seed, 2, weather);
+        for _ in 0..300 {
+            world.step(u64::MAX);
+            if world.chance(20) {
+                world.fabric.advance(world.fabric.now() + Duration::from_millis(1));
+            }
+        }
+        let late = Ended::Failed(Outcome::ReceiverNotReady);
+        left += world.ended.iter().filter(|it| **it == late).count();
+        world.fabric.set_weather(Weather::fair());
+        world.join(0, 1);
+        let mut steps = 0;
+        while !world.is_done(PACKETS) {
+            steps += 1;
+            assert!(steps < 100_000, "somebody waits for ever");
+            world.step(PACKETS);
+        }
+    });
+    assert!(left > 20, "the devices gave up too rarely: {left}");
+}
+
+// [RDMA-13]
+#[test]
+fn a_peer_that_breaks_the_rules_of_credit_is_left() {
+    for (bad, expected) in [
+        (&b"ab"[..], Ended::Short(2)),
+        (&[0; 8], Ended::Credit(BadCredit)),
+        (&[0xff; 8], Ended::Credit(BadCredit)),
+    ] {
+        let fabric = Fabric::new(1, Weather::fair());
+        let [mut left, right] = [(); 2].map(|()| World::node(&fabric));
+        let id = left.connected.open(1).expect("room for it");
+        // The peer has the device to itself, without any rules.
+        let device = right.verbs.open("sim0", 1, 0).expect("a device");
+        let completions = device.completion_queue(8).expect("a queue");
+        let config =
+            QueuePairConfig { sends_max: 4, receives_max: 0, inline_bytes: 64, owner: 0, psn: 2 };
+        let mut pair = device.connected(&completions, None, &config).expect("a queue pair");
+        let own = left.connected.endpoint(id).expect("it is open");
+        pair.connect(&own, &Timing::default()).expect("they fit");
+        left.connected.connect(id, &pair.endpoint(), 8).expect("they fit");
+        pair.push_inline(bad, Via::Connection, false).expect("room for one");
+        pair.ring_sends().expect("a device");
+        fabric.advance(fabric.now() + Duration::from_millis(1));
+        left.connected.poll(|_, _| panic!("nothing of it is handed in"));
+        assert_eq!(left.connected.poll_ended(), Some((id, expected)));
+    }
+}
