@@ -8,7 +8,7 @@ mod line;
 
 use super::connected::{Config, Connected, ConnectionError, ConnectionId};
 use super::idle::{Activity, Idle, Next};
-use super::verbs::{Device, DeviceError, DeviceEvent, OpenError, Timing};
+use super::verbs::{Device, DeviceError, DeviceEvent, OpenError, Timing, told};
 use crate::link::Time;
 use crate::secure::endpoint::AssociationId;
 use crate::secure::key::PublicKey;
@@ -121,14 +121,14 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
 
     fn reopen(&mut self) -> Result<(), Why> {
         let opened = (self.open)().map_err(|error| {
-            self.failure = Some(error.to_string());
+            self.failure = Some(told(&error));
             if matches!(error, OpenError::PortDown(_)) { Why::PortDown } else { Why::NoDevice }
         })?;
         let gid = opened.port().map(|port| port.gid);
         // Its memory is pinned, of which there may not be enough for both.
         self.close();
         let made = Connected::new(opened, CONFIG).map_err(|error| {
-            self.failure = Some(error.to_string());
+            self.failure = Some(told(&error));
             Why::NoDevice
         })?;
         self.failure = None;
@@ -298,11 +298,16 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
         made: Result<(), ConnectionError>,
     ) -> Result<Terms, Why> {
         if let Err(error) = made {
-            self.failure = Some(error.to_string());
             self.end(of);
-            return Err(Why::NotMade);
+            return Err(self.refused(&error));
         }
         self.terms(id)
+    }
+
+    /// The device refuses a queue pair.
+    fn refused(&mut self, error: &ConnectionError) -> Why {
+        self.failure = Some(told(error));
+        if matches!(error, ConnectionError::Register(_)) { Why::NoMemory } else { Why::NotMade }
     }
 
     /// What this end says of a queue pair.
@@ -327,10 +332,7 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
         if !connected.device().port().is_ok_and(|port| port.is_up) {
             return Err(Why::PortDown);
         }
-        let id = connected.open(psn).map_err(|error| {
-            self.failure = Some(error.to_string());
-            Why::NotMade
-        })?;
+        let id = connected.open(psn).map_err(|error| self.refused(&error))?;
         self.connections.insert(of, id);
         self.associations.insert(id, of);
         Ok(id)

@@ -9,7 +9,7 @@ use super::ib::{self, IbDevice, IbVerbs};
 use super::pick::ports;
 use super::verbs::{
     Completion, CompletionQueue, Device, Direction, LinkLayer, OpenError, Outcome, QueuePair,
-    QueuePairConfig, Receives, RegisterError, Timing, Verbs, Via,
+    QueuePairConfig, Receives, RegisterError, Timing, Verbs, Via, told,
 };
 use std::time::{Duration, Instant};
 
@@ -96,11 +96,6 @@ fn look_at_port(device: IbDevice, at: &str, gid: Option<ib::Gid>) -> Vec<Finding
     findings
 }
 
-/// An error with what caused it.
-fn told(error: &dyn std::error::Error) -> String {
-    error.source().map_or_else(|| error.to_string(), |source| format!("{error}: {source}"))
-}
-
 fn closed(at: &str, error: &OpenError) -> Finding {
     let mend = match error {
         OpenError::PortDown(_) => "take the link up: ip link set DEVICE up, or plug in its cable",
@@ -148,8 +143,10 @@ fn memory(device: &IbDevice, at: &str) -> Finding {
     let mend = "let the service lock memory: LimitMEMLOCK=infinity in its unit, ulimit -l unlimited in a shell";
     match device.register(1, MEMORY_BYTES) {
         Ok(_) => good("RDMA memory", format!("{at}: {mib} MiB can be locked")),
-        Err(error @ RegisterError::Locked { .. }) => {
-            slow("RDMA memory", format!("{at}: {error}, and {mib} MiB serve 64 connections"), mend)
+        Err(RegisterError::Locked { limit, .. }) => {
+            let seen =
+                format!("{at}: {limit} bytes can be locked, and {mib} MiB serve 64 connections");
+            slow("RDMA memory", seen, mend)
         }
         Err(error) => bad("RDMA memory", format!("{at}: {}", told(&error)), mend),
     }

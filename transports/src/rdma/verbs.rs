@@ -36,6 +36,7 @@ pub use data::{
     DeviceEvent, DeviceInfo, Endpoint, Limits, LinkLayer, Port, QueuePairConfig, QueuePairState,
     Timing, Via,
 };
+pub(in crate::rdma) use error::told;
 pub use error::{ConnectError, CreateError, DeviceError, OpenError, PostError, RegisterError};
 pub use rings::{FullRing, ReceiveRing, SendRing};
 

@@ -1,7 +1,7 @@
 //! Stations with simulated devices, over a network that loses datagrams: links move to queue pairs and back while
 //! devices are pulled away, ports go down and queue pairs fail.
 
-use super::{QueuePairs, Turn};
+use super::{CONFIG, QueuePairs, Turn};
 use crate::link::{Config, Random, Time};
 use crate::rdma::sim::{Fabric, SimDevice, SimVerbs, Weather};
 use crate::rdma::verbs::{OpenError, Verbs};

@@ -228,10 +228,13 @@ impl Device for IbDevice {
             return Err(RegisterError::TooLong { max });
         };
         ffi::register(&self.domain, layout, stride, slot_bytes).map_err(|error| {
-            let limit = ffi::lockable_bytes();
-            let is_locked = error.raw_os_error() == Some(libc::ENOMEM)
-                && limit.is_some_and(|limit| limit < u64::MAX);
-            if is_locked { RegisterError::Locked { limit } } else { RegisterError::System(error) }
+            let is_short = error.raw_os_error() == Some(libc::ENOMEM);
+            let limit = ffi::lockable_bytes().filter(|&limit| is_short && limit < u64::MAX);
+            let wanted = layout.size() as u64;
+            limit.map_or(RegisterError::System(error), |limit| RegisterError::Locked {
+                wanted,
+                limit,
+            })
         })
     }
 

@@ -239,9 +239,10 @@ impl Device for SimDevice {
         let mut state = self.at.state();
         let machine = state.host_mut(host);
         let left = machine.memory_left_bytes;
-        let Some(rest) = left.checked_sub((count * slot_bytes) as u64) else {
+        let wanted = (count * slot_bytes) as u64;
+        let Some(rest) = left.checked_sub(wanted) else {
             machine.memory_refused += 1;
-            return Err(RegisterError::Locked { limit: Some(left) });
+            return Err(RegisterError::Locked { wanted, limit: left });
         };
         machine.memory_left_bytes = rest;
         Ok((0..count).map(|_| SimSlot { bytes: vec![0; slot_bytes].into(), host }).collect())

@@ -1,6 +1,12 @@
 //! Why a device does not do what it is asked.
 
+use std::error::Error;
 use std::io;
+
+/// An error with what caused it.
+pub(in crate::rdma) fn told(error: &dyn Error) -> String {
+    error.source().map_or_else(|| error.to_string(), |source| format!("{error}: {}", told(source)))
+}
 
 /// Why a device does not open.
 #[derive(Debug, thiserror::Error)]
@@ -60,11 +66,15 @@ pub enum RegisterError {
         /// How many it does.
         max: u64,
     },
-    /// More than the user may lock: `RLIMIT_MEMLOCK`, `ulimit -l`.
-    #[error("more memory than this user may lock, which is {limit:?} bytes")]
+    /// More than the process may lock: `RLIMIT_MEMLOCK`.
+    #[error(
+        "{wanted} bytes more cannot be locked, for RLIMIT_MEMLOCK lets this process lock {limit} in all: raise it by `ulimit -l` in a shell, or by LimitMEMLOCK= in the unit of a service"
+    )]
     Locked {
-        /// How many bytes that is, if the system says.
-        limit: Option<u64>,
+        /// How many bytes were to be registered.
+        wanted: u64,
+        /// How many the process may lock in all.
+        limit: u64,
     },
     /// What the system says.
     #[error("memory is not registered")]

@@ -334,6 +334,26 @@ fn without_a_device_everything_goes_by_udp_and_both_know_why() {
     }
 }
 
+/// The user is told how much was wanted, of what, and how to have it.
+// [RDMA-44] [RDMA-46]
+#[test]
+fn a_node_that_may_not_lock_memory_goes_by_udp_until_it_may() {
+    each_seed(17, |seed| {
+        let mut world = World::new(seed, Weather::fair(), SEALED);
+        world.fabric.limit_memory(0, 1234);
+        let without_memory = Some(Carrier::Udp(Why::NoMemory));
+        world.run_until(|world| world.is_served() && world.carrier(0) == without_memory);
+        assert_eq!(world.moves(), 0);
+        let failure = world.nodes[0].pairs.as_ref().unwrap().failure().unwrap();
+        let wanted = (32 * CONFIG.slot_bytes).to_string();
+        for part in [&*wanted, "1234", "RLIMIT_MEMLOCK", "ulimit -l", "LimitMEMLOCK="] {
+            assert!(failure.contains(part), "{part}: {failure}");
+        }
+        world.fabric.limit_memory(0, u64::MAX);
+        world.run_until(|world| world.is_by(Carrier::Rdma));
+    });
+}
+
 /// The messages of actors that wait for answers would take a minute by a queue pair that carries two of three.
 // [RDMA-50]
 #[test]
