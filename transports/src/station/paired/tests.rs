@@ -171,6 +171,27 @@ fn what_has_ended_is_not_shown() {
     }
 }
 
+/// There is no room in what it says that it takes, beside the keys and whatever a packet has at least.
+// [RDMA-44] [RDMA-46]
+#[test]
+fn a_peer_that_takes_no_packets_is_left() {
+    for packet_bytes in [0, 1, OVERHEAD_BYTES as u32, OVERHEAD_BYTES as u32 + 255] {
+        let mut pair = Pair::new(Trust::Sealed);
+        let (now, [peer, line]) = (pair.net.now, pair.lines);
+        let lie = Terms { packet_bytes, ..terms(1) };
+        pair.hear(1, Word::Offer { attempt: 7, terms: lie, plain: false });
+        pair.station(1).made(now, line, 7, Ok(terms(2)));
+        let ready = pair.station(0).seal_word(now, peer, Word::Ready { attempt: 7 });
+        let (_, mut packet) = ready.expect("there are keys");
+        pair.station(1).handle_paired(now, line, &mut packet);
+        let key = public(1 + pair.hosts[0] as u8);
+        assert_eq!(pair.station(1).carrier(&key), Some(Carrier::Udp(Why::NotMade)));
+        assert!(pair.station(1).pairs.shows.is_empty());
+        let last = std::iter::from_fn(|| pair.station(1).poll_want()).last();
+        assert_eq!(last, Some((line, Want::End)));
+    }
+}
+
 /// Somebody has seen a packet on its way to a peer of both, and hands it in there first, by its own queue pair.
 // [RDMA-42]
 #[test]

@@ -122,3 +122,35 @@ fn a_peer_that_breaks_the_rules_of_credit_is_left() {
         assert_eq!(left.connected.poll_ended(), Some((id, expected)));
     }
 }
+
+/// What cannot be is refused. Where it says that it lets come more than it does, it leaves itself.
+// [RDMA-13]
+#[test]
+fn a_peer_that_lies_about_its_end_harms_itself() {
+    let fabric = Fabric::new(1, Weather::fair());
+    let [mut left, mut right] = [(); 2].map(|()| World::node(&fabric).connected);
+    let ids = [left.open(1).expect("room for it"), right.open(2).expect("room for it")];
+    let ends = [left.endpoint(ids[0]), right.endpoint(ids[1])].map(|it| it.expect("it is open"));
+    for odd in [Endpoint { qpn: 1 << 24, ..ends[1] }, Endpoint { psn: 1 << 24, ..ends[1] }] {
+        let id = left.open(3).expect("room for it");
+        let made = left.connect(id, &odd, 8);
+        assert!(matches!(made, Err(ConnectionError::Connect(ConnectError::Range(_)))), "{made:?}");
+        left.end(id);
+    }
+    left.connect(ids[0], &ends[1], u32::MAX).expect("they fit");
+    right.connect(ids[1], &ends[0], 8).expect("they fit");
+    while left.send(ids[0], |slot| put(slot, b"more")).is_ok() {}
+    left.flush();
+    fabric.advance(fabric.now() + Duration::from_millis(1));
+    let mut came = 0;
+    right.poll(|_, _| came += 1);
+    assert_eq!(came, START);
+    assert_eq!(right.poll_ended(), Some((ids[1], Ended::Credit(BadCredit))));
+    left.poll(|_, _| panic!("nobody says anything"));
+    left.send(ids[0], |slot| put(slot, b"more")).expect("room");
+    left.flush();
+    fabric.advance(fabric.now() + Duration::from_secs(1));
+    left.poll(|_, _| panic!("nobody says anything"));
+    assert!(matches!(left.poll_ended(), Some((id, Ended::Failed(_))) if id == ids[0]));
+    assert!(left.open(4).is_ok() && right.open(5).is_ok());
+}
