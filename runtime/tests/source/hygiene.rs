@@ -23,7 +23,7 @@ fn no_file_is_too_long_to_read() {
 /// of those that shuttle runs.
 const BUILD_SYSTEMS_THEMSELVES: [&str; 6] = [
     "broken_queues.rs",
-    "actors/workers.rs",
+    "actors/workers/settings.rs",
     "overload/budget.rs",
     "shutdown/systems.rs",
     "stage/mod.rs",
