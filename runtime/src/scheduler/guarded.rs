@@ -65,6 +65,17 @@ impl Guarded {
         done.inspect_err(|text| self.distrust(text)).ok()
     }
 
+    /// Gives actors of other systems back to those, in case they have the queue, too.
+    fn send_strangers_home(&self, batch: &mut Batch) {
+        for _ in 0..batch.len() {
+            match batch.pop() {
+                Some(ready) if ready.belongs_to(&self.events) => batch.push(ready),
+                Some(ready) => ready.go_home(),
+                None => {}
+            }
+        }
+    }
+
     #[cold]
     fn distrust(&self, text: &str) {
         if self.takes.swap(false, Ordering::Relaxed) {
@@ -87,6 +98,7 @@ impl ReadyQueue for Guarded {
         // First, since it is given nothing more once there is something in the refuge: so nobody waits for ever.
         // `None`: there is nothing but what it has moved before it panicked.
         let _ = self.ask(|queue| queue.pop(worker, batch));
+        self.send_strangers_home(batch);
         if batch.is_empty() {
             self.refuge.pop(worker, batch);
         }

@@ -370,6 +370,12 @@ impl Core {
         all_gone(&self.roots.empty, || self.roots.count()).await;
     }
 
+    /// Whether some worker is left.
+    pub(crate) fn has_workers(&self) -> bool {
+        // Relaxed: a hint.
+        self.workers.load(Ordering::Relaxed) > 0
+    }
+
     /// Waits until no worker is left.
     pub(crate) async fn workers_gone(&self) {
         // Acquire: pairs with the AcqRel in `worker_ended`.

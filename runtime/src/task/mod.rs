@@ -36,6 +36,7 @@ pub(crate) mod run;
 pub(crate) mod share;
 pub(crate) mod shared;
 pub(crate) mod siblings;
+mod stranger;
 pub(crate) mod waits;
 pub(crate) mod waker;
 pub(crate) mod watch;

@@ -25,7 +25,7 @@ use std::task::{Context, Poll};
 /// A [`ReadyQueue`](crate::ReadyQueue) hands out each `Ready` that it was given exactly once; an
 /// actor whose `Ready` is lost never runs again.
 #[must_use = "an actor whose `Ready` is lost never runs again"]
-pub struct Ready(NonNull<Header>);
+pub struct Ready(pub(super) NonNull<Header>);
 
 // SAFETY: the token may be passed to any thread: the actor is `Send`.
 unsafe impl Send for Ready {}

@@ -3,15 +3,16 @@
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
 use super::host;
-use crate::support::on;
-use greenroom::{Batch, Hint, Origin, Ready, ReadyQueue, Scheduler, WorkerId, testing};
+use crate::support::{Builds, LONG, on, run};
+use greenroom::{Batch, Hint, Origin, Ready, ReadyQueue, Scheduler, System, WorkerId, testing};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A queue from outside: one line for all workers.
 #[derive(Debug, Default)]
-struct Line(Mutex<VecDeque<Ready>>);
+pub(super) struct Line(Mutex<VecDeque<Ready>>);
 
 impl ReadyQueue for Line {
     fn push(&self, _from: Origin, ready: Ready, _hint: Hint) {
@@ -99,4 +100,77 @@ impl ReadyQueue for Leaky {
 #[should_panic(expected = "knows its length")]
 fn a_queue_that_loses_actors_does_not_conform() {
     testing::ready_queue_conforms(|_| Leaky::default());
+}
+
+/// One line for several systems.
+#[derive(Debug)]
+struct Common(Arc<Line>);
+
+impl ReadyQueue for Common {
+    fn push(&self, from: Origin, ready: Ready, hint: Hint) {
+        self.0.push(from, ready, hint);
+    }
+    fn pop(&self, worker: WorkerId, batch: &mut Batch) {
+        self.0.pop(worker, batch);
+    }
+    fn has_work(&self, worker: WorkerId) -> bool {
+        self.0.has_work(worker)
+    }
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+}
+
+/// Which no queue has to be for; but what it hands out to the wrong one must not end that one's workers.
+#[test]
+fn systems_that_have_one_queue_run_their_own_actors() {
+    let line = Arc::new(Line::default());
+    run(async {
+        let [one, other] = [(); 2].map(|()| {
+            let common = Common(Arc::clone(&line));
+            System::builder().workers(2).scheduler(Scheduler::custom(|_| common)).own()
+        });
+        for number in 0..100 {
+            for system in [&one, &other] {
+                let host = host(system).await;
+                let answer = host.spawn_inside(number).within(LONG).await;
+                assert_eq!(answer, Ok(number + 1));
+                assert!(host.stop(), "it lives");
+            }
+        }
+        one.shutdown(LONG).await.unwrap();
+        assert_eq!(host(&other).await.spawn_inside(1).within(LONG).await, Ok(2));
+        other.shutdown(LONG).await.unwrap();
+    });
+}
+
+/// A queue that always says that it has more than there could be.
+#[derive(Debug, Default)]
+struct Boastful(Line);
+
+impl ReadyQueue for Boastful {
+    fn push(&self, from: Origin, ready: Ready, hint: Hint) {
+        self.0.push(from, ready, hint);
+    }
+    fn pop(&self, worker: WorkerId, batch: &mut Batch) {
+        self.0.pop(worker, batch);
+    }
+    fn has_work(&self, _worker: WorkerId) -> bool {
+        true
+    }
+    fn len(&self) -> usize {
+        usize::MAX
+    }
+}
+
+#[test]
+fn a_queue_that_boasts_costs_sleep_and_nothing_else() {
+    for workers in [1, 2] {
+        on(workers, Scheduler::custom(|_| Boastful::default()), async |system| {
+            let host = host(system).await;
+            for number in 0..100 {
+                assert_eq!(host.spawn_inside(number).within(LONG).await, Ok(number + 1));
+            }
+        });
+    }
 }
