@@ -60,8 +60,7 @@ impl Worker {
             // those in the kernel are waited for would be for nothing.
             match self.search(sockets_at) {
                 Search::Found if spins => self.visits.arrive(self.own.shared.queues.visit(self.id)),
-                Search::Found => return Next::Again,
-                Search::Sockets => {
+                Search::Found | Search::Sockets => {
                     self.leave_search_to_others();
                     return Next::Again;
                 }
