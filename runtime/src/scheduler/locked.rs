@@ -23,15 +23,17 @@ pub(crate) struct LockedQueue {
 #[derive(Debug)]
 struct Actors {
     line: Line,
+    /// Picks of each worker at which a high actor waited.
+    picks: Box<[u32]>,
     /// Actors taken at once at most.
     batch: usize,
 }
 
 impl LockedQueue {
     pub(crate) fn new(workers: usize) -> Self {
-        let line = Line::new();
+        let (line, picks) = (Line::new(), vec![0; workers].into());
         let batch = if workers == 1 { Batch::CAPACITY } else { 1 };
-        Self { actors: Mutex::new(Actors { line, batch }), len: AtomicUsize::new(0) }
+        Self { actors: Mutex::new(Actors { line, picks, batch }), len: AtomicUsize::new(0) }
     }
 }
 
@@ -46,13 +48,14 @@ impl ReadyQueue for LockedQueue {
         self.len.store(actors.line.len(), Ordering::Release);
     }
 
-    fn pop(&self, _worker: WorkerId, batch: &mut Batch) {
+    fn pop(&self, worker: WorkerId, batch: &mut Batch) {
         if self.len() == 0 {
             return;
         }
         let mut actors = self.actors.lock();
-        for _ in 0..actors.batch {
-            let Some(ready) = actors.line.pop() else { break };
+        let Actors { line, picks, batch: most } = &mut *actors;
+        for _ in 0..*most {
+            let Some(ready) = line.pop_by(&mut picks[worker.index()]) else { break };
             batch.push(ready);
         }
         // Release: pairs with the Acquire in `len`.

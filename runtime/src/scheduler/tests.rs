@@ -1,5 +1,7 @@
 //! Every queue passes the same checks: on real threads, and on shuttle's.
 
+#[cfg(not(shuttle))]
+mod alike;
 mod homes;
 
 #[cfg(not(shuttle))]

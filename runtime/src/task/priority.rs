@@ -66,17 +66,15 @@ impl Line {
     /// Takes the next actor.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<Ready> {
-        if self.high.is_empty() { self.normal.pop_front() } else { self.pick() }
+        let Self { normal, high, picks } = self;
+        if high.is_empty() { normal.pop_front() } else { pick(normal, high, picks) }
     }
 
-    #[cold]
-    fn pick(&mut self) -> Option<Ready> {
-        let Self { normal, high, picks } = self;
-        if is_for_normal(picks) {
-            normal.pop_front().or_else(|| high.pop_front())
-        } else {
-            high.pop_front().or_else(|| normal.pop_front())
-        }
+    /// As [`Line::pop`], for one of several who take actors out, each of whom counts its own `picks`.
+    #[inline]
+    pub(crate) fn pop_by(&mut self, picks: &mut u32) -> Option<Ready> {
+        let Self { normal, high, .. } = self;
+        if high.is_empty() { normal.pop_front() } else { pick(normal, high, picks) }
     }
 
     /// Takes the next normal actor; right for who knows that no high one waits.
@@ -131,6 +129,16 @@ impl Line {
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+}
+
+/// Takes the next actor where a high one waits.
+#[cold]
+fn pick(normal: &mut Row<Ready>, high: &mut VecDeque<Ready>, picks: &mut u32) -> Option<Ready> {
+    if is_for_normal(picks) {
+        normal.pop_front().or_else(|| high.pop_front())
+    } else {
+        high.pop_front().or_else(|| normal.pop_front())
     }
 }
 
