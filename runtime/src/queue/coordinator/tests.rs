@@ -1,5 +1,7 @@
 //! The coordinator against sets and a deque, step by step, and under real threads.
 
+mod several;
+
 use super::{Coordinator, Handled, InvokeResult, MailboxIndex, ReadySlots, Registered};
 use crate::sync::{Arc, AtomicBool, AtomicUsize, Mutex, Ordering, rounds, thread};
 use proptest::prelude::*;
