@@ -1,16 +1,19 @@
 //! Many messages through every scheduler: none lost, doubled or out of order, no actor run by two
-//! workers. `GREENROOM_LOAD` says how many messages each scheduler gets; a few, unless it is set.
+//! workers. `GREENROOM_LOAD` says how many messages each scheduler gets; a few, unless it is set. That workers steal, and have no
+//! room for what they send, is forced and counted.
 
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
 mod support;
 
 use greenroom::{Actor, MigrateError, Ref, Scheduler, System, handlers};
-use std::sync::Arc;
+use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
-use support::{Builds, run};
+use support::{Builds, Hold, hold_worker, hold_worker_on, run, soon};
+use tokio::sync::oneshot;
 
 /// Messages for each scheduler unless the environment says more. ThreadSanitizer sees ten millions in all.
 const MESSAGES: u64 = if cfg!(sanitized = "thread") {
@@ -225,8 +228,130 @@ async fn churn(system: &System, messages: u64) {
     assert_eq!(finished.load(Ordering::Relaxed), messages / EACH * EACH);
 }
 
-/// Returns how often nodes have moved.
-fn load(scheduler: Scheduler) -> u64 {
+/// How often workers are made to take actors from each other, or to send more than there is room for.
+const FORCED: u64 = if cfg!(sanitized) { 10 } else { 100 };
+/// More than twice as many actors, or parcels of mail, as a ring holds.
+const MANY: usize = 600;
+
+/// What the first guest at a table finds there.
+struct Served {
+    /// What holds the other workers.
+    holds: Vec<Hold>,
+    /// The threads of those who come later.
+    seated: mpsc::Receiver<ThreadId>,
+    taken: oneshot::Sender<usize>,
+}
+
+type Table = Arc<Mutex<Option<Served>>>;
+
+#[derive(Actor)]
+struct Guest {
+    heard: Arc<AtomicU64>,
+}
+
+#[handlers]
+impl Guest {
+    /// The first of many keeps its worker until all others have come, and counts those that another worker has run.
+    #[tell]
+    fn sit(&mut self, seat: mpsc::Sender<ThreadId>, table: Table) {
+        let here = thread::current().id();
+        let served = table.lock().take();
+        let Some(Served { holds, seated, taken }) = served else {
+            return seat.send(here).expect("the first one waits for all");
+        };
+        drop((seat, holds));
+        let others = seated.iter().take(MANY - 1).filter(|there| *there != here);
+        taken.send(others.count()).expect("somebody waits for this");
+    }
+    #[tell]
+    fn hear(&mut self) {
+        self.heard.fetch_add(1, Ordering::Relaxed);
+    }
+    #[ask]
+    fn turn(&self) {}
+}
+
+#[derive(Actor)]
+struct Host {
+    guests: Vec<Ref<Guest>>,
+}
+
+#[handlers]
+impl Host {
+    #[tell]
+    fn call(&mut self, seat: mpsc::Sender<ThreadId>, table: Table) {
+        for guest in &self.guests {
+            guest.sit(seat.clone(), Arc::clone(&table)).try_send().unwrap();
+        }
+    }
+    /// Sends as many that do not wait for room, and one that does.
+    #[tell]
+    async fn overfill(&mut self, done: oneshot::Sender<()>) {
+        for guest in &self.guests {
+            guest.hear().try_send().unwrap();
+        }
+        self.guests[0].hear().await.unwrap();
+        done.send(()).expect("somebody waits for this");
+    }
+}
+
+/// Guests that live on that worker, where they live on one, and their host, who lives on the first.
+async fn invite(system: &System, worker: usize, heard: &Arc<AtomicU64>) -> Ref<Host> {
+    let mut guests = Vec::new();
+    for _ in 0..MANY {
+        let guest = Guest { heard: Arc::clone(heard) };
+        guests.push(system.spawn::<Guest>(guest).on(worker).await.unwrap());
+    }
+    system.spawn::<Host>(Host { guests }).on(0).await.unwrap()
+}
+
+/// One worker makes more actors ready than its ring holds, while all others are held; then it is in the handler of the first
+/// until the others have run the rest. So they have taken those that were in its ring, and those that it had no room for.
+/// Returns how many in all.
+async fn steals(system: &System) -> u64 {
+    let host = invite(system, 0, &Arc::default()).await;
+    let mut all = 0;
+    for _ in 0..FORCED {
+        let mut holds = Vec::new();
+        for _ in 1..WORKERS {
+            holds.push(hold_worker(system).await);
+        }
+        let ((seat, seated), (taken, told)) = (mpsc::channel(), oneshot::channel());
+        let table = Arc::new(Mutex::new(Some(Served { holds, seated, taken })));
+        host.call(seat, table).await.unwrap();
+        let count = soon(told).await.unwrap();
+        assert_eq!(count, MANY - 1, "they run while their worker is in a handler");
+        all += count as u64;
+    }
+    all
+}
+
+/// One worker sends another one, which is held, more than the ring between the two holds. Returns how often it had no room:
+/// then who waits for room goes on only when the other worker does.
+async fn spills(system: &System) -> u64 {
+    let heard = Arc::default();
+    let host = invite(system, 1, &heard).await;
+    let bystander = Guest { heard: Arc::clone(&heard) };
+    let bystander = system.spawn::<Guest>(bystander).on(0).await.unwrap();
+    let mut all = 0;
+    for _ in 0..FORCED {
+        let hold = hold_worker_on(system, 1).await;
+        let (done, mut is_done) = oneshot::channel();
+        host.overfill(done).await.unwrap();
+        // Its turn comes after that of the host.
+        bystander.turn().within(PATIENCE).await.unwrap();
+        assert!(is_done.try_recv().is_err(), "there is no room until the other worker goes on");
+        all += 1;
+        drop(hold);
+        soon(is_done).await.unwrap();
+    }
+    system.await_idle(PATIENCE).await.unwrap();
+    assert_eq!(heard.load(Ordering::Relaxed), FORCED * (MANY as u64 + 1), "no message is lost");
+    all
+}
+
+/// Returns how often nodes have moved. What seldom happens by itself is `forced`, and counted.
+fn load(scheduler: Scheduler, forced: &impl AsyncFn(&System) -> u64) -> u64 {
     let asked = std::env::var("GREENROOM_LOAD").ok();
     let messages = asked.map_or(MESSAGES, |text| text.parse().expect("a number of messages"));
     run(async {
@@ -236,6 +361,7 @@ fn load(scheduler: Scheduler) -> u64 {
         walk(&system, &FAN_IN, messages / 10 * 3).await;
         walk(&system, &RING, messages / 10).await;
         churn(&system, messages / 10).await;
+        assert!(forced(&system).await > 0, "it has happened");
         assert_eq!(system.counts().panics, 0);
         assert_eq!(system.counts().dead_stopped, 0);
         system.shutdown(PATIENCE).await.unwrap();
@@ -246,29 +372,29 @@ fn load(scheduler: Scheduler) -> u64 {
 // [G-DELIVERY-1] [G-ORDER-1] [G-EXCLUSIVE-1]
 #[test]
 fn auto() {
-    load(Scheduler::auto());
+    load(Scheduler::auto(), &steals);
 }
 
 // [G-DELIVERY-1] [G-ORDER-1] [G-EXCLUSIVE-1]
 #[test]
 fn locked() {
-    load(Scheduler::locked());
+    load(Scheduler::locked(), &steals);
 }
 
 // [G-DELIVERY-1] [G-ORDER-1] [G-EXCLUSIVE-1]
 #[test]
 fn lock_free() {
-    load(Scheduler::lock_free());
+    load(Scheduler::lock_free(), &steals);
 }
 
 // [G-DELIVERY-1] [G-ORDER-1] [G-EXCLUSIVE-1]
 #[test]
 fn stealing() {
-    load(Scheduler::stealing());
+    load(Scheduler::stealing(), &steals);
 }
 
 // [G-DELIVERY-1] [G-ORDER-1] [G-EXCLUSIVE-1]
 #[test]
 fn per_core() {
-    assert!(load(Scheduler::per_core()) > 0, "where nodes live on a worker they move");
+    assert!(load(Scheduler::per_core(), &spills) > 0, "where nodes live on a worker they move");
 }

@@ -13,7 +13,7 @@ mod policies;
 mod scheduling;
 mod violations;
 
-pub(crate) use hold::{hold_worker, hold_worker_on};
+pub(crate) use hold::{Hold, hold_worker, hold_worker_on};
 pub(crate) use ledger::{Ledger, Parcel, Tally};
 pub(crate) use own::{Builds, OwnSystem, own_system};
 pub(crate) use policies::policies;
