@@ -5,18 +5,16 @@
 
 mod support;
 
-use greenroom::{Actor, Context, Ref, handlers};
+use greenroom::{Actor, Context, Ref, System, handlers};
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Barrier, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use support::{LONG, SCHEDULERS, SHARING, hold_worker, on, times, until};
-
-const WORKERS: usize = 3;
 
 /// Blocks its worker, or counts.
 #[derive(Actor)]
@@ -43,33 +41,44 @@ impl Guest {
 
 #[test]
 fn a_handler_that_blocks_delays_no_other_actor_while_a_worker_is_free() {
-    const GUESTS: usize = 40;
     for scheduler in SHARING {
-        for place in [0, 1, 20, 39] {
-            on(2, scheduler(), async |system| {
-                let seated = Arc::new(AtomicUsize::new(0));
-                let mut guests = Vec::new();
-                for _ in 0..=GUESTS {
-                    let guest = Guest { seated: Arc::clone(&seated) };
-                    guests.push(system.spawn::<Guest>(guest).await.unwrap());
-                }
-                // So that all are queued before the first of them runs.
-                let holds = [hold_worker(system).await, hold_worker(system).await];
-                let (release, released) = mpsc::channel();
-                let mut released = Some(released);
-                for (number, guest) in guests.iter().enumerate() {
-                    let tell = match released.take_if(|_| number == place) {
-                        Some(released) => guest.block(released),
-                        None => guest.sit(),
-                    };
-                    tell.try_send().unwrap();
-                }
-                drop(holds);
-                until(|| seated.load(Ordering::Relaxed) == GUESTS).await;
-                drop(release);
-            });
+        for workers in [2, 4] {
+            for place in [0, 1, 20, 39] {
+                on(workers, scheduler(), async |system| seat(system, workers, place).await);
+            }
         }
     }
+}
+
+/// Seats guests, of whom those from `place` on block all workers but one.
+async fn seat(system: &System, workers: usize, place: usize) {
+    const GUESTS: usize = 40;
+    let blocking = place..place + workers - 1;
+    let seated = Arc::new(AtomicUsize::new(0));
+    let mut guests = Vec::new();
+    for _ in 0..GUESTS + blocking.len() {
+        let guest = Guest { seated: Arc::clone(&seated) };
+        guests.push(system.spawn::<Guest>(guest).await.unwrap());
+    }
+    // So that all are queued before the first of them runs.
+    let mut holds = Vec::new();
+    for _ in 0..workers {
+        holds.push(hold_worker(system).await);
+    }
+    let mut release = Vec::new();
+    for (number, guest) in guests.iter().enumerate() {
+        let tell = if blocking.contains(&number) {
+            let (sender, released) = mpsc::channel();
+            release.push(sender);
+            guest.block(released)
+        } else {
+            guest.sit()
+        };
+        tell.try_send().unwrap();
+    }
+    drop(holds);
+    until(|| seated.load(Ordering::Relaxed) == GUESTS).await;
+    drop(release);
 }
 
 /// Is quick, but for once.
@@ -121,9 +130,16 @@ struct Diner;
 #[handlers]
 impl Host {
     #[tell]
-    fn call(&mut self, seen: Seen) {
+    fn call(&mut self, seen: Seen, workers: usize) {
         for guest in &self.guests {
-            guest.stay(Arc::clone(&seen)).try_send().unwrap();
+            guest.stay(Arc::clone(&seen), workers).try_send().unwrap();
+        }
+    }
+    /// Returns when all are told.
+    #[ask]
+    fn gather(&mut self, all: Arc<Barrier>) {
+        for guest in &self.guests {
+            guest.meet(Arc::clone(&all)).try_send().unwrap();
         }
     }
 }
@@ -132,12 +148,16 @@ impl Host {
 impl Diner {
     /// Comes back until every worker has run some guest.
     #[tell]
-    fn stay(&mut self, seen: Seen, cx: &mut Context<Self>) {
+    fn stay(&mut self, seen: Seen, workers: usize, cx: &mut Context<Self>) {
         let mut threads = seen.lock();
         threads.insert(thread::current().name().unwrap_or_default().to_owned());
-        if threads.len() < WORKERS {
-            cx.me().stay(Arc::clone(&seen)).try_send().unwrap();
+        if threads.len() < workers {
+            cx.me().stay(Arc::clone(&seen), workers).try_send().unwrap();
         }
+    }
+    #[tell]
+    fn meet(&mut self, all: Arc<Barrier>) {
+        all.wait();
     }
     #[tell]
     fn eat(&mut self, eaten: Arc<AtomicUsize>) {
@@ -152,18 +172,44 @@ fn what_one_worker_makes_ready_reaches_all_workers() {
     // `auto` has fewer on duty where that is faster.
     let [fixed @ .., _auto] = SCHEDULERS;
     for scheduler in fixed {
-        on(WORKERS, scheduler(), async |system| {
-            let mut guests = Vec::new();
-            for _ in 0..20 {
-                guests.push(system.spawn::<Diner>(Diner).await.unwrap());
-            }
-            let host = system.spawn::<Host>(Host { guests }).await.unwrap();
-            for _ in 0..10 {
-                let seen = Seen::default();
-                host.call(Arc::clone(&seen)).await.unwrap();
-                until(|| seen.lock().len() == WORKERS).await;
-            }
-        });
+        for workers in [2, 4] {
+            on(workers, scheduler(), async |system| {
+                let mut guests = Vec::new();
+                for _ in 0..20 {
+                    guests.push(system.spawn::<Diner>(Diner).await.unwrap());
+                }
+                let host = system.spawn::<Host>(Host { guests }).await.unwrap();
+                for _ in 0..10 {
+                    let seen = Seen::default();
+                    host.call(Arc::clone(&seen), workers).await.unwrap();
+                    until(|| seen.lock().len() == workers).await;
+                }
+            });
+        }
+    }
+}
+
+/// All that one worker makes ready, for which it needs all others.
+#[test]
+fn what_keeps_a_worker_until_all_are_kept_reaches_all_workers() {
+    for scheduler in SHARING {
+        for workers in [2, 4, 64] {
+            on(workers, scheduler(), async |system| {
+                let mut guests = Vec::new();
+                for _ in 0..workers {
+                    guests.push(system.spawn::<Diner>(Diner).await.unwrap());
+                }
+                let host = Host { guests: guests.clone() };
+                let host = system.spawn::<Host>(host).await.unwrap();
+                for _ in 0..20 {
+                    let all = Arc::new(Barrier::new(workers));
+                    host.gather(all).within(LONG).await.unwrap();
+                    for guest in &guests {
+                        guest.is_there().within(LONG).await.unwrap();
+                    }
+                }
+            });
+        }
     }
 }
 

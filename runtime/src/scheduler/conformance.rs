@@ -11,6 +11,8 @@ const ROUNDS: usize = if cfg!(shuttle) { 3 } else { 200 };
 const EAGER: usize = 3;
 /// Actors that want to run once meanwhile.
 const WAITING: usize = 300;
+/// How many workers the check of fairness has. They take turns on one thread, of which a model checker sees nothing new.
+const CREWS: &[usize] = if cfg!(shuttle) { &[1] } else { &[1, 2, 4] };
 /// Actors in the threaded check.
 const ACTORS: usize = if cfg!(shuttle) { 12 } else { 600 };
 
@@ -29,7 +31,9 @@ pub fn ready_queue_conforms<Q: ReadyQueue>(make: impl Fn(usize) -> Q) {
 /// As [`ready_queue_conforms`], of a queue that is for one thread, as a world is.
 pub(crate) fn ready_queue_of_one_thread_conforms<Q: ReadyQueue>(make: impl Fn(usize) -> Q) {
     hands_out_each_once(&make(1));
-    is_fair(&make(1));
+    for workers in CREWS {
+        is_fair(&make(*workers), *workers);
+    }
     shares_between_workers(&make(2));
 }
 
@@ -79,30 +83,33 @@ fn hands_out_each_once(queue: &impl ReadyQueue) {
 }
 
 /// The first actors make themselves ready again each time they ran; the others must get their turn.
-fn is_fair(queue: &impl ReadyQueue) {
+fn is_fair(queue: &impl ReadyQueue, workers: usize) {
+    // SAFETY: the queue is used by this thread alone, which plays all workers in turn.
+    let ids: Vec<_> = (0..workers).map(|index| unsafe { worker(index) }).collect();
     for priority in [Priority::Normal, Priority::High] {
         for hint in [Hint::Next, Hint::Back] {
-            starves_none(queue, hint, priority);
+            starves_none(queue, &ids, hint, priority);
         }
     }
 }
 
-fn starves_none(queue: &impl ReadyQueue, hint: Hint, priority: Priority) {
-    // SAFETY: the queue is used by this thread alone.
-    let id = unsafe { worker(0) };
-    let wait = |number| {
-        let from = if number % 2 == 0 { Origin::External } else { Origin::Worker(id) };
+fn starves_none(queue: &impl ReadyQueue, ids: &[WorkerId], hint: Hint, priority: Priority) {
+    let wait = |number: usize| {
+        let id = ids[number / 2 % ids.len()];
+        let from = if number.is_multiple_of(2) { Origin::External } else { Origin::Worker(id) };
         queue.push(from, Ready::fake(number, Priority::Normal), Hint::Back);
     };
     // Some wait before the eager ones come and some after, so that neither the oldest nor the newest may be favoured.
     (EAGER..EAGER + WAITING / 2).for_each(wait);
     for number in 0..EAGER {
+        let id = ids[number % ids.len()];
         queue.push(Origin::Worker(id), Ready::fake(number, priority), hint);
     }
     (EAGER + WAITING / 2..EAGER + WAITING).for_each(wait);
     let mut waiting = WAITING;
     let mut batch = Batch::new();
-    for _ in 0..100_000 {
+    for turn in 0..100_000 {
+        let id = ids[turn % ids.len()];
         queue.pop(id, &mut batch);
         while let Some(ready) = batch.pop() {
             match ready.into_fake() {
@@ -115,7 +122,9 @@ fn starves_none(queue: &impl ReadyQueue, hint: Hint, priority: Priority) {
         }
     }
     assert_eq!(waiting, 0, "an actor that is always ready ({hint:?}, {priority:?}) starves none");
-    drain(queue, id);
+    for id in ids {
+        drain(queue, *id);
+    }
 }
 
 /// What one worker pushed, another one finds when it is the only one to look.

@@ -4,7 +4,7 @@
 
 use super::{Host, host};
 use crate::support::{Builds, LONG, SCHEDULERS, SHARING, on, run, soon, until};
-use greenroom::{Actor, Context, Ref, System, handlers};
+use greenroom::{Actor, Context, Ref, Scheduler, System, handlers};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -49,34 +49,55 @@ impl Busy {
 fn an_actor_that_mails_itself_for_ever_starves_no_other() {
     for batch in [1, 64, u32::MAX] {
         for scheduler in SCHEDULERS {
-            run(async {
-                let built = System::builder().workers(1).batch(batch).scheduler(scheduler());
-                let system = built.own();
-                let turns = Arc::new(AtomicUsize::new(0));
-                let [again, spin] = [(); 2].map(|()| Busy { turns: Arc::clone(&turns) });
-                let again = system.spawn::<Busy>(again).await.unwrap();
-                let spin = system.spawn::<Busy>(spin).await.unwrap();
-                again.again().await.unwrap();
-                spin.spin().await.unwrap();
-                let mut hosts = Vec::new();
-                for _ in 0..1000 {
-                    hosts.push(system.spawn::<Host>(Host).start().unwrap());
-                }
-                for host in &hosts {
-                    host.drain();
-                }
-                for host in &hosts {
-                    soon(host.ended()).await;
-                }
-                let host = host(&system).await;
-                // Neither does it keep tokio from its timers.
-                assert!(host.sleep(Duration::from_millis(2)).within(LONG).await.is_ok());
-                assert!(turns.load(Ordering::Relaxed) > 0);
-                spin.kill();
-                system.shutdown(LONG).await.unwrap();
-            });
+            starve_none(1, batch, scheduler());
         }
     }
+}
+
+#[test]
+fn where_every_worker_has_an_actor_that_mails_itself_for_ever_nobody_starves() {
+    for workers in [2, 4] {
+        for scheduler in SCHEDULERS {
+            starve_none(workers, 64, scheduler());
+        }
+    }
+}
+
+/// Each worker has actors that are always ready, and each of many others has its turn.
+fn starve_none(workers: usize, batch: u32, scheduler: Scheduler) {
+    run(async {
+        let built = System::builder().workers(workers).batch(batch).scheduler(scheduler);
+        let system = built.own();
+        let turns = Arc::new(AtomicUsize::new(0));
+        let mut spinning = Vec::new();
+        for worker in 0..workers {
+            let [again, spin] = [(); 2].map(|()| Busy { turns: Arc::clone(&turns) });
+            let again = system.spawn::<Busy>(again).on(worker).await.unwrap();
+            let spin = system.spawn::<Busy>(spin).on(worker).await.unwrap();
+            again.again().await.unwrap();
+            spin.spin().await.unwrap();
+            spinning.push(spin);
+        }
+        let mut hosts = Vec::new();
+        for number in 0..1000 {
+            let host = system.spawn::<Host>(Host).on(number % workers);
+            hosts.push(host.start().unwrap());
+        }
+        for host in &hosts {
+            host.drain();
+        }
+        for host in &hosts {
+            soon(host.ended()).await;
+        }
+        let host = host(&system).await;
+        // Neither does it keep tokio from its timers.
+        assert!(host.sleep(Duration::from_millis(2)).within(LONG).await.is_ok());
+        assert!(turns.load(Ordering::Relaxed) > 0);
+        for spin in &spinning {
+            spin.kill();
+        }
+        system.shutdown(LONG).await.unwrap();
+    });
 }
 
 // [G-FAIR-1]
