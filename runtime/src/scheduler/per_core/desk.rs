@@ -129,7 +129,8 @@ impl Desk {
         let (mut senders, mut receivers) = (Vec::new(), Vec::new());
         senders.resize_with(count, Vec::new);
         for worker in 0..count {
-            let rings = move || (0..count).map(|_| spsc::channel(RING_CAPACITY)).unzip();
+            let is_near = cores.of(worker).is_some();
+            let rings = move || (0..count).map(|_| ring(is_near)).unzip();
             let (inputs, outputs): (Vec<_>, Vec<_>) = cores.near(worker, rings);
             for (row, input) in senders.iter_mut().zip(inputs) {
                 row.push(Outbox::new(input));
@@ -335,6 +336,17 @@ impl Desk {
     pub(super) fn receive(&mut self, from: usize) -> Option<Parcel> {
         self.rings[from].poll()
     }
+}
+
+/// A ring between two workers. If it `is_near` its receiver, all of it is written to once by the calling thread: otherwise
+/// its slots would be near the sender, who is the first to write to them.
+pub(super) fn ring(is_near: bool) -> (Sender<Parcel>, Receiver<Parcel>) {
+    let (mut sender, mut receiver) = spsc::channel(RING_CAPACITY);
+    if is_near {
+        while sender.send(Parcel::Answer(0)).is_ok() {}
+        while receiver.try_recv().is_ok() {}
+    }
+    (sender, receiver)
 }
 
 /// Whether an actor that is ready may live elsewhere.

@@ -1,4 +1,4 @@
-use super::desk::RING_CAPACITY;
+use super::desk::{RING_CAPACITY, ring};
 use super::*;
 use crate::{Actor, System, handlers};
 use std::time::Duration;
@@ -81,4 +81,20 @@ fn others_are_asked_once_for_all_that_is_to_come_behind_their_mail() {
     drop((queue, nobody));
     let here = tokio::runtime::Builder::new_current_thread().build().expect("it starts");
     here.block_on(system.shutdown(Duration::from_secs(100))).expect("nobody is left");
+}
+
+#[test]
+fn a_ring_that_is_made_near_its_receiver_is_as_new() {
+    for is_near in [false, true] {
+        let (mut sender, mut receiver) = ring(is_near);
+        assert!(receiver.try_recv().is_err(), "nothing is in it");
+        for number in 0..RING_CAPACITY as u64 {
+            assert!(sender.send(Parcel::Answer(number)).is_ok(), "it has room for {number} more");
+        }
+        assert!(sender.send(Parcel::Answer(0)).is_err(), "it has room for no more");
+        for number in 0..RING_CAPACITY as u64 {
+            let parcel = receiver.try_recv();
+            assert!(matches!(parcel, Ok(Parcel::Answer(came)) if came == number), "{parcel:?}");
+        }
+    }
 }
