@@ -1,5 +1,5 @@
-//! A ready queue of one's own that panics: the system goes on without it, says so, and ends. In a program of its own,
-//! because actors that such a queue has lost never end, and keep their system's threads.
+//! A ready queue of one's own that panics, or loses actors: the system goes on without it, or without them, says so, and
+//! ends. In a program of its own, because actors that such a queue has lost never end, and keep their system's threads.
 
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
@@ -28,6 +28,8 @@ const PUSH: u8 = 1;
 const POP: u8 = 2;
 const HAS_WORK: u8 = 3;
 const LEN: u8 = 4;
+/// Here it does not panic, but loses what it is given.
+const LOSE: u8 = 5;
 
 impl Brittle {
     fn reach(&self, place: u8) {
@@ -38,7 +40,9 @@ impl Brittle {
 impl ReadyQueue for Brittle {
     fn push(&self, _from: Origin, ready: Ready, _hint: Hint) {
         self.reach(PUSH);
-        self.line.lock().push_back(ready);
+        if self.breaks.load(Ordering::SeqCst) != LOSE {
+            self.line.lock().push_back(ready);
+        }
     }
     fn pop(&self, _worker: WorkerId, batch: &mut Batch) {
         self.reach(POP);
@@ -164,5 +168,23 @@ fn what_waits_in_a_queue_that_takes_no_more_is_run() {
         }
         until(|| system.counts().ended == 3).await;
         assert_eq!(lost(&system, BRIEF).await, ["echo 1 (Echo#2)"]);
+    });
+}
+
+// [G-SHUTDOWN-1]
+#[test]
+fn what_a_queue_loses_is_named_and_delays_nobody() {
+    run(async {
+        let (system, breaks) = system(2);
+        let [victim, other] = resting(&system).await;
+        breaks.store(LOSE, Ordering::SeqCst);
+        victim.hear().try_send().unwrap();
+        breaks.store(NOWHERE, Ordering::SeqCst);
+        for number in 0..100 {
+            assert_eq!(other.answer(number).within(LONG).await, Ok(number));
+        }
+        other.stop();
+        until(|| system.counts().ended == 1).await;
+        assert_eq!(lost(&system, BRIEF).await, ["echo 0 (Echo#1)"]);
     });
 }

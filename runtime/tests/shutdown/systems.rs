@@ -1,7 +1,8 @@
 //! Systems that end: in order, within their deadline, with all their threads.
 
 use crate::support::{
-    self, Builds, Dice, LONG, Ledger, Parcel, block_on, everywhere, own_system, run, soon, until,
+    Builds, Dice, LONG, Ledger, Parcel, SCHEDULERS, block_on, everywhere, own_system, run, soon,
+    until,
 };
 use crate::{Porter, PorterMessage, blocking, ledger};
 use greenroom::{Actor, Context, Ref, Scheduler, SpawnError, System, TellError, handlers};
@@ -197,7 +198,7 @@ fn systems_that_end_in_the_middle_of_work_leave_nothing_behind() {
     let (mut dice, mut accepted) = (Dice::new(11), 0);
     for round in 0..rounds {
         let (drains, workers) = (round.is_multiple_of(2), 1 + (round / 2 % 3) as usize);
-        let scheduler = support::SCHEDULERS[(round / 6 % 5) as usize];
+        let scheduler = SCHEDULERS[(round / 6 % 5) as usize];
         let built = System::builder().workers(workers).scheduler(scheduler()).thread_name("busy");
         let system = built.own();
         let (ledger, life) = (Ledger::new(SENDERS * PARCELS), Arc::new(()));
@@ -295,6 +296,29 @@ fn dropping_the_last_handle_ends_actors_and_threads() {
         assert_eq!(drops.load(Ordering::SeqCst), 6);
         assert!(!late.stop());
     });
+}
+
+/// While its workers start, have something to do, or fall asleep.
+#[test]
+fn dropping_the_last_handle_at_any_moment_ends_all_threads() {
+    for scheduler in SCHEDULERS {
+        for workers in [1, 4, 62] {
+            run(async {
+                for round in 0..6 {
+                    let builder = System::builder().workers(workers).scheduler(scheduler());
+                    let built = builder.thread_name("parks").build().unwrap();
+                    let drops = Arc::new(AtomicUsize::new(0));
+                    for _ in 0..round {
+                        let keeper = Keeper { _guard: Guard(Arc::clone(&drops)), system: None };
+                        built.spawn::<Keeper>(keeper).await.unwrap();
+                    }
+                    drop(built);
+                    until(|| threads("parks-") == 0).await;
+                    assert_eq!(drops.load(Ordering::SeqCst), round);
+                }
+            });
+        }
+    }
 }
 
 #[test]

@@ -22,7 +22,7 @@
 //! does not know of: it has nothing on its way, and the look at its signal releases the new home to it. One that is in the middle of a long handler delays
 //! the move until it answers; the actor waits meanwhile. So who hands actors over without being told to, and sees workers
 //! that are not idle, sends fences for nothing first, and begins when those are answered: nobody is in the same handler any
-//! more, and the move waits for none but the next one of each.
+//! more, and the move waits for none but the next one of each. Until then they run where they are.
 
 use crate::task::Ready;
 use crate::task::cargo::Cargo;

@@ -5,7 +5,7 @@ mod handing_over;
 mod order;
 mod talks;
 
-use crate::support::{Builds, LONG, on, run, soon};
+use crate::support::{Builds, LONG, on, run, soon, until};
 use greenroom::{Actor, Context, MigrateError, Ref, Scheduler, SpawnError, System, handlers};
 use std::collections::BTreeSet;
 use std::sync::mpsc;
@@ -214,4 +214,60 @@ fn until_closed(sink: &Ref<Sink>, sender: usize) -> thread::JoinHandle<()> {
             number += 1;
         }
     })
+}
+
+/// Whatever ends it, and wherever it is at that moment.
+#[test]
+fn an_actor_that_is_moved_about_ends_once() {
+    const ROUNDS: usize = if cfg!(sanitized) { 10 } else { 60 };
+    for workers in [2, 4] {
+        on(workers, Scheduler::per_core(), async |system| {
+            for round in 0..ROUNDS {
+                let sink = system.spawn::<Sink>(1).on(round % workers).await.unwrap();
+                let threads = [moved_about(&sink, workers), until_closed(&sink, 0)];
+                sink.place().within(LONG).await.unwrap();
+                let ends = [Ref::<Sink>::stop, Ref::kill, Ref::drain][round % 3];
+                assert!(ends(&sink), "it lives");
+                soon(sink.ended()).await;
+                assert_eq!(sink.migrate(0), Err(MigrateError::Ended));
+                for thread in threads {
+                    thread.join().unwrap();
+                }
+            }
+            until(|| system.counts().ended == ROUNDS as u64).await;
+            let counts = system.counts();
+            assert_eq!(counts.started, ROUNDS as u64);
+            assert_eq!(counts.panics, 0);
+        });
+    }
+}
+
+/// Orders it to each worker in turn, a few times.
+fn moved_about(sink: &Ref<Sink>, workers: usize) -> thread::JoinHandle<()> {
+    let sink = sink.clone();
+    thread::spawn(move || {
+        for turn in 0..200 {
+            // An error says that it has ended.
+            let _ = sink.migrate(turn % workers);
+        }
+    })
+}
+
+/// However few cores they have.
+#[test]
+fn actors_move_among_as_many_workers_as_there_can_be() {
+    const WORKERS: usize = 62;
+    on(WORKERS, Scheduler::per_core(), async |system| {
+        let mut sinks = Vec::new();
+        for worker in 0..WORKERS {
+            sinks.push(system.spawn::<Sink>(0).on(worker).await.unwrap());
+        }
+        for (worker, sink) in sinks.iter().enumerate() {
+            let next = (worker + 1) % WORKERS;
+            sink.migrate(next).unwrap();
+            let place =
+                async { while sink.place().await.unwrap() != format!("greenroom-{next}") {} };
+            soon(place).await;
+        }
+    });
 }
