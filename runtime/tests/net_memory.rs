@@ -1,4 +1,5 @@
-//! What a node keeps of connections, and of actors of other nodes, that are no more: nothing.
+//! What a node keeps of connections, and of actors of other nodes, that are no more: nothing. And what it keeps of ends of which a
+//! peer is still to hear: each once.
 //!
 //! The count is of the whole process, so this binary has one test, which measures one thing after the other. The
 //! sanitizers keep blocks for themselves.
@@ -10,11 +11,16 @@
 mod counting;
 mod support;
 
-use counting::BYTES;
-use greenroom::net::{Export, Identity, Incarnation, Loopback, Node, NodeId, Orphans, Peer};
+use counting::{BYTES, PEAK};
+use greenroom::net::{
+    Export, Frame, Identity, Incarnation, Link, Loopback, LoopbackNode, Node, NodeId, Order,
+    Orphans, Peer, Transport,
+};
 use greenroom::{Actor, Ref, System, handlers};
+use std::collections::BTreeSet;
+use std::future::poll_fn;
 use std::sync::atomic::Ordering;
-use support::{Builds, LONG, OwnSystem, run, until};
+use support::{Builds, LONG, OwnSystem, poll_once, run, soon, until};
 
 #[derive(Actor)]
 struct Echo;
@@ -34,9 +40,28 @@ impl Echo {
 /// A node of a system with one worker.
 fn place(network: &Loopback, name: &str, number: u64) -> (OwnSystem, Node) {
     let system = System::builder().workers(1).own();
-    let identity = Identity { node: NodeId(number), incarnation: Incarnation(1) };
-    let node = Node::start(&system, network.node(name, identity)).unwrap();
+    let node = Node::start(&system, network.node(name, identity(number))).unwrap();
     (system, node)
+}
+
+fn identity(number: u64) -> Identity {
+    Identity { node: NodeId(number), incarnation: Incarnation(1) }
+}
+
+/// A link to `there` by which a test says what it likes.
+async fn link(from: &LoopbackNode) -> Box<dyn Link> {
+    from.connect(&"loopback:there".parse().unwrap()).await.unwrap();
+    poll_fn(|cx| from.poll_link(cx)).await.unwrap()
+}
+
+fn say(link: &dyn Link, frame: &Frame<'_>) {
+    link.submit(Order::Free, &frame.to_bytes()).unwrap();
+}
+
+async fn receive(link: &dyn Link) -> Vec<u8> {
+    let mut frame = Vec::new();
+    soon(poll_fn(|cx| link.poll_receive(cx, &mut frame))).await.unwrap();
+    frame
 }
 
 /// How many bytes more each call leaves in use: the median of five rounds of 200, after as many calls that fill what is
@@ -87,6 +112,106 @@ async fn an_actor_that_was_started_and_ended_leaves_nothing_behind(here: &Node, 
     assert!(kept < 32, "{kept} bytes of each actor");
 }
 
+/// They end before anything of them is answered, and a hundred of them at a time do not wait for each other.
+async fn connections_that_are_left_at_once_leave_nothing_behind(network: &Loopback, there: &Node) {
+    let attacker = network.node("attacker", identity(3));
+    let attack = async |times: u32| {
+        for number in 1..=times {
+            let link = link(&attacker).await;
+            say(&*link, &Frame::Find { correlation: 1, protocol: "test.echo", name: "echo" });
+            drop(link);
+            if number % 100 == 0 {
+                until(|| there.peer(NodeId(3)).is_none()).await;
+            }
+        }
+    };
+    attack(1_000).await;
+    let before = BYTES.load(Ordering::Relaxed);
+    attack(10_000).await;
+    // Less than ten bytes of each; the last ones may not be gone yet.
+    until(|| BYTES.load(Ordering::Relaxed) < before + (96 << 10)).await;
+}
+
+async fn looks_for_what_is_not_there_leave_nothing_behind(network: &Loopback) {
+    let attacker = network.node("attacker", identity(4));
+    let link = link(&attacker).await;
+    let look = async |times: u64| {
+        for correlation in 0..times {
+            // No actor has such a number, and of none an end was told.
+            let protocol = if correlation % 2 == 0 { "test.echo" } else { "" };
+            say(&*link, &Frame::Open { correlation, actor: 1 << 50 | correlation, protocol });
+            if correlation % 100 == 99 {
+                for correlation in correlation - 99..=correlation {
+                    let answer = receive(&*link).await;
+                    let expected = Frame::NotFound { correlation, speaks: "" };
+                    assert_eq!(Frame::parse(&answer), Ok(expected));
+                }
+            }
+        }
+    };
+    look(1_000).await;
+    let before = BYTES.load(Ordering::Relaxed);
+    look(100_000).await;
+    let kept = BYTES.load(Ordering::Relaxed).wrapping_sub(before).cast_signed();
+    assert!(kept < 64 << 10, "{kept} bytes");
+}
+
+// [ENV-25]
+/// Actors end, of whom a peer is to hear that behind mail to as many of its own, for which there is no room.
+async fn ends_that_wait_are_kept_once() {
+    const MANY: u64 = 512;
+    let network = Loopback::new().frames_max(4);
+    let (system, there) = place(&network, "there", 2);
+    let spy = network.node("spy", identity(5));
+    let link = link(&spy).await;
+    let mut ending = Vec::new();
+    for correlation in 0..MANY {
+        let actor = system.spawn::<Echo>(()).await.unwrap();
+        let name = format!("echo {correlation}");
+        there.export(&name, Export::of(&actor)).unwrap();
+        say(&*link, &Frame::Find { correlation, protocol: "test.echo", name: &name });
+        let found = receive(&*link).await;
+        assert!(matches!(Frame::parse(&found), Ok(Frame::Found { .. })), "{found:?}");
+        ending.push(actor);
+    }
+    let peer = there.peer(NodeId(5)).unwrap();
+    let mut others = Vec::new();
+    for number in 0..MANY {
+        let mut finding = Box::pin(peer.find::<Echo>("echo"));
+        assert!(poll_once(&mut finding).is_pending());
+        let asked = receive(&*link).await;
+        let Ok(Frame::Find { correlation, .. }) = Frame::parse(&asked) else { panic!("{asked:?}") };
+        say(&*link, &Frame::Found { correlation, actor: 1 << 50 | number, window: 128 });
+        others.push(soon(finding).await.unwrap());
+    }
+    let mut asking: Vec<_> =
+        others.iter().map(|other| Box::pin(other.echo(7).into_future())).collect();
+    assert!(asking.iter_mut().all(|asking| poll_once(asking).is_pending()));
+
+    let before = BYTES.load(Ordering::Relaxed);
+    PEAK.store(before, Ordering::Relaxed);
+    for actor in &ending {
+        assert!(actor.stop());
+    }
+    for actor in &ending {
+        soon(actor.ended()).await;
+    }
+    let mut heard = BTreeSet::new();
+    while (heard.len() as u64) < MANY {
+        let frame = receive(&*link).await;
+        match Frame::parse(&frame) {
+            Ok(Frame::Ended { actor, .. }) => assert!(heard.insert(actor), "{actor} ended twice"),
+            Ok(Frame::Ask { .. }) => {}
+            other => panic!("{other:?}"),
+        }
+    }
+    // Eight bytes of each of them with each of the others would be twice as much.
+    let taken = PEAK.load(Ordering::Relaxed) - before;
+    assert!(taken < 1 << 20, "{taken} bytes");
+    drop(asking);
+    system.shutdown(LONG).await.unwrap();
+}
+
 #[test]
 fn what_is_over_takes_no_memory() {
     let network = Loopback::new();
@@ -97,6 +222,9 @@ fn what_is_over_takes_no_memory() {
         far.export("echo", Export::of(&echo)).unwrap();
         a_connection_leaves_nothing_behind(&near, &far).await;
         an_actor_that_was_started_and_ended_leaves_nothing_behind(&near, &far).await;
+        connections_that_are_left_at_once_leave_nothing_behind(&network, &far).await;
+        looks_for_what_is_not_there_leave_nothing_behind(&network).await;
+        ends_that_wait_are_kept_once().await;
         here.shutdown(LONG).await.unwrap();
         there.shutdown(LONG).await.unwrap();
     });

@@ -31,6 +31,7 @@ use crate::sync::{Arc, AtomicBool, Mutex, planted};
 use crate::task::core_ref::CoreRef;
 use askers::Askers;
 use backlog::Backlog;
+use gates::Round;
 pub(super) use gates::Sent;
 use queues::Queues;
 use routes::{Route, Search};
@@ -78,6 +79,8 @@ struct State {
     ended: usize,
     /// Actors of this node of whose end the peer was told.
     told: u64,
+    /// Those of whose end it is told next.
+    round: Round,
     /// What stood in for actors, until the connection closed.
     parting: Vec<Arc<Box<dyn Proxy>>>,
 }
@@ -220,26 +223,26 @@ impl Outlet {
 
     /// Sends a message, or notes `waker` to be woken when it is worth another try. Who was told to wait tries again when it is
     /// woken, or leaves.
-    pub(super) fn post(&self, parcel: &Parcel, waker: Option<&Waker>) -> Post {
-        let mut guard = self.state.lock();
+    pub(super) fn post(this: &Arc<Self>, parcel: &Parcel, waker: Option<&Waker>) -> Post {
+        let mut guard = this.state.lock();
         let state = &mut *guard;
         let route = state.routes.get_mut(&parcel.actor).filter(|route| route.ended.is_none());
         let Some(route) = route else {
             let why = state.why_lost();
             drop(guard);
             if planted!("net-gone-stays-first": true => false) {
-                self.leave(parcel.actor);
+                this.leave(parcel.actor);
             }
-            return self.give_up(parcel, why);
+            return this.give_up(parcel, why);
         };
         let needed = route.sent + u64::from(parcel.messages);
         let needed = planted!("net-bundle-overdraws": needed => route.sent + 1);
         if planted!("net-credit-ignored": needed > route.granted => false) {
             route.waiting = waker.cloned();
             if route.holds_ends_up() {
-                let freed = self.hold(state, parcel.actor);
+                let freed = this.hold(state, parcel.actor);
                 drop(guard);
-                freed.into_iter().for_each(Self::let_go);
+                freed.into_iter().for_each(|freed| Self::let_go(this, freed));
             }
             return Post::Wait;
         }
@@ -251,7 +254,7 @@ impl Outlet {
             return Post::Wait;
         }
         let submitted = if state.backlog.lets_pass() {
-            self.link.submit(Order::Within(parcel.actor), frame)
+            this.link.submit(Order::Within(parcel.actor), frame)
         } else {
             Err(SubmitError::Full)
         };
@@ -266,7 +269,7 @@ impl Outlet {
                     let frame = state.submitted;
                     state.unconfirmed.push_back(Unconfirmed { frame, letter, messages });
                     if state.unconfirmed.len().is_multiple_of(CONFIRM_EVERY) {
-                        state.confirm(self.link.delivered());
+                        state.confirm(this.link.delivered());
                     }
                 }
                 let next = state.waiting.pass(&place);
@@ -287,7 +290,7 @@ impl Outlet {
                 next.into_iter().for_each(Waker::wake);
                 let too_large = error == SubmitError::TooLarge;
                 let why = if too_large { Undelivered::TooLarge } else { Undelivered::NodeDown };
-                self.give_up(parcel, why)
+                this.give_up(parcel, why)
             }
         }
     }
@@ -369,6 +372,7 @@ impl Outlet {
         wakers.extend(state.pump.take());
         wakers.extend(state.receiver.take());
         let routes = std::mem::take(&mut state.routes);
+        let round = std::mem::take(&mut state.round);
         // Before anybody sees that it is closed, and waits for them.
         state.parting = routes.values().filter_map(|route| route.proxy.clone()).collect();
         drop(state);
@@ -393,6 +397,8 @@ impl Outlet {
             }
         }
         wakers.into_iter().for_each(Waker::wake);
+        // Nobody hears of these ends any more.
+        drop(round);
     }
 
     /// The next frame from the peer, or the end of the connection.

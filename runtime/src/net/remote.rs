@@ -152,7 +152,7 @@ impl<M: WireMessage> Drop for Remote<M> {
 
 /// What is to leave, in this order. The actor that it is for ends, or its node does, if it is dropped before.
 struct Unsent<'a> {
-    outlet: &'a Outlet,
+    outlet: &'a Arc<Outlet>,
     parcels: [Option<Parcel>; 2],
 }
 
@@ -161,7 +161,7 @@ impl Unsent<'_> {
         let mut post = Post::Done { credit: 0 };
         for slot in &mut self.parcels {
             let Some(parcel) = slot else { continue };
-            post = self.outlet.post(parcel, waker);
+            post = Outlet::post(self.outlet, parcel, waker);
             if post == Post::Wait {
                 break;
             }

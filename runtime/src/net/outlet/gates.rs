@@ -1,31 +1,34 @@
 //! How the end of an actor of this node is told behind what the actor had sent, which proxies may still have.
 //!
-//! A mark goes through each proxy behind its mail, and the end is told when all of them are out. A proxy that waits for credit,
-//! which its actor may never give, holds up no end: the peer is told that the actor is *held*, and then the end, of which
-//! that actor alone is to hear later. [ENV-25]
+//! Ends go in *rounds*. When one begins, a mark goes through each proxy behind its mail, and when all marks are out, its ends
+//! are told, in the order in which they came. Those that come meanwhile are the next round: however many actors end at
+//! about the same time, the proxies are gone through twice. One that waits for credit, which its actor may never give, holds up
+//! no round: the peer is told that the actor is *held*, and then the ends, of which that actor alone is to hear later. [ENV-25]
 //!
 //! ```text
-//!             an end comes                    the mark is out
-//!     Open ------------------> Marked -----------------------------> Open; Marked if more ends have come
-//!       \                        | no credit
-//!        \ an end, no credit     v                the mark is out
-//!         '---------- HELD ---> Held ------------ RELEASED --------> Open; Held if more ends have come
+//!           a round begins                the mark is out
+//!     Open ----------------> Marked ---------------------------> Open
+//!       \                       | no credit
+//!        \ the same, no credit  v        the mark is out
+//!         '------ HELD -------> Held ------- RELEASED ---------> Open; Held if a round has begun meanwhile
 //! ```
 //!
 //! Invariants:
-//! 1. In the mailbox of a proxy there is one mark, unless its gate is open. So what they take is bounded, however many actors end.
+//! 1. In the mailbox of a proxy there is one mark, unless its gate is open, and its route lasts until that is out. An end is kept
+//!    once. So what they take is bounded, however many actors end and however many proxies there are.
 //! 2. HELD and RELEASED are said under the lock under which a gate changes. So HELD comes before each end that did not wait
 //!    there, and never twice.
-//! 3. A mark is behind what the actors had sent whose ends it is for. The first one goes in where its actor ends, behind its
-//!    mail; where that is somewhere else, as each later one, behind all mail, wherever that is on its way.
-//! 4. Of the ends that were told when the first one comes behind a mark, each came before the mark: what their actors had sent
-//!    has left when that is out.
+//! 3. A mark is behind what the actors had sent whose ends it is for. Where a round begins with an end, and so where its actor
+//!    ends, it goes in behind its mail; where that is somewhere else, as for each later round, behind all mail, wherever that
+//!    is on its way.
+//! 4. A round begins when the ends of the one before have been told. So of the ends that were told when the first round begins
+//!    behind a mark, each came before the mark: what their actors had sent has left when that is out.
 
 use super::routes::Route;
 use super::saying::Said;
 use super::{Outlet, State};
 use crate::net::frame::{ALL_ENDS, Frame};
-use crate::net::remote::Fence;
+use crate::net::remote::{Fence, Proxy};
 use crate::net::transport::Order;
 use crate::sync::{Arc, planted};
 
@@ -38,56 +41,69 @@ pub(in crate::net) enum Sent {
     FromAnywhere,
 }
 
-/// What ends wait for at one proxy.
+/// What there is in one proxy.
 #[derive(Default)]
 pub(super) enum Gate {
-    /// Nothing.
+    /// No mark.
     #[default]
     Open,
-    /// The mark.
-    Marked {
-        /// Ends that came before it.
-        ahead: Vec<Fence>,
-        /// Those that came behind it, and wait for the next one.
-        behind: Vec<Fence>,
-    },
-    /// Nothing: the peer was told that the actor is held, until the mark is out.
+    /// The mark that the round waits for.
+    Marked,
+    /// A mark that nobody waits for: the peer was told that the actor is held, until it is out.
     Held {
-        /// How many ends were told when the first one came behind the mark, if any did.
+        /// How many ends were told when the first round began behind the mark, if one did.
         before: Option<u64>,
     },
 }
 
 /// What follows when a mark is out.
 struct Passed {
-    ends: Vec<Fence>,
+    /// Whether the round waited for it.
+    counts: bool,
     /// What the peer is told: how many ends the actor may hear of now.
     released: Option<u64>,
 }
 
-/// Ends that do not wait for a proxy any more, because its actor is held, which was said.
-pub(super) struct Freed {
+/// The ends that are told next.
+#[derive(Default)]
+pub(super) struct Round {
+    /// Whether there is one.
+    is_under_way: bool,
+    /// How many marks are to come out; one more while they are put in, so that it does not end before.
+    marks: usize,
     ends: Vec<Fence>,
+    /// Those that came when it had begun.
+    next: Vec<Fence>,
+}
+
+/// A round that begins: what is left to do about it when the lock is free.
+struct Begun {
+    marks: Vec<(u64, Arc<Box<dyn Proxy>>)>,
+    /// Of whom it was said that they are held.
+    said: Vec<Said>,
+}
+
+/// A round that does not wait for a proxy any more, because its actor is held, which was said.
+pub(super) struct Freed {
     said: Said,
+    /// Its ends, if it waits for nothing else.
+    ends: Option<Vec<Fence>>,
 }
 
 impl Gate {
-    const fn is_open(&self) -> bool {
+    pub(super) const fn is_open(&self) -> bool {
         matches!(self, Self::Open)
     }
 
-    /// An end comes when so many were told. The gate was open if it is `true`.
-    fn come(&mut self, end: &Fence, is_short: bool, told: u64) -> bool {
+    /// A round begins when so many ends were told. The gate was open if it is `true`.
+    fn come(&mut self, is_short: bool, told: u64) -> bool {
         match self {
             Self::Open => {
-                *self = if is_short {
-                    Self::Held { before: None }
-                } else {
-                    Self::Marked { ahead: vec![end.clone()], behind: Vec::new() }
-                };
+                *self = if is_short { Self::Held { before: None } } else { Self::Marked };
                 return true;
             }
-            Self::Marked { behind, .. } => behind.push(end.clone()),
+            // The round before waits for it, and would have to be over.
+            Self::Marked => {}
             Self::Held { before } => {
                 before.get_or_insert(told);
             }
@@ -95,37 +111,26 @@ impl Gate {
         false
     }
 
-    /// The proxy waits for credit when so many ends were told: returns those that waited for it.
-    fn hold(&mut self, told: u64) -> Vec<Fence> {
-        let Self::Marked { ahead, behind } = self else { return Vec::new() };
-        let before = (!behind.is_empty()).then_some(told);
-        let mut ends = std::mem::take(ahead);
-        ends.append(behind);
-        *self = Self::Held { before };
-        ends
-    }
-
     /// The mark is out. If the gate is not open now, there is to be another one.
     fn pass(&mut self, has_proxy: bool) -> Passed {
         match std::mem::take(self) {
-            Self::Open => Passed { ends: Vec::new(), released: None },
-            Self::Marked { ahead, behind } if behind.is_empty() => {
-                Passed { ends: ahead, released: None }
-            }
-            Self::Marked { ahead, behind } if has_proxy => {
-                *self = Self::Marked { ahead: behind, behind: Vec::new() };
-                Passed { ends: ahead, released: None }
-            }
-            Self::Marked { mut ahead, mut behind } => {
-                ahead.append(&mut behind);
-                Passed { ends: ahead, released: None }
-            }
+            Self::Open => Passed { counts: false, released: None },
+            Self::Marked => Passed { counts: true, released: None },
             Self::Held { before: Some(ends) } if has_proxy => {
                 *self = Self::Held { before: None };
-                Passed { ends: Vec::new(), released: Some(ends) }
+                Passed { counts: false, released: Some(ends) }
             }
-            Self::Held { .. } => Passed { ends: Vec::new(), released: Some(ALL_ENDS) },
+            Self::Held { .. } => Passed { counts: false, released: Some(ALL_ENDS) },
         }
+    }
+}
+
+impl Round {
+    /// A mark is out that it waited for: returns its ends if that was the last one.
+    fn mark_out(&mut self) -> Option<Vec<Fence>> {
+        // The connection may have ended, and all rounds with it.
+        self.marks = self.marks.checked_sub(1)?;
+        (self.marks == 0).then(|| std::mem::take(&mut self.ends))
     }
 }
 
@@ -135,9 +140,9 @@ impl Route {
         planted!("net-end-waits-for-credit": self.waiting.is_some() => false)
     }
 
-    /// Whether ends wait for such mail.
+    /// Whether the round waits for such mail.
     pub(super) fn holds_ends_up(&self) -> bool {
-        self.is_short() && matches!(self.gate, Gate::Marked { .. })
+        self.is_short() && matches!(self.gate, Gate::Marked)
     }
 }
 
@@ -147,26 +152,69 @@ impl Outlet {
     pub(in crate::net) fn end_behind_mail(this: &Arc<Self>, end: &Fence, sent: Sent) {
         let mut guard = this.state.lock();
         let state = &mut *guard;
-        let mut marks = Vec::new();
+        if state.closed {
+            return;
+        }
+        state.round.next.push(end.clone());
+        if std::mem::replace(&mut state.round.is_under_way, true) {
+            return;
+        }
+        let begun = this.begin_round(state);
+        drop(guard);
+        if let Some(ends) = Self::put_marks(this, begun, sent) {
+            Self::end_round(this, ends);
+        }
+    }
+
+    fn begin_round(&self, state: &mut State) -> Begun {
+        state.round.ends = std::mem::take(&mut state.round.next);
+        state.round.marks = 1;
+        let (mut marks, mut held) = (Vec::new(), Vec::new());
         for (actor, route) in &mut state.routes {
             let is_short = route.is_short();
             if let Some(proxy) = &route.proxy
-                && route.gate.come(end, is_short, state.told)
+                && route.gate.come(is_short, state.told)
             {
-                marks.push((*actor, proxy.clone(), is_short));
+                marks.push((*actor, proxy.clone()));
+                if is_short {
+                    held.push(*actor);
+                } else {
+                    state.round.marks += 1;
+                }
             }
         }
-        let held = marks.iter().filter(|(.., is_short)| *is_short);
-        let said: Vec<_> =
-            held.map(|(actor, ..)| this.say_last(state, &Frame::Held { actor: *actor })).collect();
-        drop(guard);
-        Self::finish_held(said);
-        for (actor, proxy, _) in marks {
+        let said = held.into_iter().map(|actor| self.say_last(state, &Frame::Held { actor }));
+        Begun { marks, said: said.collect() }
+    }
+
+    /// Returns the ends of the round if it is over with that.
+    fn put_marks(this: &Arc<Self>, begun: Begun, sent: Sent) -> Option<Vec<Fence>> {
+        Self::finish_held(begun.said);
+        for (actor, proxy) in begun.marks {
             let mark = Self::mark(this, actor);
             match sent {
                 Sent::FromHere => proxy.drop_behind(mark),
                 Sent::FromAnywhere => proxy.drop_behind_all(mark),
             }
+        }
+        this.state.lock().round.mark_out()
+    }
+
+    /// Tells the ends of a round that is over, with the lock free, and goes on to the next one.
+    fn end_round(this: &Arc<Self>, mut ends: Vec<Fence>) {
+        loop {
+            drop(ends);
+            let mut state = this.state.lock();
+            if state.round.next.is_empty() {
+                state.round.is_under_way = false;
+                return;
+            }
+            let begun = this.begin_round(&mut state);
+            drop(state);
+            // The actors that have ended meanwhile may have had other workers, between which their last messages are.
+            let sent = planted!("net-mark-overtakes": Sent::FromAnywhere => Sent::FromHere);
+            let Some(next) = Self::put_marks(this, begun, sent) else { return };
+            ends = next;
         }
     }
 
@@ -181,14 +229,17 @@ impl Outlet {
 
     /// A proxy waits for credit: from now on no end does.
     pub(super) fn hold(&self, state: &mut State, actor: u64) -> Option<Freed> {
-        let ends = state.routes.get_mut(&actor)?.gate.hold(state.told);
-        Some(Freed { ends, said: self.say_last(state, &Frame::Held { actor }) })
+        state.routes.get_mut(&actor)?.gate = Gate::Held { before: None };
+        let said = self.say_last(state, &Frame::Held { actor });
+        Some(Freed { said, ends: state.round.mark_out() })
     }
 
-    /// Tells those ends if they wait for nobody else, with the lock free.
-    pub(super) fn let_go(Freed { ends, said }: Freed) {
+    /// Goes on with that round, with the lock free.
+    pub(super) fn let_go(this: &Arc<Self>, Freed { said, ends }: Freed) {
         Self::finish_held([said]);
-        drop(ends);
+        if let Some(ends) = ends {
+            Self::end_round(this, ends);
+        }
     }
 
     /// A mark for a proxy, to be put in with the lock free: one that has ended drops it at once.
@@ -204,16 +255,22 @@ impl Outlet {
         // Or the connection has ended.
         let Some(route) = state.routes.get_mut(&actor) else { return };
         let proxy = route.proxy.clone();
-        let Passed { ends, released } = route.gate.pass(proxy.is_some());
+        let Passed { counts, released } = route.gate.pass(proxy.is_some());
         let proxy = proxy.filter(|_| !route.gate.is_open());
+        let is_over = route.is_over();
         let said = released.map(|ends| this.say_last(state, &Frame::Released { actor, ends }));
+        let ends = if counts { state.round.mark_out() } else { None };
         drop(guard);
         this.finish_all(said);
-        drop(ends);
+        if is_over {
+            this.forget(actor, |_| {});
+        }
         if let Some(proxy) = proxy {
-            let mark = Self::mark(this, actor);
-            // The actors that have ended meanwhile may have had other workers, between which their last messages are.
-            planted!("net-mark-overtakes": proxy.drop_behind_all(mark) => proxy.drop_behind(mark));
+            // As for a round that is not the first.
+            proxy.drop_behind_all(Self::mark(this, actor));
+        }
+        if let Some(ends) = ends {
+            Self::end_round(this, ends);
         }
     }
 

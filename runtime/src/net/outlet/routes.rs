@@ -49,6 +49,14 @@ pub(super) struct Route {
     pub(super) is_parted: bool,
 }
 
+impl Route {
+    /// Whether nothing is left of an actor that has ended: the peer says nothing more of it, nothing stands in for it any more,
+    /// and what did has let its mark go.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_parted && self.proxy.is_none() && self.gate.is_open()
+    }
+}
+
 impl Outlet {
     /// The peer refused a message that was told; `false` if its actor was never found.
     pub(in crate::net) fn refused(&self, actor: u64, why: Undelivered) -> bool {
@@ -201,22 +209,18 @@ impl Outlet {
         this.say(Order::Within(actor), &Frame::Open { correlation, actor, protocol: "" })
     }
 
-    /// Notes something of an actor that has ended. It is forgotten when the peer says nothing more of it and nothing stands
-    /// in for it any more.
-    fn forget(&self, actor: u64, note: impl FnOnce(&mut Route)) {
+    /// Notes something of an actor that has ended, and forgets it if nothing is left of it.
+    pub(super) fn forget(&self, actor: u64, note: impl FnOnce(&mut Route)) {
         let mut state = self.state.lock();
         let Some(route) = state.routes.get_mut(&actor) else { return };
         note(route);
-        let is_over = route.is_parted && route.proxy.is_none();
+        let is_over = route.is_over();
         if planted!("net-ended-kept": !is_over => true) {
             return;
         }
         state.opened -= usize::from(route.is_opened);
         state.ended -= 1;
-        let route = state.routes.remove(&actor);
-        drop(state);
-        // What is behind its gate is told with the lock free.
-        drop(route);
+        state.routes.remove(&actor);
     }
 
     /// Ends what stands in for an actor that has ended, and forgets it when nothing is left of it.
