@@ -3,9 +3,8 @@
 use super::message::WireMessage;
 use super::node::Node;
 use super::peer::LookupError;
+use super::together::Together;
 use crate::actor::{Protocol, Recipient, Ref};
-use std::future::{Future, poll_fn};
-use std::task::Poll;
 
 impl Node {
     /// A reference to the actor that this node exports under `name`, or else one of those that it is connected with:
@@ -25,27 +24,17 @@ impl Node {
             }
         }
         let peers = self.peers().into_iter().filter_map(|identity| self.peer(identity.node));
-        let mut asked: Vec<_> =
-            peers.map(|peer| Some(Box::pin(async move { peer.find::<P>(name).await }))).collect();
-        let mut worst = LookupError::NoSuchName(name.to_owned());
-        poll_fn(|cx| {
-            let mut waits = false;
-            for slot in &mut asked {
-                let Some(asking) = slot else { continue };
-                match asking.as_mut().poll(cx) {
-                    Poll::Ready(Ok(found)) => return Poll::Ready(Ok(found)),
-                    Poll::Ready(Err(error)) => {
-                        *slot = None;
-                        if rank(&error) > rank(&worst) {
-                            worst = error;
-                        }
-                    }
-                    Poll::Pending => waits = true,
-                }
+        let asked = peers.map(|peer| async move { peer.find::<P>(name).await });
+        let (mut asked, mut worst) =
+            (Together::new(asked), LookupError::NoSuchName(name.to_owned()));
+        while let Some(outcome) = asked.next().await {
+            match outcome {
+                Ok(found) => return Ok(found),
+                Err(error) if rank(&error) > rank(&worst) => worst = error,
+                Err(_) => {}
             }
-            if waits { Poll::Pending } else { Poll::Ready(Err(worst.clone())) }
-        })
-        .await
+        }
+        Err(worst)
     }
 }
 

@@ -52,6 +52,7 @@ mod shape;
 mod spare;
 mod spawn;
 mod streams;
+mod together;
 mod transport;
 mod whole;
 

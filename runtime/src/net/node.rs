@@ -15,6 +15,7 @@ use super::peer::Peer;
 use super::reach::Reach;
 use super::remote::stand_in;
 use super::spawn::Spawns;
+use super::together::all;
 use super::transport::{ConnectError, Connecting, Transport};
 use crate::actor::{Protocol, Ref, SpawnError};
 use crate::sync::{Arc, Mutex};
@@ -24,8 +25,6 @@ use arrivals::Former;
 use hub::Hub;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::future::poll_fn;
-use std::task::Poll;
 use tokio::sync::Notify;
 
 /// A system that other nodes reach, and that reaches them. Cloning gives another handle.
@@ -250,16 +249,6 @@ impl Node {
         };
         system.by(system.deadline(time), self.shared.when(rests)).await;
     }
-}
-
-/// Waits for all of them at once.
-async fn all(futures: impl Iterator<Item = impl Future<Output = ()>>) {
-    let mut futures: Vec<_> = futures.map(Box::pin).collect();
-    poll_fn(|cx| {
-        futures.retain_mut(|future| future.as_mut().poll(cx).is_pending());
-        if futures.is_empty() { Poll::Ready(()) } else { Poll::Pending }
-    })
-    .await;
 }
 
 impl fmt::Debug for Node {

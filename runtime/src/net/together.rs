@@ -1,0 +1,101 @@
+//! Futures that are waited for together, each of which is polled when something was done for it, and not for another one: so
+//! what many of them take is as much as what each takes alone. Works on any executor.
+
+use crate::sync::{Arc, AtomicBool, Mutex, Ordering, Wake, waker};
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+
+/// See the [module](self).
+pub(super) struct Together<F> {
+    /// `None` where a future is done.
+    places: Vec<Option<Place<F>>>,
+    left: usize,
+    /// Places that are to be looked at.
+    due: VecDeque<usize>,
+    woken: Arc<Mutex<Woken>>,
+}
+
+struct Place<F> {
+    future: Pin<Box<F>>,
+    mark: Arc<Mark>,
+    /// Wakes `mark`.
+    waker: Waker,
+}
+
+/// Places for which something was done.
+#[derive(Default)]
+struct Woken {
+    places: Vec<usize>,
+    /// Who waits, unless it was woken since it looked last.
+    poller: Option<Waker>,
+}
+
+/// Notes its place.
+struct Mark {
+    place: usize,
+    woken: Arc<Mutex<Woken>>,
+    /// Whether it is noted, or the place is due.
+    is_noted: AtomicBool,
+}
+
+impl Wake for Mark {
+    fn wake(&self) {
+        // AcqRel: releases what was done to the swap in `Together::poll_next`; pairs with it.
+        if self.is_noted.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let mut woken = self.woken.lock();
+        woken.places.push(self.place);
+        let poller = woken.poller.take();
+        drop(woken);
+        poller.into_iter().for_each(Waker::wake);
+    }
+}
+
+impl<F: Future> Together<F> {
+    pub(super) fn new(futures: impl Iterator<Item = F>) -> Self {
+        let woken = Arc::new(Mutex::new(Woken::default()));
+        let place = |(place, future)| {
+            let mark =
+                Arc::new(Mark { place, woken: woken.clone(), is_noted: AtomicBool::new(true) });
+            Some(Place { future: Box::pin(future), waker: waker(mark.clone()), mark })
+        };
+        let places: Vec<_> = futures.enumerate().map(place).collect();
+        Self { left: places.len(), due: (0..places.len()).collect(), places, woken }
+    }
+
+    /// The output of the next one that is done; `None` when all were.
+    pub(super) async fn next(&mut self) -> Option<F::Output> {
+        poll_fn(|cx| self.poll_next(cx)).await
+    }
+
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<F::Output>> {
+        let mut woken = self.woken.lock();
+        woken.poller = Some(cx.waker().clone());
+        self.due.extend(woken.places.drain(..));
+        drop(woken);
+        while let Some(at) = self.due.pop_front() {
+            let Some(place) = &mut self.places[at] else { continue };
+            // AcqRel: acquires what the waker has seen; pairs with its swap.
+            place.mark.is_noted.swap(false, Ordering::AcqRel);
+            let mut cx = Context::from_waker(&place.waker);
+            if let Poll::Ready(output) = place.future.as_mut().poll(&mut cx) {
+                self.places[at] = None;
+                self.left -= 1;
+                return Poll::Ready(Some(output));
+            }
+        }
+        if self.left == 0 { Poll::Ready(None) } else { Poll::Pending }
+    }
+}
+
+/// Waits for all of them at once.
+pub(super) async fn all(futures: impl Iterator<Item = impl Future<Output = ()>>) {
+    let mut together = Together::new(futures);
+    while together.next().await.is_some() {}
+}
+
+#[cfg(test)]
+mod tests;
