@@ -100,7 +100,7 @@ impl Peer {
     /// ends. Dropping the reference does not end it; dropping this future does.
     ///
     /// # Errors
-    /// [`RemoteSpawnError`]; no actor lives on there then.
+    /// [`RemoteSpawnError`]; no actor lives on there then, but for [one](RemoteSpawnError::NodeDown) that its node keeps.
     pub async fn spawn<A: Spawnable>(
         &self,
         name: &str,

@@ -38,7 +38,7 @@ impl<A> Spawnable for A where
 pub enum Orphans {
     /// It is stopped.
     Stop,
-    /// It goes on. Nobody ends it from outside any more.
+    /// It goes on, if the other node was told that it has started. Nobody ends it from outside any more.
     Keep,
 }
 
@@ -64,7 +64,7 @@ pub enum RemoteSpawnError {
     /// The arguments could not be put into bytes, or into 64 KiB.
     #[error("the arguments could not be put into bytes: {0}")]
     NotEncoded(String),
-    /// The connection ended.
+    /// The connection ended. If the answer was lost with it, and the node [keeps](Orphans::Keep) such actors, one goes on there.
     #[error("the connection to the node ended")]
     NodeDown,
     /// There was no answer in the time that an ask has. If the actor starts later, it is stopped.

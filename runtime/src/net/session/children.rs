@@ -71,7 +71,8 @@ impl Session {
     /// Tells the peer how a start went. That too much is to be said, the next frame meets, too.
     pub(super) fn started(&mut self, Start { correlation, actor, outcome }: Start) {
         let Some(child) = self.children.get_mut(&actor) else { return };
-        child.is_told = true;
+        // Who has closed the connection hears nothing more.
+        child.is_told = self.closing.is_none();
         match outcome {
             Ok(()) => {
                 let (protocol, child) = (child.actor.protocol(), child.actor.clone());
@@ -89,12 +90,13 @@ impl Session {
         self.outlet.say(Order::Free, &Frame::NotSpawned { correlation, why, text })
     }
 
-    /// Stops those that do not outlive the connection. All are counted until they have ended: a handler or a stop hook may
-    /// take long.
+    /// Stops those that do not outlive the connection, and those of whose start the peer was not told: nobody there has a
+    /// reference to them. All are counted until they have ended.
     pub(super) fn part_with_children(&self) {
         for child in self.children.values() {
             let orphans = planted!("net-orphans-kept": child.orphans => Orphans::Keep);
-            if orphans == Orphans::Stop {
+            let is_told = planted!("net-untold-kept": child.is_told => true);
+            if orphans == Orphans::Stop || !is_told {
                 child.actor.stop();
             }
             Spawns::keep(&self.node, self.outlet.peer().node, &**child.actor);
