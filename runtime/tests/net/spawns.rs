@@ -10,7 +10,7 @@ use greenroom::sim::World;
 use greenroom::{Actor, Context, Ref, Scheduler, StartError, System, handlers};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{self, Wake, Waker};
 use std::time::Duration;
 use tokio::sync::Semaphore;
@@ -314,6 +314,56 @@ fn a_node_starts_no_more_than_it_may_by_one_connection_after_the_other() {
         LEAVE.add_permits(1);
         until_async(async || lodge().await.is_ok()).await;
         assert_eq!(lodge().await.err(), Some(RemoteSpawnError::OverLimit));
+    });
+}
+
+/// Stop hooks that run, or have.
+static LEAVING: AtomicU64 = AtomicU64::new(0);
+/// As many are done as there are permits.
+static LEFT: Semaphore = Semaphore::const_new(0);
+
+/// Takes its time to stop.
+#[derive(Actor)]
+struct Slow;
+
+#[handlers(wire = "test.slow/1")]
+impl Slow {
+    #[start]
+    fn start((): ()) -> Self {
+        Self
+    }
+    #[stop]
+    async fn stop(&mut self) {
+        LEAVING.fetch_add(1, Ordering::Relaxed);
+        LEFT.acquire().await.unwrap().forget();
+    }
+}
+
+// [G-REMOTE-10] [ENV-14]
+#[test]
+#[cfg_attr(sanitized, ignore = "slow, and only counts")]
+fn actors_that_are_being_stopped_count_until_they_have_ended() {
+    once(Loopback::new(), async |network, here, there| {
+        there.node.allow_spawn::<Slow>("slow", Orphans::Stop).unwrap();
+        let peer = here.reach(there).await;
+        for _ in 0..4096 {
+            let slow = peer.spawn::<Slow>("slow", ()).await.unwrap();
+            assert!(peer.stop(&slow));
+        }
+        until(|| LEAVING.load(Ordering::Relaxed) == 4096).await;
+        let more = peer.spawn::<Slow>("slow", ()).await;
+        assert_eq!(more.err(), Some(RemoteSpawnError::OverLimit));
+        // Also by the next connection.
+        network.cut("here", "there");
+        until(|| here.node.peers().is_empty() && there.node.peers().is_empty()).await;
+        let peer = here.reach(there).await;
+        let more = peer.spawn::<Slow>("slow", ()).await;
+        assert_eq!(more.err(), Some(RemoteSpawnError::OverLimit));
+        LEFT.add_permits(1);
+        until_async(async || peer.spawn::<Slow>("slow", ()).await.is_ok()).await;
+        let more = peer.spawn::<Slow>("slow", ()).await;
+        assert_eq!(more.err(), Some(RemoteSpawnError::OverLimit));
+        LEFT.add_permits(4096);
     });
 }
 

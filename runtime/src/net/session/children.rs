@@ -55,7 +55,7 @@ impl Session {
         let (allowed, kept) = (spawns.of(name, protocol), spawns.kept(self.outlet.peer().node));
         drop(spawns);
         if self.children.len() + kept >= CHILDREN_MAX {
-            self.children.retain(|_, child| !child.is_told || !child.actor.is_closed());
+            self.forget_children();
         }
         if self.children.len() + kept >= CHILDREN_MAX {
             return Err(RemoteSpawnError::OverLimit);
@@ -88,6 +88,18 @@ impl Session {
     fn not_spawned(&self, correlation: u64, why: &RemoteSpawnError) -> bool {
         let (why, text) = why.written();
         self.outlet.say(Order::Free, &Frame::NotSpawned { correlation, why, text })
+    }
+
+    /// Forgets those that have ended, also where the peer does not say that it has heard so. One that is being stopped has not: a
+    /// handler or a stop hook may take long.
+    fn forget_children(&mut self) {
+        self.note_ends();
+        let inlets = &self.inlets;
+        let has_ended = |number: &u64, child: &Child| {
+            let ended = inlets.get(number).is_none_or(|inlet| inlet.has_ended);
+            planted!("net-stopping-uncounted": ended => child.actor.is_closed())
+        };
+        self.children.retain(|number, child| !child.is_told || !has_ended(number, child));
     }
 
     /// Stops those that do not outlive the connection, and those of whose start the peer was not told: nobody there has a
