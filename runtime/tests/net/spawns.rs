@@ -1,9 +1,10 @@
 //! Actors that one node starts on another.
 
+use crate::hostile::{attack, receive, say};
 use crate::stage::{Place, between, identity, once};
 use crate::support::{Builds, run, soon, until, until_async};
 use greenroom::net::{
-    Address, Export, ExportError, Identity, Incarnation, Loopback, Node,
+    Address, Export, ExportError, Frame, Identity, Incarnation, Loopback, Node,
     NodeId, Orphans, Placement, RemoteChild, RemoteSpawnError,
 };
 use greenroom::sim::World;
@@ -364,6 +365,31 @@ fn actors_that_are_being_stopped_count_until_they_have_ended() {
         let more = peer.spawn::<Slow>("slow", ()).await;
         assert_eq!(more.err(), Some(RemoteSpawnError::OverLimit));
         LEFT.add_permits(4096);
+    });
+}
+
+// [G-REMOTE-10] [ENV-14]
+#[test]
+fn nothing_is_started_from_too_long_arguments() {
+    let network = Loopback::new();
+    let there = Place::new(&network, "there", Scheduler::stealing());
+    run(async {
+        there.node.allow_spawn::<other::Worker>("worker", Orphans::Stop).unwrap();
+        let link = attack(&network).await;
+        // Around 64 KiB, with the three bytes of the length.
+        for (length, why) in [((64 << 10) - 3, None), ((64 << 10) - 2, Some(2))] {
+            let arguments = postcard::to_allocvec(&"x".repeat(length)).unwrap();
+            let (correlation, protocol, name) = (1, "test.worker", "worker");
+            say(&*link, &Frame::Spawn { correlation, protocol, name, arguments: &arguments });
+            let answer = receive(&*link).await.unwrap();
+            let refused = match Frame::parse(&answer) {
+                Ok(Frame::Found { .. }) => None,
+                Ok(Frame::NotSpawned { why, .. }) => Some(why),
+                other => panic!("{other:?}"),
+            };
+            assert_eq!(refused, why);
+        }
+        there.shut().await;
     });
 }
 

@@ -4,7 +4,7 @@ use super::Session;
 use crate::net::export::Exported;
 use crate::net::frame::Frame;
 use crate::net::node::Shared;
-use crate::net::spawn::{Begun, Orphans, RemoteSpawnError, Spawns, Started};
+use crate::net::spawn::{ARGUMENTS_BYTES_MAX, Begun, Orphans, RemoteSpawnError, Spawns, Started};
 use crate::net::transport::Order;
 use crate::sync::{Arc, planted};
 
@@ -61,6 +61,10 @@ impl Session {
             return Err(RemoteSpawnError::OverLimit);
         }
         let allowed = allowed.ok_or(RemoteSpawnError::NotAllowed)?;
+        // Or as many actors as there may be could hold as many of the longest frames.
+        if planted!("net-arguments-unbounded": arguments.len() > ARGUMENTS_BYTES_MAX => false) {
+            return Err(RemoteSpawnError::BadArguments);
+        }
         let Begun { actor, started } = allowed.begin(&self.outlet, arguments)?;
         let number = self.node.reach().number(&self.node.system(), &**actor);
         Shared::admit(&self.node, number, &actor);
