@@ -1,6 +1,6 @@
 //! A node that this one is connected with.
 
-use super::frame::Frame;
+use super::frame::{Frame, TEXT_BYTES_MAX};
 use super::identity::Identity;
 use super::message::WireMessage;
 use super::node::{Connected, adopt};
@@ -9,7 +9,7 @@ use super::remote::{Fence, stand_in};
 use super::spawn::{self, RemoteSpawnError, Spawnable};
 use crate::actor::{Protocol, Ref};
 use crate::queue::oneshot;
-use crate::sync::Arc;
+use crate::sync::{Arc, planted};
 use crate::system::System;
 use std::fmt;
 use std::future::poll_fn;
@@ -74,6 +74,9 @@ impl Peer {
         &self,
         name: &str,
     ) -> Result<Ref<P>, LookupError> {
+        if is_no_name(name) {
+            return Err(LookupError::NoSuchName(name.to_owned()));
+        }
         let (sender, mut receiver) = oneshot::pair();
         let until = self.system.deadline(self.system.core().limits.ask_timeout);
         adopt::<P>(&self.connected.outlet, name, move |found| {
@@ -106,6 +109,9 @@ impl Peer {
         name: &str,
         args: A::Args,
     ) -> Result<Ref<A>, RemoteSpawnError> {
+        if is_no_name(name) {
+            return Err(RemoteSpawnError::NotAllowed);
+        }
         let outlet = &self.connected.outlet;
         let arguments = &spawn::written(&args, outlet)?;
         let (sender, mut receiver) = oneshot::pair();
@@ -173,6 +179,11 @@ impl Peer {
         // Those that went with the last messages, too.
         self.system.by(wait(), passed(|fence| outlet.streams().fence(fence))).await;
     }
+}
+
+/// Whether nothing can have the name. In a frame one that is too long is cut, and would be another one. [ENV-3]
+fn is_no_name(name: &str) -> bool {
+    planted!("net-long-name-cut": name.len() > TEXT_BYTES_MAX => false)
 }
 
 /// An actor that was started, and is stopped if nobody takes it.

@@ -4,8 +4,8 @@ use crate::hostile::{attack, receive, say};
 use crate::stage::{Place, between, identity, once};
 use crate::support::{Builds, run, soon, until, until_async};
 use greenroom::net::{
-    Address, Export, ExportError, Frame, Identity, Incarnation, Loopback, Node,
-    NodeId, Orphans, Placement, RemoteChild, RemoteSpawnError,
+    Address, Export, ExportError, Frame, Identity, Incarnation, LookupError, Loopback, Node,
+    NodeId, Orphans, Placement, RemoteChild, RemoteSpawnError, TEXT_BYTES_MAX,
 };
 use greenroom::sim::World;
 use greenroom::{Actor, Context, Ref, Scheduler, StartError, System, handlers};
@@ -390,6 +390,25 @@ fn nothing_is_started_from_too_long_arguments() {
             assert_eq!(refused, why);
         }
         there.shut().await;
+    });
+}
+
+// [G-REMOTE-10] [ENV-3]
+#[test]
+fn too_long_a_name_is_not_that_of_its_beginning() {
+    once(Loopback::new(), async |_, here, there| {
+        let (longest, longer) = ("x".repeat(TEXT_BYTES_MAX), "x".repeat(TEXT_BYTES_MAX + 1));
+        let near = there.system.spawn::<other::Stranger>(()).await.unwrap();
+        there.node.export(&longest, Export::of(&near)).unwrap();
+        there.node.allow_spawn::<other::Stranger>(&longest, Orphans::Stop).unwrap();
+        let peer = here.reach(there).await;
+        assert!(peer.find::<other::Stranger>(&longest).await.is_ok());
+        let none = Some(LookupError::NoSuchName(longer.clone()));
+        assert_eq!(peer.find::<other::Stranger>(&longer).await.err(), none);
+        assert_eq!(here.node.find::<other::Stranger>(&longer).await.err(), none);
+        assert!(peer.spawn::<other::Stranger>(&longest, ()).await.is_ok());
+        let refused = peer.spawn::<other::Stranger>(&longer, ()).await.err();
+        assert_eq!(refused, Some(RemoteSpawnError::NotAllowed));
     });
 }
 
