@@ -64,6 +64,8 @@ struct State {
     pump: Option<Waker>,
     /// Who receives.
     receiver: Option<Waker>,
+    /// Who waits for the backlog to be empty.
+    leavers: Vec<Waker>,
     /// Frames submitted so far.
     submitted: u64,
     /// Messages that the peer may not have yet.
@@ -204,7 +206,10 @@ impl Outlet {
             let is_empty = state.backlog.is_empty();
             let lets_pass = state.backlog.lets_pass();
             let lets_pass = planted!("net-room-unshared": lets_pass => is_empty);
-            let waiting = if has_room && lets_pass { state.waiting.call() } else { Vec::new() };
+            let mut waiting = if has_room && lets_pass { state.waiting.call() } else { Vec::new() };
+            if is_empty {
+                waiting.append(&mut state.leavers);
+            }
             let is_done = !has_room || is_empty;
             drop(state);
             waiting.into_iter().for_each(Waker::wake);
@@ -371,6 +376,7 @@ impl Outlet {
         let mut wakers = state.waiting.end();
         wakers.extend(state.pump.take());
         wakers.extend(state.receiver.take());
+        wakers.append(&mut state.leavers);
         let routes = std::mem::take(&mut state.routes);
         let round = std::mem::take(&mut state.round);
         // Before anybody sees that it is closed, and waits for them.

@@ -149,9 +149,10 @@ impl Peer {
         self.connected.actor.ended().await;
     }
 
-    /// Sends what was told to actors of the node so far, and the streams that were finished, and then ends the connection.
-    /// Mail to an actor that has no room for it is waited for as long as for an answer, and so are the streams; other mail as
-    /// long as the node goes on to read, and no handler here keeps a worker. Ready when nothing is left of the connection.
+    /// Sends what was told to actors of the node so far, which of them were to be [stopped](Peer::stop), and the streams that were
+    /// finished, and then ends the connection. Mail to an actor that has no room for it is waited for as long as for an answer,
+    /// and so are the streams, and what the node has to say by itself; other mail as long as the node goes on to read, and no
+    /// handler here keeps a worker. Ready when nothing is left of the connection.
     pub async fn close(&self) {
         self.send_rest(self.system.core().limits.ask_timeout).await;
         self.connected.outlet.hang_up();
@@ -167,7 +168,7 @@ impl Peer {
         self.system.by(wait(), self.ended()).await;
     }
 
-    /// Sends what waits here. Credit is waited for so long, and then streams as long again.
+    /// Sends what waits here. Credit is waited for so long, then streams as long again, and then what the node itself has to say.
     async fn send_rest(&self, patience: Duration) {
         let outlet = &self.connected.outlet;
         let wait = || self.system.deadline(patience);
@@ -178,6 +179,8 @@ impl Peer {
         }
         // Those that went with the last messages, too.
         self.system.by(wait(), passed(|fence| outlet.streams().fence(fence))).await;
+        // An actor that was to be stopped may not end with the connection.
+        self.system.by(wait(), outlet.said_all()).await;
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a node says of the ends of its actors to a peer that gives little credit, for which a test stands; in simulated worlds.
 
 use greenroom::net::{
-    Export, Frame, Identity, Incarnation, Link, Loopback, Node, NodeId, Order, Transport,
+    Export, Frame, Identity, Incarnation, Link, LinkEnd, Loopback, Node, NodeId, Order, Transport,
 };
 use greenroom::sim::{World, WorldClock};
 use greenroom::{Actor, Builder, Context, Ref, Scheduler, System, handlers};
@@ -294,5 +294,47 @@ fn who_has_ended_is_held_no_more() {
             }
         }
         assert_eq!(heard, [Released(ALL)]);
+    });
+}
+
+/// Is started at the other end.
+#[derive(Actor)]
+struct Started;
+
+#[handlers(wire = "test.started/1")]
+impl Started {
+    #[start]
+    fn start((): ()) -> Self {
+        Self
+    }
+}
+
+// [G-REMOTE-10]: its node may keep it when the connection is gone.
+#[test]
+fn of_an_actor_that_is_stopped_and_closed_behind_the_other_end_hears_before_the_close() {
+    in_world(0, 1, 1, async |spy| {
+        let peer = spy.node.peer(NodeId(2)).unwrap();
+        let by = peer.clone();
+        let spawning = tokio::spawn(async move { by.spawn::<Started>("started", ()).await });
+        let asked = spy.receive().await;
+        let Ok(Frame::Spawn { correlation, .. }) = Frame::parse(&asked) else {
+            panic!("{asked:?}")
+        };
+        spy.say(&Frame::Found { correlation, actor: 9, window: 1 });
+        let started = spawning.await.unwrap().unwrap();
+        // While nobody reads this, there is no way for more.
+        let by = peer.clone();
+        tokio::spawn(async move { by.find::<Sink>("another").await });
+        spy.clock.sleep(SOON).await;
+        assert!(peer.stop(&started));
+        let closing = tokio::spawn(async move { peer.close().await });
+        spy.clock.sleep(SOON).await;
+        let asked = spy.receive().await;
+        assert!(matches!(Frame::parse(&asked), Ok(Frame::Find { .. })), "{asked:?}");
+        assert_eq!(Frame::parse(&spy.receive().await), Ok(Frame::Stop { actor: 9 }));
+        let mut frame = Vec::new();
+        let end = poll_fn(|cx| spy.link.poll_receive(cx, &mut frame)).await;
+        assert_eq!(end, Err(LinkEnd::Closed));
+        closing.await.unwrap();
     });
 }

@@ -6,7 +6,8 @@ use crate::net::frame::Frame;
 use crate::net::scratch;
 use crate::net::transport::{Order, SubmitError};
 use crate::sync::{Ordering, planted};
-use std::task::Waker;
+use std::future::poll_fn;
+use std::task::{Poll, Waker};
 
 /// What is left to do about a frame when the lock is free.
 #[must_use]
@@ -74,6 +75,20 @@ impl Outlet {
             self.pressed.store(true, Ordering::Relaxed);
         }
         Said { fits, pump: state.pump.take() }
+    }
+
+    /// Waits until all of that has left, or the connection has ended.
+    pub(in crate::net) async fn said_all(&self) {
+        poll_fn(|cx| {
+            let mut state = self.state.lock();
+            let is_said = state.closed || state.backlog.is_empty();
+            if planted!("net-closed-unsaid": is_said => true) {
+                return Poll::Ready(());
+            }
+            state.leavers.push(cx.waker().clone());
+            Poll::Pending
+        })
+        .await;
     }
 
     /// The same for somebody who is not the session: ends the connection if too much waits. The session may never say anything
