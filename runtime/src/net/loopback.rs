@@ -150,9 +150,12 @@ impl Net {
 }
 
 impl Pipe {
-    /// Ends it; returns who waits at it.
+    /// Ends it; returns who waits at it. One that was closed is lost if some of what was submitted before is.
     fn end(&mut self, why: LinkEnd) -> Vec<Waker> {
-        self.ended.get_or_insert(why);
+        let loses = why == LinkEnd::Lost && self.ends.iter().any(|end| !end.frames.is_empty());
+        if loses || self.ended.is_none() {
+            self.ended = Some(why);
+        }
         if why == LinkEnd::Lost {
             self.ends.iter_mut().for_each(|end| end.frames.clear());
         }
