@@ -1,8 +1,8 @@
 //! New links to a node of whose former connection something is left.
 
-use crate::stage::{Book, Log, Place, Seen, Watch, Watcher, book, open};
-use crate::support::{hold_worker_on, poll_once, run, soon, until};
-use greenroom::net::Loopback;
+use crate::stage::{Book, Log, Place, Seen, Watch, Watcher, book, identity, open};
+use crate::support::{Builds, LONG, hold_worker_on, poll_once, run, soon, until, until_async};
+use greenroom::net::{Export, Loopback, Node};
 use greenroom::{ExitReason, Scheduler, System};
 
 // [G-REMOTE-4]
@@ -54,5 +54,38 @@ fn a_handler_that_goes_on_keeps_no_other_node_waiting_and_the_last_link_counts()
         here.shut().await;
         slow.shut().await;
         free.shut().await;
+    });
+}
+
+// [G-REMOTE-4] [G-REMOTE-5]: though nobody sees by its incarnation that it is not the one before.
+#[test]
+fn a_node_that_starts_again_under_the_same_incarnation_is_another_connection() {
+    let network = Loopback::new();
+    let here = Place::new(&network, "here", Scheduler::stealing());
+    let (same, address) = (identity("there"), "loopback:there".parse().unwrap());
+    run(async {
+        let watcher = here.system.spawn::<Watcher>(()).await.unwrap();
+        let mut before = Vec::new();
+        for run in 1..=3 {
+            let system = System::builder().workers(1).own();
+            let node = Node::start(&system, network.node("there", same)).unwrap();
+            let near = system.spawn::<Book>(open()).await.unwrap();
+            node.export("book", Export::of(&near)).unwrap();
+            let peer = here.node.connect(&address).await.unwrap();
+            let far = peer.find::<Book>("book").await.unwrap();
+            watcher.tell(Watch(far.clone())).await.unwrap();
+            far.note(run, 1).await.unwrap();
+            until_async(async || far.notes().await == Ok(vec![(run, 1)])).await;
+            assert_eq!(watcher.ask(Log).await.unwrap().len(), before.len());
+            // Its place is taken by nobody, as where a process was killed.
+            drop(network.node("there", same));
+            until(|| here.node.peers().is_empty()).await;
+            before.push(far);
+            let downs = vec![Seen::Down(ExitReason::NodeDown); before.len()];
+            until_async(async || watcher.ask(Log).await.as_ref() == Ok(&downs)).await;
+            assert!(before.iter().all(|far| far.is_closed()));
+            system.shutdown(LONG).await.unwrap();
+        }
+        here.shut().await;
     });
 }
