@@ -107,18 +107,7 @@ impl Gossip {
     /// A packet of the protocol.
     #[tell]
     fn packet(&mut self, bytes: Vec<u8>, cx: &mut Context<Self>) -> Result<(), foca::Error> {
-        let mut taken = self.swim.packet(&bytes);
-        // Those who come take the places of those who have been down for longest. How many it takes is found by trying.
-        let mut places = 1;
-        while Swim::had_no_room(&taken) {
-            let removals = self.timers.take_removals(places);
-            if removals.is_empty() {
-                break;
-            }
-            self.swim.forget(removals);
-            taken = self.swim.packet(&bytes);
-            places *= 2;
-        }
+        let taken = self.swim.packet(&bytes, &mut self.timers);
         self.carry_out(cx);
         taken
     }

@@ -16,8 +16,10 @@
 //! What a member says of others is believed, but lets nobody in: who may connect is for the transport to say, and two
 //! members that may not are still members, if others are connected with both. A packet
 //! that is malformed, or names more members than there is room for, changes nothing and is a
-//! [`TellFailed`](crate::Event::TellFailed).
+//! [`TellFailed`](crate::Event::TellFailed). Where there is room for no more, news that one is down that was never heard of
+//! is passed over.
 
+mod crowd;
 mod gossip;
 mod id;
 mod member;
@@ -146,7 +148,7 @@ impl Membership {
     }
 
     /// Sets how many nodes this one remembers at most; by default 1024. Those that are down are among them, for a day or until
-    /// others need their places, who has been down for longest first.
+    /// others that come need their places, who has been down for longest first.
     pub const fn members_max(mut self, members: usize) -> Self {
         self.members_max = members;
         self

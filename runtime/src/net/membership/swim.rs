@@ -1,10 +1,18 @@
 //! The protocol, without I/O: packets and due timers go in, packets and timers come out.
 
+#[cfg(test)]
+pub(super) mod tests;
+
+use super::crowd::Crowd;
 use super::id::Id;
 use super::member::Member;
+use super::timers::Timers;
+use crate::net::NodeId;
 use crate::sync::{Arc, Mutex, planted};
 use bytes::{Buf, BufMut};
-use foca::{Foca, Header, NoCustomBroadcast, Notification, PeriodicParams, PostcardCodec, Timer};
+use foca::{
+    Foca, Header, NoCustomBroadcast, Notification, PeriodicParams, PostcardCodec, State, Timer,
+};
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use std::collections::BTreeSet;
@@ -30,12 +38,19 @@ const PACKET_BYTES_MAX: usize = 1400;
 /// The state of the protocol at one node.
 pub(super) struct Swim {
     foca: Foca<Id, Codec, SmallRng, NoCustomBroadcast>,
-    known: Known,
+    table: Arc<Mutex<Table>>,
+    members_max: usize,
+    own: NodeId,
     out: Out,
 }
 
-/// The nodes that have a place in the table of members.
-type Known = Arc<Mutex<BTreeSet<u64>>>;
+/// The table of members, as far as packets are let in by it.
+struct Table {
+    /// The nodes that have a place in it.
+    nodes: BTreeSet<NodeId>,
+    /// For how many it has room.
+    room: usize,
+}
 
 /// What is to be done.
 #[derive(Default)]
@@ -48,39 +63,65 @@ pub(super) struct Out {
 
 impl Swim {
     pub(super) fn new(me: Id, period: Duration, members_max: usize, seed: u64) -> Self {
-        let known: Known = Arc::new(Mutex::new(BTreeSet::new()));
-        let own = me.identity.node.0;
-        let codec = Codec { inner: PostcardCodec, known: known.clone(), members_max, own };
+        let table = Table { nodes: BTreeSet::new(), room: members_max };
+        let (table, own) = (Arc::new(Mutex::new(table)), me.identity.node);
+        let codec = Codec { inner: PostcardCodec, table: table.clone(), own };
         let foca = Foca::new(me, config(period), SmallRng::seed_from_u64(seed), codec);
-        Self { foca, known, out: Out::default() }
+        Self { foca, table, members_max, own, out: Out::default() }
     }
 
-    /// What others say.
-    pub(super) fn packet(&mut self, packet: &[u8]) -> Result<(), foca::Error> {
+    /// What others say. Those who come take the places of those who have been down for longest, by the `timers` that would
+    /// have had these forgotten later.
+    pub(super) fn packet(&mut self, packet: &[u8], timers: &mut Timers) -> Result<(), foca::Error> {
+        let taken = self.take_in(packet);
+        if !had_no_room(&taken) {
+            return taken;
+        }
+        let len = self.table.lock().nodes.len();
+        let Some(crowd) = Crowd::of(packet, |node| self.knows(node)) else { return taken };
+        let newcomers = crowd.named.iter().filter(|node| !self.knows(**node)).count();
+        let spare = self.down_but(&crowd.named);
+        // A packet that is refused costs nobody a place, and neither does one of which nothing comes in after all.
+        let are_too_many = len + newcomers > self.members_max + spare.len();
+        if planted!("membership-refused-evicts": are_too_many => false) {
+            return taken;
+        }
+        self.table.lock().room = len + newcomers;
+        let taken = self.take_in(&crowd.packet);
+        let mut table = self.table.lock();
+        table.room = self.members_max;
+        let over = table.nodes.len().saturating_sub(self.members_max);
+        drop(table);
+        for removal in timers.take_removals(over, &spare) {
+            // It never fails: nothing is sent by it.
+            let _ = self.foca.handle_timer(removal, &mut self.out);
+        }
+        self.count();
+        taken
+    }
+
+    fn take_in(&mut self, packet: &[u8]) -> Result<(), foca::Error> {
         let taken = self.foca.handle_data(packet, &mut self.out);
         self.count();
         taken
     }
 
-    /// Whether a packet was refused because it names more nodes than there is room for.
-    pub(super) fn had_no_room(taken: &Result<(), foca::Error>) -> bool {
-        let Err(foca::Error::Decode(error)) = taken else { return false };
-        matches!(error.downcast_ref::<CodecError>(), Some(CodecError::TooMany(_)))
+    fn knows(&self, node: NodeId) -> bool {
+        node == self.own || self.table.lock().nodes.contains(&node)
+    }
+
+    /// Who is down, but for those.
+    fn down_but(&self, named: &BTreeSet<NodeId>) -> BTreeSet<NodeId> {
+        let all = self.foca.iter_membership_state();
+        let down = all.filter(|member| member.state() == State::Down);
+        let nodes = down.map(|member| member.id().identity.node);
+        nodes.filter(|node| !named.contains(node)).collect()
     }
 
     /// A timer is due.
     pub(super) fn tick(&mut self, timer: Timer<Id>) {
         // An error means that timers came late, and the protocol has got over it.
         let _ = self.foca.handle_timer(timer, &mut self.out);
-        self.count();
-    }
-
-    /// Forgets members that are down, by timers that would have had it done later.
-    pub(super) fn forget(&mut self, removals: Vec<Timer<Id>>) {
-        for removal in removals {
-            // It never fails: nothing is sent by it.
-            let _ = self.foca.handle_timer(removal, &mut self.out);
-        }
         self.count();
     }
 
@@ -109,11 +150,17 @@ impl Swim {
     /// Takes note of who has a place in the table now.
     fn count(&self) {
         let members = self.foca.iter_membership_state();
-        let mut known = self.known.lock();
-        if members.len() != known.len() {
-            *known = members.map(|member| member.id().identity.node.0).collect();
+        let nodes = &mut self.table.lock().nodes;
+        if members.len() != nodes.len() {
+            *nodes = members.map(|member| member.id().identity.node).collect();
         }
     }
+}
+
+/// Whether a packet was refused because it names more nodes than there is room for.
+fn had_no_room(taken: &Result<(), foca::Error>) -> bool {
+    let Err(foca::Error::Decode(error)) = taken else { return false };
+    matches!(error.downcast_ref::<CodecError>(), Some(CodecError::TooMany(_)))
 }
 
 impl foca::Runtime<Id> for Out {
@@ -156,10 +203,9 @@ fn config(period: Duration) -> foca::Config {
 /// Packets in bytes, of which those are refused that name more nodes than there is room for.
 struct Codec {
     inner: PostcardCodec,
-    known: Known,
-    members_max: usize,
+    table: Arc<Mutex<Table>>,
     /// This node, of which others speak, too, and which takes no place.
-    own: u64,
+    own: NodeId,
 }
 
 /// Why a packet is not understood.
@@ -173,16 +219,16 @@ enum CodecError {
 
 impl Codec {
     fn admit(&self, id: &Id) -> Result<(), CodecError> {
-        let node = id.identity.node.0;
+        let node = id.identity.node;
         if node == self.own {
             return Ok(());
         }
-        let mut known = self.known.lock();
-        let is_full = known.len() >= self.members_max;
-        if planted!("membership-unbounded": is_full => false) && !known.contains(&node) {
-            return Err(CodecError::TooMany(self.members_max));
+        let mut table = self.table.lock();
+        let is_full = table.nodes.len() >= table.room;
+        if planted!("membership-unbounded": is_full => false) && !table.nodes.contains(&node) {
+            return Err(CodecError::TooMany(table.room));
         }
-        known.insert(node);
+        table.nodes.insert(node);
         Ok(())
     }
 }

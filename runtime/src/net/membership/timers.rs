@@ -7,7 +7,7 @@ use super::id::Id;
 use crate::net::NodeId;
 use crate::time::Time;
 use foca::Timer;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// See the [module](self).
 #[derive(Default)]
@@ -39,9 +39,10 @@ impl Timers {
         self.by_time.first_key_value().map(|((due, _), _)| *due)
     }
 
-    /// Takes those that let so many nodes be forgotten, which have been down for longest.
-    pub(super) fn take_removals(&mut self, count: usize) -> Vec<Timer<Id>> {
-        let mut removals: Vec<_> = self.removals.values().copied().collect();
+    /// Takes those that let so many of these nodes be forgotten, which have been down for longest.
+    pub(super) fn take_removals(&mut self, count: usize, of: &BTreeSet<NodeId>) -> Vec<Timer<Id>> {
+        let removals = of.iter().filter_map(|node| self.removals.get(node));
+        let mut removals: Vec<_> = removals.copied().collect();
         removals.sort_unstable();
         removals.truncate(count);
         removals.into_iter().filter_map(|key| self.remove(key)).collect()
@@ -66,25 +67,9 @@ impl Timers {
 mod tests {
     use super::*;
     use crate::net::membership::swim::Swim;
-    use crate::net::{Identity, Incarnation};
+    use crate::net::membership::swim::tests::{gossip, id};
+    use foca::State::Down;
     use std::time::Duration;
-
-    fn id(node: u64, generation: u64) -> Id {
-        let identity = Identity { node: NodeId(node), incarnation: Incarnation(1) };
-        Id::new(identity, "loopback:here".parse().unwrap(), generation)
-    }
-
-    /// A packet of one node that says of others that they are down.
-    fn gossip(from: &Id, to: &Id, down: &[Id]) -> Vec<u8> {
-        // Gossip is the ninth of foca's messages, and down the third of its states.
-        let mut packet = postcard::to_allocvec(&(from, 0_u16, to, 8_u8)).unwrap();
-        let count = u16::try_from(down.len()).unwrap();
-        packet.extend(count.to_be_bytes());
-        for id in down {
-            packet.extend(postcard::to_allocvec(&(id, 0_u16, 2_u8)).unwrap());
-        }
-        packet
-    }
 
     #[test]
     fn of_a_node_that_is_down_again_and_again_one_timer_is_kept() {
@@ -93,7 +78,8 @@ mod tests {
         let (mut timers, now) = (Timers::default(), Time(0));
         let mut removals = 0;
         for generation in 1..1000 {
-            swim.packet(&gossip(&peer, &me, &[id(3, generation)])).unwrap();
+            let news = gossip(&peer, &me, &[(3, generation, Down)]);
+            swim.packet(&news, &mut timers).unwrap();
             for (delay, timer) in swim.take().timers {
                 removals += usize::from(matches!(timer, Timer::RemoveDown(_)));
                 timers.set(now.after(delay), timer);
@@ -116,11 +102,13 @@ mod tests {
         for (node, due) in [(2, 30), (3, 10), (4, 20), (3, 40)] {
             timers.set(Time(due), Timer::RemoveDown(id(node, due)));
         }
+        let all = BTreeSet::from([2, 3, 4].map(NodeId));
+        assert!(timers.take_removals(2, &BTreeSet::from([NodeId(5)])).is_empty());
         assert_eq!(
-            timers.take_removals(2),
+            timers.take_removals(2, &all),
             [(4, 20), (2, 30)].map(|(n, due)| Timer::RemoveDown(id(n, due)))
         );
-        assert_eq!(timers.take_removals(2), [Timer::RemoveDown(id(3, 40))]);
-        assert!(timers.take_removals(2).is_empty() && timers.first_due().is_none());
+        assert_eq!(timers.take_removals(2, &all), [Timer::RemoveDown(id(3, 40))]);
+        assert!(timers.take_removals(2, &all).is_empty() && timers.first_due().is_none());
     }
 }

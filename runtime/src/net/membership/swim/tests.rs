@@ -1,0 +1,135 @@
+use super::*;
+use crate::net::{Identity, Incarnation};
+use crate::time::Time;
+use State::{Alive, Down};
+
+pub(in crate::net::membership) fn id(node: u64, generation: u64) -> Id {
+    let identity = Identity { node: NodeId(node), incarnation: Incarnation(1) };
+    Id::new(identity, "loopback:here".parse().unwrap(), generation)
+}
+
+/// A packet of one node that says what others are, of which generation.
+pub(in crate::net::membership) fn gossip(
+    from: &Id,
+    to: &Id,
+    told: &[(u64, u64, State)],
+) -> Vec<u8> {
+    // Gossip is the ninth of foca's messages.
+    let mut packet = postcard::to_allocvec(&(from, 0_u16, to, 8_u8)).unwrap();
+    packet.extend(u16::try_from(told.len()).unwrap().to_be_bytes());
+    for (node, generation, state) in told {
+        packet.extend(postcard::to_allocvec(&(id(*node, *generation), 0_u16, state)).unwrap());
+    }
+    packet
+}
+
+struct Node {
+    id: Id,
+    swim: Swim,
+    timers: Timers,
+    now: Time,
+}
+
+impl Node {
+    fn new(node: u64, members_max: usize) -> Self {
+        let id = id(node, 1);
+        let swim = Swim::new(id.clone(), Duration::from_secs(1), members_max, node);
+        Self { id, swim, timers: Timers::default(), now: Time(0) }
+    }
+
+    fn packet(&mut self, packet: &[u8]) -> Result<(), foca::Error> {
+        let taken = self.swim.packet(packet, &mut self.timers);
+        // Each packet comes later than the one before.
+        self.now = self.now.after(Duration::from_secs(1));
+        for (delay, timer) in std::mem::take(&mut self.swim.out.timers) {
+            self.timers.set(self.now.after(delay), timer);
+        }
+        taken
+    }
+
+    /// Another node says what some are, all of their first generation.
+    fn told(&mut self, from: u64, told: &[(u64, State)]) -> Result<(), foca::Error> {
+        let told: Vec<_> = told.iter().map(|(node, state)| (*node, 1, *state)).collect();
+        self.packet(&gossip(&id(from, 1), &self.id, &told))
+    }
+
+    fn up(&self) -> Vec<u64> {
+        let mut up: Vec<_> = self.swim.up().map(|member| member.identity.node.0).collect();
+        up.sort_unstable();
+        up
+    }
+
+    /// Takes the packets that tell others what is new.
+    fn news(&mut self) -> Vec<Vec<u8>> {
+        let Swim { foca, out, .. } = &mut self.swim;
+        foca.gossip(&mut *out).unwrap();
+        out.packets.drain(..).map(|(_, packet)| packet).collect()
+    }
+}
+
+#[test]
+fn a_packet_that_there_is_no_room_for_costs_nobody_a_place() {
+    let mut node = Node::new(1, 4);
+    node.told(2, &[(3, Down), (7, Down)]).unwrap();
+    let more = [4, 5, 6, 8].map(|node| (node, Alive));
+    assert!(had_no_room(&node.told(2, &more)));
+    // Nor does one that is not understood, or comes from somebody that is down.
+    let mut short = gossip(&id(2, 1), &node.id, &[(4, 1, Alive), (5, 1, Alive), (6, 1, Alive)]);
+    short.pop();
+    assert!(node.packet(&short).is_err());
+    node.told(3, &more[..2]).unwrap();
+    assert_eq!(node.up(), [2]);
+    // So old news does not bring back who is down, even if others come with it.
+    node.told(2, &[(3, Alive), (7, Alive)]).unwrap();
+    assert!(had_no_room(&node.told(2, &[(3, Alive), (4, Alive), (5, Alive), (6, Alive)])));
+    node.told(2, &[(3, Alive), (4, Alive), (5, Alive)]).unwrap();
+    assert_eq!(node.up(), [2, 4, 5]);
+    node.told(2, &[(6, Alive)]).unwrap();
+    assert_eq!(node.up(), [2, 4, 5, 6]);
+    assert_eq!(node.swim.table.lock().nodes.len(), 4);
+}
+
+#[test]
+fn who_comes_takes_the_place_of_who_has_been_down_for_longest() {
+    let mut node = Node::new(1, 4);
+    for dead in [5, 3, 4] {
+        node.told(2, &[(dead, Down)]).unwrap();
+    }
+    // But not that of one which the same packet speaks of.
+    node.told(2, &[(6, Alive), (5, Down)]).unwrap();
+    assert_eq!(node.up(), [2, 6]);
+    let known = node.swim.table.lock().nodes.clone();
+    assert_eq!(known, BTreeSet::from([2, 4, 5, 6].map(NodeId)));
+}
+
+#[test]
+fn news_of_the_dead_takes_nobodys_place() {
+    let mut node = Node::new(1, 3);
+    node.told(2, &[(3, Down), (4, Down)]).unwrap();
+    let known = node.swim.table.lock().nodes.clone();
+    let backlog = node.swim.foca.updates_backlog();
+    node.told(2, &[(5, Down), (6, Down)]).unwrap();
+    assert_eq!(node.swim.table.lock().nodes, known);
+    assert_eq!(node.swim.foca.updates_backlog(), backlog, "nobody is told");
+    // What else a packet says is heard, also of this node, which takes part anew.
+    node.told(2, &[(5, Down), (1, Down), (7, Alive)]).unwrap();
+    assert_eq!(node.up(), [2, 7]);
+    assert_ne!(*node.swim.foca.identity(), node.id);
+}
+
+#[test]
+fn news_of_the_dead_comes_to_an_end_where_there_is_no_room() {
+    let mut nodes = [Node::new(1, 4), Node::new(2, 4)];
+    for (node, other, dead) in [(0, 2, 10), (1, 1, 20)] {
+        nodes[node].told(other, &[(dead, Down), (dead + 1, Down), (dead + 2, Down)]).unwrap();
+    }
+    for _ in 0..1000 {
+        let [one, other] = &mut nodes;
+        if [&one, &other].iter().all(|node| node.swim.foca.updates_backlog() == 0) {
+            return;
+        }
+        one.news().iter().for_each(|packet| other.packet(packet).unwrap());
+        other.news().iter().for_each(|packet| one.packet(packet).unwrap());
+    }
+    panic!("it goes round and round");
+}
