@@ -1,7 +1,8 @@
 //! The timers of the protocol, until they are due.
 //!
 //! That a node is down is remembered for a day, unless its place is needed before, and others may say so of it again and again,
-//! each time of a later membership. The protocol obeys the last of these timers only, so no other one is kept.
+//! each time of a later membership. Whenever nobody was up and somebody comes, all that is done from time to time begins anew.
+//! The protocol obeys the last of these timers only, so no other one is kept.
 
 use super::id::Id;
 use crate::net::NodeId;
@@ -13,8 +14,8 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Default)]
 pub(super) struct Timers {
     by_time: BTreeMap<Key, Timer<Id>>,
-    /// Those that let a node that is down be forgotten.
-    removals: BTreeMap<NodeId, Key>,
+    /// Those of which there is one.
+    ones: BTreeMap<One, Key>,
     /// How many were set.
     count: u64,
 }
@@ -22,12 +23,36 @@ pub(super) struct Timers {
 /// When one is due, and its number.
 type Key = (Time, u64);
 
+/// A timer of which the last one counts.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum One {
+    /// Lets a node that is down be forgotten.
+    Removal(NodeId),
+    Probe,
+    Announce,
+    AnnounceDown,
+    Gossip,
+}
+
+impl One {
+    fn of(timer: &Timer<Id>) -> Option<Self> {
+        match timer {
+            Timer::RemoveDown(id) => Some(Self::Removal(id.identity.node)),
+            Timer::ProbeRandomMember(_) => Some(Self::Probe),
+            Timer::PeriodicAnnounce(_) => Some(Self::Announce),
+            Timer::PeriodicAnnounceDown(_) => Some(Self::AnnounceDown),
+            Timer::PeriodicGossip(_) => Some(Self::Gossip),
+            Timer::SendIndirectProbe { .. } | Timer::ChangeSuspectToDown { .. } => None,
+        }
+    }
+}
+
 impl Timers {
     pub(super) fn set(&mut self, due: Time, timer: Timer<Id>) {
         self.count += 1;
         let key = (due, self.count);
-        if let Timer::RemoveDown(id) = &timer
-            && let Some(before) = self.removals.insert(id.identity.node, key)
+        if let Some(one) = One::of(&timer)
+            && let Some(before) = self.ones.insert(one, key)
         {
             self.by_time.remove(&before);
         }
@@ -41,7 +66,7 @@ impl Timers {
 
     /// Takes those that let so many of these nodes be forgotten, which have been down for longest.
     pub(super) fn take_removals(&mut self, count: usize, of: &BTreeSet<NodeId>) -> Vec<Timer<Id>> {
-        let removals = of.iter().filter_map(|node| self.removals.get(node));
+        let removals = of.iter().filter_map(|node| self.ones.get(&One::Removal(*node)));
         let mut removals: Vec<_> = removals.copied().collect();
         removals.sort_unstable();
         removals.truncate(count);
@@ -56,8 +81,8 @@ impl Timers {
 
     fn remove(&mut self, key: Key) -> Option<Timer<Id>> {
         let timer = self.by_time.remove(&key)?;
-        if let Timer::RemoveDown(id) = &timer {
-            self.removals.remove(&id.identity.node);
+        if let Some(one) = One::of(&timer) {
+            self.ones.remove(&one);
         }
         Some(timer)
     }
@@ -93,7 +118,26 @@ mod tests {
         assert!(matches!(kept.next(), Some(Timer::RemoveDown(last)) if last == id(3, 999)));
         assert!(kept.next().is_none());
         drop(kept);
-        assert!(timers.removals.is_empty() && timers.first_due().is_none());
+        assert!(timers.ones.is_empty() && timers.first_due().is_none());
+    }
+
+    #[test]
+    fn of_a_peer_that_comes_and_goes_no_timers_add_up() {
+        let me = id(1, 1);
+        let mut swim = Swim::new(me.clone(), Duration::from_secs(1), 10, 7);
+        let (mut timers, now, mut set) = (Timers::default(), Time(0), 0);
+        for generation in 1..1000 {
+            let peer = id(2, generation);
+            for told in [&[][..], &[(2, generation, Down)]] {
+                swim.packet(&gossip(&peer, &me, told), &mut timers).unwrap();
+                for (delay, timer) in swim.take().timers {
+                    set += 1;
+                    timers.set(now.after(delay), timer);
+                }
+            }
+        }
+        assert!(set > 3000, "each time all begins anew");
+        assert!(timers.by_time.len() < 20, "{}", timers.by_time.len());
     }
 
     #[test]
