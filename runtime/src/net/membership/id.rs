@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 ///
 /// Once the others have declared a member down it stays so; a node that finds itself declared down takes part as
 /// a later generation. Generations begin at the time by the node's wall clock, so that a node that starts anew
-/// comes after itself; where the clock went back, renewing finds a later one in few steps, each twice as far.
+/// comes after itself; where the clock went back, renewing finds a later one in few steps, each twice as far, up to 35 years:
+/// there are more such steps than a node is ever declared down.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Written", into = "Written")]
 pub(super) struct Id {
@@ -40,7 +41,7 @@ impl foca::Identity for Id {
     type Addr = NodeId;
 
     fn renew(&self) -> Option<Self> {
-        let step = 1_u64.checked_shl(self.renewals.into()).unwrap_or(1);
+        let step = 1_u64 << self.renewals.min(DOUBLINGS_MAX);
         let generation = self.generation.checked_add(step)?;
         Some(Self { generation, renewals: self.renewals.saturating_add(1), ..self.clone() })
     }
@@ -56,6 +57,9 @@ impl foca::Identity for Id {
         planted!("membership-runs-unordered": later => larger)
     }
 }
+
+/// So often a step is twice as far as the one before.
+const DOUBLINGS_MAX: u8 = 40;
 
 /// An [`Id`] in bytes.
 #[derive(Serialize, Deserialize)]
@@ -115,5 +119,16 @@ mod tests {
             after = next;
         }
         assert!(after.win_addr_conflict(&before));
+    }
+
+    #[test]
+    fn a_node_takes_part_again_however_often_it_was_declared_down() {
+        let identity = Identity { node: NodeId(1), incarnation: Incarnation(1) };
+        let mut id = Id::new(identity, "loopback:here".parse().unwrap(), 1_800_000_000_000);
+        for time in 0..10_000 {
+            let next = id.renew().unwrap_or_else(|| panic!("not after {time} times"));
+            assert!(next.win_addr_conflict(&id) && !id.win_addr_conflict(&next));
+            id = next;
+        }
     }
 }
