@@ -3,8 +3,16 @@
 use crate::joining::join;
 use crate::support::{Builds, LONG, run, soon, until};
 use greenroom::net::membership::{MemberEvent, Membership};
-use greenroom::net::{Identity, Incarnation, Loopback, Node, NodeId};
+use greenroom::net::{
+    Address, Connecting, Export, Identity, Incarnation, Link, Loopback, LoopbackNode, Node, NodeId,
+    Transport,
+};
 use greenroom::{Actor, Event, Ref, System, handlers};
+use std::future::pending;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+use tokio::sync::mpsc;
 
 /// Has the name of the real protocol.
 #[derive(Actor)]
@@ -117,6 +125,89 @@ fn however_many_come_they_set_no_timers_that_add_up() {
         }
         // But for those of attempts to reach them, which are over soon.
         until(|| timers(&system) < 20).await;
+        system.shutdown(LONG).await.unwrap();
+        other.shutdown(LONG).await.unwrap();
+    }));
+}
+
+/// Has the name of the real protocol, and hears what is said to it.
+#[derive(Actor)]
+pub(crate) struct Ear(mpsc::UnboundedSender<Vec<u8>>);
+
+#[handlers(wire = "greenroom.membership/1")]
+impl Ear {
+    #[tell]
+    fn packet(&mut self, bytes: Vec<u8>) {
+        let _ = self.0.send(bytes);
+    }
+}
+
+/// Never reaches `nowhere`, and counts how often it was to.
+struct Patient(LoopbackNode, Arc<AtomicUsize>);
+
+impl Transport for Patient {
+    fn identity(&self) -> Identity {
+        self.0.identity()
+    }
+
+    fn connect(&self, to: &Address) -> Connecting {
+        if to.place() != "nowhere" {
+            return self.0.connect(to);
+        }
+        self.1.fetch_add(1, Ordering::Relaxed);
+        Box::pin(pending())
+    }
+
+    fn poll_link(&self, cx: &mut Context<'_>) -> Poll<Option<Box<dyn Link>>> {
+        self.0.poll_link(cx)
+    }
+
+    fn close(&self) {
+        self.0.close();
+    }
+}
+
+/// A member as packets name it: node, incarnation, generation, renewals, address.
+type Named = (u64, u64, u64, u8, String);
+
+#[test]
+fn however_many_a_member_asks_to_probe_few_are_looked_for() {
+    const MEMBERS_MAX: usize = 3;
+    let network = Loopback::new();
+    let identity = |node| Identity { node: NodeId(node), incarnation: Incarnation(1) };
+    let (system, asked) = (System::builder().workers(1).own(), Arc::new(AtomicUsize::new(0)));
+    let transport = Patient(network.node("here", identity(1)), Arc::clone(&asked));
+    let here = Node::start(&system, transport).unwrap();
+    let at = Membership::at("loopback:here".parse().unwrap()).period(LONG);
+    let members = at.members_max(MEMBERS_MAX).start(&here).unwrap();
+    let other = System::builder().workers(1).own();
+    let hostile = Node::start(&other, network.node("hostile", identity(9))).unwrap();
+    run(soon(async {
+        let (told, mut heard) = mpsc::unbounded_channel();
+        let ear = other.spawn::<Ear>(Ear(told)).await.unwrap();
+        hostile.export("greenroom.membership", Export::of(&ear)).unwrap();
+        let peer = hostile.connect(&"loopback:here".parse().unwrap()).await.unwrap();
+        let target: Ref<Fake> = peer.find("greenroom.membership").await.unwrap();
+        let mut events = members.subscribe();
+        let me: Named = (9, 1, 1, 0, "loopback:hostile".to_owned());
+        let anybody = (1_u64, 1_u64, 1_u64, 0_u8, "loopback:here");
+        target.packet(postcard(&(&me, 0_u16, anybody, 6_u8))).await.unwrap();
+        assert!(matches!(events.next().await, Some(MemberEvent::Up(_))));
+        // What comes back says of which generation it is.
+        let answer = heard.recv().await.unwrap();
+        let (it, _) = postcard::take_from_bytes::<Named>(&answer).unwrap();
+        assert_eq!(it.0, 1);
+        for node in 1000_u64..2000 {
+            let whom = (node, 1_u64, 1_u64, 0_u8, "loopback:nowhere");
+            // To ask for a probe is the third of foca's messages; it has a number.
+            let probe = postcard(&(&me, 0_u16, &it, 2_u8, whom, 0_u8));
+            target.packet(probe).await.unwrap();
+        }
+        // Who is a member is looked for all the same.
+        target.packet(greeting(2)).await.unwrap();
+        assert!(matches!(events.next().await, Some(MemberEvent::Up(_))));
+        until(|| asked.load(Ordering::Relaxed) >= 2 * MEMBERS_MAX).await;
+        assert_eq!(asked.load(Ordering::Relaxed), 2 * MEMBERS_MAX);
         system.shutdown(LONG).await.unwrap();
         other.shutdown(LONG).await.unwrap();
     }));

@@ -10,7 +10,7 @@ use super::timers::Timers;
 use super::{NAME, Named, Seed};
 use crate::actor::{Context, Handle, Message, Ref, TimerId};
 use crate::net::{Address, Identity, Node, NodeId};
-use crate::sync::Arc;
+use crate::sync::{Arc, planted};
 use crate::system::System;
 use crate::time::Time;
 use std::collections::{BTreeMap, VecDeque};
@@ -58,6 +58,8 @@ pub(super) struct Gossip {
     /// Whether there is a timer for those who were declared down, and are not told yet.
     settles: bool,
     routes: BTreeMap<NodeId, Route>,
+    /// How many there may be to who is no member: any member may ask for packets to whomever it names.
+    routes_max: usize,
     /// Periods so far.
     round: u64,
 }
@@ -100,6 +102,7 @@ impl Gossip {
             next_tick: None,
             settles: false,
             routes,
+            routes_max: members_max.saturating_mul(2),
             round: 0,
         }
     }
@@ -229,7 +232,8 @@ impl Gossip {
         self.next_tick = Some((due, cx.after(delay, Self::tick)));
     }
 
-    /// Sends a packet, if there is one, by the connection, which is made where there is none.
+    /// Sends a packet, if there is one, by the connection, which is made where there is none. To strangers none is while there
+    /// are twice as many as there may be members.
     fn send(&mut self, to: &Member, packet: Option<Vec<u8>>, cx: &mut Context<Self>) {
         let node = to.identity.node;
         match self.routes.get_mut(&node) {
@@ -243,6 +247,11 @@ impl Gossip {
                 waiting.extend(packet);
             }
             Some(Route::Open(_)) | None => {
+                let are_too_many = self.routes.len() >= self.routes_max;
+                let are_too_many = planted!("membership-routes-unbounded": are_too_many => false);
+                if are_too_many && !self.roster.is_up(to.identity) {
+                    return;
+                }
                 self.routes.insert(node, Route::Opening(packet.into_iter().collect()));
                 let open = open(self.node.clone(), node, to.address.clone());
                 let open = in_time(cx.system(), self.period * CONNECT_PERIODS, open);
