@@ -3,12 +3,14 @@
 //!
 //! Datagrams are never fragmented; one that is too long for the way out comes back as an error. What routers and other
 //! hosts say of addresses is not heard: anybody may say it, a socket tells it at its next call, whatever address that is
-//! for, and what is not read takes the room of datagrams. Nothing here allocates after the start, unless the socket is full.
+//! for, and what is not read takes the room of datagrams. Nothing here allocates after the start, unless the socket is full
+//! or the kernel refuses a place.
 
 mod cutting;
 mod marks;
 mod places;
 mod registered;
+mod segments;
 #[cfg(test)]
 mod tests;
 
@@ -16,7 +18,7 @@ use crate::link::Ecn;
 use crate::secure::audit::SendFailure;
 use crate::secure::endpoint::Arrival;
 use places::{Places, UNCUT_FOR};
-use quinn_udp::{BATCH_SIZE, RecvMeta, UdpSocketState};
+use quinn_udp::{BATCH_SIZE, RecvMeta, UdpSockRef, UdpSocketState};
 use registered::Registered;
 use std::io::{self, ErrorKind, IoSliceMut};
 use std::net::{IpAddr, SocketAddr};
@@ -52,7 +54,11 @@ pub struct Socket {
     invalid: Places,
     /// Where it would not send what it is to cut into datagrams.
     uncut: Places,
+    call: Call,
 }
+
+/// The call that sends, [`UdpSocketState::try_send`].
+type Call = fn(&UdpSocketState, UdpSockRef<'_>, &quinn_udp::Transmit<'_>) -> io::Result<()>;
 
 /// Why datagrams were not sent.
 #[derive(Debug, thiserror::Error)]
@@ -196,7 +202,8 @@ impl Socket {
         // What the kernel never had it cannot take back.
         let offload = offload && state.max_gso_segments() > 1;
         let (invalid, uncut) = (Places::new(REFUSED_FOR), Places::new(UNCUT_FOR));
-        Ok(Self { io, state, offload, address, refused: None, invalid, uncut })
+        let call = UdpSocketState::try_send;
+        Ok(Self { io, state, offload, address, refused: None, invalid, uncut, call })
     }
 
     /// The address that it is bound to.
@@ -239,7 +246,17 @@ impl Socket {
         datagrams: &[u8],
         segment: NonZeroUsize,
     ) -> Result<(), (usize, SendError)> {
-        let sent = self.send_all(None, to, Ecn::NotCapable, datagrams, segment);
+        let most = self.segments_max();
+        let sent = self.pass(None, to, Ecn::NotCapable, datagrams, segment, most);
+        let sent = sent.or_else(|(sent, error)| {
+            let rest = datagrams.get(sent..).unwrap_or_default();
+            if !self.is_halted() || rest.len() <= segment.get() {
+                return Err((sent, error));
+            }
+            // The kernel took segmentation back: what is left goes one by one.
+            let rest = self.pass(None, to, Ecn::NotCapable, rest, segment, 1);
+            rest.map_err(|(more, error)| (sent + more, error))
+        });
         sent.map_err(|(sent, error)| (sent, error.into()))
     }
 
@@ -298,32 +315,6 @@ impl Socket {
         refused.is_some_and(|(_, since)| since.elapsed() < REFUSED_FOR)
     }
 
-    fn send_all(
-        &self,
-        from: Option<IpAddr>,
-        to: SocketAddr,
-        ecn: Ecn,
-        datagrams: &[u8],
-        segment: NonZeroUsize,
-    ) -> Result<(), (usize, io::Error)> {
-        let mut sent = 0;
-        let is_uncut = self.uncut.has(places::way(to));
-        while sent < datagrams.len() {
-            let rest = &datagrams[sent..];
-            let most = if is_uncut { 1 } else { self.segments_max().max(1) };
-            // One call carries at most 64 KiB, whatever the number of datagrams.
-            let fit = (SEND_BYTES_MAX / segment).clamp(1, most);
-            let chunk = &rest[..rest.len().min(fit.saturating_mul(segment.get()))];
-            match self.send_chunk(from, to, ecn, chunk, segment.get()) {
-                Ok(()) => sent += chunk.len(),
-                // The kernel took segmentation back: what is left goes one by one.
-                Err(_) if fit > 1 && self.segments_max() == 1 => {}
-                Err(error) => return Err((sent, error)),
-            }
-        }
-        Ok(())
-    }
-
     /// Sends one datagram that IP may cut up on its way, where the kernel can be told so; else as
     /// [`send_from`](Self::send_from). Never waits.
     ///
@@ -342,24 +333,6 @@ impl Socket {
         let sent = self.send_or_without(from, to, Ecn::NotCapable, datagram, segment, true);
         cutting::set(self.io.socket(), to, false);
         sent.map_err(|(_, error)| error)
-    }
-
-    fn send_chunk(
-        &self,
-        from: Option<IpAddr>,
-        to: SocketAddr,
-        ecn: Ecn,
-        chunk: &[u8],
-        segment: usize,
-    ) -> io::Result<()> {
-        let transmit = quinn_udp::Transmit {
-            destination: to,
-            ecn: marks::codepoint(ecn),
-            contents: chunk,
-            segment_size: (chunk.len() > segment).then_some(segment),
-            src_ip: from,
-        };
-        self.state.try_send(self.io.socket().into(), &transmit)
     }
 
     /// Nobody waits for room any more, as it was found.
@@ -414,8 +387,6 @@ impl Socket {
     }
 }
 
-/// What the kernel sends with one call at most: an IPv4 packet, without its headers.
-const SEND_BYTES_MAX: usize = 65_507;
 /// Room for what the kernel joins into one.
 const BUFFER_BYTES: usize = 1 << 16;
 

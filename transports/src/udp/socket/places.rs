@@ -1,46 +1,45 @@
 //! Places for which the kernel has refused something of late, so that it is not asked again for each datagram. To be told
-//! so takes many calls each time: two that fail, and those that take segmentation and marks back into use.
+//! so takes many calls each time: some that fail, and those that take segmentation and marks back into use.
 
 use super::{SendError, Socket};
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// So many are known.
-pub(super) const PLACES_MAX: usize = 8;
+/// So many are known; each that is not costs some calls more whenever something goes there.
+pub(super) const PLACES_MAX: usize = 1024;
 
 /// For how long the kernel is not asked again to cut what goes to a place. By then the way there may be another one.
 pub(super) const UNCUT_FOR: Duration = Duration::from_secs(60);
 
-/// Those of late, with when that was, the latest first.
+/// Those of late, with when that was.
 #[derive(Debug)]
 pub(super) struct Places {
-    pub(super) known: VecDeque<(SocketAddr, Instant)>,
+    pub(super) known: BTreeMap<SocketAddr, Instant>,
     /// What is longer ago than that is not of late.
     span: Duration,
 }
 
 impl Places {
     pub(super) fn new(span: Duration) -> Self {
-        Self { known: VecDeque::with_capacity(PLACES_MAX), span }
+        Self { known: BTreeMap::new(), span }
     }
 
     /// Whether the kernel refused it for that place a moment ago.
     pub(super) fn has(&self, place: SocketAddr) -> bool {
-        self.known.iter().any(|(known, since)| *known == place && since.elapsed() < self.span)
+        self.known.get(&place).is_some_and(|since| since.elapsed() < self.span)
     }
 
-    /// Whether one more would take the place of another one.
-    fn is_full(&self) -> bool {
-        let oldest = self.known.get(PLACES_MAX - 1);
-        oldest.is_some_and(|(_, since)| since.elapsed() < self.span)
-    }
-
+    /// One that is new takes the place of the one that is known for longest, if there is no other.
     pub(super) fn insert(&mut self, place: SocketAddr) {
-        self.known.retain(|(known, _)| *known != place);
-        self.known.truncate(PLACES_MAX - 1);
-        self.known.push_front((place, Instant::now()));
+        if self.known.len() >= PLACES_MAX && !self.known.contains_key(&place) {
+            let oldest = self.known.iter().min_by_key(|(_, since)| **since);
+            if let Some(oldest) = oldest.map(|(oldest, _)| *oldest) {
+                self.known.remove(&oldest);
+            }
+        }
+        self.known.insert(place, Instant::now());
     }
 }
 
@@ -57,24 +56,28 @@ impl Socket {
         to: SocketAddr,
         sent: Result<(), (usize, io::Error)>,
     ) -> Result<(), (usize, SendError)> {
-        if matches!(&sent, Err((_, error)) if error.kind() == ErrorKind::InvalidInput) {
-            self.regain();
-            self.invalid.insert(to);
+        match &sent {
+            Err((_, error)) => {
+                let is_invalid = error.kind() == ErrorKind::InvalidInput;
+                if is_invalid {
+                    self.invalid.insert(to);
+                }
+                if is_invalid || self.is_halted() {
+                    self.regain();
+                }
+            }
+            // It left without a mark, after it was refused with one. That may be otherwise elsewhere.
+            Ok(()) if self.is_halted() && !self.uncut.has(way(to)) => {
+                self.uncut.insert(way(to));
+                self.regain();
+            }
+            Ok(()) => {}
         }
-        self.settle_segments(to);
         sent.map_err(|(sent, error)| (sent, error.into()))
     }
 
-    /// The kernel took segmentation back, and marks with it, if it could not cut what was to go to that place: its way leads
-    /// through a tunnel that seals, or by a device that does not add checksums. Others are sent to as before, and that one
-    /// datagram by datagram for a while. Where that is so of many places it is left at that until it is long ago.
-    fn settle_segments(&mut self, to: SocketAddr) {
-        let to = way(to);
-        let is_halted = self.offload && self.state.max_gso_segments() == 1;
-        let is_halted = crate::planted!("one-way-halts-all": is_halted => false);
-        if is_halted && !self.uncut.has(to) && !self.uncut.is_full() {
-            self.uncut.insert(to);
-            self.regain();
-        }
+    /// Whether the kernel took segmentation back, and marks with it.
+    pub(super) fn is_halted(&self) -> bool {
+        self.offload && self.state.max_gso_segments() == 1
     }
 }

@@ -28,6 +28,7 @@ async fn an_address_that_is_refused_is_not_tried_again_at_once() {
                 .send_from(Some(gone), to.address(), Ecn::NotCapable, &[7; 300], segment)
                 .expect("it is sent");
             assert_eq!(sender.segments_max(), segments);
+            assert!(sender.uncut.known.is_empty(), "that says nothing of the way");
         };
         send(&mut sender);
         let first = since(&sender);
@@ -113,60 +114,112 @@ async fn a_place_that_is_refused_is_not_tried_again_at_once() {
     fails(&mut sender, nowhere(1));
     fails(&mut sender, nowhere(2));
     // However long this takes.
-    sender.invalid.known.iter_mut().for_each(|(_, since)| *since += Duration::from_secs(3600));
+    sender.invalid.known.values_mut().for_each(|since| *since += Duration::from_secs(3600));
     let first = sender.invalid.known.clone();
-    let known: Vec<_> = first.iter().map(|(place, _)| *place).collect();
-    assert_eq!(known, [nowhere(2), nowhere(1)]);
+    assert!(first.keys().eq(&[nowhere(1), nowhere(2)]));
     fails(&mut sender, nowhere(1));
     sender.send_cut(None, nowhere(2), &[7; 300]).expect_err("it is refused");
     assert_eq!(sender.invalid.known, first);
     let sent = sender.send_from(None, to.address(), Ecn::Capable0, &[7; 300], segment);
     sent.expect("other places are reached");
     let long_ago = Instant::now().checked_sub(REFUSED_FOR).expect("the machine runs for longer");
-    sender.invalid.known.iter_mut().for_each(|(_, since)| *since = long_ago);
+    sender.invalid.known.values_mut().for_each(|since| *since = long_ago);
     fails(&mut sender, nowhere(1));
-    assert_eq!(sender.invalid.known.front().map(|(_, since)| *since > long_ago), Some(true));
-    (1..100).for_each(|last| fails(&mut sender, nowhere(last)));
-    assert_eq!(sender.invalid.known.len(), PLACES_MAX);
+    assert!(sender.invalid.known[&nowhere(1)] > long_ago);
+}
+
+/// However many places there are, the memory for them has an end.
+#[test]
+fn the_place_that_is_known_for_longest_is_forgotten() {
+    let mut places = Places::new(REFUSED_FOR);
+    let place = |port: usize| SocketAddr::from(([192, 0, 2, 1], u16::try_from(port).unwrap()));
+    (0..PLACES_MAX).for_each(|port| places.insert(place(port)));
+    places.insert(place(0));
+    places.insert(place(PLACES_MAX));
+    assert_eq!(places.known.len(), PLACES_MAX);
+    let are_known = [0, 1, 2, PLACES_MAX].map(|port| places.known.contains_key(&place(port)));
+    assert_eq!(are_known, [true, false, true, true]);
+}
+
+/// What the kernel says where the way to a peer takes no long sends, which leaves the socket without them and without
+/// marks.
+#[cfg(target_os = "linux")]
+fn takes_no_segments(
+    state: &UdpSocketState,
+    io: UdpSockRef<'_>,
+    transmit: &quinn_udp::Transmit<'_>,
+) -> io::Result<()> {
+    // Nobody has that port, and the kernel says the same of it.
+    let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
+    let is_long = transmit.segment_size.is_some();
+    let destination = if is_long { nowhere } else { transmit.destination };
+    let sent = state.try_send(io, &quinn_udp::Transmit { destination, ..transmit.clone() });
+    assert!(!is_long || (sent.is_err() && state.max_gso_segments() == 1));
+    sent
+}
+
+/// A socket whose ways take no long sends; none where the kernel takes none anyway.
+#[cfg(target_os = "linux")]
+fn tunnelled() -> Option<Socket> {
+    let sender = socket(places()[0].0);
+    if sender.segments_max() == 1 {
+        eprintln!("not tested: this kernel does not cut datagrams");
+        return None;
+    }
+    Some(Socket { call: takes_no_segments, ..sender })
 }
 
 /// [UDP-34]: a place whose way does not take long sends, by the kernel's word, costs the others neither them nor marks.
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_place_that_takes_no_segments_leaves_them_to_the_others() {
-    let (mut sender, to) = (socket(places()[0].0), socket(places()[0].0));
+    let (Some(mut sender), to) = (tunnelled(), socket(places()[0].0)) else { return };
     let segments = sender.segments_max();
-    if segments == 1 {
-        eprintln!("not tested: this kernel does not cut datagrams");
-        return;
-    }
     let segment = NonZeroUsize::new(100).expect("not zero");
-    let send = |sender: &mut Socket| {
-        let sent = sender.send_from(None, to.address(), Ecn::Capable0, &[7; 300], segment);
+    let send = |sender: &mut Socket, to: SocketAddr| {
+        let sent = sender.send_from(None, to, Ecn::Capable0, &[7; 300], segment);
         sent.expect("it is sent");
+        assert_eq!(sender.segments_max(), segments, "others are sent to as before");
+        assert!(sender.uncut.has(way(to)), "and that one is not asked for again at once");
     };
-    // What the kernel says of this one leaves the socket as it is where the way to a peer takes none.
-    let halt = |sender: &Socket| {
-        let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
-        sender.send(nowhere, &[7; 300], segment).expect_err("nobody has that port");
-        assert_eq!(sender.segments_max(), 1);
-    };
-    halt(&sender);
-    send(&mut sender);
-    assert_eq!(sender.segments_max(), segments, "others are sent to as before");
-    assert!(sender.uncut.has(way(to.address())), "and that one is not asked for again at once");
+    send(&mut sender, to.address());
     let first = sender.uncut.known.clone();
-    send(&mut sender);
-    assert_eq!((sender.segments_max(), &sender.uncut.known), (segments, &first));
-    // Where it is so of every place it is left at that for a while.
-    (1..100).for_each(|host| sender.uncut.insert(way(([192, 0, 2, host], 1).into())));
-    halt(&sender);
-    send(&mut sender);
-    assert_eq!((sender.segments_max(), sender.uncut.known.len()), (1, PLACES_MAX));
+    send(&mut sender, to.address());
+    assert_eq!(sender.uncut.known, first);
+    // However many there are of them.
+    (1..100).for_each(|host| send(&mut sender, ([127, 0, 1, host], to.address().port()).into()));
+    assert_eq!(sender.uncut.known.len(), 100);
     let long_ago = Instant::now().checked_sub(UNCUT_FOR).expect("the machine runs for longer");
-    sender.uncut.known.iter_mut().for_each(|(_, since)| *since = long_ago);
-    send(&mut sender);
-    assert_eq!(sender.segments_max(), segments, "the way there may be another one");
+    sender.uncut.known.values_mut().for_each(|since| *since = long_ago);
+    sender.call = UdpSocketState::try_send;
+    sender
+        .send_from(None, to.address(), Ecn::Capable0, &[7; 300], segment)
+        .expect("the way there may be another one");
+    assert!(!sender.uncut.has(way(to.address())));
+}
+
+/// [UDP-34]: the peer would miss marks, and have none for as long as packets take that path.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn what_goes_one_by_one_after_all_is_marked() {
+    let (Some(mut sender), to) = (tunnelled(), socket(places()[0].0)) else { return };
+    let (segment, mut batch) = (NonZeroUsize::new(100).expect("not zero"), Batch::new());
+    let mut came = 0;
+    for sent in 1..=2 {
+        sender
+            .send_from(None, to.address(), Ecn::Capable0, &[7; 350], segment)
+            .expect("it is sent");
+        while came < 4 * sent {
+            let readable = std::future::poll_fn(|cx| to.poll_readable(cx));
+            let readable = tokio::time::timeout(Duration::from_secs(100), readable).await;
+            readable.expect("it arrives").expect("the socket is there");
+            to.receive(&mut batch).expect("the socket is there");
+            for (arrival, _) in batch.datagrams() {
+                assert_eq!(arrival.ecn, Ecn::Capable0, "the datagram {came}");
+                came += 1;
+            }
+        }
+    }
 }
 
 /// [UDP-33]: the socket's options that are set anew in between would cut nothing.
