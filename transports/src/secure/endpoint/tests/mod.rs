@@ -2,6 +2,7 @@
 
 mod contacts;
 mod crossing;
+mod floods;
 mod hostile;
 mod lifecycle;
 mod places;
