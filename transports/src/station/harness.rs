@@ -2,7 +2,7 @@
 
 use super::{Attempt, By, Outgoing, Station, Wakes};
 use crate::link::{self, Time};
-use crate::secure::endpoint::harness::{Seeded, address, cluster, identity, ms};
+use crate::secure::endpoint::harness::{Seeded, address, cluster, identity, ms, small_config};
 use crate::secure::endpoint::{AssociationId, Config, Endpoint};
 use crate::secure::key::PublicKey;
 use crate::secure::wire::Suite;
@@ -50,7 +50,7 @@ impl Net {
         // The same seeds give the same keys, so each net is a world of its own.
         #[cfg(test)]
         crate::secure::packet::watch::forget();
-        let config = Config { suite: Suite::Classic, ..Config::default() };
+        let config = small_config(Suite::Classic);
         let mut net = Self { now: ms(1), hosts: Vec::new(), wire: VecDeque::new(), config };
         for host in 1..=count {
             let mut made = net.host(host, 0);

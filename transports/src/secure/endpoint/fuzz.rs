@@ -4,7 +4,7 @@ mod handshakes;
 
 pub use handshakes::handshakes;
 
-use super::harness::{Pair, address, digest, events, node, pair, sealed, up};
+use super::harness::{Pair, address, digest, events, node, pair, sealed, small_config, up};
 use super::*;
 use crate::fuzz::Choices;
 use crate::secure::guard::CODES_BYTES;
@@ -15,7 +15,7 @@ use std::cell::RefCell;
 /// Nodes that take as much as comes, so that no rate stands before what is looked at.
 pub(super) fn open_config(suite: Suite) -> Config {
     let rate = Rate::per_second(1_000_000_000, 1_000_000_000);
-    Config { source_rate: rate, load_rate: rate, suite, ..Config::default() }
+    Config { source_rate: rate, load_rate: rate, ..small_config(suite) }
 }
 
 /// Everything that two nodes ever said, and both after that.

@@ -1,8 +1,10 @@
 //! Two endpoints and the packets between them, which tests and fuzzers hold in their hands.
 
 use super::*;
-use crate::secure::wire::OVERHEAD_BYTES;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use crate::secure::wire::{OVERHEAD_BYTES, Suite};
+use rustc_hash::FxHasher;
+use std::hash::{Hash, Hasher};
+use std::sync::OnceLock;
 
 /// Randomness from a seed, by splitmix64.
 #[derive(Clone, Debug)]
@@ -32,8 +34,16 @@ pub(crate) fn address(host: u8) -> SocketAddr {
     SocketAddr::from(([192, 0, 2, host], 7000))
 }
 
+/// That of a host, which is made once: worlds are many, and public keys take long.
 pub(crate) fn identity(host: u8) -> Identity {
-    Identity::new(Key::new([host; 32]))
+    static MADE: [OnceLock<Identity>; 256] = [const { OnceLock::new() }; 256];
+    let made = MADE[usize::from(host)].get_or_init(|| Identity::new(Key::new([host; 32])));
+    made.clone()
+}
+
+/// Limits by which nodes are made soon: tables for few sources and entries, instead of nearly half a megabyte.
+pub(crate) fn small_config(suite: Suite) -> Config {
+    Config { suite, source_sets: 4, audit_entries: 64, ..Config::default() }
 }
 
 pub(crate) fn cluster() -> Key {
@@ -92,7 +102,7 @@ pub(super) fn sealed(
 
 /// Everything that a rejected packet must leave as it was.
 pub(super) fn digest(node: &mut Endpoint) -> u64 {
-    let mut state = DefaultHasher::new();
+    let mut state = FxHasher::default();
     node.associations.iter_mut().for_each(|association| association.digest(&mut state));
     node.peers.places().for_each(|place| {
         let peer = node.peers.at(place);
