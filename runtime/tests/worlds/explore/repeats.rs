@@ -1,0 +1,137 @@
+//! Runs of the same choices: that they are the same, and where they are not.
+
+use super::{Box_, failure_of, file, number_after};
+use greenroom::sim::{Explore, Policy, World};
+use greenroom::{Actor, handlers};
+use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// A number that no two calls have in common, as the real clock has it.
+fn unrepeatable() -> u64 {
+    static CALLS: AtomicU64 = AtomicU64::new(1);
+    CALLS.fetch_add(1, Ordering::Relaxed)
+}
+
+/// Buys as often as the world does not say.
+fn unrepeatable_tickets(world: &mut World) {
+    let node = world.node("theatre").start();
+    let system = node.system();
+    world.run(async {
+        let tickets = system.spawn::<Box_>(Box_ { left: 1000 }).await.unwrap();
+        for _ in 0..unrepeatable() {
+            tickets.left().await.unwrap();
+        }
+    });
+}
+
+#[test]
+fn what_does_not_come_from_the_world_is_found_where_it_shows() {
+    assert_eq!(Explore::new().seeds(3).twice().run(|world| assert!(world.pick(9) < 9)).worlds, 3);
+    let text = failure_of(&Explore::new().seeds(3).twice(), unrepeatable_tickets);
+    assert!(text.contains("the run does not repeat"), "{text}");
+    let line = number_after(&text, "part at line ");
+    let trace = String::from_utf8(file(&text, "what was chosen:")).unwrap();
+    let named = trace.lines().nth(line as usize - 1).unwrap();
+    assert!(text.contains(&format!("\"{named}\"")), "{named} of {text}");
+}
+
+#[test]
+fn who_runs_and_what_is_sent_where_tells_runs_apart() {
+    type Case = fn(&mut World, usize);
+    let cases: [Case; 3] = [
+        |world, which| {
+            // Both nodes are alike, and so are their actors' numbers.
+            let systems = ["one", "other"].map(|name| world.node(name).start().system());
+            world.run(async {
+                let mut offices = Vec::new();
+                for system in &systems {
+                    offices.push(system.spawn::<Box_>(Box_ { left: 1 }).await.unwrap());
+                }
+                offices[which].left().await.unwrap();
+            });
+        },
+        |world, which| {
+            let nodes = ["one", "other", "third"].map(|name| world.node(name).start());
+            let sockets = nodes.each_ref().map(|node| node.bind(1).unwrap());
+            sockets[2].send(sockets[which].address(), b"x");
+            world.settle();
+        },
+        |world, which| {
+            let socket = world.node("one").start().bind(1).unwrap();
+            socket.send(socket.address(), &[u8::from(which == 1)]);
+            world.settle();
+        },
+    ];
+    for case in cases {
+        let calls = Cell::new(0);
+        let text = failure_of(&Explore::new().seeds(1).twice(), |world| {
+            calls.set(calls.get() + 1);
+            case(world, calls.get() % 2);
+        });
+        assert!(text.contains("the run does not repeat"), "{text}");
+    }
+}
+
+#[test]
+fn a_second_run_that_fails_is_not_passed_over() {
+    let runs = Cell::new(0);
+    let text = failure_of(&Explore::new().seeds(1).twice(), |_| {
+        runs.set(runs.get() + 1);
+        assert_ne!(runs.get(), 2, "bad luck");
+    });
+    assert!(text.contains("the run does not repeat") && text.contains("bad luck"), "{text}");
+}
+
+#[test]
+fn a_failure_that_does_not_repeat_says_so() {
+    let text = failure_of(&Explore::new().seeds(1), |world| {
+        unrepeatable_tickets(world);
+        assert!(unrepeatable() > 1 << 40, "bad luck");
+    });
+    assert!(text.contains("bad luck") && text.contains("part at line "), "{text}");
+    assert!(!text.contains("matter"), "{text}");
+    let text = failure_of(&Explore::new().seeds(1), |world| {
+        static FIRST: AtomicU64 = AtomicU64::new(1);
+        let picks = FIRST.swap(0, Ordering::Relaxed);
+        (0..picks).for_each(|_| assert!(world.pick(9) < 9));
+        assert_eq!(picks, 0, "only once");
+    });
+    assert!(text.contains("something outlives a world"), "{text}");
+}
+
+/// Notes when it is dropped, in the list of its world.
+#[derive(Actor)]
+struct Mortal(u32, Arc<Mutex<Vec<Vec<u32>>>>);
+
+#[handlers]
+impl Mortal {}
+
+impl Drop for Mortal {
+    fn drop(&mut self) {
+        self.1.lock().unwrap().last_mut().unwrap().push(self.0);
+    }
+}
+
+#[test]
+fn a_world_is_buried_again_in_the_same_order() {
+    let buried = Arc::new(Mutex::new(Vec::new()));
+    Explore::new().policy(Policy::Random).seeds(20).twice().run(|world| {
+        buried.lock().unwrap().push(Vec::new());
+        let system = world.node("one").start().system();
+        world.run(async {
+            for number in 0..4 {
+                let mortal = Mortal(number, Arc::clone(&buried));
+                system.spawn::<Mortal>(mortal).await.unwrap();
+            }
+        });
+    });
+    let buried = buried.lock().unwrap();
+    let mut orders = BTreeSet::new();
+    for both in buried.chunks(2) {
+        assert_eq!((both[0].len(), &both[0]), (4, &both[1]));
+        orders.insert(&both[0]);
+    }
+    assert!(orders.len() > 1, "the order is a choice");
+}
