@@ -13,6 +13,7 @@ use super::choice::{Choices, Label};
 use super::link::Link;
 use super::mark::Ecn;
 use super::rule::{Fate, Rule, Rules, damage};
+use super::strait::{Strait, Straits};
 use crate::sync::planted;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
@@ -110,8 +111,8 @@ pub(crate) struct Fabric {
     busy: BTreeMap<Way, u64>,
     /// The links that lose everything at the moment.
     bursts: BTreeSet<Way>,
-    /// How often storms have cut a link, beside the ones that are cut by themselves: it is whole when all of that is over.
-    blocked: BTreeMap<Way, u32>,
+    /// What storms do to links, beside what those do by themselves.
+    straits: Straits,
     /// Addresses inside a network, and how they look from outside.
     outside: BTreeMap<SocketAddr, SocketAddr>,
     inside: BTreeMap<SocketAddr, SocketAddr>,
@@ -184,18 +185,15 @@ impl Fabric {
         self.links.entry((from, to)).or_insert(all)
     }
 
-    /// Cuts a link for a while, whether or not it is cut by itself.
-    pub(super) fn block(&mut self, way: Way) {
-        *self.blocked.entry(way).or_default() += 1;
+    /// Lets a storm do something to a link for a while, whatever that does by itself.
+    pub(super) fn begin(&mut self, way: Way, strait: Strait) {
+        self.straits.begin(way, strait);
     }
 
     /// Ends that.
-    pub(super) fn unblock(&mut self, way: Way) {
+    pub(super) fn end(&mut self, way: Way, strait: Strait) {
         planted!("sim-storm-joins": () => self.link(way.0, way.1).cut = false);
-        let left = self.blocked.remove(&way).unwrap_or(0);
-        if left > 1 {
-            self.blocked.insert(way, left - 1);
-        }
+        self.straits.end(way, strait);
     }
 
     /// Adds a rule for the packets from one address to another.
@@ -209,7 +207,7 @@ impl Fabric {
     pub(super) fn heal_link(&mut self, from: IpAddr, to: IpAddr) -> Option<Rules> {
         let link = self.link(from, to);
         *link = link.healed();
-        self.blocked.remove(&(from, to));
+        self.straits.heal((from, to));
         for (_, port) in self.ports.iter_mut().filter(|(at, _)| at.ip() == from) {
             port.full_until = 0;
         }
@@ -230,7 +228,7 @@ impl Fabric {
         for link in self.links.values_mut() {
             *link = link.healed();
         }
-        self.blocked.clear();
+        self.straits.heal_all();
         for port in self.ports.values_mut() {
             port.full_until = 0;
         }
@@ -308,8 +306,7 @@ impl Fabric {
             capture.add(Seen::Sent, now, [says, to], ecn, bytes);
         }
         let way = self.way(from, to);
-        let is_cut =
-            self.blocked.contains_key(&way) || self.links.get(&way).unwrap_or(&self.all).cut;
+        let is_cut = self.straits.is_cut(way) || self.links.get(&way).unwrap_or(&self.all).cut;
         self.traffic.cut_off += u64::from(is_cut);
         !is_cut
     }
@@ -349,7 +346,7 @@ impl Fabric {
         self.traffic.damaged += u64::from(fate.bytes.is_some());
         let bytes = fate.bytes.as_deref().unwrap_or(bytes);
         trace(to, bytes, choices);
-        if bytes.len() > link.bytes_max_now() {
+        if bytes.len() > self.straits.bytes_max(way, link.bytes_max_now()) {
             self.traffic.too_long += 1;
             return;
         }

@@ -69,6 +69,7 @@ mod node;
 mod options;
 mod orders;
 mod parting;
+mod plight;
 mod policy;
 mod queue;
 mod rarities;
@@ -85,6 +86,7 @@ mod socket;
 mod spectator;
 mod stage;
 mod storm;
+mod strait;
 mod wires;
 mod world;
 

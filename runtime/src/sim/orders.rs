@@ -2,6 +2,7 @@
 
 use super::incarnation::Incarnation;
 use super::node::{Node, host};
+use super::plight::{Blow, Told};
 use super::roster::Work;
 use super::stage::{Given, Order};
 use super::world::World;
@@ -42,40 +43,92 @@ impl World {
 
     fn carry_out(&mut self, node: usize, order: Order) {
         let now = self.stage.now();
+        let told = &mut self.nodes[node].told;
         match order {
-            Order::Kill => self.crash(node),
-            Order::Stop(deadline) => self.stop(node, deadline),
+            Order::Kill => {
+                (told.down, told.paused) = (true, false);
+                self.crash(node);
+            }
+            Order::Stop(deadline) => {
+                told.down = true;
+                self.stop(node, deadline);
+            }
             Order::Restart => {
+                (told.down, told.paused) = (false, false);
                 self.crash(node);
                 self.begin_life(node);
             }
-            Order::Pause => {
-                let state = &mut self.nodes[node];
-                state.paused = true;
-                state.life.iter().for_each(Incarnation::hold);
-                state.held.extend(self.roster.take_all_of(node));
-            }
-            Order::Resume => {
-                self.nodes[node].paused = false;
-                self.nodes[node].life.iter().for_each(Incarnation::release);
-                self.let_go(node);
-                self.look_at_timers();
-            }
-            Order::Drift(millionths) => self.nodes[node].skew.drift(now, millionths),
+            Order::Pause => told.paused = true,
+            Order::Resume => told.paused = false,
+            Order::Drift(millionths) => told.drift = Some(millionths),
             Order::Jump(ahead) => {
                 self.nodes[node].skew.jump(now, ahead);
                 self.move_to(now);
                 self.look_at_timers();
             }
-            Order::Freeze => self.nodes[node].skew.freeze(now),
-            Order::Slow(0 | 1) => self.end_slowness(node),
-            Order::Slow(times) => self.nodes[node].slowness = times.into(),
+            Order::Freeze => told.drift = None,
+            Order::Slow(times) => told.slowness = times.max(1),
+            Order::Storm(blow) => self.strike(node, blow),
             Order::Stopped(incarnation) => {
                 if self.stage.faces.lock()[node].incarnation == incarnation {
                     self.crash(node);
                 }
             }
         }
+        self.adapt(node);
+    }
+
+    /// Does what a storm does with a node.
+    fn strike(&mut self, node: usize, blow: Blow) {
+        let state = &mut self.nodes[node];
+        match blow {
+            Blow::Kill => self.crash(node),
+            Blow::Stop(deadline) => self.stop(node, deadline),
+            Blow::Revive(life) => {
+                let is_down = state.told.down;
+                if !is_down && self.stage.faces.lock()[node].incarnation == life {
+                    self.crash(node);
+                    self.begin_life(node);
+                }
+            }
+            Blow::Begin(by, plight) => state.plights.begin(by, plight),
+            Blow::End(by, plight) => {
+                planted!("sim-storm-ends-all": () => state.told = Told::default());
+                state.plights.end(by, plight);
+            }
+        }
+    }
+
+    /// Lets a node be as it was told, and as storms have made it.
+    fn adapt(&mut self, node: usize) {
+        let now = self.stage.now();
+        let state = &mut self.nodes[node];
+        let condition = state.told.with(&state.plights);
+        let before = std::mem::replace(&mut state.condition, condition);
+        if condition.drift != before.drift {
+            match condition.drift {
+                Some(millionths) => state.skew.drift(now, millionths),
+                None => state.skew.freeze(now),
+            }
+        }
+        if condition.paused && !before.paused {
+            self.rest(node);
+        }
+        if condition.slowness <= 1 && before.slowness > 1 {
+            self.end_slowness(node);
+        }
+        if before.paused && !condition.paused {
+            self.nodes[node].life.iter().for_each(Incarnation::release);
+            self.let_go(node);
+            self.look_at_timers();
+        }
+    }
+
+    /// Lets nothing of a node run.
+    fn rest(&mut self, node: usize) {
+        let state = &mut self.nodes[node];
+        state.life.iter().for_each(Incarnation::hold);
+        state.held.extend(self.roster.take_all_of(node));
     }
 
     /// Ends the faults of a node.
@@ -83,11 +136,10 @@ impl World {
         if self.nodes[node].life.is_none() || self.nodes[node].stopping {
             self.carry_out(node, Order::Restart);
         }
-        if self.nodes[node].paused {
-            self.carry_out(node, Order::Resume);
-        }
-        self.nodes[node].skew.drift(self.stage.now(), 0);
-        self.end_slowness(node);
+        let state = &mut self.nodes[node];
+        state.told = Told::default();
+        state.plights.heal();
+        self.adapt(node);
     }
 
     /// Lets nothing of the node run any more.
@@ -96,7 +148,8 @@ impl World {
         let readers = self.stage.fabric.lock().unplug(host(node));
         let state = &mut self.nodes[node];
         state.held.clear();
-        state.paused = false;
+        state.plights.crash();
+        state.condition = state.told.with(&state.plights);
         state.stopping = false;
         (state.busy_with, state.busy_until) = (None, 0);
         if let Some(life) = state.life.take() {
@@ -148,6 +201,9 @@ impl World {
             let task = boot(Node { stage: self.stage.clone(), index: node });
             let number = self.roster.add(Work::Task(Some(task), Some(node)));
             self.roster.make_ready(number);
+        }
+        if self.nodes[node].condition.paused {
+            self.rest(node);
         }
     }
 }

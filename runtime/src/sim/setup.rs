@@ -3,6 +3,7 @@
 use super::choice::Label;
 use super::incarnation::Incarnation;
 use super::node::Node;
+use super::plight::{Condition, Plights, Told};
 use super::queue::SimulatedQueue;
 use super::skew::Skew;
 use super::stage::{Face, Stage};
@@ -27,11 +28,12 @@ pub(super) struct NodeState {
     pub(super) life: Option<Incarnation>,
     pub(super) lives: u64,
     pub(super) skew: Skew,
-    pub(super) paused: bool,
+    pub(super) told: Told,
+    pub(super) plights: Plights,
+    /// What the two come to.
+    pub(super) condition: Condition,
     /// Whether it is shutting down.
     pub(super) stopping: bool,
-    /// How many times as long as it should everything takes that it does.
-    pub(super) slowness: u64,
     /// Who of it does what takes its time, on a slow node, until it has run.
     pub(super) busy_with: Option<usize>,
     /// Until when that takes; zero when it is over.
@@ -59,13 +61,13 @@ impl NodeState {
 
     /// When the node's next timer goes off, in the world's time.
     pub(super) fn next_alarm(&self, now: u64) -> Option<u64> {
-        let life = self.life.as_ref().filter(|_| !self.paused)?;
+        let life = self.life.as_ref().filter(|_| !self.condition.paused)?;
         Some(self.skew.world_at(life.next_alarm()?)?.max(now))
     }
 
     /// Whether nobody of it may run.
     pub(super) fn holds_all(&self) -> bool {
-        self.paused || self.busy_until > 0
+        self.condition.paused || self.busy_until > 0
     }
 
     /// Whether this one of it may not run.
@@ -82,7 +84,7 @@ impl NodeState {
     /// What its actors wait for.
     pub(super) fn describe(&self) -> String {
         let Some(life) = &self.life else { return format!("node {:?} is down\n", self.name) };
-        let paused = if self.paused { ", paused" } else { "" };
+        let paused = if self.condition.paused { ", paused" } else { "" };
         let actors = life.actors().into_iter().map(|actor| format!("  {actor}\n"));
         format!("node {:?}{paused}:\n{}", self.name, actors.collect::<String>())
     }
@@ -104,9 +106,10 @@ impl<'a> Setup<'a> {
             life: None,
             lives: 0,
             skew: Skew::none(),
-            paused: false,
+            told: Told::default(),
+            plights: Plights::default(),
+            condition: Told::default().with(&Plights::default()),
             stopping: false,
-            slowness: 1,
             busy_with: None,
             busy_until: 0,
             held: Vec::new(),

@@ -8,7 +8,7 @@ impl World {
     pub(super) fn takes_longer(&mut self, number: usize, cost: u64) -> bool {
         let Some(node) = self.roster.work(number).node() else { return false };
         let state = &mut self.nodes[node];
-        if state.slowness <= 1 {
+        if state.condition.slowness <= 1 {
             return false;
         }
         if state.busy_with.take() == Some(number) {
@@ -18,7 +18,7 @@ impl World {
             }
             return false;
         }
-        let longer = cost.saturating_mul(state.slowness - 1);
+        let longer = cost.saturating_mul(state.condition.slowness - 1);
         state.busy_with = Some(number);
         state.busy_until = self.stage.now().saturating_add(longer);
         self.next_done = self.next_done.min(state.busy_until);
@@ -43,10 +43,9 @@ impl World {
         }
     }
 
-    /// Lets a node be as fast as it should be, from now on.
+    /// Lets a node go on that is no longer slow.
     pub(super) fn end_slowness(&mut self, node: usize) {
         let state = &mut self.nodes[node];
-        state.slowness = 1;
         (state.busy_with, state.busy_until) = (None, 0);
         self.let_go(node);
     }

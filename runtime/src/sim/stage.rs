@@ -3,6 +3,7 @@
 use super::choice::{Choices, Label, Source};
 use super::fabric::Fabric;
 use super::options::Options;
+use super::plight::Blow;
 use super::policy::{Chooser, DRAWN, Policy};
 use super::rarities::Rarities;
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, WakeList};
@@ -28,6 +29,8 @@ pub(crate) enum Order {
     Jump(Duration),
     Freeze,
     Slow(u32),
+    /// What a storm does with it, beside all that.
+    Storm(Blow),
     /// The node's shutdown is over.
     Stopped(u64),
 }

@@ -11,7 +11,9 @@ use super::fabric::{Fabric, Way};
 use super::fault::Fault;
 use super::link::Link;
 use super::node::Node;
-use super::stage::Stage;
+use super::plight::{Blow, Plight, StormId};
+use super::stage::{Order, Stage};
+use super::strait::Strait;
 use super::world::World;
 use crate::sync::Arc;
 use std::cell::Cell;
@@ -63,6 +65,9 @@ impl World {
     /// Draws which of the faults in `among` there are in this run, and how strong, and lets them rage at
     /// `nodes` and the links between them until [`World::calm`] or [`World::heal`].
     ///
+    /// What it ends meanwhile is what it has begun itself: a node that the test has killed, stopped, paused or slowed stays
+    /// so until the test says otherwise, as do a clock and a link that it has made bad.
+    ///
     /// # Panics
     /// Under [`Explore::every_choice`](super::Explore::every_choice): a storm is drawn, and cannot be tried wholly.
     ///
@@ -97,7 +102,8 @@ impl World {
         let mut raging = Raging {
             stage: self.stage.clone(),
             nodes: nodes.to_vec(),
-            drifts: vec![0; nodes.len()],
+            // Its task's, which no other storm has.
+            id: StormId(self.roster.next_number()),
             storm: storm.clone(),
             agenda: BTreeMap::new(),
             noted: 0,
@@ -129,21 +135,19 @@ enum Act {
     Strike,
     /// Starts a node again whose life is still this one, ended or about to.
     Restart(usize, u64),
-    Resume(usize),
-    RightClock(usize),
-    RightSpeed(usize),
+    /// Ends what it does to a node.
+    End(usize, Plight),
     CutOff(usize),
     Rejoin(usize),
-    Join(usize, usize),
-    Widen(usize, usize),
+    /// Ends what it does to a link.
+    Mend(Way, Strait),
 }
 
 /// See the [module](self).
 struct Raging {
     stage: Arc<Stage>,
     nodes: Vec<Node>,
-    /// By how many millionths each clock is fast.
-    drifts: Vec<i32>,
+    id: StormId,
     storm: Storm,
     agenda: BTreeMap<(u64, u64), Act>,
     noted: u64,
@@ -164,6 +168,22 @@ impl Raging {
         self.draw(HOW, 100 * MS * 10_u64.saturating_pow(degree))
     }
 
+    fn tell(&self, node: usize, blow: Blow) {
+        self.stage.order(self.nodes[node].index, Order::Storm(blow));
+    }
+
+    /// Does something to a node until a time.
+    fn begin_until(&mut self, until: u64, node: usize, plight: Plight) {
+        self.tell(node, Blow::Begin(self.id, plight));
+        self.note(until, Act::End(node, plight));
+    }
+
+    /// Does something to a link until a time.
+    fn close_until(&mut self, until: u64, way: Way, strait: Strait) {
+        self.stage.fabric.lock().begin(way, strait);
+        self.note(until, Act::Mend(way, strait));
+    }
+
     fn note(&mut self, at: u64, act: Act) {
         self.noted += 1;
         self.agenda.insert((at, self.noted), act);
@@ -179,18 +199,26 @@ impl Raging {
         }
     }
 
-    /// Lets that be which is there from the start.
+    /// Lets that be which is there from the start. A link that is worse by itself stays so.
     fn begin(&mut self) {
         for (fault, degree) in self.storm.faults.clone() {
             let rate = |some: &Self| u16::try_from(some.draw(HOW, 100 * degree)).unwrap_or(0);
             match fault {
-                Fault::Loss => self.links(|some, link| link.loss(rate(some))),
-                Fault::Bursts => self.links(|some, link| link.bursts(1 + rate(some) / 10, 100)),
-                Fault::Duplication => self.links(|some, link| link.duplication(rate(some))),
-                Fault::Corruption => self.links(|some, link| link.corruption(rate(some))),
-                Fault::FullBuffer => self.links(|some, link| link.full(rate(some))),
+                Fault::Loss => self.links(|some, link| link.loss(link.loss.max(rate(some)))),
+                Fault::Bursts => self.links(|some, link| {
+                    let begins = link.burst_begins.max(1 + rate(some) / 10);
+                    link.bursts(begins, link.burst_ends.min(100))
+                }),
+                Fault::Duplication => {
+                    self.links(|some, link| link.duplication(link.duplication.max(rate(some))));
+                }
+                Fault::Corruption => {
+                    self.links(|some, link| link.corruption(link.corruption.max(rate(some))));
+                }
+                Fault::FullBuffer => self.links(|some, link| link.full(link.full.max(rate(some)))),
                 Fault::Jitter => self.links(|some, link| {
-                    link.jitter(Duration::from_nanos(some.draw(HOW, 20 * MS * degree)))
+                    let jitter = Duration::from_nanos(some.draw(HOW, 20 * MS * degree));
+                    link.jitter(link.jitter.max(jitter))
                 }),
                 Fault::Offset => {
                     let ahead = Duration::from_nanos(self.span(degree));
@@ -199,8 +227,8 @@ impl Raging {
                 Fault::Drift => {
                     let node = self.node();
                     let millionths = self.draw(HOW, 200_000);
-                    self.drifts[node] = i32::try_from(millionths).unwrap_or(0) - 100_000;
-                    self.nodes[node].drift_clock(self.drifts[node]);
+                    let millionths = i32::try_from(millionths).unwrap_or(0) - 100_000;
+                    self.tell(node, Blow::Begin(self.id, Plight::Drift(millionths)));
                 }
                 _ => {}
             }
@@ -236,17 +264,11 @@ impl Raging {
                 }
             }
             // A stop that hangs is over then, too.
-            Act::Restart(node, life) if self.nodes[node].incarnation() == life => {
-                self.nodes[node].restart();
-            }
-            Act::Restart(..) => {}
-            Act::Resume(node) => self.nodes[node].resume(),
-            Act::RightClock(node) => self.nodes[node].drift_clock(self.drifts[node]),
-            Act::RightSpeed(node) => self.nodes[node].slow_down(1),
-            Act::CutOff(node) => self.part(node, Fabric::block),
-            Act::Rejoin(node) => self.part(node, Fabric::unblock),
-            Act::Join(from, to) => self.stage.fabric.lock().unblock(self.way(from, to)),
-            Act::Widen(from, to) => self.change(from, to, |link| link.narrowed = None),
+            Act::Restart(node, life) => self.tell(node, Blow::Revive(life)),
+            Act::End(node, plight) => self.tell(node, Blow::End(self.id, plight)),
+            Act::CutOff(node) => self.part(node, Fabric::begin),
+            Act::Rejoin(node) => self.part(node, Fabric::end),
+            Act::Mend(way, strait) => self.stage.fabric.lock().end(way, strait),
         }
     }
 
@@ -254,17 +276,12 @@ impl Raging {
         (self.nodes[from].host(), self.nodes[to].host())
     }
 
-    fn change(&self, from: usize, to: usize, change: impl FnOnce(&mut Link)) {
-        let (from, to) = self.way(from, to);
-        change(self.stage.fabric.lock().link(from, to));
-    }
-
-    /// Changes the links between a node and the others.
-    fn part(&self, node: usize, change: impl Fn(&mut Fabric, Way)) {
+    /// Cuts the links between a node and the others, or ends that.
+    fn part(&self, node: usize, change: impl Fn(&mut Fabric, Way, Strait)) {
         let mut fabric = self.stage.fabric.lock();
         for other in (0..self.nodes.len()).filter(|&other| other != node) {
-            change(&mut fabric, self.way(node, other));
-            change(&mut fabric, self.way(other, node));
+            change(&mut fabric, self.way(node, other), Strait::Cut);
+            change(&mut fabric, self.way(other, node), Strait::Cut);
         }
     }
 
@@ -274,38 +291,31 @@ impl Raging {
         let chosen = self.nodes[node].clone();
         match fault {
             Fault::Kill => {
-                chosen.kill();
+                self.tell(node, Blow::Kill);
                 self.note(until, Act::Restart(node, chosen.incarnation()));
             }
             Fault::Stop => {
-                chosen.stop(Duration::from_nanos(self.span(1)));
+                self.tell(node, Blow::Stop(Duration::from_nanos(self.span(1))));
                 self.note(until, Act::Restart(node, chosen.incarnation()));
             }
-            Fault::Pause => {
-                chosen.pause();
-                self.note(until, Act::Resume(node));
-            }
+            Fault::Pause => self.begin_until(until, node, Plight::Pause),
             Fault::Jump => chosen.jump_clock(Duration::from_nanos(until - now)),
-            Fault::Freeze => {
-                chosen.freeze_clock();
-                self.note(until, Act::RightClock(node));
-            }
+            Fault::Freeze => self.begin_until(until, node, Plight::Freeze),
             Fault::Slow => {
-                let times = 1 + self.draw(HOW, 1000);
-                chosen.slow_down(u32::try_from(times).unwrap_or(1));
-                self.note(until, Act::RightSpeed(node));
+                let times = u32::try_from(1 + self.draw(HOW, 1000)).unwrap_or(1);
+                self.begin_until(until, node, Plight::Slow(times));
             }
             Fault::OneWay => {
                 let to = self.node();
                 if to != node {
-                    self.stage.fabric.lock().block(self.way(node, to));
+                    self.close_until(until, self.way(node, to), Strait::Cut);
                 }
-                self.note(until, Act::Join(node, to));
             }
             Fault::Narrow => {
                 let (to, bytes) = (self.node(), NARROW_BYTES + self.draw(HOW, 1000));
-                self.change(node, to, |link| link.narrowed = usize::try_from(bytes).ok());
-                self.note(until, Act::Widen(node, to));
+                let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+                let strait = Strait::Narrow(self.id, bytes);
+                self.close_until(until, self.way(node, to), strait);
             }
             Fault::BlackHole => {
                 self.act(Act::CutOff(node));

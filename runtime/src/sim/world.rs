@@ -371,7 +371,7 @@ impl World {
         let now = self.stage.now();
         self.tick = now / TICK_NANOS;
         let woken = &self.stage.woken;
-        for node in self.nodes.iter_mut().filter(|node| !node.paused) {
+        for node in self.nodes.iter_mut().filter(|node| !node.condition.paused) {
             let local = node.skew.at(now);
             if let Some(life) = &mut node.life {
                 life.fire(local, |number| woken.add(number));

@@ -32,6 +32,7 @@ mod rolling;
 mod shutdown;
 mod stalls;
 mod stash;
+mod storms;
 mod supervision;
 mod threads;
 mod twins;
