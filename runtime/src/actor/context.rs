@@ -249,9 +249,9 @@ impl<A: Actor> Context<A> {
             value
         };
         // A simulated world has one thread, and lets the work be one of its steps.
-        let task = match self.header().core.clock.gate() {
-            Some(gate) => tokio::spawn(async move {
-                poll_fn(|cx| gate.poll_pass(cx)).await;
+        let task = match self.header().core.clock.entrance() {
+            Some(mut entrance) => tokio::spawn(async move {
+                poll_fn(|cx| entrance.poll_pass(cx)).await;
                 work()
             }),
             None => tokio::task::spawn_blocking(work),

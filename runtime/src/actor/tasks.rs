@@ -14,7 +14,7 @@ use crate::sync::planted;
 use crate::task::cell::{CellRef, Header};
 use crate::task::core::TaskCount;
 use crate::task::panic::{catch, quietly};
-use crate::time::Gate;
+use crate::time::Entrance;
 use futures_core::Stream;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -57,9 +57,9 @@ impl<A: Actor> Context<A> {
         let id = TaskId(self.core().next_id());
         let incarnation = Incarnation::new(self.cell(), self.incarnation());
         let count = TaskCount::of(self.cell());
-        let gate = self.header().core.clock.gate();
+        let entrance = self.header().core.clock.entrance();
         let task = tokio::spawn(async move {
-            if let Err(text) = caught(gate, future).await {
+            if let Err(text) = caught(entrance, future).await {
                 incarnation.panicked(text);
             }
             drop(count);
@@ -200,14 +200,17 @@ async fn each<A: Behavior, F, T, S>(
     }
 }
 
-/// Runs `future` to its end, its drop included; nothing of it while the gate is closed, if there is one.
+/// Runs `future` to its end, its drop included; where there is an entrance, each time when that lets it pass.
 ///
 /// # Errors
 /// The text of its panic.
-async fn caught(gate: Option<Gate>, future: impl Future<Output = ()>) -> Result<(), String> {
+async fn caught(
+    mut entrance: Option<Entrance>,
+    future: impl Future<Output = ()>,
+) -> Result<(), String> {
     let mut future = pin!(Some(future));
     poll_fn(|cx| {
-        if gate.as_ref().is_some_and(|gate| gate.poll_pass(cx).is_pending()) {
+        if entrance.as_mut().is_some_and(|entrance| entrance.poll_pass(cx).is_pending()) {
             return Poll::Pending;
         }
         catch(|| {

@@ -9,7 +9,8 @@ use crate::system::{BuildError, Builder, System};
 use crate::task::cell::Header;
 use crate::task::core::{Alarm, Core};
 use crate::task::witness::{Nobody, Witness};
-use crate::time::{Clock, Hand, Time};
+use crate::time::{Clock, Hand, Passing, Time};
+use std::task::Waker;
 
 /// Turns for the workers of a system that ends, before it is given up.
 const LAST_TURNS_MAX: usize = 1_000_000;
@@ -61,13 +62,19 @@ impl Incarnation {
         self.hand.set(now);
     }
 
-    /// Lets nothing that actors have begun beside themselves go on until [`Incarnation::release`].
-    pub(crate) fn hold(&self) {
-        planted!("sim-dead-runs-on": self.hand.gate().close() => ());
+    /// Sets how what actors have begun beside themselves goes on.
+    pub(crate) fn let_pass(&self, passing: Passing) {
+        planted!("sim-dead-runs-on": self.hand.gate().set(passing) => ());
     }
 
-    pub(crate) fn release(&self) {
-        self.hand.gate().open();
+    /// Sets who is woken when some of that waits for a turn.
+    pub(crate) fn set_porter(&self, porter: Waker) {
+        self.hand.gate().set_porter(porter);
+    }
+
+    /// Gives some of that a turn; whether more waits for one.
+    pub(crate) fn let_one_in(&self) -> bool {
+        self.hand.gate().let_one_in()
     }
 
     pub(crate) fn turn(&mut self, worker: usize, manner: Manner, witness: impl Witness) -> Took {

@@ -145,7 +145,8 @@ impl Node {
     }
 
     /// From now on, lets everything that the node does take so many times as long; 1 for as long as it
-    /// should. It does one thing after the other then, however many workers it has; other nodes do not wait for it.
+    /// should. It does one thing after the other then, however many workers it has, and whatever its actors have begun by
+    /// [`Context::task`](crate::Context::task) and the like; other nodes do not wait for it. Its clock goes on.
     pub fn slow_down(&self, times: u32) {
         self.stage.order(self.index, Order::Slow(times));
     }

@@ -7,6 +7,7 @@ use super::roster::Work;
 use super::stage::{Given, Order};
 use super::world::World;
 use crate::sync::planted;
+use crate::time::Passing;
 use std::task::Waker;
 use std::time::Duration;
 
@@ -111,24 +112,17 @@ impl World {
                 None => state.skew.freeze(now),
             }
         }
+        state.life.iter().for_each(|life| life.let_pass(condition.passing()));
         if condition.paused && !before.paused {
-            self.rest(node);
+            state.held.extend(self.roster.take_all_of(node));
         }
         if condition.slowness <= 1 && before.slowness > 1 {
             self.end_slowness(node);
         }
         if before.paused && !condition.paused {
-            self.nodes[node].life.iter().for_each(Incarnation::release);
             self.let_go(node);
             self.look_at_timers();
         }
-    }
-
-    /// Lets nothing of a node run.
-    fn rest(&mut self, node: usize) {
-        let state = &mut self.nodes[node];
-        state.life.iter().for_each(Incarnation::hold);
-        state.held.extend(self.roster.take_all_of(node));
     }
 
     /// Ends the faults of a node.
@@ -153,7 +147,7 @@ impl World {
         state.stopping = false;
         (state.busy_with, state.busy_until) = (None, 0);
         if let Some(life) = state.life.take() {
-            life.hold();
+            life.let_pass(Passing::Nobody);
             self.graves.push((node, life));
         }
         self.roster.end_all_of(node, &mut self.remains);
@@ -189,6 +183,9 @@ impl World {
             let number = self.roster.add(Work::Worker { node, index });
             self.roster.make_ready(number);
         }
+        let beside = self.roster.add(Work::Beside(node));
+        life.set_porter(self.stage.woken.waker(beside));
+        life.let_pass(self.nodes[node].condition.passing());
         let now = self.stage.now();
         life.set_clock(self.nodes[node].skew.at(now));
         let system = life.system().clone();
@@ -202,8 +199,9 @@ impl World {
             let number = self.roster.add(Work::Task(Some(task), Some(node)));
             self.roster.make_ready(number);
         }
-        if self.nodes[node].condition.paused {
-            self.rest(node);
+        let state = &mut self.nodes[node];
+        if state.condition.paused {
+            state.held.extend(self.roster.take_all_of(node));
         }
     }
 }

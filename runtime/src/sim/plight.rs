@@ -1,6 +1,8 @@
 //! How a node is: as a test has told it to be, and as storms have made it beside that. A storm ends only what it has
 //! begun itself.
 
+use crate::sync::planted;
+use crate::time::Passing;
 use std::mem::discriminant;
 use std::time::Duration;
 
@@ -82,6 +84,19 @@ pub(super) struct Condition {
     pub(super) slowness: u64,
     /// As [`Told::drift`].
     pub(super) drift: Option<i32>,
+}
+
+impl Condition {
+    /// How what its actors have begun beside themselves goes on.
+    pub(super) fn passing(self) -> Passing {
+        if self.paused {
+            Passing::Nobody
+        } else if self.slowness > 1 {
+            planted!("sim-beside-fast": Passing::OneByOne => Passing::All)
+        } else {
+            Passing::All
+        }
+    }
 }
 
 impl Told {

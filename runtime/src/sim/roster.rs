@@ -12,6 +12,8 @@ pub(super) enum Work {
         node: usize,
         index: usize,
     },
+    /// What the actors of a node have begun beside themselves, while the node is slow.
+    Beside(usize),
     /// A task, and the node that it belongs to. Empty while it is polled.
     Task(Option<Task>, Option<usize>),
     Gone,
@@ -21,7 +23,9 @@ impl Work {
     /// The node that it belongs to.
     pub(super) fn node(&self) -> Option<usize> {
         match self {
-            Self::Worker { node, .. } | Self::Task(_, Some(node)) => Some(*node),
+            Self::Worker { node, .. } | Self::Beside(node) | Self::Task(_, Some(node)) => {
+                Some(*node)
+            }
             Self::Main | Self::Reactor | Self::Task(_, None) | Self::Gone => None,
         }
     }
@@ -114,7 +118,7 @@ impl Roster {
     pub(super) fn describe(&self) -> String {
         let task = |(number, work): (usize, &Work)| match work {
             Work::Task(..) => Some(format!("  task {number} waits\n")),
-            Work::Main | Work::Reactor | Work::Worker { .. } | Work::Gone => None,
+            Work::Main | Work::Reactor | Work::Worker { .. } | Work::Beside(_) | Work::Gone => None,
         };
         self.all.iter().enumerate().filter_map(task).collect()
     }

@@ -1,4 +1,5 @@
-//! What a slow node does takes its time, while the other nodes go on.
+//! What a slow node does takes its time, while the other nodes go on. That is each turn of a worker and each poll of a
+//! task, also of one that an actor has begun: tokio polls those, but not before the world has given them a turn.
 
 use super::world::World;
 

@@ -239,6 +239,12 @@ impl World {
                 let (node, index) = (*node, *index);
                 self.turn(number, node, index);
             }
+            Work::Beside(node) => {
+                let life = self.nodes[*node].life.as_ref();
+                if life.is_some_and(Incarnation::let_one_in) {
+                    self.roster.make_ready(number);
+                }
+            }
             Work::Task(task, _) => {
                 let Some(mut task) = task.take() else { return };
                 let waker = self.stage.woken.waker(number);
@@ -398,17 +404,11 @@ impl World {
         let mut woken = std::mem::take(&mut self.scratch);
         self.stage.woken.take_into(&mut woken);
         for number in woken.drain(..) {
-            match self.roster.work(number) {
-                Work::Worker { node, .. } | Work::Task(_, Some(node))
-                    if self.nodes[*node].holds(number) =>
-                {
-                    let node = *node;
-                    self.nodes[node].held.push(number);
-                }
-                Work::Gone => {}
-                Work::Main | Work::Reactor | Work::Worker { .. } | Work::Task(..) => {
-                    self.roster.make_ready(number);
-                }
+            let work = self.roster.work(number);
+            match work.node() {
+                Some(node) if self.nodes[node].holds(number) => self.nodes[node].held.push(number),
+                _ if matches!(work, Work::Gone) => {}
+                _ => self.roster.make_ready(number),
             }
         }
         self.scratch = woken;

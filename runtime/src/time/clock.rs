@@ -1,7 +1,7 @@
 //! The door to the clock: nanoseconds since the process first asked; or, in a simulated world, what the
 //! world says.
 
-use super::gate::Gate;
+use super::gate::{Entrance, Gate};
 use crate::sync::{Arc, AtomicU64, Ordering};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -97,9 +97,9 @@ impl Clock {
         u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// What holds back those who run beside the system, if a hand may.
-    pub(crate) fn gate(&self) -> Option<Gate> {
-        self.hand.as_ref().map(|hand| hand.gate.clone())
+    /// What lets a task that runs beside the system pass, if a hand may hold it back.
+    pub(crate) fn entrance(&self) -> Option<Entrance> {
+        self.hand.as_ref().map(|hand| hand.gate.entrance())
     }
 
     /// The same point for other libraries.

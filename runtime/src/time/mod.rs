@@ -7,5 +7,5 @@ mod wheel;
 
 pub(crate) use alarms::Alarms;
 pub(crate) use clock::{Clock, Hand, Time};
-pub(crate) use gate::Gate;
+pub(crate) use gate::{Entrance, Passing};
 pub(crate) use wheel::{TimerKey, Wheel};

@@ -1,8 +1,9 @@
 //! Time in a world: as fine as its links are, the same for tokio's tasks, and slow on a slow node alone.
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
+use super::deaths::{MS, busy};
 use super::fabric::Pair;
-use greenroom::sim::{Explore, Link, Node, Policy};
+use greenroom::sim::{Explore, Link, Node, Policy, World};
 #[cfg(feature = "test-util")]
 use greenroom::{Actor, handlers};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -85,6 +86,28 @@ fn whose_turn_began_on_a_slow_node_has_it() {
         // The newest is the one that has just run, but once in 61 steps; a turn is two of them.
         let changes = turns.windows(2).filter(|pair| pair[0] != pair[1]).count();
         assert!((1..=2 * TURNS / 61 + 1).contains(&changes), "{changes} changes");
+    });
+}
+
+#[test]
+fn what_actors_have_begun_is_as_slow_as_their_node() {
+    Explore::new().seeds(10).twice().run(|world| {
+        // A turn takes 50 ms at least, and so many are taken for each count.
+        for (way, turns) in [1, 3, 3].into_iter().enumerate() {
+            let node = world.node("slow").start();
+            let count = busy(world, &node, way);
+            let counted = |world: &mut World, span| {
+                let before = count.load(Ordering::Relaxed);
+                world.run_for(span);
+                count.load(Ordering::Relaxed) - before
+            };
+            node.slow_down(1_000_000);
+            let slow = counted(world, 3_000 * MS);
+            assert!(slow <= 3_000 / 50 / turns + 1, "{slow} in three seconds, way {way}");
+            node.slow_down(1);
+            assert!(counted(world, 100 * MS) > 10, "it is fast again, way {way}");
+            node.kill();
+        }
     });
 }
 

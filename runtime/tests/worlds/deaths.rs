@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-const MS: Duration = Duration::from_millis(1);
+pub(super) const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
 
 /// Counts beside itself, in each way that there is.
@@ -51,7 +51,8 @@ impl Busy {
     }
 }
 
-fn busy(world: &mut World, node: &Node, way: usize) -> Arc<AtomicU64> {
+/// An actor that counts beside itself, once in a millisecond if it can, in one of three ways.
+pub(super) fn busy(world: &mut World, node: &Node, way: usize) -> Arc<AtomicU64> {
     let count = Arc::new(AtomicU64::new(0));
     let (clock, busy) = (world.clock(), Busy(Arc::clone(&count)));
     world.run(async {
@@ -68,9 +69,10 @@ fn busy(world: &mut World, node: &Node, way: usize) -> Arc<AtomicU64> {
 #[test]
 fn what_actors_have_begun_rests_and_ends_with_their_node() {
     Explore::new().seeds(10).twice().run(|world| {
-        for way in 0..3 {
+        for (way, slowness) in [(0, 1), (1, 1), (2, 1), (0, 10), (1, 10), (2, 10)] {
             let node = world.node("one").start();
             let count = busy(world, &node, way);
+            node.slow_down(slowness);
             let counted = |world: &mut World| {
                 let before = count.load(Ordering::Relaxed);
                 world.run_for(100 * MS);
