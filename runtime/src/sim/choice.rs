@@ -181,7 +181,7 @@ impl Choices {
     /// Takes what happened into the trace and its hash.
     pub(crate) fn fold(&mut self, label: Label, what: u64) {
         self.trace(label, what);
-        self.mix(what);
+        self.mix(label.hash ^ what);
     }
 
     /// As [`Choices::fold`], of bytes, which are one number there.

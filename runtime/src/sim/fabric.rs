@@ -10,6 +10,7 @@
 
 use super::capture::{Capture, Seen};
 use super::choice::{Choices, Label};
+use super::course::{self, Dropped};
 use super::link::Link;
 use super::mark::Ecn;
 use super::rule::{Fate, Rule, Rules, damage};
@@ -27,10 +28,6 @@ const DAMAGE: Label = Label::new("damage");
 const DELAY: Label = Label::new("delay");
 const FULL: Label = Label::new("no room to send");
 const FULL_FOR: Label = Label::new("no room for");
-/// What happened, beside the choices.
-const TO: Label = Label::new("sent to");
-const PORT: Label = Label::new("at port");
-const SENT: Label = Label::new("bytes sent");
 
 /// What is due then does not arrive.
 const NEVER_NANOS: u64 = u64::MAX / 2;
@@ -95,6 +92,16 @@ pub(super) type Way = (IpAddr, IpAddr);
 struct Flight {
     to: SocketAddr,
     datagram: Datagram,
+}
+
+/// What has become of a packet that arrived.
+pub(super) struct Arrival {
+    pub(super) to: SocketAddr,
+    pub(super) len: usize,
+    /// Why it goes into no port, if it does not.
+    pub(super) dropped: Option<Dropped>,
+    /// Who waits for it.
+    pub(super) reader: Option<Waker>,
 }
 
 /// See the [module](self).
@@ -247,12 +254,7 @@ impl Fabric {
     }
 
     /// Whether a port has room now for a packet to `to`.
-    pub(crate) fn has_room(
-        &mut self,
-        now: u64,
-        [from, to]: [SocketAddr; 2],
-        choices: &mut Choices,
-    ) -> bool {
+    fn has_room(&mut self, now: u64, [from, to]: [SocketAddr; 2], choices: &mut Choices) -> bool {
         let link = self.links.get(&self.way(from, to)).unwrap_or(&self.all);
         let chance = link.full.into();
         let Some(port) = self.ports.get_mut(&from) else { return true };
@@ -292,23 +294,33 @@ impl Fabric {
         self.outside.get(&inside).copied().unwrap_or(inside)
     }
 
-    /// Takes in a packet that a socket has room for, sent at time `now` and said to be from `says`; whether its link is not
-    /// cut, so that its rules are to judge it.
+    /// Takes in a packet that is sent at time `now` and said to be from `says`, if its socket has room. If its link is not
+    /// cut either, its rules are to judge it.
     pub(super) fn offer(
         &mut self,
         now: u64,
         [from, says, to]: [SocketAddr; 3],
         ecn: Ecn,
         bytes: &[u8],
-    ) -> bool {
+        choices: &mut Choices,
+    ) -> Result<(), Dropped> {
+        course::offered([from, says, to], ecn, bytes, choices);
+        if !self.has_room(now, [from, to], choices) {
+            course::dropped(Dropped::NoRoom, choices);
+            return Err(Dropped::NoRoom);
+        }
         self.traffic.sent += 1;
         if let Some(capture) = &mut self.capture {
             capture.add(Seen::Sent, now, [says, to], ecn, bytes);
         }
         let way = self.way(from, to);
         let is_cut = self.straits.is_cut(way) || self.links.get(&way).unwrap_or(&self.all).cut;
-        self.traffic.cut_off += u64::from(is_cut);
-        !is_cut
+        if is_cut {
+            self.traffic.cut_off += 1;
+            course::dropped(Dropped::Cut, choices);
+            return Err(Dropped::Cut);
+        }
+        Ok(())
     }
 
     /// The link of a packet: the nodes it goes from and to, however that looks from outside.
@@ -327,9 +339,10 @@ impl Fabric {
         self.rules.entry(way).or_default().put_back(rules);
     }
 
-    /// The rules have dropped a packet.
-    pub(super) fn lose(&mut self) {
+    /// A packet is lost.
+    pub(super) fn lose(&mut self, why: Dropped, choices: &mut Choices) {
         self.traffic.lost += 1;
+        course::dropped(why, choices);
     }
 
     /// Sends a packet that was offered, of which the rules have made `fate`.
@@ -345,22 +358,21 @@ impl Fabric {
         let link = self.links.get(&way).copied().unwrap_or(self.all);
         self.traffic.damaged += u64::from(fate.bytes.is_some());
         let bytes = fate.bytes.as_deref().unwrap_or(bytes);
-        trace(to, bytes, choices);
+        course::judged(fate, choices);
         if bytes.len() > self.straits.bytes_max(way, link.bytes_max_now()) {
             self.traffic.too_long += 1;
-            return;
+            return course::dropped(Dropped::TooLong, choices);
         }
         let busy = self.busy.get(&way).copied().unwrap_or(0).max(now);
         let Some(sent) = link.sent_at(now, busy, bytes.len()) else {
             self.traffic.overflowed += 1;
-            return;
+            return course::dropped(Dropped::Overflow, choices);
         };
         if sent > now {
             self.busy.insert(way, sent);
         }
         if self.is_in_burst(way, &link, choices) || choices.chance(LOSS, link.loss.into(), 1000) {
-            self.traffic.lost += 1;
-            return;
+            return self.lose(Dropped::ByChance, choices);
         }
         let marked = planted!("sim-congestion-unmarked": link.mark(now, busy, ecn) => ecn);
         self.traffic.marked += u64::from(marked != ecn && marked == Ecn::Congested);
@@ -406,8 +418,7 @@ impl Fabric {
         let jitter = choices.noise(DELAY, nanos(link.jitter) + 1);
         let due = sent.saturating_add(nanos(link.latency)).saturating_add(jitter);
         if due >= NEVER_NANOS {
-            self.traffic.lost += 1;
-            return;
+            return self.lose(Dropped::Never, choices);
         }
         self.flown += 1;
         self.flights.insert((due, self.flown), Flight { to, datagram });
@@ -418,9 +429,8 @@ impl Fabric {
         self.flights.first_key_value().map(|(key, _)| key.0)
     }
 
-    /// Puts one packet into its port that has arrived by `now`, and returns who waits for it; `None` when
-    /// there is no such packet.
-    pub(crate) fn arrive(&mut self, now: u64) -> Option<(SocketAddr, usize, Option<Waker>)> {
+    /// Puts one packet into its port that has arrived by `now`; `None` when there is no such packet.
+    pub(super) fn arrive(&mut self, now: u64) -> Option<Arrival> {
         let first = self.flights.first_entry().filter(|first| first.key().0 <= now)?;
         let Flight { to, datagram } = first.remove();
         let place = self.inside.get(&to).copied().unwrap_or(to);
@@ -429,18 +439,18 @@ impl Fabric {
         let reached = place != to || !self.outside.contains_key(&to);
         let Some(port) = self.ports.get_mut(&place).filter(|_| reached) else {
             self.traffic.unclaimed += 1;
-            return Some((to, len, None));
+            return Some(Arrival { to, len, dropped: Some(Dropped::Unclaimed), reader: None });
         };
         if port.packets.len() >= port.packets_max {
             self.traffic.overflowed += 1;
-            return Some((to, len, None));
+            return Some(Arrival { to, len, dropped: Some(Dropped::PortFull), reader: None });
         }
         if let Some(capture) = &mut self.capture {
             capture.add(Seen::Arrived, now, [datagram.from, place], datagram.ecn, &datagram.bytes);
         }
         port.packets.push_back(datagram);
         self.traffic.arrived += 1;
-        Some((to, len, port.reader.take()))
+        Some(Arrival { to, len, dropped: None, reader: port.reader.take() })
     }
 
     /// The next packet at a port; `Err` when the port is closed.
@@ -454,17 +464,6 @@ impl Fabric {
             port.reader = Some(reader.clone());
         }
     }
-}
-
-/// Takes into the trace what is sent where.
-fn trace(to: SocketAddr, bytes: &[u8], choices: &mut Choices) {
-    let host = match to.ip() {
-        IpAddr::V4(host) => host.to_ipv6_mapped(),
-        IpAddr::V6(host) => host,
-    };
-    choices.fold_bytes(TO, &host.octets());
-    choices.fold(PORT, to.port().into());
-    choices.fold_bytes(SENT, planted!("sim-packet-untraced": bytes => &bytes[..0]));
 }
 
 pub(crate) fn nanos(span: Duration) -> u64 {

@@ -58,6 +58,7 @@ mod check;
 mod checking;
 mod choice;
 mod clock;
+mod course;
 mod expect;
 mod explore;
 mod fabric;

@@ -1,5 +1,6 @@
 //! A node's end of the wires.
 
+use super::course::Dropped;
 use super::fabric::{Datagram, Way};
 use super::mark::Ecn;
 use super::rule::{Fate, Packet, Rules, flip};
@@ -110,25 +111,25 @@ impl Socket {
         }
         let (now, len, ends) = (self.stage.now(), bytes.len(), [self.at, says, to]);
         let mut fabric = self.stage.fabric.lock();
-        if !self.stage.choose(|choices| fabric.has_room(now, [self.at, to], choices)) {
-            return Err(SocketError::Full);
-        }
-        self.stage.log(|| format!("{} sends {len} bytes to {to}", self.at));
-        if !fabric.offer(now, ends, ecn, bytes) {
-            return Ok(());
+        let offered = self.stage.choose(|choices| fabric.offer(now, ends, ecn, bytes, choices));
+        self.stage.log(|| {
+            let why = offered.err().map(|why| format!(", dropped: {why:?}")).unwrap_or_default();
+            format!("{} sends {len} bytes to {to}{why}", self.at)
+        });
+        match offered {
+            Ok(()) => {}
+            Err(Dropped::NoRoom) => return Err(SocketError::Full),
+            Err(_) => return Ok(()),
         }
         let rules = fabric.take_rules(self.at, to);
         drop(fabric);
         let packet = Packet { at: Duration::from_nanos(now), from: says, to, ecn, bytes };
         let fate = rules.map_or_else(|| Some(Fate::default()), |rules| self.judge(rules, &packet));
         let mut fabric = self.stage.fabric.lock();
-        match fate {
-            Some(fate) => {
-                let what = (bytes, &fate);
-                self.stage.choose(|choices| fabric.send(now, ends, ecn, what, choices));
-            }
-            None => fabric.lose(),
-        }
+        self.stage.choose(|choices| match &fate {
+            Some(fate) => fabric.send(now, ends, ecn, (bytes, fate), choices),
+            None => fabric.lose(Dropped::ByRule, choices),
+        });
         Ok(())
     }
 

@@ -14,6 +14,8 @@
 
 use super::check::{Checks, Failure, PANICKED};
 use super::choice::{Label, Source};
+use super::course;
+use super::fabric::Arrival;
 use super::incarnation::Incarnation;
 use super::options::Options;
 use super::policy::Chooser;
@@ -42,7 +44,6 @@ const NEST: Label = Label::new("nest");
 const STEP: Label = Label::new("step of");
 const TURN: Label = Label::new("turn of actor");
 const NOW: Label = Label::new("at");
-const ARRIVED: Label = Label::new("bytes arrived");
 const USER: Label = Label::new("user");
 
 /// A step takes so many nanoseconds of the world's time at least, and up to twice that.
@@ -390,10 +391,13 @@ impl World {
     /// Hands out the packets that have arrived.
     fn deliver(&mut self) {
         loop {
-            let arrived = self.stage.fabric.lock().arrive(self.stage.now());
-            let Some((to, len, reader)) = arrived else { return };
-            self.stage.log(|| format!("{len} bytes arrive at {to}"));
-            self.stage.choose(|choices| choices.fold(ARRIVED, len as u64));
+            let arrival = self.stage.fabric.lock().arrive(self.stage.now());
+            let Some(Arrival { to, len, dropped, reader }) = arrival else { return };
+            self.stage.log(|| match dropped {
+                None => format!("{len} bytes arrive at {to}"),
+                Some(why) => format!("{len} bytes arrive at {to} and are dropped: {why:?}"),
+            });
+            self.stage.choose(|choices| course::arrived(to, len, dropped, choices));
             if let Some(reader) = reader {
                 reader.wake();
             }

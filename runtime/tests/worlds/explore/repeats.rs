@@ -1,12 +1,16 @@
 //! Runs of the same choices: that they are the same, and where they are not.
 
 use super::{Box_, failure_of, file, number_after};
-use greenroom::sim::{Explore, Policy, World};
+use crate::fabric::{MS, Pair};
+use greenroom::sim::{Ecn, Explore, Link, Policy, Verdict, World};
 use greenroom::{Actor, handlers};
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+
+/// Two that are not the same.
+const NUMBERS: [u32; 2] = [3, 4];
 
 /// A number that no two calls have in common, as the real clock has it.
 fn unrepeatable() -> u64 {
@@ -37,9 +41,23 @@ fn what_does_not_come_from_the_world_is_found_where_it_shows() {
     assert!(text.contains(&format!("\"{named}\"")), "{named} of {text}");
 }
 
+/// A scenario that goes one way or the other, as the world does not say.
+type Case = fn(&mut World, usize);
+
+/// Each of them is found not to repeat.
+fn are_told_apart(cases: &[Case]) {
+    for case in cases {
+        let calls = Cell::new(0);
+        let text = failure_of(&Explore::new().seeds(1).twice(), |world| {
+            calls.set(calls.get() + 1);
+            case(world, calls.get() % 2);
+        });
+        assert!(text.contains("the run does not repeat"), "{text}");
+    }
+}
+
 #[test]
 fn who_runs_and_what_is_sent_where_tells_runs_apart() {
-    type Case = fn(&mut World, usize);
     let cases: [Case; 3] = [
         |world, which| {
             // Both nodes are alike, and so are their actors' numbers.
@@ -64,14 +82,60 @@ fn who_runs_and_what_is_sent_where_tells_runs_apart() {
             world.settle();
         },
     ];
-    for case in cases {
-        let calls = Cell::new(0);
-        let text = failure_of(&Explore::new().seeds(1).twice(), |world| {
-            calls.set(calls.get() + 1);
-            case(world, calls.get() % 2);
-        });
-        assert!(text.contains("the run does not repeat"), "{text}");
-    }
+    are_told_apart(&cases);
+}
+
+#[test]
+fn what_becomes_of_packets_tells_runs_apart() {
+    let cases: [Case; 8] = [
+        |world, which| {
+            let pair = Pair::new(world, Link::default());
+            world.cut(&pair.nodes[0], &pair.nodes[1]);
+            pair.send(NUMBERS[which]);
+        },
+        |world, which| {
+            let pair = Pair::new(world, Link::default());
+            world.add_rule(&pair.nodes[0], &pair.nodes[1], |_| Verdict::Drop);
+            pair.send(NUMBERS[which]);
+        },
+        |world, which| {
+            let pair = Pair::new(world, Link::default().full(1000));
+            pair.send(NUMBERS[which]);
+        },
+        // It does not arrive, for one reason or the other.
+        |world, which| {
+            let pair = Pair::new(world, Link::default());
+            match which {
+                0 => world.cut(&pair.nodes[0], &pair.nodes[1]),
+                _ => world.add_rule(&pair.nodes[0], &pair.nodes[1], |_| Verdict::Drop),
+            }
+            pair.send(7);
+        },
+        |world, which| {
+            let pair = Pair::new(world, Link::default());
+            let later = NUMBERS[which] * MS;
+            world.add_rule(&pair.nodes[0], &pair.nodes[1], move |_| Verdict::Deliver(later));
+            pair.send(7);
+            world.run_for(10 * MS);
+        },
+        |world, which| {
+            let nodes = ["one", "other", "third"].map(|name| world.node(name).start());
+            let sockets = nodes.each_ref().map(|node| node.bind(1).unwrap());
+            sockets[which].send(sockets[2].address(), b"x");
+        },
+        |world, which| {
+            let pair = Pair::new(world, Link::default());
+            pair.sockets[1].set_buffer(which);
+            pair.send(7);
+            world.settle();
+        },
+        |world, which| {
+            let pair = Pair::new(world, Link::default());
+            let ecn = [Ecn::Capable0, Ecn::Capable1][which];
+            pair.sockets[0].try_send(pair.sockets[1].address(), ecn, b"x").unwrap();
+        },
+    ];
+    are_told_apart(&cases);
 }
 
 #[test]
