@@ -1,8 +1,13 @@
 //! How a world is told what must hold.
 
 use super::check::Failure;
+use super::choice::Label;
 use super::world::World;
 use std::time::Duration;
+
+/// What happened, beside the choices.
+const MARK: Label = Label::new("mark");
+const PASSED: Label = Label::new("passed");
 
 impl World {
     /// Checks after every step that `look` finds nothing wrong. The closure sees what the test shares with
@@ -52,7 +57,12 @@ impl World {
     /// Notes that the run came by here, if `passed`: a test of many worlds fails if no world ever did
     /// ([`Explore`](super::Explore)), because then it does not test what it seems to.
     pub fn sometimes(&mut self, mark: impl Into<String>, passed: bool) {
-        *self.checks.marks.entry(mark.into()).or_default() += u64::from(passed);
+        let mark = mark.into();
+        self.stage.choose(|choices| {
+            choices.fold_bytes(MARK, mark.as_bytes());
+            choices.fold(PASSED, passed.into());
+        });
+        *self.checks.marks.entry(mark).or_default() += u64::from(passed);
     }
 
     /// Ends all faults, for what is to become well by itself afterwards: storms are over, links are mended

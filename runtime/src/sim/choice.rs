@@ -86,6 +86,8 @@ fn width(count: u64) -> usize {
 pub(crate) struct Traced {
     label: Label,
     value: u64,
+    /// Of how many it was chosen; zero if it happened.
+    count: u64,
 }
 
 /// See the [module](self).
@@ -125,12 +127,12 @@ impl Choices {
             // The last values stand for what is rare, because the dullest outcome is the first.
             Source::Seed(_) | Source::Bytes(_) => {
                 let drawn = self.raw(whole);
-                self.note(label, u64::from(drawn >= whole.saturating_sub(part))) == 1
+                self.note(label, u64::from(drawn >= whole.saturating_sub(part)), 2) == 1
             }
             // It has its place in the record, and there is no path without it.
             Source::Record(_) | Source::Path(_) if part >= whole => {
                 self.raw(2);
-                self.note(label, 1) == 1
+                self.note(label, 1, 2) == 1
             }
             Source::Record(_) | Source::Path(_) => self.draw(label, 2, true) == 1,
         }
@@ -147,7 +149,7 @@ impl Choices {
             Source::Path(_) => 0,
             _ => self.raw(count),
         };
-        self.note(label, value)
+        self.note(label, value, count)
     }
 
     /// A number below `count`, not yet noted.
@@ -171,16 +173,17 @@ impl Choices {
         }
     }
 
-    fn note(&mut self, label: Label, value: u64) -> u64 {
+    fn note(&mut self, label: Label, value: u64, count: u64) -> u64 {
         self.record.push(value);
-        self.trace(label, value);
-        self.mix(planted!("sim-label-unhashed": label.hash => 0) ^ value);
+        self.trace(Traced { label, value, count });
+        let label = planted!("sim-label-unhashed": label.hash => 0);
+        self.mix(label ^ value ^ count.rotate_left(32));
         value
     }
 
     /// Takes what happened into the trace and its hash.
     pub(crate) fn fold(&mut self, label: Label, what: u64) {
-        self.trace(label, what);
+        self.trace(Traced { label, value: what, count: 0 });
         self.mix(label.hash ^ what);
     }
 
@@ -194,9 +197,9 @@ impl Choices {
         self.fold(label, words.fold(bytes.len() as u64, mixed));
     }
 
-    fn trace(&mut self, label: Label, value: u64) {
+    fn trace(&mut self, line: Traced) {
         if let Some(trace) = &mut self.trace {
-            trace.push(Traced { label, value });
+            trace.push(line);
         }
     }
 
@@ -236,13 +239,15 @@ fn mixed(hash: u64, what: u64) -> u64 {
 
 impl PartialEq for Traced {
     fn eq(&self, other: &Self) -> bool {
-        (self.label.hash, self.value) == (other.label.hash, other.value)
+        let parts = |line: &Self| (line.label.hash, line.value, line.count);
+        parts(self) == parts(other)
     }
 }
 
 impl fmt::Display for Traced {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.label, self.value)
+        write!(f, "{} {}", self.label, self.value)?;
+        if self.count > 0 { write!(f, " of {}", self.count) } else { Ok(()) }
     }
 }
 

@@ -2,7 +2,8 @@
 
 use super::capture::Capture;
 use super::check::{Failure, SCENARIO_PANICKED};
-use super::choice::{Choices, Path, Source, Traced};
+use super::choice::{Choices, Label, Path, Source, Traced};
+use super::fabric::nanos;
 use super::options::Options;
 use super::parting::Parting;
 use super::policy::Policy;
@@ -13,6 +14,9 @@ use crate::task::panic::describe;
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// What happened, beside the choices.
+const ENDED: Label = Label::new("ended at");
 
 /// Worlds that a test goes through unless it says otherwise.
 const SEEDS: u64 = 100;
@@ -334,6 +338,7 @@ fn attempt(source: Source, options: &Options, scenario: &impl Fn(&mut World)) ->
     // One failure is enough.
     world.checks.over = true;
     let at = world.now();
+    world.stage.choose(|choices| choices.fold(ENDED, nanos(at)));
     let failure = |payload: Box<dyn Any + Send>| match payload.downcast::<Failure>() {
         Ok(failure) => *failure,
         Err(payload) => {

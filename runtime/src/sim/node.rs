@@ -1,5 +1,6 @@
 //! Nodes: systems of one world that can be killed, stopped, restarted, paused, and given a bad clock.
 
+use super::choice::Label;
 use super::socket::{Socket, SocketError};
 use super::stage::{Given, Order, Stage};
 use crate::sync::Arc;
@@ -8,6 +9,11 @@ use std::fmt;
 use std::future::Future;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
+
+/// What happened, beside the choices.
+const STORED: Label = Label::new("stored by node");
+const KEY: Label = Label::new("key stored");
+const VALUE: Label = Label::new("bytes stored");
 
 /// A node of a [`World`](super::World): one system, with an address and what outlives its crashes.
 ///
@@ -99,7 +105,13 @@ impl Node {
 
     /// Keeps `value` under `key`, whatever becomes of the node: a disk.
     pub fn store(&self, key: impl Into<String>, value: impl Into<Vec<u8>>) {
-        self.stage.faces.lock()[self.index].store.insert(key.into(), value.into());
+        let (key, value) = (key.into(), value.into());
+        self.stage.choose(|choices| {
+            choices.fold(STORED, self.index as u64);
+            choices.fold_bytes(KEY, key.as_bytes());
+            choices.fold_bytes(VALUE, &value);
+        });
+        self.stage.faces.lock()[self.index].store.insert(key, value);
     }
 
     /// What was stored last under `key`.

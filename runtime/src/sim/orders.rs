@@ -1,5 +1,6 @@
 //! What nodes are told to do: to start, to crash, to stop, to pause, and to show a wrong time.
 
+use super::choice::Label;
 use super::incarnation::Incarnation;
 use super::node::{Node, host};
 use super::plight::{Blow, Told};
@@ -10,6 +11,9 @@ use crate::sync::planted;
 use crate::time::Passing;
 use std::task::Waker;
 use std::time::Duration;
+
+/// What happened, beside the choices.
+const TOLD: Label = Label::new("node was told");
 
 /// How long those may take that are killed because their node stops.
 const GRACE: Duration = Duration::from_secs(1);
@@ -25,6 +29,8 @@ impl World {
         for (node, order) in orders {
             let name = &self.nodes[node].name;
             self.stage.log(|| format!("{name}: {order:?}"));
+            let text = format!("{node} {order:?}");
+            self.stage.choose(|choices| choices.fold_bytes(TOLD, text.as_bytes()));
             self.carry_out(node, order);
         }
     }

@@ -13,7 +13,7 @@ use crate::queue::node::Node;
 use crate::task::cell::{CellRef, Header};
 use crate::task::home::Home;
 use crate::task::witness::Witness;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::ptr::{self, NonNull};
 
@@ -91,10 +91,26 @@ impl Spectator {
     }
 }
 
-impl Witness for Option<&Spectator> {
+/// Counts for the world what an actor is handed, and shows it to the spectator, if there is one.
+#[derive(Clone, Copy)]
+pub(super) struct Onlooker<'a> {
+    pub(super) handled: &'a Cell<u64>,
+    pub(super) spectator: Option<&'a Spectator>,
+}
+
+impl Witness for Onlooker<'_> {
+    #[inline]
     fn sees(self, to: &CellRef, node: NonNull<Node>) {
-        let Some(spectator) = self else { return };
-        let inside = &mut *spectator.0.borrow_mut();
+        self.handled.set(self.handled.get() + 1);
+        if let Some(spectator) = self.spectator {
+            spectator.see(to, node);
+        }
+    }
+}
+
+impl Spectator {
+    fn see(&self, to: &CellRef, node: NonNull<Node>) {
+        let inside = &mut *self.0.borrow_mut();
         // SAFETY: who runs the actor holds its token, owns the node, and waits for this call.
         let sight = unsafe { Sight::of(to, node) };
         let mut origin = Origin::Unknown;

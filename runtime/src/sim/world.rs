@@ -23,12 +23,13 @@ use super::rarities::buggifier;
 use super::reactor::Reactor;
 use super::roster::{Roster, Work};
 use super::setup::{NodeState, Setup};
-use super::spectator::{Origin, Spectator};
+use super::spectator::{Onlooker, Origin, Spectator};
 use super::stage::Stage;
 use super::storm::Storm;
 use crate::event::Event;
 use crate::scheduler::{Manner, Took};
 use crate::sync::{Arc, Buggifier, Ordering, Rare, buggify, planted};
+use std::cell::Cell;
 use std::fmt;
 use std::future::Future;
 use std::ops::Range;
@@ -43,6 +44,7 @@ const NEST: Label = Label::new("nest");
 /// What happened, beside the choices.
 const STEP: Label = Label::new("step of");
 const TURN: Label = Label::new("turn of actor");
+const HANDLED: Label = Label::new("messages handled");
 const NOW: Label = Label::new("at");
 const USER: Label = Label::new("user");
 
@@ -152,7 +154,8 @@ impl World {
         self.steps
     }
 
-    /// The hash of all choices, of who ran when, and of what was sent where: two runs with one hash were the same.
+    /// The hash of all choices, of who ran when and how many messages it was handed, of what nodes were told and have
+    /// stored, of marks, and of what became of each packet: two runs with one hash were the same.
     #[must_use]
     pub fn trace_hash(&self) -> u64 {
         self.stage.choose(|choices| choices.hash())
@@ -203,10 +206,11 @@ impl World {
         if self.reactor.has_work() {
             self.roster.make_ready(Roster::REACTOR);
         }
-        let (chooser, roster) = (&mut self.chooser, &mut self.roster);
+        let (chooser, roster, now) = (&mut self.chooser, &mut self.roster, self.stage.now());
         let (place, cost) = self.stage.choose(|choices| {
             let place = chooser.choose(roster.ready(), choices);
             let who = roster.ready().nth(place).unwrap_or(0);
+            choices.fold(NOW, now);
             choices.fold(STEP, planted!("sim-step-untraced": who => 0));
             (place, STEP_NANOS + choices.noise(COST, STEP_NANOS))
         });
@@ -267,17 +271,18 @@ impl World {
             is_seen,
         });
         let Some(life) = &mut self.nodes[node].life else { return };
-        let took = life.turn(index, manner, self.spectator.as_ref());
+        let handled = Cell::new(0);
+        let onlooker = Onlooker { handled: &handled, spectator: self.spectator.as_ref() };
+        let took = life.turn(index, manner, onlooker);
         if let Took::Turn(actor) = took {
             self.roster.make_ready(number);
             if let (Some(actor), Some(life)) = (actor, &self.nodes[node].life) {
                 self.survey_after(life, actor);
             }
             let actor = actor.unwrap_or(0);
-            let now = self.stage.now();
             self.stage.choose(|choices| {
                 choices.fold(TURN, actor);
-                choices.fold(NOW, now);
+                choices.fold(HANDLED, handled.get());
             });
             if self.stage.logs() && actor != 0 {
                 let name = &self.nodes[node].name;

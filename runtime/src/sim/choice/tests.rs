@@ -80,3 +80,16 @@ fn the_hash_knows_label_value_and_order() {
         assert_ne!(base, hash(&other));
     }
 }
+
+#[test]
+fn the_hash_knows_of_how_many_a_choice_was_and_what_happened_under_which_label() {
+    let hash = |act: &dyn Fn(&mut Choices)| {
+        let mut choices = Choices::new(Source::Record(Vec::new()), false);
+        act(&mut choices);
+        choices.hash()
+    };
+    let of = |count| hash(&|choices| assert_eq!(choices.pick(ONE, count), 0));
+    assert_ne!(of(3), of(4));
+    let under = |label| hash(&|choices| choices.fold(label, 1));
+    assert_ne!(under(ONE), under(OTHER));
+}

@@ -2,10 +2,11 @@
 
 use super::{Box_, failure_of, file, number_after};
 use crate::fabric::{MS, Pair};
-use greenroom::sim::{Ecn, Explore, Link, Policy, Verdict, World};
+use greenroom::sim::{Ecn, Explore, Link, Node, Policy, Verdict, World};
 use greenroom::{Actor, handlers};
 use std::cell::Cell;
 use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -46,14 +47,19 @@ type Case = fn(&mut World, usize);
 
 /// Each of them is found not to repeat.
 fn are_told_apart(cases: &[Case]) {
-    for case in cases {
+    let is_alike = |case: &Case| {
         let calls = Cell::new(0);
-        let text = failure_of(&Explore::new().seeds(1).twice(), |world| {
-            calls.set(calls.get() + 1);
-            case(world, calls.get() % 2);
-        });
-        assert!(text.contains("the run does not repeat"), "{text}");
-    }
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            Explore::new().seeds(1).twice().run(|world| {
+                calls.set(calls.get() + 1);
+                case(world, calls.get() % 2);
+            })
+        }));
+        let text = outcome.err().map(|panic| *panic.downcast::<String>().unwrap());
+        text.is_none_or(|text| !text.contains("the run does not repeat"))
+    };
+    let alike: Vec<_> = (0..cases.len()).filter(|&number| is_alike(&cases[number])).collect();
+    assert_eq!(alike, [], "the runs of these cases are taken for the same");
 }
 
 #[test]
@@ -133,6 +139,35 @@ fn what_becomes_of_packets_tells_runs_apart() {
             let pair = Pair::new(world, Link::default());
             let ecn = [Ecn::Capable0, Ecn::Capable1][which];
             pair.sockets[0].try_send(pair.sockets[1].address(), ecn, b"x").unwrap();
+        },
+    ];
+    are_told_apart(&cases);
+}
+
+#[test]
+fn times_messages_and_what_a_test_does_tell_runs_apart() {
+    let cases: [Case; 7] = [
+        |world, which| {
+            let clock = world.clock();
+            world.run(async { clock.sleep(NUMBERS[which] * MS).await });
+        },
+        |world, which| world.run_for(NUMBERS[which] * MS),
+        |world, which| {
+            let node = world.node("one").start();
+            world.settle();
+            [Node::pause, Node::freeze_clock][which](&node);
+            world.settle();
+        },
+        |world, which| world.node("one").start().store("key", [which == 1].map(u8::from)),
+        |world, which| assert!(world.pick([1000, 1001][which]) < 1001),
+        |world, which| world.sometimes("the mark", which == 0),
+        // All of them in one turn.
+        |world, which| {
+            let node = world.node("theatre").settings(|builder| builder.batch(64)).start();
+            let tickets = node.system().spawn::<Box_>(Box_ { left: 1000 }).start().unwrap();
+            world.settle();
+            (0..NUMBERS[which]).for_each(|_| tickets.take().try_send().unwrap());
+            world.settle();
         },
     ];
     are_told_apart(&cases);
