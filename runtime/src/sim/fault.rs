@@ -70,4 +70,29 @@ impl Fault {
         Self::Swizzle,
         Self::Rebind,
     ];
+
+    /// Whether it is one of the links between nodes, of which a single one has none.
+    pub(super) const fn is_of_links(self) -> bool {
+        match self {
+            Self::Loss
+            | Self::Bursts
+            | Self::Jitter
+            | Self::Duplication
+            | Self::Corruption
+            | Self::FullBuffer
+            | Self::Narrow
+            | Self::OneWay
+            | Self::BlackHole
+            | Self::Swizzle => true,
+            Self::Kill
+            | Self::Stop
+            | Self::Pause
+            | Self::Offset
+            | Self::Drift
+            | Self::Jump
+            | Self::Freeze
+            | Self::Slow
+            | Self::Rebind => false,
+        }
+    }
 }

@@ -63,7 +63,7 @@ impl Storm {
 
 impl World {
     /// Draws which of the faults in `among` there are in this run, and how strong, and lets them rage at
-    /// `nodes` and the links between them until [`World::calm`] or [`World::heal`].
+    /// `nodes` and the links between them (of a single node there are none) until [`World::calm`] or [`World::heal`].
     ///
     /// What it ends meanwhile is what it has begun itself: a node that the test has killed, stopped, paused or slowed stays
     /// so until the test says otherwise, as do a clock and a link that it has made bad.
@@ -89,9 +89,9 @@ impl World {
         }
         let draw = |label, count| self.stage.choose(|choices| choices.noise(label, count));
         let mut faults = Vec::new();
-        // Among no nodes nothing can go wrong.
-        let among: &[Fault] = if nodes.is_empty() { &[] } else { among };
-        for &fault in among {
+        // Among no nodes nothing can go wrong, and with one alone nothing of links between them.
+        let nodes_min = |fault: Fault| if fault.is_of_links() { 2 } else { 1 };
+        for &fault in among.iter().filter(|fault| nodes.len() >= nodes_min(**fault)) {
             if draw(EXISTS, 2) == 1 {
                 faults.push((fault, 1 + draw(STRENGTH, DEGREES)));
             }
@@ -160,6 +160,12 @@ impl Raging {
 
     fn node(&self) -> usize {
         usize::try_from(self.draw(WHO, self.nodes.len() as u64)).unwrap_or(0)
+    }
+
+    /// Another one than that, where there is one.
+    fn other(&self, node: usize) -> usize {
+        let ahead = 1 + self.draw(WHO, self.nodes.len() as u64 - 1);
+        (node + usize::try_from(ahead).unwrap_or(1)) % self.nodes.len()
     }
 
     /// A time that lasts longer where the fault is stronger: up to a second, ten or a hundred.
@@ -306,13 +312,11 @@ impl Raging {
                 self.begin_until(until, node, Plight::Slow(times));
             }
             Fault::OneWay => {
-                let to = self.node();
-                if to != node {
-                    self.close_until(until, self.way(node, to), Strait::Cut);
-                }
+                let to = self.other(node);
+                self.close_until(until, self.way(node, to), Strait::Cut);
             }
             Fault::Narrow => {
-                let (to, bytes) = (self.node(), NARROW_BYTES + self.draw(HOW, 1000));
+                let (to, bytes) = (self.other(node), NARROW_BYTES + self.draw(HOW, 1000));
                 let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
                 let strait = Strait::Narrow(self.id, bytes);
                 self.close_until(until, self.way(node, to), strait);

@@ -115,6 +115,36 @@ fn a_storm_starts_nobody_whom_the_test_has_ended() {
 }
 
 #[test]
+fn a_storm_at_a_single_node_has_no_faults_of_links() {
+    let own = [Fault::Kill, Fault::Stop, Fault::Pause, Fault::Offset, Fault::Drift];
+    let own = [&own[..], &[Fault::Jump, Fault::Freeze, Fault::Slow, Fault::Rebind]].concat();
+    Explore::new().seeds(20).run(|world| {
+        let node = world.node("one").start();
+        let storm = world.storm(&[node], &Fault::ALL);
+        for fault in Fault::ALL {
+            assert!(!storm.has(fault) || own.contains(&fault), "{fault:?}");
+            world.sometimes(format!("{fault:?}"), storm.has(fault) || !own.contains(&fault));
+        }
+    });
+}
+
+#[test]
+fn what_strikes_a_link_strikes_one_between_two_nodes() {
+    Explore::new().seeds(20).run(|world| {
+        let pair = Pair::new(world, Link::default());
+        let storm = world.storm(&pair.nodes, &[Fault::OneWay]);
+        // The first strike is at once.
+        world.settle();
+        for [from, to] in [[0, 1], [1, 0]] {
+            pair.sockets[from].send(pair.sockets[to].address(), b"x");
+        }
+        let cut_off = world.traffic().cut_off;
+        assert_eq!(cut_off, u64::from(storm.has(Fault::OneWay)));
+        world.sometimes("it is cut", cut_off > 0);
+    });
+}
+
+#[test]
 fn a_storm_makes_no_link_better() {
     let mut narrow = Link::default().latency(MS);
     narrow.narrowed = Some(1000);
