@@ -1,11 +1,14 @@
 //! What must hold in a world: at every step, some day, and at the end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
 
 pub(super) const PANICKED: &str = "an actor panicked";
 pub(super) const SCENARIO_PANICKED: &str = "the scenario panicked";
+const STALLED: &str = "the world stands still";
+/// What a line says of an actor that is in the middle of something.
+const HANGS: &str = " inside ";
 
 /// What went wrong in a world.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,23 +27,42 @@ impl Failure {
 
     /// What is the same of the same bug: what failed, without numbers, which differ from run to run.
     pub(super) fn key(&self) -> String {
-        // What a panic says on further lines is what it is about; elsewhere they say who was where.
-        let is_panic = [PANICKED, SCENARIO_PANICKED].contains(&self.what.as_str());
-        let first = self.text.lines().next().unwrap_or_default();
-        let text = if is_panic { &self.text } else { first };
-        let words = text.chars().filter(|letter| !letter.is_ascii_digit());
-        format!("{}: {}", self.what, words.collect::<String>())
+        let words =
+            |text: &str| text.chars().filter(|letter| !letter.is_ascii_digit()).collect::<String>();
+        let text = match self.what.as_str() {
+            // What a panic says on further lines is what it is about.
+            PANICKED | SCENARIO_PANICKED => words(&self.text),
+            // Who hangs, in what, and waits for whom; however many of a kind, and whoever else is idle.
+            STALLED => {
+                let hanging = self.text.lines().filter(|line| line.contains(HANGS));
+                let hanging: BTreeSet<_> = hanging.map(|line| words(line.trim())).collect();
+                Vec::from_iter(hanging).join("\n")
+            }
+            // Elsewhere they say who was where.
+            _ => words(self.text.lines().next().unwrap_or_default()),
+        };
+        format!("{}: {text}", self.what)
     }
 
     /// Nobody can run, and nothing will change that: not even another thread, that a handler may have begun.
     pub(super) fn stall(graph: &str) -> Self {
         let hint = "where another thread was to wake somebody, `cx.blocking` is for its work";
-        Self::new("the world stands still", format!("who waits:\n{graph}  ({hint})"))
+        Self::new(STALLED, format!("who waits:\n{graph}  ({hint})"))
     }
 
     /// What was to be done is not, in time.
     pub(super) fn late(graph: &str) -> Self {
-        Self::new("not done in time", format!("who waits:\n{graph}"))
+        Self::new("not done in time", "").explained(graph)
+    }
+
+    /// The same, and who waits; where it says more already, behind that.
+    pub(super) fn explained(mut self, graph: &str) -> Self {
+        if !self.text.is_empty() {
+            self.text += "\n";
+        }
+        self.text += "who waits:\n";
+        self.text += graph;
+        self
     }
 }
 

@@ -88,8 +88,13 @@ impl World {
         self.settle_panics();
         self.checks.over = true;
         if let Err(failure) = self.checks.look_at_end(self.stage.now()) {
-            self.fail(failure);
+            self.fail(self.explained(failure));
         }
+    }
+
+    /// A check's failure, and who waits if it has nothing to say: something has not come to pass.
+    pub(super) fn explained(&self, failure: Failure) -> Failure {
+        if failure.text.is_empty() { failure.explained(&self.describe()) } else { failure }
     }
 
     /// Fails the run, as a check does.

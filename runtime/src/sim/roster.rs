@@ -115,9 +115,12 @@ impl Roster {
     }
 
     /// The tasks that are not done.
-    pub(super) fn describe(&self) -> String {
+    pub(super) fn describe<'a>(&self, name: impl Fn(usize) -> &'a str) -> String {
         let task = |(number, work): (usize, &Work)| match work {
-            Work::Task(..) => Some(format!("  task {number} waits\n")),
+            Work::Task(_, None) => Some(format!("  task {number} waits\n")),
+            Work::Task(_, Some(node)) => {
+                Some(format!("  task {number} of node {:?} waits\n", name(*node)))
+            }
             Work::Main | Work::Reactor | Work::Worker { .. } | Work::Beside(_) | Work::Gone => None,
         };
         self.all.iter().enumerate().filter_map(task).collect()

@@ -220,7 +220,8 @@ impl World {
         }
         self.steps += 1;
         if self.steps > self.options.steps_max {
-            self.fail(Failure::new("too many steps", format!("more than {}", self.steps - 1)));
+            let failure = Failure::new("too many steps", format!("more than {}", self.steps - 1));
+            self.fail(failure.explained(&self.describe()));
         }
         let rarely = if buggify(Rare::SlowTurn) { SLOW } else { 1 };
         let cost = cost * rarely;
@@ -335,7 +336,7 @@ impl World {
     pub(super) fn after_step(&mut self) {
         self.refuse_outsiders();
         if let Err(failure) = self.checks.look(self.stage.now()) {
-            self.fail(failure);
+            self.fail(self.explained(failure));
         }
     }
 
@@ -429,7 +430,7 @@ impl World {
         for node in &self.nodes {
             text += &node.describe();
         }
-        text + &self.roster.describe()
+        text + &self.roster.describe(|node| &self.nodes[node].name)
     }
 
     /// Ends the run.
@@ -450,7 +451,9 @@ impl Drop for World {
         let is_open = !self.checks.over && !crate::sync::thread::panicking();
         // The world is buried, whatever comes of it.
         let looked = catch_unwind(AssertUnwindSafe(|| {
-            if is_open { self.checks.look_at_end(self.stage.now()) } else { Ok(()) }
+            let now = self.stage.now();
+            let looked = if is_open { self.checks.look_at_end(now) } else { Ok(()) };
+            looked.map_err(|failure| self.explained(failure))
         }));
         self.stage.ended.store(true, Ordering::Relaxed);
         // Or what they have would keep the world.

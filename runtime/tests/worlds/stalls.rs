@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
 use super::explore::failure_of;
-use greenroom::sim::Explore;
+use greenroom::sim::{Explore, World};
 use greenroom::{Actor, Builder, Ref, handlers};
 use std::time::Duration;
 #[cfg(feature = "test-util")]
@@ -152,6 +152,65 @@ fn a_world_that_stands_still_says_who_waits() {
     assert!(text.contains("the world stands still"), "{text}");
     assert!(text.contains("node \"still\""), "{text}");
     assert!(text.contains("it (Idle#1) waits for a message"), "{text}");
+}
+
+#[test]
+fn a_world_that_stands_still_is_not_made_small_to_one_in_which_others_wait() {
+    let text = failure_of(&Explore::new().seeds(50), |world| {
+        let which = world.pick(16);
+        let system = world.node("still").start().system();
+        world.run(async {
+            match which {
+                8.. => {
+                    let mute = system.spawn::<Mute>(Mute).await.unwrap();
+                    mute.speak().within(Duration::MAX).await.unwrap();
+                }
+                4 => {
+                    let stuck = system.spawn::<Stuck>(Stuck).await.unwrap();
+                    while stuck.take().await.is_ok() {}
+                }
+                _ => {}
+            }
+        });
+    });
+    assert!(text.contains("Mute") && !text.contains("Stuck"), "{text}");
+}
+
+#[test]
+fn a_world_that_goes_on_in_vain_says_who_waits() {
+    // A storm always has something to do.
+    let text = failure_of(&Explore::new().seeds(1).steps_max(2_000), |world| {
+        let node = world.node("still").start();
+        let _storm = world.storm(std::slice::from_ref(&node), &[]);
+        world.run(async {
+            let mute = node.system().spawn::<Mute>(Mute).await.unwrap();
+            let asker = node.system().spawn::<Asker>(Asker(mute)).await.unwrap();
+            asker.go().await.unwrap();
+            std::future::pending::<()>().await;
+        });
+    });
+    assert!(text.starts_with("too many steps"), "{text}");
+    assert!(text.contains(", for the answer of Mute#1"), "{text}");
+}
+
+#[test]
+fn what_does_not_come_says_who_waits() {
+    type Case = fn(&mut World);
+    let ends: [Case; 2] = [|world| world.run_for(Duration::from_secs(2)), World::settle];
+    for end in ends {
+        let text = failure_of(&Explore::new().seeds(1), |world| {
+            let node = world.node("still").start();
+            node.spawn(std::future::pending());
+            world.eventually("rain", Duration::from_secs(1), || false);
+            world.run(async {
+                let _idle = node.system().spawn::<Idle>(Idle).named("it").await.unwrap();
+            });
+            end(world);
+        });
+        assert!(text.contains("eventually \"rain\" did not come"), "{text}");
+        assert!(text.contains("it (Idle#1) waits for a message"), "{text}");
+        assert!(text.contains(" of node \"still\" waits\n"), "{text}");
+    }
 }
 
 #[test]
