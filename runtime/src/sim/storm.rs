@@ -34,6 +34,8 @@ const MS: u64 = 1_000_000;
 const INTERVAL_NANOS: u64 = 200 * MS;
 /// How strong a fault can be: each degree lasts ten times as long as the one before.
 const DEGREES: u64 = 3;
+/// By so many millionths a clock can be fast or slow: by up to a tenth, or not at all.
+const DRIFTS: u64 = 200_001;
 /// The shortest packets that a narrow link takes.
 const NARROW_BYTES: u64 = 576;
 
@@ -232,8 +234,9 @@ impl Raging {
                 }
                 Fault::Drift => {
                     let node = self.node();
-                    let millionths = self.draw(HOW, 200_000);
-                    let millionths = i32::try_from(millionths).unwrap_or(0) - 100_000;
+                    let drawn = i32::try_from(self.draw(HOW, DRIFTS)).unwrap_or(0);
+                    // Fast and slow by turns, and from none to much: the dullest is none.
+                    let millionths = if drawn % 2 == 0 { drawn / 2 } else { -(drawn / 2 + 1) };
                     self.tell(node, Blow::Begin(self.id, Plight::Drift(millionths)));
                 }
                 _ => {}

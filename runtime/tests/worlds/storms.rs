@@ -1,6 +1,7 @@
 //! A storm ends what it has begun, and nothing that the test itself has told a node or made of a link.
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
+use super::explore::failure_of;
 use super::fabric::{MS, Pair};
 use greenroom::sim::{Explore, Fault, Link, Node, World};
 use greenroom::{Actor, Context, handlers};
@@ -97,6 +98,21 @@ fn a_storm_lets_no_clock_go_on_that_the_test_has_frozen() {
         world.run_for(2 * SECOND);
         assert_ne!(world.run(async { ticker.ticks().await }), Ok(0));
     });
+}
+
+#[test]
+fn a_failure_where_a_clock_drifts_is_made_small_to_one_that_does_not() {
+    let text = failure_of(&Explore::new().seeds(20), |world| {
+        let node = world.node("one").start();
+        let ticker = world.run(async { node.system().spawn::<Ticker>(()).await.unwrap() });
+        let storm = world.storm(&[node], &[Fault::Drift]);
+        world.run_for(100 * SECOND + SECOND / 2);
+        let ticks = world.run(async { ticker.ticks().await.unwrap() });
+        if storm.has(Fault::Drift) {
+            world.fail_with("it drifts", format!("{ticks} ticks"));
+        }
+    });
+    assert!(text.lines().any(|line| line == "  100 ticks"), "{text}");
 }
 
 #[test]
