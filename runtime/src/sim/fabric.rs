@@ -118,7 +118,7 @@ pub(crate) struct Fabric {
     busy: BTreeMap<Way, u64>,
     /// The links that lose everything at the moment.
     bursts: BTreeSet<Way>,
-    /// What storms do to links, beside what those do by themselves.
+    /// What is done to links for a while, beside what those do by themselves.
     straits: Straits,
     /// Addresses inside a network, and how they look from outside.
     outside: BTreeMap<SocketAddr, SocketAddr>,
@@ -192,14 +192,14 @@ impl Fabric {
         self.links.entry((from, to)).or_insert(all)
     }
 
-    /// Lets a storm do something to a link for a while, whatever that does by itself.
+    /// Does something to a link for a while, whatever that does by itself.
     pub(super) fn begin(&mut self, way: Way, strait: Strait) {
         self.straits.begin(way, strait);
     }
 
     /// Ends that.
     pub(super) fn end(&mut self, way: Way, strait: Strait) {
-        planted!("sim-storm-joins": () => self.link(way.0, way.1).cut = false);
+        planted!("sim-storm-joins": () => self.straits.heal(way));
         self.straits.end(way, strait);
     }
 

@@ -1,10 +1,11 @@
-//! What storms do to links for a while, beside what a test has made of them. A storm ends only what it has begun itself.
+//! What is done to links for a while, by a test or by storms, beside how each is set. A storm ends only what it has begun
+//! itself.
 
 use super::fabric::Way;
 use super::plight::StormId;
 use std::collections::BTreeMap;
 
-/// What a storm does to a link.
+/// What is done to a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Strait {
     /// Nothing gets through.
@@ -24,7 +25,7 @@ impl Strait {
     }
 }
 
-/// All that they do. What cuts a link does so as often as it was begun.
+/// All that is done. What cuts a link does so as often as it was begun.
 #[derive(Debug, Default)]
 pub(super) struct Straits(BTreeMap<Way, Vec<Strait>>);
 

@@ -3,6 +3,7 @@
 use super::link::Link;
 use super::node::{Node, host};
 use super::rule::{Packet, Verdict};
+use super::strait::Strait;
 use super::world::World;
 
 impl World {
@@ -17,18 +18,19 @@ impl World {
         *self.stage.fabric.lock().link(from.host(), to.host()) = link;
     }
 
-    /// Cuts the link from one node to another, until [`World::heal`]; the way back stays.
+    /// Cuts the link from one node to another, until [`World::heal`] or a [`World::calm`] whose core has both, however the link
+    /// is set meanwhile; the way back stays.
     pub fn cut(&mut self, from: &Node, to: &Node) {
-        self.stage.fabric.lock().link(from.host(), to.host()).cut = true;
+        self.stage.fabric.lock().begin((from.host(), to.host()), Strait::Cut);
     }
 
-    /// Cuts all links between the nodes of `island` and the others, both ways, until [`World::heal`].
+    /// Cuts all links between the nodes of `island` and the others, as [`World::cut`] does, both ways.
     pub fn partition(&mut self, island: &[Node]) {
         let is_inside = |index: usize| island.iter().any(|node| node.index == index);
         let mut fabric = self.stage.fabric.lock();
         for from in 0..self.nodes.len() {
             for to in (0..self.nodes.len()).filter(|&to| is_inside(to) != is_inside(from)) {
-                fabric.link(host(from), host(to)).cut = true;
+                fabric.begin((host(from), host(to)), Strait::Cut);
             }
         }
     }

@@ -208,6 +208,29 @@ fn links_are_cut_in_one_direction_and_healed() {
 }
 
 #[test]
+fn a_link_that_is_cut_stays_so_however_it_is_set() {
+    type Case = fn(&mut World, &Pair);
+    let cases: [Case; 2] = [
+        |world, pair| world.cut(&pair.nodes[0], &pair.nodes[1]),
+        |world, pair| world.partition(&pair.nodes[..1]),
+    ];
+    for cut in cases {
+        let mut world = World::new(8);
+        let pair = Pair::new(&mut world, Link::default());
+        cut(&mut world, &pair);
+        world.set_links(Link::default().latency(MS));
+        world.set_link(&pair.nodes[0], &pair.nodes[1], Link::default().latency(MS));
+        pair.send(1);
+        world.run_for(2 * MS);
+        assert_eq!(pair.arrived(), []);
+        world.heal();
+        pair.send(2);
+        world.run_for(2 * MS);
+        assert_eq!(pair.arrived(), [2]);
+    }
+}
+
+#[test]
 fn a_partition_separates_groups_and_joins_nobody_apart_before() {
     let mut world = World::new(9);
     let nodes: Vec<Node> = (0..4).map(|number| world.node(format!("{number}")).start()).collect();
