@@ -84,9 +84,16 @@ impl NodeState {
     /// What its actors wait for.
     pub(super) fn describe(&self) -> String {
         let Some(life) = &self.life else { return format!("node {:?} is down\n", self.name) };
-        let paused = if self.condition.paused { ", paused" } else { "" };
+        let Condition { paused, slowness, drift } = self.condition;
+        let plights = [
+            (paused, ", paused"),
+            (slowness > 1, ", slow"),
+            (drift.is_none(), ", whose clock stands still"),
+        ];
+        let plights = plights.into_iter().filter(|(is_there, _)| *is_there).map(|(_, text)| text);
         let actors = life.actors().into_iter().map(|actor| format!("  {actor}\n"));
-        format!("node {:?}{paused}:\n{}", self.name, actors.collect::<String>())
+        let (plights, actors) = (plights.collect::<String>(), actors.collect::<String>());
+        format!("node {:?}{plights}:\n{actors}", self.name)
     }
 }
 

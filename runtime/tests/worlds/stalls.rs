@@ -177,6 +177,19 @@ fn a_world_that_stands_still_is_not_made_small_to_one_in_which_others_wait() {
 }
 
 #[test]
+fn a_world_that_stands_still_says_whose_clock_does() {
+    let text = failure_of(&Explore::new().seeds(1), |world| {
+        let node = world.node("still").start();
+        node.freeze_clock();
+        world.run(async {
+            let mute = node.system().spawn::<Mute>(Mute).await.unwrap();
+            let _ = mute.speak().within(Duration::from_secs(1)).await;
+        });
+    });
+    assert!(text.contains("node \"still\", whose clock stands still:\n"), "{text}");
+}
+
+#[test]
 fn a_world_that_goes_on_in_vain_says_who_waits() {
     // A storm always has something to do.
     let text = failure_of(&Explore::new().seeds(1).steps_max(2_000), |world| {
