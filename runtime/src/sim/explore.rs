@@ -315,7 +315,8 @@ fn parting(
     let again = attempt_record(record, options, scenario);
     if again.hash == attempt.hash {
         // A failure that does not come again is told of where it is made smaller.
-        let failure = again.failure.filter(|_| attempt.failure.is_none());
+        let key = attempt.failure.as_ref().map(Failure::key);
+        let failure = again.failure.filter(|again| key != Some(again.key()));
         return failure.map(|failure| Parting::Failed(failure.to_string()));
     }
     let traced = Options { logs: true, ..options.clone() };

@@ -430,7 +430,7 @@ impl World {
         for node in &self.nodes {
             text += &node.describe();
         }
-        text + &self.roster.describe(|node| &self.nodes[node].name)
+        text + &self.roster.describe(|node| self.nodes[node].name.as_str())
     }
 
     /// Ends the run.

@@ -133,7 +133,8 @@ fn a_storm_starts_nobody_whom_the_test_has_ended() {
 #[test]
 fn a_storm_at_a_single_node_has_no_faults_of_links() {
     let own = [Fault::Kill, Fault::Stop, Fault::Pause, Fault::Offset, Fault::Drift];
-    let own = [&own[..], &[Fault::Jump, Fault::Freeze, Fault::Slow, Fault::Rebind]].concat();
+    let more = [Fault::Jump, Fault::Freeze, Fault::Slow, Fault::Rebind];
+    let own = [&own[..], &more[..]].concat();
     Explore::new().seeds(20).run(|world| {
         let node = world.node("one").start();
         let storm = world.storm(&[node], &Fault::ALL);

@@ -184,6 +184,18 @@ fn a_second_run_that_fails_is_not_passed_over() {
 }
 
 #[test]
+fn a_second_run_that_fails_otherwise_is_told_of() {
+    let runs = Cell::new(0);
+    let text = failure_of(&Explore::new().seeds(1), |_| {
+        runs.set(runs.get() + 1);
+        panic!("{}", if runs.get() == 1 { "bad luck" } else { "worse luck" });
+    });
+    assert!(text.starts_with("the scenario panicked") && text.contains(": bad luck"), "{text}");
+    assert!(text.contains("has the same trace, and failed: "), "{text}");
+    assert!(text.contains(": worse luck") && !text.contains("matter"), "{text}");
+}
+
+#[test]
 fn a_failure_that_does_not_repeat_says_so() {
     let text = failure_of(&Explore::new().seeds(1), |world| {
         unrepeatable_tickets(world);
