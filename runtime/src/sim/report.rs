@@ -1,11 +1,13 @@
 //! How a failing world is asked for again, and what is written about it.
 
 use super::check::Failure;
-use super::choice::{Source, Traced};
+use super::choice::Source;
 use super::explore::Attempt;
 use super::parting::Parting;
 use crate::sync::thread;
-use std::fmt::Write;
+use std::fmt::{Display, Write as _};
+use std::fs::File;
+use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs, io};
@@ -34,9 +36,11 @@ pub(super) fn asked_for() -> Option<Source> {
 /// How many seeds the environment asks for.
 ///
 /// # Panics
-/// If that is no number.
+/// If that is no number, or none: a test that runs in no world passes.
 pub(super) fn seeds() -> Option<u64> {
-    number(SEEDS)
+    let seeds = number(SEEDS);
+    assert!(seeds != Some(0), "{SEEDS}=0: there would be no world");
+    seeds
 }
 
 fn number(name: &str) -> Option<u64> {
@@ -106,17 +110,26 @@ impl Report<'_> {
         let place = place().join(name);
         fs::create_dir_all(&place)?;
         let Attempt { record, log, trace, capture, .. } = self.attempt;
-        let choices: Vec<_> = record.iter().map(u64::to_string).collect();
-        let trace: Vec<_> = trace.iter().map(Traced::to_string).collect();
-        fs::write(place.join("choices"), choices.join(" ") + "\n")?;
-        fs::write(place.join("log"), log.join("\n") + "\n")?;
-        fs::write(place.join("trace"), trace.join("\n") + "\n")?;
+        write_all(&place.join("choices"), &record, " ")?;
+        write_all(&place.join("log"), &log, "\n")?;
+        write_all(&place.join("trace"), &trace, "\n")?;
         let has_packets = capture.is_some();
         if let Some(capture) = capture {
             fs::write(place.join("packets.pcapng"), capture.into_bytes())?;
         }
         Ok((place, has_packets))
     }
+}
+
+/// Writes values into a file, one behind the other: there are millions where a world does not end.
+fn write_all(path: &Path, values: &[impl Display], between: &str) -> io::Result<()> {
+    let mut file = BufWriter::new(File::create(path)?);
+    for (at, value) in values.iter().enumerate() {
+        let before = if at == 0 { "" } else { between };
+        write!(file, "{before}{value}")?;
+    }
+    writeln!(file)?;
+    file.flush()
 }
 
 /// The commit that is checked out where the test runs, if git knows.
@@ -167,18 +180,26 @@ fn command() -> String {
     let stem = program.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     // Cargo adds a hash to the names of tests.
     let target = stem.rsplit_once('-').map_or(stem.as_str(), |(name, _)| name);
-    match (test_name(), env::var("CARGO_PKG_NAME")) {
-        (Some(test), Ok(package)) => {
-            let target = if package.replace('-', "_") == target {
-                "--lib".to_owned()
-            } else {
-                format!("--test {target}")
-            };
+    match (test_name(), env::var("CARGO_PKG_NAME"), env::var("CARGO_MANIFEST_DIR")) {
+        (Some(test), Ok(package), Ok(folder)) => {
+            let target = target_of(Path::new(&folder), &package, target);
             let features = features(&package);
-            format!("cargo test -p {package}{features} {target} -- --exact {test}")
+            format!("cargo test -p {package}{features}{target} -- --exact {test}")
         }
         _ => as_built(),
     }
+}
+
+/// What asks cargo for the program of that name alone; nothing where that is not known, since all of the package have this
+/// one among them.
+fn target_of(folder: &Path, package: &str, name: &str) -> String {
+    let has = |file: &str| folder.join(file).exists();
+    if has(&format!("tests/{name}.rs")) || has(&format!("tests/{name}/main.rs")) {
+        return format!(" --test {name}");
+    }
+    // A package's library and its main program have one name.
+    let is_lib = package.replace('-', "_") == name && has("src/lib.rs") && !has("src/main.rs");
+    if is_lib { " --lib".to_owned() } else { String::new() }
 }
 
 /// What runs this test of this program, or this program, again as it was built.

@@ -1,6 +1,7 @@
 //! What a report says.
 
-use super::{FEATURES, features};
+use super::{FEATURES, features, target_of, write_all};
+use std::{env, fs, process};
 
 #[test]
 fn every_feature_is_known() {
@@ -16,4 +17,34 @@ fn the_command_asks_for_the_features_of_its_own_crate() {
     for (name, is_on) in FEATURES {
         assert_eq!(own.contains(name), is_on, "{own}");
     }
+}
+
+#[test]
+fn the_command_asks_for_the_program_where_it_is_known() {
+    let folder = env::temp_dir().join(format!("greenroom-report-{}", process::id()));
+    for file in ["tests/one.rs", "tests/many/main.rs", "src/lib.rs", "src/bin/tool.rs"] {
+        let path = folder.join(file);
+        fs::create_dir_all(path.parent().expect("it has one")).expect("a folder");
+        fs::write(path, "").expect("a file");
+    }
+    let target = |name| target_of(&folder, "the-bank", name);
+    assert_eq!(target("one"), " --test one");
+    assert_eq!(target("many"), " --test many");
+    assert_eq!(target("the_bank"), " --lib");
+    assert_eq!(target("tool"), "");
+    fs::write(folder.join("src/main.rs"), "").expect("a file");
+    assert_eq!(target("the_bank"), "");
+    fs::remove_dir_all(folder).expect("it is there");
+}
+
+#[test]
+fn a_file_has_all_values() {
+    let path = env::temp_dir().join(format!("greenroom-values-{}", process::id()));
+    let written = |values: &[u64]| {
+        write_all(&path, values, " ").expect("a file");
+        fs::read_to_string(&path).expect("it is there")
+    };
+    assert_eq!(written(&[]), "\n");
+    assert_eq!(written(&[1, 20, 3]), "1 20 3\n");
+    fs::remove_file(path).expect("it is there");
 }

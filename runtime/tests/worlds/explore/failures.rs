@@ -110,6 +110,8 @@ fn what_a_failure_says_to_do_repeats_it() {
         let again = said_with(&folder, &[(variable, value), ("GREENROOM_SEEDS", "0")]);
         assert!(again.contains("a ticket sold twice"), "{again}");
     }
+    let none = said_with(&folder, &[("GREENROOM_SEEDS", "0")]);
+    assert!(none.contains("there would be no world"), "{none}");
     std::fs::remove_dir_all(folder).unwrap();
 }
 
