@@ -20,6 +20,9 @@ const ENDED: Label = Label::new("ended at");
 
 /// Worlds that a test goes through unless it says otherwise.
 const SEEDS: u64 = 100;
+/// Steps of a world at most, unless it is told otherwise: as many as a failure can be shown of, with a log and a trace that
+/// have several lines for each.
+const STEPS_MAX: u64 = 1_000_000;
 /// Worlds tried at most to make a failure smaller.
 const SHRINKING_MAX: usize = 400;
 /// Steps of all of them after which no more are tried: long worlds are not made as small as short ones.
@@ -114,7 +117,7 @@ impl Default for Explore {
 impl Explore {
     /// A hundred seeds, or as many as the environment says.
     pub fn new() -> Self {
-        let options = Options { quiet: true, ..Options::default() };
+        let options = Options { quiet: true, steps_max: STEPS_MAX, ..Options::default() };
         let choices = Choosing::Seeds { first: 0, count: SEEDS };
         Self { choices, options, twice: false, incomplete_allowed: false }
     }
@@ -154,7 +157,7 @@ impl Explore {
         self
     }
 
-    /// Sets how many steps a world may take; by default ten million.
+    /// Sets how many steps a world may take; by default a million.
     pub fn steps_max(mut self, steps: u64) -> Self {
         self.options.steps_max = steps;
         self

@@ -2,8 +2,8 @@
 
 use super::policy::Policy;
 
-/// Steps of a world at most, unless it is told otherwise.
-pub(super) const STEPS_MAX: u64 = 10_000_000;
+/// Steps of a world that is run by itself, at most.
+const STEPS_MAX: u64 = 10_000_000;
 
 /// See the [module](self).
 #[derive(Clone, Debug)]

@@ -29,9 +29,9 @@ pub enum Policy {
     /// (Burckhardt and others, ASPLOS 2010): finds bugs that need few, badly timed interruptions. They drop within the
     /// first 64, 512 or 2,000 steps, which each world draws, so that short worlds have interruptions, too.
     Pct(u32),
-    /// Whoever became ready last.
+    /// Whoever became ready last; in one step of 61, whoever has waited longest.
     Newest,
-    /// Anyone but one victim, who runs only when nobody else can.
+    /// Anyone but one victim, who runs when nobody else can, or has waited longest in one step of 61.
     Starve,
 }
 

@@ -102,7 +102,8 @@ pub(super) enum Step {
 }
 
 impl World {
-    /// A world whose choices follow from `seed` alone.
+    /// A world whose choices follow from `seed` alone. If it fails, the panic says what and when; by
+    /// [`Explore`](super::Explore) a failure is made small, too, and written out with its log and trace.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self::with(Source::Seed(seed), Options { seed: Some(seed), ..Options::default() })
@@ -220,7 +221,9 @@ impl World {
         }
         self.steps += 1;
         if self.steps > self.options.steps_max {
-            let failure = Failure::new("too many steps", format!("more than {}", self.steps - 1));
+            let hint = "`Explore::steps_max` allows more";
+            let text = format!("more than {}; {hint}", self.steps - 1);
+            let failure = Failure::new("too many steps", text);
             self.fail(failure.explained(&self.describe()));
         }
         let rarely = if buggify(Rare::SlowTurn) { SLOW } else { 1 };
