@@ -1,5 +1,9 @@
 //! The attributes of a method: its role, and what generated items take over.
 
+use std::iter;
+
+use proc_macro2::{TokenStream, TokenTree};
+use quote::quote;
 use syn::parse::ParseStream;
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
@@ -182,7 +186,7 @@ fn is_cancel(role: Role, attr: &Attribute, errors: &mut Errors) -> bool {
 fn take_conditional(attrs: &mut Vec<Attribute>, errors: &mut Errors) {
     attrs.retain(|attr| {
         let mut is_right = true;
-        for path in conditional(attr) {
+        for path in conditional(&attr.meta) {
             if let Some(role) = Role::of(&path) {
                 let written = role.written();
                 let message = format!(
@@ -197,13 +201,29 @@ fn take_conditional(attrs: &mut Vec<Attribute>, errors: &mut Errors) {
     });
 }
 
-/// The names of the attributes under a `cfg_attr`.
-pub(crate) fn conditional(attr: &Attribute) -> impl Iterator<Item = Path> {
-    let list = Punctuated::<Meta, Token![,]>::parse_terminated;
-    let metas = Some(attr).filter(|attr| attr.path().is_ident("cfg_attr"));
-    // What is no list of attributes is left to rustc.
-    let metas = metas.and_then(|attr| attr.parse_args_with(list).ok());
-    metas.into_iter().flatten().skip(1).map(|meta| meta.path().clone())
+/// The names of the attributes under a `cfg_attr`, and under one in that.
+pub(crate) fn conditional(meta: &Meta) -> Vec<Path> {
+    let added = added(meta).into_iter().flat_map(|(_, added)| added);
+    added.flat_map(|meta| iter::once(meta.path().clone()).chain(conditional(&meta))).collect()
+}
+
+/// The condition of a `cfg_attr`, and the attributes that it adds.
+type Added = (TokenStream, Punctuated<Meta, Token![,]>);
+
+/// Reads a `cfg_attr`. What is no list of attributes is left to rustc.
+fn added(meta: &Meta) -> Option<Added> {
+    let list = meta.require_list().ok().filter(|list| list.path.is_ident("cfg_attr"))?;
+    list.parse_args_with(condition_and_added).ok()
+}
+
+fn condition_and_added(input: ParseStream<'_>) -> syn::Result<Added> {
+    // Of tokens: `true` is a condition, and no attribute.
+    let mut condition = TokenStream::new();
+    while !input.peek(Token![,]) {
+        condition.extend([input.parse::<TokenTree>()?]);
+    }
+    input.parse::<Token![,]>()?;
+    Ok((condition, Punctuated::parse_terminated(input)?))
 }
 
 /// Checks that an attribute under a condition is none of these, and says whether that is so.
@@ -243,39 +263,63 @@ pub(crate) fn strip(item: &mut ItemImpl) {
     }
 }
 
+/// Returns what `copy` makes of these attributes, for an item beside. Of a `cfg_attr` it is asked for each one that this adds,
+/// and the condition stays around those: only rustc knows whether it holds.
+pub(crate) fn copied(attrs: &[Attribute], copy: &dyn Fn(&Meta) -> Option<Meta>) -> Vec<Attribute> {
+    let copied = attrs.iter().filter_map(|attr| {
+        let meta = copied_meta(&attr.meta, copy)?;
+        Some(Attribute { meta, ..attr.clone() })
+    });
+    copied.collect()
+}
+
+fn copied_meta(meta: &Meta, copy: &dyn Fn(&Meta) -> Option<Meta>) -> Option<Meta> {
+    let Some((condition, added)) = added(meta) else { return copy(meta) };
+    let mut list = meta.require_list().ok()?.clone();
+    let added: Vec<_> = added.iter().filter_map(|meta| copied_meta(meta, copy)).collect();
+    list.tokens = quote!(#condition, #(#added),*);
+    (!added.is_empty()).then_some(Meta::List(list))
+}
+
 /// Returns the conditions under which a method exists.
 pub(crate) fn cfgs(attrs: &[Attribute]) -> Vec<Attribute> {
-    attrs.iter().filter(|attr| attr.path().is_ident("cfg")).cloned().collect()
+    copied(attrs, &|meta| is(meta, &["cfg"]).then(|| meta.clone()))
+}
+
+/// Returns what one of these conditions comes to, as the argument of a `cfg`.
+pub(crate) fn predicate(cfg: &Meta) -> Option<TokenStream> {
+    let Some((condition, added)) = added(cfg) else {
+        return cfg.require_list().ok().map(|list| list.tokens.clone());
+    };
+    let added = added.iter().filter_map(predicate);
+    Some(quote!(any(not(#condition), all(#(#added),*))))
 }
 
 /// Returns the lints that are allowed where this is written, so that they are on the copies too.
 ///
 /// One that is expected is allowed there: it may be about the body alone.
 pub(crate) fn lints(attrs: &[Attribute]) -> Vec<Attribute> {
-    let mut lints: Vec<_> =
-        attrs.iter().filter(|attr| is(attr, &["allow", "expect"])).cloned().collect();
-    lints.iter_mut().for_each(expect_nothing);
-    lints
+    copied(attrs, &|meta| is(meta, &["allow", "expect"]).then(|| expect_nothing(meta)))
 }
 
 /// Whether this is an attribute of one of these names.
-pub(crate) fn is(attr: &Attribute, names: &[&str]) -> bool {
-    names.iter().any(|name| attr.path().is_ident(name))
+pub(crate) fn is(meta: &Meta, names: &[&str]) -> bool {
+    names.iter().any(|name| meta.path().is_ident(name))
 }
 
 /// Lets a lint that is expected be or not be: of two places only one may have it.
-pub(crate) fn expect_nothing(attr: &mut Attribute) {
-    if let Meta::List(list) = &mut attr.meta
+pub(crate) fn expect_nothing(meta: &Meta) -> Meta {
+    let mut meta = meta.clone();
+    if let Meta::List(list) = &mut meta
         && list.path.is_ident("expect")
     {
         let allow = Ident::new("allow", spans::located(list.path.span()));
         list.path = Path::from(allow);
     }
+    meta
 }
 
 /// Returns what a method says to its callers.
 pub(crate) fn docs(attrs: &[Attribute]) -> Vec<Attribute> {
-    let said =
-        |attr: &&Attribute| attr.path().is_ident("doc") || attr.path().is_ident("deprecated");
-    attrs.iter().filter(said).cloned().collect()
+    copied(attrs, &|meta| is(meta, &["doc", "deprecated"]).then(|| meta.clone()))
 }

@@ -10,7 +10,8 @@ use quote::{ToTokens, format_ident, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{
-    Attribute, FnArg, ImplItem, ImplItemFn, ItemImpl, Receiver, ReturnType, Signature, parse_quote,
+    Attribute, FnArg, ImplItem, ImplItemFn, ItemImpl, Meta, Receiver, ReturnType, Signature,
+    parse_quote,
 };
 
 use super::attributes::{self, is};
@@ -111,16 +112,16 @@ fn returns(method: &Ident, bodies: &[Body]) -> bool {
 fn split(method: &mut ImplItemFn) -> TokenStream {
     let name = method.sig.ident.clone();
     let itself = format_ident!("__{}", name.unraw(), span = spans::located(name.span()));
-    for attr in &mut method.attrs {
-        attributes::expect_nothing(attr);
-    }
-    let is_outside = |attr: &Attribute| is(attr, &["cfg", "doc", "deprecated", "must_use"]);
-    let is_lint = |attr: &Attribute| is(attr, &["allow", "warn", "deny", "forbid"]);
-    let attrs = method.attrs.iter().filter(|attr| is_outside(attr) || is_lint(attr));
-    let said = signature(method, &itself, &attrs.cloned().collect::<Vec<_>>());
-    let cfgs = attributes::cfgs(&method.attrs);
-    method.attrs.retain(|attr| !is_outside(attr));
-    method.attrs.extend(cfgs);
+    let is_outside = |meta: &Meta| is(meta, &["cfg", "doc", "deprecated", "must_use"]);
+    let is_lint = |meta: &Meta| is(meta, &["allow", "expect", "warn", "deny", "forbid"]);
+    let copied = |keep: &dyn Fn(&Meta) -> bool| {
+        let copy = |meta: &Meta| keep(meta).then(|| attributes::expect_nothing(meta));
+        attributes::copied(&method.attrs, &copy)
+    };
+    let outside = copied(&|meta| is_outside(meta) || is_lint(meta));
+    let inside = copied(&|meta| !is_outside(meta) || is(meta, &["cfg"]));
+    let said = signature(method, &itself, &outside);
+    method.attrs = inside;
     method.attrs.push(parse_quote!(#[doc(hidden)]));
     method.vis = syn::Visibility::Inherited;
     method.sig.ident = itself;

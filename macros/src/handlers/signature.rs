@@ -2,7 +2,7 @@
 
 use syn::{FnArg, ReceiverKind, ReturnType, Safety, Signature, Type};
 
-use super::attributes::Role;
+use super::attributes::{self, Role};
 use super::model::{Method, Param, Receiver};
 use super::state::Given;
 use super::types;
@@ -24,7 +24,7 @@ pub(crate) fn method(
         match input {
             FnArg::Receiver(written) => receiver = self::receiver(role, written, errors),
             FnArg::Typed(typed) => {
-                if let Some(cfg) = typed.attrs.iter().find(|attr| attr.path().is_ident("cfg")) {
+                if let Some(cfg) = attributes::cfgs(&typed.attrs).first() {
                     let message = "an argument is always there: write the whole method twice, \
                                    each under its own `#[cfg]`";
                     errors.push(cfg, message);

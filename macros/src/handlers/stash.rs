@@ -4,7 +4,7 @@ use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 
-use super::attributes::Stash;
+use super::attributes::{self, Stash};
 use super::model::{Block, Handler, Kind};
 use super::state;
 use crate::spans;
@@ -97,8 +97,8 @@ fn cfg(block: &Block) -> Option<TokenStream> {
     let stashed = block.handlers.iter().filter(|handler| handler.manner.stash.is_some());
     let conditions: Vec<_> = stashed
         .map(|handler| {
-            let cfgs = handler.cfgs.iter().filter_map(|cfg| cfg.meta.require_list().ok());
-            cfgs.map(|cfg| &cfg.tokens).collect::<Vec<_>>()
+            let cfgs = handler.cfgs.iter().filter_map(|cfg| attributes::predicate(&cfg.meta));
+            cfgs.collect::<Vec<_>>()
         })
         .collect();
     let is_always = conditions.iter().any(Vec::is_empty);

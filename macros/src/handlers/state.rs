@@ -54,7 +54,7 @@ pub(crate) fn take(sig: &mut Signature, errors: &mut Errors) -> Option<Given> {
 
 /// Says whether this is `#[state]`, also where it is wrong.
 fn is_state(attr: &Attribute, errors: &mut Errors) -> bool {
-    let mut conditional = attributes::conditional(attr);
+    let mut conditional = attributes::conditional(&attr.meta).into_iter();
     attr.path().is_ident(STATE)
         || conditional.any(|path| !attributes::check_unconditional(&path, &[STATE], errors))
 }

@@ -89,6 +89,35 @@ fn conditions_go_wherever_the_handler_is_named() {
 }
 
 #[test]
+fn conditions_that_a_condition_adds_go_there_too() {
+    let expansion = expansion(quote! {
+        impl Book {
+            #[cfg_attr(true, inline, cfg(unix), cfg_attr(feature = "fast", cold, cfg(windows)))]
+            #[ask]
+            async fn best(&mut self, count: usize) -> u64 { self.best }
+        }
+    });
+    let carried = quote!(#[cfg_attr(true, cfg(unix), cfg_attr(feature = "fast", cfg(windows)))]);
+    // The method has it as it is written.
+    assert_eq!(count(&expansion, &carried), 7);
+}
+
+#[test]
+fn what_a_condition_adds_is_said_and_allowed_for_callers_too() {
+    let expansion = expansion(quote! {
+        impl Book {
+            #[cfg_attr(docsrs, doc(cfg(unix)), inline)]
+            #[cfg_attr(docsrs, expect(unused), inline)]
+            #[tell]
+            fn quote(&mut self, price: u64) {}
+        }
+    });
+    assert_eq!(count(&expansion, &quote!(#[cfg_attr(docsrs, doc(cfg(unix)))])), 1);
+    // The caller and the variant.
+    assert_eq!(count(&expansion, &quote!(#[cfg_attr(docsrs, allow(unused))])), 2);
+}
+
+#[test]
 fn plain_handlers_build_no_future() {
     let plain = expansion(quote! { impl Book { #[tell] fn quote(&mut self) {} } });
     assert_eq!(count(&plain, &quote!(async)), 0);

@@ -159,6 +159,28 @@ mod conditional {
         async fn which(&self, other: Missing) -> u8 {
             2
         }
+
+        #[ask]
+        #[cfg_attr(all(), cfg(any()))]
+        fn neither(&self, missing: Missing) -> Missing {
+            missing
+        }
+
+        #[tell]
+        #[cfg_attr(not(any()), cfg_attr(all(), inline, cfg(not(all()))))]
+        async fn nor(&mut self, missing: Missing) {}
+
+        #[local]
+        #[cfg_attr(all(), cfg(any()))]
+        async fn again(&mut self, cx: &mut greenroom::Context<Self>) {
+            cx.after(Missing, Self::again);
+        }
+
+        #[ask]
+        #[cfg_attr(any(), cfg(any()))]
+        fn after_all(&self) -> u8 {
+            2
+        }
     }
 
     /// Which puts nothing aside where it is built, and need not say how much.
@@ -172,6 +194,11 @@ mod conditional {
         #[cfg(not(any()))]
         #[stash(while = true)]
         fn wait(&mut self) {}
+
+        #[tell]
+        #[cfg_attr(all(), cfg(any()))]
+        #[stash(while = true)]
+        fn rest(&mut self) {}
 
         #[ask]
         fn is_there(&self) -> bool {
@@ -195,6 +222,7 @@ mod conditional {
 async fn handlers_may_be_conditional(system: System) -> Outcome {
     let conditional = system.spawn::<conditional::Conditional>(conditional::Conditional).await?;
     assert_eq!(conditional.which().await?, 1);
+    assert_eq!(conditional.after_all().await?, 2);
     let patient = system.spawn::<conditional::Patient>(conditional::Patient).await?;
     assert!(patient.is_there().await?);
     let mute = system.spawn::<conditional::Mute>(conditional::Mute).await?;

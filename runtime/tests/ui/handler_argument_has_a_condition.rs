@@ -11,6 +11,9 @@ struct Book {
 impl Book {
     #[tell]
     fn quote(&mut self, #[cfg(unix)] price: u64) {}
+
+    #[tell]
+    fn sell(&mut self, #[cfg_attr(all(), cfg(unix))] price: u64) {}
 }
 
 fn main() {}

@@ -14,6 +14,10 @@ impl Book {
     fn start() -> Self {
         Book { best: 0 }
     }
+
+    #[stop]
+    #[cfg_attr(all(), cfg_attr(all(), cfg(unix)))]
+    fn stop(&mut self) {}
 }
 
 fn main() {}

@@ -23,7 +23,7 @@ impl Shop {
     fn put_aside(&mut self) {}
 
     #[tell]
-    #[cfg_attr(all(), interleave)]
+    #[cfg_attr(all(), cfg_attr(all(), interleave))]
     async fn let_in(&mut self) {}
 
     #[tell]
