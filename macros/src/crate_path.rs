@@ -9,19 +9,11 @@ use quote::quote;
 /// It is absolute, and follows a dependency that `Cargo.toml` renames. A crate that reaches the
 /// runtime through another one names no such dependency: `greenroom` is the best guess for it.
 pub(crate) fn private() -> TokenStream {
-    let runtime = Ident::new(&name(), Span::call_site());
-    quote!(::#runtime::__private)
-}
-
-/// Whether this is how the using crate calls the runtime.
-pub(crate) fn is_runtime(ident: &Ident) -> bool {
-    *ident == name()
-}
-
-fn name() -> String {
-    match crate_name("greenroom") {
+    let name = match crate_name("greenroom") {
         Ok(FoundCrate::Name(name)) => name,
         // The runtime calls itself by its own name, through `extern crate self`.
         Ok(FoundCrate::Itself) | Err(_) => "greenroom".to_owned(),
-    }
+    };
+    let runtime = Ident::new(&name, Span::call_site());
+    quote!(::#runtime::__private)
 }

@@ -232,8 +232,8 @@ fn take_reply(method: &mut Method, cancel: bool, manner: &Manner, errors: &mut E
         let message = "a handler of one state answers by what it returns: leave out the `Reply`";
         errors.push(first, message);
     } else if let Some(output) = &method.output {
-        let message =
-            "the asker gets what is sent to its `Reply`: return nothing, or leave the `Reply` out";
+        let message = "the asker gets what is sent to its `Reply`: return nothing, or leave the `Reply` out; \
+                       another type of this name needs another one here (`use other::Reply as Theirs`)";
         errors.push(output, message);
     }
     if cancel {

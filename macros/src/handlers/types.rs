@@ -6,7 +6,7 @@ use syn::visit::{self, Visit};
 use syn::{GenericArgument, Lifetime, PathArguments, Type, parse_quote};
 
 use crate::errors::Errors;
-use crate::{crate_path, spans};
+use crate::spans;
 
 /// Takes off the invisible groups that `macro_rules!` puts around a type, and parentheses.
 pub(crate) fn peel(mut ty: &Type) -> &Type {
@@ -43,15 +43,9 @@ pub(crate) fn is_interleaved(ty: &Type) -> bool {
     reference.mutability.is_some() && types.is_some_and(|types| types.len() == 1)
 }
 
-/// Returns the answer that a `Reply<..>` or `greenroom::Reply<..>` takes, if this is one, also where the runtime has
-/// another name.
+/// Returns the answer that a `Reply<..>` takes, if this is one, by whatever path: nobody knows here what a path leads to.
 pub(crate) fn reply_of(ty: &Type) -> Option<&Type> {
     let Type::Path(path) = peel(ty) else { return None };
-    let segments = &path.path.segments;
-    let is_runtime = |name: &Ident| name == "greenroom" || crate_path::is_runtime(name);
-    if segments.len() > 1 && !(segments.len() == 2 && is_runtime(&segments[0].ident)) {
-        return None;
-    }
     let segment = path.path.segments.last().filter(|segment| segment.ident == "Reply")?;
     let PathArguments::AngleBracketed(list) = &segment.arguments else { return None };
     match list.args.first() {

@@ -242,11 +242,17 @@ mod renamed {
         fn pages(&self, _cx: &mut other::Context<Self>) -> usize {
             300
         }
+
+        #[ask]
+        fn lines(&self, reply: other::Reply<usize>) {
+            reply.send(9_000);
+        }
     }
 
     #[other::main]
     pub(crate) async fn main(system: other::System) -> usize {
         let book = system.spawn::<Book>(Book).await.expect("it starts");
+        assert_eq!(book.lines().await, Ok(9_000));
         book.api::<BookApi>().pages().await.expect("it answers")
     }
 }
