@@ -7,7 +7,7 @@ use quote::quote;
 use syn::parse::ParseStream;
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
-use syn::{Attribute, Expr, Ident, ImplItem, ItemImpl, Meta, Path, Token, parse_quote};
+use syn::{AttrStyle, Attribute, Expr, Ident, ImplItem, ItemImpl, Meta, Path, Token, parse_quote};
 
 use super::state::{self, Given};
 use crate::errors::Errors;
@@ -268,7 +268,8 @@ pub(crate) fn strip(item: &mut ItemImpl) {
 pub(crate) fn copied(attrs: &[Attribute], copy: &dyn Fn(&Meta) -> Option<Meta>) -> Vec<Attribute> {
     let copied = attrs.iter().filter_map(|attr| {
         let meta = copied_meta(&attr.meta, copy)?;
-        Some(Attribute { meta, ..attr.clone() })
+        // What is written inside of the method stands before the copy.
+        Some(Attribute { style: AttrStyle::Outer, meta, ..attr.clone() })
     });
     copied.collect()
 }

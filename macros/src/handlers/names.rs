@@ -71,7 +71,7 @@ impl Names {
 
 /// Says whether callers could not reach a handler of this name.
 pub(crate) fn is_reserved(method: &Ident) -> bool {
-    RESERVED.iter().any(|reserved| method == reserved)
+    RESERVED.contains(&method.unraw().to_string().as_str())
 }
 
 /// Returns the name of the message variant for a handler: `best_bid` becomes `BestBid`.

@@ -422,11 +422,11 @@ fn handler(
 ) -> Handler {
     check_interleave(&method, manner.interleave.as_ref(), item, errors);
     if names::is_reserved(&method.name) {
-        let name = &method.name;
         let message = format!(
-            "every reference has a method `{name}`, which would hide this one: choose another name"
+            "every reference has a method `{}`, which would hide this one: choose another name",
+            method.name.unraw()
         );
-        errors.push(name, message);
+        errors.push(&method.name, message);
     }
     let values: Vec<_> = method.values().map(|(pat, ty)| field(pat, ty, actor, errors)).collect();
     Handler {

@@ -182,6 +182,32 @@ impl Odd {
     }
 }
 
+/// Whose allowances stand inside of what they are for.
+#[derive(Actor)]
+#[actor(stash = 4)]
+struct Inside;
+
+#[handlers]
+impl Inside {
+    #![allow(non_snake_case, reason = "the other side calls them so")]
+
+    #[ask]
+    #[stash(while = someParts.is_empty())]
+    fn countOf(&self, someParts: Parts) -> usize {
+        //! How many there are.
+        #![expect(unused_variables, reason = "it is what the attribute is about")]
+        let nothing = 1;
+        someParts.len()
+    }
+
+    #[ask]
+    async fn sumOf(&self, someParts: Parts) -> u64 {
+        #![expect(unused_variables, reason = "it is what the attribute is about")]
+        let itself = Self::sumOf;
+        someParts.into_iter().map(u64::from).sum()
+    }
+}
+
 /// Comes back to itself by way of a plain function.
 #[derive(Actor)]
 struct Waiter {
@@ -246,6 +272,9 @@ async fn what_is_allowed_is_allowed_where_it_is_repeated(system: System) -> Outc
     odd.leave(7).await?;
     assert_eq!(odd.countOf(vec![1, 2]).await?, 2);
     assert_eq!(odd.size().await?, 0);
+    let inside = system.spawn::<Inside>(Inside).await?;
+    assert_eq!(inside.countOf(vec![1, 2]).await?, 2);
+    assert_eq!(inside.sumOf(vec![1, 2]).await?, 3);
     let foreign = system.spawn::<Foreign>(Foreign).await?;
     assert_eq!(foreign.lengthOf(vec![1]).await?, 1);
     Ok(())

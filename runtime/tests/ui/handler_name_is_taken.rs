@@ -12,6 +12,9 @@ impl Book {
     #[tell]
     fn stop(&mut self) {}
 
+    #[tell]
+    fn r#drain(&mut self) {}
+
     #[ask]
     fn id(&self) -> u64 {
         self.best
