@@ -181,16 +181,19 @@ pub(super) fn begin_end(held: &mut Held, ending: Ending, hook: bool) {
 
 /// The incarnation fails, after the running handler.
 pub(super) fn fail_with(held: &mut Held, reason: ExitReason, hook: bool) {
-    if !is_ending(held) {
-        control(held).extras().failure = Some(reason);
-        begin_end(held, Ending::Failed, hook);
+    if is_ending(held) {
+        return report_if_panic(held.cell(), reason);
     }
+    control(held).extras().failure = Some(reason);
+    begin_end(held, Ending::Failed, hook);
 }
 
 /// Something that incarnation `number` depended on failed, and so it fails, unless it is over.
 pub(super) fn fail_incarnation(held: &mut Held, number: u32, reason: ExitReason) {
     if incarnation(held) == number {
         fail_with(held, reason, true);
+    } else {
+        report_if_panic(held.cell(), reason);
     }
 }
 
@@ -380,6 +383,14 @@ pub(super) fn crashed(held: &mut Held, text: String) {
     if Phase::of(held) == Phase::Starting {
         // The end that was asked for meanwhile has waited for this start hook.
         part_with_children(held);
+    }
+}
+
+/// Reports a panic that is not why an incarnation ends.
+fn report_if_panic(cell: &Header, reason: ExitReason) {
+    if let ExitReason::Panicked(text) = reason {
+        let event = || Event::EndPanicked { actor: cell.actor_id(), text };
+        planted!("end-panic-untold": cell.core.events.emit(event) => ());
     }
 }
 

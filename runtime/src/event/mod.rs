@@ -207,6 +207,14 @@ pub enum Event {
         /// The text of the panic.
         text: String,
     },
+    /// A handler or hook, or a task beside the actor, panicked with this text when the incarnation was ending already, as a
+    /// stop hook does: that is not why it ends.
+    EndPanicked {
+        /// Which actor.
+        actor: ActorId,
+        /// The text of the panic.
+        text: String,
+    },
     /// A value that nobody wanted any more panicked in its drop.
     DropPanicked {
         /// Which actor held it.

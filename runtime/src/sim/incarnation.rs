@@ -124,13 +124,10 @@ impl Incarnation {
                 log(&event);
             }
             if self.has_panicked
-                && let Event::Ended { actor, reason }
-                | Event::Restarting { actor, reason, .. }
-                | Event::Asleep { actor, reason } = &event
-                && is_of_panic(reason)
+                && let Some(text) = panic_in(&event)
             {
                 self.has_panicked = false;
-                found = Some(format!("{actor} {reason}"));
+                found = Some(text);
             }
         }
         found
@@ -174,6 +171,21 @@ impl Incarnation {
                 self.core.end_workers();
             }
         }
+    }
+}
+
+/// Which actor has panicked by what an event says, and how.
+fn panic_in(event: &Event) -> Option<String> {
+    match event {
+        Event::Ended { actor, reason }
+        | Event::Restarting { actor, reason, .. }
+        | Event::Asleep { actor, reason }
+            if is_of_panic(reason) =>
+        {
+            Some(format!("{actor} {reason}"))
+        }
+        Event::EndPanicked { actor, text } => Some(format!("{actor} panicked: {text}")),
+        _ => None,
     }
 }
 

@@ -326,7 +326,7 @@ impl World {
     pub(super) fn settle_panics(&mut self) {
         let nodes = self.nodes.iter().enumerate();
         let lives = nodes.filter_map(|(node, state)| Some((node, state.life.as_ref()?)));
-        // Who ends by a panic of its stop hook has been stopped, and its node may be down by now.
+        // Whoever has panicked may have been the last of its node, which is down by now.
         let mut all = lives.chain(self.graves.iter().map(|(node, life)| (*node, life)));
         if let Some((node, _)) = all.find(|(_, life)| life.owes_panic())
             && !self.options.panics_allowed

@@ -1,7 +1,7 @@
 //! Panics in the hooks of an actor.
 
-use crate::{is_contained, panicked};
-use greenroom::{Actor, ExitReason, SpawnError, handlers};
+use crate::{fragile, is_contained, panicked, so_far};
+use greenroom::{Actor, ActorId, Event, EventStream, ExitReason, SpawnError, handlers};
 
 /// Panics in its hooks: `"start"` or `"stop"`, `later` after an await.
 #[derive(Actor)]
@@ -75,15 +75,26 @@ fn in_a_start_hook_after_an_await() {
     });
 }
 
+/// Who panicked so far when it was ending already, and how.
+fn late_panics(events: &mut EventStream) -> Vec<(ActorId, String)> {
+    let events = so_far(events).into_iter();
+    let late = events.filter_map(|event| match event {
+        Event::EndPanicked { actor, text } => Some((actor, text)),
+        _ => None,
+    });
+    late.collect()
+}
+
 // [G-PANIC-1]
 #[test]
 fn in_a_stop_hook() {
     is_contained(&ExitReason::Stopped, async |system| {
-        let panics = system.counts().panics;
+        let (mut events, panics) = (system.events(), system.counts().panics);
         let actor = system.spawn::<HookedAtOnce>(false).await.unwrap();
         actor.stop();
         actor.ended().await;
         assert_eq!(system.counts().panics - panics, 1);
+        assert_eq!(late_panics(&mut events), [(actor.id(), "stop".to_owned())]);
         actor.id()
     });
 }
@@ -93,12 +104,27 @@ fn in_a_stop_hook() {
 fn in_a_stop_hook_that_may_await() {
     for when in ["stop", "stop later"] {
         is_contained(&ExitReason::Stopped, async |system| {
-            let panics = system.counts().panics;
+            let (mut events, panics) = (system.events(), system.counts().panics);
             let actor = system.spawn::<Hooked>(when).await.unwrap();
             actor.stop();
             actor.ended().await;
             assert_eq!(system.counts().panics - panics, 1);
+            assert_eq!(late_panics(&mut events), [(actor.id(), when.to_owned())]);
             actor.id()
         });
     }
+}
+
+// [G-PANIC-1]
+#[test]
+fn in_a_handler_that_has_asked_for_the_end() {
+    is_contained(&ExitReason::Stopped, async |system| {
+        let (mut events, panics) = (system.events(), system.counts().panics);
+        let actor = fragile(system).await;
+        actor.leave_badly().await.unwrap();
+        actor.ended().await;
+        assert_eq!(system.counts().panics - panics, 1);
+        assert_eq!(late_panics(&mut events), [(actor.id(), "left badly".to_owned())]);
+        actor.id()
+    });
 }

@@ -52,6 +52,11 @@ impl Fragile {
         tokio::task::yield_now().await;
         panic!("told later")
     }
+    #[tell]
+    fn leave_badly(&mut self, cx: &mut Context<Self>) {
+        cx.stop();
+        panic!("left badly")
+    }
     #[ask]
     fn asked(&mut self) -> u32 {
         panic!("asked")

@@ -84,5 +84,6 @@ fn a_stop_hook_that_panics_fails_the_world_though_its_node_is_down_since() {
         node.stop(Duration::from_secs(1));
         world.run_for(Duration::from_secs(3));
     });
-    assert!(text.contains("an actor panicked") && text.contains("inn: "), "{text}");
+    assert!(text.contains("an actor panicked") && text.contains("inn: Rude#"), "{text}");
+    assert!(text.ends_with("panicked: slammed the door"), "{text}");
 }
