@@ -117,6 +117,8 @@ pub struct Entry {
 pub struct Audit {
     ring: Box<[Option<Entry>]>,
     written: u64,
+    associated: u64,
+    ended: u64,
     rejected: [u64; Reject::ALL.len()],
     noted: [Option<Time>; Reject::ALL.len()],
     unsent: u64,
@@ -137,6 +139,8 @@ impl Audit {
         Self {
             ring: vec![None; capacity.max(1)].into_boxed_slice(),
             written: 0,
+            associated: 0,
+            ended: 0,
             rejected: [0; Reject::ALL.len()],
             noted: [None; Reject::ALL.len()],
             unsent: 0,
@@ -147,8 +151,13 @@ impl Audit {
         }
     }
 
-    /// Records an event, unless the same was recorded within the last second.
+    /// Records an event, unless the same was recorded within the last second. Associations are counted all the same.
     pub fn record(&mut self, at: Time, address: Option<SocketAddr>, what: What) {
+        match what {
+            What::Associated { .. } => self.associated += 1,
+            What::Ended { .. } => self.ended += 1,
+            _ => {}
+        }
         let is_late = |entry: &&Entry| at.since(entry.at) < NOTE_INTERVAL;
         if self.entries().rev().take_while(is_late).any(|entry| entry.what == what) {
             return;
@@ -224,6 +233,18 @@ impl Audit {
         self.failed[why as usize]
     }
 
+    /// How many associations have begun, each of them.
+    #[must_use]
+    pub fn associated(&self) -> u64 {
+        self.associated
+    }
+
+    /// How many associations have ended, each of them.
+    #[must_use]
+    pub fn ended(&self) -> u64 {
+        self.ended
+    }
+
     /// How many events were recorded, those that the ring has lost included.
     #[must_use]
     pub fn written(&self) -> u64 {
@@ -284,6 +305,7 @@ mod tests {
         assert_eq!(audit.written(), 1 + 3 * 3);
         let first = audit.entries().next().map(|entry| entry.what);
         assert_eq!(first, Some(What::Associated { peer }));
+        assert_eq!((audit.associated(), audit.ended()), (1 + 3_000, 3_000));
     }
 
     #[test]
