@@ -6,6 +6,9 @@
 
 #![allow(clippy::unwrap_used, reason = "what fails here is the test")]
 
+#[path = "../../runtime/tests/support/mod.rs"]
+mod support;
+
 use greenroom::net::{Address, Export, Node};
 use greenroom::{Actor, Ref, System, handlers};
 use greenroom_transports::secure::identity::Identity;
@@ -15,6 +18,7 @@ use std::future::Future;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
+use support::{Builds, OwnSystem};
 
 /// The network namespace of the child.
 const FAR: &str = "GREENROOM_FAR";
@@ -52,9 +56,9 @@ fn identity(host: u8) -> Identity {
 }
 
 /// A node that knows the other's key.
-fn node(host: u8, at: &str) -> (System, Udp, Node) {
+fn node(host: u8, at: &str) -> (OwnSystem, Udp, Node) {
     let settings = Settings::new(identity(host)).peer(identity(3 - host).public(), None);
-    let system = System::builder().workers(1).ask_timeout(LONG).build().unwrap();
+    let system = System::builder().workers(1).ask_timeout(LONG).own_as_set();
     let udp = Udp::bind(settings, at.parse().unwrap()).unwrap();
     let node = Node::start(&system, udp.clone()).unwrap();
     (system, udp, node)
@@ -125,7 +129,7 @@ async fn talk(here: &Node, address: &Address) {
     }
 }
 
-fn at_home() -> (System, Udp, Node) {
+fn at_home() -> (OwnSystem, Udp, Node) {
     node(1, if std::env::var_os(FAR).is_some() { "10.8.0.1:7000" } else { "127.0.0.1:0" })
 }
 

@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "what fails here is the test")]
 
+#[path = "../../runtime/tests/support/mod.rs"]
+mod support;
+
 use greenroom::net::{Export, Identity, Incarnation, Loopback, Node, NodeId, Transport};
 use greenroom::{Actor, System, handlers};
 use greenroom_transports::config::{ConfigError, NodeConfig, NotExported, Why, key_file};
@@ -12,6 +15,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::time::Duration;
+use support::Builds;
 
 const EXAMPLE: &str = include_str!("../src/config/example.toml");
 const PEER: &str = "8520f0098930a754748b7ddcb43ef75a0dbf3a0d26381af4eba4a98eaa9b4e6a";
@@ -164,14 +168,13 @@ fn a_seed_that_is_named_with_its_key_is_allowed_from_the_start() {
     let theirs = folder.parse(&format!("{}{peer}", start("c.key"))).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let system = System::builder().workers(1).build().unwrap();
+        let system = System::builder().workers(1).own_as_set();
         let [ours, theirs] = [ours, theirs].map(|config| {
             let udp = Udp::bind(config.udp(), "127.0.0.1:0".parse().unwrap()).unwrap();
             (Node::start(&system, udp.clone()).unwrap(), udp)
         });
         let told = ours.1.connect_told(&theirs.1.node_address()).await;
         assert_eq!(told.unwrap(), theirs.1.identity());
-        system.shutdown(Duration::from_secs(40)).await.unwrap();
     });
 }
 
@@ -258,7 +261,7 @@ fn only_what_the_file_allows_is_exported() {
     let config = folder.parse(EXAMPLE).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let system = System::builder().workers(1).build().unwrap();
+        let system = System::builder().workers(1).own_as_set();
         let identity = Identity { node: NodeId(1), incarnation: Incarnation(1) };
         let node = Node::start(&system, Loopback::new().node("a", identity)).unwrap();
         let mute = system.spawn::<Mute>(Mute).await.unwrap();
@@ -267,6 +270,5 @@ fn only_what_the_file_allows_is_exported() {
         assert_eq!(refused, NotExported::NotAllowed("admin".to_owned()));
         let twice = config.export(&node, "kv", Export::of(&mute)).unwrap_err();
         assert!(matches!(twice, NotExported::Refused(_)));
-        system.shutdown(Duration::from_secs(40)).await.unwrap();
     });
 }

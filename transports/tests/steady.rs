@@ -5,6 +5,9 @@
 #![cfg(not(sanitized))]
 #![allow(clippy::unwrap_used, reason = "what fails here is the test")]
 
+#[path = "../../runtime/tests/support/mod.rs"]
+mod support;
+
 use greenroom::net::{Export, Node};
 use greenroom::{Actor, Ref, System, handlers};
 use greenroom_transports::secure::identity::Identity;
@@ -13,6 +16,7 @@ use greenroom_transports::udp::{Settings, Udp};
 use std::alloc::{GlobalAlloc, Layout, System as Heap};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
+use support::{Builds, OwnSystem};
 
 /// Passes everything on to the system's allocator, and counts it.
 struct Counting;
@@ -103,8 +107,8 @@ fn identity(host: u8) -> Identity {
     Identity::new(Key::new([host; 32]))
 }
 
-fn place(host: u8, other: u8) -> (System, Udp, Node) {
-    let system = System::builder().workers(1).build().unwrap();
+fn place(host: u8, other: u8) -> (OwnSystem, Udp, Node) {
+    let system = System::builder().workers(1).own_as_set();
     let settings = Settings::new(identity(host)).peer(identity(other).public(), None);
     let udp = Udp::bind(settings, "127.0.0.1:0".parse().unwrap()).unwrap();
     let node = Node::start(&system, udp.clone()).unwrap();

@@ -1,14 +1,13 @@
 //! Sockets of the kernel's: batches, errors, and nodes that talk over them, also through a relay that
 //! loses, doubles, delays, reorders and alters what it carries. Every wait has an end.
 
-#[cfg(target_os = "linux")]
-#[path = "../../runtime/tests/support/afterwards.rs"]
-mod afterwards;
 mod capture;
 mod loopbacks;
 mod ports;
 mod relay;
 mod sessions;
+#[path = "../../runtime/tests/support/mod.rs"]
+mod support;
 
 use greenroom::net::{Drive, Export, Node, Transport};
 use greenroom::{Actor, Ref, System, handlers};
@@ -28,6 +27,7 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::num::NonZeroUsize;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
+use support::{Builds, OwnSystem};
 
 const LIMIT: Duration = Duration::from_secs(100);
 
@@ -214,13 +214,10 @@ impl Book {
 }
 
 /// A node that knows the other one.
-fn node(host: u8, address: SocketAddr) -> (System, Udp, Node) {
-    #[cfg(target_os = "linux")]
-    afterwards::look_afterwards();
+fn node(host: u8, address: SocketAddr) -> (OwnSystem, Udp, Node) {
     let identity = |host| Identity::new(Key::new([host; 32]));
     let settings = Settings::new(identity(host)).peer(identity(3 - host).public(), None);
-    let system =
-        System::builder().workers(1).ask_timeout(LIMIT).build().expect("threads can be started");
+    let system = System::builder().workers(1).ask_timeout(LIMIT).own_as_set();
     let udp = Udp::bind(settings, address).expect("a port is free");
     let node = Node::start(&system, udp.clone()).expect("the system lives");
     (system, udp, node)
@@ -253,7 +250,7 @@ async fn through_a_bad_network_messages_come_once_and_in_order() {
                 let noted = far.notes().within(LIMIT).await.expect("it answers");
                 assert_eq!(noted, (0..next).collect::<Vec<_>>());
             }
-            let both = [(&here_lives, &here_udp, &here), (&there_lives, &there_udp, &there)];
+            let both = [(&*here_lives, &here_udp, &here), (&*there_lives, &there_udp, &there)];
             sessions::end(&both).await;
         };
         tokio::select! {
@@ -306,7 +303,7 @@ async fn answers_come_from_the_address_that_was_asked() {
                 peer.expect("it answers").find("book").await.expect("it is exported");
             far.note(7).await.expect("it lives");
             assert_eq!(far.notes().within(LIMIT).await.expect("it answers"), [7]);
-            let both = [(&here_lives, &here_udp, &here), (&there_lives, &there_udp, &there)];
+            let both = [(&*here_lives, &here_udp, &here), (&*there_lives, &there_udp, &there)];
             sessions::end(&both).await;
         };
         tokio::select! {

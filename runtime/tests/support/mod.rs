@@ -5,7 +5,7 @@
 #![allow(clippy::needless_pass_by_value, reason = "closures are written where they are passed")]
 
 #[cfg(target_os = "linux")]
-mod afterwards;
+pub(crate) mod afterwards;
 mod hold;
 mod ledger;
 mod own;

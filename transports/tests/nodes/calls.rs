@@ -221,10 +221,12 @@ fn a_system_that_ends_is_missed_at_once() {
             assert!(peer.find::<Book>("nobody").await.is_err());
             if is_orderly {
                 there.system.shutdown(LONG).await.unwrap();
+                assert_eq!(there.system.leftovers(), Vec::<String>::new());
             } else {
                 drop(there.system);
             }
             peer.ended().await;
+            end([here]).await;
         }
     });
 }

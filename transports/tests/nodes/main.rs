@@ -4,9 +4,6 @@
 
 #![allow(clippy::unwrap_used, reason = "what fails here is the test")]
 
-#[cfg(target_os = "linux")]
-#[path = "../../../runtime/tests/support/afterwards.rs"]
-mod afterwards;
 mod calls;
 mod floods;
 #[path = "../loopbacks/mod.rs"]
@@ -20,6 +17,8 @@ mod processes;
 mod sessions;
 #[path = "../stranger/mod.rs"]
 mod stranger;
+#[path = "../../../runtime/tests/support/mod.rs"]
+mod support;
 
 use std::future::Future;
 use std::time::Duration;
@@ -28,7 +27,7 @@ const LONG: Duration = Duration::from_secs(300);
 
 fn soon<F: Future>(future: F) -> F::Output {
     #[cfg(target_os = "linux")]
-    afterwards::look_afterwards();
+    support::afterwards::look_afterwards();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async { tokio::time::timeout(LONG, future).await.expect("in time") })
 }

@@ -9,6 +9,7 @@ mod networks;
 #[path = "../relay/mod.rs"]
 mod relay;
 
+use crate::support::{Builds, OwnSystem};
 use crate::{LONG, ports};
 use greenroom::net::{Address, Export, Node, Peer};
 use greenroom::{Actor, Context, Down, ExitReason, Ref, System, handlers};
@@ -137,7 +138,7 @@ fn child() {
     let settings = settings(host.parse().unwrap(), socket).peer(parent, None);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let system = System::builder().workers(1).ask_timeout(LONG).build().unwrap();
+        let system = System::builder().workers(1).ask_timeout(LONG).own_as_set();
         let udp = Udp::bind(settings, address.parse().unwrap()).unwrap();
         let node = Node::start(&system, udp).unwrap();
         for place in 0..LOGS {
@@ -223,7 +224,7 @@ fn way(to: SocketAddr, host: u8) -> Address {
 
 /// This process's node.
 struct Home {
-    system: System,
+    system: OwnSystem,
     udp: Udp,
     node: Node,
     next: u64,
@@ -231,7 +232,7 @@ struct Home {
 
 impl Home {
     fn new(at: &str, socket: Options) -> Self {
-        let system = System::builder().workers(1).ask_timeout(LONG).build().unwrap();
+        let system = System::builder().workers(1).ask_timeout(LONG).own_as_set();
         let [second, third] = [2, 3].map(|host| identity(host).public());
         let settings = settings(1, socket).peer(second, None).peer(third, None);
         let udp = Udp::bind(settings, at.parse().unwrap()).unwrap();
