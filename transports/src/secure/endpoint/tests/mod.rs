@@ -7,6 +7,7 @@ mod hostile;
 mod lifecycle;
 mod places;
 mod renewals;
+mod roaming;
 mod secrets;
 mod seeking;
 mod simulated;
