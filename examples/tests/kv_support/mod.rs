@@ -2,6 +2,9 @@
 
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
+#[cfg(target_os = "linux")]
+#[path = "../../../runtime/tests/support/afterwards.rs"]
+mod afterwards;
 #[path = "../../../transports/tests/ports/mod.rs"]
 pub(crate) mod ports;
 
@@ -42,6 +45,8 @@ impl Running {
 
     /// Starts a server that is set up so, on a free port.
     pub(crate) fn start_with(settings: Settings) -> Self {
+        #[cfg(target_os = "linux")]
+        afterwards::look_afterwards();
         let listen = SocketAddr::from(([127, 0, 0, 1], 0));
         let settings = Settings { listen, ..settings };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
