@@ -204,7 +204,8 @@ impl<'a, P: Message, T: Send + 'static, E: Send + 'static> IntoFuture
 ///
 /// # Cancel safety
 /// Dropped before it is ready, the question may still be handled; its answer is dropped and counted. A
-/// handler that is `#[ask(cancel)]` is cancelled instead, or does not begin.
+/// handler that is `#[ask(cancel)]` is cancelled instead, or does not begin. So it is when the ask has expired, from
+/// then on, also if the future is kept.
 #[must_use = "futures do nothing unless polled"]
 pub struct Asking<'a, P: Message, R> {
     kind: &'static Kind,
@@ -263,7 +264,7 @@ impl<P: Message, R> Asking<'_, P, R> {
             }
             let now = clock.now();
             if now >= self.waiting.deadline() {
-                return Err(AskError::Expired);
+                return self.give_up(AskError::Expired);
             }
             if now < search_until {
                 spin_loop();
@@ -313,18 +314,16 @@ impl<P: Message, R> Asking<'_, P, R> {
             Poll::Pending => moved |= this.waiting.has_waited(),
         }
         let over = this.waiting.poll_over(this.kind.answers, moved, cx);
-        if over.is_ready() {
-            planted!("asked-room-kept": this.give_up() => ());
-        }
-        over.map(Err)
+        over.map(|why| planted!("asked-room-kept": this.give_up(why) => Err(why)))
     }
 
-    /// Ends what would go on until this is dropped: it may be kept after it was ready.
+    /// Ends what would go on until this is dropped, as it may be kept after it was ready. An answer that has come
+    /// after all is the outcome.
     #[cold]
-    fn give_up(&mut self) {
+    fn give_up(&mut self, why: AskError) -> Result<R, AskError> {
         self.room = None;
         self.message = None;
-        self.waiting.end_watch();
+        self.waiting.leave().ok_or(why)
     }
 }
 

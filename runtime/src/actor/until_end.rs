@@ -42,7 +42,7 @@ impl UntilEnd {
 
 impl Drop for UntilEnd {
     fn drop(&mut self) {
-        if !self.reason.is_received() {
+        if self.reason.is_waiting() {
             planted!("end-still-watched": tell_no_more(&self.target, self.watch) => ());
         }
     }

@@ -8,6 +8,8 @@
 //! question waits for its own asker to be done, which would then wait for nothing: so it is withdrawn, or each circle
 //! would be followed by the next one until the deadline.
 //!
+//! An ask that is over without an answer has gone, whether or not its future is kept: [`Waiting::leave`].
+//!
 //! Invariant: the wait ends before the receiver leaves its slot, which the graph looks at.
 
 use super::cycle::AskCycle;
@@ -180,8 +182,23 @@ impl<'a, R> Waiting<'a, R> {
         self.watch = Some(Watch { alarm, span, due, wait });
     }
 
+    /// Goes, so that an answer which comes later is late; returns one that has come after all. Nothing else is to be
+    /// called after it.
+    pub(super) fn leave(&mut self) -> Option<R> {
+        self.end_watch();
+        if !self.receiver.is_waiting() {
+            return None;
+        }
+        let core = self.to.core.clone();
+        let count = move || core.events.counters.late_replies.add_one();
+        planted!("late-reply-uncounted": self.receiver.give_up(Box::new(count)) => {
+            drop(count);
+            None
+        })
+    }
+
     /// Neither an alarm nor the wait-for graph is to know of it any more.
-    pub(super) fn end_watch(&mut self) {
+    fn end_watch(&mut self) {
         let Some(watch) = self.watch.take() else { return };
         self.to.core.cancel_alarm(watch.alarm);
         if let Some(wait) = watch.wait {
@@ -192,11 +209,6 @@ impl<'a, R> Waiting<'a, R> {
 
 impl<R> Drop for Waiting<'_, R> {
     fn drop(&mut self) {
-        self.end_watch();
-        if !self.receiver.is_received() {
-            let core = self.to.core.clone();
-            let count = move || core.events.counters.late_replies.add_one();
-            planted!("late-reply-uncounted": self.receiver.give_up(Box::new(count)) => drop(count));
-        }
+        drop(self.leave());
     }
 }

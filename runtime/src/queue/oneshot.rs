@@ -236,9 +236,9 @@ impl<T> Receiver<T> {
         self.slot().deadline()
     }
 
-    /// Whether the value, or that there is none, was handed out.
-    pub(crate) fn is_received(&self) -> bool {
-        self.stage == Stage::Received
+    /// Whether it has neither left, nor handed out the value, or that there is none.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.stage == Stage::Waiting
     }
 
     /// Why the sender went without a value, when `poll` has said that it did; 0 if it did not say.
@@ -265,17 +265,18 @@ impl<T> Receiver<T> {
         self.registered && !self.slot().waker.with(same)
     }
 
-    /// Leaves without the value; a sender that comes too late does `word`, one that listens is woken. Not to
-    /// be called after `poll` was ready, and nothing is to be called after it.
-    pub(crate) fn give_up(&mut self, word: Word) {
-        assert!(self.stage == Stage::Waiting, "only who waits can give up");
-        self.leave(Some(word));
+    /// Leaves, with the value if it is there after all; a sender that comes too late does `word`, one that listens is
+    /// woken. Not to be called after `poll` was ready, and nothing is to be called after it but
+    /// [`Receiver::is_waiting`].
+    pub(crate) fn give_up(&mut self, word: Word) -> Option<T> {
+        assert!(self.is_waiting(), "only who waits can give up");
+        self.leave(Some(word))
     }
 
     /// Asks for the value: `None` when the sender went without one. Not to be called again after
     /// it was ready.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<T>> {
-        assert!(self.stage == Stage::Waiting, "a future is not polled after it was ready");
+        assert!(self.is_waiting(), "a future is not polled after it was ready");
         // Acquire: pairs with the sender's AcqRel in `leave`.
         let mut state = self.slot().state.load(Ordering::Acquire);
         if state & ENDED == 0 {
@@ -327,9 +328,9 @@ impl<T> Receiver<T> {
         true
     }
 
-    /// Ends this side's part in the slot, wherever the sender is.
+    /// Ends this side's part in the slot, wherever the sender is; returns the value if nobody has seen it.
     #[inline(never)]
-    fn leave(&mut self, word: Option<Word>) {
+    fn leave(&mut self, word: Option<Word>) -> Option<T> {
         // Acquire: pairs with the sender's AcqRel in `leave`.
         let mut state = self.slot().state.load(Ordering::Acquire);
         if state & ENDED == 0 && self.registered && !self.unregister() {
@@ -338,25 +339,25 @@ impl<T> Receiver<T> {
         }
         if state & ENDED == 0 {
             match self.go(word) {
-                None => return,
+                None => return None,
                 Some(ended) => state = ended,
             }
         }
-        if state & VALUE != 0 && self.stage == Stage::Waiting {
-            // SAFETY: by invariant 2 the value is the receiver's, and it was not moved out.
-            drop(unsafe { self.slot().take_value() });
-        }
+        let is_unseen = state & VALUE != 0 && self.is_waiting();
+        // SAFETY: by invariant 2 the value is the receiver's, and it was not moved out.
+        let unseen = is_unseen.then(|| unsafe { self.slot().take_value() });
         self.stage = Stage::Left;
-        if self.registered {
+        if std::mem::take(&mut self.registered) {
             // AcqRel: releases this side's uses to a sender that frees the slot, or acquires the end of
             // a sender that left.
             let before = self.slot().state.fetch_add(GONE, Ordering::AcqRel);
             if before & TAKEN == 0 {
-                return;
+                return unseen;
             }
         }
         // SAFETY: the sender left: by TAKEN, or in one step because no waker was there to see.
         unsafe { Slot::release_with(self.slot, state) };
+        unseen
     }
 
     /// Goes while the sender has not ended, and wakes it if it listens; the state if it has ended after
@@ -417,7 +418,7 @@ impl<T> Drop for Receiver<T> {
                 // SAFETY: the sender saw no waker, so it left when it ended; and it never listened.
                 unsafe { Slot::release(self.slot) };
             }
-            Stage::Received | Stage::Waiting => self.leave(None),
+            Stage::Received | Stage::Waiting => drop(self.leave(None)),
         }
     }
 }

@@ -162,6 +162,30 @@ fn a_sender_that_waits_hears_that_the_receiver_went() {
 }
 
 #[test]
+fn a_value_comes_to_who_gives_up_or_is_late() {
+    loom::model(|| {
+        let (sender, mut receiver) = pair::<Box<usize>>();
+        let (count, waker) = waker();
+        let thread = thread::spawn(move || sender.send(Box::new(7)).is_ok());
+        if receiver.poll(&mut Context::from_waker(&waker)).is_ready() {
+            assert!(thread.join().unwrap(), "the receiver waits");
+        } else {
+            let late = Arc::new(AtomicUsize::new(0));
+            let word = late.clone();
+            let value = receiver.give_up(Box::new(move || {
+                word.fetch_add(1, SeqCst);
+            }));
+            let sent = thread.join().unwrap();
+            assert_eq!(value.is_some(), sent, "who sent it knows whether it came");
+            assert_eq!(late.load(SeqCst), usize::from(!sent), "a late value is counted");
+            drop(value);
+        }
+        drop((receiver, waker));
+        assert_eq!(Arc::strong_count(&count), 1, "no waker is left behind");
+    });
+}
+
+#[test]
 fn who_witnesses_the_end_sees_what_was_before() {
     loom::model(|| {
         let (sender, receiver) = pair::<usize>();

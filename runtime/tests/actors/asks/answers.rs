@@ -6,8 +6,12 @@ use crate::support::{
     Builds, LONG, block_on, everywhere, hold_worker, on, poll_once, run, soon, until,
 };
 use greenroom::{
-    AskError, Context, Handle, HandleAsync, Idle, Message, Recipient, Ref, Scheduler, System,
+    Actor, AskError, Context, Handle, HandleAsync, Idle, Message, Recipient, Ref, Scheduler,
+    System, handlers,
 };
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
@@ -202,6 +206,44 @@ fn a_question_whose_handler_is_killed_has_no_reply() {
         assert!(poll_once(&mut question).is_pending());
         oracle.kill();
         assert_eq!(soon(question).await, Err(AskError::NoReply));
+    });
+}
+
+/// Counts its drops, and panics in the first one.
+struct Bomb(Arc<AtomicU32>);
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        assert!(self.0.fetch_add(1, SeqCst) > 0, "as told");
+    }
+}
+
+#[derive(Actor)]
+struct Armourer;
+
+#[handlers]
+impl Armourer {
+    #[ask]
+    fn arm(&self, drops: Arc<AtomicU32>) -> Bomb {
+        Bomb(drops)
+    }
+    #[ask]
+    fn is_there(&self) {}
+}
+
+// [G-ASK-1]
+#[test]
+fn an_answer_that_nobody_looks_at_is_dropped_once_though_that_panics() {
+    on(1, Scheduler::locked(), async |system| {
+        let armourer = system.spawn::<Armourer>(Armourer).await.unwrap();
+        let drops = Arc::new(AtomicU32::new(0));
+        let hold = hold_worker(system).await;
+        let mut asked = armourer.arm(Arc::clone(&drops)).within(LONG).into_future();
+        assert!(poll_once(&mut asked).is_pending());
+        drop(hold);
+        assert_eq!(armourer.is_there().await, Ok(()));
+        assert!(catch_unwind(AssertUnwindSafe(|| drop(asked))).is_err());
+        assert_eq!(drops.load(SeqCst), 1);
     });
 }
 

@@ -4,7 +4,7 @@ use crate::asks::oracle::SHORT;
 use crate::support::{Dice, LONG, everywhere, poll_once, soon, until};
 use greenroom::{
     Actor, AskError, Context, DeadLetterReason, HandleAsync, Interleaved, Message, Pool, Ref,
-    handlers,
+    Reply, handlers,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -131,6 +131,20 @@ impl HandleAsync<Fry> for Cook {
     }
 }
 
+/// Has others cook.
+#[derive(Actor)]
+struct Waiter {
+    cook: Ref<Cook>,
+}
+
+#[handlers]
+impl Waiter {
+    #[ask]
+    async fn order(&mut self, gate: oneshot::Receiver<()>, reply: Reply<u32>) {
+        reply.forward(self.cook.cook(gate)).await;
+    }
+}
+
 /// Asks with longer and longer deadlines until a question has begun before its deadline passed.
 async fn expire_late(
     system: &greenroom::System,
@@ -225,6 +239,55 @@ fn a_question_whose_asker_has_gone_does_not_begin() {
         let counts = system.counts();
         assert_eq!((counts.dead_cancelled, counts.dead_expired, counts.late_replies), (3, 0, 0));
         assert_eq!(tally.begun.load(SeqCst), 1);
+    });
+}
+
+/// Waits until `asked` expires, and keeps it until what has begun for it is dropped.
+async fn keep_expired<T, E>(
+    tally: &Tally,
+    mut asked: impl Future<Output = Result<T, AskError<E>>> + Unpin,
+) {
+    assert!(matches!((&mut asked).await, Err(AskError::Expired)));
+    until(|| tally.dropped.load(SeqCst) == tally.begun.load(SeqCst)).await;
+    drop(asked);
+}
+
+// [G-ASK-1] [G-CANCEL-1]
+#[test]
+fn an_asker_that_has_expired_has_gone_though_its_future_is_kept() {
+    everywhere(async |system| {
+        let tally = Arc::new(Tally::default());
+        let cook = cook(system, &tally).await;
+        let waiter = system.spawn::<Waiter>(Waiter { cook: cook.clone() }).await.unwrap();
+        let has_begun = || tally.begun.load(SeqCst);
+        expire_late(system, has_begun, async |timeout| {
+            let (_gate, closed) = oneshot::channel();
+            keep_expired(&tally, cook.cook(closed).within(timeout).into_future()).await;
+        })
+        .await;
+        expire_late(system, has_begun, async |timeout| {
+            let (_gate, closed) = oneshot::channel();
+            keep_expired(&tally, cook.delegate(closed).within(timeout).into_future()).await;
+        })
+        .await;
+        expire_late(system, has_begun, async |timeout| {
+            let (_gate, closed) = oneshot::channel();
+            keep_expired(&tally, cook.simmer(closed).within(timeout).into_future()).await;
+        })
+        .await;
+        expire_late(system, has_begun, async |timeout| {
+            let (_gate, closed) = oneshot::channel();
+            keep_expired(&tally, cook.ask(Fry(closed)).within(timeout).into_future()).await;
+        })
+        .await;
+        expire_late(system, has_begun, async |timeout| {
+            let (_gate, closed) = oneshot::channel();
+            keep_expired(&tally, waiter.order(closed).within(timeout).into_future()).await;
+        })
+        .await;
+        until(|| system.counts().dead_cancelled == 5).await;
+        assert_eq!(system.counts().late_replies, 0);
+        assert_eq!((tally.begun.load(SeqCst), tally.done.load(SeqCst)), (5, 0));
     });
 }
 

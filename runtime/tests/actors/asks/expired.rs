@@ -6,6 +6,7 @@ use greenroom::sim::Explore;
 use greenroom::{
     Actor, AskError, Context, DeadLetterReason, Handle, HandleAsync, Message, Ref, handlers,
 };
+use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -34,6 +35,12 @@ impl Clerk {
     #[ask]
     async fn hold(&mut self, gate: oneshot::Receiver<()>) {
         let _ = gate.await;
+    }
+    /// Keeps its worker, and the others waiting.
+    #[ask]
+    fn hold_worker(&mut self, entered: oneshot::Sender<()>, released: mpsc::Receiver<()>) {
+        let _ = entered.send(());
+        let _ = released.recv();
     }
     /// Keeps the others waiting for exactly so long.
     #[ask]
@@ -106,6 +113,30 @@ fn a_question_whose_asker_was_told_that_it_expired_does_not_begin() {
         for number in 1..=10 {
             assert_eq!(clerk.stamp().await, Ok(number));
         }
+    });
+}
+
+/// The worker's clock is as of before the wait, so that it finds no deadline near.
+// [G-DEADLINE-1]
+#[test]
+fn what_expired_while_its_worker_was_held_does_not_begin_though_its_future_is_kept() {
+    everywhere(async |system| {
+        let clerk = system.spawn::<Clerk>(Clerk::default()).await.unwrap();
+        let (entered, is_in) = oneshot::channel();
+        let (release, released) = mpsc::channel();
+        let mut holding = clerk.hold_worker(entered, released).within(LONG).into_future();
+        assert!(poll_once(&mut holding).is_pending());
+        soon(is_in).await.unwrap();
+        let mut kept = clerk.stamp().within(SHORT).into_future();
+        assert_eq!((&mut kept).await, Err(AskError::Expired));
+        let mut begun = clerk.begun().within(LONG).into_future();
+        assert!(poll_once(&mut begun).is_pending());
+        release.send(()).unwrap();
+        assert_eq!(soon(holding).await, Ok(()));
+        assert_eq!(soon(begun).await, Ok(0));
+        let counts = system.counts();
+        assert_eq!((counts.dead_expired, counts.late_replies), (1, 0));
+        drop(kept);
     });
 }
 

@@ -2,11 +2,11 @@
 
 use crate::asks::oracle::SHORT;
 use crate::support::{LONG, everywhere, poll_once, soon};
-use greenroom::{Actor, AskError, Context, Handle, Message, Ref, handlers};
+use greenroom::{Actor, AskError, Context, Handle, Message, Ref, Reply, handlers};
 use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, oneshot};
 
 /// Has little room.
 #[derive(Actor)]
@@ -22,6 +22,27 @@ impl Narrow {
         let permit = self.gate.acquire().await.expect("it is never closed");
         permit.forget();
         number
+    }
+    #[ask]
+    async fn try_pass(&mut self, number: u32) -> Result<u32, ()> {
+        Ok(self.pass(number).await)
+    }
+}
+
+/// Hands its questions on, and keeps what it has done that with.
+#[derive(Actor)]
+struct Desk {
+    narrow: Ref<Narrow>,
+}
+
+#[handlers]
+impl Desk {
+    #[ask]
+    async fn pass(&mut self, number: u32, gate: oneshot::Receiver<()>, reply: Reply<u32>) {
+        let mut kept = reply.forward(self.narrow.pass(number)).into_future();
+        (&mut kept).await;
+        let _ = gate.await;
+        drop(kept);
     }
 }
 
@@ -75,13 +96,19 @@ fn an_ask_that_has_expired_has_no_place_in_the_queue_though_it_is_kept() {
     everywhere(async |system| {
         let gate = Arc::new(Semaphore::new(0));
         let narrow = system.spawn::<Narrow>(Narrow { gate: Arc::clone(&gate) }).await.unwrap();
+        let desk = system.spawn::<Desk>(Desk { narrow: narrow.clone() }).await.unwrap();
         let asked = ask_three(&narrow);
         let mut kept = narrow.pass(4).within(SHORT).into_future();
         assert_eq!((&mut kept).await, Err(AskError::Expired));
+        let mut kept_flat = narrow.try_pass(4).within(SHORT).into_future();
+        assert_eq!((&mut kept_flat).await, Err(AskError::Expired));
+        let (keep, is_kept) = oneshot::channel();
+        assert_eq!(desk.pass(4, is_kept).within(SHORT).await, Err(AskError::Expired));
         gate.add_permits(4);
         answered(asked).await;
         assert_eq!(soon(narrow.pass(5).within(LONG).into_future()).await, Ok(5));
-        drop(kept);
+        assert_eq!(system.counts().late_replies, 0, "none of them was sent");
+        drop((kept, kept_flat, keep));
     });
 }
 
