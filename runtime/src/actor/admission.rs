@@ -14,7 +14,9 @@
 //! bounded mailbox, which is never exceeded, or an answer, which has a deadline.
 //!
 //! A handler whose sends are polled by something with a waker of its own, such as an interleaved one, cannot
-//! be polled again for these reasons, and is never held back.
+//! be polled again for these reasons, and is never held back. To hold an interleaved one back until it holds up mail would
+//! not do: while another handler of its actor waits it is not polled, would keep a place that it was given by
+//! then, and that handler may wait for the place.
 
 use super::body;
 use crate::mailbox::{Admission, Bound, Claim, Pass};

@@ -257,8 +257,9 @@ impl Builder {
     /// them. What exceeds the budget is treated as by a full mailbox: awaited sends wait, the others get
     /// [`TellError::SystemFull`](crate::TellError::SystemFull), or what the receiver declares for a full
     /// mailbox happens. An actor for whom mail waits does not wait for the budget, as it would hold a part
-    /// of what it waits for; what its awaited sends take beyond the budget is the only excess. Timers,
-    /// ends and orders are no part of it.
+    /// of what it waits for. Neither do `#[interleave]` handlers, nor sends that a handler has polled by something with a
+    /// waker of its own, such as `FuturesUnordered`. What these awaited sends take beyond the budget is the only excess;
+    /// a bounded mailbox limits it. Timers, ends and orders are no part of it.
     pub fn budget_messages(mut self, messages: usize) -> Self {
         self.budget_messages = Some(messages);
         self

@@ -1,8 +1,10 @@
 //! Who is held back by an overloaded receiver, until when, and what is told of it.
 
-use crate::gate::{Bounded, Gate, Gated, Plain, Sensitive, load};
-use crate::support::{Builds, block_on, everywhere, on, poll_once, run, soon};
-use greenroom::{Actor, Event, EventStream, Ref, Scheduler, System, TellError, handlers};
+use crate::gate::{Bounded, Gate, Gated, Load, Plain, Sensitive, load};
+use crate::support::{Builds, LONG, block_on, everywhere, on, poll_once, run, soon};
+use greenroom::{
+    Actor, Event, EventStream, Interleaved, Recipient, Ref, Scheduler, System, TellError, handlers,
+};
 use std::task::Poll;
 use std::thread;
 use tokio::sync::oneshot;
@@ -114,6 +116,46 @@ fn who_is_held_back_gets_the_message_back_when_the_receiver_ends() {
             gated.open();
             soon(gated.actor.ended()).await;
         }
+    });
+}
+
+/// Sends without holding its actor.
+#[derive(Actor)]
+#[actor(interleave = 2)]
+struct Pump {
+    sink: Recipient<Load>,
+}
+
+#[handlers]
+impl Pump {
+    #[ask]
+    #[interleave]
+    async fn pump(cx: &mut Interleaved<Self>, count: u32) -> u32 {
+        let sink = cx.with(|me, _| me.sink.clone());
+        for number in 1..=count {
+            sink.tell(load(number)).await.unwrap();
+        }
+        count
+    }
+}
+
+// [G-OVERLOAD-2] [G-BUDGET-2]
+#[test]
+fn an_interleaved_handler_is_not_held_back() {
+    everywhere(async |system| {
+        let gated = Gated::<Sensitive>::busy(system).await;
+        let pump = system.spawn::<Pump>(Pump { sink: gated.actor.recipient() }).await.unwrap();
+        assert_eq!(pump.pump(10).within(LONG).await, Ok(10));
+        assert_eq!(gated.pressure().waiting, 10);
+        gated.open();
+    });
+    let system = System::builder().workers(1).budget_messages(4).own();
+    run(async {
+        let gated = Gated::<Plain>::busy(&system).await;
+        let pump = system.spawn::<Pump>(Pump { sink: gated.actor.recipient() }).await.unwrap();
+        assert_eq!(pump.pump(10).within(LONG).await, Ok(10));
+        assert_eq!(system.pressure().messages.unwrap().waiting, 10);
+        gated.open();
     });
 }
 
