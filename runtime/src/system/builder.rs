@@ -237,8 +237,8 @@ impl Builder {
     }
 
     /// Sets how long an `ask` waits unless told otherwise; by default 5 s. One of a second or more counts from when the
-    /// asker's worker last looked at the clock, which it does between handlers: what a handler has computed in one go
-    /// before it asks is taken off.
+    /// asker's worker last looked at the clock, which it does after some turns, 32 at most: what handlers have computed
+    /// since then, the asker's own and those of other actors, is taken off.
     pub fn ask_timeout(mut self, timeout: Duration) -> Self {
         self.limits.ask_timeout = timeout;
         self
