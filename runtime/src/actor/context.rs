@@ -24,8 +24,8 @@ use crate::event::{ActorId, DeadLetterReason, ExitReason};
 use crate::queue::node::{Kind, Lane, Node};
 use crate::sync::planted;
 use crate::task::cell::{CellRef, Header};
-use crate::task::core::TaskCount;
 use crate::task::core_ref::CoreRef;
+use crate::task::count::TaskCount;
 use crate::task::current;
 use crate::task::held::Held;
 use crate::time::Time;
@@ -114,7 +114,7 @@ impl<A: Actor> Context<A> {
         unsafe { &mut *control.as_ptr() }
     }
 
-    /// Ends everything that the incarnation began.
+    /// Ends everything that the incarnation began, but its tasks, which [are gone](super::tasks::have_to_end).
     pub(super) fn end_incarnation(&mut self) {
         let mut held = self.held();
         let life = &mut held.owner().life;
@@ -128,7 +128,6 @@ impl<A: Actor> Context<A> {
         for (WatchId(id), target) in side.watches {
             control::send(&target, Order::Unwatch { id, by: Some(self.cell()) });
         }
-        side.tasks.abort_all();
     }
 
     /// Which actor this is.
@@ -234,7 +233,8 @@ impl<A: Actor> Context<A> {
         report_unhandled::<M>(self.header(), DeadLetterReason::Cancelled);
     }
 
-    /// Runs `work`, which may block, on a thread kept for that, and is ready with its result.
+    /// Runs `work`, which may block, on a thread kept for that, and is ready with its result. Nothing interrupts it: when
+    /// the incarnation ends it goes on, and nobody waits for it, a restart neither.
     ///
     /// # Panics
     /// The future panics as `work` does.

@@ -15,7 +15,7 @@
 //!
 //! [`advance`] is called by the runner whenever the actor is not running and no hook waits. Each call
 //! takes one step, or several that nothing has to come between. An incarnation ends wholly (children,
-//! stop hook, state) before the next one starts or the end is announced.
+//! stop hook, tasks, state) before the next one starts or the end is announced.
 
 use super::attention;
 use super::body::{self, control};
@@ -25,7 +25,7 @@ use super::dormancy;
 use super::options::RestartKind;
 use super::phase::{Ending, Phase, enter, reason};
 use super::traits::{Behavior, Step};
-use super::{family, interleave, revival};
+use super::{family, interleave, revival, tasks};
 use crate::event::{Event, ExitReason};
 use crate::mailbox::Bound;
 use crate::sync::{Rare, buggify, planted};
@@ -57,7 +57,9 @@ pub(super) unsafe fn advance<A: Behavior>(held: &mut Held) -> Advance {
         Phase::Children if unsafe { has_to_wait::<A>(held) } => return Advance::Wait,
         // SAFETY: the caller's promise.
         Phase::Children if unsafe { stop::<A>(held) } => return Advance::Again,
-        // SAFETY: the caller's promise; the stop hook is over.
+        // The stop hook is over.
+        Phase::Children | Phase::Cleanup if tasks::have_to_end(held) => return Advance::Wait,
+        // SAFETY: the caller's promise.
         Phase::Children | Phase::Cleanup => return unsafe { revival::clean_up::<A>(held) },
         // SAFETY: the caller's promise.
         Phase::Reviving => unsafe { revival::begin::<A>(held) },

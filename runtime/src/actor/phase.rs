@@ -14,7 +14,7 @@ pub(super) enum Phase {
     Running,
     /// The children are told to stop, and waited for; then the stop hook is to run.
     Children,
-    /// After the stop hook the state is to be dropped, and what follows decided.
+    /// After the stop hook the tasks are to be dropped, then the state, and what follows is decided.
     Cleanup,
     /// The incarnation is over; whether there is another one is the supervisor's to say.
     Held,

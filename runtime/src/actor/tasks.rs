@@ -1,6 +1,6 @@
 //! What runs beside an actor and ends with it: tasks, futures whose output it wants, and streams.
 
-use super::body;
+use super::body::{self, control};
 use super::context::Context;
 use super::dispatch::wait;
 use super::handling::Handling;
@@ -10,9 +10,10 @@ use super::signal::{Signal, call, send_signal, signal_kind};
 use super::traits::{Actor, Behavior, Step};
 use crate::queue::node::{Kind, Node};
 use crate::queue::oneshot;
-use crate::sync::planted;
+use crate::sync::{Arc, planted};
 use crate::task::cell::{CellRef, Header};
-use crate::task::core::TaskCount;
+use crate::task::count::{Crew, TaskCount};
+use crate::task::held::Held;
 use crate::task::panic::{catch, quietly};
 use crate::time::Entrance;
 use futures_core::Stream;
@@ -28,36 +29,57 @@ pub struct TaskId(u64);
 
 /// The tasks of one incarnation.
 #[derive(Debug, Default)]
-pub(super) struct Tasks(Vec<(TaskId, AbortHandle)>);
+pub(super) struct Tasks {
+    named: Vec<(TaskId, AbortHandle)>,
+    /// Those that have not been dropped, aborted ones among them.
+    crew: Option<Arc<Crew>>,
+}
 
 impl Tasks {
     fn push(&mut self, id: TaskId, task: AbortHandle) {
-        if self.0.len() == self.0.capacity() {
-            self.0.retain(|(_, task)| !task.is_finished());
+        if self.named.len() == self.named.capacity() {
+            self.named.retain(|(_, task)| !task.is_finished());
         }
-        self.0.push((id, task));
+        self.named.push((id, task));
     }
 
     fn take(&mut self, id: TaskId) -> Option<AbortHandle> {
-        let place = self.0.iter().position(|(other, _)| *other == id)?;
-        Some(self.0.swap_remove(place).1)
+        let place = self.named.iter().position(|(other, _)| *other == id)?;
+        Some(self.named.swap_remove(place).1)
     }
 
-    pub(super) fn abort_all(self) {
-        for (_, task) in self.0 {
-            task.abort();
-        }
+    fn crew(&mut self) -> &Arc<Crew> {
+        self.crew.get_or_insert_with(|| Arc::new(Crew::new()))
     }
+}
+
+/// Ends the tasks of the incarnation, which has nothing else to do: whether some are yet to be dropped, the last of which
+/// then wakes the cell.
+pub(super) fn have_to_end(held: &mut Held) -> bool {
+    let rest = held.cell().core.do_tasks_rest();
+    let Some(side) = &mut control(held).side else { return false };
+    for (_, task) in side.tasks.named.drain(..) {
+        task.abort();
+    }
+    let crew = side.tasks.crew.as_ref();
+    let has_some = || crew.is_some_and(|crew| crew.has_to_end());
+    planted!("tasks-outlive": !rest && has_some() => false)
 }
 
 impl<A: Actor> Context<A> {
     /// Runs `future` beside the actor. When the incarnation ends, or by [`Context::abort`], it is dropped
     /// at its next await; if it panics, the actor fails. Allocates the task, and does not block.
+    ///
+    /// It runs until the stop hook is over. What follows the incarnation, be it another one or the end, waits until it is
+    /// dropped: so a start hook can take again what the task had, such as a port. One that never comes to an await
+    /// keeps it waiting.
     pub fn task(&mut self, future: impl Future<Output = ()> + Send + 'static) -> TaskId {
         let id = TaskId(self.core().next_id());
         let incarnation = Incarnation::new(self.cell(), self.incarnation());
-        let count = TaskCount::of(self.cell());
+        let cell = self.cell();
+        let count = TaskCount::of_crew(cell, self.side().tasks.crew());
         let entrance = self.header().core.clock.entrance();
+        // The count is named last, so that it is dropped last, also where the task has not begun.
         let task = tokio::spawn(async move {
             if let Err(text) = caught(entrance, future).await {
                 incarnation.panicked(text);

@@ -151,8 +151,9 @@ impl Incarnation {
         left
     }
 
-    /// Ends the system when the world has: its actors are killed and dropped.
+    /// Ends the system when the world has: its actors are killed and dropped, and their tasks later.
     pub(crate) fn bury(&mut self) {
+        self.core.rest_tasks();
         self.core.roots.seal();
         for root in self.core.roots.all() {
             send_end(&root, End::Kill);

@@ -104,30 +104,13 @@ pub(crate) struct Core {
     alarms: Box<[CachePadded<Alarms<Alarm>>]>,
     ids: Ids,
     /// Tasks of actors, and calls that block for them, that have not been dropped.
-    tasks: AtomicUsize,
+    pub(super) tasks: AtomicUsize,
+    /// Whether nobody runs them any more: whoever had them run drops them when the actors have ended.
+    tasks_rest: AtomicBool,
     /// Workers that have not ended.
     workers: AtomicUsize,
     /// Told when the last worker has ended.
     workers_gone: tokio::sync::Notify,
-}
-
-/// Counts a task of an actor until it is dropped.
-#[derive(Debug)]
-pub(crate) struct TaskCount(CellRef);
-
-impl TaskCount {
-    pub(crate) fn of(actor: CellRef) -> Self {
-        // Relaxed: a count.
-        actor.core.tasks.fetch_add(1, Ordering::Relaxed);
-        Self(actor)
-    }
-}
-
-impl Drop for TaskCount {
-    fn drop(&mut self) {
-        // Release: pairs with the Acquire in `Core::tasks`: what the task had is dropped.
-        self.0.core.tasks.fetch_sub(1, Ordering::Release);
-    }
 }
 
 impl fmt::Debug for Core {
@@ -165,6 +148,7 @@ impl Core {
             alarms: (0..=workers).map(|_| CachePadded(Alarms::new())).collect(),
             ids: Ids::new(workers),
             tasks: AtomicUsize::new(0),
+            tasks_rest: AtomicBool::new(false),
             workers: AtomicUsize::new(workers),
             workers_gone: tokio::sync::Notify::new(),
         }
@@ -404,6 +388,18 @@ impl Core {
     pub(crate) fn tasks(&self) -> usize {
         // Acquire: pairs with the Release in the drop of `TaskCount`.
         self.tasks.load(Ordering::Acquire)
+    }
+
+    /// Says that nobody runs tasks any more, so that no incarnation is to wait for its own.
+    #[cfg(not(shuttle))]
+    pub(crate) fn rest_tasks(&self) {
+        // Relaxed, here and where it is read: for a world, which has one thread.
+        self.tasks_rest.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether nobody runs tasks any more.
+    pub(crate) fn do_tasks_rest(&self) -> bool {
+        self.tasks_rest.load(Ordering::Relaxed)
     }
 
     /// The clock as of the running slice, or read now by those who run in none.

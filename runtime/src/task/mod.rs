@@ -20,6 +20,7 @@ pub(crate) mod cargo;
 pub(crate) mod cell;
 pub(crate) mod core;
 pub(crate) mod core_ref;
+pub(crate) mod count;
 pub(crate) mod current;
 pub(crate) mod future;
 pub(crate) mod held;

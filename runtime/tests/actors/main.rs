@@ -32,6 +32,7 @@ mod stash;
 mod states;
 mod stillness;
 mod streams;
+mod succession;
 mod supervision;
 mod systems;
 mod tasks;
