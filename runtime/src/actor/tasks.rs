@@ -56,14 +56,14 @@ impl Tasks {
 /// Ends the tasks of the incarnation, which has nothing else to do: whether some are yet to be dropped, the last of which
 /// then wakes the cell.
 pub(super) fn have_to_end(held: &mut Held) -> bool {
-    let rest = held.cell().core.do_tasks_rest();
     let Some(side) = &mut control(held).side else { return false };
     for (_, task) in side.tasks.named.drain(..) {
         task.abort();
     }
-    let crew = side.tasks.crew.as_ref();
-    let has_some = || crew.is_some_and(|crew| crew.has_to_end());
-    planted!("tasks-outlive": !rest && has_some() => false)
+    let Some(crew) = side.tasks.crew.clone() else { return false };
+    // Read only where there is a crew, as many threads write beside it.
+    let rest = held.cell().core.do_tasks_rest();
+    planted!("tasks-outlive": !rest && crew.has_to_end() => false)
 }
 
 impl<A: Actor> Context<A> {
