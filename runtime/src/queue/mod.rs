@@ -23,6 +23,7 @@
 // | `permits` | a count that is taken from, and waited for in order | a deque, in its tests |
 // | `level` | a count with a high and a low mark, which some pass and others wait at | a deque, in its tests |
 // | `waiters` | those who wait at `permits` or a `level`, behind its lock | |
+// | `crew` | a count whose owner waits for the last one to leave | |
 // | `gate` | a count with a seal, for those who enter and leave | |
 // | `row` | one thread's own FIFO, in an array as long as it goes | `VecDeque`, in its tests |
 // | `list` | the consumer's own FIFO, no sharing at all | |
@@ -73,6 +74,7 @@ pub type Flux<P, U> = exchange::Node<P, U, flux::Rings<P>>;
 pub type Mesh<P, U> = exchange::Node<P, U, mesh::Inboxes<P>>;
 
 pub(crate) mod bell;
+pub(crate) mod crew;
 pub(crate) mod gate;
 pub(crate) mod growth;
 pub(crate) mod inbox;

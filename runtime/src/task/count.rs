@@ -2,35 +2,15 @@
 //! whose end waits for the last of them.
 
 use super::cell::CellRef;
-use crate::sync::{Arc, AtomicUsize, Ordering};
+use crate::queue::crew::Crew;
+use crate::sync::{Arc, Ordering};
 use std::fmt;
-
-/// The actor waits for the last task.
-const WAITS: usize = 1;
-/// One task.
-const ONE: usize = 2;
 
 /// Counts a task of an actor until it is dropped.
 pub(crate) struct TaskCount {
     actor: CellRef,
     /// Those of its incarnation, if the end of that waits for it.
     crew: Option<Arc<Crew>>,
-}
-
-/// The tasks of one incarnation that have not been dropped: one word, of how many there are, and WAITS.
-pub(crate) struct Crew(AtomicUsize);
-
-impl Crew {
-    pub(crate) fn new() -> Self {
-        Self(AtomicUsize::new(0))
-    }
-
-    /// Whether some are there, the last of which then wakes the actor. For the actor, which begins no other.
-    pub(crate) fn has_to_end(&self) -> bool {
-        // AcqRel: the rendezvous with the drop of `TaskCount`, from which it acquires that what the task had is
-        // dropped.
-        self.0.fetch_or(WAITS, Ordering::AcqRel) >= ONE
-    }
 }
 
 impl TaskCount {
@@ -41,8 +21,7 @@ impl TaskCount {
 
     /// Counts one of the crew.
     pub(crate) fn of_crew(actor: CellRef, crew: &Arc<Crew>) -> Self {
-        // Relaxed: the actor runs, and so does not wait yet.
-        crew.0.fetch_add(ONE, Ordering::Relaxed);
+        crew.enter();
         Self::new(actor, Some(crew.clone()))
     }
 
@@ -57,9 +36,7 @@ impl Drop for TaskCount {
     fn drop(&mut self) {
         // Release: pairs with the Acquire in `Core::tasks`: what the task had is dropped.
         self.actor.core.tasks.fetch_sub(1, Ordering::Release);
-        let Some(crew) = &self.crew else { return };
-        // AcqRel: releases the drop of what the task had to the actor that waits, or acquires that it does.
-        if crew.0.fetch_sub(ONE, Ordering::AcqRel) == ONE | WAITS {
+        if self.crew.as_ref().is_some_and(|crew| crew.leave()) {
             self.actor.wake();
         }
     }
@@ -68,11 +45,5 @@ impl Drop for TaskCount {
 impl fmt::Debug for TaskCount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "TaskCount({:?})", self.actor)
-    }
-}
-
-impl fmt::Debug for Crew {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Crew")
     }
 }
