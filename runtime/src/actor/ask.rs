@@ -323,7 +323,13 @@ impl<P: Message, R> Asking<'_, P, R> {
     fn give_up(&mut self, why: AskError) -> Result<R, AskError> {
         self.room = None;
         self.message = None;
-        self.waiting.leave().ok_or(why)
+        if let Some(answer) = self.waiting.leave() {
+            return Ok(answer);
+        }
+        if let AskError::Cycle(_) = why {
+            self.waiting.to.core.events.counters.ask_cycles.add_one();
+        }
+        Err(why)
     }
 }
 
@@ -359,3 +365,6 @@ fn flatten<T, E>(outcome: Result<Result<T, E>, AskError>) -> Result<T, AskError<
         Err(AskError::Failed(never)) => match never {},
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;

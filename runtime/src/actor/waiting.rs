@@ -172,7 +172,6 @@ impl<'a, R> Waiting<'a, R> {
         planted!("cycle-goes-on": self.receiver.withdraw() => ());
         // The others on it may go on from here.
         self.end_watch();
-        core.events.counters.ask_cycles.add_one();
         Some(AskCycle::of(&cycle))
     }
 
