@@ -73,7 +73,7 @@ impl<A: Actor> Context<A> {
     ///
     /// It runs until the stop hook is over. What follows the incarnation, be it another one or the end, waits until it is
     /// dropped: so a start hook can take again what the task had, such as a port. One that never comes to an await
-    /// keeps it waiting.
+    /// keeps it waiting, as does whatever holds the worker that this was called on: the task runs there.
     pub fn task(&mut self, future: impl Future<Output = ()> + Send + 'static) -> TaskId {
         let id = TaskId(self.core().next_id());
         let incarnation = Incarnation::new(self.cell(), self.incarnation());

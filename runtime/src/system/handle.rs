@@ -143,7 +143,7 @@ impl System {
     ///
     /// # Errors
     /// [`ShutdownError`] with the actors at the top under which something still ran after `deadline`; they
-    /// are killed, and the workers end as soon as their handlers let them.
+    /// are killed, and the workers end as soon as their handlers and tasks let them.
     pub async fn shutdown(&self, deadline: Duration) -> Result<(), ShutdownError> {
         self.end_all(End::Stop, deadline).await
     }
