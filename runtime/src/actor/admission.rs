@@ -13,10 +13,11 @@
 //! So whoever holds others back is running, is ready, or waits for something that is not here: room in a
 //! bounded mailbox, which is never exceeded, or an answer, which has a deadline.
 //!
-//! A handler whose sends are polled by something with a waker of its own, such as an interleaved one, cannot
-//! be polled again for these reasons, and is never held back. To hold an interleaved one back until it holds up mail would
-//! not do: while another handler of its actor waits it is not polled, would keep a place that it was given by
-//! then, and that handler may wait for the place.
+//! A handler whose sends are polled by something with a waker of its own, such as an interleaved one, is never held back:
+//! that its actor is woken does not poll it. To hold an interleaved one back until it holds up mail would not do, either:
+//! while another handler of its actor waits it is not polled, would keep a place that it was given by then, and that
+//! handler may wait for the place. Room in a bounded mailbox, which it does wait for, it keeps so: until that handler is
+//! done the room is nobody's, and if that handler waits for it, for ever.
 
 use super::body;
 use crate::mailbox::{Admission, Bound, Claim, Pass};
