@@ -69,7 +69,11 @@ impl Guarded {
     fn send_strangers_home(&self, batch: &mut Batch) {
         for _ in 0..batch.len() {
             match batch.pop() {
-                Some(ready) if ready.belongs_to(&self.events) => batch.push(ready),
+                Some(ready)
+                    if planted!("stranger-is-run": ready.belongs_to(&self.events) => true) =>
+                {
+                    batch.push(ready);
+                }
                 Some(ready) => ready.go_home(),
                 None => {}
             }
@@ -116,3 +120,6 @@ impl ReadyQueue for Guarded {
         self.refuge.is_empty() && self.guess(ReadyQueue::is_empty).unwrap_or(true)
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
 use super::host;
-use crate::support::{Builds, LONG, on, run};
+use crate::support::{Builds, LONG, OwnSystem, hold_worker, on, poll_once, run, soon};
 use greenroom::{Batch, Hint, Origin, Ready, ReadyQueue, Scheduler, System, WorkerId, testing};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -121,15 +121,21 @@ impl ReadyQueue for Common {
     }
 }
 
+/// Two systems with that line, whose threads have those names.
+fn pair(line: &Arc<Line>) -> [OwnSystem; 2] {
+    ["one", "other"].map(|name| {
+        let common = Common(Arc::clone(line));
+        let built = System::builder().workers(2).thread_name(name);
+        built.scheduler(Scheduler::custom(|_| common)).own()
+    })
+}
+
 /// Which no queue has to be for; but what it hands out to the wrong one must not end that one's workers.
 #[test]
 fn systems_that_have_one_queue_run_their_own_actors() {
     let line = Arc::new(Line::default());
     run(async {
-        let [one, other] = [(); 2].map(|()| {
-            let common = Common(Arc::clone(&line));
-            System::builder().workers(2).scheduler(Scheduler::custom(|_| common)).own()
-        });
+        let [one, other] = pair(&line);
         for number in 0..100 {
             for system in [&one, &other] {
                 let host = host(system).await;
@@ -140,6 +146,27 @@ fn systems_that_have_one_queue_run_their_own_actors() {
         }
         one.shutdown(LONG).await.unwrap();
         assert_eq!(host(&other).await.spawn_inside(1).within(LONG).await, Ok(2));
+        other.shutdown(LONG).await.unwrap();
+    });
+}
+
+#[test]
+fn an_actor_that_another_system_takes_goes_home_until_its_own_workers_have_time() {
+    let line = Arc::new(Line::default());
+    run(async {
+        let [one, other] = pair(&line);
+        let (stranger, host) = (host(&one).await, host(&other).await);
+        let holds = [hold_worker(&one).await, hold_worker(&one).await];
+        let alone = Arc::new(std::sync::Barrier::new(1));
+        let mut asked = Box::pin(async { stranger.meet(alone).within(LONG).await });
+        assert!(poll_once(&mut asked).is_pending(), "its workers are held");
+        // Behind the stranger in the line.
+        assert_eq!(host.spawn_inside(1).within(LONG).await, Ok(2));
+        assert!(poll_once(&mut asked).is_pending(), "its workers are held still");
+        drop(holds);
+        let name = soon(asked).await.unwrap();
+        assert!(name.starts_with("one-"), "{name}");
+        one.shutdown(LONG).await.unwrap();
         other.shutdown(LONG).await.unwrap();
     });
 }
