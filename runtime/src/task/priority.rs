@@ -66,15 +66,13 @@ impl Line {
     /// Takes the next actor.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<Ready> {
-        let Self { normal, high, picks } = self;
-        if high.is_empty() { normal.pop_front() } else { pick(normal, high, picks) }
+        next(&mut self.normal, &mut self.high, &mut self.picks)
     }
 
     /// As [`Line::pop`], for one of several who take actors out, each of whom counts its own `picks`.
     #[inline]
     pub(crate) fn pop_by(&mut self, picks: &mut u32) -> Option<Ready> {
-        let Self { normal, high, .. } = self;
-        if high.is_empty() { normal.pop_front() } else { pick(normal, high, picks) }
+        next(&mut self.normal, &mut self.high, picks)
     }
 
     /// Takes the next normal actor; right for who knows that no high one waits.
@@ -130,6 +128,12 @@ impl Line {
     pub(crate) fn is_empty(&self) -> bool {
         self.len() == 0
     }
+}
+
+/// Takes the next actor.
+#[inline]
+fn next(normal: &mut Row<Ready>, high: &mut VecDeque<Ready>, picks: &mut u32) -> Option<Ready> {
+    if high.is_empty() { normal.pop_front() } else { pick(normal, high, picks) }
 }
 
 /// Takes the next actor where a high one waits.
