@@ -24,6 +24,8 @@ pub(crate) struct Guarded {
     /// Whether it is asked for them.
     gives: AtomicBool,
     events: Arc<Events>,
+    /// Whether what it hands out is not run but looked at, by a check of queues.
+    is_checked: bool,
 }
 
 impl Guarded {
@@ -35,7 +37,15 @@ impl Guarded {
             takes: AtomicBool::new(true),
             gives: AtomicBool::new(true),
             events,
+            is_checked: false,
         }
+    }
+
+    /// For a check of queues, whose tokens are no actors'. No worker may have it.
+    #[cfg(all(test, not(shuttle)))]
+    pub(crate) fn checked(queue: Box<dyn ReadyQueue>, workers: usize) -> Self {
+        let events = Arc::new(Events::new(workers));
+        Self { is_checked: true, ..Self::new(queue, workers, events) }
     }
 
     /// What the queue says, if it is asked and does not panic.
@@ -65,19 +75,21 @@ impl Guarded {
         done.inspect_err(|text| self.distrust(text)).ok()
     }
 
-    /// Gives actors of other systems back to those, in case they have the queue, too.
+    /// Gives actors of other systems back to those, in case they have the queue, too, and drops what a check has pushed.
     fn send_strangers_home(&self, batch: &mut Batch) {
         for _ in 0..batch.len() {
             match batch.pop() {
-                Some(ready)
-                    if planted!("stranger-is-run": ready.belongs_to(&self.events) => true) =>
-                {
-                    batch.push(ready);
-                }
+                Some(ready) if self.is_for_worker(&ready) => batch.push(ready),
                 Some(ready) => ready.go_home(),
                 None => {}
             }
         }
+    }
+
+    /// Whether whoever has asked for actors gets this one.
+    fn is_for_worker(&self, ready: &Ready) -> bool {
+        planted!("stranger-is-run": ready.belongs_to(&self.events) => true)
+            || self.is_checked && ready.is_fake()
     }
 
     #[cold]

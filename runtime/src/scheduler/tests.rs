@@ -12,9 +12,7 @@ use super::ready_queue_of_one_thread_conforms;
 use super::unsteady::Unsteady;
 use super::{LockFreeQueue, LockedQueue, StealingQueue, ready_queue_conforms};
 #[cfg(not(shuttle))]
-use crate::event::Events;
-#[cfg(not(shuttle))]
-use crate::sync::{Arc, WakeList};
+use crate::sync::WakeList;
 use homes::Homes;
 
 /// Of five picks at which both wait, four are of high actors, and one is of a normal one.
@@ -198,8 +196,7 @@ fn the_stealing_queue_conforms() {
 #[test]
 fn a_guarded_queue_conforms() {
     ready_queue_conforms(|workers| {
-        let events = Arc::new(Events::new(workers));
-        Guarded::new(Box::new(StealingQueue::new(workers)), workers, events)
+        Guarded::checked(Box::new(StealingQueue::new(workers)), workers)
     });
 }
 

@@ -25,7 +25,7 @@ use std::task::{Context, Poll};
 /// A [`ReadyQueue`](crate::ReadyQueue) hands out each `Ready` that it was given exactly once; an
 /// actor whose `Ready` is lost never runs again.
 #[must_use = "an actor whose `Ready` is lost never runs again"]
-pub struct Ready(pub(super) NonNull<Header>);
+pub struct Ready(NonNull<Header>);
 
 // SAFETY: the token may be passed to any thread: the actor is `Send`.
 unsafe impl Send for Ready {}
@@ -87,6 +87,11 @@ impl Ready {
         Self(NonNull::from(priority::fake(number, priority)).cast())
     }
 
+    /// Whether it is a fake.
+    pub(crate) fn is_fake(&self) -> bool {
+        priority::is_fake(self.0.addr().get())
+    }
+
     /// The number of a fake.
     pub(crate) fn into_fake(self) -> usize {
         priority::number_of_fake(self.0.addr().get())
@@ -127,9 +132,8 @@ impl Ready {
 
     /// The actor's number in its system; a fake's own.
     pub(crate) fn number(&self) -> u64 {
-        let address = self.0.addr().get();
-        if address % 4 == 2 {
-            return address as u64 / 4;
+        if self.is_fake() {
+            return self.0.addr().get() as u64 / 4;
         }
         // SAFETY: every other token was made by `Ready::new`, because cells are aligned.
         unsafe { self.header() }.id
@@ -160,10 +164,7 @@ impl Ready {
 
     /// As [`Ready::run`]; `witness` looks on.
     pub(crate) fn run_before(self, turn: &Turn<'_>, witness: impl Witness) -> Outcome {
-        assert!(
-            self.0.addr().get().is_multiple_of(4),
-            "this is no actor but a conformance check's"
-        );
+        assert!(!self.is_fake(), "this is no actor but a conformance check's");
         // SAFETY: a `Ready` is the token of its cell.
         let mut held = unsafe { Held::new(self.0) };
         turn.doing.begin_turn(held.cell());
@@ -208,8 +209,7 @@ struct Run<'a, W> {
 }
 
 impl<W: Witness> Run<'_, W> {
-    /// Works out how long the turn is that begins, of an actor whose mail grows or has grown; returns what it may
-    /// send.
+    /// Works out how long the turn is that begins, of an actor whose mail grows or has grown; returns what it may send.
     #[cold]
     fn adapt(&self) -> u64 {
         let inbox = &self.held.cell().inbox;

@@ -6,11 +6,10 @@
 //! that live with it, their order is that of the locked queue, too.
 
 use super::homes::Homes;
-use crate::event::Events;
 use crate::scheduler::{
     Batch, Guarded, LockFreeQueue, LockedQueue, Origin, ReadyQueue, StealingQueue, WorkerId,
 };
-use crate::sync::{Arc, rounds};
+use crate::sync::rounds;
 use crate::task::{Hint, Priority, Ready};
 use proptest::prelude::*;
 use std::collections::{BTreeSet, VecDeque};
@@ -319,8 +318,7 @@ proptest! {
         assert_eq!(follow(&lock_free, WORKERS, &script).waiting, expected);
         let stealing = StealingQueue::new(WORKERS);
         assert_eq!(follow(&stealing, WORKERS, &script).waiting, expected);
-        let (stealing, events) = (StealingQueue::new(WORKERS), Arc::new(Events::new(WORKERS)));
-        let guarded = Guarded::new(Box::new(stealing), WORKERS, events);
+        let guarded = Guarded::checked(Box::new(StealingQueue::new(WORKERS)), WORKERS);
         assert_eq!(follow(&guarded, WORKERS, &script).waiting, expected);
     }
 

@@ -7,6 +7,7 @@ use crate::support::{Builds, LONG, OwnSystem, hold_worker, on, poll_once, run, s
 use greenroom::{Batch, Hint, Origin, Ready, ReadyQueue, Scheduler, System, WorkerId, testing};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -168,6 +169,40 @@ fn an_actor_that_another_system_takes_goes_home_until_its_own_workers_have_time(
         assert!(name.starts_with("one-"), "{name}");
         one.shutdown(LONG).await.unwrap();
         other.shutdown(LONG).await.unwrap();
+    });
+}
+
+/// What a check pushes to it goes into the line of a system.
+#[derive(Debug)]
+struct Astray(Arc<Line>);
+
+impl ReadyQueue for Astray {
+    fn push(&self, from: Origin, ready: Ready, hint: Hint) {
+        self.0.push(from, ready, hint);
+    }
+    fn pop(&self, _worker: WorkerId, _batch: &mut Batch) {}
+    fn has_work(&self, _worker: WorkerId) -> bool {
+        false
+    }
+    fn len(&self) -> usize {
+        0
+    }
+}
+
+#[test]
+fn what_a_check_has_pushed_to_the_queue_of_a_system_no_worker_runs() {
+    let line = Arc::new(Line::default());
+    let check = || testing::ready_queue_conforms(|_| Astray(Arc::clone(&line)));
+    assert!(catch_unwind(AssertUnwindSafe(check)).is_err(), "it does not conform");
+    assert_eq!(line.len(), 1, "the first one that was pushed");
+    run(async {
+        let common = Common(Arc::clone(&line));
+        let built = System::builder().workers(1).scheduler(Scheduler::custom(|_| common));
+        let system = built.own();
+        // Behind that one in the line.
+        let host = soon(host(&system)).await;
+        assert_eq!(host.spawn_inside(1).within(LONG).await, Ok(2));
+        system.shutdown(LONG).await.unwrap();
     });
 }
 
