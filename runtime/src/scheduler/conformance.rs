@@ -65,7 +65,7 @@ fn drain(queue: &impl ReadyQueue, id: WorkerId) -> Vec<usize> {
 }
 
 fn hands_out_each_once(queue: &impl ReadyQueue) {
-    // SAFETY: the queue is used by this thread alone.
+    // SAFETY: this thread alone is a worker of the check.
     let id = unsafe { worker(0) };
     assert!(!queue.has_work(id), "a new queue has no work");
     assert!(drain(queue, id).is_empty(), "a new queue is empty");
@@ -84,7 +84,7 @@ fn hands_out_each_once(queue: &impl ReadyQueue) {
 
 /// The first actors make themselves ready again each time they ran; the others must get their turn.
 fn is_fair(queue: &impl ReadyQueue, workers: usize) {
-    // SAFETY: the queue is used by this thread alone, which plays all workers in turn.
+    // SAFETY: this thread alone is a worker of the check, each in turn.
     let ids: Vec<_> = (0..workers).map(|index| unsafe { worker(index) }).collect();
     for priority in [Priority::Normal, Priority::High] {
         for hint in [Hint::Next, Hint::Back] {
@@ -129,7 +129,7 @@ fn starves_none(queue: &impl ReadyQueue, ids: &[WorkerId], hint: Hint, priority:
 
 /// What one worker pushed, another one finds when it is the only one to look.
 fn shares_between_workers(queue: &impl ReadyQueue) {
-    // SAFETY: the queue is used by this thread alone, which plays both workers in turn.
+    // SAFETY: this thread alone is a worker of the check, both in turn.
     let first = unsafe { worker(0) };
     // SAFETY: as above.
     let second = unsafe { worker(1) };

@@ -6,8 +6,9 @@ use std::marker::PhantomData;
 
 /// Which worker the calling thread is.
 ///
-/// A value exists only on its worker's own thread (it is neither `Send` nor `Sync`), so a queue may
-/// keep parts that only their worker touches.
+/// A value exists only on its worker's own thread (it is neither `Send` nor `Sync`), and is unique within
+/// one system. So a queue may keep parts that only their worker touches; but where two systems, or one and
+/// a check, could have the same queue, each has a worker of that number, and `unsafe` code must not rely on it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct WorkerId {
     index: usize,
@@ -18,7 +19,7 @@ impl WorkerId {
     /// Names the calling thread.
     ///
     /// # Safety
-    /// No other thread is worker `index` of the same queue at the same time.
+    /// No other thread is worker `index` of the same system, or the same check of a queue, at the same time.
     pub(crate) const unsafe fn new(index: usize) -> Self {
         Self { index, stays_on_its_thread: PhantomData }
     }

@@ -243,7 +243,8 @@ pub(crate) struct Worker {
 
 impl Worker {
     /// # Safety
-    /// Whenever the worker is used, the calling thread is worker `index`, alone.
+    /// Whenever the worker is used, the calling thread is worker `index` of the system that `shared` and `core` are of,
+    /// alone.
     pub(crate) unsafe fn new(
         index: usize,
         shared: Arc<Shared>,

@@ -70,7 +70,8 @@ impl Schedule for Front {
     fn schedule(&self, at: Option<u32>, ready: Ready, hint: Hint, pause: bool) {
         let shared = &self.0;
         let Some(worker) = at else { return shared.push_from_outside(ready, hint) };
-        // SAFETY: `at` names the calling thread, as `current::enter` was told by the worker itself.
+        // SAFETY: `at` names the calling thread, which alone is that worker of this system: so the worker itself told
+        // `current::enter`, and to other systems `at` is none.
         let id = unsafe { WorkerId::new(worker as usize) };
         // Looked at before the push, so that this is the last thing to do. Who falls asleep meanwhile is missed, as a
         // helper may be: the calling worker itself runs the actor.
