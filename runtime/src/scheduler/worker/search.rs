@@ -54,6 +54,7 @@ impl Worker {
                 return Next::Again;
             }
             if slice == Slice::Idle && self.waits_for_room(cx) {
+                self.leave_search_to_others();
                 return Next::Paused;
             }
             // Nothing is left after a slice that did not last its time: another look at tokio's sockets before
@@ -79,13 +80,17 @@ impl Worker {
         planted!("spill-spins": pauses => false)
     }
 
-    /// Searches no more for now, if tokio has tasks beside its sockets: nobody knows for how long they run, and who
-    /// searches keeps all others asleep.
+    /// Searches no more for now, if it does and tokio has tasks beside its sockets: nobody knows for how long they run,
+    /// and who searches keeps all others asleep.
     fn leave_search_to_others(&mut self) {
-        let has_tasks = || self.alarm_clock.as_ref().is_some_and(AlarmClock::has_tasks);
-        if planted!("spinning-keeps-others-asleep": has_tasks() => false) {
+        if self.searching && planted!("spinning-keeps-others-asleep": self.has_tasks() => false) {
             self.end_search();
         }
+    }
+
+    /// Whether tokio has tasks beside its sockets.
+    fn has_tasks(&self) -> bool {
+        self.alarm_clock.as_ref().is_some_and(AlarmClock::has_tasks)
     }
 
     /// Looks for work as long as it may spin, but not past `sockets_at`.
