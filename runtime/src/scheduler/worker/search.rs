@@ -42,6 +42,7 @@ impl Worker {
         let spins = !self.limits.spin.is_zero();
         let sockets_at =
             if spins { self.own.core.clock.now().after(SOCKETS_EVERY) } else { Time::NEVER };
+        let mut has_found = false;
         loop {
             self.own.shared.queues.begin_slice(self.id);
             let slice = self.slice();
@@ -50,7 +51,7 @@ impl Worker {
                 self.bored_since = None;
                 self.jam.clear();
             }
-            if slice == Slice::Over {
+            if slice == Slice::Over || has_found && slice == Slice::Emptied {
                 return Next::Again;
             }
             if slice == Slice::Idle && self.waits_for_room(cx) {
@@ -61,6 +62,8 @@ impl Worker {
             // those in the kernel are waited for would be for nothing.
             match self.search(sockets_at) {
                 Search::Found if spins => self.visits.arrive(self.own.shared.queues.visit(self.id)),
+                // It runs that first: were its search over before, another worker would be woken for the same.
+                Search::Found if !has_found && self.has_tasks() => has_found = true,
                 Search::Found | Search::Sockets => {
                     self.leave_search_to_others();
                     return Next::Again;

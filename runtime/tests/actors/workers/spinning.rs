@@ -9,7 +9,8 @@ use greenroom::{
     Actor, Batch, Hint, Idle, Origin, Ready, ReadyQueue, Scheduler, System, WorkerId, handlers,
 };
 use parking_lot::Mutex;
-use std::sync::{Arc, mpsc};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier, mpsc};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -74,8 +75,8 @@ fn a_task_that_keeps_the_thread_of_a_worker_that_spins_keeps_no_other_asleep() {
     }
 }
 
-/// The worker, by its thread, that is told of work once more which another one has taken.
-type Outrun = Arc<Mutex<Option<ThreadId>>>;
+/// The worker, by its thread, that is told of work so often which another one has taken.
+type Outrun = Arc<Mutex<Option<(ThreadId, u32)>>>;
 
 /// A line in which a worker is outrun.
 #[derive(Debug)]
@@ -92,8 +93,13 @@ impl ReadyQueue for Race {
         self.line.pop(worker, batch);
     }
     fn has_work(&self, worker: WorkerId) -> bool {
-        let is_here = |outrun: &mut ThreadId| *outrun == thread::current().id();
-        self.outrun.lock().take_if(is_here).is_some() || self.line.has_work(worker)
+        match &mut *self.outrun.lock() {
+            Some((there, left @ 1..)) if *there == thread::current().id() => {
+                *left -= 1;
+                true
+            }
+            _ => self.line.has_work(worker),
+        }
     }
     fn len(&self) -> usize {
         self.line.len()
@@ -104,13 +110,14 @@ impl ReadyQueue for Race {
 #[derive(Actor)]
 struct Keeper {
     outrun: Outrun,
+    times: u32,
 }
 
 #[handlers]
 impl Keeper {
     #[tell]
     fn keep_thread(&mut self, begins: oneshot::Sender<()>, until: mpsc::Receiver<()>) {
-        *self.outrun.lock() = Some(thread::current().id());
+        *self.outrun.lock() = Some((thread::current().id(), self.times));
         tokio::spawn(async move {
             let _ = begins.send(());
             let _ = until.recv();
@@ -118,25 +125,111 @@ impl Keeper {
     }
 }
 
-/// Who has seen work leaves its thread to tokio before it takes that, too.
+/// Who has seen work, and found none, leaves its thread to tokio, too.
 #[test]
 fn a_task_that_keeps_the_thread_of_a_worker_that_was_outrun_keeps_no_other_asleep() {
-    let outrun = Outrun::default();
-    let race = Race { line: Line::default(), outrun: Arc::clone(&outrun) };
-    // Of one slice: after one that is over nobody looks for work.
-    let built = System::builder().workers(2).slice(LONG).scheduler(Scheduler::custom(|_| race));
-    let system = built.own();
-    run(async {
-        let keeper = system.spawn::<Keeper>(Keeper { outrun }).await.unwrap();
-        let other = host(&system).await;
-        let (begins, begun) = oneshot::channel();
-        let (release, released) = mpsc::channel();
-        keeper.keep_thread(begins, released).await.unwrap();
-        soon(begun).await.unwrap();
-        for number in 0..200 {
-            assert_eq!(other.spawn_inside(number).await, Ok(number + 1));
+    for times in [1, 2] {
+        let outrun = Outrun::default();
+        let race = Race { line: Line::default(), outrun: Arc::clone(&outrun) };
+        // Of one slice: after one that is over nobody looks for work.
+        let built = System::builder().workers(2).slice(LONG);
+        let system = built.scheduler(Scheduler::custom(|_| race)).own();
+        run(async {
+            let keeper = system.spawn::<Keeper>(Keeper { outrun, times }).await.unwrap();
+            let other = host(&system).await;
+            let (begins, begun) = oneshot::channel();
+            let (release, released) = mpsc::channel();
+            keeper.keep_thread(begins, released).await.unwrap();
+            soon(begun).await.unwrap();
+            for number in 0..200 {
+                assert_eq!(other.spawn_inside(number).await, Ok(number + 1));
+            }
+            drop(release);
+            system.shutdown(LONG).await.unwrap();
+        });
+    }
+}
+
+/// How a line is looked into.
+#[derive(Debug, Default)]
+struct Looks {
+    /// Whether the next one that could find something finds nothing.
+    is_early: AtomicBool,
+    /// How many each of two workers has taken.
+    counts: [AtomicUsize; 2],
+}
+
+/// A line in which an actor may come just after a worker has looked for it.
+#[derive(Debug, Default)]
+struct Late {
+    line: Line,
+    looks: Arc<Looks>,
+}
+
+impl ReadyQueue for Late {
+    fn push(&self, from: Origin, ready: Ready, hint: Hint) {
+        self.line.push(from, ready, hint);
+    }
+    fn pop(&self, worker: WorkerId, batch: &mut Batch) {
+        self.looks.counts[worker.index()].fetch_add(1, Ordering::SeqCst);
+        if self.line.is_empty() || !self.looks.is_early.swap(false, Ordering::SeqCst) {
+            self.line.pop(worker, batch);
         }
-        drop(release);
+    }
+    fn has_work(&self, worker: WorkerId) -> bool {
+        self.line.has_work(worker)
+    }
+    fn len(&self) -> usize {
+        self.line.len()
+    }
+}
+
+/// Leaves a task to tokio that does nothing.
+#[derive(Actor)]
+struct Resident;
+
+#[handlers]
+impl Resident {
+    /// When both are there, each on its worker.
+    #[ask]
+    fn settle(&mut self, both: Arc<Barrier>) {
+        both.wait();
+        tokio::spawn(std::future::pending::<()>());
+    }
+    #[ask]
+    fn nod(&self) {}
+}
+
+/// Whatever tasks it has beside: one would be for nothing. (Decision 0010.)
+#[test]
+fn a_worker_that_takes_what_it_has_found_wakes_no_other() {
+    const ROUNDS: usize = 100;
+    let late = Late::default();
+    let looks = Arc::clone(&late.looks);
+    let system = System::builder().workers(2).scheduler(Scheduler::custom(|_| late)).own();
+    run(async {
+        let (both, mut settling) = (Arc::new(Barrier::new(2)), Vec::new());
+        for _ in 0..2 {
+            let resident = system.spawn::<Resident>(Resident).await.unwrap();
+            let both = Arc::clone(&both);
+            settling.push(tokio::spawn(async move { resident.settle(both).within(LONG).await }));
+        }
+        for settled in settling {
+            assert_eq!(soon(settled).await.unwrap(), Ok(()));
+        }
+        let resident = system.spawn::<Resident>(Resident).await.unwrap();
+        let mut woken = 0;
+        for _ in 0..ROUNDS {
+            system.await_idle(LONG).await.unwrap();
+            looks.counts.iter().for_each(|count| count.store(0, Ordering::SeqCst));
+            looks.is_early.store(true, Ordering::SeqCst);
+            assert_eq!(resident.nod().within(LONG).await, Ok(()));
+            system.await_idle(LONG).await.unwrap();
+            let both = looks.counts.iter().all(|count| count.load(Ordering::SeqCst) > 0);
+            woken += usize::from(both);
+        }
+        // The timekeeper may have called some, where the machine is busy.
+        assert!(woken < ROUNDS / 2, "{woken} times of {ROUNDS}");
         system.shutdown(LONG).await.unwrap();
     });
 }
