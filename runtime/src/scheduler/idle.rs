@@ -31,6 +31,10 @@
 //! searcher in turn either finds the work or is away later, by the same step, and looks again. A worker
 //! that was called looks when tokio lets it; until then it suppresses no wake-up. A worker that was woken and
 //! is off duty when it comes passes that on by the third step; the first worker is always on duty.
+//!
+//! What is left: twice a searcher may be kept by tokio's tasks, and keep all others asleep as long. A task may be spawned
+//! by another thread after the searcher saw that there are none, and before tokio has its turn. And a sleeper that is
+//! woken counts as a searcher at once, while its thread may just have been woken by something else that tokio runs first.
 
 use crate::sync::{AtomicU64, AtomicUsize, CachePadded, Mutex, Ordering, planted};
 use std::task::Waker;
