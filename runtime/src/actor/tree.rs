@@ -11,7 +11,8 @@
 //! Invariants:
 //! 1. A child that was asked to stop, or to start, is waited for before the next one is asked; only
 //!    under one-for-one, where nobody depends on another, each child is stopped and started on its own.
-//! 2. Nothing is started while something is to be stopped. A child that drains starts by itself, and is asked no more.
+//! 2. Nothing is started while something is to be stopped, but for one-for-one, as above. A child that drains starts by
+//!    itself, and is asked no more.
 //! 3. A failure counts once, whomever it restarts. What falls before it is asked to stop, in a round
 //!    that has been counted, counts no more; what is to be restarted without a failure, and then fails by itself, does.
 //! 4. Once the tree closes, children are only stopped, each for good, in the reverse order of their
