@@ -189,7 +189,8 @@ impl Builder {
     /// Pins each worker to a processor; by default the kernel places them. In the order of their
     /// numbers, workers take the physical cores of one memory node after the other, of those that the
     /// process may use, and second threads of cores only when every core has a worker. The rings of
-    /// [`Scheduler::per_core`] are then in memory near their receivers.
+    /// [`Scheduler::per_core`] are then in memory near their receivers, and take all of it at the start: 6 KiB
+    /// from each worker to each, 24 MB for 62 workers.
     pub fn pinned(mut self, pinned: bool) -> Self {
         self.workers.pinned = pinned;
         self
