@@ -49,8 +49,9 @@ struct Known {
     is_late: bool,
     is_failing: bool,
     is_struck: bool,
-    /// Whether its supervisor was asked to restart it: that may come at any time, whatever becomes of the others.
-    is_recalled: bool,
+    /// If its supervisor was asked to restart it, which may come at any time, whatever becomes of the others: how often its
+    /// state will have been dropped when the incarnation that this was for is up.
+    recalled: Option<usize>,
     /// Where in the notes somebody had it drain: what it fails of then is met at once, by itself, and uncounted.
     drains_from: Option<usize>,
     /// Times that its state was dropped.
@@ -67,6 +68,13 @@ struct Known {
     /// Until when it waits for its restart.
     backs_off: Option<Duration>,
     end: Option<(usize, ExitReason)>,
+}
+
+impl Known {
+    /// Whether it may be restarted because its supervisor was asked to.
+    fn is_recalled(&self) -> bool {
+        self.recalled.is_some()
+    }
 }
 
 /// The children of one incarnation of a supervisor, in the order of their start.
@@ -160,7 +168,8 @@ impl Judgement {
             Note::Leaves(_) => {}
             Note::Recalled(actor) => {
                 let known = self.known(*actor);
-                known.is_recalled = true;
+                // Who is not up may come up before it is told, and is restarted then.
+                known.recalled = Some(known.gone + 1);
                 let is_failing = known.open.is_some();
                 self.marks.insert(MARKS[if is_failing { 8 } else { 7 }]);
             }
@@ -199,6 +208,9 @@ impl Judgement {
                     self.started_in_turn(*actor);
                     self.has_restarted_all(*actor);
                 }
+                let known = self.known(*actor);
+                let is_over = |gone: &mut usize| known.open.is_none() && known.gone >= *gone;
+                known.recalled.take_if(is_over);
                 // Behind what is said of the last one of a round.
                 self.note_late(*actor, is_again);
             }
@@ -362,7 +374,7 @@ impl Judgement {
     /// wait for a round to be over.
     fn started_in_turn(&self, actor: ActorId) {
         let Some((strategy, later)) = self.siblings(actor, true) else { return };
-        if self.drained_at.is_some() || self.may_drain(actor) || self.actors[&actor].is_recalled {
+        if self.drained_at.is_some() || self.may_drain(actor) || self.actors[&actor].is_recalled() {
             return;
         }
         let up = self.stands(&later);
@@ -375,7 +387,7 @@ impl Judgement {
     /// As [`Self::started_in_turn`], when somebody is stopped for the sake of another.
     fn stopped_in_turn(&self, actor: ActorId, now: Duration) {
         let Some((_, later)) = self.siblings(actor, true) else { return };
-        let up = self.stands(&later).filter(|_| !self.actors[&actor].is_recalled);
+        let up = self.stands(&later).filter(|_| !self.actors[&actor].is_recalled());
         assert!(up.is_none(), "{actor} stops before {up:?} has ended at {now:?}");
     }
 
@@ -412,7 +424,7 @@ impl Judgement {
         };
         let is_skipped = known.is_hookless && known.shutdown == Some(Shutdown::Forever);
         assert!(!is_skipped, "the stop hook of {actor} was skipped");
-        if known.is_recalled {
+        if known.is_recalled() {
             return;
         }
         assert_ne!(strategy, Strategy::OneForOne, "{actor} falls alone");

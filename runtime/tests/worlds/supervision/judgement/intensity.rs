@@ -37,7 +37,7 @@ impl Judgement {
         }
         let [fewest, most] = self.failures_before(failure, children, now).map(backoff);
         let fits = (shortened(fewest)..=most).contains(&delay);
-        let goes_on_alone = (known.drains_from.is_some() || known.is_recalled) && delay.is_zero();
+        let goes_on_alone = (known.drains_from.is_some() || known.is_recalled()) && delay.is_zero();
         assert!(
             fits || goes_on_alone,
             "{actor} waits {delay:?}, not {fewest:?} to {most:?}, after {children:#?}"
