@@ -6,7 +6,7 @@ use super::extras::Detour;
 use super::extras::Down;
 use super::links::Link;
 use super::parent::Parent;
-use super::watchers::{Tentative, Watcher};
+use super::watchers::{TentativeWatch, Watcher};
 use super::{family, life, links, revival};
 use crate::event::{DeadLetterReason, ExitReason};
 use crate::queue::node::{Kind, Lane, Node};
@@ -37,7 +37,7 @@ pub(super) enum Order {
     /// Somebody wants to know of the end.
     Watch(Watcher),
     /// Somebody wants to know of the end, if that is still so when this comes.
-    WatchIfWanted(Box<Tentative>),
+    WatchIfWanted(Box<TentativeWatch>),
     /// And no longer.
     Unwatch {
         /// Which watch.
@@ -106,7 +106,7 @@ unsafe fn deliver(to: NonNull<()>, node: NonNull<Node>) {
         Order::End(end) => life::end_requested(held, end),
         Order::Watch(watcher) => control(held).extras().watchers.insert(watcher),
         Order::WatchIfWanted(watch) => {
-            let Tentative { watcher, is_wanted } = *watch;
+            let TentativeWatch { watcher, is_wanted } = *watch;
             if is_wanted() {
                 control(held).extras().watchers.insert(watcher);
             }

@@ -5,7 +5,7 @@
 //! very thread that puts it on the list.
 
 use super::control::{self, Order};
-use super::watchers::{Tentative, Watcher};
+use super::watchers::{TentativeWatch, Watcher};
 use crate::sync::{Arc, Mutex, planted};
 use crate::task::cell::CellRef;
 use std::collections::BTreeMap;
@@ -62,12 +62,14 @@ impl<E: Send + Sync + 'static> Roster<E> {
     /// Has the actor's end take its entry off the list. Whoever takes that off first takes the watch back, too, by an order
     /// that may come to the actor before this one: then nothing is to be watched.
     fn watch(&self, cell: &CellRef, number: u64, watch: u64) {
-        let (roster, list) = (self.clone(), self.clone());
+        let roster = self.clone();
         let tell = Box::new(move |_| roster.take_off(number));
         let (by, target) = (Some(cell.clone()), cell.actor_id());
         let watcher = Watcher { id: watch, by, target, tell };
-        let is_wanted = Box::new(move || planted!("roster-watch-stays": list.has(number) => true));
-        control::send(cell, Order::WatchIfWanted(Box::new(Tentative { watcher, is_wanted })));
+        let roster = self.clone();
+        let is_wanted =
+            Box::new(move || planted!("roster-watch-stays": roster.has(number) => true));
+        control::send(cell, Order::WatchIfWanted(Box::new(TentativeWatch { watcher, is_wanted })));
     }
 
     fn has(&self, number: u64) -> bool {

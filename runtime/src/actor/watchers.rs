@@ -24,12 +24,12 @@ impl fmt::Debug for Watcher {
 }
 
 /// A watch that may have been taken back before it begins.
-pub(super) struct Tentative {
+pub(super) struct TentativeWatch {
     pub(super) watcher: Watcher,
     pub(super) is_wanted: Box<dyn Fn() -> bool + Send>,
 }
 
-impl fmt::Debug for Tentative {
+impl fmt::Debug for TentativeWatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.watcher.fmt(f)
     }
