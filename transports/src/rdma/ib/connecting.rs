@@ -2,25 +2,22 @@
 
 use super::super::verbs::{ConnectError, Endpoint, QueuePair, Timing};
 use super::queues::IbQueuePair;
-use std::future::Future;
+use std::fmt;
 use std::io;
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
-use tokio::runtime::Handle;
-use tokio::task::JoinHandle;
+use std::task::{Context, Poll};
+use std::thread::Builder;
+use tokio::sync::oneshot;
 
-/// A queue pair that a thread of the runtime connects, and has to itself meanwhile. Where this is dropped before, it is
-/// destroyed there; a runtime that ends waits for that.
+/// A queue pair that a thread connects, and has to itself meanwhile. Where this is dropped before, it is destroyed there,
+/// and nobody waits for that.
 #[derive(Debug)]
-pub struct IbConnecting {
-    /// None outside of a runtime, which has the threads.
-    thread: Option<JoinHandle<Result<IbQueuePair, ConnectError>>>,
-}
+pub struct IbConnecting(Apart<IbQueuePair>);
 
 impl IbConnecting {
     pub(super) fn new(mut pair: IbQueuePair, peer: Endpoint, timing: Timing) -> Self {
-        let connect = move || pair.connect(&peer, &timing).map(|()| pair);
-        Self { thread: Handle::try_current().ok().map(|runtime| runtime.spawn_blocking(connect)) }
+        let thread = Builder::new().name("rdma-connect".to_owned());
+        Self(Apart::on(thread, move || pair.connect(&peer, &timing).map(|()| pair)))
     }
 }
 
@@ -28,12 +25,47 @@ impl Future for IbConnecting {
     type Output = Result<IbQueuePair, ConnectError>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let Some(thread) = &mut self.thread else {
-            let why = io::Error::other("there is no runtime to wait in");
-            return Poll::Ready(Err(ConnectError::System(why)));
-        };
-        let made = ready!(Pin::new(thread).poll(context));
-        // The runtime shuts down.
-        Poll::Ready(made.unwrap_or_else(|lost| Err(ConnectError::System(io::Error::other(lost)))))
+        Pin::new(&mut self.0).poll(context)
     }
 }
+
+/// What a thread makes.
+struct Apart<T>(oneshot::Receiver<Result<T, ConnectError>>);
+
+impl<T> fmt::Debug for Apart<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Apart").finish_non_exhaustive()
+    }
+}
+
+impl<T: Send + 'static> Apart<T> {
+    /// Made by that thread, unless the system has none to give.
+    fn on(
+        thread: Builder,
+        make: impl FnOnce() -> Result<T, ConnectError> + Send + 'static,
+    ) -> Self {
+        let (done, made) = oneshot::channel();
+        let begun = thread.spawn(move || {
+            // What nobody waits for any more is dropped here.
+            let _ = done.send(make());
+        });
+        let Err(error) = begun else { return Self(made) };
+        let (done, made) = oneshot::channel();
+        let _ = done.send(Err(ConnectError::System(error)));
+        Self(made)
+    }
+}
+
+impl<T> Future for Apart<T> {
+    type Output = Result<T, ConnectError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let made = Pin::new(&mut self.0).poll(context);
+        // The thread panicked.
+        let lost = |lost| Err(ConnectError::System(io::Error::other(lost)));
+        made.map(|made| made.unwrap_or_else(lost))
+    }
+}
+
+#[cfg(test)]
+mod tests;

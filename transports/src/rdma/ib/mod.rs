@@ -5,8 +5,8 @@
 //! The device's driver comes with its own: `ibverbs-providers` on Debian.
 //!
 //! Waiting needs a tokio runtime with its I/O enabled: the one in which a queue or a device is first polled
-//! for an event; and a queue pair is connected [apart](super::verbs::Device::connect_apart) by a thread of the runtime that
-//! this is asked in. Nothing else needs one.
+//! for an event. Nothing else needs one: a queue pair is connected [apart](super::verbs::Device::connect_apart) by a thread of
+//! its own.
 
 mod abi;
 mod connecting;
