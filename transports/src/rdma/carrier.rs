@@ -125,7 +125,8 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
             if matches!(error, OpenError::PortDown(_)) { Why::PortDown } else { Why::NoDevice }
         })?;
         let gid = opened.port().map(|port| port.gid);
-        // Its memory is pinned, of which there may not be enough for both.
+        // Its memory is pinned, of which there may not be enough for both. What queue pairs have that are being connected stays
+        // so for a second more.
         self.close();
         let made = Connected::new(opened, CONFIG).map_err(|error| {
             self.failure = Some(told(&error));

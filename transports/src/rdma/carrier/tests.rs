@@ -126,16 +126,22 @@ fn a_device_is_closed_while_queue_pairs_of_it_are_being_connected() {
     }
     assert_eq!(over(&mut pairs), []);
     pairs.close();
-    assert!(!fabric.is_open(mine));
     assert_eq!(over(&mut pairs), []);
+    assert_eq!(fabric.now(), began, "it stood still");
+    assert!(fabric.is_open(mine), "the system still looks for peers");
+    fabric.advance(began + SECOND);
+    assert_eq!(over(&mut pairs), []);
+    assert!(!fabric.is_open(mine));
     // Nothing of that is in the way of the next device.
-    assert_eq!(offer(&mut pairs, began, (50, 50), at(there)), None);
+    assert_eq!(offer(&mut pairs, began + SECOND, (50, 50), at(there)), None);
     assert_eq!(over(&mut pairs), [(50, true)]);
-    assert_eq!(offer(&mut pairs, began, (51, 51), at(NOWHERE)), None);
+    assert_eq!(offer(&mut pairs, began + SECOND, (51, 51), at(NOWHERE)), None);
     assert_eq!(over(&mut pairs), []);
     drop(pairs);
+    assert_eq!(fabric.now(), began + SECOND, "it stood still");
+    assert!(fabric.is_open(mine), "the system still looks for a peer");
+    fabric.advance(began + 2 * SECOND);
     assert!(!fabric.is_open(mine));
-    assert_eq!(fabric.now(), began, "it stood still");
 }
 
 /// A machine without a device looks for one all the same, on the task that everything of its node goes by.

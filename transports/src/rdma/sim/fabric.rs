@@ -5,6 +5,7 @@ use super::super::verbs::{
     QueuePairState, WorkId,
 };
 use super::Weather;
+use super::events::{Event, Timed};
 use super::pair::{Kind, Pair, Payload};
 use super::queue::{Completions, ReceiveQueue};
 use crate::link::{Random, Time};
@@ -25,52 +26,6 @@ const MTU_BYTES: u16 = 4096;
 /// What completions of a queue are told apart by, in its network: its place, which no other one gets.
 pub(super) fn identity(place: usize) -> u64 {
     place as u64 + 1
-}
-
-/// What happens at its time.
-#[derive(Debug)]
-pub(super) enum Event {
-    /// The device looks at the first send of a queue pair.
-    Send(usize),
-    /// A datagram arrives.
-    Datagram(Datagram),
-    /// A completion shows.
-    Complete(usize, Completion),
-    /// Somebody waits for that time.
-    Wake(Waker),
-}
-
-#[derive(Debug)]
-pub(super) struct Datagram {
-    pub(super) from: Endpoint,
-    pub(super) gid: [u8; 16],
-    pub(super) qpn: u32,
-    pub(super) qkey: u32,
-    pub(super) bytes: Vec<u8>,
-}
-
-/// An event in the heap: by time, then in the order in which it was put there.
-#[derive(Debug)]
-struct Timed(Time, u64, Event);
-
-impl PartialEq for Timed {
-    fn eq(&self, other: &Self) -> bool {
-        (self.0, self.1) == (other.0, other.1)
-    }
-}
-
-impl Eq for Timed {}
-
-impl PartialOrd for Timed {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Timed {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.0, self.1).cmp(&(other.0, other.1))
-    }
 }
 
 /// A machine with one device.
@@ -173,6 +128,7 @@ impl State {
                 Event::Send(pair) => self.on_send(pair),
                 Event::Datagram(datagram) => self.on_datagram(datagram),
                 Event::Complete(queue, completion) => self.on_complete(queue, completion),
+                Event::LetGo(pair) => self.let_go(pair),
                 Event::Wake(waker) => waker.wake(),
             }
         }
@@ -269,6 +225,11 @@ impl State {
         }
     }
 
+    /// Whether anybody has the device of that machine open, or the system a queue pair of it.
+    pub(super) fn is_open(&self, host: usize) -> bool {
+        self.hosts[host].opened > 0 || self.pairs.iter().flatten().any(|pair| pair.host == host)
+    }
+
     pub(super) fn host_mut(&mut self, host: usize) -> &mut Host {
         &mut self.hosts[host]
     }
@@ -360,6 +321,17 @@ impl State {
         let gone = self.pairs.get_mut(pair)?.take()?;
         self.completions[gone.completions].forget(gone.qpn);
         Some(gone)
+    }
+
+    /// Nobody has that queue pair any more: it is destroyed once the system does not look for its peer.
+    pub(super) fn let_go(&mut self, pair: usize) {
+        let until = self.pair(pair).map(|it| it.searched_until);
+        match until.filter(|&until| until > self.now) {
+            Some(until) => self.at(until, Event::LetGo(pair)),
+            None => {
+                self.remove_pair(pair);
+            }
+        }
     }
 
     /// The queue pair of that number on that machine, if packets reach it.

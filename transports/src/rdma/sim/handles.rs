@@ -191,6 +191,7 @@ impl SimDevice {
             last_due: NEVER,
             last_shown: NEVER,
             blocked_until: NEVER,
+            searched_until: NEVER,
             tries: [0, 0],
         });
         let at = self.at.clone();

@@ -14,6 +14,7 @@
 //!
 //! Misuse gives the error that a device gives, never a panic. It belongs to one thread.
 
+mod events;
 mod fabric;
 mod handles;
 mod pair;
@@ -141,10 +142,10 @@ impl Fabric {
         self.state.borrow_mut().unplug(host);
     }
 
-    /// Whether anybody has the device of that machine open.
+    /// Whether anybody has the device of that machine open, or a queue pair of it, such as one that is being connected.
     #[must_use]
     pub fn is_open(&self, host: usize) -> bool {
-        self.state.borrow_mut().host_mut(host).opened > 0
+        self.state.borrow().is_open(host)
     }
 
     /// So many more bytes may be registered on that machine, whether others are given back or not.

@@ -62,6 +62,8 @@ pub(super) struct Pair {
     pub(super) last_shown: Time,
     /// Until when nothing of it moves, because the peer is not ready or does not answer.
     pub(super) blocked_until: Time,
+    /// Until when the system looks for its peer.
+    pub(super) searched_until: Time,
     /// How often the first send was tried: while the peer was not ready, and without an answer.
     pub(super) tries: [u8; 2],
 }

@@ -4,7 +4,8 @@ use super::super::verbs::{
     Completion, ConnectError, DeviceError, Endpoint, Outcome, PostError, QueuePair, QueuePairState,
     Receives, Timing, Via,
 };
-use super::fabric::{Event, State, identity};
+use super::events::Event;
+use super::fabric::{State, identity};
 use super::handles::{At, SimAddress, SimSlot};
 use super::pair::{Kind, Pair, Payload, Send, Target};
 use super::transfer::NEVER;
@@ -256,11 +257,12 @@ impl QueuePair for SimQueuePair {
 
 impl Drop for SimQueuePair {
     fn drop(&mut self) {
-        self.at.state().remove_pair(self.pair);
+        self.at.state().let_go(self.pair);
     }
 }
 
-/// A simulated queue pair that is being connected: for as long as the system looks for its peer.
+/// A simulated queue pair that is being connected: for as long as the system looks for its peer. Where this is dropped before,
+/// it is destroyed then.
 #[derive(Debug)]
 pub struct SimConnecting {
     pair: Option<SimQueuePair>,
@@ -276,6 +278,7 @@ impl SimConnecting {
         // What does not fit together is said at once.
         let search = pair.check(peer, timing).ok().flatten().unwrap_or_default();
         let until = pair.at.state().now() + search;
+        pair.with(|it| it.searched_until = until);
         Self { pair: Some(pair), peer: *peer, timing: *timing, until, waker: None }
     }
 }

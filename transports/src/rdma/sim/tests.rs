@@ -436,3 +436,20 @@ fn completions_of_two_queue_pairs_change_places() {
     });
     assert!((1..20).contains(&changed.count()));
 }
+
+/// As with the system's: nobody waits for it, and it keeps its device open.
+// [RDMA-9]
+#[test]
+fn what_is_dropped_while_it_is_connected_goes_when_the_system_is_done() {
+    let search = Duration::from_secs(1);
+    let fabric = Fabric::new(1, Weather { search, ..Weather::fair() });
+    let End { host, device, completions, pair } = End::new(&fabric, None);
+    let (began, nowhere) = (fabric.now(), Endpoint { gid: [9; 16], ..pair.endpoint() });
+    let apart = device.connect_apart(pair, &nowhere, &Timing::default());
+    drop((device, completions, apart));
+    assert_eq!(fabric.now(), began, "it stood still");
+    fabric.advance(began + search / 2);
+    assert!(fabric.is_open(host));
+    fabric.advance(began + search);
+    assert!(!fabric.is_open(host));
+}

@@ -1,7 +1,8 @@
 //! How messages get from one queue pair to another.
 
 use super::super::verbs::{Completion, Endpoint, GRH_BYTES, Outcome, QueuePairState, Timing};
-use super::fabric::{Datagram, Event, State};
+use super::events::{Datagram, Event};
+use super::fabric::State;
 use super::pair::{Kind, Payload, Send};
 use crate::link::Time;
 use std::time::Duration;
