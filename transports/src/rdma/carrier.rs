@@ -17,6 +17,7 @@ use line::{Attempt, Line};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -26,6 +27,9 @@ const POLLS_PER_TURN: u32 = 8;
 /// A device that did not open is not tried again for so long: to look for it takes some time, and whoever has none has none
 /// for each of its peers.
 const OPEN_AGAIN: Duration = Duration::from_secs(1);
+
+/// What is said besides where memory may be short.
+const HELD: &str = "; for a second, queue pairs of a device that was closed still hold memory";
 
 /// What a node's queue pairs are like: slots for the longest packets there are, and a peer that does not answer is
 /// given up after two seconds, long before its link is.
@@ -67,6 +71,8 @@ pub struct QueuePairs<D: Device, O> {
     associations: BTreeMap<ConnectionId, AssociationId>,
     /// Those that are to be connected.
     line: Line,
+    /// Queue pairs of devices that were closed, until they are connected or not.
+    left: Vec<D::Connecting>,
     idle: Idle,
     /// What happened in this turn.
     activity: Activity,
@@ -95,6 +101,7 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
             connections: BTreeMap::new(),
             associations: BTreeMap::new(),
             line: Line::default(),
+            left: Vec::new(),
             idle: Idle::new(spin),
             activity: Activity::default(),
             failure: None,
@@ -129,7 +136,7 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
         // so for a second more.
         self.close();
         let made = Connected::new(opened, CONFIG).map_err(|error| {
-            self.failure = Some(told(&error));
+            self.failure = Some(told(&error) + self.held());
             Why::NoDevice
         })?;
         self.failure = None;
@@ -141,7 +148,8 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
     /// Closes the device. It stays open until the system has found, or not, the peers of queue pairs that are being
     /// connected. [RDMA-9]
     fn close(&mut self) {
-        self.connected = None;
+        let closed = self.connected.take();
+        self.left.extend(closed.into_iter().flat_map(Connected::into_away));
         self.line = Line::default();
     }
 
@@ -270,9 +278,11 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
         &mut self,
         cx: &mut Context<'_>,
     ) -> Option<(AssociationId, u64, Result<Terms, Why>)> {
+        self.left.retain_mut(|left| Pin::new(left).poll(cx).is_pending());
         loop {
             let connected = self.connected.as_mut()?;
-            let (id, made) = if let Some(Attempt { id, peer, .. }) = self.line.begin() {
+            let begun = self.line.begin(self.left.len());
+            let (id, made) = if let Some(Attempt { id, peer, .. }) = begun {
                 match connected.connect_apart(id, &peer.endpoint, peer.receives) {
                     Ok(()) => continue,
                     Err(error) => (id, Err(error)),
@@ -307,8 +317,14 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
 
     /// The device refuses a queue pair.
     fn refused(&mut self, error: &ConnectionError) -> Why {
-        self.failure = Some(told(error));
-        if matches!(error, ConnectionError::Register(_)) { Why::NoMemory } else { Why::NotMade }
+        let is_short = matches!(error, ConnectionError::Register(_));
+        self.failure = Some(told(error) + if is_short { self.held() } else { "" });
+        if is_short { Why::NoMemory } else { Why::NotMade }
+    }
+
+    /// What else there may be to say of memory that is not to be had.
+    fn held(&self) -> &'static str {
+        if self.left.is_empty() { "" } else { HELD }
     }
 
     /// What this end says of a queue pair.

@@ -144,6 +144,37 @@ fn a_device_is_closed_while_queue_pairs_of_it_are_being_connected() {
     assert!(!fabric.is_open(mine));
 }
 
+/// However often its device is closed, which peers may have a hand in.
+// [RDMA-51]
+#[test]
+fn a_node_has_no_more_threads_whatever_becomes_of_its_device() {
+    let fabric = Fabric::new(7, Weather { search: SECOND, ..Weather::fair() });
+    let (host, there) = (fabric.host(), gid(&fabric.host()));
+    let mine = host.host();
+    let mut pairs = QueuePairs::new(move || host.open("sim0", 1, 0), Duration::ZERO);
+    let began = fabric.now();
+    for peer in 1..=AT_A_TIME as u8 {
+        assert_eq!(offer(&mut pairs, began, (peer, peer.into()), at(NOWHERE)), None);
+        assert_eq!(over(&mut pairs), []);
+        pairs.close();
+    }
+    // They hold memory, too, which whoever finds too little of it is told.
+    fabric.limit_memory(mine, 0);
+    let made = offer(&mut pairs, began, (49, 49), at(there));
+    assert_eq!(made, Some(Err(Why::NoMemory)));
+    assert!(pairs.failure().is_some_and(|failure| failure.ends_with(HELD)));
+    fabric.limit_memory(mine, u64::MAX);
+    assert_eq!(offer(&mut pairs, began, (50, 50), at(there)), None);
+    assert_eq!(over(&mut pairs), [], "four are still looked for");
+    fabric.advance(began + SECOND);
+    assert_eq!(over(&mut pairs), [(50, true)]);
+    pairs.close();
+    fabric.limit_memory(mine, 0);
+    let made = offer(&mut pairs, began + SECOND, (51, 51), at(there));
+    assert_eq!(made, Some(Err(Why::NoMemory)));
+    assert!(pairs.failure().is_some_and(|failure| !failure.ends_with(HELD)));
+}
+
 /// A machine without a device looks for one all the same, on the task that everything of its node goes by.
 // [RDMA-52]
 #[test]

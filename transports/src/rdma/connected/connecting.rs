@@ -124,6 +124,11 @@ impl<D: Device> Connected<D> {
         if has_ended { Err(ConnectionError::State) } else { made }
     }
 
+    /// Ends everything, but for the queue pairs that are being connected, which keep what they were made of.
+    pub(in crate::rdma) fn into_away(self) -> impl Iterator<Item = D::Connecting> {
+        self.away.into_iter().map(|away| away.made)
+    }
+
     /// Whether the connection at that place is kept from being used by another one.
     pub(super) fn is_away(&self, at: usize) -> bool {
         self.away.iter().any(|away| usize::from(away.id.index) == at)

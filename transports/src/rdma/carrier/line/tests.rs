@@ -8,7 +8,7 @@ fn attempt(peer: u8, number: u64) -> Attempt {
 }
 
 fn begun(line: &mut Line) -> Vec<u64> {
-    std::iter::from_fn(|| line.begin()).map(|attempt| attempt.number).collect()
+    std::iter::from_fn(|| line.begin(0)).map(|attempt| attempt.number).collect()
 }
 
 // [RDMA-51]
@@ -66,7 +66,7 @@ fn whoever_waits_does_so_for_one_attempt_of_each_other_peer() {
             if ended <= number && Some(ended) != waits {
                 line.forget(attempt(1, ended).id);
             }
-            under_way.extend(std::iter::from_fn(|| line.begin()));
+            under_way.extend(std::iter::from_fn(|| line.begin(0)));
             assert!(under_way.len() <= AT_A_TIME);
             if under_way.iter().any(|attempt| Some(attempt.number) == waits) {
                 (waits, served) = (None, served + 1);
