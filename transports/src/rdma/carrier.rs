@@ -13,7 +13,7 @@ use crate::link::Time;
 use crate::secure::endpoint::AssociationId;
 use crate::secure::key::PublicKey;
 use crate::station::{DATAGRAM_BYTES_MAX, Station, Terms, Want, Why};
-use line::{Attempt, Line};
+use line::{Attempt, Line, Made};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -150,7 +150,7 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
     fn close(&mut self) {
         let closed = self.connected.take();
         self.left.extend(closed.into_iter().flat_map(Connected::into_away));
-        self.line = Line::default();
+        self.line.clear();
     }
 
     /// What happened to the device.
@@ -292,7 +292,8 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
             } else {
                 return None;
             };
-            let attempt = self.line.end(id);
+            let became = if made.is_ok() { Made::Connected } else { Made::Not };
+            let attempt = self.line.end(id, became);
             // Whoever ended it meanwhile knows.
             if let Some(&association) = self.associations.get(&id)
                 && let Some(Attempt { number, .. }) = attempt

@@ -97,7 +97,8 @@ fn however_many_peers_are_nowhere_each_holds_up_others_by_one_attempt() {
             assert_eq!(offer(&mut pairs, now, (peer, *last), at(NOWHERE)), None);
         }
         if honest.is_none() {
-            assert_eq!(offer(&mut pairs, now, (99, next), at(there)), None);
+            // Another one each time, for who was there before does not wait.
+            assert_eq!(offer(&mut pairs, now, (100 + served, next), at(there)), None);
             (honest, next) = (Some((u64::from(next), now)), next + 1);
         }
         for (number, is_connected) in over(&mut pairs) {
@@ -110,6 +111,26 @@ fn however_many_peers_are_nowhere_each_holds_up_others_by_one_attempt() {
         }
         fabric.advance(now + SECOND / 4);
     }
+}
+
+/// Each of them has a second, and it gives its own attempt up after three.
+// [RDMA-51]
+#[test]
+fn who_was_there_before_waits_for_no_peer_that_is_nowhere() {
+    let fabric = Fabric::new(7, Weather { search: SECOND, ..Weather::fair() });
+    let (host, there) = (fabric.host(), gid(&fabric.host()));
+    let mut pairs = QueuePairs::new(move || host.open("sim0", 1, 0), Duration::ZERO);
+    let began = fabric.now();
+    assert_eq!(offer(&mut pairs, began, (99, 1), at(there)), None);
+    assert_eq!(over(&mut pairs), [(1, true)]);
+    pairs.end(AssociationId::of_nobody(1));
+    for peer in 1..=20 {
+        assert_eq!(offer(&mut pairs, began, (peer, 100 + u32::from(peer)), at(NOWHERE)), None);
+    }
+    assert_eq!(over(&mut pairs), []);
+    assert_eq!(offer(&mut pairs, began, (99, 2), at(there)), None);
+    assert_eq!(over(&mut pairs), [(2, true)]);
+    assert_eq!(fabric.now(), began);
 }
 
 /// Its threads end by themselves, and nobody waits for them.
@@ -165,7 +186,7 @@ fn a_node_has_no_more_threads_whatever_becomes_of_its_device() {
     assert!(pairs.failure().is_some_and(|failure| failure.ends_with(HELD)));
     fabric.limit_memory(mine, u64::MAX);
     assert_eq!(offer(&mut pairs, began, (50, 50), at(there)), None);
-    assert_eq!(over(&mut pairs), [], "four are still looked for");
+    assert_eq!(over(&mut pairs), [], "as many are still looked for as may be");
     fabric.advance(began + SECOND);
     assert_eq!(over(&mut pairs), [(50, true)]);
     pairs.close();

@@ -22,10 +22,10 @@ fn a_peer_has_one_at_a_time_and_then_others_have_their_turn() {
         line.push(attempt(peer, 10 * u64::from(peer)));
     }
     assert_eq!(begun(&mut line), [0, 20, 30, 40], "as many as go at a time");
-    assert_eq!(line.end(attempt(1, 0).id), Some(attempt(1, 0)));
+    assert_eq!(line.end(attempt(1, 0).id, Made::Not), Some(attempt(1, 0)));
     assert_eq!(begun(&mut line), [50]);
     for peer in 2..6 {
-        assert!(line.end(attempt(peer, 10 * u64::from(peer)).id).is_some());
+        assert!(line.end(attempt(peer, 10 * u64::from(peer)).id, Made::Not).is_some());
     }
     assert_eq!(begun(&mut line), [60, 70, 80, 1], "the others first");
 }
@@ -40,8 +40,8 @@ fn what_has_ended_waits_no_more_and_what_goes_on_keeps_its_place() {
     line.forget(attempt(1, 0).id);
     line.forget(attempt(1, 1).id);
     assert_eq!(begun(&mut line), [0; 0], "the first one is still being connected");
-    assert_eq!(line.end(attempt(1, 1).id), None);
-    assert!(line.end(attempt(1, 0).id).is_some());
+    assert_eq!(line.end(attempt(1, 1).id, Made::Not), None);
+    assert!(line.end(attempt(1, 0).id, Made::Not).is_some());
     assert_eq!(begun(&mut line), [2]);
 }
 
@@ -67,18 +67,85 @@ fn whoever_waits_does_so_for_one_attempt_of_each_other_peer() {
                 line.forget(attempt(1, ended).id);
             }
             under_way.extend(std::iter::from_fn(|| line.begin(0)));
-            assert!(under_way.len() <= AT_A_TIME);
+            assert!(under_way.len() <= AT_A_TIME + 1);
+            let is_unknown = |attempt: &&Attempt| !line.known.contains_key(&attempt.who);
+            assert!(under_way.iter().filter(is_unknown).count() <= AT_A_TIME);
             if under_way.iter().any(|attempt| Some(attempt.number) == waits) {
                 (waits, served) = (None, served + 1);
             }
             if random.below(2) == 0 && !under_way.is_empty() {
                 let at = random.below(under_way.len() as u64) as usize;
-                let ended = line.end(under_way.swap_remove(at).id).expect("it is under way");
+                let ended = under_way.swap_remove(at);
                 let peer = usize::from(ended.who.0[0]);
-                over[peer] += 1;
+                // Those that are known may have had the place that is theirs alone.
+                over[peer] += usize::from(!line.known.contains_key(&ended.who));
+                let made = [Made::Connected, Made::Not][random.below(2) as usize];
+                assert_eq!(line.end(ended.id, made), Some(ended));
                 assert!(waits.is_none() || over[peer] <= 1, "seed {seed}, peer {peer}");
             }
         }
     }
     assert!(served > 500, "{served} had their turn");
+}
+
+// [RDMA-51]
+#[test]
+fn who_was_connected_waits_for_nobody_that_was_not() {
+    let mut line = Line::default();
+    line.push(attempt(1, 0));
+    assert_eq!(begun(&mut line), [0]);
+    line.end(attempt(1, 0).id, Made::Connected);
+    for peer in 2..22 {
+        line.push(attempt(peer, peer.into()));
+    }
+    line.push(attempt(1, 1));
+    assert_eq!(begun(&mut line), [2, 3, 4, 5, 1]);
+    line.push(attempt(1, 31));
+    assert_eq!(begun(&mut line), [0; 0], "of each peer one");
+    line.end(attempt(1, 1).id, Made::Not);
+    assert_eq!(begun(&mut line), [0; 0], "it is known no more");
+    assert!(line.known.is_empty());
+}
+
+/// They may be connected again and again, each time slowly.
+// [RDMA-51]
+#[test]
+fn who_was_connected_keeps_others_waiting_for_one_attempt_of_each_at_most() {
+    let mut line = Line::default();
+    let (mut under_way, mut number) = (Vec::new(), 0);
+    let mut push = |line: &mut Line, peer| {
+        number += 1;
+        line.push(attempt(peer, number));
+    };
+    let known = 1..=10;
+    known.clone().for_each(|peer| line.know(attempt(peer, 0).who));
+    known.clone().for_each(|peer| push(&mut line, peer));
+    push(&mut line, 99);
+    for ended in 0.. {
+        under_way.extend(std::iter::from_fn(|| line.begin(0)));
+        if under_way.iter().any(|attempt| attempt.who.0[0] == 99) {
+            break;
+        }
+        assert!(ended < known.clone().count(), "it waits for ever");
+        let over: Attempt = under_way.remove(0);
+        line.end(over.id, Made::Connected);
+        push(&mut line, over.who.0[0]);
+    }
+}
+
+/// However many peers there are, the memory for them has an end.
+#[test]
+fn who_was_connected_longest_ago_is_forgotten() {
+    let mut line = Line::default();
+    let who = |number: usize| {
+        let mut key = [0; 32];
+        key[..8].copy_from_slice(&number.to_be_bytes());
+        PublicKey(key)
+    };
+    (0..KNOWN_MAX).for_each(|number| line.know(who(number)));
+    line.know(who(0));
+    line.know(who(KNOWN_MAX));
+    assert_eq!(line.known.len(), KNOWN_MAX);
+    let are_known = [0, 1, 2, KNOWN_MAX].map(|number| line.is_known(who(number)));
+    assert_eq!(are_known, [true, false, true, true]);
 }
