@@ -54,6 +54,9 @@ pub struct Socket {
     invalid: Places,
     /// Where it would not send what it is to cut into datagrams.
     uncut: Places,
+    /// The way on which it takes no marks, nor segmentation, for which the socket does without for as long as nothing goes
+    /// elsewhere.
+    unmarked: Option<SocketAddr>,
     call: Call,
 }
 
@@ -202,8 +205,8 @@ impl Socket {
         // What the kernel never had it cannot take back.
         let offload = offload && state.max_gso_segments() > 1;
         let (invalid, uncut) = (Places::new(REFUSED_FOR), Places::new(UNCUT_FOR));
-        let call = UdpSocketState::try_send;
-        Ok(Self { io, state, offload, address, refused: None, invalid, uncut, call })
+        let (refused, unmarked, call) = (None, None, UdpSocketState::try_send);
+        Ok(Self { io, state, offload, address, refused, invalid, uncut, unmarked, call })
     }
 
     /// The address that it is bound to.
@@ -290,15 +293,15 @@ impl Socket {
         if crate::planted!("socket-asks-again": self.invalid.has(to) => false) {
             return Err((0, io::Error::from(ErrorKind::InvalidInput).into()));
         }
+        if self.is_halted_elsewhere(to) {
+            self.regain_for(to, may_be_cut);
+        }
         let from = from.filter(|from| !self.is_refused(*from));
         let (source, sent) = match (from, self.send_all(from, to, ecn, datagrams, segment)) {
             (Some(source), Err((sent, error))) if may_be_of_source(&error) => (source, sent),
             (_, sent) => return self.settle(to, sent),
         };
-        self.regain();
-        if may_be_cut {
-            cutting::set(self.io.socket(), to, true);
-        }
+        self.regain_for(to, may_be_cut);
         let rest = datagrams.get(sent..).unwrap_or_default();
         let without = self.send_all(None, to, ecn, rest, segment);
         // Otherwise it was not for the source that the kernel would not.

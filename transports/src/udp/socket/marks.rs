@@ -1,12 +1,12 @@
 //! Marks of congestion (RFC 3168), as the kernel has them.
 
-use super::Socket;
+use super::{Socket, cutting};
 use crate::link::Ecn;
 #[cfg(target_os = "linux")]
 use nix::sys::socket::sockopt::ReceiveTimestampns;
 use quinn_udp::{EcnCodepoint, UdpSocketState};
 use std::io;
-use std::net::UdpSocket;
+use std::net::{SocketAddr, UdpSocket};
 
 /// What the kernel is asked for by `quinn-udp`, but when datagrams came: that is more than it has room for where they are
 /// joined, so that their mark would be cut off.
@@ -26,6 +26,14 @@ impl Socket {
     pub(super) fn regain(&mut self) {
         if let Ok(state) = state(self.io.socket()) {
             self.state = state;
+        }
+    }
+
+    /// As [`regain`](Self::regain), while something is sent there that IP may cut up, or not.
+    pub(super) fn regain_for(&mut self, to: SocketAddr, may_be_cut: bool) {
+        self.regain();
+        if may_be_cut {
+            cutting::set(self.io.socket(), to, true);
         }
     }
 }

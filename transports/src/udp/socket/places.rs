@@ -67,13 +67,23 @@ impl Socket {
                 }
             }
             // It left without a mark, after it was refused with one. That may be otherwise elsewhere.
-            Ok(()) if self.is_halted() && !self.uncut.has(way(to)) => {
-                self.uncut.insert(way(to));
-                self.regain();
+            Ok(()) if self.is_halted() => {
+                if self.uncut.has(way(to)) {
+                    self.unmarked = Some(way(to));
+                } else {
+                    self.uncut.insert(way(to));
+                    self.regain();
+                }
             }
             Ok(()) => {}
         }
         sent.map_err(|(sent, error)| (sent, error.into()))
+    }
+
+    /// Whether the socket does without segmentation and marks for the sake of another place.
+    pub(super) fn is_halted_elsewhere(&self, to: SocketAddr) -> bool {
+        let is_here = self.unmarked == Some(way(to)) && self.uncut.has(way(to));
+        crate::planted!("halted-for-others": self.is_halted() && !is_here => false)
     }
 
     /// Whether the kernel took segmentation back, and marks with it.

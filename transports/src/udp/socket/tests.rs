@@ -222,6 +222,74 @@ async fn what_goes_one_by_one_after_all_is_marked() {
     }
 }
 
+/// A place whose way takes no marks.
+#[cfg(target_os = "linux")]
+const UNMARKED: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(127, 0, 1, 1));
+
+/// What the kernel says where the way there takes no marks, which leaves the socket without them and without long sends; and
+/// then it leaves.
+#[cfg(target_os = "linux")]
+fn takes_no_marks(
+    state: &UdpSocketState,
+    io: UdpSockRef<'_>,
+    transmit: &quinn_udp::Transmit<'_>,
+) -> io::Result<()> {
+    if transmit.destination.ip() == UNMARKED {
+        let other = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port is free");
+        // Nobody has that port, and the kernel says the same of it.
+        let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
+        let refused = quinn_udp::Transmit { destination: nowhere, ..transmit.clone() };
+        state.try_send((&other).into(), &refused).expect_err("it is refused");
+        assert_eq!(state.max_gso_segments(), 1);
+    }
+    state.try_send(io, transmit)
+}
+
+/// [UDP-34]: also where nothing is cut for a while anyway.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_place_that_takes_no_marks_leaves_them_to_the_others() {
+    let (mut sender, to) = (socket(places()[0].0), socket(places()[0].0));
+    let segments = sender.segments_max();
+    if segments == 1 {
+        eprintln!("not tested: this kernel does not cut datagrams");
+        return;
+    }
+    sender.call = takes_no_marks;
+    let unmarked = SocketAddr::new(UNMARKED, to.address().port());
+    let (segment, mut batch) = (NonZeroUsize::new(100).expect("not zero"), Batch::new());
+    // The first time, and from then on.
+    for _ in 0..3 {
+        sender.send_from(None, unmarked, Ecn::Capable0, &[7; 350], segment).expect("it is sent");
+        assert!(sender.uncut.has(way(unmarked)));
+    }
+    let mut came = 0;
+    // Whether the other one takes long sends, or not.
+    for is_uncut in [false, true] {
+        if is_uncut {
+            sender.uncut.insert(way(to.address()));
+            sender.send_from(None, unmarked, Ecn::Capable0, &[7], segment).expect("it is sent");
+        }
+        assert_eq!(sender.segments_max(), 1, "it does without for that place alone");
+        sender
+            .send_from(None, to.address(), Ecn::Capable0, &[7; 350], segment)
+            .expect("it is sent");
+        assert_eq!(sender.uncut.has(way(to.address())), is_uncut, "it is not to blame");
+        assert_eq!(sender.segments_max(), segments);
+        let all = came + 4;
+        while came < all {
+            let readable = std::future::poll_fn(|cx| to.poll_readable(cx));
+            let readable = tokio::time::timeout(Duration::from_secs(100), readable).await;
+            readable.expect("it arrives").expect("the socket is there");
+            to.receive(&mut batch).expect("the socket is there");
+            for (arrival, _) in batch.datagrams() {
+                assert_eq!(arrival.ecn, Ecn::Capable0, "the datagram {came}");
+                came += 1;
+            }
+        }
+    }
+}
+
 /// [UDP-33]: the socket's options that are set anew in between would cut nothing.
 #[cfg(target_os = "linux")]
 #[tokio::test]
