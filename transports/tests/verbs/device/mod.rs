@@ -221,6 +221,52 @@ fn a_link_goes_down_and_up() {
     });
 }
 
+/// How many devices this process has open.
+fn devices_open() -> usize {
+    let all = std::fs::read_dir("/proc/self/fd").expect("it is there");
+    let names = all.filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok());
+    names.filter(|name| name.to_string_lossy().contains("uverbs")).count()
+}
+
+fn look_for_neighbours(whether: &str) {
+    let status = Command::new("ip").args(["link", "set", "roce0", "arp", whether]).status();
+    assert!(status.expect("ip is there").success());
+}
+
+/// The system looks for its peer, and keeps the device open until it is done.
+// [RDMA-9] [RDMA-51]
+#[test]
+#[ignore = "needs an RDMA device"]
+fn nobody_waits_for_what_is_dropped_while_it_is_connected() {
+    if !is_guest() {
+        // Nobody changes a link that others use.
+        return;
+    }
+    look_for_neighbours("on");
+    on_the_device(async |real| {
+        let before = devices_open();
+        let mut is_connecting = false;
+        // The first time, unless the machine stood still for all of a second.
+        for _ in 0..20 {
+            let End { device, completions, pair, free, .. } = End::new(real.device(), 64, None);
+            let mut nowhere = pair.endpoint();
+            nowhere.gid[15] = 77;
+            let apart = device.connect_apart(pair, &nowhere, &Timing::default());
+            drop((device, completions, free));
+            drop(apart);
+            is_connecting = devices_open() > before;
+            while devices_open() > before {
+                real.pass().await;
+            }
+            if is_connecting {
+                break;
+            }
+        }
+        assert!(is_connecting, "each time it was waited for");
+    });
+    look_for_neighbours("off");
+}
+
 /// A device of a process that has ended is nobody's: its memory and queues went with it.
 #[test]
 #[ignore = "needs an RDMA device"]
