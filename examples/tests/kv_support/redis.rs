@@ -24,19 +24,37 @@ pub(crate) struct Redis {
 
 impl Redis {
     pub(crate) fn start() -> Self {
-        let address = SocketAddr::from(([127, 0, 0, 1], ports::free()));
-        let port = address.port().to_string();
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let address = SocketAddr::from(([127, 0, 0, 1], ports::free()));
+            let mut redis = Self { child: Self::child(address.port()), address };
+            // It ends at once where somebody else has come to have the port.
+            while matches!(redis.child.try_wait(), Ok(None)) {
+                if redis.listens() {
+                    return redis;
+                }
+                assert!(Instant::now() < end, "redis-server does not listen");
+                std::thread::yield_now();
+            }
+        }
+    }
+
+    fn child(port: u16) -> Child {
+        let port = port.to_string();
         let arguments =
             ["--port", &port, "--save", "", "--appendonly", "no", "--bind", "127.0.0.1"];
         let child = program("redis-server").args(arguments).stdout(Stdio::null()).spawn();
-        let child = child.unwrap_or_else(|error| missing("redis-server", &error));
-        let redis = Self { child, address };
-        let end = Instant::now() + PATIENCE;
-        while TcpStream::connect(address).is_err() {
-            assert!(Instant::now() < end, "redis-server does not listen");
-            std::thread::yield_now();
-        }
-        redis
+        child.unwrap_or_else(|error| missing("redis-server", &error))
+    }
+
+    /// Whether it is this one that listens.
+    fn listens(&self) -> bool {
+        let Ok(stream) = TcpStream::connect(self.address) else { return false };
+        let mut peer = Peer::new(stream);
+        peer.send(&[b"INFO".to_vec(), b"server".to_vec()]);
+        let told = peer.reply().bytes();
+        let own = format!("\r\nprocess_id:{}\r\n", self.child.id());
+        told.windows(own.len()).any(|part| part == own.as_bytes())
     }
 }
 
@@ -80,7 +98,10 @@ pub(crate) struct Peer {
 
 impl Peer {
     pub(crate) fn connect(address: SocketAddr) -> Self {
-        let stream = TcpStream::connect(address).unwrap();
+        Self::new(TcpStream::connect(address).unwrap())
+    }
+
+    fn new(stream: TcpStream) -> Self {
         stream.set_nodelay(true).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         Self { reader: BufReader::new(stream.try_clone().unwrap()), stream }
