@@ -130,7 +130,8 @@ impl Node {
         self.stage.order(self.index, Order::Stop(deadline));
     }
 
-    /// Starts the node again, as at first, with what it has stored; a node that is up is killed before.
+    /// Starts the node again, as at first, with what it has stored; a node that is up is killed before. What storms have
+    /// done to it is over; its pace and its clock stay as they were told.
     pub fn restart(&self) {
         self.stage.order(self.index, Order::Restart);
     }
@@ -140,13 +141,14 @@ impl Node {
         self.stage.order(self.index, Order::Pause);
     }
 
-    /// Lets a paused node run again.
+    /// Lets a paused node run again, also one that a storm has paused.
     pub fn resume(&self) {
         self.stage.order(self.index, Order::Resume);
     }
 
-    /// From now on, lets the node's clock gain so many millionths on the world's; negative to lose them. The runtime's
-    /// timers and deadlines go by it; tokio's go by the world's clock, on all nodes.
+    /// From now on, lets the node's clock gain so many millionths on the world's; negative to lose them. That ends what
+    /// storms have done to its pace. The runtime's timers and deadlines go by it; tokio's go by the world's clock, on all
+    /// nodes.
     pub fn drift_clock(&self, millionths: i32) {
         self.stage.order(self.index, Order::Drift(millionths));
     }
@@ -157,8 +159,9 @@ impl Node {
     }
 
     /// From now on, lets everything that the node does take so many times as long; 1 for as long as it
-    /// should. It does one thing after the other then, however many workers it has, and whatever its actors have begun by
-    /// [`Context::task`](crate::Context::task) and the like; other nodes do not wait for it. Its clock goes on.
+    /// should, also where a storm has slowed it. It does one thing after the other then, however many workers it has, and
+    /// whatever its actors have begun by [`Context::task`](crate::Context::task) and the like; other nodes do not wait for
+    /// it. Its clock goes on.
     pub fn slow_down(&self, times: u32) {
         self.stage.order(self.index, Order::Slow(times));
     }

@@ -3,8 +3,9 @@
 use super::choice::Label;
 use super::incarnation::Incarnation;
 use super::node::{Node, host};
-use super::plight::{Blow, Told};
+use super::plight::{Blow, Plight, Told};
 use super::roster::Work;
+use super::setup::NodeState;
 use super::stage::{Given, Order};
 use super::world::World;
 use crate::sync::planted;
@@ -50,7 +51,7 @@ impl World {
 
     fn carry_out(&mut self, node: usize, order: Order) {
         let now = self.stage.now();
-        let told = &mut self.nodes[node].told;
+        let NodeState { told, plights, .. } = &mut self.nodes[node];
         match order {
             Order::Kill => {
                 (told.down, told.paused) = (true, false);
@@ -64,17 +65,27 @@ impl World {
                 (told.down, told.paused) = (false, false);
                 self.crash(node);
                 self.begin_life(node);
+                self.nodes[node].plights.heal();
             }
             Order::Pause => told.paused = true,
-            Order::Resume => told.paused = false,
-            Order::Drift(millionths) => told.drift = Some(millionths),
+            Order::Resume => {
+                told.paused = false;
+                plights.end_all(|plight| plight == Plight::Pause);
+            }
+            Order::Drift(millionths) => {
+                told.drift = Some(millionths);
+                plights.end_all(|plight| matches!(plight, Plight::Freeze | Plight::Drift(_)));
+            }
             Order::Jump(ahead) => {
                 self.nodes[node].skew.jump(now, ahead);
                 self.move_to(now);
                 self.look_at_timers();
             }
             Order::Freeze => told.drift = None,
-            Order::Slow(times) => told.slowness = times.max(1),
+            Order::Slow(times) => {
+                told.slowness = times.max(1);
+                plights.end_all(|plight| matches!(plight, Plight::Slow(_)));
+            }
             Order::Storm(blow) => self.strike(node, blow),
             Order::Stopped(incarnation) => {
                 if self.stage.faces.lock()[node].incarnation == incarnation {

@@ -1,5 +1,5 @@
 //! How a node is: as a test has told it to be, and as storms have made it beside that. A storm ends only what it has
-//! begun itself.
+//! begun itself; what a test says ends what storms have done to that before.
 
 use crate::sync::planted;
 use crate::time::Passing;
@@ -66,9 +66,14 @@ impl Plights {
         self.0.retain(|&(other, of_other)| other != by || is_other(of_other));
     }
 
+    /// Ends those that are of a kind, whichever storm has begun them.
+    pub(super) fn end_all(&mut self, is_of_kind: impl Fn(Plight) -> bool) {
+        self.0.retain(|&(_, plight)| !is_of_kind(plight));
+    }
+
     /// Ends those that a node does not have any more when it has crashed.
     pub(super) fn crash(&mut self) {
-        self.0.retain(|(_, plight)| *plight != Plight::Pause);
+        self.end_all(|plight| plight == Plight::Pause);
     }
 
     pub(super) fn heal(&mut self) {

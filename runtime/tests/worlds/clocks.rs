@@ -35,7 +35,7 @@ fn an_idle_world_knows_times_of_less_than_a_millisecond() {
 }
 
 /// Works all the time, and counts.
-fn work(on: &Node) -> Arc<AtomicU64> {
+pub(super) fn work(on: &Node) -> Arc<AtomicU64> {
     let done = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&done);
     on.spawn(async move {

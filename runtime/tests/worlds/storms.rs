@@ -1,6 +1,7 @@
 //! A storm ends what it has begun, and nothing that the test itself has told a node or made of a link.
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
+use super::clocks::work;
 use super::explore::failure_of;
 use super::fabric::{MS, Pair};
 use greenroom::sim::{Explore, Fault, Link, Node, World};
@@ -126,6 +127,43 @@ fn a_storm_starts_nobody_whom_the_test_has_ended() {
             assert!(node.try_system().is_none() && node.incarnation() == 0);
             world.heal();
             assert!(node.try_system().is_some());
+        });
+    }
+}
+
+#[test]
+fn what_a_test_tells_a_node_ends_what_a_storm_has_done_to_it() {
+    type Case = (Fault, fn(&Node));
+    let cases: [Case; 7] = [
+        (Fault::Pause, Node::resume),
+        (Fault::Slow, |node| node.slow_down(1)),
+        (Fault::Freeze, |node| node.drift_clock(0)),
+        (Fault::Drift, |node| node.drift_clock(0)),
+        (Fault::Slow, Node::restart),
+        (Fault::Freeze, Node::restart),
+        (Fault::Drift, Node::restart),
+    ];
+    for (fault, tell) in cases {
+        Explore::new().seeds(20).run(|world| {
+            let node = world.node("one").start();
+            let storm = world.storm(std::slice::from_ref(&node), &[fault]);
+            // The first strike is at once.
+            world.settle();
+            world.sometimes(format!("{fault:?}"), storm.has(fault));
+            // It is not in the core, and stays as it is.
+            world.calm(&[]);
+            tell(&node);
+            world.settle();
+            let ticker = world.run(async { node.system().spawn::<Ticker>(()).await.unwrap() });
+            world.run_for(100 * SECOND + SECOND / 2);
+            assert_eq!(world.run(async { ticker.ticks().await }), Ok(100), "{fault:?}");
+            let turns = work(&node);
+            world.run_for(MS / 5);
+            let turns = turns.load(Ordering::Relaxed);
+            // On a rare path any step may be slow.
+            if !world.rare_paths().any(|(name, times)| name == "slow turn" && times > 0) {
+                assert!(turns > 500, "{turns} turns, {fault:?}");
+            }
         });
     }
 }
