@@ -7,6 +7,8 @@ use std::time::Duration;
 pub(super) const PANICKED: &str = "an actor panicked";
 pub(super) const SCENARIO_PANICKED: &str = "the scenario panicked";
 const STALLED: &str = "the world stands still";
+const LATE: &str = "not done in time";
+const ENDLESS: &str = "too many steps";
 /// What a line says of an actor that is in the middle of something.
 const HANGS: &str = " inside ";
 
@@ -33,7 +35,7 @@ impl Failure {
             // What a panic says on further lines is what it is about.
             PANICKED | SCENARIO_PANICKED => words(&self.text),
             // Who hangs, in what, and waits for whom; however many of a kind, and whoever else is idle.
-            STALLED => {
+            STALLED | LATE | ENDLESS => {
                 let hanging = self.text.lines().filter(|line| line.contains(HANGS));
                 let hanging: BTreeSet<_> = hanging.map(|line| words(line.trim())).collect();
                 Vec::from_iter(hanging).join("\n")
@@ -52,7 +54,13 @@ impl Failure {
 
     /// What was to be done is not, in time.
     pub(super) fn late(graph: &str) -> Self {
-        Self::new("not done in time", "").explained(graph)
+        Self::new(LATE, "").explained(graph)
+    }
+
+    /// There were so many steps, and more are not allowed.
+    pub(super) fn endless(steps: u64, graph: &str) -> Self {
+        let hint = "`Explore::steps_max` allows more";
+        Self::new(ENDLESS, format!("more than {steps}; {hint}")).explained(graph)
     }
 
     /// The same, and who waits; where it says more already, behind that.

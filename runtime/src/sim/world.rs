@@ -221,10 +221,7 @@ impl World {
         }
         self.steps += 1;
         if self.steps > self.options.steps_max {
-            let hint = "`Explore::steps_max` allows more";
-            let text = format!("more than {}; {hint}", self.steps - 1);
-            let failure = Failure::new("too many steps", text);
-            self.fail(failure.explained(&self.describe()));
+            self.fail(Failure::endless(self.steps - 1, &self.describe()));
         }
         let rarely = if buggify(Rare::SlowTurn) { SLOW } else { 1 };
         let cost = cost * rarely;

@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
 use super::explore::failure_of;
-use greenroom::sim::{Explore, World};
-use greenroom::{Actor, Builder, Ref, handlers};
+use greenroom::sim::{Explore, Node, World};
+use greenroom::{Actor, Builder, Ref, System, handlers};
 use std::time::Duration;
 #[cfg(feature = "test-util")]
 use std::{cell::Cell, rc::Rc};
@@ -154,26 +154,44 @@ fn a_world_that_stands_still_says_who_waits() {
     assert!(text.contains("it (Idle#1) waits for a message"), "{text}");
 }
 
+/// Often waits for an answer, and seldom for room, for ever.
+async fn wait(system: System, which: usize) {
+    match which {
+        8.. => {
+            let mute = system.spawn::<Mute>(Mute).await.unwrap();
+            mute.speak().within(Duration::MAX).await.unwrap();
+        }
+        4 => {
+            let stuck = system.spawn::<Stuck>(Stuck).await.unwrap();
+            while stuck.take().await.is_ok() {}
+        }
+        _ => {}
+    }
+}
+
 #[test]
-fn a_world_that_stands_still_is_not_made_small_to_one_in_which_others_wait() {
-    let text = failure_of(&Explore::new().seeds(50), |world| {
-        let which = world.pick(16);
-        let system = world.node("still").start().system();
-        world.run(async {
-            match which {
-                8.. => {
-                    let mute = system.spawn::<Mute>(Mute).await.unwrap();
-                    mute.speak().within(Duration::MAX).await.unwrap();
-                }
-                4 => {
-                    let stuck = system.spawn::<Stuck>(Stuck).await.unwrap();
-                    while stuck.take().await.is_ok() {}
-                }
-                _ => {}
-            }
+fn a_world_that_waits_in_vain_is_not_made_small_to_one_in_which_others_do() {
+    type Case = (&'static str, fn(&mut World, &Node, usize));
+    let cases: [Case; 3] = [
+        ("the world stands still", |world, node, which| world.run(wait(node.system(), which))),
+        ("not done in time", |world, node, which| {
+            world.run_within(Duration::from_secs(1), wait(node.system(), which));
+        }),
+        ("too many steps", |world, node, which| {
+            // It always has something to do.
+            let _storm = world.storm(std::slice::from_ref(node), &[]);
+            world.run(wait(node.system(), which));
+        }),
+    ];
+    for (what, case) in cases {
+        let text = failure_of(&Explore::new().seeds(50).steps_max(2_000), |world| {
+            let which = world.pick(16);
+            let node = world.node("still").start();
+            case(world, &node, which);
         });
-    });
-    assert!(text.contains("Mute") && !text.contains("Stuck"), "{text}");
+        assert!(text.starts_with(what), "{text}");
+        assert!(text.contains("Mute") && !text.contains("Stuck"), "{text}");
+    }
 }
 
 #[test]
