@@ -190,16 +190,22 @@ fn command() -> String {
     }
 }
 
-/// What asks cargo for the program of that name alone; nothing where that is not known, since all of the package have this
-/// one among them.
+/// What asks cargo for the program of that name alone; nothing where that is not known, or where several have the name,
+/// since all of the package have this one among them.
 fn target_of(folder: &Path, package: &str, name: &str) -> String {
     let has = |file: &str| folder.join(file).exists();
-    if has(&format!("tests/{name}.rs")) || has(&format!("tests/{name}/main.rs")) {
-        return format!(" --test {name}");
-    }
+    let is_in = |of_kind: &str| {
+        has(&format!("{of_kind}/{name}.rs")) || has(&format!("{of_kind}/{name}/main.rs"))
+    };
     // A package's library and its main program have one name.
-    let is_lib = package.replace('-', "_") == name && has("src/lib.rs") && !has("src/main.rs");
-    if is_lib { " --lib".to_owned() } else { String::new() }
+    let is_of_package = package.replace('-', "_") == name;
+    let is_lib = is_of_package && has("src/lib.rs");
+    let is_other = is_of_package && has("src/main.rs") || is_in("src/bin") || is_in("examples");
+    match (is_in("tests"), is_lib, is_other) {
+        (true, false, false) => format!(" --test {name}"),
+        (false, true, false) => " --lib".to_owned(),
+        _ => String::new(),
+    }
 }
 
 /// What runs this test of this program, or this program, again as it was built.

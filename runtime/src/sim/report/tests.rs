@@ -22,17 +22,28 @@ fn the_command_asks_for_the_features_of_its_own_crate() {
 #[test]
 fn the_command_asks_for_the_program_where_it_is_known() {
     let folder = env::temp_dir().join(format!("greenroom-report-{}", process::id()));
-    for file in ["tests/one.rs", "tests/many/main.rs", "src/lib.rs", "src/bin/tool.rs"] {
+    let add = |file: &str| {
         let path = folder.join(file);
         fs::create_dir_all(path.parent().expect("it has one")).expect("a folder");
         fs::write(path, "").expect("a file");
+    };
+    for file in ["tests/one.rs", "tests/many/main.rs", "src/lib.rs", "src/bin/tool.rs"] {
+        add(file);
     }
     let target = |name| target_of(&folder, "the-bank", name);
     assert_eq!(target("one"), " --test one");
     assert_eq!(target("many"), " --test many");
     assert_eq!(target("the_bank"), " --lib");
     assert_eq!(target("tool"), "");
-    fs::write(folder.join("src/main.rs"), "").expect("a file");
+    add("tests/the_bank.rs");
+    assert_eq!(target("the_bank"), "", "the library or the test");
+    for file in ["src/bin/many.rs", "examples/one/main.rs", "tests/tool.rs"] {
+        add(file);
+    }
+    assert_eq!(["one", "many", "tool"].map(target), [""; 3], "a test or another program");
+    fs::remove_file(folder.join("tests/the_bank.rs")).expect("it is there");
+    assert_eq!(target("the_bank"), " --lib");
+    add("src/main.rs");
     assert_eq!(target("the_bank"), "");
     fs::remove_dir_all(folder).expect("it is there");
 }
