@@ -10,13 +10,27 @@
 use crate::sync::planted;
 use crate::task::random::{below, nth};
 use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
 
 /// What a choice is about; its hash goes into the trace.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Label {
     pub(crate) name: &'static str,
     hash: u64,
+    reads: Reads,
 }
+
+/// How the trace shows the value behind a label.
+#[derive(Clone, Copy, Debug)]
+enum Reads {
+    Number,
+    Address,
+    /// Not at all: the label says everything.
+    Nothing,
+}
+
+/// The host of the address below, where that is longer than a value.
+const HOST: Label = Label::new("host");
 
 impl Label {
     /// Hashes the name by FNV-1a (Fowler, Noll, Vo 1991).
@@ -27,7 +41,17 @@ impl Label {
             hash = (hash ^ bytes[at] as u64).wrapping_mul(0x0100_0000_01b3);
             at += 1;
         }
-        Self { name, hash }
+        Self { name, hash, reads: Reads::Number }
+    }
+
+    /// Of an address.
+    pub(crate) const fn of_address(name: &'static str) -> Self {
+        Self { reads: Reads::Address, ..Self::new(name) }
+    }
+
+    /// Of what says everything by its name.
+    pub(crate) const fn of_event(name: &'static str) -> Self {
+        Self { reads: Reads::Nothing, ..Self::new(name) }
     }
 }
 
@@ -197,6 +221,24 @@ impl Choices {
         self.fold(label, words.fold(bytes.len() as u64, mixed));
     }
 
+    /// As [`Choices::fold`], of an address, by a label for those.
+    pub(crate) fn fold_address(&mut self, label: Label, at: SocketAddr) {
+        let [high, low] = at.port().to_be_bytes();
+        let [a, b, c, d] = match at.ip() {
+            IpAddr::V4(host) => host.octets(),
+            IpAddr::V6(host) => {
+                self.fold_bytes(HOST, &host.octets());
+                [0; 4]
+            }
+        };
+        self.fold(label, u64::from_be_bytes([0, 0, a, b, c, d, high, low]));
+    }
+
+    /// As [`Choices::fold`], of an event.
+    pub(crate) fn fold_event(&mut self, label: Label) {
+        self.fold(label, 0);
+    }
+
     fn trace(&mut self, line: Traced) {
         if let Some(trace) = &mut self.trace {
             trace.push(line);
@@ -246,7 +288,16 @@ impl PartialEq for Traced {
 
 impl fmt::Display for Traced {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.label, self.value)?;
+        write!(f, "{}", self.label)?;
+        match self.label.reads {
+            Reads::Number => write!(f, " {}", self.value)?,
+            Reads::Address => {
+                let [_, _, a, b, c, d, high, low] = self.value.to_be_bytes();
+                let port = u16::from_be_bytes([high, low]);
+                write!(f, " {}", SocketAddrV4::new(Ipv4Addr::new(a, b, c, d), port))?;
+            }
+            Reads::Nothing => {}
+        }
         if self.count > 0 { write!(f, " of {}", self.count) } else { Ok(()) }
     }
 }

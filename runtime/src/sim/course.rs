@@ -5,25 +5,24 @@ use super::fabric::nanos;
 use super::mark::Ecn;
 use super::rule::Fate;
 use crate::sync::planted;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
-const FROM: Label = Label::new("sent from");
-const SAYS: Label = Label::new("said to be from");
-const TO: Label = Label::new("sent to");
+const FROM: Label = Label::of_address("sent from");
+const SAYS: Label = Label::of_address("said to be from");
+const TO: Label = Label::of_address("sent to");
 const MARK: Label = Label::new("marked");
 const SENT: Label = Label::new("bytes sent");
 const MADE: Label = Label::new("bytes made of them");
 const LATER: Label = Label::new("sent later by");
 const MORE: Label = Label::new("sent more of them");
-const DROPPED: Label = Label::new("dropped");
-const ARRIVED: Label = Label::new("arrived at");
+const ARRIVED: Label = Label::of_address("arrived at");
 const LEN: Label = Label::new("bytes arrived");
 
 /// Why a packet goes no further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dropped {
     /// Its socket has no room for it.
-    NoRoom = 1,
+    NoRoom,
     /// Its link is cut.
     Cut,
     /// A rule wants it so.
@@ -40,6 +39,22 @@ pub(super) enum Dropped {
     PortFull,
 }
 
+impl Dropped {
+    const fn label(self) -> Label {
+        match self {
+            Self::NoRoom => const { Label::of_event("dropped: its socket has no room") },
+            Self::Cut => const { Label::of_event("dropped: its link is cut") },
+            Self::ByRule => const { Label::of_event("dropped: a rule wants it so") },
+            Self::TooLong => const { Label::of_event("dropped: it is too long for its link") },
+            Self::Overflow => const { Label::of_event("dropped: too much waits for its link") },
+            Self::ByChance => const { Label::of_event("dropped: by chance") },
+            Self::Never => const { Label::of_event("dropped: it would take for ever") },
+            Self::Unclaimed => const { Label::of_event("dropped: nobody listens") },
+            Self::PortFull => const { Label::of_event("dropped: its port is full") },
+        }
+    }
+}
+
 /// A socket was given a packet.
 pub(super) fn offered(
     [from, says, to]: [SocketAddr; 3],
@@ -47,11 +62,11 @@ pub(super) fn offered(
     bytes: &[u8],
     choices: &mut Choices,
 ) {
-    address(FROM, from, choices);
+    choices.fold_address(FROM, from);
     if says != from {
-        address(SAYS, says, choices);
+        choices.fold_address(SAYS, says);
     }
-    address(TO, to, choices);
+    choices.fold_address(TO, to);
     choices.fold(MARK, ecn as u64);
     choices.fold_bytes(SENT, planted!("sim-packet-untraced": bytes => &bytes[..0]));
 }
@@ -69,27 +84,16 @@ pub(super) fn judged(fate: &Fate, choices: &mut Choices) {
     }
 }
 
-/// A packet, the one that was told of last, goes no further.
+/// A packet goes no further: the one that was told of last, but for those that its rules have sent themselves meanwhile.
 pub(super) fn dropped(why: Dropped, choices: &mut Choices) {
-    planted!("sim-drop-untraced": choices.fold(DROPPED, why as u64) => ());
+    planted!("sim-drop-untraced": choices.fold_event(why.label()) => ());
 }
 
 /// A packet of that length has arrived, and goes into a port if it was not `dropped`.
 pub(super) fn arrived(to: SocketAddr, len: usize, dropped: Option<Dropped>, choices: &mut Choices) {
-    address(ARRIVED, to, choices);
+    choices.fold_address(ARRIVED, to);
     choices.fold(LEN, len as u64);
     if let Some(why) = dropped {
         self::dropped(why, choices);
     }
-}
-
-fn address(label: Label, at: SocketAddr, choices: &mut Choices) {
-    let host = match at.ip() {
-        IpAddr::V4(host) => host.to_ipv6_mapped(),
-        IpAddr::V6(host) => host,
-    };
-    let mut bytes = [0; 18];
-    bytes[..16].copy_from_slice(&host.octets());
-    bytes[16..].copy_from_slice(&at.port().to_be_bytes());
-    choices.fold_bytes(label, &bytes);
 }

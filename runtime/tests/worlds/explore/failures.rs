@@ -1,6 +1,7 @@
 //! A world that fails: it is made small, reported, and failed again.
 
 use super::{failure_of, file, number_after, tickets};
+use crate::fabric::Pair;
 use greenroom::sim::{Explore, Link, World};
 use std::panic::catch_unwind;
 use std::path::Path;
@@ -52,6 +53,36 @@ fn a_failure_leaves_the_packets_and_the_commit() {
     if let Some(head) = head {
         let head = String::from_utf8(head.stdout).unwrap();
         assert!(text.contains(&format!("commit:         {}", head.trim())), "{text}");
+    }
+}
+
+#[test]
+fn a_trace_says_where_packets_went_and_why_one_did_not_arrive() {
+    let text = failure_of(&Explore::new().seeds(1), |world| {
+        let pair = Pair::new(world, Link::default());
+        world.cut(&pair.nodes[0], &pair.nodes[1]);
+        pair.send(1);
+        let inside = pair.sockets[0].address();
+        pair.nodes[0].rebind(1, "[2001:db8::1]:7".parse().unwrap());
+        pair.sockets[1].send(pair.sockets[0].address(), b"x");
+        pair.sockets[1].send(inside, b"x");
+        world.settle();
+        world.fail_with("enough", "it is");
+    });
+    let trace = String::from_utf8(file(&text, "what was chosen:")).unwrap();
+    let mut lines = trace.lines();
+    let course = [
+        "sent from 10.0.0.1:1",
+        "sent to 10.0.0.2:2",
+        "dropped: its link is cut",
+        "sent from 10.0.0.2:2",
+        "sent to 0.0.0.0:7",
+        "arrived at 0.0.0.0:7",
+        "arrived at 10.0.0.1:1",
+        "dropped: nobody listens",
+    ];
+    for line in course {
+        assert!(lines.any(|other| other == line), "no {line:?} there in {trace}");
     }
 }
 
