@@ -181,7 +181,8 @@ impl Explore {
     ///
     /// # Panics
     /// When a world fails, when none of them passed some mark of [`World::sometimes`] (but for [`Explore::bytes`], where
-    /// there is only one), or when there are more choices than [`Explore::every_choice`] may try.
+    /// there is only one), when there are more choices than [`Explore::every_choice`] may try, or when
+    /// [`Explore::seeds`] or [`Explore::every_choice`] were told to try no world.
     pub fn run(&self, scenario: impl Fn(&mut World)) -> Explored {
         let mut explored = Explored::default();
         let mut marks = BTreeMap::new();
@@ -193,12 +194,14 @@ impl Explore {
         }
         match &self.choices {
             Choosing::Seeds { first, count } => {
+                assert!(*count > 0, "`seeds(0)`: there would be no world");
                 let count = report::seeds().unwrap_or(*count);
                 for seed in *first..first.saturating_add(count) {
                     self.one(Source::Seed(seed), &scenario, &mut explored, &mut marks);
                 }
             }
             Choosing::Every { worlds_max } => {
+                assert!(*worlds_max > 0, "`every_choice(0)`: there would be no world");
                 let mut path = Path::default();
                 while explored.worlds < *worlds_max && !explored.complete {
                     let source = Source::Path(std::mem::take(&mut path));

@@ -5,6 +5,7 @@ use greenroom::sim::{Explore, Fault, World};
 use greenroom::{Actor, Ref, handlers};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -130,8 +131,16 @@ fn what_gives_up_before_every_choice_was_tried_fails() {
     assert!(Explore::new().every_choice(6).run(scenario).complete);
     let explored = Explore::new().every_choice(5).allow_incomplete().run(scenario);
     assert_eq!((explored.worlds, explored.complete), (5, false));
-    let none = failure_of(&Explore::new().every_choice(0), scenario);
-    assert!(none.contains("more than 0 worlds"), "{none}");
+}
+
+#[test]
+fn what_would_try_no_world_does_not_pass() {
+    let every = Explore::new().every_choice(0);
+    for explore in [Explore::new().seeds(0), every.clone(), every.allow_incomplete()] {
+        let outcome = catch_unwind(AssertUnwindSafe(|| explore.run(|_| {})));
+        let text = *outcome.expect_err("there is none").downcast::<&str>().unwrap();
+        assert!(text.contains("there would be no world"), "{text}");
+    }
 }
 
 #[test]
