@@ -57,10 +57,9 @@ impl Failure {
         Self::new(LATE, "").explained(graph)
     }
 
-    /// There were so many steps, and more are not allowed.
-    pub(super) fn endless(steps: u64, graph: &str) -> Self {
-        let hint = "`Explore::steps_max` allows more";
-        Self::new(ENDLESS, format!("more than {steps}; {hint}")).explained(graph)
+    /// There were so many steps, and more are not allowed; `hint` is behind that.
+    pub(super) fn endless(steps: u64, hint: &str, graph: &str) -> Self {
+        Self::new(ENDLESS, format!("more than {steps}{hint}")).explained(graph)
     }
 
     /// The same, and who waits; where it says more already, behind that.

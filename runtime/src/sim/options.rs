@@ -21,6 +21,14 @@ pub(super) struct Options {
     pub(super) tries_all: bool,
 }
 
+impl Options {
+    /// What to do where there are too many steps.
+    pub(super) fn hint(&self) -> &'static str {
+        // A world that is run by itself has nothing to set.
+        if self.quiet { "; `Explore::steps_max` allows more" } else { "" }
+    }
+}
+
 impl Default for Options {
     fn default() -> Self {
         Self {

@@ -108,3 +108,6 @@ impl World {
         (came, self.spectator.as_ref().map(Spectator::look_away).unwrap_or_default())
     }
 }
+
+#[cfg(test)]
+mod tests;

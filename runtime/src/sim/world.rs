@@ -221,7 +221,7 @@ impl World {
         }
         self.steps += 1;
         if self.steps > self.options.steps_max {
-            self.fail(Failure::endless(self.steps - 1, &self.describe()));
+            self.fail(Failure::endless(self.steps - 1, self.options.hint(), &self.describe()));
         }
         let rarely = if buggify(Rare::SlowTurn) { SLOW } else { 1 };
         let cost = cost * rarely;
