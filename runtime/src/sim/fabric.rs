@@ -192,7 +192,17 @@ impl Fabric {
         self.links.entry((from, to)).or_insert(all)
     }
 
-    /// Does something to a link for a while, whatever that does by itself.
+    /// Cuts a link, whatever that does by itself.
+    pub(super) fn cut(&mut self, way: Way) {
+        self.straits.cut(way);
+    }
+
+    /// Ends all that cuts it, beside how it is set.
+    pub(super) fn mend(&mut self, way: Way) {
+        self.straits.mend(way);
+    }
+
+    /// Does what a storm does to a link for a while, whatever that does by itself.
     pub(super) fn begin(&mut self, way: Way, strait: Strait) {
         self.straits.begin(way, strait);
     }

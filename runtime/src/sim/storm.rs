@@ -68,9 +68,9 @@ impl World {
     /// `nodes` and the links between them (of a single node there are none) until [`World::calm`] or [`World::heal`].
     ///
     /// What it ends meanwhile is what it has begun itself: a node that the test has killed, stopped, paused or slowed stays
-    /// so until the test says otherwise, as do a clock and a link that it has made bad. What the test tells a node meanwhile,
-    /// or after [`World::calm`], ends what storms have done to that before: [`Node::resume`] a pause, [`Node::slow_down`] a
-    /// slowness, [`Node::drift_clock`] a drift and a freeze, and [`Node::restart`] all of it.
+    /// so until the test says otherwise, as do a clock and a link that it has made bad. What the test says meanwhile, or after
+    /// [`World::calm`], ends what storms have done before: [`Node::resume`] a pause, [`Node::slow_down`] a slowness,
+    /// [`Node::drift_clock`] a drift and a freeze, [`Node::restart`] all of these, and [`World::mend`] what has cut a link.
     ///
     /// # Panics
     /// Under [`Explore::every_choice`](super::Explore::every_choice): a storm is drawn, and cannot be tried wholly.

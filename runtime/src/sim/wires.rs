@@ -3,7 +3,6 @@
 use super::link::Link;
 use super::node::{Node, host};
 use super::rule::{Packet, Verdict};
-use super::strait::Strait;
 use super::world::World;
 
 impl World {
@@ -18,10 +17,30 @@ impl World {
         *self.stage.fabric.lock().link(from.host(), to.host()) = link;
     }
 
-    /// Cuts the link from one node to another, until [`World::heal`] or a [`World::calm`] whose core has both, however the link
-    /// is set meanwhile; the way back stays.
+    /// Cuts the link from one node to another, until [`World::mend`], [`World::heal`] or a [`World::calm`] whose core has both,
+    /// however the link is set meanwhile; the way back stays.
     pub fn cut(&mut self, from: &Node, to: &Node) {
-        self.stage.fabric.lock().begin((from.host(), to.host()), Strait::Cut);
+        self.stage.fabric.lock().cut((from.host(), to.host()));
+    }
+
+    /// Ends whatever has cut the link from one node to another: [`World::cut`] or [`World::partition`], however often, or a
+    /// storm. A link that is [set](World::set_link) to be cut stays so.
+    ///
+    /// ```
+    /// use greenroom::sim::World;
+    ///
+    /// let mut world = World::new(1);
+    /// let [one, other] = ["one", "other"].map(|name| world.node(name).start());
+    /// let [from, to] = [one.bind(1).unwrap(), other.bind(2).unwrap()];
+    /// world.partition(&[one.clone()]);
+    /// world.mend(&one, &other); // the way back stays cut
+    /// from.send(to.address(), b"it arrives");
+    /// to.send(from.address(), b"it does not");
+    /// world.settle();
+    /// assert!(to.try_receive().unwrap().is_some() && from.try_receive().unwrap().is_none());
+    /// ```
+    pub fn mend(&mut self, from: &Node, to: &Node) {
+        self.stage.fabric.lock().mend((from.host(), to.host()));
     }
 
     /// Cuts all links between the nodes of `island` and the others, as [`World::cut`] does, both ways.
@@ -30,7 +49,7 @@ impl World {
         let mut fabric = self.stage.fabric.lock();
         for from in 0..self.nodes.len() {
             for to in (0..self.nodes.len()).filter(|&to| is_inside(to) != is_inside(from)) {
-                fabric.begin((host(from), host(to)), Strait::Cut);
+                fabric.cut((host(from), host(to)));
             }
         }
     }

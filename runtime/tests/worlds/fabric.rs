@@ -231,6 +231,37 @@ fn a_link_that_is_cut_stays_so_however_it_is_set() {
 }
 
 #[test]
+fn a_link_that_is_mended_carries_again_whatever_has_cut_it() {
+    let carries = |world: &mut World, pair: &Pair| {
+        pair.send(1);
+        world.settle();
+        pair.arrived() == [1]
+    };
+    Explore::new().seeds(20).run(|world| {
+        let pair = Pair::new(world, Link::default());
+        let [one, other] = &pair.nodes;
+        let storm = world.storm(&pair.nodes, &[Fault::BlackHole]);
+        // The first strike is at once.
+        world.settle();
+        // Neither is in the core, and their link stays as it is.
+        world.calm(&[]);
+        assert_eq!(carries(world, &pair), !storm.has(Fault::BlackHole));
+        world.sometimes("a storm has cut it", storm.has(Fault::BlackHole));
+        world.mend(one, other);
+        assert!(carries(world, &pair), "it is mended");
+        world.cut(one, other);
+        world.cut(one, other);
+        world.partition(&pair.nodes[..1]);
+        assert!(!carries(world, &pair));
+        world.mend(one, other);
+        assert!(carries(world, &pair), "it is mended");
+        pair.sockets[1].send(pair.sockets[0].address(), b"back");
+        world.settle();
+        assert_eq!(pair.sockets[0].try_receive(), Ok(None), "the way back is not");
+    });
+}
+
+#[test]
 fn a_partition_separates_groups_and_joins_nobody_apart_before() {
     let mut world = World::new(9);
     let nodes: Vec<Node> = (0..4).map(|number| world.node(format!("{number}")).start()).collect();
