@@ -1,8 +1,9 @@
 //! A world: nodes, tasks, wires and time on one thread, one step after the other.
 //!
-//! A step is one turn of a worker (an actor handles mail), one poll of a task, or one round of tokio's
-//! tasks. Whose it is, the world's policy and choices say; each takes 50 to 100 ns of the world's time, or
-//! a thousand times that where the world takes that rare path.
+//! A step is one turn of a worker (an actor handles mail), one poll of a task, one round of tokio's
+//! tasks, or the turn by which something is let in that actors of a slow node have begun beside themselves. Whose it
+//! is, the world's policy and choices say; each takes 50 to 100 ns of the world's time, or a thousand times that where
+//! the world takes that rare path.
 //! When nobody can run, time jumps to the next timer or packet.
 //!
 //! Invariants:
@@ -62,10 +63,10 @@ pub(super) type Task = Pin<Box<dyn Future<Output = ()>>>;
 
 /// Nodes, tasks, wires and time on one thread; see [`sim`](super) for how it is used.
 ///
-/// It goes on in steps: a turn of a worker, which runs one actor, or a poll of a task. Each takes 50 to
-/// 100 ns of the world's time, rarely a thousand times as long; when nobody can run, time jumps to the next
-/// timer or packet. In one world of four each of the [rare paths](World::rare_paths) of the runtime is
-/// taken often.
+/// It goes on in steps: a turn of a worker, which runs one actor, a poll of a task, or, on a slow node, the turn by which
+/// something goes on that its actors have begun beside themselves. Each takes 50 to 100 ns of the world's time, rarely
+/// a thousand times as long; when nobody can run, time jumps to the next timer or packet. In one world of four each of
+/// the [rare paths](World::rare_paths) of the runtime is taken often.
 pub struct World {
     pub(super) stage: Arc<Stage>,
     pub(super) nodes: Vec<NodeState>,
