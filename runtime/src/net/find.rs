@@ -3,8 +3,8 @@
 use super::message::WireMessage;
 use super::node::Node;
 use super::peer::LookupError;
-use super::together::Together;
 use crate::actor::{Protocol, Recipient, Ref};
+use crate::queue::together::Together;
 
 impl Node {
     /// A reference to the actor that this node exports under `name`, or else one of those that it is connected with:

@@ -52,7 +52,6 @@ mod shape;
 mod spare;
 mod spawn;
 mod streams;
-mod together;
 mod transport;
 mod whole;
 

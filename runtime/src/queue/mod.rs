@@ -25,6 +25,7 @@
 // | `waiters` | those who wait at `permits` or a `level`, behind its lock | |
 // | `crew` | a count whose owner waits for the last one to leave | |
 // | `gate` | a count with a seal, for those who enter and leave | |
+// | `together` | futures, each polled when something was done for it | |
 // | `row` | one thread's own FIFO, in an array as long as it goes | `VecDeque`, in its tests |
 // | `list` | the consumer's own FIFO, no sharing at all | |
 // | `pool` | recycled memory blocks | the global allocator |
@@ -91,6 +92,9 @@ pub(crate) mod permits;
 pub(crate) mod pool;
 pub(crate) mod ring;
 pub(crate) mod row;
+#[cfg(any(all(test, loom), all(feature = "net", not(any(loom, shuttle)))))]
+#[cfg_attr(loom, allow(dead_code, reason = "who uses it is no model"))]
+pub(crate) mod together;
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) mod twin;
 mod waiters;

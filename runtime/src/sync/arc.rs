@@ -37,14 +37,14 @@ impl<T> Arc<T> {
 
 impl<T> Arc<T> {
     /// The address of the allocation, which keeps the count that `self` stood for.
-    #[cfg(not(loom))]
+    #[cfg(any(not(loom), test))]
     pub(crate) fn into_raw(self) -> *const () {
         std::mem::ManuallyDrop::new(self).inner.as_ptr().cast_const().cast()
     }
 
     /// # Safety
     /// `raw` comes from [`Arc::into_raw`] of the same type, and its count becomes the new pointer's.
-    #[cfg(not(loom))]
+    #[cfg(any(not(loom), test))]
     pub(crate) unsafe fn from_raw(raw: *const ()) -> Self {
         // SAFETY: by the caller's promise it is the address of an allocation.
         let inner = unsafe { NonNull::new_unchecked(raw.cast_mut().cast()) };

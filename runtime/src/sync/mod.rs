@@ -21,7 +21,7 @@ mod patience;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod rounds;
 mod unique;
-#[cfg(not(loom))]
+#[cfg(any(not(loom), test))]
 mod wake;
 #[cfg(not(any(loom, shuttle)))]
 mod wake_list;
@@ -58,6 +58,8 @@ pub(crate) use std::sync::atomic::Ordering;
 pub(crate) use thread::yield_now;
 pub(crate) use unique::unique;
 #[cfg(not(loom))]
-pub(crate) use wake::{Wake, waker, waker_of_this_thread};
+pub(crate) use wake::waker_of_this_thread;
+#[cfg(any(not(loom), test))]
+pub(crate) use wake::{Wake, waker};
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use wake_list::WakeList;

@@ -2,7 +2,9 @@
 //!
 //! Invariant 1: the data of a waker is the address of an `Arc<W>`, and stands for one count of it.
 
-use super::{Arc, thread};
+use super::Arc;
+#[cfg(not(loom))]
+use super::thread;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::task::{RawWaker, RawWakerVTable, Waker};
@@ -20,10 +22,12 @@ pub(crate) fn waker<W: Wake>(wake: Arc<W>) -> Waker {
 }
 
 /// A waker that ends the calling thread's next or running `park`. Allocates.
+#[cfg(not(loom))]
 pub(crate) fn waker_of_this_thread() -> Waker {
     waker(Arc::new(thread::current()))
 }
 
+#[cfg(not(loom))]
 impl Wake for thread::Thread {
     fn wake(&self) {
         self.unpark();
@@ -67,7 +71,7 @@ unsafe fn release<W>(data: *const ()) {
     drop(ManuallyDrop::into_inner(unsafe { behind::<W>(data) }));
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::super::thread;
     use super::waker_of_this_thread;

@@ -1,14 +1,14 @@
 //! Futures that are waited for together, each of which is polled when something was done for it, and not for another one: so
 //! what many of them take is as much as what each takes alone. Works on any executor.
 
-use crate::sync::{Arc, AtomicBool, Mutex, Ordering, Wake, waker};
+use crate::sync::{Arc, AtomicBool, Mutex, Ordering, Wake, planted, waker};
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
 /// See the [module](self).
-pub(super) struct Together<F> {
+pub(crate) struct Together<F> {
     /// `None` where a future is done.
     places: Vec<Option<Place<F>>>,
     left: usize,
@@ -55,7 +55,7 @@ impl Wake for Mark {
 }
 
 impl<F: Future> Together<F> {
-    pub(super) fn new(futures: impl Iterator<Item = F>) -> Self {
+    pub(crate) fn new(futures: impl Iterator<Item = F>) -> Self {
         let woken = Arc::new(Mutex::new(Woken::default()));
         let place = |(place, future)| {
             let mark =
@@ -67,21 +67,32 @@ impl<F: Future> Together<F> {
     }
 
     /// The output of the next one that is done; `None` when all were.
-    pub(super) async fn next(&mut self) -> Option<F::Output> {
+    pub(crate) async fn next(&mut self) -> Option<F::Output> {
         poll_fn(|cx| self.poll_next(cx)).await
     }
 
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<F::Output>> {
+        // Wakers are anybody's code: they are made and dropped with the lock free.
+        let poller = cx.waker().clone();
         let mut woken = self.woken.lock();
-        woken.poller = Some(cx.waker().clone());
+        let former = woken.poller.replace(poller);
         self.due.extend(woken.places.drain(..));
         drop(woken);
+        drop(former);
         while let Some(at) = self.due.pop_front() {
-            let Some(place) = &mut self.places[at] else { continue };
-            // AcqRel: acquires what the waker has seen; pairs with its swap.
-            place.mark.is_noted.swap(false, Ordering::AcqRel);
-            let mut cx = Context::from_waker(&place.waker);
-            if let Poll::Ready(output) = place.future.as_mut().poll(&mut cx) {
+            let Some(Place { future, mark, waker }) = &mut self.places[at] else { continue };
+            let mut poll = || future.as_mut().poll(&mut Context::from_waker(waker));
+            // Before the poll: what is done during it is noted. AcqRel: acquires what the waker has seen; pairs with its swap.
+            let look = || mark.is_noted.swap(false, Ordering::AcqRel);
+            let polled = planted!("together-looks-late": {
+                look();
+                poll()
+            } => {
+                let polled = poll();
+                look();
+                polled
+            });
+            if let Poll::Ready(output) = polled {
                 self.places[at] = None;
                 self.left -= 1;
                 return Poll::Ready(Some(output));
@@ -92,10 +103,13 @@ impl<F: Future> Together<F> {
 }
 
 /// Waits for all of them at once.
-pub(super) async fn all(futures: impl Iterator<Item = impl Future<Output = ()>>) {
+pub(crate) async fn all(futures: impl Iterator<Item = impl Future<Output = ()>>) {
     let mut together = Together::new(futures);
     while together.next().await.is_some() {}
 }
 
-#[cfg(test)]
+#[cfg(all(test, loom))]
+mod model;
+
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;

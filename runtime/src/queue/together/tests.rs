@@ -3,7 +3,8 @@ use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::pin::pin;
 use std::rc::Rc;
-use std::task::{Context, Poll, Waker};
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll, Wake, Waker};
 
 const MANY: usize = 1000;
 
@@ -82,4 +83,55 @@ fn outputs_come_as_they_are_done_and_are_all_there_are() {
         left += 1;
     }
     assert_eq!((left, next()), (MANY - 3, Poll::Ready(None)));
+}
+
+#[test]
+fn what_is_done_for_one_while_it_is_polled_has_it_polled_again() {
+    let mut polls = 0;
+    let waiting = poll_fn(|cx| {
+        polls += 1;
+        if polls == 3 {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    });
+    let mut together = Together::new(std::iter::once(waiting));
+    let mut cx = Context::from_waker(Waker::noop());
+    let mut next = || together.poll_next(&mut cx);
+    assert_eq!((next(), next()), (Poll::Pending, Poll::Pending));
+    assert_eq!((next(), next()), (Poll::Ready(Some(())), Poll::Ready(None)));
+}
+
+/// Wakes another one when it is dropped.
+#[derive(Default)]
+struct Last(OnceLock<Waker>);
+
+impl Wake for Last {
+    fn wake(self: Arc<Self>) {}
+}
+
+impl Drop for Last {
+    fn drop(&mut self) {
+        if let Some(waker) = self.0.take() {
+            waker.wake();
+        }
+    }
+}
+
+#[test]
+fn the_waker_of_who_waited_before_may_do_anything_when_it_goes() {
+    let polls = Rc::default();
+    let (doors, waiting) = doors(&polls);
+    let mut together = Together::new(waiting.into_iter());
+    let last = Arc::new(Last::default());
+    let first = Waker::from(Arc::clone(&last));
+    assert!(together.poll_next(&mut Context::from_waker(&first)).is_pending());
+    last.0.set(doors[0].waiting.take().unwrap()).unwrap();
+    drop((first, last));
+    let mut cx = Context::from_waker(Waker::noop());
+    for _ in 0..2 {
+        assert!(together.poll_next(&mut cx).is_pending());
+    }
+    assert_eq!(polls.get(), MANY + 1, "and is heard");
 }
