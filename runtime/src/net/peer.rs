@@ -172,13 +172,13 @@ impl Peer {
     async fn send_rest(&self, patience: Duration) {
         let outlet = &self.connected.outlet;
         let wait = || self.system.deadline(patience);
-        let all = self.system.by(wait(), passed(|fence| outlet.fence(fence))).await;
+        let all = self.system.by(wait(), passed(|fence| outlet.fence(&fence))).await;
         if all.is_none() {
             // Some may never give credit: for them nobody waits any more.
             passed(|fence| Outlet::end_behind_mail(outlet, fence, Sent::FromHere)).await;
         }
         // Those that went with the last messages, too.
-        self.system.by(wait(), passed(|fence| outlet.streams().fence(fence))).await;
+        self.system.by(wait(), passed(|fence| outlet.streams().fence(&fence))).await;
         // An actor that was to be stopped may not end with the connection.
         self.system.by(wait(), outlet.said_all()).await;
     }
@@ -206,15 +206,14 @@ impl Drop for Untaken {
     }
 }
 
-/// Waits until everybody to whom `set` gives a fence has let it go.
-async fn passed(set: impl FnOnce(&Fence)) {
+/// Waits until everybody to whom `set` gives its fence has let it go.
+async fn passed(set: impl FnOnce(Fence)) {
     let (sender, mut receiver) = oneshot::pair::<()>();
     let fence = Fence::new(move || {
         // An error means that nobody waits any more.
         let _ = sender.send(());
     });
-    set(&fence);
-    drop(fence);
+    set(fence);
     poll_fn(|cx| receiver.poll(cx)).await;
 }
 

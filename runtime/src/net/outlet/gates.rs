@@ -149,13 +149,16 @@ impl Route {
 impl Outlet {
     /// Lets `end`, of an actor of this node, go when everything has been sent that proxies had accepted before, but for what
     /// waits for credit: the actors that it is for are held.
-    pub(in crate::net) fn end_behind_mail(this: &Arc<Self>, end: &Fence, sent: Sent) {
+    pub(in crate::net) fn end_behind_mail(this: &Arc<Self>, end: Fence, sent: Sent) {
         let mut guard = this.state.lock();
         let state = &mut *guard;
         if state.closed {
-            return;
+            // With the lock free: it says so of itself.
+            drop(guard);
+            return drop(end);
         }
-        state.round.next.push(end.clone());
+        // Nobody else has it, so that it is told where its round tells it.
+        state.round.next.push(end);
         if std::mem::replace(&mut state.round.is_under_way, true) {
             return;
         }

@@ -58,7 +58,7 @@ impl Ends {
         });
         if planted!("net-ended-overtakes": true => false) {
             let sent = planted!("net-late-end-overtakes": sent => Sent::FromHere);
-            Outlet::end_behind_mail(&outlet, &fence, sent);
+            Outlet::end_behind_mail(&outlet, fence, sent);
         }
     }
 
