@@ -35,6 +35,7 @@ use gates::Round;
 pub(super) use gates::Sent;
 use queues::Queues;
 use routes::{Route, Search};
+use saying::Leaver;
 use std::collections::{BTreeMap, VecDeque};
 use std::task::{Context, Poll, Waker};
 
@@ -64,8 +65,8 @@ struct State {
     pump: Option<Waker>,
     /// Who receives.
     receiver: Option<Waker>,
-    /// Who waits for the backlog to be empty.
-    leavers: Vec<Waker>,
+    /// Who waits for something to have left.
+    leavers: Vec<Leaver>,
     /// Frames submitted so far.
     submitted: u64,
     /// Messages that the peer may not have yet.
@@ -206,12 +207,11 @@ impl Outlet {
             let is_empty = state.backlog.is_empty();
             let lets_pass = state.backlog.lets_pass();
             let lets_pass = planted!("net-room-unshared": lets_pass => is_empty);
-            let mut waiting = if has_room && lets_pass { state.waiting.call() } else { Vec::new() };
-            if is_empty {
-                waiting.append(&mut state.leavers);
-            }
+            let waiting = if has_room && lets_pass { state.waiting.call() } else { Vec::new() };
+            let leavers = state.take_leavers();
             let is_done = !has_room || is_empty;
             drop(state);
+            drop(leavers);
             waiting.into_iter().for_each(Waker::wake);
             // Who was refused in this turn is told of room only if that is asked for once more.
             if is_done {
@@ -376,7 +376,7 @@ impl Outlet {
         let mut wakers = state.waiting.end();
         wakers.extend(state.pump.take());
         wakers.extend(state.receiver.take());
-        wakers.append(&mut state.leavers);
+        let leavers = std::mem::take(&mut state.leavers);
         let routes = std::mem::take(&mut state.routes);
         let round = std::mem::take(&mut state.round);
         // Before anybody sees that it is closed, and waits for them.
@@ -403,6 +403,7 @@ impl Outlet {
             }
         }
         wakers.into_iter().for_each(Waker::wake);
+        drop(leavers);
         // Nobody hears of these ends any more.
         drop(round);
     }

@@ -151,8 +151,8 @@ impl Peer {
 
     /// Sends what was told to actors of the node so far, which of them were to be [stopped](Peer::stop), and the streams that were
     /// finished, and then ends the connection. Mail to an actor that has no room for it is waited for as long as for an answer,
-    /// and so are the streams, and what the node has to say by itself; other mail as long as the node goes on to read, and no
-    /// handler here keeps a worker. Ready when nothing is left of the connection.
+    /// and so are the streams, and what the node has to say by itself, but for long answers; other mail as long as the node goes on
+    /// to read, and no handler here keeps a worker. Ready when nothing is left of the connection.
     pub async fn close(&self) {
         self.send_rest(self.system.core().limits.ask_timeout).await;
         self.connected.outlet.hang_up();

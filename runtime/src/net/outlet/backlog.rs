@@ -64,6 +64,16 @@ impl Backlog {
         self.lines[0].len()
     }
 
+    /// How many frames have waited so far, those that do included.
+    pub(super) const fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Whether all short frames have left of so many that were the first to wait.
+    pub(super) fn has_left(&self, count: u64) -> bool {
+        self.lines[0].front().is_none_or(|first| first.number >= count)
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.lines.iter().all(VecDeque::is_empty)
     }

@@ -5,9 +5,10 @@ use crate::event::Undelivered;
 use crate::net::frame::Frame;
 use crate::net::scratch;
 use crate::net::transport::{Order, SubmitError};
+use crate::queue::oneshot;
 use crate::sync::{Ordering, planted};
 use std::future::poll_fn;
-use std::task::{Poll, Waker};
+use std::task::Waker;
 
 /// What is left to do about a frame when the lock is free.
 #[must_use]
@@ -16,11 +17,29 @@ pub(super) struct Said {
     pump: Option<Waker>,
 }
 
+/// Somebody who waits until short frames have left that were said.
+pub(super) struct Leaver {
+    /// How many frames had waited by then.
+    count: u64,
+    /// Dropped when it is time.
+    said: oneshot::Sender<()>,
+}
+
 impl Said {
     /// Does it; `false` if the peer has caused more than may wait.
     pub(super) fn finish(self) -> bool {
         self.pump.into_iter().for_each(Waker::wake);
         self.fits
+    }
+}
+
+impl State {
+    /// Takes those who need not wait any more, to be dropped with the lock free.
+    pub(super) fn take_leavers(&mut self) -> Vec<Leaver> {
+        let leavers = std::mem::take(&mut self.leavers).into_iter();
+        let (done, left) = leavers.partition(|leaver| self.backlog.has_left(leaver.count));
+        self.leavers = left;
+        done
     }
 }
 
@@ -77,18 +96,27 @@ impl Outlet {
         Said { fits, pump: state.pump.take() }
     }
 
-    /// Waits until all of that has left, or the connection has ended.
+    /// Waits until all short frames that were said before have left, or the connection has ended: nobody waits for answers that are
+    /// long, nor for what is said meanwhile.
     pub(in crate::net) async fn said_all(&self) {
-        poll_fn(|cx| {
-            let mut state = self.state.lock();
-            let is_said = state.closed || state.backlog.is_empty();
-            if planted!("net-closed-unsaid": is_said => true) {
-                return Poll::Ready(());
-            }
-            state.leavers.push(cx.waker().clone());
-            Poll::Pending
-        })
-        .await;
+        let Some(mut said) = self.when_said() else { return };
+        // Nothing is sent: the sender goes when it is time.
+        poll_fn(|cx| said.poll(cx)).await;
+    }
+
+    fn when_said(&self) -> Option<oneshot::Receiver<()>> {
+        let mut guard = self.state.lock();
+        let state = &mut *guard;
+        let count = state.backlog.count();
+        let is_said = state.closed || state.backlog.has_left(count);
+        if planted!("net-closed-unsaid": is_said => true) {
+            return None;
+        }
+        let (sender, receiver) = oneshot::pair();
+        // Who did not wait any longer is found here at the latest.
+        state.leavers.retain(|leaver| !leaver.said.is_abandoned());
+        state.leavers.push(Leaver { count, said: sender });
+        Some(receiver)
     }
 
     /// The same for somebody who is not the session: ends the connection if too much waits. The session may never say anything

@@ -186,3 +186,19 @@ fn where_there_is_room_for_all_the_oldest_goes_first() {
     }
     assert_eq!(carrier.taken(), (0..8).collect::<Vec<_>>());
 }
+
+#[test]
+fn what_was_said_has_left_when_nothing_short_waits_that_came_before() {
+    let (mut backlog, carrier) = (Backlog::default(), Carrier::default());
+    assert!(backlog.has_left(backlog.count()));
+    for (number, len) in [(0, 64 << 10), (1, 8)] {
+        say(&mut backlog, &carrier, Order::Free, frame(number, len));
+    }
+    let said = backlog.count();
+    assert!(!backlog.has_left(said));
+    // What is said later is not waited for, and neither is what is long.
+    say(&mut backlog, &carrier, Order::Free, frame(2, 8));
+    carrier.set(SHORT, 1);
+    assert_eq!(backlog.submit(&carrier), 1);
+    assert!(backlog.has_left(said) && !backlog.has_left(backlog.count()));
+}
