@@ -276,17 +276,27 @@ impl Session {
             let frame = Frame::NotFound { correlation, speaks: actor.protocol() };
             return self.outlet.say(Order::Free, &frame);
         }
+        self.give_found(correlation, number, &actor).0
+    }
+
+    /// Tells the peer of an actor; the number says whether that has [left](Outlet::has_left).
+    fn give_found(
+        &mut self,
+        correlation: u64,
+        number: u64,
+        actor: &Arc<Box<dyn Exported>>,
+    ) -> (bool, u64) {
         let is_new = !self.inlets.contains_key(&number);
         if is_new {
             self.inlets.insert(number, Inlet::new(actor.clone()));
         }
         let found = Frame::Found { correlation, actor: number, window: WIDTH_MIN };
-        let said = self.outlet.say(Order::Within(number), &found);
+        let said = self.outlet.say_numbered(Order::Within(number), &found);
         if is_new {
             self.note_ends();
         }
         if is_new && let Some(inlet) = self.inlets.get_mut(&number) {
-            inlet.watch = Some(Ends::watch(&self.ends, number, &**actor));
+            inlet.watch = Some(Ends::watch(&self.ends, number, &***actor));
         }
         said
     }

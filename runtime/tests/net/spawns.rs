@@ -5,7 +5,7 @@ use crate::stage::{Place, between, identity, once};
 use crate::support::{Builds, run, soon, until, until_async};
 use greenroom::net::{
     Address, Export, ExportError, Frame, Identity, Incarnation, LookupError, Loopback, Node,
-    NodeId, Orphans, Placement, RemoteChild, RemoteSpawnError, TEXT_BYTES_MAX,
+    NodeId, Order, Orphans, Placement, RemoteChild, RemoteSpawnError, TEXT_BYTES_MAX,
 };
 use greenroom::sim::World;
 use greenroom::{Actor, Context, Ref, Scheduler, StartError, System, handlers};
@@ -232,6 +232,57 @@ fn what_is_started_for_somebody_who_goes_before_he_takes_it_is_stopped() {
         assert_eq!(near.live().await, Ok(1));
         drop(spawning);
         until_async(async || near.live().await == Ok(0)).await;
+    });
+}
+
+/// How many keepers there are, and how many there were.
+static KEEPERS: AtomicU64 = AtomicU64::new(0);
+static KEEPERS_SO_FAR: AtomicU64 = AtomicU64::new(0);
+
+/// Is counted.
+#[derive(Actor)]
+struct Keeper;
+
+#[handlers(wire = "test.keeper/1")]
+impl Keeper {
+    #[start]
+    fn start((): ()) -> Self {
+        KEEPERS.fetch_add(1, Ordering::Relaxed);
+        KEEPERS_SO_FAR.fetch_add(1, Ordering::Relaxed);
+        Self
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        KEEPERS.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+// [G-REMOTE-10] [ENV-14]
+#[test]
+fn one_whose_word_has_not_left_when_the_connection_ends_is_stopped() {
+    // There is room for one frame each way.
+    let network = Loopback::new().frames_max(1);
+    let there = Place::new(&network, "there", Scheduler::stealing());
+    run(async {
+        there.node.allow_spawn::<Keeper>("keeper", Orphans::Keep).unwrap();
+        let link = attack(&network).await;
+        for correlation in 1..=2 {
+            let (protocol, name) = ("test.keeper", "keeper");
+            let spawn = Frame::Spawn { correlation, protocol, name, arguments: &[] };
+            until(|| link.submit(Order::Free, &spawn.to_bytes()).is_ok()).await;
+            until(|| KEEPERS_SO_FAR.load(Ordering::Relaxed) == correlation).await;
+        }
+        // The word of the second one waits behind that of the first, which nobody reads. What is answered comes behind it.
+        for correlation in 3..=4 {
+            let find = Frame::Find { correlation, protocol: "test.keeper", name: "nobody" };
+            until(|| link.submit(Order::Free, &find.to_bytes()).is_ok()).await;
+        }
+        link.close();
+        until(|| there.node.peers().is_empty()).await;
+        until(|| KEEPERS.load(Ordering::Relaxed) == 1).await;
+        there.shut().await;
     });
 }
 

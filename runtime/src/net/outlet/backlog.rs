@@ -48,6 +48,8 @@ pub(super) struct Backlog {
     lines: [VecDeque<Waiting>; LINES_COUNT],
     /// How many frames waited before.
     count: u64,
+    /// The first short one that the link did not take, since it had ended.
+    lost: Option<u64>,
     bytes: usize,
 }
 
@@ -71,7 +73,8 @@ impl Backlog {
 
     /// Whether all short frames have left of so many that were the first to wait.
     pub(super) fn has_left(&self, count: u64) -> bool {
-        self.lines[0].front().is_none_or(|first| first.number >= count)
+        let first = self.lines[0].front().map(|first| first.number);
+        first.into_iter().chain(self.lost).all(|number| number >= count)
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -132,6 +135,9 @@ impl Backlog {
                     }
                 }
                 // The session hears of it.
+                Err(SubmitError::Ended) if line == 0 => {
+                    self.lost.get_or_insert(first.number);
+                }
                 Err(SubmitError::Ended) => {}
             }
             self.pop(line);

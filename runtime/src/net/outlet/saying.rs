@@ -119,6 +119,21 @@ impl Outlet {
         Some(receiver)
     }
 
+    /// Says something for the node itself, and whether that has left can be [looked up](Self::has_left) by the number that is
+    /// returned, too.
+    pub(in crate::net) fn say_numbered(&self, order: Order, frame: &Frame<'_>) -> (bool, u64) {
+        let mut state = self.state.lock();
+        let said = self.say_now(&mut state, order, frame);
+        let count = state.backlog.count();
+        drop(state);
+        (said.finish(), count)
+    }
+
+    /// Whether the link has taken a short frame that was said.
+    pub(in crate::net) fn has_left(&self, count: u64) -> bool {
+        self.state.lock().backlog.has_left(count)
+    }
+
     /// The same for somebody who is not the session: ends the connection if too much waits. The session may never say anything
     /// else, and not see it.
     pub(in crate::net) fn say_or_end(&self, order: Order, frame: &Frame<'_>) {

@@ -15,8 +15,9 @@ const CHILDREN_MAX: usize = 4096;
 pub(super) struct Child {
     pub(super) actor: Arc<Box<dyn Exported>>,
     orphans: Orphans,
-    /// Whether the peer was told of its start.
-    pub(super) is_told: bool,
+    /// By which number one finds out whether what the peer was told of its start has [left](crate::net::outlet::Outlet::has_left),
+    /// if it was told.
+    pub(super) told: Option<u64>,
 }
 
 /// A start hook that is done.
@@ -68,19 +69,23 @@ impl Session {
         let Begun { actor, started } = allowed.begin(&self.outlet, arguments)?;
         let number = self.node.reach().number(&self.node.system(), &**actor);
         Shared::admit(&self.node, number, &actor);
-        self.children.insert(number, Child { actor, orphans: allowed.orphans(), is_told: false });
+        self.children.insert(number, Child { actor, orphans: allowed.orphans(), told: None });
         Ok((number, started))
     }
 
     /// Tells the peer how a start went. That too much is to be said, the next frame meets, too.
     pub(super) fn started(&mut self, Start { correlation, actor, outcome }: Start) {
         let Some(child) = self.children.get_mut(&actor) else { return };
-        // Who has closed the connection hears nothing more.
-        child.is_told = self.closing.is_none();
         match outcome {
             Ok(()) => {
-                let (protocol, child) = (child.actor.protocol(), child.actor.clone());
-                self.give(correlation, protocol, Some((actor, child)));
+                let child = child.actor.clone();
+                let (_, told) = self.give_found(correlation, actor, &child);
+                // Who has closed the connection hears nothing more.
+                if self.closing.is_none()
+                    && let Some(child) = self.children.get_mut(&actor)
+                {
+                    child.told = Some(told);
+                }
             }
             Err(why) => {
                 self.children.remove(&actor);
@@ -103,15 +108,18 @@ impl Session {
             let ended = inlets.get(number).is_none_or(|inlet| inlet.has_ended);
             planted!("net-stopping-uncounted": ended => child.actor.is_closed())
         };
-        self.children.retain(|number, child| !child.is_told || !has_ended(number, child));
+        self.children.retain(|number, child| child.told.is_none() || !has_ended(number, child));
     }
 
-    /// Stops those that do not outlive the connection, and those of whose start the peer was not told: nobody there has a
-    /// reference to them. All are counted until they have ended.
+    /// Stops those that do not outlive the connection, and those of whose start the peer was not told, or of which nothing has left:
+    /// nobody there has a reference to them. All are counted until they have ended.
     pub(super) fn part_with_children(&self) {
         for child in self.children.values() {
             let orphans = planted!("net-orphans-kept": child.orphans => Orphans::Keep);
-            let is_told = planted!("net-untold-kept": child.is_told => true);
+            let is_told = child.told.is_some_and(
+                |told| planted!("net-told-unsent": self.outlet.has_left(told) => true),
+            );
+            let is_told = planted!("net-untold-kept": is_told => true);
             if orphans == Orphans::Stop || !is_told {
                 child.actor.stop();
             }

@@ -117,7 +117,7 @@ impl Session {
         self.inlets.remove(&actor);
         self.behind.forget(actor);
         // One that was found before its start was told is told of still.
-        if self.children.get(&actor).is_some_and(|child| child.is_told) {
+        if self.children.get(&actor).is_some_and(|child| child.told.is_some()) {
             self.children.remove(&actor);
         }
     }

@@ -13,6 +13,7 @@ struct Carrier(Mutex<Taken>);
 
 #[derive(Default)]
 struct Taken {
+    has_ended: bool,
     len_max: usize,
     room: usize,
     /// The numbers of the frames it took.
@@ -37,6 +38,9 @@ impl Link for Carrier {
 
     fn submit(&self, _order: Order, frame: &[u8]) -> Result<(), SubmitError> {
         let mut taken = self.0.lock();
+        if taken.has_ended {
+            return Err(SubmitError::Ended);
+        }
         if taken.room == 0 || frame.len() > taken.len_max {
             return Err(SubmitError::Full);
         }
@@ -201,4 +205,19 @@ fn what_was_said_has_left_when_nothing_short_waits_that_came_before() {
     carrier.set(SHORT, 1);
     assert_eq!(backlog.submit(&carrier), 1);
     assert!(backlog.has_left(said) && !backlog.has_left(backlog.count()));
+}
+
+// [G-REMOTE-10]
+#[test]
+fn what_no_link_took_has_not_left() {
+    let (mut backlog, carrier) = (Backlog::default(), Carrier::default());
+    say(&mut backlog, &carrier, Order::Free, frame(0, 8));
+    let before = backlog.count();
+    carrier.set(SHORT, 1);
+    backlog.submit(&carrier);
+    carrier.0.lock().has_ended = true;
+    say(&mut backlog, &carrier, Order::Free, frame(1, 8));
+    assert_eq!(backlog.submit(&carrier), 0);
+    assert!(backlog.is_empty());
+    assert!(backlog.has_left(before) && !backlog.has_left(backlog.count()));
 }
