@@ -110,12 +110,12 @@ impl Swim {
         node == self.own || self.table.lock().nodes.contains(&node)
     }
 
-    /// Who is down, but for those.
+    /// Who is down, but for those and this node, which takes nobody's place.
     fn down_but(&self, named: &BTreeSet<NodeId>) -> BTreeSet<NodeId> {
         let all = self.foca.iter_membership_state();
         let down = all.filter(|member| member.state() == State::Down);
         let nodes = down.map(|member| member.id().identity.node);
-        nodes.filter(|node| !named.contains(node)).collect()
+        nodes.filter(|node| *node != self.own && !named.contains(node)).collect()
     }
 
     /// A timer is due.
@@ -147,12 +147,14 @@ impl Swim {
         std::mem::take(&mut self.out)
     }
 
-    /// Takes note of who has a place in the table now.
+    /// Takes note of who has a place in the table now. What this node was before it took part anew may be in it, and has none.
     fn count(&self) {
-        let members = self.foca.iter_membership_state();
+        let all = || self.foca.iter_membership_state().map(|member| member.id().identity.node);
+        let own = planted!("membership-own-counts": Some(self.own) => None);
+        let others = || all().filter(move |node| Some(*node) != own);
         let nodes = &mut self.table.lock().nodes;
-        if members.len() != nodes.len() {
-            *nodes = members.map(|member| member.id().identity.node).collect();
+        if others().count() != nodes.len() {
+            *nodes = others().collect();
         }
     }
 }

@@ -133,3 +133,17 @@ fn news_of_the_dead_comes_to_an_end_where_there_is_no_room() {
     }
     panic!("it goes round and round");
 }
+
+#[test]
+fn what_a_node_was_before_takes_no_place() {
+    let mut node = Node::new(1, 3);
+    let me = node.id.clone();
+    let mut told = |told: &[(u64, u64, State)]| node.packet(&gossip(&id(2, 1), &me, told));
+    told(&[(3, 1, Down), (4, 1, Alive)]).unwrap();
+    told(&[(1, 0, Alive)]).unwrap();
+    // So there is room for all that others say, and nobody is forgotten for it.
+    told(&[(1, 0, Down), (5, 1, Down)]).unwrap();
+    told(&[(5, 1, Down)]).unwrap();
+    let known = node.swim.table.lock().nodes.clone();
+    assert_eq!(known, BTreeSet::from([2, 3, 4].map(NodeId)));
+}
