@@ -208,8 +208,24 @@ fn however_many_a_member_asks_to_probe_few_are_looked_for() {
         assert!(matches!(events.next().await, Some(MemberEvent::Up(_))));
         until(|| asked.load(Ordering::Relaxed) >= 2 * MEMBERS_MAX).await;
         assert_eq!(asked.load(Ordering::Relaxed), 2 * MEMBERS_MAX);
-        system.shutdown(LONG).await.unwrap();
-        other.shutdown(LONG).await.unwrap();
+
+        // Meanwhile who comes is answered.
+        let third = System::builder().workers(1).own();
+        let newcomer = Node::start(&third, network.node("newcomer", identity(3))).unwrap();
+        let (told, mut heard) = mpsc::unbounded_channel();
+        let ear = third.spawn::<Ear>(Ear(told)).await.unwrap();
+        newcomer.export("greenroom.membership", Export::of(&ear)).unwrap();
+        let peer = newcomer.connect(&"loopback:here".parse().unwrap()).await.unwrap();
+        let target: Ref<Fake> = peer.find("greenroom.membership").await.unwrap();
+        let me: Named = (3, 1, 1, 0, "loopback:newcomer".to_owned());
+        target.packet(postcard(&(&me, 0_u16, anybody, 6_u8))).await.unwrap();
+        let answer = heard.recv().await.unwrap();
+        let (header, _) = postcard::take_from_bytes::<(Named, u16, Named, u8)>(&answer).unwrap();
+        // The eighth of foca's messages says who the members are.
+        assert_eq!((header.2, header.3), (me, 7));
+        for system in [system, other, third] {
+            system.shutdown(LONG).await.unwrap();
+        }
     }));
 }
 

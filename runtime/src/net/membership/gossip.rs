@@ -58,7 +58,7 @@ pub(super) struct Gossip {
     /// Whether there is a timer for those who were declared down, and are not told yet.
     settles: bool,
     routes: BTreeMap<NodeId, Route>,
-    /// How many there may be to who is no member: any member may ask for packets to whomever it names.
+    /// How many there may be to who has no place in the table: any member may ask for packets to whomever it names.
     routes_max: usize,
     /// Periods so far.
     round: u64,
@@ -232,8 +232,8 @@ impl Gossip {
         self.next_tick = Some((due, cx.after(delay, Self::tick)));
     }
 
-    /// Sends a packet, if there is one, by the connection, which is made where there is none. To strangers none is while there
-    /// are twice as many as there may be members.
+    /// Sends a packet, if there is one, by the connection, which is made where there is none. To who has no place in the table none
+    /// is while there are twice as many as there may be members.
     fn send(&mut self, to: &Member, packet: Option<Vec<u8>>, cx: &mut Context<Self>) {
         let node = to.identity.node;
         match self.routes.get_mut(&node) {
@@ -249,7 +249,8 @@ impl Gossip {
             Some(Route::Open(_)) | None => {
                 let are_too_many = self.routes.len() >= self.routes_max;
                 let are_too_many = planted!("membership-routes-unbounded": are_too_many => false);
-                if are_too_many && !self.roster.is_up(to.identity) {
+                let is_strange = || !self.swim.knows(node) && self.node.peer(node).is_none();
+                if are_too_many && is_strange() {
                     return;
                 }
                 self.routes.insert(node, Route::Opening(packet.into_iter().collect()));

@@ -106,7 +106,8 @@ impl Swim {
         taken
     }
 
-    fn knows(&self, node: NodeId) -> bool {
+    /// Whether a node has a place in the table, or is this one.
+    pub(super) fn knows(&self, node: NodeId) -> bool {
         node == self.own || self.table.lock().nodes.contains(&node)
     }
 
