@@ -110,7 +110,8 @@ impl Gossip {
     /// A packet of the protocol.
     #[tell]
     fn packet(&mut self, bytes: Vec<u8>, cx: &mut Context<Self>) -> Result<(), foca::Error> {
-        let taken = self.swim.packet(&bytes, &mut self.timers);
+        let wall_ms = cx.system().core().clock.wall_ms();
+        let taken = self.swim.packet(&bytes, wall_ms, &mut self.timers);
         self.carry_out(cx);
         taken
     }
@@ -130,6 +131,8 @@ impl Gossip {
     #[local]
     fn each_period(&mut self, cx: &mut Context<Self>) {
         self.round += 1;
+        self.swim.next_period();
+        self.carry_out(cx);
         self.routes.retain(|_, route| !matches!(route, Route::Open(peer) if peer.is_closed()));
         if self.roster.is_alone() || self.round.is_multiple_of(SEEK_PERIODS) {
             self.seek(cx);

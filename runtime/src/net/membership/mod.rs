@@ -12,6 +12,8 @@
 //!    period.
 //! 4. When a partition is over, its sides find each other again within fifteen periods, if one of them knew
 //!    of the other, and remembers it.
+//! 5. A node that others were told is down, or another member than it is, takes part again: once a period at most, and as a later
+//!    member than they were heard to take it for.
 //!
 //! What a member says of others is believed, but lets nobody in: who may connect is for the transport to say, and two
 //! members that may not are still members, if others are connected with both. A packet

@@ -4,7 +4,7 @@
 pub(super) mod tests;
 
 use super::crowd::Crowd;
-use super::id::Id;
+use super::id::{Id, Standing};
 use super::member::Member;
 use super::timers::Timers;
 use crate::net::NodeId;
@@ -32,6 +32,9 @@ const ASK_PERIODS: u32 = 30;
 /// For how long it is remembered that a member is down, unless others need its place. Until then one that was cut off is found
 /// again.
 const REMEMBER_DOWN: Duration = Duration::from_secs(24 * 3600);
+/// How far a generation may be ahead of this node's clock, in milliseconds: 139 years, as clocks that were never set are decades
+/// behind. So there is always a later one than somebody has claimed for another.
+const AHEAD_MS_MAX: u64 = 1 << 42;
 /// Bytes of a packet at most.
 const PACKET_BYTES_MAX: usize = 1400;
 
@@ -41,6 +44,7 @@ pub(super) struct Swim {
     table: Arc<Mutex<Table>>,
     members_max: usize,
     own: NodeId,
+    standing: Standing,
     out: Out,
 }
 
@@ -50,6 +54,8 @@ struct Table {
     nodes: BTreeSet<NodeId>,
     /// For how many it has room.
     room: usize,
+    /// Of which generation a member may be now.
+    latest: u64,
 }
 
 /// What is to be done.
@@ -63,16 +69,25 @@ pub(super) struct Out {
 
 impl Swim {
     pub(super) fn new(me: Id, period: Duration, members_max: usize, seed: u64) -> Self {
-        let table = Table { nodes: BTreeSet::new(), room: members_max };
+        let table = Table { nodes: BTreeSet::new(), room: members_max, latest: 0 };
         let (table, own) = (Arc::new(Mutex::new(table)), me.identity.node);
-        let codec = Codec { inner: PostcardCodec, table: table.clone(), own };
+        let standing = Standing::new();
+        let inner = PostcardCodec;
+        let codec = Codec { inner, table: table.clone(), own, standing: standing.clone() };
+        let me = me.standing(standing.clone());
         let foca = Foca::new(me, config(period), SmallRng::seed_from_u64(seed), codec);
-        Self { foca, table, members_max, own, out: Out::default() }
+        Self { foca, table, members_max, own, standing, out: Out::default() }
     }
 
     /// What others say. Those who come take the places of those who have been down for longest, by the `timers` that would
     /// have had these forgotten later.
-    pub(super) fn packet(&mut self, packet: &[u8], timers: &mut Timers) -> Result<(), foca::Error> {
+    pub(super) fn packet(
+        &mut self,
+        packet: &[u8],
+        wall_ms: u64,
+        timers: &mut Timers,
+    ) -> Result<(), foca::Error> {
+        self.table.lock().latest = wall_ms.saturating_add(AHEAD_MS_MAX);
         let taken = self.take_in(packet);
         if !had_no_room(&taken) {
             return taken;
@@ -117,6 +132,16 @@ impl Swim {
         let down = all.filter(|member| member.state() == State::Down);
         let nodes = down.map(|member| member.id().identity.node);
         nodes.filter(|node| *node != self.own && !named.contains(node)).collect()
+    }
+
+    /// A period is over: a node that was declared down more than once in it takes part anew.
+    pub(super) fn next_period(&mut self) {
+        if self.standing.next_period()
+            && let Some(next) = foca::Identity::renew(self.foca.identity())
+        {
+            // As in `greet`.
+            let _ = self.foca.change_identity(next, &mut self.out);
+        }
     }
 
     /// A timer is due.
@@ -209,6 +234,8 @@ struct Codec {
     table: Arc<Mutex<Table>>,
     /// This node, of which others speak, too, and which takes no place.
     own: NodeId,
+    /// Hears what it is taken for.
+    standing: Standing,
 }
 
 /// Why a packet is not understood.
@@ -218,15 +245,21 @@ enum CodecError {
     Malformed(#[from] postcard::Error),
     #[error("more members than the {0} that there is room for")]
     TooMany(usize),
+    #[error("a member of a time to come")]
+    TooLate,
 }
 
 impl Codec {
     fn admit(&self, id: &Id) -> Result<(), CodecError> {
         let node = id.identity.node;
+        let mut table = self.table.lock();
+        if id.is_after(table.latest) {
+            return Err(CodecError::TooLate);
+        }
         if node == self.own {
+            self.standing.hear(id);
             return Ok(());
         }
-        let mut table = self.table.lock();
         let is_full = table.nodes.len() >= table.room;
         if planted!("membership-unbounded": is_full => false) && !table.nodes.contains(&node) {
             return Err(CodecError::TooMany(table.room));
@@ -246,6 +279,10 @@ impl foca::Codec<Id> for Codec {
     fn decode_header(&mut self, from: impl Buf) -> Result<Header<Id>, CodecError> {
         let header: Header<Id> = self.inner.decode_header(from)?;
         self.admit(&header.src)?;
+        // What is said to the member that this node is taken for, if it is another one, is for nobody.
+        if header.dst.identity.node == self.own {
+            self.admit(&header.dst)?;
+        }
         Ok(header)
     }
 

@@ -104,7 +104,7 @@ mod tests {
         let mut removals = 0;
         for generation in 1..1000 {
             let news = gossip(&peer, &me, &[(3, generation, Down)]);
-            swim.packet(&news, &mut timers).unwrap();
+            swim.packet(&news, 0, &mut timers).unwrap();
             for (delay, timer) in swim.take().timers {
                 removals += usize::from(matches!(timer, Timer::RemoveDown(_)));
                 timers.set(now.after(delay), timer);
@@ -129,7 +129,7 @@ mod tests {
         for generation in 1..1000 {
             let peer = id(2, generation);
             for told in [&[][..], &[(2, generation, Down)]] {
-                swim.packet(&gossip(&peer, &me, told), &mut timers).unwrap();
+                swim.packet(&gossip(&peer, &me, told), 0, &mut timers).unwrap();
                 for (delay, timer) in swim.take().timers {
                     set += 1;
                     timers.set(now.after(delay), timer);

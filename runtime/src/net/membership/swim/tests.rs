@@ -38,13 +38,39 @@ impl Node {
     }
 
     fn packet(&mut self, packet: &[u8]) -> Result<(), foca::Error> {
-        let taken = self.swim.packet(packet, &mut self.timers);
         // Each packet comes later than the one before.
         self.now = self.now.after(Duration::from_secs(1));
+        self.hear(packet)
+    }
+
+    fn hear(&mut self, packet: &[u8]) -> Result<(), foca::Error> {
+        let taken = self.swim.packet(packet, self.wall_ms(), &mut self.timers);
+        self.set_timers();
+        taken
+    }
+
+    /// Some time passes.
+    fn wait(&mut self, span: Duration) {
+        self.now = self.now.after(span);
+        while let Some(timer) = self.timers.take(self.now) {
+            self.swim.tick(timer);
+            self.set_timers();
+        }
+    }
+
+    fn set_timers(&mut self) {
         for (delay, timer) in std::mem::take(&mut self.swim.out.timers) {
             self.timers.set(self.now.after(delay), timer);
         }
-        taken
+    }
+
+    fn wall_ms(&self) -> u64 {
+        self.now.0 / 1_000_000
+    }
+
+    /// Which member it is now.
+    fn is(&self) -> Id {
+        self.swim.foca.identity().clone()
     }
 
     /// Another node says what some are, all of their first generation.
@@ -146,4 +172,80 @@ fn what_a_node_was_before_takes_no_place() {
     told(&[(5, 1, Down)]).unwrap();
     let known = node.swim.table.lock().nodes.clone();
     assert_eq!(known, BTreeSet::from([2, 3, 4].map(NodeId)));
+}
+
+/// Nodes hear each other at once for so many periods; returns how often the first one was another member than before.
+fn let_pass(nodes: &mut [Node], periods: u32) -> u32 {
+    let (mut was, mut renewals) = (nodes[0].is(), 0);
+    for part in 1..=5 * periods {
+        for node in &mut *nodes {
+            node.wait(Duration::from_millis(200));
+            if part % 5 == 0 {
+                node.swim.next_period();
+                node.set_timers();
+            }
+        }
+        loop {
+            let said = nodes.iter_mut().flat_map(|node| std::mem::take(&mut node.swim.out.packets));
+            let said: Vec<_> = said.collect();
+            if said.is_empty() {
+                break;
+            }
+            for (to, packet) in said {
+                let to = to.identity.node;
+                if let Some(node) = nodes.iter_mut().find(|node| node.id.identity.node == to) {
+                    // Some of them are for who it is not any more.
+                    let _ = node.hear(&packet);
+                }
+                if nodes[0].is() != was {
+                    was = nodes[0].is();
+                    renewals += 1;
+                    assert!(renewals <= periods, "it takes part anew more than once a period");
+                }
+            }
+        }
+    }
+    renewals
+}
+
+#[test]
+fn a_node_takes_part_again_whatever_is_claimed_for_it() {
+    for state in [Alive, Down] {
+        for ahead in [1 << 20, AHEAD_MS_MAX] {
+            let mut nodes = [1, 2, 3].map(|node| Node::new(node, 10));
+            for other in [2, 3] {
+                nodes[0].swim.greet(id(other, 1));
+            }
+            let_pass(&mut nodes, 10);
+            let first = nodes[0].is();
+            let knows = |node: &Node, id: &Id| {
+                node.swim.foca.iter_members().any(|member| member.id() == id)
+            };
+            assert!(nodes[1..].iter().all(|node| knows(node, &first)));
+            let claim = nodes[0].wall_ms() + ahead;
+            for node in &mut nodes[1..] {
+                let told = gossip(&id(9, 1), &node.is(), &[(1, claim, state)]);
+                node.hear(&told).unwrap();
+            }
+            assert!(!nodes[1..].iter().any(|node| knows(node, &first)));
+            let renewals = let_pass(&mut nodes, 30);
+            let now = nodes[0].is();
+            assert!(nodes[1..].iter().all(|node| knows(node, &now)), "{state:?}, {ahead}");
+            assert!(now.is_after(claim) && renewals > 0);
+            // And stays.
+            assert_eq!(let_pass(&mut nodes, 30), 0, "{state:?}, {ahead}");
+        }
+    }
+}
+
+#[test]
+fn nobody_is_of_a_time_to_come() {
+    let mut node = Node::new(1, 10);
+    let me = node.id.clone();
+    let late = node.wall_ms() + AHEAD_MS_MAX + 1_000;
+    let mut told = |told: &[(u64, u64, State)]| node.packet(&gossip(&id(2, 1), &me, told));
+    // A second passes before each.
+    told(&[(3, late, Alive)]).unwrap();
+    assert!(told(&[(4, late + 1_001, Alive)]).is_err());
+    assert_eq!(node.up(), [2, 3]);
 }
