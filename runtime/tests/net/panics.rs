@@ -8,6 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 use tokio::sync::Semaphore;
 
 /// Panics when it is dropped where it was decoded, which it is not where it was made.
@@ -107,6 +108,8 @@ fn a_message_that_panics_where_it_waits_for_room_ends_nothing_else() {
         for _ in 0..20 {
             far.put(Fragile::default()).await.unwrap();
         }
+        // All have left when nobody here has anything to do, and come when what leaves behind them is answered.
+        here.system.await_idle(Duration::from_secs(100)).await.unwrap();
         assert_eq!(soon(book.divide(8, 4).into_future()).await, Ok(2));
         assert!(near.kill());
         until(|| there.system.counts().undelivered >= 2).await;
@@ -128,7 +131,8 @@ fn the_end_of_a_connection_is_told_though_a_message_that_waits_panics() {
         for _ in 0..20 {
             far.put(Fragile::default()).await.unwrap();
         }
-        // When this is answered, what was told before has come.
+        // All have left when nobody here has anything to do, and come when what leaves behind them is answered.
+        here.system.await_idle(Duration::from_secs(100)).await.unwrap();
         let (_, near_book) = book(here, there, "near", open()).await;
         assert_eq!(soon(near_book.divide(8, 4).into_future()).await, Ok(2));
         network.cut("here", "there");
