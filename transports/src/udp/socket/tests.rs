@@ -203,21 +203,27 @@ async fn a_place_that_takes_no_segments_leaves_them_to_the_others() {
 #[tokio::test]
 async fn what_goes_one_by_one_after_all_is_marked() {
     let (Some(mut sender), to) = (tunnelled(), socket(places()[0].0)) else { return };
-    let (segment, mut batch) = (NonZeroUsize::new(100).expect("not zero"), Batch::new());
-    let mut came = 0;
-    for sent in 1..=2 {
+    let segment = NonZeroUsize::new(100).expect("not zero");
+    for _ in 0..2 {
         sender
             .send_from(None, to.address(), Ecn::Capable0, &[7; 350], segment)
             .expect("it is sent");
-        while came < 4 * sent {
-            let readable = std::future::poll_fn(|cx| to.poll_readable(cx));
-            let readable = tokio::time::timeout(Duration::from_secs(100), readable).await;
-            readable.expect("it arrives").expect("the socket is there");
-            to.receive(&mut batch).expect("the socket is there");
-            for (arrival, _) in batch.datagrams() {
-                assert_eq!(arrival.ecn, Ecn::Capable0, "the datagram {came}");
-                came += 1;
-            }
+        all_marked(&to, 4).await;
+    }
+}
+
+/// Waits until so many datagrams have come, each with its mark.
+#[cfg(target_os = "linux")]
+async fn all_marked(to: &Socket, count: usize) {
+    let (mut batch, mut came) = (Batch::new(), 0);
+    while came < count {
+        let readable = std::future::poll_fn(|cx| to.poll_readable(cx));
+        let readable = tokio::time::timeout(Duration::from_secs(100), readable).await;
+        readable.expect("it arrives").expect("the socket is there");
+        to.receive(&mut batch).expect("the socket is there");
+        for (arrival, _) in batch.datagrams() {
+            assert_eq!(arrival.ecn, Ecn::Capable0, "the datagram {came}");
+            came += 1;
         }
     }
 }
@@ -257,13 +263,12 @@ async fn a_place_that_takes_no_marks_leaves_them_to_the_others() {
     }
     sender.call = takes_no_marks;
     let unmarked = SocketAddr::new(UNMARKED, to.address().port());
-    let (segment, mut batch) = (NonZeroUsize::new(100).expect("not zero"), Batch::new());
+    let segment = NonZeroUsize::new(100).expect("not zero");
     // The first time, and from then on.
     for _ in 0..3 {
         sender.send_from(None, unmarked, Ecn::Capable0, &[7; 350], segment).expect("it is sent");
         assert!(sender.uncut.has(way(unmarked)));
     }
-    let mut came = 0;
     // Whether the other one takes long sends, or not.
     for is_uncut in [false, true] {
         if is_uncut {
@@ -276,17 +281,7 @@ async fn a_place_that_takes_no_marks_leaves_them_to_the_others() {
             .expect("it is sent");
         assert_eq!(sender.uncut.has(way(to.address())), is_uncut, "it is not to blame");
         assert_eq!(sender.segments_max(), segments);
-        let all = came + 4;
-        while came < all {
-            let readable = std::future::poll_fn(|cx| to.poll_readable(cx));
-            let readable = tokio::time::timeout(Duration::from_secs(100), readable).await;
-            readable.expect("it arrives").expect("the socket is there");
-            to.receive(&mut batch).expect("the socket is there");
-            for (arrival, _) in batch.datagrams() {
-                assert_eq!(arrival.ecn, Ecn::Capable0, "the datagram {came}");
-                came += 1;
-            }
-        }
+        all_marked(&to, 4).await;
     }
 }
 
