@@ -4,7 +4,7 @@
 //! other, and makes what a node makes.
 
 use super::carrier::CONFIG;
-use super::connected::Connected;
+use super::connected::{Connected, ConnectionError};
 use super::ib::{self, IbDevice, IbVerbs};
 use super::pick::ports;
 use super::verbs::{
@@ -137,18 +137,18 @@ fn mtu(device: &IbDevice, at: &str) -> Finding {
 const MTU_BEST: u16 = 4096;
 /// What 64 connections of one worker register.
 const MEMORY_BYTES: usize = 64 << 20;
+const LOCK_MORE: &str = "let the service lock memory: LimitMEMLOCK=infinity in its unit, ulimit -l unlimited in a shell";
 
 fn memory(device: &IbDevice, at: &str) -> Finding {
     let mib = MEMORY_BYTES >> 20;
-    let mend = "let the service lock memory: LimitMEMLOCK=infinity in its unit, ulimit -l unlimited in a shell";
     match device.register(1, MEMORY_BYTES) {
         Ok(_) => good("RDMA memory", format!("{at}: {mib} MiB can be locked")),
         Err(RegisterError::Locked { limit, .. }) => {
             let seen =
                 format!("{at}: {limit} bytes can be locked, and {mib} MiB serve 64 connections");
-            slow("RDMA memory", seen, mend)
+            slow("RDMA memory", seen, LOCK_MORE)
         }
-        Err(error) => bad("RDMA memory", format!("{at}: {}", told(&error)), mend),
+        Err(error) => bad("RDMA memory", format!("{at}: {}", told(&error)), LOCK_MORE),
     }
 }
 
@@ -158,11 +158,14 @@ fn serves<D: Device>(device: D, at: &str) -> Finding {
     let made = Connected::new(device, CONFIG).and_then(|mut connected| connected.open(1));
     match made {
         Ok(_) => good("RDMA queues", format!("{at}: there is room for {max} connections")),
-        Err(error) => bad(
-            "RDMA queues",
-            format!("{at}: {}", told(&error)),
-            "a node goes by UDP here: see what other programs use of the device, or take another one",
-        ),
+        Err(error) => {
+            let mend = match error {
+                ConnectionError::Register(_) => LOCK_MORE,
+                _ => "see what other programs use of the device, or take another one",
+            };
+            let seen = format!("{at}: a node goes by UDP here: {}", told(&error));
+            bad("RDMA queues", seen, mend)
+        }
     }
 }
 
