@@ -10,6 +10,7 @@ use super::abi::{
 };
 use super::connecting::IbConnecting;
 use super::ffi::{self, Address, Completions, Domain, Shared, Slot};
+use super::files::is_barred;
 use super::queues::{IbCompletionQueue, IbQueuePair, IbSharedReceives};
 use super::{Watched, device_error};
 use std::alloc::Layout;
@@ -50,6 +51,7 @@ impl Verbs for IbVerbs {
         let opened = Domain::open(name).ok_or_else(|| OpenError::NoDevice(name.to_owned()))?;
         let domain = opened.map_err(|error| match error.kind() {
             io::ErrorKind::PermissionDenied => OpenError::NotPermitted,
+            _ if is_barred(name) => OpenError::NotPermitted,
             _ => OpenError::System(error),
         })?;
         if domain.is_iwarp() {

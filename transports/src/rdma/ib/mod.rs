@@ -12,6 +12,7 @@ mod abi;
 mod connecting;
 mod device;
 mod ffi;
+mod files;
 mod gids;
 mod identities;
 mod queues;

@@ -10,6 +10,7 @@ mod carrier;
 mod desk;
 mod doctor;
 mod guests;
+mod locked;
 mod nodes;
 mod oracle;
 mod processes;
@@ -90,7 +91,9 @@ fn run_on_a_device(limit_seconds: u64, which: &[&str]) {
     } else {
         let mut guest = Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.ci/guest"));
         let asks = format!("GREENROOM_ASKS={}", oracle::asks());
-        guest.args(["-t", &limit_seconds.to_string(), "-e", &asks]).arg(&program);
+        guest.args(["-t", &limit_seconds.to_string(), "-e", &asks]);
+        guest.args(locked::COMMAND.map(|command| ["-a", command]).into_iter().flatten());
+        guest.arg(&program);
         guest
     };
     command.args(["--ignored", "--test-threads=1"]).args(which);

@@ -104,6 +104,11 @@ impl Pair {
         [("client", self.client.carriers()), ("server", self.server.carriers())]
     }
 
+    /// What each of them says of its device.
+    pub(super) fn failures(&self) -> [Option<String>; 2] {
+        [self.client.rdma_failure(), self.server.rdma_failure()]
+    }
+
     pub(super) async fn close(self) {
         for node in self.nodes {
             node.close().await;

@@ -1,6 +1,6 @@
 //! Two processes over one device; one is killed.
 
-use super::{Real, is_guest, on_the_device};
+use super::{Real, is_guest, locked, on_the_device};
 use crate::cases::text;
 use crate::ends::{Bench, CONFIG, Done, End, HASTY, connect, received};
 use greenroom_transports::rdma::ib::{IbDevice, IbVerbs};
@@ -13,10 +13,14 @@ use std::process::{Child, Command, Stdio};
 /// What a child is to do.
 const ROLE: &str = "GREENROOM_CHILD";
 
+/// Has what runs this program be a child.
+pub(super) fn as_child<'c>(command: &'c mut Command, role: &str) -> &'c mut Command {
+    let only = ["--exact", "device::processes::child", "--ignored", "--nocapture"];
+    command.args(only).env(ROLE, role)
+}
+
 fn child_process(role: &str) -> Child {
-    Command::new(std::env::current_exe().expect("the test's own program"))
-        .args(["--exact", "device::processes::child", "--ignored", "--nocapture"])
-        .env(ROLE, role)
+    as_child(&mut Command::new(std::env::current_exe().expect("the test's own program")), role)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
@@ -65,6 +69,8 @@ fn child() {
             assert!(matches!(error, OpenError::NoLibrary { .. }), "{error}");
             assert!(error.to_string().contains("libibverbs1"), "{error}");
         }
+        Ok("poor") => locked::poor(),
+        Ok("barred") => locked::barred(),
         role => panic!("there is no role {role:?}"),
     }
 }
