@@ -294,7 +294,8 @@ impl<D: Device> Datagrams<D> {
         Ok(is_datagram)
     }
 
-    /// Why the queue pair ended by itself, if it has: nothing is sent or received any more.
+    /// Why the queue pair ended by itself, if it has: nothing is sent or received any more, and peers have to be told of
+    /// another one. Soft-RoCE ends it where the system knows no way to a peer, as while the link is down.
     #[must_use]
     pub fn ended(&self) -> Option<Ended> {
         self.ended

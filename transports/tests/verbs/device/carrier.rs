@@ -183,15 +183,15 @@ fn join_two(
 }
 
 /// The number of a packet, which a sealed header would say.
-const HEAD: usize = 8;
+pub(super) const HEAD: usize = 8;
 
 /// One end's lane, with what it is still to say and to hear.
-struct Side {
-    lane: Lane,
+pub(super) struct Side {
+    pub(super) lane: Lane,
     /// Messages by number: those that were taken, and those that came.
     lengths: &'static [usize],
     said: usize,
-    heard: usize,
+    pub(super) heard: usize,
     buffer: Vec<u8>,
 }
 
@@ -213,13 +213,13 @@ fn lane_config() -> link::Config {
 }
 
 impl Side {
-    fn new(now: Time, config: link::Config, lengths: &'static [usize]) -> Self {
+    pub(super) fn new(now: Time, config: link::Config, lengths: &'static [usize]) -> Self {
         let lane = Lane::new(now, config).expect("a good configuration");
         Self { lane, lengths, said: 0, heard: 0, buffer: Vec::new() }
     }
 
     /// Says the next message if there is room.
-    fn say(&mut self, seed: usize) {
+    pub(super) fn say(&mut self, seed: usize) {
         let Some(length) = self.lengths.get(self.said) else { return };
         let address = Address { slot: 1, generation: 1 };
         let envelope =
@@ -232,7 +232,7 @@ impl Side {
     }
 
     /// Gives the carrier everything that may leave, packet by packet.
-    fn give(
+    pub(super) fn give(
         &mut self,
         now: Time,
         mut send: impl FnMut(&mut dyn FnMut(&mut [u8]) -> usize) -> bool,
@@ -249,13 +249,13 @@ impl Side {
         while send(&mut fill) {}
     }
 
-    fn on_packet(&mut self, packet: &[u8], now: Time) {
+    pub(super) fn on_packet(&mut self, packet: &[u8], now: Time) {
         let (number, inside) = packet.split_first_chunk().expect("a number");
         self.lane.on_packet(now, u64::from_le_bytes(*number), inside, Ecn::NotCapable);
     }
 
     /// Takes what came whole, and is the next that the other said.
-    fn hear(&mut self, seed: usize, now: Time) {
+    pub(super) fn hear(&mut self, seed: usize, now: Time) {
         while let Some(event) = self.lane.poll_event() {
             assert!(!matches!(event, Event::Ended(_)), "{event:?}");
         }
@@ -267,13 +267,13 @@ impl Side {
         }
     }
 
-    fn is_done(&self) -> bool {
+    pub(super) fn is_done(&self) -> bool {
         self.heard == self.lengths.len() && self.lane.is_settled()
     }
 }
 
 /// The time since `began`, which is never zero.
-fn since(began: Instant) -> Time {
+pub(super) fn since(began: Instant) -> Time {
     Time::from_nanos(1 + began.elapsed().as_nanos() as u64)
 }
 

@@ -1,6 +1,8 @@
 //! Two nodes in two guests whose devices are joined, and a link between that loses, delays and reorders: by UDP, by the
 //! devices, and from those to UDP and back when nothing gets through for a while.
 
+mod datagrams;
+
 use super::nodes::{identity, public};
 use crate::cases::text;
 use greenroom::net::{Export, Node};

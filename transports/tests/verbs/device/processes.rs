@@ -27,15 +27,19 @@ fn child_process(role: &str) -> Child {
         .expect("a child")
 }
 
-fn write_endpoint(endpoint: &Endpoint, into: &mut impl Write) {
+pub(super) fn endpoint_line(endpoint: &Endpoint) -> String {
     let gid: String = endpoint.gid.iter().map(|byte| format!("{byte:02x}")).collect();
-    let Endpoint { lid, qpn, psn, mtu_bytes, .. } = endpoint;
+    let Endpoint { lid, qpn, psn, qkey, mtu_bytes, .. } = endpoint;
+    format!("endpoint {gid} {lid} {qpn} {psn} {qkey} {mtu_bytes}\n")
+}
+
+fn write_endpoint(endpoint: &Endpoint, into: &mut impl Write) {
     // One write, so that the line is there or not.
-    let line = format!("\nendpoint {gid} {lid} {qpn} {psn} {mtu_bytes}\n");
+    let line = format!("\n{}", endpoint_line(endpoint));
     into.write_all(line.as_bytes()).expect("the other listens");
 }
 
-fn read_endpoint(from: impl BufRead) -> Endpoint {
+pub(super) fn read_endpoint(from: impl BufRead) -> Endpoint {
     let mut lines = from.lines().map(|line| line.expect("text"));
     let line = lines.find(|line| line.starts_with("endpoint ")).expect("an endpoint is said");
     let words: Vec<_> = line.split(' ').skip(1).collect();
@@ -44,8 +48,8 @@ fn read_endpoint(from: impl BufRead) -> Endpoint {
     for (at, byte) in gid.iter_mut().enumerate() {
         *byte = u8::from_str_radix(&words[0][2 * at..2 * at + 2], 16).expect("two digits");
     }
-    let (lid, qpn, psn, mtu_bytes) = (number(1) as u16, number(2), number(3), number(4) as u16);
-    Endpoint { gid, lid, qpn, psn, qkey: 0, mtu_bytes }
+    let (lid, qpn, psn, qkey) = (number(1) as u16, number(2), number(3), number(4));
+    Endpoint { gid, lid, qpn, psn, qkey, mtu_bytes: number(5) as u16 }
 }
 
 /// Starts a child that answers what it gets, and connects to it.
