@@ -17,16 +17,21 @@ impl Node {
         &self,
         name: &str,
     ) -> Result<Ref<P>, LookupError> {
+        let mut worst = LookupError::NoSuchName(name.to_owned());
         if let Some((_, exported)) = self.shared().exported(name) {
             let own = exported.recipient().downcast_ref::<Recipient<P::Message>>();
             if let Some(own) = own {
                 return Ok(Ref::from_recipient(own.clone()));
             }
+            worst = LookupError::OtherProtocol {
+                name: name.to_owned(),
+                wanted: P::Message::MANIFEST.name(),
+                found: exported.protocol().to_owned(),
+            };
         }
         let peers = self.peers().into_iter().filter_map(|identity| self.peer(identity.node));
         let asked = peers.map(|peer| async move { peer.find::<P>(name).await });
-        let (mut asked, mut worst) =
-            (Together::new(asked), LookupError::NoSuchName(name.to_owned()));
+        let mut asked = Together::new(asked);
         while let Some(outcome) = asked.next().await {
             match outcome {
                 Ok(found) => return Ok(found),
