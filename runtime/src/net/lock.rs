@@ -53,7 +53,8 @@ const UNNOTICED: &str =
 pub enum Effect {
     /// Nothing that was sent before is refused.
     Harmless,
-    /// Old nodes send something that new ones refuse, unless they migrate it.
+    /// Old nodes send something that new ones refuse, unless they migrate it; and what new ones send of it old ones refuse until
+    /// they are upgraded, so that a message which both need meanwhile is better added under a name of its own.
     NeedsMigration,
     /// Old and new nodes refuse each other's messages.
     Breaks,
@@ -201,7 +202,12 @@ fn compare_protocol(name: &str, old: &Protocol, new: &Protocol, changes: &mut Ve
     }
     let raised = after > before;
     let (effect, advice) = if raised {
-        (Effect::NeedsMigration, format!("have the export migrate it from version {before}"))
+        (
+            Effect::NeedsMigration,
+            format!(
+                "have the export migrate it from version {before}; old nodes refuse it as it is"
+            ),
+        )
     } else {
         let next = before.saturating_add(1);
         let advice = format!("raise the version to {next}, and migrate it from version {before}");

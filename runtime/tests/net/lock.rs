@@ -78,7 +78,8 @@ fn a_change_under_a_new_version_needs_a_migration() {
     assert_eq!(
         found[1].to_string(),
         "needs a migration: `acme.book`: `tell quote(price: u64)` became \
-         `tell quote(price: Cents)`; have the export migrate it from version 3"
+         `tell quote(price: Cents)`; have the export migrate it from version 3; old nodes refuse it as it \
+         is"
     );
 }
 
