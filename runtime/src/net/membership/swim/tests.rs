@@ -23,6 +23,23 @@ pub(in crate::net::membership) fn gossip(
     packet
 }
 
+/// Members of other versions of this program read these bytes, of which the lock of the wire sees none.
+#[test]
+fn packets_are_written_as_they_were() {
+    let from = Id::new(
+        Identity { node: NodeId(1), incarnation: Incarnation(300) },
+        "udp:10.0.0.1:7000".parse().unwrap(),
+        1_800_000_000_000,
+    );
+    let mut swim = Swim::new(from, Duration::from_secs(1), 16, 7);
+    swim.greet(id(2, 0));
+    let (to, packet) = swim.take().packets.remove(0);
+    assert_eq!(to.identity.node, NodeId(2));
+    let hex: String = packet.iter().map(|byte| format!("{byte:02x}")).collect();
+    let is = "01ac0280a0f1c2b13400117564703a31302e302e302e313a3730303000020100000d6c6f6f706261636b3a6865726506";
+    assert_eq!(hex, is);
+}
+
 struct Node {
     id: Id,
     swim: Swim,
