@@ -67,12 +67,19 @@ mod tests {
     use std::time::Duration;
 
     use greenroom::System;
+    use greenroom::net::{Manifest, lock};
 
     use super::*;
     use crate::kv::job::Task;
     use crate::kv::resp::Proto;
     use crate::kv::shared::{Limits, Shared};
     use crate::kv::store::WatchId;
+
+    /// Nodes of a cluster are upgraded one after the other.
+    #[test]
+    fn nodes_speak_what_was_committed() {
+        lock::assert_unchanged("wire.lock", &[Manifest::of::<Porter>()]);
+    }
 
     #[tokio::test]
     async fn of_a_shard_that_has_ended_nobody_knows_what_it_did() {
