@@ -23,7 +23,7 @@ use loopbacks::loopbacks;
 use relay::{Relay, Rules};
 use std::future::poll_fn;
 use std::io;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::num::NonZeroUsize;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -229,7 +229,14 @@ fn node(host: u8, address: SocketAddr) -> (OwnSystem, Udp, Node) {
 async fn through_a_bad_network_messages_come_once_and_in_order() {
     for (seed, address) in loopbacks().into_iter().enumerate() {
         let delay = Duration::from_millis(20);
-        let rules = Rules { drop: 10, duplicate: 10, corrupt: 10, delay, rebind_after: 40 };
+        let rules = Rules {
+            drop: 10,
+            duplicate: 10,
+            corrupt: 10,
+            delay,
+            rebind_after: 40,
+            ..Rules::default()
+        };
         let (here_lives, here_udp, here) = node(1, address);
         let (there_lives, there_udp, there) = node(2, address);
         let book = there_lives.spawn::<Book>(Book::default()).await.expect("it starts");
@@ -262,6 +269,37 @@ async fn through_a_bad_network_messages_come_once_and_in_order() {
         let rejected = |udp: &Udp| udp.audit(|audit| audit.rejected_in_all());
         assert!(rejected(&here_udp) + rejected(&there_udp) > 0);
     }
+}
+
+/// A sender that is quicker than the way: what the relay has no room for is lost, and comes all the same.
+#[tokio::test]
+async fn through_a_slow_network_messages_come_once_and_in_order() {
+    const COUNT: u64 = 20_000;
+    let address = (Ipv4Addr::LOCALHOST, 0).into();
+    let rules = Rules { bytes_per_second: 400_000, queue_bytes: 6_000, ..Rules::default() };
+    let (here_lives, here_udp, here) = node(1, address);
+    let (there_lives, there_udp, there) = node(2, address);
+    let book = there_lives.spawn::<Book>(Book::default()).await.expect("it starts");
+    there.export("book", Export::of(&book)).expect("the name is free");
+    let mut relay = Relay::new(there_udp.address(), 1, rules).await;
+    let through = format!("udp:{}#{}", relay.address(), there_udp.public());
+    let talk = async {
+        let peer =
+            here.connect(&through.parse().expect("an address")).await.expect("it is reached");
+        let far: Ref<Book> = peer.find("book").await.expect("it is exported");
+        for next in 0..COUNT {
+            far.note(next).await.expect("it lives");
+        }
+        let noted = far.notes().within(LIMIT).await.expect("it answers");
+        assert_eq!(noted, (0..COUNT).collect::<Vec<_>>());
+        let both = [(&*here_lives, &here_udp, &here), (&*there_lives, &there_udp, &there)];
+        sessions::end(&both).await;
+    };
+    tokio::select! {
+        done = tokio::time::timeout(LIMIT, talk) => done.expect("messages get through"),
+        () = relay.run() => {}
+    }
+    assert!(relay.done.overflowed > 0, "{:?}", relay.done);
 }
 
 /// Carries datagrams to and fro, for ever, and hears the server from the address alone to which it speaks.

@@ -295,8 +295,15 @@ fn check(told: &[Vec<u64>], first: u64, sent: u64, answered: u64) {
     }
 }
 
-const BAD: Rules =
-    Rules { drop: 5, duplicate: 5, corrupt: 3, delay: Duration::from_millis(8), rebind_after: 0 };
+const BAD: Rules = Rules {
+    drop: 5,
+    duplicate: 5,
+    corrupt: 3,
+    delay: Duration::from_millis(8),
+    rebind_after: 0,
+    bytes_per_second: 0,
+    queue_bytes: 0,
+};
 
 /// Three processes: this one, one that is killed twice, and one that is left alone and misses nothing by it. No word
 /// is to be read on the wire.

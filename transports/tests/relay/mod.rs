@@ -17,6 +17,10 @@ pub(crate) struct Rules {
     /// After how many datagrams from the client the relay speaks to the server from another port, as an
     /// address translator does that has forgotten; 0 never.
     pub(crate) rebind_after: u64,
+    /// Bytes that it carries in a second in each direction, one datagram after the other; 0 sets no rate.
+    pub(crate) bytes_per_second: u64,
+    /// Bytes that wait for that in each direction at most; of more the last are dropped.
+    pub(crate) queue_bytes: u64,
 }
 
 /// What the relay has done.
@@ -26,6 +30,8 @@ pub(crate) struct Done {
     pub(crate) dropped: u64,
     pub(crate) duplicated: u64,
     pub(crate) corrupted: u64,
+    /// Dropped because too much waited.
+    pub(crate) overflowed: u64,
 }
 
 pub(crate) struct Relay {
@@ -37,6 +43,8 @@ pub(crate) struct Relay {
     client: Option<SocketAddr>,
     from_client: u64,
     waiting: BTreeMap<(Instant, u64), (bool, Vec<u8>)>,
+    /// Until when the way to the client is busy, and that to the server.
+    busy: [Instant; 2],
     pub(crate) done: Done,
     /// Every datagram before anything was done to it, and whether it went to the server.
     pub(crate) seen: Vec<(bool, Vec<u8>)>,
@@ -56,6 +64,7 @@ impl Relay {
             client: None,
             from_client: 0,
             waiting: BTreeMap::new(),
+            busy: [Instant::now(); 2],
             done: Done::default(),
             seen: Vec::new(),
         }
@@ -103,11 +112,32 @@ impl Relay {
         let copies = if self.chance(self.rules.duplicate) { 2 } else { 1 };
         self.done.duplicated += copies - 1;
         for _ in 0..copies {
+            let Some(sent) = self.sent_at(to_server, datagram.len()) else {
+                self.done.overflowed += 1;
+                continue;
+            };
             self.done.carried += 1;
             let wait = self.rules.delay.mul_f64((self.random() % 1_000) as f64 / 1_000.0);
-            let at = (Instant::now() + wait, self.done.carried);
+            let at = (sent + wait, self.done.carried);
             self.waiting.insert(at, (to_server, datagram.clone()));
         }
+    }
+
+    /// When a datagram of that length has left, as a link of the simulator counts it; `None` if too much waits.
+    fn sent_at(&mut self, to_server: bool, length: usize) -> Option<Instant> {
+        let now = Instant::now();
+        let Rules { bytes_per_second: rate, queue_bytes, .. } = self.rules;
+        if rate == 0 {
+            return Some(now);
+        }
+        let busy = &mut self.busy[usize::from(to_server)];
+        let begins = (*busy).max(now);
+        let waiting = (begins - now).as_secs_f64() * rate as f64;
+        if waiting + length as f64 > queue_bytes as f64 {
+            return None;
+        }
+        *busy = begins + Duration::from_secs_f64(length as f64 / rate as f64);
+        Some(*busy)
     }
 
     async fn give(&mut self) {
