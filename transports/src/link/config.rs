@@ -113,6 +113,13 @@ impl Default for Config {
 /// The least of [`Config::packet_len_base`]: room for any acknowledgement beside a whole envelope.
 pub(super) const PACKET_LEN_MIN: usize = 256;
 
+/// Bytes in a window at most: an exabyte.
+const BYTES_MAX: u64 = 1 << 60;
+/// The most of [`Config::packet_len_max`]: no carrier has longer packets.
+const PACKET_LEN_MAX: u64 = 1 << 20;
+/// Packets that are counted ahead at most.
+const PACKETS_MAX: u64 = 1 << 32;
+
 /// What a message costs beside its payload, so that empty ones are bounded too. [LINK-41]
 pub(super) const MESSAGE_COST: u64 = 64;
 
@@ -138,6 +145,9 @@ pub enum ConfigError {
     /// A count of zero, where nothing would work.
     #[error("{0} must not be zero")]
     Zero(&'static str),
+    /// A count beyond all that anybody has a use for, with which sums would overflow.
+    #[error("{0} is too large")]
+    TooLarge(&'static str),
 }
 
 impl Config {
@@ -178,7 +188,16 @@ impl Config {
         counts.iter().try_for_each(|(name, count)| match count {
             0 => Err(ConfigError::Zero(name)),
             _ => Ok(()),
-        })
+        })?;
+        let sums = [
+            ("window_bytes_max", self.window_bytes_max, BYTES_MAX),
+            ("unacknowledged_bytes_max", self.unacknowledged_bytes_max, BYTES_MAX),
+            ("packet_len_max", self.packet_len_max as u64, PACKET_LEN_MAX),
+            ("initial_window_packets", self.initial_window_packets, PACKETS_MAX),
+            ("skip_every", self.skip_every, PACKETS_MAX),
+        ];
+        let beyond = sums.iter().find(|(_, count, most)| count > most);
+        beyond.map_or(Ok(()), |(name, ..)| Err(ConfigError::TooLarge(name)))
     }
 }
 
@@ -202,5 +221,9 @@ mod tests {
         assert_eq!(bad(|it| it.message_len_max = usize::MAX), ConfigError::MessageLength);
         assert_eq!(bad(|it| it.dead_after = it.suspect_after), ConfigError::Silence);
         assert_eq!(bad(|it| it.ack_every = 0), ConfigError::Zero("ack_every"));
+        let large = ConfigError::TooLarge;
+        assert_eq!(bad(|it| it.window_bytes_max = u64::MAX), large("window_bytes_max"));
+        assert_eq!(bad(|it| it.initial_window_packets = 1 << 40), large("initial_window_packets"));
+        assert_eq!(bad(|it| it.skip_every = u64::MAX), large("skip_every"));
     }
 }

@@ -75,7 +75,18 @@ pub enum StartError {
     /// ML-KEM is asked for and not built in: that is the feature `pq`.
     #[error("handshakes with ML-KEM are not built in")]
     NoHybrid,
+    /// A limit under which nothing would work, or for which there is no memory.
+    #[error("the limit {0} is out of range")]
+    Limit(&'static str),
+    /// Keys would be refused before they are renewed.
+    #[error("rekey_after must be shorter than reject_after")]
+    Rekey,
 }
+
+/// Sets of sources at most: 96 MB in each of three tables.
+const SOURCE_SETS_MAX: usize = 1 << 20;
+/// Entries of the audit ring at most.
+const AUDIT_ENTRIES_MAX: usize = 1 << 20;
 
 impl Config {
     /// The handshake that this node begins. [UDP-23]
@@ -84,8 +95,22 @@ impl Config {
     }
 
     pub(super) fn check(&self) -> Result<(), StartError> {
-        let is_there = cfg!(feature = "pq") || self.suite() != Suite::Hybrid;
-        if is_there { Ok(()) } else { Err(StartError::NoHybrid) }
+        if !cfg!(feature = "pq") && self.suite() == Suite::Hybrid {
+            return Err(StartError::NoHybrid);
+        }
+        if self.rekey_after >= self.reject_after {
+            return Err(StartError::Rekey);
+        }
+        let limits = [
+            ("lanes", self.lanes > 0),
+            ("associations_max", self.associations_max > 0),
+            ("rekey_packets", self.rekey_packets > 0),
+            ("rekey_bytes", self.rekey_bytes > 0),
+            ("source_sets", (1..=SOURCE_SETS_MAX).contains(&self.source_sets)),
+            ("audit_entries", self.audit_entries <= AUDIT_ENTRIES_MAX),
+        ];
+        let wrong = limits.iter().find(|(_, is_right)| !is_right);
+        wrong.map_or(Ok(()), |(name, _)| Err(StartError::Limit(name)))
     }
 }
 
@@ -117,5 +142,28 @@ impl Default for Config {
             retry_max: Duration::from_secs(5),
             give_up_after: Duration::from_secs(90),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_under_which_nothing_works_are_refused() {
+        assert_eq!(Config::default().check(), Ok(()));
+        let bad = |change: fn(&mut Config)| {
+            let mut config = Config::default();
+            change(&mut config);
+            config.check().unwrap_err()
+        };
+        assert_eq!(bad(|it| it.lanes = 0), StartError::Limit("lanes"));
+        assert_eq!(bad(|it| it.associations_max = 0), StartError::Limit("associations_max"));
+        assert_eq!(bad(|it| it.rekey_packets = 0), StartError::Limit("rekey_packets"));
+        assert_eq!(bad(|it| it.rekey_bytes = 0), StartError::Limit("rekey_bytes"));
+        assert_eq!(bad(|it| it.source_sets = 0), StartError::Limit("source_sets"));
+        assert_eq!(bad(|it| it.source_sets = usize::MAX), StartError::Limit("source_sets"));
+        assert_eq!(bad(|it| it.audit_entries = usize::MAX), StartError::Limit("audit_entries"));
+        assert_eq!(bad(|it| it.reject_after = it.rekey_after), StartError::Rekey);
     }
 }
