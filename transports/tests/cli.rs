@@ -36,6 +36,16 @@ fn text(output: &Output) -> String {
 }
 
 #[test]
+fn a_key_whose_file_has_an_odd_name_is_found() {
+    let folder = Folder::new("odd");
+    let made = text(&folder.greenroom(&["keygen", "a\\b \"\u{1b}ü\".key"]));
+    let line = made.lines().find(|line| line.starts_with("key-file = ")).unwrap();
+    fs::write(folder.0.join("a.toml"), format!("listen = \"[::1]:1\"\n{line}\n")).unwrap();
+    let config = NodeConfig::read(folder.0.join("a.toml")).unwrap();
+    assert!(made.contains(&config.identity.public().to_string()));
+}
+
+#[test]
 fn what_keygen_prints_makes_the_files_of_two_nodes() {
     let folder = Folder::new("keygen");
     let a = folder.greenroom(&["keygen", "a.key"]);

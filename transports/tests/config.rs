@@ -202,6 +202,13 @@ fn what_is_wrong_is_named_by_file_line_and_key() {
         (PEER, &PEER[1..], "a.toml:29: peer.key: a public key has 64"),
         (PEER, &own, "a.toml:29: peer.key: another peer has it, or this node itself"),
         ("10.0.0.2:7000", "10.0.0.2", "a.toml:30: peer.address: a place is"),
+        (
+            "10.0.0.2:7000",
+            "Node-A.example:7000",
+            "a.toml:30: peer.address: another peer has it, or",
+        ),
+        ("10.0.0.2:7000", "0.0.0.0:7000", "a.toml:30: peer.address: no node is there"),
+        ("name = \"b\"", "name = \"a\"", "a.toml:28: peer.name: another peer has it, or this node"),
         ("\"node.key\"", "\"no.key\"", "a.toml:7: key-file: no.key: No such file"),
         ("\"node.key\"", "\"cluster.key\"", "a.toml:7: key-file: cluster.key: the file holds no"),
         ("cluster-key-file = \"cluster.key\"", "", "a.toml:24: membership.dns: who is found by"),
@@ -215,6 +222,16 @@ fn what_is_wrong_is_named_by_file_line_and_key() {
     let again = "\n[[peer]]\nname = \"b\"\nkey = \"11";
     let name_twice = format!("{EXAMPLE}{again}{}\"\n", &PEER[2..]);
     assert!(folder.complaint(&name_twice).contains("a.toml:34: peer.name: another peer"));
+    let place_twice = format!(
+        "{}{again}{}\"\naddress = \"[0::2]:7000\"\n",
+        EXAMPLE.replace("10.0.0.2:7000", "[::2]:7000"),
+        &PEER[2..]
+    )
+    .replace("name = \"b\"\nkey = \"11", "key = \"11");
+    assert!(folder.complaint(&place_twice).contains("peer.address: another peer"));
+    fs::write(folder.0.join("long.toml"), vec![b'#'; (1 << 20) + 1]).unwrap();
+    let long = NodeConfig::read(folder.0.join("long.toml")).unwrap_err();
+    assert!(matches!(long.why, Why::TooLong), "{long}");
     let gone = NodeConfig::read(folder.0.join("gone.toml")).unwrap_err();
     assert!(matches!(gone.why, Why::Read(_)) && gone.line.is_none());
 }

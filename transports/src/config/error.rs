@@ -28,6 +28,9 @@ pub enum Why {
     /// It cannot be read.
     #[error("it cannot be read: {0}")]
     Read(#[from] io::Error),
+    /// It is longer than a megabyte, so that it is another kind of file.
+    #[error("it is longer than a megabyte: it is no node's file")]
+    TooLong,
     /// It is no TOML, or a key is missing, unknown or of another type; the text says which.
     #[error("{0}")]
     Malformed(String),
@@ -42,6 +45,9 @@ pub enum Why {
         "nobody reaches a node there: set advertise to where others do, such as node-a.example:7000"
     )]
     Nowhere,
+    /// A peer is at no place of its own.
+    #[error("no node is there: a peer is at an address of its own, such as 10.0.0.2:7000")]
+    NoPeer,
     /// There should be a public key.
     #[error("a public key has 64 hexadecimal digits: `greenroom keygen` prints it")]
     NotAKey,

@@ -24,6 +24,7 @@ use greenroom::net::membership::Membership;
 use greenroom::net::{Address, Export, ExportError, Node, NodeId, WireMessage};
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::Read;
 use std::net::SocketAddr;
 use std::ops::Range;
 use std::path::Path;
@@ -32,6 +33,9 @@ use toml::Spanned;
 
 /// Milliseconds between two probes, at least and at most.
 const PERIOD_MS: (u64, u64) = (10, 600_000);
+
+/// Bytes of a file: room for thousands of peers, and not for what is no such file.
+const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// What a node's file says; see the [module](self).
 #[derive(Clone, Debug)]
@@ -49,7 +53,8 @@ pub struct NodeConfig {
     pub cluster: Option<Key>,
     /// What it does.
     pub roles: BTreeSet<String>,
-    /// What it may export, if not everything.
+    /// What [`NodeConfig::export`] may export, if not everything. It does not bind what goes past that: [`Node::export`],
+    /// memberships and groups of this program.
     pub exports: Option<BTreeSet<String>>,
     /// Whether it sends by RDMA where it can, by which device, and to whom without sealing.
     pub rdma: Option<Rdma>,
@@ -96,11 +101,11 @@ impl NodeConfig {
     /// [`ConfigError`], which says where what is wrong.
     pub fn read(file: impl AsRef<Path>) -> Result<Self, ConfigError> {
         let file = file.as_ref();
-        let text = fs::read_to_string(file).map_err(|why| ConfigError {
+        let text = read(file).map_err(|why| ConfigError {
             file: file.to_owned(),
             line: None,
             key: None,
-            why: why.into(),
+            why,
         })?;
         Self::parse(file, &text)
     }
@@ -124,17 +129,18 @@ impl NodeConfig {
         let listen: SocketAddr =
             listen.map_err(|why| source.blame("listen", raw.listen.span(), Why::from(why)))?;
         let advertise = source.advertise(raw.advertise.as_ref(), &raw.listen, listen)?;
-        let peers = source.peers(raw.peer, &identity.public())?;
+        let name = raw.name.map(|name| source.name("name", name)).transpose()?;
+        let (own, at) = (identity.public(), listen.to_string());
+        let peers = source.peers(raw.peer, &own, name.as_deref(), [&advertise, &at])?;
         if let (Some(name), None) = (raw.membership.dns.first(), &cluster) {
             return Err(source.blame("membership.dns", name.span(), Why::NoClusterKey));
         }
-        let (own, at) = (identity.public(), listen.to_string());
         let there = peers.iter().filter_map(|peer| Some((peer.address.as_deref()?, peer.key)));
         let known: Vec<_> = [(&*advertise, own), (&*at, own)].into_iter().chain(there).collect();
         let seeds = source.seeds(&raw.membership.seeds, cluster.is_some(), &own, &known)?;
         let exports = raw.exports.map(|names| source.names("exports", names)).transpose()?;
         Ok(Self {
-            name: raw.name.map(|name| source.name("name", name)).transpose()?,
+            name,
             listen,
             advertise,
             identity,
@@ -232,10 +238,23 @@ impl Peer {
     }
 }
 
-/// Whether two places are one, however their IP addresses are written.
-fn is_same(place: &str, other: &str) -> bool {
-    let parse = |place: &str| place.parse::<SocketAddr>().ok();
-    place == other || parse(place).is_some_and(|at| parse(other) == Some(at))
+/// The text of a file that is no longer than a node's may be.
+fn read(file: &Path) -> Result<String, Why> {
+    let mut text = String::new();
+    fs::File::open(file)?.take(FILE_BYTES_MAX + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > FILE_BYTES_MAX { Err(Why::TooLong) } else { Ok(text) }
+}
+
+/// A place in the one way of many in which it may be written.
+fn canonical(place: &str) -> String {
+    let address = place.parse::<SocketAddr>().map(|at| at.to_string());
+    address.unwrap_or_else(|_| place.to_ascii_lowercase())
+}
+
+/// Whether a socket there takes all addresses of a machine, or any port: not where one is to be found.
+fn is_nowhere(place: &str) -> bool {
+    let is_any = |at: SocketAddr| at.ip().to_canonical().is_unspecified() || at.port() == 0;
+    place.parse().is_ok_and(is_any)
 }
 
 /// Whose address it is, if it says so.
@@ -311,9 +330,7 @@ impl Source<'_> {
             Some(place) => (self.place("advertise", place)?, "advertise", place.span()),
             None => (at.to_string(), "listen", listen.span()),
         };
-        // Where a socket takes all addresses of a machine, or any port, is not where one is to be found.
-        let is_nowhere = |at: SocketAddr| at.ip().to_canonical().is_unspecified() || at.port() == 0;
-        if told.parse().is_ok_and(is_nowhere) {
+        if is_nowhere(&told) {
             return Err(self.blame(key, span, Why::Nowhere));
         }
         Ok(told)
@@ -347,7 +364,7 @@ impl Source<'_> {
             let place = self.place(name, &part(place))?;
             let named = key.map(|key| (&*place, key));
             // The transport knows peers at IP addresses alone: a name needs the key.
-            let found = || known.iter().copied().find(|(at, _)| is_same(at, &place));
+            let found = || known.iter().copied().find(|(at, _)| canonical(at) == canonical(&place));
             match named.or_else(found) {
                 // All nodes may have the same list.
                 Some((_, key)) if key == *own => Ok(None),
@@ -369,9 +386,17 @@ impl Source<'_> {
         Ok(Some(Duration::from_millis(period.into_inner())))
     }
 
-    fn peers(&self, peers: Vec<raw::Peer>, own: &PublicKey) -> Result<Vec<Peer>, ConfigError> {
-        let (mut keys, mut names, mut places) =
-            (BTreeSet::from([*own]), BTreeSet::new(), BTreeSet::new());
+    /// The peers, none of whom is the node itself, which is called so and is at these places.
+    fn peers(
+        &self,
+        peers: Vec<raw::Peer>,
+        own: &PublicKey,
+        name: Option<&str>,
+        places: [&str; 2],
+    ) -> Result<Vec<Peer>, ConfigError> {
+        let mut keys = BTreeSet::from([*own]);
+        let mut names: BTreeSet<_> = name.map(str::to_owned).into_iter().collect();
+        let mut places = BTreeSet::from(places.map(canonical));
         let twice = |key: &str, at: Range<usize>| self.blame(key, at, Why::Twice);
         let mut all = Vec::new();
         for raw in peers {
@@ -381,10 +406,13 @@ impl Source<'_> {
             }
             let place =
                 raw.address.as_ref().map(|at| self.place("peer.address", at)).transpose()?;
-            if let (Some(place), Some(raw)) = (&place, &raw.address)
-                && !places.insert(place.clone())
-            {
-                return Err(twice("peer.address", raw.span()));
+            if let (Some(place), Some(raw)) = (&place, &raw.address) {
+                if is_nowhere(place) {
+                    return Err(self.blame("peer.address", raw.span(), Why::NoPeer));
+                }
+                if !places.insert(canonical(place)) {
+                    return Err(twice("peer.address", raw.span()));
+                }
             }
             if let Some(raw) = &raw.name
                 && !names.insert(raw.get_ref().clone())

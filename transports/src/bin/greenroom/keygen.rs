@@ -37,7 +37,15 @@ fn cluster_lines(file: &Path) -> String {
     )
 }
 
-/// The path as TOML writes a text, which is as Rust does.
+/// The path as TOML writes a text.
 fn toml_text(file: &Path) -> String {
-    format!("{:?}", file.display().to_string())
+    let mut text = String::from('"');
+    for char in file.display().to_string().chars() {
+        match char {
+            '"' | '\\' => text.extend(['\\', char]),
+            _ if char.is_control() => text.push_str(&format!("\\u{:04x}", u32::from(char))),
+            _ => text.push(char),
+        }
+    }
+    text + "\""
 }
