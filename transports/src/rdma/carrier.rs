@@ -137,7 +137,7 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
         self.close();
         let made = Connected::new(opened, CONFIG).map_err(|error| {
             self.failure = Some(told(&error) + self.held());
-            Why::NoDevice
+            if error.is_short() { Why::NoMemory } else { Why::NoDevice }
         })?;
         self.failure = None;
         (self.gid, self.has_moved) = (gid.unwrap_or_default(), false);
@@ -318,7 +318,7 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
 
     /// The device refuses a queue pair.
     fn refused(&mut self, error: &ConnectionError) -> Why {
-        let is_short = matches!(error, ConnectionError::Register(_));
+        let is_short = error.is_short();
         self.failure = Some(told(error) + if is_short { self.held() } else { "" });
         if is_short { Why::NoMemory } else { Why::NotMade }
     }

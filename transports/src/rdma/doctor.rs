@@ -4,7 +4,7 @@
 //! other, and makes what a node makes.
 
 use super::carrier::CONFIG;
-use super::connected::{Connected, ConnectionError};
+use super::connected::Connected;
 use super::ib::{self, IbDevice, IbVerbs};
 use super::pick::ports;
 use super::verbs::{
@@ -159,9 +159,10 @@ fn serves<D: Device>(device: D, at: &str) -> Finding {
     match made {
         Ok(_) => good("RDMA queues", format!("{at}: there is room for {max} connections")),
         Err(error) => {
-            let mend = match error {
-                ConnectionError::Register(_) => LOCK_MORE,
-                _ => "see what other programs use of the device, or take another one",
+            let mend = if error.is_short() {
+                LOCK_MORE
+            } else {
+                "see what other programs use of the device, or take another one"
             };
             let seen = format!("{at}: a node goes by UDP here: {}", told(&error));
             bad("RDMA queues", seen, mend)

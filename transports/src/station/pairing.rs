@@ -59,8 +59,8 @@ pub enum Why {
     /// The device does not make or connect a queue pair: [`Udp::rdma_failure`](crate::udp::Udp::rdma_failure) says more.
     #[error("the RDMA device does not make or connect a queue pair")]
     NotMade,
-    /// The memory that a queue pair needs is not registered, mostly because the process may not lock as much:
-    /// [`Udp::rdma_failure`](crate::udp::Udp::rdma_failure) says more.
+    /// The memory that a queue pair needs is not registered, or there is none for its queues, mostly because the process may
+    /// not lock as much: [`Udp::rdma_failure`](crate::udp::Udp::rdma_failure) says more.
     #[error("the memory that a queue pair needs is not registered")]
     NoMemory,
     /// The other node refuses, because its device does not serve.

@@ -196,6 +196,27 @@ fn a_node_has_no_more_threads_whatever_becomes_of_its_device() {
     assert!(pairs.failure().is_some_and(|failure| !failure.ends_with(HELD)));
 }
 
+/// Many devices lock the memory of queues, too, before any packet has some.
+// [RDMA-46]
+#[test]
+fn a_device_without_memory_for_its_queues_says_what_limits_it() {
+    let fabric = Fabric::new(7, Weather::fair());
+    let (host, there) = (fabric.host(), gid(&fabric.host()));
+    let mine = host.host();
+    let mut pairs = QueuePairs::new(move || host.open("sim0", 1, 0), Duration::ZERO);
+    fabric.limit_queues(mine, Some(65_536));
+    let began = fabric.now();
+    let made = offer(&mut pairs, began, (1, 1), at(there));
+    assert_eq!(made, Some(Err(Why::NoMemory)));
+    let failure = pairs.failure().unwrap();
+    for part in ["65536", "RLIMIT_MEMLOCK", "ulimit -l", "LimitMEMLOCK="] {
+        assert!(failure.contains(part), "{part}: {failure}");
+    }
+    fabric.limit_queues(mine, None);
+    assert_eq!(offer(&mut pairs, began + SECOND, (2, 2), at(there)), None);
+    assert_eq!(pairs.failure(), None);
+}
+
 /// A machine without a device looks for one all the same, on the task that everything of its node goes by.
 // [RDMA-52]
 #[test]

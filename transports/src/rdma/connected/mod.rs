@@ -121,6 +121,13 @@ pub enum ConnectionError {
     Device(#[from] DeviceError),
 }
 
+impl ConnectionError {
+    /// Whether there is no memory for it, mostly because the process may not lock as much.
+    pub(in crate::rdma) const fn is_short(&self) -> bool {
+        matches!(self, Self::Register(_) | Self::Create(CreateError::Locked { .. }))
+    }
+}
+
 /// A place for a connection.
 #[derive(Debug)]
 struct Place<D: Device> {

@@ -153,10 +153,19 @@ fn within(what: &'static str, asked: u32, max: u32) -> Result<(), CreateError> {
 }
 
 pub(super) fn not_made(error: io::Error) -> CreateError {
+    if let Some(limit) = met(&error, ffi::lockable_bytes()) {
+        return CreateError::Locked { limit };
+    }
     match device_error(&error) {
         DeviceError::Gone => CreateError::Device(DeviceError::Gone),
         _ => CreateError::System(error),
     }
+}
+
+/// The limit to locked memory that an error may come of, if there is one.
+fn met(error: &io::Error, lockable: Option<u64>) -> Option<u64> {
+    let is_short = error.raw_os_error() == Some(libc::ENOMEM);
+    lockable.filter(|&limit| is_short && limit < u64::MAX)
 }
 
 impl IbDevice {
@@ -230,8 +239,7 @@ impl Device for IbDevice {
             return Err(RegisterError::TooLong { max });
         };
         ffi::register(&self.domain, layout, stride, slot_bytes).map_err(|error| {
-            let is_short = error.raw_os_error() == Some(libc::ENOMEM);
-            let limit = ffi::lockable_bytes().filter(|&limit| is_short && limit < u64::MAX);
+            let limit = met(&error, ffi::lockable_bytes());
             let wanted = layout.size() as u64;
             limit.map_or(RegisterError::System(error), |limit| RegisterError::Locked {
                 wanted,

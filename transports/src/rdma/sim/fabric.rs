@@ -46,6 +46,8 @@ pub(super) struct Host {
     pub(super) opened: usize,
     /// How many more bytes may be registered.
     pub(super) memory_left_bytes: u64,
+    /// What limits the memory of its queues, if there is none left for any.
+    pub(super) queues_limit_bytes: Option<u64>,
     /// How often more was asked for than there is.
     pub(super) memory_refused: u64,
     pub(super) news: VecDeque<DeviceEvent>,
@@ -164,6 +166,7 @@ impl State {
             mtu_bytes: MTU_BYTES,
             opened: 0,
             memory_left_bytes: u64::MAX,
+            queues_limit_bytes: None,
             memory_refused: 0,
             news: VecDeque::new(),
             waker: None,

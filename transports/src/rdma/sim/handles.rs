@@ -251,7 +251,11 @@ impl Device for SimDevice {
 
     fn completion_queue(&self, depth: u32) -> Result<SimCompletionQueue, CreateError> {
         within("completions in a queue", depth, State::LIMITS.completions)?;
-        let queue = self.at.alive()?.add_completions(self.at.host, depth);
+        let mut state = self.at.alive()?;
+        if let Some(limit) = state.host_mut(self.at.host).queues_limit_bytes {
+            return Err(CreateError::Locked { limit });
+        }
+        let queue = state.add_completions(self.at.host, depth);
         Ok(SimCompletionQueue { at: self.at.clone(), queue })
     }
 

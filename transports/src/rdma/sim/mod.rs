@@ -153,6 +153,12 @@ impl Fabric {
         self.state.borrow_mut().host_mut(host).memory_left_bytes = bytes;
     }
 
+    /// That machine makes no queue of completions any more, as devices do not that lock the memory of queues, too, where
+    /// no more than so many bytes may be locked; or makes them again.
+    pub fn limit_queues(&self, host: usize, bytes: Option<u64>) {
+        self.state.borrow_mut().host_mut(host).queues_limit_bytes = bytes;
+    }
+
     /// That machine makes no queue pair any more that is to take more bytes inline, as devices do that have less.
     pub fn limit_inline(&self, host: usize, bytes: u32) {
         self.state.borrow_mut().host_mut(host).inline_bytes_max = bytes;

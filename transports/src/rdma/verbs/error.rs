@@ -95,6 +95,14 @@ pub enum CreateError {
         /// How many there are.
         max: u64,
     },
+    /// There is no memory for it. Queues lie in memory of the process that many devices have locked, too.
+    #[error(
+        "there is no memory for it: unless the device is full, raise RLIMIT_MEMLOCK, which lets this process lock {limit} bytes in all, by `ulimit -l` in a shell, or by LimitMEMLOCK= in the unit of a service"
+    )]
+    Locked {
+        /// How many bytes the process may lock in all.
+        limit: u64,
+    },
     /// A part is of another device.
     #[error("a part is of another device")]
     Foreign,

@@ -26,3 +26,12 @@ fn who_is_on_ethernet_is_reached_by_gid_whatever_its_lid() {
         assert_eq!((way.dlid, way.is_global), (lid, is_global));
     }
 }
+
+#[test]
+fn a_limit_is_named_only_where_memory_is_short_and_there_is_one() {
+    let [short, other] = [libc::ENOMEM, libc::EINVAL].map(io::Error::from_raw_os_error);
+    assert_eq!(met(&short, Some(65_536)), Some(65_536));
+    for (error, lockable) in [(&short, Some(u64::MAX)), (&short, None), (&other, Some(65_536))] {
+        assert_eq!(met(error, lockable), None, "{error}");
+    }
+}
