@@ -156,6 +156,29 @@ async fn looks_for_what_is_not_there_leave_nothing_behind(network: &Loopback) {
     assert!(kept < 64 << 10, "{kept} bytes");
 }
 
+// [G-REMOTE-6]
+/// Whoever looks for actors there waits no longer than it likes, and the peer answers nothing, or later.
+async fn searches_that_were_given_up_leave_nothing_behind(network: &Loopback, here: &Node) {
+    let silent = network.node("silent", identity(6));
+    let link = {
+        silent.connect(&"loopback:here".parse().unwrap()).await.unwrap();
+        poll_fn(|cx| silent.poll_link(cx)).await.unwrap()
+    };
+    until(|| here.peer(NodeId(6)).is_some()).await;
+    let peer = here.peer(NodeId(6)).unwrap();
+    let each = kept_by_each(async || {
+        let mut finding = Box::pin(peer.find::<Echo>("echo"));
+        assert!(poll_once(&mut finding).is_pending());
+        receive(&*link).await;
+        let mut starting = Box::pin(peer.spawn::<Echo>("echo", ()));
+        assert!(poll_once(&mut starting).is_pending());
+        receive(&*link).await;
+    });
+    let kept = each.await;
+    assert!(kept < 32, "{kept} bytes of each search");
+    peer.close().await;
+}
+
 // [ENV-25]
 /// Actors end, of whom a peer is to hear that behind mail to as many of its own, for which there is no room.
 async fn ends_that_wait_are_kept_once() {
@@ -224,6 +247,7 @@ fn what_is_over_takes_no_memory() {
         an_actor_that_was_started_and_ended_leaves_nothing_behind(&near, &far).await;
         connections_that_are_left_at_once_leave_nothing_behind(&network, &far).await;
         looks_for_what_is_not_there_leave_nothing_behind(&network).await;
+        searches_that_were_given_up_leave_nothing_behind(&network, &near).await;
         ends_that_wait_are_kept_once().await;
         here.shutdown(LONG).await.unwrap();
         there.shutdown(LONG).await.unwrap();

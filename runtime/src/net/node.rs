@@ -10,7 +10,7 @@ use super::groups::Groups;
 use super::identity::{Address, Identity, NodeId};
 use super::limit::{Limit, Rate};
 use super::message::WireMessage;
-use super::outlet::{NotFound, Outlet};
+use super::outlet::{NotFound, Outlet, Searching, Wanted};
 use super::peer::Peer;
 use super::reach::Reach;
 use super::remote::stand_in;
@@ -353,15 +353,16 @@ impl Shared {
 }
 
 /// Finds an actor of another node, and what stands in for it here.
-pub(super) fn adopt<P: Protocol<Message: WireMessage>>(
-    outlet: &Arc<Outlet>,
+pub(super) fn adopt<'a, P: Protocol<Message: WireMessage>>(
+    outlet: &'a Arc<Outlet>,
     name: &str,
     found: impl FnOnce(Result<Ref<P>, NotFound>) + Send + 'static,
-) {
+) -> Searching<'a> {
     let by = outlet.clone();
     let finding = move |outcome: Result<u64, NotFound>| {
         found(outcome.and_then(|actor| stand_in(&by, actor)));
     };
     let protocol = P::Message::MANIFEST.name();
-    outlet.search(|correlation| Frame::Find { correlation, protocol, name }, Box::new(finding));
+    let ask = |correlation| Frame::Find { correlation, protocol, name };
+    outlet.search(Wanted::Present, ask, Box::new(finding))
 }

@@ -35,6 +35,7 @@ use gates::Round;
 pub(super) use gates::Sent;
 use queues::Queues;
 use routes::{Route, Search};
+pub(super) use routes::{Searching, Wanted};
 use saying::Leaver;
 use std::collections::{BTreeMap, VecDeque};
 use std::task::{Context, Poll, Waker};
@@ -73,6 +74,8 @@ struct State {
     unconfirmed: VecDeque<Unconfirmed>,
     askers: Askers,
     finds: BTreeMap<u64, Search>,
+    /// Searches for which nobody waits any more, and which the peer has not answered.
+    given_up: u64,
     /// The last number that was given to a search.
     correlation: u64,
     routes: BTreeMap<u64, Route>,

@@ -4,7 +4,7 @@ use super::frame::{Frame, TEXT_BYTES_MAX};
 use super::identity::Identity;
 use super::message::WireMessage;
 use super::node::{Connected, adopt};
-use super::outlet::{NotFound, Outlet, Sent};
+use super::outlet::{NotFound, Outlet, Sent, Wanted};
 use super::remote::{Fence, stand_in};
 use super::spawn::{self, RemoteSpawnError, Spawnable};
 use crate::actor::{Protocol, Ref};
@@ -79,7 +79,7 @@ impl Peer {
         }
         let (sender, mut receiver) = oneshot::pair();
         let until = self.system.deadline(self.system.core().limits.ask_timeout);
-        adopt::<P>(&self.connected.outlet, name, move |found| {
+        let _searching = adopt::<P>(&self.connected.outlet, name, move |found| {
             // An error means that nobody waits any more.
             let _ = sender.send(found);
         });
@@ -128,7 +128,7 @@ impl Peer {
         let until = self.system.deadline(self.system.core().limits.ask_timeout);
         let protocol = A::Message::MANIFEST.name();
         let ask = |correlation| Frame::Spawn { correlation, protocol, name, arguments };
-        outlet.search(ask, Box::new(finding));
+        let _searching = outlet.search(Wanted::New, ask, Box::new(finding));
         let spawned = self.system.by(until, poll_fn(|cx| receiver.poll(cx))).await;
         let spawned = spawned.ok_or(RemoteSpawnError::Expired)?;
         let (reference, untaken) = spawned.unwrap_or(Err(NotFound::NodeDown))?;

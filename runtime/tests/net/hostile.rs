@@ -1,7 +1,7 @@
 //! A peer that does what it must not: the connection ends, and nothing else does.
 
 use crate::stage::{Book, Place, book, identity, open, shut};
-use crate::support::{run, soon, until, until_async};
+use crate::support::{poll_once, run, soon, until, until_async};
 use greenroom::net::{Envelope, Export, Frame, Link, Loopback, Order, Transport};
 use greenroom::{Actor, Context, Down, Ref, Scheduler, Undelivered, handlers};
 use std::future::poll_fn;
@@ -66,6 +66,46 @@ fn whoever_breaks_the_rules_is_cut_off_and_nobody_else() {
         }
         assert_eq!(far.divide(8, 4).await, Ok(2));
         here.shut().await;
+        there.shut().await;
+    });
+}
+
+// [G-REMOTE-8] [ENV-5] [ENV-10] [ENV-14]
+#[test]
+fn as_many_answers_are_taken_as_somebody_has_asked_for_though_nobody_waits() {
+    let network = Loopback::new();
+    let there = Place::new(&network, "there", Scheduler::stealing());
+    run(async {
+        let link = attack(&network).await;
+        let attacker = identity("attacker").node;
+        until(|| there.node.peer(attacker).is_some()).await;
+        let peer = there.node.peer(attacker).unwrap();
+        assert!(poll_once(&mut Box::pin(peer.find::<Book>("book"))).is_pending());
+        let Ok(Frame::Find { correlation: found, .. }) =
+            Frame::parse(&receive(&*link).await.unwrap())
+        else {
+            panic!("a search")
+        };
+        assert!(poll_once(&mut Box::pin(peer.spawn::<Hoarder>("hoarder", ()))).is_pending());
+        let Ok(Frame::Spawn { correlation: started, .. }) =
+            Frame::parse(&receive(&*link).await.unwrap())
+        else {
+            panic!("a start")
+        };
+        // Nobody has a reference to what was started, so it is stopped.
+        say(&*link, &Frame::Found { correlation: started, actor: 8, window: 1 });
+        let said = receive(&*link).await.unwrap();
+        assert_eq!(Frame::parse(&said), Ok(Frame::Stop { actor: 8 }));
+        // What was found is known, so its end is no breach.
+        say(&*link, &Frame::Found { correlation: found, actor: 7, window: 1 });
+        say(&*link, &Frame::Ended { actor: 7, how: 1, text: "" });
+        let said = receive(&*link).await.unwrap();
+        let expected =
+            matches!(Frame::parse(&said), Ok(Frame::Open { actor: 7, protocol: "", .. }));
+        assert!(expected, "{said:?}");
+        // That is all.
+        say(&*link, &Frame::Found { correlation: found, actor: 9, window: 1 });
+        assert_eq!(receive(&*link).await, None);
         there.shut().await;
     });
 }
@@ -184,6 +224,10 @@ struct Hoarder {
 
 #[handlers(wire = "test.hoarder/1")]
 impl Hoarder {
+    #[start]
+    fn start((): ()) -> Self {
+        Self { downs: 0 }
+    }
     #[ask]
     fn watch(&mut self, book: Ref<Book>, times: usize, cx: &mut Context<Self>) {
         for _ in 0..times {
@@ -209,7 +253,7 @@ async fn hoards(
     there: &Place,
     times: usize,
 ) -> (Ref<Hoarder>, u64, Box<dyn Link>) {
-    let hoarder = there.system.spawn::<Hoarder>(Hoarder { downs: 0 }).await.unwrap();
+    let hoarder = there.system.spawn::<Hoarder>(()).await.unwrap();
     there.node.export("hoarder", Export::of(&hoarder)).unwrap();
     let link = attack(network).await;
     say(&*link, &Frame::Find { correlation: 1, protocol: "test.hoarder", name: "hoarder" });

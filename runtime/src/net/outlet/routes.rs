@@ -1,7 +1,7 @@
 //! The ways to the actors of the other node: how they are found, opened and lost, and what stands in for them.
 
 use super::gates::Gate;
-use super::{Finding, Letter, NotFound, Outlet};
+use super::{Finding, Letter, NotFound, Outlet, State};
 use crate::actor::Detour;
 use crate::event::{DeadLetterReason, ExitReason, Undelivered};
 use crate::net::frame::Frame;
@@ -17,6 +17,32 @@ const OPENED_MAX: usize = 16_384;
 /// Actors at most that have ended and of which the peer may still say something; one that leaves more is cut off. As many
 /// as frames may wait: who ends that many at a time says so in as many.
 const ENDED_MAX: usize = 65_536;
+
+/// Marks the number of a search for an actor that is to be started, so that an answer says what to do with it when nobody
+/// waits for it any more.
+const START: u64 = 1 << 63;
+
+/// What somebody searches for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::net) enum Wanted {
+    /// An actor that there is.
+    Present,
+    /// One that is to be started.
+    New,
+}
+
+/// A search that somebody waits for, until this is dropped: then nothing is kept of it.
+#[must_use]
+pub(in crate::net) struct Searching<'a> {
+    outlet: &'a Outlet,
+    number: u64,
+}
+
+impl Drop for Searching<'_> {
+    fn drop(&mut self) {
+        self.outlet.give_up_search(self.number);
+    }
+}
 
 /// Somebody waits for word of an actor.
 pub(super) struct Search {
@@ -57,6 +83,16 @@ impl Route {
     }
 }
 
+impl State {
+    /// Whether an answer may come to that search, for which nobody waits: to as many as were given up. Actors that are found
+    /// so are known until they end, and may not be more.
+    fn takes_late(&mut self, number: u64) -> bool {
+        let takes = self.given_up > 0 && number & !START <= self.correlation;
+        self.given_up -= u64::from(takes);
+        takes
+    }
+}
+
 impl Outlet {
     /// The peer refused a message that was told; `false` if its actor was never found.
     pub(in crate::net) fn refused(&self, actor: u64, why: Undelivered) -> bool {
@@ -69,17 +105,35 @@ impl Outlet {
     }
 
     /// Asks the other node for an actor by the frame that `ask` makes for the number of the search.
-    pub(in crate::net) fn search<'a>(&self, ask: impl FnOnce(u64) -> Frame<'a>, finding: Finding) {
+    pub(in crate::net) fn search<'a>(
+        &self,
+        wanted: Wanted,
+        ask: impl FnOnce(u64) -> Frame<'a>,
+        finding: Finding,
+    ) -> Searching<'_> {
         let mut state = self.state.lock();
         if state.closed {
             drop(state);
-            return finding(Err(NotFound::NodeDown));
+            finding(Err(NotFound::NodeDown));
+            return Searching { outlet: self, number: 0 };
         }
         state.correlation += 1;
-        let correlation = state.correlation;
-        state.finds.insert(correlation, Search { actor: None, finding });
+        let mark = if wanted == Wanted::New { START } else { 0 };
+        let number = state.correlation | mark;
+        state.finds.insert(number, Search { actor: None, finding });
         drop(state);
-        self.say_or_end(Order::Free, &ask(correlation));
+        self.say_or_end(Order::Free, &ask(number));
+        Searching { outlet: self, number }
+    }
+
+    /// Nobody waits for the outcome of a search any more, if it has none yet.
+    fn give_up_search(&self, number: u64) {
+        let mut state = self.state.lock();
+        let search = state.finds.remove(&number);
+        state.given_up += u64::from(search.is_some());
+        // What it holds is dropped when the lock is free.
+        drop(state);
+        drop(search);
     }
 
     /// Notes that an actor was started for this node, which may stop it.
@@ -128,21 +182,30 @@ impl Outlet {
         said.finish()
     }
 
-    /// Ends a search; `false` if there was none.
-    pub(in crate::net) fn found(&self, search: u64, outcome: Result<(u64, u32), NotFound>) -> bool {
+    /// Ends a search; `false` if there was none. [ENV-10]
+    pub(in crate::net) fn found(&self, number: u64, outcome: Result<(u64, u32), NotFound>) -> bool {
         let mut state = self.state.lock();
-        let Some(Search { actor: wanted, finding }) = state.finds.remove(&search) else {
+        let search = state.finds.remove(&number);
+        if search.is_none() && !state.takes_late(number) {
             return false;
-        };
+        }
+        let is_unwanted = search.is_none() && number & START != 0;
         let mut waiting = None;
         let outcome = outcome.map(|(actor, window)| {
             let route = state.routes.entry(actor).or_default();
             route.granted = route.granted.max(window.into());
+            route.is_child |= is_unwanted;
             waiting = route.waiting.take();
             actor
         });
         drop(state);
         waiting.into_iter().for_each(Waker::wake);
+        let Some(Search { actor: wanted, finding }) = search else {
+            if let (true, Ok(actor)) = (is_unwanted, outcome) {
+                self.stop(actor);
+            }
+            return true;
+        };
         let is_other = outcome.as_ref().is_ok_and(|actor| wanted.is_some_and(|it| it != *actor));
         finding(outcome);
         !is_other
