@@ -179,6 +179,26 @@ async fn searches_that_were_given_up_leave_nothing_behind(network: &Loopback, he
     peer.close().await;
 }
 
+async fn an_actor_that_is_exported_and_withdrawn_in_turn_keeps_nothing(
+    system: &System,
+    node: &Node,
+) {
+    let echo = system.spawn::<Echo>(()).await.unwrap();
+    let each = kept_by_each(async || {
+        node.export("now and then", Export::of(&echo)).unwrap();
+        node.withdraw("now and then");
+        assert_eq!(echo.echo(7).await, Ok(7));
+    });
+    let kept = each.await;
+    assert!(kept < 32, "{kept} bytes of each export");
+    node.export("at last", Export::of(&echo)).unwrap();
+    echo.stop();
+    // The name is free again when it has ended.
+    let next = system.spawn::<Echo>(()).await.unwrap();
+    until(|| node.export("at last", Export::of(&next)).is_ok()).await;
+    next.stop();
+}
+
 // [ENV-25]
 /// Actors end, of whom a peer is to hear that behind mail to as many of its own, for which there is no room.
 async fn ends_that_wait_are_kept_once() {
@@ -248,6 +268,7 @@ fn what_is_over_takes_no_memory() {
         connections_that_are_left_at_once_leave_nothing_behind(&network, &far).await;
         looks_for_what_is_not_there_leave_nothing_behind(&network).await;
         searches_that_were_given_up_leave_nothing_behind(&network, &near).await;
+        an_actor_that_is_exported_and_withdrawn_in_turn_keeps_nothing(&there, &far).await;
         ends_that_wait_are_kept_once().await;
         here.shutdown(LONG).await.unwrap();
         there.shutdown(LONG).await.unwrap();

@@ -16,7 +16,7 @@ use super::reach::Reach;
 use super::remote::stand_in;
 use super::spawn::Spawns;
 use super::transport::{ConnectError, Connecting, Transport};
-use crate::actor::{Protocol, Ref, SpawnError};
+use crate::actor::{Protocol, Ref, SpawnError, WatchId};
 use crate::queue::together::all;
 use crate::sync::{Arc, Mutex};
 use crate::system::System;
@@ -54,6 +54,13 @@ pub enum ExportError {
 /// An actor that other nodes reach, and the number by which they do.
 pub(super) type Reached = (u64, Arc<Box<dyn Exported>>);
 
+/// What is found by a name.
+struct Exporting {
+    reached: Reached,
+    /// Takes the name away when the actor has ended; `None` until that is set.
+    watch: Option<WatchId>,
+}
+
 /// What the parts of a node share.
 pub(super) struct Shared {
     system: System,
@@ -61,7 +68,7 @@ pub(super) struct Shared {
     identity: Identity,
     reach: Reach,
     /// What is found by name, with the number by which it is reached.
-    exports: Mutex<BTreeMap<String, Reached>>,
+    exports: Mutex<BTreeMap<String, Exporting>>,
     /// What other nodes may start, by name and protocol.
     spawns: Mutex<Spawns>,
     groups: Groups,
@@ -152,17 +159,12 @@ impl Node {
             return Err(ExportError::NameTaken(name));
         }
         let number = self.shared.reach.number(&self.shared.system, &**exported);
-        exports.insert(name.clone(), (number, exported.clone()));
+        let reached = (number, exported.clone());
+        exports.insert(name.clone(), Exporting { reached, watch: None });
         drop(exports);
         Shared::admit(&self.shared, number, &exported);
         self.shared.reach.update(number, exported.clone());
-        let shared = self.shared.clone();
-        exported.when_ended(Box::new(move |down| {
-            let mut exports = shared.exports.lock();
-            if exports.get(&name).is_some_and(|(_, exported)| exported.id() == down.actor) {
-                exports.remove(&name);
-            }
-        }));
+        Shared::withdraw_when_ended(&self.shared, &name, &exported);
         Ok(())
     }
 
@@ -175,7 +177,10 @@ impl Node {
     /// Lets nobody find the name any more. References to the actor stay good, also when they are sent on.
     pub fn withdraw(&self, name: &str) {
         // Dropped when the lock is free: it may be the last reference.
-        let _withdrawn = self.shared.exports.lock().remove(name);
+        let withdrawn = self.shared.exports.lock().remove(name);
+        if let Some(Exporting { reached: (_, exported), watch: Some(watch) }) = &withdrawn {
+            exported.unwatch_end(*watch);
+        }
     }
 
     /// Reaches the node at an address, or finds that it is connected already. Waits as long as an ask does.
@@ -276,7 +281,7 @@ impl Shared {
 
     /// The actor that is exported under a name, and its number.
     pub(super) fn exported(&self, name: &str) -> Option<Reached> {
-        self.exports.lock().get(name).cloned()
+        self.exports.lock().get(name).map(|exporting| exporting.reached.clone())
     }
 
     pub(super) fn spawns(&self) -> &Mutex<Spawns> {
@@ -304,6 +309,30 @@ impl Shared {
         if this.reach.admit(number, exported.clone()) {
             let shared = this.clone();
             exported.when_ended(Box::new(move |_| shared.reach.forget(number)));
+        }
+    }
+
+    /// Withdraws an actor when it ends, unless somebody has done so before.
+    fn withdraw_when_ended(this: &Arc<Self>, name: &str, exported: &Arc<Box<dyn Exported>>) {
+        let (shared, by) = (this.clone(), name.to_owned());
+        let watch = exported.when_ended(Box::new(move |down| {
+            let mut exports = shared.exports.lock();
+            let is_its = |found: &Exporting| found.reached.1.id() == down.actor;
+            let ended =
+                if exports.get(&by).is_some_and(is_its) { exports.remove(&by) } else { None };
+            // Dropped when the lock is free: it may be the last reference.
+            drop(exports);
+            drop(ended);
+        }));
+        let mut exports = this.exports.lock();
+        let is_it = |found: &&mut Exporting| std::ptr::eq(&*found.reached.1, &**exported);
+        match exports.get_mut(name).filter(is_it) {
+            Some(exporting) => exporting.watch = Some(watch),
+            // It was withdrawn meanwhile.
+            None => {
+                drop(exports);
+                exported.unwatch_end(watch);
+            }
         }
     }
 
