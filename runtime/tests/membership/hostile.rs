@@ -229,6 +229,57 @@ fn however_many_a_member_asks_to_probe_few_are_looked_for() {
     }));
 }
 
+#[test]
+fn a_member_that_names_others_up_and_down_has_few_of_them_come() {
+    const MEMBERS_MAX: usize = 3;
+    let network = Loopback::new();
+    let few = |at: Membership| at.members_max(MEMBERS_MAX).period(LONG);
+    let (system, _node, members) = join(&network, "here", 1, few);
+    let other = System::builder().workers(1).own();
+    let identity = Identity { node: NodeId(9), incarnation: Incarnation(1) };
+    let hostile = Node::start(&other, network.node("hostile", identity)).unwrap();
+    run(soon(async {
+        let (told, mut heard) = mpsc::unbounded_channel();
+        let ear = other.spawn::<Ear>(Ear(told)).await.unwrap();
+        hostile.export("greenroom.membership", Export::of(&ear)).unwrap();
+        let peer = hostile.connect(&"loopback:here".parse().unwrap()).await.unwrap();
+        let target: Ref<Fake> = peer.find("greenroom.membership").await.unwrap();
+        let me: Named = (9, 1, 1, 0, "loopback:hostile".to_owned());
+        let anybody = (1_u64, 1_u64, 1_u64, 0_u8, "loopback:here");
+        let greeting = postcard(&(&me, 0_u16, anybody, 6_u8));
+        // The eighth of foca's messages answers it, and says of which generation the other is.
+        let mut answer = async || loop {
+            let heard = heard.recv().await.unwrap();
+            let (header, _) = postcard::take_from_bytes::<(Named, u16, Named, u8)>(&heard).unwrap();
+            if header.3 == 7 {
+                return header.0;
+            }
+        };
+        target.packet(greeting.clone()).await.unwrap();
+        let it = answer().await;
+        for node in 1000_u64..1500 {
+            // Alive, and then down.
+            for state in [0_u8, 2] {
+                // Gossip is the ninth of foca's messages; it says what one other is.
+                let mut gossip = postcard(&(&me, 0_u16, &it, 8_u8));
+                gossip.extend(1_u16.to_be_bytes());
+                gossip.extend(postcard(&(
+                    (node, 1_u64, 1_u64, 0_u8, "loopback:nowhere"),
+                    0_u16,
+                    state,
+                )));
+                target.packet(gossip).await.unwrap();
+            }
+        }
+        // All of that was heard when the next greeting is answered.
+        target.packet(greeting).await.unwrap();
+        answer().await;
+        assert_eq!(members.members().len(), 1 + MEMBERS_MAX);
+        system.shutdown(LONG).await.unwrap();
+        other.shutdown(LONG).await.unwrap();
+    }));
+}
+
 fn timers(system: &System) -> usize {
     let left = system.leftovers();
     let timers = left.iter().find_map(|line| line.strip_suffix(" timers"));

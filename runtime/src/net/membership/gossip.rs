@@ -110,8 +110,9 @@ impl Gossip {
     /// A packet of the protocol.
     #[tell]
     fn packet(&mut self, bytes: Vec<u8>, cx: &mut Context<Self>) -> Result<(), foca::Error> {
-        let wall_ms = cx.system().core().clock.wall_ms();
-        let taken = self.swim.packet(&bytes, wall_ms, &mut self.timers);
+        let core = cx.system().core().clone();
+        let (now, wall_ms) = (core.clock.now(), core.clock.wall_ms());
+        let taken = self.swim.packet(&bytes, now, wall_ms, &mut self.timers);
         self.carry_out(cx);
         taken
     }

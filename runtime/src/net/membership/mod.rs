@@ -19,7 +19,8 @@
 //! members that may not are still members, if others are connected with both. A packet
 //! that is malformed, or names more members than there is room for, changes nothing and is a
 //! [`TellFailed`](crate::Event::TellFailed). Where there is room for no more, news that one is down that was never heard of
-//! is passed over.
+//! is passed over, and who is down keeps its place for a period. So in each no more nodes come than are remembered at most, whatever
+//! members name.
 
 mod crowd;
 mod gossip;
@@ -149,8 +150,8 @@ impl Membership {
         self
     }
 
-    /// Sets how many nodes this one remembers at most; by default 1024. Those that are down are among them, for a day or until
-    /// others that come need their places, who has been down for longest first.
+    /// Sets how many nodes this one remembers at most; by default 1024. Those that are down are among them, for a day or, after a
+    /// period, until others that come need their places, who has been down for longest first.
     pub const fn members_max(mut self, members: usize) -> Self {
         self.members_max = members;
         self

@@ -9,6 +9,7 @@ use super::member::Member;
 use super::timers::Timers;
 use crate::net::NodeId;
 use crate::sync::{Arc, Mutex, planted};
+use crate::time::Time;
 use bytes::{Buf, BufMut};
 use foca::{
     Foca, Header, NoCustomBroadcast, Notification, PeriodicParams, PostcardCodec, State, Timer,
@@ -43,6 +44,7 @@ pub(super) struct Swim {
     foca: Foca<Id, Codec, SmallRng, NoCustomBroadcast>,
     table: Arc<Mutex<Table>>,
     members_max: usize,
+    period: Duration,
     own: NodeId,
     standing: Standing,
     out: Out,
@@ -76,14 +78,15 @@ impl Swim {
         let codec = Codec { inner, table: table.clone(), own, standing: standing.clone() };
         let me = me.standing(standing.clone());
         let foca = Foca::new(me, config(period), SmallRng::seed_from_u64(seed), codec);
-        Self { foca, table, members_max, own, standing, out: Out::default() }
+        Self { foca, table, members_max, period, own, standing, out: Out::default() }
     }
 
-    /// What others say. Those who come take the places of those who have been down for longest, by the `timers` that would
-    /// have had these forgotten later.
+    /// What others say. Those who come take the places of those who have been down for longest, and for a period, by the
+    /// `timers` that would have had these forgotten later.
     pub(super) fn packet(
         &mut self,
         packet: &[u8],
+        now: Time,
         wall_ms: u64,
         timers: &mut Timers,
     ) -> Result<(), foca::Error> {
@@ -95,7 +98,10 @@ impl Swim {
         let len = self.table.lock().nodes.len();
         let Some(crowd) = Crowd::of(packet, |node| self.knows(node)) else { return taken };
         let newcomers = crowd.named.iter().filter(|node| !self.knows(**node)).count();
-        let spare = self.down_but(&crowd.named);
+        // Or a member that names others up and down would have as many come as it names.
+        let kept = planted!("membership-churns": self.period => Duration::ZERO);
+        let removable = timers.removals_by(now.after(REMEMBER_DOWN.saturating_sub(kept)));
+        let spare = self.down_but(&crowd.named, &removable);
         // A packet that is refused costs nobody a place, and neither does one of which nothing comes in after all.
         let are_too_many = len + newcomers > self.members_max + spare.len();
         if planted!("membership-refused-evicts": are_too_many => false) {
@@ -126,12 +132,13 @@ impl Swim {
         node == self.own || self.table.lock().nodes.contains(&node)
     }
 
-    /// Who is down, but for those and this node, which takes nobody's place.
-    fn down_but(&self, named: &BTreeSet<NodeId>) -> BTreeSet<NodeId> {
+    /// Who is down of `those`, but for who is named and this node, which takes nobody's place.
+    fn down_but(&self, named: &BTreeSet<NodeId>, those: &BTreeSet<NodeId>) -> BTreeSet<NodeId> {
         let all = self.foca.iter_membership_state();
         let down = all.filter(|member| member.state() == State::Down);
         let nodes = down.map(|member| member.id().identity.node);
-        nodes.filter(|node| *node != self.own && !named.contains(node)).collect()
+        let is_spare = |node: &NodeId| *node != self.own && !named.contains(node);
+        nodes.filter(|node| is_spare(node) && those.contains(node)).collect()
     }
 
     /// A period is over: a node that was declared down more than once in it takes part anew.

@@ -64,6 +64,16 @@ impl Timers {
         self.by_time.first_key_value().map(|((due, _), _)| *due)
     }
 
+    /// The nodes that are to be forgotten by then.
+    pub(super) fn removals_by(&self, by: Time) -> BTreeSet<NodeId> {
+        let all = self.ones.iter().filter(|(_, (due, _))| *due <= by);
+        let nodes = all.filter_map(|(one, _)| match one {
+            One::Removal(node) => Some(*node),
+            _ => None,
+        });
+        nodes.collect()
+    }
+
     /// Takes those that let so many of these nodes be forgotten, which have been down for longest.
     pub(super) fn take_removals(&mut self, count: usize, of: &BTreeSet<NodeId>) -> Vec<Timer<Id>> {
         let removals = of.iter().filter_map(|node| self.ones.get(&One::Removal(*node)));
@@ -104,7 +114,7 @@ mod tests {
         let mut removals = 0;
         for generation in 1..1000 {
             let news = gossip(&peer, &me, &[(3, generation, Down)]);
-            swim.packet(&news, 0, &mut timers).unwrap();
+            swim.packet(&news, now, 0, &mut timers).unwrap();
             for (delay, timer) in swim.take().timers {
                 removals += usize::from(matches!(timer, Timer::RemoveDown(_)));
                 timers.set(now.after(delay), timer);
@@ -129,7 +139,7 @@ mod tests {
         for generation in 1..1000 {
             let peer = id(2, generation);
             for told in [&[][..], &[(2, generation, Down)]] {
-                swim.packet(&gossip(&peer, &me, told), 0, &mut timers).unwrap();
+                swim.packet(&gossip(&peer, &me, told), now, 0, &mut timers).unwrap();
                 for (delay, timer) in swim.take().timers {
                     set += 1;
                     timers.set(now.after(delay), timer);

@@ -1,6 +1,5 @@
 use super::*;
 use crate::net::{Identity, Incarnation};
-use crate::time::Time;
 use State::{Alive, Down};
 
 pub(in crate::net::membership) fn id(node: u64, generation: u64) -> Id {
@@ -61,7 +60,7 @@ impl Node {
     }
 
     fn hear(&mut self, packet: &[u8]) -> Result<(), foca::Error> {
-        let taken = self.swim.packet(packet, self.wall_ms(), &mut self.timers);
+        let taken = self.swim.packet(packet, self.now, self.wall_ms(), &mut self.timers);
         self.set_timers();
         taken
     }
@@ -146,6 +145,25 @@ fn who_comes_takes_the_place_of_who_has_been_down_for_longest() {
 }
 
 #[test]
+fn in_a_period_no_more_come_than_there_is_room_for() {
+    let mut node = Node::new(1, 4);
+    let (me, from) = (node.id.clone(), id(2, 1));
+    for period in 1..5 {
+        node.wait(Duration::from_secs(1));
+        let mut came = BTreeSet::new();
+        for stranger in period * 100..period * 100 + 50 {
+            for state in [Alive, Down] {
+                let taken = node.hear(&gossip(&from, &me, &[(stranger, 1, state)]));
+                assert!(taken.is_ok() || had_no_room(&taken));
+                came.extend(node.up());
+            }
+        }
+        // One of them is who says so.
+        assert_eq!(came.len(), 4, "{came:?}");
+    }
+}
+
+#[test]
 fn news_of_the_dead_takes_nobodys_place() {
     let mut node = Node::new(1, 3);
     node.told(2, &[(3, Down), (4, Down)]).unwrap();
@@ -223,6 +241,18 @@ fn let_pass(nodes: &mut [Node], periods: u32) -> u32 {
         }
     }
     renewals
+}
+
+#[test]
+fn a_hundred_that_start_together_learn_of_each_other() {
+    let mut nodes: Vec<_> = (1..=100).map(|node| Node::new(node, 99)).collect();
+    for node in &mut nodes[1..] {
+        node.swim.greet(id(1, 1));
+    }
+    let_pass(&mut nodes, 40);
+    for node in &nodes {
+        assert_eq!(node.up().len(), 99, "{:?}", node.id);
+    }
 }
 
 #[test]
