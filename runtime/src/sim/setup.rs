@@ -9,7 +9,7 @@ use super::skew::Skew;
 use super::stage::{Face, Stage};
 use super::world::{Task, World};
 use crate::sync::Arc;
-use crate::system::{Builder, Scheduler, System};
+use crate::system::{Builder, Scheduler};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
@@ -54,8 +54,7 @@ impl NodeState {
         let seed = stage.choose(|choices| choices.noise(SEED, u64::MAX));
         let queue = stage.clone();
         let scheduler = Scheduler::trusted(move || SimulatedQueue::new(queue));
-        let builder =
-            System::builder().workers(WORKERS).batch(batch).seed(seed).scheduler(scheduler);
+        let builder = Builder::of(WORKERS).batch(batch).seed(seed).scheduler(scheduler);
         (self.settings)(builder)
     }
 

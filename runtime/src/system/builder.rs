@@ -140,7 +140,11 @@ pub struct Builder {
 
 impl Builder {
     pub(super) fn new() -> Self {
-        let count = thread::available_parallelism().map_or(1, usize::from);
+        Self::of(thread::available_parallelism().map_or(1, usize::from))
+    }
+
+    /// With so many workers, unless told otherwise: nobody asks how many cores there are, which reads half a dozen files.
+    pub(crate) fn of(count: usize) -> Self {
         let limits =
             WorkerLimits { batch: 64, slice: Duration::from_micros(50), spin: Duration::ZERO };
         let workers = WorkerOptions {
@@ -378,9 +382,13 @@ impl Builder {
     ) -> Result<(Pool, Arc<Core>), BuildError> {
         self.check_settings()?;
         let count = self.workers.count;
-        let parallel = thread::available_parallelism().ok().map(NonZeroUsize::get);
-        self.workers.limits.spin = spin_allowed(self.workers.limits.spin, count, parallel);
-        self.limits.spin = self.workers.limits.spin;
+        let spin = &mut self.workers.limits.spin;
+        // As for `of`.
+        if !spin.is_zero() {
+            let parallel = thread::available_parallelism().ok().map(NonZeroUsize::get);
+            *spin = spin_allowed(*spin, count, parallel);
+        }
+        self.limits.spin = *spin;
         let is_auto = matches!(self.scheduler.0, Kind::Auto);
         let scheduler = std::mem::replace(&mut self.scheduler, Scheduler::auto());
         let events = Arc::new(Events::new(count));
