@@ -1,5 +1,8 @@
 //! What stands in front of the keys, under bytes that somebody chose: headers, hellos and the replay window.
 
+#[cfg(fuzzing)]
+pub(super) mod products;
+
 use super::hello::{HELLO_BYTES, Hello, Tai64n};
 use super::replay::{Replay, Window};
 use super::wire::{

@@ -4,6 +4,9 @@
 //! The ephemeral key is drawn before and handed in, so that a handshake is a function of its inputs.
 
 use super::aead::{Aead, Cipher as Sealing, TAG_BYTES};
+#[cfg(fuzzing)]
+use super::fuzz::products::{agree, public_of};
+#[cfg(not(fuzzing))]
 use super::identity::{agree, public_of};
 use super::key::{KEY_BYTES, Key};
 use super::wire::Suite;

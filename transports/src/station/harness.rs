@@ -109,36 +109,48 @@ impl Net {
 
     /// What each has to send is under way, its lines are taken, and who waits is told.
     pub(super) fn collect(&mut self) {
-        for host in &mut self.hosts {
-            let Host { station, at, lines, out } = host;
-            station.handle_timeout(self.now);
-            while station.poll_transmit(self.now, SEGMENTS, out) {
-                let sent = out.datagrams().chunks(out.segment().get());
-                self.wire.extend(sent.map(|datagram| (out.to(), *at, datagram.to_vec())));
-            }
-            let mut cx = Context::from_waker(Waker::noop());
-            while let Poll::Ready(Some(line)) = station.poll_line(&mut cx) {
-                lines.push(line);
-            }
-            let mut wakes = Wakes::default();
-            station.take_wakes(&mut wakes);
-            wakes.wake();
+        (0..self.hosts.len()).for_each(|host| self.collect_from(host));
+    }
+
+    fn collect_from(&mut self, host: usize) {
+        let Host { station, at, lines, out } = &mut self.hosts[host];
+        station.handle_timeout(self.now);
+        while station.poll_transmit(self.now, SEGMENTS, out) {
+            let sent = out.datagrams().chunks(out.segment().get());
+            self.wire.extend(sent.map(|datagram| (out.to(), *at, datagram.to_vec())));
         }
+        let mut cx = Context::from_waker(Waker::noop());
+        while let Poll::Ready(Some(line)) = station.poll_line(&mut cx) {
+            lines.push(line);
+        }
+        let mut wakes = Wakes::default();
+        station.take_wakes(&mut wakes);
+        wakes.wake();
     }
 
     /// Hands a datagram to the host at its address, if one is there.
-    pub(super) fn deliver(&mut self, (to, from, mut bytes): Datagram) {
-        if let Some(host) = self.hosts.iter_mut().find(|host| host.at == to) {
-            host.station.handle(self.now, from, &mut bytes);
-        }
+    pub(super) fn deliver(&mut self, datagram: Datagram) {
+        self.hand_over(datagram);
+    }
+
+    /// The same; returns which host that is.
+    fn hand_over(&mut self, (to, from, mut bytes): Datagram) -> Option<usize> {
+        let host = self.hosts.iter().position(|host| host.at == to)?;
+        self.hosts[host].station.handle(self.now, from, &mut bytes);
+        Some(host)
     }
 
     /// Carries datagrams until there are none.
     pub(super) fn settle(&mut self) {
         self.collect();
+        self.carry();
+    }
+
+    /// The same where all that hosts have to send is under way: who gets nothing has nothing more.
+    fn carry(&mut self) {
         while let Some(datagram) = self.wire.pop_front() {
-            self.deliver(datagram);
-            self.collect();
+            let host = self.hand_over(datagram);
+            host.into_iter().for_each(|host| self.collect_from(host));
         }
     }
 
@@ -148,7 +160,12 @@ impl Net {
         self.settle();
         while let Some(due) = self.due().filter(|due| *due <= until) {
             self.now = due.max(self.now);
-            self.settle();
+            for host in 0..self.hosts.len() {
+                if self.hosts[host].station.timeout().is_some_and(|due| due <= self.now) {
+                    self.collect_from(host);
+                }
+            }
+            self.carry();
         }
         self.now = until;
         self.settle();
