@@ -1,13 +1,15 @@
 //! What one thread keeps in order: an array as long as the compiler knows, and whatever does not fit behind it.
 //!
 //! ```text
-//! [ . . x  x  x  x  . . ]   more: x  x  x
-//!       |           |
-//!     first        end of what is in the array
+//! [ . . x  x  x  x  . . ]   more: [ x x x x x x x x ] [ x x x . . . . . ]
+//!       |           |                                        |
+//!     first        end of what is in the array              filled
 //! ```
 //!
 //! Positions count up; a place is a position without its upper bits. What is put in while something is behind the
-//! array goes behind that, and fills the array when it is empty. Why not a `VecDeque`: `book/src/decisions/0033-row.md`.
+//! array goes behind that, into further arrays of the same kind, the first of which takes the array's place when that is
+//! empty. So nothing is moved, however much waits. Arrays that are empty are kept for later. Why not a `VecDeque`:
+//! `book/src/decisions/0033-row.md`.
 
 use std::collections::VecDeque;
 
@@ -23,7 +25,7 @@ pub(crate) const PLACES: usize = if cfg!(any(loom, shuttle)) {
 /// See the [module](self).
 #[derive(Debug)]
 pub(crate) struct Row<T> {
-    places: Box<[Option<T>; PLACES]>,
+    places: Places<T>,
     /// Position of the oldest value in the array.
     first: usize,
     /// Position of the next one to be put there.
@@ -31,14 +33,24 @@ pub(crate) struct Row<T> {
     /// Position from which on there is no room as far as is known: that of the next one, while others wait behind
     /// the array.
     full: usize,
-    /// What waits behind the array.
-    more: VecDeque<T>,
+    /// What waits behind the array. None of them is empty, and all but the last are full.
+    more: VecDeque<Places<T>>,
+    /// Places of the last of those that are filled.
+    filled: usize,
+    /// Arrays that are empty.
+    spares: Vec<Places<T>>,
+}
+
+type Places<T> = Box<[Option<T>; PLACES]>;
+
+fn vacant<T>() -> Places<T> {
+    Box::new([const { None }; PLACES])
 }
 
 impl<T> Row<T> {
     pub(crate) fn new() -> Self {
-        let places = Box::new([const { None }; PLACES]);
-        Self { places, first: 0, next: 0, full: PLACES, more: VecDeque::new() }
+        let (more, spares) = (VecDeque::new(), Vec::new());
+        Self { places: vacant(), first: 0, next: 0, full: PLACES, more, filled: 0, spares }
     }
 
     /// Puts a value behind all others.
@@ -54,13 +66,22 @@ impl<T> Row<T> {
     /// As [`Row::push_back`], where there was no room when it was looked at last.
     #[cold]
     fn push_further(&mut self, value: T) {
-        let full = self.first.wrapping_add(PLACES);
-        if self.next != full && self.more.is_empty() {
-            self.full = full;
-            return self.push_back(value);
+        if self.more.is_empty() {
+            let full = self.first.wrapping_add(PLACES);
+            if self.next != full {
+                self.full = full;
+                return self.push_back(value);
+            }
+            self.full = self.next;
         }
-        self.full = self.next;
-        self.more.push_back(value);
+        if self.more.is_empty() || self.filled == PLACES {
+            self.more.push_back(self.spares.pop().unwrap_or_else(vacant));
+            self.filled = 0;
+        }
+        if let Some(places) = self.more.back_mut() {
+            places[self.filled % PLACES] = Some(value);
+            self.filled += 1;
+        }
     }
 
     /// Takes the oldest value.
@@ -77,15 +98,12 @@ impl<T> Row<T> {
     /// As [`Row::pop_front`], where the array is empty.
     #[cold]
     fn pop_further(&mut self) -> Option<T> {
-        let value = self.more.pop_front()?;
-        let count = self.more.len().min(PLACES);
-        for moved in self.more.drain(..count) {
-            self.places[self.next % PLACES] = Some(moved);
-            self.next = self.next.wrapping_add(1);
-        }
-        let end = self.first.wrapping_add(PLACES);
-        self.full = if self.more.is_empty() { end } else { self.next };
-        Some(value)
+        let places = self.more.pop_front()?;
+        self.spares.push(std::mem::replace(&mut self.places, places));
+        let is_last = self.more.is_empty();
+        (self.first, self.next) = (0, if is_last { self.filled } else { PLACES });
+        self.full = if is_last { PLACES } else { self.next };
+        self.pop_front()
     }
 
     /// The first `window` values, as far as those are in the array.
@@ -126,7 +144,11 @@ impl<T> Row<T> {
     /// Values in the row.
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        self.next.wrapping_sub(self.first) + self.more.len()
+        let behind = match self.more.len() {
+            0 => 0,
+            arrays => (arrays - 1) * PLACES + self.filled,
+        };
+        self.next.wrapping_sub(self.first) + behind
     }
 }
 
