@@ -338,7 +338,7 @@ fn watched_behind<A: Behavior, F: LocalCall<A, Down, S>, S: 'static>(_: &F) -> &
             discard: drop_payload::<Signal<F, (WatchId, Down)>>,
             answers: false,
             weigh: None,
-            block: Some(Node::block::<Signal<F, (WatchId, Down)>>()),
+            block: Node::block::<Signal<F, (WatchId, Down)>>(),
             name: std::any::type_name::<Signal<F, (WatchId, Down)>>,
             type_id: std::any::TypeId::of::<()>,
         }

@@ -89,7 +89,7 @@ static KIND: Kind = Kind {
     deliver,
     discard,
     weigh: None,
-    block: None,
+    block: Node::NO_BLOCK,
     name: || "control",
     type_id: TypeId::of::<()>,
     answers: false,
@@ -178,6 +178,7 @@ pub(super) fn send(to: &CellRef, order: Order) -> bool {
 }
 
 /// From here on senders are refused.
+#[inline]
 pub(super) fn close(to: &CellRef) {
     to.inbox.close();
     if let Some(bound) = body::bound(to) {

@@ -70,7 +70,7 @@ impl<T: Send + 'static> DropBehind<T> {
         discard: drop_payload::<T>,
         answers: false,
         weigh: None,
-        block: Some(Node::block::<T>()),
+        block: Node::block::<T>(),
         name: std::any::type_name::<T>,
         type_id: TypeId::of::<()>,
     };
@@ -87,7 +87,7 @@ impl<T: Send + 'static> BehindAll<T> {
         discard: |node| drop(unsafe { Node::into_payload::<T>(node) }),
         answers: false,
         weigh: None,
-        block: None,
+        block: Node::NO_BLOCK,
         name: std::any::type_name::<T>,
         type_id: TypeId::of::<()>,
     };

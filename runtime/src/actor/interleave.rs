@@ -200,7 +200,7 @@ static RESUME: Kind = Kind {
     deliver: resume,
     discard: discard_signal::<u64>,
     weigh: None,
-    block: None,
+    block: Node::NO_BLOCK,
     name: || "interleaved",
     type_id: std::any::TypeId::of::<()>,
     answers: false,

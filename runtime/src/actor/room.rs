@@ -240,7 +240,7 @@ pub(super) static TICKET: Kind = Kind {
     deliver: redeem,
     discard: drop_payload::<()>,
     weigh: None,
-    block: Some(Node::block::<()>()),
+    block: Node::block::<()>(),
     name: || "ticket",
     type_id: std::any::TypeId::of::<()>,
     answers: false,

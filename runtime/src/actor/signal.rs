@@ -53,7 +53,7 @@ macro_rules! signal_kind {
                 deliver: $deliver,
                 discard: $crate::actor::signal::discard_signal::<$payload>,
                 weigh: None,
-                block: None,
+                block: Node::NO_BLOCK,
                 name: std::any::type_name::<$payload>,
                 type_id: std::any::TypeId::of::<()>,
                 answers: false,

@@ -195,7 +195,8 @@ impl Inbox {
     /// Links `node` behind the one that was the newest `before`.
     #[inline(always)]
     fn link(&self, before: *mut Node, node: NonNull<Node>) -> Push {
-        let previous = NonNull::new(clear(before, FLAGS)).expect("the lane ends in a node");
+        // SAFETY: the lane ends in a node at all times, so no word is without.
+        let previous = unsafe { NonNull::new_unchecked(clear(before, FLAGS)) };
         // SAFETY: the consumer keeps the newest node until its successor is linked.
         unsafe { Node::link(previous, node) };
         Self::taken_at_rest(before).unwrap_or_else(|| self.answer_for(before.addr() & FLAGS))
@@ -215,18 +216,13 @@ impl Inbox {
     /// the inbox's word, now and until it hands the inbox to another thread.
     ///
     /// # Safety
-    /// The caller owns `node` and gives it away.
+    /// As [`Inbox::push`].
     #[inline(always)]
     pub(crate) unsafe fn push_home(&self, node: NonNull<Node>) -> Push {
-        // SAFETY: the node is still the caller's.
-        unsafe { Node::set_next(node, ptr::null_mut()) };
         // Relaxed, both: no other thread touches the word; a hand-over orders everything before it.
         let before = self.newest.load(Ordering::Relaxed);
         self.newest.store(node.as_ptr(), Ordering::Relaxed);
-        let previous = NonNull::new(clear(before, FLAGS)).expect("the lane ends in a node");
-        // SAFETY: the consumer keeps the newest node until its successor is linked.
-        unsafe { Node::link(previous, node) };
-        Self::taken_at_rest(before).unwrap_or_else(|| self.answer_for(before.addr() & FLAGS))
+        self.link(before, node)
     }
 
     /// Settles what a push took away with its swap.
@@ -363,6 +359,15 @@ impl Inbox {
         }
         // AcqRel: acquires the nodes released by `push_urgent`; the release keeps their order.
         Chain::new(self.urgent.swap(ptr::null_mut(), Ordering::AcqRel))
+    }
+
+    /// Whether neither lane has more than an outlet has seen whose tail that is, and no flag is set. A hint, as in
+    /// [`Inbox::take_urgent`]. Token's holder only.
+    #[inline]
+    pub(crate) fn is_empty_behind(&self, tail: NonNull<Node>) -> bool {
+        // Relaxed, both: as in `take_urgent`, what is missed here keeps the token from being given back.
+        self.newest.load(Ordering::Relaxed) == tail.as_ptr()
+            && self.urgent.load(Ordering::Relaxed).is_null()
     }
 
     /// Gives the token back if nothing arrived behind `end`, the outlet's tail: from now on any push

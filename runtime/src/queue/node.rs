@@ -39,8 +39,8 @@ pub(crate) struct Kind {
     pub(crate) discard: unsafe fn(node: NonNull<Node>),
     /// Bytes that a user's message counts for where bytes are counted. The payload must still be there.
     pub(crate) weigh: Option<unsafe fn(node: NonNull<Node>) -> usize>,
-    /// The block of a user node, which is given back after its payload is gone.
-    pub(crate) block: Option<Shape>,
+    /// The block of a user node, which is given back after its payload is gone; [`Node::NO_BLOCK`] of others.
+    pub(crate) block: Shape,
     /// The payload's type, for reports.
     pub(crate) name: fn() -> &'static str,
     /// The payload's type, to be compared; that of `()` where nobody does.
@@ -64,6 +64,9 @@ struct Block<T> {
 }
 
 impl Node {
+    /// The [block](Kind::block) of nodes that have none, or whose receiver gives it back.
+    pub(crate) const NO_BLOCK: Shape = Shape::NONE;
+
     /// A node without payload, for the end of an empty lane.
     pub(crate) fn stub(kind: &'static Kind) -> Self {
         Self { next: AtomicPtr::new(ptr::null_mut()), kind }
@@ -162,10 +165,9 @@ impl Node {
     #[inline(always)]
     pub(crate) unsafe fn recycle(node: NonNull<Self>) {
         // SAFETY: the node is still live.
-        if let Some(block) = &unsafe { Self::kind(node) }.block {
-            // SAFETY: the kind was made for the node's payload.
-            unsafe { pool::release_as(node.cast(), block) };
-        }
+        let block = &unsafe { Self::kind(node) }.block;
+        // SAFETY: the kind was made for the node's payload.
+        unsafe { pool::release_as(node.cast(), block) };
     }
 
     /// Moves the payload out and gives the block back.

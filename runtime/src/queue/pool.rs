@@ -72,21 +72,29 @@ pub(crate) unsafe fn release(block: NonNull<u8>, layout: Layout) {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
     layout: Layout,
-    /// The class, or a number that is none.
+    /// The class, or [`LARGE`] or [`NOTHING`]: one number tells all cases apart.
     class: usize,
 }
 
+/// In place of a class: the block is larger than those of any.
+const LARGE: usize = usize::MAX;
+/// In place of a class: there is no block, or it is given back in another way.
+const NOTHING: usize = LARGE - 1;
+
 impl Shape {
+    /// That of what is not to be given back.
+    pub(crate) const NONE: Self = Self { layout: Layout::new::<()>(), class: NOTHING };
+
     pub(crate) const fn of(layout: Layout) -> Self {
         let class = match class_of(layout) {
             Some(class) => class,
-            None => usize::MAX,
+            None => LARGE,
         };
         Self { layout, class }
     }
 }
 
-/// Takes a block of that shape back.
+/// Takes a block of that shape back, if that is one of a block.
 ///
 /// # Safety
 /// As [`release`], of the shape's layout.
@@ -95,7 +103,7 @@ pub(crate) unsafe fn release_as(block: NonNull<u8>, shape: &Shape) {
     if shape.class < CLASS_BYTES.len() {
         // SAFETY: the caller's promise is passed on.
         unsafe { recycle::release(block, shape.class, shape.layout) };
-    } else {
+    } else if shape.class == LARGE {
         // SAFETY: the block came from `fresh` with this same layout.
         unsafe { discard(block, shape.layout) };
     }

@@ -9,7 +9,7 @@ use super::held::Held;
 use crate::queue::inbox::Push;
 use crate::queue::list::List;
 use crate::queue::node::{Lane, Node};
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 
 /// Something for one actor.
 #[derive(Debug)]
@@ -153,7 +153,9 @@ impl Cargo {
     unsafe fn deliver_mail(&self, mut mail: List) -> Option<Ready> {
         let mut ready = None;
         while let Some(node) = mail.pop_front() {
-            // SAFETY: the list gave the node away; its kind fits, and the caller's promise.
+            // SAFETY: the list gave the node away.
+            unsafe { Node::set_next(node, ptr::null_mut()) };
+            // SAFETY: as above; its kind fits, and the caller's promise.
             match unsafe { self.to.inbox.push_home(node) } {
                 Push::Queued => {}
                 Push::Woke => ready = Some(self.ready()),

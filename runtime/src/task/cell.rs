@@ -129,7 +129,7 @@ static STUB: Kind = Kind {
     deliver: |_, _| unreachable!("the stub carries no message"),
     discard: |_| unreachable!("the stub carries no message"),
     weigh: None,
-    block: None,
+    block: Node::NO_BLOCK,
     name: || "stub",
     type_id: TypeId::of::<()>,
     answers: false,

@@ -118,7 +118,15 @@ impl Held {
     }
 
     /// As [`Held::discard_mail`], but what is meant for the runtime is obeyed.
+    #[inline]
     pub(crate) fn discard_all_but_controls(&mut self) -> bool {
+        let owner = self.owner();
+        let (is_silent, tail) = (owner.signals.is_empty(), owner.outlet.tail());
+        is_silent && self.cell().inbox.is_empty_behind(tail) || self.discard_some_but_controls()
+    }
+
+    #[inline(never)]
+    fn discard_some_but_controls(&mut self) -> bool {
         let to = self.header().cast();
         self.cell().inbox.take_urgent().into_oldest_first(|node| {
             // SAFETY: the lane gave the node away.

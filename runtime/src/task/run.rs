@@ -296,13 +296,12 @@ impl<W: Witness> Run<'_, W> {
     #[inline(always)]
     fn handle_some(&mut self) -> Option<bool> {
         loop {
-            let more = self.handle();
-            if more.is_some() || self.handled >= self.look_at {
-                return more;
+            if !self.held.owner().signals.is_empty() {
+                return self.handle_signal();
             }
-            let is_urgent = self.held.cell().inbox.is_urgent();
-            let owner = self.held.owner();
-            if is_urgent || owner.pending.is_some() || !owner.running {
+            let Some(node) = self.held.pop_linked() else { return self.rest() };
+            let goes_on = !self.deliver(node) && self.handled < self.look_at;
+            if !goes_on || self.held.cell().inbox.is_urgent() || !self.held.owner().running {
                 return None;
             }
         }
@@ -314,13 +313,9 @@ impl<W: Witness> Run<'_, W> {
         if !self.held.owner().signals.is_empty() {
             return self.handle_signal();
         }
-        match self.held.pop_linked() {
-            Some(node) => {
-                self.deliver(node);
-                None
-            }
-            None => self.rest(),
-        }
+        let Some(node) = self.held.pop_linked() else { return self.rest() };
+        self.deliver(node);
+        None
     }
 
     /// Handles the first signal, or a message that goes before it; the result as in `wait`. Of timers that are due
@@ -425,9 +420,9 @@ impl<W: Witness> Run<'_, W> {
         }
     }
 
-    /// Hands a message to its handler; if that waits, notes what for.
+    /// Hands a message to its handler; if that waits, notes what for: `true`.
     #[inline(always)]
-    fn deliver(&mut self, node: NonNull<Node>) {
+    fn deliver(&mut self, node: NonNull<Node>) -> bool {
         self.handled += 1;
         // SAFETY: the lane or list gave the node away.
         let kind = unsafe { Node::kind(node) };
@@ -435,10 +430,13 @@ impl<W: Witness> Run<'_, W> {
         self.doing.begin(kind);
         self.hand_over(node);
         self.doing.end();
-        if self.held.owner().pending.is_some() {
-            return self.wait_for(kind);
+        let waits = self.held.owner().pending.is_some();
+        if waits {
+            self.wait_for(kind);
+        } else {
+            current::set_deadline(Time::NEVER);
         }
-        current::set_deadline(Time::NEVER);
+        waits
     }
 
     /// Notes what the handler waits for that has just begun to.

@@ -16,7 +16,7 @@
 
 use super::cell::{Header, VTable};
 use crate::event::ActorId;
-use crate::queue::node::{Kind, Lane};
+use crate::queue::node::{Kind, Lane, Node};
 use crate::sync::{AtomicBool, AtomicPtr, AtomicU64, CachePadded, Ordering, planted, thread};
 use std::any::TypeId;
 use std::ptr;
@@ -34,7 +34,7 @@ pub(super) static HOOK: Kind = Kind {
     deliver: |_, _| unreachable!("no message runs a hook"),
     discard: |_| unreachable!("no message runs a hook"),
     weigh: None,
-    block: None,
+    block: Node::NO_BLOCK,
     name: || "a start or stop hook",
     type_id: TypeId::of::<()>,
     answers: false,

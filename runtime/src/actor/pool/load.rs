@@ -31,7 +31,7 @@ static KIND: Kind = Kind {
     deliver: arrive,
     discard: drop_payload::<Marker>,
     weigh: None,
-    block: Some(Node::block::<Marker>()),
+    block: Node::block::<Marker>(),
     name: || "marker",
     type_id: TypeId::of::<()>,
     answers: false,

@@ -94,7 +94,7 @@ impl<P> Hollow<P> {
         deliver: |_, _| {},
         discard: |_| {},
         weigh: None,
-        block: Some(Node::block::<P>()),
+        block: Node::block::<P>(),
         name: || "withdrawn",
         type_id: TypeId::of::<Withdrawn>,
         answers: false,

@@ -16,12 +16,12 @@ static USER: Kind = Kind {
     deliver: |_, _| {},
     discard: |_| {},
     weigh: None,
-    block: Some(Node::block::<usize>()),
+    block: Node::block::<usize>(),
     name: || "user",
     answers: false,
 };
 static URGENT: Kind = Kind { lane: Lane::Signal, ..USER };
-static STUB: Kind = Kind { block: None, ..USER };
+static STUB: Kind = Kind { block: Node::NO_BLOCK, ..USER };
 /// What is left of a message that was withdrawn.
 static HOLLOW: Kind = Kind { lane: Lane::Signal, ..USER };
 
@@ -200,8 +200,10 @@ impl Cell {
     /// What the end of an actor does, and a late sender after it.
     fn bury(&self) {
         loop {
-            self.take_urgent();
-            while self.pop() {}
+            if !self.inbox.is_empty_behind(self.end()) {
+                self.take_urgent();
+                while self.pop() {}
+            }
             self.with(|consumer| consumer.dead = true);
             if self.inbox.die(self.end()) {
                 return;

@@ -14,11 +14,11 @@ static USER: Kind = Kind {
     deliver: |_, _| {},
     discard: |_| {},
     weigh: None,
-    block: Some(Node::block::<usize>()),
+    block: Node::block::<usize>(),
     name: || "user",
     answers: false,
 };
-static STUB: Kind = Kind { block: None, ..USER };
+static STUB: Kind = Kind { block: Node::NO_BLOCK, ..USER };
 
 struct Ends {
     inbox: Inbox,
