@@ -1,7 +1,8 @@
-//! The cell of an actor: header, control, context and state, in one block.
+//! The cell of an actor: header, control and state, in one block.
 //!
 //! ```text
-//! | Frame: header, control, bound, children | context | stage: arguments, then the actor |
+//! | bound, if any | Frame: header, control, children | context | stage: arguments, then the actor |
+//!                 ^ the address of the cell           no bytes
 //! ```
 //!
 //! Invariants, beside those of [`crate::task`]:
@@ -9,7 +10,7 @@
 //! 2. While a handler waits, its future has `&mut` to the stage and the context; until it is dropped
 //!    the runtime touches the control and the header's owner part only.
 //! 3. `stage` holds what `phase` says: arguments in `Starting` before the hook, the actor from
-//!    `Running` to the end of the stop hook, else nothing.
+//!    `Running` to the end of the stop hook, else nothing. The [`Life`] has it noted.
 
 use super::context::{Context, Side};
 use super::extras::Extras;
@@ -25,9 +26,11 @@ use crate::task::Priority;
 use crate::task::cell::{CellRef, Header, VTable};
 use crate::task::core_ref::CoreRef;
 use crate::task::held::Held;
+use crate::task::life::Life;
 use crate::task::siblings::Siblings;
 use std::alloc::Layout;
 use std::any::TypeId;
+use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 
 /// What a restart starts from.
@@ -68,6 +71,11 @@ pub(crate) struct Control {
 }
 
 impl Control {
+    /// Whether there is anything in it to be dropped.
+    fn holds_any(&self) -> bool {
+        self.extras.is_some() || self.side.is_some()
+    }
+
     pub(crate) fn extras(&mut self) -> &mut Extras {
         self.extras.get_or_insert_default()
     }
@@ -77,8 +85,8 @@ impl Control {
 #[repr(C)]
 pub(crate) struct Frame {
     header: Header,
-    control: UnsafeCell<Control>,
-    bound: Option<Box<Bound>>,
+    /// Dropped by [`free`], which finds nothing in most of them.
+    control: UnsafeCell<ManuallyDrop<Control>>,
     /// Each takes itself out when it has ended. Whether the actor waits for the last one to end is in its
     /// [header](Header::waits_for_children), where there is room.
     children: Siblings,
@@ -92,11 +100,12 @@ struct Body<A: Behavior> {
     stage: UnsafeCell<Stage<A>>,
 }
 
-/// Arguments, or the actor made of them.
-enum Stage<A: Behavior> {
-    Empty,
-    Args(A::Args),
-    Live(A),
+/// Arguments, or the actor made of them, as invariant 3 says. A union, since an enumeration of these would take a word to
+/// say which.
+union Stage<A: Behavior> {
+    empty: (),
+    args: ManuallyDrop<A::Args>,
+    live: ManuallyDrop<A>,
 }
 
 /// The frame of a live cell.
@@ -105,16 +114,33 @@ pub(crate) fn frame(cell: &CellRef) -> &Frame {
     unsafe { cell.as_ptr().cast::<Frame>().as_ref() }
 }
 
-/// Where in its cell a context lies, whatever the actor's type: right behind the frame.
-pub(super) fn context_address(header: NonNull<Header>) -> usize {
-    header.addr().get() + size_of::<Frame>()
-}
+/// How far behind the beginning of its cell a context lies, whatever the actor's type: right behind the frame.
+pub(super) const CONTEXT_AT: usize = size_of::<Frame>();
 
 /// The bound of an actor's mailbox, if it has one.
 pub(crate) fn bound(cell: &CellRef) -> Option<&Bound> {
-    let bound = frame(cell).bound.as_deref();
-    debug_assert_eq!(cell.inbox.is_bounded(), bound.is_some(), "the inbox knows of the bound");
-    bound
+    if !cell.inbox.is_bounded() {
+        return None;
+    }
+    // SAFETY: in front of a cell whose inbox is bounded there is its bound, which nobody changes.
+    Some(unsafe { &*bound_of(cell.as_ptr()) })
+}
+
+/// Where the bound of a cell is that has one.
+fn bound_of(header: NonNull<Header>) -> *mut Box<Bound> {
+    header.as_ptr().cast::<Box<Bound>>().wrapping_sub(1)
+}
+
+/// The block of a cell, and where in it the cell begins: most have no bound, and no room for one.
+const fn block_of<A: Behavior>(is_bounded: bool) -> (Layout, usize) {
+    let body = Layout::new::<Body<A>>();
+    if !is_bounded {
+        return (body, 0);
+    }
+    match Layout::new::<Box<Bound>>().extend(body) {
+        Ok((block, begin)) => (block.pad_to_align(), begin),
+        Err(_) => panic!("an actor is smaller than memory"),
+    }
 }
 
 /// Whether a cell has what most actors never need.
@@ -171,12 +197,23 @@ unsafe fn stage<'a, A: Behavior>(header: NonNull<Header>) -> &'a mut Stage<A> {
 ///
 /// # Safety
 /// As [`context`]; the actor has started and not ended.
+#[inline(always)]
 pub(super) unsafe fn live<'a, A: Behavior>(header: NonNull<Header>) -> &'a mut A {
     // SAFETY: the caller's promise.
-    match unsafe { stage::<A>(header) } {
-        Stage::Live(actor) => actor,
-        Stage::Empty | Stage::Args(_) => unreachable!("a running actor is live"),
-    }
+    debug_assert!(unsafe { is_live(header) }, "a running actor is live");
+    // SAFETY: as above.
+    let stage = unsafe { stage::<A>(header) };
+    // SAFETY: by invariant 3 the stage holds the actor.
+    unsafe { &mut stage.live }
+}
+
+/// Notes what the stage of a cell holds from now on; returns what it held.
+///
+/// # Safety
+/// The caller holds the token, and uses no reference to what only its holder owns meanwhile.
+unsafe fn note_stage(header: NonNull<Header>, holds: u8) -> u8 {
+    // SAFETY: the caller's promise.
+    unsafe { Held::new(header) }.owner().life.swap_stage(holds)
 }
 
 /// Takes the start arguments out.
@@ -185,12 +222,12 @@ pub(super) unsafe fn live<'a, A: Behavior>(header: NonNull<Header>) -> &'a mut A
 /// The caller holds the token, no handler waits, and the cell is an `A`'s.
 pub(super) unsafe fn take_args<A: Behavior>(header: NonNull<Header>) -> A::Args {
     // SAFETY: the caller's promise.
-    match std::mem::replace(unsafe { stage::<A>(header) }, Stage::Empty) {
-        Stage::Args(args) => args,
-        Stage::Empty | Stage::Live(_) => {
-            unreachable!("an actor that is to start has its arguments")
-        }
-    }
+    let held = unsafe { note_stage(header, 0) };
+    assert!(held == Life::ARGS, "an actor that is to start has its arguments");
+    // SAFETY: as above.
+    let stage = unsafe { stage::<A>(header) };
+    // SAFETY: the stage has held them until now.
+    unsafe { ManuallyDrop::take(&mut stage.args) }
 }
 
 /// Puts arguments in for the next start.
@@ -199,7 +236,11 @@ pub(super) unsafe fn take_args<A: Behavior>(header: NonNull<Header>) -> A::Args 
 /// As [`take_args`].
 pub(super) unsafe fn set_args<A: Behavior>(header: NonNull<Header>, args: A::Args) {
     // SAFETY: the caller's promise.
-    *unsafe { stage::<A>(header) } = Stage::Args(args);
+    unsafe { clear_stage::<A>(header) };
+    // SAFETY: as above.
+    unsafe { stage::<A>(header) }.args = ManuallyDrop::new(args);
+    // SAFETY: as above.
+    unsafe { note_stage(header, Life::ARGS) };
 }
 
 /// Puts the started actor in.
@@ -208,7 +249,11 @@ pub(super) unsafe fn set_args<A: Behavior>(header: NonNull<Header>, args: A::Arg
 /// As [`take_args`].
 pub(super) unsafe fn set_live<A: Behavior>(header: NonNull<Header>, actor: A) {
     // SAFETY: the caller's promise.
-    *unsafe { stage::<A>(header) } = Stage::Live(actor);
+    unsafe { clear_stage::<A>(header) };
+    // SAFETY: as above.
+    unsafe { stage::<A>(header) }.live = ManuallyDrop::new(actor);
+    // SAFETY: as above.
+    unsafe { note_stage(header, Life::LIVE) };
 }
 
 /// Drops the actor, or the arguments it was to be made of.
@@ -217,16 +262,36 @@ pub(super) unsafe fn set_live<A: Behavior>(header: NonNull<Header>, actor: A) {
 /// As [`take_args`].
 pub(super) unsafe fn clear_stage<A: Behavior>(header: NonNull<Header>) {
     // SAFETY: the caller's promise.
-    *unsafe { stage::<A>(header) } = Stage::Empty;
+    let held = unsafe { note_stage(header, 0) };
+    // SAFETY: as above.
+    let stage = unsafe { stage::<A>(header) };
+    // SAFETY: the stage has held that until now.
+    unsafe { stage.drop_as(held) };
 }
 
 /// Whether the actor is there.
 ///
 /// # Safety
 /// As [`take_args`].
-pub(super) unsafe fn is_live<A: Behavior>(header: NonNull<Header>) -> bool {
+pub(super) unsafe fn is_live(header: NonNull<Header>) -> bool {
     // SAFETY: the caller's promise.
-    matches!(unsafe { stage::<A>(header) }, Stage::Live(_))
+    unsafe { Held::new(header) }.owner().life.stage() == Life::LIVE
+}
+
+impl<A: Behavior> Stage<A> {
+    /// Drops what it holds: [`Life::ARGS`], [`Life::LIVE`], or nothing.
+    ///
+    /// # Safety
+    /// It does hold that, and is used as empty afterwards.
+    unsafe fn drop_as(&mut self, held: u8) {
+        match held {
+            // SAFETY: the caller's promise.
+            Life::LIVE => unsafe { ManuallyDrop::drop(&mut self.live) },
+            // SAFETY: as above.
+            Life::ARGS => unsafe { ManuallyDrop::drop(&mut self.args) },
+            _ => {}
+        }
+    }
 }
 
 fn vtable<A: Behavior>() -> &'static VTable {
@@ -254,10 +319,11 @@ pub(super) fn build<A: Behavior>(
 ) -> Held {
     const { limit_actor::<A>() };
     const { limit_arguments::<A::Args>() };
-    let body = pool::acquire(Layout::new::<Body<A>>()).cast::<Body<A>>();
-    let mailbox = A::OPTIONS.get_mailbox();
     let kept = kept.or_else(|| args.as_ref().and_then(Kept::by_policy));
-    let bound = Bound::of(mailbox, &core);
+    let bound = Bound::of(A::OPTIONS.get_mailbox(), &core);
+    let (block, begin) = block_of::<A>(bound.is_some());
+    // SAFETY: the pool hands out a block of at least this layout, inside of which the cell begins.
+    let body = unsafe { pool::acquire(block).add(begin) }.cast::<Body<A>>();
     // SAFETY: the pool handed out a free block of at least this layout.
     unsafe { Header::init(body.cast(), vtable::<A>(), core, id, bound.is_some(), priority) };
     let header = body.cast::<Header>();
@@ -268,25 +334,34 @@ pub(super) fn build<A: Behavior>(
     // SAFETY: as above; the fields behind the header are written one by one.
     let place = unsafe { Fields::of(body) };
     // SAFETY: as above.
-    unsafe { place.control.write(UnsafeCell::new(control)) };
-    // SAFETY: as above.
-    unsafe { place.bound.write(bound) };
+    unsafe { place.control.write(UnsafeCell::new(ManuallyDrop::new(control))) };
+    if let Some(bound) = bound {
+        // SAFETY: the block was made for a bound, too.
+        unsafe { bound_of(header).write(bound) };
+    }
     // SAFETY: as above.
     unsafe { place.children.write(Siblings::new()) };
     // SAFETY: as above.
     unsafe { place.context.write(UnsafeCell::new(Context::new(header))) };
+    let (stage, holds) = match args {
+        Some(args) => (Stage { args: ManuallyDrop::new(args) }, Life::ARGS),
+        None => (Stage { empty: () }, 0),
+    };
     // SAFETY: as above.
-    unsafe { place.stage.write(UnsafeCell::new(args.map_or(Stage::Empty, Stage::Args))) };
+    unsafe { place.stage.write(UnsafeCell::new(stage)) };
+    // For the context, which knows its own address only.
+    body.as_ptr().expose_provenance();
     // SAFETY: the maker of a cell holds its token.
     let mut held = unsafe { Held::new(header) };
-    held.owner().life.phase = Phase::Starting as u8;
+    let life = &mut held.owner().life;
+    life.phase = Phase::Starting as u8;
+    life.swap_stage(holds);
     held
 }
 
 /// Where the fields behind the header go.
 struct Fields<A: Behavior> {
-    control: *mut UnsafeCell<Control>,
-    bound: *mut Option<Box<Bound>>,
+    control: *mut UnsafeCell<ManuallyDrop<Control>>,
     children: *mut Siblings,
     context: *mut UnsafeCell<Context<A>>,
     stage: *mut UnsafeCell<Stage<A>>,
@@ -300,14 +375,12 @@ impl<A: Behavior> Fields<A> {
         // SAFETY: only an address is computed, inside the caller's memory.
         let control = unsafe { &raw mut (*body).frame.control };
         // SAFETY: as above.
-        let bound = unsafe { &raw mut (*body).frame.bound };
-        // SAFETY: as above.
         let children = unsafe { &raw mut (*body).frame.children };
         // SAFETY: as above.
         let context = unsafe { &raw mut (*body).context };
         // SAFETY: as above.
         let stage = unsafe { &raw mut (*body).stage };
-        Self { control, bound, children, context, stage }
+        Self { control, children, context, stage }
     }
 }
 
@@ -316,11 +389,33 @@ impl<A: Behavior> Fields<A> {
 unsafe fn free<A: Behavior>(header: NonNull<Header>) {
     let body = header.cast::<Body<A>>();
     // SAFETY: the caller's promise.
+    let is_bounded = unsafe { header.as_ref() }.inbox.is_bounded();
+    // What is dropped in other places than the header is dropped if one of them panics, too.
+    // SAFETY: as above; it is read this once.
+    let _bound = is_bounded.then(|| unsafe { bound_of(header).read() });
+    // SAFETY: as above.
+    let held = unsafe { note_stage(header, 0) };
+    // SAFETY: as above.
+    let control = unsafe { body.as_ref() }.frame.control.with_mut(|control| control);
+    // SAFETY: as above.
+    let control = unsafe { &mut *control };
+    // SAFETY: it is not used again.
+    let _control = control.holds_any().then(|| unsafe { ManuallyDrop::take(control) });
+    // SAFETY: as above.
     unsafe { Header::recycle_last_node(header) };
     // SAFETY: as above.
     unsafe { body.drop_in_place() };
+    // SAFETY: only the address of the field is taken.
+    let stage = unsafe { (&raw mut (*body.as_ptr()).stage).cast::<Stage<A>>() };
+    // SAFETY: nobody else uses it.
+    let stage = unsafe { &mut *stage };
+    // SAFETY: nothing of it was dropped with the rest.
+    unsafe { stage.drop_as(held) };
+    let (block, begin) = block_of::<A>(is_bounded);
+    // SAFETY: the cell begins there in its block.
+    let start = unsafe { body.cast::<u8>().sub(begin) };
     // SAFETY: the block came from the pool with this layout.
-    unsafe { pool::release(body.cast(), Layout::new::<Body<A>>()) };
+    unsafe { pool::release(start, block) };
 }
 
 /// A cell, and those of all who are below it.

@@ -36,18 +36,18 @@ pub(super) fn bury(held: &mut Held) -> Advance {
     held.cell().core.lives().add_end();
     // SAFETY: this is the cell's own reference, given up here and nowhere else.
     let own = unsafe { CellRef::from_raw(held.header()) };
-    let mut mourners = Mourners::default();
-    mourners.gather(held);
+    let mut mourners = None;
+    gather(&mut mourners, held);
     // From its success on late senders own the token.
     while !held.die() {
         if !discard(held) {
             patience.wait();
         }
-        mourners.gather(held);
+        gather(&mut mourners, held);
     }
     // Only now, so that whoever learns of the end finds every order to the actor refused.
     own.core.events.emit(|| Event::Ended { actor: own.actor_id(), reason: reason.clone() });
-    if !mourners.is_empty() {
+    if let Some(mourners) = mourners {
         mourners.tell(&own, &reason);
     }
     match parent {
@@ -91,16 +91,17 @@ struct Mourners {
     links: Vec<Link>,
 }
 
-impl Mourners {
-    /// Frees what would outlive the actor, and notes who waits for its end, also those who came late.
-    fn gather(&mut self, held: &mut Held) {
-        if body::has_extras(held) {
-            self.gather_some(held);
-        }
+/// Frees what would outlive the actor, and notes who waits for its end, also those who came late. Of most actors there
+/// is nobody to be noted.
+fn gather(mourners: &mut Option<Mourners>, held: &mut Held) {
+    if body::has_extras(held) {
+        mourners.get_or_insert_default().gather(held);
     }
+}
 
+impl Mourners {
     #[inline(never)]
-    fn gather_some(&mut self, held: &mut Held) {
+    fn gather(&mut self, held: &mut Held) {
         self.links.append(&mut links::take_all(held));
         let Some(mut extras) = control(held).extras.take() else { return };
         self.starter = self.starter.take().or(extras.starter.take());
@@ -110,10 +111,6 @@ impl Mourners {
         if !quietly(|| extras.give_up(cell)) {
             report_bad_drop(cell);
         }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.starter.is_none() && self.watchers.is_empty() && self.links.is_empty()
     }
 
     /// What is woken may be anybody's, and must not end the worker.

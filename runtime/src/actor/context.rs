@@ -39,8 +39,11 @@ use std::time::Duration;
 ///
 /// Handlers and hooks get it as `cx: &mut Context<Self>`.
 pub struct Context<A: Actor> {
-    header: NonNull<Header>,
+    // It has no bytes, and speaks for the cell that it lies in: two that are swapped stay what they are.
     of: PhantomData<fn(A)>,
+    /// Under strict provenance no address leads to the cell.
+    #[cfg(miri)]
+    header: NonNull<Header>,
 }
 
 /// What an incarnation has begun and must end with it.
@@ -69,24 +72,45 @@ unsafe impl<A: Actor> Send for Context<A> {}
 unsafe impl<A: Actor> Sync for Context<A> {}
 
 impl<A: Actor> Context<A> {
+    /// For the cell at `header`, in which it is to lie.
+    #[cfg_attr(not(miri), expect(unused_variables, reason = "the place says it"))]
     pub(super) fn new(header: NonNull<Header>) -> Self {
-        Self { header, of: PhantomData }
+        Self {
+            of: PhantomData,
+            #[cfg(miri)]
+            header,
+        }
+    }
+
+    /// The cell that the context lies in.
+    #[inline(always)]
+    fn address(&self) -> NonNull<Header> {
+        let header = std::ptr::from_ref(self).addr() - body::CONTEXT_AT;
+        #[cfg(miri)]
+        {
+            // Two contexts can be swapped where they have bytes.
+            assert_eq!(header, self.header.addr().get(), "a context lies in its own cell");
+            self.header
+        }
+        #[cfg(not(miri))]
+        {
+            let header = std::ptr::with_exposed_provenance_mut(header);
+            // SAFETY: nobody has a context but by a reference to where it lies, in a cell behind the frame. What makes
+            // a cell exposes its address.
+            unsafe { NonNull::new_unchecked(header) }
+        }
     }
 
     pub(super) fn header(&self) -> &Header {
-        // Two contexts can be swapped by whoever has `&mut` to both; then neither speaks for its cell.
-        let here = std::ptr::from_ref(self).addr();
-        assert!(here == body::context_address(self.header), "a context was moved out of its actor");
-        // SAFETY: the context lies in the same cell as the header.
-        unsafe { self.header.as_ref() }
+        // SAFETY: a running actor's cell is live.
+        unsafe { self.address().as_ref() }
     }
 
     /// The token, which the thread holds that runs the actor.
     pub(super) fn held(&mut self) -> Held {
-        self.header();
         // SAFETY: the actor's own handler or hook runs, to the end of which the runner uses no
         // reference of its own.
-        unsafe { Held::new(self.header) }
+        unsafe { Held::new(self.address()) }
     }
 
     pub(crate) fn core(&self) -> &CoreRef {
@@ -94,9 +118,8 @@ impl<A: Actor> Context<A> {
     }
 
     pub(super) fn cell(&self) -> CellRef {
-        self.header();
         // SAFETY: a running actor's cell is live.
-        unsafe { CellRef::to(self.header) }
+        unsafe { CellRef::to(self.address()) }
     }
 
     pub(super) fn side(&mut self) -> &mut Side {
@@ -196,7 +219,7 @@ impl<A: Actor> Context<A> {
         let core = self.header().core.clone();
         // Not from the borrowed header, through which the rest of the cell would be out of reach.
         // SAFETY: the value borrows this context, which only a handler or hook has.
-        let me = unsafe { Parent::new(self.header) };
+        let me = unsafe { Parent::new(self.address()) };
         Spawn::new(core, Owner::Parent(me), args)
     }
 

@@ -281,7 +281,7 @@ fn has_children(held: &mut Held) -> bool {
 unsafe fn stop<A: Behavior>(held: &mut Held) -> bool {
     enter(held, Phase::Cleanup);
     // SAFETY: the caller's promise.
-    if !held.owner().life.hook || !unsafe { body::is_live::<A>(held.header()) } {
+    if !held.owner().life.hook || !unsafe { body::is_live(held.header()) } {
         return false;
     }
     // SAFETY: as above.

@@ -103,11 +103,15 @@ pub(super) fn reason(held: &mut Token) -> &ExitReason {
 
 /// As [`reason`], of the last incarnation, when nobody asks again.
 pub(super) fn take_reason(held: &mut Token) -> ExitReason {
-    if Ending::of(held) == Ending::Failed
-        && let Some(extras) = &mut control(held).extras
-        && let Some(failure) = extras.failure.take()
-    {
-        return failure;
+    match Ending::of(held) {
+        Ending::Failed => {
+            let extras = control(held).extras.as_mut();
+            extras.and_then(|extras| extras.failure.take()).unwrap_or(ExitReason::Stopped)
+        }
+        // Not by way of a reference: to copy one that is known needs no code that knows them all.
+        Ending::None | Ending::Own | Ending::Stopped => ExitReason::Stopped,
+        Ending::Drained => ExitReason::Drained,
+        Ending::Killed => ExitReason::Killed,
+        Ending::Restarted => ExitReason::Restarted,
     }
-    reason(held).clone()
 }

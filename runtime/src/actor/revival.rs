@@ -39,7 +39,7 @@ enum Next {
 pub(super) unsafe fn clean_up<A: Behavior>(held: &mut Held) -> Advance {
     let header = held.header();
     // SAFETY: the caller's promise.
-    let has_started = unsafe { body::is_live::<A>(header) };
+    let has_started = unsafe { body::is_live(header) };
     // SAFETY: as above.
     if !quietly(|| unsafe { body::clear_stage::<A>(header) }) {
         report_bad_drop(held.cell());
@@ -49,8 +49,8 @@ pub(super) unsafe fn clean_up<A: Behavior>(held: &mut Held) -> Advance {
     if !quietly(|| context.end_incarnation()) {
         report_bad_drop(held.cell());
     }
-    let policy = A::OPTIONS.get_restart();
-    if policy.kind() == RestartKind::Never && !body::has_extras(held) {
+    let never = const { matches!(A::OPTIONS.get_restart().kind(), RestartKind::Never) };
+    if never && !body::has_extras(held) {
         // Nobody has a say in what follows, as of most actors.
         ends_as_asked(held);
         enter(held, Phase::Burial);
@@ -58,6 +58,7 @@ pub(super) unsafe fn clean_up<A: Behavior>(held: &mut Held) -> Advance {
     }
     family::forget(held);
     stash::put_back(held);
+    let policy = A::OPTIONS.get_restart();
     let next =
         if ends_as_asked(held) { Next::End } else { what_follows(held, &policy, has_started) };
     // One that cannot start ends, also when it was to start again.

@@ -46,7 +46,8 @@ pub struct Spawn<'a, A: Behavior> {
     name: Option<Name>,
     worker: Option<usize>,
     priority: Priority,
-    supervised: Option<(Spec, Kept<A>)>,
+    /// Apart, so that what most have not is no more than a word to be passed on.
+    supervised: Option<Box<(Spec, Kept<A>)>>,
     /// A child is started by its parent's handler, which this borrows.
     by: PhantomData<&'a mut ()>,
 }
@@ -63,13 +64,13 @@ impl<A: Behavior> Spawn<'_, A> {
     where
         A::Args: Clone,
     {
-        self.supervised = Some((spec, Kept::for_supervisor(&self.args)));
+        self.supervised = Some(Box::new((spec, Kept::for_supervisor(&self.args))));
         self
     }
 
     /// How the parent supervises the actor.
     pub(super) fn spec(&mut self) -> Option<&mut Spec> {
-        self.supervised.as_mut().map(|(spec, _)| spec)
+        self.supervised.as_deref_mut().map(|(spec, _)| spec)
     }
 
     /// Registers the actor under `name`, unique in its system, until it ends.
@@ -114,7 +115,7 @@ impl<A: Behavior> Spawn<'_, A> {
         starter: Option<oneshot::Sender<Result<(), String>>>,
     ) -> Result<Ref<A>, SpawnError> {
         let Self { core, owner, args, name, worker, priority, supervised, .. } = self;
-        let (spec, kept) = supervised.unzip();
+        let (spec, kept) = supervised.map(|supervised| *supervised).unzip();
         let workers = core.workers();
         if let Some(worker) = worker.filter(|&worker| worker >= workers) {
             return Err(SpawnError::NoSuchWorker { worker, workers });

@@ -56,7 +56,13 @@ impl Tasks {
 
 /// Ends the tasks of the incarnation, which has nothing else to do: whether some are yet to be dropped, the last of which
 /// then wakes the cell.
+#[inline]
 pub(super) fn have_to_end(held: &mut Held) -> bool {
+    control(held).side.is_some() && some_have_to_end(held)
+}
+
+#[inline(never)]
+fn some_have_to_end(held: &mut Held) -> bool {
     let Some(side) = &mut control(held).side else { return false };
     for (_, task) in side.tasks.named.drain(..) {
         task.abort();

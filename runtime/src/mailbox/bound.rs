@@ -114,7 +114,17 @@ unsafe impl Send for Window {}
 
 impl Bound {
     /// The bound of a mailbox in a system, if there is any.
+    #[inline(always)]
     pub(crate) fn of(mailbox: Mailbox, core: &Core) -> Option<Box<Self>> {
+        let is_free = !mailbox.is_bounded()
+            && mailbox.overload_at().is_none()
+            && core.limits.overload.is_none()
+            && core.budget.is_none();
+        if is_free { None } else { Self::of_some(mailbox, core) }
+    }
+
+    #[inline(never)]
+    fn of_some(mailbox: Mailbox, core: &Core) -> Option<Box<Self>> {
         let high = mailbox.overload_at().or(core.limits.overload);
         if high.is_some() {
             core.begin_slowing();

@@ -11,7 +11,8 @@ pub(crate) struct Life {
     pub(crate) last: u8,
     /// Whether the stop hook is to run.
     pub(crate) hook: bool,
-    /// What has ever been so, as [`Life::BORN`] and [`Life::PARENTAL`].
+    /// What has ever been so, as [`Life::BORN`] and [`Life::PARENTAL`]; and what the stage of the cell holds, as
+    /// [`Life::ARGS`] and [`Life::LIVE`].
     pub(crate) ever: u8,
     /// Why the layer above is asked before each message, as bits of its own; zero if it is not.
     pub(crate) attended: u8,
@@ -29,6 +30,12 @@ impl Life {
     /// In [`Life::ever`]: it has had children.
     pub(crate) const PARENTAL: u8 = 2;
 
+    /// In [`Life::ever`]: the stage holds start arguments.
+    pub(crate) const ARGS: u8 = 4;
+    /// In [`Life::ever`]: the stage holds the actor.
+    pub(crate) const LIVE: u8 = 8;
+    const STAGE: u8 = Self::ARGS | Self::LIVE;
+
     /// In [`Life::lately`]: a user's message was handled since the layer above was asked.
     pub(crate) const HEARD: u8 = 1;
     /// In [`Life::lately`]: what was handled last was a signal, so a message goes before the next one. What the runner
@@ -40,6 +47,18 @@ impl Life {
         let has = self.lately & flag != 0;
         self.lately &= !flag;
         has
+    }
+
+    /// What the stage of the cell holds; zero for nothing.
+    pub(crate) fn stage(&self) -> u8 {
+        self.ever & Self::STAGE
+    }
+
+    /// Notes what the stage of the cell holds, and returns what it held.
+    pub(crate) fn swap_stage(&mut self, holds: u8) -> u8 {
+        let held = self.stage();
+        self.ever = self.ever & !Self::STAGE | holds;
+        held
     }
 
     pub(crate) fn has_ever(&self, flag: u8) -> bool {

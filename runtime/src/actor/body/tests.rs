@@ -17,6 +17,7 @@ impl Idle {
 #[test]
 fn an_idle_actor_costs_at_most_256_bytes_beside_its_state() {
     // Cells come in blocks of 32 bytes more each, so up to 31 may be lost to rounding. It is less, so that a state of
-    // three words makes a cell of seven lines of them.
-    assert!(overhead::<Idle>() <= 208, "{} bytes", overhead::<Idle>());
+    // two words makes a cell of six such pieces. Under Miri a context has bytes.
+    let most = if cfg!(miri) { 192 } else { 176 };
+    assert!(overhead::<Idle>() <= most, "{} bytes", overhead::<Idle>());
 }
