@@ -5,17 +5,21 @@
 //! for a while. Whoever waits hears in time what became of it, also of an address that has not had its turn for long
 //! enough. [UDP-71]
 
+use super::meets::Meets;
 use super::{Station, Wakes};
 use crate::link::Time;
 use crate::secure::key::PublicKey;
 use greenroom::net::{Address, ConnectError, Identity};
-use std::collections::VecDeque;
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::sync::oneshot;
 
 /// For how long addresses are asked who is there while others wait to be.
 const TURN: Duration = Duration::from_secs(1);
+
+/// Addresses at most at which a node is sought at a time.
+pub const PLACES_MAX: usize = 16;
 
 /// What is said of a node that does not answer, and of an address where none does.
 const SILENT: &str = "no answer to the handshake";
@@ -31,7 +35,7 @@ pub(super) struct Connecting {
     /// Who waits, with until when, the first that is due before the others.
     attempts: Vec<(Time, Attempt)>,
     /// Addresses to be asked who is there, the first so many of them now.
-    meets: VecDeque<SocketAddr>,
+    meets: Meets,
     /// Since when the first ones have been asked.
     since: Time,
 }
@@ -75,8 +79,13 @@ impl Attempt {
         Told { done: self.done, outcome: Err(ConnectError::Closed) }
     }
 
+    /// The addresses that it wants to be asked who is there.
+    pub(super) fn meets(&self) -> &[SocketAddr] {
+        if self.is_known { &[] } else { &self.at }
+    }
+
     fn meets_at(&self, at: SocketAddr) -> bool {
-        !self.is_known && self.at.contains(&at)
+        self.meets().contains(&at)
     }
 }
 
@@ -107,11 +116,13 @@ impl Connecting {
         then: impl Fn(Attempt) -> Told,
         wakes: &mut Wakes,
     ) {
-        wakes.told.extend(
-            self.attempts
-                .extract_if(.., |(_, attempt)| which(attempt))
-                .map(|(_, attempt)| then(attempt)),
-        );
+        let Self { attempts, meets, .. } = self;
+        wakes.told.extend(attempts.extract_if(.., |(_, attempt)| which(attempt)).map(
+            |(_, attempt)| {
+                meets.forgo(&attempt);
+                then(attempt)
+            },
+        ));
     }
 
     pub(super) fn connected(&mut self, key: &PublicKey, peer: Identity, wakes: &mut Wakes) {
@@ -133,7 +144,10 @@ impl Connecting {
         let is_another = |attempt: &Attempt| attempt.key.is_some_and(|expected| expected != key);
         self.rule_out(at, is_another, "another node is there", wakes);
         for (_, attempt) in self.attempts.iter_mut().filter(|(_, attempt)| attempt.meets_at(at)) {
+            self.meets.forgo(attempt);
             (attempt.key, attempt.is_known, attempt.at) = (Some(key), true, vec![at]);
+            // What a node has proved itself is as good as what the owner says.
+            attempt.by = By::Owner;
         }
     }
 
@@ -152,12 +166,20 @@ impl Connecting {
         let attempts = self.attempts.iter_mut().map(|(_, attempt)| attempt);
         for attempt in attempts.filter(|attempt| attempt.meets_at(at) && which(attempt)) {
             attempt.at.retain(|other| *other != at);
+            self.meets.forgo_at(at);
         }
         self.end(|attempt| attempt.at.is_empty(), |attempt| attempt.fail(why), wakes);
     }
 
+    /// Drops the attempts for which nobody waits any more.
+    fn drop_unwanted(&mut self) {
+        let Self { attempts, meets, .. } = self;
+        for (_, left) in attempts.extract_if(.., |(_, attempt)| attempt.done.is_closed()) {
+            meets.forgo(&left);
+        }
+    }
+
     pub(super) fn fail_all(&mut self, wakes: &mut Wakes) {
-        self.meets.clear();
         self.end(|_| true, Attempt::refuse, wakes);
     }
 
@@ -176,6 +198,7 @@ impl Connecting {
     fn give_up(&mut self, now: Time, wakes: &mut Wakes) -> bool {
         let due = self.attempts.iter().take_while(|(until, _)| *until <= now).count();
         let late = self.attempts.drain(..due).map(|(_, attempt)| {
+            self.meets.forgo(&attempt);
             let why = if attempt.is_known { SILENT } else { NOBODY };
             attempt.fail(why)
         });
@@ -186,26 +209,30 @@ impl Connecting {
 
 impl Station {
     /// Reaches the node at an address, or finds that there is a line to it.
-    pub fn connect(&mut self, attempt: Attempt) {
+    pub fn connect(&mut self, mut attempt: Attempt) {
         if self.is_closed {
             return self.wakes.told.push(attempt.refuse());
         }
         if attempt.key == Some(self.endpoint.public()) {
             return self.wakes.told.push(attempt.fail(ITSELF));
         }
-        let (places, key) = (attempt.at.clone(), attempt.key);
+        let key = attempt.key;
         let allows = attempt.is_known && attempt.by == By::Owner;
         if key.is_some_and(|key| self.endpoint.is_forbidden(&key)) {
             return self.wakes.told.push(attempt.fail("the node is forbidden"));
         }
         // [UDP-76]
         if key.is_none()
-            && let Some(peer) = self.connected_at(&places)
+            && let Some(peer) = self.connected_at(&attempt.at)
         {
             return self.wakes.told.push(attempt.succeed(peer));
         }
         let until = self.now + self.endpoint.give_up_after();
         let until = crate::planted!("station-silence-untold": until => Time::from_nanos(u64::MAX));
+        self.connecting.drop_unwanted();
+        let mut known = BTreeSet::new();
+        attempt.at.retain(|at| known.insert(*at));
+        let is_new = self.connecting.meets.want(&attempt);
         self.connecting.attempts.push((until, attempt));
         if let Some(key) = key {
             if crate::planted!("told-are-allowed": allows => true) {
@@ -213,15 +240,7 @@ impl Station {
             }
             self.begin(&key);
         }
-        let Connecting { attempts, meets, .. } = &mut self.connecting;
-        let known = meets.len();
-        for at in places {
-            let still_waits = attempts.iter().any(|(_, attempt)| attempt.meets_at(at));
-            if still_waits && !meets.contains(&at) {
-                meets.push_back(at);
-            }
-        }
-        if meets.len() > known {
+        if is_new {
             self.meet();
         }
         self.tell_driver();
@@ -251,7 +270,7 @@ impl Station {
         let mut places = Vec::new();
         // What was asked for last is the likeliest.
         for at in attempts.rev().filter(wanted).flat_map(|attempt| &attempt.at) {
-            if !places.contains(at) {
+            if places.len() < PLACES_MAX && !places.contains(at) {
                 places.push(*at);
             }
         }
@@ -266,24 +285,19 @@ impl Station {
 
     /// Asks at the first addresses who is there, and no more where nobody waits for that.
     pub(super) fn meet(&mut self) {
-        let Connecting { attempts, meets, since } = &mut self.connecting;
-        attempts.retain(|(_, attempt)| !attempt.done.is_closed());
-        meets.retain(|at| {
-            let is_wanted = attempts.iter().any(|(_, attempt)| attempt.meets_at(*at));
-            if !is_wanted {
-                self.endpoint.leave_alone(*at);
-            }
-            is_wanted
-        });
+        self.connecting.drop_unwanted();
+        let Connecting { meets, since, .. } = &mut self.connecting;
+        for at in meets.take_left() {
+            self.endpoint.leave_alone(at);
+        }
         let at_once = self.endpoint.contacts_max();
         if meets.len() <= at_once {
             *since = self.now;
         }
-        let now: Vec<_> = meets.iter().copied().take(at_once).collect();
+        let now = meets.first(at_once);
         for at in now {
             if let Err(error) = self.endpoint.meet(self.now, at) {
                 self.connecting.nobody(at, &error.to_string(), &mut self.wakes);
-                self.connecting.meets.retain(|other| *other != at);
             }
         }
     }
@@ -296,10 +310,10 @@ impl Station {
         }
         if self.connecting.turn(at_once).is_some_and(|due| due <= self.now) {
             self.connecting.since = self.now;
-            for at in self.connecting.meets.iter().take(at_once) {
-                self.endpoint.leave_alone(*at);
+            for at in self.connecting.meets.first(at_once) {
+                self.endpoint.leave_alone(at);
             }
-            self.connecting.meets.rotate_left(at_once);
+            self.connecting.meets.rotate(at_once);
             self.meet();
         }
     }

@@ -19,6 +19,7 @@ pub(crate) mod fuzz;
 #[cfg(any(test, fuzzing))]
 mod harness;
 mod line;
+mod meets;
 mod outgoing;
 mod paired;
 mod pairing;
@@ -28,7 +29,7 @@ mod tests;
 mod wakes;
 mod word;
 
-pub use connecting::{Attempt, By};
+pub use connecting::{Attempt, By, PLACES_MAX};
 pub use outgoing::Outgoing;
 pub use paired::{Carrier, Change};
 pub use pairing::{Want, Why};

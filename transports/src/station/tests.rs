@@ -2,6 +2,7 @@ use super::harness::{Net, public};
 use crate::secure::audit::What;
 use crate::secure::endpoint::harness::address;
 use greenroom::net::{ConnectError, LinkEnd, Order};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 use tokio::sync::oneshot::Receiver;
 use tokio::sync::oneshot::error::TryRecvError;
@@ -85,6 +86,23 @@ fn who_waits_for_silent_addresses_hears_of_it() {
         net.pass(5 * SECOND);
         assert_eq!(net.due(), None, "nobody is asked any more");
     }
+}
+
+/// [UDP-79]: members may name as many as they like, each at many addresses; whoever waits for them soon gives up.
+#[test]
+fn thousands_of_addresses_hold_nobody_up() {
+    let mut net = Net::new(2, false);
+    let address = |at: u32| SocketAddr::from((Ipv4Addr::from(0x0b00_0000 + at), 7));
+    let waiting: Vec<_> = (0..2_500)
+        .map(|at| net.connect_among(0, (16 * at..16 * at + 16).map(address).collect(), None, false))
+        .collect();
+    let known = (0..2_500).map(|at| net.connect(0, address(at), Some(public(2)), true));
+    let known: Vec<_> = known.collect();
+    net.pass(2 * SECOND);
+    drop((waiting, known));
+    let mut found = net.connect(0, net.hosts[1].at, None, false);
+    net.pass(2 * SECOND);
+    assert!(matches!(found.try_recv(), Ok(Ok(_))));
 }
 
 /// [UDP-76]

@@ -1,10 +1,10 @@
 //! Where those are who are to be connected: addresses of names, and of those the ones that the socket reaches.
 
+use super::lookups::Found;
 use super::transport::{Driver, Shared};
 use crate::secure::key::PublicKey;
-use crate::station::{Attempt, By};
+use crate::station::{Attempt, By, PLACES_MAX};
 use greenroom::net::{Address, ConnectError, Identity};
-use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::task::{Context, Poll};
 use tokio::sync::oneshot;
@@ -19,33 +19,37 @@ pub(super) struct Request {
 }
 
 impl Driver {
-    /// Looks up the addresses of those who are to be connected.
+    /// Looks up the addresses of those who are to be connected. [UDP-79]
     pub(super) fn look_up(&mut self, shared: &Shared, cx: &mut Context<'_>) {
         let requests = shared.requests.lock().as_mut().map(std::mem::take).unwrap_or_default();
         for request in requests {
             if let Ok(at) = request.host.parse() {
                 connect(shared, request, Ok(vec![at]));
-            } else {
-                self.lookups.spawn(async move {
-                    let found = tokio::net::lookup_host(&request.host).await.map(Iterator::collect);
-                    (request, found)
-                });
+                continue;
+            }
+            let lookups = match request.by {
+                By::Owner => &mut self.lookups,
+                By::Others => &mut self.told_lookups,
+            };
+            if let Err(request) = lookups.add(request) {
+                connect(shared, request, Err("too many names wait to be looked up".to_owned()));
             }
         }
-        while let Poll::Ready(Some(done)) = self.lookups.poll_join_next(cx) {
-            if let Ok((request, found)) = done {
-                connect(shared, request, found);
+        for lookups in [&mut self.lookups, &mut self.told_lookups] {
+            while let Poll::Ready((requests, found)) = lookups.poll_found(cx) {
+                requests.into_iter().for_each(|request| connect(shared, request, found.clone()));
             }
         }
     }
 }
 
-/// Those of the addresses that a socket at `ours` reaches, the ones of its own family first.
-fn reachable(mut found: Vec<SocketAddr>, ours: SocketAddr) -> io::Result<Vec<SocketAddr>> {
+/// Those of the addresses that a socket at `ours` reaches, the ones of its own family first, and not too many.
+fn reachable(mut found: Vec<SocketAddr>, ours: SocketAddr) -> Found {
     found.sort_by_key(|at| at.is_ipv4() != ours.is_ipv4());
-    let found: Vec<_> = found.into_iter().filter_map(|at| written(at, ours)).collect();
+    let found = found.into_iter().filter_map(|at| written(at, ours));
+    let found: Vec<_> = found.take(PLACES_MAX).collect();
     if found.is_empty() {
-        return Err(io::Error::other("there is no address of the socket's family"));
+        return Err("there is no address of the socket's family".to_owned());
     }
     Ok(found)
 }
@@ -66,7 +70,7 @@ fn written(at: SocketAddr, ours: SocketAddr) -> Option<SocketAddr> {
 }
 
 /// Has the node reached at whichever of its addresses it answers. [UDP-73]
-fn connect(shared: &Shared, request: Request, found: io::Result<Vec<SocketAddr>>) {
+fn connect(shared: &Shared, request: Request, found: Found) {
     let Request { address, key, by, done, .. } = request;
     // Without a cluster's key, a node that is named is one that knows this one.
     let is_known = key.is_some_and(|key| !shared.has_cluster || shared.knows(&key));
@@ -75,8 +79,7 @@ fn connect(shared: &Shared, request: Request, found: io::Result<Vec<SocketAddr>>
             let attempt = Attempt { address, at, key, is_known, by, done };
             shared.with(|station| station.connect(attempt));
         }
-        Err(error) => {
-            let text = error.to_string();
+        Err(text) => {
             // An error means that nobody waits any more.
             let _ = done.send(Err(ConnectError::Unreachable { address, text }));
         }
@@ -86,6 +89,18 @@ fn connect(shared: &Shared, request: Request, found: io::Result<Vec<SocketAddr>>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // [UDP-73]
+    #[test]
+    fn of_a_name_with_thousands_of_addresses_a_few_are_tried() {
+        let ours = "127.0.0.1:1".parse().unwrap();
+        let many = (1..=4_000_u16).flat_map(|port| {
+            [SocketAddr::from(([0; 8], port)), SocketAddr::from(([192, 0, 2, 1], port))]
+        });
+        let found = reachable(many.collect(), ours).unwrap();
+        let ports: Vec<_> = found.iter().map(SocketAddr::port).collect();
+        assert_eq!(ports, (1..=16).collect::<Vec<_>>());
+    }
 
     #[test]
     fn a_socket_reaches_what_it_is_bound_for() {

@@ -4,6 +4,7 @@
 //! under it.
 
 use super::datagrams::{Datagrams, Kernel};
+use super::lookups::Lookups;
 use super::names::Request;
 use super::settings::Settings;
 use super::socket::SendError;
@@ -27,7 +28,6 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, SystemTime};
 use tokio::sync::oneshot;
-use tokio::task::JoinSet;
 
 /// A socket's memory, over what one node may have under way to it: packets take more there than their bytes.
 const FLIGHT_SHARE: u64 = 4;
@@ -61,7 +61,7 @@ pub enum BindError {
 /// Addresses are `udp:HOST:PORT#KEY`, where `KEY` is the node's public key in 64 hexadecimal digits. It may be left
 /// out for a [peer](Settings::peer) with that address, and with a [cluster key](Settings::cluster_key), which lets
 /// nodes that do not know each other say who they are. `HOST` is a name or an address, an IPv6 one in brackets. A name is
-/// looked up for each attempt, and all its addresses that the socket reaches are tried.
+/// looked up for each attempt, and those of its addresses that the socket reaches are tried, the first 16.
 #[derive(Clone)]
 pub struct Udp {
     pub(super) shared: Arc<Shared>,
@@ -93,7 +93,8 @@ pub(super) struct Driver {
     /// When the station's clock began.
     start: Option<Duration>,
     wakes: Wakes,
-    pub(super) lookups: JoinSet<(Request, io::Result<Vec<SocketAddr>>)>,
+    pub(super) lookups: Lookups,
+    pub(super) told_lookups: Lookups,
     is_broken: bool,
 }
 
@@ -144,7 +145,8 @@ impl Udp {
             is_waiting: false,
             start: None,
             wakes: Wakes::default(),
-            lookups: JoinSet::new(),
+            lookups: Lookups::own(),
+            told_lookups: Lookups::told(),
             is_broken: false,
         };
         let shared = Shared {
@@ -355,7 +357,7 @@ impl Driver {
         self.wakes.wake();
         if is_over || self.is_broken {
             shared.requests.lock().take();
-            self.lookups = JoinSet::new();
+            (self.lookups, self.told_lookups) = (Lookups::own(), Lookups::told());
             self.end_pairs();
             return Drive::Ended;
         }
