@@ -45,7 +45,7 @@ use closing::Closing;
 use ends::Ends;
 use held::Held;
 use news::{Behind, News};
-use parking::{Parked, Parking};
+use parking::{Load, Parked, Parking};
 use std::collections::{BTreeMap, VecDeque};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -56,10 +56,6 @@ pub(super) use window::WIDTH_MIN;
 
 /// Messages, and frames that are none, that are taken before others have their turn: a turn of any actor.
 pub(super) const MESSAGES_PER_TURN: u32 = 64;
-
-/// Memory of parked messages: while they have more, an actor that has as many as the narrowest window gets no more of them.
-/// [ENV-11]
-const PARKED_BYTES_MAX: usize = 64 << 20;
 
 /// See the [module](self).
 pub(super) struct Session {
@@ -79,8 +75,8 @@ pub(super) struct Session {
     behind: Behind,
     /// If the peer has closed the connection, and some have messages that wait.
     closing: Option<Closing>,
-    /// What is parked, in bytes.
-    parked_bytes: usize,
+    /// What is parked for them.
+    load: Load,
     /// Of all messages of the peer.
     limit: Option<Limit>,
     answers: Answers,
@@ -147,7 +143,7 @@ impl Session {
             node,
             inlets: BTreeMap::new(),
             held: Held::new(waker),
-            parked_bytes: 0,
+            load: Load::default(),
             news: News::new(waker),
             behind: Behind::default(),
             closing: None,
@@ -327,12 +323,11 @@ impl Session {
         }
         let waits = !inlet.is_idle() || (question.is_some() && self.outlet.is_pressed());
         if planted!("net-overtakes-parked": waits => false) {
-            if planted!("net-parked-unbounded": inlet.is_crowded(self.parked_bytes) => false) {
+            let is_too_much = self.load.is_too_much(&inlet.parked, envelope.arguments.len());
+            if planted!("net-parked-unbounded": is_too_much => false) {
                 return self.settle(origin, Err(Undelivered::OverLimit));
             }
-            let parked = Parked::new(envelope, origin);
-            self.parked_bytes += parked.bytes();
-            inlet.parked.park(parked);
+            inlet.parked.park(Parked::new(envelope, origin), &mut self.load);
             if inlet.waiting.is_none() {
                 self.held.stall(origin.actor);
             }
@@ -379,7 +374,7 @@ impl Session {
         outcome: Result<Option<Answer>, Undelivered>,
     ) -> Result<(), Misbehaved> {
         let Some(inlet) = self.inlets.get_mut(&origin.actor) else { return Ok(()) };
-        let mut said = inlet.settle(1, origin.actor, self.parked_bytes, &self.outlet);
+        let mut said = inlet.settle(1, origin.actor, &self.load, &self.outlet);
         match (outcome, origin.question) {
             (Ok(Some(answer)), Some(question)) => self.answers.wait(answer, question),
             // [ENV-21]
@@ -424,9 +419,9 @@ impl Inlet {
 
     /// So many messages to the actor, of that number, do not wait any more: the peer gets credit for others when it is time.
     /// `false` if it has caused more than may wait to be said. [ENV-11]
-    fn settle(&mut self, count: u32, actor: u64, parked_bytes: usize, outlet: &Outlet) -> bool {
+    fn settle(&mut self, count: u32, actor: u64, load: &Load, outlet: &Outlet) -> bool {
         // Who is refused gets no credit for it: that comes when those that wait find room.
-        if !self.window.settle(count) || self.is_crowded(parked_bytes) {
+        if !self.window.settle(count) || load.is_too_much(&self.parked, 1) {
             return true;
         }
         let messages = self.window.advance(outlet.arrived());
@@ -438,11 +433,6 @@ impl Inlet {
     /// Whether nothing of what came waits.
     fn is_idle(&self) -> bool {
         self.waiting.is_none() && self.parked.is_empty()
-    }
-
-    /// Whether no more is parked here, while so many bytes are parked in all.
-    fn is_crowded(&self, bytes: usize) -> bool {
-        bytes > PARKED_BYTES_MAX && self.parked.len() >= WIDTH_MIN as usize
     }
 }
 

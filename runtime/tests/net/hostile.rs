@@ -153,65 +153,71 @@ fn a_peer_that_ignores_its_credit_fills_no_memory() {
     });
 }
 
+/// What a peer says of refused messages until it answers a search.
+async fn refusals(link: &dyn Link, why: Undelivered) -> usize {
+    say(link, &Frame::Find { correlation: 2, protocol: "none", name: "nobody" });
+    let mut refused = 0;
+    loop {
+        match Frame::parse(&receive(link).await.unwrap()) {
+            Ok(Frame::Undelivered { why: said, .. }) if said == why => refused += 1,
+            Ok(Frame::Credit { .. }) => {}
+            Ok(Frame::NotFound { correlation: 2, .. }) => return refused,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
 // [G-REMOTE-6] [ENV-11]
 #[test]
-fn what_is_parked_behind_a_full_mailbox_is_bounded_in_bytes() {
-    const LARGE: u64 = 200;
+fn what_is_parked_behind_full_mailboxes_is_bounded_in_bytes() {
+    const LARGE: usize = 100;
+    const BYTES: usize = 2 << 20;
     let network = Loopback::new().frames_max(1024);
     let there = Place::new(&network, "there", Scheduler::stealing());
     run(async {
-        let gate = open();
-        let near = there.system.spawn::<Book>(Arc::clone(&gate)).await.unwrap();
-        there.node.export("book", Export::of(&near)).unwrap();
+        let gate = shut();
+        let mut books = Vec::new();
+        for name in ["one", "two", "three"] {
+            let near = there.system.spawn::<Book>(Arc::clone(&gate)).await.unwrap();
+            there.node.export(name, Export::of(&near)).unwrap();
+            books.push(near);
+        }
         let link = attack(&network).await;
-        let note = real_note(&network, &there, &near).await;
-        let (actor, window) = find(&*link).await;
-        let note = Frame::Tell(Envelope { actor, ..note.as_envelope() });
-        // Short messages that are handled quickly, until there is credit for more than at first.
-        let (mut sent, mut granted) = (0, u64::from(window));
-        while granted - sent < LARGE + 6 {
-            assert!(sent < 100_000, "the window does not grow");
-            while sent < granted {
-                say(&*link, &note);
-                sent += 1;
+        let note = real_note(&network, &there, &books[0]).await;
+        let arguments = vec![7; BYTES];
+        let mut kept = Vec::new();
+        for name in ["one", "two", "three"] {
+            say(&*link, &Frame::Find { correlation: 1, protocol: "test.book", name });
+            let found = receive(&*link).await.unwrap();
+            let Ok(Frame::Found { actor, .. }) = Frame::parse(&found) else { panic!("{found:?}") };
+            let note = Envelope { actor, ..note.as_envelope() };
+            // One is handled, four are in the mailbox, and one waits for room.
+            (0..6).for_each(|_| say(&*link, &Frame::Tell(note)));
+            let large = if name == "three" { 1 } else { LARGE };
+            for _ in 0..large {
+                say(&*link, &Frame::Tell(Envelope { arguments: &arguments, ..note }));
             }
-            // All credit is used up before any more of it is read.
-            until_async(async || near.notes().await.unwrap().len() as u64 == sent).await;
-            let Ok(Frame::Credit { messages, .. }) = Frame::parse(&receive(&*link).await.unwrap())
-            else {
-                panic!("only credit is said")
-            };
-            granted = messages;
+            kept.push(large - refusals(&*link, Undelivered::OverLimit).await);
         }
-        until_async(async || near.notes().await.unwrap().len() as u64 == sent).await;
-        gate.acquire().await.unwrap().forget();
-        // One is handled, four are in the mailbox, and one waits for room.
-        (0..6).for_each(|_| say(&*link, &note));
-        let arguments = vec![7; 640 << 10];
-        let Frame::Tell(envelope) = note else { unreachable!() };
-        for _ in 0..LARGE {
-            say(&*link, &Frame::Tell(Envelope { arguments: &arguments, ..envelope }));
-        }
-        // Those that the narrowest window has are kept, whatever they weigh.
-        let mut refused = 0;
-        while refused < LARGE - u64::from(window) {
-            match Frame::parse(&receive(&*link).await.unwrap()) {
-                Ok(Frame::Undelivered { why: Undelivered::OverLimit, .. }) => refused += 1,
-                Ok(Frame::Credit { .. }) => {}
-                other => panic!("{other:?}"),
-            }
-        }
+        // The second has half, and the third, for which nothing waits yet, still has its part.
+        let [first, second, third] = kept[..] else { unreachable!() };
+        assert!((60..=65).contains(&first) && (28..=32).contains(&second), "{kept:?}");
+        assert_eq!(third, 1);
         gate.add_permits(1);
-        // The others are what they always were: no arguments of that message.
+        // Those that were kept are what they always were: no arguments of that message.
         let mut malformed = 0;
-        while malformed < window {
+        while malformed < first + second + third {
             match Frame::parse(&receive(&*link).await.unwrap()) {
                 Ok(Frame::Undelivered { why: Undelivered::Malformed, .. }) => malformed += 1,
                 Ok(Frame::Credit { .. }) => {}
                 other => panic!("{other:?}"),
             }
         }
-        assert_eq!(near.notes().await.unwrap().len() as u64, sent + 6);
+        for near in &books {
+            until_async(async || near.notes().await.unwrap().len() >= 6).await;
+        }
+        // There is room again, and credit was never lost.
+        assert!(there.system.counts().over_limit as usize == 2 * LARGE - first - second);
         there.shut().await;
     });
 }

@@ -58,9 +58,8 @@ impl Session {
         while goes_on(*moved)
             && let Some(inlet) = self.inlets.get_mut(&actor)
             && inlet.waiting.is_none()
-            && let Some(parked) = inlet.parked.next(|| self.outlet.is_pressed())
+            && let Some(parked) = inlet.parked.next(|| self.outlet.is_pressed(), &mut self.load)
         {
-            self.parked_bytes -= parked.bytes();
             let Parked { origin, version, schema, arguments } = parked;
             let (message, whole) = (origin.message, arguments.whole());
             let arguments = arguments.as_ref();

@@ -6,10 +6,32 @@ use crate::net::remote::Fence;
 use crate::net::whole::Part;
 use std::collections::VecDeque;
 
+/// Memory of all messages that wait: while they have more, an actor gets no more of them than its part of this. [ENV-11]
+const BYTES_MAX: usize = 128 << 20;
+
+/// What waits for all actors of a connection.
+#[derive(Default)]
+pub(super) struct Load {
+    bytes: usize,
+    /// Those for which something waits.
+    actors: usize,
+}
+
+impl Load {
+    /// Whether so many bytes more are too many for an actor. As the parts become smaller the more actors there are, what waits
+    /// for `n` of them is less than `BYTES_MAX * (1 + ln n)`, and a message.
+    pub(super) fn is_too_much(&self, of: &Parking, more: usize) -> bool {
+        let actors = self.actors + usize::from(of.messages.is_empty());
+        self.bytes > BYTES_MAX && of.bytes + more > BYTES_MAX / actors
+    }
+}
+
 /// See the [module](self).
 #[derive(Default)]
 pub(super) struct Parking {
     messages: VecDeque<Parked>,
+    /// The memory of these.
+    bytes: usize,
     /// What happens when it is dropped, each behind so many messages.
     fences: VecDeque<(u64, Fence)>,
     /// Messages that were taken.
@@ -31,13 +53,16 @@ impl Parked {
     }
 
     /// The memory that it takes.
-    pub(super) fn bytes(&self) -> usize {
+    fn bytes(&self) -> usize {
         size_of::<Self>() + self.arguments.whole().capacity()
     }
 }
 
 impl Parking {
-    pub(super) fn park(&mut self, message: Parked) {
+    pub(super) fn park(&mut self, message: Parked, load: &mut Load) {
+        load.actors += usize::from(self.messages.is_empty());
+        load.bytes += message.bytes();
+        self.bytes += message.bytes();
         self.messages.push_back(message);
     }
 
@@ -48,7 +73,11 @@ impl Parking {
 
     /// Lets those fences go that nothing is in front of, when what was taken has found room; then takes the first message,
     /// unless it is a question and those are not to go on.
-    pub(super) fn next(&mut self, is_pressed: impl FnOnce() -> bool) -> Option<Parked> {
+    pub(super) fn next(
+        &mut self,
+        is_pressed: impl FnOnce() -> bool,
+        load: &mut Load,
+    ) -> Option<Parked> {
         while self.fences.front().is_some_and(|(behind, _)| *behind <= self.taken) {
             self.fences.pop_front();
         }
@@ -57,7 +86,11 @@ impl Parking {
             return None;
         }
         self.taken += 1;
-        self.messages.pop_front()
+        let message = self.messages.pop_front()?;
+        self.bytes -= message.bytes();
+        load.bytes -= message.bytes();
+        load.actors -= usize::from(self.messages.is_empty());
+        Some(message)
     }
 
     /// Messages that are here.

@@ -24,7 +24,7 @@ impl Session {
             // Not all at once: a window that is used up between two looks would never be seen to hold the peer back.
             let some = inlet.window.until_due().min(left);
             inlet.window.receive_run(some, longest);
-            if !inlet.settle(some, actor, self.parked_bytes, &self.outlet) {
+            if !inlet.settle(some, actor, &self.load, &self.outlet) {
                 return Err(Misbehaved);
             }
             left -= some;
