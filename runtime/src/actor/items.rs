@@ -119,6 +119,9 @@ pub enum Cut {
     /// What came from another node is no item.
     #[error("an item of the stream is malformed")]
     Malformed,
+    /// More has come by the connection, in this stream and in others, than may wait to be read.
+    #[error("too much of the streams of the connection waits to be read")]
+    OverLimit,
 }
 
 impl<T> Items<T> {

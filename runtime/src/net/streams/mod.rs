@@ -12,10 +12,12 @@
 //!
 //! Invariants:
 //! 1. No item leaves beyond what the sink has granted, but for the rest of one that begins below it. So the memory
-//!    of a stream is bounded, and no stream holds up another, or a message.
+//!    of a stream is bounded, and no stream holds up another, or a message. That of all streams of a connection is
+//!    bounded by [excess], too.
 //! 2. A source ends when its stream does, when the sink is left, when it becomes certain that the message which
 //!    takes the stream is not read, and with the connection. So does a sink.
 
+mod excess;
 mod sink;
 mod source;
 mod table;

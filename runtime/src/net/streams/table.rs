@@ -1,5 +1,6 @@
 //! The streams of one connection, by number. Each node numbers those that it sends.
 
+use super::excess::Excess;
 use super::source::Allowance;
 use crate::actor::Cut;
 use crate::event::Undelivered;
@@ -19,7 +20,7 @@ const WINDOW_BYTES_MIN: u64 = 64 << 10;
 
 /// See the [module](self).
 #[derive(Default)]
-pub(in crate::net) struct Streams(Mutex<Table>);
+pub(in crate::net) struct Streams(Mutex<Table>, Excess);
 
 #[derive(Default)]
 struct Table {
@@ -45,8 +46,8 @@ pub(super) trait Coming: Send + Sync {
 pub(super) enum Refused {
     /// Nothing was granted for it.
     Overrun,
-    /// It is none.
-    Malformed,
+    /// It ends its stream.
+    Cut(Cut),
 }
 
 impl Streams {
@@ -118,7 +119,8 @@ impl Streams {
         if table.is_closed {
             return Err(Undelivered::NodeDown);
         }
-        if planted!("net-streams-unbounded": table.coming.len() >= STREAMS_MAX => false) {
+        let are_too_many = table.coming.len() >= STREAMS_MAX;
+        if planted!("net-streams-unbounded": are_too_many => false) || self.1.is_too_much() {
             return Err(Undelivered::OverLimit);
         }
         if table.coming.contains_key(&stream) {
@@ -126,6 +128,11 @@ impl Streams {
         }
         table.coming.insert(stream, sink);
         Ok(table.window())
+    }
+
+    /// What waits of the streams from the other node beyond their windows.
+    pub(super) fn excess(&self) -> &Excess {
+        &self.1
     }
 
     /// What may be under way in a stream from the other node.
@@ -146,8 +153,8 @@ impl Streams {
         match sink.item(bytes, outlet) {
             Ok(()) => true,
             Err(Refused::Overrun) => false,
-            Err(Refused::Malformed) => {
-                self.end(stream, Err(Cut::Malformed));
+            Err(Refused::Cut(why)) => {
+                self.end(stream, Err(why));
                 super::say(outlet, Order::Free, super::LEFT, stream, &[])
             }
         }

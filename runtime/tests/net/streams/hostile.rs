@@ -9,7 +9,9 @@ use greenroom::net::{
     Transport,
 };
 use greenroom::sim::World;
-use greenroom::{Actor, AskError, EmitError, Items, Ref, Scheduler, System, Undelivered, handlers};
+use greenroom::{
+    Actor, AskError, EmitError, Emitter, Items, Ref, Scheduler, System, Undelivered, handlers,
+};
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
@@ -306,5 +308,71 @@ fn who_opens_streams_that_never_end_is_refused_more() {
         assert_eq!(answer, Err(AskError::Undelivered(Undelivered::OverLimit)));
         system.shutdown(crate::support::LONG).await.unwrap();
         there.shut().await;
+    });
+}
+
+/// Of whoever does not read them, each may hold one item that began below what it granted.
+// [G-STREAM-4] [ENV-20]
+#[test]
+#[cfg_attr(sanitized, ignore = "takes much memory, and only counts")]
+fn long_items_that_nobody_reads_are_bounded_for_all_streams_together() {
+    const LEN: usize = 12 << 20;
+    once(Loopback::new(), async |_, here, there| {
+        let held = Arc::default();
+        let near = there.system.spawn::<Hoard>(Hoard { held: Arc::clone(&held) }).await.unwrap();
+        there.node.export("hoard", Export::of(&near)).unwrap();
+        let far = here.reach(there).await.find::<Hoard>("hoard").await.unwrap();
+        let (emitters, streams): (Vec<_>, Vec<_>) = (0..1000).map(|_| Items::bounded(1)).unzip();
+        assert_eq!(far.hold(streams).await, Ok(()));
+        // The last ones, which may have 64 KiB or little more under way.
+        let emitters = &emitters[970..];
+        for emitter in emitters {
+            emitter.emit(bytes(0, LEN)).await.unwrap();
+        }
+        // 21 of them have less than 256 MiB, and the others are cut.
+        let is_over = |emitter: &&Emitter<Bytes>| {
+            matches!(emitter.try_emit(bytes(0, 1)), Err(EmitError::Closed(_)))
+        };
+        until(|| emitters.iter().filter(is_over).count() == 9).await;
+        let reading = held.lock().unwrap().split_off(970);
+        let mut cuts = Vec::new();
+        for mut stream in reading {
+            match soon(stream.try_next()).await {
+                Ok(item) => assert_eq!(item.unwrap().len(), LEN),
+                Err(cut) => cuts.push(cut.to_string()),
+            }
+        }
+        assert_eq!(cuts, ["too much of the streams of the connection waits to be read"; 9]);
+    });
+}
+
+// [G-STREAM-4] [ENV-20]
+#[test]
+#[cfg_attr(sanitized, ignore = "takes much memory, and only counts")]
+fn who_leaves_streams_unread_that_are_over_is_given_no_more() {
+    const LEN: usize = 4_000_000;
+    once(Loopback::new(), async |_, here, there| {
+        let held = Arc::default();
+        let near = there.system.spawn::<Hoard>(Hoard { held: Arc::clone(&held) }).await.unwrap();
+        there.node.export("hoard", Export::of(&near)).unwrap();
+        let far = here.reach(there).await.find::<Hoard>("hoard").await.unwrap();
+        assert_eq!(far.hold(Vec::new()).await, Ok(()));
+        let idle = here.system.counts().started - here.system.counts().ended;
+        let mut taken = 0;
+        loop {
+            let (emitter, stream) = Items::bounded(1);
+            if far.hold(vec![stream]).await.is_err() {
+                break;
+            }
+            emitter.emit(bytes(0, LEN)).await.unwrap();
+            emitter.finish();
+            // All of it has left.
+            until(|| here.system.counts().started - here.system.counts().ended == idle).await;
+            taken += 1;
+            assert!(taken < 100, "it takes any number of them");
+        }
+        assert_eq!(taken, (256 << 20) / LEN + 1);
+        held.lock().unwrap().clear();
+        assert_eq!(far.hold(vec![Items::bounded(1).1]).await, Ok(()));
     });
 }
