@@ -358,6 +358,24 @@ fn who_says_wrongly_that_one_is_held_or_not_is_cut_off() {
     });
 }
 
+// [G-REMOTE-8] [ENV-8]
+#[test]
+fn who_refuses_what_was_never_sent_is_cut_off() {
+    let network = Loopback::new().frames_max(1024);
+    let there = Place::new(&network, "there", Scheduler::stealing());
+    run(async {
+        let (_hoarder, _, link) = hoards(&network, &there, 1).await;
+        let why = Undelivered::Malformed;
+        say(&*link, &Frame::Undelivered { actor: OWN, message: 7, why });
+        let find = Frame::Find { correlation: 2, protocol: "test.hoarder", name: "hoarder" };
+        // An error means that it was cut off already.
+        let _ = link.submit(Order::Free, &find.to_bytes());
+        assert_eq!(receive(&*link).await, None);
+        assert_eq!(there.system.counts().undelivered, 0, "there was none");
+        there.shut().await;
+    });
+}
+
 // [G-REMOTE-8] [ENV-25]
 #[test]
 #[cfg_attr(sanitized, ignore = "slow, and only counts")]

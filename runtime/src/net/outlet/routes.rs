@@ -55,6 +55,8 @@ pub(super) struct Search {
 #[derive(Default)]
 pub(super) struct Route {
     pub(super) sent: u64,
+    /// How many of them were told and refused.
+    refused: u64,
     /// How many messages may have been sent altogether.
     pub(super) granted: u64,
     /// Its proxy, if that waits for credit.
@@ -94,11 +96,13 @@ impl State {
 }
 
 impl Outlet {
-    /// The peer refused a message that was told; `false` if its actor was never found.
+    /// The peer refused a message that was told; `false` if its actor was never found, or fewer were sent to it.
     pub(in crate::net) fn refused(&self, actor: u64, why: Undelivered) -> bool {
-        let state = self.state.lock();
-        let letter = state.routes.get(&actor).and_then(|route| route.letter);
-        let Some(letter) = letter else { return false };
+        let mut state = self.state.lock();
+        let Some(route) = state.routes.get_mut(&actor) else { return false };
+        route.refused += 1;
+        let was_sent = planted!("net-refused-unsent": route.refused <= route.sent => true);
+        let Some(letter) = route.letter.filter(|_| was_sent) else { return false };
         drop(state);
         self.report(letter, DeadLetterReason::Undelivered(why));
         true
