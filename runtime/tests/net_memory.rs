@@ -13,10 +13,10 @@ mod support;
 
 use counting::{BYTES, PEAK};
 use greenroom::net::{
-    Export, Frame, Identity, Incarnation, Link, Loopback, LoopbackNode, Node, NodeId, Order,
-    Orphans, Peer, Transport,
+    Envelope, Export, Frame, Identity, Incarnation, Link, Loopback, LoopbackNode, Node, NodeId,
+    Order, Orphans, Peer, Transport,
 };
-use greenroom::{Actor, Ref, System, handlers};
+use greenroom::{Actor, Items, Ref, System, handlers};
 use std::collections::BTreeSet;
 use std::future::poll_fn;
 use std::sync::atomic::Ordering;
@@ -199,6 +199,57 @@ async fn an_actor_that_is_exported_and_withdrawn_in_turn_keeps_nothing(
     next.stop();
 }
 
+/// Takes streams.
+#[derive(Actor)]
+struct Taker;
+
+#[handlers(wire = "test.taker/1")]
+impl Taker {
+    #[tell]
+    fn take(&mut self, content: Items<u8>) {
+        drop(content);
+    }
+}
+
+/// The other node reads them, and never says that it has the messages in which they came.
+// [ENV-21]
+async fn streams_that_are_over_wait_for_no_answer(network: &Loopback, there: &Node) {
+    let reader = network.node("reader", identity(6));
+    let link = link(&reader).await;
+    until(|| there.peer(NodeId(6)).is_some()).await;
+    let peer = there.peer(NodeId(6)).unwrap();
+    let mut finding = Box::pin(peer.find::<Taker>("taker"));
+    assert!(poll_once(&mut finding).is_pending());
+    let asked = receive(&*link).await;
+    let Ok(Frame::Find { correlation, .. }) = Frame::parse(&asked) else { panic!("{asked:?}") };
+    say(&*link, &Frame::Found { correlation, actor: 5, window: u32::MAX });
+    let taker = soon(finding).await.unwrap();
+    let mut stream = 0_u64;
+    let mut send = async |times: u32| {
+        for _ in 0..times {
+            let (emitter, content) = Items::bounded(1);
+            emitter.finish();
+            taker.take(content).await.unwrap();
+            stream += 1;
+            let asked = receive(&*link).await;
+            assert!(matches!(Frame::parse(&asked), Ok(Frame::Ask { .. })), "{asked:?}");
+            let arguments = [stream.to_le_bytes(), 1000_u64.to_le_bytes()].concat();
+            let (version, schema) = (1, 0);
+            let grant = Envelope { actor: 0, version, message: 4, schema, arguments: &arguments };
+            say(&*link, &Frame::Tell(grant));
+            // That was all of it.
+            let finished = receive(&*link).await;
+            assert!(matches!(Frame::parse(&finished), Ok(Frame::Tell(_))), "{finished:?}");
+        }
+    };
+    send(2_000).await;
+    let before = BYTES.load(Ordering::Relaxed);
+    send(6_000).await;
+    let kept = BYTES.load(Ordering::Relaxed).wrapping_sub(before).cast_signed();
+    // Those of the last ones, which are looked through together; a hundred bytes of each would be more.
+    assert!(kept < 256 << 10, "{kept} bytes");
+}
+
 // [ENV-25]
 /// Actors end, of whom a peer is to hear that behind mail to as many of its own, for which there is no room.
 async fn ends_that_wait_are_kept_once() {
@@ -269,6 +320,7 @@ fn what_is_over_takes_no_memory() {
         looks_for_what_is_not_there_leave_nothing_behind(&network).await;
         searches_that_were_given_up_leave_nothing_behind(&network, &near).await;
         an_actor_that_is_exported_and_withdrawn_in_turn_keeps_nothing(&there, &far).await;
+        streams_that_are_over_wait_for_no_answer(&network, &far).await;
         ends_that_wait_are_kept_once().await;
         here.shutdown(LONG).await.unwrap();
         there.shutdown(LONG).await.unwrap();

@@ -82,6 +82,12 @@ impl Streams {
         }
     }
 
+    /// Whether none of these streams to the other node is there any more.
+    pub(super) fn are_over(&self, streams: &[u64]) -> bool {
+        let table = self.0.lock();
+        !streams.iter().any(|stream| table.going.contains_key(stream))
+    }
+
     fn going(&self, stream: u64) -> Option<Arc<Allowance>> {
         self.0.lock().going.get(&stream).cloned()
     }

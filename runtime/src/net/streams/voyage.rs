@@ -84,8 +84,9 @@ impl Asker for Watch {
     }
 
     fn is_abandoned(&self) -> bool {
-        // The streams wait for the answer.
-        false
+        // As long as a stream is there, it may wait for the answer.
+        self.outlet.streams().are_over(&self.streams)
+            && self.asker.as_ref().is_none_or(|asker| asker.is_abandoned())
     }
 
     fn answer(self: Box<Self>, outcome: Result<&[u8], Undelivered>) {
