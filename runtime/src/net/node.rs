@@ -168,8 +168,8 @@ impl Node {
         Ok(())
     }
 
-    /// Lets each connection that begins from now on send so many messages, to all actors together, and refuses what
-    /// is more as [`OverLimit`](crate::Undelivered::OverLimit), as [`Export::limit`] does for one actor.
+    /// Lets each connection that begins from now on send so many messages, to all actors together, for one of which each
+    /// actor counts that it starts, and refuses what is more as [`OverLimit`](crate::Undelivered::OverLimit), as [`Export::limit`] does for one actor.
     pub fn limit_peers(&self, rate: Rate) {
         *self.shared.limit.lock() = Some(rate);
     }

@@ -3,6 +3,7 @@
 use super::Session;
 use crate::net::export::Exported;
 use crate::net::frame::Frame;
+use crate::net::limit;
 use crate::net::node::Shared;
 use crate::net::spawn::{ARGUMENTS_BYTES_MAX, Begun, Orphans, RemoteSpawnError, Spawns, Started};
 use crate::net::transport::Order;
@@ -52,6 +53,10 @@ impl Session {
         name: &str,
         arguments: &[u8],
     ) -> Result<(u64, Started), RemoteSpawnError> {
+        let allowed = limit::allow([&mut None, &mut self.limit], || self.outlet.core().clock.now());
+        if planted!("net-starts-unlimited": !allowed => false) {
+            return Err(RemoteSpawnError::OverLimit);
+        }
         let spawns = self.node.spawns().lock();
         let (allowed, kept) = (spawns.of(name, protocol), spawns.kept(self.outlet.peer().node));
         drop(spawns);
