@@ -267,9 +267,16 @@ impl Station {
             attempt.is_known && attempt.key == Some(*key) && !attempt.done.is_closed()
         };
         let attempts = self.connecting.attempts.iter().map(|(_, attempt)| attempt);
-        let mut places = Vec::new();
-        // What was asked for last is the likeliest.
-        for at in attempts.rev().filter(wanted).flat_map(|attempt| &attempt.at) {
+        // What was asked for last is the likeliest, but for what others say.
+        let attempts = attempts.rev().filter(wanted);
+        let last = attempts.clone().next().map(|attempt| attempt.by);
+        let by = |by| attempts.clone().filter(move |attempt| attempt.by == by);
+        // Who is told of without end would be asked anew without end, and no answer would be in time. [UDP-73]
+        let goes_on = crate::planted!("told-asked-anew": last == Some(By::Others) => false);
+        let asked = self.endpoint.asked_at(key).filter(|_| goes_on);
+        let is_wanted = |at: &SocketAddr| attempts.clone().any(|attempt| attempt.at.contains(at));
+        let mut places: Vec<_> = asked.into_iter().filter(is_wanted).collect();
+        for at in by(By::Owner).chain(by(By::Others)).flat_map(|attempt| &attempt.at) {
             if places.len() < PLACES_MAX && !places.contains(at) {
                 places.push(*at);
             }

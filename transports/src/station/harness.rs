@@ -99,11 +99,23 @@ impl Net {
         key: Option<PublicKey>,
         is_known: bool,
     ) -> Receiver<Result<Identity, ConnectError>> {
+        self.connect_by(By::Owner, from, at, key, is_known)
+    }
+
+    /// As [`Net::connect_among`], where somebody else has said where the node is.
+    pub(super) fn connect_by(
+        &mut self,
+        by: By,
+        from: usize,
+        at: Vec<SocketAddr>,
+        key: Option<PublicKey>,
+        is_known: bool,
+    ) -> Receiver<Result<Identity, ConnectError>> {
         let (done, outcome) = oneshot::channel();
         let address = "udp:name:7000".parse().expect("an address");
         let station = &mut self.hosts[from].station;
         station.set_now(self.now);
-        station.connect(Attempt { address, at, key, is_known, by: By::Owner, done });
+        station.connect(Attempt { address, at, key, is_known, by, done });
         outcome
     }
 

@@ -1,3 +1,4 @@
+use super::By;
 use super::harness::{Net, public};
 use crate::secure::audit::What;
 use crate::secure::endpoint::harness::address;
@@ -193,6 +194,31 @@ fn a_new_address_of_a_node_is_asked_at_once() {
         net.pass(10 * SECOND);
         assert!(matches!(second.try_recv(), Ok(Ok(_))), "{is_wanted}");
     }
+}
+
+/// [UDP-73]: others may tell of a node as often as they like, at as many addresses.
+#[test]
+fn addresses_that_others_tell_do_not_undo_an_attempt() {
+    for by in [By::Owner, By::Others] {
+        let mut net = Net::new(2, true);
+        let mut first = net.connect_by(by, 0, vec![address(2)], Some(public(2)), true);
+        net.collect();
+        let told = |host| net.connect_by(By::Others, 0, vec![address(host)], Some(public(2)), true);
+        let told: Vec<_> = (100..200).map(told).collect();
+        net.collect();
+        let asked: Vec<_> = net.wire.iter().map(|(to, ..)| *to).collect();
+        assert_eq!(asked, [address(2)], "{by:?}");
+        net.settle();
+        assert!(matches!(first.try_recv(), Ok(Ok(_))), "{by:?}");
+        drop(told);
+    }
+    // Where nobody is, they are tried in their turn.
+    let mut net = Net::new(2, true);
+    let mut first = net.connect(0, address(77), Some(public(2)), true);
+    net.collect();
+    let _told = net.connect_by(By::Others, 0, vec![address(2)], Some(public(2)), true);
+    net.pass(10 * SECOND);
+    assert!(matches!(first.try_recv(), Ok(Ok(_))));
 }
 
 /// [UDP-71]: who comes later to the same address waits as long as who comes first.

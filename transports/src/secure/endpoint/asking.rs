@@ -111,6 +111,12 @@ impl Endpoint {
         }
     }
 
+    /// Where a node is being asked.
+    pub(crate) fn asked_at(&self, peer: &PublicKey) -> Option<SocketAddr> {
+        let attempt = self.peers.at(self.peers.place(peer)?).attempt.as_ref()?;
+        Some(attempt.to)
+    }
+
     /// Renews the keys of an association, by a fresh exchange: whoever had learned the old ones
     /// learns nothing of the new ones. It begins now, or as soon as something has come under the keys there are.
     ///
