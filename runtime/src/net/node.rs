@@ -4,6 +4,7 @@ mod arrivals;
 mod hub;
 
 use super::association::Association;
+use super::endings::{ConnectionEnd, Ending, Endings};
 use super::export::{Export, Exported};
 use super::frame::{Frame, TEXT_BYTES_MAX};
 use super::groups::Groups;
@@ -75,6 +76,7 @@ pub(super) struct Shared {
     /// How often one connection may send.
     limit: Mutex<Option<Rate>>,
     connections: Mutex<Connections>,
+    endings: Mutex<Endings>,
     /// Whether the transport has nothing to do any more.
     rests: Mutex<bool>,
     /// Told when somebody is connected, or no longer, when the node closes, and when the transport rests.
@@ -114,6 +116,7 @@ impl Node {
             groups: Groups::default(),
             limit: Mutex::new(None),
             connections: Mutex::new(Connections::default()),
+            endings: Mutex::new(Endings::default()),
             rests: Mutex::new(false),
             changed: Notify::new(),
         });
@@ -226,6 +229,18 @@ impl Node {
         connections.open.values().map(|connected| connected.outlet.peer()).collect()
     }
 
+    /// Why connections with other nodes ended, the last one at the end: 64 entries at most, one for each node and reason.
+    #[must_use]
+    pub fn endings(&self) -> Vec<Ending> {
+        self.shared.endings.lock().last()
+    }
+
+    /// How many connections ended for that reason.
+    #[must_use]
+    pub fn ended(&self, why: ConnectionEnd) -> u64 {
+        self.shared.endings.lock().count(why)
+    }
+
     /// Makes and accepts no more connections, sends what proxies have accepted, and closes each connection that
     /// there is, all at once. Ready when nothing of them is left, or after three times the [time of an
     /// ask](crate::Builder::ask_timeout) at most: for what is sent, for what is left then, and for the transport. Who waits for
@@ -295,6 +310,11 @@ impl Shared {
 
     pub(super) fn groups(&self) -> &Groups {
         &self.groups
+    }
+
+    /// Notes why a connection ended.
+    pub(super) fn note_end(&self, with: Identity, why: ConnectionEnd) {
+        self.endings.lock().note(with, why);
     }
 
     /// The connection with that run of a node.

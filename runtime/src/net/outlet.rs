@@ -58,6 +58,8 @@ struct State {
     closed: bool,
     /// Whether this node has ended the link.
     hung_up: bool,
+    /// Whether that is because the peer has caused too much.
+    has_cut_off: bool,
     /// What the node itself has to say.
     backlog: Backlog,
     /// Proxies and streams that wait for room.
@@ -433,6 +435,17 @@ impl Outlet {
         drop(state);
         self.link.close();
         receiver.into_iter().for_each(Waker::wake);
+    }
+
+    /// The same where the peer has caused more than may wait for it.
+    pub(super) fn cut_off(&self) {
+        self.state.lock().has_cut_off = true;
+        self.hang_up();
+    }
+
+    /// Whether that is why the link ends.
+    pub(super) fn has_cut_off(&self) -> bool {
+        self.state.lock().has_cut_off
     }
 
     /// Whether nothing is sent any more.

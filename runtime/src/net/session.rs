@@ -23,6 +23,7 @@ mod run;
 mod window;
 
 use super::answers::{Answers, Question};
+use super::endings::ConnectionEnd;
 use super::export::{Exported, Taken, Waiting};
 use super::frame::{Envelope, Frame};
 use super::limit::{self, Limit};
@@ -177,7 +178,8 @@ impl Session {
         match received {
             Ok(()) => {}
             Err(LinkEnd::Closed) if self.goes_on_closing(cx.waker()) => return Turn::Waits,
-            Err(_) => return Turn::Ended,
+            Err(_) if self.outlet.has_cut_off() => return self.end(ConnectionEnd::Misbehaved),
+            Err(why) => return self.end(ConnectionEnd::Link(why)),
         }
         let frame = self.frame.clone();
         let mut messages = 1;
@@ -190,8 +192,13 @@ impl Session {
         });
         match taken {
             Ok(()) => Turn::Went(messages),
-            Err(Misbehaved) => Turn::Ended,
+            Err(Misbehaved) => self.end(ConnectionEnd::Misbehaved),
         }
+    }
+
+    fn end(&self, why: ConnectionEnd) -> Turn {
+        self.node.note_end(self.outlet.peer(), why);
+        Turn::Ended
     }
 
     fn receive(&mut self, frame: &Frame<'_>) -> Result<(), Misbehaved> {

@@ -130,15 +130,24 @@ pub enum SubmitError {
 }
 
 /// Why a link has ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 #[non_exhaustive]
 pub enum LinkEnd {
     /// One of the nodes closed it.
     #[error("closed")]
     Closed,
-    /// The other node was not heard of for too long, or has started anew.
+    /// The other node has started anew or knows nothing of the link, or the link broke in another way.
     #[error("lost")]
     Lost,
+    /// The other node was not heard of for too long.
+    #[error("silent for too long")]
+    Silent,
+    /// The other node did what the transport's rules forbid, or what this node's limits do.
+    #[error("ended as the other node broke the rules")]
+    Misbehaved,
+    /// The other node says so of this one: their limits may differ.
+    #[error("ended as the other node says that this one broke the rules")]
+    Refused,
 }
 
 /// Why a node is not reached.

@@ -2,7 +2,9 @@
 
 use crate::stage::{Book, Place, book, identity, open, shut};
 use crate::support::{poll_once, run, soon, until, until_async};
-use greenroom::net::{Envelope, Export, Frame, Link, Loopback, Order, Transport};
+use greenroom::net::{
+    ConnectionEnd, Envelope, Export, Frame, Link, LinkEnd, Loopback, Order, Transport,
+};
 use greenroom::{Actor, Context, Down, Ref, Scheduler, Undelivered, handlers};
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -64,7 +66,16 @@ fn whoever_breaks_the_rules_is_cut_off_and_nobody_else() {
             assert_eq!(receive(&*link).await, None, "{breach:?}");
             until(|| there.node.peers().len() == 1).await;
         }
+        let attacker = identity("attacker").node;
+        let endings = there.node.endings();
+        let endings = endings.iter().map(|it| (it.peer.node, it.why, it.count));
+        assert_eq!(endings.collect::<Vec<_>>(), [(attacker, ConnectionEnd::Misbehaved, 9)]);
         assert_eq!(far.divide(8, 4).await, Ok(2));
+        here.node.peer(there.node.identity().node).unwrap().close().await;
+        until(|| there.node.peers().is_empty()).await;
+        let closed = ConnectionEnd::Link(LinkEnd::Closed);
+        let ended = [&here, &there].map(|place| place.node.ended(closed));
+        assert_eq!((ended, there.node.ended(ConnectionEnd::Misbehaved)), ([1, 1], 9));
         here.shut().await;
         there.shut().await;
     });

@@ -81,3 +81,43 @@ pub enum End {
     /// The peer has a new incarnation.
     Superseded,
 }
+
+impl End {
+    /// How many there are, but for what reasons that are not known say.
+    pub(crate) const COUNT: usize = 3 * (CloseReason::KNOWN.len() + 1) + 3;
+
+    /// Which of them it is.
+    pub(crate) fn index(self) -> usize {
+        let known = CloseReason::KNOWN.len();
+        let of = |reason: CloseReason| {
+            usize::try_from(reason.to_wire()).map_or(known, |number| number.min(known))
+        };
+        match self {
+            Self::Closed(reason) => of(reason),
+            Self::ClosedByPeer(reason) => known + 1 + of(reason),
+            Self::Misbehaved(reason) => 2 * (known + 1) + of(reason),
+            Self::Silent => Self::COUNT - 3,
+            Self::Reset => Self::COUNT - 2,
+            Self::Superseded => Self::COUNT - 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_end_has_an_index_of_its_own() {
+        let reasons = CloseReason::KNOWN.into_iter().chain([CloseReason::Other(u64::MAX)]);
+        let mut ends: Vec<_> = reasons
+            .flat_map(|reason| {
+                [End::Closed(reason), End::ClosedByPeer(reason), End::Misbehaved(reason)]
+            })
+            .chain([End::Silent, End::Reset, End::Superseded])
+            .map(End::index)
+            .collect();
+        ends.sort_unstable();
+        assert_eq!(ends, (0..End::COUNT).collect::<Vec<_>>());
+    }
+}

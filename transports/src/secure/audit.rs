@@ -6,7 +6,7 @@
 
 use super::key::PublicKey;
 use super::reject::Reject;
-use crate::link::Time;
+use crate::link::{CloseReason, End, Time};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -75,6 +75,13 @@ pub enum What {
         /// The node.
         peer: PublicKey,
     },
+    /// A link ended otherwise than in order.
+    LinkEnded {
+        /// The node at its other end.
+        peer: PublicKey,
+        /// Why.
+        end: End,
+    },
     /// The node began to ask for cookies, or ceased to.
     Load {
         /// Whether it asks now.
@@ -99,6 +106,18 @@ pub enum What {
         /// How many for this reason since the start.
         count: u64,
     },
+}
+
+impl What {
+    /// Whether it is the same, whatever a peer may have made up of it.
+    fn is_as(&self, other: &Self) -> bool {
+        match (*self, *other) {
+            (Self::LinkEnded { peer, end }, Self::LinkEnded { peer: other, end: by }) => {
+                peer == other && end.index() == by.index()
+            }
+            (one, other) => one == other,
+        }
+    }
 }
 
 /// An entry of the ring.
@@ -127,6 +146,7 @@ pub struct Audit {
     noted_failed: [Option<Time>; SendFailure::ALL.len()],
     shared_keys: u64,
     noted_shared: Option<Time>,
+    link_ends: [u64; End::COUNT],
 }
 
 /// How often at most a reason comes into the ring, or the same of one peer.
@@ -148,6 +168,7 @@ impl Audit {
             noted_failed: [None; SendFailure::ALL.len()],
             shared_keys: 0,
             noted_shared: None,
+            link_ends: [0; End::COUNT],
         }
     }
 
@@ -159,7 +180,7 @@ impl Audit {
             _ => {}
         }
         let is_late = |entry: &&Entry| at.since(entry.at) < NOTE_INTERVAL;
-        if self.entries().rev().take_while(is_late).any(|entry| entry.what == what) {
+        if self.entries().rev().take_while(is_late).any(|entry| entry.what.is_as(&what)) {
             return;
         }
         let place = (self.written % self.ring.len() as u64) as usize;
@@ -191,6 +212,27 @@ impl Audit {
     #[must_use]
     pub fn shared_keys(&self) -> u64 {
         self.shared_keys
+    }
+
+    /// Counts that a link ended, and notes it unless that was in order: the end of its association is noted then.
+    pub(super) fn end_link(
+        &mut self,
+        at: Time,
+        address: Option<SocketAddr>,
+        peer: PublicKey,
+        end: End,
+    ) {
+        self.link_ends[end.index()] += 1;
+        let shutdown = CloseReason::Shutdown;
+        if end != End::Closed(shutdown) && end != End::ClosedByPeer(shutdown) {
+            self.record(at, address, What::LinkEnded { peer, end });
+        }
+    }
+
+    /// How many links have ended so. Reasons that this version does not know count together.
+    #[must_use]
+    pub fn link_ended(&self, end: End) -> u64 {
+        self.link_ends[end.index()]
     }
 
     /// How many datagrams were dropped for a reason.
@@ -306,6 +348,20 @@ mod tests {
         let first = audit.entries().next().map(|entry| entry.what);
         assert_eq!(first, Some(What::Associated { peer }));
         assert_eq!((audit.associated(), audit.ended()), (1 + 3_000, 3_000));
+    }
+
+    #[test]
+    fn a_peer_that_makes_up_reasons_does_not_take_the_place_of_the_others() {
+        let mut audit = Audit::new(16);
+        let peer = PublicKey([1; 32]);
+        for millis in 0..1_000 {
+            let end = End::ClosedByPeer(CloseReason::Other(1_000 + millis));
+            audit.end_link(Time::from_nanos(millis * 1_000_000), Some(from()), peer, end);
+            let in_order = End::ClosedByPeer(CloseReason::Shutdown);
+            audit.end_link(Time::from_nanos(millis * 1_000_000), Some(from()), peer, in_order);
+        }
+        assert_eq!(audit.written(), 1);
+        assert_eq!(audit.link_ended(End::ClosedByPeer(CloseReason::Other(99))), 1_000);
     }
 
     #[test]

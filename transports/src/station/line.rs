@@ -36,6 +36,8 @@ pub(super) struct Line {
     /// Whether its packets go by the queue pair.
     pub(super) is_paired: bool,
     phase: Phase,
+    /// How its lane has ended, until that is noted.
+    pub(super) lane_end: Option<End>,
     /// Frames that wait for all before them, by number.
     held: BTreeMap<u64, (Receipt, Vec<u8>)>,
     /// How many frames are ahead of the first of these, once all of them have come.
@@ -73,6 +75,7 @@ impl Line {
             udp: None,
             is_paired: false,
             phase: Phase::Open,
+            lane_end: None,
             held: BTreeMap::new(),
             ahead: None,
             told: None,
@@ -195,6 +198,7 @@ impl Line {
                     wakes.extend(self.writer.take());
                 }
                 Event::Ended(end) => {
+                    self.lane_end = Some(end);
                     if self.phase == Phase::Open {
                         self.phase = Phase::Over(link_end(end));
                     }
@@ -250,6 +254,11 @@ fn place(key: u64) -> Address {
 fn link_end(end: End) -> LinkEnd {
     match end {
         End::Closed(_) | End::ClosedByPeer(CloseReason::Shutdown) => LinkEnd::Closed,
-        _ => LinkEnd::Lost,
+        End::ClosedByPeer(CloseReason::NothingAcked) | End::Reset | End::Superseded => {
+            LinkEnd::Lost
+        }
+        End::ClosedByPeer(_) => LinkEnd::Refused,
+        End::Misbehaved(_) => LinkEnd::Misbehaved,
+        End::Silent => LinkEnd::Silent,
     }
 }

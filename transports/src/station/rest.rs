@@ -40,15 +40,29 @@ impl Station {
         if let Some(line) = self.lines.get_mut(&id) {
             line.settle(self.now, &mut self.wakes.wakers);
         }
+        self.note_end(id);
+    }
+
+    /// Notes how the lane of a line has ended, once.
+    fn note_end(&mut self, id: AssociationId) {
+        let Some(line) = self.lines.get_mut(&id) else { return };
+        if let Some(end) = crate::planted!("link-ends-unsaid": line.lane_end.take() => None) {
+            self.endpoint.end_link(self.now, id, line.key, end);
+        }
     }
 
     /// A line has nothing more to send for now.
     pub(super) fn rest(&mut self, id: AssociationId) {
         let Some(line) = self.lines.get_mut(&id) else { return };
         line.is_touched = false;
-        if line.settle(self.now, &mut self.wakes.wakers) {
+        let is_closed = line.settle(self.now, &mut self.wakes.wakers);
+        if line.lane_end.is_some() {
+            self.note_end(id);
+        }
+        if is_closed {
             return self.touch(id);
         }
+        let Some(line) = self.lines.get_mut(&id) else { return };
         // One that moves on with each packet is not followed: a look that is too early costs less.
         if let Some(due) = line.timeout()
             && line.deadline.is_none_or(|known| due < known)

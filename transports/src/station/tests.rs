@@ -1,5 +1,6 @@
 use super::By;
 use super::harness::{Net, public};
+use crate::link::{CloseReason, End};
 use crate::secure::audit::What;
 use crate::secure::endpoint::harness::address;
 use greenroom::net::{ConnectError, LinkEnd, Order};
@@ -301,6 +302,31 @@ fn a_forgotten_line_ends_before_the_next_begins() {
     assert!(net.submit(1, new_theirs, Order::Free, b"new"));
     net.pass(SECOND);
     assert_eq!(net.receive(0, new), Some(Ok(b"new".to_vec())));
+}
+
+/// Both nodes know why a line ended, and say so.
+#[test]
+fn whoever_breaks_the_rules_of_a_line_is_named() {
+    let mut net = Net::new(3, true);
+    // What the others may send is too long for it.
+    net.hosts[1].station.lane.message_len_max = 1 << 10;
+    let [ours, theirs] = net.join(0, 1);
+    assert!(net.submit(0, ours, Order::Free, &[7; 2 << 10]));
+    net.pass(SECOND);
+    assert_eq!(net.receive(1, theirs), Some(Err(LinkEnd::Misbehaved)));
+    assert_eq!(net.receive(0, ours), Some(Err(LinkEnd::Refused)));
+    let reason = CloseReason::MessageTooBig;
+    for (host, peer, end) in [(1, 1, End::Misbehaved(reason)), (0, 2, End::ClosedByPeer(reason))] {
+        let audit = net.hosts[host].station.audit();
+        let what = What::LinkEnded { peer: public(peer), end };
+        assert_eq!(audit.link_ended(end), 1);
+        assert_eq!(audit.entries().filter(|entry| entry.what == what).count(), 1);
+    }
+    let [ours, _] = net.join(0, 2);
+    net.hosts.remove(2);
+    net.pass(60 * SECOND);
+    assert_eq!(net.receive(0, ours), Some(Err(LinkEnd::Silent)));
+    assert_eq!(net.hosts[0].station.audit().link_ended(End::Silent), 1);
 }
 
 /// What was taken makes room for as much again, also by a line after another one.

@@ -295,7 +295,7 @@ impl Outlet {
     fn finish_all(&self, said: impl IntoIterator<Item = Said>) {
         let unfit = said.into_iter().map(Said::finish).filter(|fits| !fits).count();
         if unfit > 0 {
-            self.hang_up();
+            self.cut_off();
         }
     }
 }

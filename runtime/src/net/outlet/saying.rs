@@ -138,7 +138,7 @@ impl Outlet {
     /// else, and not see it.
     pub(in crate::net) fn say_or_end(&self, order: Order, frame: &Frame<'_>) {
         if !self.say(order, frame) {
-            self.hang_up();
+            self.cut_off();
         }
     }
 }

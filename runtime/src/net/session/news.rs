@@ -178,7 +178,7 @@ impl Session {
             }
         }
         if self.behind.count > UNTOLD_MAX {
-            self.outlet.hang_up();
+            self.outlet.cut_off();
         }
     }
 }

@@ -112,6 +112,6 @@ fn say(outlet: &Outlet, order: Order, message: u32, stream: u64, more: &[u8]) ->
 /// may never say anything else, and not see it.
 fn say_or_end(outlet: &Outlet, order: Order, message: u32, stream: u64, more: &[u8]) {
     if !say(outlet, order, message, stream, more) {
-        outlet.hang_up();
+        outlet.cut_off();
     }
 }

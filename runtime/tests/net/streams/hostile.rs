@@ -5,8 +5,8 @@ use crate::stage::{Place, identity, once};
 use crate::support::{Builds, OwnSystem, run, soon, until, until_async};
 use crate::wrapped::Wrapped;
 use greenroom::net::{
-    Bytes, Envelope, Export, Frame, Identity, Link, LinkEnd, Loopback, Node, Order, SubmitError,
-    Transport,
+    Bytes, ConnectionEnd, Envelope, Export, Frame, Identity, Link, LinkEnd, Loopback, Node, Order,
+    SubmitError, Transport,
 };
 use greenroom::sim::World;
 use greenroom::{
@@ -100,6 +100,7 @@ fn who_asks_for_streams_and_never_reads_the_answers_is_cut_off() {
         }
         assert!(said < 200_000, "it may say as much as it likes");
         until(|| there.node.peers().is_empty()).await;
+        assert_eq!(there.node.ended(ConnectionEnd::Misbehaved), 1);
         there.shut().await;
     });
 }

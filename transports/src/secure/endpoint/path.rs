@@ -12,10 +12,11 @@
 use super::epoch::{CONTROL_LANE, Epoch};
 use super::event::Event;
 use super::{AssociationId, Endpoint, Received, Transmit};
-use crate::link::{Ecn, Time};
+use crate::link::{Ecn, End, Time};
 use crate::secure::audit::What;
 use crate::secure::entropy::draw;
 use crate::secure::identity::Token;
+use crate::secure::key::PublicKey;
 use crate::secure::reject::Reject;
 use crate::secure::wire::OVERHEAD_BYTES;
 use std::net::{IpAddr, SocketAddr};
@@ -117,6 +118,18 @@ impl Control {
 }
 
 impl Endpoint {
+    /// Counts the end of a link by an association, and notes it unless it was in order.
+    pub(crate) fn end_link(
+        &mut self,
+        now: Time,
+        association: AssociationId,
+        peer: PublicKey,
+        end: End,
+    ) {
+        let address = self.address(association);
+        self.audit.end_link(now, address, peer, end);
+    }
+
     /// From which address of this machine the packets of an association leave, if that is not for the kernel to choose.
     pub(crate) fn source(&self, association: AssociationId) -> Option<IpAddr> {
         self.associations.get(association)?.source
