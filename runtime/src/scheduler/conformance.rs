@@ -4,6 +4,7 @@ use super::{Batch, Origin, ReadyQueue, WorkerId};
 use crate::sync::{Arc, AtomicUsize, Ordering, thread};
 use crate::task::{Hint, Priority, Ready};
 use std::collections::BTreeSet;
+use std::panic::resume_unwind;
 
 /// Times that each actor is pushed again in the threaded check.
 const ROUNDS: usize = if cfg!(shuttle) { 3 } else { 200 };
@@ -15,14 +16,19 @@ const WAITING: usize = 300;
 const CREWS: &[usize] = if cfg!(shuttle) { &[1] } else { &[1, 2, 4] };
 /// Actors in the threaded check.
 const ACTORS: usize = if cfg!(shuttle) { 12 } else { 600 };
+/// How many times they are popped, all together.
+const POPS: usize = ACTORS * ROUNDS;
+/// A worker of the threaded check that finds nothing so often in a row looks no more. What it may leave behind is popped
+/// when all threads have ended, so a check on a busy machine fails no queue.
+const MISSES_MAX: usize = if cfg!(shuttle) { 1000 } else { 100_000 };
 
 /// Checks that the queues which `make` builds (for a number of workers) keep the promises of
 /// [`ReadyQueue`].
 ///
-/// Meant for tests; it starts threads and is done within a second, unless a promise is broken.
+/// Meant for tests; it starts threads and is done within a second. Where a promise is broken it may take some seconds.
 ///
 /// # Panics
-/// With a description of the broken promise.
+/// With a description of the broken promise, or as the queue itself has panicked.
 pub fn ready_queue_conforms<Q: ReadyQueue>(make: impl Fn(usize) -> Q) {
     ready_queue_of_one_thread_conforms(&make);
     survives_threads(make(3));
@@ -50,7 +56,8 @@ fn fake(number: usize) -> Ready {
     Ready::fake(number, priority)
 }
 
-fn drain(queue: &impl ReadyQueue, id: WorkerId) -> Vec<usize> {
+/// Pops all that there is, which is `most` at most.
+fn drain(queue: &impl ReadyQueue, id: WorkerId, most: usize) -> Vec<usize> {
     let mut batch = Batch::new();
     let mut seen = Vec::new();
     loop {
@@ -61,6 +68,7 @@ fn drain(queue: &impl ReadyQueue, id: WorkerId) -> Vec<usize> {
         while let Some(ready) = batch.pop() {
             seen.push(ready.into_fake());
         }
+        assert!(seen.len() <= most, "no more is popped than was pushed");
     }
 }
 
@@ -68,7 +76,7 @@ fn hands_out_each_once(queue: &impl ReadyQueue) {
     // SAFETY: this thread alone is a worker of the check.
     let id = unsafe { worker(0) };
     assert!(!queue.has_work(id), "a new queue has no work");
-    assert!(drain(queue, id).is_empty(), "a new queue is empty");
+    assert!(drain(queue, id, 0).is_empty(), "a new queue is empty");
     for number in 0..1000 {
         let from = if number % 3 == 0 { Origin::External } else { Origin::Worker(id) };
         let hint = if number % 2 == 0 { Hint::Next } else { Hint::Back };
@@ -76,7 +84,7 @@ fn hands_out_each_once(queue: &impl ReadyQueue) {
         assert!(queue.has_work(id), "a queue with an actor has work");
     }
     assert_eq!(queue.len(), 1000, "an unshared queue knows its length");
-    let seen = drain(queue, id);
+    let seen = drain(queue, id, 1000);
     assert_eq!(seen.len(), 1000, "each actor is popped once");
     assert_eq!(seen.iter().collect::<BTreeSet<_>>().len(), 1000, "no actor is popped twice");
     assert!(!queue.has_work(id) && queue.is_empty(), "a drained queue is empty");
@@ -114,7 +122,7 @@ fn starves_none(queue: &impl ReadyQueue, ids: &[WorkerId], hint: Hint, priority:
         while let Some(ready) = batch.pop() {
             match ready.into_fake() {
                 number @ 0..EAGER => push_again(queue, id, Ready::fake(number, priority), hint),
-                _ => waiting -= 1,
+                _ => waiting = waiting.saturating_sub(1),
             }
         }
         if waiting == 0 {
@@ -123,7 +131,7 @@ fn starves_none(queue: &impl ReadyQueue, ids: &[WorkerId], hint: Hint, priority:
     }
     assert_eq!(waiting, 0, "an actor that is always ready ({hint:?}, {priority:?}) starves none");
     for id in ids {
-        drain(queue, *id);
+        drain(queue, *id, EAGER);
     }
 }
 
@@ -139,28 +147,50 @@ fn shares_between_workers(queue: &impl ReadyQueue) {
     }
     let mut seen = Vec::new();
     while queue.has_work(second) {
-        let stolen = drain(queue, second);
+        let stolen = drain(queue, second, 100 - seen.len());
         if stolen.is_empty() {
             break;
         }
         seen.extend(stolen);
     }
-    seen.extend(drain(queue, first));
+    let rest = 100 - seen.len();
+    seen.extend(drain(queue, first, rest));
     assert_eq!(seen.iter().collect::<BTreeSet<_>>().len(), 100, "nothing is lost between workers");
     assert_eq!(seen.len(), 100, "nothing is doubled between workers");
     assert!(!queue.has_work(first) && !queue.has_work(second), "both find the queue drained");
 }
 
-/// Two workers and two other threads push and pop at once; every push is popped exactly once.
+/// How often which actor of the threaded check was popped.
+struct Tally {
+    each: Vec<AtomicUsize>,
+    all: AtomicUsize,
+}
+
+impl Tally {
+    fn new() -> Self {
+        Self { each: (0..ACTORS).map(|_| AtomicUsize::new(0)).collect(), all: AtomicUsize::new(0) }
+    }
+
+    /// How often that actor was popped by now.
+    fn count(&self, number: usize) -> usize {
+        // Relaxed, here and below: counters only.
+        self.all.fetch_add(1, Ordering::Relaxed);
+        self.each[number].fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    fn is_complete(&self) -> bool {
+        self.all.load(Ordering::Relaxed) >= POPS
+    }
+}
+
+/// Three workers and two other threads push and pop at once; every push is popped exactly once.
 fn survives_threads<Q: ReadyQueue>(queue: Q) {
     let queue = Arc::new(queue);
-    let popped: Arc<Vec<AtomicUsize>> =
-        Arc::new((0..ACTORS).map(|_| AtomicUsize::new(0)).collect());
-    let left = Arc::new(AtomicUsize::new(ACTORS * ROUNDS));
+    let tally = Arc::new(Tally::new());
     let mut threads = Vec::new();
     for index in 0..3 {
-        let (queue, popped, left) = (queue.clone(), popped.clone(), left.clone());
-        threads.push(thread::spawn(move || work(index, &*queue, &popped, &left)));
+        let (queue, tally) = (queue.clone(), tally.clone());
+        threads.push(thread::spawn(move || work(index, &*queue, &tally)));
     }
     for half in 0..2 {
         let queue = queue.clone();
@@ -170,35 +200,53 @@ fn survives_threads<Q: ReadyQueue>(queue: Q) {
             }
         }));
     }
-    for thread in threads {
-        thread.join().expect("a thread of the check panicked");
+    let ends: Vec<_> = threads.into_iter().map(|thread| thread.join()).collect();
+    if let Some(panic) = ends.into_iter().find_map(Result::err) {
+        resume_unwind(panic);
     }
-    for count in popped.iter() {
+    finish(&*queue, &tally);
+    for count in &tally.each {
         assert_eq!(count.load(Ordering::Relaxed), ROUNDS, "each push is popped exactly once");
     }
     assert!(queue.is_empty(), "nothing is left over");
 }
 
-fn work(index: usize, queue: &impl ReadyQueue, popped: &[AtomicUsize], left: &AtomicUsize) {
+fn work(index: usize, queue: &impl ReadyQueue, tally: &Tally) {
     // SAFETY: each thread of the check is a different worker.
     let id = unsafe { worker(index) };
-    let mut batch = Batch::new();
-    // Relaxed: counters only.
-    while left.load(Ordering::Relaxed) > 0 {
-        queue.pop(id, &mut batch);
-        if batch.is_empty() {
+    let mut misses = 0;
+    while !tally.is_complete() && misses < MISSES_MAX {
+        if run_some(queue, id, tally) {
+            misses = 0;
+        } else {
+            misses += 1;
             thread::yield_now();
         }
-        while let Some(ready) = batch.pop() {
-            let number = ready.into_fake();
-            let round = popped[number].fetch_add(1, Ordering::Relaxed) + 1;
-            left.fetch_sub(1, Ordering::Relaxed);
-            if round < ROUNDS {
-                let hint = if (number + round).is_multiple_of(4) { Hint::Next } else { Hint::Back };
-                push_again(queue, id, fake(number), hint);
-            }
+    }
+}
+
+/// Pops, on one thread, what workers that looked no more have left.
+fn finish(queue: &impl ReadyQueue, tally: &Tally) {
+    // SAFETY: this thread alone is a worker of the check by now, each in turn.
+    let ids = [0, 1, 2].map(|index| unsafe { worker(index) });
+    let run_round = || ids.map(|id| run_some(queue, id, tally)).contains(&true);
+    while !tally.is_complete() && run_round() {}
+}
+
+/// Pops once, and pushes again who has rounds left; `false` if there was nobody.
+fn run_some(queue: &impl ReadyQueue, id: WorkerId, tally: &Tally) -> bool {
+    let mut batch = Batch::new();
+    queue.pop(id, &mut batch);
+    let has_found = !batch.is_empty();
+    while let Some(ready) = batch.pop() {
+        let number = ready.into_fake();
+        let round = tally.count(number);
+        if round < ROUNDS {
+            let hint = if (number + round).is_multiple_of(4) { Hint::Next } else { Hint::Back };
+            push_again(queue, id, fake(number), hint);
         }
     }
+    has_found
 }
 
 /// Pushes an actor that `worker` has run.

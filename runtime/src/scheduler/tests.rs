@@ -10,9 +10,13 @@ use super::Guarded;
 use super::ready_queue_of_one_thread_conforms;
 #[cfg(not(shuttle))]
 use super::unsteady::Unsteady;
+#[cfg(not(shuttle))]
+use super::{Batch, Origin, ReadyQueue, WorkerId};
 use super::{LockFreeQueue, LockedQueue, StealingQueue, ready_queue_conforms};
 #[cfg(not(shuttle))]
 use crate::sync::WakeList;
+#[cfg(not(shuttle))]
+use crate::task::{Hint, Ready};
 use homes::Homes;
 
 /// Of five picks at which both wait, four are of high actors, and one is of a normal one.
@@ -213,6 +217,50 @@ fn a_queue_in_a_world_conforms() {
 #[test]
 fn workers_with_queues_of_their_own_conform() {
     ready_queue_conforms(Homes::new);
+}
+
+/// Hands out twice what it is given, now and then, once there are three workers.
+#[cfg(not(shuttle))]
+struct Doubling {
+    queue: LockedQueue,
+    is_wrong: bool,
+    pops: crate::sync::AtomicUsize,
+}
+
+#[cfg(not(shuttle))]
+impl ReadyQueue for Doubling {
+    fn push(&self, from: Origin, ready: Ready, hint: Hint) {
+        self.queue.push(from, ready, hint);
+    }
+    fn pop(&self, worker: WorkerId, batch: &mut Batch) {
+        self.queue.pop(worker, batch);
+        let is_rare = self.pops.fetch_add(1, crate::sync::Ordering::Relaxed) % 100 == 99;
+        if self.is_wrong
+            && is_rare
+            && let Some(ready) = batch.pop()
+        {
+            let (priority, number) = (ready.priority(), ready.into_fake());
+            batch.push(Ready::fake(number, priority));
+            batch.push(Ready::fake(number, priority));
+        }
+    }
+    fn has_work(&self, worker: WorkerId) -> bool {
+        self.queue.has_work(worker)
+    }
+    fn len(&self) -> usize {
+        self.queue.len()
+    }
+}
+
+#[cfg(not(shuttle))]
+#[test]
+#[should_panic(expected = "each push is popped exactly once")]
+fn a_queue_that_doubles_actors_among_threads_does_not_conform() {
+    ready_queue_conforms(|workers| Doubling {
+        queue: LockedQueue::new(workers),
+        is_wrong: workers == 3,
+        pops: crate::sync::AtomicUsize::new(0),
+    });
 }
 
 #[cfg(shuttle)]

@@ -103,6 +103,60 @@ fn a_queue_that_loses_actors_does_not_conform() {
     testing::ready_queue_conforms(|_| Leaky::default());
 }
 
+/// What a queue does wrong, now and then, that one thread never sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    Loses,
+    Panics,
+}
+
+/// A line that keeps its promises to one worker and two, but not to three, who run at once.
+#[derive(Debug)]
+struct Racy {
+    line: Line,
+    fault: Option<Fault>,
+    pushes: AtomicUsize,
+}
+
+impl Racy {
+    fn new(workers: usize, fault: Fault) -> Self {
+        let fault = (workers == 3).then_some(fault);
+        Self { line: Line::default(), fault, pushes: AtomicUsize::new(0) }
+    }
+}
+
+impl ReadyQueue for Racy {
+    fn push(&self, from: Origin, ready: Ready, hint: Hint) {
+        let is_wrong = self.pushes.fetch_add(1, Ordering::Relaxed) % 1000 == 999;
+        match self.fault {
+            Some(Fault::Loses) if is_wrong => {}
+            Some(Fault::Panics) if is_wrong => panic!("a race was lost"),
+            _ => self.line.push(from, ready, hint),
+        }
+    }
+    fn pop(&self, worker: WorkerId, batch: &mut Batch) {
+        self.line.pop(worker, batch);
+    }
+    fn has_work(&self, worker: WorkerId) -> bool {
+        self.line.has_work(worker)
+    }
+    fn len(&self) -> usize {
+        self.line.len()
+    }
+}
+
+#[test]
+#[should_panic(expected = "each push is popped exactly once")]
+fn a_queue_that_loses_actors_among_threads_does_not_conform() {
+    testing::ready_queue_conforms(|workers| Racy::new(workers, Fault::Loses));
+}
+
+#[test]
+#[should_panic(expected = "a race was lost")]
+fn a_queue_that_panics_among_threads_does_not_conform() {
+    testing::ready_queue_conforms(|workers| Racy::new(workers, Fault::Panics));
+}
+
 /// One line for several systems.
 #[derive(Debug)]
 struct Common(Arc<Line>);
