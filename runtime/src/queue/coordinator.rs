@@ -11,7 +11,9 @@
 //!               unregister |    | register   |  | unregister
 //!                          v    |   register v  |
 //!                         cancelled         noted ------> queued, held, stopped
+//!   held: suspended, or waiting for a retry
 //!   held -- its time has come, or resume ----------------> queued
+//!   waiting for a retry -- unregister -------------------> idle
 //! ```
 //!
 //! # Invariants
@@ -19,7 +21,8 @@
 //! 2. Only the drain that took the entry moves a mailbox on to running; there is no other way there.
 //! 3. A registration is never lost: it queues the mailbox, or finds it queued, or is noted and
 //!    queues it after the run, or the mailbox is held and will be queued when that ends.
-//! 4. A stopped mailbox's slot goes on with the next generation; whoever holds an old index is refused.
+//! 4. A suspended mailbox is queued by what resumes it, and by nothing else.
+//! 5. A stopped mailbox's slot goes on with the next generation; whoever holds an old index is refused.
 //!
 //! # What callers keep
 //! A registration that finds the mailbox queued costs one load, which orders nothing. So work has to be
@@ -209,13 +212,19 @@ impl<Q: ReadySlots> Coordinator<Q> {
         self.register(None, index)
     }
 
-    /// Takes a registration back, in constant time: `true` if the mailbox was queued, noted or held.
-    /// One that is being drained at this moment may run all the same.
+    /// Takes a registration back, in constant time: `true` if the mailbox was queued or noted, or waits for a retry, which
+    /// it then gets no more. One that is being drained at this moment may run all the same.
+    ///
+    /// A suspended mailbox stays so, and there is nothing to take back: what resumes it queues it, whether it is registered
+    /// or not.
     pub fn unregister(&self, index: MailboxIndex) -> bool {
         let changed = self.change(index, |phase| match phase {
             Phase::Queued => Some(Phase::Cancelled),
             Phase::Noted => Some(Phase::Running),
-            Phase::Held => Some(Phase::Idle),
+            Phase::Retrying => Some(Phase::Idle),
+            Phase::Suspended => {
+                planted!("coordinator-unregister-resumes": None => Some(Phase::Idle))
+            }
             Phase::Idle | Phase::Cancelled | Phase::Running => None,
         });
         changed.is_some()
@@ -223,7 +232,7 @@ impl<Q: ReadySlots> Coordinator<Q> {
 
     /// Ends a mailbox's suspension, or its wait for a retry: it is queued. `true` if it was held.
     pub fn resume(&self, index: MailboxIndex) -> bool {
-        let held = |phase| (phase == Phase::Held).then_some(Phase::Queued);
+        let held = |phase: Phase| phase.is_held().then_some(Phase::Queued);
         let resumed = self.change(index, held).is_some();
         if resumed {
             self.ready.push(None, index.slot);
@@ -292,7 +301,9 @@ impl<Q: ReadySlots> Coordinator<Q> {
                     "coordinator-stale-wake": (Phase::Noted, Registered::Noted)
                     => (Phase::Queued, Registered::Queued)
                 ),
-                Phase::Queued | Phase::Noted | Phase::Held => return Registered::Known,
+                Phase::Queued | Phase::Noted | Phase::Suspended | Phase::Retrying => {
+                    return Registered::Known;
+                }
             };
             // AcqRel: releases what the caller did to the drain and to the next change; acquires the
             // run before. Relaxed: only a guess again.
@@ -348,7 +359,11 @@ impl<Q: ReadySlots> Coordinator<Q> {
             let cancelled = match word.phase() {
                 Phase::Queued => false,
                 Phase::Cancelled => true,
-                Phase::Idle | Phase::Running | Phase::Noted | Phase::Held => return None,
+                Phase::Idle
+                | Phase::Running
+                | Phase::Noted
+                | Phase::Suspended
+                | Phase::Retrying => return None,
             };
             let next = word.at(if cancelled { Phase::Idle } else { Phase::Running });
             // AcqRel: acquires what callers did before they registered; pairs with the AcqRel of
@@ -379,9 +394,11 @@ impl<Q: ReadySlots> Coordinator<Q> {
             let noted = match word.phase() {
                 Phase::Running => false,
                 Phase::Noted => true,
-                Phase::Idle | Phase::Queued | Phase::Cancelled | Phase::Held => {
-                    return Handled::NotRunning;
-                }
+                Phase::Idle
+                | Phase::Queued
+                | Phase::Cancelled
+                | Phase::Suspended
+                | Phase::Retrying => return Handled::NotRunning,
             };
             let next = word.after(result, planted!("coordinator-note-lost": noted => false));
             // AcqRel: releases the run to the next; acquires what was registered during it.
@@ -396,7 +413,7 @@ impl<Q: ReadySlots> Coordinator<Q> {
                 self.ready.push(from, index.slot);
                 Handled::Requeued
             }
-            Phase::Held => {
+            Phase::Suspended | Phase::Retrying => {
                 self.hold(index.slot, next, result, now);
                 Handled::Held
             }

@@ -59,6 +59,8 @@ struct Twin {
     running: BTreeSet<u32>,
     noted: BTreeSet<u32>,
     held: BTreeMap<u32, Option<Duration>>,
+    /// Those of the held that wait for a retry.
+    retrying: BTreeSet<u32>,
 }
 
 impl Twin {
@@ -73,7 +75,10 @@ impl Twin {
     }
 
     fn unregister(&mut self, slot: u32) -> bool {
-        self.ready.remove(&slot) || self.noted.remove(&slot) || self.held.remove(&slot).is_some()
+        let is_retrying = self.held.contains_key(&slot) && self.retrying.contains(&slot);
+        self.ready.remove(&slot)
+            || self.noted.remove(&slot)
+            || is_retrying && self.held.remove(&slot).is_some()
     }
 
     fn finish(&mut self, slot: u32, result: InvokeResult, now: Duration) -> Handled {
@@ -88,6 +93,10 @@ impl Twin {
         };
         if let Some(after) = after {
             self.held.insert(slot, after.map(|after| now + after));
+            self.retrying.remove(&slot);
+            if matches!(result, InvokeResult::Failed { .. }) {
+                self.retrying.insert(slot);
+            }
             return Handled::Held;
         }
         let again = InvokeResult::Completed { ready_hint: true };
@@ -245,6 +254,40 @@ fn a_failed_mailbox_is_retried_when_its_time_has_come() {
     assert_eq!(coordinator.resume_due(seconds(6)), 1);
 }
 
+/// Runs a mailbox once, after which it is held.
+fn held_after(result: InvokeResult) -> Coordinator {
+    let coordinator = Coordinator::locked(1);
+    coordinator.register_ready(at(0));
+    assert_eq!(coordinator.drain_ready_cycle(1, &mut Vec::new()), 1);
+    let handled = coordinator.handle_invoke_result(at(0), result, Duration::ZERO);
+    assert_eq!(handled, Handled::Held);
+    coordinator
+}
+
+#[test]
+fn a_suspended_mailbox_whose_registration_is_taken_back_stays_suspended() {
+    let hour = Duration::from_secs(3600);
+    for resume_after in [None, Some(hour)] {
+        let coordinator = held_after(InvokeResult::Suspended { resume_after });
+        assert_eq!(coordinator.register_ready(at(0)), Registered::Known);
+        assert!(!coordinator.unregister(at(0)), "what resumes it queues it");
+        assert_eq!(coordinator.register_ready(at(0)), Registered::Known, "it is suspended still");
+        assert_eq!(coordinator.drain_ready_cycle(1, &mut Vec::new()), 0);
+        assert_eq!(coordinator.next_due(), resume_after);
+        assert!(coordinator.resume(at(0)));
+        assert_eq!(coordinator.drain_ready_cycle(1, &mut Vec::new()), 1);
+    }
+}
+
+#[test]
+fn a_retry_can_be_taken_back() {
+    let second = Duration::from_secs(1);
+    let coordinator = held_after(InvokeResult::Failed { retry_after: Some(second) });
+    assert!(coordinator.unregister(at(0)));
+    assert_eq!((coordinator.resume_due(second), coordinator.resume(at(0))), (0, false));
+    assert_eq!(coordinator.register_ready(at(0)), Registered::Queued, "it rests");
+}
+
 /// Gives every slot twice, however many it is asked for.
 #[derive(Debug, Default)]
 struct Generous(Mutex<Vec<u32>>);
@@ -284,13 +327,13 @@ fn what_a_queue_gives_twice_is_run_once() {
     assert_eq!(coordinator.register_ready(at(0)), Registered::Noted, "it runs");
 }
 
-/// Runs a mailbox once, after which it is held for an hour unless somebody ends that.
+/// Runs a mailbox once, after which it waits an hour for a retry unless somebody ends that.
 fn hold(coordinator: &Coordinator, slot: u32, now: Duration) {
     let (mut out, hour) = (Vec::new(), Some(Duration::from_secs(3600)));
     coordinator.register_ready(at(slot));
     assert_eq!(coordinator.drain_ready_cycle(1, &mut out), 1);
-    let suspended = InvokeResult::Suspended { resume_after: hour };
-    assert_eq!(coordinator.handle_invoke_result(at(slot), suspended, now), Handled::Held);
+    let failed = InvokeResult::Failed { retry_after: hour };
+    assert_eq!(coordinator.handle_invoke_result(at(slot), failed, now), Handled::Held);
 }
 
 #[test]

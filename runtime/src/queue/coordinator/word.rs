@@ -10,7 +10,15 @@ pub(super) enum Phase {
     Cancelled,
     Running,
     Noted,
-    Held,
+    Suspended,
+    Retrying,
+}
+
+impl Phase {
+    /// Whether it is not to run until its time has come, or it is resumed.
+    pub(super) const fn is_held(self) -> bool {
+        matches!(self, Self::Suspended | Self::Retrying)
+    }
 }
 
 const PHASES: [Phase; 8] = [
@@ -19,9 +27,9 @@ const PHASES: [Phase; 8] = [
     Phase::Cancelled,
     Phase::Running,
     Phase::Noted,
-    Phase::Held,
-    // No word has these two.
-    Phase::Idle,
+    Phase::Suspended,
+    Phase::Retrying,
+    // No word has this one.
     Phase::Idle,
 ];
 
@@ -59,15 +67,18 @@ impl Word {
             InvokeResult::Completed { ready_hint: true } | InvokeResult::Yielded => {
                 self.at(Phase::Queued)
             }
-            InvokeResult::Suspended { .. } | InvokeResult::Failed { retry_after: Some(_) } => {
-                let holds = self.0.wrapping_add(HOLD) & (GENERATION - 1);
-                Self(self.0 & !(GENERATION - 1) | holds).at(Phase::Held)
-            }
+            InvokeResult::Suspended { .. } => self.next_hold(Phase::Suspended),
+            InvokeResult::Failed { retry_after: Some(_) } => self.next_hold(Phase::Retrying),
             InvokeResult::Stopped => Self(self.0.wrapping_add(GENERATION)).at(Phase::Idle),
             InvokeResult::Completed { ready_hint: false }
             | InvokeResult::Failed { retry_after: None } => {
                 self.at(if noted { Phase::Queued } else { Phase::Idle })
             }
         }
+    }
+    /// Held, which has a number of its own.
+    const fn next_hold(self, phase: Phase) -> Self {
+        let holds = self.0.wrapping_add(HOLD) & (GENERATION - 1);
+        Self(self.0 & !(GENERATION - 1) | holds).at(phase)
     }
 }
