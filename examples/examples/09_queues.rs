@@ -49,13 +49,11 @@ where
 {
     let (Some(mut server), Some(mut client)) = (nodes.pop(), nodes.pop()) else { return 0 };
     let serving = thread::spawn(move || {
-        let mut served = 0;
-        while served < DOUBLES {
+        while !server.has_left(0) {
             match server.poll() {
                 Some(Received::Call(request)) => {
                     let double = request.payload * 2;
                     server.reply(request, double);
-                    served += 1;
                 }
                 Some(_) => {}
                 None => thread::yield_now(),
@@ -77,6 +75,8 @@ where
             None => thread::yield_now(),
         }
     }
+    // The server ends when its client has left.
+    drop(client);
     assert!(serving.join().is_ok());
     sum
 }

@@ -15,13 +15,13 @@
 //!    and nodes that call each other cannot block each other.
 //! 2. A node that finds nothing to take in flushes what it has written. So nothing stays behind
 //!    unflushed while its writer waits for an answer.
-//! 3. A call ends once: by its reply, or as [`Received::Lost`] when its peer has left and nothing can still
-//!    come: what others send goes first, so a node that is never without it is not told. What the caller keeps with it ([`user_data`](Node::call)) never leaves the
+//! 3. A call ends once: by its reply, or as [`Received::Lost`] when its peer has declined it, or has left and all that it
+//!    sent is taken in, whatever others send. What the caller keeps with it ([`user_data`](Node::call)) never leaves the
 //!    caller's thread.
-//! 4. What one node sends to one other arrives in order.
+//! 4. What one node sends to one other arrives in order, and that it has left comes last of all.
 //!
-//! A request is answered by the node that took it in. One that is dropped without a reply keeps its
-//! place among the caller's calls until its own node leaves.
+//! A request is answered by the node that took it in, or [declined](Node::decline). One that is dropped keeps its place
+//! among the caller's calls until its own node leaves.
 //!
 //! # Example
 //! ```
@@ -31,15 +31,13 @@
 //! let mut nodes = flux::nodes::<u64, &str>(2, 8).into_iter();
 //! let (mut asker, mut answerer) = (nodes.next().unwrap(), nodes.next().unwrap());
 //! let thread = std::thread::spawn(move || {
-//!     let mut answered = 0;
-//!     while answered < 2 {
+//!     while !answerer.has_left(0) {
 //!         if let Some(Received::Call(request)) = answerer.poll() {
 //!             let double = request.payload * 2;
 //!             answerer.reply(request, double);
-//!             answered += 1;
 //!         }
 //!     }
-//! }); // a node that is dropped flushes
+//! });
 //! asker.call(1, 21, "first")?;
 //! asker.call(1, 50, "second")?;
 //! let mut replies = Vec::new();
@@ -49,6 +47,7 @@
 //!     }
 //! }
 //! assert_eq!(replies, [("first", 42), ("second", 100)]);
+//! drop(asker);
 //! # thread.join().unwrap();
 //! # Ok::<(), CallError<u64, &str>>(())
 //! ```
@@ -65,8 +64,12 @@ pub enum Packet<P> {
     Call(u32, P),
     /// The reply to the receiver's call of that number.
     Reply(u32, P),
+    /// The receiver's call of that number is not answered.
+    Declined(u32),
     /// Neither answered nor counted.
     Notice(P),
+    /// The sender has left, and this is the last of it.
+    Left,
 }
 
 mod sealed {
@@ -78,7 +81,7 @@ mod sealed {
 
 /// What carries a node's packets. Not to be implemented.
 pub trait Wires<P>: sealed::Sealed + fmt::Debug {
-    /// Writes a call or a reply, for which there is room; it is sent by the next flush, or before.
+    /// Writes a call, or what ends one, for which there is room; it is sent by the next flush, or before.
     #[doc(hidden)]
     fn write(&mut self, to: usize, packet: Packet<P>);
 
@@ -90,25 +93,20 @@ pub trait Wires<P>: sealed::Sealed + fmt::Debug {
     #[doc(hidden)]
     fn flush(&mut self);
 
-    /// The next packet, from the nodes in turn.
+    /// The next packet, from the nodes in turn; once of each node that has left, [`Packet::Left`] behind all others.
     #[doc(hidden)]
     fn read(&mut self) -> Option<(usize, Packet<P>)>;
 
-    /// Whether the node has left, so that all that it ever sent is there.
+    /// Whether the node has left; what it has sent may still have to be read.
     #[doc(hidden)]
     fn has_left(&self, peer: usize) -> bool;
-
-    /// Whether nothing is there, where [`read`](Self::read) has found nothing: what one node has sent
-    /// may be out of reach for a moment, behind what another one is sending.
-    #[doc(hidden)]
-    fn is_empty(&self) -> bool;
 
     /// Bytes of memory for what this node receives, its share of the group's.
     #[doc(hidden)]
     fn memory_bytes(&self) -> usize;
 }
 
-/// A call that came in, to be answered by [`Node::reply`].
+/// A call that came in, to be answered by [`Node::reply`], or by [`Node::decline`].
 #[derive(Debug)]
 #[must_use = "the caller waits for a reply"]
 pub struct Request<P> {
@@ -144,9 +142,9 @@ pub enum Received<P, U> {
         /// What it says.
         payload: P,
     },
-    /// A call of this node will not be answered: the other node has left. A poll tells that has nothing else to take in.
+    /// A call of this node will not be answered: the other node has declined it, or has left.
     Lost {
-        /// The node that left.
+        /// The node that was called.
         peer: usize,
         /// What was kept with the call.
         user_data: U,
@@ -198,6 +196,10 @@ pub struct Node<P, U, W: Wires<P>> {
     calls: Box<[Calls<U>]>,
     in_flight: usize,
     depth: usize,
+    /// Of each peer, whether it has left and all that it sent is taken in.
+    left: Box<[bool]>,
+    /// A peer that has left, with whom calls may be lost of which this node is not told yet.
+    losing: Option<usize>,
     payload: PhantomData<fn(P) -> P>,
 }
 
@@ -210,7 +212,9 @@ impl<P, U, W: Wires<P>> Node<P, U, W> {
         };
         let calls = (0..nodes).map(calls).collect();
         let key = unique();
-        Self { id, key, wires, calls, in_flight: 0, depth, payload: PhantomData }
+        let left = vec![false; nodes].into();
+        let (in_flight, losing, payload) = (0, None, PhantomData);
+        Self { id, key, wires, calls, in_flight, depth, left, losing, payload }
     }
 
     /// This node's place in its group.
@@ -237,7 +241,17 @@ impl<P, U, W: Wires<P>> Node<P, U, W> {
         let each = size_of::<Option<U>>() + size_of::<u32>();
         let calls: usize =
             self.calls.iter().map(|calls| size_of_val(calls) + calls.kept.len() * each).sum();
-        size_of::<Self>() + calls + self.wires.memory_bytes()
+        size_of::<Self>() + calls + self.left.len() + self.wires.memory_bytes()
+    }
+
+    /// Whether a peer has left, and all that it sent is taken in. A node learns of that by polling. `false` for itself, and
+    /// where there is no such node.
+    ///
+    /// So a node that only answers may poll until all of its callers have left.
+    #[inline]
+    #[must_use]
+    pub fn has_left(&self, peer: usize) -> bool {
+        self.left.get(peer).is_some_and(|left| *left)
     }
 
     /// Calls a peer; `user_data` comes back with the reply. Sent by the next flush. Does not block.
@@ -270,8 +284,25 @@ impl<P, U, W: Wires<P>> Node<P, U, W> {
     #[inline]
     #[expect(clippy::needless_pass_by_value, reason = "a request is answered once")]
     pub fn reply(&mut self, request: Request<P>, payload: P) {
-        assert!(request.taken_by == self.key, "a request is answered by the node that took it in");
+        self.check(&request);
         self.wires.write(request.caller, Packet::Reply(request.number, payload));
+    }
+
+    /// Ends a call without an answer: its caller is told [`Received::Lost`], and may call once more. Sent by the next
+    /// flush; always finds room. Does not block.
+    ///
+    /// # Panics
+    /// As [`reply`](Self::reply).
+    #[inline]
+    #[expect(clippy::needless_pass_by_value, reason = "a request is answered once")]
+    pub fn decline(&mut self, request: Request<P>) {
+        self.check(&request);
+        self.wires.write(request.caller, Packet::Declined(request.number));
+    }
+
+    #[inline]
+    fn check(&self, request: &Request<P>) {
+        assert!(request.taken_by == self.key, "a request is answered by the node that took it in");
     }
 
     /// Tells a peer something that needs no answer. Sent by the next flush. Does not block.
@@ -298,26 +329,44 @@ impl<P, U, W: Wires<P>> Node<P, U, W> {
     /// Takes in the next packet, from the peers in turn. If there is none, it flushes. Does not block.
     #[inline]
     pub fn poll(&mut self) -> Option<Received<P, U>> {
+        if self.losing.is_some()
+            && let Some(lost) = self.take_lost()
+        {
+            return Some(lost);
+        }
         self.take_in().or_else(|| {
             self.wires.flush();
-            if self.in_flight == 0 { None } else { self.take_lost() }
+            None
         })
     }
 
     #[inline]
     fn take_in(&mut self) -> Option<Received<P, U>> {
-        let (from, packet) = self.wires.read()?;
-        Some(match packet {
-            Packet::Call(number, payload) => {
-                let taken_by = self.key;
-                Received::Call(Request { from, payload, number, caller: from, taken_by })
-            }
-            Packet::Notice(payload) => Received::Notice { from, payload },
-            Packet::Reply(number, payload) => {
-                let user_data = self.end_call(from, number);
-                Received::Reply { from, user_data, payload }
-            }
-        })
+        loop {
+            let (from, packet) = self.wires.read()?;
+            return Some(match packet {
+                Packet::Call(number, payload) => {
+                    let taken_by = self.key;
+                    Received::Call(Request { from, payload, number, caller: from, taken_by })
+                }
+                Packet::Notice(payload) => Received::Notice { from, payload },
+                Packet::Reply(number, payload) => {
+                    let user_data = self.end_call(from, number);
+                    Received::Reply { from, user_data, payload }
+                }
+                Packet::Declined(number) => {
+                    Received::Lost { peer: from, user_data: self.end_call(from, number) }
+                }
+                Packet::Left => {
+                    self.left[from] = true;
+                    self.losing = Some(from);
+                    match self.take_lost() {
+                        Some(lost) => lost,
+                        None => continue,
+                    }
+                }
+            });
+        }
     }
 
     #[inline]
@@ -328,27 +377,16 @@ impl<P, U, W: Wires<P>> Node<P, U, W> {
         calls.kept[number as usize].take().expect("by invariant 3 a call ends once")
     }
 
-    /// Ends a call to a peer that has left, once all that it sent is taken in.
+    /// Ends one of the calls to the peer that has just left, of which no more comes.
+    #[cold]
     fn take_lost(&mut self) -> Option<Received<P, U>> {
-        for peer in 0..self.calls.len() {
-            if self.calls[peer].free.len() == self.calls[peer].kept.len()
-                || !self.wires.has_left(peer)
-            {
-                continue;
-            }
-            // It may have answered between the last look and its leaving.
-            if let Some(received) = self.take_in() {
-                return Some(received);
-            }
-            if !self.wires.is_empty() {
-                return None;
-            }
-            let number = self.calls[peer].kept.iter().position(Option::is_some)?;
-            let number = u32::try_from(number).ok()?;
-            let user_data = self.end_call(peer, number);
-            return Some(Received::Lost { peer, user_data });
-        }
-        None
+        let peer = self.losing?;
+        let waiting = self.calls[peer].kept.iter().position(Option::is_some);
+        let Some(number) = waiting.and_then(|number| u32::try_from(number).ok()) else {
+            self.losing = None;
+            return None;
+        };
+        Some(Received::Lost { peer, user_data: self.end_call(peer, number) })
     }
 }
 

@@ -15,7 +15,7 @@
 use super::exchange::{Node, Packet, Wires};
 use super::peers::{Peers, Told};
 use super::spsc::{Receiver, Sender, channel};
-use crate::sync::Arc;
+use crate::sync::{Arc, planted};
 use std::fmt;
 
 /// Makes a group of `nodes` nodes, whose calls to one peer that wait for an answer are `depth` at most.
@@ -38,7 +38,8 @@ pub fn nodes<P: Send, U>(nodes: usize, depth: usize) -> Vec<Node<P, U, Rings<P>>
     all.into_iter().enumerate().map(|(id, rings)| Node::new(id, nodes, depth, rings)).collect()
 }
 
-/// A node's ends of its rings. The place of the node itself is empty.
+/// A node's ends of its rings. The place of the node itself is empty, and so is that of a node that has left, once all that
+/// it sent is read.
 pub struct Rings<P: Send> {
     id: usize,
     out: Box<[Option<Sender<Packet<P>>>]>,
@@ -68,6 +69,18 @@ impl<P: Send> Rings<P> {
             turn: id,
             reserve: 2 * depth,
         }
+    }
+
+    /// Reads from the ring whose turn it is, the sender of which has left: what is still there, and then that it has.
+    #[cold]
+    fn read_last(&mut self) -> Packet<P> {
+        let ring = &mut self.into[self.turn];
+        // It flushed before it left, maybe after the last look.
+        if let Some(last) = ring.as_mut().and_then(|ring| ring.try_recv().ok()) {
+            return last;
+        }
+        *ring = None;
+        Packet::Left
     }
 }
 
@@ -104,8 +117,13 @@ impl<P: Send> Wires<P> for Rings<P> {
     #[inline]
     fn read(&mut self) -> Option<(usize, Packet<P>)> {
         loop {
-            if let Some(packet) = self.into[self.turn].as_mut().and_then(Receiver::poll) {
-                return Some((self.turn, packet));
+            if let Some(ring) = &mut self.into[self.turn] {
+                if let Some(packet) = ring.poll() {
+                    return Some((self.turn, packet));
+                }
+                if ring.is_disconnected() {
+                    return Some((self.turn, self.read_last()));
+                }
             }
             self.waiting.remove(self.turn);
             self.told[self.id].take(&mut self.waiting);
@@ -118,13 +136,7 @@ impl<P: Send> Wires<P> for Rings<P> {
 
     #[inline]
     fn has_left(&self, peer: usize) -> bool {
-        self.into[peer].as_ref().is_some_and(Receiver::is_disconnected)
-    }
-
-    #[inline]
-    fn is_empty(&self) -> bool {
-        // A ring has one sender, who keeps nobody else from being read.
-        true
+        self.into[peer].as_ref().is_none_or(Receiver::is_disconnected)
     }
 
     fn memory_bytes(&self) -> usize {
@@ -139,6 +151,13 @@ impl<P: Send> Drop for Rings<P> {
     fn drop(&mut self) {
         // All that was written is sent before anyone can see that this node has left.
         self.flush();
+        for (to, ring) in self.out.iter_mut().enumerate() {
+            if let Some(ring) = ring.take() {
+                drop(ring);
+                // So that the ring is looked at once more.
+                planted!("flux-leaves-untold": self.told[to].tell(self.id) => ());
+            }
+        }
     }
 }
 

@@ -75,18 +75,16 @@ impl<P: Send> Wires<P> for Inboxes<P> {
 
     #[inline]
     fn read(&mut self) -> Option<(usize, Packet<P>)> {
-        self.inbox.pop()
+        planted!("mesh-gap-unseen": self.inbox.pop() => self.inbox.pop().or_else(|| {
+            let gone = (0..self.out.len()).find(|&peer| peer != self.id && self.has_left(peer));
+            gone.map(|peer| (peer, Packet::Left))
+        }))
     }
 
     #[inline]
     fn has_left(&self, peer: usize) -> bool {
-        // Acquire: pairs with the Release in `drop`; all that the peer sent is there.
+        // Acquire: pairs with the Release in `drop`.
         self.left[peer].load(Ordering::Acquire)
-    }
-
-    #[inline]
-    fn is_empty(&self) -> bool {
-        planted!("mesh-gap-unseen": self.inbox.is_empty() => true)
     }
 
     fn memory_bytes(&self) -> usize {
@@ -96,9 +94,13 @@ impl<P: Send> Wires<P> for Inboxes<P> {
 
 impl<P: Send> Drop for Inboxes<P> {
     fn drop(&mut self) {
-        self.flush();
-        // Release: pairs with the Acquire in `has_left`.
+        // Release: pairs with the Acquire in `has_left`. Before the last packets: who has read those calls no more.
         self.left[self.id].store(true, Ordering::Release);
+        let own = self.id;
+        for to in (0..self.out.len()).filter(|to| *to != own) {
+            self.write(to, Packet::Left);
+        }
+        self.flush();
     }
 }
 

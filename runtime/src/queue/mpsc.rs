@@ -135,8 +135,7 @@ impl<T> Outlet<T> {
     pub(super) const BYTES: usize =
         size_of::<Self>() + size_of::<Shared<T>>() + size_of::<Link<T>>();
 
-    /// Takes the oldest value. `None` also while a producer is between its swap and its link, which
-    /// [`is_empty`](Self::is_empty) tells from the end of the queue.
+    /// Takes the oldest value. `None` also while a producer is between its swap and its link.
     #[inline]
     pub(super) fn pop(&mut self) -> Option<T> {
         // SAFETY: by invariant 2 it is the consumer's.
@@ -151,14 +150,6 @@ impl<T> Outlet<T> {
             // SAFETY: as above.
             unsafe { (*value).take() }
         })
-    }
-
-    /// Whether all is taken that was appended by those of whom the consumer knows that they are done.
-    #[inline]
-    pub(super) fn is_empty(&self) -> bool {
-        // Relaxed: whatever told the consumer that a producer is done orders that one's swap before
-        // this, and nothing is read by way of the pointer. No newer link is where `oldest` is.
-        self.shared.newest.load(Ordering::Relaxed) == self.oldest.as_ptr()
     }
 }
 

@@ -82,6 +82,37 @@ fn a_call_over_inboxes_to_a_node_that_leaves_ends_once() {
     peer_leaves(|| mesh::nodes(2, 1));
 }
 
+/// A node tells something and leaves: whoever polls takes that in, and then learns that it has left.
+fn peer_tells_and_leaves<W: Wires<usize> + Send + 'static>(
+    nodes: fn() -> Vec<Node<usize, usize, W>>,
+) {
+    loom::model(move || {
+        let mut nodes = nodes().into_iter();
+        let (mut first, mut second) = (nodes.next().expect("two"), nodes.next().expect("two"));
+        let thread = thread::spawn(move || second.notify(0, 3).expect("it is there"));
+        let mut is_told = false;
+        while !first.has_left(1) {
+            match first.poll() {
+                Some(Received::Notice { from: 1, payload: 3 }) => is_told = true,
+                Some(other) => panic!("{other:?}"),
+                None => thread::yield_now(),
+            }
+        }
+        assert!(is_told, "what it has sent comes first");
+        thread.join().expect("no panic");
+    });
+}
+
+#[test]
+fn a_node_that_leaves_is_heard_of_over_rings() {
+    peer_tells_and_leaves(|| flux::nodes(2, 1));
+}
+
+#[test]
+fn a_node_that_leaves_is_heard_of_over_inboxes() {
+    peer_tells_and_leaves(|| mesh::nodes(2, 1));
+}
+
 /// A node answers and leaves while another one is in the middle of a notice: the answer stands behind that.
 #[test]
 fn an_answer_behind_a_notice_that_is_not_linked_is_not_lost() {

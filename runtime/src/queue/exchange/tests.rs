@@ -200,6 +200,95 @@ fn calls_to_a_node_that_left_are_lost_one_by_one() {
     one_leaves(mesh::nodes(2, 4));
 }
 
+/// Three nodes: the second one leaves, with a call of the first one's unanswered, and the third one sends to that without a
+/// pause.
+fn one_leaves_among_others<W: Wires<u64>>(mut nodes: Nodes<W>) {
+    let (mut busy, gone) = (nodes.pop().expect("three"), nodes.pop().expect("three"));
+    let mut node = nodes.pop().expect("three");
+    node.call(1, 1, 10).expect("it is there");
+    node.flush();
+    drop(gone);
+    let mut told = Vec::new();
+    for _ in 0..100 {
+        busy.notify(0, 7).expect("room");
+        busy.flush();
+        match node.poll() {
+            Some(Received::Notice { from: 2, payload: 7 }) => {}
+            Some(Received::Lost { peer: 1, user_data }) => told.push(user_data),
+            other => panic!("{other:?}"),
+        }
+        if !told.is_empty() {
+            break;
+        }
+    }
+    assert_eq!((told, node.in_flight()), (vec![10], 0), "whatever others send");
+}
+
+#[test]
+fn a_call_to_a_node_that_left_is_lost_whatever_others_send() {
+    one_leaves_among_others(flux::nodes(3, 64));
+    one_leaves_among_others(mesh::nodes(3, 64));
+}
+
+/// A node that only answers polls until its peers have left, and has then taken in all that they sent.
+fn peers_leave<W: Wires<u64>>(mut nodes: Nodes<W>) {
+    let mut server = nodes.pop().expect("three");
+    assert!(!server.has_left(2) && !server.has_left(3), "itself, and nobody");
+    for (id, mut node) in nodes.into_iter().enumerate() {
+        node.notify(2, 40 + id as u64).expect("room");
+        drop(node);
+    }
+    assert!(!server.has_left(0) && !server.has_left(1), "it has not taken in what they sent");
+    let mut taken = Vec::new();
+    while !(server.has_left(0) && server.has_left(1)) {
+        match server.poll() {
+            Some(Received::Notice { from, payload }) => {
+                assert!(!server.has_left(from));
+                taken.push(payload);
+            }
+            None => {}
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(taken, [40, 41]);
+    assert!(server.poll().is_none(), "that they have left is said once");
+    assert_eq!(server.call(0, 1, 1), Err(CallError::Disconnected(1, 1)));
+}
+
+#[test]
+fn a_node_that_only_answers_learns_that_its_peers_have_left() {
+    peers_leave(flux::nodes(3, 4));
+    peers_leave(mesh::nodes(3, 4));
+}
+
+fn one_declines<W: Wires<u64>>(mut nodes: Nodes<W>) {
+    for round in 0..3 {
+        for number in 0..nodes[0].depth() as u64 {
+            nodes[0].call(1, number, number).expect("those before have ended");
+        }
+        nodes[0].flush();
+        while let Some(Received::Call(request)) = nodes[1].poll() {
+            match request.payload {
+                0 => nodes[1].decline(request),
+                _ => nodes[1].reply(request, round),
+            }
+        }
+        let Some(Received::Lost { peer: 1, user_data: 0 }) = nodes[0].poll() else {
+            panic!("the first one is declined")
+        };
+        while let Some(Received::Reply { payload, .. }) = nodes[0].poll() {
+            assert_eq!(payload, round);
+        }
+        assert_eq!(nodes[0].in_flight(), 0);
+    }
+}
+
+#[test]
+fn a_call_that_is_declined_is_lost_and_makes_room_for_another() {
+    one_declines(flux::nodes(2, 2));
+    one_declines(mesh::nodes(2, 2));
+}
+
 /// The first node's call, as the second one takes it in.
 fn take_call<W: Wires<u64>>(nodes: &mut Nodes<W>) -> Request<u64> {
     nodes[0].call(1, 1, 10).expect("it is there");
