@@ -145,8 +145,12 @@ impl Builder {
 
     /// With so many workers, unless told otherwise: nobody asks how many cores there are, which reads half a dozen files.
     pub(crate) fn of(count: usize) -> Self {
-        let limits =
-            WorkerLimits { batch: 64, slice: Duration::from_micros(50), spin: Duration::ZERO };
+        let limits = WorkerLimits {
+            batch: 64,
+            slice: Duration::from_micros(50),
+            spin: Duration::ZERO,
+            room_search: WorkerLimits::ROOM_SEARCH,
+        };
         let workers = WorkerOptions {
             count,
             climbs: false,
@@ -322,9 +326,19 @@ impl Builder {
     /// be made.
     pub fn build(mut self) -> Result<System, BuildError> {
         let cores = if self.workers.pinned { Cores::of_this_machine() } else { Cores::default() };
+        self.fit_to_cores();
         let (pool, core) = self.assemble(Clock::start(), &cores, |queues| queues)?;
         pool.start(&core, &self.workers, &cores)?;
         Ok(System::new(&core))
+    }
+
+    /// Has no worker look for work or room again and again where it would keep another one from its core. Not in simulated
+    /// worlds, which are the same on every machine.
+    fn fit_to_cores(&mut self) {
+        let WorkerOptions { count, limits, .. } = &mut self.workers;
+        let parallel = thread::available_parallelism().ok().map(NonZeroUsize::get);
+        limits.spin = spin_allowed(limits.spin, *count, parallel);
+        limits.room_search = spin_allowed(limits.room_search, *count, parallel);
     }
 
     /// A system whose workers get their turns from the caller, and the time from `clock`. `woken` is told of turns to
@@ -382,13 +396,7 @@ impl Builder {
     ) -> Result<(Pool, Arc<Core>), BuildError> {
         self.check_settings()?;
         let count = self.workers.count;
-        let spin = &mut self.workers.limits.spin;
-        // As for `of`.
-        if !spin.is_zero() {
-            let parallel = thread::available_parallelism().ok().map(NonZeroUsize::get);
-            *spin = spin_allowed(*spin, count, parallel);
-        }
-        self.limits.spin = *spin;
+        self.limits.spin = self.workers.limits.spin;
         let is_auto = matches!(self.scheduler.0, Kind::Auto);
         let scheduler = std::mem::replace(&mut self.scheduler, Scheduler::auto());
         let events = Arc::new(Events::new(count));
