@@ -168,7 +168,7 @@ impl Shared {
         }
     }
 
-    /// Lets the calling worker look for work, if it waits in tokio. It is not asleep to others any more:
+    /// Lets the calling worker look for work, if it waits in tokio. It is not asleep to others any more, if it was:
     /// they rely on those who are to send nothing. `true` if it did wait.
     fn wake_if_waiting(&self, id: WorkerId) -> bool {
         let waits = front::place() == Place::Waits;
@@ -474,11 +474,12 @@ impl Future for Worker {
         }
         match this.work(cx) {
             Next::Sleep if this.fall_asleep(cx) => front::set_place(Place::Waits),
+            // It looks for work when it is woken, too, though it does not count as asleep.
+            Next::Paused => front::set_place(Place::Waits),
             Next::Again | Next::Sleep => {
                 this.wake_up();
                 cx.waker().wake_by_ref();
             }
-            Next::Paused => {}
         }
         current::end_slice();
         Poll::Pending
