@@ -3,7 +3,8 @@
 //! A panic in it is no reason for a worker to end, or for a handler that only sends. So it goes no further than this,
 //! and a queue that has panicked is trusted less: what becomes ready from then on goes into a *refuge*. As long as only
 //! [`push`](ReadyQueue::push), or what gives a hint, has panicked, what is in the queue is still asked for. After a panic in
-//! [`pop`](ReadyQueue::pop) or [`has_work`](ReadyQueue::has_work) it is not: a worker would come back to it for ever.
+//! [`pop`](ReadyQueue::pop) or [`has_work`](ReadyQueue::has_work) it is not: a worker would come back to it for ever. A
+//! panic in its drop ends here, too.
 //!
 //! The actor that was being pushed is lost, and so is what is in a queue that is not asked any more: whether the queue
 //! has handed an actor out, nobody knows but itself, and no actor may run twice at once.
@@ -45,7 +46,9 @@ impl Guarded {
     #[cfg(all(test, not(shuttle)))]
     pub(crate) fn checked(queue: Box<dyn ReadyQueue>, workers: usize) -> Self {
         let events = Arc::new(Events::new(workers));
-        Self { is_checked: true, ..Self::new(queue, workers, events) }
+        let mut guarded = Self::new(queue, workers, events);
+        guarded.is_checked = true;
+        guarded
     }
 
     /// What the queue says, if it is asked and does not panic.
@@ -130,6 +133,15 @@ impl ReadyQueue for Guarded {
 
     fn is_empty(&self) -> bool {
         self.refuge.is_empty() && self.guess(ReadyQueue::is_empty).unwrap_or(true)
+    }
+}
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        let queue = std::mem::replace(&mut self.queue, Box::new(LockedQueue::new(1)));
+        if let Err(text) = catch(|| drop(queue)) {
+            self.distrust(&text);
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! Two systems that have one queue, whose workers are given their turns by the test.
 
+use super::Guarded;
+use crate::event::{Event, Events};
 use crate::scheduler::{Batch, ByHand, Manner, Origin, ReadyQueue, Took, WorkerId};
 use crate::sync::{Arc, Mutex, WakeList};
 use crate::task::core::Core;
@@ -76,4 +78,33 @@ fn a_stranger_goes_home_as_long_as_somebody_is_there() {
     assert!(LOST.set(nobody).is_ok(), "it is lost");
     drop((one, other));
     assert_eq!(turn(&mut wrong), Took::Left);
+}
+
+/// Holds nothing, and panics when it is dropped.
+struct Frail;
+
+impl ReadyQueue for Frail {
+    fn push(&self, _from: Origin, _ready: Ready, _hint: Hint) {}
+    fn pop(&self, _worker: WorkerId, _batch: &mut Batch) {}
+    fn has_work(&self, _worker: WorkerId) -> bool {
+        false
+    }
+    fn len(&self) -> usize {
+        0
+    }
+}
+
+impl Drop for Frail {
+    fn drop(&mut self) {
+        panic!("in its drop");
+    }
+}
+
+#[test]
+fn a_panic_in_the_drop_of_a_queue_is_told_of_and_goes_no_further() {
+    let events = Arc::new(Events::new(1));
+    let mut told = events.subscribe();
+    drop(Guarded::new(Box::new(Frail), 1, events.clone()));
+    let Some(Event::QueuePanicked { text }) = told.try_next() else { panic!("it is told") };
+    assert!(text.contains("in its drop"), "{text}");
 }
