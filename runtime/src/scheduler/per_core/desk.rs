@@ -17,8 +17,10 @@ use std::ptr::NonNull;
 
 /// Parcels that a ring holds; next to nothing under a model checker, which is to see it overflow.
 pub(super) const RING_CAPACITY: usize = if cfg!(shuttle) { 2 } else { 256 };
-/// Parcels that may wait unseen in a ring while the sending turn goes on.
+/// Parcels for one worker that may wait unseen while the sending turn goes on, and messages that may join one of them. Who
+/// awaits its tells gives way after as many: a turn's are one parcel.
 const UNSEEN_MAX: usize = 16;
+const JOINED_MAX: usize = 64;
 
 /// Ready actors of each priority that are looked at for one that may move, and that move at once, at most.
 const MOVED_MAX: usize = 32;
@@ -44,17 +46,22 @@ struct Outbox {
     spill: VecDeque<Parcel>,
     /// The newest parcel, kept back so that more mail for the same actor can join it.
     open: Option<Parcel>,
-    /// Parcels in the ring that the receiver has not been told of.
+    /// Whether the ring has parcels that the receiver has not been told of.
+    has_new: bool,
+    /// Parcels since the last flush.
     unseen: usize,
+    /// Messages since the last flush that have joined one.
+    joined: usize,
 }
 
 impl Outbox {
     fn new(ring: Sender<Parcel>) -> Self {
-        Self { ring, spill: VecDeque::new(), open: None, unseen: 0 }
+        Self { ring, spill: VecDeque::new(), open: None, has_new: false, unseen: 0, joined: 0 }
     }
 
     /// Puts a parcel behind the others.
     fn put(&mut self, parcel: Parcel) {
+        self.unseen += 1;
         if let Some(before) = self.open.replace(parcel) {
             self.write(before);
         }
@@ -66,7 +73,7 @@ impl Outbox {
             return self.spill.push_back(parcel);
         }
         match self.ring.write(parcel) {
-            Ok(()) => self.unseen += 1,
+            Ok(()) => self.has_new = true,
             Err(WriteError::Full(parcel) | WriteError::Disconnected(parcel)) => {
                 self.spill.push_back(parcel);
             }
@@ -76,12 +83,17 @@ impl Outbox {
     fn drain_spill(&mut self) {
         while let Some(parcel) = self.spill.pop_front() {
             match self.ring.write(parcel) {
-                Ok(()) => self.unseen += 1,
+                Ok(()) => self.has_new = true,
                 Err(WriteError::Full(parcel) | WriteError::Disconnected(parcel)) => {
                     return self.spill.push_front(parcel);
                 }
             }
         }
+    }
+
+    /// Whether so much is unseen that it is time for a flush. Not where the ring is full: it has no room for more.
+    fn is_due(&self) -> bool {
+        (self.unseen >= UNSEEN_MAX || self.joined >= JOINED_MAX) && self.spill.is_empty()
     }
 
     /// Makes everything visible that the ring has room for; `true` if there is something new.
@@ -90,7 +102,8 @@ impl Outbox {
         if let Some(parcel) = self.open.take() {
             self.write(parcel);
         }
-        if std::mem::take(&mut self.unseen) == 0 {
+        (self.unseen, self.joined) = (0, 0);
+        if !std::mem::take(&mut self.has_new) {
             return false;
         }
         // A receiver that has gone has taken its worker with it, and nobody is told any more.
@@ -161,7 +174,7 @@ impl Desk {
         self.told |= 1 << to;
         self.dirty |= 1 << to;
         self.out[to].put(parcel);
-        first || self.out[to].unseen >= UNSEEN_MAX
+        first || self.out[to].is_due()
     }
 
     /// The same for one user message, without a parcel of its own if it can join the one before.
@@ -175,11 +188,13 @@ impl Desk {
         cell: &CellRef,
         node: NonNull<Node>,
     ) -> bool {
-        if let Some(Parcel::Cargo(cargo)) = &mut self.out[to].open
+        let out = &mut self.out[to];
+        if let Some(Parcel::Cargo(cargo)) = &mut out.open
             // SAFETY: the caller's promise.
             && unsafe { cargo.add_mail(cell, node) }
         {
-            return false;
+            out.joined += 1;
+            return out.is_due();
         }
         // SAFETY: the caller's promise; it was not taken above.
         self.put(to, Parcel::Cargo(unsafe { Cargo::mail(cell.clone(), node) }))

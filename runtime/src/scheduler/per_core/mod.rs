@@ -17,8 +17,9 @@
 //! Invariants:
 //! 1. A desk is touched by its own worker only, and never while code of users runs (deliveries may drop
 //!    messages, and those may send).
-//! 2. A box that is dirty is flushed when the worker looks for work next, at the latest; so what a
-//!    handler has sent may wait until it is done.
+//! 2. A box that is dirty is flushed once 16 parcels wait in it, or 64 messages have joined one, unless the ring is full,
+//!    and when the worker looks for work next, at the latest; so the last that a handler has sent may wait until it is
+//!    done.
 //! 3. A full ring spills into its sender's memory. No worker waits for room, so no two can wait for each
 //!    other. Who awaits the sending of a message gives way until there is room, and mailboxes with a bound
 //!    have bounded what spills before it got here; so what spills is bounded but for what was sent by

@@ -52,6 +52,46 @@ impl Sink {
     }
 }
 
+/// Says what it is sent.
+#[derive(Actor)]
+struct Echo {
+    heard: mpsc::Sender<u64>,
+}
+
+#[handlers]
+impl Echo {
+    #[tell]
+    fn take(&mut self, number: u64) {
+        // An error says that nobody listens any more.
+        let _ = self.heard.send(number);
+    }
+}
+
+/// Sends many numbers in one turn, in which it waits until all but the last few are heard of; the last one that was.
+#[derive(Actor)]
+struct Caller;
+
+#[handlers]
+impl Caller {
+    #[ask]
+    fn call(&mut self, echo: Ref<Echo>, heard: mpsc::Receiver<u64>) -> u64 {
+        for number in 0..1000 {
+            echo.take(number).try_send().expect("it lives");
+        }
+        heard.iter().find(|&number| number >= 900).expect("it lives")
+    }
+}
+
+#[test]
+fn what_one_handler_sends_to_one_actor_is_seen_before_the_handler_ends() {
+    on(2, Scheduler::per_core(), async |system| {
+        let (hears, heard) = mpsc::channel();
+        let echo = system.spawn::<Echo>(Echo { heard: hears }).on(1).await.expect("it starts");
+        let caller = system.spawn::<Caller>(Caller).on(0).await.expect("it starts");
+        assert_eq!(caller.call(echo, heard).within(LONG).await, Ok(900));
+    });
+}
+
 /// Sends numbers to the sink, a few per turn.
 #[derive(Actor)]
 struct Source {
