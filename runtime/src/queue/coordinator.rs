@@ -136,7 +136,8 @@ pub enum Handled {
 
 /// Which mailboxes are ready, over a queue of a chosen kind.
 ///
-/// Every method may be called from any thread. None blocks for longer than a lock is held for one
+/// One is made with memory for all its slots, and for rings between all its workers; where there is not as much, the program
+/// ends as with any allocation. Every method may be called from any thread. None blocks for longer than a lock is held for one
 /// batch, and none allocates, except where mailboxes are held for a time.
 ///
 /// | made by | the queue | for |

@@ -182,8 +182,20 @@ pub enum NotifyError<P> {
 /// The calls to one peer that wait for an answer.
 #[derive(Debug)]
 struct Calls<U> {
-    kept: Box<[Option<U>]>,
+    /// By their numbers; as many as there have been at a time.
+    kept: Vec<Option<U>>,
+    /// The numbers that no call has.
     free: Vec<u32>,
+}
+
+impl<U> Calls<U> {
+    /// A number that no call has had, if there are not `depth` of them.
+    #[cold]
+    fn new_number(&mut self, depth: usize) -> Option<u32> {
+        let number = u32::try_from(self.kept.len()).ok().filter(|_| self.kept.len() < depth)?;
+        self.kept.push(None);
+        Some(number)
+    }
 }
 
 /// One member of a group: it calls, answers, and polls.
@@ -206,11 +218,8 @@ pub struct Node<P, U, W: Wires<P>> {
 impl<P, U, W: Wires<P>> Node<P, U, W> {
     /// A node of as many as `nodes`, itself included.
     pub(super) fn new(id: usize, nodes: usize, depth: usize, wires: W) -> Self {
-        let calls = |peer| {
-            let numbers = if peer == id { 0 } else { u32::try_from(depth).unwrap_or(u32::MAX) };
-            Calls { kept: (0..numbers).map(|_| None).collect(), free: (0..numbers).rev().collect() }
-        };
-        let calls = (0..nodes).map(calls).collect();
+        let calls = (0..nodes).map(|_| Calls { kept: Vec::new(), free: Vec::new() }).collect();
+        let depth = depth.min(u32::MAX as usize);
         let key = unique();
         let left = vec![false; nodes].into();
         let (in_flight, losing, payload) = (0, None, PhantomData);
@@ -223,7 +232,7 @@ impl<P, U, W: Wires<P>> Node<P, U, W> {
         self.id
     }
 
-    /// Calls that may wait for one peer's answers.
+    /// Calls that may wait for one peer's answers: as many as were asked for, but one at least, and `u32::MAX` at most.
     #[must_use]
     pub fn depth(&self) -> usize {
         self.depth
@@ -238,9 +247,11 @@ impl<P, U, W: Wires<P>> Node<P, U, W> {
     /// Bytes of memory of this node: for what it receives, and for the calls it makes.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        let each = size_of::<Option<U>>() + size_of::<u32>();
-        let calls: usize =
-            self.calls.iter().map(|calls| size_of_val(calls) + calls.kept.len() * each).sum();
+        let bytes = |calls: &Calls<U>| {
+            let kept = calls.kept.capacity() * size_of::<Option<U>>();
+            size_of_val(calls) + kept + calls.free.capacity() * size_of::<u32>()
+        };
+        let calls: usize = self.calls.iter().map(bytes).sum();
         size_of::<Self>() + calls + self.left.len() + self.wires.memory_bytes()
     }
 
@@ -254,7 +265,8 @@ impl<P, U, W: Wires<P>> Node<P, U, W> {
         self.left.get(peer).is_some_and(|left| *left)
     }
 
-    /// Calls a peer; `user_data` comes back with the reply. Sent by the next flush. Does not block.
+    /// Calls a peer; `user_data` comes back with the reply. Sent by the next flush. Does not block. Takes memory where more
+    /// calls to the peer wait than ever before.
     ///
     /// # Errors
     /// Payload and user data, when the call cannot be made.
@@ -263,7 +275,7 @@ impl<P, U, W: Wires<P>> Node<P, U, W> {
         let Some(calls) = self.calls.get_mut(to).filter(|_| to != self.id) else {
             return Err(CallError::NoSuchNode(payload, user_data));
         };
-        let Some(number) = calls.free.pop() else {
+        let Some(number) = calls.free.pop().or_else(|| calls.new_number(self.depth)) else {
             return Err(CallError::Full(payload, user_data));
         };
         if self.wires.has_left(to) {

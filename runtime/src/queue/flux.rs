@@ -21,7 +21,7 @@ use std::fmt;
 /// Makes a group of `nodes` nodes, whose calls to one peer that wait for an answer are `depth` at most.
 ///
 /// # Panics
-/// When memory for the rings cannot be had.
+/// When the rings for such a depth would be too large, or memory for them cannot be had.
 #[must_use]
 pub fn nodes<P: Send, U>(nodes: usize, depth: usize) -> Vec<Node<P, U, Rings<P>>> {
     let depth = depth.max(1);
@@ -67,7 +67,7 @@ impl<P: Send> Rings<P> {
             told,
             waiting: Peers::new(nodes),
             turn: id,
-            reserve: 2 * depth,
+            reserve: depth.saturating_mul(2),
         }
     }
 

@@ -3,7 +3,7 @@
 //! See [`exchange`](crate::queue::exchange) for what a node does. What a node writes is chained up per
 //! peer, and a flush appends each chain by one swap. Queues are unbounded: calls and replies are few by
 //! the nodes' depth, but a node that does not poll collects notices without end. Memory grows with what
-//! is under way; beside that it is small.
+//! is under way, and with the most calls to a peer that there have been at a time; beside that it is small.
 //!
 //! ```
 //! use greenroom::queue::{exchange::Received, mesh};

@@ -79,7 +79,7 @@ use std::fmt;
 /// a quarter of the ring, or one slot, may be free without the sender's knowing, and yet an empty ring has room.
 ///
 /// # Panics
-/// When the capacity cannot be rounded up, or memory for it cannot be had.
+/// When the capacity is above 2^31, or memory for it cannot be had.
 ///
 /// ```
 /// let (mut sender, mut receiver) = greenroom::queue::spsc::channel(3);

@@ -289,6 +289,24 @@ fn a_call_that_is_declined_is_lost_and_makes_room_for_another() {
     one_declines(mesh::nodes(2, 2));
 }
 
+#[test]
+fn memory_for_calls_is_taken_as_they_are_made() {
+    let mut nodes = mesh::nodes::<(), u64>(2, usize::MAX);
+    assert_eq!(nodes[0].depth(), u32::MAX as usize);
+    let before = nodes[0].memory_bytes();
+    for number in 0..100 {
+        nodes[0].call(1, (), number).expect("there is room for many");
+    }
+    let bytes = nodes[0].memory_bytes() - before;
+    assert!((100 * size_of::<Option<u64>>()..10_000).contains(&bytes), "{bytes} bytes");
+}
+
+#[test]
+#[should_panic(expected = "memory for the ring")]
+fn rings_have_a_largest_depth() {
+    drop(flux::nodes::<(), ()>(2, usize::MAX));
+}
+
 /// The first node's call, as the second one takes it in.
 fn take_call<W: Wires<u64>>(nodes: &mut Nodes<W>) -> Request<u64> {
     nodes[0].call(1, 1, 10).expect("it is there");

@@ -8,6 +8,9 @@ use std::ptr::NonNull;
 /// Of one slot alone an empty ring would have no room before the receiver looks again.
 const SLOTS_MIN: usize = 2;
 
+/// More would be no mistake but one of the caller's, and slots without a size would cost nothing but the time to make them.
+const SLOTS_MAX: usize = 1 << 31;
+
 const SENDER_LEFT: usize = 1;
 const RECEIVER_LEFT: usize = 2;
 
@@ -35,6 +38,7 @@ impl<T, L: Layout> Shared<T, L> {
         let slot = |_| Slot { mark: L::new(), value: UnsafeCell::new(MaybeUninit::uninit()) };
         let mut slots = Vec::new();
         slots.try_reserve_exact(capacity).expect("memory for the ring");
+        assert!(capacity <= SLOTS_MAX, "a capacity in reach");
         slots.extend((0..capacity).map(slot));
         Self {
             tail: CachePadded(AtomicUsize::new(0)),

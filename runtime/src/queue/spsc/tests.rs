@@ -390,3 +390,9 @@ fn what_an_iterator_gave_before_it_panicked_is_written() {
 fn a_ring_larger_than_the_memory_is_a_panic() {
     drop(ends::<u64, Indexed>(1 << 50));
 }
+
+#[test]
+#[should_panic(expected = "a capacity in reach")]
+fn a_ring_of_slots_without_a_size_has_a_largest_capacity_too() {
+    drop(ends::<(), Indexed>(1 << (usize::BITS - 1)));
+}
