@@ -69,7 +69,7 @@ mod waiting;
 pub use drain::Drain;
 pub use error::{Disconnected, TryRecvError, WriteError};
 pub use layout::{Flagged, Indexed, Layout};
-pub use waiting::{WaitingReceiver, WaitingSender, waiting};
+pub use waiting::{WaitingDrain, WaitingReceiver, WaitingSender, waiting};
 
 use crate::sync::Arc;
 use shared::{Shared, Slots};

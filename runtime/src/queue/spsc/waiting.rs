@@ -5,6 +5,8 @@ use crate::queue::bell::{Bell, Waiter};
 use crate::sync::{Arc, planted};
 use std::fmt;
 use std::future::poll_fn;
+#[cfg(not(loom))]
+use std::pin::Pin;
 use std::task::{Context, Poll};
 
 /// Makes a ring whose ends can wait, of at least `capacity` slots, rounded up to a power of two.
@@ -81,17 +83,98 @@ impl<T: Send> WaitingSender<T> {
         written
     }
 
+    /// Puts values into the next slots, for as long as there are any and there is room, as [`Sender::write_from`];
+    /// returns how many.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// let (mut sender, mut receiver) = greenroom::queue::spsc::waiting(4);
+    /// let sending = tokio::spawn(async move {
+    ///     let mut numbers = (1..=100_u64).peekable();
+    ///     while numbers.peek().is_some() {
+    ///         sender.ready().await.unwrap();
+    ///         sender.write_from(&mut numbers);
+    ///         sender.flush().unwrap();
+    ///     }
+    /// });
+    /// let mut sum = 0;
+    /// while let Some(number) = receiver.recv().await {
+    ///     sum += number + receiver.drain().sum::<u64>();
+    /// }
+    /// assert_eq!(sum, 5050);
+    /// # sending.await.unwrap();
+    /// # });
+    /// ```
+    #[inline]
+    pub fn write_from(&mut self, values: impl IntoIterator<Item = T>) -> usize {
+        let (mut values, mut count) = (values.into_iter(), 0);
+        while self.sender.has_room(1) {
+            // No more than there is room for: nothing is flushed before `values` is done, which may panic.
+            let room = self.sender.limit.wrapping_sub(self.sender.tail);
+            let flushed = self.sender.flushed;
+            let written = self.sender.write_from(values.by_ref().take(room));
+            if self.sender.flushed != flushed {
+                self.ring();
+            }
+            count += written;
+            if written < room {
+                return count;
+            }
+        }
+        self.publish();
+        count
+    }
+
     /// Shows the receiver what was written, and wakes it if it waits.
     ///
     /// # Errors
     /// As [`Sender::flush`].
     #[inline]
     pub fn flush(&mut self) -> Result<(), Disconnected> {
-        if self.sender.has_unflushed() {
-            self.sender.publish();
-            self.ring();
-        }
+        self.publish();
         if self.is_disconnected() { Err(Disconnected) } else { Ok(()) }
+    }
+
+    /// Waits until there is room for a value.
+    ///
+    /// # Errors
+    /// When the receiver is gone.
+    ///
+    /// # Cancel safety
+    /// Dropped before it is ready, it has done nothing but to flush a full ring.
+    pub async fn ready(&mut self) -> Result<(), Disconnected> {
+        poll_fn(|cx| self.poll_ready(cx)).await
+    }
+
+    /// As [`ready`](Self::ready), for use inside other futures.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn poll_ready(&mut self, cx: &Context<'_>) -> Poll<Result<(), Disconnected>> {
+        self.poll_until(cx, |end| {
+            if end.is_disconnected() {
+                return Some(Err(Disconnected));
+            }
+            if end.sender.has_room(1) {
+                return Some(Ok(()));
+            }
+            // What is written and not flushed the receiver cannot make room of.
+            end.publish();
+            None
+        })
+    }
+
+    /// Waits until the receiver is gone. What is written and not flushed stays so.
+    ///
+    /// # Cancel safety
+    /// Dropped before it is ready, it has done nothing.
+    pub async fn closed(&mut self) {
+        poll_fn(|cx| self.poll_closed(cx)).await;
+    }
+
+    /// As [`closed`](Self::closed), for use inside other futures.
+    pub fn poll_closed(&mut self, cx: &Context<'_>) -> Poll<()> {
+        self.poll_until(cx, |end| end.is_disconnected().then_some(()))
     }
 
     /// Waits for room, writes and flushes.
@@ -125,22 +208,34 @@ impl<T: Send> WaitingSender<T> {
         value: &mut Option<T>,
         cx: &Context<'_>,
     ) -> Poll<Result<(), WriteError<T>>> {
+        self.poll_until(cx, |end| {
+            let next = value.take().expect("a future is not polled after it was ready");
+            match end.try_send(next) {
+                Err(WriteError::Full(back)) => {
+                    *value = Some(back);
+                    None
+                }
+                other => Some(other),
+            }
+        })
+    }
+
+    /// What `look` finds, now or once the receiver has given room back or has left.
+    fn poll_until<R>(
+        &mut self,
+        cx: &Context<'_>,
+        mut look: impl FnMut(&mut Self) -> Option<R>,
+    ) -> Poll<R> {
         for waits in [false, true] {
             if waits {
                 // SAFETY: this end alone waits for room.
                 unsafe { self.waiter.wait(&self.bells.room, cx.waker()) };
             }
-            let next = value.take().expect("a future is not polled after it was ready");
-            let refused = match self.try_send(next) {
-                Err(WriteError::Full(back)) => {
-                    *value = Some(back);
-                    continue;
-                }
-                other => other,
-            };
-            // SAFETY: as above.
-            drop(unsafe { self.waiter.leave(&self.bells.room) });
-            return Poll::Ready(refused);
+            if let Some(found) = look(self) {
+                // SAFETY: as above.
+                drop(unsafe { self.waiter.leave(&self.bells.room) });
+                return Poll::Ready(found);
+            }
         }
         Poll::Pending
     }
@@ -150,9 +245,16 @@ impl<T: Send> WaitingSender<T> {
             return Err(WriteError::Disconnected(value));
         }
         self.write(value)?;
-        self.sender.publish();
-        self.ring();
+        self.publish();
         Ok(())
+    }
+
+    #[inline]
+    fn publish(&mut self) {
+        if self.sender.has_unflushed() {
+            self.sender.publish();
+            self.ring();
+        }
     }
 
     #[inline]
@@ -185,6 +287,31 @@ impl<T: Send> WaitingReceiver<T> {
             self.ring();
         }
         received
+    }
+
+    /// Takes what was flushed until now, value by value, as [`Receiver::drain`]; what the iterator does not get to stays.
+    #[inline]
+    pub fn drain(&mut self) -> WaitingDrain<'_, T> {
+        let published = self.receiver.published;
+        self.receiver.sync();
+        if self.receiver.published != published {
+            self.ring();
+        }
+        WaitingDrain(self)
+    }
+
+    /// Whether a value could be taken. Gives no room back.
+    #[inline]
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.receiver.is_empty()
+    }
+
+    /// Whether the sender is gone. It flushed before, so what it sent can still be taken.
+    #[inline]
+    #[must_use]
+    pub fn is_disconnected(&self) -> bool {
+        self.receiver.is_disconnected()
     }
 
     /// Waits for the next value: `None` when the sender is gone and everything was taken.
@@ -232,6 +359,36 @@ impl<T: Send> Drop for WaitingReceiver<T> {
     fn drop(&mut self) {
         self.receiver.leave();
         self.ring();
+    }
+}
+
+/// What was flushed until [`WaitingReceiver::drain`] was called.
+#[derive(Debug)]
+pub struct WaitingDrain<'a, T: Send>(&'a mut WaitingReceiver<T>);
+
+impl<T: Send> Iterator for WaitingDrain<'_, T> {
+    type Item = T;
+
+    #[inline]
+    fn next(&mut self) -> Option<T> {
+        let published = self.0.receiver.published;
+        let next = self.0.receiver.poll();
+        if self.0.receiver.is_at_stop() {
+            self.0.receiver.give_room();
+        }
+        if self.0.receiver.published != published {
+            self.0.ring();
+        }
+        next
+    }
+}
+
+#[cfg(not(loom))]
+impl<T: Send> futures_core::Stream for WaitingReceiver<T> {
+    type Item = T;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
+        self.get_mut().poll_recv(cx)
     }
 }
 

@@ -106,3 +106,41 @@ fn a_sender_that_waits_learns_that_the_receiver_left() {
         thread.join().expect("no panic");
     });
 }
+
+#[test]
+fn a_sender_that_waits_for_the_end_hears_of_it() {
+    loom::model(|| {
+        let (mut sender, mut receiver) = waiting::<usize>(1);
+        sender.write(1).expect("room");
+        sender.flush().expect("a receiver");
+        let thread = thread::spawn(move || {
+            block_on(sender.closed());
+            assert!(block_on(sender.ready()).is_err());
+        });
+        // Room wakes the sender, too, which waits on.
+        assert_eq!(receiver.try_recv(), Ok(1));
+        drop(receiver);
+        thread.join().expect("no panic");
+    });
+}
+
+#[test]
+fn many_at_a_time_wait_for_room_and_for_values() {
+    loom::model(|| {
+        let (mut sender, mut receiver) = waiting::<usize>(1);
+        let thread = thread::spawn(move || {
+            let mut left = (1..=3).peekable();
+            while left.peek().is_some() {
+                block_on(sender.ready()).expect("a receiver");
+                sender.write_from(&mut left);
+                let _ = sender.flush();
+            }
+        });
+        let mut sum = 0;
+        while let Some(value) = block_on(receiver.recv()) {
+            sum += value + receiver.drain().sum::<usize>();
+        }
+        assert_eq!(sum, 6);
+        thread.join().expect("no panic");
+    });
+}

@@ -1,7 +1,7 @@
 //! Ends that wait, on a real executor.
 
 use super::waiting;
-use crate::queue::spsc::{TryRecvError, WriteError};
+use crate::queue::spsc::{Disconnected, TryRecvError, WriteError};
 use crate::sync::rounds;
 use std::task::{Context, Poll, Waker};
 
@@ -63,4 +63,52 @@ async fn a_sender_learns_that_the_receiver_left() {
     tokio::task::yield_now().await;
     drop(receiver);
     assert_eq!(sending.await.expect("no panic"), Err(WriteError::Disconnected(2)));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn values_cross_many_at_a_time() {
+    let values = rounds(20_000, 500, 8);
+    for capacity in [1, 16] {
+        let (mut sender, mut receiver) = waiting(capacity);
+        let sending = tokio::spawn(async move {
+            let mut left = (0..values).peekable();
+            while left.peek().is_some() {
+                sender.ready().await.expect("a receiver");
+                assert!(sender.write_from(&mut left) > 0, "there was room");
+                sender.flush().expect("a receiver");
+            }
+        });
+        let mut taken = Vec::new();
+        while let Some(value) = receiver.recv().await {
+            taken.push(value);
+            taken.extend(receiver.drain());
+        }
+        assert!(taken.into_iter().eq(0..values));
+        assert!(receiver.is_disconnected() && receiver.is_empty());
+        sending.await.expect("no panic");
+    }
+}
+
+/// Whoever waits for room is woken by the first quarter that is taken, whatever the receiver does in between.
+#[test]
+fn what_is_drained_makes_room_at_once() {
+    let (mut sender, mut receiver) = waiting(8);
+    let cx = Context::from_waker(Waker::noop());
+    assert_eq!(sender.write_from(0..9), 8);
+    assert_eq!(sender.poll_ready(&cx), Poll::Pending, "it is full, and flushed");
+    let mut drained = receiver.drain();
+    assert_eq!((drained.next(), drained.next()), (Some(0), Some(1)));
+    assert_eq!(sender.poll_ready(&cx), Poll::Ready(Ok(())));
+    assert_eq!(drained.by_ref().collect::<Vec<_>>(), [2, 3, 4, 5, 6, 7]);
+    assert_eq!(sender.write_from(0..9), 8);
+}
+
+#[test]
+fn a_sender_hears_that_the_receiver_left_without_sending() {
+    let (mut sender, receiver) = waiting::<u8>(2);
+    let cx = Context::from_waker(Waker::noop());
+    assert_eq!(sender.poll_closed(&cx), Poll::Pending);
+    drop(receiver);
+    assert_eq!(sender.poll_closed(&cx), Poll::Ready(()));
+    assert_eq!(sender.poll_ready(&cx), Poll::Ready(Err(Disconnected)));
 }
