@@ -210,13 +210,13 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
     fn poll(&mut self, station: &Mutex<Station>, now: Time) -> bool {
         let Some(connected) = &mut self.connected else { return false };
         let (associations, mut locked) = (&self.associations, None);
-        let packets = connected.poll(|connection, packet| {
+        // It has the lock with it, and no call of the system is made under that.
+        let packets = connected.poll(move |connection, packet| {
             let station = locked.get_or_insert_with(|| station.lock());
             if let Some(association) = associations.get(&connection) {
                 station.handle_paired(now, *association, packet);
             }
         });
-        drop(locked);
         self.activity.received |= packets > 0;
         let has_taken = connected.has_taken();
         self.take_ended(station, now);
@@ -371,14 +371,21 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
         let Some(connected) = &mut self.connected else { return };
         let connections = &self.connections;
         loop {
+            let mut locked = station.lock();
+            if locked.has_paired() && connected.is_short() {
+                drop(locked);
+                connected.make_room();
+                locked = station.lock();
+            }
+            let mut station = locked;
             let mut has_room = |association| {
                 connections.get(&association).is_some_and(|&id| connected.has_room(id))
             };
-            let mut station = station.lock();
             let Some(of) = station.poll_paired(now, &mut has_room) else { break };
             let Some(&id) = connections.get(&of) else { break };
-            // What is not sent is lost like any packet; that the connection ended is told below.
-            let sent = connected.send(id, |slot| station.write_paired(of, slot));
+            // What is not sent is lost like any packet; that the connection ended is told below. The lock goes with what
+            // fills the slot, before the doorbell rings.
+            let sent = connected.send(id, move |slot| station.write_paired(of, slot));
             self.activity.sent |= sent.is_ok_and(|bytes| bytes > 0);
         }
         connected.flush();

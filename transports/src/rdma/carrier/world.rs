@@ -3,7 +3,7 @@
 
 use super::{CONFIG, QueuePairs, Turn};
 use crate::link::{Config, Random, Time};
-use crate::rdma::sim::{Fabric, SimDevice, SimVerbs, Weather};
+use crate::rdma::sim::{Fabric, SimDevice, SimVerbs, Weather, calls};
 use crate::rdma::verbs::{OpenError, Verbs};
 use crate::secure::endpoint::{self, AssociationId, Endpoint};
 use crate::secure::entropy::{Entropy, NoEntropy};
@@ -54,7 +54,7 @@ struct Node {
     told: Arc<Told>,
     /// When its own task has a turn though nobody woke it.
     until: Option<Time>,
-    station: Mutex<Station>,
+    station: Rc<Mutex<Station>>,
     pairs: Option<QueuePairs<SimDevice, Open>>,
     slot: Slot,
     out: Outgoing,
@@ -123,7 +123,7 @@ fn node(fabric: &Fabric, seed: u64, own: usize, how: How) -> Node {
         let spin = Duration::from_micros([0, 50][(seed as usize + own) % 2]);
         QueuePairs::new(open as Open, spin)
     });
-    let (station, out) = (Mutex::new(station), Outgoing::new());
+    let (station, out) = (Rc::new(Mutex::new(station)), Outgoing::new());
     Node {
         told: Arc::new(Told(AtomicBool::new(true))),
         until: None,
@@ -160,6 +160,11 @@ impl World {
     fn new(seed: u64, weather: Weather, how: [How; 2]) -> Self {
         let fabric = Fabric::new(seed, weather);
         let nodes = [0, 1].map(|own| node(&fabric, seed, own, how[own]));
+        // Whoever sends or receives by this node would wait for the system, whatever it is that the call is for.
+        let stations = nodes.each_ref().map(|node| Rc::clone(&node.station));
+        calls::watch(move || {
+            assert!(stations.iter().all(|it| !it.is_locked()), "a call while a station is locked");
+        });
         let world = Self {
             fabric,
             random: Random::new(seed ^ 0xfab),

@@ -20,19 +20,42 @@ impl<D: Device> Connected<D> {
     }
 
     pub(super) fn fail(&mut self, index: u16, why: Ended) {
-        let place = &self.places[usize::from(index)];
-        if place.link.is_some() {
-            self.ended.push_back((ConnectionId { index, use_count: place.use_count }, why));
-            self.close(index);
+        self.fail_later(index, why);
+        self.drain_failed();
+    }
+
+    /// As [`fail`](Self::fail), but nothing is asked of the device before [`drain_failed`](Self::drain_failed).
+    pub(super) fn fail_later(&mut self, index: u16, why: Ended) {
+        let use_count = self.places[usize::from(index)].use_count;
+        if let Some(link) = self.take_out(index) {
+            self.ended.push_back((ConnectionId { index, use_count }, why));
+            self.failed.push(link);
+        }
+    }
+
+    pub(super) fn drain_failed(&mut self) {
+        while let Some(link) = self.failed.pop() {
+            self.leave(link);
         }
     }
 
     pub(super) fn close(&mut self, index: u16) {
+        if let Some(link) = self.take_out(index) {
+            self.leave(link);
+        }
+    }
+
+    fn take_out(&mut self, index: u16) -> Option<Link<D>> {
         self.dirty.retain(|&it| it != index);
         self.waiting.retain(|&it| it != index);
-        let Some(link) = self.places[usize::from(index)].link.take() else { return };
+        let link = self.places[usize::from(index)].link.take()?;
         self.routes.remove(&link.qpn());
-        self.leave(link);
+        Some(link)
+    }
+
+    /// How many queue pairs are left of connections that ended.
+    pub(super) fn leaving(&self) -> usize {
+        self.failed.len() + self.leaving.len()
     }
 
     /// Its queue pair fails, and goes once everything of it was said.

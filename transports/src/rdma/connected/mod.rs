@@ -23,17 +23,17 @@ mod ending;
 mod link;
 mod settle;
 mod shared;
+mod taking;
 
 pub use super::credit::PREFIX_BYTES;
 use super::credit::RECEIVES_MAX;
 use super::ended::Ended;
 use super::sends::SendError;
 use super::verbs::{
-    Completion, CompletionQueue, ConnectError, CreateError, Device, DeviceError, Direction,
-    Endpoint, QueuePairConfig, Receives, RegisterError, Timing,
+    Completion, CompletionQueue, ConnectError, CreateError, Device, DeviceError, Endpoint,
+    QueuePairConfig, Receives, RegisterError, Timing,
 };
 use connecting::Away;
-use ending::failure;
 use link::Link;
 use shared::{Memory, Shared};
 use std::collections::{BTreeMap, VecDeque};
@@ -135,7 +135,9 @@ struct Place<D: Device> {
     link: Option<Link<D>>,
 }
 
-/// The connections of one worker. No call but [`connect`](Self::connect) blocks, and memory grows to what is under way.
+/// The connections of one worker. [`connect`](Self::connect) may look for a peer for a second. All else does not wait for
+/// others, but calls the system where a queue pair is made or ends, memory grows, or a doorbell rings; memory grows to what
+/// is under way.
 #[derive(Debug)]
 pub struct Connected<D: Device> {
     config: Config,
@@ -147,6 +149,8 @@ pub struct Connected<D: Device> {
     memory: Memory<D>,
     /// Connections whose queue pairs are being connected.
     away: Vec<Away<D>>,
+    /// Connections that failed while packets were handed in: their queue pairs are to fail after that.
+    failed: Vec<Link<D>>,
     /// Connections that ended, until the device has said all of them.
     leaving: Vec<Link<D>>,
     /// Connections with something that waits for a doorbell, or that owe credit.
@@ -186,6 +190,7 @@ impl<D: Device> Connected<D> {
             shared: Shared::new(&device, depth)?,
             memory: Memory::new(config.slot_bytes),
             away: Vec::new(),
+            failed: Vec::new(),
             leaving: Vec::new(),
             dirty: Vec::new(),
             waiting: VecDeque::new(),
@@ -242,7 +247,7 @@ impl<D: Device> Connected<D> {
         let index = (0..self.places.len()).find(is_free).unwrap_or(self.places.len());
         let max = self.config.connections_max;
         let index = u16::try_from(index).ok().filter(|&index| index < max);
-        let pairs = self.routes.len() + self.ended_away() + self.leaving.len();
+        let pairs = self.routes.len() + self.ended_away() + self.leaving();
         let is_full = pairs >= usize::from(max) + LEAVING_MAX as usize;
         let index = index.filter(|_| !is_full).ok_or(ConnectionError::TooMany(max))?;
         let link = self.make_link(index, psn)?;
@@ -293,8 +298,19 @@ impl<D: Device> Connected<D> {
         self.link(id).is_some_and(Link::has_room) && self.memory.has_spare(&self.device)
     }
 
+    /// Whether there is room for a packet, but for memory, which [`has_room`](Self::has_room) would register.
+    pub(in crate::rdma) fn is_short(&self) -> bool {
+        let mut links = self.places.iter().filter_map(|place| place.link.as_ref());
+        self.memory.is_short() && links.any(Link::has_room)
+    }
+
+    /// Registers memory to send from, if there is none.
+    pub(in crate::rdma) fn make_room(&mut self) {
+        self.memory.has_spare(&self.device);
+    }
+
     /// Sends the packet that `fill` writes, in registered memory; it returns how many bytes that is, or
-    /// zero for none. Packets leave at [`flush`](Self::flush), or sixteen at a time.
+    /// zero for none. The device is told only after `fill` is dropped. Packets leave at [`flush`](Self::flush), or sixteen at a time.
     ///
     /// # Errors
     /// There is no room, or the connection is not connected yet, and `fill` was not asked; or the connection
@@ -343,91 +359,11 @@ impl<D: Device> Connected<D> {
         links.fold(false, |is_sending, link| is_sending | link.is_sending(&mut self.memory.spare))
     }
 
-    /// Hands in packets that came, where they lie, at most 32; says how many. The memory is received into
-    /// again after the call; if `sink` panics, that of its packet is not.
-    pub fn poll(&mut self, mut sink: impl FnMut(ConnectionId, &mut [u8])) -> usize {
-        let polled = self.completions.poll(&mut self.batch);
-        self.has_taken = polled.is_ok_and(|count| count > 0);
-        let mut packets = 0;
-        for at in 0..polled.unwrap_or(0) {
-            let completion = self.batch[at];
-            packets += usize::from(self.on_completion(&completion, &mut sink));
-        }
-        if let Err(error) = polled {
-            self.fail_all(Ended::Device(error));
-            return 0;
-        }
-        if self.has_taken {
-            self.reap();
-            self.settle();
-        }
-        packets
-    }
-
     /// Whether the last poll took anything, if only room that was freed or told of: there may be more, and more
     /// may be sent.
     #[must_use]
     pub const fn has_taken(&self) -> bool {
         self.has_taken
-    }
-
-    /// Says whether it was a packet.
-    fn on_completion(
-        &mut self,
-        completion: &Completion,
-        sink: &mut impl FnMut(ConnectionId, &mut [u8]),
-    ) -> bool {
-        match completion.work.direction() {
-            Direction::Send => {
-                self.on_sent(completion);
-                false
-            }
-            Direction::Receive => self.on_received(completion, sink),
-        }
-    }
-
-    fn on_sent(&mut self, completion: &Completion) {
-        let index = completion.work.owner();
-        let place = self.places.get_mut(usize::from(index)).and_then(|it| it.link.as_mut());
-        let Some(link) = place.filter(|link| link.qpn() == completion.qpn) else {
-            let left = self.leaving.iter_mut().find(|link| link.qpn() == completion.qpn);
-            return left.into_iter().for_each(|it| it.on_sent(completion, &mut self.memory.spare));
-        };
-        if let Some(why) = failure(completion) {
-            return self.fail(index, why);
-        }
-        link.on_sent(completion, &mut self.memory.spare);
-        self.mark(index);
-    }
-
-    fn on_received(
-        &mut self,
-        completion: &Completion,
-        sink: &mut impl FnMut(ConnectionId, &mut [u8]),
-    ) -> bool {
-        let Some(mut slot) = self.shared.received(completion) else { return false };
-        // What comes for a connection that has ended is nobody's, but for the memory.
-        let mut came = Ok(false);
-        if let Some(&index) = self.routes.get(&completion.qpn)
-            && let Some(place) = self.places.get_mut(usize::from(index))
-            && let Some(link) = &mut place.link
-        {
-            // Also if `sink` panics.
-            if !std::mem::replace(&mut link.dirty, true) {
-                self.dirty.push(index);
-            }
-            let id = ConnectionId { index, use_count: place.use_count };
-            let (bytes, pool) = (slot.as_mut(), &mut self.shared.pool);
-            came = failure(completion).map_or_else(
-                || link.on_received(completion, bytes, pool, |packet| sink(id, packet)),
-                Err,
-            );
-            if let Err(why) = came {
-                self.fail(index, why);
-            }
-        }
-        self.shared.post(slot, &mut self.memory);
-        came.unwrap_or(false)
     }
 
     /// A connection that ended by itself, and why. Its memory is used again.

@@ -52,11 +52,16 @@ impl<D: Device> Memory<D> {
 
     /// Whether there is one to send from, if need be a new one.
     pub(super) fn has_spare(&mut self, device: &D) -> bool {
-        if self.spare.is_empty() && !self.is_out {
+        if self.is_short() {
             // Without it there is no room for now.
             let _ = self.ensure(device, 1);
         }
         !self.spare.is_empty()
+    }
+
+    /// Whether there is none to send from, and there may be more.
+    pub(super) const fn is_short(&self) -> bool {
+        self.spare.is_empty() && !self.is_out
     }
 
     /// Whether there may be more to post.

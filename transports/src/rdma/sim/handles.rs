@@ -47,6 +47,13 @@ impl At {
         Ok(state)
     }
 
+    /// The network, for what takes a call of the system with a real device.
+    pub(super) fn called(&self) -> RefMut<'_, State> {
+        #[cfg(test)]
+        super::calls::made();
+        self.state()
+    }
+
     fn is_same(&self, other: &Self) -> bool {
         Rc::ptr_eq(&self.state, &other.state) && self.host == other.host
     }
@@ -148,6 +155,7 @@ impl SimDevice {
         config: &QueuePairConfig,
         kind: Kind,
     ) -> Result<SimQueuePair, CreateError> {
+        drop(self.at.called());
         let mut state = self.at.alive()?;
         let limits = State::LIMITS;
         within("sends of a queue pair", config.sends_max, limits.requests)?;
@@ -237,7 +245,7 @@ impl Device for SimDevice {
             _ => return Err(RegisterError::TooLong { max }),
         }
         let host = self.at.host;
-        let mut state = self.at.state();
+        let mut state = self.at.called();
         let machine = state.host_mut(host);
         let left = machine.memory_left_bytes;
         let wanted = (count * slot_bytes) as u64;
@@ -329,6 +337,7 @@ impl CompletionQueue for SimCompletionQueue {
     }
 
     fn arm(&mut self) -> Result<(), DeviceError> {
+        drop(self.at.called());
         self.at.alive()?.completions(self.queue).arm();
         Ok(())
     }
@@ -357,6 +366,7 @@ impl Receives for SimSharedReceives {
     }
 
     fn ring_receives(&mut self) -> Result<(), DeviceError> {
+        drop(self.at.called());
         let mut state = self.at.alive()?;
         let queue = state.receives(self.queue);
         if queue.has_failed {

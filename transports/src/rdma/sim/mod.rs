@@ -14,6 +14,8 @@
 //!
 //! Misuse gives the error that a device gives, never a panic. It belongs to one thread.
 
+#[cfg(test)]
+pub(crate) mod calls;
 mod events;
 mod fabric;
 mod handles;

@@ -39,6 +39,7 @@ pub struct SimQueuePair {
 impl SimQueuePair {
     /// That the ends fit together; and for how long the system looks for the peer, if it does not find it at once.
     fn check(&self, peer: &Endpoint, timing: &Timing) -> Result<Option<Duration>, ConnectError> {
+        drop(self.at.called());
         let state = self.at.alive()?;
         if peer.qpn >> 24 != 0 || peer.psn >> 24 != 0 {
             return Err(ConnectError::Range("a number of the peer's"));
@@ -198,6 +199,7 @@ impl QueuePair for SimQueuePair {
     }
 
     fn ring_sends(&mut self) -> Result<(), DeviceError> {
+        drop(self.at.called());
         let mut state = self.at.alive()?;
         let it = state.pair(self.pair).ok_or(DeviceError::Failed)?;
         if it.state == QueuePairState::Failed {
@@ -232,6 +234,7 @@ impl QueuePair for SimQueuePair {
     }
 
     fn fail(&mut self) -> Result<(), DeviceError> {
+        drop(self.at.called());
         self.at.alive()?.fail(self.pair, Outcome::Flushed);
         Ok(())
     }
@@ -257,7 +260,7 @@ impl QueuePair for SimQueuePair {
 
 impl Drop for SimQueuePair {
     fn drop(&mut self) {
-        self.at.state().let_go(self.pair);
+        self.at.called().let_go(self.pair);
     }
 }
 

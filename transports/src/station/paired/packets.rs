@@ -67,6 +67,12 @@ impl Station {
         }
     }
 
+    /// Whether there may be a packet for a queue pair.
+    #[must_use]
+    pub fn has_paired(&self) -> bool {
+        !(self.pairs.touched.is_empty() && self.pairs.shows.is_empty())
+    }
+
     /// The association that has a packet for its queue pair, if that has room; `None` for none by now. It is to be
     /// [written](Self::write_paired) next.
     pub fn poll_paired(

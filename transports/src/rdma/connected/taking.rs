@@ -1,0 +1,91 @@
+//! How packets are taken: where they lie, before anything is asked of the device.
+
+use super::super::ended::Ended;
+use super::super::verbs::{Completion, CompletionQueue, Device, Direction};
+use super::ending::failure;
+use super::{Connected, ConnectionId};
+
+impl<D: Device> Connected<D> {
+    /// Hands in packets that came, where they lie, at most 32; says how many. All that is asked of the device is asked
+    /// after `sink` is dropped. The memory is received into again after the call; if `sink` panics, that of its packet is not.
+    pub fn poll(&mut self, mut sink: impl FnMut(ConnectionId, &mut [u8])) -> usize {
+        let polled = self.completions.poll(&mut self.batch);
+        self.has_taken = polled.is_ok_and(|count| count > 0);
+        let mut packets = 0;
+        for at in 0..polled.unwrap_or(0) {
+            let completion = self.batch[at];
+            packets += usize::from(self.on_completion(&completion, &mut sink));
+        }
+        drop(sink);
+        self.drain_failed();
+        if let Err(error) = polled {
+            self.fail_all(Ended::Device(error));
+            return 0;
+        }
+        if self.has_taken {
+            self.reap();
+            self.settle();
+        }
+        packets
+    }
+
+    /// Says whether it was a packet.
+    fn on_completion(
+        &mut self,
+        completion: &Completion,
+        sink: &mut impl FnMut(ConnectionId, &mut [u8]),
+    ) -> bool {
+        match completion.work.direction() {
+            Direction::Send => {
+                self.on_sent(completion);
+                false
+            }
+            Direction::Receive => self.on_received(completion, sink),
+        }
+    }
+
+    fn on_sent(&mut self, completion: &Completion) {
+        let index = completion.work.owner();
+        let place = self.places.get_mut(usize::from(index)).and_then(|it| it.link.as_mut());
+        let Some(link) = place.filter(|link| link.qpn() == completion.qpn) else {
+            let mut left = self.leaving.iter_mut().chain(&mut self.failed);
+            let left = left.find(|link| link.qpn() == completion.qpn);
+            return left.into_iter().for_each(|it| it.on_sent(completion, &mut self.memory.spare));
+        };
+        if let Some(why) = failure(completion) {
+            return self.fail_later(index, why);
+        }
+        link.on_sent(completion, &mut self.memory.spare);
+        self.mark(index);
+    }
+
+    fn on_received(
+        &mut self,
+        completion: &Completion,
+        sink: &mut impl FnMut(ConnectionId, &mut [u8]),
+    ) -> bool {
+        let Some(mut slot) = self.shared.received(completion) else { return false };
+        // What comes for a connection that has ended is nobody's, but for the memory.
+        let mut came = Ok(false);
+        if let Some(&index) = self.routes.get(&completion.qpn)
+            && let Some(place) = self.places.get_mut(usize::from(index))
+            && let Some(link) = &mut place.link
+        {
+            // Also if `sink` panics.
+            if !std::mem::replace(&mut link.dirty, true) {
+                self.dirty.push(index);
+            }
+            let id = ConnectionId { index, use_count: place.use_count };
+            let (bytes, pool) = (slot.as_mut(), &mut self.shared.pool);
+            came = failure(completion).map_or_else(
+                || link.on_received(completion, bytes, pool, |packet| sink(id, packet)),
+                Err,
+            );
+            if let Err(why) = came {
+                self.fail_later(index, why);
+            }
+        }
+        self.shared.post(slot, &mut self.memory);
+        came.unwrap_or(false)
+    }
+}
