@@ -90,8 +90,11 @@ fn run_on_a_device(limit_seconds: u64, which: &[&str]) {
         Command::new(&program)
     } else {
         let mut guest = Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.ci/guest"));
-        let asks = format!("GREENROOM_ASKS={}", oracle::asks());
-        guest.args(["-t", &limit_seconds.to_string(), "-e", &asks]);
+        guest.args(["-t", &limit_seconds.to_string()]);
+        // Each test has a number of its own, unless somebody says how many.
+        if let Ok(asks) = std::env::var("GREENROOM_ASKS") {
+            guest.args(["-e", &format!("GREENROOM_ASKS={asks}")]);
+        }
         guest.args(locked::COMMAND.map(|command| ["-a", command]).into_iter().flatten());
         guest.arg(&program);
         guest
