@@ -12,19 +12,22 @@ mod support;
 use greenroom::net::{Drive, Export, Node, Transport};
 use greenroom::{Actor, Ref, System, handlers};
 use greenroom_transports::link::Ecn;
+use greenroom_transports::rdma::Rdma;
 use greenroom_transports::secure::audit::{Entry, SendFailure, What};
 use greenroom_transports::secure::endpoint::Arrival;
 use greenroom_transports::secure::entropy::System as Entropy;
 use greenroom_transports::secure::identity::Identity;
 use greenroom_transports::secure::key::Key;
+use greenroom_transports::station::{Carrier, Why};
 use greenroom_transports::udp::socket::{Batch, Options, SendError, Socket};
 use greenroom_transports::udp::{Datagrams, Settings, Udp};
 use loopbacks::loopbacks;
 use relay::{Relay, Rules};
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::num::NonZeroUsize;
+use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use support::{Builds, OwnSystem};
@@ -213,14 +216,51 @@ impl Book {
     }
 }
 
+fn settings(host: u8) -> Settings {
+    let identity = |host| Identity::new(Key::new([host; 32]));
+    Settings::new(identity(host)).peer(identity(3 - host).public(), None)
+}
+
 /// A node that knows the other one.
 fn node(host: u8, address: SocketAddr) -> (OwnSystem, Udp, Node) {
-    let identity = |host| Identity::new(Key::new([host; 32]));
-    let settings = Settings::new(identity(host)).peer(identity(3 - host).public(), None);
+    node_with(settings(host), address)
+}
+
+fn node_with(settings: Settings, address: SocketAddr) -> (OwnSystem, Udp, Node) {
     let system = System::builder().workers(1).ask_timeout(LIMIT).own_as_set();
     let udp = Udp::bind(settings, address).expect("a port is free");
     let node = Node::start(&system, udp.clone()).expect("the system lives");
     (system, udp, node)
+}
+
+/// A program that waits for a link to leave RDMA, or to come back, is told without asking again and again.
+// [RDMA-46]
+#[tokio::test]
+async fn who_waits_is_told_by_what_links_go_and_why() {
+    for address in loopbacks() {
+        let (here_lives, here_udp, here) = node_with(settings(1).rdma(Rdma::auto()), address);
+        let (there_lives, there_udp, there) = node(2, address);
+        let mut changes = here_udp.carrier_changes();
+        let mut others = here_udp.carrier_changes();
+        {
+            let mut early = pin!(others.next());
+            let pending = poll_fn(|cx| Poll::Ready(early.as_mut().poll(cx).is_pending())).await;
+            assert!(pending, "nothing has changed, and who stops waiting misses nothing");
+        }
+        here.connect(&there_udp.node_address()).await.expect("it is reached");
+        for changes in [&mut changes, &mut others] {
+            let change = tokio::time::timeout(LIMIT, changes.next()).await.expect("it is told");
+            let change = change.expect("the node is open");
+            assert_eq!(change.to, Carrier::Udp(Why::PeerWithout));
+            assert_eq!(change.peer, there_udp.public());
+        }
+        let waits = tokio::spawn(async move { others.next().await });
+        let both = [(&*here_lives, &here_udp, &here), (&*there_lives, &there_udp, &there)];
+        sessions::end(&both).await;
+        let end = tokio::time::timeout(LIMIT, waits).await.expect("who waits is told of the end");
+        assert_eq!(end.expect("it does not panic"), None);
+        assert_eq!(changes.next().await, None);
+    }
 }
 
 /// Handshake and messages through everything that a relay can do, which also forgets where from it spoke to the other

@@ -4,6 +4,7 @@
 //! answer may be near. It sleeps only after it has armed the completion queue and polled once more. A queue pair is connected
 //! apart from all that, when its peer's turn has come.
 
+mod failure;
 mod line;
 
 use super::connected::{Config, Connected, ConnectionError, ConnectionId};
@@ -13,6 +14,7 @@ use crate::link::Time;
 use crate::secure::endpoint::AssociationId;
 use crate::secure::key::PublicKey;
 use crate::station::{DATAGRAM_BYTES_MAX, Station, Terms, Want, Why};
+pub use failure::Failure;
 use line::{Attempt, Line, Made};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -55,8 +57,8 @@ pub trait Turn {
         false
     }
 
-    /// Why there is no device, if none could be opened.
-    fn failure(&self) -> Option<String>;
+    /// Where it says why there is no device, if none could be opened, or what that refused.
+    fn failure(&self) -> Failure;
 }
 
 /// The queue pairs of a node. `open` opens its device, again and again if that goes away.
@@ -76,7 +78,7 @@ pub struct QueuePairs<D: Device, O> {
     idle: Idle,
     /// What happened in this turn.
     activity: Activity,
-    failure: Option<String>,
+    failure: Failure,
     /// Until then no device is opened, and why none could be. [RDMA-52]
     unopened: Option<(Time, Why)>,
 }
@@ -104,7 +106,7 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
             left: Vec::new(),
             idle: Idle::new(spin),
             activity: Activity::default(),
-            failure: None,
+            failure: Failure::default(),
             unopened: None,
         }
     }
@@ -128,7 +130,7 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
 
     fn reopen(&mut self) -> Result<(), Why> {
         let opened = (self.open)().map_err(|error| {
-            self.failure = Some(told(&error));
+            self.failure.set(Some(told(&error)));
             if matches!(error, OpenError::PortDown(_)) { Why::PortDown } else { Why::NoDevice }
         })?;
         let gid = opened.port().map(|port| port.gid);
@@ -136,10 +138,10 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
         // so for a second more.
         self.close();
         let made = Connected::new(opened, CONFIG).map_err(|error| {
-            self.failure = Some(told(&error) + self.held());
+            self.failure.set(Some(told(&error) + self.held()));
             if error.is_short() { Why::NoMemory } else { Why::NoDevice }
         })?;
-        self.failure = None;
+        self.failure.set(None);
         (self.gid, self.has_moved) = (gid.unwrap_or_default(), false);
         self.connected = Some(made);
         Ok(())
@@ -319,7 +321,7 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
     /// The device refuses a queue pair.
     fn refused(&mut self, error: &ConnectionError) -> Why {
         let is_short = error.is_short();
-        self.failure = Some(told(error) + if is_short { self.held() } else { "" });
+        self.failure.set(Some(told(error) + if is_short { self.held() } else { "" }));
         if is_short { Why::NoMemory } else { Why::NotMade }
     }
 
@@ -441,7 +443,7 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> Turn for QueuePairs<D, O> {
         self.connected.as_mut().is_some_and(Connected::is_sending)
     }
 
-    fn failure(&self) -> Option<String> {
+    fn failure(&self) -> Failure {
         self.failure.clone()
     }
 }

@@ -83,7 +83,7 @@ use without_devices::turn;
 
 #[cfg(not(all(feature = "rdma", target_os = "linux", target_pointer_width = "64")))]
 mod without_devices {
-    use super::super::carrier::Turn;
+    use super::super::carrier::{Failure, Turn};
     use crate::link::Time;
     use crate::station::{Station, Why};
     use parking_lot::Mutex;
@@ -108,10 +108,12 @@ mod without_devices {
             }
         }
 
-        fn failure(&self) -> Option<String> {
+        fn failure(&self) -> Failure {
+            let failure = Failure::default();
             let text =
                 "this program was built without the feature `rdma`, or not for Linux on 64 bits";
-            Some(text.to_owned())
+            failure.set(Some(text.to_owned()));
+            failure
         }
     }
 }

@@ -158,12 +158,6 @@ impl Station {
         self.driver = None;
     }
 
-    /// The time that it was told last.
-    #[must_use]
-    pub fn now(&self) -> Time {
-        self.now
-    }
-
     /// Takes a datagram, and opens it in place.
     pub fn handle(&mut self, now: Time, arrival: impl Into<Arrival>, datagram: &mut [u8]) {
         self.now = now;
@@ -272,6 +266,7 @@ impl Station {
             self.disown(id);
         }
         self.wakes.wakers.extend(self.acceptor.take());
+        self.wake_watchers();
         self.tell_driver();
     }
 

@@ -18,6 +18,7 @@ use crate::secure::reject::Reject;
 use crate::secure::wire::{HEADER_BYTES, OVERHEAD_BYTES};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
+use std::task::{Context, Poll, Waker};
 
 /// The lane of an association on which words about its queue pair are sealed.
 const WORDS: u8 = LANE + 1;
@@ -69,6 +70,11 @@ pub(super) struct Pairs {
     /// Of these, those without room.
     blocked: VecDeque<AssociationId>,
     changes: VecDeque<Change>,
+    /// How many there were.
+    said: u64,
+    /// Who waits for the next one, by numbers of their own.
+    watchers: BTreeMap<u64, Waker>,
+    watchers_made: u64,
     /// The attempts with nodes whose association is gone.
     attempts: BTreeMap<PublicKey, Attempts>,
 }
@@ -109,6 +115,46 @@ impl Station {
     /// The changes of what carries links, the oldest first, as far as they are remembered.
     pub fn changes(&self) -> impl Iterator<Item = &Change> {
         self.pairs.changes.iter()
+    }
+
+    /// Somebody who looks at changes from now on: a number of its own, and how many there were.
+    pub fn watch(&mut self) -> (u64, u64) {
+        self.pairs.watchers_made += 1;
+        (self.pairs.watchers_made, self.pairs.said)
+    }
+
+    /// The change after the first `seen`, or the oldest that is remembered, once there is one; `None` when the node is
+    /// closed.
+    pub fn poll_change(
+        &mut self,
+        cx: &mut Context<'_>,
+        watcher: u64,
+        seen: &mut u64,
+    ) -> Poll<Option<Change>> {
+        let Pairs { changes, said, watchers, .. } = &mut self.pairs;
+        let forgotten = *said - changes.len() as u64;
+        let next = (*seen).max(forgotten);
+        let place = usize::try_from(next - forgotten).unwrap_or(usize::MAX);
+        if let Some(change) = changes.get(place) {
+            *seen = next + 1;
+            return Poll::Ready(Some(*change));
+        }
+        if self.is_closed {
+            return Poll::Ready(None);
+        }
+        watchers.insert(watcher, cx.waker().clone());
+        Poll::Pending
+    }
+
+    /// That watcher does not wait any more.
+    pub fn unwatch(&mut self, watcher: u64) {
+        self.pairs.watchers.remove(&watcher);
+    }
+
+    /// Wakes those who wait for a change.
+    pub(super) fn wake_watchers(&mut self) {
+        let watchers = std::mem::take(&mut self.pairs.watchers);
+        self.wakes.wakers.extend(watchers.into_values());
     }
 
     /// By what the packets to a node go; none without a link to it.
@@ -350,6 +396,8 @@ impl Station {
             self.pairs.changes.pop_front();
         }
         self.pairs.changes.push_back(Change { at: self.now, peer, to });
+        self.pairs.said += 1;
+        self.wake_watchers();
     }
 
     /// The next word to go by UDP, put into `out`.

@@ -7,6 +7,12 @@ use greenroom::net::NodeId;
 use std::time::Duration;
 
 impl Station {
+    /// The time that it was told last.
+    #[must_use]
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
     /// Looks at a line before it rests.
     pub(super) fn touch(&mut self, id: AssociationId) {
         if let Some(line) = self.lines.get_mut(&id)

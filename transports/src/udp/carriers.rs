@@ -2,8 +2,12 @@
 
 use super::Udp;
 use super::transport::{Driver, Shared};
+use crate::rdma::carrier::Failure;
 use crate::secure::key::PublicKey;
 use crate::station::{Carrier, Change};
+use std::fmt;
+use std::future::poll_fn;
+use std::sync::Arc;
 use std::task::{Context, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -25,20 +29,67 @@ impl Udp {
         self.shared.station.lock().changes().copied().collect()
     }
 
-    /// Why there is no RDMA device, or what it refused last; `None` if nothing is wrong as far as it was tried.
+    /// The changes of what carries links from now on, to wait for.
+    #[must_use]
+    pub fn carrier_changes(&self) -> CarrierChanges {
+        let (watcher, seen) = self.shared.station.lock().watch();
+        CarrierChanges { shared: Arc::clone(&self.shared), watcher, seen }
+    }
+
+    /// Why there is no RDMA device, or what it refused last; `None` if nothing is wrong as far as it was tried. Waits for
+    /// nobody, also not while a device is being opened.
     #[must_use]
     pub fn rdma_failure(&self) -> Option<String> {
-        let driver = self.shared.driver.lock();
-        driver.pairs.as_ref().map_or_else(|| driver.pairs_failure.clone(), |pairs| pairs.failure())
+        self.shared.rdma_failure.as_ref().and_then(Failure::get)
+    }
+}
+
+/// The changes of what carries the links of a node, one by one, with [RDMA](super::Settings::rdma).
+///
+/// ```
+/// # async fn wait(udp: &greenroom_transports::udp::Udp) {
+/// use greenroom_transports::station::Carrier;
+///
+/// let mut changes = udp.carrier_changes();
+/// while let Some(change) = changes.next().await {
+///     if let Carrier::Udp(why) = change.to {
+///         println!("links to {} go by UDP: {why}", change.peer);
+///     }
+/// }
+/// # }
+/// ```
+pub struct CarrierChanges {
+    shared: Arc<Shared>,
+    watcher: u64,
+    /// How many changes were before the next one.
+    seen: u64,
+}
+
+impl CarrierChanges {
+    /// The next change, once there is one; `None` when the node is closed. Who is slow misses those before the latest 256.
+    /// If it is dropped before it is ready nothing is missed.
+    pub async fn next(&mut self) -> Option<Change> {
+        let Self { shared, watcher, seen } = self;
+        poll_fn(|cx| shared.station.lock().poll_change(cx, *watcher, seen)).await
+    }
+}
+
+impl Drop for CarrierChanges {
+    fn drop(&mut self) {
+        self.shared.station.lock().unwatch(self.watcher);
+    }
+}
+
+impl fmt::Debug for CarrierChanges {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "CarrierChanges({} seen)", self.seen)
     }
 }
 
 impl Driver {
     /// Closes the device: its memory is pinned, and nobody has a use for it when all links have ended. [RDMA-9]
     pub(super) fn end_pairs(&mut self) {
-        if let Some(pairs) = self.pairs.take() {
-            self.pairs_failure = pairs.failure();
-        }
+        self.pairs = None;
     }
 
     /// Sends what there is by queue pairs, as far as they have room at once, and lets it leave: those that are closed

@@ -17,6 +17,7 @@ mod transport;
 #[cfg(test)]
 mod worlds;
 
+pub use carriers::CarrierChanges;
 pub use datagrams::Datagrams;
 pub use settings::Settings;
 pub use transport::{BindError, Udp};

@@ -6,7 +6,7 @@ mod by_pairs;
 use super::{Settings, Udp};
 use crate::link::Time;
 use crate::rdma::Rdma;
-use crate::rdma::carrier::{QueuePairs, Turn};
+use crate::rdma::carrier::{Failure, QueuePairs, Turn};
 use crate::rdma::sim::{Fabric, SimDevice, Weather};
 use crate::rdma::verbs::{OpenError, Verbs};
 use crate::secure::identity::Identity;
@@ -59,7 +59,7 @@ impl Turn for OnThisThread {
         })
     }
 
-    fn failure(&self) -> Option<String> {
+    fn failure(&self) -> Failure {
         on_the_ground(|ground| ground.pairs[self.0].failure())
     }
 }
@@ -118,9 +118,26 @@ impl Turn for Held {
         self.is_sending.fetch_update(Relaxed, Relaxed, again).is_ok()
     }
 
-    fn failure(&self) -> Option<String> {
-        Some("what it said last".to_owned())
+    fn failure(&self) -> Failure {
+        Failure::default()
     }
+}
+
+/// An actor that asks would wait for as long as a device is being opened, and hold up its worker.
+#[test]
+fn who_asks_what_failed_does_not_wait_for_a_turn() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build();
+    let runtime = runtime.expect("a runtime");
+    let _inside = runtime.enter();
+    let settings = Settings::new(Identity::new(Key::new([9; 32]))).rdma(Rdma::auto());
+    let udp = Udp::bind(settings, "127.0.0.1:0".parse().expect("an address")).expect("a socket");
+    let turn = udp.shared.driver.lock();
+    let (said, hears) = std::sync::mpsc::channel();
+    let asks = udp.clone();
+    std::thread::spawn(move || said.send(asks.rdma_failure()));
+    let heard = hears.recv_timeout(Duration::from_secs(5));
+    drop(turn);
+    assert!(heard.is_ok());
 }
 
 /// Whoever still has the transport holds no memory of the device's, and can ask why it was not used.
@@ -141,7 +158,9 @@ fn the_device_is_closed_when_the_transport_has_ended() {
             Udp::bind(settings, "127.0.0.1:0".parse().expect("an address")).expect("a socket");
         let device = Arc::new(());
         let held = Held { _device: Arc::clone(&device), is_sending: Arc::default() };
-        udp.shared.driver.lock().pairs = Some(Box::new(held));
+        let failure = udp.shared.driver.lock().pairs.replace(Box::new(held));
+        let failure = failure.expect("there are devices or none").failure();
+        failure.set(Some("what it said last".to_owned()));
         end(&udp);
         assert_eq!(Arc::strong_count(&device), 1, "it is open");
         assert_eq!(udp.rdma_failure().as_deref(), Some("what it said last"));

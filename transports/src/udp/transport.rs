@@ -9,7 +9,7 @@ use super::names::Request;
 use super::settings::Settings;
 use super::socket::SendError;
 use crate::link::{self, Time};
-use crate::rdma::carrier::Turn;
+use crate::rdma::carrier::{Failure, Turn};
 use crate::secure::audit::Audit;
 use crate::secure::endpoint::{AssociationId, Endpoint, StartError};
 use crate::secure::entropy::{Entropy, System};
@@ -75,6 +75,8 @@ pub(super) struct Shared {
     pub(super) has_cluster: bool,
     pub(super) station: Mutex<Station>,
     pub(super) driver: Mutex<Driver>,
+    /// What is wrong with queue pairs, if they are used.
+    pub(super) rdma_failure: Option<Failure>,
     /// `None` when nobody looks at them any more.
     pub(super) requests: Mutex<Option<Vec<Request>>>,
     /// Why the socket is of no use any more.
@@ -85,8 +87,6 @@ pub(super) struct Driver {
     datagrams: Box<dyn Datagrams>,
     /// By what links go as well, where they can.
     pub(super) pairs: Option<Box<dyn Turn + Send>>,
-    /// What they said last, when they have ended.
-    pub(super) pairs_failure: Option<String>,
     out: Outgoing,
     /// Whether what is in `out` has not left yet.
     is_waiting: bool,
@@ -137,10 +137,10 @@ impl Udp {
         let public = endpoint.public();
         let mut station = Station::new(endpoint, link);
         let pairs = rdma.map(|rdma| rdma.turn(&mut station));
+        let rdma_failure = pairs.as_ref().map(|pairs| pairs.failure());
         let driver = Driver {
             datagrams: Box::new(datagrams),
             pairs,
-            pairs_failure: None,
             out: Outgoing::new(),
             is_waiting: false,
             start: None,
@@ -157,6 +157,7 @@ impl Udp {
             has_cluster,
             station: Mutex::new(station),
             driver: Mutex::new(driver),
+            rdma_failure,
             requests: Mutex::new(Some(Vec::new())),
             failure: Mutex::new(None),
         };

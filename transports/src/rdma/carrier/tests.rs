@@ -73,7 +73,7 @@ fn a_node_goes_on_while_the_system_looks_for_peers_that_are_nowhere() {
     let mut ended = over(&mut pairs);
     ended.sort_unstable();
     assert_eq!(ended, [1, 2, 3].map(|peer| (peer, false)));
-    assert!(pairs.failure().is_some());
+    assert!(pairs.failure().get().is_some());
 }
 
 /// Peers that are nowhere offer as often as they can, by ever new associations.
@@ -183,7 +183,7 @@ fn a_node_has_no_more_threads_whatever_becomes_of_its_device() {
     fabric.limit_memory(mine, 0);
     let made = offer(&mut pairs, began, (49, 49), at(there));
     assert_eq!(made, Some(Err(Why::NoMemory)));
-    assert!(pairs.failure().is_some_and(|failure| failure.ends_with(HELD)));
+    assert!(pairs.failure().get().is_some_and(|failure| failure.ends_with(HELD)));
     fabric.limit_memory(mine, u64::MAX);
     assert_eq!(offer(&mut pairs, began, (50, 50), at(there)), None);
     assert_eq!(over(&mut pairs), [], "as many are still looked for as may be");
@@ -193,7 +193,7 @@ fn a_node_has_no_more_threads_whatever_becomes_of_its_device() {
     fabric.limit_memory(mine, 0);
     let made = offer(&mut pairs, began + SECOND, (51, 51), at(there));
     assert_eq!(made, Some(Err(Why::NoMemory)));
-    assert!(pairs.failure().is_some_and(|failure| !failure.ends_with(HELD)));
+    assert!(pairs.failure().get().is_some_and(|failure| !failure.ends_with(HELD)));
 }
 
 /// Many devices lock the memory of queues, too, before any packet has some.
@@ -208,13 +208,13 @@ fn a_device_without_memory_for_its_queues_says_what_limits_it() {
     let began = fabric.now();
     let made = offer(&mut pairs, began, (1, 1), at(there));
     assert_eq!(made, Some(Err(Why::NoMemory)));
-    let failure = pairs.failure().unwrap();
+    let failure = pairs.failure().get().unwrap();
     for part in ["65536", "RLIMIT_MEMLOCK", "ulimit -l", "LimitMEMLOCK="] {
         assert!(failure.contains(part), "{part}: {failure}");
     }
     fabric.limit_queues(mine, None);
     assert_eq!(offer(&mut pairs, began + SECOND, (2, 2), at(there)), None);
-    assert_eq!(pairs.failure(), None);
+    assert_eq!(pairs.failure().get(), None);
 }
 
 /// A machine without a device looks for one all the same, on the task that everything of its node goes by.

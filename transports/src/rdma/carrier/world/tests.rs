@@ -344,7 +344,7 @@ fn a_node_that_may_not_lock_memory_goes_by_udp_until_it_may() {
         let without_memory = Some(Carrier::Udp(Why::NoMemory));
         world.run_until(|world| world.is_served() && world.carrier(0) == without_memory);
         assert_eq!(world.moves(), 0);
-        let failure = world.nodes[0].pairs.as_ref().unwrap().failure().unwrap();
+        let failure = world.nodes[0].pairs.as_ref().unwrap().failure().get().unwrap();
         let wanted = (32 * CONFIG.slot_bytes).to_string();
         for part in [&*wanted, "1234", "RLIMIT_MEMLOCK", "ulimit -l", "LimitMEMLOCK="] {
             assert!(failure.contains(part), "{part}: {failure}");
