@@ -76,6 +76,8 @@ pub struct QueuePairs<D: Device, O> {
     /// Queue pairs of devices that were closed, until they are connected or not.
     left: Vec<D::Connecting>,
     idle: Idle,
+    /// The numbers of queue pairs that failed, until what their completions say is known, too.
+    failed: Vec<u32>,
     /// What happened in this turn.
     activity: Activity,
     failure: Failure,
@@ -105,6 +107,7 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
             line: Line::default(),
             left: Vec::new(),
             idle: Idle::new(spin),
+            failed: Vec::new(),
             activity: Activity::default(),
             failure: Failure::default(),
             unopened: None,
@@ -152,6 +155,7 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
     fn close(&mut self) {
         let closed = self.connected.take();
         self.left.extend(closed.into_iter().flat_map(Connected::into_away));
+        self.failed.clear();
         self.line.clear();
     }
 
@@ -176,8 +180,8 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
                     self.look_at_port(station, now);
                     station.lock().retry_pairs(now);
                 }
-                // A queue pair says so itself.
-                Ok(_) => {}
+                Ok(DeviceEvent::QueuePairFailed { qpn }) => self.failed.push(qpn),
+                Ok(DeviceEvent::Other(_)) => {}
             }
         }
     }
@@ -223,6 +227,16 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
         let has_taken = connected.has_taken();
         self.take_ended(station, now);
         has_taken
+    }
+
+    /// Ends what failed and has not said so itself.
+    fn end_failed(&mut self, station: &Mutex<Station>, now: Time) {
+        while let Some(connected) = &mut self.connected
+            && let Some(qpn) = self.failed.pop()
+        {
+            connected.fail_pair(qpn);
+        }
+        self.take_ended(station, now);
     }
 
     fn take_ended(&mut self, station: &Mutex<Station>, now: Time) {
@@ -402,6 +416,9 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> Turn for QueuePairs<D, O> {
             if !self.poll(station, now) {
                 break;
             }
+        }
+        if !self.failed.is_empty() {
+            self.end_failed(station, now);
         }
         self.take_made(station, cx, now);
     }

@@ -340,6 +340,15 @@ impl World {
         self.fabric.advance(next);
     }
 
+    /// For so long both have turns all the time.
+    fn pass(&mut self, time: Duration) {
+        let until = self.now() + time;
+        while self.now() < until {
+            [0, 1].into_iter().for_each(|own| self.turn(own));
+            self.fabric.advance(self.now() + Duration::from_micros(500));
+        }
+    }
+
     fn run_until(&mut self, done: impl Fn(&Self) -> bool) {
         while !done(self) {
             self.round();

@@ -1,7 +1,7 @@
 //! How connections end: one by one, or all with the device.
 
 use super::super::ended::Ended;
-use super::super::verbs::{Completion, Device, Outcome};
+use super::super::verbs::{Completion, Device, DeviceError, Outcome};
 use super::link::Link;
 use super::shared::Memory;
 use super::{Connected, ConnectionId};
@@ -22,6 +22,13 @@ impl<D: Device> Connected<D> {
     pub(super) fn fail(&mut self, index: u16, why: Ended) {
         self.fail_later(index, why);
         self.drain_failed();
+    }
+
+    /// The queue pair with that number has failed, which it says itself only where something was under way. [RDMA-15]
+    pub(in crate::rdma) fn fail_pair(&mut self, qpn: u32) {
+        if let Some(&index) = self.routes.get(&qpn) {
+            self.fail(index, Ended::Device(DeviceError::Failed));
+        }
     }
 
     /// As [`fail`](Self::fail), but nothing is asked of the device before [`drain_failed`](Self::drain_failed).

@@ -276,6 +276,15 @@ impl State {
         self.tell(host, DeviceEvent::ReceivesFailed);
     }
 
+    /// All queue pairs of that machine fail. One with nothing under way says so by an event alone.
+    pub(super) fn fail_pairs(&mut self, host: usize) {
+        for pair in 0..self.pairs.len() {
+            if self.pair(pair).is_some_and(|it| it.host == host) {
+                self.fail(pair, Outcome::Flushed);
+            }
+        }
+    }
+
     /// The completions of that machine come to nobody any more.
     pub(super) fn fail_completions(&mut self, host: usize) {
         for queue in self.completions.iter_mut().filter(|it| it.host == host) {

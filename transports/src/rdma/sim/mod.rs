@@ -187,6 +187,11 @@ impl Fabric {
         self.state.borrow_mut().fail_receives(host);
     }
 
+    /// The queue pairs of that machine fail by themselves, of which one with nothing under way says nothing but an event.
+    pub fn fail_pairs(&self, host: usize) {
+        self.state.borrow_mut().fail_pairs(host);
+    }
+
     /// The completion queues of that machine fail: nothing shows in them any more, and only an event says so.
     pub fn fail_completions(&self, host: usize) {
         self.state.borrow_mut().fail_completions(host);

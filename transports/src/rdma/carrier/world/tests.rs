@@ -109,6 +109,26 @@ fn is_opened_again(test: u64, harm: impl Fn(&Fabric, usize)) {
     });
 }
 
+/// Nothing is under way that could fail, neither here nor at the peer, and only an event says so.
+// [RDMA-15]
+#[test]
+fn a_queue_pair_that_fails_while_it_rests_is_left_at_once() {
+    each_seed(16, |seed| {
+        let mut world = World::new(seed, Weather::fair(), SEALED);
+        world.run_until(|world| world.is_served() && world.is_by(Carrier::Rdma));
+        // What was said at the end is acknowledged, and what tells that a node is there is over for a while.
+        let rest = world.now() + Duration::from_secs(1);
+        world.run_until(|world| world.now() >= rest);
+        world.pass(Duration::from_millis(100));
+        assert!(world.is_by(Carrier::Rdma));
+        let host = world.nodes[0].slot.borrow().as_ref().unwrap().host();
+        world.fabric.fail_pairs(host);
+        world.pass(Duration::from_millis(10));
+        assert!(!world.is_by(Carrier::Rdma), "{:?}", world.story());
+        world.run_until(|world| world.is_by(Carrier::Rdma));
+    });
+}
+
 // [RDMA-19]
 #[test]
 fn a_device_whose_receives_fail_is_opened_again() {
