@@ -41,6 +41,7 @@ use crate::secure::audit::{Audit, SendFailure};
 use crate::secure::endpoint::{Arrival, AssociationId, Endpoint, Event, Received};
 use crate::secure::hello::Hello;
 use crate::secure::key::PublicKey;
+use crate::secure::reject::Reject;
 use crate::secure::wire::OVERHEAD_BYTES;
 use connecting::{Connecting, ITSELF, NOBODY};
 use greenroom::net::{Identity, Incarnation, LinkEnd, Order, SubmitError};
@@ -162,6 +163,10 @@ impl Station {
     pub fn handle(&mut self, now: Time, arrival: impl Into<Arrival>, datagram: &mut [u8]) {
         self.now = now;
         let arrival = arrival.into();
+        // [RDMA-42]
+        if self.uses_pairs() && paired::is_by_pair(datagram) {
+            return self.endpoint.reject(now, arrival.from, Reject::Lane);
+        }
         let received = self.endpoint.handle(now, arrival, datagram);
         self.take_events();
         let Received::Text { association, lane, number, text } = received else { return };

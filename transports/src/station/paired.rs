@@ -6,6 +6,8 @@
 
 mod packets;
 
+pub(super) use packets::is_by_pair;
+
 use super::outgoing::Outgoing;
 use super::pairing::{Attempts, Pairing, Role, Step, Trust, Want, Why};
 use super::word::{Terms, Word};
@@ -107,6 +109,11 @@ impl Station {
     pub fn use_pairs(&mut self, trusted: impl IntoIterator<Item = PublicKey>) {
         self.pairs.is_on = true;
         self.pairs.trusted = trusted.into_iter().collect();
+    }
+
+    /// Whether it [uses](Self::use_pairs) queue pairs.
+    pub(super) const fn uses_pairs(&self) -> bool {
+        self.pairs.is_on
     }
 
     /// How many lanes an endpoint has whose station uses queue pairs.

@@ -51,11 +51,14 @@ impl Station {
         }
     }
 
-    /// Nothing goes by a queue pair but data of its association: a packet of another one, once opened, would be taken for a
-    /// replay when it comes.
+    /// Nothing goes by a queue pair but data of its association, on the lanes that do: any other packet, once opened, would
+    /// be taken for a replay when it comes.
     fn is_of(&self, id: AssociationId, packet: &[u8]) -> Result<(), Reject> {
         data(packet)?;
         let header = DataHeader::decode(packet)?;
+        if !matches!(header.lane, PACKETS | WORDS) {
+            return Err(Reject::Lane);
+        }
         if self.endpoint.goes_by(id, header.index) { Ok(()) } else { Err(Reject::Index) }
     }
 
@@ -157,6 +160,11 @@ impl Station {
         };
         sealed.map_or(0, |()| len)
     }
+}
+
+/// Whether a datagram would be a packet of those that go by queue pairs alone.
+pub(in crate::station) fn is_by_pair(datagram: &[u8]) -> bool {
+    data(datagram).and_then(|()| DataHeader::decode(datagram)).is_ok_and(|it| it.lane == PACKETS)
 }
 
 /// Nothing but data goes by a queue pair.

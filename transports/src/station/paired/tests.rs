@@ -226,6 +226,35 @@ fn what_is_of_another_association_is_not_opened() {
     assert_eq!(rejected, 1);
 }
 
+/// Somebody on the path hands in by one way what goes by the other.
+// [RDMA-42]
+#[test]
+fn what_goes_by_the_other_way_is_not_opened() {
+    let mut pair = Pair::new(Trust::Sealed);
+    pair.carry();
+    let now = pair.net.now;
+    let [own, there] = [pair.lines[0], pair.lines[1]];
+    let lanes = [(LANE, true), (PACKETS, false)];
+    for (lane, is_by_pair) in lanes {
+        let mut packet = vec![0; 40];
+        pair.station(1).endpoint.seal_next(now, there, lane, &mut packet).expect("there are keys");
+        let from = pair.net.hosts[pair.hosts[1]].at;
+        let station = pair.station(0);
+        let before = [Reject::Lane, Reject::Replayed].map(|why| station.audit().rejected(why));
+        // By the other way first, and then by its own.
+        for by_pair in [is_by_pair, !is_by_pair] {
+            let mut packet = packet.clone();
+            if by_pair {
+                station.handle_paired(now, own, &mut packet);
+            } else {
+                station.handle(now, from, &mut packet);
+            }
+        }
+        let after = [Reject::Lane, Reject::Replayed].map(|why| station.audit().rejected(why));
+        assert_eq!((after[0] - before[0], after[1] - before[1]), (1, 0), "lane {lane}");
+    }
+}
+
 // [RDMA-48]
 #[test]
 fn offers_that_come_too_early_are_counted() {
