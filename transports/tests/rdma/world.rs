@@ -29,7 +29,10 @@ impl Dice {
 /// What carries the lanes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Carrier {
-    Connected,
+    Connected {
+        /// Whether what is not acknowledged in time counts as lost.
+        guesses: bool,
+    },
     Datagrams,
 }
 
@@ -50,8 +53,9 @@ fn config(carrier: Carrier, seed: u64) -> Config {
     let inside = SMALL.slot_bytes - connected::PREFIX_BYTES - HEAD;
     let base = Config { window_bytes_start: 60_000, seed, ..Config::default() };
     match carrier {
-        Carrier::Connected => Config {
-            loss_detection: false,
+        // As nodes have it: what a device repeats may then be sent by the lane, too.
+        Carrier::Connected { guesses } => Config {
+            loss_detection: guesses,
             packet_len_base: inside,
             packet_len_start: inside,
             packet_len_max: inside,
@@ -140,7 +144,7 @@ impl World {
             }
         }
         match self.carrier {
-            Carrier::Connected => self.connect(left, right),
+            Carrier::Connected { .. } => self.connect(left, right),
             Carrier::Datagrams => self.introduce(left, right),
         }
     }
@@ -320,7 +324,7 @@ impl World {
 fn port(fabric: &Fabric, carrier: Carrier, at: u32) -> Port {
     let device = fabric.host().open("sim0", 1, 0).expect("a device");
     match carrier {
-        Carrier::Connected => {
+        Carrier::Connected { .. } => {
             Port::Connected(Box::new(Connected::new(device, SMALL).expect("room for it")))
         }
         Carrier::Datagrams => {
