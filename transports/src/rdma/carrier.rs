@@ -441,6 +441,10 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> Turn for QueuePairs<D, O> {
         self.transmit(station, now);
         let activity = std::mem::take(&mut self.activity);
         let Some(connected) = &mut self.connected else { return };
+        // Nothing comes, and to arm takes a call of the system.
+        if connected.is_unused() {
+            return;
+        }
         // [RDMA-16]
         if self.idle.after_turn(now, activity) == Next::Poll {
             return cx.waker().wake_by_ref();

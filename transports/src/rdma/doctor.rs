@@ -154,10 +154,12 @@ fn memory(device: &IbDevice, at: &str) -> Finding {
 
 /// Makes what a node makes, as large as it does.
 fn serves<D: Device>(device: D, at: &str) -> Finding {
-    let max = CONFIG.connections_max;
-    let made = Connected::new(device, CONFIG).and_then(|mut connected| connected.open(1));
+    let made = Connected::new(device, CONFIG).and_then(|mut connected| {
+        connected.open(1)?;
+        Ok(connected.connections_max())
+    });
     match made {
-        Ok(_) => good("RDMA queues", format!("{at}: there is room for {max} connections")),
+        Ok(max) => good("RDMA queues", format!("{at}: there is room for {max} connections")),
         Err(error) => {
             let mend = if error.is_short() {
                 LOCK_MORE

@@ -99,12 +99,16 @@ impl<D: Device> Connected<D> {
         self.memory.retry();
     }
 
+    /// Whether there is no connection, nor a queue pair that is left of one.
+    pub(in crate::rdma) fn is_unused(&self) -> bool {
+        self.routes.is_empty() && self.away.is_empty() && self.leaving() == 0
+    }
+
     /// While there is no connection, a new queue of receives takes the place of one that may have lost some, and with it comes
     /// back what was lost.
     pub(super) fn renew(&mut self) {
-        let is_unused = self.routes.is_empty() && self.away.is_empty() && self.leaving.is_empty();
         let is_whole = self.shared.uncertain() == 0;
-        if !is_unused || crate::planted!("rdma-doubts-stay": is_whole => true) {
+        if !self.is_unused() || crate::planted!("rdma-doubts-stay": is_whole => true) {
             return;
         }
         // [RDMA-19]

@@ -45,7 +45,7 @@ const BATCH: usize = 32;
 /// How large things are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Connections at a time: 64.
+    /// Connections at a time: 64, or fewer where a device has no room for the completions of as many.
     pub connections_max: u16,
     /// Packets under way to one peer: 64.
     pub sends: u32,
@@ -172,15 +172,24 @@ impl<D: Device> Connected<D> {
     ///
     /// # Errors
     /// The device has no completion queue of that size, or there are too few receives.
-    pub fn new(device: D, config: Config) -> Result<Self, ConnectionError> {
+    pub fn new(device: D, mut config: Config) -> Result<Self, ConnectionError> {
         if config.receives < RECEIVES_MIN {
             return Err(ConnectionError::Receives(config.receives));
         }
-        let pairs = u32::from(config.connections_max) + LEAVING_MAX;
-        let most = pairs.saturating_mul(config.receives);
-        let depth = most.min(RECEIVES_MAX).min(device.limits().shared_requests);
+        let limits = device.limits();
         // [RDMA-6] Room for all that may be under way, so that it never overflows.
-        let room = (config.sends + 1).saturating_mul(pairs).saturating_add(depth);
+        let room = |connections: u16| {
+            let pairs = u32::from(connections) + LEAVING_MAX;
+            let most = pairs.saturating_mul(config.receives);
+            let depth = most.min(RECEIVES_MAX).min(limits.shared_requests);
+            ((config.sends + 1).saturating_mul(pairs).saturating_add(depth), depth)
+        };
+        let fits = |connections: &u16| room(*connections).0 <= limits.completions;
+        // The device says so if not even one has room.
+        let connections_max = (1..=config.connections_max).rev().find(fits);
+        let connections_max = connections_max.unwrap_or(config.connections_max);
+        let (room, depth) = room(connections_max);
+        config.connections_max = connections_max;
         let completions = device.completion_queue(room)?;
         Ok(Self {
             config,
@@ -211,6 +220,12 @@ impl<D: Device> Connected<D> {
     /// The device, to ask it for what happened to it.
     pub fn device(&mut self) -> &mut D {
         &mut self.device
+    }
+
+    /// How many connections there may be at a time.
+    #[must_use]
+    pub const fn connections_max(&self) -> u16 {
+        self.config.connections_max
     }
 
     /// Bytes that a packet has room for.

@@ -349,6 +349,19 @@ fn limits_are_errors_and_an_id_is_never_for_another() {
     assert!(left.connect(new, &peer, 8).is_err(), "once");
 }
 
+/// A device whose queues are shorter than all connections need serves as many as it can.
+// [RDMA-6]
+#[test]
+fn a_device_with_few_completions_has_fewer_connections() {
+    let fabric = Fabric::new(1, Weather::fair());
+    let device = fabric.host().open("sim0", 1, 0).expect("a device");
+    assert_eq!(device.limits().completions, 32_767);
+    let config = Config { connections_max: 2000, sends: 99, ..SMALL };
+    let mut connected = Connected::new(device, config).expect("it serves some");
+    let opened = (0..2000).take_while(|&psn| connected.open(psn).is_ok()).count();
+    assert!((250..300).contains(&opened), "{opened}");
+}
+
 // [RDMA-12]
 #[test]
 fn who_panics_at_a_packet_still_tells_of_those_before() {

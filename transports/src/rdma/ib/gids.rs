@@ -1,7 +1,9 @@
 //! The addresses of a port, as the kernel shows them under `/sys/class/infiniband`.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::net::Ipv6Addr;
+use std::path::Path;
 
 /// One address of a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,13 +34,20 @@ impl Gid {
 /// The addresses that a port has, by index. None if the kernel shows no such port.
 #[must_use]
 pub fn gids(device: &str, port: u8) -> Vec<Gid> {
-    let folder = format!("/sys/class/infiniband/{device}/ports/{port}");
-    let read = |name: String| fs::read_to_string(format!("{folder}/{name}")).unwrap_or_default();
-    // The table has no end that is marked, and empty places.
-    let found = (0..=u8::MAX).filter_map(|index| {
-        let address = read(format!("gids/{index}")).trim().parse().ok()?;
-        let kind = read(format!("gid_attrs/types/{index}")).trim().to_owned();
-        (address != Ipv6Addr::UNSPECIFIED).then_some(Gid { index, address, kind })
+    gids_in(Path::new(&format!("/sys/class/infiniband/{device}/ports/{port}")))
+}
+
+fn gids_in(port: &Path) -> Vec<Gid> {
+    let read = |name: String| fs::read_to_string(port.join(name));
+    // Where there is no file any more the table ends; of an empty place it cannot be read, or says zero.
+    let places = (0..=u8::MAX).map_while(|index| match read(format!("gids/{index}")) {
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        read => Some((index, read.unwrap_or_default())),
+    });
+    let found = places.filter_map(|(index, text)| {
+        let address = text.trim().parse().ok().filter(|it| *it != Ipv6Addr::UNSPECIFIED)?;
+        let kind = read(format!("gid_attrs/types/{index}")).unwrap_or_default();
+        Some(Gid { index, address, kind: kind.trim().to_owned() })
     });
     found.collect()
 }
@@ -49,3 +58,6 @@ pub fn gids(device: &str, port: u8) -> Vec<Gid> {
 pub fn best_gid(device: &str, port: u8) -> Option<Gid> {
     gids(device, port).into_iter().rev().max_by_key(Gid::rank)
 }
+
+#[cfg(test)]
+mod tests;

@@ -129,6 +129,25 @@ fn a_queue_pair_that_fails_while_it_rests_is_left_at_once() {
     });
 }
 
+/// To arm takes a call of the system, in each of a node's turns.
+// [RDMA-16]
+#[test]
+fn without_queue_pairs_nothing_is_asked_of_a_device() {
+    each_seed(17, |seed| {
+        let mut world = World::new(seed, Weather::fair(), SEALED);
+        world.run_until(|world| world.is_served() && world.is_by(Carrier::Rdma));
+        let id = world.nodes[0].line.unwrap();
+        world.nodes[0].station.lock().close_line(id);
+        world.run_until(|world| world.nodes[1].ended.is_some());
+        world.pass(Duration::from_secs(1));
+        calls::watch(|| panic!("a call that nobody has a use for"));
+        for _ in 0..10 {
+            [0, 1].into_iter().for_each(|own| world.turn(own));
+        }
+        calls::watch(|| {});
+    });
+}
+
 // [RDMA-19]
 #[test]
 fn a_device_whose_receives_fail_is_opened_again() {
