@@ -57,13 +57,24 @@ fn answer(question: u64) -> u64 {
     question.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ question >> 7
 }
 
-/// Each question is answered once and in its turn, and nobody is caught unready.
+/// Few enough for a checker of memory, under which all takes long.
+#[test]
+#[ignore = "needs an RDMA device"]
+fn a_few_asks_are_answered_once() {
+    ask(500);
+}
+
 #[test]
 #[ignore = "needs an RDMA device"]
 fn a_hundred_thousand_asks_are_answered_once() {
+    ask(asks());
+}
+
+/// Each question is answered once and in its turn, and nobody is caught unready.
+fn ask(count: u64) {
     on_the_device(async |real| {
         let Two { ports: [mut asker, mut teller], ids: [here, there] } = Two::new(real);
-        let (count, mut asked, mut heard, mut answered) = (asks(), 0, 0, 0_u64);
+        let (mut asked, mut heard, mut answered) = (0, 0, 0_u64);
         let mut questions = Vec::new();
         let put = |slot: &mut [u8], number: u64| {
             slot[..8].copy_from_slice(&number.to_le_bytes());
