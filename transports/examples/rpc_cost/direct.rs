@@ -430,6 +430,11 @@ impl QueuePair for DirectPair {
         }
     }
 
+    /// Each device has one.
+    fn owns(&self, _completion: &Completion) -> bool {
+        true
+    }
+
     fn sends_posted(&self) -> usize {
         self.sends.len()
     }

@@ -274,6 +274,9 @@ pub trait QueuePair: Receives {
     where
         Self: Sized;
 
+    /// Whether a completion is of a send of this queue pair, and of none before that had its number.
+    fn owns(&self, completion: &Completion) -> bool;
+
     /// How many sends were pushed and are not known to be done; at most [`QueuePairConfig::sends_max`].
     fn sends_posted(&self) -> usize;
 

@@ -145,6 +145,11 @@ impl<D: Device> Link<D> {
         self.sends.ring(&mut self.pair).is_ok()
     }
 
+    /// Whether that is of one of its sends.
+    pub(super) fn owns(&self, completion: &Completion) -> bool {
+        completion.qpn == self.qpn && self.pair.owns(completion)
+    }
+
     /// Sends are done; their slots are free.
     pub(super) fn on_sent(&mut self, completion: &Completion, free: &mut Vec<D::Slot>) {
         self.pair.sent(completion, |slot| free.push(slot));

@@ -3,6 +3,7 @@
 use super::super::ended::Ended;
 use super::super::verbs::{Completion, CompletionQueue, Device, Direction};
 use super::ending::failure;
+use super::link::Link;
 use super::{Connected, ConnectionId};
 
 impl<D: Device> Connected<D> {
@@ -47,9 +48,10 @@ impl<D: Device> Connected<D> {
     fn on_sent(&mut self, completion: &Completion) {
         let index = completion.work.owner();
         let place = self.places.get_mut(usize::from(index)).and_then(|it| it.link.as_mut());
-        let Some(link) = place.filter(|link| link.qpn() == completion.qpn) else {
+        let owns = |link: &&mut Link<D>| link.owns(completion);
+        let Some(link) = place.filter(owns) else {
             let mut left = self.leaving.iter_mut().chain(&mut self.failed);
-            let left = left.find(|link| link.qpn() == completion.qpn);
+            let left = left.find(owns);
             return left.into_iter().for_each(|it| it.on_sent(completion, &mut self.memory.spare));
         };
         if let Some(why) = failure(completion) {

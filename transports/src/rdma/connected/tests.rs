@@ -362,6 +362,37 @@ fn a_device_with_few_completions_has_fewer_connections() {
     assert!((250..300).contains(&opened), "{opened}");
 }
 
+/// The system gives the number of a queue pair to the next one, and what it said of the old one may be polled only then.
+// [RDMA-15]
+#[test]
+fn what_is_said_of_a_queue_pair_that_is_gone_is_not_the_next_ones() {
+    let mut shown = 0;
+    for seed in 0..20 {
+        let fabric = Fabric::new(seed, Weather::fair());
+        let mut left = World::node(&fabric).connected;
+        let old = left.open(1).expect("room for it");
+        let (number, peer) = (left.endpoint(old).expect("it is open").qpn, [9; 16]);
+        let peer = Endpoint { gid: peer, ..left.endpoint(old).expect("it is open") };
+        left.connect(old, &peer, 8).expect("they fit");
+        left.send(old, |slot| put(slot, b"lost")).expect("room");
+        left.flush();
+        let gone = left.places[0].link.as_mut().expect("it is open");
+        gone.drain().expect("the device is there");
+        fabric.advance(fabric.now() + Duration::from_millis(1));
+        // As if it had not been waited for.
+        let gone = left.places[0].link.take().expect("it is open");
+        left.routes.remove(&number);
+        gone.end(&mut left.memory.spare);
+        let new = left.open(2).expect("room for it");
+        assert_eq!(left.endpoint(new).expect("it is open").qpn, number);
+        left.connect(new, &peer, 8).expect("they fit");
+        left.poll(|_, _| panic!("nothing came"));
+        shown += usize::from(left.has_taken());
+        assert_eq!(left.poll_ended(), None, "what was said is of another one");
+    }
+    assert!(shown > 0, "nothing was left to be said");
+}
+
 // [RDMA-12]
 #[test]
 fn who_panics_at_a_packet_still_tells_of_those_before() {

@@ -332,6 +332,10 @@ impl QueuePair for IbQueuePair {
         self.pair.sent(completion, back);
     }
 
+    fn owns(&self, completion: &Completion) -> bool {
+        self.pair.owns(completion)
+    }
+
     fn sends_posted(&self) -> usize {
         self.pair.sends_posted()
     }

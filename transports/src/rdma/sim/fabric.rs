@@ -10,7 +10,7 @@ use super::pair::{Kind, Pair, Payload};
 use super::queue::{Completions, ReceiveQueue};
 use crate::link::{Random, Time};
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::task::Waker;
 use std::time::Duration;
 
@@ -69,8 +69,11 @@ pub(super) struct State {
     /// What is looked for in all that comes to a receiver, if anything, and how often it was there.
     pub(super) wanted: Vec<u8>,
     pub(super) sightings: u64,
-    /// By number, less the first. A queue pair that is gone leaves its place empty.
+    /// A queue pair that is gone leaves its place empty, and its number to another one.
     pairs: Vec<Option<Pair>>,
+    /// The places of those that are there, by their numbers.
+    numbers: BTreeMap<u32, usize>,
+    numbers_free: Vec<u32>,
     completions: Vec<Completions>,
     receives: Vec<ReceiveQueue>,
     /// Memory that datagrams and inline sends come and go in.
@@ -92,6 +95,8 @@ impl State {
             wanted: Vec::new(),
             sightings: 0,
             pairs: Vec::new(),
+            numbers: BTreeMap::new(),
+            numbers_free: Vec::new(),
             completions: Vec::new(),
             receives: Vec::new(),
             pool: Vec::new(),
@@ -319,9 +324,13 @@ impl State {
 
     pub(super) fn add_pair(&mut self, make: impl FnOnce(u32) -> Pair) -> usize {
         #[expect(clippy::cast_possible_truncation, reason = "the limit is lower")]
-        let qpn = self.pairs.len() as u32 + FIRST_QPN;
+        let next = self.numbers.len() as u32 + FIRST_QPN;
+        // As soon as may be, so that whoever takes one for the other does.
+        let qpn = self.numbers_free.pop().unwrap_or(next);
+        let place = self.pairs.len();
         self.pairs.push(Some(make(qpn)));
-        self.pairs.len() - 1
+        self.numbers.insert(qpn, place);
+        place
     }
 
     pub(super) fn pair(&mut self, pair: usize) -> Option<&mut Pair> {
@@ -331,7 +340,14 @@ impl State {
     /// Destroys a queue pair; what it held is the caller's.
     pub(super) fn remove_pair(&mut self, pair: usize) -> Option<Pair> {
         let gone = self.pairs.get_mut(pair)?.take()?;
-        self.completions[gone.completions].forget(gone.qpn);
+        self.numbers.remove(&gone.qpn);
+        self.numbers_free.push(gone.qpn);
+        let is_of_it = |event: &DeviceEvent| matches!(event, DeviceEvent::QueuePairFailed { qpn } if *qpn == gone.qpn);
+        self.hosts[gone.host].news.retain(|event| !is_of_it(event));
+        // Some devices take back what nobody has polled, and others leave it there.
+        if self.random.below(2) == 0 {
+            self.completions[gone.completions].forget(gone.qpn);
+        }
         Some(gone)
     }
 
@@ -349,7 +365,7 @@ impl State {
     /// The queue pair of that number on that machine, if packets reach it.
     pub(super) fn reach(&self, gid: &[u8; 16], qpn: u32) -> Option<usize> {
         let host = self.host_at(gid)?;
-        let index = qpn.checked_sub(FIRST_QPN)? as usize;
+        let index = *self.numbers.get(&qpn)?;
         let pair = self.pairs.get(index)?.as_ref()?;
         (pair.host == host && pair.gid == *gid && self.is_up(host)).then_some(index)
     }
@@ -384,8 +400,7 @@ impl State {
     }
 
     fn on_complete(&mut self, queue: usize, completion: Completion) {
-        let index = (completion.qpn - FIRST_QPN) as usize;
-        if self.pairs[index].is_none() || self.completions[queue].has_overflowed {
+        if self.completions[queue].has_overflowed {
             return;
         }
         if !self.completions[queue].push(completion) {

@@ -210,13 +210,17 @@ impl QueuePair for SimQueuePair {
     }
 
     fn sent(&mut self, completion: &Completion, mut back: impl FnMut(SimSlot)) {
-        if completion.queue != identity(self.pair) {
+        if !self.owns(completion) {
             return;
         }
         // One by one, since the caller may use the network in between.
         while let Some(slot) = self.with(|it| it.slots.take(completion.work)).flatten() {
             back(slot);
         }
+    }
+
+    fn owns(&self, completion: &Completion) -> bool {
+        completion.queue == identity(self.pair)
     }
 
     fn sends_posted(&self) -> usize {

@@ -418,10 +418,14 @@ impl Pair {
 
     /// Hands over the slots that this completion says were sent.
     pub(in super::super) fn sent(&mut self, completion: &Completion, mut back: impl FnMut(Slot)) {
-        if completion.queue == self.identity.pair {
+        if self.owns(completion) {
             let back = |sent: Sent| sent.slot.into_iter().for_each(&mut back);
             self.sends.release(completion.work, back);
         }
+    }
+
+    pub(in super::super) fn owns(&self, completion: &Completion) -> bool {
+        completion.queue == self.identity.pair
     }
 
     pub(in super::super) fn sends_posted(&self) -> usize {
