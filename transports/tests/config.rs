@@ -82,9 +82,16 @@ fn nodes_are_trusted_by_rdma_that_the_file_names() {
     let config = folder.parse(&device).unwrap();
     assert_eq!(config.rdma, Some(Rdma::device("rxe0").trust(PEER.parse().unwrap())));
     let no_key = folder.complaint(&text.replacen(PEER, "b", 1));
-    assert_eq!(no_key.split(" has").next(), Some("a.toml:18: trust: a public key"));
+    assert_eq!(no_key.split(" has").next(), Some("a.toml:22: trust: a public key"));
+    let how = "rdma = \"rxe0\"\nrdma-port = 2\nrdma-gid = 3\nrdma-connections = 16";
+    let config = folder.parse(&EXAMPLE.replace("rdma = \"auto\"", how)).unwrap();
+    let [two, many] = [2, 16].map(|it| std::num::NonZeroU16::new(it).unwrap());
+    let wanted = Rdma::device("rxe0").port(two.try_into().unwrap()).gid(3).connections_max(many);
+    assert_eq!(config.rdma, Some(wanted));
+    let alone = folder.complaint(&EXAMPLE.replace("rdma = \"auto\"", "rdma-gid = 3"));
+    assert_eq!(alone, "a.toml:16: rdma-gid: it is for packets by RDMA: set rdma");
     let alone = folder.complaint(&text.replace("rdma = \"auto\"", ""));
-    assert_eq!(alone, "a.toml:18: trust: it is for packets by RDMA: set rdma");
+    assert_eq!(alone, "a.toml:22: trust: it is for packets by RDMA: set rdma");
 }
 
 #[test]
@@ -193,25 +200,25 @@ fn what_is_wrong_is_named_by_file_line_and_key() {
         ("name = \"a\"", "name = 1", "a.toml:11: name: invalid type: integer"),
         ("name = \"a\"", "name = \" \"", "a.toml:11: name: it must not be empty"),
         ("name = \"a\"", "name = \"a", "a.toml:11: name: "),
-        ("period-ms = 1000", "period-ms = 1", "a.toml:22: membership.period-ms: it must be from"),
-        ("udp:10.0.0.9:7000", "10.0.0.9", "a.toml:23: membership.seeds: \"10.0.0.9\" is not an"),
-        ("udp:10.0.0.9:7000", "tcp:10.0.0.9:7000", "a.toml:23: membership.seeds: nodes are sought"),
-        ("udp:10.0.0.9:7000", "udp:10.0.0.9", "a.toml:23: membership.seeds: a place is"),
-        ("udp:10.0.0.9:7000", "udp:10.0.0.9:7000#abc", "a.toml:23: membership.seeds: a public key"),
-        ("nodes.example:7000", "nodes.example", "a.toml:24: membership.dns: a place is a name"),
-        (PEER, &PEER[1..], "a.toml:29: peer.key: a public key has 64"),
-        (PEER, &own, "a.toml:29: peer.key: another peer has it, or this node itself"),
-        ("10.0.0.2:7000", "10.0.0.2", "a.toml:30: peer.address: a place is"),
+        ("period-ms = 1000", "period-ms = 1", "a.toml:26: membership.period-ms: it must be from"),
+        ("udp:10.0.0.9:7000", "10.0.0.9", "a.toml:27: membership.seeds: \"10.0.0.9\" is not an"),
+        ("udp:10.0.0.9:7000", "tcp:10.0.0.9:7000", "a.toml:27: membership.seeds: nodes are sought"),
+        ("udp:10.0.0.9:7000", "udp:10.0.0.9", "a.toml:27: membership.seeds: a place is"),
+        ("udp:10.0.0.9:7000", "udp:10.0.0.9:7000#abc", "a.toml:27: membership.seeds: a public key"),
+        ("nodes.example:7000", "nodes.example", "a.toml:28: membership.dns: a place is a name"),
+        (PEER, &PEER[1..], "a.toml:33: peer.key: a public key has 64"),
+        (PEER, &own, "a.toml:33: peer.key: another peer has it, or this node itself"),
+        ("10.0.0.2:7000", "10.0.0.2", "a.toml:34: peer.address: a place is"),
         (
             "10.0.0.2:7000",
             "Node-A.example:7000",
-            "a.toml:30: peer.address: another peer has it, or",
+            "a.toml:34: peer.address: another peer has it, or",
         ),
-        ("10.0.0.2:7000", "0.0.0.0:7000", "a.toml:30: peer.address: no node is there"),
-        ("name = \"b\"", "name = \"a\"", "a.toml:28: peer.name: another peer has it, or this node"),
+        ("10.0.0.2:7000", "0.0.0.0:7000", "a.toml:34: peer.address: no node is there"),
+        ("name = \"b\"", "name = \"a\"", "a.toml:32: peer.name: another peer has it, or this node"),
         ("\"node.key\"", "\"no.key\"", "a.toml:7: key-file: no.key: No such file"),
         ("\"node.key\"", "\"cluster.key\"", "a.toml:7: key-file: cluster.key: the file holds no"),
-        ("cluster-key-file = \"cluster.key\"", "", "a.toml:24: membership.dns: who is found by"),
+        ("cluster-key-file = \"cluster.key\"", "", "a.toml:28: membership.dns: who is found by"),
         ("listen = \"0.0.0.0:7000\"\n", "", "missing field `listen`"),
     ];
     for (right, wrong, complaint) in cases {
@@ -221,7 +228,7 @@ fn what_is_wrong_is_named_by_file_line_and_key() {
     }
     let again = "\n[[peer]]\nname = \"b\"\nkey = \"11";
     let name_twice = format!("{EXAMPLE}{again}{}\"\n", &PEER[2..]);
-    assert!(folder.complaint(&name_twice).contains("a.toml:34: peer.name: another peer"));
+    assert!(folder.complaint(&name_twice).contains("a.toml:38: peer.name: another peer"));
     let place_twice = format!(
         "{}{again}{}\"\naddress = \"[0::2]:7000\"\n",
         EXAMPLE.replace("10.0.0.2:7000", "[::2]:7000"),

@@ -26,6 +26,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::Read;
 use std::net::SocketAddr;
+use std::num::{NonZeroU8, NonZeroU16};
 use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
@@ -147,7 +148,11 @@ impl NodeConfig {
             cluster,
             roles: source.names("roles", raw.roles)?,
             exports,
-            rdma: source.rdma(raw.rdma, &raw.trust)?,
+            rdma: source.rdma(
+                raw.rdma,
+                (raw.rdma_port, raw.rdma_gid, raw.rdma_connections),
+                &raw.trust,
+            )?,
             peers,
             seeds,
             dns: source.places("membership.dns", &raw.membership.dns)?,
@@ -266,6 +271,9 @@ fn address(place: &str, key: &PublicKey) -> Address {
     format!("udp:{place}#{key}").parse().expect("it has a scheme and a place")
 }
 
+/// The port, the address and the connections of a device.
+type HowRdma = (Option<Spanned<NonZeroU8>>, Option<Spanned<u8>>, Option<Spanned<NonZeroU16>>);
+
 impl Source<'_> {
     fn name(&self, key: &str, name: Spanned<String>) -> Result<String, ConfigError> {
         if name.get_ref().trim().is_empty() {
@@ -282,18 +290,28 @@ impl Source<'_> {
         names.into_iter().map(|name| self.name(key, name)).collect()
     }
 
-    /// That device, or any, and whom to trust.
+    /// That device, or any, how it is used, and whom to trust.
     fn rdma(
         &self,
         device: Option<Spanned<String>>,
+        (port, gid, connections): HowRdma,
         trust: &[Spanned<String>],
     ) -> Result<Option<Rdma>, ConfigError> {
         let Some(device) = device else {
-            let needless = trust.first().map(|key| self.blame("trust", key.span(), Why::NoRdma));
-            return needless.map_or(Ok(None), Err);
+            let needless = [
+                port.map(|it| ("rdma-port", it.span())),
+                gid.map(|it| ("rdma-gid", it.span())),
+                connections.map(|it| ("rdma-connections", it.span())),
+                trust.first().map(|key| ("trust", key.span())),
+            ];
+            let first = needless.into_iter().flatten().next();
+            return first.map_or(Ok(None), |(key, at)| Err(self.blame(key, at, Why::NoRdma)));
         };
         let device = self.name("rdma", device)?;
-        let rdma = if device == "auto" { Rdma::auto() } else { Rdma::device(device) };
+        let mut rdma = if device == "auto" { Rdma::auto() } else { Rdma::device(device) };
+        rdma = port.into_iter().fold(rdma, |rdma, port| rdma.port(port.into_inner()));
+        rdma = gid.into_iter().fold(rdma, |rdma, gid| rdma.gid(gid.into_inner()));
+        rdma = connections.into_iter().fold(rdma, |it, max| it.connections_max(max.into_inner()));
         let trusted =
             trust.iter().try_fold(rdma, |rdma, key| Ok(rdma.trust(self.public("trust", key)?)));
         trusted.map(Some)

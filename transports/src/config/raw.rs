@@ -1,6 +1,7 @@
 //! The file as it is written, with the places of what stands in it.
 
 use serde::Deserialize;
+use std::num::{NonZeroU8, NonZeroU16};
 use std::path::PathBuf;
 use toml::Spanned;
 
@@ -15,6 +16,9 @@ pub(super) struct File {
     #[serde(default)]
     pub(super) roles: Vec<Spanned<String>>,
     pub(super) rdma: Option<Spanned<String>>,
+    pub(super) rdma_port: Option<Spanned<NonZeroU8>>,
+    pub(super) rdma_gid: Option<Spanned<u8>>,
+    pub(super) rdma_connections: Option<Spanned<NonZeroU16>>,
     #[serde(default)]
     pub(super) trust: Vec<Spanned<String>>,
     pub(super) exports: Option<Vec<Spanned<String>>>,

@@ -33,10 +33,13 @@ const OPEN_AGAIN: Duration = Duration::from_secs(1);
 /// What is said besides where memory may be short.
 const HELD: &str = "; for a second, queue pairs of a device that was closed still hold memory";
 
+/// Connections of a node, unless it is told otherwise.
+pub(super) const CONNECTIONS_MAX: u16 = 256;
+
 /// What a node's queue pairs are like: slots for the longest packets there are, and a peer that does not answer is
 /// given up after two seconds, long before its link is.
 pub(super) const CONFIG: Config = Config {
-    connections_max: 256,
+    connections_max: CONNECTIONS_MAX,
     sends: 32,
     receives: 64,
     slot_bytes: DATAGRAM_BYTES_MAX as usize + super::connected::PREFIX_BYTES,
@@ -64,6 +67,7 @@ pub trait Turn {
 /// The queue pairs of a node. `open` opens its device, again and again if that goes away.
 pub struct QueuePairs<D: Device, O> {
     open: O,
+    config: Config,
     connected: Option<Connected<D>>,
     /// What its port was reached by when it was opened.
     gid: [u8; 16],
@@ -99,6 +103,7 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
     pub fn new(open: O, spin: Duration) -> Self {
         Self {
             open,
+            config: CONFIG,
             connected: None,
             gid: [0; 16],
             has_moved: false,
@@ -112,6 +117,13 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
             failure: Failure::default(),
             unopened: None,
         }
+    }
+
+    /// So many connections at a time.
+    #[must_use]
+    pub const fn with_connections_max(mut self, connections: u16) -> Self {
+        self.config.connections_max = connections;
+        self
     }
 
     /// The device, opened now if it is not, or if its port is reached by something else by now. Until that can be
@@ -140,7 +152,7 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
         // Its memory is pinned, of which there may not be enough for both. What queue pairs have that are being connected stays
         // so for a second more.
         self.close();
-        let made = Connected::new(opened, CONFIG).map_err(|error| {
+        let made = Connected::new(opened, self.config).map_err(|error| {
             self.failure.set(Some(told(&error) + self.held()));
             if error.is_short() { Why::NoMemory } else { Why::NoDevice }
         })?;

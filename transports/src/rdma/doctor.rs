@@ -78,7 +78,7 @@ pub fn look() -> Vec<Finding> {
 
 fn look_at(name: &str) -> Vec<Finding> {
     let index = |name: &str, port| ib::best_gid(name, port).map_or(0, |gid| gid.index);
-    ports(&IbVerbs, name, index)
+    ports(&IbVerbs, name, None, index)
         .flat_map(|(port, opened)| {
             let at = format!("{name}, port {port}");
             match opened {

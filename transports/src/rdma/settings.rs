@@ -3,6 +3,7 @@
 use super::carrier::Turn;
 use crate::secure::key::PublicKey;
 use crate::station::Station;
+use std::num::{NonZeroU8, NonZeroU16};
 
 /// That a node sends by RDMA where it can, for [`Settings::rdma`](crate::udp::Settings::rdma).
 ///
@@ -22,6 +23,9 @@ use crate::station::Station;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rdma {
     device: Option<String>,
+    port: Option<NonZeroU8>,
+    gid: Option<u8>,
+    connections_max: Option<NonZeroU16>,
     trusted: Vec<PublicKey>,
 }
 
@@ -38,6 +42,29 @@ impl Rdma {
         Self { device: Some(name.into()), ..Self::default() }
     }
 
+    /// That port of the device, and not the first that is up.
+    #[must_use]
+    pub fn port(mut self, port: NonZeroU8) -> Self {
+        self.port = Some(port);
+        self
+    }
+
+    /// Is reached by the address with that place in its port's table, as under `gids` in `/sys/class/infiniband`, and not by
+    /// the best one: for a port with addresses in several networks.
+    #[must_use]
+    pub fn gid(mut self, index: u8) -> Self {
+        self.gid = Some(index);
+        self
+    }
+
+    /// Connections at a time, 256 unless it is said. Links beyond stay with UDP. With it goes the most memory that may be
+    /// locked: for each, 1 MiB to receive into and 512 KiB to send from, when all are busy at once.
+    #[must_use]
+    pub fn connections_max(mut self, connections: NonZeroU16) -> Self {
+        self.connections_max = Some(connections);
+        self
+    }
+
     /// Trusts that node, and everybody on the network to it: packets to it by RDMA are not sealed if it trusts this
     /// node likewise. Whoever is on the way can then read and forge them.
     #[must_use]
@@ -47,9 +74,9 @@ impl Rdma {
     }
 
     /// What a node's own task does with it, for that station.
-    pub(crate) fn turn(self, station: &mut Station) -> Box<dyn Turn + Send> {
-        station.use_pairs(self.trusted);
-        turn(self.device)
+    pub(crate) fn turn(mut self, station: &mut Station) -> Box<dyn Turn + Send> {
+        station.use_pairs(std::mem::take(&mut self.trusted));
+        turn(self)
     }
 }
 
@@ -58,23 +85,28 @@ use with_devices::turn;
 
 #[cfg(all(feature = "rdma", target_os = "linux", target_pointer_width = "64"))]
 mod with_devices {
-    use super::super::carrier::{QueuePairs, Turn};
+    use super::super::carrier::{CONNECTIONS_MAX, QueuePairs, Turn};
     use super::super::ib::{IbVerbs, best_gid};
     use super::super::pick::open_first;
-    use std::num::NonZeroUsize;
+    use super::Rdma;
+    use std::num::{NonZeroU8, NonZeroU16, NonZeroUsize};
     use std::thread::available_parallelism;
     use std::time::Duration;
 
     /// For how long a device is polled after something came or left: some round trips of one. [RDMA-16]
     const SPIN: Duration = Duration::from_micros(50);
 
-    pub(super) fn turn(device: Option<String>) -> Box<dyn Turn + Send> {
+    pub(super) fn turn(rdma: Rdma) -> Box<dyn Turn + Send> {
+        let Rdma { device, port, gid, connections_max, .. } = rdma;
         // Whoever polls on the only processor keeps the other end from answering.
         let is_alone = available_parallelism().map_or(1, NonZeroUsize::get) == 1;
         let spin = if is_alone { Duration::ZERO } else { SPIN };
-        let gid_index = |device: &str, port| best_gid(device, port).map_or(0, |gid| gid.index);
-        let open = move || open_first(&IbVerbs, device.as_deref(), gid_index);
-        Box::new(QueuePairs::new(open, spin))
+        let best = |device: &str, port| best_gid(device, port).map_or(0, |gid| gid.index);
+        let index = move |device: &str, port| gid.unwrap_or_else(|| best(device, port));
+        let port = port.map(NonZeroU8::get);
+        let open = move || open_first(&IbVerbs, device.as_deref(), port, index);
+        let connections_max = connections_max.map_or(CONNECTIONS_MAX, NonZeroU16::get);
+        Box::new(QueuePairs::new(open, spin).with_connections_max(connections_max))
     }
 }
 
@@ -92,7 +124,7 @@ mod without_devices {
     /// A program that opens no devices.
     struct Without;
 
-    pub(super) fn turn(_: Option<String>) -> Box<dyn Turn + Send> {
+    pub(super) fn turn(_: super::Rdma) -> Box<dyn Turn + Send> {
         Box::new(Without)
     }
 

@@ -217,6 +217,21 @@ fn a_device_without_memory_for_its_queues_says_what_limits_it() {
     assert_eq!(pairs.failure().get(), None);
 }
 
+/// Links beyond stay with UDP.
+#[test]
+fn a_node_has_as_many_connections_as_it_was_told() {
+    let fabric = Fabric::new(7, Weather::fair());
+    let (host, there) = (fabric.host(), gid(&fabric.host()));
+    let open = move || host.open("sim0", 1, 0);
+    let mut pairs = QueuePairs::new(open, Duration::ZERO).with_connections_max(2);
+    let mut made = Vec::new();
+    for peer in 1..=3 {
+        made.push(offer(&mut pairs, fabric.now(), (peer, peer.into()), at(there)));
+        over(&mut pairs);
+    }
+    assert_eq!(made, [None, None, Some(Err(Why::NotMade))]);
+}
+
 /// A machine without a device looks for one all the same, on the task that everything of its node goes by.
 // [RDMA-52]
 #[test]

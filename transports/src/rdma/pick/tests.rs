@@ -62,7 +62,7 @@ fn opened(
     name: Option<&str>,
 ) -> (Result<SimDevice, OpenError>, Asked) {
     let machine = Machine { devices, asked: RefCell::default() };
-    let opened = open_first(&machine, name, |_, port| u8::MAX - port);
+    let opened = open_first(&machine, name, None, |_, port| u8::MAX - port);
     (opened, machine.asked.into_inner())
 }
 
@@ -112,7 +112,8 @@ fn a_device_with_all_the_ports_there_can_be_ends() {
 fn every_port_is_looked_at() {
     let says = [Says::Down, Says::NoGid, Says::Opens, Says::Down, Says::Opens];
     let machine = Machine { devices: &[("a", &says)], asked: RefCell::default() };
-    let opened = ports(&machine, "a", |_, port| port).map(|(port, opened)| (port, opened.is_ok()));
+    let opened =
+        ports(&machine, "a", None, |_, port| port).map(|(port, opened)| (port, opened.is_ok()));
     let opened: Vec<_> = opened.collect();
     assert_eq!(opened, [(1, false), (2, false), (3, true), (4, false), (5, true)]);
 }
@@ -126,6 +127,25 @@ fn only_the_device_of_that_name_is_asked() {
     let (device, tried) = opened(&devices, Some("c"));
     assert!(matches!(device, Err(OpenError::NoDevice(name)) if name == "c"));
     assert!(tried.is_empty());
+}
+
+/// Whoever has two networks says which one.
+#[test]
+fn only_the_port_of_that_number_is_asked() {
+    let says = [Says::Opens, Says::Opens, Says::Down];
+    let opened = |port| {
+        let devices: [(&str, &[Says]); 2] = [("a", &says), ("b", &says)];
+        let machine = Machine { devices: &devices, asked: RefCell::default() };
+        let opened = open_first(&machine, None, Some(port), |_, port| u8::MAX - port);
+        (opened, machine.asked.into_inner())
+    };
+    let (device, tried) = opened(2);
+    assert!(device.is_ok());
+    assert_eq!(tried, asked(&[("a", 2)]));
+    let (device, tried) = opened(3);
+    assert!(matches!(device, Err(OpenError::PortDown(3))));
+    assert_eq!(tried, asked(&[("a", 3), ("b", 3)]));
+    assert!(matches!(opened(4).0, Err(OpenError::NoPort(4))));
 }
 
 #[test]
