@@ -3,9 +3,14 @@
 //! The device loses and reorders them, and loses without a word what is too long for the path or finds no
 //! receive; so packets are those of the whole engine, as over UDP, and slots come back whatever becomes of them. [RDMA-22]
 //! A peer costs an address, made once.
-//! What comes says which queue pair sent it, which anyone can write: who it is, the packet has to prove.
+//! What comes says which port and which queue pair there sent it ([`Sender`]), which anyone can write: who it is, the packet
+//! has to prove, unless everybody on the network is trusted.
 //!
 //! Turns are as those of [`connected`](super::connected).
+
+mod senders;
+
+pub use senders::Sender;
 
 use super::ended::Ended;
 use super::rpc::Carrier;
@@ -14,6 +19,7 @@ use super::verbs::{
     Completion, CompletionQueue, CreateError, Device, DeviceError, Direction, Endpoint, GRH_BYTES,
     MTU_BYTES_MAX, Outcome, QueuePair, QueuePairConfig, Receives, RegisterError, Via,
 };
+use senders::Senders;
 use std::task::{Context, Poll};
 
 /// So many completions are taken at a time.
@@ -68,8 +74,7 @@ pub enum DatagramError {
 #[derive(Debug)]
 struct Route<A> {
     address: A,
-    qpn: u32,
-    qkey: u32,
+    peer: Endpoint,
     bytes_max: usize,
 }
 
@@ -89,6 +94,7 @@ pub struct Datagrams<D: Device> {
     /// Slots to send from.
     free: Vec<D::Slot>,
     places: Vec<Place<D::Address>>,
+    senders: Senders,
     peers_max: u32,
     mtu_bytes: usize,
     /// Receives that wait for the doorbell.
@@ -128,6 +134,7 @@ impl<D: Device> Datagrams<D> {
         pair.ring_receives()?;
         let free = device.register(config.sends as usize, mtu_bytes)?;
         Ok(Self {
+            senders: Senders::new(pair.endpoint().gid),
             pair,
             completions,
             sends: Sends::new(config.sends),
@@ -154,7 +161,8 @@ impl<D: Device> Datagrams<D> {
         self.pair.endpoint()
     }
 
-    /// Gets to know a peer. On Ethernet the system looks for one that is nowhere for up to a second before it says so.
+    /// Gets to know a peer. One that was known before is so by both ids, and what comes is from the new one. On Ethernet the
+    /// system looks for a peer that is nowhere for up to a second before it says so.
     ///
     /// # Errors
     /// There are too many, or the device does not reach it.
@@ -171,16 +179,29 @@ impl<D: Device> Datagrams<D> {
         }
         let place = &mut self.places[index as usize];
         place.use_count += 1;
-        place.route = Some(Route { address, qpn: peer.qpn, qkey: peer.qkey, bytes_max });
-        Ok(PeerId { index, use_count: place.use_count })
+        place.route = Some(Route { address, peer: *peer, bytes_max });
+        let id = PeerId { index, use_count: place.use_count };
+        self.senders.add(peer, id);
+        Ok(id)
     }
 
     /// Forgets a peer.
     pub fn remove(&mut self, peer: PeerId) {
-        if let Some(place) = self.places.get_mut(peer.index as usize)
-            && place.use_count == peer.use_count
-        {
-            place.route = None;
+        let Some(place) = self.places.get_mut(peer.index as usize) else { return };
+        if place.use_count != peer.use_count {
+            return;
+        }
+        let Some(Route { peer: gone, .. }) = place.route.take() else { return };
+        if !self.senders.remove(&gone, peer) {
+            return;
+        }
+        // It may be known by another id.
+        for (index, place) in (0..).zip(&self.places) {
+            if let Some(Route { peer, .. }) = &place.route
+                && (peer.gid, peer.lid, peer.qpn) == (gone.gid, gone.lid, gone.qpn)
+            {
+                self.senders.add(peer, PeerId { index, use_count: place.use_count });
+            }
         }
     }
 
@@ -213,8 +234,8 @@ impl<D: Device> Datagrams<D> {
         }
         let place = self.places.get(peer.index as usize).ok_or(SendError::Ended)?;
         let route = place.route.as_ref().filter(|_| place.use_count == peer.use_count);
-        let Route { address, qpn, qkey, bytes_max } = route.ok_or(SendError::Ended)?;
-        let via = Via::Datagram { address, qpn: *qpn, qkey: *qkey };
+        let Route { address, peer, bytes_max } = route.ok_or(SendError::Ended)?;
+        let via = Via::Datagram { address, qpn: peer.qpn, qkey: peer.qkey };
         let fill = |slot: &mut [u8]| {
             let room = slot.len().min(*bytes_max);
             fill(&mut slot[..room]).min(room)
@@ -235,10 +256,9 @@ impl<D: Device> Datagrams<D> {
         }
     }
 
-    /// Hands in datagrams that came, where they lie, with the queue pair that they say sent them; at most
-    /// 32, and says how many. The memory is received into again after the call; if `sink` panics, that of
-    /// its datagram is not.
-    pub fn poll(&mut self, mut sink: impl FnMut(u32, &mut [u8])) -> usize {
+    /// Hands in datagrams that came, where they lie, with whom they say they are from; at most 32, and says how
+    /// many. The memory is received into again after the call; if `sink` panics, that of its datagram is not.
+    pub fn poll(&mut self, mut sink: impl FnMut(Sender<'_>, &mut [u8])) -> usize {
         self.has_taken = false;
         if self.ended.is_some() {
             return 0;
@@ -272,7 +292,7 @@ impl<D: Device> Datagrams<D> {
     fn on_completion(
         &mut self,
         completion: &Completion,
-        sink: &mut impl FnMut(u32, &mut [u8]),
+        sink: &mut impl FnMut(Sender<'_>, &mut [u8]),
     ) -> Result<bool, Ended> {
         if completion.outcome != Outcome::Done {
             return Err(Ended::Failed(completion.outcome));
@@ -284,10 +304,11 @@ impl<D: Device> Datagrams<D> {
         let Some(mut slot) = self.pair.received(completion) else { return Ok(false) };
         let end = completion.bytes as usize;
         // [RDMA-21] An empty one is not worth handing in; nor is one that is shorter than its route.
-        let datagram = slot.as_mut().get_mut(GRH_BYTES..end).filter(|it| !it.is_empty());
-        let is_datagram = datagram.is_some();
-        if let Some(datagram) = datagram {
-            sink(completion.from, datagram);
+        let parts = slot.as_mut().get_mut(..end).and_then(<[u8]>::split_first_chunk_mut);
+        let parts = parts.filter(|(_, datagram)| !datagram.is_empty());
+        let is_datagram = parts.is_some();
+        if let Some((route, datagram)) = parts {
+            sink(Sender::new(&self.senders, completion, route), datagram);
         }
         self.pair.push_receive(slot).map_err(|_| Ended::Device(DeviceError::Failed))?;
         self.to_post += 1;

@@ -19,7 +19,7 @@ fn later(fabric: &Fabric) {
     fabric.advance(fabric.now() + Duration::from_micros(50));
 }
 
-// [RDMA-20] [RDMA-21] [RDMA-22]
+// [RDMA-20] [RDMA-21] [RDMA-22] [RDMA-23]
 #[test]
 fn what_comes_was_sent_and_nothing_is_held_up_by_what_does_not() {
     crate::rdma::connected::tests::each_seed(|seed| {
@@ -48,13 +48,15 @@ fn what_comes_was_sent_and_nothing_is_held_up_by_what_does_not() {
                 len
             });
             if written.is_ok() {
-                sent.insert((endpoints[from].qpn, to, number));
+                sent.insert((from, to, number));
             }
             nodes[from].flush();
             if number % 8 == 7 {
                 later(&fabric);
                 for (at, node) in nodes.iter_mut().enumerate() {
                     node.poll(|from, datagram| {
+                        let from = peers[at].iter().position(|it| Some(*it) == from.peer());
+                        let from = from.expect("all know each other");
                         let (number, rest) = datagram.split_first_chunk().expect("eight bytes");
                         let number = u64::from_le_bytes(*number);
                         assert!(rest.iter().all(|&byte| byte == number as u8));
@@ -71,6 +73,60 @@ fn what_comes_was_sent_and_nothing_is_held_up_by_what_does_not() {
             assert!(came.len() + 8 >= sent.len(), "{} of {}", came.len(), sent.len());
         }
     });
+}
+
+/// Sends something, and says whom it is from where it comes.
+fn heard(
+    fabric: &Fabric,
+    (from, to): (&mut Datagrams<SimDevice>, PeerId),
+    at: &mut Datagrams<SimDevice>,
+) -> Option<PeerId> {
+    assert_eq!(from.send(to, |_| 8), Ok(8));
+    from.flush();
+    later(fabric);
+    let mut said = None;
+    assert_eq!(at.poll(|from, _| said = from.peer()), 1);
+    said
+}
+
+/// Numbers of queue pairs are of one device: those of several hosts have the same.
+// [RDMA-23]
+#[test]
+fn hosts_are_told_apart_though_their_queue_pairs_have_one_number() {
+    let fabric = Fabric::new(1, Weather::fair());
+    let (_, mut hub) = node(&fabric, 1);
+    let [(moving, mut left), (_, mut right)] = [node(&fabric, 2), node(&fabric, 3)];
+    assert_eq!(
+        (left.endpoint().qpn, right.endpoint().qpn),
+        (hub.endpoint().qpn, hub.endpoint().qpn)
+    );
+    let [to, to_as_well] = [&mut left, &mut right].map(|it| it.add(&hub.endpoint()).expect("room"));
+    assert_eq!(heard(&fabric, (&mut left, to), &mut hub), None, "nobody is known yet");
+    let one = hub.add(&left.endpoint()).expect("room");
+    assert_eq!(heard(&fabric, (&mut left, to), &mut hub), Some(one));
+    assert_eq!(heard(&fabric, (&mut right, to_as_well), &mut hub), None, "it has the same number");
+    let other = hub.add(&right.endpoint()).expect("room");
+    assert_eq!(heard(&fabric, (&mut left, to), &mut hub), Some(one));
+    assert_eq!(heard(&fabric, (&mut right, to_as_well), &mut hub), Some(other));
+
+    let again = hub.add(&left.endpoint()).expect("room");
+    assert_eq!(heard(&fabric, (&mut left, to), &mut hub), Some(again), "the last one counts");
+    hub.remove(again);
+    assert_eq!(heard(&fabric, (&mut left, to), &mut hub), Some(one));
+    let again = hub.add(&left.endpoint()).expect("room");
+    hub.remove(one);
+    assert_eq!(heard(&fabric, (&mut left, to), &mut hub), Some(again));
+    hub.remove(again);
+    assert_eq!(heard(&fabric, (&mut left, to), &mut hub), None);
+
+    hub.add(&left.endpoint()).expect("room");
+    drop(left);
+    fabric.readdress(moving.host());
+    let mut left = Datagrams::new(moving.open("sim0", 1, 0).expect("a device"), &SMALL, 5, 2);
+    let left = left.as_mut().expect("room for it");
+    let to = left.add(&hub.endpoint()).expect("room");
+    assert_eq!(heard(&fabric, (left, to), &mut hub), None, "by that address nobody is known");
+    assert_eq!(heard(&fabric, (&mut right, to_as_well), &mut hub), Some(other));
 }
 
 // [RDMA-20]
@@ -110,7 +166,7 @@ fn peers_come_and_go_and_a_device_goes() {
     assert_eq!(left.poll_event(&mut context), Poll::Pending);
     later(&fabric);
     assert_eq!(left.poll_event(&mut context), Poll::Ready(()));
-    assert_eq!(left.poll(|from, _| assert_eq!(from, own.qpn)), 1);
+    assert_eq!(left.poll(|from, _| assert_eq!(from.peer(), Some(new))), 1);
     fabric.pull(verbs.host());
     assert_eq!(left.poll(|_, _| {}), 0);
     assert_eq!(left.ended(), Some(Ended::Device(DeviceError::Gone)));

@@ -85,6 +85,7 @@ fn completed(raw: &Wc) -> Completion {
         queue: 0,
         bytes: raw.byte_len,
         from: raw.src_qp,
+        from_lid: raw.slid,
         has_grh: raw.wc_flags & WC_GRH != 0,
     }
 }

@@ -41,8 +41,8 @@ use std::fmt::Debug;
 use std::time::Duration;
 use wire::{Header, Kind};
 
-/// Sends packets, without a promise that they arrive. Each comes whole or not at all, and whoever is said
-/// to have sent it did.
+/// Sends packets, without a promise that they arrive. Each comes whole or not at all, and from whoever is said to have sent it,
+/// if everybody who can send there is honest: sessions that are not sealed go by that alone.
 pub trait Carrier {
     /// One that it sends to.
     type Peer: Copy + Eq + Debug;

@@ -8,7 +8,7 @@ use crate::rdma::datagrams::{self, Datagrams, PeerId};
 use crate::rdma::sim::{Fabric, SimDevice, Weather};
 use crate::rdma::verbs::Verbs;
 use crate::secure::key::Key;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 mod sealed;
 
@@ -26,8 +26,6 @@ const CONFIG: Config = Config {
 struct Node {
     rpc: Rpc<PeerId>,
     port: Datagrams<SimDevice>,
-    /// By the number of the queue pair there.
-    peers: BTreeMap<u32, PeerId>,
     sessions: Vec<SessionId>,
     calls: u64,
     open: BTreeSet<u64>,
@@ -47,7 +45,6 @@ fn node(fabric: &Fabric, at: u32) -> Node {
     Node {
         rpc: Rpc::new(CONFIG).expect("good limits"),
         port,
-        peers: BTreeMap::new(),
         sessions: Vec::new(),
         calls: 0,
         open: BTreeSet::new(),
@@ -70,14 +67,15 @@ fn secret(seed: u64, client: usize, server: usize) -> Key {
 /// Every node is a client of every other; a session of two is sealed.
 fn nodes(fabric: &Fabric, count: u32, seed: u64) -> Vec<Node> {
     let mut nodes: Vec<_> = (0..count).map(|at| node(fabric, at)).collect();
+    let endpoints: Vec<_> = nodes.iter().map(|node| node.port.endpoint()).collect();
+    assert!(endpoints.iter().all(|it| it.qpn == endpoints[0].qpn), "all have the same number");
+    let mut add = |node: &mut Node| -> Vec<_> {
+        endpoints.iter().map(|to| node.port.add(to).expect("room")).collect()
+    };
+    let peers: Vec<_> = nodes.iter_mut().map(&mut add).collect();
     for client in 0..nodes.len() {
         for server in (0..nodes.len()).filter(|&it| it != client) {
-            let [there, here] = [server, client].map(|at| nodes[at].port.endpoint());
-            let to = nodes[client].port.add(&there).expect("room");
-            let back = nodes[server].port.add(&here).expect("room");
-            nodes[client].peers.entry(there.qpn).or_insert(to);
-            nodes[server].peers.entry(here.qpn).or_insert(back);
-            let (to, back) = (nodes[client].peers[&there.qpn], nodes[server].peers[&here.qpn]);
+            let (to, back) = (peers[client][server], peers[server][client]);
             let protection = || match (client + server) % 2 {
                 0 => Protection::Trusted,
                 _ => Protection::Sealed(secret(seed, client, server)),
@@ -144,7 +142,7 @@ struct Outcomes<'a> {
 
 impl Node {
     fn turn(&mut self, at: usize, now: Time, dice: &mut Random, calls_max: u64) {
-        let Self { rpc, port, peers, sessions, recorded, .. } = self;
+        let Self { rpc, port, sessions, recorded, .. } = self;
         for _ in 0..dice.below(6) {
             let session = sessions[dice.below(sessions.len() as u64) as usize];
             let text = question(at, self.calls);
@@ -158,7 +156,7 @@ impl Node {
         let Self { handled, later, open, replies, unanswered, .. } = self;
         let mut node = Outcomes { at, dice, handled, later, open, replies, unanswered };
         port.poll(|from, packet| {
-            let from = peers[&from];
+            let from = from.peer().expect("all know each other");
             if node.dice.below(10) == 0 {
                 recorded.push((from, packet.to_vec()));
             }
@@ -184,7 +182,7 @@ impl Node {
     }
 }
 
-// [RDMA-31] [RDMA-32] [RDMA-33] [RDMA-34]
+// [RDMA-23] [RDMA-31] [RDMA-32] [RDMA-33] [RDMA-34]
 #[test]
 fn every_call_has_one_outcome_and_every_request_is_handled_at_most_once() {
     let (mut repeated, mut duplicates, mut late, mut unanswered) = (0, 0, 0, 0);

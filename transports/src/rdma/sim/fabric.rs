@@ -42,6 +42,9 @@ pub(super) struct Host {
     pub(super) shared_receives: u32,
     /// Of its port.
     pub(super) mtu_bytes: u16,
+    /// The number of its next queue pair, unless one is free. Other machines use the same ones.
+    next_qpn: u32,
+    free_qpns: Vec<u32>,
     /// How often its device is open.
     pub(super) opened: usize,
     /// How many more bytes may be registered.
@@ -52,6 +55,17 @@ pub(super) struct Host {
     pub(super) memory_refused: u64,
     pub(super) news: VecDeque<DeviceEvent>,
     pub(super) waker: Option<Waker>,
+}
+
+impl Host {
+    /// The number of a queue pair that is made: that of one that is gone as soon as may be, so that whoever takes one for
+    /// the other does.
+    fn take_qpn(&mut self) -> u32 {
+        self.free_qpns.pop().unwrap_or_else(|| {
+            self.next_qpn += 1;
+            self.next_qpn - 1
+        })
+    }
 }
 
 #[derive(Debug)]
@@ -69,11 +83,10 @@ pub(super) struct State {
     /// What is looked for in all that comes to a receiver, if anything, and how often it was there.
     pub(super) wanted: Vec<u8>,
     pub(super) sightings: u64,
-    /// A queue pair that is gone leaves its place empty, and its number to another one.
+    /// A queue pair that is gone leaves its place empty, and its number to another one of its machine.
     pairs: Vec<Option<Pair>>,
-    /// The places of those that are there, by their numbers.
-    numbers: BTreeMap<u32, usize>,
-    numbers_free: Vec<u32>,
+    /// The places of those that are there, by machine and number.
+    numbers: BTreeMap<(usize, u32), usize>,
     completions: Vec<Completions>,
     receives: Vec<ReceiveQueue>,
     /// Memory that datagrams and inline sends come and go in.
@@ -96,7 +109,6 @@ impl State {
             sightings: 0,
             pairs: Vec::new(),
             numbers: BTreeMap::new(),
-            numbers_free: Vec::new(),
             completions: Vec::new(),
             receives: Vec::new(),
             pool: Vec::new(),
@@ -169,6 +181,8 @@ impl State {
             inline_bytes_max: INLINE_BYTES_MAX,
             shared_receives: Self::LIMITS.shared_receives,
             mtu_bytes: MTU_BYTES,
+            next_qpn: FIRST_QPN,
+            free_qpns: Vec::new(),
             opened: 0,
             memory_left_bytes: u64::MAX,
             queues_limit_bytes: None,
@@ -322,14 +336,11 @@ impl State {
         &mut self.receives[queue]
     }
 
-    pub(super) fn add_pair(&mut self, make: impl FnOnce(u32) -> Pair) -> usize {
-        #[expect(clippy::cast_possible_truncation, reason = "the limit is lower")]
-        let next = self.numbers.len() as u32 + FIRST_QPN;
-        // As soon as may be, so that whoever takes one for the other does.
-        let qpn = self.numbers_free.pop().unwrap_or(next);
+    pub(super) fn add_pair(&mut self, host: usize, make: impl FnOnce(u32) -> Pair) -> usize {
         let place = self.pairs.len();
+        let qpn = self.hosts[host].take_qpn();
         self.pairs.push(Some(make(qpn)));
-        self.numbers.insert(qpn, place);
+        self.numbers.insert((host, qpn), place);
         place
     }
 
@@ -340,10 +351,11 @@ impl State {
     /// Destroys a queue pair; what it held is the caller's.
     pub(super) fn remove_pair(&mut self, pair: usize) -> Option<Pair> {
         let gone = self.pairs.get_mut(pair)?.take()?;
-        self.numbers.remove(&gone.qpn);
-        self.numbers_free.push(gone.qpn);
+        self.numbers.remove(&(gone.host, gone.qpn));
         let is_of_it = |event: &DeviceEvent| matches!(event, DeviceEvent::QueuePairFailed { qpn } if *qpn == gone.qpn);
-        self.hosts[gone.host].news.retain(|event| !is_of_it(event));
+        let host = &mut self.hosts[gone.host];
+        host.free_qpns.push(gone.qpn);
+        host.news.retain(|event| !is_of_it(event));
         // Some devices take back what nobody has polled, and others leave it there.
         if self.random.below(2) == 0 {
             self.completions[gone.completions].forget(gone.qpn);
@@ -365,9 +377,9 @@ impl State {
     /// The queue pair of that number on that machine, if packets reach it.
     pub(super) fn reach(&self, gid: &[u8; 16], qpn: u32) -> Option<usize> {
         let host = self.host_at(gid)?;
-        let index = *self.numbers.get(&qpn)?;
+        let index = *self.numbers.get(&(host, qpn))?;
         let pair = self.pairs.get(index)?.as_ref()?;
-        (pair.host == host && pair.gid == *gid && self.is_up(host)).then_some(index)
+        (pair.gid == *gid && self.is_up(host)).then_some(index)
     }
 
     pub(super) fn endpoint(pair: &Pair) -> Endpoint {

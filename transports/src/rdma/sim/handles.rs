@@ -183,7 +183,7 @@ impl SimDevice {
         }
         let is_datagram = matches!(kind, Kind::Datagram { .. });
         let mtu_bytes = state.port(self.at.host).mtu_bytes;
-        let pair = state.add_pair(|qpn| Pair {
+        let pair = state.add_pair(self.at.host, |qpn| Pair {
             host: self.at.host,
             gid: self.gid,
             qpn,

@@ -248,8 +248,8 @@ fn a_datagram_lies_behind_its_route_or_vanishes() {
     assert_eq!((completion.bytes, completion.from), (104, left.pair.endpoint().qpn));
     assert!(completion.has_grh);
     let slot = right.pair.received(&completion).unwrap();
-    assert_eq!(slot.as_ref()[8..24], left.pair.endpoint().gid);
-    assert_eq!(slot.as_ref()[24..40], right.pair.endpoint().gid);
+    assert_eq!(slot.as_ref()[32..36], left.pair.endpoint().gid[12..]);
+    assert_eq!(slot.as_ref()[36..40], right.pair.endpoint().gid[12..]);
 }
 
 #[test]

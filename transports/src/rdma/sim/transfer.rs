@@ -230,12 +230,13 @@ impl State {
     }
 }
 
-/// A datagram as it lies in a slot: behind a header with both GIDs.
+/// A datagram as it lies in a slot: behind a header of IPv4, as RoCE has it, and that behind bytes that mean nothing.
 fn route_header(from: &Endpoint, to: &[u8; 16], bytes: &[u8], whole: &mut Vec<u8>) {
     whole.clear();
-    whole.extend_from_slice(&[0; GRH_BYTES - 32]);
-    whole.extend_from_slice(&from.gid);
-    whole.extend_from_slice(to);
+    whole.resize(GRH_BYTES, 0xa5);
+    whole[20] = 0x45;
+    whole[32..36].copy_from_slice(&from.gid[12..]);
+    whole[36..].copy_from_slice(&to[12..]);
     whole.extend_from_slice(bytes);
 }
 

@@ -100,6 +100,8 @@ pub struct Completion {
     pub bytes: u32,
     /// Of a datagram: the number of the queue pair that sent it. Anyone can write it.
     pub from: u32,
+    /// Of a datagram: the LID of the port that sent it, where there are any. Anyone can write that, too.
+    pub from_lid: u16,
     /// Of a datagram: whether the first [`GRH_BYTES`](super::GRH_BYTES) of the slot mean anything.
     pub has_grh: bool,
 }

@@ -365,7 +365,7 @@ fn lanes_carry_messages_over_datagrams() {
                 });
                 port.flush();
                 port.poll(|from, packet| {
-                    assert_eq!(from, ends[1 - at].qpn);
+                    assert_eq!(from.peer(), Some(ids[at]));
                     side.on_packet(packet, since(began));
                 });
                 side.hear((1 - at) * 100, since(began));

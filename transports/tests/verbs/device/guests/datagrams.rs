@@ -208,6 +208,41 @@ impl Guest {
         self.words.say(&format!("{DONE}\n"));
     }
 
+    /// The first queue pairs of both guests have one number. Each guest has its own as a peer besides, and tells who says
+    /// something.
+    async fn tell_apart(&mut self, real: &Real, host: usize) {
+        let mut port = Port::new();
+        self.words.say(&port.renew(real, ALIKE).expect("the device is there"));
+        let mut port = port.datagrams.expect("it was just made");
+        while !self.endpoints.contains_key(&ALIKE) {
+            self.listen();
+            real.pass().await;
+        }
+        let ends = [port.endpoint(), self.endpoints[&ALIKE]];
+        assert_eq!(ends[0].qpn, ends[1].qpn, "it is the first of each");
+        let peers = ends.map(|end| port.add(&end).expect("it is there"));
+        let (mut heard, mut is_done) = ([false; 2], false);
+        while !is_done || self.others_done == 0 {
+            for peer in peers {
+                // Without room it is said later.
+                let _ = port.send(peer, |slot| put(slot, &[host as u8]));
+            }
+            port.flush();
+            port.poll(|from, packet| {
+                let from = peers.iter().position(|it| Some(*it) == from.peer());
+                let from = from.expect("both are known");
+                assert_eq!(from == 0, *packet == [host as u8], "{packet:?}");
+                heard[from] = true;
+            });
+            if heard == [true; 2] && !std::mem::replace(&mut is_done, true) {
+                self.done();
+            }
+            self.listen();
+            real.pass().await;
+        }
+        self.others_done = 0;
+    }
+
     /// Says what there is to say, and hears what came.
     fn turn(&mut self) {
         for lane in &mut self.lanes {
@@ -221,9 +256,9 @@ impl Guest {
         for (number, port) in self.ports.iter_mut().enumerate() {
             let Some(port) = &mut port.datagrams else { continue };
             port.poll(|from, packet| {
+                let from = from.peer();
                 let is_its = |lane: &&mut Far| {
-                    let endpoint = self.endpoints.get(&lane.there);
-                    lane.port == number && endpoint.is_some_and(|it| it.qpn == from)
+                    lane.port == number && from.is_some_and(|it| lane.id == Some(it))
                 };
                 // One that is gone may still be heard.
                 if let Some(lane) = self.lanes.iter_mut().find(is_its) {
@@ -285,7 +320,8 @@ impl Guest {
             {
                 asked += 1;
             }
-            port.poll(|_, packet| {
+            port.poll(|from, packet| {
+                assert_eq!(from.peer(), Some(peer));
                 rpc.on_packet(now, peer, packet, |rpc, event| story.on_event(Some(rpc), &event));
             });
             rpc.on_turn(now, &mut port, |event| story.on_event(None, &event));
@@ -304,8 +340,9 @@ impl Guest {
     }
 }
 
-/// What the queue pair for questions is called.
+/// What the queue pair for questions is called, and that whose number is the same in both guests.
 const QUESTIONS: usize = 9;
+const ALIKE: usize = 8;
 const ASKS: usize = 500;
 /// For a network whose round trips take some ten milliseconds.
 const RPC: rpc::Config = rpc::Config {
@@ -366,7 +403,7 @@ fn mtu(bytes: &str) {
     assert!(status.expect("ip is there").success());
 }
 
-// [RDMA-20] [RDMA-22] [RDMA-32] [RDMA-33]
+// [RDMA-20] [RDMA-22] [RDMA-23] [RDMA-32] [RDMA-33]
 #[test]
 #[ignore = "needs another guest"]
 fn two_guests_talk_by_datagrams() {
@@ -378,6 +415,7 @@ fn two_guests_talk_by_datagrams() {
     network(BAD);
     on_the_device(async |real| {
         let mut guest = Guest::new(real, host).await;
+        guest.tell_apart(real, host).await;
         guest.talk(real, Trouble::After(host * 2 * LENGTHS.len() / 3)).await;
         guest.ask(real, host).await;
         // Nothing that is said last is lost.
