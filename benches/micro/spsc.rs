@@ -1,7 +1,7 @@
 //! A ring between two threads, against others: streams by capacity and by batch, and answers by depth.
 //!
 //! Everyone is used as its documents name as the fastest: in batches where it has them, one by one
-//! where it has not. All receivers take whatever there is.
+//! where it has not, and where there is but one value. All receivers take whatever there is.
 
 mod pipes;
 

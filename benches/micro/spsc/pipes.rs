@@ -2,7 +2,7 @@
 
 use crossbeam_queue::ArrayQueue;
 use greenroom::queue::spsc;
-use ringbuf::traits::{Consumer, Producer, Split};
+use ringbuf::traits::{Consumer, Observer, Producer, Split};
 use ringbuf::{HeapCons, HeapProd, HeapRb};
 use rtrb::chunks::ChunkError::TooFewSlots;
 use std::sync::Arc;
@@ -113,10 +113,10 @@ impl Pipe for Single {
     }
 }
 
-/// What part of rtrb's ring is read at a time.
-const RTRB_PARTS: usize = 4;
+/// What part of a peer's ring is read at a time, so that who sends has room again before all is read.
+const PARTS: usize = 4;
 
-/// rtrb, by chunks.
+/// The first value by itself, and what is behind it by chunks: of a ring that is empty, a chunk would write its index.
 pub(crate) struct Rtrb;
 
 impl Pipe for Rtrb {
@@ -142,10 +142,13 @@ impl Pipe for Rtrb {
         }
     }
 
-    fn receive(receiver: &mut Self::Receiver, take: impl FnMut(u64)) {
-        // The same way round. A part of the ring at a time, so that who sends has room again before all is read.
-        let most = (receiver.buffer().capacity() / RTRB_PARTS).max(1);
+    fn receive(receiver: &mut Self::Receiver, mut take: impl FnMut(u64)) {
+        let Ok(first) = receiver.pop() else { return };
+        take(first);
+        // The same way round.
+        let most = (receiver.buffer().capacity() / PARTS).max(1);
         let chunk = match receiver.read_chunk(most) {
+            Err(TooFewSlots(0)) => return,
             Err(TooFewSlots(filled)) => receiver.read_chunk(filled),
             chunk => chunk,
         };
@@ -155,16 +158,19 @@ impl Pipe for Rtrb {
     }
 }
 
-/// ringbuf, by iterators.
+/// ringbuf, by an iterator into it, and out of it by slices, as its documents have it: its iterator that takes values out
+/// writes the index for each of them, and a slice does so even where there is none.
 pub(crate) struct Ringbuf;
 
 impl Pipe for Ringbuf {
     const WHO: &'static str = "ringbuf";
     type Sender = HeapProd<u64>;
-    type Receiver = HeapCons<u64>;
+    /// With what a slice is taken out into.
+    type Receiver = (HeapCons<u64>, Vec<u64>);
 
     fn new(capacity: usize) -> (Self::Sender, Self::Receiver) {
-        HeapRb::new(capacity).split()
+        let (sender, receiver) = HeapRb::new(capacity).split();
+        (sender, (receiver, vec![0; (capacity / PARTS).max(1)]))
     }
 
     fn send(sender: &mut Self::Sender, source: &mut Source) {
@@ -174,8 +180,13 @@ impl Pipe for Ringbuf {
         sender.push_iter(source);
     }
 
-    fn receive(receiver: &mut Self::Receiver, take: impl FnMut(u64)) {
-        receiver.pop_iter().for_each(take);
+    fn receive((receiver, slice): &mut Self::Receiver, mut take: impl FnMut(u64)) {
+        let Some(first) = receiver.try_pop() else { return };
+        take(first);
+        if !receiver.is_empty() {
+            let count = receiver.pop_slice(slice);
+            slice[..count].iter().copied().for_each(take);
+        }
     }
 }
 
