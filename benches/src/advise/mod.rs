@@ -1,7 +1,8 @@
 //! Which scheduler suits an arrival pattern: it is replayed under each of them.
 //!
 //! The choice goes by the worst that users see: of those whose p99 is close to the best, and of these
-//! those whose throughput is, the one that takes the least processor time wins.
+//! those whose throughput is, the one that takes the least processor time wins. Nobody does where the best p99 is for the
+//! most part what messages waited for the thread that sends them.
 
 mod pattern;
 mod replay;
@@ -27,6 +28,8 @@ const LIMIT: Duration = Duration::from_secs(300);
 const CLOSE_P99: f64 = 1.25;
 /// From this share of the best throughput on, it counts as the same.
 const CLOSE_THROUGHPUT: f64 = 0.9;
+/// The thread that sends may be late by this share of the best p99, or that says little about schedulers.
+const LATE_MOST: f64 = 0.5;
 
 /// Replays the patterns or trace files called `names`, or every pattern, and says what to use.
 ///
@@ -36,8 +39,10 @@ pub fn section(names: &[&str], rounds: usize) -> Result<Section, String> {
     let every: Vec<&str> = PATTERNS.iter().map(|pattern| pattern.name).collect();
     let mut text = format!(
         "Medians of {rounds} interleaved rounds, a process for each. Throughput: all messages sent at \
-         once. Everything else: messages sent as recorded; latency until the handler has finished, \
-         processor time and switches of one message.\n",
+         once. Everything else: messages sent as recorded; latency from the moment when a message was due until the \
+         handler has finished, processor time and switches of one message. `late`: what of the p99 messages may \
+         have waited for the thread that sends them. It is awake 100 µs before each is due, and needs a core; its own \
+         time is not counted.\n",
     );
     let mut rows = Vec::new();
     for name in if names.is_empty() { every.as_slice() } else { names } {
@@ -84,16 +89,28 @@ fn compete(name: &str, rounds: usize, rows: &mut Vec<Row>) -> Result<String, Str
     }
     let found: Vec<_> =
         found.into_iter().map(|(setting, found)| (setting, medians(&found))).collect();
-    let mut table =
-        Table::new(&["who", "messages/s", "p50", "p99", "p99.9", "processor time", "switches"]);
+    let mut table = Table::new(&[
+        "who",
+        "messages/s",
+        "p50",
+        "p99",
+        "p99.9",
+        "late",
+        "processor time",
+        "switches",
+    ]);
     for (setting, one) in &found {
         let mut cells = vec![setting.who.to_owned(), format!("{:.0}", one.per_second)];
-        cells.extend(one.latency_ns[..3].iter().map(|&nanos| table::time(nanos)));
-        cells.extend([table::time(one.cpu_ns), format!("{:.3}", one.switches)]);
+        let times = [&one.latency_ns[..3], &[one.late_ns, one.cpu_ns]].concat();
+        cells.extend(times.into_iter().map(table::time));
+        cells.push(format!("{:.3}", one.switches));
         table.row(cells);
     }
     let figures: Vec<Found> = found.iter().map(|(_, found)| *found).collect();
-    let (winner, why) = choose(&figures).ok_or("nothing was measured")?;
+    let (winner, why) = match choose(&figures) {
+        Ok(chosen) => chosen,
+        Err(why) => return Ok(format!("{table}\n**No verdict**: {why}.\n")),
+    };
     let setting = found[winner].0;
     Ok(format!(
         "{table}\n**{}**: {why}.\n\n```rust\nSystem::builder()\n    .workers({})\n    \
@@ -133,26 +150,36 @@ fn medians(found: &[Found]) -> Found {
     Found {
         per_second: median(&|one| one.per_second),
         latency_ns: [0, 1, 2, 3].map(|at| median(&|one| one.latency_ns[at])),
+        late_ns: median(&|one| one.late_ns),
         cpu_ns: median(&|one| one.cpu_ns),
         switches: median(&|one| one.switches),
     }
 }
 
-/// Which of them to use, and why.
-fn choose(found: &[Found]) -> Option<(usize, String)> {
+/// Which of them to use, and why; or why that cannot be said.
+fn choose(found: &[Found]) -> Result<(usize, String), String> {
     let p99 = |at: usize| found[at].latency_ns[1];
     let best_of = |of: &[usize], figure: &dyn Fn(usize) -> f64| {
         of.iter().copied().min_by(|&a, &b| figure(a).total_cmp(&figure(b)))
     };
     let all: Vec<usize> = (0..found.len()).collect();
-    let quickest = best_of(&all, &p99)?;
+    let nobody = || "nothing was measured".to_owned();
+    let quickest = best_of(&all, &p99).ok_or_else(nobody)?;
+    let late = found[quickest].late_ns;
+    if late > LATE_MOST * p99(quickest) {
+        return Err(format!(
+            "the thread that sends was late by {} itself, of a best p99 of {}; let nothing else run, or take more cores",
+            table::time(late),
+            table::time(p99(quickest))
+        ));
+    }
     let close: Vec<usize> =
         all.iter().copied().filter(|&at| p99(at) <= CLOSE_P99 * p99(quickest)).collect();
-    let strongest = best_of(&close, &|at| -found[at].per_second)?;
+    let strongest = best_of(&close, &|at| -found[at].per_second).ok_or_else(nobody)?;
     let enough = CLOSE_THROUGHPUT * found[strongest].per_second;
     let strong: Vec<usize> =
         close.iter().copied().filter(|&at| found[at].per_second >= enough).collect();
-    let winner = best_of(&strong, &|at| found[at].cpu_ns)?;
+    let winner = best_of(&strong, &|at| found[at].cpu_ns).ok_or_else(nobody)?;
     let why = match (close.len(), strong.len()) {
         (1, _) => format!("the only one whose p99 is near the best, {}", table::time(p99(winner))),
         (near, 1) => format!(
@@ -165,7 +192,7 @@ fn choose(found: &[Found]) -> Option<(usize, String)> {
             table::time(found[winner].cpu_ns)
         ),
     };
-    Some((winner, why))
+    Ok((winner, why))
 }
 
 #[cfg(test)]
@@ -174,7 +201,7 @@ mod tests {
     use crate::advise::replay::Found;
 
     fn found(p99: f64, per_second: f64, cpu_ns: f64) -> Found {
-        Found { per_second, latency_ns: [1.0, p99, p99, p99], cpu_ns, switches: 0.0 }
+        Found { per_second, latency_ns: [1.0, p99, p99, p99], late_ns: 0.0, cpu_ns, switches: 0.0 }
     }
 
     #[test]
@@ -196,7 +223,16 @@ mod tests {
         let (winner, why) =
             choose(&[found(60.0, 9e6, 5.0), found(50.0, 9.1e6, 6.0)]).expect("a winner");
         assert_eq!((winner, why.contains("processor")), (0, true), "{why}");
-        assert!(choose(&[]).is_none());
+        assert!(choose(&[]).is_err());
+    }
+
+    #[test]
+    fn what_the_sender_decides_is_no_verdict() {
+        let late = |late_ns, p99| Found { late_ns, ..found(p99, 9e6, 5.0) };
+        let why = choose(&[late(30.0, 50.0), late(0.0, 60.0)]).expect_err("it decides");
+        assert!(why.contains("late by 30.0 ns"), "{why}");
+        let (winner, _) = choose(&[late(20.0, 50.0), late(90.0, 100.0)]).expect("a winner");
+        assert_eq!(winner, 0, "one that keeps the sender from its core is no better for that");
     }
 
     #[test]
