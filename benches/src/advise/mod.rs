@@ -21,8 +21,10 @@ use std::process::Command;
 use std::time::Duration;
 use trace::Plan;
 
-/// How long one replay may take.
+/// How long one process that replays may take: who does not end is to be found out.
 const LIMIT: Duration = Duration::from_secs(300);
+/// How long it should take at most by what the trace says, since workers and the machine take time, too.
+const TRACE_MAX: Duration = Duration::from_secs(240);
 
 /// Up to this many times the best p99 counts as the same.
 const CLOSE_P99: f64 = 1.25;
@@ -44,9 +46,16 @@ pub fn section(names: &[&str], rounds: usize) -> Result<Section, String> {
          have waited for the thread that sends them. It is awake 100 µs before each is due, and needs a core; its own \
          time is not counted.\n",
     );
+    let names = if names.is_empty() { every.as_slice() } else { names };
+    // All of them before the first is measured: what cannot be replayed would be found out after hours.
+    let plans = names.iter().map(|name| load(name)).collect::<Result<Vec<_>, _>>()?;
+    let each: Duration = plans.iter().map(|(plan, _)| plan.takes()).sum();
+    let minutes = (each * u32::try_from(rounds * settings().count()).unwrap_or(u32::MAX))
+        .as_secs_f64()
+        / 60.0;
+    eprintln!("all of this takes {minutes:.0} minutes, or somewhat longer");
     let mut rows = Vec::new();
-    for name in if names.is_empty() { every.as_slice() } else { names } {
-        let (plan, about) = load(name)?;
+    for (name, (plan, about)) in names.iter().zip(plans) {
         let messages = plan.jobs.len();
         text.push_str(&format!(
             "\n### {name}\n\n{about}: {messages} messages, {} actors.\n\n",
@@ -66,19 +75,34 @@ pub fn one(who: &str, name: &str) -> Result<String, String> {
     Ok(replay::replay(&load(name)?.0, setting).line())
 }
 
+/// Reads a trace, or makes a pattern, and says what it is.
+///
+/// # Errors
+/// When it cannot be read, or would take too long.
 fn load(name: &str) -> Result<(Plan, String), String> {
     if let Some(pattern) = PATTERNS.iter().find(|pattern| pattern.name == name) {
         return Ok((Plan::new((pattern.make)()), pattern.about.to_owned()));
     }
     let text = fs::read_to_string(name).map_err(|error| format!("{name}: {error}"))?;
     let messages = trace::parse(&text).map_err(|error| format!("{name}: {error}"))?;
-    Ok((Plan::new(messages), "as recorded".to_owned()))
+    let plan = Plan::new(messages);
+    let (takes, most) = (plan.takes().as_secs(), TRACE_MAX.as_secs());
+    if takes > most {
+        return Err(format!(
+            "{name}: a replay as recorded and one at once take {takes} s, at most {most} s: take a shorter part of it"
+        ));
+    }
+    Ok((plan, "as recorded".to_owned()))
+}
+
+/// What there are cores for.
+fn settings() -> impl Iterator<Item = &'static Setting> {
+    SETTINGS.iter().filter(|setting| setting.workers <= machine::cores())
 }
 
 fn compete(name: &str, rounds: usize, rows: &mut Vec<Row>) -> Result<String, String> {
-    let fits = |setting: &&Setting| setting.workers <= machine::cores();
     let mut found: Vec<(&Setting, Vec<Found>)> =
-        SETTINGS.iter().filter(fits).map(|setting| (setting, Vec::new())).collect();
+        settings().map(|setting| (setting, Vec::new())).collect();
     for round in 0..rounds {
         eprintln!("{name}: round {} of {rounds}", round + 1);
         for (setting, found) in &mut found {
@@ -197,8 +221,9 @@ fn choose(found: &[Found]) -> Result<(usize, String), String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{choose, section};
+    use super::{choose, load, section};
     use crate::advise::replay::Found;
+    use std::{env, fs, process};
 
     fn found(p99: f64, per_second: f64, cpu_ns: f64) -> Found {
         Found { per_second, latency_ns: [1.0, p99, p99, p99], late_ns: 0.0, cpu_ns, switches: 0.0 }
@@ -233,6 +258,20 @@ mod tests {
         assert!(why.contains("late by 30.0 ns"), "{why}");
         let (winner, _) = choose(&[late(20.0, 50.0), late(90.0, 100.0)]).expect("a winner");
         assert_eq!(winner, 0, "one that keeps the sender from its core is no better for that");
+    }
+
+    #[test]
+    fn a_trace_that_takes_too_long_is_refused_before_anything_is_measured() {
+        let file = env::temp_dir().join(format!("greenroom-trace-{}.csv", process::id()));
+        let refused = |trace: &str| {
+            fs::write(&file, trace).unwrap();
+            load(file.to_str().unwrap()).err()
+        };
+        let why = refused("0,-,a,1\n360e6,-,a,1\n").expect("it lasts six minutes");
+        assert!(why.contains("take 360 s, at most 240 s"), "{why}");
+        assert!(refused("0,-,a,121e6\n").is_some(), "it is worked on twice");
+        assert_eq!(refused("0,-,a,1\n230e6,-,a,1\n"), None);
+        fs::remove_file(&file).unwrap();
     }
 
     #[test]

@@ -9,6 +9,7 @@
 //! that one is handled. Every other message has a cause outside and keeps its time.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// How long after a message an actor may send another one because of it.
 pub(super) const CAUSE_US: f64 = 1_000.0;
@@ -91,6 +92,13 @@ pub(super) fn parse(text: &str) -> Result<Vec<Message>, String> {
 }
 
 impl Plan {
+    /// How long two replays take one after the other, one of which is hurried, where one worker does all of the work.
+    pub(super) fn takes(&self) -> Duration {
+        let work_us: f64 = self.jobs.iter().map(|job| job.work_us).sum();
+        let recorded_us = self.roots.last().map_or(0.0, |(time_us, ..)| *time_us);
+        Duration::from_secs_f64((work_us + work_us.max(recorded_us)) / 1e6)
+    }
+
     /// Finds the cause of every message.
     #[must_use]
     pub(super) fn new(mut messages: Vec<Message>) -> Self {
@@ -149,6 +157,14 @@ mod tests {
         assert_eq!(plan.roots, [(0.0, 0, None), (4900.0, 3, Some(0))]);
         let then: Vec<_> = plan.jobs.iter().map(|job| job.then.clone()).collect();
         assert_eq!(then, [vec![1], vec![2], vec![], vec![]]);
+    }
+
+    #[test]
+    fn a_replay_takes_as_long_as_it_was_recorded_or_worked_on() {
+        let seconds = |text: &str| Plan::new(parse(text).unwrap()).takes().as_secs_f64();
+        let almost = |one: f64, other: f64| (one - other).abs() < 1e-6;
+        assert!(almost(seconds("7e6,-,a,0\n9e6,-,a,5e5\n"), 2.5), "two seconds lie between them");
+        assert!(almost(seconds("0,-,a,3e6\n1e6,-,a,1e6\n"), 8.0), "work that piles up");
     }
 
     #[test]
