@@ -161,7 +161,9 @@ pub fn run(args: impl IntoIterator<Item = String>) -> Result<Report, String> {
     // Before anything else, since it says how busy the machine was until now.
     machine::facts();
     let mut section = match words[..] {
-        ["run", ref names @ ..] => contest::section(names, args.rounds.unwrap_or(7))?,
+        ["run", ref names @ ..] => {
+            contest::section(names, args.rounds.unwrap_or(contest::ROUNDS_LEAST))?
+        }
         ["large", ref names @ ..] => contest::large(names, args.rounds.unwrap_or(3))?,
         ["instructions", ref names @ ..] => instructions::section(names)?,
         ["advise", ref names @ ..] => advise::section(names, args.rounds.unwrap_or(3))?,
@@ -210,6 +212,10 @@ fn wrong(words: &[&str], args: &Args) -> Option<String> {
     }
     if args.parquet.is_some() && TABLES_ALONE.contains(&command) {
         return Some(format!("{command} keeps nothing but its tables: --parquet is not for it"));
+    }
+    let rounds = args.rounds.unwrap_or(contest::ROUNDS_LEAST);
+    if command == "run" && args.out.is_some() && rounds < contest::ROUNDS_LEAST {
+        return Some(format!("--out keeps medians of {} rounds at least", contest::ROUNDS_LEAST));
     }
     // Which programs are counted is said by the command that is recorded.
     let is_part = args.out.is_some() && words.len() > 1 && command != "instructions";
@@ -305,6 +311,8 @@ mod tests {
         assert!(refused("run ask --out RESULTS.md"));
         assert!(!refused("run --out RESULTS.md") && !refused("run ask"));
         assert!(!refused("instructions ping_pong counting ask --out RESULTS.md"));
+        assert!(refused("run --rounds 6 --out RESULTS.md") && !refused("run --rounds 6"));
+        assert!(!refused("run --rounds 7 --out RESULTS.md"));
         assert!(refused("idle --rounds 3") && !refused("sim --rounds 3"));
         assert!(refused("net --parquet x.parquet") && !refused("sim --parquet x.parquet"));
     }

@@ -16,6 +16,8 @@ use std::time::{Duration, Instant};
 
 /// No further round of a program begins after this time, so that a slow machine ends too.
 const BUDGET: Duration = Duration::from_secs(600);
+/// But these do: medians of fewer are not kept.
+pub const ROUNDS_LEAST: usize = 7;
 
 /// Draws the order of the contestants in each round.
 const SEED: u64 = 7;
@@ -90,7 +92,7 @@ fn compete(row: &programs::Row, rounds: usize, rows: &mut Vec<Row>) -> String {
     let mut random = Random::new(SEED);
     let clock = Instant::now();
     let mut done = 0;
-    while done < rounds && clock.elapsed() < BUDGET {
+    while goes_on(done, rounds, clock.elapsed()) {
         eprintln!("{}: round {} of {rounds}", row.name, done + 1);
         // The control: whom the verdicts compare is measured twice, as if it were somebody else.
         let twice = verdict::compared(row, &runners);
@@ -110,7 +112,12 @@ fn compete(row: &programs::Row, rounds: usize, rows: &mut Vec<Row>) -> String {
     let whole = runners.iter().filter(|one| one.failure.is_none());
     rows.extend(whole.flat_map(|one| one.rows.iter().chain(&one.again)).cloned());
     runners.extend(absent);
-    verdict::section(row, runners, done, machine::cores())
+    verdict::section(row, runners, (done, rounds), machine::cores())
+}
+
+/// Whether another round begins when so many of those asked for are done after so long.
+fn goes_on(done: usize, asked: usize, elapsed: Duration) -> bool {
+    done < asked && (done < ROUNDS_LEAST || elapsed < BUDGET)
 }
 
 /// Brings `turns` into another order, so that nobody always follows the same neighbour or comes last.
@@ -123,7 +130,15 @@ fn shuffle<T>(turns: &mut [T], random: &mut Random) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Random, SEED, shuffle};
+    use super::{BUDGET, Random, SEED, goes_on, shuffle};
+    use std::time::Duration;
+
+    #[test]
+    fn what_is_slow_has_enough_rounds_all_the_same() {
+        assert!(goes_on(6, 7, BUDGET * 2) && !goes_on(7, 9, BUDGET));
+        assert!(goes_on(7, 9, Duration::ZERO) && !goes_on(9, 9, Duration::ZERO));
+        assert!(goes_on(2, 3, BUDGET * 2) && !goes_on(3, 3, Duration::ZERO));
+    }
 
     #[test]
     fn every_turn_is_taken_once_and_in_another_order_each_round() {

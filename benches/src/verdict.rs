@@ -12,17 +12,20 @@ const DEFAULT_GOAL: f64 = 1.3;
 /// Which of ours is the default.
 const DEFAULT: &str = "auto";
 
-/// The table of one program, and what follows from it. `cores` is how many this machine has.
+/// The table of one program, and what follows from it. `cores` is how many this machine has; of the rounds that were
+/// asked for, not all need have been done.
 pub(crate) fn section(
     row: &Row,
     mut contestants: Vec<Contestant>,
-    rounds: usize,
+    (rounds, asked): (usize, usize),
     cores: usize,
 ) -> String {
     contestants.sort_by(|a, b| a.median().total_cmp(&b.median()));
     let (runners, absent): (Vec<_>, Vec<_>) =
         contestants.into_iter().partition(|one| !one.rows.is_empty());
-    let mut text = format!("\n### {}\n\nn = {}, {rounds} rounds.\n\n", row.name, row.n);
+    let fewer =
+        if rounds < asked { format!(" of {asked}, which took too long") } else { String::new() };
+    let mut text = format!("\n### {}\n\nn = {}, {rounds} rounds{fewer}.\n\n", row.name, row.n);
     if row.outside > 0 {
         text.push_str(&format!(
             "Plain threads beside the workers: {}; all of them share {cores} cores.\n\n",
@@ -277,7 +280,7 @@ mod tests {
             contestant("tokio-4", false, 4, &[]),
             broken,
         ];
-        let text = section(&ROW, contestants, 3, 2);
+        let text = section(&ROW, contestants, (3, 3), 2);
         let wanted = "\n### ask\n\nn = 10, 3 rounds.\n\n\
             | who | ns per question | least | most | ours over it |\n|---|---|---|---|---|\n\
             | **stealing** | 40.0 | 40.0 | 40.0 | 1.00 |\n\
@@ -308,7 +311,7 @@ mod tests {
             failed(contestant("tokio", false, 2, &[20.0])),
             contestant("actix", false, 1, &[200.0]),
         ];
-        let text = section(&ROW, contestants, 3, 2);
+        let text = section(&ROW, contestants, (3, 3), 2);
         let wanted = "| **stealing (failed)** | 11.0 | 10.0 | 12.0 |  |\n\
             | tokio (failed) | 20.0 | 20.0 | 20.0 |  |\n\
             | **auto** | 50.0 | 50.0 | 50.0 | 1.00 |\n\
@@ -334,7 +337,7 @@ mod tests {
             contestant("tokio-1", false, 1, &[125.0]),
         ];
         let row = programs::Row { asleep_goal: Some(0.7), outside: 1, ..ROW };
-        let text = section(&row, contestants, 1, 2);
+        let text = section(&row, contestants, (1, 1), 2);
         let told =
             "1 rounds.\n\nPlain threads beside the workers: 1; all of them share 2 cores.\n\n|";
         assert!(text.contains(told), "{text}");
@@ -361,7 +364,7 @@ mod tests {
         for one in &mut contestants[2..] {
             one.allocator = Allocator::Mimalloc;
         }
-        let text = section(&ROW, contestants, 1, 2);
+        let text = section(&ROW, contestants, (1, 1), 2);
         let wanted = "- best of ours: per_core-1+mimalloc, 40.0 ns\n\
             - the default over it: auto+mimalloc, 44.0 ns: 1.10, goal 1.30: reached\n";
         assert!(text.contains(wanted), "{text}");
@@ -386,7 +389,7 @@ mod tests {
             twice(contestant("auto", true, 2, &[900.0, 50.0, 50.0]), &[55.0, 55.0]),
             contestant("tokio", false, 2, &[105.0, 105.0, 105.0]),
         ];
-        let text = section(&ROW, contestants, 3, 2);
+        let text = section(&ROW, contestants, (3, 3), 2);
         assert!(
             text.contains("tokio, 105.0 ns: 0.48, goal 0.50: reached, within noise**"),
             "{text}"
@@ -401,13 +404,13 @@ mod tests {
             twice(contestant("auto", true, 2, &[50.0, 50.0]), &[49.0]),
             twice(contestant("tokio", false, 2, &[95.0, 95.0]), &[85.0]),
         ];
-        let text = section(&ROW, missed, 2, 2);
+        let text = section(&ROW, missed, (2, 2), 2);
         assert!(text.contains("0.53, goal 0.50: missed, within noise**"), "{text}");
         let clear = vec![
             twice(contestant("auto", true, 2, &[50.0, 50.0]), &[52.0]),
             twice(contestant("tokio", false, 2, &[110.0, 110.0]), &[108.0]),
         ];
-        let text = section(&ROW, clear, 2, 2);
+        let text = section(&ROW, clear, (2, 2), 2);
         assert!(text.contains("0.45, goal 0.50: reached**"), "{text}");
     }
 
@@ -435,21 +438,21 @@ mod tests {
             one
         };
         let row = programs::Row { bytes_goal: Some(256.0), ..ROW };
-        let text = section(&row, vec![of("auto", 5.0, 264.0), of("locked", 6.0, 10.0)], 1, 2);
+        let text = section(&row, vec![of("auto", 5.0, 264.0), of("locked", 6.0, 10.0)], (1, 1), 2);
         let line = "- **memory of the best of ours beside its state of 8 bytes: ";
         assert!(
             text.contains(&format!("{line}auto, 256 bytes each, goal 256: reached**\n")),
             "{text}"
         );
-        let text = section(&row, vec![of("auto", 5.0, 265.0), of("locked", 6.0, 10.0)], 1, 2);
+        let text = section(&row, vec![of("auto", 5.0, 265.0), of("locked", 6.0, 10.0)], (1, 1), 2);
         assert!(
             text.contains(&format!("{line}auto, 257 bytes each, goal 256: missed**\n")),
             "{text}"
         );
         let untold = contestant("auto", true, 2, &[5.0]);
-        let text = section(&row, vec![untold, of("locked", 6.0, 10.0)], 1, 2);
+        let text = section(&row, vec![untold, of("locked", 6.0, 10.0)], (1, 1), 2);
         assert!(text.contains("auto, NaN bytes each, goal 256: missed**\n"), "{text}");
-        let text = section(&ROW, vec![of("auto", 5.0, 264.0)], 1, 2);
+        let text = section(&ROW, vec![of("auto", 5.0, 264.0)], (1, 1), 2);
         assert!(!text.contains("memory"), "{text}");
     }
 
@@ -460,7 +463,7 @@ mod tests {
         let without = |at: usize| {
             let mut both = both();
             both[at].failure = Some("in round 2: still ran after 60 s".into());
-            section(&ROW, both.into(), 2, 2)
+            section(&ROW, both.into(), (2, 2), 2)
         };
         let ours = without(0);
         assert!(
@@ -469,14 +472,20 @@ mod tests {
         );
         let theirs = without(1);
         assert!(theirs.contains("- **no verdict: nobody else ended every round**\n"), "{theirs}");
-        assert!(!section(&ROW, both().into(), 2, 2).contains("ended every round"));
+        assert!(!section(&ROW, both().into(), (2, 2), 2).contains("ended every round"));
+    }
+
+    #[test]
+    fn rounds_that_are_missing_are_told() {
+        let text = section(&ROW, vec![contestant("auto", true, 2, &[5.0])], (8, 9), 2);
+        assert!(text.contains("n = 10, 8 rounds of 9, which took too long.\n"), "{text}");
     }
 
     #[test]
     fn bytes_are_a_column_where_somebody_has_them() {
         let mut one = contestant("auto", true, 2, &[5.0]);
         one.rows[0].bytes_each = Some(300.0);
-        let text = section(&ROW, vec![one, contestant("actix", false, 1, &[9.0])], 1, 2);
+        let text = section(&ROW, vec![one, contestant("actix", false, 1, &[9.0])], (1, 1), 2);
         assert!(text.contains("| ours over it | bytes each |\n|---|---|---|---|---|---|\n"));
         assert!(text.contains("| 1.00 | 300 |\n"));
         assert!(text.contains("| 0.56 |  |\n"));
