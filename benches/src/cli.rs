@@ -14,7 +14,8 @@ pub const USAGE: &str = "\
 usage: bench COMMAND [NAME…] [OPTION…]
 
   run [NAME…]           the programs: greenroom under each scheduler against its peers
-  large [NAME…]         Savina's programs with about a hundred times the work
+  large [NAME…]         Savina's programs with about a hundred times the work, by those who are near the best of
+                        their kind with the usual work
   instructions [NAME…]  the same, instructions per operation (needs valgrind)
   paths                 what each way of a message costs, beside its estimate and the least
   idle                  what 10,000 idle actors cost

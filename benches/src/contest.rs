@@ -5,11 +5,11 @@
 //! which is the same but for its allocator; no peer's documents ask for it, but users of tokio often
 //! choose it. Where somebody gains by it, everybody has such rows.
 
-use crate::contestant::{Allocator, Contestant};
+use crate::contestant::{Allocator, Contestant, times};
 use crate::programs::{self, PROGRAMS};
 use crate::results::Section;
 use crate::rows::Row;
-use crate::{machine, ours, paths, verdict};
+use crate::{machine, ours, paths, stats, verdict};
 use greenroom_peers::programs as peers_programs;
 use greenroom_peers::savina::random::Random;
 use std::time::{Duration, Instant};
@@ -18,6 +18,11 @@ use std::time::{Duration, Instant};
 const BUDGET: Duration = Duration::from_secs(600);
 /// But these do: medians of fewer are not kept.
 pub const ROUNDS_LEAST: usize = 7;
+
+/// Those who go on to the larger size took at most this many times as long as the best of their kind at the usual one.
+const HEAT_MOST: f64 = 1.3;
+/// How often that is tried; the least counts, so that a slow moment of the machine excludes nobody.
+const HEATS: usize = 3;
 
 /// Draws the order of the contestants in each round.
 const SEED: u64 = 7;
@@ -48,19 +53,30 @@ pub fn list() -> String {
 /// # Errors
 /// When there is no such program. A contestant that fails in any round is named in its table and judged no more.
 pub fn section(names: &[&str], rounds: usize) -> Result<Section, String> {
-    Ok(measured("Programs", &chosen(names, PROGRAMS)?, rounds))
+    Ok(measured("Programs", &chosen(names, PROGRAMS)?, rounds, |_, runners| {
+        (runners, String::new())
+    }))
 }
 
+/// Chooses those who are measured, and says why the others are not.
+type Choose = fn(&programs::Row, Vec<Contestant>) -> (Vec<Contestant>, String);
+
 /// The same for those that have a larger size, with that: about a hundred times the work, of `savina_uct` ten times.
+/// Whoever is far behind the best of its kind at the usual size is left out, since all of them would take hours.
 ///
 /// # Errors
 /// When no such program has a larger size.
 pub fn large(names: &[&str], rounds: usize) -> Result<Section, String> {
     let enlarged: Vec<_> = PROGRAMS.iter().filter_map(|row| row.enlarged()).collect();
-    Ok(measured("Programs, 100-fold", &chosen(names, &enlarged)?, rounds))
+    Ok(measured("Programs, 100-fold", &chosen(names, &enlarged)?, rounds, heats))
 }
 
-fn measured(title: &'static str, programs: &[programs::Row], rounds: usize) -> Section {
+fn measured(
+    title: &'static str,
+    programs: &[programs::Row],
+    rounds: usize,
+    choose: Choose,
+) -> Section {
     let mut text = format!(
         "Median nanoseconds per operation of up to {rounds} interleaved rounds, a process for each \
          measurement, in an order that is drawn anew for each round, from seed {SEED}; ratios are ours over \
@@ -70,9 +86,55 @@ fn measured(title: &'static str, programs: &[programs::Row], rounds: usize) -> S
     );
     let mut rows = Vec::new();
     for row in programs {
-        text.push_str(&compete(row, rounds, &mut rows));
+        text.push_str(&compete(row, rounds, choose, &mut rows));
     }
     Section::new(title, text).with_rows(rows)
+}
+
+/// Leaves out who is far behind the best of its kind (ours, frameworks, and those without one) at the usual size. The
+/// default goes on, as it has a goal of its own.
+fn heats(row: &programs::Row, runners: Vec<Contestant>) -> (Vec<Contestant>, String) {
+    let usual = PROGRAMS.iter().find(|usual| usual.name == row.name).map_or(row.n, |usual| usual.n);
+    let mut tried = runners.clone();
+    let mut random = Random::new(SEED);
+    for round in 0..HEATS {
+        eprintln!("{}: heat {} of {HEATS}", row.name, round + 1);
+        let mut turns: Vec<_> = (0..tried.len()).collect();
+        shuffle(&mut turns, &mut random);
+        turns.into_iter().for_each(|at| tried[at].measure(usual, round));
+    }
+    let judged = runners.into_iter().zip(over_the_best(&tried));
+    let goes_on = |(one, over): &(Contestant, f64)| *over <= HEAT_MOST || one.is_default();
+    let (on, left): (Vec<_>, Vec<_>) = judged.partition(goes_on);
+    let mut left: Vec<_> = left.into_iter().map(|(one, over)| (over, one.label())).collect();
+    left.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let left: Vec<_> = left.into_iter().map(|(over, label)| format!("{label} {over:.1}")).collect();
+    let note = format!(
+        "- not measured at this size, since at n = {usual} it took over {HEAT_MOST} times as long as the best of its kind \
+         (ours, frameworks, without one), by the least of {HEATS}: {}\n",
+        left.join(", ")
+    );
+    let on = on.into_iter().map(|(one, _)| one).collect();
+    (on, if left.is_empty() { String::new() } else { note })
+}
+
+/// How many times as long as the best of its kind each took; infinite for who failed.
+fn over_the_best(tried: &[Contestant]) -> Vec<f64> {
+    let least = |one: &Contestant| match one.failure {
+        None => stats::least(&times(&one.rows)),
+        Some(_) => f64::INFINITY,
+    };
+    let kind = |one: &Contestant| (one.ours, one.is_bare());
+    let best = |of: &Contestant| {
+        let alike = tried.iter().filter(|one| kind(one) == kind(of));
+        alike.map(least).fold(f64::INFINITY, f64::min)
+    };
+    // Where all have failed, nobody is ahead of anybody.
+    tried
+        .iter()
+        .map(|one| least(one) / best(one))
+        .map(|over| if over.is_nan() { f64::INFINITY } else { over })
+        .collect()
 }
 
 /// Those of the programs that are called `names`, or all.
@@ -83,12 +145,13 @@ pub(crate) fn chosen(names: &[&str], of: &[programs::Row]) -> Result<Vec<program
     Ok(of.iter().filter(|row| names.is_empty() || names.contains(&row.name)).copied().collect())
 }
 
-fn compete(row: &programs::Row, rounds: usize, rows: &mut Vec<Row>) -> String {
+fn compete(row: &programs::Row, rounds: usize, choose: Choose, rows: &mut Vec<Row>) -> String {
     let mimalloc = Allocator::Mimalloc.executable().is_some();
-    let (mut runners, absent): (Vec<_>, Vec<_>) =
+    let (runners, absent): (Vec<_>, Vec<_>) =
         Contestant::all(row.name).into_iter().partition(|one| {
             one.cores <= machine::cores() && (mimalloc || one.allocator == Allocator::System)
         });
+    let (mut runners, left_out) = choose(row, runners);
     let mut random = Random::new(SEED);
     let clock = Instant::now();
     let mut done = 0;
@@ -112,7 +175,7 @@ fn compete(row: &programs::Row, rounds: usize, rows: &mut Vec<Row>) -> String {
     let whole = runners.iter().filter(|one| one.failure.is_none());
     rows.extend(whole.flat_map(|one| one.rows.iter().chain(&one.again)).cloned());
     runners.extend(absent);
-    verdict::section(row, runners, (done, rounds), machine::cores())
+    verdict::section(row, runners, (done, rounds), machine::cores()) + &left_out
 }
 
 /// Whether another round begins when so many of those asked for are done after so long.
@@ -130,8 +193,33 @@ fn shuffle<T>(turns: &mut [T], random: &mut Random) {
 
 #[cfg(test)]
 mod tests {
-    use super::{BUDGET, Random, SEED, goes_on, shuffle};
+    use super::{BUDGET, Random, SEED, goes_on, over_the_best, shuffle};
+    use crate::contestant::{Allocator, Contestant};
+    use crate::rows::Row;
+    use greenroom_peers::Program;
     use std::time::Duration;
+
+    #[test]
+    fn who_goes_on_is_near_the_best_of_its_kind() {
+        let one = |who, ours, times: &[f64]| {
+            let program = Program::new("savina_fib", who, 1, |_| Duration::ZERO);
+            let row = |&time| Row { ns_per_op: Some(time), ..Row::default() };
+            let rows = times.iter().map(row).collect();
+            Contestant { rows, ..Contestant::new(&program, ours, Allocator::System) }
+        };
+        let mut all = vec![
+            one("locked", true, &[50.0, 20.0]),
+            one("auto", true, &[10.0]),
+            one("tokio", false, &[40.0]),
+            one("actix", false, &[90.0, 80.0]),
+            one("xtra", false, &[160.0]),
+        ];
+        assert_eq!(over_the_best(&all), [2.0, 1.0, 1.0, 1.0, 2.0]);
+        for one in &mut all[2..4] {
+            one.failure = Some("in round 1: still ran after 60 s".into());
+        }
+        assert_eq!(over_the_best(&all), [2.0, 1.0, f64::INFINITY, f64::INFINITY, 1.0]);
+    }
 
     #[test]
     fn what_is_slow_has_enough_rounds_all_the_same() {

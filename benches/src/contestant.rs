@@ -15,6 +15,9 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// How many times as long it may take at most when there is more to do: who does not end is to be found out in the end.
 const LONGER_MAX: u32 = 10;
 
+/// Which of ours is the default.
+const DEFAULT: &str = "auto";
+
 /// What are no actor frameworks, but bare tasks and channels.
 const BARE: [&str; 2] = ["go", "tokio"];
 
@@ -119,6 +122,11 @@ impl Contestant {
     /// Whether it is no framework at all.
     pub(crate) fn is_bare(&self) -> bool {
         !self.ours && BARE.contains(&self.library())
+    }
+
+    /// Whether it is greenroom as one gets it without a word.
+    pub(crate) fn is_default(&self) -> bool {
+        self.ours && self.who == DEFAULT
     }
 
     /// Whether its workers look for what comes before they sleep.

@@ -9,9 +9,6 @@ use crate::table::{Table, goal_within, verdict};
 /// The default setting has to be at most this much of our own best.
 const DEFAULT_GOAL: f64 = 1.3;
 
-/// Which of ours is the default.
-const DEFAULT: &str = "auto";
-
 /// The table of one program, and what follows from it. `cores` is how many this machine has; of the rounds that were
 /// asked for, not all need have been done.
 pub(crate) fn section(
@@ -224,8 +221,7 @@ fn default_lines<'a>(ours: &'a Contestant, runners: &[&'a Contestant]) -> Vec<Ju
         (format!("the default over our best whose workers sleep ({})", named(over)), over)
     });
     let line = |(about, over): (String, &'a Contestant)| {
-        let is_default =
-            |one: &&Contestant| one.ours && one.who == DEFAULT && one.allocator == over.allocator;
+        let is_default = |one: &&Contestant| one.is_default() && one.allocator == over.allocator;
         let one = runners.iter().copied().find(is_default)?;
         Some(Judged { about, one, over, most: DEFAULT_GOAL, named: one, is_bold: false })
     };
