@@ -2,7 +2,7 @@
 
 use criterion::{Criterion, Throughput};
 use greenroom_benches::results::{self, Section};
-use greenroom_benches::rows::{self, AGAIN, Row};
+use greenroom_benches::rows::{self, AGAIN, OURS, Row};
 use greenroom_benches::table::{Table, time, verdict};
 use greenroom_benches::{machine, stats};
 use hdrhistogram::Histogram;
@@ -287,7 +287,7 @@ fn row(
     Row {
         command: "micro".to_owned(),
         scheduler: if is_ours(who) { who.trim_end_matches(AGAIN) } else { "" }.to_owned(),
-        library: if is_ours(who) { "greenroom" } else { who }.to_owned(),
+        library: if is_ours(who) { OURS } else { who }.to_owned(),
         workers: i64::try_from(program.threads).ok(),
         round: i64::try_from(round).ok(),
         n: i64::try_from(n).ok(),

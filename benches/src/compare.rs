@@ -1,10 +1,11 @@
-//! A run against an earlier one: more instructions per operation fail, more time only warns.
+//! A run against an earlier one: more instructions per operation of ours fail, and so do those that were not counted
+//! again; more time only warns, and so do instructions of others.
 //!
 //! Instructions, counted with one thread at work, hardly depend on what else the machine does, so a
 //! limit on them can stop a change. Times depend on it, so of them only what lies clear of the earlier
 //! run is worth a warning.
 
-use crate::rows::{AGAIN, Row};
+use crate::rows::{AGAIN, OURS, Row};
 use crate::stats;
 use crate::table::Table;
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,23 +30,25 @@ type Key<'a> = ((&'a str, &'a str, Option<i64>), &'a str, &'a str);
 
 #[derive(Debug, Default)]
 struct Figures {
+    /// Whether they are greenroom's.
+    ours: bool,
     instructions: Vec<f64>,
     times: Vec<f64>,
 }
 
-/// Compares the rows of a run with those of an earlier one. Nothing in common is a failure too, and so are instructions
-/// of which none were counted again, since then nothing was checked.
+/// Compares the rows of a run with those of an earlier one. Nothing in common is a failure too, and so is a side with
+/// measurements of several commits or processors, of which nobody could say what differs from what.
 #[must_use]
 pub fn compare(base: &[Row], new: &[Row], threshold_percent: f64) -> Comparison {
     let notes = differences(base, new);
+    let mixed = mixed("base", base).or_else(|| mixed("new", new));
     let (base, new) = (figures(base), figures(new));
     let mut table =
         Table::new(&["command", "program", "n", "who", "figure", "base", "new", "change", ""]);
-    let (mut worse, mut warnings, mut compared) = (0, 0, 0);
+    let mut verdicts = Vec::new();
+    let none = Figures::default();
     for (key, before) in &base {
-        let after = new.get(key);
-        let none = Figures::default();
-        let after = after.unwrap_or(&none);
+        let after = new.get(key).unwrap_or(&none);
         let counts = (before.instructions.as_slice(), after.instructions.as_slice());
         let mut line =
             |figure, (before, after): (&[f64], &[f64]), judge: &dyn Fn(f64) -> Verdict| {
@@ -54,10 +57,8 @@ pub fn compare(base: &[Row], new: &[Row], threshold_percent: f64) -> Comparison 
                     return;
                 }
                 let change = (after - before) / before * 100.0;
-                let verdict = if after.is_nan() { Verdict::Gone } else { judge(change) };
-                compared += usize::from(verdict != Verdict::Gone);
-                worse += usize::from(verdict == Verdict::Worse);
-                warnings += usize::from(matches!(verdict, Verdict::Slower | Verdict::Gone));
+                let verdict = judge(change);
+                verdicts.push(verdict);
                 let ((command, program, n), who, allocator) = *key;
                 let who = match allocator {
                     "mimalloc" => format!("{who}+mimalloc"),
@@ -69,41 +70,65 @@ pub fn compare(base: &[Row], new: &[Row], threshold_percent: f64) -> Comparison 
                 let cells = cells.into_iter().chain(rest.iter().map(String::as_str));
                 table.row(cells.chain([verdict.word()]));
             };
-        line("instructions", counts, &|change| {
-            if change > threshold_percent { Verdict::Worse } else { Verdict::Fine }
+        line("instructions", counts, &|change| match before.ours {
+            ours if change.is_nan() => {
+                if ours {
+                    Verdict::Uncounted
+                } else {
+                    Verdict::Gone
+                }
+            }
+            ours if change > threshold_percent => {
+                if ours {
+                    Verdict::Worse
+                } else {
+                    Verdict::More
+                }
+            }
+            _ => Verdict::Fine,
         });
         line("ns", (&before.times, &after.times), &|change| {
             // Beyond the threshold and outside of what the earlier run saw.
             let clear = stats::least(&after.times) > stats::most(&before.times);
-            if change > TIME_PERCENT && clear { Verdict::Slower } else { Verdict::Fine }
+            match change {
+                change if change.is_nan() => Verdict::Gone,
+                change if change > TIME_PERCENT && clear => Verdict::Slower,
+                _ => Verdict::Fine,
+            }
         });
     }
-    let is_uncounted = is_uncounted(&base, &new);
-    let verdict = match (compared, worse) {
-        (0, _) => "FAILED: the two runs have nothing in common".to_owned(),
-        _ if is_uncounted => "FAILED: instructions were not counted again".to_owned(),
-        (_, 0) => format!("passed, {warnings} warnings"),
-        _ => format!(
-            "FAILED: {worse} operations take over {threshold_percent} % more instructions, \
-             {warnings} warnings"
-        ),
-    };
-    let text = format!("{table}\n{notes}{verdict}");
-    Comparison { text, passed: compared > 0 && worse == 0 && !is_uncounted }
-}
-
-/// Whether the earlier run has instructions, and the later one has those of none of these.
-fn is_uncounted(base: &BTreeMap<Key<'_>, Figures>, new: &BTreeMap<Key<'_>, Figures>) -> bool {
-    let counted = |figures: &Figures| !figures.instructions.is_empty();
-    let mut before = base.iter().filter(|(_, figures)| counted(figures)).peekable();
-    before.peek().is_some() && !before.any(|(key, _)| new.get(key).is_some_and(counted))
+    let count = |which: &[Verdict]| verdicts.iter().filter(|one| which.contains(one)).count();
+    let warnings = count(&[Verdict::More, Verdict::Slower, Verdict::Gone]);
+    let mut wrong: Vec<String> = mixed.into_iter().collect();
+    if count(&[Verdict::Gone, Verdict::Uncounted]) == verdicts.len() {
+        wrong.push("the two runs have nothing in common".to_owned());
+    }
+    match count(&[Verdict::Uncounted]) {
+        0 => {}
+        gone => wrong.push(format!("instructions of {gone} operations were not counted again")),
+    }
+    match count(&[Verdict::Worse]) {
+        0 => {}
+        worse => wrong
+            .push(format!("{worse} operations take over {threshold_percent} % more instructions")),
+    }
+    let passed = wrong.is_empty();
+    let verdict =
+        if passed { "passed".to_owned() } else { format!("FAILED: {}", wrong.join("; ")) };
+    Comparison { text: format!("{table}\n{notes}{verdict}, {warnings} warnings"), passed }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Fine,
+    /// Too many instructions.
     Worse,
+    /// The same of somebody else.
+    More,
     Slower,
+    /// Instructions of ours that are no longer there.
+    Uncounted,
+    /// Anything else that is no longer there.
     Gone,
 }
 
@@ -112,7 +137,9 @@ impl Verdict {
         match self {
             Self::Fine => "",
             Self::Worse => "WORSE",
+            Self::More => "warning: more",
             Self::Slower => "warning: slower",
+            Self::Uncounted => "NOT COUNTED AGAIN",
             Self::Gone => "warning: not measured again",
         }
     }
@@ -124,29 +151,51 @@ fn figures(rows: &[Row]) -> BTreeMap<Key<'_>, Figures> {
     for row in rows.iter().filter(|row| !row.who.ends_with(AGAIN)) {
         let key = (row.what(), row.who.as_str(), row.allocator.as_str());
         let figures = all.entry(key).or_default();
+        figures.ours = row.library == OURS;
         figures.instructions.extend(row.instructions_per_op);
         figures.times.extend(row.ns_per_op);
     }
     all
 }
 
-fn surroundings(row: &Row) -> [&str; 4] {
-    [&row.cpu, &row.kernel, &row.rustc, &row.flags]
+/// What the rows have of something, each once.
+fn values<'a>(rows: &'a [Row], of: impl Fn(&'a Row) -> &'a str) -> Vec<&'a str> {
+    rows.iter().map(of).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// What besides the code differs between the runs, one line each.
+/// What a side has several of that is to be the same in all of it.
+fn mixed(side: &str, rows: &[Row]) -> Option<String> {
+    // Without the clock, which is another one each time where processors change theirs.
+    let cpus = values(rows, |row| row.cpu.split(" at ").next().unwrap_or_default());
+    let all = [("commits", values(rows, |row| &row.commit)), ("processors", cpus)];
+    let (what, values) = all.into_iter().find(|(_, values)| values.len() > 1)?;
+    Some(format!("{side} has measurements of several {what}, {}", values.join(" and ")))
+}
+
+/// Of which commits the runs are, and what besides the code differs between them, one line each.
 fn differences(base: &[Row], new: &[Row]) -> String {
-    let of = |rows: &[Row], index: usize| {
-        let side = |row| surroundings(row)[index];
-        let values: BTreeSet<&str> = rows.iter().map(side).collect();
-        values.into_iter().collect::<Vec<_>>().join(" and ")
-    };
-    let mut text = String::new();
-    for (index, what) in ["processor", "kernel", "compiler", "flags"].iter().enumerate() {
-        let (before, after) = (of(base, index), of(new, index));
+    let of = |rows, what: fn(&Row) -> &str| values(rows, what).join(" and ");
+    let commit: fn(&Row) -> &str = |row| &row.commit;
+    let mut text = format!("commit {}, now {}\n", of(base, commit), of(new, commit));
+    let surroundings: [(&str, fn(&Row) -> &str); 4] = [
+        ("processor", |row| &row.cpu),
+        ("kernel", |row| &row.kernel),
+        ("compiler", |row| &row.rustc),
+        ("flags", |row| &row.flags),
+    ];
+    for (what, value) in surroundings {
+        let (before, after) = (of(base, value), of(new, value));
         if before != after {
             text.push_str(&format!("another {what}: {before}, now {after}\n"));
         }
+    }
+    let times: BTreeSet<_> = base.iter().filter_map(|row| row.time_ms).collect();
+    let again =
+        new.iter().filter_map(|row| row.time_ms).filter(|time| times.contains(time)).count();
+    if again > 0 {
+        text.push_str(&format!(
+            "{again} measurements are the same in both: they were not made again\n"
+        ));
     }
     text
 }
@@ -154,7 +203,7 @@ fn differences(base: &[Row], new: &[Row]) -> String {
 #[cfg(test)]
 mod tests {
     use super::compare;
-    use crate::rows::Row;
+    use crate::rows::{OURS, Row};
     use std::slice::from_ref;
 
     fn row(who: &str, instructions: Option<f64>, time: Option<f64>) -> Row {
@@ -162,6 +211,7 @@ mod tests {
             command: "run".into(),
             program: "ask".into(),
             who: who.into(),
+            library: OURS.into(),
             instructions_per_op: instructions,
             ns_per_op: time,
             rustc: "rustc 1".into(),
@@ -190,10 +240,49 @@ mod tests {
         assert!(found.text.contains("| 105.1 | +5.1 % | WORSE |\n"), "{}", found.text);
         assert!(found.text.contains("FAILED: 1 operations take over 5 % more instructions"));
         assert!(compare(&base, &new, 6.0).passed, "another threshold");
-        assert!(
-            compare(&base, &base[..1], 5.0).text.ends_with("passed, 1 warnings"),
-            "one is gone"
-        );
+    }
+
+    #[test]
+    fn instructions_of_others_only_warn() {
+        let of = |library: &str, count| Row {
+            library: library.into(),
+            ..row(library, Some(count), None)
+        };
+        let base = [of(OURS, 100.0), of("tokio", 100.0), of("actix", 100.0)];
+        let found = compare(&base, &[of(OURS, 100.0), of("tokio", 200.0)], 5.0);
+        assert!(found.passed, "{}", found.text);
+        assert!(found.text.contains("| +100.0 % | warning: more |\n"), "{}", found.text);
+        assert!(found.text.contains("| warning: not measured again |\n"), "{}", found.text);
+        assert!(found.text.ends_with("\npassed, 2 warnings"), "{}", found.text);
+    }
+
+    #[test]
+    fn a_side_of_several_commits_or_processors_is_refused() {
+        let of = |commit: &str, cpu: &str| Row {
+            commit: commit.into(),
+            cpu: cpu.into(),
+            ..row("auto-1", Some(100.0), None)
+        };
+        let (one, clocked) = (of("a", "X at 1 MHz"), of("a", "X at 2 MHz"));
+        for other in [of("b", "X at 1 MHz"), of("a", "Y at 1 MHz")] {
+            let both = [one.clone(), other];
+            for (base, new) in [(&both[..], &both[..1]), (&both[..1], &both[..])] {
+                let found = compare(base, new, 5.0);
+                assert!(!found.passed && found.text.contains(" of several "), "{}", found.text);
+            }
+        }
+        let found = compare(&[one.clone(), clocked], &[of("b", "X at 1 MHz")], 5.0);
+        assert!(found.passed, "{}", found.text);
+        assert!(found.text.contains("\ncommit a, now b\n"), "{}", found.text);
+    }
+
+    #[test]
+    fn what_was_not_measured_again_is_told() {
+        let old = Row { time_ms: Some(7), ..row("auto", None, Some(10.0)) };
+        let new = Row { time_ms: Some(8), ..old.clone() };
+        let told = |new: &Row| compare(from_ref(&old), from_ref(new), 5.0).text;
+        assert!(told(&old).contains("1 measurements are the same in both"));
+        assert!(!told(&new).contains("are the same"));
     }
 
     #[test]
@@ -229,7 +318,9 @@ mod tests {
         let base = [row("auto-1", Some(100.0), None), row("auto", None, Some(60.0))];
         let found = compare(&base, &base[1..], 5.0);
         assert!(!found.passed, "only times were compared: {}", found.text);
-        assert!(found.text.ends_with("FAILED: instructions were not counted again"));
+        assert!(found.text.contains("FAILED: instructions of 1 operations were not counted again"));
+        let two = [base[0].clone(), row("locked-1", Some(100.0), None)];
+        assert!(!compare(&two, &two[..1], 5.0).passed, "one of them was");
         assert!(compare(&base[1..], &base[1..], 5.0).passed, "there were none before");
     }
 

@@ -2,7 +2,7 @@
 
 use crate::ours::{self, SPINNING, Setting};
 use crate::programs::PROGRAMS;
-use crate::rows::{AGAIN, Row};
+use crate::rows::{AGAIN, OURS, Row};
 use crate::{child, stats};
 use greenroom_peers::{Program, programs as peers_programs};
 use std::env;
@@ -111,7 +111,7 @@ impl Contestant {
 
     /// The library, without its settings.
     pub(crate) fn library(&self) -> &'static str {
-        if self.ours { "greenroom" } else { self.who.split('-').next().unwrap_or(self.who) }
+        if self.ours { OURS } else { self.who.split('-').next().unwrap_or(self.who) }
     }
 
     /// Whether it is an actor framework of somebody else.

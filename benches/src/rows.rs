@@ -190,6 +190,9 @@ rows! {
     load: Option<f64>,
 }
 
+/// What the library of a row is called that is ours.
+pub const OURS: &str = "greenroom";
+
 /// What the second measurement of somebody in a round is called, behind the name of the first.
 pub const AGAIN: &str = " (again)";
 
@@ -208,7 +211,7 @@ impl Row {
         Self {
             program: program.to_owned(),
             who: who.to_owned(),
-            library: "greenroom".to_owned(),
+            library: OURS.to_owned(),
             allocator: "system".to_owned(),
             cpu: machine.cpu.clone(),
             cores: i64::try_from(machine.cores).ok(),
