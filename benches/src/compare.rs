@@ -97,25 +97,35 @@ pub fn compare(base: &[Row], new: &[Row], threshold_percent: f64) -> Comparison 
             }
         });
     }
-    let count = |which: &[Verdict]| verdicts.iter().filter(|one| which.contains(one)).count();
-    let warnings = count(&[Verdict::More, Verdict::Slower, Verdict::Gone]);
-    let mut wrong: Vec<String> = mixed.into_iter().collect();
-    if count(&[Verdict::Gone, Verdict::Uncounted]) == verdicts.len() {
+    let wrong = wrong(&verdicts, threshold_percent);
+    let wrong: Vec<String> = mixed.into_iter().chain(wrong).collect();
+    let passed = wrong.is_empty();
+    let verdict =
+        if passed { "passed".to_owned() } else { format!("FAILED: {}", wrong.join("; ")) };
+    let warnings = count(&verdicts, &[Verdict::More, Verdict::Slower, Verdict::Gone]);
+    Comparison { text: format!("{table}\n{notes}{verdict}, {warnings} warnings"), passed }
+}
+
+/// Why a comparison with these verdicts fails; nothing if it does not.
+fn wrong(verdicts: &[Verdict], threshold_percent: f64) -> Vec<String> {
+    let mut wrong = Vec::new();
+    if count(verdicts, &[Verdict::Gone, Verdict::Uncounted]) == verdicts.len() {
         wrong.push("the two runs have nothing in common".to_owned());
     }
-    match count(&[Verdict::Uncounted]) {
+    match count(verdicts, &[Verdict::Uncounted]) {
         0 => {}
         gone => wrong.push(format!("instructions of {gone} operations were not counted again")),
     }
-    match count(&[Verdict::Worse]) {
+    match count(verdicts, &[Verdict::Worse]) {
         0 => {}
         worse => wrong
             .push(format!("{worse} operations take over {threshold_percent} % more instructions")),
     }
-    let passed = wrong.is_empty();
-    let verdict =
-        if passed { "passed".to_owned() } else { format!("FAILED: {}", wrong.join("; ")) };
-    Comparison { text: format!("{table}\n{notes}{verdict}, {warnings} warnings"), passed }
+    wrong
+}
+
+fn count(verdicts: &[Verdict], which: &[Verdict]) -> usize {
+    verdicts.iter().filter(|one| which.contains(one)).count()
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -172,16 +182,21 @@ fn mixed(side: &str, rows: &[Row]) -> Option<String> {
     Some(format!("{side} has measurements of several {what}, {}", values.join(" and ")))
 }
 
+/// Something that a row says of where it was made.
+type Said = (&'static str, fn(&Row) -> &str);
+
 /// Of which commits the runs are, and what besides the code differs between them, one line each.
 fn differences(base: &[Row], new: &[Row]) -> String {
     let of = |rows, what: fn(&Row) -> &str| values(rows, what).join(" and ");
     let commit: fn(&Row) -> &str = |row| &row.commit;
     let mut text = format!("commit {}, now {}\n", of(base, commit), of(new, commit));
-    let surroundings: [(&str, fn(&Row) -> &str); 4] = [
+    let surroundings: [Said; 6] = [
         ("processor", |row| &row.cpu),
         ("kernel", |row| &row.kernel),
         ("compiler", |row| &row.rustc),
         ("flags", |row| &row.flags),
+        ("governor", |row| row.governor.as_deref().unwrap_or("none")),
+        ("policy", |row| row.policy.as_deref().unwrap_or("the usual")),
     ];
     for (what, value) in surroundings {
         let (before, after) = (of(base, value), of(new, value));
@@ -344,10 +359,14 @@ mod tests {
     }
 
     #[test]
-    fn another_compiler_is_named() {
+    fn another_compiler_or_policy_is_named() {
         let base = [row("auto-1", Some(100.0), None)];
         let new = [Row { rustc: "rustc 2".into(), ..base[0].clone() }];
         let found = compare(&base, &new, 5.0);
         assert!(found.text.contains("another compiler: rustc 1, now rustc 2\n"), "{}", found.text);
+        let new = [Row { policy: Some("SCHED_RR 50".into()), ..base[0].clone() }];
+        let found = compare(&base, &new, 5.0);
+        let told = "another policy: the usual, now SCHED_RR 50\n";
+        assert!(found.text.contains(told), "{}", found.text);
     }
 }

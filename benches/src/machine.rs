@@ -14,6 +14,10 @@ pub struct Machine {
     pub cpu: String,
     /// How many threads can run at once.
     pub cores: usize,
+    /// Its memory.
+    pub ram_bytes: Option<i64>,
+    /// By which rule the kernel chooses the processor's clock; `None` where it does not.
+    pub governor: Option<String>,
     /// A line's way from one core to another, where there are two.
     pub core_to_core_ns: Option<f64>,
     /// The kernel's release.
@@ -57,6 +61,8 @@ impl Machine {
         Self {
             cpu: processor().unwrap_or_else(|| "?".into()),
             cores: cores(),
+            ram_bytes: read("/proc/meminfo").and_then(|info| ram_bytes(&info)),
+            governor: read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
             core_to_core_ns: core_to_core::one_way_ns(),
             kernel: read("/proc/sys/kernel/osrelease").unwrap_or_else(|| "?".into()),
             rustc: env!("BENCH_RUSTC").to_owned(),
@@ -71,18 +77,29 @@ impl Machine {
     /// All of it in one line.
     #[must_use]
     pub fn line(&self) -> String {
-        let Self { cpu, cores, kernel, rustc, flags, commit, policy, .. } = self;
-        let policy = policy.as_ref().map_or_else(String::new, |policy| format!(", {policy}"));
+        let Self { cpu, cores, kernel, rustc, flags, commit, .. } = self;
+        let named = |name: &str, value: &Option<String>| {
+            value.as_ref().map_or_else(String::new, |value| format!(", {name}{value}"))
+        };
         let known = |value: Option<f64>, digits| {
             value.map_or_else(|| "?".to_owned(), |value| format!("{value:.digits$}"))
         };
         format!(
-            "{cpu}, {cores} cores, core to core {} ns, Linux {kernel}, {rustc}, {flags}, commit \
-             {commit}, load before {}{policy}",
+            "{cpu}, {cores} cores, {} GiB, core to core {} ns, Linux {kernel}, {rustc}, {flags}, commit \
+             {commit}, load before {}{}{}",
+            self.ram_bytes.map_or_else(|| "?".to_owned(), |bytes| (bytes >> 30).to_string()),
             known(self.core_to_core_ns, 0),
             known(self.load, 2),
+            named("governor ", &self.governor),
+            named("", &self.policy),
         )
     }
+}
+
+/// The memory that the text of `/proc/meminfo` tells.
+fn ram_bytes(info: &str) -> Option<i64> {
+    let line = info.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<i64>().ok()?.checked_mul(1024)
 }
 
 /// The scheduling policy and its priority in the text of `/proc/self/stat`; `None` for the usual one.
@@ -121,7 +138,13 @@ fn output(program: &str, args: &[&str]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::policy;
+    use super::{policy, ram_bytes};
+
+    #[test]
+    fn memory_is_told_in_bytes() {
+        assert_eq!(ram_bytes("MemTotal:       24635484 kB\nMemFree: 1 kB\n"), Some(25_226_735_616));
+        assert_eq!(ram_bytes("no such file"), None);
+    }
 
     #[test]
     fn an_unusual_policy_is_named() {

@@ -2,7 +2,7 @@
 //!
 //! One row is one measurement in one round. Every row also says where it was made, so that files of
 //! several machines and commits can be put together and queried with any tool that reads Parquet.
-//! A figure that a measurement does not have is null.
+//! A figure that a measurement does not have is null, and so is one that a file of an earlier version lacks.
 
 use crate::machine;
 use parquet::basic::{LogicalType, Repetition, Type as Physical};
@@ -47,6 +47,31 @@ impl Value for String {
     fn read(field: &Field) -> Option<Self> {
         match field {
             Field::Str(text) => Some(text.clone()),
+            _ => None,
+        }
+    }
+}
+
+impl Value for Option<String> {
+    fn column(name: &str) -> Result<Type, ParquetError> {
+        Type::primitive_type_builder(name, Physical::BYTE_ARRAY)
+            .with_repetition(Repetition::OPTIONAL)
+            .with_logical_type(Some(LogicalType::String))
+            .build()
+    }
+
+    fn write(values: &[Self], column: &mut SerializedColumnWriter<'_>) -> Result<(), ParquetError> {
+        let present: Vec<i16> = values.iter().map(|value| i16::from(value.is_some())).collect();
+        let values: Vec<_> =
+            values.iter().flatten().map(|text| ByteArray::from(text.as_str())).collect();
+        column.typed::<ByteArrayType>().write_batch(&values, Some(&present), None)?;
+        Ok(())
+    }
+
+    fn read(field: &Field) -> Option<Self> {
+        match field {
+            Field::Null => Some(None),
+            Field::Str(text) => Some(Some(text.clone())),
             _ => None,
         }
     }
@@ -158,6 +183,10 @@ rows! {
     ns_per_op: Option<f64>,
     /// Instructions of one operation.
     instructions_per_op: Option<f64>,
+    /// Processor time of one operation.
+    cpu_ns_per_op: Option<f64>,
+    /// How often a thread was switched to for one operation.
+    switches_per_op: Option<f64>,
     /// What one idle actor added to the process.
     bytes_each: Option<f64>,
     /// Half of the operations took no longer.
@@ -174,6 +203,12 @@ rows! {
     cpu: String,
     /// How many threads can run at once.
     cores: Option<i64>,
+    /// The machine's memory.
+    ram_bytes: Option<i64>,
+    /// By which rule the kernel chooses the processor's clock, where it does.
+    governor: Option<String>,
+    /// By which rule the process got a core, where it was not the usual one.
+    policy: Option<String>,
     /// A line's way from one core to another.
     core_to_core_ns: Option<f64>,
     /// The kernel.
@@ -215,6 +250,9 @@ impl Row {
             allocator: "system".to_owned(),
             cpu: machine.cpu.clone(),
             cores: i64::try_from(machine.cores).ok(),
+            ram_bytes: machine.ram_bytes,
+            governor: machine.governor.clone(),
+            policy: machine.policy.clone(),
             core_to_core_ns: machine.core_to_core_ns,
             kernel: machine.kernel.clone(),
             rustc: machine.rustc.clone(),
@@ -288,7 +326,9 @@ fn missing(file: &Type) -> Result<Vec<String>, ParquetError> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Row, SerializedFileWriter, Type, Value, WriterProperties, read, write};
+    use super::{
+        Row, SerializedFileWriter, Type, Value, WriterProperties, missing, read, schema, write,
+    };
     use std::env;
     use std::fs::{self, File};
     use std::path::PathBuf;
@@ -306,6 +346,7 @@ mod tests {
             round: Some(round),
             nanos: (round > 0).then_some(i64::MAX),
             ns_per_op: (round != 1).then_some(0.1),
+            policy: (round == 1).then(|| "SCHED_RR 50".to_owned()),
             ..Row::default()
         }
     }
@@ -341,6 +382,22 @@ mod tests {
         fs::write(folder.join("text.parquet"), "text").unwrap();
         assert!(read(&folder).is_err());
         fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_file_without_what_not_every_row_has_is_read() {
+        let required = schema().unwrap();
+        let required = required.get_fields().iter().filter(|column| !column.is_optional());
+        let older =
+            Type::group_type_builder("measurement").with_fields(required.cloned().collect());
+        assert_eq!(missing(&older.build().unwrap()).unwrap(), Vec::<String>::new());
+        let optional = ["policy", "governor", "ram_bytes", "cpu_ns_per_op", "switches_per_op"];
+        let all = schema().unwrap();
+        let is_optional = |name: &&str| {
+            let column = all.get_fields().iter().find(|column| column.name() == *name);
+            column.is_some_and(|column| column.is_optional())
+        };
+        assert!(optional.iter().all(is_optional));
     }
 
     #[test]

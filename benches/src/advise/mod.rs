@@ -61,7 +61,7 @@ pub fn section(names: &[&str], rounds: usize) -> Result<Section, String> {
             "\n### {name}\n\n{about}: {messages} messages, {} actors.\n\n",
             plan.actors
         ));
-        text.push_str(&compete(name, rounds, &mut rows)?);
+        text.push_str(&compete((name, messages), rounds, &mut rows)?);
     }
     Ok(Section::new("Advice", text).with_rows(rows))
 }
@@ -100,14 +100,18 @@ fn settings() -> impl Iterator<Item = &'static Setting> {
     SETTINGS.iter().filter(|setting| setting.workers <= machine::cores())
 }
 
-fn compete(name: &str, rounds: usize, rows: &mut Vec<Row>) -> Result<String, String> {
+fn compete(
+    (name, messages): (&str, usize),
+    rounds: usize,
+    rows: &mut Vec<Row>,
+) -> Result<String, String> {
     let mut found: Vec<(&Setting, Vec<Found>)> =
         settings().map(|setting| (setting, Vec::new())).collect();
     for round in 0..rounds {
         eprintln!("{name}: round {} of {rounds}", round + 1);
         for (setting, found) in &mut found {
             let one = measure(setting.who, name)?;
-            rows.push(row(name, setting, round, &one));
+            rows.push(row((name, messages), setting, round, &one));
             found.push(one);
         }
     }
@@ -151,13 +155,16 @@ fn measure(who: &str, name: &str) -> Result<Found, String> {
         .ok_or_else(|| format!("{who} failed: {}", String::from_utf8_lossy(&child.stderr).trim()))
 }
 
-fn row(name: &str, setting: &Setting, round: usize, found: &Found) -> Row {
+fn row((name, messages): (&str, usize), setting: &Setting, round: usize, found: &Found) -> Row {
     let [p50, p99, p999, most] = found.latency_ns.map(Some);
     Row {
         scheduler: setting.scheduler.to_owned(),
         workers: i64::try_from(setting.workers).ok(),
         round: i64::try_from(round).ok(),
+        n: i64::try_from(messages).ok(),
         ns_per_op: Some(1e9 / found.per_second),
+        cpu_ns_per_op: Some(found.cpu_ns),
+        switches_per_op: Some(found.switches),
         p50_ns: p50,
         p99_ns: p99,
         p999_ns: p999,
