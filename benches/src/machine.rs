@@ -2,7 +2,6 @@
 
 use crate::core_to_core;
 use std::fs;
-use std::process::Command;
 use std::sync::OnceLock;
 use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -26,7 +25,7 @@ pub struct Machine {
     pub rustc: String,
     /// The profile and the flags that it was built with.
     pub flags: String,
-    /// The commit, and whether files differ from it.
+    /// The commit that this program was built from, and whether files differed from it.
     pub commit: String,
     /// By which rule this process gets a core, where it is not the usual one.
     pub policy: Option<String>,
@@ -55,9 +54,6 @@ impl Machine {
         let load = read("/proc/loadavg");
         let load = load.and_then(|load| load.split_whitespace().next()?.parse().ok());
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).ok();
-        let changed = output("git", &["status", "--porcelain", "--untracked-files=no"]);
-        let changed = changed.is_some_and(|files| !files.is_empty());
-        let commit = output("git", &["rev-parse", "--short", "HEAD"]).unwrap_or_else(|| "?".into());
         Self {
             cpu: processor().unwrap_or_else(|| "?".into()),
             cores: cores(),
@@ -67,7 +63,7 @@ impl Machine {
             kernel: read("/proc/sys/kernel/osrelease").unwrap_or_else(|| "?".into()),
             rustc: env!("BENCH_RUSTC").to_owned(),
             flags: env!("BENCH_FLAGS").to_owned(),
-            commit: if changed { format!("{commit} with changes") } else { commit },
+            commit: env!("BENCH_COMMIT").to_owned(),
             policy: read("/proc/self/stat").and_then(|stat| policy(&stat)),
             time_ms: since_1970.and_then(|time| i64::try_from(time.as_millis()).ok()),
             load,
@@ -131,11 +127,6 @@ fn read(path: &str) -> Option<String> {
     Some(fs::read_to_string(path).ok()?.trim().to_owned())
 }
 
-fn output(program: &str, args: &[&str]) -> Option<String> {
-    let output = Command::new(program).args(args).output().ok()?;
-    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::{policy, ram_bytes};
@@ -144,6 +135,13 @@ mod tests {
     fn memory_is_told_in_bytes() {
         assert_eq!(ram_bytes("MemTotal:       24635484 kB\nMemFree: 1 kB\n"), Some(25_226_735_616));
         assert_eq!(ram_bytes("no such file"), None);
+    }
+
+    #[test]
+    fn the_commit_is_that_of_the_build() {
+        let told = env!("BENCH_COMMIT").split(' ').next().unwrap();
+        let is_hash = told.len() >= 7 && told.bytes().all(|byte| byte.is_ascii_hexdigit());
+        assert!(told == "?" || is_hash, "{told}");
     }
 
     #[test]

@@ -217,7 +217,7 @@ rows! {
     rustc: String,
     /// The profile and the compiler's flags.
     flags: String,
-    /// The commit, and whether files differed from it.
+    /// The commit that was built, and whether files differed from it.
     commit: String,
     /// When the run began, since 1970.
     time_ms: Option<i64>,
