@@ -11,6 +11,7 @@ use greenroom::queue::coordinator::{
     Coordinator, InvokeResult, MailboxIndex, PerCore, ReadySlots, Worker,
 };
 use std::time::{Duration, Instant};
+use threads::Whose;
 
 const DONE: InvokeResult = InvokeResult::Completed { ready_hint: false };
 const RETRY: Duration = Duration::from_secs(1);
@@ -36,7 +37,8 @@ pub(crate) fn measure(micro: &mut Micro) {
         "Coordinator",
         "`coordinator_throughput`: register so many, then one drain. `duplicate_detection`: of 10,000 \
          registrations so many percent are repeated. `batch_size_impact`: 10,000 in drains of that \
-         many. `concurrent_register`: 10,000 per thread. `invoke_result_handling`: register, drain and \
+         many. `concurrent_register`: 10,000 per thread, of mailboxes whose home is its own worker, or that of \
+         another where it says so: only `per_core` has homes. `invoke_result_handling`: register, drain and \
          handle one. `unregister_performance`: register so many, unregister half, drain. `…_latency`: \
          one call, in a queue of that many; a drain is one of `drains of` that many. \
          `end_to_end_latency` and `worst_case_latency`: one cycle, which is 1,000 registrations of one \
@@ -59,7 +61,10 @@ fn rows<Q: ReadySlots>(micro: &mut Micro, who: &str, make: Make<Q>) {
         batches(micro, who, batch, make);
     }
     for threads in [1, 2, 4, 8] {
-        threads::register(micro, who, threads, make);
+        threads::register(micro, who, (threads, Whose::Own), make);
+    }
+    for threads in [2, 4, 8] {
+        threads::register(micro, who, (threads, Whose::Others), make);
     }
     for (name, result) in RESULTS {
         results(micro, who, (name, result), make);
