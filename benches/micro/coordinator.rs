@@ -6,10 +6,11 @@
 mod latency;
 mod threads;
 
-use super::record::{Micro, Program};
+use super::record::{Follows, Micro, Program, Rate};
 use greenroom::queue::coordinator::{
     Coordinator, InvokeResult, MailboxIndex, PerCore, ReadySlots, Worker,
 };
+use greenroom_benches::stats;
 use std::time::{Duration, Instant};
 use threads::Whose;
 
@@ -25,6 +26,9 @@ const RESULTS: [(&str, InvokeResult); 7] = [
     ("stopped", InvokeResult::Stopped),
 ];
 
+const SIZES: [u32; 4] = [100, 1_000, 10_000, 100_000];
+const WHO: [&str; 4] = ["locked", "lock_free", "stealing", "per_core"];
+
 /// Measures every queue in every row.
 pub(crate) fn measure(micro: &mut Micro) {
     rows(micro, "locked", |slots, _| Coordinator::locked(slots));
@@ -35,7 +39,7 @@ pub(crate) fn measure(micro: &mut Micro) {
     throughput(micro, "locked (again)", 10_000, |slots, _| Coordinator::locked(slots));
     micro.table(
         "Coordinator",
-        "`coordinator_throughput`: register so many, then one drain. `duplicate_detection`: of 10,000 \
+        "`coordinator_throughput`: register so many, then one drain; the goal is 28.6 with a lock, and 16 without. `duplicate_detection`: of 10,000 \
          registrations so many percent are repeated. `batch_size_impact`: 10,000 in drains of that \
          many. `concurrent_register`: 10,000 per thread, of mailboxes whose home is its own worker, or that of \
          another where it says so: only `per_core` has homes. `invoke_result_handling`: register, drain and \
@@ -43,15 +47,50 @@ pub(crate) fn measure(micro: &mut Micro) {
          one call, in a queue of that many; a drain is one of `drains of` that many. \
          `end_to_end_latency` and `worst_case_latency`: one cycle, which is 1,000 registrations of one \
          mailbox, or ten times ten registrations and a drain.",
-        &[],
+        &[4, 8].map(over_locked),
+        &WHO.iter().flat_map(|who| follows(who)).collect::<Vec<_>>(),
     );
+}
+
+/// Where many threads share one queue, the one without a lock is not slower.
+fn over_locked(threads: u32) -> Rate {
+    let program = format!("concurrent_register {threads}");
+    Rate { program, ours: &["lock_free"], theirs: "locked", least: 1.0 }
+}
+
+/// What is to follow from several rows of one queue.
+fn follows(who: &'static str) -> Vec<Follows> {
+    let sizes = SIZES.map(|size| format!("coordinator_throughput {size}"));
+    let batches = [1, 10].map(|batch| format!("batch_size_impact {batch}"));
+    let repeated = [0, 75].map(|percent| format!("duplicate_detection {percent} %"));
+    let all = vec![
+        Follows::new("coordinator_throughput, the slowest size over the quickest", who, sizes, 1.1)
+            .by(|times| stats::most(times) / stats::least(times)),
+        Follows::new("batch_size_impact, batches of 1 over those of 10", who, batches, 1.15)
+            .by(|times| times[0] / times[1]),
+        // A quarter of them is registered as everything is where nothing is repeated.
+        Follows::new("duplicate_detection, ns of one that is repeated", who, repeated, 3.0)
+            .by(|times| (times[1] - times[0] / 4.0) / 0.75),
+    ];
+    // Where each worker has a queue of its own, they do not keep each other from work.
+    let has_own = matches!(who, "stealing" | "per_core");
+    let threads = [2, 4, 8].into_iter().filter(|_| has_own);
+    let efficiencies = threads.map(|threads| {
+        let about = format!(
+            "concurrent_register, what each of {threads} threads takes over what one alone takes"
+        );
+        let rows = [1, threads].map(|threads| format!("concurrent_register {threads}"));
+        Follows::new(&about, who, rows, 1.25)
+            .by(move |times| times[1] * f64::from(threads) / times[0])
+    });
+    all.into_iter().chain(efficiencies).collect()
 }
 
 /// Makes a coordinator of so many slots, for so many workers.
 type Make<Q> = fn(u32, usize) -> Coordinator<Q>;
 
 fn rows<Q: ReadySlots>(micro: &mut Micro, who: &str, make: Make<Q>) {
-    for size in [100, 1_000, 10_000, 100_000] {
+    for size in SIZES {
         throughput(micro, who, size, make);
     }
     for percent in [0, 25, 50, 75] {
@@ -143,7 +182,10 @@ fn timed<Q: ReadySlots>(
 }
 
 fn throughput<Q: ReadySlots>(micro: &mut Micro, who: &str, size: u32, make: Make<Q>) {
-    let program = Program::new(format!("coordinator_throughput {size}"), size.into()).goal_ns(16.0);
+    // 35 million a second are asked of the one with a lock, 60 million of the others.
+    let goal_ns = if who.starts_with("locked") { 28.6 } else { 16.0 };
+    let program =
+        Program::new(format!("coordinator_throughput {size}"), size.into()).goal_ns(goal_ns);
     let coordinator = make(size, 1);
     micro.row(&program, who, |times| {
         timed(times, &coordinator, |fixture| {

@@ -34,6 +34,7 @@ pub(crate) fn measure(micro: &mut Micro) {
             THREADS.map(memory).join(", ")
         ),
         &goals,
+        &[],
     );
 }
 
@@ -85,7 +86,8 @@ fn throughput<W: Wires<Payload> + Send>(
 ) {
     let program =
         Program::new(all_to_all(threads, depth), (threads * (threads - 1)) as u64 * CALLS)
-            .on(threads);
+            .on(threads)
+            .of_a_group();
     micro.row(&program, who, |count| {
         let part = |node| {
             let work = move || call_everyone(node, threads, count * CALLS, || (), |()| {});

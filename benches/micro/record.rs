@@ -3,7 +3,7 @@
 use criterion::{Criterion, Throughput};
 use greenroom_benches::results::{self, Section};
 use greenroom_benches::rows::{self, AGAIN, OURS, Row};
-use greenroom_benches::table::{Table, time, verdict};
+use greenroom_benches::table::{Table, goal, time, verdict};
 use greenroom_benches::{machine, stats};
 use hdrhistogram::Histogram;
 use std::path::PathBuf;
@@ -12,6 +12,8 @@ use std::time::Duration;
 const SAMPLES: usize = 10;
 const WARM_UP: Duration = Duration::from_millis(200);
 const MEASUREMENT: Duration = Duration::from_millis(600);
+/// Where threads call each other, which takes turns that last.
+const OF_GROUPS: Duration = Duration::from_secs(3);
 /// What Criterion draws for its bounds.
 const RESAMPLES: usize = 2_000;
 /// For a histogram: long enough for a million cycles.
@@ -27,17 +29,25 @@ pub(crate) struct Program {
     pub(crate) ops: u64,
     /// Nanoseconds that an operation is to take at most.
     pub(crate) goal_ns: Option<f64>,
+    /// How long all samples take.
+    measurement: Duration,
 }
 
 impl Program {
     /// On one thread.
     pub(crate) fn new(name: impl Into<String>, ops: u64) -> Self {
-        Self { name: name.into(), threads: 1, ops, goal_ns: None }
+        let measurement = MEASUREMENT;
+        Self { name: name.into(), threads: 1, ops, goal_ns: None, measurement }
     }
 
     /// On several threads.
     pub(crate) fn on(self, threads: usize) -> Self {
         Self { threads, ..self }
+    }
+
+    /// Of a group whose threads call each other.
+    pub(crate) fn of_a_group(self) -> Self {
+        Self { measurement: OF_GROUPS, ..self }
     }
 
     /// With a goal.
@@ -99,6 +109,57 @@ impl Rate {
     }
 }
 
+/// What follows from medians.
+type Figure = Box<dyn Fn(&[f64]) -> f64>;
+
+/// What a figure that follows from several rows of one contestant may be at most.
+pub(crate) struct Follows {
+    about: String,
+    who: &'static str,
+    programs: Vec<String>,
+    figure: Figure,
+    most: f64,
+}
+
+impl Follows {
+    /// By those programs of that contestant; the figure is the first one's median, until something else is said.
+    pub(crate) fn new(
+        about: &str,
+        who: &'static str,
+        programs: impl IntoIterator<Item = String>,
+        most: f64,
+    ) -> Self {
+        let (about, programs) = (about.to_owned(), programs.into_iter().collect());
+        Self { about, who, programs, figure: Box::new(|times| times[0]), most }
+    }
+
+    /// The figure by the medians of the programs, in nanoseconds, in their order.
+    pub(crate) fn by(self, figure: impl Fn(&[f64]) -> f64 + 'static) -> Self {
+        Self { figure: Box::new(figure), ..self }
+    }
+
+    fn medians(&self, found: &[Found]) -> Vec<f64> {
+        let of = |program: &String| {
+            let found = found.iter().find(|one| one.program == *program && one.who == self.who)?;
+            Some(median(&found.rows, |row| row.ns_per_op))
+        };
+        self.programs.iter().filter_map(of).collect()
+    }
+
+    /// Whether all rows were found in which it is.
+    fn is_of(&self, found: &[Found]) -> bool {
+        self.medians(found).len() == self.programs.len()
+    }
+
+    /// A line that says what was found; `None` where a row was not measured.
+    fn verdict(&self, found: &[Found]) -> Option<String> {
+        let medians = self.medians(found);
+        let is_whole = self.is_of(found) && medians.iter().all(|nanos| nanos.is_finite());
+        let Self { about, who, figure, most, .. } = self;
+        is_whole.then(|| format!("- {about}: {who} {}\n", goal(figure(&medians), *most)))
+    }
+}
+
 /// The run: Criterion, and what it has measured so far.
 pub(crate) struct Micro {
     criterion: Criterion,
@@ -149,7 +210,7 @@ impl Micro {
         who: &str,
         mut run: impl FnMut(u64) -> Duration,
     ) {
-        self.measure(program, who, MEASUREMENT, |times| (run(times), None));
+        self.measure(program, who, program.measurement, |times| (run(times), None));
     }
 
     /// The same where `run` also times each cycle.
@@ -212,15 +273,27 @@ impl Micro {
         self.found.push(found);
     }
 
-    /// Ends a group of programs, and makes their tables; behind them whether each rate in `goals` was reached.
-    pub(crate) fn table(&mut self, heading: &str, about: &str, goals: &[Rate]) {
+    /// Ends a group of programs, and makes their tables; behind them whether each rate in `goals` was reached, and what
+    /// `follows` from several rows.
+    pub(crate) fn table(
+        &mut self,
+        heading: &str,
+        about: &str,
+        goals: &[Rate],
+        follows: &[Follows],
+    ) {
         let found = std::mem::take(&mut self.found);
         if self.is_test && self.args.is_empty() {
             for goal in goals {
                 assert!(goal.is_of(&found), "nobody does {} who has a goal in it", goal.program);
             }
+            for goal in follows {
+                assert!(goal.is_of(&found), "{} has no row for: {}", goal.who, goal.about);
+            }
         }
-        let verdicts: String = goals.iter().filter_map(|goal| goal.verdict(&found)).collect();
+        let rates = goals.iter().filter_map(|goal| goal.verdict(&found));
+        let verdicts: String =
+            rates.chain(follows.iter().filter_map(|goal| goal.verdict(&found))).collect();
         if self.is_test || found.iter().all(|found| found.rows.is_empty()) {
             return;
         }
@@ -252,8 +325,9 @@ impl Micro {
             return;
         }
         let text = format!(
-            "Medians of {SAMPLES} samples of Criterion, nanoseconds per operation; what needs more \
-             threads than there are cores is named without a figure.\n\n{}",
+            "Medians of {SAMPLES} samples of Criterion (least to most), nanoseconds per operation; a goal is for the \
+             median of ours. What needs more threads than there are cores is named without a figure.{}\n\n{}",
+            interrupted(machine::facts().policy.as_deref()),
             self.text
         );
         let args = self.args.join(" ");
@@ -266,6 +340,17 @@ impl Micro {
         if let Some(out) = self.out {
             section.write(&out).expect("the file that BENCH_OUT names can be written");
         }
+    }
+}
+
+/// What that policy does to the most of a histogram.
+fn interrupted(policy: Option<&str>) -> &'static str {
+    match policy {
+        Some(policy) if policy.starts_with("SCHED_RR") || policy.starts_with("SCHED_FIFO") => {
+            " Under this scheduling policy the kernel takes the core away for 50 ms of each second, which is `max` in \
+             each row: the worst case is not measured."
+        }
+        _ => "",
     }
 }
 
@@ -331,21 +416,25 @@ fn medians(found: &[Found]) -> Table {
         let of = |who: &String| {
             found.iter().find(|found| found.program == *program && found.who == *who)
         };
-        let goal = found.iter().find(|found| found.program == *program);
-        let goal = goal.and_then(|found| found.goal_ns);
-        let mut cells = vec![program.clone(), goal.map_or_else(String::new, |ns| format!("{ns}"))];
+        let of_program =
+            found.iter().filter(|found| found.program == *program && is_ours(&found.who));
+        let goals: Vec<String> =
+            of_program.filter_map(|found| Some(found.goal_ns?.to_string())).collect();
+        let goals: Vec<&str> = in_order(goals.iter()).into_iter().map(String::as_str).collect();
+        let mut cells = vec![program.clone(), goals.join(" or ")];
         cells.extend(who.iter().map(|who| of(who).map_or_else(String::new, cell)));
         table.row(cells);
     }
     table
 }
 
-/// The median; of ours where there is a goal also whether it is reached.
+/// The median between least and most; of ours where there is a goal also whether the median reaches it.
 fn cell(found: &Found) -> String {
-    let nanos = median(&found.rows, |row| row.ns_per_op);
+    let times: Vec<f64> = found.rows.iter().filter_map(|row| row.ns_per_op).collect();
+    let (least, nanos, most) = (stats::least(&times), stats::median(&times), stats::most(&times));
     let goal = found.goal_ns.filter(|_| is_ours(&found.who));
     let verdict = goal.map_or_else(String::new, |goal| format!(", {}", verdict(nanos, goal)));
-    format!("{nanos:.1}{verdict}")
+    format!("{nanos:.1} ({least:.1} to {most:.1}){verdict}")
 }
 
 /// A line for each program and contestant, a column for each quantile of all its cycles.
