@@ -14,7 +14,7 @@ use crate::ours;
 use crate::programs::PROGRAMS;
 use crate::results::Section;
 use crate::rows::Row;
-use crate::table::Table;
+use crate::table::{self, Table};
 use greenroom_peers::Program;
 use rpc::Rpc;
 
@@ -31,6 +31,8 @@ struct Path {
     without: Option<&'static str>,
     expect_ns: (f64, f64),
     floor: Floor,
+    /// How many times its floor it may take, where that is asked for.
+    over_floor: Option<f64>,
 }
 
 /// The least that a path can take.
@@ -52,13 +54,18 @@ const fn path(
     floor_ns: f64,
 ) -> Path {
     let floor = Floor::Ns(floor_ns);
-    Path { name, about, program, who, n, times, without: None, expect_ns, floor }
+    Path { name, about, program, who, n, times, without: None, expect_ns, floor, over_floor: None }
 }
 
 #[rustfmt::skip]
 const PATHS: &[Path] = &[
     path(("P1", "per-core, same core, sync handler"), ("counting", "per_core-1", 1_000_000), 1.0, (12.0, 20.0), 8.0),
     path(("P2", "stealable, same worker"), ("counting", "stealing-1", 1_000_000), 1.0, (28.0, 38.0), 20.0),
+    Path {
+        floor: Floor::Of("path_work_bare"),
+        over_floor: Some(1.03),
+        ..path(("P2", "the same, of a handler that works for about 1 µs"), ("path_work", "stealing-1", 200_000), 1.0, (1_000.0, 1_040.0), 0.0)
+    },
     path(("P3", "same worker, ping-pong, a hop"), ("ping_pong", "stealing-1", 100_000), 2.0, (45.0, 60.0), 30.0),
     path(("P4", "cross-core stream, ring, u64, batch 256"), ("path_ring", "spsc", 10_000_000), 1.0, (3.0, 4.0), 1.0),
     path(("P5", "the same, 64 bytes"), ("path_ring_64_bytes", "spsc", 5_000_000), 1.0, (15.0, 25.0), 8.0),
@@ -141,6 +148,14 @@ impl Shown {
         std::iter::once(&self.runner).chain(&self.without).chain(&self.floor)
     }
 
+    /// How much of its floor it takes beside the goal for that.
+    fn over_floor(&self) -> Option<String> {
+        let over = self.runner.median() / self.floor.as_ref()?.median();
+        let found = table::goal(over, self.path.over_floor?);
+        let Path { name, about, .. } = self.path;
+        over.is_finite().then(|| format!("- {name}, {about}: over its floor {found}\n"))
+    }
+
     fn cells(&self) -> Vec<String> {
         let extra = self.without.as_ref().map_or(0.0, Contestant::median);
         let nanos = (self.runner.median() - extra) / self.path.times;
@@ -189,7 +204,9 @@ pub fn section(rounds: usize) -> Result<Section, String> {
          datagrams without cipher, those by themselves also without the runtime. P17 is what the transports' example \
          `rpc_cost` finds at depth 64, not sealed, client and server together, over devices in memory; its floor is the \
          same packets put into these devices by hand. What a network card takes is in neither. From process to process \
-         both are in other sections: \"Between processes\" and \"Beside perftest\".\n\n{table}",
+         both are in other sections: \"Between processes\" and \"Beside perftest\". The floor of a handler that works is its \
+         work, without any actor.\n\n{table}\n{}",
+        shown.iter().filter_map(Shown::over_floor).collect::<String>(),
     );
     Ok(Section::new("Paths", text).with_rows(rows))
 }
@@ -309,6 +326,23 @@ mod tests {
         let (runner, floor) = (of("path_datagrams", 900.0), of("path_datagrams_bare", 300.0));
         let shown = Shown { path, runner, without: None, floor: Some(floor) };
         assert_eq!(shown.cells()[3..], ["900.0", "1000 to 1000", "0.90", "300", "3.00"]);
+    }
+
+    #[test]
+    fn what_actors_add_to_work_has_a_goal() {
+        let path = PATHS.iter().find(|path| path.program == "path_work").expect("it is there");
+        let of = |time| {
+            let program = Program::new("path_work", "stealing-1", 1, |_| Duration::ZERO);
+            let mut one = Contestant::new(&program, true, Allocator::System);
+            one.rows.push(Row { ns_per_op: Some(time), ..Row::default() });
+            one
+        };
+        let shown = |runner, floor| {
+            Shown { path, runner: of(runner), without: None, floor: Some(of(floor)) }.over_floor()
+        };
+        let ends = |line: Option<String>, wanted| line.expect("a line").ends_with(wanted);
+        assert!(ends(shown(1020.0, 1000.0), "over its floor 1.02, goal 1.03: reached\n"));
+        assert!(ends(shown(1040.0, 1000.0), "over its floor 1.04, goal 1.03: missed\n"));
     }
 
     #[test]

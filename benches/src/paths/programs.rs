@@ -7,6 +7,7 @@ use greenroom::{Actor, Context, Idle, Ref, System, handlers};
 use greenroom_peers::Program;
 use greenroom_peers::shape::outside;
 use std::future::{Future, poll_fn};
+use std::hint::black_box;
 use std::task::Poll;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -31,6 +32,8 @@ pub(super) fn programs() -> Vec<Program> {
         on("path_sync", "stealing-1", Idle::Park, |system, n| tell(system, n, To::Sync)),
         on("path_async", "stealing-1", Idle::Park, |system, n| tell(system, n, To::Async)),
         on("path_async_woken", "stealing-1", Idle::Park, |system, n| tell(system, n, To::Woken)),
+        on("path_work", "stealing-1", Idle::Park, |system, n| tell(system, n, To::Work)),
+        Program::new("path_work_bare", "stealing-1", 1, work_alone),
         on("path_timer", "stealing-1", Idle::Park, |system, n| timers(system, n, 0)),
         on("path_timer_among", "stealing-1", Idle::Park, |system, n| timers(system, n, PENDING)),
         on("path_ask_chain", "stealing-1", Idle::Park, chain),
@@ -127,16 +130,42 @@ impl Counter {
         self.total += value;
     }
 
+    /// Works for about a microsecond.
+    #[tell]
+    fn work(&mut self, value: u64) {
+        work(value);
+        self.total += value;
+    }
+
     #[ask]
     fn total(&self) -> u64 {
         self.total
     }
 }
 
+/// Steps that wait for each other, about a microsecond of them: what a clock says would take part of the overhead in.
+const STEPS: u32 = 650;
+
+fn work(seed: u64) {
+    let mut number = black_box(seed);
+    for _ in 0..STEPS {
+        number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+    }
+    black_box(number);
+}
+
+/// What so many handlers do, without any actor.
+fn work_alone(n: u64) -> Duration {
+    let clock = Instant::now();
+    (0..n).for_each(|_| work(1));
+    clock.elapsed()
+}
+
 /// Which handler is told.
 #[derive(Clone, Copy)]
 enum To {
     Sync,
+    Work,
     Async,
     Woken,
 }
@@ -158,6 +187,7 @@ impl Producer {
         for _ in 0..n {
             let sent = match to {
                 To::Sync => self.counter.add(1).tell().is_ok(),
+                To::Work => self.counter.work(1).tell().is_ok(),
                 To::Async => self.counter.add_async(1).tell().is_ok(),
                 To::Woken => self.counter.add_woken(1).tell().is_ok(),
             };
