@@ -16,7 +16,8 @@
 //! | `sends_outside` | two plain threads send numbers to one actor | a message |
 //! | `idle_million` | actors are started and stay; on stderr, what each of them takes | an actor |
 //!
-//! Beside these there are the programs of the [`savina`] suite.
+//! Beside these there are the programs of the [`savina`] suite, for everybody but coerce and elfo: the README of the benches
+//! says why.
 //!
 //! Every program is written as the library's own documents show it, with the settings that they
 //! name as the fastest. A program measures its own time: set-up and teardown lie outside. What
