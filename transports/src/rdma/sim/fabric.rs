@@ -58,8 +58,7 @@ pub(super) struct Host {
 }
 
 impl Host {
-    /// The number of a queue pair that is made: that of one that is gone as soon as may be, so that whoever takes one for
-    /// the other does.
+    /// The number of a queue pair that is made: that of one that is gone if there is any, so that they are taken for each other.
     fn take_qpn(&mut self) -> u32 {
         self.free_qpns.pop().unwrap_or_else(|| {
             self.next_qpn += 1;
