@@ -121,11 +121,14 @@ mod without_devices {
     use parking_lot::Mutex;
     use std::task::Context;
 
-    /// A program that opens no devices.
-    struct Without;
+    /// A program that opens no devices, and why.
+    struct Without(Failure);
 
     pub(super) fn turn(_: super::Rdma) -> Box<dyn Turn + Send> {
-        Box::new(Without)
+        let failure = Failure::default();
+        let text = "this program was built without the feature `rdma`, or not for Linux on 64 bits";
+        failure.set(Some(text.to_owned()));
+        Box::new(Without(failure))
     }
 
     impl Turn for Without {
@@ -141,11 +144,7 @@ mod without_devices {
         }
 
         fn failure(&self) -> Failure {
-            let failure = Failure::default();
-            let text =
-                "this program was built without the feature `rdma`, or not for Linux on 64 bits";
-            failure.set(Some(text.to_owned()));
-            failure
+            self.0.clone()
         }
     }
 }
