@@ -10,9 +10,10 @@
 //! 2. While a handler waits, its future has `&mut` to the stage and the context; until it is dropped
 //!    the runtime touches the control and the header's owner part only.
 //! 3. `stage` holds what `phase` says: arguments in `Starting` before the hook, the actor from
-//!    `Running` to the end of the stop hook, else nothing. The [`Life`] has it noted.
+//!    `Running` to the end of the stop hook, else nothing. The [`Life`] has it noted; that a running actor is
+//!    there nothing checks again in release builds.
 
-use super::context::{Context, Side};
+use super::context::{Context, Root, Side};
 use super::extras::Extras;
 use super::life;
 use super::parent::Parent;
@@ -20,7 +21,7 @@ use super::phase::Phase;
 use super::size::{limit_actor, limit_arguments};
 use super::traits::Behavior;
 use crate::mailbox::Bound;
-use crate::queue::pool;
+use crate::queue::pool::{self, Release};
 use crate::sync::UnsafeCell;
 use crate::task::Priority;
 use crate::task::cell::{CellRef, Header, VTable};
@@ -96,7 +97,8 @@ pub(crate) struct Frame {
 #[repr(C)]
 struct Body<A: Behavior> {
     frame: Frame,
-    context: UnsafeCell<Context<A>>,
+    /// Where the context lies.
+    _context: UnsafeCell<Root>,
     stage: UnsafeCell<Stage<A>>,
 }
 
@@ -177,9 +179,9 @@ unsafe fn body<'a, A: Behavior>(header: NonNull<Header>) -> &'a Body<A> {
 /// (invariant 2); the cell is an `A`'s.
 pub(super) unsafe fn context<'a, A: Behavior>(header: NonNull<Header>) -> &'a mut Context<A> {
     // SAFETY: the caller's promise; the cell outlives its handlers.
-    let context = unsafe { body::<A>(header) }.context.with_mut(|context| context);
+    let root = unsafe { header.byte_add(CONTEXT_AT) }.cast::<Root>();
     // SAFETY: as above.
-    unsafe { &mut *context }
+    unsafe { &mut *Context::at(root.as_ptr()) }
 }
 
 /// The stage of a cell; as [`context`].
@@ -342,7 +344,10 @@ pub(super) fn build<A: Behavior>(
     // SAFETY: as above.
     unsafe { place.children.write(Siblings::new()) };
     // SAFETY: as above.
-    unsafe { place.context.write(UnsafeCell::new(Context::new(header))) };
+    #[cfg(miri)]
+    unsafe {
+        place.context.write(UnsafeCell::new(header));
+    }
     let (stage, holds) = match args {
         Some(args) => (Stage { args: ManuallyDrop::new(args) }, Life::ARGS),
         None => (Stage { empty: () }, 0),
@@ -363,7 +368,8 @@ pub(super) fn build<A: Behavior>(
 struct Fields<A: Behavior> {
     control: *mut UnsafeCell<ManuallyDrop<Control>>,
     children: *mut Siblings,
-    context: *mut UnsafeCell<Context<A>>,
+    #[cfg(miri)]
+    context: *mut UnsafeCell<Root>,
     stage: *mut UnsafeCell<Stage<A>>,
 }
 
@@ -377,10 +383,17 @@ impl<A: Behavior> Fields<A> {
         // SAFETY: as above.
         let children = unsafe { &raw mut (*body).frame.children };
         // SAFETY: as above.
-        let context = unsafe { &raw mut (*body).context };
+        #[cfg(miri)]
+        let context = unsafe { &raw mut (*body)._context };
         // SAFETY: as above.
         let stage = unsafe { &raw mut (*body).stage };
-        Self { control, children, context, stage }
+        Self {
+            control,
+            children,
+            #[cfg(miri)]
+            context,
+            stage,
+        }
     }
 }
 
@@ -390,7 +403,13 @@ unsafe fn free<A: Behavior>(header: NonNull<Header>) {
     let body = header.cast::<Body<A>>();
     // SAFETY: the caller's promise.
     let is_bounded = unsafe { header.as_ref() }.inbox.is_bounded();
-    // What is dropped in other places than the header is dropped if one of them panics, too.
+    let (block, begin) = block_of::<A>(is_bounded);
+    // SAFETY: the cell begins there in its block.
+    let start = unsafe { body.cast::<u8>().sub(begin) };
+    // The first, so that the block is given back last, also if something panics.
+    // SAFETY: the block came from the pool with this layout, and is not used again but by what is dropped here.
+    let _block = unsafe { Release::new(start, block) };
+    // What is dropped in other places than the header, but for the stage, is dropped if that panics, too.
     // SAFETY: as above; it is read this once.
     let _bound = is_bounded.then(|| unsafe { bound_of(header).read() });
     // SAFETY: as above.
@@ -411,11 +430,6 @@ unsafe fn free<A: Behavior>(header: NonNull<Header>) {
     let stage = unsafe { &mut *stage };
     // SAFETY: nothing of it was dropped with the rest.
     unsafe { stage.drop_as(held) };
-    let (block, begin) = block_of::<A>(is_bounded);
-    // SAFETY: the cell begins there in its block.
-    let start = unsafe { body.cast::<u8>().sub(begin) };
-    // SAFETY: the block came from the pool with this layout.
-    unsafe { pool::release(start, block) };
 }
 
 /// A cell, and those of all who are below it.

@@ -29,6 +29,7 @@ use crate::task::count::TaskCount;
 use crate::task::current;
 use crate::task::held::Held;
 use crate::time::Time;
+use std::cell::Cell;
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::marker::PhantomData;
@@ -37,14 +38,30 @@ use std::time::Duration;
 
 /// The running actor's own view of itself and its system.
 ///
-/// Handlers and hooks get it as `cx: &mut Context<Self>`.
+/// Handlers and hooks get it as `cx: &mut Context<Self>`. It stays where it is, since its size is not known:
+///
+/// ```compile_fail,E0277
+/// # use greenroom::{Actor, Context};
+/// fn exchange<A: Actor>(one: &mut Context<A>, other: &mut Context<A>) {
+///     std::mem::swap(one, other);
+/// }
+/// ```
+#[repr(C)]
 pub struct Context<A: Actor> {
-    // It has no bytes, and speaks for the cell that it lies in: two that are swapped stay what they are.
     of: PhantomData<fn(A)>,
     /// Under strict provenance no address leads to the cell.
     #[cfg(miri)]
     header: NonNull<Header>,
+    /// No bytes: it speaks for the cell that it lies in. No compiler knows how many these are, so that nobody can take it
+    /// from there or exchange it, and what lies around them may change while it is shared.
+    place: [Cell<()>],
 }
+
+/// What a [`Context`] holds where it lies.
+#[cfg(miri)]
+pub(super) type Root = NonNull<Header>;
+#[cfg(not(miri))]
+pub(super) type Root = ();
 
 /// What an incarnation has begun and must end with it.
 #[derive(Default)]
@@ -72,23 +89,17 @@ unsafe impl<A: Actor> Send for Context<A> {}
 unsafe impl<A: Actor> Sync for Context<A> {}
 
 impl<A: Actor> Context<A> {
-    /// For the cell at `header`, in which it is to lie.
-    #[cfg_attr(not(miri), expect(unused_variables, reason = "the place says it"))]
-    pub(super) fn new(header: NonNull<Header>) -> Self {
-        Self {
-            of: PhantomData,
-            #[cfg(miri)]
-            header,
-        }
+    /// That of the cell in which it lies at `root`.
+    pub(super) const fn at(root: *mut Root) -> *mut Self {
+        std::ptr::slice_from_raw_parts_mut(root.cast::<Cell<()>>(), 0) as *mut Self
     }
 
     /// The cell that the context lies in.
     #[inline(always)]
     fn address(&self) -> NonNull<Header> {
-        let header = std::ptr::from_ref(self).addr() - body::CONTEXT_AT;
+        let header = std::ptr::from_ref(self).cast::<Root>().addr() - body::CONTEXT_AT;
         #[cfg(miri)]
         {
-            // Two contexts can be swapped where they have bytes.
             assert_eq!(header, self.header.addr().get(), "a context lies in its own cell");
             self.header
         }

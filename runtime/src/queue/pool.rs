@@ -68,6 +68,24 @@ pub(crate) unsafe fn release(block: NonNull<u8>, layout: Layout) {
     unsafe { release_as(block, &Shape::of(layout)) };
 }
 
+/// Takes a block back when it is dropped, also if a panic does that.
+pub(crate) struct Release(NonNull<u8>, Layout);
+
+impl Release {
+    /// # Safety
+    /// As [`release`], when this is dropped.
+    pub(crate) unsafe fn new(block: NonNull<u8>, layout: Layout) -> Self {
+        Self(block, layout)
+    }
+}
+
+impl Drop for Release {
+    fn drop(&mut self) {
+        // SAFETY: the promise of who made this.
+        unsafe { release(self.0, self.1) };
+    }
+}
+
 /// What [`release_as`] needs to know of a block; worked out once where the type is known.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {

@@ -1,7 +1,7 @@
 //! Futures, each kept in one recycled block while it waits.
 
 use crate::queue::node::Kind;
-use crate::queue::pool;
+use crate::queue::pool::{self, Release};
 use crate::time::Time;
 use std::alloc::Layout;
 use std::fmt;
@@ -81,21 +81,13 @@ unsafe fn poll<F: Future>(head: NonNull<Head<F::Output>>, cx: &mut Context<'_>) 
     unsafe { Pin::new_unchecked(future) }.poll(cx)
 }
 
-/// Gives the block back even when the future's drop panics.
-struct Release(NonNull<u8>, Layout);
-
-impl Drop for Release {
-    fn drop(&mut self) {
-        // SAFETY: the block came from the pool with this layout, and its future is dropped.
-        unsafe { pool::release(self.0, self.1) };
-    }
-}
-
 /// # Safety
 /// `head` starts a live `Block<F>`, which is not used again.
 unsafe fn drop_in_place<F: Future>(head: NonNull<Head<F::Output>>) {
     let block = head.cast::<Block<F>>();
-    let _release = Release(block.cast(), Layout::new::<Block<F>>());
+    // Also when the future's drop panics.
+    // SAFETY: the block came from the pool with this layout, and its future is dropped before.
+    let _release = unsafe { Release::new(block.cast(), Layout::new::<Block<F>>()) };
     // SAFETY: the caller's promise.
     unsafe { block.drop_in_place() };
 }
