@@ -330,11 +330,12 @@ impl Session {
         }
         let waits = !inlet.is_idle() || (question.is_some() && self.outlet.is_pressed());
         if planted!("net-overtakes-parked": waits => false) {
-            let is_too_much = self.load.is_too_much(&inlet.parked, envelope.arguments.len());
+            let message = Parked::new(envelope, origin);
+            let is_too_much = self.load.is_too_much(&inlet.parked, message.bytes());
             if planted!("net-parked-unbounded": is_too_much => false) {
                 return self.settle(origin, Err(Undelivered::OverLimit));
             }
-            inlet.parked.park(Parked::new(envelope, origin), &mut self.load);
+            inlet.parked.park(message, &mut self.load);
             if inlet.waiting.is_none() {
                 self.held.stall(origin.actor);
             }

@@ -53,7 +53,7 @@ impl Parked {
     }
 
     /// The memory that it takes.
-    fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         size_of::<Self>() + self.arguments.whole().capacity()
     }
 }
