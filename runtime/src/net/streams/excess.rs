@@ -3,8 +3,10 @@
 
 use crate::sync::{Arc, AtomicU64, Ordering, planted};
 
-/// Bytes of it at most, of all streams that come by one connection. [ENV-20]
+/// Bytes of it at most, of all streams that come by one connection, beside what each has free. [ENV-20]
 const BYTES_MAX: u64 = 256 << 20;
+/// What each stream may have of it whatever the others have: the rest of an item that is no long one.
+const FREE_BYTES: u64 = 64 << 10;
 
 /// See the [module](self).
 #[derive(Clone)]
@@ -40,7 +42,8 @@ impl Share {
     pub(super) fn may_be(&self, bytes: u64) -> bool {
         // Relaxed: as above. Only the session adds for items, and nobody else.
         let all = self.excess.0.load(Ordering::Relaxed);
-        let fits = bytes <= self.bytes || (all + bytes).saturating_sub(self.bytes) <= BYTES_MAX;
+        let fits = bytes <= self.bytes.max(FREE_BYTES)
+            || (all + bytes).saturating_sub(self.bytes) <= BYTES_MAX;
         planted!("net-items-hoarded": fits => true)
     }
 

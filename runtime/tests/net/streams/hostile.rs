@@ -347,6 +347,48 @@ fn long_items_that_nobody_reads_are_bounded_for_all_streams_together() {
     });
 }
 
+/// Little of each of their items is beyond what was granted, and that is free.
+// [G-STREAM-4] [ENV-20]
+#[test]
+#[cfg_attr(sanitized, ignore = "takes much memory, and only counts")]
+fn streams_of_short_items_go_on_beside_long_ones_that_nobody_reads() {
+    const LONG: usize = 12 << 20;
+    const SHORT: usize = 125_000;
+    const MANY: usize = 250;
+    once(Loopback::new(), async |_, here, there| {
+        let held = Arc::default();
+        let near = there.system.spawn::<Hoard>(Hoard { held: Arc::clone(&held) }).await.unwrap();
+        there.node.export("hoard", Export::of(&near)).unwrap();
+        let far = here.reach(there).await.find::<Hoard>("hoard").await.unwrap();
+        let (mut emitters, streams): (Vec<_>, Vec<_>) =
+            (0..1000).map(|_| Items::bounded(1)).unzip();
+        assert_eq!(far.hold(streams).await, Ok(()));
+        let long = emitters.split_off(970);
+        for emitter in &long {
+            emitter.emit(bytes(0, LONG)).await.unwrap();
+        }
+        let is_over = |emitter: &&Emitter<Bytes>| {
+            matches!(emitter.try_emit(bytes(0, 1)), Err(EmitError::Closed(_)))
+        };
+        until(|| long.iter().filter(is_over).count() == 9).await;
+        // Each begins in what its stream may have under way, of 69 KB to 93 KB, and ends beyond that.
+        let short = emitters.split_off(970 - MANY);
+        for emitter in &short {
+            emitter.emit(bytes(0, SHORT)).await.unwrap();
+        }
+        // There is room for another one when that has left.
+        for emitter in &short {
+            soon(emitter.emit(bytes(1, 1))).await.unwrap();
+        }
+        assert_eq!(far.hold(Vec::new()).await, Ok(()));
+        let reading = held.lock().unwrap().split_off(970 - MANY);
+        for mut stream in reading.into_iter().take(MANY) {
+            assert_eq!(soon(stream.try_next()).await, Ok(Some(bytes(0, SHORT))));
+            assert_eq!(soon(stream.try_next()).await, Ok(Some(bytes(1, 1))));
+        }
+    });
+}
+
 // [G-STREAM-4] [ENV-20]
 #[test]
 #[cfg_attr(sanitized, ignore = "takes much memory, and only counts")]
