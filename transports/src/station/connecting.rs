@@ -184,10 +184,11 @@ impl Connecting {
     }
 
     /// When somebody has waited for long enough, or the next addresses have their turn to be asked, of which
-    /// `at_once` are at a time.
+    /// `at_once` are at a time. They have it at once in the place of others that nobody wants any more.
     pub(super) fn timeout(&self, at_once: usize) -> Option<Time> {
         let first = self.attempts.first().map(|(until, _)| *until);
-        first.into_iter().chain(self.turn(at_once)).min()
+        let left = self.meets.has_left().then_some(self.since);
+        first.into_iter().chain(self.turn(at_once)).chain(left).min()
     }
 
     fn turn(&self, at_once: usize) -> Option<Time> {
@@ -312,7 +313,8 @@ impl Station {
     /// Tells those who have waited for long enough, and lets other addresses have their turn, if some wait for it.
     pub(super) fn take_turns(&mut self) {
         let at_once = self.endpoint.contacts_max();
-        if self.connecting.give_up(self.now, &mut self.wakes) {
+        let gave_up = self.connecting.give_up(self.now, &mut self.wakes);
+        if gave_up || self.connecting.meets.has_left() {
             self.meet();
         }
         if self.connecting.turn(at_once).is_some_and(|due| due <= self.now) {

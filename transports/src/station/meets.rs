@@ -76,6 +76,11 @@ impl Meets {
         }
     }
 
+    /// Whether there may be some to be asked no more.
+    pub(super) fn has_left(&self) -> bool {
+        !self.left.is_empty()
+    }
+
     /// Those to be asked no more.
     pub(super) fn take_left(&mut self) -> Vec<SocketAddr> {
         let mut left = std::mem::take(&mut self.left);

@@ -69,6 +69,25 @@ fn a_live_address_is_met_among_silent_ones() {
     }
 }
 
+/// [UDP-70]: also where whoever waited for those that are asked is forgotten for another reason than an answer.
+#[test]
+fn an_address_has_its_turn_when_others_are_forgotten() {
+    let mut net = Net::new(0, false);
+    net.config.contacts_max = 2;
+    for host in [1, 2] {
+        let host = net.host(host, 0);
+        net.hosts.push(host);
+    }
+    let silent = [100, 101].map(|host| net.connect(0, address(host), None, false));
+    let mut found = net.connect(0, address(2), None, false);
+    net.settle();
+    assert_eq!(found.try_recv(), Err(TryRecvError::Empty));
+    drop(silent);
+    let _known = net.connect(0, address(102), Some(public(9)), true);
+    net.pass(SECOND);
+    assert!(matches!(found.try_recv(), Ok(Ok(_))));
+}
+
 /// [UDP-71]: also of more addresses than are asked at once each turn.
 #[test]
 fn who_waits_for_silent_addresses_hears_of_it() {
