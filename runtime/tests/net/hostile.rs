@@ -180,6 +180,7 @@ async fn refusals(link: &dyn Link, why: Undelivered) -> usize {
 
 // [G-REMOTE-6] [ENV-11]
 #[test]
+#[cfg_attr(sanitized, ignore = "takes much memory, and only counts")]
 fn what_is_parked_behind_full_mailboxes_is_bounded_in_bytes() {
     const LARGE: usize = 100;
     const BYTES: usize = 2 << 20;
