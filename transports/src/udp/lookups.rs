@@ -12,10 +12,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use tokio::task::JoinSet;
 
-/// Names of the owner's that are looked up at a time.
-const OWN_MAX: usize = 64;
-/// Names at a time of which others have told.
-const TOLD_MAX: usize = 16;
+/// Names that are looked up at a time.
+const AT_ONCE_MAX: usize = 64;
 /// Names that wait for their turn.
 const WAITING_MAX: usize = 4096;
 
@@ -36,17 +34,12 @@ pub(super) struct Lookups {
 }
 
 impl Lookups {
-    /// For names that the owner gives.
-    pub(super) fn own() -> Self {
-        Self::new(OWN_MAX, resolve)
+    /// By the system.
+    pub(super) fn new() -> Self {
+        Self::by(resolve, AT_ONCE_MAX)
     }
 
-    /// For names that others tell.
-    pub(super) fn told() -> Self {
-        Self::new(TOLD_MAX, resolve)
-    }
-
-    fn new(at_once: usize, resolver: Resolver) -> Self {
+    fn by(resolver: Resolver, at_once: usize) -> Self {
         let (requests, waiting) = (BTreeMap::new(), VecDeque::new());
         Self { resolver, at_once, requests, waiting, under_way: JoinSet::new() }
     }
@@ -157,7 +150,7 @@ mod tests {
     #[test]
     fn names_whose_servers_are_silent_take_few_threads_and_little_memory() {
         run(async {
-            let mut lookups = Lookups::new(TOLD_MAX, silence);
+            let mut lookups = Lookups::by(silence, AT_ONCE_MAX);
             let mut cx = Context::from_waker(Waker::noop());
             for name in 0..100_000 {
                 // Whoever waits has given up at once.
@@ -172,15 +165,15 @@ mod tests {
                 assert!(lookups.add(request).is_ok());
                 assert!(lookups.poll_found(&mut cx).is_pending());
             }
-            assert_eq!(lookups.under_way.len(), TOLD_MAX);
+            assert_eq!(lookups.under_way.len(), AT_ONCE_MAX);
             let mut kept = Vec::new();
             let refused = (0..2 * WAITING_MAX).find(|name| {
                 let (request, outcome) = request(&format!("z{name}:7"));
                 kept.push(outcome);
                 lookups.add(request).is_err()
             });
-            assert_eq!(refused, Some(WAITING_MAX - (100 - TOLD_MAX)));
-            assert_eq!(lookups.requests.len(), WAITING_MAX + TOLD_MAX);
+            assert_eq!(refused, Some(WAITING_MAX - (100 - AT_ONCE_MAX)));
+            assert_eq!(lookups.requests.len(), WAITING_MAX + AT_ONCE_MAX);
         });
     }
 
@@ -188,7 +181,7 @@ mod tests {
     #[test]
     fn a_name_is_looked_up_once_for_all_who_wait_for_it_and_then_anew() {
         run(async {
-            let mut lookups = Lookups::new(1, nowhere);
+            let mut lookups = Lookups::by(nowhere, 1);
             let (mut outcomes, names) = (Vec::new(), ["a:7", "b:7", "a:7", "b:7", "a:7"]);
             for host in names {
                 let (request, outcome) = request(host);

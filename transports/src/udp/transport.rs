@@ -145,8 +145,8 @@ impl Udp {
             is_waiting: false,
             start: None,
             wakes: Wakes::default(),
-            lookups: Lookups::own(),
-            told_lookups: Lookups::told(),
+            lookups: Lookups::new(),
+            told_lookups: Lookups::new(),
             is_broken: false,
         };
         let shared = Shared {
@@ -358,7 +358,7 @@ impl Driver {
         self.wakes.wake();
         if is_over || self.is_broken {
             shared.requests.lock().take();
-            (self.lookups, self.told_lookups) = (Lookups::own(), Lookups::told());
+            (self.lookups, self.told_lookups) = (Lookups::new(), Lookups::new());
             self.end_pairs();
             return Drive::Ended;
         }
