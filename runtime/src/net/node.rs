@@ -173,6 +173,7 @@ impl Node {
 
     /// Lets each connection that begins from now on send so many messages, to all actors together, for one of which each
     /// actor counts that it starts, and refuses what is more as [`OverLimit`](crate::Undelivered::OverLimit), as [`Export::limit`] does for one actor.
+    /// [Children](super::RemoteChild) that a peer supervises here count too: with a burst below their number, some of them fail to start.
     pub fn limit_peers(&self, rate: Rate) {
         *self.shared.limit.lock() = Some(rate);
     }
