@@ -14,7 +14,8 @@ pub enum ConnectionEnd {
     /// Its link ended.
     #[error("the link was {0}")]
     Link(LinkEnd),
-    /// The peer said what the rules forbid, or has caused more than may wait to be said to it.
+    /// The peer said what the rules forbid, or has caused more than may wait here: also where 65,536 frames wait to be
+    /// said to it, as it does not read.
     #[error("the peer did what it must not")]
     Misbehaved,
 }
