@@ -131,31 +131,30 @@ impl Station {
     }
 
     /// The change after the first `seen`, or the oldest that is remembered, once there is one; `None` when the node is
-    /// closed.
+    /// closed. Beside it the waker that is replaced: to be dropped outside of the station's lock, as that is anybody's code.
     pub fn poll_change(
         &mut self,
         cx: &mut Context<'_>,
         watcher: u64,
         seen: &mut u64,
-    ) -> Poll<Option<Change>> {
+    ) -> (Poll<Option<Change>>, Option<Waker>) {
         let Pairs { changes, said, watchers, .. } = &mut self.pairs;
         let forgotten = *said - changes.len() as u64;
         let next = (*seen).max(forgotten);
         let place = usize::try_from(next - forgotten).unwrap_or(usize::MAX);
         if let Some(change) = changes.get(place) {
             *seen = next + 1;
-            return Poll::Ready(Some(*change));
+            return (Poll::Ready(Some(*change)), None);
         }
         if self.is_closed {
-            return Poll::Ready(None);
+            return (Poll::Ready(None), None);
         }
-        watchers.insert(watcher, cx.waker().clone());
-        Poll::Pending
+        (Poll::Pending, watchers.insert(watcher, cx.waker().clone()))
     }
 
-    /// That watcher does not wait any more.
-    pub fn unwatch(&mut self, watcher: u64) {
-        self.pairs.watchers.remove(&watcher);
+    /// That watcher does not wait any more; its waker, to be dropped as [there](Station::poll_change).
+    pub fn unwatch(&mut self, watcher: u64) -> Option<Waker> {
+        self.pairs.watchers.remove(&watcher)
     }
 
     /// Wakes those who wait for a change.

@@ -70,13 +70,17 @@ impl CarrierChanges {
     /// If it is dropped before it is ready nothing is missed.
     pub async fn next(&mut self) -> Option<Change> {
         let Self { shared, watcher, seen } = self;
-        poll_fn(|cx| shared.station.lock().poll_change(cx, *watcher, seen)).await
+        poll_fn(|cx| {
+            let (change, _replaced) = shared.station.lock().poll_change(cx, *watcher, seen);
+            change
+        })
+        .await
     }
 }
 
 impl Drop for CarrierChanges {
     fn drop(&mut self) {
-        self.shared.station.lock().unwatch(self.watcher);
+        let _waker = self.shared.station.lock().unwatch(self.watcher);
     }
 }
 
@@ -105,5 +109,51 @@ impl Driver {
         {
             thread::yield_now();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::secure::identity::Identity;
+    use crate::secure::key::Key;
+    use crate::udp::Settings;
+    use std::pin::pin;
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+    use std::task::Wake;
+
+    /// Counts how many of it are dropped while the station is free.
+    struct Counted {
+        shared: Arc<Shared>,
+        free: Arc<AtomicUsize>,
+    }
+
+    impl Wake for Counted {
+        fn wake(self: Arc<Self>) {}
+    }
+
+    impl Drop for Counted {
+        fn drop(&mut self) {
+            let is_free = self.shared.station.try_lock().is_some();
+            self.free.fetch_add(usize::from(is_free), Relaxed);
+        }
+    }
+
+    // [RDMA-46]
+    #[test]
+    fn wakers_of_those_who_wait_for_changes_are_dropped_outside_of_the_lock() {
+        let settings = Settings::new(Identity::new(Key::new([1; 32])));
+        let udp = Udp::bind(settings, "127.0.0.1:0".parse().unwrap()).unwrap();
+        let free = Arc::new(AtomicUsize::new(0));
+        let mut changes = udp.carrier_changes();
+        for _ in 0..2 {
+            let (shared, free) = (Arc::clone(&udp.shared), Arc::clone(&free));
+            let waker = Waker::from(Arc::new(Counted { shared, free }));
+            let mut next = pin!(changes.next());
+            assert!(next.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        }
+        assert_eq!(free.load(Relaxed), 1, "the second has replaced the first");
+        drop(changes);
+        assert_eq!(free.load(Relaxed), 2);
     }
 }
