@@ -83,7 +83,7 @@ pub enum StartError {
     Rekey,
 }
 
-/// Sets of sources at most: 96 MB in each of three tables.
+/// Sets of sources at most: 64 MiB in each of three tables.
 const SOURCE_SETS_MAX: usize = 1 << 20;
 /// Entries of the audit ring at most.
 const AUDIT_ENTRIES_MAX: usize = 1 << 20;
