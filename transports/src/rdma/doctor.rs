@@ -4,7 +4,7 @@
 //! other, and makes what a node makes.
 
 use super::carrier::CONFIG;
-use super::connected::Connected;
+use super::connected::{Config, Connected};
 use super::ib::{self, IbDevice, IbVerbs};
 use super::pick::ports;
 use super::verbs::{
@@ -92,7 +92,7 @@ fn look_at(name: &str) -> Vec<Finding> {
 fn look_at_port(device: IbDevice, at: &str, gid: Option<ib::Gid>) -> Vec<Finding> {
     let mut findings = Vec::from_iter(gid.map(|gid| address(&device, at, &gid)));
     findings.extend([mtu(&device, at), memory(&device, at), talks(&device, at)]);
-    findings.push(serves(device, at));
+    findings.push(serves(device, CONFIG, at));
     findings
 }
 
@@ -153,12 +153,18 @@ fn memory(device: &IbDevice, at: &str) -> Finding {
 }
 
 /// Makes what a node makes, as large as it does.
-fn serves<D: Device>(device: D, at: &str) -> Finding {
-    let made = Connected::new(device, CONFIG).and_then(|mut connected| {
+fn serves<D: Device>(device: D, config: Config, at: &str) -> Finding {
+    let wanted = config.connections_max;
+    let made = Connected::new(device, config).and_then(|mut connected| {
         connected.open(1)?;
         Ok(connected.connections_max())
     });
     match made {
+        Ok(max) if max < wanted => slow(
+            "RDMA queues",
+            format!("{at}: there is room for {max} connections of {wanted}"),
+            "links beyond stay with UDP: take a device with longer completion queues",
+        ),
         Ok(max) => good("RDMA queues", format!("{at}: there is room for {max} connections")),
         Err(error) => {
             let mend = if error.is_short() {
