@@ -38,6 +38,8 @@ pub use data::{
 };
 pub(in crate::rdma) use error::told;
 pub use error::{ConnectError, CreateError, DeviceError, OpenError, PostError, RegisterError};
+#[cfg(test)]
+pub(in crate::rdma) use rings::beginning;
 pub use rings::{FullRing, ReceiveRing, SendRing};
 
 use std::fmt::Debug;
@@ -274,7 +276,7 @@ pub trait QueuePair: Receives {
     where
         Self: Sized;
 
-    /// Whether a completion is of a send of this queue pair, and of none before that had its number.
+    /// Whether a completion is of a send of this queue pair that is not known to be done, and of none before that had its number.
     fn owns(&self, completion: &Completion) -> bool;
 
     /// How many sends were pushed and are not known to be done; at most [`QueuePairConfig::sends_max`].

@@ -386,6 +386,8 @@ fn what_is_said_of_a_queue_pair_that_is_gone_is_not_the_next_ones() {
         let new = left.open(2).expect("room for it");
         assert_eq!(left.endpoint(new).expect("it is open").qpn, number);
         left.connect(new, &peer, 8).expect("they fit");
+        left.send(new, |slot| put(slot, b"under way")).expect("room");
+        left.flush();
         left.poll(|_, _| panic!("nothing came"));
         shown += usize::from(left.has_taken());
         assert_eq!(left.poll_ended(), None, "what was said is of another one");

@@ -1,7 +1,9 @@
 //! Which queue a completion is of.
 //!
 //! A device says the number of a queue pair, which is that of another one once it is destroyed, and a request's number,
-//! whose owner users choose. Slots are handed out by what is looked up here when a completion is polled.
+//! whose owner users choose. Slots are handed out by what is looked up here when a completion is polled. One of a queue pair that
+//! was destroyed before is then said to be of nobody, or of who has its number by now: whose sends it is not among, which are
+//! counted from elsewhere.
 
 use super::super::verbs::{Completion, Direction};
 use hashbrown::HashMap;

@@ -1,8 +1,7 @@
 //! The state of the network: machines, queues, and what happens when.
 
 use super::super::verbs::{
-    Completion, DeviceError, DeviceEvent, Direction, Endpoint, Limits, Outcome, Port,
-    QueuePairState, WorkId,
+    Completion, DeviceError, DeviceEvent, Endpoint, Limits, Outcome, Port, QueuePairState, WorkId,
 };
 use super::Weather;
 use super::events::{Event, Timed};
@@ -335,10 +334,10 @@ impl State {
         &mut self.receives[queue]
     }
 
-    pub(super) fn add_pair(&mut self, host: usize, make: impl FnOnce(u32) -> Pair) -> usize {
+    pub(super) fn add_pair(&mut self, host: usize, make: impl FnOnce(usize, u32) -> Pair) -> usize {
         let place = self.pairs.len();
         let qpn = self.hosts[host].take_qpn();
-        self.pairs.push(Some(make(qpn)));
+        self.pairs.push(Some(make(place, qpn)));
         self.numbers.insert((host, qpn), place);
         place
     }
@@ -373,10 +372,15 @@ impl State {
         }
     }
 
+    /// Where the queue pair is that has that number on that machine now.
+    pub(super) fn place(&self, host: usize, qpn: u32) -> Option<usize> {
+        self.numbers.get(&(host, qpn)).copied()
+    }
+
     /// The queue pair of that number on that machine, if packets reach it.
     pub(super) fn reach(&self, gid: &[u8; 16], qpn: u32) -> Option<usize> {
         let host = self.host_at(gid)?;
-        let index = *self.numbers.get(&(host, qpn))?;
+        let index = self.place(host, qpn)?;
         let pair = self.pairs.get(index)?.as_ref()?;
         (pair.gid == *gid && self.is_up(host)).then_some(index)
     }
@@ -402,10 +406,6 @@ impl State {
         let Some(it) = self.pair(pair) else { return };
         it.last_shown = it.last_shown.max(now + late);
         completion.qpn = it.qpn;
-        completion.queue = match completion.work.direction() {
-            Direction::Send => identity(pair),
-            Direction::Receive => identity(it.receives),
-        };
         let (at, queue) = (it.last_shown, it.completions);
         self.at(at, Event::Complete(queue, completion));
     }

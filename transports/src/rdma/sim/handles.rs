@@ -183,7 +183,7 @@ impl SimDevice {
         }
         let is_datagram = matches!(kind, Kind::Datagram { .. });
         let mtu_bytes = state.port(self.at.host).mtu_bytes;
-        let pair = state.add_pair(self.at.host, |qpn| Pair {
+        let pair = state.add_pair(self.at.host, |place, qpn| Pair {
             host: self.at.host,
             gid: self.gid,
             qpn,
@@ -193,7 +193,7 @@ impl SimDevice {
             state: if is_datagram { QueuePairState::Ready } else { QueuePairState::Made },
             completions: completions.queue,
             receives,
-            slots: SendRing::new(config.sends_max, config.owner),
+            slots: SendRing::new(config.sends_max, config.owner).of(identity(place)),
             waiting: VecDeque::new(),
             outgoing: VecDeque::new(),
             last_due: NEVER,
@@ -333,7 +333,7 @@ pub struct SimCompletionQueue {
 
 impl CompletionQueue for SimCompletionQueue {
     fn poll(&mut self, into: &mut [Completion]) -> Result<usize, DeviceError> {
-        self.at.alive()?.completions(self.queue).poll(into)
+        self.at.alive()?.poll(self.queue, into)
     }
 
     fn arm(&mut self) -> Result<(), DeviceError> {

@@ -9,7 +9,8 @@
 //!    peer got the message. Everything posted is then flushed, but for shared receives: of these, one is lost at
 //!    times with the message that was half there, and so is what had come and was not polled when the queue pair
 //!    is destroyed.
-//! 4. The number of a queue pair that is destroyed is the next one's, and what nobody polled of the old one may still show.
+//! 4. The number of a queue pair that is destroyed is the next one's, and what nobody polled of the old one may still show, as of
+//!    that one.
 //! 5. A completion queue that overflows takes its queue pairs with it, and a device that is pulled away
 //!    takes everything.
 //!

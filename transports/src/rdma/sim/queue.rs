@@ -1,6 +1,7 @@
 //! Queues of completions and of shared receives.
 
-use super::super::verbs::{Completion, DeviceError, ReceiveRing, WorkId};
+use super::super::verbs::{Completion, DeviceError, Direction, ReceiveRing, WorkId};
+use super::fabric::{State, identity};
 use super::handles::SimSlot;
 use std::collections::VecDeque;
 use std::task::Waker;
@@ -57,7 +58,7 @@ impl Completions {
         }
     }
 
-    pub(super) fn poll(&mut self, into: &mut [Completion]) -> Result<usize, DeviceError> {
+    fn poll(&mut self, into: &mut [Completion]) -> Result<usize, DeviceError> {
         if self.has_overflowed {
             return Err(DeviceError::Overflow);
         }
@@ -85,6 +86,30 @@ impl Completions {
     /// Forgets what is said about a queue pair that is gone.
     pub(super) fn forget(&mut self, qpn: u32) {
         self.entries.retain(|it| it.qpn != qpn);
+    }
+}
+
+impl State {
+    /// Takes completions. A device says numbers of queue pairs alone: each is said to be of the queue pair that has its number
+    /// by now, also where it is of one that had it before.
+    pub(super) fn poll(
+        &mut self,
+        queue: usize,
+        into: &mut [Completion],
+    ) -> Result<usize, DeviceError> {
+        let completions = self.completions(queue);
+        let (host, count) = (completions.host, completions.poll(into)?);
+        for completion in &mut into[..count] {
+            completion.queue = 0;
+            let Some(place) = self.place(host, completion.qpn) else { continue };
+            let pair = self.pair(place).filter(|pair| pair.completions == queue);
+            let Some(pair) = pair else { continue };
+            completion.queue = match completion.work.direction() {
+                Direction::Send => identity(place),
+                Direction::Receive => identity(pair.receives),
+            };
+        }
+        Ok(count)
     }
 }
 

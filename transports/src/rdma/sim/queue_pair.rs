@@ -220,7 +220,8 @@ impl QueuePair for SimQueuePair {
     }
 
     fn owns(&self, completion: &Completion) -> bool {
-        completion.queue == identity(self.pair)
+        let has = || self.with(|it| it.slots.has(completion.work)).unwrap_or(false);
+        completion.queue == identity(self.pair) && has()
     }
 
     fn sends_posted(&self) -> usize {

@@ -4,7 +4,7 @@ use super::*;
 use crate::rdma::verbs::{
     Completion, CompletionQueue, ConnectError, CreateError, Device, DeviceError, DeviceEvent,
     Direction, Endpoint, OpenError, Outcome, PostError, QueuePair, QueuePairConfig, QueuePairState,
-    Receives, RegisterError, Timing, Verbs, Via, WorkId,
+    Receives, RegisterError, Timing, Verbs, Via, WorkId, beginning,
 };
 use std::task::{Context, Poll, Waker};
 
@@ -281,8 +281,8 @@ fn completions_that_nobody_takes_end_everything() {
         send_datagram(&mut left, &right, 1, 9);
         later(&fabric, 10);
         // The queue pair is told that it is done, and the completion stays where it is.
-        let work = WorkId::new(Direction::Send, CONFIG.owner, sequence);
         let queue = fabric::identity(left.pair.pair);
+        let work = WorkId::new(Direction::Send, CONFIG.owner, beginning(queue) + sequence);
         left.pair.sent(&Completion { work, queue, ..Completion::default() }, drop);
     }
     let mut batch = [Completion::default(); 4];

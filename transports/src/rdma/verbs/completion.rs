@@ -18,7 +18,7 @@ pub(in crate::rdma) const OWNER_MAX: u16 = (1 << 15) - 1;
 /// The number of a request, as the device keeps it: whether it receives, whose it is, and its place.
 ///
 /// The owner is chosen when the queue is made, to find it by without looking anything up. Sequences
-/// ascend and do not come back (2^48 of them), so a completion that is seen twice does nothing.
+/// ascend and do not come back (half of 2^48 of them at least), so a completion that is seen twice does nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorkId(u64);
 
@@ -55,7 +55,7 @@ impl WorkId {
         (self.0 >> OWNER_SHIFT) as u16 & OWNER_MAX
     }
 
-    /// Its place in the queue, from zero.
+    /// Its place in the queue.
     #[must_use]
     pub const fn sequence(self) -> u64 {
         self.0 & SEQUENCE_MASK

@@ -34,6 +34,15 @@ impl<S> SendRing<S> {
         Self { slots, mask: places - 1, max: max.into(), owner, first: 0, next: 0 }
     }
 
+    /// Counts from elsewhere than the rings of other queues, before anything is pushed: a completion of one that is gone, whose
+    /// number and owner this one has, is of none of its sends.
+    #[must_use]
+    pub(in crate::rdma) fn of(mut self, queue: u64) -> Self {
+        self.first = crate::planted!("rdma-sends-alike": beginning(queue) => 0);
+        self.next = self.first;
+        self
+    }
+
     /// How many are not known to be done.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, reason = "at most 2^32")]
@@ -67,6 +76,12 @@ impl<S> SendRing<S> {
         Ok(WorkId::new(Direction::Send, self.owner, sequence))
     }
 
+    /// Whether this send is of this ring, and not known to be done.
+    pub(in crate::rdma) const fn has(&self, work: WorkId) -> bool {
+        let is_here = self.first <= work.sequence() && work.sequence() < self.next;
+        matches!(work.direction(), Direction::Send) && work.owner() == self.owner && is_here
+    }
+
     /// The slot of this send, for who plays the device.
     pub(in crate::rdma) fn get(&self, work: WorkId) -> Option<&S> {
         self.slots[(work.sequence() & self.mask) as usize].as_ref()
@@ -81,13 +96,11 @@ impl<S> SendRing<S> {
 
     /// The first slot that [`release`](Self::release) would hand out, if there is one.
     pub fn take(&mut self, work: WorkId) -> Option<S> {
-        let sequence = work.sequence();
-        let is_here = (self.first..self.next).contains(&sequence);
-        if work.direction() != Direction::Send || work.owner() != self.owner || !is_here {
+        if !self.has(work) {
             return None;
         }
         // [RDMA-3] What is behind it, the device may still read.
-        let end = crate::planted!("slot-early": sequence + 1 => self.next);
+        let end = crate::planted!("slot-early": work.sequence() + 1 => self.next);
         while self.first < end {
             let place = self.first & self.mask;
             self.first += 1;
@@ -104,6 +117,12 @@ impl<S> SendRing<S> {
         self.slots.iter_mut().filter_map(Option::take).for_each(back);
         self.first = self.next;
     }
+}
+
+/// Where the sends of a queue begin: in the lower half of all sequences, so that there are enough, and far from where those
+/// before and after it do, by the golden ratio.
+pub(in crate::rdma) const fn beginning(queue: u64) -> u64 {
+    queue.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 17
 }
 
 /// The most receives in one ring: a place has 16 bits of an id.

@@ -305,7 +305,7 @@ impl Pair {
             qp,
             qpn,
             inline_max,
-            sends: SendRing::new(cap.max_send_wr, owner),
+            sends: SendRing::new(cap.max_send_wr, owner).of(pair),
             receiving: Receiving::new(cap.max_recv_wr, owner),
             requests: Vec::with_capacity(cap.max_send_wr as usize),
             pieces: Vec::with_capacity(cap.max_send_wr as usize),
@@ -425,7 +425,7 @@ impl Pair {
     }
 
     pub(in super::super) fn owns(&self, completion: &Completion) -> bool {
-        completion.queue == self.identity.pair
+        completion.queue == self.identity.pair && self.sends.has(completion.work)
     }
 
     pub(in super::super) fn sends_posted(&self) -> usize {

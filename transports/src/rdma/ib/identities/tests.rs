@@ -32,7 +32,7 @@ fn a_number_that_is_used_again_is_of_another_queue() {
 }
 
 /// Queue pairs are made and destroyed by whoever connects them, while another thread polls: each completion is of the queue
-/// pair that it came from, also where its number was another one's.
+/// pair that it came from, also where its number was that of another one, all of whose were polled.
 #[test]
 fn who_polls_knows_what_others_make_meanwhile() {
     const ROUNDS: u64 = if cfg!(miri) { 50 } else { 20_000 };

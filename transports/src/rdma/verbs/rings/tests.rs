@@ -25,6 +25,21 @@ fn a_completion_gives_back_what_is_before_it_and_nothing_behind() {
     assert_eq!(back, [0, 1, 2, 3]);
 }
 
+/// Queue pairs that have one number and one owner, one after the other.
+// [RDMA-3] [RDMA-15]
+#[test]
+fn rings_of_one_owner_have_no_send_in_common() {
+    let mut rings: Vec<_> = (1..100).map(|queue| SendRing::new(4, 9).of(queue)).collect();
+    let ids: Vec<_> = rings.iter_mut().map(|ring| ring.push(Some(())).expect("room")).collect();
+    for (at, ring) in rings.iter().enumerate() {
+        let had: Vec<_> = (0..ids.len()).filter(|&id| ring.has(ids[id])).collect();
+        assert_eq!(had, [at]);
+    }
+    assert_eq!(rings[0].take(ids[0]), Some(()));
+    assert!(!rings[0].has(ids[0]), "it is known to be done");
+    assert!(beginning(u64::MAX) < 1 << 47, "half of all are left");
+}
+
 proptest! {
     // [RDMA-3]
     #[test]
