@@ -84,7 +84,8 @@ struct Place<A> {
     route: Option<Route<A>>,
 }
 
-/// The datagrams of one lane. No call waits for a peer but [`add`](Self::add), and none allocates but that and `new`.
+/// The datagrams of one lane. No call waits for a peer but [`add`](Self::add), and none allocates but
+/// that, [`remove`](Self::remove) and `new`.
 #[derive(Debug)]
 pub struct Datagrams<D: Device> {
     // First, so that the queue pair is destroyed before what it was made of.
@@ -185,7 +186,7 @@ impl<D: Device> Datagrams<D> {
         Ok(id)
     }
 
-    /// Forgets a peer.
+    /// Forgets a peer. Allocates where another one is known by something of it.
     pub fn remove(&mut self, peer: PeerId) {
         let Some(place) = self.places.get_mut(peer.index as usize) else { return };
         if place.use_count != peer.use_count {
@@ -195,12 +196,12 @@ impl<D: Device> Datagrams<D> {
         if !self.senders.remove(&gone, peer) {
             return;
         }
-        // It may be known by another id.
+        // It may be known by another id, and have had something in common with others.
         for (index, place) in (0..).zip(&self.places) {
             if let Some(Route { peer, .. }) = &place.route
-                && (peer.gid, peer.lid, peer.qpn) == (gone.gid, gone.lid, gone.qpn)
+                && peer.qpn == gone.qpn
             {
-                self.senders.add(peer, PeerId { index, use_count: place.use_count });
+                self.senders.give_back(peer, PeerId { index, use_count: place.use_count });
             }
         }
     }

@@ -36,6 +36,13 @@ impl Senders {
         self.peers.extend(keys(peer).map(|key| (key, id)));
     }
 
+    /// What that peer sends is from this one where it is from nobody.
+    pub(super) fn give_back(&mut self, peer: &Endpoint, id: PeerId) {
+        for key in keys(peer) {
+            self.peers.entry(key).or_insert(id);
+        }
+    }
+
     /// Says whether what that peer sends was from this one.
     pub(super) fn remove(&mut self, peer: &Endpoint, id: PeerId) -> bool {
         let mut was_there = false;

@@ -129,6 +129,35 @@ fn hosts_are_told_apart_though_their_queue_pairs_have_one_number() {
     assert_eq!(heard(&fabric, (&mut right, to_as_well), &mut hub), Some(other));
 }
 
+/// A LID is of one port at a time: a peer that is added may have that of one which is known by an address, too.
+// [RDMA-23]
+#[test]
+fn a_lid_that_a_later_peer_had_is_the_earlier_ones_again() {
+    let fabric = Fabric::new(1, Weather::fair());
+    let (_, mut hub) = node(&fabric, 1);
+    let own = hub.endpoint();
+    let at = |host| {
+        let mut peer = Endpoint { lid: 5, ..own };
+        peer.gid[15] = host;
+        peer
+    };
+    let [earlier, later, apart] = [at(70), at(71), Endpoint { qpn: 99, ..at(72) }];
+    let route = [0; GRH_BYTES];
+    let by_lid = |hub: &Datagrams<SimDevice>, qpn| {
+        let completion = Completion { from: qpn, from_lid: 5, ..Completion::default() };
+        Sender::new(&hub.senders, &completion, &route).peer()
+    };
+    let qpn = earlier.qpn;
+    let [first, second, third] = [earlier, later, apart].map(|it| hub.add(&it).expect("room"));
+    assert_eq!(by_lid(&hub, qpn), Some(second), "the last one counts");
+    hub.remove(second);
+    assert_eq!(by_lid(&hub, qpn), Some(first));
+    let second = hub.add(&later).expect("room");
+    hub.remove(first);
+    assert_eq!(by_lid(&hub, qpn), Some(second), "what is another one's stays so");
+    assert_eq!(by_lid(&hub, 99), Some(third));
+}
+
 // [RDMA-20]
 #[test]
 fn nothing_longer_than_either_port_takes_can_be_written() {
