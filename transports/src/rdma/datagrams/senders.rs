@@ -20,12 +20,17 @@ pub(super) struct Senders {
     peers: BTreeMap<(u32, Port), PeerId>,
 }
 
-/// The keys of what that peer sends: it may come with a route or without.
-fn keys(peer: &Endpoint) -> impl Iterator<Item = (u32, Port)> {
-    let lid = (peer.lid != 0).then_some(Port::Lid(peer.lid));
+/// The keys of what that peer sends to a port with that GID: it may come with a route or, within a subnet, without. Other
+/// subnets have the same LIDs.
+fn keys(peer: &Endpoint, own: [u8; 16]) -> impl Iterator<Item = (u32, Port)> {
+    let is_near = peer.gid[..SUBNET_BYTES] == own[..SUBNET_BYTES];
+    let lid = (peer.lid != 0 && is_near).then_some(Port::Lid(peer.lid));
     let qpn = peer.qpn;
     lid.into_iter().chain([Port::Gid(peer.gid)]).map(move |port| (qpn, port))
 }
+
+/// So many bytes of a GID say which subnet it is of.
+const SUBNET_BYTES: usize = 8;
 
 impl Senders {
     pub(super) const fn new(own: [u8; 16]) -> Self {
@@ -33,12 +38,12 @@ impl Senders {
     }
 
     pub(super) fn add(&mut self, peer: &Endpoint, id: PeerId) {
-        self.peers.extend(keys(peer).map(|key| (key, id)));
+        self.peers.extend(keys(peer, self.own).map(|key| (key, id)));
     }
 
     /// What that peer sends is from this one where it is from nobody.
     pub(super) fn give_back(&mut self, peer: &Endpoint, id: PeerId) {
-        for key in keys(peer) {
+        for key in keys(peer, self.own) {
             self.peers.entry(key).or_insert(id);
         }
     }
@@ -46,7 +51,7 @@ impl Senders {
     /// Says whether what that peer sends was from this one.
     pub(super) fn remove(&mut self, peer: &Endpoint, id: PeerId) -> bool {
         let mut was_there = false;
-        for key in keys(peer) {
+        for key in keys(peer, self.own) {
             if self.peers.get(&key) == Some(&id) {
                 self.peers.remove(&key);
                 was_there = true;

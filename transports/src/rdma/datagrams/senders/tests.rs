@@ -87,6 +87,10 @@ fn what_comes_without_a_route_is_known_by_its_lid() {
     assert!(!senders.remove(&peer(local(3), 3, 17), id(2)), "it is another's");
     assert!(senders.remove(&peer(local(3), 3, 17), id(3)));
     assert_eq!((came(&senders, 17, 3), by_route(&senders, &route)), (None, None));
+    let elsewhere = [[0xfe, 0xc0].as_slice(), &local(5)[2..]].concat().try_into().unwrap();
+    senders.add(&peer(elsewhere, 2, 17), id(5));
+    assert_eq!(came(&senders, 17, 2), Some(id(2)), "other subnets have the same LIDs");
+    assert_eq!(by_route(&senders, &of_gids(elsewhere, local(1))), Some(id(5)));
     senders.add(&peer(local(4), 0, 17), id(4));
     assert_eq!(came(&senders, 17, 0), None, "on Ethernet there are no LIDs");
 }
