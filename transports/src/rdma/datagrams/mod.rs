@@ -85,7 +85,8 @@ struct Place<A> {
 }
 
 /// The datagrams of one lane. No call waits for a peer but [`add`](Self::add), and none allocates but
-/// that, [`remove`](Self::remove) and `new`.
+/// that, [`remove`](Self::remove) and `new`. After [`DeviceEvent::GidsChanged`](super::verbs::DeviceEvent) of its
+/// [device](Self::device) make another one: whom datagrams are from is told by the address that its port had when this was made.
 #[derive(Debug)]
 pub struct Datagrams<D: Device> {
     // First, so that the queue pair is destroyed before what it was made of.
@@ -318,6 +319,9 @@ impl<D: Device> Datagrams<D> {
 
     /// Why the queue pair ended by itself, if it has: nothing is sent or received any more, and peers have to be told of
     /// another one. Soft-RoCE ends it where the system knows no way to a peer, as while the link is down.
+    ///
+    /// It does not end when its port is reached by another address: after [`DeviceEvent::GidsChanged`](super::verbs::DeviceEvent)
+    /// make another one, for senders are not told apart any more.
     #[must_use]
     pub fn ended(&self) -> Option<Ended> {
         self.ended
