@@ -30,12 +30,12 @@ use super::credit::RECEIVES_MAX;
 use super::ended::Ended;
 use super::sends::SendError;
 use super::verbs::{
-    Completion, CompletionQueue, ConnectError, CreateError, Device, DeviceError, Endpoint,
+    Completion, CompletionQueue, ConnectError, CreateError, Device, DeviceError, Endpoint, Limits,
     QueuePairConfig, Receives, RegisterError, Timing,
 };
 use connecting::Away;
 use link::Link;
-use shared::{Memory, Shared};
+use shared::{CONNECTIONS_MAX, Memory, Shared};
 use std::collections::{BTreeMap, VecDeque};
 use std::task::{Context, Poll};
 
@@ -45,7 +45,7 @@ const BATCH: usize = 32;
 /// How large things are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Connections at a time: 64, or fewer where a device has no room for the completions of as many.
+    /// Connections at a time: 64, or fewer where a device has no room for the completions of as many; at most 32,511.
     pub connections_max: u16,
     /// Packets under way to one peer: 64.
     pub sends: u32,
@@ -69,6 +69,25 @@ impl Default for Config {
             inline_bytes: 220,
             timing: Timing::default(),
         }
+    }
+}
+
+impl Config {
+    /// How many connections a device has room for, of so many completions, and how many receives they share.
+    fn fitting(&self, limits: &Limits) -> (u16, u32, u32) {
+        // [RDMA-6] Room for all that may be under way, so that it never overflows.
+        let room = |connections: u16| {
+            let pairs = u32::from(connections) + LEAVING_MAX;
+            let most = pairs.saturating_mul(self.receives);
+            let depth = most.min(RECEIVES_MAX).min(limits.shared_requests);
+            ((self.sends + 1).saturating_mul(pairs).saturating_add(depth), depth)
+        };
+        let fits = |connections: &u16| room(*connections).0 <= limits.completions;
+        let wanted = self.connections_max.min(CONNECTIONS_MAX);
+        // The device says so if not even one has room.
+        let connections_max = (1..=wanted).rev().find(fits).unwrap_or(wanted);
+        let (room, depth) = room(connections_max);
+        (connections_max, room, depth)
     }
 }
 
@@ -176,19 +195,7 @@ impl<D: Device> Connected<D> {
         if config.receives < RECEIVES_MIN {
             return Err(ConnectionError::Receives(config.receives));
         }
-        let limits = device.limits();
-        // [RDMA-6] Room for all that may be under way, so that it never overflows.
-        let room = |connections: u16| {
-            let pairs = u32::from(connections) + LEAVING_MAX;
-            let most = pairs.saturating_mul(config.receives);
-            let depth = most.min(RECEIVES_MAX).min(limits.shared_requests);
-            ((config.sends + 1).saturating_mul(pairs).saturating_add(depth), depth)
-        };
-        let fits = |connections: &u16| room(*connections).0 <= limits.completions;
-        // The device says so if not even one has room.
-        let connections_max = (1..=config.connections_max).rev().find(fits);
-        let connections_max = connections_max.unwrap_or(config.connections_max);
-        let (room, depth) = room(connections_max);
+        let (connections_max, room, depth) = config.fitting(&device.limits());
         config.connections_max = connections_max;
         let completions = device.completion_queue(room)?;
         Ok(Self {

@@ -19,8 +19,11 @@ pub(super) const SLAB: usize = 32;
 /// Slots that are not posted while there are no others, for without sends everything stands still.
 const KEPT: usize = 4;
 
-/// Queues that follow each other have owners from the highest down, so many of them: far above those of queue pairs.
+/// Queues that follow each other have owners from the highest down, so many of them: above those of queue pairs.
 const OWNERS: u16 = 256;
+
+/// So many connections at most have an owner each.
+pub(super) const CONNECTIONS_MAX: u16 = OWNER_MAX - OWNERS;
 
 /// So often at most no more memory is asked for, once there was none.
 const PAUSE_MAX: u32 = 4096;

@@ -5,7 +5,7 @@ use super::*;
 use crate::link::{Random, Time};
 use crate::rdma::BadCredit;
 use crate::rdma::sim::{Fabric, SimDevice, SimVerbs, Weather};
-use crate::rdma::verbs::{Outcome, Verbs};
+use crate::rdma::verbs::{Direction, Outcome, Verbs, WorkId};
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
@@ -360,6 +360,18 @@ fn a_device_with_few_completions_has_fewer_connections() {
     let mut connected = Connected::new(device, config).expect("it serves some");
     let opened = (0..2000).take_while(|&psn| connected.open(psn).is_ok()).count();
     assert!((250..300).contains(&opened), "{opened}");
+}
+
+/// A completion names one of as many owners as 15 bits tell apart.
+// [RDMA-6]
+#[test]
+fn there_are_no_more_connections_than_owners() {
+    let limits = Limits { completions: u32::MAX, shared_requests: u32::MAX, ..Limits::default() };
+    let config = Config { connections_max: u16::MAX, ..SMALL };
+    let (connections, ..) = config.fitting(&limits);
+    assert_eq!(connections, 32_511);
+    let last = WorkId::new(Direction::Send, connections - 1, 0);
+    assert_eq!(last.owner(), connections - 1);
 }
 
 /// The system gives the number of a queue pair to the next one, and what it said of the old one may be polled only then.
