@@ -15,6 +15,10 @@ pub(crate) fn watch(watch: impl Fn() + 'static) {
 }
 
 pub(super) fn made() {
+    // Who fails leaves things behind that are destroyed then, and to fail once more would end all tests.
+    if std::thread::panicking() {
+        return;
+    }
     // What a thread leaves behind is dropped when this is gone.
     if let Ok(Some(watch)) = WATCH.try_with(|watch| watch.borrow().clone()) {
         watch();

@@ -258,6 +258,7 @@ impl Device for SimDevice {
     }
 
     fn completion_queue(&self, depth: u32) -> Result<SimCompletionQueue, CreateError> {
+        drop(self.at.called());
         within("completions in a queue", depth, State::LIMITS.completions)?;
         let mut state = self.at.alive()?;
         if let Some(limit) = state.host_mut(self.at.host).queues_limit_bytes {
@@ -268,6 +269,7 @@ impl Device for SimDevice {
     }
 
     fn shared_receives(&self, depth: u32, owner: u16) -> Result<SimSharedReceives, CreateError> {
+        drop(self.at.called());
         within("shared receives", depth, State::LIMITS.shared_requests)?;
         if owner > OWNER_MAX {
             return Err(CreateError::Range("the owner"));
@@ -351,11 +353,23 @@ impl CompletionQueue for SimCompletionQueue {
     }
 }
 
+impl Drop for SimCompletionQueue {
+    fn drop(&mut self) {
+        drop(self.at.called());
+    }
+}
+
 /// Simulated receives that several queue pairs take from.
 #[derive(Debug)]
 pub struct SimSharedReceives {
     at: At,
     queue: usize,
+}
+
+impl Drop for SimSharedReceives {
+    fn drop(&mut self) {
+        drop(self.at.called());
+    }
 }
 
 impl Receives for SimSharedReceives {

@@ -6,6 +6,8 @@ use crate::rdma::verbs::{
     Direction, Endpoint, OpenError, Outcome, PostError, QueuePair, QueuePairConfig, QueuePairState,
     Receives, RegisterError, Timing, Verbs, Via, WorkId, beginning,
 };
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::{Context, Poll, Waker};
 
 const CONFIG: QueuePairConfig =
@@ -452,4 +454,22 @@ fn what_is_dropped_while_it_is_connected_goes_when_the_system_is_done() {
     assert!(fabric.is_open(host));
     fabric.advance(began + search);
     assert!(!fabric.is_open(host));
+}
+
+/// A test that fails leaves queues behind: to be told of their end would end all other tests.
+#[test]
+fn calls_are_told_of_unless_a_test_has_failed() {
+    let fabric = Fabric::new(1, Weather::fair());
+    let device = fabric.host().open("sim0", 1, 0).unwrap();
+    let told = Rc::new(Cell::new(0));
+    let count = Rc::clone(&told);
+    calls::watch(move || count.set(count.get() + 1));
+    let queues = (device.completion_queue(4).unwrap(), device.shared_receives(4, 9).unwrap());
+    assert_eq!(told.get(), 2, "each is made by a call");
+    drop(queues);
+    assert_eq!(told.get(), 4, "and destroyed by one");
+    let mut end = End::new(&fabric, None);
+    calls::watch(|| panic!("a call"));
+    assert!(catch_unwind(AssertUnwindSafe(move || end.send(b"told", true))).is_err());
+    calls::watch(|| {});
 }
