@@ -55,7 +55,10 @@ impl Worker {
                 return Next::Again;
             }
             if slice == Slice::Idle && self.waits_for_room(cx) {
-                self.leave_search_to_others();
+                // Nobody wakes it meanwhile: nobody is to hand it anything.
+                if self.searching {
+                    self.end_search();
+                }
                 return Next::Paused;
             }
             // Nothing is left after a slice that did not last its time: another look at tokio's sockets before
