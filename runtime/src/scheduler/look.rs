@@ -40,15 +40,14 @@ pub(super) fn pause(count: u32) {
     }
 }
 
-/// How long workers may look for work before they sleep, if `wanted` was set: not at all where one of
-/// them could keep another from its core, or where nobody knows how many cores there are.
-pub(crate) fn spin_allowed(wanted: Duration, workers: usize, cores: Option<usize>) -> Duration {
-    if cores.is_some_and(|cores| workers <= cores) { wanted } else { Duration::ZERO }
+/// Whether one of the workers could keep another from its core: also where nobody knows how many cores there are.
+pub(crate) fn shares_core(workers: usize, cores: Option<usize>) -> bool {
+    cores.is_none_or(|cores| workers > cores)
 }
 
 #[cfg(all(test, not(shuttle)))]
 mod tests {
-    use super::{PAUSES_MAX, pauses, pauses_of, spin_allowed};
+    use super::{PAUSES_MAX, pauses, pauses_of, shares_core};
     use crate::time::Clock;
     use std::time::Duration;
 
@@ -68,11 +67,8 @@ mod tests {
     }
 
     #[test]
-    fn nobody_spins_where_workers_share_cores() {
-        let spin = Duration::from_micros(5);
-        assert_eq!(spin_allowed(spin, 1, Some(2)), spin);
-        assert_eq!(spin_allowed(spin, 2, Some(2)), spin);
-        assert_eq!(spin_allowed(spin, 3, Some(2)), Duration::ZERO);
-        assert_eq!(spin_allowed(spin, 1, None), Duration::ZERO);
+    fn workers_share_cores_where_they_are_more() {
+        assert!(!shares_core(1, Some(2)) && !shares_core(2, Some(2)));
+        assert!(shares_core(3, Some(2)) && shares_core(1, None));
     }
 }

@@ -7,7 +7,7 @@ use crate::event::Events;
 use crate::scheduler::ByHand;
 use crate::scheduler::{
     Choice, Cores, Guarded, LockFreeQueue, LockedQueue, PER_CORE_WORKERS_MAX, PerCore, Pool,
-    Queues, ReadyQueue, StealingQueue, WorkerLimits, WorkerOptions, choose, spin_allowed,
+    Queues, ReadyQueue, StealingQueue, WorkerLimits, WorkerOptions, choose, shares_core,
 };
 #[cfg(not(shuttle))]
 use crate::sync::WakeList;
@@ -149,7 +149,7 @@ impl Builder {
             batch: 64,
             slice: Duration::from_micros(50),
             spin: Duration::ZERO,
-            room_search: WorkerLimits::ROOM_SEARCH,
+            shares_core: false,
         };
         let workers = WorkerOptions {
             count,
@@ -332,13 +332,15 @@ impl Builder {
         Ok(System::new(&core))
     }
 
-    /// Has no worker look for work or room again and again where it would keep another one from its core. Not in simulated
-    /// worlds, which are the same on every machine.
+    /// Has no worker look for work again and again where it would keep another one from its core, nor for room without
+    /// giving way. Not in simulated worlds, which are the same on every machine.
     fn fit_to_cores(&mut self) {
         let WorkerOptions { count, limits, .. } = &mut self.workers;
         let parallel = thread::available_parallelism().ok().map(NonZeroUsize::get);
-        limits.spin = spin_allowed(limits.spin, *count, parallel);
-        limits.room_search = spin_allowed(limits.room_search, *count, parallel);
+        limits.shares_core = shares_core(*count, parallel);
+        if limits.shares_core {
+            limits.spin = Duration::ZERO;
+        }
     }
 
     /// A system whose workers get their turns from the caller, and the time from `clock`. `woken` is told of turns to

@@ -13,13 +13,8 @@ pub(crate) struct Limits {
     pub(crate) slice: Duration,
     /// How long to look for work before sleeping.
     pub(crate) spin: Duration,
-    /// How long to look again and again whether others have room, before pauses.
-    pub(crate) room_search: Duration,
-}
-
-impl Limits {
-    /// How long that is where no worker keeps another one from its core.
-    pub(crate) const ROOM_SEARCH: Duration = Duration::from_millis(1);
+    /// Whether it may keep others from its core, and so gives that away while it looks whether they have room.
+    pub(crate) shares_core: bool,
 }
 
 /// How a slice ended.
@@ -85,7 +80,10 @@ pub(in crate::scheduler) fn nanos(span: Duration) -> u64 {
     u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// How long a worker that has looked for long enough whether others have room pauses between two looks.
+/// How long a worker looks again and again whether others have room, and how long it pauses between two looks after
+/// that. It looks also where workers share cores, but gives way to the others between two looks: were there a pause for
+/// each ring that they empty, no more than a ring holds would be sent in every one or two milliseconds.
+const ROOM_SEARCH: Duration = Duration::from_millis(1);
 const ROOM_PAUSE: Duration = Duration::from_millis(1);
 
 /// Since when a worker waits for room at others, and for how much.
@@ -98,13 +96,8 @@ impl Jam {
         self.0 = None;
     }
 
-    /// Until when to pause, now that so much is `stuck`, if anything is and has been for as long as the worker may look.
-    pub(super) fn pause(
-        &mut self,
-        stuck: Option<usize>,
-        limits: &Limits,
-        clock: &Clock,
-    ) -> Option<Time> {
+    /// Until when to pause, now that so much is `stuck`, if anything is and has been for a while.
+    pub(super) fn pause(&mut self, stuck: Option<usize>, clock: &Clock) -> Option<Time> {
         let Some(count) = stuck else {
             self.0 = None;
             return None;
@@ -112,9 +105,9 @@ impl Jam {
         let now = clock.now();
         match self.0 {
             // In systematic tests time ends no sleep.
-            Some((before, since)) if before == count => (!cfg!(shuttle)
-                && now >= since.after(limits.room_search))
-            .then(|| now.after(ROOM_PAUSE)),
+            Some((before, since)) if before == count => {
+                (!cfg!(shuttle) && now >= since.after(ROOM_SEARCH)).then(|| now.after(ROOM_PAUSE))
+            }
             _ => {
                 self.0 = Some((count, now));
                 None
@@ -131,7 +124,7 @@ mod tests {
         batch: 64,
         slice: Duration::from_micros(50),
         spin: Duration::ZERO,
-        room_search: Limits::ROOM_SEARCH,
+        shares_core: false,
     };
 
     /// The average where all turns take so long.
@@ -190,21 +183,10 @@ mod tests {
     #[test]
     fn who_waits_for_room_looks_for_a_while_and_then_pauses() {
         let ((clock, hand), mut jam) = (Clock::by_hand(), Jam::default());
-        assert_eq!(jam.pause(Some(3), &LIMITS, &clock), None);
-        assert_eq!(jam.pause(Some(3), &LIMITS, &clock), None, "others may be about to have room");
-        hand.set(clock.now().after(LIMITS.room_search));
-        assert_eq!(jam.pause(Some(3), &LIMITS, &clock), Some(clock.now().after(ROOM_PAUSE)));
-        assert_eq!(jam.pause(Some(2), &LIMITS, &clock), None, "they have taken something");
-    }
-
-    #[test]
-    fn where_workers_share_cores_nobody_looks_for_room_twice_in_a_row() {
-        let limits = Limits { room_search: Duration::ZERO, ..LIMITS };
-        let ((clock, _hand), mut jam) = (Clock::by_hand(), Jam::default());
-        let pauses = Some(clock.now().after(ROOM_PAUSE));
-        for left in [3, 2, 1] {
-            assert_eq!(jam.pause(Some(left), &limits, &clock), None, "some have gone");
-            assert_eq!(jam.pause(Some(left), &limits, &clock), pauses);
-        }
+        assert_eq!(jam.pause(Some(3), &clock), None);
+        assert_eq!(jam.pause(Some(3), &clock), None, "others may be about to have room");
+        hand.set(clock.now().after(ROOM_SEARCH));
+        assert_eq!(jam.pause(Some(3), &clock), Some(clock.now().after(ROOM_PAUSE)));
+        assert_eq!(jam.pause(Some(2), &clock), None, "they have taken something");
     }
 }
