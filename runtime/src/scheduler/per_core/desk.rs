@@ -91,9 +91,10 @@ impl Outbox {
         }
     }
 
-    /// Whether so much is unseen that it is time for a flush. Not where the ring is full: it has no room for more.
-    fn is_due(&self) -> bool {
-        (self.unseen >= UNSEEN_MAX || self.joined >= JOINED_MAX) && self.spill.is_empty()
+    /// Whether so much is unseen that it is time for a flush. Not while the ring is full: it has no room for more.
+    fn is_due(&mut self) -> bool {
+        let is_time = self.unseen >= UNSEEN_MAX || self.joined >= JOINED_MAX;
+        is_time && (self.spill.is_empty() || self.ring.has_room(1))
     }
 
     /// Makes everything visible that the ring has room for; `true` if there is something new.
@@ -379,4 +380,23 @@ pub(super) fn workers_in(mut set: u64) -> impl Iterator<Item = usize> {
         set &= set.checked_sub(1)?;
         Some(worker)
     })
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::{JOINED_MAX, Outbox, Parcel, RING_CAPACITY, ring};
+
+    #[test]
+    fn what_has_spilled_goes_on_also_while_messages_do_nothing_but_join() {
+        let (sender, mut receiver) = ring(false);
+        let mut out = Outbox::new(sender);
+        (0..=RING_CAPACITY as u64).for_each(|number| out.put(Parcel::Fence(number)));
+        out.flush();
+        out.joined = JOINED_MAX;
+        assert!(!out.spill.is_empty() && !out.is_due(), "there is no room");
+        while receiver.try_recv().is_ok() {}
+        assert!(out.is_due());
+        assert!(out.flush() && out.spill.is_empty());
+        assert!(matches!(receiver.try_recv(), Ok(Parcel::Fence(_))));
+    }
 }
