@@ -210,8 +210,8 @@ pub struct Node<P, U, W: Wires<P>> {
     depth: usize,
     /// Of each peer, whether it has left and all that it sent is taken in.
     left: Box<[bool]>,
-    /// A peer that has left, with whom calls may be lost of which this node is not told yet.
-    losing: Option<usize>,
+    /// A peer that has left, with whom calls may be lost of which this node is not told yet: those from that number on.
+    losing: Option<(usize, usize)>,
     payload: PhantomData<fn(P) -> P>,
 }
 
@@ -371,7 +371,7 @@ impl<P, U, W: Wires<P>> Node<P, U, W> {
                 }
                 Packet::Left => {
                     self.left[from] = true;
-                    self.losing = Some(from);
+                    self.losing = Some((from, 0));
                     match self.take_lost() {
                         Some(lost) => lost,
                         None => continue,
@@ -392,12 +392,11 @@ impl<P, U, W: Wires<P>> Node<P, U, W> {
     /// Ends one of the calls to the peer that has just left, of which no more comes.
     #[cold]
     fn take_lost(&mut self) -> Option<Received<P, U>> {
-        let peer = self.losing?;
-        let waiting = self.calls[peer].kept.iter().position(Option::is_some);
-        let Some(number) = waiting.and_then(|number| u32::try_from(number).ok()) else {
-            self.losing = None;
-            return None;
-        };
+        let (peer, from) = self.losing.take()?;
+        let waiting = self.calls[peer].kept[from..].iter().position(Option::is_some)?;
+        let place = from + waiting;
+        self.losing = Some((peer, place + 1));
+        let number = u32::try_from(place).expect("calls are numbered by that");
         Some(Received::Lost { peer, user_data: self.end_call(peer, number) })
     }
 }
