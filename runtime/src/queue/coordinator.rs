@@ -31,6 +31,11 @@
 //! either the handler finds the work, or the caller finds the mailbox running. A channel is not enough
 //! by itself: most find out by loads that nothing is there, and such a look may come before the drain.
 //!
+//! A resumption that finds the mailbox running is not noted, and orders nothing: the mailbox may be about to be suspended.
+//! So who ends what a mailbox is suspended for says that by a read-modify-write of one word, before it resumes the mailbox;
+//! and who suspends it does one on the same word after [`Coordinator::handle_invoke_result`], and resumes it by itself if
+//! it finds that there.
+//!
 //! # Example
 //! ```
 //! use greenroom::queue::coordinator::{Coordinator, InvokeResult, MailboxIndex, Registered};
@@ -232,6 +237,9 @@ impl<Q: ReadySlots> Coordinator<Q> {
     }
 
     /// Ends a mailbox's suspension, or its wait for a retry: it is queued. `true` if it was held.
+    ///
+    /// `false` also where the mailbox still runs and is about to be suspended. See the [module](self) for what callers
+    /// keep, so that it does not stay so.
     pub fn resume(&self, index: MailboxIndex) -> bool {
         let held = |phase: Phase| phase.is_held().then_some(Phase::Queued);
         let resumed = self.change(index, held).is_some();
