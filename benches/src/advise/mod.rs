@@ -43,8 +43,8 @@ pub fn section(names: &[&str], rounds: usize) -> Result<Section, String> {
         "Medians of {rounds} interleaved rounds, a process for each. Throughput: all messages sent at \
          once. Everything else: messages sent as recorded; latency from the moment when a message was due until the \
          handler has finished, processor time and switches of one message. `late`: what of the p99 messages may \
-         have waited for the thread that sends them. It is awake 100 µs before each is due, and needs a core; its own \
-         time is not counted.\n",
+         have waited for the thread that sends them. It spins for 100 µs before each is due, and so competes with \
+         settings that use all cores; its own time is not counted.\n",
     );
     let names = if names.is_empty() { every.as_slice() } else { names };
     // All of them before the first is measured: what cannot be replayed would be found out after hours.
