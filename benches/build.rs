@@ -6,14 +6,17 @@ use std::path::Path;
 use std::process::Command;
 
 /// What the program is built from: files that differ from the commit are told, and the commit is looked up again.
-const SOURCES: [&str; 11] = [
+const SOURCES: [&str; 14] = [
     "Cargo.toml",
     "build.rs",
     "src",
     "micro",
     "peers",
+    "../runtime/Cargo.toml",
     "../runtime/src",
+    "../macros/Cargo.toml",
     "../macros/src",
+    "../transports/Cargo.toml",
     "../transports/src",
     "../Cargo.toml",
     "../Cargo.lock",

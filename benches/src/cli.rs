@@ -35,6 +35,7 @@ usage: bench COMMAND [NAME…] [OPTION…]
                         fails when an operation takes too many instructions more
   charts [FILE…]        SVG charts of Parquet files or folders of them, target/bench unless said
   list                  every program of every contestant
+  commit                what this program was built from
   one PROGRAM/WHO N     one measurement in this process: prints nanoseconds
 
   --rounds N            interleaved rounds, 7 unless said, for `large`, `advise`, `wake` and `sim` 3; not for
@@ -127,6 +128,7 @@ pub fn run(args: impl IntoIterator<Item = String>) -> Result<Report, String> {
     let words: Vec<&str> = args.words.iter().map(String::as_str).collect();
     match words[..] {
         // What children of this program do: nothing else may happen beside it.
+        ["commit"] => return Ok(machine::COMMIT.to_owned().into()),
         ["one", name, n] => return contest::one(name, n).map(Report::from),
         ["replay", who, trace] => return advise::one(who, trace).map(Report::from),
         ["serve", kind] => return net::serve(kind).map(Report::from),
@@ -280,6 +282,7 @@ fn at(file: &Path, error: &dyn std::error::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::{Args, keep, missing_cores, run, wrong};
+    use crate::machine;
     use crate::rows::{self, Row};
     use std::{env, fs, process};
 
@@ -337,6 +340,11 @@ mod tests {
         assert_eq!(missing_cores("net", 2), None);
         // Programs with one worker are measured there.
         assert_eq!(missing_cores("run", 1), None);
+    }
+
+    #[test]
+    fn a_program_says_what_it_was_built_from() {
+        assert_eq!(run(words("commit")).unwrap().text, machine::COMMIT);
     }
 
     #[test]

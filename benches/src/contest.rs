@@ -9,9 +9,10 @@ use crate::contestant::{Allocator, Contestant, times};
 use crate::programs::{self, PROGRAMS};
 use crate::results::Section;
 use crate::rows::Row;
-use crate::{machine, ours, paths, stats, verdict};
+use crate::{child, machine, ours, paths, stats, verdict};
 use greenroom_peers::programs as peers_programs;
 use greenroom_peers::savina::random::Random;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// No further round of a program begins after this time, so that a slow machine ends too.
@@ -23,6 +24,9 @@ pub const ROUNDS_LEAST: usize = 7;
 const HEAT_MOST: f64 = 1.3;
 /// How often that is tried; the least counts, so that a slow moment of the machine excludes nobody.
 const HEATS: usize = 3;
+
+/// How long `bench-mimalloc` may take to say what it was built from.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(60);
 
 /// Draws the order of the contestants in each round.
 const SEED: u64 = 7;
@@ -51,11 +55,10 @@ pub fn list() -> String {
 /// Runs the programs called `names`, or all, and makes a table of each.
 ///
 /// # Errors
-/// When there is no such program. A contestant that fails in any round is named in its table and judged no more.
+/// When there is no such program, or `bench-mimalloc` is of another commit. A contestant that fails in any round is named in
+/// its table and judged no more.
 pub fn section(names: &[&str], rounds: usize) -> Result<Section, String> {
-    Ok(measured("Programs", &chosen(names, PROGRAMS)?, rounds, |_, runners| {
-        (runners, String::new())
-    }))
+    measured("Programs", &chosen(names, PROGRAMS)?, rounds, |_, runners| (runners, String::new()))
 }
 
 /// Chooses those who are measured, and says why the others are not.
@@ -65,10 +68,10 @@ type Choose = fn(&programs::Row, Vec<Contestant>) -> (Vec<Contestant>, String);
 /// Whoever is far behind the best of its kind at the usual size is left out, since all of them would take hours.
 ///
 /// # Errors
-/// When no such program has a larger size.
+/// When no such program has a larger size, or as [`section`].
 pub fn large(names: &[&str], rounds: usize) -> Result<Section, String> {
     let enlarged: Vec<_> = PROGRAMS.iter().filter_map(|row| row.enlarged()).collect();
-    Ok(measured("Programs, 100-fold", &chosen(names, &enlarged)?, rounds, heats))
+    measured("Programs, 100-fold", &chosen(names, &enlarged)?, rounds, heats)
 }
 
 fn measured(
@@ -76,7 +79,8 @@ fn measured(
     programs: &[programs::Row],
     rounds: usize,
     choose: Choose,
-) -> Section {
+) -> Result<Section, String> {
+    check_commits()?;
     let mut text = format!(
         "Median nanoseconds per operation of up to {rounds} interleaved rounds, a process for each \
          measurement, in an order that is drawn anew for each round, from seed {SEED}; ratios are ours over \
@@ -88,7 +92,26 @@ fn measured(
     for row in programs {
         text.push_str(&compete(row, rounds, choose, &mut rows));
     }
-    Section::new(title, text).with_rows(rows)
+    Ok(Section::new(title, text).with_rows(rows))
+}
+
+/// Refuses a `bench-mimalloc` that was not built along with this program: its figures would be kept as those of this commit.
+fn check_commits() -> Result<(), String> {
+    let Some(exe) = Allocator::Mimalloc.executable() else { return Ok(()) };
+    let said = child::output(Command::new(exe).arg("commit"), ANSWERS_WITHIN);
+    let said = said.map_err(|error| format!("bench-mimalloc: {error}"))?;
+    match other_commit(&String::from_utf8_lossy(&said.stdout), machine::COMMIT) {
+        Some(why) => Err(why),
+        None => Ok(()),
+    }
+}
+
+/// What is wrong where `bench-mimalloc` says that it was built from `said`, and this program from `own`.
+fn other_commit(said: &str, own: &str) -> Option<String> {
+    let said = if said.trim().is_empty() { "an older commit" } else { said.trim() };
+    (said != own).then(|| {
+        format!("bench-mimalloc was built from {said}, and this program from {own}: build both")
+    })
 }
 
 /// Leaves out who is far behind the best of its kind (ours, frameworks, and those without one) at the usual size. The
@@ -193,7 +216,7 @@ fn shuffle<T>(turns: &mut [T], random: &mut Random) {
 
 #[cfg(test)]
 mod tests {
-    use super::{BUDGET, Random, SEED, goes_on, over_the_best, shuffle};
+    use super::{BUDGET, Random, SEED, goes_on, other_commit, over_the_best, shuffle};
     use crate::contestant::{Allocator, Contestant};
     use crate::rows::Row;
     use greenroom_peers::Program;
@@ -219,6 +242,14 @@ mod tests {
             one.failure = Some("in round 1: still ran after 60 s".into());
         }
         assert_eq!(over_the_best(&all), [2.0, 1.0, f64::INFINITY, f64::INFINITY, 1.0]);
+    }
+
+    #[test]
+    fn figures_of_another_commit_are_refused() {
+        assert_eq!(other_commit("0123abc\n", "0123abc"), None);
+        for said in ["89abdef\n", "0123abc with changes\n", ""] {
+            assert!(other_commit(said, "0123abc").is_some(), "{said}");
+        }
     }
 
     #[test]

@@ -36,6 +36,9 @@ pub struct Machine {
     pub load: Option<f64>,
 }
 
+/// The commit that this program was built from, and whether files differed from it.
+pub(crate) const COMMIT: &str = env!("BENCH_COMMIT");
+
 /// The facts about this machine, found out once, when they are first asked for.
 pub fn facts() -> &'static Machine {
     static FACTS: OnceLock<Machine> = OnceLock::new();
@@ -63,7 +66,7 @@ impl Machine {
             kernel: read("/proc/sys/kernel/osrelease").unwrap_or_else(|| "?".into()),
             rustc: env!("BENCH_RUSTC").to_owned(),
             flags: env!("BENCH_FLAGS").to_owned(),
-            commit: env!("BENCH_COMMIT").to_owned(),
+            commit: COMMIT.to_owned(),
             policy: read("/proc/self/stat").and_then(|stat| policy(&stat)),
             time_ms: since_1970.and_then(|time| i64::try_from(time.as_millis()).ok()),
             load,
@@ -129,7 +132,7 @@ fn read(path: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{policy, ram_bytes};
+    use super::{COMMIT, policy, ram_bytes};
 
     #[test]
     fn memory_is_told_in_bytes() {
@@ -139,7 +142,7 @@ mod tests {
 
     #[test]
     fn the_commit_is_that_of_the_build() {
-        let told = env!("BENCH_COMMIT").split(' ').next().unwrap();
+        let told = COMMIT.split(' ').next().unwrap();
         let is_hash = told.len() >= 7 && told.bytes().all(|byte| byte.is_ascii_hexdigit());
         assert!(told == "?" || is_hash, "{told}");
     }
