@@ -146,6 +146,8 @@ impl Counter {
 /// Steps that wait for each other, about a microsecond of them: what a clock says would take part of the overhead in.
 const STEPS: u32 = 650;
 
+/// The same code wherever it is called.
+#[inline(never)]
 fn work(seed: u64) {
     let mut number = black_box(seed);
     for _ in 0..STEPS {

@@ -338,7 +338,8 @@ impl<P, U, W: Wires<P>> Node<P, U, W> {
         self.wires.flush();
     }
 
-    /// Takes in the next packet, from the peers in turn. If there is none, it flushes. Does not block.
+    /// Takes in the next packet, from the peers in turn. If there is none, it flushes. Does not block. Takes memory where more
+    /// calls to a peer have ended, and no others been made in their place, than ever before.
     #[inline]
     pub fn poll(&mut self) -> Option<Received<P, U>> {
         if self.losing.is_some()

@@ -76,6 +76,7 @@ impl Word {
             }
         }
     }
+
     /// Held, which has a number of its own.
     const fn next_hold(self, phase: Phase) -> Self {
         let holds = self.0.wrapping_add(HOLD) & (GENERATION - 1);

@@ -180,6 +180,7 @@ mod tests {
             }
         }
     }
+
     #[test]
     fn who_waits_for_room_looks_for_a_while_and_then_pauses() {
         let ((clock, hand), mut jam) = (Clock::by_hand(), Jam::default());
