@@ -220,7 +220,8 @@ impl<T: Send> WaitingSender<T> {
         })
     }
 
-    /// What `look` finds, now or once the receiver has given room back or has left.
+    /// What `look` finds, now or once the receiver has given room back or has left. A waker that is left stays until it is
+    /// woken, whatever is found meanwhile: somebody else may wait for the end.
     fn poll_until<R>(
         &mut self,
         cx: &Context<'_>,
@@ -232,8 +233,6 @@ impl<T: Send> WaitingSender<T> {
                 unsafe { self.waiter.wait(&self.bells.room, cx.waker()) };
             }
             if let Some(found) = look(self) {
-                // SAFETY: as above.
-                drop(unsafe { self.waiter.leave(&self.bells.room) });
                 return Poll::Ready(found);
             }
         }
@@ -268,6 +267,8 @@ impl<T: Send> Drop for WaitingSender<T> {
     fn drop(&mut self) {
         self.sender.leave();
         self.ring();
+        // SAFETY: this end alone waits for room.
+        drop(unsafe { self.waiter.leave(&self.bells.room) });
     }
 }
 

@@ -3,7 +3,25 @@
 use super::waiting;
 use crate::queue::spsc::{Disconnected, TryRecvError, WriteError};
 use crate::sync::rounds;
-use std::task::{Context, Poll, Waker};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+
+/// Counts how often it is woken.
+#[derive(Default)]
+struct Count(AtomicUsize);
+
+impl Wake for Count {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Count {
+    fn get(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn values_cross_between_tasks_in_order() {
@@ -111,4 +129,30 @@ fn a_sender_hears_that_the_receiver_left_without_sending() {
     drop(receiver);
     assert_eq!(sender.poll_closed(&cx), Poll::Ready(()));
     assert_eq!(sender.poll_ready(&cx), Poll::Ready(Err(Disconnected)));
+}
+
+/// Who waits for the end may send meanwhile.
+#[test]
+fn a_sender_that_found_room_still_hears_that_the_receiver_left() {
+    let (mut sender, receiver) = waiting::<u8>(2);
+    let count = Arc::new(Count::default());
+    let waker = Waker::from(Arc::clone(&count));
+    let cx = Context::from_waker(&waker);
+    assert_eq!(sender.poll_closed(&cx), Poll::Pending);
+    assert_eq!(sender.poll_ready(&cx), Poll::Ready(Ok(())));
+    drop(receiver);
+    assert_eq!(count.get(), 1);
+    assert_eq!(sender.poll_closed(&cx), Poll::Ready(()));
+}
+
+#[test]
+fn a_sender_that_goes_takes_its_waker_along() {
+    let (mut sender, receiver) = waiting::<u8>(2);
+    let count = Arc::new(Count::default());
+    let waker = Waker::from(Arc::clone(&count));
+    assert_eq!(sender.poll_closed(&Context::from_waker(&waker)), Poll::Pending);
+    drop((sender, waker));
+    assert_eq!(Arc::strong_count(&count), 1);
+    drop(receiver);
+    assert_eq!(count.get(), 0, "nobody is left to be woken");
 }
