@@ -111,11 +111,14 @@ async fn values_cross_many_at_a_time() {
 #[test]
 fn what_is_drained_makes_room_at_once() {
     let (mut sender, mut receiver) = waiting(8);
-    let cx = Context::from_waker(Waker::noop());
+    let count = Arc::new(Count::default());
+    let waker = Waker::from(Arc::clone(&count));
+    let cx = Context::from_waker(&waker);
     assert_eq!(sender.write_from(0..9), 8);
     assert_eq!(sender.poll_ready(&cx), Poll::Pending, "it is full, and flushed");
     let mut drained = receiver.drain();
     assert_eq!((drained.next(), drained.next()), (Some(0), Some(1)));
+    assert_eq!(count.get(), 1, "a quarter is taken");
     assert_eq!(sender.poll_ready(&cx), Poll::Ready(Ok(())));
     assert_eq!(drained.by_ref().collect::<Vec<_>>(), [2, 3, 4, 5, 6, 7]);
     assert_eq!(sender.write_from(0..9), 8);
