@@ -71,7 +71,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
         _ => return Err("no such scheduler".into()),
     };
     let count: u64 = count.parse()?;
-    let system = System::builder().workers(1).scheduler(scheduler).build()?;
+    // What is done is not to depend on the time that it takes.
+    let system = System::builder()
+        .workers(1)
+        .scheduler(scheduler)
+        .slice(PATIENCE)
+        .handler_budget(Duration::ZERO)
+        .build()?;
     let counter = system.spawn::<Counter>(Counter { total: 0 }).await?;
     let sender = system.spawn::<Sender>(Sender { counter }).await?;
     let done = match way {
