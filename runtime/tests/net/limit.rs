@@ -2,13 +2,26 @@
 
 use crate::stage::{Book, once, open};
 use crate::support::{until, until_async};
-use greenroom::net::{Bucket, Export, Identity, Incarnation, Loopback, Node, NodeId, Rate};
-use greenroom::sim::World;
-use greenroom::{AskError, Undelivered};
+use greenroom::net::{
+    Bucket, Export, Identity, Incarnation, Loopback, Node, NodeId, Orphans, Rate, RemoteSpawnError,
+};
+use greenroom::sim::{self, World};
+use greenroom::{Actor, AskError, Undelivered, handlers};
 use proptest::prelude::*;
 use std::time::Duration;
 
 const MS: u64 = 1_000_000;
+
+/// Nodes of a network in these places of a world.
+fn nodes(places: [&sim::Node; 2]) -> [Node; 2] {
+    let network = Loopback::new();
+    let mut ends = [("here", 1), ("there", 2)].into_iter();
+    places.map(|place| {
+        let (name, number) = ends.next().expect("one for each");
+        let identity = Identity { node: NodeId(number), incarnation: Incarnation(1) };
+        Node::start(&place.system(), network.node(name, identity)).unwrap()
+    })
+}
 
 #[test]
 fn a_burst_and_then_one_each_interval() {
@@ -57,13 +70,8 @@ fn history(each: u64) -> Vec<u64> {
     let mut world = World::new(3);
     let (here, there) = (world.node("here").start(), world.node("there").start());
     let clock = world.clock();
-    let network = Loopback::new();
     world.run(async {
-        let [near, far] =
-            [(&here, "here", 1), (&there, "there", 2)].map(|(place, name, number)| {
-                let identity = Identity { node: NodeId(number), incarnation: Incarnation(1) };
-                Node::start(&place.system(), network.node(name, identity)).unwrap()
-            });
+        let [near, far] = nodes([&here, &there]);
         far.limit_peers(Rate::per_second(20, 12));
         let mut books = Vec::new();
         for name in ["one", "two", "free"] {
@@ -136,13 +144,8 @@ fn what_the_limit_of_all_refuses_costs_an_actor_nothing() {
     let mut world = World::new(3);
     let (here, there) = (world.node("here").start(), world.node("there").start());
     let clock = world.clock();
-    let network = Loopback::new();
     world.run(async {
-        let [near, far] =
-            [(&here, "here", 1), (&there, "there", 2)].map(|(place, name, number)| {
-                let identity = Identity { node: NodeId(number), incarnation: Incarnation(1) };
-                Node::start(&place.system(), network.node(name, identity)).unwrap()
-            });
+        let [near, far] = nodes([&here, &there]);
         far.limit_peers(Rate::per_second(10, 2));
         let book = there.system().spawn::<Book>(open()).await.unwrap();
         // Four for ever.
@@ -157,5 +160,39 @@ fn what_the_limit_of_all_refuses_costs_an_actor_nothing() {
             clock.sleep(Duration::from_secs(1)).await;
         }
         assert_eq!(book.notes().await.unwrap(), [(1, 0), (1, 1), (1, 0), (1, 1)]);
+    });
+}
+
+/// Starts nothing else.
+#[derive(Actor)]
+struct Idle;
+
+#[handlers(wire = "test.idle/1")]
+impl Idle {
+    #[start]
+    fn start((): ()) -> Self {
+        Self
+    }
+}
+
+// [G-REMOTE-13] [ENV-16]
+#[test]
+fn a_peer_starts_no_more_than_it_may_send_messages() {
+    let mut world = World::new(1);
+    let (here, there) = (world.node("here").start(), world.node("there").start());
+    let clock = world.clock();
+    world.run(async {
+        let [near, far] = nodes([&here, &there]);
+        far.limit_peers(Rate::per_second(1, 3));
+        far.allow_spawn::<Idle>("idle", Orphans::Stop).unwrap();
+        let peer = near.connect(&"loopback:there".parse().unwrap()).await.unwrap();
+        let mut started = Vec::new();
+        for _ in 0..5 {
+            started.push(peer.spawn::<Idle>("idle", ()).await.map(drop));
+        }
+        let over = Err(RemoteSpawnError::OverLimit);
+        assert_eq!(started, [Ok(()), Ok(()), Ok(()), over.clone(), over]);
+        clock.sleep(Duration::from_secs(1)).await;
+        assert_eq!(peer.spawn::<Idle>("idle", ()).await.map(drop), Ok(()));
     });
 }

@@ -5,7 +5,7 @@ use crate::stage::{Place, between, identity, once};
 use crate::support::{Builds, run, soon, until, until_async};
 use greenroom::net::{
     Address, Export, ExportError, Frame, Identity, Incarnation, LookupError, Loopback, Node,
-    NodeId, Order, Orphans, Placement, Rate, RemoteChild, RemoteSpawnError, TEXT_BYTES_MAX,
+    NodeId, Order, Orphans, Placement, RemoteChild, RemoteSpawnError, TEXT_BYTES_MAX,
 };
 use greenroom::sim::World;
 use greenroom::{Actor, Context, Ref, Scheduler, StartError, System, handlers};
@@ -567,43 +567,4 @@ fn a_child_is_started_anew_after_every_break() {
         assert_eq!(live, 1, "seed {seed}: one lives, all others were stopped");
     }
     assert_eq!(history(3), history(3));
-}
-
-/// Starts nothing else.
-#[derive(Actor)]
-struct Idle;
-
-#[handlers(wire = "test.idle/1")]
-impl Idle {
-    #[start]
-    fn start((): ()) -> Self {
-        Self
-    }
-}
-
-// [G-REMOTE-13] [ENV-16]
-#[test]
-fn a_peer_starts_no_more_than_it_may_send_messages() {
-    let mut world = World::new(1);
-    let (here, there) = (world.node("here").start(), world.node("there").start());
-    let clock = world.clock();
-    let network = Loopback::new();
-    world.run(async {
-        let [near, far] =
-            [(&here, "here", 1), (&there, "there", 2)].map(|(place, name, number)| {
-                let identity = Identity { node: NodeId(number), incarnation: Incarnation(1) };
-                Node::start(&place.system(), network.node(name, identity)).unwrap()
-            });
-        far.limit_peers(Rate::per_second(1, 3));
-        far.allow_spawn::<Idle>("idle", Orphans::Stop).unwrap();
-        let peer = near.connect(&"loopback:there".parse().unwrap()).await.unwrap();
-        let mut started = Vec::new();
-        for _ in 0..5 {
-            started.push(peer.spawn::<Idle>("idle", ()).await.map(drop));
-        }
-        let over = Err(RemoteSpawnError::OverLimit);
-        assert_eq!(started, [Ok(()), Ok(()), Ok(()), over.clone(), over]);
-        clock.sleep(Duration::from_secs(1)).await;
-        assert_eq!(peer.spawn::<Idle>("idle", ()).await.map(drop), Ok(()));
-    });
 }
