@@ -1,6 +1,6 @@
 //! What the doctor says of a device that is well, and of one that is not.
 
-use super::{is_guest, link};
+use super::{LinkDown, is_guest};
 use greenroom_transports::rdma::doctor::{State, look};
 use greenroom_transports::rdma::ib::{IbVerbs, best_gid, gids};
 use greenroom_transports::rdma::verbs::Verbs;
@@ -47,9 +47,9 @@ fn the_doctor_sees_a_link_that_is_down() {
     assert!(well.iter().all(|finding| finding.state == State::Good), "{well:#?}");
     let about: Vec<_> = well.iter().map(|finding| finding.what).collect();
     assert_eq!(about, ["RDMA address", "RDMA MTU", "RDMA memory", "RDMA loopback", "RDMA queues"]);
-    link("down");
+    let down = LinkDown::new();
     let ill = look();
-    link("up");
+    drop(down);
     let [finding] = &ill[..] else { panic!("{ill:#?}") };
     assert_eq!((finding.state, finding.what), (State::Bad, "RDMA port"));
     while look().iter().any(|finding| finding.state != State::Good) {

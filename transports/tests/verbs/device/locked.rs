@@ -1,7 +1,7 @@
 //! A user who may lock little memory, and one who may not open the device: what a program is told, what a node does, and what
 //! the doctor says.
 
-use super::nodes::{Pair, ask};
+use super::nodes::Pair;
 use super::processes::as_child;
 use super::{Real, is_guest, on_the_device};
 use greenroom_transports::rdma::doctor::{Finding, State, look};
@@ -81,9 +81,9 @@ async fn by_udp() {
     let without = Some(Carrier::Udp(Why::NoMemory));
     let mut told = 0;
     // The one of the two that offers.
-    ask(&pair.echo, &mut told, |_| pair.carriers().contains(&without)).await;
+    pair.ask(&mut told, |_| pair.carriers().contains(&without)).await;
     let enough = told + 200;
-    ask(&pair.echo, &mut told, |told| told >= enough).await;
+    pair.ask(&mut told, |told| told >= enough).await;
     let changes = pair.changes();
     let mut all = changes.iter().flat_map(|(_, changes)| changes);
     assert!(all.clone().any(|change| Some(change.to) == without), "{changes:?}");

@@ -183,9 +183,26 @@ fn what_is_not_there_is_named() {
     assert!(matches!(IbVerbs.open(&real.name, 1, 255), Err(OpenError::NoGid(255))));
 }
 
-fn link(state: &str) {
+/// The device's link is down until this is dropped, whatever becomes of the test.
+struct LinkDown(());
+
+impl LinkDown {
+    fn new() -> Self {
+        assert!(link("down"));
+        Self(())
+    }
+}
+
+impl Drop for LinkDown {
+    fn drop(&mut self) {
+        let is_up = link("up");
+        assert!(is_up || std::thread::panicking());
+    }
+}
+
+fn link(state: &str) -> bool {
     let status = Command::new("ip").args(["link", "set", "roce0", state]).status();
-    assert!(status.expect("ip is there").success());
+    status.expect("ip is there").success()
 }
 
 async fn event(real: &Real, device: &mut IbDevice, wanted: DeviceEvent) {
@@ -210,11 +227,11 @@ fn a_link_goes_down_and_up() {
         let (mut left, mut right) = crate::ends::connected(real, 64, &Timing::default());
         let early = poll_fn(|context| Poll::Ready(left.device.poll_event(context))).await;
         assert!(early.is_pending(), "{early:?}");
-        link("down");
+        let down = LinkDown::new();
         event(real, &mut left.device, DeviceEvent::PortDown).await;
         assert!(!left.device.port().expect("the device is there").is_up);
         assert!(matches!(real.open(), Err(OpenError::PortDown(1) | OpenError::NoGid(_))));
-        link("up");
+        drop(down);
         event(real, &mut left.device, DeviceEvent::PortUp).await;
         while real.open().is_err() {
             // The address comes back a little later than the link.

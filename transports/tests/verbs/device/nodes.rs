@@ -1,6 +1,6 @@
 //! Two nodes that meet over UDP and go on over a device.
 
-use super::{by_pairs, is_guest, link};
+use super::{LinkDown, by_pairs, is_guest};
 use greenroom::net::{Export, Node, transport_conforms};
 use greenroom::{Actor, Ref, System, handlers};
 use greenroom_transports::rdma::Rdma;
@@ -8,6 +8,7 @@ use greenroom_transports::secure::identity::Identity;
 use greenroom_transports::secure::key::{Key, PublicKey};
 use greenroom_transports::station::{Carrier, Change, Why};
 use greenroom_transports::udp::{Settings, Udp};
+use std::fmt::Debug;
 use std::time::{Duration, Instant};
 
 const ASKS: u64 = 2_000;
@@ -16,7 +17,8 @@ const AT_A_TIME: u64 = 100;
 const LONGEST: usize = (16 << 20) - 4096;
 const LIMIT: Duration = Duration::from_secs(180);
 
-/// Says what it is told, and how often it was told something.
+/// Says what it is told, and how often it was told something. Texts, which are copied whole: without optimisation an
+/// emulator would code 16 MiB byte by byte for so long that nodes take each other for dead.
 #[derive(Actor, Default)]
 pub(super) struct Echo {
     told: u64,
@@ -25,7 +27,7 @@ pub(super) struct Echo {
 #[handlers(wire = "test.echo/1")]
 impl Echo {
     #[ask]
-    fn echo(&mut self, text: Vec<u8>) -> (u64, Vec<u8>) {
+    fn echo(&mut self, text: String) -> (u64, String) {
         self.told += 1;
         (self.told, text)
     }
@@ -39,36 +41,17 @@ pub(super) fn public(who: u8) -> PublicKey {
     identity(who).public()
 }
 
+/// One of letters that depend on the number.
+fn text(number: u64, len: usize) -> String {
+    let letter = (b'a' + (number % 26) as u8) as char;
+    letter.to_string().repeat(len)
+}
+
 fn node(system: &System, own: u8, other: u8, trusted: Option<PublicKey>) -> (Node, Udp) {
     let rdma = trusted.into_iter().fold(Rdma::auto(), Rdma::trust);
     let settings = Settings::new(identity(own)).peer(public(other), None).rdma(rdma);
     let udp = Udp::bind(settings, "127.0.0.1:0".parse().expect("an address")).expect("a socket");
     (Node::start(system, udp.clone()).expect("a node"), udp)
-}
-
-/// Asks until then, many at a time: each is handled once, and answered with what was said.
-pub(super) async fn ask(echo: &Ref<Echo>, told: &mut u64, until: impl Fn(u64) -> bool) {
-    let began = Instant::now();
-    while !until(*told) {
-        assert!(began.elapsed() < LIMIT, "it takes too long, after {told}");
-        let mut asks = tokio::task::JoinSet::new();
-        for number in *told..*told + AT_A_TIME {
-            // Now and then one that takes several packets.
-            let len = if number.is_multiple_of(500) { 100_000 } else { 64 };
-            let (echo, text) = (echo.clone(), vec![number as u8; len]);
-            asks.spawn(async move {
-                // A link that has just failed takes a little while, and nothing is lost.
-                let answer = echo.echo(text.clone()).within(Duration::from_secs(60)).await;
-                let (count, back) = answer.expect("an answer");
-                assert!(back == text, "it comes back as it was");
-                count
-            });
-        }
-        let mut counts = asks.join_all().await;
-        counts.sort_unstable();
-        assert!(counts.into_iter().eq(*told + 1..=*told + AT_A_TIME), "each is handled once");
-        *told += AT_A_TIME;
-    }
 }
 
 /// Two nodes that have met; one of them asks an actor of the other.
@@ -109,6 +92,39 @@ impl Pair {
         [self.client.rdma_failure(), self.server.rdma_failure()]
     }
 
+    /// Asks until then, many at a time: each is handled once, and answered with what was said.
+    pub(super) async fn ask(&self, told: &mut u64, until: impl Fn(u64) -> bool) {
+        let began = Instant::now();
+        while !until(*told) {
+            assert!(began.elapsed() < LIMIT, "{told} told, in vain: {:?}", self.changes());
+            let mut asks = tokio::task::JoinSet::new();
+            for number in *told..*told + AT_A_TIME {
+                // Now and then one that takes several packets.
+                let len = if number.is_multiple_of(500) { 100_000 } else { 64 };
+                let (echo, text) = (self.echo.clone(), text(number, len));
+                // A link that has just failed takes a little while, and nothing is lost.
+                asks.spawn(async move {
+                    let answer = echo.echo(text.clone()).within(Duration::from_secs(60)).await;
+                    (text, answer)
+                });
+            }
+            let mut counts = Vec::new();
+            for (text, answer) in asks.join_all().await {
+                let (count, back) = self.answered(answer);
+                assert!(back == text, "it comes back as it was");
+                counts.push(count);
+            }
+            counts.sort_unstable();
+            assert!(counts.into_iter().eq(*told + 1..=*told + AT_A_TIME), "each is handled once");
+            *told += AT_A_TIME;
+        }
+    }
+
+    fn answered<T, E: Debug>(&self, answer: Result<T, E>) -> T {
+        let why = || self.nodes.each_ref().map(Node::endings);
+        answer.unwrap_or_else(|error| panic!("{error:?}: {:?}, {:?}", why(), self.changes()))
+    }
+
     pub(super) async fn close(self) {
         for node in self.nodes {
             node.close().await;
@@ -118,30 +134,30 @@ impl Pair {
 
 async fn meet(trusting: bool, carrier: Carrier, asks: u64) {
     let pair = Pair::new(trusting).await;
-    let (echo, client) = (&pair.echo, &pair.client);
+    let client = &pair.client;
     let is_by = |wanted: Carrier| pair.carriers() == [Some(wanted); 2];
     let mut told = 0;
-    ask(echo, &mut told, |_| is_by(carrier)).await;
+    pair.ask(&mut told, |_| is_by(carrier)).await;
     let before = told;
-    ask(echo, &mut told, |told| told >= before + asks).await;
+    pair.ask(&mut told, |told| told >= before + asks).await;
     assert!(is_by(carrier), "{:?}", client.carriers());
-    let longest = vec![0x55; LONGEST];
-    let answer = echo.echo(longest.clone()).within(LIMIT).await.expect("an answer");
+    let longest = text(told, LONGEST);
+    let answer = pair.answered(pair.echo.echo(longest.clone()).within(LIMIT).await);
     told += 1;
     assert!(answer == (told, longest), "it comes back as it was");
     // Nobody takes down a link that others use.
     if is_guest() && !trusting {
         for _ in 0..2 {
-            link("down");
+            let down = LinkDown::new();
             let is_udp = || matches!(pair.carriers()[0], Some(Carrier::Udp(_)));
-            ask(echo, &mut told, |_| is_udp()).await;
+            pair.ask(&mut told, |_| is_udp()).await;
             let before = told;
-            ask(echo, &mut told, |told| told >= before + 300).await;
+            pair.ask(&mut told, |told| told >= before + 300).await;
             assert!(is_udp(), "{:?}", client.carriers());
-            link("up");
-            ask(echo, &mut told, |_| is_by(carrier)).await;
+            drop(down);
+            pair.ask(&mut told, |_| is_by(carrier)).await;
             let before = told;
-            ask(echo, &mut told, |told| told >= before + 300).await;
+            pair.ask(&mut told, |told| told >= before + 300).await;
         }
         let down = |change: &Change| matches!(change.to, Carrier::Udp(Why::PortDown));
         assert!(client.carriers().iter().any(down), "{:?}", client.carriers());

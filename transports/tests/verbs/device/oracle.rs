@@ -3,7 +3,7 @@
 
 use super::desk::{self, CLIENTS, Desk, Log, Shared, What, judge};
 use super::nodes::{identity, public};
-use super::{is_guest, link};
+use super::{LinkDown, is_guest};
 use greenroom::net::{Address, Export, Node};
 use greenroom::{Ref, System};
 use greenroom_transports::rdma::Rdma;
@@ -122,12 +122,12 @@ impl Story {
         // Nobody takes down a link that others use.
         if is_guest() {
             self.until_answered(answered(&self.shared) + 500).await;
-            link("down");
+            let down = LinkDown::new();
             // Because of that, or of what failed by it.
             let by_udp = || all_by(|carrier| matches!(carrier, Carrier::Udp(_)));
             self.until("they go by UDP", by_udp).await;
             self.until_answered(answered(&self.shared) + 500).await;
-            link("up");
+            drop(down);
             self.until("they go by the device again", by_device).await;
         }
         let before = answered(&self.shared);

@@ -1,6 +1,6 @@
 //! The interface that a device is of is taken away while nodes go by it, and another one comes.
 
-use super::nodes::{Pair, ask};
+use super::nodes::Pair;
 use super::{LIMIT, is_guest};
 use greenroom_transports::station::{Carrier, Change, Why};
 use std::process::Command;
@@ -28,17 +28,17 @@ async fn story() {
     let by_device = || is_by(|it| it == Carrier::Rdma);
     let mut told = 0;
     for _ in 0..2 {
-        ask(&pair.echo, &mut told, |_| by_device()).await;
+        pair.ask(&mut told, |_| by_device()).await;
         // The kernel waits until nobody has the device open any more.
         let pulled = std::thread::spawn(|| run("ip link delete roce0"));
-        ask(&pair.echo, &mut told, |_| is_by(|it| matches!(it, Carrier::Udp(_)))).await;
+        pair.ask(&mut told, |_| is_by(|it| matches!(it, Carrier::Udp(_)))).await;
         let began = Instant::now();
-        ask(&pair.echo, &mut told, |_| pulled.is_finished() || began.elapsed() > LIMIT).await;
+        pair.ask(&mut told, |_| pulled.is_finished() || began.elapsed() > LIMIT).await;
         assert!(pulled.is_finished(), "who goes by UDP lets the device go");
         pulled.join().expect("it is gone");
         AGAIN.into_iter().for_each(run);
     }
-    ask(&pair.echo, &mut told, |_| by_device()).await;
+    pair.ask(&mut told, |_| by_device()).await;
     for (name, changes) in pair.changes() {
         // Which of these comes first is for the kernel, the other node, or the queue pair itself to say.
         let of_the_device = |change: &&Change| {
