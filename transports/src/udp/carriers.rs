@@ -36,8 +36,8 @@ impl Udp {
         CarrierChanges { shared: Arc::clone(&self.shared), watcher, seen }
     }
 
-    /// Why there is no RDMA device, or what it refused last; `None` if nothing is wrong as far as it was tried. Waits for
-    /// nobody, also not while a device is being opened.
+    /// Why there is no RDMA device, or what it refused last, until it connects a queue pair again; `None` if nothing is wrong as
+    /// far as it was tried. Waits for nobody, also not while a device is being opened.
     #[must_use]
     pub fn rdma_failure(&self) -> Option<String> {
         self.shared.rdma_failure.as_ref().and_then(Failure::get)

@@ -76,6 +76,23 @@ fn a_node_goes_on_while_the_system_looks_for_peers_that_are_nowhere() {
     assert!(pairs.failure().get().is_some());
 }
 
+/// Whoever asks would take it for wrong as long as the node lives.
+// [RDMA-46]
+#[test]
+fn what_was_refused_is_not_wrong_any_more_when_a_queue_pair_is_connected() {
+    let fabric = Fabric::new(7, Weather { search: SECOND, ..Weather::fair() });
+    let (host, there) = (fabric.host(), gid(&fabric.host()));
+    let mut pairs = QueuePairs::new(move || host.open("sim0", 1, 0), Duration::ZERO);
+    assert_eq!(offer(&mut pairs, fabric.now(), (1, 1), at(NOWHERE)), None);
+    assert_eq!(over(&mut pairs), []);
+    fabric.advance(fabric.now() + SECOND);
+    assert_eq!(over(&mut pairs), [(1, false)]);
+    assert!(pairs.failure().get().is_some());
+    assert_eq!(offer(&mut pairs, fabric.now(), (1, 2), at(there)), None);
+    assert_eq!(over(&mut pairs), [(2, true)]);
+    assert_eq!(pairs.failure().get(), None);
+}
+
 /// Peers that are nowhere offer as often as they can, by ever new associations.
 // [RDMA-51]
 #[test]
