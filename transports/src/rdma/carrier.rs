@@ -109,7 +109,7 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
             has_moved: false,
             connections: BTreeMap::new(),
             associations: BTreeMap::new(),
-            line: Line::default(),
+            line: Line::new(CONFIG.connections_max),
             left: Vec::new(),
             idle: Idle::new(spin),
             failed: Vec::new(),
@@ -121,8 +121,9 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
 
     /// So many connections at a time.
     #[must_use]
-    pub const fn with_connections_max(mut self, connections: u16) -> Self {
+    pub fn with_connections_max(mut self, connections: u16) -> Self {
         self.config.connections_max = connections;
+        self.line = Line::new(connections);
         self
     }
 

@@ -1,6 +1,5 @@
 //! Whose queue pair is connected next: for each peer one at a time, and in turn.
 
-use super::CONFIG;
 use crate::rdma::connected::ConnectionId;
 use crate::secure::key::PublicKey;
 use crate::station::Terms;
@@ -9,9 +8,6 @@ use std::collections::{BTreeMap, VecDeque};
 /// So many queue pairs are connected at a time, each by a thread of the system's, which may take a second; and one more of a
 /// peer that is known.
 pub(super) const AT_A_TIME: usize = 4;
-
-/// So many peers are known; as many have a connection at a time.
-const KNOWN_MAX: usize = CONFIG.connections_max as usize;
 
 /// A queue pair that is to be connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,17 +31,30 @@ pub(super) enum Made {
 /// Those that wait, and those that are being connected. When one of these is over, all others of its peer go behind those
 /// that wait: so whoever waits does so for one of each other peer at most. Peers whose last one was connected are known, and
 /// have a place that no others take, however many of those are nowhere. [RDMA-51]
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Line {
     waiting: VecDeque<Attempt>,
     under_way: Vec<Attempt>,
     /// Those that are known, with when that was.
     known: BTreeMap<PublicKey, u64>,
+    /// So many of them at most.
+    known_max: usize,
     /// How often one was connected.
     connected: u64,
 }
 
 impl Line {
+    /// Nobody waits. So many peers are known at most: as many as have a connection at a time.
+    pub(super) fn new(known_max: u16) -> Self {
+        Self {
+            waiting: VecDeque::new(),
+            under_way: Vec::new(),
+            known: BTreeMap::new(),
+            known_max: known_max.into(),
+            connected: 0,
+        }
+    }
+
     pub(super) fn push(&mut self, attempt: Attempt) {
         self.waiting.push_back(attempt);
     }
@@ -101,7 +110,7 @@ impl Line {
 
     /// One that is new takes the place of the one that was connected longest ago, if there is no other.
     fn know(&mut self, who: PublicKey) {
-        if self.known.len() >= KNOWN_MAX && !self.known.contains_key(&who) {
+        if self.known.len() >= self.known_max && !self.known.contains_key(&who) {
             let oldest = self.known.iter().min_by_key(|(_, since)| **since);
             if let Some(oldest) = oldest.map(|(oldest, _)| *oldest) {
                 self.known.remove(&oldest);

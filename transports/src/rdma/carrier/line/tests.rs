@@ -1,6 +1,9 @@
 use super::*;
 use crate::link::Random;
 
+/// So many have a connection at a time.
+const KNOWN_MAX: u16 = 256;
+
 /// An attempt of that peer.
 fn attempt(peer: u8, number: u64) -> Attempt {
     let id = ConnectionId::of_nobody(u16::try_from(number).expect("few attempts"));
@@ -14,7 +17,7 @@ fn begun(line: &mut Line) -> Vec<u64> {
 // [RDMA-51]
 #[test]
 fn a_peer_has_one_at_a_time_and_then_others_have_their_turn() {
-    let mut line = Line::default();
+    let mut line = Line::new(KNOWN_MAX);
     for number in 0..3 {
         line.push(attempt(1, number));
     }
@@ -32,7 +35,7 @@ fn a_peer_has_one_at_a_time_and_then_others_have_their_turn() {
 
 #[test]
 fn what_has_ended_waits_no_more_and_what_goes_on_keeps_its_place() {
-    let mut line = Line::default();
+    let mut line = Line::new(KNOWN_MAX);
     for number in 0..3 {
         line.push(attempt(1, number));
     }
@@ -52,7 +55,7 @@ fn whoever_waits_does_so_for_one_attempt_of_each_other_peer() {
     const HONEST: u8 = 0;
     let mut served = 0;
     for seed in 0..50 {
-        let (mut random, mut line, mut number) = (Random::new(seed), Line::default(), 0);
+        let (mut random, mut line, mut number) = (Random::new(seed), Line::new(KNOWN_MAX), 0);
         let (mut waits, mut over, mut under_way) = (None, [0; 20], Vec::<Attempt>::new());
         for _ in 0..1000 {
             number += 1;
@@ -91,7 +94,7 @@ fn whoever_waits_does_so_for_one_attempt_of_each_other_peer() {
 // [RDMA-51]
 #[test]
 fn who_was_connected_waits_for_nobody_that_was_not() {
-    let mut line = Line::default();
+    let mut line = Line::new(KNOWN_MAX);
     line.push(attempt(1, 0));
     assert_eq!(begun(&mut line), [0]);
     line.end(attempt(1, 0).id, Made::Connected);
@@ -111,7 +114,7 @@ fn who_was_connected_waits_for_nobody_that_was_not() {
 // [RDMA-51]
 #[test]
 fn who_was_connected_keeps_others_waiting_for_one_attempt_of_each_at_most() {
-    let mut line = Line::default();
+    let mut line = Line::new(KNOWN_MAX);
     let (mut under_way, mut number) = (Vec::new(), 0);
     let mut push = |line: &mut Line, peer| {
         number += 1;
@@ -133,19 +136,22 @@ fn who_was_connected_keeps_others_waiting_for_one_attempt_of_each_at_most() {
     }
 }
 
-/// However many peers there are, the memory for them has an end.
+/// However many peers there are, the memory for them has an end; whoever may have a connection has a place.
 #[test]
 fn who_was_connected_longest_ago_is_forgotten() {
-    let mut line = Line::default();
-    let who = |number: usize| {
+    let who = |number: u16| {
         let mut key = [0; 32];
-        key[..8].copy_from_slice(&number.to_be_bytes());
+        key[..2].copy_from_slice(&number.to_be_bytes());
         PublicKey(key)
     };
-    (0..KNOWN_MAX).for_each(|number| line.know(who(number)));
-    line.know(who(0));
-    line.know(who(KNOWN_MAX));
-    assert_eq!(line.known.len(), KNOWN_MAX);
-    let are_known = [0, 1, 2, KNOWN_MAX].map(|number| line.is_known(who(number)));
-    assert_eq!(are_known, [true, false, true, true]);
+    for max in [3, KNOWN_MAX, 1000] {
+        let mut line = Line::new(max);
+        (0..max).for_each(|number| line.know(who(number)));
+        assert!((0..max).all(|number| line.is_known(who(number))));
+        line.know(who(0));
+        line.know(who(max));
+        assert_eq!(line.known.len(), usize::from(max));
+        let are_known = [0, 1, 2, max].map(|number| line.is_known(who(number)));
+        assert_eq!(are_known, [true, false, true, true]);
+    }
 }
