@@ -55,6 +55,9 @@ pub trait Turn {
     /// Does what the station wants, and sends what it has.
     fn send(&mut self, station: &Mutex<Station>, cx: &mut Context<'_>, now: Time);
 
+    /// Sends what the station has, as far as there is room, and begins nothing: for a node that sends no more.
+    fn send_last(&mut self, _station: &Mutex<Station>, _now: Time) {}
+
     /// Takes what came, and says whether packets that were sent have not left yet: for a node that sends no more.
     fn is_sending(&mut self, _station: &Mutex<Station>, _now: Time) -> bool {
         false
@@ -473,6 +476,10 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> Turn for QueuePairs<D, O> {
         if has_taken || has_event {
             cx.waker().wake_by_ref();
         }
+    }
+
+    fn send_last(&mut self, station: &Mutex<Station>, now: Time) {
+        self.transmit(station, now);
     }
 
     fn is_sending(&mut self, station: &Mutex<Station>, now: Time) -> bool {

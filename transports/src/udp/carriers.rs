@@ -8,7 +8,6 @@ use crate::station::{Carrier, Change};
 use std::fmt;
 use std::future::poll_fn;
 use std::sync::Arc;
-use std::task::{Context, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -101,7 +100,7 @@ impl Driver {
     pub(super) fn send_last_paired(&mut self, shared: &Shared) {
         let now = shared.station.lock().now();
         let Some(pairs) = &mut self.pairs else { return };
-        pairs.send(&shared.station, &mut Context::from_waker(Waker::noop()), now);
+        pairs.send_last(&shared.station, now);
         let began = Instant::now();
         let mut is_sending = || pairs.is_sending(&shared.station, now);
         while crate::planted!("rdma-closed-at-once": is_sending() => false)
@@ -120,7 +119,7 @@ mod tests {
     use crate::udp::Settings;
     use std::pin::pin;
     use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-    use std::task::Wake;
+    use std::task::{Context, Wake, Waker};
 
     /// Counts how many of it are dropped while the station is free.
     struct Counted {

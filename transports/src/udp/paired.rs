@@ -52,6 +52,10 @@ impl Turn for OnThisThread {
         on_the_ground(|ground| ground.pairs[self.0].send(station, cx, now));
     }
 
+    fn send_last(&mut self, station: &Mutex<Station>, now: Time) {
+        on_the_ground(|ground| ground.pairs[self.0].send_last(station, now));
+    }
+
     fn is_sending(&mut self, station: &Mutex<Station>, now: Time) -> bool {
         on_the_ground(|ground| {
             ground.fabric.advance(ground.fabric.now() + Duration::from_micros(10));

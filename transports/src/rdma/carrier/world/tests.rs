@@ -56,6 +56,29 @@ fn who_departs_from_a_queue_pair_says_so() {
     });
 }
 
+/// To open a device and to connect takes time and memory, and all that is closed a moment later.
+#[test]
+fn who_departs_begins_no_queue_pair() {
+    each_seed(19, |seed| {
+        let mut world = World::new(seed, Weather::fair(), SEALED);
+        let hosts = [0, 1].map(|at| world.nodes[at].slot.borrow().as_ref().unwrap().host());
+        let pairs = [0, 1].map(|at| world.nodes[at].pairs.take().unwrap());
+        world.run_until(World::is_served);
+        let now = world.now();
+        let mut cx = Context::from_waker(Waker::noop());
+        let mut opened = [0, 0];
+        for (at, mut pairs) in pairs.into_iter().enumerate() {
+            let station = &world.nodes[at].station;
+            pairs.send_last(station, now);
+            assert!(!world.fabric.is_open(hosts[at]));
+            // One of them would have offered.
+            pairs.send(station, &mut cx, now);
+            opened[at] = usize::from(world.fabric.is_open(hosts[at]));
+        }
+        assert_eq!(opened.iter().sum::<usize>(), 1);
+    });
+}
+
 /// Nothing comes by UDP: what was sent by the queue pair has left before that is closed.
 // [RDMA-9]
 #[test]
