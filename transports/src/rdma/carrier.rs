@@ -6,10 +6,11 @@
 
 mod failure;
 mod line;
+mod opened;
 
 use super::connected::{Config, Connected, ConnectionError, ConnectionId};
 use super::idle::{Activity, Idle, Next};
-use super::verbs::{Device, DeviceError, DeviceEvent, OpenError, Timing, told};
+use super::verbs::{Device, OpenError, Timing, told};
 use crate::link::Time;
 use crate::secure::endpoint::AssociationId;
 use crate::secure::key::PublicKey;
@@ -25,10 +26,6 @@ use std::time::Duration;
 
 /// Polls that find something, until others have their turn.
 const POLLS_PER_TURN: u32 = 8;
-
-/// A device that did not open is not tried again for so long: to look for it takes some time, and whoever has none has none
-/// for each of its peers.
-const OPEN_AGAIN: Duration = Duration::from_secs(1);
 
 /// What is said besides where memory may be short.
 const HELD: &str = "; for a second, queue pairs of a device that was closed still hold memory";
@@ -128,93 +125,6 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
         self.config.connections_max = connections;
         self.line = Line::new(connections);
         self
-    }
-
-    /// The device, opened now if it is not, or if its port is reached by something else by now. Until that can be
-    /// done the old one stays, to tell what becomes of its port.
-    fn device(&mut self, now: Time) -> Result<&mut Connected<D>, Why> {
-        if self.connected.is_none() || self.has_moved {
-            if let Some((until, why)) = self.unopened
-                && now < until
-            {
-                return Err(why);
-            }
-            self.unopened = self.reopen().err().map(|why| (now + OPEN_AGAIN, why));
-            if let Some((_, why)) = self.unopened {
-                return Err(why);
-            }
-        }
-        self.connected.as_mut().ok_or(Why::NoDevice)
-    }
-
-    fn reopen(&mut self) -> Result<(), Why> {
-        let opened = (self.open)().map_err(|error| {
-            self.failure.set(Some(told(&error)));
-            if matches!(error, OpenError::PortDown(_)) { Why::PortDown } else { Why::NoDevice }
-        })?;
-        let gid = opened.port().map(|port| port.gid);
-        // Its memory is pinned, of which there may not be enough for both. What queue pairs have that are being connected stays
-        // so for a second more.
-        self.close();
-        let made = Connected::new(opened, self.config).map_err(|error| {
-            self.failure.set(Some(told(&error) + self.held()));
-            if error.is_short() { Why::NoMemory } else { Why::NoDevice }
-        })?;
-        self.failure.set(None);
-        (self.gid, self.has_moved) = (gid.unwrap_or_default(), false);
-        self.connected = Some(made);
-        Ok(())
-    }
-
-    /// Closes the device. It stays open until the system has found, or not, the peers of queue pairs that are being
-    /// connected. [RDMA-9]
-    fn close(&mut self) {
-        let closed = self.connected.take();
-        self.left.extend(closed.into_iter().flat_map(Connected::into_away));
-        self.failed.clear();
-        self.line.clear();
-    }
-
-    /// What happened to the device.
-    fn watch(&mut self, station: &Mutex<Station>, cx: &mut Context<'_>, now: Time) {
-        while let Some(connected) = &mut self.connected
-            && let Poll::Ready(event) = connected.device().poll_event(cx)
-        {
-            match event {
-                Ok(
-                    DeviceEvent::Gone
-                    | DeviceEvent::ReceivesFailed
-                    | DeviceEvent::CompletionsFailed,
-                )
-                | Err(_) => {
-                    self.end_all(station, now, Why::DeviceGone);
-                    self.close();
-                }
-                Ok(DeviceEvent::PortDown) => self.end_all(station, now, Why::PortDown),
-                Ok(DeviceEvent::PortUp | DeviceEvent::GidsChanged) => {
-                    self.unopened = None;
-                    self.look_at_port(station, now);
-                    station.lock().retry_pairs(now);
-                }
-                Ok(DeviceEvent::QueuePairFailed { qpn }) => self.failed.push(qpn),
-                Ok(DeviceEvent::Other(_)) => {}
-            }
-        }
-    }
-
-    /// Where nobody finds the port any more by what peers were told, no queue pair is of any use. A port that cannot be
-    /// asked any more is being taken away, for which the kernel may wait until the device is closed. [RDMA-19]
-    fn look_at_port(&mut self, station: &Mutex<Station>, now: Time) {
-        let Some(port) = self.connected.as_mut().map(|it| it.device().port()) else { return };
-        let is_gone =
-            crate::planted!("rdma-device-kept": matches!(port, Err(DeviceError::Gone)) => false);
-        self.has_moved = port.is_ok_and(|port| port.gid != self.gid);
-        if self.has_moved || is_gone {
-            self.end_all(station, now, Why::DeviceGone);
-        }
-        if is_gone {
-            self.close();
-        }
     }
 
     fn end_all(&mut self, station: &Mutex<Station>, now: Time, why: Why) {

@@ -14,7 +14,7 @@ use crate::station::{
 };
 use greenroom::net::{LinkEnd, Order, SubmitError};
 use parking_lot::Mutex;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -57,6 +57,8 @@ struct Node {
     station: Rc<Mutex<Station>>,
     pairs: Option<QueuePairs<SimDevice, Open>>,
     slot: Slot,
+    /// The index of the address that its device is opened by.
+    best_gid: Rc<Cell<u8>>,
     out: Outgoing,
     line: Option<AssociationId>,
     sent: u64,
@@ -111,13 +113,14 @@ fn node(fabric: &Fabric, seed: u64, own: usize, how: How) -> Node {
     endpoint.allow(public(1 - own));
     let mut station = Station::new(endpoint, Config::default());
     let slot: Slot = Rc::new(RefCell::new(Some(fabric.host())));
+    let best_gid = Rc::new(Cell::new(0));
     let pairs = (how != How::Without).then(|| {
         let trusted = (how == How::Trusting).then(|| public(1 - own));
         station.use_pairs(trusted);
-        let slot = Rc::clone(&slot);
+        let (slot, best) = (Rc::clone(&slot), Rc::clone(&best_gid));
         let open = Box::new(move || {
             let none = || OpenError::NoDevice("sim0".to_owned());
-            slot.borrow().as_ref().ok_or_else(none)?.open("sim0", 1, 0)
+            slot.borrow().as_ref().ok_or_else(none)?.open("sim0", 1, best.get())
         });
         // Some poll for a while before they sleep.
         let spin = Duration::from_micros([0, 50][(seed as usize + own) % 2]);
@@ -130,6 +133,7 @@ fn node(fabric: &Fabric, seed: u64, own: usize, how: How) -> Node {
         station,
         pairs,
         slot,
+        best_gid,
         out,
         line: None,
         sent: 0,

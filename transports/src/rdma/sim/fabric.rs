@@ -30,7 +30,8 @@ pub(super) fn identity(place: usize) -> u64 {
 /// A machine with one device.
 #[derive(Debug)]
 pub(super) struct Host {
-    pub(super) gid: [u8; 16],
+    /// What its port is reached by, by index.
+    pub(super) gids: Vec<[u8; 16]>,
     pub(super) is_gone: bool,
     pub(super) is_up: bool,
     /// Whether its device has lost the interface that it is of.
@@ -73,9 +74,9 @@ pub(super) struct State {
     events: BinaryHeap<Reverse<Timed>>,
     pub(super) random: Random,
     pub(super) weather: Weather,
-    hosts: Vec<Host>,
+    pub(super) hosts: Vec<Host>,
     /// How many GIDs were given to them.
-    addresses: u32,
+    pub(super) addresses: u32,
     /// How often a message found nobody ready to receive it.
     pub(super) not_ready: u64,
     /// What is looked for in all that comes to a receiver, if anything, and how often it was there.
@@ -172,7 +173,7 @@ impl State {
     pub(super) fn add_host(&mut self) -> usize {
         let gid = self.next_gid();
         self.hosts.push(Host {
-            gid,
+            gids: vec![gid],
             is_gone: false,
             is_up: true,
             is_unplugged: false,
@@ -191,34 +192,12 @@ impl State {
         self.hosts.len() - 1
     }
 
-    pub(super) fn host_at(&self, gid: &[u8; 16]) -> Option<usize> {
-        self.hosts.iter().position(|host| host.gid == *gid)
-    }
-
     /// For how long the system looks in vain for a machine that is reached by that GID; none if it finds it, or does
     /// not look.
     pub(super) fn search(&self, gid: &[u8; 16]) -> Option<Duration> {
         let search = self.weather.search;
         let is_found = search.is_zero() || self.host_at(gid).is_some_and(|host| self.is_up(host));
         (!is_found).then_some(search)
-    }
-
-    /// The machine has another address than any had before.
-    pub(super) fn readdress(&mut self, host: usize) {
-        let gid = self.next_gid();
-        let Some(it) = self.hosts.get_mut(host) else { return };
-        it.gid = gid;
-        self.tell(host, DeviceEvent::GidsChanged);
-    }
-
-    /// A GID that no machine had: of an IPv4 address, as RoCE has it.
-    fn next_gid(&mut self) -> [u8; 16] {
-        self.addresses += 1;
-        let mut gid = [0; 16];
-        gid[10..12].copy_from_slice(&[0xff; 2]);
-        gid[12] = 10;
-        gid[13..].copy_from_slice(&self.addresses.to_be_bytes()[1..]);
-        gid
     }
 
     pub(super) fn alive(&self, host: usize) -> Result<(), DeviceError> {
@@ -230,18 +209,14 @@ impl State {
         it.is_up && !it.is_gone && !it.is_unplugged
     }
 
-    /// Whether that machine is up, and reached by that GID.
-    pub(super) fn is_at(&self, host: usize, gid: &[u8; 16]) -> bool {
-        self.is_up(host) && self.hosts[host].gid == *gid
-    }
-
-    pub(super) fn port(&self, host: usize) -> Port {
+    /// The port of that machine, as it is reached by that GID.
+    pub(super) fn port(&self, host: usize, gid: [u8; 16]) -> Port {
         Port {
             is_up: self.is_up(host),
             layer: super::super::verbs::LinkLayer::Ethernet,
             mtu_bytes: self.hosts[host].mtu_bytes,
             lid: 0,
-            gid: self.hosts[host].gid,
+            gid,
         }
     }
 
@@ -254,7 +229,7 @@ impl State {
         &mut self.hosts[host]
     }
 
-    fn tell(&mut self, host: usize, event: DeviceEvent) {
+    pub(super) fn tell(&mut self, host: usize, event: DeviceEvent) {
         let host = &mut self.hosts[host];
         host.news.push_back(event);
         if let Some(waker) = host.waker.take() {

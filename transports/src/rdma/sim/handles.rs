@@ -84,15 +84,16 @@ impl Verbs for SimVerbs {
 
     fn open(&self, name: &str, port: u8, gid_index: u8) -> Result<SimDevice, OpenError> {
         let mut state = self.at.alive().map_err(|_| OpenError::NoDevice(name.to_owned()))?;
-        match (name, port, gid_index) {
-            (NAME, 1, 0) if state.host_mut(self.at.host).is_unplugged => Err(OpenError::NoGid(0)),
-            (NAME, 1, 0) if state.is_up(self.at.host) => {
-                state.host_mut(self.at.host).opened += 1;
-                let gid = state.port(self.at.host).gid;
+        let is_up = state.is_up(self.at.host);
+        let host = state.host_mut(self.at.host);
+        let gid = host.gids.get(usize::from(gid_index)).filter(|_| !host.is_unplugged).copied();
+        match (name, port, gid) {
+            (NAME, 1, None) => Err(OpenError::NoGid(gid_index)),
+            (NAME, 1, Some(gid)) if is_up => {
+                host.opened += 1;
                 Ok(SimDevice { at: self.at.clone(), gid, inline: Inline::new() })
             }
-            (NAME, 1, 0) => Err(OpenError::PortDown(port)),
-            (NAME, 1, _) => Err(OpenError::NoGid(gid_index)),
+            (NAME, 1, Some(_)) => Err(OpenError::PortDown(port)),
             (NAME, ..) => Err(OpenError::NoPort(port)),
             _ => Err(OpenError::NoDevice(name.to_owned())),
         }
@@ -182,7 +183,7 @@ impl SimDevice {
             config.receives_max = 0;
         }
         let is_datagram = matches!(kind, Kind::Datagram { .. });
-        let mtu_bytes = state.port(self.at.host).mtu_bytes;
+        let mtu_bytes = state.host_mut(self.at.host).mtu_bytes;
         let pair = state.add_pair(self.at.host, |place, qpn| Pair {
             host: self.at.host,
             gid: self.gid,
@@ -231,10 +232,9 @@ impl Device for SimDevice {
         if state.host_mut(self.at.host).is_unplugged {
             return Err(DeviceError::Gone);
         }
-        let port = state.port(self.at.host);
-        // Each GID of a simulated machine has an index of its own.
-        let gid = if port.gid == self.gid { self.gid } else { [0; 16] };
-        Ok(Port { gid, ..port })
+        // No other GID takes the place of one that is gone.
+        let is_there = state.host_mut(self.at.host).gids.contains(&self.gid);
+        Ok(state.port(self.at.host, if is_there { self.gid } else { [0; 16] }))
     }
 
     fn register(&self, count: usize, slot_bytes: usize) -> Result<Vec<SimSlot>, RegisterError> {

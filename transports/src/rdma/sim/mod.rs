@@ -16,6 +16,7 @@
 //!
 //! Misuse gives the error that a device gives, never a panic. It belongs to one thread.
 
+mod addresses;
 #[cfg(test)]
 pub(crate) mod calls;
 mod events;
@@ -227,6 +228,11 @@ impl Fabric {
     /// Gives that machine another GID in place of the one it has, by which nobody reaches it any more.
     pub fn readdress(&self, host: usize) {
         self.state.borrow_mut().readdress(host);
+    }
+
+    /// Gives that machine one GID more, at the next index.
+    pub fn address(&self, host: usize) {
+        self.state.borrow_mut().address(host);
     }
 
     /// Takes the port of that machine down, or up again.

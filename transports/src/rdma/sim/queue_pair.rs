@@ -158,7 +158,7 @@ impl QueuePair for SimQueuePair {
             return Err(PostError::Foreign(slot));
         }
         let mut state = self.at.state();
-        let mtu = usize::from(state.port(self.at.host).mtu_bytes);
+        let mtu = usize::from(state.host_mut(self.at.host).mtu_bytes);
         let Some(it) = state.pair(self.pair) else { return Err(PostError::State(slot)) };
         if slot.as_ref().get(bytes.clone()).is_none() || it.is_datagram() && bytes.len() > mtu {
             return Err(PostError::TooLong(slot));

@@ -207,6 +207,26 @@ fn a_device_with_another_address_is_opened_again() {
     });
 }
 
+/// Peers with addresses of that kind alone would not find it by the old one. One that is no better changes nothing.
+// [RDMA-53]
+#[test]
+fn a_device_with_a_better_address_is_opened_again() {
+    each_seed(18, |seed| {
+        let mut world = World::new(seed, Weather::fair(), SEALED);
+        world.run_until(|world| world.is_served() && world.is_by(Carrier::Rdma));
+        let gid = |world: &World| world.nodes[0].pairs.as_ref().unwrap().gid;
+        let (host, old) = (world.nodes[0].slot.borrow().as_ref().unwrap().host(), gid(&world));
+        let moves = world.moves();
+        world.fabric.address(host);
+        world.pass(Duration::from_millis(10));
+        assert!(world.is_by(Carrier::Rdma) && world.moves() == moves, "{:?}", world.story());
+        world.nodes[0].best_gid.set(2);
+        world.fabric.address(host);
+        world.run_until(|world| world.moves() > moves && world.is_by(Carrier::Rdma));
+        assert_ne!(gid(&world), old);
+    });
+}
+
 /// It is let go, which the kernel waits for, and another one is found.
 #[test]
 fn a_device_without_an_interface_is_closed() {
