@@ -88,6 +88,11 @@ fn nodes_are_trusted_by_rdma_that_the_file_names() {
     let [two, many] = [2, 16].map(|it| std::num::NonZeroU16::new(it).unwrap());
     let wanted = Rdma::device("rxe0").port(two.try_into().unwrap()).gid(3).connections_max(many);
     assert_eq!(config.rdma, Some(wanted));
+    let too_many = "rdma = \"auto\"\nrdma-connections = 32512";
+    let too_many = folder.complaint(&EXAMPLE.replace("rdma = \"auto\"", too_many));
+    assert_eq!(too_many, "a.toml:17: rdma-connections: it must be from 1 to 32511");
+    let most = "rdma = \"auto\"\nrdma-connections = 32511";
+    assert!(folder.parse(&EXAMPLE.replace("rdma = \"auto\"", most)).is_ok());
     let alone = folder.complaint(&EXAMPLE.replace("rdma = \"auto\"", "rdma-gid = 3"));
     assert_eq!(alone, "a.toml:16: rdma-gid: it is for packets by RDMA: set rdma");
     let alone = folder.complaint(&text.replace("rdma = \"auto\"", ""));

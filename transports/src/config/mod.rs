@@ -311,7 +311,14 @@ impl Source<'_> {
         let mut rdma = if device == "auto" { Rdma::auto() } else { Rdma::device(device) };
         rdma = port.into_iter().fold(rdma, |rdma, port| rdma.port(port.into_inner()));
         rdma = gid.into_iter().fold(rdma, |rdma, gid| rdma.gid(gid.into_inner()));
-        rdma = connections.into_iter().fold(rdma, |it, max| it.connections_max(max.into_inner()));
+        if let Some(connections) = connections {
+            let max = Rdma::CONNECTIONS_MAX;
+            if connections.get_ref().get() > max {
+                let why = Why::OutOfRange { min: 1, max: max.into() };
+                return Err(self.blame("rdma-connections", connections.span(), why));
+            }
+            rdma = rdma.connections_max(connections.into_inner());
+        }
         let trusted =
             trust.iter().try_fold(rdma, |rdma, key| Ok(rdma.trust(self.public("trust", key)?)));
         trusted.map(Some)

@@ -1,6 +1,7 @@
 //! Which device a node uses, and whom it trusts.
 
 use super::carrier::Turn;
+use super::connected::CONNECTIONS_MAX;
 use crate::secure::key::PublicKey;
 use crate::station::Station;
 use std::num::{NonZeroU8, NonZeroU16};
@@ -22,14 +23,17 @@ use std::num::{NonZeroU8, NonZeroU16};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rdma {
-    device: Option<String>,
-    port: Option<NonZeroU8>,
-    gid: Option<u8>,
-    connections_max: Option<NonZeroU16>,
+    pub(super) device: Option<String>,
+    pub(super) port: Option<NonZeroU8>,
+    pub(super) gid: Option<u8>,
+    pub(super) connections_max: Option<NonZeroU16>,
     trusted: Vec<PublicKey>,
 }
 
 impl Rdma {
+    /// No node has more [connections](Self::connections_max) by one device.
+    pub const CONNECTIONS_MAX: u16 = CONNECTIONS_MAX;
+
     /// The first device with a port that is up, of those that can serve.
     #[must_use]
     pub fn auto() -> Self {

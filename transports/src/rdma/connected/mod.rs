@@ -35,7 +35,8 @@ use super::verbs::{
 };
 use connecting::Away;
 use link::Link;
-use shared::{CONNECTIONS_MAX, Memory, Shared};
+pub(super) use shared::CONNECTIONS_MAX;
+use shared::{Memory, Shared};
 use std::collections::{BTreeMap, VecDeque};
 use std::task::{Context, Poll};
 

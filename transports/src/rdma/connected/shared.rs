@@ -23,7 +23,7 @@ const KEPT: usize = 4;
 const OWNERS: u16 = 256;
 
 /// So many connections at most have an owner each.
-pub(super) const CONNECTIONS_MAX: u16 = OWNER_MAX - OWNERS;
+pub(in crate::rdma) const CONNECTIONS_MAX: u16 = OWNER_MAX - OWNERS;
 
 /// So often at most no more memory is asked for, once there was none.
 const PAUSE_MAX: u32 = 4096;
