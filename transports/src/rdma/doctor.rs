@@ -3,14 +3,16 @@
 //! It looks as a program would use them: it opens ports, registers memory, lets two queue pairs of each port talk to each
 //! other, and makes what a node makes.
 
+use super::Rdma;
 use super::carrier::CONFIG;
 use super::connected::{Config, Connected};
 use super::ib::{self, IbDevice, IbVerbs};
 use super::pick::ports;
 use super::verbs::{
-    Completion, CompletionQueue, Device, Direction, LinkLayer, OpenError, Outcome, QueuePair,
-    QueuePairConfig, Receives, RegisterError, Timing, Verbs, Via, told,
+    Completion, CompletionQueue, Device, DeviceInfo, Direction, LinkLayer, OpenError, Outcome,
+    QueuePair, QueuePairConfig, Receives, RegisterError, Timing, Verbs, Via, told,
 };
+use std::num::{NonZeroU8, NonZeroU16};
 use std::time::{Duration, Instant};
 
 /// How something is.
@@ -49,9 +51,10 @@ fn bad(what: &'static str, seen: String, mend: impl Into<String>) -> Finding {
     Finding { state: State::Bad, what, seen, mend: mend.into() }
 }
 
-/// Looks at all devices. Takes a moment for each, and locks 64 MiB of memory meanwhile.
+/// Looks at the devices and ports that a node is told to use, or at all; for as many connections as it may have. Takes a moment
+/// for each, and locks 64 MiB of memory meanwhile, or as much as the limit says where that binds nobody.
 #[must_use]
-pub fn look() -> Vec<Finding> {
+pub fn look(wanted: &Rdma) -> Vec<Finding> {
     let devices = match IbVerbs.devices() {
         Ok(devices) => devices,
         Err(
@@ -68,31 +71,62 @@ pub fn look() -> Vec<Finding> {
             return vec![bad("RDMA library", told(&error), "see that ib_uverbs is loaded")];
         }
     };
+    match chosen(&devices, wanted) {
+        Ok(devices) => devices.flat_map(|device| look_at(&device.name, wanted)).collect(),
+        Err(finding) => vec![finding],
+    }
+}
+
+/// The devices to look at.
+fn chosen<'a>(
+    devices: &'a [DeviceInfo],
+    wanted: &'a Rdma,
+) -> Result<impl Iterator<Item = &'a DeviceInfo>, Finding> {
+    const WHAT: &str = "RDMA devices";
     if devices.is_empty() {
         let mend = "load the driver of the hardware, and install ibverbs-providers; without hardware, \
                     modprobe rdma_rxe and rdma link add rxe0 type rxe netdev eth0";
-        return vec![bad("RDMA devices", "there is none".to_owned(), mend)];
+        return Err(bad(WHAT, "there is none".to_owned(), mend));
     }
-    devices.iter().flat_map(|device| look_at(&device.name)).collect()
+    let is_wanted =
+        |device: &&DeviceInfo| wanted.device.as_ref().is_none_or(|name| *name == device.name);
+    if let Some(name) = &wanted.device
+        && !devices.iter().any(|device| is_wanted(&device))
+    {
+        let names: Vec<_> = devices.iter().map(|device| &*device.name).collect();
+        let seen = format!("there is no {name}, but {}", names.join(", "));
+        return Err(bad(WHAT, seen, "name one that is there, or auto for the first that serves"));
+    }
+    Ok(devices.iter().filter(is_wanted))
 }
 
-fn look_at(name: &str) -> Vec<Finding> {
-    let index = |name: &str, port| ib::best_gid(name, port).map_or(0, |gid| gid.index);
-    ports(&IbVerbs, name, None, index)
+fn look_at(name: &str, wanted: &Rdma) -> Vec<Finding> {
+    let best = |port| ib::best_gid(name, port).map_or(0, |gid| gid.index);
+    let index = |port| wanted.gid.unwrap_or_else(|| best(port));
+    let config = config(wanted);
+    ports(&IbVerbs, name, wanted.port.map(NonZeroU8::get), |_, port| index(port))
         .flat_map(|(port, opened)| {
             let at = format!("{name}, port {port}");
+            let gid = ib::gids(name, port).into_iter().find(|gid| gid.index == index(port));
             match opened {
-                Ok(device) => look_at_port(device, &at, ib::best_gid(name, port)),
+                Ok(device) => look_at_port(device, config, &at, gid),
                 Err(error) => vec![closed(&at, &error)],
             }
         })
         .collect()
 }
 
-fn look_at_port(device: IbDevice, at: &str, gid: Option<ib::Gid>) -> Vec<Finding> {
+/// What a node makes that is told so.
+fn config(wanted: &Rdma) -> Config {
+    let connections_max = wanted.connections_max.map_or(CONFIG.connections_max, NonZeroU16::get);
+    Config { connections_max, ..CONFIG }
+}
+
+fn look_at_port(device: IbDevice, config: Config, at: &str, gid: Option<ib::Gid>) -> Vec<Finding> {
     let mut findings = Vec::from_iter(gid.map(|gid| address(&device, at, &gid)));
-    findings.extend([mtu(&device, at), memory(&device, at), talks(&device, at)]);
-    findings.push(serves(device, CONFIG, at));
+    let memory = memory(&device, &config, ib::lockable_bytes(), at);
+    findings.extend([mtu(&device, at), memory, talks(&device, at)]);
+    findings.push(serves(device, config, at));
     findings
 }
 
@@ -100,6 +134,7 @@ fn closed(at: &str, error: &OpenError) -> Finding {
     let mend = match error {
         OpenError::PortDown(_) => "take the link up: ip link set DEVICE up, or plug in its cable",
         OpenError::NoGid(_) => "give the network device an address, and take it up",
+        OpenError::NoPort(_) => "name a port that the device has, or none for the first that is up",
         OpenError::NotPermitted => "let this user read and write /dev/infiniband/uverbs*",
         OpenError::Iwarp => {
             "take a device for RoCE or InfiniBand; the drivers of some can be told to be for RoCE"
@@ -135,19 +170,32 @@ fn mtu(device: &IbDevice, at: &str) -> Finding {
 }
 
 const MTU_BEST: u16 = 4096;
-/// What 64 connections of one worker register.
-const MEMORY_BYTES: usize = 64 << 20;
+/// So much is locked to see whether that can be done, where no limit is known to be in the way.
+const MEMORY_BYTES: u64 = 64 << 20;
+/// And no more than this to see whether a limit is.
+const TRIED_MAX: u64 = 1 << 30;
 const LOCK_MORE: &str = "let the service lock memory: LimitMEMLOCK=infinity in its unit, ulimit -l unlimited in a shell";
 
-fn memory(device: &IbDevice, at: &str) -> Finding {
-    let mib = MEMORY_BYTES >> 20;
-    match device.register(1, MEMORY_BYTES) {
-        Ok(_) => good("RDMA memory", format!("{at}: {mib} MiB can be locked")),
-        Err(RegisterError::Locked { limit, .. }) => {
-            let seen =
-                format!("{at}: {limit} bytes can be locked, and {mib} MiB serve 64 connections");
-            slow("RDMA memory", seen, LOCK_MORE)
-        }
+/// Whether there is memory for the packets of all connections; `limit` is what this user may lock, if that binds it.
+fn memory<D: Device>(device: &D, config: &Config, limit: Option<u64>, at: &str) -> Finding {
+    let slots = config.receives as usize + config.sends as usize;
+    let wanted = (slots * config.slot_bytes) as u64 * u64::from(config.connections_max);
+    let takes = format!(
+        "{} connections that are all busy take {} MiB",
+        config.connections_max,
+        wanted.div_ceil(1 << 20)
+    );
+    // Some may lock more than the limit says.
+    let beyond = limit.filter(|&limit| limit < wanted).map(|limit| limit + 1);
+    let most = TRIED_MAX.min(device.limits().memory_bytes);
+    let bytes = beyond.unwrap_or(wanted.min(MEMORY_BYTES)).min(most);
+    match device.register(1, usize::try_from(bytes).unwrap_or(usize::MAX)) {
+        Ok(_) => good("RDMA memory", format!("{at}: it can be locked; {takes}")),
+        Err(RegisterError::Locked { limit, .. }) => slow(
+            "RDMA memory",
+            format!("{at}: {limit} bytes can be locked, and {takes}"),
+            LOCK_MORE,
+        ),
         Err(error) => bad("RDMA memory", format!("{at}: {}", told(&error)), LOCK_MORE),
     }
 }

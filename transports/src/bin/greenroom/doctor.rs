@@ -82,7 +82,7 @@ pub(crate) fn run(rdma: bool, file: Option<&Path>) -> io::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     findings.extend(runtime.block_on(network::look(config.as_ref())));
     if rdma {
-        findings.extend(rdma::look());
+        findings.extend(rdma::look(config.as_ref()));
     }
     let mut out = io::stdout();
     for Finding { state, what, seen, mend } in &findings {

@@ -20,7 +20,7 @@ Usage: greenroom keygen [--cluster] FILE
   keygen --cluster FILE  write a key that all nodes of a cluster share
   doctor [NODE.toml]     say what is slow or wrong here, and how to mend it; with the file of a node, also on the
                          way to its peers. Exit code 1 if something must be mended
-  doctor --rdma          look at the RDMA devices, too
+  doctor --rdma          look at the RDMA devices, too; with the file of a node, at those that it may use
   --help, --version      print this, or the version, and exit
 ";
 

@@ -20,6 +20,7 @@ mod queues;
 pub use connecting::IbConnecting;
 pub use device::{IbAddress, IbDevice, IbVerbs};
 pub use ffi::Slot as IbSlot;
+pub(super) use ffi::lockable_bytes;
 pub use gids::{Gid, best_gid, gids};
 pub use queues::{IbCompletionQueue, IbQueuePair, IbSharedReceives};
 

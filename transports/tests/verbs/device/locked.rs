@@ -4,6 +4,7 @@
 use super::nodes::Pair;
 use super::processes::as_child;
 use super::{Real, is_guest, on_the_device};
+use greenroom_transports::rdma::Rdma;
 use greenroom_transports::rdma::doctor::{Finding, State, look};
 use greenroom_transports::rdma::verbs::{Device, OpenError, RegisterError};
 use greenroom_transports::station::{Carrier, Why};
@@ -42,7 +43,7 @@ pub(super) fn poor() {
     });
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime").block_on(by_udp());
-    let findings = look();
+    let findings = look(&Rdma::auto());
     let about = |what| findings.iter().find(|finding| finding.what == what).expect(what);
     let memory = about("RDMA memory");
     assert_eq!(memory.state, State::Slow);
@@ -59,7 +60,7 @@ pub(super) fn poor() {
 pub(super) fn barred() {
     let opened = Real::new().open();
     assert!(matches!(opened, Err(OpenError::NotPermitted)), "{opened:?}");
-    let findings = look();
+    let findings = look(&Rdma::auto());
     let [Finding { state: State::Bad, what: "RDMA port", seen, mend }] = &findings[..] else {
         panic!("{findings:#?}")
     };

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::{io, slice};
 
 /// How many bytes this user may lock, if the system says.
-pub(in super::super) fn lockable_bytes() -> Option<u64> {
+pub(in crate::rdma) fn lockable_bytes() -> Option<u64> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the limit may be written.
     let code = unsafe { libc::getrlimit(libc::RLIMIT_MEMLOCK, &raw mut limit) };

@@ -26,7 +26,7 @@ mod queues;
 pub(super) use device::{Domain, devices};
 pub(super) use library::Missing;
 pub use memory::Slot;
-pub(super) use memory::lockable_bytes;
+pub(in crate::rdma) use memory::lockable_bytes;
 pub(super) use memory::register;
 pub(super) use queues::{Address, Completions, Pair, Peer, Shared};
 
