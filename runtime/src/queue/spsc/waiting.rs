@@ -41,8 +41,13 @@ use std::task::{Context, Poll};
 #[must_use]
 pub fn waiting<T: Send>(capacity: usize) -> (WaitingSender<T>, WaitingReceiver<T>) {
     let (sender, receiver) = channel(capacity);
-    let bells = Arc::new(Bells { values: Bell::new(), room: Bell::new() });
-    let sender = WaitingSender { sender, waiter: Waiter::default(), bells: bells.clone() };
+    let bells = Arc::new(Bells { values: Bell::new(), room: Bell::new(), end: Bell::new() });
+    let sender = WaitingSender {
+        sender,
+        room: Waiter::default(),
+        end: Waiter::default(),
+        bells: bells.clone(),
+    };
     (sender, WaitingReceiver { receiver, waiter: Waiter::default(), bells })
 }
 
@@ -52,16 +57,22 @@ struct Bells {
     values: Bell,
     /// The receiver rings it, the sender waits.
     room: Bell,
+    /// The receiver rings it when it leaves. Apart from `room`: one task may wait for the end while another one sends.
+    end: Bell,
 }
 
 /// The end that sends and can wait for room. Dropping it flushes what is written.
+///
+/// Of tasks that share it, one can wait for room and another one for the receiver's [end](Self::poll_closed). Of several
+/// that wait for the same, the one that polled last is woken.
 pub struct WaitingSender<T: Send> {
     sender: Sender<T>,
-    waiter: Waiter,
+    room: Waiter,
+    end: Waiter,
     bells: Arc<Bells>,
 }
 
-/// The end that receives and can wait for values.
+/// The end that receives and can wait for values. Of tasks that share it, the one that polled last is woken.
 pub struct WaitingReceiver<T: Send> {
     receiver: Receiver<T>,
     waiter: Waiter,
@@ -172,9 +183,26 @@ impl<T: Send> WaitingSender<T> {
         poll_fn(|cx| self.poll_closed(cx)).await;
     }
 
-    /// As [`closed`](Self::closed), for use inside other futures.
+    /// As [`closed`](Self::closed), for use inside other futures. What waits for room meanwhile takes nothing away from
+    /// it, and is woken as well.
+    ///
+    /// ```
+    /// use greenroom::queue::spsc;
+    /// use std::task::{Context, Poll, Waker};
+    ///
+    /// let (mut sender, receiver) = spsc::waiting::<u8>(2);
+    /// let cx = Context::from_waker(Waker::noop());
+    /// assert_eq!(sender.poll_closed(&cx), Poll::Pending);
+    /// drop(receiver);
+    /// assert_eq!(sender.poll_closed(&cx), Poll::Ready(()));
+    /// ```
     pub fn poll_closed(&mut self, cx: &Context<'_>) -> Poll<()> {
-        self.poll_until(cx, |end| end.is_disconnected().then_some(()))
+        if self.is_disconnected() {
+            return Poll::Ready(());
+        }
+        // SAFETY: this end alone waits for the other one's end.
+        unsafe { self.end.wait(&self.bells.end, cx.waker()) };
+        if self.is_disconnected() { Poll::Ready(()) } else { Poll::Pending }
     }
 
     /// Waits for room, writes and flushes.
@@ -221,7 +249,7 @@ impl<T: Send> WaitingSender<T> {
     }
 
     /// What `look` finds, now or once the receiver has given room back or has left. A waker that is left stays until it is
-    /// woken, whatever is found meanwhile: somebody else may wait for the end.
+    /// woken or another one is left, whatever is found meanwhile: it may be the waker of somebody else.
     fn poll_until<R>(
         &mut self,
         cx: &Context<'_>,
@@ -230,7 +258,7 @@ impl<T: Send> WaitingSender<T> {
         for waits in [false, true] {
             if waits {
                 // SAFETY: this end alone waits for room.
-                unsafe { self.waiter.wait(&self.bells.room, cx.waker()) };
+                unsafe { self.room.wait(&self.bells.room, cx.waker()) };
             }
             if let Some(found) = look(self) {
                 return Poll::Ready(found);
@@ -268,7 +296,9 @@ impl<T: Send> Drop for WaitingSender<T> {
         self.sender.leave();
         self.ring();
         // SAFETY: this end alone waits for room.
-        drop(unsafe { self.waiter.leave(&self.bells.room) });
+        drop(unsafe { self.room.leave(&self.bells.room) });
+        // SAFETY: this end alone waits for the other one's end.
+        drop(unsafe { self.end.leave(&self.bells.end) });
     }
 }
 
@@ -360,6 +390,10 @@ impl<T: Send> Drop for WaitingReceiver<T> {
     fn drop(&mut self) {
         self.receiver.leave();
         self.ring();
+        // SAFETY: this end alone rings for its end, and has left.
+        unsafe { self.bells.end.ring() };
+        // SAFETY: this end alone waits for values.
+        drop(unsafe { self.waiter.leave(&self.bells.values) });
     }
 }
 

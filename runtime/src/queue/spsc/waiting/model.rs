@@ -124,6 +124,27 @@ fn a_sender_that_waits_for_the_end_hears_of_it() {
     });
 }
 
+/// Who polls for the end and then for room is woken for either.
+#[test]
+fn a_sender_that_waits_for_both_hears_of_both() {
+    loom::model(|| {
+        let (mut sender, mut receiver) = waiting::<usize>(1);
+        assert_eq!(sender.write_from([1, 2]), 2);
+        let thread = thread::spawn(move || {
+            let mut has_room = false;
+            block_on(std::future::poll_fn(|cx| {
+                let closed = sender.poll_closed(cx);
+                has_room |= closed.is_pending() && sender.poll_ready(cx) == Poll::Ready(Ok(()));
+                closed
+            }));
+            has_room
+        });
+        assert_eq!(receiver.try_recv(), Ok(1));
+        drop(receiver);
+        thread.join().expect("no panic");
+    });
+}
+
 #[test]
 fn many_at_a_time_wait_for_room_and_for_values() {
     loom::model(|| {

@@ -148,14 +148,54 @@ fn a_sender_that_found_room_still_hears_that_the_receiver_left() {
     assert_eq!(sender.poll_closed(&cx), Poll::Ready(()));
 }
 
+/// Two tasks share the sender: one waits for the end, the other one for room.
 #[test]
-fn a_sender_that_goes_takes_its_waker_along() {
+fn who_waits_for_the_end_and_who_waits_for_room_are_both_woken() {
+    for is_room_first in [false, true] {
+        let (mut sender, mut receiver) = waiting::<u8>(2);
+        assert_eq!(sender.write_from(0..9), 2);
+        let [end, room] = [(); 2].map(|()| Arc::new(Count::default()));
+        let wakers = [&end, &room].map(|count| Waker::from(Arc::clone(count)));
+        let [end_cx, room_cx] = [0, 1].map(|number: usize| Context::from_waker(&wakers[number]));
+        if is_room_first {
+            assert_eq!(sender.poll_ready(&room_cx), Poll::Pending);
+            assert_eq!(sender.poll_closed(&end_cx), Poll::Pending);
+        } else {
+            assert_eq!(sender.poll_closed(&end_cx), Poll::Pending);
+            assert_eq!(sender.poll_send(&mut Some(9), &room_cx), Poll::Pending);
+        }
+        assert_eq!(receiver.try_recv(), Ok(0));
+        assert_eq!((end.get(), room.get()), (0, 1), "room is no end");
+        assert_eq!(sender.poll_ready(&room_cx), Poll::Ready(Ok(())));
+        assert_eq!(sender.write_from([2]), 1);
+        assert_eq!(sender.poll_ready(&room_cx), Poll::Pending);
+        drop(receiver);
+        assert_eq!((end.get(), room.get()), (1, 2), "the end is for both");
+    }
+}
+
+#[test]
+fn a_sender_that_goes_takes_its_wakers_along() {
     let (mut sender, receiver) = waiting::<u8>(2);
     let count = Arc::new(Count::default());
     let waker = Waker::from(Arc::clone(&count));
+    assert_eq!(sender.write_from(0..9), 2);
     assert_eq!(sender.poll_closed(&Context::from_waker(&waker)), Poll::Pending);
+    assert_eq!(sender.poll_ready(&Context::from_waker(&waker)), Poll::Pending);
     drop((sender, waker));
     assert_eq!(Arc::strong_count(&count), 1);
     drop(receiver);
+    assert_eq!(count.get(), 0, "nobody is left to be woken");
+}
+
+#[test]
+fn a_receiver_that_goes_takes_its_waker_along() {
+    let (sender, mut receiver) = waiting::<u8>(2);
+    let count = Arc::new(Count::default());
+    let waker = Waker::from(Arc::clone(&count));
+    assert_eq!(receiver.poll_recv(&Context::from_waker(&waker)), Poll::Pending);
+    drop((receiver, waker));
+    assert_eq!(Arc::strong_count(&count), 1);
+    drop(sender);
     assert_eq!(count.get(), 0, "nobody is left to be woken");
 }
