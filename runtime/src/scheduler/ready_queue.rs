@@ -108,10 +108,14 @@ impl Batch {
 /// checks:
 /// 1. Every actor pushed is popped exactly once, by some worker.
 /// 2. [`has_work`](ReadyQueue::has_work) is true for every worker that could pop an actor whose push
-///    has happened before the call: workers ask it last before they sleep.
+///    has happened before the call: workers ask it last before they sleep. It is false when all actors
+///    are popped and no call is under way: who is told otherwise looks again, and does not sleep.
 /// 3. Nothing waits for ever: an actor pushed with [`Hint::Back`] is popped after finitely many
 ///    others, even if some actors are pushed again each time they ran, and whatever their
 ///    [priorities](Ready::priority). What a priority means beyond that is the queue's own choice.
+/// 4. [`len`](ReadyQueue::len) and [`is_empty`](ReadyQueue::is_empty) are right while no call is under way
+///    that pushes or pops. Meanwhile they are hints, by which a worker judges whether it needs help: counters
+///    that are added up one after the other are good enough.
 pub trait ReadyQueue: Send + Sync + 'static {
     /// Takes `ready` in. Callable from any thread; must not fail and should not block.
     fn push(&self, from: Origin, ready: Ready, hint: Hint);
@@ -132,7 +136,8 @@ pub trait ReadyQueue: Send + Sync + 'static {
         batch.pop()
     }
 
-    /// Whether `worker` would find something in [`pop`](ReadyQueue::pop).
+    /// Whether `worker` would find something in [`pop`](ReadyQueue::pop). While others push and pop it may be true for
+    /// nothing.
     fn has_work(&self, worker: WorkerId) -> bool;
 
     /// Says, on `worker` itself, that it will pop nothing for a while: what others take only when they have
@@ -140,10 +145,10 @@ pub trait ReadyQueue: Send + Sync + 'static {
     #[doc(hidden)]
     fn hand_over(&self, _worker: WorkerId) {}
 
-    /// Actors in the queue, roughly.
+    /// Actors in the queue; roughly, while others push and pop.
     fn len(&self) -> usize;
 
-    /// Whether the queue is empty, roughly.
+    /// Whether the queue is empty; roughly, while others push and pop.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }

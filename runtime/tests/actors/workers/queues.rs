@@ -103,6 +103,61 @@ fn a_queue_that_loses_actors_does_not_conform() {
     testing::ready_queue_conforms(|_| Leaky::default());
 }
 
+/// A line whose length is the difference of two counters, which are right only while nobody pushes or pops.
+#[derive(Debug, Default)]
+struct Tallied {
+    line: Line,
+    pushed: AtomicUsize,
+    popped: AtomicUsize,
+}
+
+impl ReadyQueue for Tallied {
+    fn push(&self, from: Origin, ready: Ready, hint: Hint) {
+        self.line.push(from, ready, hint);
+        self.pushed.fetch_add(1, Ordering::Relaxed);
+    }
+    fn pop(&self, worker: WorkerId, batch: &mut Batch) {
+        self.line.pop(worker, batch);
+        self.popped.fetch_add(batch.len(), Ordering::Relaxed);
+    }
+    fn has_work(&self, worker: WorkerId) -> bool {
+        self.line.has_work(worker)
+    }
+    fn len(&self) -> usize {
+        self.pushed.load(Ordering::Relaxed).saturating_sub(self.popped.load(Ordering::Relaxed))
+    }
+}
+
+#[test]
+fn a_queue_whose_length_is_rough_while_it_is_used_conforms() {
+    testing::ready_queue_conforms(|_| Tallied::default());
+}
+
+/// A line that knows its length by the score.
+#[derive(Debug, Default)]
+struct Coarse(Line);
+
+impl ReadyQueue for Coarse {
+    fn push(&self, from: Origin, ready: Ready, hint: Hint) {
+        self.0.push(from, ready, hint);
+    }
+    fn pop(&self, worker: WorkerId, batch: &mut Batch) {
+        self.0.pop(worker, batch);
+    }
+    fn has_work(&self, worker: WorkerId) -> bool {
+        self.0.has_work(worker)
+    }
+    fn len(&self) -> usize {
+        self.0.len().next_multiple_of(20) + 20
+    }
+}
+
+#[test]
+#[should_panic(expected = "knows its length")]
+fn a_queue_whose_length_is_never_right_does_not_conform() {
+    testing::ready_queue_conforms(|_| Coarse::default());
+}
+
 /// What a queue does wrong, now and then, that one thread never sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
@@ -277,6 +332,12 @@ impl ReadyQueue for Boastful {
     fn len(&self) -> usize {
         usize::MAX
     }
+}
+
+#[test]
+#[should_panic(expected = "a new queue has no work")]
+fn a_queue_that_boasts_does_not_conform() {
+    testing::ready_queue_conforms(|_| Boastful::default());
 }
 
 #[test]
