@@ -57,6 +57,8 @@
 //! batch.clear();
 //! assert_eq!(coordinator.drain_ready_cycle(32, &mut batch), 1);
 //! ```
+//!
+//! [`Coordinator::worker`] shows the hand-over of work, with two workers.
 
 mod holds;
 mod lock_free;

@@ -29,6 +29,63 @@ pub trait ReadySlots: Send + Sync + Debug {
 impl<Q: ReadySlots> Coordinator<Q> {
     /// Makes the caller worker `id`: `None` if that is taken, or out of range. Any number is in range
     /// where workers have nothing of their own.
+    ///
+    /// The work of each mailbox lies behind a lock here: it is put there before the registration, and taken after the
+    /// drain. So whoever puts something there too late for a run finds the mailbox running, which is noted. The
+    /// mailboxes of the first half pass on what they get to those of the second half.
+    ///
+    /// ```
+    /// use greenroom::queue::coordinator::{Coordinator, InvokeResult, MailboxIndex, ReadySlots};
+    /// use std::collections::VecDeque;
+    /// use std::sync::Mutex;
+    /// use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+    /// use std::{mem, thread, time::Duration};
+    ///
+    /// const NUMBERS: u64 = 1_000;
+    ///
+    /// fn sum_of_doubles(coordinator: &Coordinator<impl ReadySlots>) -> u64 {
+    ///     let inboxes: [Mutex<VecDeque<u64>>; 8] = Default::default();
+    ///     let put = |slot: u32, number| {
+    ///         inboxes[slot as usize].lock().unwrap().push_back(number);
+    ///         MailboxIndex { slot, generation: 0 }
+    ///     };
+    ///     let (added, sum) = (AtomicU64::new(0), AtomicU64::new(0));
+    ///     let work = |id| {
+    ///         let mut worker = coordinator.worker(id).expect("each is made once");
+    ///         let mut batch = Vec::with_capacity(32);
+    ///         while added.load(Relaxed) < NUMBERS {
+    ///             if worker.drain_ready_cycle(32, &mut batch) == 0 {
+    ///                 thread::yield_now();
+    ///             }
+    ///             for mailbox in batch.drain(..) {
+    ///                 let numbers = mem::take(&mut *inboxes[mailbox.slot as usize].lock().unwrap());
+    ///                 for number in numbers {
+    ///                     if mailbox.slot < 4 {
+    ///                         worker.register_ready(put(mailbox.slot + 4, 2 * number));
+    ///                     } else {
+    ///                         sum.fetch_add(number, Relaxed);
+    ///                         added.fetch_add(1, Relaxed);
+    ///                     }
+    ///                 }
+    ///                 let done = InvokeResult::Completed { ready_hint: false };
+    ///                 worker.handle_invoke_result(mailbox, done, Duration::ZERO);
+    ///             }
+    ///         }
+    ///     };
+    ///     thread::scope(|scope| {
+    ///         let work = &work;
+    ///         (0..2).for_each(|id| drop(scope.spawn(move || work(id))));
+    ///         // Whoever is no worker registers with the coordinator.
+    ///         for number in 1..=NUMBERS {
+    ///             coordinator.register_ready(put(number as u32 % 4, number));
+    ///         }
+    ///     });
+    ///     sum.into_inner()
+    /// }
+    ///
+    /// assert_eq!(sum_of_doubles(&Coordinator::stealing(8, 2)), NUMBERS * (NUMBERS + 1));
+    /// assert_eq!(sum_of_doubles(&Coordinator::per_core(8, 2)), NUMBERS * (NUMBERS + 1));
+    /// ```
     #[must_use]
     pub fn worker(&self, id: usize) -> Option<Worker<'_, Q>> {
         let end = self.ready.end(id)?;

@@ -63,8 +63,8 @@ struct Bells {
 
 /// The end that sends and can wait for room. Dropping it flushes what is written.
 ///
-/// Of tasks that share it, one can wait for room and another one for the receiver's [end](Self::poll_closed). Of several
-/// that wait for the same, the one that polled last is woken.
+/// Of tasks that share it, one can wait for room and another one for the receiver's [end](Self::poll_closed). Of
+/// several that wait for the same, the one that polled last is woken.
 pub struct WaitingSender<T: Send> {
     sender: Sender<T>,
     room: Waiter,
@@ -248,8 +248,8 @@ impl<T: Send> WaitingSender<T> {
         })
     }
 
-    /// What `look` finds, now or once the receiver has given room back or has left. A waker that is left stays until it is
-    /// woken or another one is left, whatever is found meanwhile: it may be the waker of somebody else.
+    /// What `look` finds, now or once the receiver has given room back or has left. A waker that is left stays until it
+    /// is woken or another one is left, whatever is found meanwhile: it may be the waker of somebody else.
     fn poll_until<R>(
         &mut self,
         cx: &Context<'_>,
