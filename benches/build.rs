@@ -5,8 +5,9 @@ use std::env;
 use std::path::Path;
 use std::process::Command;
 
-/// What the program is built from: files that differ from the commit are told, and the commit is looked up again.
-const SOURCES: [&str; 14] = [
+/// What the program is built from, and what it runs beside itself: files that differ from the commit are told, and the
+/// commit is looked up again.
+const SOURCES: [&str; 17] = [
     "Cargo.toml",
     "build.rs",
     "src",
@@ -18,6 +19,9 @@ const SOURCES: [&str; 14] = [
     "../macros/src",
     "../transports/Cargo.toml",
     "../transports/src",
+    "../transports/examples/rpc_cost",
+    "../examples/Cargo.toml",
+    "../examples/src",
     "../Cargo.toml",
     "../Cargo.lock",
     "../.cargo",

@@ -2,9 +2,8 @@
 
 use crate::results::Section;
 use crate::table::goal;
-use crate::{child, stats};
+use crate::{beside, child, stats};
 use std::collections::BTreeMap;
-use std::env;
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
@@ -14,6 +13,8 @@ use std::time::{Duration, Instant};
 /// Pipeline depth, and how many requests a measurement then has.
 const DEPTHS: [(u32, u32); 2] = [(1, 100_000), (16, 400_000)];
 const TESTS: &str = "set,get,incr,lpush,mset";
+/// How the server is built.
+const BUILD: &str = "cargo build --release --bin kv";
 const CLIENTS: &str = "50";
 /// How many requests a second kv is to answer at least, and how long its 99th percentile may be, both of Redis's.
 const RATE_MIN: f64 = 1.0;
@@ -65,11 +66,7 @@ impl Server {
 
     fn greenroom() -> Result<Self, String> {
         let address = free_address().map_err(|error| error.to_string())?;
-        let exe = env::current_exe().map_err(|error| error.to_string())?.with_file_name("kv");
-        if !exe.exists() {
-            return Err("needs the kv program: cargo build --release --bin kv".into());
-        }
-        let mut command = Command::new(exe);
+        let mut command = Command::new(beside::program("kv", BUILD)?);
         command.args(["--listen", &address.to_string(), "--workers", "2"]);
         Self::start(&mut command, address).map_err(|error| format!("kv: {error}"))
     }

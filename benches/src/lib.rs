@@ -32,6 +32,7 @@
 
 pub mod advise;
 pub mod auto;
+mod beside;
 pub mod charts;
 pub mod child;
 pub mod cli;

@@ -1,9 +1,8 @@
 //! Requests over queue pairs. The transports' example `rpc_cost` has the devices for them, so it is what is run.
 
-use crate::child;
 use crate::rows::Row;
 use crate::stats;
-use std::env;
+use crate::{beside, child};
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
@@ -22,6 +21,8 @@ const PROGRAMS: [&str; 2] = ["path_rpc", "path_rpc_bare"];
 /// Nanoseconds of a request, and of its packets by hand, in each round.
 #[derive(Debug, Default)]
 pub(super) struct Rpc {
+    /// The example, once it was looked for.
+    exe: Option<PathBuf>,
     found: [Vec<f64>; 2],
     failure: Option<String>,
 }
@@ -32,13 +33,25 @@ impl Rpc {
         if self.failure.is_some() {
             return;
         }
-        match once() {
+        match self.once() {
             Ok(nanos) => self.found.iter_mut().zip(nanos).for_each(|(all, one)| all.push(one)),
             Err(why) => {
                 eprintln!("rpc_cost in round {}: {why}", round + 1);
                 self.failure = Some(why);
             }
         }
+    }
+
+    fn once(&mut self) -> Result<[f64; 2], String> {
+        let exe = match self.exe.take() {
+            Some(exe) => exe,
+            None => beside::program("examples/rpc_cost", BUILD)
+                .map_err(|why| format!("not measured, {why}: see \"RPC over queue pairs\""))?,
+        };
+        let output = child::output(Command::new(self.exe.insert(exe)).args(ARGS), LIMIT);
+        let output = output.map_err(|error| format!("failed: {error}"))?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        parse(&said).ok_or_else(|| format!("failed: rpc_cost said {:?}", said.trim()))
     }
 
     /// The median of a request.
@@ -71,21 +84,6 @@ impl Rpc {
     }
 }
 
-/// The example, beside this program.
-fn executable() -> Option<PathBuf> {
-    let this = env::current_exe().ok()?;
-    Some(this.with_file_name("examples").join("rpc_cost")).filter(|path| path.exists())
-}
-
-fn once() -> Result<[f64; 2], String> {
-    let missing = || format!("not measured, needs `{BUILD}`: see \"RPC over queue pairs\"");
-    let exe = executable().ok_or_else(missing)?;
-    let output = child::output(Command::new(exe).args(ARGS), LIMIT);
-    let output = output.map_err(|error| format!("failed: {error}"))?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    parse(&said).ok_or_else(|| format!("failed: rpc_cost said {:?}", said.trim()))
-}
-
 /// The nanoseconds of both in lines `NAME NANOSECONDS …`.
 fn parse(said: &str) -> Option<[f64; 2]> {
     let of = |name: &str| {
@@ -98,7 +96,7 @@ fn parse(said: &str) -> Option<[f64; 2]> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Rpc, once, parse};
+    use super::{Rpc, parse};
 
     #[test]
     fn what_the_example_says_is_read() {
@@ -113,8 +111,8 @@ mod tests {
     #[test]
     fn what_is_not_measured_has_no_figure() {
         // No example lies beside a test.
-        assert!(once().is_err_and(|why| why.contains("--example rpc_cost")));
         let mut rpc = Rpc::default();
+        assert!(rpc.once().is_err_and(|why| why.contains("--example rpc_cost")));
         rpc.measure(0);
         assert!(rpc.nanos().is_err() && rpc.rows().is_empty());
     }
