@@ -141,6 +141,36 @@ fn mesh_on_the_lock_free_queue() {
 }
 
 #[test]
+fn fan_in_on_the_lock_free_queue() {
+    explore(Plan::lock_free(2), fan_in);
+}
+
+#[test]
+fn ring_on_the_lock_free_queue() {
+    explore(Plan::lock_free(3), ring);
+}
+
+#[test]
+fn churn_on_the_lock_free_queue() {
+    explore(Plan::lock_free(3), churn);
+}
+
+#[test]
+fn drains_on_the_lock_free_queue() {
+    explore(Plan::lock_free(2), drains);
+}
+
+#[test]
+fn asks_on_the_lock_free_queue() {
+    explore(Plan::lock_free(2), asks);
+}
+
+#[test]
+fn restarts_on_the_lock_free_queue() {
+    explore(Plan::lock_free(2), restarts);
+}
+
+#[test]
 fn mesh_on_rings_between_cores() {
     explore(Plan::per_core(3), mesh);
 }
@@ -148,6 +178,11 @@ fn mesh_on_rings_between_cores() {
 #[test]
 fn fan_in_on_rings_between_cores() {
     explore(Plan::per_core(2), fan_in);
+}
+
+#[test]
+fn ring_on_rings_between_cores() {
+    explore(Plan::per_core(3), ring);
 }
 
 #[test]
