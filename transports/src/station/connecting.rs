@@ -36,6 +36,8 @@ pub(super) struct Connecting {
     attempts: Vec<(Time, Attempt)>,
     /// Addresses to be asked who is there, the first so many of them now.
     meets: Meets,
+    /// Those that are asked.
+    asked: Vec<SocketAddr>,
     /// Since when the first ones have been asked.
     since: Time,
 }
@@ -166,7 +168,7 @@ impl Connecting {
         let attempts = self.attempts.iter_mut().map(|(_, attempt)| attempt);
         for attempt in attempts.filter(|attempt| attempt.meets_at(at) && which(attempt)) {
             attempt.at.retain(|other| *other != at);
-            self.meets.forgo_at(at);
+            self.meets.forgo_at(at, attempt.by);
         }
         self.end(|attempt| attempt.at.is_empty(), |attempt| attempt.fail(why), wakes);
     }
@@ -294,16 +296,19 @@ impl Station {
     /// Asks at the first addresses who is there, and no more where nobody waits for that.
     pub(super) fn meet(&mut self) {
         self.connecting.drop_unwanted();
-        let Connecting { meets, since, .. } = &mut self.connecting;
-        for at in meets.take_left() {
-            self.endpoint.leave_alone(at);
-        }
+        let Connecting { meets, asked, since, .. } = &mut self.connecting;
         let at_once = self.endpoint.contacts_max();
         if meets.len() <= at_once {
             *since = self.now;
         }
-        let now = meets.first(at_once);
-        for at in now {
+        let first = meets.first(at_once);
+        meets.looked_at();
+        // Before others are asked: the endpoint has no more places than these, and would give up another one.
+        for at in asked.iter().filter(|at| !first.contains(at)) {
+            self.endpoint.leave_alone(*at);
+        }
+        asked.clone_from(&first);
+        for at in first {
             if let Err(error) = self.endpoint.meet(self.now, at) {
                 self.connecting.nobody(at, &error.to_string(), &mut self.wakes);
             }
@@ -319,9 +324,6 @@ impl Station {
         }
         if self.connecting.turn(at_once).is_some_and(|due| due <= self.now) {
             self.connecting.since = self.now;
-            for at in self.connecting.meets.first(at_once) {
-                self.endpoint.leave_alone(at);
-            }
             self.connecting.meets.rotate(at_once);
             self.meet();
         }

@@ -3,7 +3,7 @@ use super::harness::{Net, public};
 use crate::link::{CloseReason, End};
 use crate::secure::audit::What;
 use crate::secure::endpoint::harness::address;
-use greenroom::net::{ConnectError, LinkEnd, Order};
+use greenroom::net::{ConnectError, Identity, LinkEnd, Order};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 use tokio::sync::oneshot::Receiver;
@@ -124,6 +124,50 @@ fn thousands_of_addresses_hold_nobody_up() {
     let mut found = net.connect(0, net.hosts[1].at, None, false);
     net.pass(2 * SECOND);
     assert!(matches!(found.try_recv(), Ok(Ok(_))));
+}
+
+/// [UDP-79]: members tell of more than have their turn while an attempt to reach a seed lasts. The seed is among them, or not.
+#[test]
+fn what_others_tell_does_not_hold_up_what_the_owner_gives() {
+    for is_told in [false, true] {
+        let mut net = Net::new(2, false);
+        let _told = tell_thousands(&mut net, is_told);
+        net.pass(SECOND * 9 / 10);
+        let mut found = net.connect(0, address(2), None, false);
+        net.collect();
+        let asked: Vec<_> = net.wire.drain(..).filter(|(to, ..)| *to == address(2)).collect();
+        assert_eq!(asked.len(), 1, "{is_told}: it is asked at once");
+        // The turn of the others ends before the answer is there.
+        net.pass(SECOND / 5);
+        asked.into_iter().for_each(|datagram| net.deliver(datagram));
+        net.settle();
+        assert!(matches!(found.try_recv(), Ok(Ok(_))), "{is_told}");
+    }
+}
+
+/// [UDP-79]: half of the places are theirs, however many the owner gives.
+#[test]
+fn what_the_owner_gives_does_not_hold_up_what_others_tell() {
+    let mut net = Net::new(2, false);
+    let _silent: Vec<_> =
+        (100..200).map(|host| net.connect(0, address(host), None, false)).collect();
+    let mut told = net.connect_by(By::Others, 0, vec![address(2)], None, false);
+    net.settle();
+    assert!(matches!(told.try_recv(), Ok(Ok(_))));
+}
+
+/// Others tell of thousands of addresses where nobody is, and of that of the second host too.
+fn tell_thousands(
+    net: &mut Net,
+    and_the_second: bool,
+) -> Vec<Receiver<Result<Identity, ConnectError>>> {
+    let silent = |at: u32| SocketAddr::from((Ipv4Addr::from(0x0b00_0000 + at), 7));
+    let mut told: Vec<Vec<_>> =
+        (0..1_000).map(|at| (16 * at..16 * at + 16).map(silent).collect()).collect();
+    if and_the_second {
+        told.push(vec![address(2)]);
+    }
+    told.into_iter().map(|at| net.connect_by(By::Others, 0, at, None, false)).collect()
 }
 
 /// [UDP-76]
