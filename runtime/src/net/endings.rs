@@ -14,10 +14,12 @@ pub enum ConnectionEnd {
     /// Its link ended.
     #[error("the link was {0}")]
     Link(LinkEnd),
-    /// The peer said what the rules forbid, or has caused more than may wait here: also where 65,536 frames wait to be
-    /// said to it, as it does not read.
+    /// The peer said what the rules forbid, or has caused more than may wait here.
     #[error("the peer did what it must not")]
     Misbehaved,
+    /// 65,536 frames waited to be said to the peer. It did not read, or nothing reaches it: that is no breach of the rules.
+    #[error("the peer did not read what it was told")]
+    Behind,
 }
 
 /// That connections with a node ended.

@@ -19,6 +19,7 @@ mod queues;
 mod routes;
 mod saying;
 
+use super::endings::ConnectionEnd;
 use super::identity::Identity;
 use super::message::Asker;
 use super::node::Shared;
@@ -58,8 +59,8 @@ struct State {
     closed: bool,
     /// Whether this node has ended the link.
     hung_up: bool,
-    /// Whether that is because the peer has caused too much.
-    has_cut_off: bool,
+    /// Why, where that is for the peer's sake.
+    cut_off: Option<ConnectionEnd>,
     /// What the node itself has to say.
     backlog: Backlog,
     /// Proxies and streams that wait for room.
@@ -437,15 +438,15 @@ impl Outlet {
         receiver.into_iter().for_each(Waker::wake);
     }
 
-    /// The same where the peer has caused more than may wait for it.
-    pub(super) fn cut_off(&self) {
-        self.state.lock().has_cut_off = true;
+    /// The same where more waits for the peer, or because of it, than may.
+    pub(super) fn cut_off(&self, why: ConnectionEnd) {
+        self.state.lock().cut_off.get_or_insert(why);
         self.hang_up();
     }
 
     /// Whether that is why the link ends.
-    pub(super) fn has_cut_off(&self) -> bool {
-        self.state.lock().has_cut_off
+    pub(super) fn why_cut_off(&self) -> Option<ConnectionEnd> {
+        self.state.lock().cut_off
     }
 
     /// Whether nothing is sent any more.

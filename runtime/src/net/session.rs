@@ -178,8 +178,10 @@ impl Session {
         match received {
             Ok(()) => {}
             Err(LinkEnd::Closed) if self.goes_on_closing(cx.waker()) => return Turn::Waits,
-            Err(_) if self.outlet.has_cut_off() => return self.end(ConnectionEnd::Misbehaved),
-            Err(why) => return self.end(ConnectionEnd::Link(why)),
+            Err(why) => {
+                let cut_off = self.outlet.why_cut_off();
+                return self.end(cut_off.unwrap_or(ConnectionEnd::Link(why)));
+            }
         }
         let frame = self.frame.clone();
         let mut messages = 1;
@@ -192,6 +194,7 @@ impl Session {
         });
         match taken {
             Ok(()) => Turn::Went(messages),
+            Err(Misbehaved) if self.outlet.is_overfull() => self.end(ConnectionEnd::Behind),
             Err(Misbehaved) => self.end(ConnectionEnd::Misbehaved),
         }
     }

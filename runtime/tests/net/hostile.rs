@@ -81,6 +81,36 @@ fn whoever_breaks_the_rules_is_cut_off_and_nobody_else() {
     });
 }
 
+/// What it does not read this node has made, so it is no breach, nor is it one that it asks something at last. [ENV-22]
+#[test]
+fn who_does_not_read_is_cut_off_and_not_said_to_break_the_rules() {
+    for asks_last in [false, true] {
+        let network = Loopback::new().frames_max(16);
+        let there = Place::new(&network, "there", Scheduler::stealing());
+        run(async {
+            let link = attack(&network).await;
+            let attacker = identity("attacker").node;
+            until(|| there.node.peer(attacker).is_some()).await;
+            let peer = there.node.peer(attacker).unwrap();
+            let search = || poll_once(&mut Box::pin(peer.find::<Book>("book")));
+            let fits = 16 + 65_536;
+            assert!((0..fits).all(|_| search().is_pending()));
+            assert_eq!(there.node.ended(ConnectionEnd::Behind), 0);
+            if asks_last {
+                say(&*link, &Frame::Find { correlation: 1, protocol: "test.book", name: "book" });
+            } else {
+                let _ = search();
+            }
+            until(|| there.node.peers().is_empty()).await;
+            let endings = there.node.endings();
+            let endings = endings.iter().map(|it| (it.peer.node, it.why, it.count));
+            assert_eq!(endings.collect::<Vec<_>>(), [(attacker, ConnectionEnd::Behind, 1)]);
+            assert_eq!(there.node.ended(ConnectionEnd::Misbehaved), 0);
+            there.shut().await;
+        });
+    }
+}
+
 // [G-REMOTE-8] [ENV-5] [ENV-10] [ENV-14]
 #[test]
 fn as_many_answers_are_taken_as_somebody_has_asked_for_though_nobody_waits() {

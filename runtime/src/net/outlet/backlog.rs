@@ -1,6 +1,6 @@
 //! What the node itself has to say, while there is no room for it.
 //!
-//! It is bounded in frames, since each is caused by one of the peer: who causes more without reading is cut off. Its
+//! It is bounded in frames, nearly all of which the peer causes: who has more to read is cut off, also if this node made them. Its
 //! bytes are those of answers, nearly all, and an honest peer may ask for much over a slow network. So while there are
 //! many, nobody is cut off: the session encodes no more answers, and hands in no more questions. It goes on reading,
 //! since two nodes that both wait for the other one to read would wait for ever; the questions that come are parked, and
@@ -22,7 +22,7 @@ use crate::sync::{Ordering, planted};
 use std::collections::VecDeque;
 use std::task::Waker;
 
-/// Frames that may wait for room; a peer that causes more is cut off.
+/// Frames that may wait for room; a peer for which more do is cut off.
 const FRAMES_MAX: usize = 65_536;
 
 /// With more bytes than this, no more answers join them: as many as the longest message has. So there are at most twice as
@@ -106,7 +106,11 @@ impl Backlog {
         let number = self.count;
         self.count += 1;
         self.lines[self.line_of(order, frame.len())].push_back(Waiting { number, order, frame });
-        self.len() <= FRAMES_MAX
+        !self.is_overfull()
+    }
+
+    fn is_overfull(&self) -> bool {
+        self.len() > FRAMES_MAX
     }
 
     fn len(&self) -> usize {
@@ -184,6 +188,11 @@ impl Backlog {
 }
 
 impl Outlet {
+    /// Whether more waits to leave than may.
+    pub(in crate::net) fn is_overfull(&self) -> bool {
+        self.state.lock().backlog.is_overfull()
+    }
+
     /// Whether so much waits to leave that no more answers are to join it. The session is woken when that is over.
     pub(in crate::net) fn is_pressed(&self) -> bool {
         // Relaxed: whoever sees that it was pressed is woken behind the store that ends it.

@@ -27,6 +27,7 @@
 use super::routes::Route;
 use super::saying::Said;
 use super::{Outlet, State};
+use crate::net::endings::ConnectionEnd;
 use crate::net::frame::{ALL_ENDS, Frame};
 use crate::net::remote::{Fence, Proxy};
 use crate::net::transport::Order;
@@ -295,7 +296,7 @@ impl Outlet {
     fn finish_all(&self, said: impl IntoIterator<Item = Said>) {
         let unfit = said.into_iter().map(Said::finish).filter(|fits| !fits).count();
         if unfit > 0 {
-            self.cut_off();
+            self.cut_off(ConnectionEnd::Behind);
         }
     }
 }

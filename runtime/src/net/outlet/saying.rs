@@ -2,6 +2,7 @@
 
 use super::{Outlet, State};
 use crate::event::Undelivered;
+use crate::net::endings::ConnectionEnd;
 use crate::net::frame::Frame;
 use crate::net::scratch;
 use crate::net::transport::{Order, SubmitError};
@@ -138,7 +139,7 @@ impl Outlet {
     /// else, and not see it.
     pub(in crate::net) fn say_or_end(&self, order: Order, frame: &Frame<'_>) {
         if !self.say(order, frame) {
-            self.cut_off();
+            self.cut_off(ConnectionEnd::Behind);
         }
     }
 }

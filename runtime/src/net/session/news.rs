@@ -11,6 +11,7 @@
 use super::{Inlet, Session};
 use crate::actor::Detour;
 use crate::event::ExitReason;
+use crate::net::endings::ConnectionEnd;
 use crate::net::frame::ALL_ENDS;
 use crate::net::outlet::Outlet;
 use crate::net::remote::Fence;
@@ -178,7 +179,7 @@ impl Session {
             }
         }
         if self.behind.count > UNTOLD_MAX {
-            self.outlet.cut_off();
+            self.outlet.cut_off(ConnectionEnd::Misbehaved);
         }
     }
 }

@@ -26,6 +26,7 @@ mod voyage;
 pub(super) use table::Streams;
 pub(super) use voyage::{Voyage, carrying, watched};
 
+use super::endings::ConnectionEnd;
 use super::frame::{Envelope, Frame};
 use super::outlet::Outlet;
 use super::reference;
@@ -112,6 +113,6 @@ fn say(outlet: &Outlet, order: Order, message: u32, stream: u64, more: &[u8]) ->
 /// may never say anything else, and not see it.
 fn say_or_end(outlet: &Outlet, order: Order, message: u32, stream: u64, more: &[u8]) {
     if !say(outlet, order, message, stream, more) {
-        outlet.cut_off();
+        outlet.cut_off(ConnectionEnd::Behind);
     }
 }

@@ -100,7 +100,7 @@ fn who_asks_for_streams_and_never_reads_the_answers_is_cut_off() {
         }
         assert!(said < 200_000, "it may say as much as it likes");
         until(|| there.node.peers().is_empty()).await;
-        assert_eq!(there.node.ended(ConnectionEnd::Misbehaved), 1);
+        assert_eq!(there.node.ended(ConnectionEnd::Behind), 1);
         there.shut().await;
     });
 }
