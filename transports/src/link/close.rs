@@ -22,6 +22,8 @@ pub enum CloseReason {
     BadFragment,
     /// A predecessor that is not below its message, or that has two successors.
     BadOrder,
+    /// The node ends, or its owner wanted it so, before all that it said was acknowledged.
+    Unsettled,
     /// Packets come, but none of ours is acknowledged.
     NothingAcked,
     /// A reason that this version does not know.
@@ -29,7 +31,7 @@ pub enum CloseReason {
 }
 
 impl CloseReason {
-    const KNOWN: [Self; 10] = [
+    const KNOWN: [Self; 11] = [
         Self::Shutdown,
         Self::BadFrame,
         Self::AckOfUnsent,
@@ -39,6 +41,7 @@ impl CloseReason {
         Self::ReassemblyExceeded,
         Self::BadFragment,
         Self::BadOrder,
+        Self::Unsettled,
         Self::NothingAcked,
     ];
 
@@ -58,7 +61,8 @@ impl CloseReason {
             Self::ReassemblyExceeded => 6,
             Self::BadFragment => 7,
             Self::BadOrder => 8,
-            Self::NothingAcked => 9,
+            Self::Unsettled => 9,
+            Self::NothingAcked => 10,
             Self::Other(number) => number,
         }
     }

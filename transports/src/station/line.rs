@@ -215,7 +215,7 @@ impl Line {
         let closes = is_settled || now >= by;
         if closes {
             // Who has not got everything must not hear that it has.
-            let reason = if is_settled { CloseReason::Shutdown } else { CloseReason::NothingAcked };
+            let reason = if is_settled { CloseReason::Shutdown } else { CloseReason::Unsettled };
             self.phase = Phase::Over(LinkEnd::Closed);
             self.lane.close(now, reason);
         }
@@ -251,12 +251,10 @@ fn place(key: u64) -> Address {
     Address { slot, generation: u32::from_le_bytes([e, f, g, h]) }
 }
 
-fn link_end(end: End) -> LinkEnd {
+pub(super) fn link_end(end: End) -> LinkEnd {
     match end {
         End::Closed(_) | End::ClosedByPeer(CloseReason::Shutdown) => LinkEnd::Closed,
-        End::ClosedByPeer(CloseReason::NothingAcked) | End::Reset | End::Superseded => {
-            LinkEnd::Lost
-        }
+        End::ClosedByPeer(CloseReason::Unsettled) | End::Reset | End::Superseded => LinkEnd::Lost,
         End::ClosedByPeer(_) => LinkEnd::Refused,
         End::Misbehaved(_) => LinkEnd::Misbehaved,
         End::Silent => LinkEnd::Silent,

@@ -1,5 +1,6 @@
 use super::By;
 use super::harness::{Net, public};
+use super::line::link_end;
 use crate::link::{CloseReason, End};
 use crate::secure::audit::What;
 use crate::secure::endpoint::harness::address;
@@ -330,6 +331,21 @@ fn who_departs_says_so() {
         net.settle();
         assert_eq!(net.receive(1, theirs), Some(Ok(b"last".to_vec())));
         assert_eq!(net.receive(1, theirs), Some(Err(end)));
+        let reason = if is_settled { CloseReason::Shutdown } else { CloseReason::Unsettled };
+        assert_eq!(net.hosts[1].station.audit().link_ended(End::ClosedByPeer(reason)), 1);
+    }
+}
+
+/// Who is refused for a rule hears so, also of a rule that it does not know.
+#[test]
+fn who_leaves_early_and_who_refuses_are_told_apart() {
+    for (reason, end) in [
+        (CloseReason::Shutdown, LinkEnd::Closed),
+        (CloseReason::Unsettled, LinkEnd::Lost),
+        (CloseReason::NothingAcked, LinkEnd::Refused),
+        (CloseReason::Other(u64::MAX), LinkEnd::Refused),
+    ] {
+        assert_eq!(link_end(End::ClosedByPeer(reason)), end);
     }
 }
 
