@@ -3,7 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "what fails here is the test")]
 
 use greenroom_transports::config::{NodeConfig, key_file};
+use std::ffi::OsStr;
 use std::fs;
+use std::net::UdpSocket;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
@@ -121,6 +124,51 @@ fn the_doctor_says_what_must_be_mended() {
     let doctor = folder.greenroom(&["doctor", "a.toml"]);
     assert_eq!(doctor.status.code(), Some(1));
     assert!(text(&doctor).contains("BAD   listen          192.0.2.1:7000: "), "{}", text(&doctor));
+}
+
+/// Names are said at once that have no address, and who has the port cannot be known.
+#[test]
+fn the_doctor_looks_for_whom_a_node_seeks_and_at_a_port_that_is_taken() {
+    let folder = Folder::new("doctor-seeds");
+    folder.greenroom(&["keygen", "a.key"]);
+    folder.greenroom(&["keygen", "--cluster", "cluster.key"]);
+    let taken = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let at = taken.local_addr().unwrap();
+    let keys = "key-file = \"a.key\"\ncluster-key-file = \"cluster.key\"";
+    let doctor = |seeds: &str, dns: &str| {
+        let file =
+            format!("listen = \"{at}\"\n{keys}\n[membership]\nseeds = [{seeds}]\ndns = [{dns}]\n");
+        fs::write(folder.0.join("a.toml"), file).unwrap();
+        let doctor = folder.greenroom(&["doctor", "a.toml"]);
+        (doctor.status.code(), text(&doctor))
+    };
+    let (code, found) = doctor("\"udp:127.0.0.2:7000\"", "\"localhost:7000\"");
+    assert_eq!(code, Some(0), "{found}");
+    assert!(found.contains("good  path            127.0.0.2:7000: packets of "), "{found}");
+    assert!(found.contains("good  members         localhost:7000: "), "{found}");
+    assert!(found.contains(&format!("look  listen          {at} is taken\n")), "{found}");
+    assert!(found.contains("0 to be mended, 1 to be looked at, "), "{found}");
+
+    // Names that no DNS ever has (RFC 6761).
+    let (code, found) = doctor("\"udp:seed.invalid:7000\"", "\"nodes.invalid:7000\"");
+    assert_eq!(code, Some(1), "{found}");
+    assert!(found.contains("BAD   path            seed.invalid:7000: "), "{found}");
+    assert!(found.contains("BAD   members         nodes.invalid:7000: "), "{found}");
+    assert!(found.contains("2 to be mended, "), "{found}");
+}
+
+/// What is printed goes into a file of TOML, which is UTF-8.
+#[test]
+fn a_key_is_not_made_where_no_file_can_name_it() {
+    let folder = Folder::new("bytes");
+    for cluster in [&[][..], &["--cluster"]] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_greenroom"));
+        command.arg("keygen").args(cluster).arg(OsStr::from_bytes(b"\xff.key"));
+        let made = command.current_dir(&folder.0).output().unwrap();
+        assert_eq!(made.status.code(), Some(1));
+        assert!(text(&made).contains("which is not UTF-8"), "{}", text(&made));
+        assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 0);
+    }
 }
 
 #[test]

@@ -19,6 +19,8 @@ pub(crate) enum State {
     Good,
     /// It works, and could be faster.
     Slow,
+    /// It may be as it should, or must be mended: only who runs the node knows.
+    Unclear,
     /// It must be mended.
     Bad,
 }
@@ -28,6 +30,7 @@ impl fmt::Display for State {
         f.pad(match self {
             Self::Good => "good",
             Self::Slow => "slow",
+            Self::Unclear => "look",
             Self::Bad => "BAD",
         })
     }
@@ -55,6 +58,14 @@ impl Finding {
         mend: impl Into<String>,
     ) -> Self {
         Self { state: State::Slow, what, seen: seen.into(), mend: mend.into() }
+    }
+
+    pub(crate) fn unclear(
+        what: &'static str,
+        seen: impl Into<String>,
+        mend: impl Into<String>,
+    ) -> Self {
+        Self { state: State::Unclear, what, seen: seen.into(), mend: mend.into() }
     }
 
     pub(crate) fn bad(
@@ -91,8 +102,12 @@ pub(crate) fn run(rdma: bool, file: Option<&Path>) -> io::Result<ExitCode> {
             writeln!(out, "      {:15} -> {mend}", "")?;
         }
     }
-    let bad = findings.iter().filter(|finding| finding.state == State::Bad).count();
-    let slow = findings.iter().filter(|finding| finding.state == State::Slow).count();
-    writeln!(out, "\n{bad} to be mended, {slow} that could be faster")?;
+    let count = |state| findings.iter().filter(|finding| finding.state == state).count();
+    let [bad, unclear, slow] = [State::Bad, State::Unclear, State::Slow].map(count);
+    write!(out, "\n{bad} to be mended, ")?;
+    if unclear > 0 {
+        write!(out, "{unclear} to be looked at, ")?;
+    }
+    writeln!(out, "{slow} that could be faster")?;
     Ok(if bad > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }

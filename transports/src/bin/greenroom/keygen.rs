@@ -8,11 +8,16 @@ use std::process::ExitCode;
 
 /// Writes a new key, and prints what goes into the files of nodes.
 pub(crate) fn run(cluster: bool, file: &Path) -> io::Result<ExitCode> {
+    let Some(name) = file.to_str() else {
+        let shown = file.display();
+        writeln!(io::stderr(), "greenroom: no node's file can name {shown}, which is not UTF-8")?;
+        return Ok(ExitCode::FAILURE);
+    };
     let made = if cluster {
-        key_file::create_cluster(file, &mut System).map(|()| cluster_lines(file))
+        key_file::create_cluster(file, &mut System).map(|()| cluster_lines(name))
     } else {
         key_file::create_node(file, &mut System).map(|public| {
-            let shown = toml_text(file);
+            let shown = toml_text(name);
             format!(
                 "The public key is {public}\n\n# in the file of this node\nkey-file = {shown}\n\n\
                  # in the files of others\n[[peer]]\nkey = \"{public}\"\naddress = \"HOST:PORT\"\n"
@@ -28,19 +33,18 @@ pub(crate) fn run(cluster: bool, file: &Path) -> io::Result<ExitCode> {
     }
 }
 
-fn cluster_lines(file: &Path) -> String {
+fn cluster_lines(file: &str) -> String {
     let shown = toml_text(file);
     format!(
-        "Copy {} to every node, over a way that nobody else reads.\n\n\
-         # in the file of each node\ncluster-key-file = {shown}\n",
-        file.display()
+        "Copy {file} to every node, over a way that nobody else reads.\n\n\
+         # in the file of each node\ncluster-key-file = {shown}\n"
     )
 }
 
 /// The path as TOML writes a text.
-fn toml_text(file: &Path) -> String {
+fn toml_text(file: &str) -> String {
     let mut text = String::from('"');
-    for char in file.display().to_string().chars() {
+    for char in file.chars() {
         match char {
             '"' | '\\' => text.extend(['\\', char]),
             _ if char.is_control() => text.push_str(&format!("\\u{:04x}", u32::from(char))),

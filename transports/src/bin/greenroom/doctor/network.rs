@@ -4,6 +4,7 @@ use super::{Finding, marks};
 use greenroom_transports::config::{NodeConfig, Peer};
 use greenroom_transports::udp::socket::{Options, Socket};
 use rustix::net::sockopt;
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
@@ -25,7 +26,12 @@ pub(crate) async fn look(config: Option<&NodeConfig>) -> Vec<Finding> {
     findings.push(ipv6());
     if let Some(config) = config {
         findings.push(listens(config.listen));
-        findings.extend(config.peers.iter().filter_map(path));
+        findings.extend(config.peers.iter().filter_map(to_peer));
+        let seeds = config.seeds.iter().map(|seed| seed.place());
+        // Who is there may be said behind it.
+        let seeds = seeds.map(|place| place.split_once('#').map_or(place, |(at, _)| at));
+        findings.extend(seeds.map(|place| path(place, place)));
+        findings.extend(config.dns.iter().map(|name| members(name)));
     }
     findings
 }
@@ -92,9 +98,14 @@ fn ipv6() -> Finding {
 fn listens(at: SocketAddr) -> Finding {
     match UdpSocket::bind(at) {
         Ok(_) => Finding::good("listen", format!("{at} is free")),
-        Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
-            Finding::good("listen", format!("{at} is taken, by the node itself if it runs"))
-        }
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => Finding::unclear(
+            "listen",
+            format!("{at} is taken"),
+            format!(
+                "by this node if it runs; otherwise end the other: ss -ulnp sport = :{}",
+                at.port()
+            ),
+        ),
         Err(error) => Finding::bad(
             "listen",
             format!("{at}: {error}"),
@@ -103,11 +114,30 @@ fn listens(at: SocketAddr) -> Finding {
     }
 }
 
-/// How long the packets to a peer may be, as far as the kernel knows.
-fn path(peer: &Peer) -> Option<Finding> {
+fn to_peer(peer: &Peer) -> Option<Finding> {
     let place = peer.address.as_ref()?;
     let shown = peer.name.as_ref().map_or_else(|| place.clone(), |name| format!("{name}, {place}"));
-    Some(match mtu(place) {
+    Some(path(place, &shown))
+}
+
+/// What a name says of members: their number changes, and there may be none beside this node yet, but it must be there.
+fn members(name: &str) -> Finding {
+    match name.to_socket_addrs() {
+        Ok(places) => {
+            let places: BTreeSet<_> = places.collect();
+            Finding::good("members", format!("{name}: {} addresses", places.len()))
+        }
+        Err(error) => Finding::bad(
+            "members",
+            format!("{name}: {error}"),
+            "mend the name, or the DNS's record",
+        ),
+    }
+}
+
+/// How long the packets to a place may be, as far as the kernel knows.
+fn path(place: &str, shown: &str) -> Finding {
+    match mtu(place) {
         Ok(mtu) if mtu < MTU_MIN => Finding::bad(
             "path",
             format!("{shown}: packets of {mtu} bytes"),
@@ -122,7 +152,7 @@ fn path(peer: &Peer) -> Option<Finding> {
         Err(error) => {
             Finding::bad("path", format!("{shown}: {error}"), "mend the name, or the route to it")
         }
-    })
+    }
 }
 
 /// By the route to the address; nothing is sent.
