@@ -17,7 +17,7 @@ pub use world::world;
 /// What is run with bytes.
 pub type Target = fn(&[u8]);
 
-/// Every target, by its name and that of its corpus.
+/// Every target of this crate and the runtime, by its name and that of its corpus.
 pub const TARGETS: [(&str, Target); 13] = [
     ("frames", frames),
     ("acks", acks),
