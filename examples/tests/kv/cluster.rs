@@ -370,3 +370,16 @@ fn a_file_that_cannot_be_used_is_explained() {
     assert!(text.contains("because: gone.toml: it cannot be read"), "{text}");
     assert_eq!(text.matches("No such file").count(), 1, "{text}");
 }
+
+/// Whom a membership finds would have no keys, so it is not passed over in silence.
+#[test]
+fn a_file_with_a_membership_is_refused() {
+    let mut nodes = Nodes::start();
+    nodes.stop(0);
+    for line in ["seeds = [\"udp:127.0.0.1:1\"]", "dns = [\"localhost:1\"]", "period-ms = 500"] {
+        let before = nodes.rewrite(0, |text| format!("{text}\n[membership]\n{line}\n"));
+        let text = nodes.refusal(&["--node", "0.toml"]);
+        nodes.rewrite(0, |_| before.clone());
+        assert!(text.contains("take [membership] out of its file"), "{text}");
+    }
+}

@@ -51,6 +51,9 @@ pub enum NodeError {
     /// No node has the role of those with shards.
     #[error("no node has the role {SHARDS:?}: give it to those that keep keys")]
     NoShards,
+    /// The file tells of others whom the node would have to seek.
+    #[error("a node of kv knows the others by [[peer]] alone: take [membership] out of its file")]
+    Membership,
     /// There are more shards than a `SCAN` cursor can name.
     #[error("{shards} shards on all nodes are more than {max}")]
     TooMany {
@@ -82,6 +85,10 @@ impl Plan {
     /// Reads a node's file.
     pub(crate) fn read(file: &Path) -> Result<Self, NodeError> {
         let config = NodeConfig::read(file)?;
+        // Where keys lie follows from the peers, so whom a membership finds has no part in that.
+        if !config.seeds.is_empty() || !config.dns.is_empty() || config.period.is_some() {
+            return Err(NodeError::Membership);
+        }
         let nodes = config.with_role(SHARDS);
         if nodes.is_empty() {
             return Err(NodeError::NoShards);
