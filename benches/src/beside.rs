@@ -34,6 +34,9 @@ pub(crate) fn program(place: &str, build: &str) -> Result<PathBuf, String> {
 fn changed_since(this: &Path, other: &Path) -> io::Result<Option<PathBuf>> {
     let built = time(this)?.min(time(other)?);
     let sources = sources(&fs::read_to_string(other.with_extension("d"))?);
+    if sources.is_empty() {
+        return Err(io::Error::other("no file is named"));
+    }
     Ok(sources.into_iter().find(|source| !time(source).is_ok_and(|changed| changed <= built)))
 }
 
@@ -111,6 +114,8 @@ mod tests {
     fn a_program_that_does_not_say_its_sources_is_refused() {
         let folder = Folder::new("beside nothing");
         let [this, other] = ["this", "other"].map(|name| folder.file(name, 10));
+        assert!(changed_since(&this, &other).is_err());
+        note(&other, &[]);
         assert!(changed_since(&this, &other).is_err());
         assert_eq!(program("nowhere", "make"), Err("needs `make`".to_owned()));
     }

@@ -153,8 +153,8 @@ fn the_doctor_looks_for_whom_a_node_seeks_and_at_a_port_that_is_taken() {
     let (code, found) = doctor("\"udp:seed.invalid:7000\"", "\"nodes.invalid:7000\"");
     assert_eq!(code, Some(1), "{found}");
     assert!(found.contains("BAD   path            seed.invalid:7000: "), "{found}");
-    assert!(found.contains("BAD   members         nodes.invalid:7000: "), "{found}");
-    assert!(found.contains("2 to be mended, "), "{found}");
+    assert!(found.contains("look  members         nodes.invalid:7000: "), "{found}");
+    assert!(found.contains("1 to be mended, 2 to be looked at, "), "{found}");
 }
 
 /// What is printed goes into a file of TOML, which is UTF-8.

@@ -194,7 +194,7 @@ impl Session {
         });
         match taken {
             Ok(()) => Turn::Went(messages),
-            Err(Misbehaved) if self.outlet.is_overfull() => self.end(ConnectionEnd::Behind),
+            Err(Misbehaved) if self.outlet.was_overfull() => self.end(ConnectionEnd::Behind),
             Err(Misbehaved) => self.end(ConnectionEnd::Misbehaved),
         }
     }

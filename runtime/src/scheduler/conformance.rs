@@ -83,11 +83,15 @@ fn hands_out_each_once(queue: &impl ReadyQueue) {
         queue.push(from, fake(number), hint);
         assert!(queue.has_work(id), "a queue with an actor has work");
     }
-    assert_eq!(queue.len(), 1000, "an unshared queue knows its length");
+    assert!(queue.len() == 1000 && !queue.is_empty(), "an unshared queue knows its length");
     let seen = drain(queue, id, 1000);
     assert_eq!(seen.len(), 1000, "each actor is popped once");
     assert_eq!(seen.iter().collect::<BTreeSet<_>>().len(), 1000, "no actor is popped twice");
-    assert!(!queue.has_work(id) && queue.is_empty(), "a drained queue is empty");
+    assert!(!queue.has_work(id) && is_empty(queue), "a drained queue is empty");
+}
+
+fn is_empty(queue: &impl ReadyQueue) -> bool {
+    queue.is_empty() && queue.len() == 0
 }
 
 /// The first actors make themselves ready again each time they ran; the others must get their turn.
@@ -208,7 +212,12 @@ fn survives_threads<Q: ReadyQueue>(queue: Q) {
     for count in &tally.each {
         assert_eq!(count.load(Ordering::Relaxed), ROUNDS, "each push is popped exactly once");
     }
-    assert!(queue.is_empty(), "nothing is left over");
+    assert!(is_empty(&*queue), "nothing is left over");
+    for index in 0..3 {
+        // SAFETY: the threads of the check have ended, so this one is each worker in turn.
+        let id = unsafe { worker(index) };
+        assert!(!queue.has_work(id), "there is no work where nothing is left");
+    }
 }
 
 fn work(index: usize, queue: &impl ReadyQueue, tally: &Tally) {

@@ -53,7 +53,7 @@ pub trait Turn {
     fn send(&mut self, station: &Mutex<Station>, cx: &mut Context<'_>, now: Time);
 
     /// Sends what the station has, as far as there is room, and begins nothing: for a node that sends no more.
-    fn send_last(&mut self, _station: &Mutex<Station>, _now: Time) {}
+    fn send_last(&mut self, station: &Mutex<Station>, now: Time);
 
     /// Takes what came, and says whether packets that were sent have not left yet: for a node that sends no more.
     fn is_sending(&mut self, _station: &Mutex<Station>, _now: Time) -> bool {

@@ -190,6 +190,14 @@ fn memory<D: Device>(device: &D, config: &Config, limit: Option<u64>, at: &str) 
     let most = TRIED_MAX.min(device.limits().memory_bytes);
     let bytes = beyond.unwrap_or(wanted.min(MEMORY_BYTES)).min(most);
     match device.register(1, usize::try_from(bytes).unwrap_or(usize::MAX)) {
+        Ok(_) if beyond.is_some_and(|beyond| beyond > bytes) => slow(
+            "RDMA memory",
+            format!(
+                "{at}: the limit may be in the way, {} MiB were locked, and {takes}",
+                bytes >> 20
+            ),
+            LOCK_MORE,
+        ),
         Ok(_) => good("RDMA memory", format!("{at}: it can be locked; {takes}")),
         Err(RegisterError::Locked { limit, .. }) => slow(
             "RDMA memory",

@@ -148,6 +148,8 @@ mod without_devices {
             }
         }
 
+        fn send_last(&mut self, _: &Mutex<Station>, _: Time) {}
+
         fn failure(&self) -> Failure {
             self.0.clone()
         }

@@ -117,6 +117,8 @@ impl Turn for Held {
 
     fn send(&mut self, _: &Mutex<Station>, _: &mut Context<'_>, _: Time) {}
 
+    fn send_last(&mut self, _: &Mutex<Station>, _: Time) {}
+
     fn is_sending(&mut self, _: &Mutex<Station>, _: Time) -> bool {
         let again = |times: u32| times.checked_sub(1);
         self.is_sending.fetch_update(Relaxed, Relaxed, again).is_ok()

@@ -51,6 +51,8 @@ pub(super) struct Backlog {
     /// The first short one that the link did not take, since it had ended.
     lost: Option<u64>,
     bytes: usize,
+    /// Whether more waited than may, at any time.
+    was_overfull: bool,
 }
 
 /// A frame that waits.
@@ -106,11 +108,8 @@ impl Backlog {
         let number = self.count;
         self.count += 1;
         self.lines[self.line_of(order, frame.len())].push_back(Waiting { number, order, frame });
-        !self.is_overfull()
-    }
-
-    fn is_overfull(&self) -> bool {
-        self.len() > FRAMES_MAX
+        self.was_overfull |= self.len() > FRAMES_MAX;
+        !self.was_overfull
     }
 
     fn len(&self) -> usize {
@@ -188,9 +187,9 @@ impl Backlog {
 }
 
 impl Outlet {
-    /// Whether more waits to leave than may.
-    pub(in crate::net) fn is_overfull(&self) -> bool {
-        self.state.lock().backlog.is_overfull()
+    /// Whether more waited to leave than may.
+    pub(in crate::net) fn was_overfull(&self) -> bool {
+        self.state.lock().backlog.was_overfull
     }
 
     /// Whether so much waits to leave that no more answers are to join it. The session is woken when that is over.

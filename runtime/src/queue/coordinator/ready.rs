@@ -61,7 +61,7 @@ impl<Q: ReadySlots> Coordinator<Q> {
     ///                 let numbers = mem::take(&mut *inboxes[mailbox.slot as usize].lock().unwrap());
     ///                 for number in numbers {
     ///                     if mailbox.slot < 4 {
-    ///                         worker.register_ready(put(mailbox.slot + 4, 2 * number));
+    ///                         worker.register_ready(put(7 - mailbox.slot, 2 * number));
     ///                     } else {
     ///                         sum.fetch_add(number, Relaxed);
     ///                         added.fetch_add(1, Relaxed);

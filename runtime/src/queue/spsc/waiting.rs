@@ -63,8 +63,8 @@ struct Bells {
 
 /// The end that sends and can wait for room. Dropping it flushes what is written.
 ///
-/// Of tasks that share it, one can wait for room and another one for the receiver's [end](Self::poll_closed). Of
-/// several that wait for the same, the one that polled last is woken.
+/// Of tasks that share it, one can wait for room and another one for the receiver's [end](Self::poll_closed). A task that
+/// polls for the same takes the place of the one that waits, also if it is ready at once.
 pub struct WaitingSender<T: Send> {
     sender: Sender<T>,
     room: Waiter,
@@ -72,7 +72,8 @@ pub struct WaitingSender<T: Send> {
     bells: Arc<Bells>,
 }
 
-/// The end that receives and can wait for values. Of tasks that share it, the one that polled last is woken.
+/// The end that receives and can wait for values. Of tasks that share it, one can wait: another one that polls takes its
+/// place, also if it is ready at once.
 pub struct WaitingReceiver<T: Send> {
     receiver: Receiver<T>,
     waiter: Waiter,

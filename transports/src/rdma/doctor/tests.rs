@@ -58,6 +58,9 @@ fn a_limit_below_what_all_connections_take_is_slow() {
     assert!(slow.seen.contains("67108864 bytes"), "{}", slow.seen);
     let few = Config { connections_max: 40, ..CONFIG };
     assert_eq!(memory(&device, &few, Some(limit), "sim0, port 1").state, State::Good);
+    // Whether a limit binds is not found out where it is beyond what is tried.
+    let many = Config { connections_max: 2000, ..CONFIG };
+    assert_eq!(memory(&device, &many, Some(2 << 30), "sim0, port 1").state, State::Slow);
     // The limit does not bind whoever may lock without one.
     fabric.limit_memory(host.host(), u64::MAX);
     assert_eq!(memory(&device, &CONFIG, Some(limit), "sim0, port 1").state, State::Good);

@@ -16,6 +16,14 @@ impl State {
         self.tell(host, DeviceEvent::GidsChanged);
     }
 
+    /// The same, by an address of the link alone.
+    pub(super) fn readdress_by_link(&mut self, host: usize) {
+        self.readdress(host);
+        if let Some(gid) = self.hosts.get_mut(host).and_then(|it| it.gids.first_mut()) {
+            gid[..12].copy_from_slice(&[0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        }
+    }
+
     /// The machine has one more.
     pub(super) fn address(&mut self, host: usize) {
         let gid = self.next_gid();

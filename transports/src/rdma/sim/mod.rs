@@ -230,6 +230,11 @@ impl Fabric {
         self.state.borrow_mut().readdress(host);
     }
 
+    /// The same with a GID of the link alone, as a port has that got no other yet.
+    pub fn readdress_by_link(&self, host: usize) {
+        self.state.borrow_mut().readdress_by_link(host);
+    }
+
     /// Gives that machine one GID more, at the next index.
     pub fn address(&self, host: usize) {
         self.state.borrow_mut().address(host);

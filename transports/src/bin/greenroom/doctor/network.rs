@@ -120,17 +120,18 @@ fn to_peer(peer: &Peer) -> Option<Finding> {
     Some(path(place, &shown))
 }
 
-/// What a name says of members: their number changes, and there may be none beside this node yet, but it must be there.
+/// What a name says of members: their number changes, and there may be none beside this node yet, where some DNS servers know
+/// no such name.
 fn members(name: &str) -> Finding {
     match name.to_socket_addrs() {
         Ok(places) => {
             let places: BTreeSet<_> = places.collect();
             Finding::good("members", format!("{name}: {} addresses", places.len()))
         }
-        Err(error) => Finding::bad(
+        Err(error) => Finding::unclear(
             "members",
             format!("{name}: {error}"),
-            "mend the name, or the DNS's record",
+            "unless no node runs yet, mend the name, or the DNS's record",
         ),
     }
 }
