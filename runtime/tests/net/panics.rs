@@ -141,6 +141,8 @@ fn the_end_of_a_connection_is_told_though_a_message_that_waits_panics() {
         soon(other.ended()).await;
         gate.add_permits(10);
         until(|| there.system.counts().undelivered >= 2).await;
+        // Who has not noticed it yet would find by the connection that is over.
+        until(|| here.node.peers().is_empty()).await;
         let _: Ref<Book> = here.reach(there).await.find("near").await.unwrap();
     });
 }
