@@ -108,7 +108,7 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
     }
 
     /// Whether the device was opened by an address of the link, and would be by one of a network now. Others that would be chosen
-    /// now are no better than the one that serves.
+    /// now are no better than the one that serves. [RDMA-53]
     fn has_better(&mut self) -> bool {
         if !is_of_link(&self.gid) {
             return false;
