@@ -51,7 +51,7 @@ pub(super) struct Backlog {
     /// The first short one that the link did not take, since it had ended.
     lost: Option<u64>,
     bytes: usize,
-    /// Whether more waited than may, at any time.
+    /// Whether more waited than may when the last one came.
     was_overfull: bool,
 }
 
@@ -108,7 +108,7 @@ impl Backlog {
         let number = self.count;
         self.count += 1;
         self.lines[self.line_of(order, frame.len())].push_back(Waiting { number, order, frame });
-        self.was_overfull |= self.len() > FRAMES_MAX;
+        self.was_overfull = self.len() > FRAMES_MAX;
         !self.was_overfull
     }
 
@@ -187,7 +187,7 @@ impl Backlog {
 }
 
 impl Outlet {
-    /// Whether more waited to leave than may.
+    /// Whether more waited to leave than may when something was said last.
     pub(in crate::net) fn was_overfull(&self) -> bool {
         self.state.lock().backlog.was_overfull
     }

@@ -6,6 +6,7 @@ use crate::rdma::connected::Connected;
 use crate::rdma::verbs::{Device, DeviceError, DeviceEvent, OpenError, told};
 use crate::station::{Station, Why};
 use parking_lot::Mutex;
+use std::net::Ipv6Addr;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -110,16 +111,12 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
     /// Whether the device was opened by an address of the link, and would be by one of a network now. Others that would be chosen
     /// now are no better than the one that serves. [RDMA-53]
     fn has_better(&mut self) -> bool {
-        if !is_of_link(&self.gid) {
+        let is_of_link = |gid: [u8; 16]| Ipv6Addr::from(gid).is_unicast_link_local();
+        if !is_of_link(self.gid) {
             return false;
         }
         let port = (self.open)().ok().and_then(|device| device.port().ok());
-        let has_better = port.is_some_and(|port| port.is_up && !is_of_link(&port.gid));
+        let has_better = port.is_some_and(|port| port.is_up && !is_of_link(port.gid));
         crate::planted!("rdma-address-kept": has_better => false)
     }
-}
-
-/// Whether an address is of the link alone (`fe80::/10`), which only those use who have another one of that kind.
-const fn is_of_link(gid: &[u8; 16]) -> bool {
-    gid[0] == 0xfe && gid[1] & 0xc0 == 0x80
 }

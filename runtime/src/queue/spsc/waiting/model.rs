@@ -132,16 +132,15 @@ fn a_sender_that_waits_for_both_hears_of_both() {
         assert_eq!(sender.write_from([1, 2]), 2);
         let thread = thread::spawn(move || {
             // Room, or the end if that came first.
-            let ready = block_on(std::future::poll_fn(|cx| {
+            let _ = block_on(std::future::poll_fn(|cx| {
                 let _ = sender.poll_closed(cx);
                 sender.poll_ready(cx)
             }));
             block_on(sender.closed());
-            ready
         });
         assert_eq!(receiver.try_recv(), Ok(1));
         drop(receiver);
-        assert!(matches!(thread.join(), Ok(Ok(()) | Err(_))));
+        thread.join().expect("nobody waits for ever");
     });
 }
 
