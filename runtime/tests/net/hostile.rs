@@ -3,7 +3,7 @@
 use crate::stage::{Book, Place, book, identity, open, shut};
 use crate::support::{poll_once, run, soon, until, until_async};
 use greenroom::net::{
-    ConnectionEnd, Envelope, Export, Frame, Link, LinkEnd, Loopback, Order, Transport,
+    ConnectionEnd, Envelope, Export, Frame, Link, LinkEnd, Loopback, NodeId, Order, Transport,
 };
 use greenroom::{Actor, Context, Down, Ref, Scheduler, Undelivered, handlers};
 use std::future::poll_fn;
@@ -67,9 +67,7 @@ fn whoever_breaks_the_rules_is_cut_off_and_nobody_else() {
             until(|| there.node.peers().len() == 1).await;
         }
         let attacker = identity("attacker").node;
-        let endings = there.node.endings();
-        let endings = endings.iter().map(|it| (it.peer.node, it.why, it.count));
-        assert_eq!(endings.collect::<Vec<_>>(), [(attacker, ConnectionEnd::Misbehaved, 9)]);
+        assert_eq!(endings(&there), [(attacker, ConnectionEnd::Misbehaved, 9)]);
         assert_eq!(far.divide(8, 4).await, Ok(2));
         here.node.peer(there.node.identity().node).unwrap().close().await;
         until(|| there.node.peers().is_empty()).await;
@@ -79,6 +77,11 @@ fn whoever_breaks_the_rules_is_cut_off_and_nobody_else() {
         here.shut().await;
         there.shut().await;
     });
+}
+
+/// With whom connections ended, why, and how many.
+fn endings(place: &Place) -> Vec<(NodeId, ConnectionEnd, u64)> {
+    place.node.endings().iter().map(|it| (it.peer.node, it.why, it.count)).collect()
 }
 
 /// What it does not read this node has made, so it is no breach, nor is it one that it asks something at last. [ENV-22]
@@ -102,9 +105,7 @@ fn who_does_not_read_is_cut_off_and_not_said_to_break_the_rules() {
                 let _ = search();
             }
             until(|| there.node.peers().is_empty()).await;
-            let endings = there.node.endings();
-            let endings = endings.iter().map(|it| (it.peer.node, it.why, it.count));
-            assert_eq!(endings.collect::<Vec<_>>(), [(attacker, ConnectionEnd::Behind, 1)]);
+            assert_eq!(endings(&there), [(attacker, ConnectionEnd::Behind, 1)]);
             assert_eq!(there.node.ended(ConnectionEnd::Misbehaved), 0);
             there.shut().await;
         });

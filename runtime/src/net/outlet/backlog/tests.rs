@@ -221,3 +221,16 @@ fn what_no_link_took_has_not_left() {
     assert!(backlog.is_empty());
     assert!(backlog.has_left(before) && !backlog.has_left(backlog.count()));
 }
+
+/// Frames that end no connection may be more than may wait; what comes when they have left is not one too many.
+#[test]
+fn what_has_left_counts_no_more() {
+    let (carrier, mut backlog) = (Carrier::default(), Backlog::default());
+    for number in 0..FRAMES_MAX {
+        assert!(backlog.push(Order::Free, frame(number as u32, 8)));
+    }
+    assert!(!backlog.push(Order::Free, frame(0, 8)) && backlog.was_overfull);
+    carrier.set(8, FRAMES_MAX + 1);
+    assert_eq!(backlog.submit(&carrier), FRAMES_MAX as u64 + 1);
+    assert!(backlog.push(Order::Free, frame(1, 8)) && !backlog.was_overfull);
+}
