@@ -57,6 +57,9 @@ pub trait Codec<T> {
 /// of the memory that it came in. It has the bytes of a `Vec<u8>` on the wire, but is another type, so that to replace one by the
 /// other takes `migrate` where nodes of both kinds are to understand each other.
 ///
+/// Inside another value serde takes a `Vec<u8>` byte by byte: where it is long, make it [`Bytes`], or write
+/// `#[serde(with = "serde_bytes")]` on the field, and it is copied at once. The bytes on the wire are the same.
+///
 /// A value is no deeper than 128 levels of values inside of values ([`DecodeError::TooDeep`]): options, sequences, maps,
 /// tuples, structs and enums count one each. Of values that take no bytes, such as those in a `Vec<()>`, an argument has
 /// 65,536 at most.

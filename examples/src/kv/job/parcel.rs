@@ -20,6 +20,7 @@ pub(crate) struct Parcel {
     client: u64,
     /// The length of each word; the words lie one behind the other.
     lengths: Vec<u32>,
+    #[serde(with = "serde_bytes")]
     words: Vec<u8>,
     steps: Vec<PackedStep>,
 }
@@ -49,6 +50,7 @@ pub(crate) enum Answer {
         /// Where the reply of each step ends.
         ends: Vec<u32>,
         /// The replies, one behind the other.
+        #[serde(with = "serde_bytes")]
         out: Vec<u8>,
     },
     /// Nothing was run; the text says why.
