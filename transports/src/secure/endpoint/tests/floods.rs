@@ -23,6 +23,27 @@ fn under_load_a_cookie_is_asked_for_and_taken() {
     assert!(up(&mut pair.a).is_some() && up(&mut pair.b).is_some());
 }
 
+/// [UDP-21]
+#[test]
+fn cookies_are_asked_for_until_the_load_is_over_for_a_while() {
+    let config = Config { load_rate: Rate::per_second(10, 1), ..open_config() };
+    let (mut asker, mut asked) = (node(3, 0, config.clone()), node(2, 0, config.clone()));
+    let (target, mut port) = (asked.public(), 0);
+    let mut is_asked_for_cookie = |at: Time| {
+        asker.ask_for_test(&target, at);
+        let mut init = asker.poll_transmit().unwrap().packet;
+        port += 1;
+        let received = asked.handle(at, SocketAddr::from(([10, 0, 0, port], 5)), &mut init);
+        while asked.poll_transmit().is_some() {}
+        received == Received::Dropped(Reject::Cookie)
+    };
+    assert!(!is_asked_for_cookie(ms(1)));
+    assert!(is_asked_for_cookie(ms(2)), "one too many");
+    let over = ms(2) + config.load_hold;
+    assert!(is_asked_for_cookie(ms(500)), "what comes is little now, but for how long?");
+    assert!(!is_asked_for_cookie(over));
+}
+
 #[test]
 fn a_cookie_is_taken_for_its_time_and_no_longer() {
     let (mut pair, mut cookie) = asked_for_cookie();

@@ -1,6 +1,8 @@
 //! The requirements of the wire and those who keep them: each number that the book gives is cited by code
 //! and by a test, and none is cited that the book does not give.
 
+mod limits;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -46,7 +48,7 @@ fn citations(folder: &Path, prefix: &str, are_tests: bool, cited: &mut Cited) {
             are_tests || path.file_stem().is_some_and(|it| TESTS.iter().any(|name| it == *name));
         if path.is_dir() {
             citations(&path, prefix, is_test, cited);
-        } else if path.extension().is_some_and(|it| it == "rs") && !path.ends_with("spec.rs") {
+        } else if path.extension().is_some_and(|it| it == "rs") && !path.ends_with("spec/main.rs") {
             let text = fs::read_to_string(&path).expect("a source file is text");
             let (code, tests) = text.split_once("\nmod tests {").unwrap_or((text.as_str(), ""));
             let code_into = if is_test { &mut cited.tests } else { &mut cited.code };
