@@ -197,6 +197,9 @@ impl Datagrams for sim::Socket {
         let ecn = to_world(ecn);
         for (index, datagram) in datagrams.chunks(segment.get()).enumerate() {
             let full = |_| (index * segment.get(), SendError::Full);
+            // No part of a key leaves the node that has it, in any world.
+            #[cfg(test)]
+            assert!(!crate::secure::packet::watch::is_in(datagram), "a secret is in {datagram:?}");
             self.try_send(to, ecn, datagram).map_err(full)?;
         }
         Ok(())

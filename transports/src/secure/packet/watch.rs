@@ -3,20 +3,21 @@
 
 use crate::secure::digest;
 use crate::secure::key::Key;
+use rustc_hash::{FxBuildHasher, FxHashSet};
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 /// So many bytes of a secret are as bad as all of it.
 pub(crate) const PART_BYTES: usize = 8;
 
-type Parts = BTreeSet<[u8; PART_BYTES]>;
+type Parts = FxHashSet<[u8; PART_BYTES]>;
 
 thread_local! {
     static SEALED: RefCell<BTreeSet<([u8; 32], u64)>> = const { RefCell::new(BTreeSet::new()) };
     /// Parts of what nobody may be sent or shown.
-    static HIDDEN: RefCell<Parts> = const { RefCell::new(BTreeSet::new()) };
+    static HIDDEN: RefCell<Parts> = const { RefCell::new(HashSet::with_hasher(FxBuildHasher)) };
     /// Parts of what is sent, in the end, but never shown.
-    static UNSHOWN: RefCell<Parts> = const { RefCell::new(BTreeSet::new()) };
+    static UNSHOWN: RefCell<Parts> = const { RefCell::new(HashSet::with_hasher(FxBuildHasher)) };
 }
 
 /// A key by its hash.
