@@ -2,7 +2,15 @@
 #![cfg_attr(fuzzing, no_main)]
 
 #[cfg(fuzzing)]
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| greenroom_transports::fuzz::frames(bytes));
+#[path = "support/memory.rs"]
+mod memory;
+
+#[cfg(fuzzing)]
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| memory::bounded(
+    bytes,
+    2,
+    greenroom_transports::fuzz::frames
+));
 
 #[cfg(not(fuzzing))]
 fn main() {}
