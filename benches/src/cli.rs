@@ -2,8 +2,8 @@
 
 use crate::rows::Row;
 use crate::{
-    advise, auto, charts, compare, contest, events, far, idle, instructions, kv, machine, net,
-    overload, paths, rows, secure, sim, wake,
+    advise, auto, charts, compare, contest, counters, events, far, idle, instructions, kv, machine,
+    net, overload, paths, rows, secure, sim, wake,
 };
 use std::env;
 use std::fs;
@@ -20,6 +20,7 @@ usage: bench COMMAND [NAME…] [OPTION…]
   paths                 what each way of a message costs, beside its estimate and the least
   idle                  what 10,000 idle actors cost
   wake                  how long a message waits for a worker that spins or sleeps
+  counters              what the processor counts in a ring, where it shows that: instructions a cycle and misses
   sim                   steps of a simulated world in a second of one core (needs valgrind)
   events                what events cost with and without a listener
   overload              memory while 10,000 producers send to one slow actor
@@ -39,11 +40,11 @@ usage: bench COMMAND [NAME…] [OPTION…]
   one PROGRAM/WHO N     one measurement in this process: prints nanoseconds
 
   --rounds N            interleaved rounds, 7 unless said, for `large`, `advise`, `wake` and `sim` 3; not for
-                        `instructions`, `idle` and `overload`
+                        `instructions`, `idle`, `overload` and `counters`
   --out FILE            also writes the section to FILE, such as benches/RESULTS.md; with names only
                         of `instructions`
   --parquet FILE        where every single measurement goes that is kept (not those of `idle`, `overload`, `net`,
-                        `far` and `kv`), target/bench/COMMAND.parquet unless said
+                        `far`, `kv` and `counters`), target/bench/COMMAND.parquet unless said
   --dir DIR             where charts go, target/bench unless said
   --threshold PERCENT   what `compare` lets pass, 5 unless said";
 
@@ -179,6 +180,7 @@ pub fn run(args: impl IntoIterator<Item = String>) -> Result<Report, String> {
         ["events"] => events::section(args.rounds.unwrap_or(7))?,
         ["overload"] => overload::section()?,
         ["idle"] => idle::section()?,
+        ["counters"] => counters::section()?,
         ["kv"] => kv::section(args.rounds.unwrap_or(7))?,
         _ => return Err(USAGE.into()),
     }
@@ -226,13 +228,14 @@ fn wrong(words: &[&str], args: &Args) -> Option<String> {
 }
 
 /// Have no rounds.
-const ONCE: [&str; 3] = ["idle", "overload", "instructions"];
+const ONCE: [&str; 4] = ["idle", "overload", "instructions", "counters"];
 
 /// Keep no single measurement.
-const TABLES_ALONE: [&str; 5] = ["idle", "overload", "net", "far", "kv"];
+const TABLES_ALONE: [&str; 6] = ["idle", "overload", "net", "far", "kv", "counters"];
 
 /// Measures between threads or processes that are to run at the same time.
-const BETWEEN_CORES: [&str; 7] = ["wake", "idle", "events", "overload", "net", "far", "kv"];
+const BETWEEN_CORES: [&str; 8] =
+    ["wake", "idle", "events", "overload", "net", "far", "kv", "counters"];
 
 /// What to say instead of the figures of that command where there are too few cores for it. Nothing is kept then.
 fn missing_cores(command: &str, cores: usize) -> Option<String> {

@@ -12,6 +12,7 @@
 //! | [`ours`] | the programs as greenroom actors |
 //! | `contestant`, `verdict` | who takes part in a contest, and what it found |
 //! | [`core_to_core`] | how long a cache line takes between two cores |
+//! | [`counters`] | what the processor counts while a ring carries values |
 //! | [`events`] | what events cost |
 //! | [`far`] | questions on a long path that loses datagrams |
 //! | [`idle`] | what idle actors cost |
@@ -40,6 +41,7 @@ pub mod compare;
 pub mod contest;
 mod contestant;
 pub mod core_to_core;
+pub mod counters;
 pub mod events;
 pub mod far;
 pub mod idle;

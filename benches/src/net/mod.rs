@@ -66,8 +66,16 @@ fn does(kind: &str, work: Work) -> bool {
     }
 }
 
-/// Of whose time greenroom's may be how much at most, in messages that want no answer.
-const GOALS: [(&str, f64); 3] = [("quinn-streams", 0.2), ("quinn-datagrams", 0.5), ("tls", 1.0)];
+/// In which work of whose time greenroom's may be how much at most.
+const GOALS: [(Work, &str, f64); 7] = [
+    (Work::Ask, "quinn-streams", 0.5),
+    (Work::Ask, "tcp", 1.0),
+    (Work::Ask, "raw-udp", 1.35),
+    (Work::Tell, "quinn-streams", 0.2),
+    (Work::Tell, "quinn-datagrams", 0.5),
+    (Work::Tell, "tls", 1.0),
+    (Work::Bulk, "quinn-chacha", 1.0),
+];
 
 /// What greenroom's worker of that kind does when it has nothing to run.
 pub(crate) fn idle(kind: &str) -> Idle {
@@ -268,12 +276,12 @@ pub fn section(names: &[&str], count: usize) -> Result<Section, String> {
             table.row([(*kind).to_owned(), time(middle), second, spread, parked, spinning]);
         }
         let _ = writeln!(text, "{table}");
-        let goals = GOALS.iter().filter(|_| work == Work::Tell);
-        for (over, most) in goals {
+        for (_, over, most) in GOALS.iter().filter(|(of, ..)| *of == work) {
             let times = figures.iter().find(|(kind, _)| kind == over);
             let times = times.map_or(f64::NAN, |(_, all)| median(&column(0, all)));
-            let verdict = goal(ours[0] / times, *most);
-            let _ = writeln!(text, "- {PARKED} over {over}: {verdict}");
+            for (who, own) in [PARKED, SPINNING].iter().zip(ours) {
+                let _ = writeln!(text, "- {who} over {over}: {}", goal(own / times, *most));
+            }
         }
     }
     Ok(Section::new("Between processes", text))
