@@ -3,9 +3,9 @@
 
 use crate::secure::digest;
 use crate::secure::key::Key;
-use rustc_hash::{FxBuildHasher, FxHashSet};
+use rustc_hash::FxHashSet;
 use std::cell::RefCell;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 
 /// So many bytes of a secret are as bad as all of it.
 pub(crate) const PART_BYTES: usize = 8;
@@ -15,9 +15,9 @@ type Parts = FxHashSet<[u8; PART_BYTES]>;
 thread_local! {
     static SEALED: RefCell<BTreeSet<([u8; 32], u64)>> = const { RefCell::new(BTreeSet::new()) };
     /// Parts of what nobody may be sent or shown.
-    static HIDDEN: RefCell<Parts> = const { RefCell::new(HashSet::with_hasher(FxBuildHasher)) };
+    static HIDDEN: RefCell<Parts> = RefCell::default();
     /// Parts of what is sent, in the end, but never shown.
-    static UNSHOWN: RefCell<Parts> = const { RefCell::new(HashSet::with_hasher(FxBuildHasher)) };
+    static UNSHOWN: RefCell<Parts> = RefCell::default();
 }
 
 /// A key by its hash.
