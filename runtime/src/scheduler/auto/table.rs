@@ -6,6 +6,6 @@ use super::Row;
 
 /// The fewest workers first.
 pub(super) const MEASURED: [Row; 2] = [
-    (1, [(Locked, 226.1), (LockFree, 223.2), (Stealing, 206.9), (PerCore, 189.0)]),
-    (2, [(Locked, 287.4), (LockFree, 231.9), (Stealing, 204.3), (PerCore, 270.4)]),
+    (1, [(Locked, 493.4), (LockFree, 484.3), (Stealing, 459.5), (PerCore, 389.3)]),
+    (2, [(Locked, 713.4), (LockFree, 600.8), (Stealing, 510.6), (PerCore, 560.8)]),
 ];
