@@ -34,7 +34,7 @@ pub fn section() -> Result<Section, String> {
     }
     let text = format!(
         "A stream of {VALUES} `u64` through a ring of {CAPACITY} from one thread to another, a flush every batch: what \
-         the processor counted in user mode on both, those counts beside that wait for the other thread; `n/a` \
+         the processor counted in user mode on both, waits for each other included; `n/a` \
          where it shows no counters. The goal is {GOAL:.0} instructions a cycle in batches of 256.\n\n{table}",
     );
     Ok(Section::new("Counters", text))
