@@ -165,6 +165,7 @@ impl Builder {
             limits: Limits {
                 ask_timeout: Duration::from_secs(5),
                 spin: Duration::ZERO,
+                learns_to_look: false,
                 handler_budget: Duration::from_millis(100),
                 overload: None,
             },
@@ -333,7 +334,7 @@ impl Builder {
     }
 
     /// Has no worker look for work again and again where it would keep another one from its core, nor for room without
-    /// giving way. Not in simulated worlds, which are the same on every machine.
+    /// giving way, nor a plain thread for an answer. Not in simulated worlds, which are the same on every machine.
     fn fit_to_cores(&mut self) {
         let WorkerOptions { count, limits, .. } = &mut self.workers;
         let parallel = thread::available_parallelism().ok().map(NonZeroUsize::get);
@@ -341,6 +342,9 @@ impl Builder {
         if limits.shares_core {
             limits.spin = Duration::ZERO;
         }
+        // Who looks and whoever answers have a core each. Under shuttle no time passes.
+        let apart = !cfg!(shuttle) && parallel.is_some_and(|cores| cores > 1);
+        self.limits.learns_to_look = apart && !limits.shares_core;
     }
 
     /// A system whose workers get their turns from the caller, and the time from `clock`. `woken` is told of turns to

@@ -30,6 +30,7 @@ pub(crate) mod letter;
 pub(crate) mod life;
 pub(crate) mod names;
 pub(crate) mod panic;
+pub(crate) mod patience;
 pub(crate) mod priority;
 pub(crate) mod random;
 pub(crate) mod roots;
