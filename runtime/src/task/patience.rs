@@ -53,7 +53,7 @@ fn begin(word: &AtomicU32) -> Option<u32> {
         return None;
     }
     let in_vain = before & !LOOKING;
-    let is_due = in_vain < IN_VAIN_MAX || in_vain >= IN_VAIN_MAX + WITHOUT;
+    let is_due = !(IN_VAIN_MAX..IN_VAIN_MAX + WITHOUT).contains(&in_vain);
     let after = if is_due { LOOKING | in_vain.min(IN_VAIN_MAX) } else { in_vain + 1 };
     let exchanged = word.compare_exchange(before, after, Ordering::Relaxed, Ordering::Relaxed);
     (is_due && exchanged.is_ok()).then_some(in_vain.min(IN_VAIN_MAX))
@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn who_looks_in_vain_stops_and_tries_again_now_and_then() {
         let patience = learned();
-        let mut ask = |is_answered| asks(&patience, is_answered);
+        let ask = |is_answered| asks(&patience, is_answered);
         assert!((0..IN_VAIN_MAX).all(|_| ask(false)));
         for _ in 0..2 {
             assert!((0..WITHOUT).all(|_| !ask(false)), "it was in vain all the time");
