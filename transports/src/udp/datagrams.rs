@@ -197,9 +197,8 @@ impl Datagrams for sim::Socket {
         let ecn = to_world(ecn);
         for (index, datagram) in datagrams.chunks(segment.get()).enumerate() {
             let full = |_| (index * segment.get(), SendError::Full);
-            // No part of a key leaves the node that has it, in any world.
             #[cfg(test)]
-            assert!(!crate::secure::packet::watch::is_in(datagram), "a secret is in {datagram:?}");
+            has_no_secret(datagram);
             self.try_send(to, ecn, datagram).map_err(full)?;
         }
         Ok(())
@@ -211,6 +210,8 @@ impl Datagrams for sim::Socket {
         to: SocketAddr,
         datagram: &[u8],
     ) -> Result<(), SendError> {
+        #[cfg(test)]
+        has_no_secret(datagram);
         self.try_send(to, sim::Ecn::NotCapable, datagram).map_err(|_| SendError::Full)
     }
 
@@ -221,6 +222,12 @@ impl Datagrams for sim::Socket {
     fn segments_max(&self) -> usize {
         1
     }
+}
+
+/// No part of a key leaves the node that has it, in any world.
+#[cfg(test)]
+fn has_no_secret(datagram: &[u8]) {
+    assert!(!crate::secure::packet::watch::is_in(datagram), "a secret is in {datagram:?}");
 }
 
 pub(super) const fn to_world(ecn: Ecn) -> sim::Ecn {

@@ -301,8 +301,8 @@ const BAD: Rules = Rules {
     corrupt: 3,
     delay: Duration::from_millis(8),
     rebind_after: 0,
-    bytes_per_second: 0,
-    queue_bytes: 0,
+    bytes_per_second: 400_000,
+    queue_bytes: 12_000,
 };
 
 /// Three processes: this one, one that is killed twice, and one that is left alone and misses nothing by it. No word
