@@ -7,9 +7,9 @@
 
 use super::super::verbs::{Completion, Direction};
 use hashbrown::HashMap;
+use parking_lot::Mutex;
 use rustc_hash::FxBuildHasher;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A number that no other queue of this process has had.
 pub(super) fn fresh() -> u64 {
@@ -45,14 +45,14 @@ pub(super) struct Known {
 impl Identities {
     /// A queue pair was made, and nothing was posted to it.
     pub(super) fn add(&self, qpn: u32, identity: Identity) {
-        let mut pairs = self.lock();
+        let mut pairs = self.pairs.lock();
         pairs.insert(qpn, identity);
         self.has_changed();
     }
 
     /// It was destroyed, and another one may have its number by now.
     pub(super) fn remove(&self, qpn: u32, identity: Identity) {
-        let mut pairs = self.lock();
+        let mut pairs = self.pairs.lock();
         if pairs.get(&qpn) == Some(&identity) {
             pairs.remove(&qpn);
             self.has_changed();
@@ -80,7 +80,7 @@ impl Identities {
 
     #[cold]
     fn tell(&self, known: &mut Known) {
-        let pairs = self.lock();
+        let pairs = self.pairs.lock();
         known.pairs.clone_from(&pairs);
         // Relaxed: it changes under the lock.
         known.changes = self.changes.load(Ordering::Relaxed);
@@ -90,11 +90,6 @@ impl Identities {
     fn has_changed(&self) {
         // Release: with `mark`.
         self.changes.fetch_add(1, Ordering::Release);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Pairs> {
-        // Whoever panics in between leaves a whole map.
-        self.pairs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -9,10 +9,11 @@ use super::device::{Domain, do_not_block};
 use super::memory::Slot;
 use super::{Owned, done};
 use crate::rdma::verbs::{Completion, PostError, QueuePairConfig, ReceiveRing, SendRing, WorkId};
+use parking_lot::Mutex;
 use std::ffi::c_int;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, RawFd};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::{io, mem, ptr};
 
 /// A completion queue and the channel that tells of its events.
@@ -213,13 +214,7 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        if let Ok(mut left) = self.queue.left.lock() {
-            *left = self.receiving.take();
-        }
-        // A poisoned lock: nobody panics while holding it, and if, the memory is not freed. I3.
-        if let Some(receiving) = self.receiving.take() {
-            Box::leak(Box::new(receiving));
-        }
+        *self.queue.left.lock() = self.receiving.take();
     }
 }
 
