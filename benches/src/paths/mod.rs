@@ -71,7 +71,7 @@ const PATHS: &[Path] = &[
     path(("P5", "the same, 64 bytes"), ("path_ring_64_bytes", "spsc", 5_000_000), 1.0, (15.0, 25.0), 8.0),
     path(("P6", "cross-core stream, linked mailbox"), ("path_stream", "stealing-1", 1_000_000), 1.0, (50.0, 70.0), 47.0),
     path(("P7", "cross-core ping-pong, both spinning, a hop"), ("path_ping_pong", "per_core", 100_000), 2.0, (110.0, 180.0), 50.0),
-    path(("P8", "the same with parked workers"), ("ask_outside", "stealing-1", 20_000), 2.0, (3_000.0, 8_000.0), 1_000.0),
+    path(("P8", "a question from outside, halved, the worker parked"), ("ask_outside", "stealing-1", 20_000), 2.0, (3_000.0, 8_000.0), 1_000.0),
     path(("P9", "4 senders to one actor"), ("fan_in", "stealing", 1_000_000), 1.0, (60.0, 100.0), 47.0),
     path(("P10", "ask and reply, same core"), ("ask", "stealing-1", 100_000), 1.0, (70.0, 110.0), 16.0),
     path(("P10", "the same in a chain of 16 who all wait, each"), ("path_ask_chain", "stealing-1", 20_000), programs::CHAIN as f64, (70.0, 110.0), 16.0),

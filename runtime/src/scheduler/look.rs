@@ -45,9 +45,14 @@ pub(crate) fn shares_core(workers: usize, cores: Option<usize>) -> bool {
     cores.is_none_or(|cores| workers > cores)
 }
 
+/// Whether a thread that is no worker may look for an answer without sleeping, while all are idle: it takes no worker's core.
+pub(crate) fn outsiders_may_look(workers: usize, cores: Option<usize>) -> bool {
+    !shares_core(workers, cores) && cores.is_some_and(|cores| cores > 1)
+}
+
 #[cfg(all(test, not(shuttle)))]
 mod tests {
-    use super::{PAUSES_MAX, pauses, pauses_of, shares_core};
+    use super::{PAUSES_MAX, outsiders_may_look, pauses, pauses_of, shares_core};
     use crate::time::Clock;
     use std::time::Duration;
 
@@ -70,5 +75,8 @@ mod tests {
     fn workers_share_cores_where_they_are_more() {
         assert!(!shares_core(1, Some(2)) && !shares_core(2, Some(2)));
         assert!(shares_core(3, Some(2)) && shares_core(1, None));
+        assert!(outsiders_may_look(1, Some(2)) && outsiders_may_look(2, Some(2)));
+        assert!(!outsiders_may_look(1, Some(1)) && !outsiders_may_look(3, Some(2)));
+        assert!(!outsiders_may_look(1, None));
     }
 }

@@ -59,7 +59,7 @@ mod face {
     pub(crate) use super::guarded::Guarded;
     pub(crate) use super::lock_free::LockFreeQueue;
     pub(crate) use super::locked::LockedQueue;
-    pub(crate) use super::look::shares_core;
+    pub(crate) use super::look::{outsiders_may_look, shares_core};
     pub(crate) use super::per_core::PerCore;
     pub(crate) use super::pool::{Pool, WorkerOptions};
     pub(crate) use super::queues::Queues;
@@ -78,7 +78,7 @@ pub(crate) use face::{ByHand, Manner, Took};
 #[cfg(not(loom))]
 pub(crate) use face::{
     Choice, Cores, Guarded, LockFreeQueue, LockedQueue, PER_CORE_WORKERS_MAX, PerCore, Pool,
-    Queues, StealingQueue, WorkerLimits, WorkerOptions, choose, shares_core,
+    Queues, StealingQueue, WorkerLimits, WorkerOptions, choose, outsiders_may_look, shares_core,
 };
 #[cfg(all(test, not(loom)))]
 mod tests;

@@ -7,7 +7,8 @@ use crate::event::Events;
 use crate::scheduler::ByHand;
 use crate::scheduler::{
     Choice, Cores, Guarded, LockFreeQueue, LockedQueue, PER_CORE_WORKERS_MAX, PerCore, Pool,
-    Queues, ReadyQueue, StealingQueue, WorkerLimits, WorkerOptions, choose, shares_core,
+    Queues, ReadyQueue, StealingQueue, WorkerLimits, WorkerOptions, choose, outsiders_may_look,
+    shares_core,
 };
 #[cfg(not(shuttle))]
 use crate::sync::WakeList;
@@ -15,6 +16,7 @@ use crate::sync::{Arc, thread};
 use crate::task::budget::Budget;
 use crate::task::core::{Core, Limits};
 use crate::task::home::Homes;
+use crate::task::looks::Looking;
 use crate::task::random::Random;
 use crate::task::watch::Watch;
 use crate::time::Clock;
@@ -164,8 +166,7 @@ impl Builder {
             workers,
             limits: Limits {
                 ask_timeout: Duration::from_secs(5),
-                spin: Duration::ZERO,
-                learns_to_look: false,
+                looking: Looking::For(Duration::ZERO),
                 handler_budget: Duration::from_millis(100),
                 overload: None,
             },
@@ -237,7 +238,8 @@ impl Builder {
     }
 
     /// Sets what a worker does when it has nothing to run; by default [`Idle::Park`]. Spinning is
-    /// ignored where there are more workers than cores.
+    /// ignored where there are more workers than cores. With [`Idle::Spin`] plain threads that ask look as long for their
+    /// answers, all of them; otherwise one at a time, for a moment, where that helps ([`Ask::wait`](crate::Ask::wait)).
     pub fn idle(mut self, idle: Idle) -> Self {
         self.workers.limits.spin = match idle {
             Idle::Park => Duration::ZERO,
@@ -342,9 +344,13 @@ impl Builder {
         if limits.shares_core {
             limits.spin = Duration::ZERO;
         }
-        // Who looks and whoever answers have a core each. Under shuttle no time passes.
-        let apart = !cfg!(shuttle) && parallel.is_some_and(|cores| cores > 1);
-        self.limits.learns_to_look = apart && !limits.shares_core;
+        // Under shuttle no time passes.
+        let may_look = !cfg!(shuttle) && outsiders_may_look(*count, parallel);
+        self.limits.looking = if may_look && limits.spin.is_zero() {
+            Looking::WhereItHelps
+        } else {
+            Looking::For(limits.spin)
+        };
     }
 
     /// A system whose workers get their turns from the caller, and the time from `clock`. `woken` is told of turns to
@@ -402,7 +408,6 @@ impl Builder {
     ) -> Result<(Pool, Arc<Core>), BuildError> {
         self.check_settings()?;
         let count = self.workers.count;
-        self.limits.spin = self.workers.limits.spin;
         let is_auto = matches!(self.scheduler.0, Kind::Auto);
         let scheduler = std::mem::replace(&mut self.scheduler, Scheduler::auto());
         let events = Arc::new(Events::new(count));

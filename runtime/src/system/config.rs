@@ -62,7 +62,8 @@ pub struct Config {
     /// Time after which a slice ends at the next look at the clock, and a turn where turns are not longer on average, in
     /// microseconds; 50 by default.
     pub slice_us: Option<u64>,
-    /// How long an idle worker looks for work before it sleeps, in microseconds; 0 to sleep at once.
+    /// How long an idle worker looks for work before it sleeps, and a plain thread for an answer, in microseconds; 0 for
+    /// workers that sleep at once.
     pub spin_us: Option<u64>,
     /// How long an `ask` waits by default, in milliseconds; 5000 by default.
     pub ask_timeout_ms: Option<u64>,

@@ -6,8 +6,8 @@ use super::cell::{CellRef, Header, Reach};
 use super::home::{Home, Homes};
 use super::ids::Ids;
 use super::letter::Letter;
+use super::looks::{Looking, Looks};
 use super::names::Names;
-use super::patience::Patience;
 use super::random::Random;
 use super::roots::Roots;
 use super::run::{Outcome, Turn};
@@ -74,10 +74,8 @@ const NESTED_BATCH: u32 = 2;
 pub(crate) struct Limits {
     /// How long an `ask` waits unless told otherwise.
     pub(crate) ask_timeout: Duration,
-    /// How long a plain thread looks for an answer before it sleeps: as idle workers look for work.
-    pub(crate) spin: Duration,
-    /// Whether it may look for a while where these sleep at once.
-    pub(crate) learns_to_look: bool,
+    /// How long a plain thread looks for an answer before it sleeps.
+    pub(crate) looking: Looking,
     /// How long a handler may run at a time before that is reported; zero: for ever.
     pub(crate) handler_budget: Duration,
     /// Messages that wait for an actor when it is overloaded, unless it declares a number.
@@ -90,8 +88,8 @@ pub(crate) struct Core {
     pub(crate) clock: Clock,
     pub(crate) events: Arc<Events>,
     pub(crate) limits: Limits,
-    /// How long plain threads look for answers.
-    pub(crate) patience: CachePadded<Patience>,
+    /// Those of plain threads for answers.
+    pub(crate) looks: CachePadded<Looks>,
     /// What may wait in all mailboxes together, if that is limited.
     pub(crate) budget: Option<Budget>,
     /// Whether there is an actor that can be overloaded, or was.
@@ -142,7 +140,7 @@ impl Core {
             waits: Waits::default(),
             clock,
             events,
-            patience: CachePadded(Patience::new(limits.spin, limits.learns_to_look)),
+            looks: CachePadded(Looks::new(limits.looking)),
             limits,
             budget: None,
             slows: AtomicBool::new(false),
