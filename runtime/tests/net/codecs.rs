@@ -34,6 +34,10 @@ fn comes_back<C: Codec<T>, T: PartialEq + std::fmt::Debug>(value: &T) {
 mod postcard {
     use super::*;
     use greenroom::net::{Bytes, Postcard};
+    use serde::Serialize;
+    use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+    use std::cell::Cell;
+    use std::fmt;
 
     proptest! {
         /// Bytes go as a whole, and look as what goes one by one.
@@ -63,6 +67,60 @@ mod postcard {
             let decoded: Result<Vec<u8>, _> = Postcard::decode(&mut &*bytes);
             assert!(matches!(decoded, Err(DecodeError::Malformed(_))), "{decoded:?}");
         }
+    }
+
+    thread_local! {
+        /// For how many elements room would be made.
+        static FORESEEN: Cell<usize> = const { Cell::new(0) };
+    }
+
+    /// Lists in lists, or maps of them, that make room for nothing.
+    #[derive(Serialize)]
+    struct Lists<const IS_MAP: bool>;
+
+    impl<'de, const IS_MAP: bool> Deserialize<'de> for Lists<IS_MAP> {
+        fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+            if IS_MAP { from.deserialize_map(Self) } else { from.deserialize_seq(Self) }
+        }
+    }
+
+    impl<'de, const IS_MAP: bool> Visitor<'de> for Lists<IS_MAP> {
+        type Value = Self;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("lists")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut lists: A) -> Result<Self, A::Error> {
+            FORESEEN.set(FORESEEN.get() + lists.size_hint().unwrap_or(0));
+            while lists.next_element::<Self>()?.is_some() {}
+            Ok(self)
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut lists: A) -> Result<Self, A::Error> {
+            FORESEEN.set(FORESEEN.get() + lists.size_hint().unwrap_or(0));
+            while lists.next_entry::<u8, Self>()?.is_some() {}
+            Ok(self)
+        }
+    }
+
+    fn foreseen<const IS_MAP: bool>(mut bytes: &[u8]) -> usize {
+        FORESEEN.set(0);
+        let _: Result<Lists<IS_MAP>, _> = Postcard::decode(&mut bytes);
+        FORESEEN.get()
+    }
+
+    /// Lists that all say that they have many elements, each the first one of another list.
+    #[test]
+    fn no_more_room_is_made_than_there_are_bytes() {
+        assert_eq!(foreseen::<false>(&[40; 100]), 100);
+        assert_eq!(foreseen::<true>(&[40; 100]), 100);
+        assert_eq!(foreseen::<true>(&[0xFF, 0xFF, 0x03, 0]), 4, "one map of 65,535 entries");
+        // What is true is foreseen.
+        let mut honest = vec![90];
+        honest.extend([0; 90]);
+        assert_eq!(foreseen::<false>(&honest), 90);
+        assert_eq!(foreseen::<true>(&[2, 0, 1, 7, 0, 8, 0]), 3);
     }
 }
 

@@ -1,11 +1,13 @@
 //! Values of postcard that are bounded in depth and in number, whatever their bytes say.
 //!
 //! A recursive type is read by a recursive function, a level for each byte or two: the stack of a worker would overflow,
-//! which ends the process. And what takes no bytes may be there as often as a length says, which is without end.
+//! which ends the process. And what takes no bytes may be there as often as a length says, which is without end. Room is made
+//! beforehand for as many elements as there are bytes, for all lengths inside of each other together: none of the elements need come.
 //!
 //! Nothing is done for numbers, texts and bytes; what has parts hands on how many levels are left.
 
 use super::{DecodeError, malformed};
+use crate::sync::planted;
 use serde::de::{
     DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, Error, MapAccess, SeqAccess,
     VariantAccess, Visitor,
@@ -21,7 +23,11 @@ const EMPTY_MAX: usize = 65_536;
 
 /// Takes a value off the front of `bytes`.
 pub(super) fn take<T: DeserializeOwned>(bytes: &mut &[u8]) -> Result<T, DecodeError> {
-    let bounds = Bounds { elements: Cell::new(bytes.len() + EMPTY_MAX), is_deep: Cell::new(false) };
+    let bounds = Bounds {
+        elements: Cell::new(bytes.len() + EMPTY_MAX),
+        foreseen: Cell::new(bytes.len()),
+        is_deep: Cell::new(false),
+    };
     let failed =
         |error| if bounds.is_deep.get() { DecodeError::TooDeep } else { malformed(&error) };
     let mut from = postcard::Deserializer::from_bytes(bytes);
@@ -35,6 +41,8 @@ pub(super) fn take<T: DeserializeOwned>(bytes: &mut &[u8]) -> Result<T, DecodeEr
 struct Bounds {
     /// Elements of sequences and maps.
     elements: Cell<usize>,
+    /// Those that room may be made for before they come.
+    foreseen: Cell<usize>,
     /// Whether there was a level too many: the errors of postcard have no texts.
     is_deep: Cell<bool>,
 }
@@ -68,6 +76,15 @@ impl Within<'_> {
         self.bounds.elements.set(left.ok_or_else(|| E::custom("more elements than bytes"))?);
         Ok(())
     }
+
+    /// For how many of so many elements room is made before they come.
+    #[inline]
+    fn foresee(self, count: usize) -> usize {
+        let left = self.bounds.foreseen.get();
+        let granted = planted!("claims-believed": count.min(left) => count);
+        self.bounds.foreseen.set(left.saturating_sub(granted));
+        granted
+    }
 }
 
 /// Something of serde's, inside of which there is so much left.
@@ -82,6 +99,16 @@ struct Elements<'b, A> {
     within: Within<'b>,
     /// Whether each is counted by itself: how many there are is not known.
     is_counting: bool,
+    /// How many to make room for.
+    foreseen: Option<usize>,
+}
+
+/// The entries of a map.
+struct Entries<'b, A> {
+    it: A,
+    within: Within<'b>,
+    /// How many to make room for.
+    foreseen: Option<usize>,
 }
 
 /// Who is given a sequence or map whose length came with it.
@@ -217,7 +244,8 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Bounded<'_, V> {
 
     #[inline]
     fn visit_seq<A: SeqAccess<'de>>(self, it: A) -> Result<V::Value, A::Error> {
-        self.it.visit_seq(Elements { it, within: self.within, is_counting: false })
+        let foreseen = it.size_hint();
+        self.it.visit_seq(Elements { it, within: self.within, is_counting: false, foreseen })
     }
 
     #[inline]
@@ -238,14 +266,17 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Many<'_, V> {
         let Bounded { it: visitor, within } = self.0;
         let len = it.size_hint();
         within.spend(len.unwrap_or(0))?;
-        visitor.visit_seq(Elements { it, within, is_counting: len.is_none() })
+        let foreseen = len.map(|len| within.foresee(len));
+        visitor.visit_seq(Elements { it, within, is_counting: len.is_none(), foreseen })
     }
 
     #[inline]
     fn visit_map<A: MapAccess<'de>>(self, it: A) -> Result<V::Value, A::Error> {
         let Bounded { it: visitor, within } = self.0;
-        within.spend(it.size_hint().unwrap_or(0))?;
-        visitor.visit_map(Bounded { it, within })
+        let len = it.size_hint();
+        within.spend(len.unwrap_or(0))?;
+        let foreseen = len.map(|len| within.foresee(len));
+        visitor.visit_map(Entries { it, within, foreseen })
     }
 }
 
@@ -274,11 +305,11 @@ impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Elements<'_, A> {
 
     #[inline]
     fn size_hint(&self) -> Option<usize> {
-        self.it.size_hint()
+        self.foreseen
     }
 }
 
-impl<'de, A: MapAccess<'de>> MapAccess<'de> for Bounded<'_, A> {
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for Entries<'_, A> {
     type Error = A::Error;
 
     #[inline]
@@ -296,7 +327,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Bounded<'_, A> {
 
     #[inline]
     fn size_hint(&self) -> Option<usize> {
-        self.it.size_hint()
+        self.foreseen
     }
 }
 
