@@ -62,7 +62,7 @@ pub trait Codec<T> {
 ///
 /// A value is no deeper than 128 levels of values inside of values ([`DecodeError::TooDeep`]): options, sequences, maps,
 /// tuples, structs and enums count one each. Of values that take no bytes, such as those in a `Vec<()>`, an argument has
-/// 65,536 at most.
+/// 65,536 at most. Before they come, sequences and maps make room for as many elements as there are bytes, all of them together.
 #[derive(Clone, Copy, Debug)]
 pub enum Postcard {}
 
