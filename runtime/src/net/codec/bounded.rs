@@ -77,13 +77,15 @@ impl Within<'_> {
         Ok(())
     }
 
-    /// For how many of so many elements room is made before they come.
+    /// Counts elements of which a length was said; returns for how many of them room is made before they come.
     #[inline]
-    fn foresee(self, count: usize) -> usize {
+    fn announce<E: Error>(self, len: Option<usize>) -> Result<Option<usize>, E> {
+        let Some(len) = len else { return Ok(None) };
+        self.spend(len)?;
         let left = self.bounds.foreseen.get();
-        let granted = planted!("claims-believed": count.min(left) => count);
+        let granted = planted!("claims-believed": len.min(left) => len);
         self.bounds.foreseen.set(left.saturating_sub(granted));
-        granted
+        Ok(Some(granted))
     }
 }
 
@@ -264,18 +266,14 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Many<'_, V> {
     #[inline]
     fn visit_seq<A: SeqAccess<'de>>(self, it: A) -> Result<V::Value, A::Error> {
         let Bounded { it: visitor, within } = self.0;
-        let len = it.size_hint();
-        within.spend(len.unwrap_or(0))?;
-        let foreseen = len.map(|len| within.foresee(len));
-        visitor.visit_seq(Elements { it, within, is_counting: len.is_none(), foreseen })
+        let foreseen = within.announce(it.size_hint())?;
+        visitor.visit_seq(Elements { it, within, is_counting: foreseen.is_none(), foreseen })
     }
 
     #[inline]
     fn visit_map<A: MapAccess<'de>>(self, it: A) -> Result<V::Value, A::Error> {
         let Bounded { it: visitor, within } = self.0;
-        let len = it.size_hint();
-        within.spend(len.unwrap_or(0))?;
-        let foreseen = len.map(|len| within.foresee(len));
+        let foreseen = within.announce(it.size_hint())?;
         visitor.visit_map(Entries { it, within, foreseen })
     }
 }
