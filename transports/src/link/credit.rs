@@ -114,6 +114,8 @@ impl Grant {
             return Err(CloseReason::CreditExceeded);
         }
         self.received += bytes;
+        // Wherever a lane is run with assertions: in all worlds, and in the guest.
+        debug_assert!(self.held() <= self.window_max, "more is held than may ever be granted");
         Ok(())
     }
 
